@@ -1,0 +1,28 @@
+// Makes the communicator that a configuration asks for. The only place that knows which backends were compiled.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/mpi_environment.hpp"
+
+namespace sidestream::comm {
+
+enum class Backend { kAuto, kSingle, kMpi, kNccl };
+
+struct CommunicatorConfig {
+  Backend backend = Backend::kAuto;
+  bool shared_memory = true;  // reduce in place in shared windows among the ranks of a node
+  std::chrono::milliseconds timeout_setup{std::chrono::minutes(5)};
+  std::chrono::milliseconds timeout_collective{std::chrono::minutes(3)};
+};
+
+// Collective over the ranks of `environment`. Throws ConfigError for a backend that this build or job does not have.
+// Warnings (too little shared memory, binding to one core) are given to rank 0 as text, see `warnings`.
+std::unique_ptr<Communicator> make_communicator(const MpiEnvironment& environment, const CommunicatorConfig& config,
+                                                std::vector<std::string>& warnings);
+
+}  // namespace sidestream::comm

@@ -1,0 +1,44 @@
+// The lifetime of MPI in this process: made in main, immovable, outlives every communicator.
+//
+// A process that no MPI launcher started does not initialise MPI at all, so that one GPU or one CPU process needs no
+// MPI at run time.
+#pragma once
+
+#include <string>
+
+namespace sidestream::comm {
+
+// What the environment variables of a launcher (Open MPI, PMIx, Slurm) say, readable before MPI starts.
+struct LauncherEnvironment {
+  bool launched = false;  // a launcher started this process
+  int rank = 0;
+  int size = 1;
+  int local_rank = 0;
+  std::string source;     // name of the variable that said so
+
+  static LauncherEnvironment read();
+};
+
+class MpiEnvironment {
+ public:
+  // Initialises MPI with MPI_THREAD_MULTIPLE if a launcher started the process. Throws ConfigError when the
+  // launcher's environment says several ranks and MPI says one (the job would be N independent trainings).
+  MpiEnvironment(int* argc, char*** argv);
+  ~MpiEnvironment();  // MPI_Finalize, unless abort was called
+  MpiEnvironment(const MpiEnvironment&) = delete;
+  MpiEnvironment& operator=(const MpiEnvironment&) = delete;
+
+  bool active() const noexcept { return active_; }
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+
+  // Ends all ranks with this exit code; mpirun returns it. Without MPI it ends the process. Does not return.
+  [[noreturn]] void abort(int exit_code) const noexcept;
+
+ private:
+  bool active_ = false;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+}  // namespace sidestream::comm

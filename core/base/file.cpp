@@ -1,0 +1,106 @@
+#include "core/base/file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::core {
+namespace {
+
+UniqueFd open_or_throw(const std::filesystem::path& path, int flags, std::string_view what) {
+  UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC, 0644));
+  if (!fd) throw Error(system_error_text(what, path, errno));
+  return fd;
+}
+
+std::size_t regular_size(const UniqueFd& fd, const std::filesystem::path& path) {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw Error(system_error_text("cannot stat", path, errno));
+  if (!S_ISREG(status.st_mode)) throw Error("not a regular file: " + path.string());
+  return static_cast<std::size_t>(status.st_size);
+}
+
+void write_all(int fd, std::string_view content, const std::filesystem::path& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw Error(system_error_text("cannot write", path, errno));
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void write_and_sync(const std::filesystem::path& path, std::string_view content) {
+  const UniqueFd fd = open_or_throw(path, O_WRONLY | O_CREAT | O_TRUNC, "cannot create");
+  write_all(fd.get(), content, path);
+  if (::fsync(fd.get()) != 0) throw Error(system_error_text("cannot sync", path, errno));
+}
+
+}  // namespace
+
+void FdTraits::close(int fd) noexcept { ::close(fd); }
+
+std::string system_error_text(std::string_view what, const std::filesystem::path& path, int error_number) {
+  return std::string(what) + " " + path.string() + ": " + std::generic_category().message(error_number);
+}
+
+MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+  const UniqueFd fd = open_or_throw(path, O_RDONLY, "cannot open");
+  size_ = regular_size(fd, path);
+  if (size_ == 0) return;  // mmap refuses a length of zero
+  void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (address == MAP_FAILED) throw Error(system_error_text("cannot map", path, errno));
+  data_ = static_cast<const std::byte*>(address);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {
+  const MappedFile file(path);
+  if (file.bytes().size() > limit_bytes) {
+    throw Error(path.string() + " has " + std::to_string(file.bytes().size()) + " bytes, more than the limit of " +
+                std::to_string(limit_bytes));
+  }
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  const UniqueFd fd = open_or_throw(folder, O_RDONLY | O_DIRECTORY, "cannot open folder");
+  if (::fsync(fd.get()) != 0) throw Error(system_error_text("cannot sync folder", folder, errno));
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  // In the same folder: a rename across file systems is no rename.
+  const std::filesystem::path temporary = path.string() + ".tmp." + std::to_string(::getpid());
+  try {
+    write_and_sync(temporary, content);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) {
+      throw Error(system_error_text("cannot rename to", path, errno));
+    }
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  sync_folder(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+}
+
+}  // namespace sidestream::core

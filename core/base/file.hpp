@@ -1,0 +1,53 @@
+// Files: read-only mappings, whole reads, and writes that are either complete or not there.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/unique_handle.hpp"
+
+namespace sidestream::core {
+
+struct FdTraits {
+  using Value = int;
+  static constexpr int null = -1;
+  static void close(int fd) noexcept;
+};
+using UniqueFd = UniqueHandle<FdTraits>;
+
+// A file mapped read-only; input files are never opened for writing. Throws Error with the system's text.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// The whole file. Throws Error with the system's text; more than limit_bytes is refused.
+std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes = std::size_t{1} << 30);
+
+// Writes a sibling with a temporary name, syncs it, renames it over path and syncs the folder. On any failure the
+// sibling is removed, the old file stays, and Error names the step and the system's text.
+void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+// Makes the entries of a folder durable (fsync of the folder itself).
+void sync_folder(const std::filesystem::path& folder);
+
+// "what PATH: text of errno", for messages.
+std::string system_error_text(std::string_view what, const std::filesystem::path& path, int error_number);
+
+}  // namespace sidestream::core

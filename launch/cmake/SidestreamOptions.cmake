@@ -1,0 +1,33 @@
+# Compile and link options that every target of the project shares, as interface targets.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_FLAGS_RELEASE "-O3")  # assertions stay on: the cheap ones cost nothing that shows
+
+find_program(SIDESTREAM_CCACHE ccache)
+if(SIDESTREAM_CCACHE AND PROJECT_IS_TOP_LEVEL)
+  # base_dir makes a second clone hit the cache of the first; the sloppiness is what a precompiled header needs.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${SIDESTREAM_CCACHE})
+endif()
+
+add_library(sidestream_options INTERFACE)
+add_library(sidestream::options ALIAS sidestream_options)
+# -fPIC on every target, executables too, so that one precompiled header serves all of them.
+target_compile_options(sidestream_options INTERFACE -fPIC -fno-math-errno -fno-trapping-math
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-unused-parameter;-fpch-preprocess>)
+if(SIDESTREAM_WERROR)
+  target_compile_options(sidestream_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+target_include_directories(sidestream_options INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                                        $<INSTALL_INTERFACE:include/sidestream>)
+if(SIDESTREAM_SANITIZE)
+  target_compile_options(sidestream_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined>
+    $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all;-fno-omit-frame-pointer>)
+  target_link_options(sidestream_options INTERFACE -fsanitize=address,undefined)
+endif()
+find_program(SIDESTREAM_MOLD mold)
+if(SIDESTREAM_MOLD)
+  target_link_options(sidestream_options INTERFACE -fuse-ld=mold)
+endif()
+target_link_options(sidestream_options INTERFACE -Wl,--no-undefined)

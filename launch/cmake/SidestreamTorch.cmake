@@ -1,0 +1,44 @@
+# LibTorch from the PyPI wheel as own imported targets. The wheel's find_package(Torch) stops without CUDA and adds
+# architectures that nvcc 13 refuses; these targets need neither.
+set(SIDESTREAM_TORCH_DIR "${SIDESTREAM_SITE}/torch" CACHE PATH "Folder of the torch package")
+if(NOT EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cpu.so")
+  message(FATAL_ERROR "No LibTorch in '${SIDESTREAM_TORCH_DIR}'. Run launch/setup, or set SIDESTREAM_TORCH_DIR to the "
+                      "torch folder of a Python environment.")
+endif()
+file(STRINGS "${SIDESTREAM_TORCH_DIR}/include/torch/headeronly/version.h" torch_version_lines
+     REGEX "define TORCH_VERSION ")
+string(REGEX REPLACE ".*\"(.*)\".*" "\\1" SIDESTREAM_TORCH_VERSION "${torch_version_lines}")
+
+add_library(sidestream_torch INTERFACE)
+add_library(sidestream::torch ALIAS sidestream_torch)
+target_include_directories(sidestream_torch SYSTEM INTERFACE
+  ${SIDESTREAM_TORCH_DIR}/include ${SIDESTREAM_TORCH_DIR}/include/torch/csrc/api/include)
+set(torch_libraries torch torch_cpu c10)
+if(EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so")
+  list(APPEND torch_libraries torch_cuda c10_cuda)
+endif()
+foreach(name IN LISTS torch_libraries)
+  # By path and kept even if no symbol is used: libtorch_cuda registers its kernels when it is loaded.
+  target_link_libraries(sidestream_torch INTERFACE
+    "-Wl,--push-state,--no-as-needed,${SIDESTREAM_TORCH_DIR}/lib/lib${name}.so,--pop-state")
+endforeach()
+file(GLOB nvidia_folders LIST_DIRECTORIES true "${SIDESTREAM_SITE}/nvidia/*/lib")
+target_link_options(sidestream_torch INTERFACE "LINKER:-rpath,${SIDESTREAM_TORCH_DIR}/lib"
+                    "LINKER:--allow-shlib-undefined")
+foreach(folder IN LISTS nvidia_folders)
+  target_link_options(sidestream_torch INTERFACE "LINKER:-rpath-link,${folder}" "LINKER:-rpath,${folder}")
+endforeach()
+# The OpenMP runtime that LibTorch brings; the compiler's own would start a second pool of threads.
+find_file(SIDESTREAM_GOMP NAMES libgomp.so.1 PATHS "${SIDESTREAM_TORCH_DIR}/lib" NO_DEFAULT_PATH)
+if(SIDESTREAM_HAVE_CUDA)
+  target_include_directories(sidestream_torch SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(sidestream_torch INTERFACE CUDA::cudart)
+endif()
+
+# One precompiled header for every target with tensors: torch/torch.h costs 16 s a file without it.
+file(WRITE "${CMAKE_BINARY_DIR}/generated/torch_pch.cpp" "// Compiled once, to make the shared precompiled header.\n")
+add_library(sidestream_torch_pch OBJECT "${CMAKE_BINARY_DIR}/generated/torch_pch.cpp")
+target_link_libraries(sidestream_torch_pch PRIVATE sidestream::options sidestream::torch Threads::Threads)
+target_precompile_headers(sidestream_torch_pch PRIVATE <torch/torch.h> <algorithm> <functional> <map> <memory> <string>
+                          <vector>)
+# LibTorch's own headers are never edited in place, and a time stamp of another clone must not spoil the cache.

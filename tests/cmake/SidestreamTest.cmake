@@ -1,0 +1,30 @@
+# sidestream_add_test(<name> SOURCES ... LIBRARIES ... [TORCH] [RANKS 1 2 3] [LABELS ...] [TIMEOUT seconds])
+# One GoogleTest program. RANKS runs it under mpirun, once per number of ranks, as <name>.<n>ranks; its main gathers
+# the failures of all ranks. Without RANKS the tests are discovered one by one and run in this process.
+find_program(SIDESTREAM_MPIEXEC mpirun REQUIRED)
+
+function(sidestream_add_test name)
+  cmake_parse_arguments(arg "TORCH" "TIMEOUT" "SOURCES;LIBRARIES;RANKS;LABELS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE sidestream::options ${arg_LIBRARIES} GTest::gtest GTest::gmock)
+  if(arg_TORCH)
+    sidestream_use_torch(${name} PRIVATE)
+  endif()
+  if(NOT arg_RANKS)
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+    include(GoogleTest)
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}.
+                         PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+    return()
+  endif()
+  target_link_libraries(${name} PRIVATE sidestream_mpi_test_main)
+  foreach(ranks IN LISTS arg_RANKS)
+    add_test(NAME ${name}.${ranks}ranks
+             COMMAND ${SIDESTREAM_MPIEXEC} --oversubscribe --bind-to none -np ${ranks} $<TARGET_FILE:${name}>)
+    set_tests_properties(${name}.${ranks}ranks PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "mpi;${arg_LABELS}"
+      PROCESSORS 2 ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMP_NUM_THREADS=1")
+  endforeach()
+endfunction()
