@@ -1,0 +1,49 @@
+// What a data-parallel run can choose; every optimisation has an off position. No LibTorch in this header.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "core/base/dtype.hpp"
+
+namespace sidestream::parallel {
+
+enum class GradientSync {
+  kPerParameter,  // one blocking all-reduce per parameter after backward: the baseline
+  kBucketed,      // one blocking all-reduce per bucket after backward
+  kOverlapped,    // a bucket's all-reduce starts inside backward as soon as its gradients are there
+};
+enum class UnusedParameters { kError, kAllow };
+enum class OptimizerAlgorithm { kAdamW, kSgd };
+enum class OptimizerKernel {
+  kFused,    // flat, one pass over each element
+  kUnfused,  // parameter by parameter with plain ATen operators
+};
+
+struct OptimizerConfig {
+  OptimizerAlgorithm algorithm = OptimizerAlgorithm::kAdamW;
+  OptimizerKernel kernel = OptimizerKernel::kFused;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+  double weight_decay = 0.1;  // only parameters with two or more dimensions
+  double momentum = 0.9;      // SGD
+  double grad_clip = 1.0;     // global norm; 0: off
+
+  void validate() const;  // throws ConfigError
+};
+
+struct DataParallelConfig {
+  GradientSync gradient_sync = GradientSync::kOverlapped;
+  std::optional<double> bucket_mb = {};  // empty: chosen from the model and the number of ranks
+  double first_bucket_mb = 1.0;
+  UnusedParameters unused_parameters = UnusedParameters::kError;
+  core::DType parameter_dtype = core::DType::kFloat32;    // bfloat16: fp32 master weights beside it
+  std::optional<core::DType> reduce_dtype = {};           // float32: gradients are accumulated and summed in fp32
+  int grad_accumulation = 1;
+  OptimizerConfig optimizer = {};
+
+  void validate() const;  // throws ConfigError
+};
+
+}  // namespace sidestream::parallel
