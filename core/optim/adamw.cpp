@@ -1,0 +1,110 @@
+#include "core/optim/adamw.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "core/base/vectorize.hpp"
+#include "core/optim/check.hpp"
+
+namespace sidestream::optim {
+namespace {
+
+// Plain pointers that do not alias: what the compiler needs to vectorise the loop.
+template <typename Gradient>
+struct Pointers {
+  float* __restrict weights;
+  const Gradient* __restrict gradients;
+  float* __restrict first_moments;
+  float* __restrict second_moments;
+};
+
+template <typename Gradient>
+SIDESTREAM_INLINE float update_element(const Pointers<Gradient>& p, std::size_t i,
+                                       const AdamWCoefficients& c) {
+  const float gradient = static_cast<float>(p.gradients[i]) * c.gradient_scale;
+  const float first = p.first_moments[i] + (gradient - p.first_moments[i]) * c.one_minus_beta1;
+  const float second = p.second_moments[i] * c.beta2 + gradient * gradient * c.one_minus_beta2;
+  const float denominator = std::sqrt(second) / c.sqrt_bias_correction2 + c.eps;
+  const float weight = p.weights[i] * c.decay - c.step_size * (first / denominator);
+  p.first_moments[i] = first;
+  p.second_moments[i] = second;
+  p.weights[i] = weight;
+  return weight;
+}
+
+// Clones for several processors cannot be templates, hence one function per kind of gradient and
+// copy.
+SIDESTREAM_VECTORIZED void update(const Pointers<float> p, std::size_t n,
+                                  const AdamWCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
+}
+
+SIDESTREAM_VECTORIZED void update(const Pointers<core::BFloat16> p, std::size_t n,
+                                  const AdamWCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
+}
+
+SIDESTREAM_VECTORIZED void update_and_copy(const Pointers<float> p, core::BFloat16* __restrict copy,
+                                           std::size_t n, const AdamWCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) copy[i] = core::BFloat16(update_element(p, i, c));
+}
+
+SIDESTREAM_VECTORIZED void update_and_copy(const Pointers<core::BFloat16> p,
+                                           core::BFloat16* __restrict copy, std::size_t n,
+                                           const AdamWCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) copy[i] = core::BFloat16(update_element(p, i, c));
+}
+
+template <typename Gradient>
+void checked_update(const AdamWRange<Gradient>& range, const AdamWCoefficients& c) {
+  const std::size_t n = range.weights.size();
+  require_length("gradients", n, range.gradients.size());
+  require_length("first moments", n, range.first_moments.size());
+  require_length("second moments", n, range.second_moments.size());
+  const Pointers<Gradient> p{.weights = range.weights.data(),
+                             .gradients = range.gradients.data(),
+                             .first_moments = range.first_moments.data(),
+                             .second_moments = range.second_moments.data()};
+  if (range.low_precision.empty()) {
+    update(p, n, c);
+    return;
+  }
+  require_length("low-precision copy", n, range.low_precision.size());
+  update_and_copy(p, range.low_precision.data(), n, c);
+}
+
+}  // namespace
+
+void AdamWConfig::validate() const {
+  require_in_range("--beta1", beta1, {.low = 0, .high = 1, .high_end = End::kOpen});
+  require_in_range("--beta2", beta2, {.low = 0, .high = 1, .high_end = End::kOpen});
+  require_in_range("--eps", eps, {.low = 0, .high = 1});
+  require_in_range("--weight-decay", weight_decay, {.low = 0, .high = 1e3});
+}
+
+AdamWCoefficients AdamWCoefficients::make(const AdamWConfig& config, const AdamWStep& step) {
+  if (step.step < 1) {
+    throw core::Error("AdamW: steps count from 1, found step " + std::to_string(step.step));
+  }
+  const double bias_correction1 = 1.0 - std::pow(config.beta1, static_cast<double>(step.step));
+  const double bias_correction2 = 1.0 - std::pow(config.beta2, static_cast<double>(step.step));
+  return {.gradient_scale = static_cast<float>(step.gradient_scale),
+          .decay = static_cast<float>(1.0 - step.lr * step.weight_decay),
+          .one_minus_beta1 = static_cast<float>(1.0 - config.beta1),
+          .beta2 = static_cast<float>(config.beta2),
+          .one_minus_beta2 = static_cast<float>(1.0 - config.beta2),
+          .step_size = static_cast<float>(step.lr / bias_correction1),
+          .sqrt_bias_correction2 = static_cast<float>(std::sqrt(bias_correction2)),
+          .eps = static_cast<float>(config.eps)};
+}
+
+void adamw_update(const AdamWRange<float>& range, const AdamWCoefficients& coefficients) {
+  checked_update(range, coefficients);
+}
+
+void adamw_update(const AdamWRange<core::BFloat16>& range, const AdamWCoefficients& coefficients) {
+  checked_update(range, coefficients);
+}
+
+}  // namespace sidestream::optim

@@ -1,0 +1,88 @@
+#include "core/optim/sgd.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/vectorize.hpp"
+#include "core/optim/check.hpp"
+#include "core/optim/reduce.hpp"
+
+namespace sidestream::optim {
+namespace {
+
+template <typename Gradient>
+SIDESTREAM_INLINE float total_gradient(float weight, Gradient gradient, const SgdCoefficients& c) {
+  return static_cast<float>(gradient) * c.gradient_scale + weight * c.weight_decay;
+}
+
+// Clones for several processors cannot be templates, hence one function per kind of gradient.
+SIDESTREAM_VECTORIZED void plain(float* __restrict w, const float* __restrict g, std::size_t n,
+                                 SgdCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) w[i] -= c.lr * total_gradient(w[i], g[i], c);
+}
+
+SIDESTREAM_VECTORIZED void plain(float* __restrict w, const core::BFloat16* __restrict g,
+                                 std::size_t n, SgdCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) w[i] -= c.lr * total_gradient(w[i], g[i], c);
+}
+
+SIDESTREAM_VECTORIZED void with_momentum(float* __restrict w, const float* __restrict g,
+                                         float* __restrict b, std::size_t n, SgdCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) {
+    b[i] = b[i] * c.momentum + total_gradient(w[i], g[i], c);
+    w[i] -= c.lr * b[i];
+  }
+}
+
+SIDESTREAM_VECTORIZED void with_momentum(float* __restrict w, const core::BFloat16* __restrict g,
+                                         float* __restrict b, std::size_t n, SgdCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) {
+    b[i] = b[i] * c.momentum + total_gradient(w[i], g[i], c);
+    w[i] -= c.lr * b[i];
+  }
+}
+
+template <typename Gradient>
+void update_block(const SgdRange<Gradient>& range, std::size_t first, std::size_t n,
+                  const SgdCoefficients& c) {
+  float* weights = range.weights.data() + first;
+  const Gradient* gradients = range.gradients.data() + first;
+  if (range.momentum_buffer.empty()) {
+    plain(weights, gradients, n, c);
+  } else {
+    with_momentum(weights, gradients, range.momentum_buffer.data() + first, n, c);
+  }
+  if (!range.low_precision.empty())
+    round_to_bfloat16({weights, n}, range.low_precision.subspan(first, n));
+}
+
+template <typename Gradient>
+void checked_update(const SgdRange<Gradient>& range, const SgdCoefficients& c) {
+  const std::size_t n = range.weights.size();
+  require_length("gradients", n, range.gradients.size());
+  if (c.momentum != 0 || !range.momentum_buffer.empty()) {
+    require_length("momentum values", n, range.momentum_buffer.size());
+  }
+  if (!range.low_precision.empty())
+    require_length("low-precision values", n, range.low_precision.size());
+  // Blocks that stay in the cache: the low-precision copy then reads no memory a second time.
+  constexpr std::size_t kBlock = 4096;
+  for (std::size_t first = 0; first < n; first += kBlock) {
+    update_block(range, first, std::min(kBlock, n - first), c);
+  }
+}
+
+}  // namespace
+
+void SgdConfig::validate() const {
+  require_in_range("--momentum", momentum, {.low = 0, .high = 1, .high_end = End::kOpen});
+  require_in_range("--weight-decay", weight_decay, {.low = 0, .high = 1e3});
+}
+
+void sgd_update(const SgdRange<float>& range, const SgdCoefficients& coefficients) {
+  checked_update(range, coefficients);
+}
+
+void sgd_update(const SgdRange<core::BFloat16>& range, const SgdCoefficients& coefficients) {
+  checked_update(range, coefficients);
+}
+
+}  // namespace sidestream::optim
