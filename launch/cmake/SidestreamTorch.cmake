@@ -6,8 +6,9 @@ if(NOT EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cpu.so")
                       "torch folder of a Python environment.")
 endif()
 file(STRINGS "${SIDESTREAM_TORCH_DIR}/include/torch/headeronly/version.h" torch_version_lines
-     REGEX "define TORCH_VERSION ")
-string(REGEX REPLACE ".*\"(.*)\".*" "\\1" SIDESTREAM_TORCH_VERSION "${torch_version_lines}")
+     REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+string(REGEX REPLACE "[^0-9;]" "" torch_version_numbers "${torch_version_lines}")
+string(JOIN "." SIDESTREAM_TORCH_VERSION ${torch_version_numbers})
 
 add_library(sidestream_torch INTERFACE)
 add_library(sidestream::torch ALIAS sidestream_torch)
