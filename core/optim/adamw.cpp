@@ -19,13 +19,14 @@ struct Pointers {
   float* __restrict second_moments;
 };
 
+// The builtin, because a clone for another processor would call std::sqrt instead of inlining it.
 template <typename Gradient>
 SIDESTREAM_INLINE float update_element(const Pointers<Gradient>& p, std::size_t i,
                                        const AdamWCoefficients& c) {
   const float gradient = static_cast<float>(p.gradients[i]) * c.gradient_scale;
   const float first = p.first_moments[i] + (gradient - p.first_moments[i]) * c.one_minus_beta1;
   const float second = p.second_moments[i] * c.beta2 + gradient * gradient * c.one_minus_beta2;
-  const float denominator = std::sqrt(second) / c.sqrt_bias_correction2 + c.eps;
+  const float denominator = __builtin_sqrtf(second) * c.inverse_sqrt_bias_correction2 + c.eps;
   const float weight = p.weights[i] * c.decay - c.step_size * (first / denominator);
   p.first_moments[i] = first;
   p.second_moments[i] = second;
@@ -95,7 +96,7 @@ AdamWCoefficients AdamWCoefficients::make(const AdamWConfig& config, const AdamW
           .beta2 = static_cast<float>(config.beta2),
           .one_minus_beta2 = static_cast<float>(1.0 - config.beta2),
           .step_size = static_cast<float>(step.lr / bias_correction1),
-          .sqrt_bias_correction2 = static_cast<float>(std::sqrt(bias_correction2)),
+          .inverse_sqrt_bias_correction2 = static_cast<float>(1.0 / std::sqrt(bias_correction2)),
           .eps = static_cast<float>(config.eps)};
 }
 

@@ -41,7 +41,7 @@ struct AdamWCoefficients {
   float beta2;
   float one_minus_beta2;
   float step_size;
-  float sqrt_bias_correction2;
+  float inverse_sqrt_bias_correction2;
   float eps;
 
   // Throws Error for a step below 1.

@@ -54,7 +54,7 @@ SIDESTREAM_VECTORIZED bool block_finite(const float* x, std::size_t n) {
   constexpr std::uint32_t kExponent = 0x7F800000u;
   std::uint32_t bad = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    bad |= (std::bit_cast<std::uint32_t>(x[i]) & kExponent) == kExponent ? 1u : 0u;
+    bad |= (__builtin_bit_cast(std::uint32_t, x[i]) & kExponent) == kExponent ? 1u : 0u;
   }
   return bad == 0;
 }
