@@ -1,0 +1,54 @@
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "launch/ceilings/ceilings.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Work per second of the fastest call: a ceiling is what was reached once, not an average over a busy machine.
+double best_rate(double budget_s, double work, const std::function<void()>& call) {
+  call();  // first call: page faults, library start-up
+  double best = 0;
+  for (const auto start = Clock::now(); seconds_since(start) < budget_s || best == 0;) {
+    const auto begin = Clock::now();
+    call();
+    best = std::max(best, work / seconds_since(begin));
+  }
+  return best;
+}
+
+// Shapes of a transformer's products: large enough that packing does not count.
+double product_flops_per_s(torch::ScalarType dtype, double budget_s) {
+  constexpr int64_t kRows = 2048, kInner = 1536, kColumns = 1536;
+  const auto options = torch::TensorOptions().dtype(dtype);
+  const torch::Tensor left = torch::randn({kRows, kInner}).to(options);
+  const torch::Tensor right = torch::randn({kInner, kColumns}).to(options);
+  torch::Tensor result = torch::empty({kRows, kColumns}, options);
+  return best_rate(budget_s, 2.0 * kRows * kInner * kColumns, [&] { torch::mm_out(result, left, right); });
+}
+
+double copy_bytes_per_s(double budget_s) {
+  constexpr int64_t kElements = int64_t{1} << 26;  // 256 MB each: beyond any last-level cache in use
+  const torch::Tensor source = torch::ones({kElements});
+  torch::Tensor target = torch::empty({kElements});
+  return best_rate(budget_s, 2.0 * kElements * sizeof(float), [&] { target.copy_(source); });
+}
+
+}  // namespace
+
+Ceilings measure_ceilings(double seconds) {
+  const torch::NoGradGuard no_grad;
+  return {.processor = processor_name(),
+          .cores = at::get_num_threads(),
+          .fp32_flops_per_s = product_flops_per_s(torch::kFloat32, seconds / 3),
+          .bf16_flops_per_s = product_flops_per_s(torch::kBFloat16, seconds / 3),
+          .memory_bytes_per_s = copy_bytes_per_s(seconds / 3)};
+}
+
+}  // namespace sidestream::launch

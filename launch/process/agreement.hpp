@@ -1,0 +1,23 @@
+// One failure, one message, one exit code on all ranks.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "core/base/error.hpp"
+
+namespace sidestream::launch {
+
+// An error that all ranks have thrown together: rank 0 alone prints it, nobody has to be aborted.
+class AgreedError : public core::Error {
+ public:
+  using core::Error::Error;
+};
+
+// Runs `work` on every rank, then exchanges how it went. Collective. If a rank failed, all ranks throw AgreedError with
+// the message and exit code of the lowest rank that did, tagged with the rank unless all ranks say the same.
+// `work` itself must not communicate.
+void agree(comm::Communicator& communicator, const std::function<void()>& work);
+
+}  // namespace sidestream::launch

@@ -1,0 +1,40 @@
+#include "launch/process/stop_request.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+
+namespace sidestream::launch {
+namespace {
+
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+
+// Signal handlers have no argument for a context: this is the one place with static state.
+volatile sig_atomic_t signals_seen = 0;
+std::array<struct sigaction, kSignals.size()> previous_actions;
+
+void note_signal(int signal) {
+  const bool insists = signal == SIGINT || signal == SIGTERM;
+  if (signals_seen > 0 && insists) _exit(128 + signal);
+  signals_seen = signals_seen + 1;
+}
+
+}  // namespace
+
+StopRequest::StopRequest() {
+  signals_seen = 0;
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &previous_actions[i]);
+}
+
+StopRequest::~StopRequest() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous_actions[i], nullptr);
+}
+
+bool StopRequest::requested() const noexcept { return signals_seen > 0; }
+
+}  // namespace sidestream::launch
