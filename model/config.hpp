@@ -1,4 +1,5 @@
-// Sizes of a model, presets by name, and the counts that follow from them. No LibTorch in this header.
+// Sizes of a model, presets by name, and the counts that follow from them. No LibTorch in this
+// header.
 #pragma once
 
 #include <cstdint>
@@ -7,34 +8,40 @@
 
 namespace sidestream::model {
 
-enum class FusedOps { kOff, kOn };  // off: plain LibTorch operators, scaled_dot_product_attention included
+enum class FusedOps {
+  kOff,
+  kOn
+};  // off: plain LibTorch operators, scaled_dot_product_attention included
 
 struct ModelConfig {
-  std::string family = "gpt2";         // gpt2 | mlp
+  std::string family = "gpt2";  // gpt2 | mlp
   std::int64_t layers = 12;
   std::int64_t heads = 12;
   std::int64_t width = 768;
   std::int64_t vocab_size = 50257;
-  std::int64_t padded_vocab_size = 50257;  // rows of the embedding; those past vocab_size are zero and never predicted
-  std::int64_t context_length = 1024;      // rows of the position embedding
+  std::int64_t padded_vocab_size =
+      50257;  // rows of the embedding; those past vocab_size are zero and never predicted
+  std::int64_t context_length = 1024;  // rows of the position embedding
   double dropout = 0.0;
   FusedOps fused_ops = FusedOps::kOn;
+  std::int64_t loss_chunks =
+      0;  // the head's logits are computed in so many parts; 0: chosen by size
 
   void validate() const;  // throws ConfigError naming the field, the range and the value
 
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
-// gpt2-124m, gpt2-355m, gpt2-774m, gpt2-1558m (published sizes), gpt2-mini (about 11M), gpt2-tiny, gpt2-micro (tests), mlp.
-// Throws ConfigError listing the names.
+// gpt2-124m, gpt2-355m, gpt2-774m, gpt2-1558m (published sizes), gpt2-mini (about 11M), gpt2-tiny,
+// gpt2-micro (tests), mlp. Throws ConfigError listing the names.
 ModelConfig preset(const std::string& name);
 std::vector<std::string> preset_names();
 
 // Number of parameters without padding rows: 124,439,808 for gpt2-124m.
 std::int64_t parameter_count(const ModelConfig& config);
 
-// FLOPs of forward and backward per token: 6 N + 6 L C T (causal attention counted as what has to be computed), and
-// with 12 L C T as in PaLM, appendix B.
+// FLOPs of forward and backward per token: 6 N + 6 L C T (causal attention counted as what has to
+// be computed), and with 12 L C T as in PaLM, appendix B.
 struct FlopsPerToken {
   double causal = 0;
   double palm = 0;

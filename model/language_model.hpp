@@ -1,7 +1,8 @@
 // What the trainer asks of a model that predicts the next token.
 //
-// Parameter names and shapes are those of Hugging Face's model of the same family, so that a checkpoint needs no
-// renaming. The dtype of the parameters decides the precision of the products; the loss is always fp32.
+// Parameter names and shapes are those of Hugging Face's model of the same family, so that a
+// checkpoint needs no renaming. The dtype of the parameters decides the precision of the products;
+// the loss is always fp32.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,12 @@ namespace sidestream::model {
 
 class LanguageModel : public torch::nn::Module {
  public:
-  // inputs_bt, targets_bt: int64 [B, T], T <= context_length. Returns the mean cross-entropy, a scalar in fp32.
+  // inputs_bt, targets_bt: int64 [B, T], T <= context_length. Returns the mean cross-entropy, a
+  // scalar in fp32.
   virtual torch::Tensor loss(const torch::Tensor& inputs_bt, const torch::Tensor& targets_bt) = 0;
 
-  // inputs_bt: int64 [B, T]. Returns fp32 [B, V] for the last position, V = vocab_size, without gradient.
+  // inputs_bt: int64 [B, T]. Returns fp32 [B, V] for the last position, V = vocab_size, without
+  // gradient.
   virtual torch::Tensor next_token_logits(const torch::Tensor& inputs_bt) = 0;
 
   virtual const ModelConfig& config() const = 0;

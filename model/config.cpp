@@ -1,0 +1,108 @@
+#include "model/config.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::model {
+namespace {
+
+struct NamedSize {
+  const char* name;
+  const char* family;
+  std::int64_t layers, heads, width, vocab_size, context_length;
+};
+
+// gpt2-124m to gpt2-1558m: Radford et al. 2019, as published by Hugging Face (gpt2, -medium,
+// -large, -xl).
+constexpr std::array kPresets = {
+    NamedSize{"gpt2-124m", "gpt2", 12, 12, 768, 50257, 1024},
+    NamedSize{"gpt2-355m", "gpt2", 24, 16, 1024, 50257, 1024},
+    NamedSize{"gpt2-774m", "gpt2", 36, 20, 1280, 50257, 1024},
+    NamedSize{"gpt2-1558m", "gpt2", 48, 25, 1600, 50257, 1024},
+    NamedSize{"gpt2-mini", "gpt2", 6, 6, 384, 512, 256},
+    NamedSize{"gpt2-tiny", "gpt2", 4, 4, 128, 512, 128},
+    NamedSize{"gpt2-micro", "gpt2", 2, 2, 32, 512, 64},
+    NamedSize{"mlp", "mlp", 2, 1, 64, 512, 256},
+};
+
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 31;
+
+void check_range(const char* field, std::int64_t value, std::int64_t low) {
+  if (value >= low && value < kMaxSize) return;
+  throw core::ConfigError(
+      fmt::format("model: {} must be in {} .. {}, found {}", field, low, kMaxSize - 1, value));
+}
+
+void check_family(const std::string& family) {
+  if (family == "gpt2" || family == "mlp") return;
+  throw core::ConfigError(fmt::format("model: family must be gpt2 or mlp, found '{}'", family));
+}
+
+std::int64_t block_parameter_count(const ModelConfig& config) {
+  const std::int64_t c = config.width;
+  const std::int64_t norm = 2 * c;
+  const std::int64_t mlp = 8 * c * c + 5 * c;
+  const std::int64_t attention = 4 * c * c + 4 * c;
+  return config.family == "mlp" ? norm + mlp : 2 * norm + mlp + attention;
+}
+
+}  // namespace
+
+void ModelConfig::validate() const {
+  check_family(family);
+  check_range("layers", layers, 1);
+  check_range("heads", heads, 1);
+  check_range("width", width, 1);
+  check_range("vocab_size", vocab_size, 1);
+  check_range("padded_vocab_size", padded_vocab_size, vocab_size);
+  check_range("context_length", context_length, 1);
+  if (width % heads != 0) {
+    throw core::ConfigError(
+        fmt::format("model: width must be a multiple of heads, found {} and {}", width, heads));
+  }
+  if (!(dropout >= 0.0 && dropout < 1.0)) {
+    throw core::ConfigError(fmt::format("model: dropout must be in [0, 1), found {}", dropout));
+  }
+}
+
+ModelConfig preset(const std::string& name) {
+  for (const NamedSize& size : kPresets) {
+    if (name != size.name) continue;
+    return {.family = size.family,
+            .layers = size.layers,
+            .heads = size.heads,
+            .width = size.width,
+            .vocab_size = size.vocab_size,
+            .padded_vocab_size = size.vocab_size,
+            .context_length = size.context_length};
+  }
+  std::string known;
+  for (const std::string& other : preset_names()) known += " " + other;
+  throw core::ConfigError(fmt::format("model: no preset '{}'; there are{}", name, known));
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const NamedSize& size : kPresets) names.emplace_back(size.name);
+  return names;
+}
+
+std::int64_t parameter_count(const ModelConfig& config) {
+  const std::int64_t positions = config.family == "mlp" ? 0 : config.context_length;
+  const std::int64_t final_norm = 2 * config.width;
+  return (config.vocab_size + positions) * config.width +
+         config.layers * block_parameter_count(config) + final_norm;
+}
+
+FlopsPerToken flops_per_token(const ModelConfig& config, std::int64_t sequence_length) {
+  const double products = 6.0 * static_cast<double>(parameter_count(config));
+  if (config.family == "mlp") return {.causal = products, .palm = products};
+  const double pairs = static_cast<double>(config.layers) * static_cast<double>(config.width) *
+                       static_cast<double>(sequence_length);
+  return {.causal = products + 6.0 * pairs, .palm = products + 12.0 * pairs};
+}
+
+}  // namespace sidestream::model

@@ -1,0 +1,48 @@
+// GPT-2 (Radford et al. 2019) as Hugging Face's GPT2LMHeadModel: pre-norm blocks, learned
+// positions, tied head.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "model/language_model.hpp"
+#include "model/modules.hpp"
+#include "model/operators.hpp"
+
+namespace sidestream::model {
+
+class Gpt2 : public LanguageModel {
+ public:
+  // config must be valid.
+  explicit Gpt2(const ModelConfig& config);
+
+  torch::Tensor loss(const torch::Tensor& inputs_bt, const torch::Tensor& targets_bt) override;
+  torch::Tensor next_token_logits(const torch::Tensor& inputs_bt) override;
+  const ModelConfig& config() const override { return config_; }
+  void initialise(std::uint64_t seed) override;
+
+ private:
+  struct Block : torch::nn::Module {
+    explicit Block(std::int64_t width);
+    std::shared_ptr<LayerNorm> ln_1;
+    std::shared_ptr<Attention> attn;
+    std::shared_ptr<LayerNorm> ln_2;
+    std::shared_ptr<Mlp> mlp;
+  };
+  struct Transformer : torch::nn::Module {
+    explicit Transformer(const ModelConfig& config);
+    std::shared_ptr<Embedding> wte, wpe;
+    std::vector<std::shared_ptr<Block>> blocks;
+    std::shared_ptr<LayerNorm> ln_f;
+  };
+
+  torch::Tensor hidden(const torch::Tensor& inputs_bt, const Embeddings& embeddings);
+  torch::Tensor attend(const Block& block, const torch::Tensor& normed_btc);
+  torch::Tensor drop(const torch::Tensor& x) const;
+
+  ModelConfig config_;
+  std::unique_ptr<Operators> operators_;
+  std::shared_ptr<Transformer> transformer_;
+};
+
+}  // namespace sidestream::model

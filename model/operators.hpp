@@ -1,0 +1,89 @@
+// The operators that language models are made of, each differentiable: one strategy with plain
+// LibTorch operators, one with fused CPU kernels. Models never ask which one they have.
+//
+// Shapes: B batch, T time, C width, V vocabulary rows (padding included). Floating tensors share
+// one dtype.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <torch/torch.h>
+
+#include "model/config.hpp"
+
+namespace sidestream::model {
+
+// The part of a tied weight's gradient that the head has found, on its way to the embedding's
+// backward, which comes later and adds its rows in place. One per forward pass.
+struct TiedGradient {
+  torch::Tensor from_head;
+};
+
+struct Embeddings {
+  torch::Tensor tokens_vc;
+  torch::Tensor positions_pc;          // undefined: no positions
+  std::shared_ptr<TiedGradient> tied;  // null: head and embedding return their gradients apart
+};
+
+struct LinearWeights {
+  torch::Tensor weight;  // [in, out]
+  torch::Tensor bias;    // [out]
+};
+
+struct NormWeights {
+  torch::Tensor weight_c, bias_c;
+};
+
+struct NormedResidual {
+  torch::Tensor residual_btc;  // the sum
+  torch::Tensor normed_btc;    // its layer norm
+};
+
+struct AttentionOptions {
+  std::int64_t heads = 1;
+  double dropout = 0;  // of the probabilities
+};
+
+struct LossOptions {
+  std::int64_t vocab_size = 0;  // columns from here on are padding: masked out
+  std::int64_t chunks = 0;      // parts in which logits are computed; 0: chosen by size
+};
+
+constexpr double kNormEps = 1e-5;
+
+class Operators {
+ public:
+  virtual ~Operators() = default;
+
+  // tokens_bt int64 -> [B, T, C]. Throws Error for an id outside the embedding.
+  virtual torch::Tensor embed(const torch::Tensor& tokens_bt, const Embeddings& embeddings) = 0;
+
+  // Layer norm over the last dimension.
+  virtual torch::Tensor norm(const torch::Tensor& x_btc, const NormWeights& norm) = 0;
+
+  // residual + branch, and its layer norm.
+  virtual NormedResidual add_norm(const torch::Tensor& residual_btc,
+                                  const torch::Tensor& branch_btc, const NormWeights& norm) = 0;
+
+  virtual torch::Tensor linear(const torch::Tensor& x, const LinearWeights& weights) = 0;
+
+  // linear, GELU (tanh form), linear.
+  virtual torch::Tensor mlp(const torch::Tensor& x_btc, const LinearWeights& in,
+                            const LinearWeights& out) = 0;
+
+  // Causal self-attention; qkv_bt3c holds queries, keys and values, each [heads, C / heads] -> [B,
+  // T, C].
+  virtual torch::Tensor attention(const torch::Tensor& qkv_bt3c,
+                                  const AttentionOptions& options) = 0;
+
+  // Mean cross-entropy in fp32 of softmax(x tokens^T) against targets_bt; the head is tied to the
+  // embedding. Throws Error for a target outside the vocabulary.
+  virtual torch::Tensor next_token_loss(const torch::Tensor& x_btc, const Embeddings& embeddings,
+                                        const torch::Tensor& targets_bt,
+                                        const LossOptions& options) = 0;
+};
+
+std::unique_ptr<Operators> make_operators(FusedOps fused_ops);
+
+}  // namespace sidestream::model

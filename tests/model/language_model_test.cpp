@@ -1,0 +1,154 @@
+// Names, shapes, initialisation and the behaviour of whole models.
+#include "model/language_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::model {
+namespace {
+
+using torch::Tensor;
+
+std::shared_ptr<LanguageModel> micro(const std::string& name = "gpt2-micro",
+                                     FusedOps fused = FusedOps::kOn) {
+  ModelConfig config = preset(name);
+  config.fused_ops = fused;
+  auto model = make_language_model(config);
+  model->initialise(1);
+  return model;
+}
+
+Tensor tokens(std::int64_t batch, std::int64_t time, std::uint64_t seed, std::int64_t vocab = 512) {
+  torch::manual_seed(seed);
+  return torch::randint(vocab, {batch, time}, torch::kLong);
+}
+
+TEST(LanguageModelTest, parameters_have_published_names_and_shapes) {
+  const auto model = micro();
+
+  const auto parameters = model->named_parameters();
+
+  EXPECT_EQ(parameters.size(), 2 + 2 * 12 + 2u);
+  EXPECT_EQ(parameters["transformer.wte.weight"].sizes(), (std::vector<std::int64_t>{512, 32}));
+  EXPECT_EQ(parameters["transformer.wpe.weight"].sizes(), (std::vector<std::int64_t>{64, 32}));
+  EXPECT_EQ(parameters["transformer.h.1.attn.c_attn.weight"].sizes(),
+            (std::vector<std::int64_t>{32, 96}));
+  EXPECT_EQ(parameters["transformer.h.1.mlp.c_proj.weight"].sizes(),
+            (std::vector<std::int64_t>{128, 32}));
+  EXPECT_EQ(parameters["transformer.ln_f.bias"].sizes(), (std::vector<std::int64_t>{32}));
+}
+
+TEST(LanguageModelTest, parameters_are_as_many_as_counted) {
+  for (const char* name : {"gpt2-micro", "gpt2-tiny", "gpt2-mini", "mlp"}) {
+    std::int64_t count = 0;
+    for (const Tensor& parameter : make_language_model(preset(name))->parameters())
+      count += parameter.numel();
+    EXPECT_EQ(count, parameter_count(preset(name))) << name;
+  }
+}
+
+TEST(LanguageModelTest, initialise_is_a_pure_function_of_the_seed) {
+  const auto one = micro();
+  torch::manual_seed(99);
+  const auto two = micro();
+  const auto other = make_language_model(preset("gpt2-micro"));
+  other->initialise(2);
+
+  const Tensor weight = one->named_parameters()["transformer.h.0.mlp.c_fc.weight"];
+
+  EXPECT_TRUE(torch::equal(weight, two->named_parameters()["transformer.h.0.mlp.c_fc.weight"]));
+  EXPECT_FALSE(torch::equal(weight, other->named_parameters()["transformer.h.0.mlp.c_fc.weight"]));
+}
+
+TEST(LanguageModelTest, initialise_has_published_deviations) {
+  const auto model = make_language_model(preset("gpt2-tiny"));
+  model->initialise(3);
+  const auto parameters = model->named_parameters();
+
+  EXPECT_NEAR(parameters["transformer.wte.weight"].std().item<double>(), 0.02, 5e-4);
+  EXPECT_NEAR(parameters["transformer.h.0.mlp.c_fc.weight"].std().item<double>(), 0.02, 5e-4);
+  EXPECT_NEAR(parameters["transformer.h.0.mlp.c_proj.weight"].std().item<double>(),
+              0.02 / std::sqrt(8.0), 2e-4);
+  EXPECT_EQ(parameters["transformer.h.0.mlp.c_proj.bias"].abs().max().item<double>(), 0);
+  EXPECT_EQ(parameters["transformer.ln_f.weight"].min().item<double>(), 1);
+}
+
+TEST(LanguageModelTest, loss_of_a_new_model_is_near_uniform) {
+  for (const char* name : {"gpt2-micro", "mlp"}) {
+    const double loss = micro(name)->loss(tokens(2, 16, 1), tokens(2, 16, 2)).item<double>();
+    EXPECT_NEAR(loss, std::log(512.0), 0.1) << name;
+  }
+}
+
+TEST(LanguageModelTest, loss_learns_a_fixed_batch) {
+  for (const char* name : {"gpt2-micro", "mlp"}) {
+    const auto model = micro(name);
+    torch::optim::AdamW optimizer(model->parameters(), torch::optim::AdamWOptions(1e-2));
+    const Tensor x = tokens(2, 16, 1), y = tokens(2, 16, 2);
+    double loss_value = 0;
+    for (int step = 0; step < 40; ++step) {
+      optimizer.zero_grad();
+      Tensor loss = model->loss(x, y);
+      loss.backward();
+      optimizer.step();
+      loss_value = loss.item<double>();
+    }
+    EXPECT_LT(loss_value, 1.0) << name;
+  }
+}
+
+TEST(LanguageModelTest, padding_changes_neither_loss_nor_gradients) {
+  ModelConfig config = preset("gpt2-micro");
+  config.vocab_size = config.padded_vocab_size = 500;
+  const auto exact = make_language_model(config);
+  config.padded_vocab_size = 512;
+  const auto padded = make_language_model(config);
+  exact->initialise(1);
+  padded->initialise(1);
+  const Tensor x = tokens(2, 16, 1, 500), y = tokens(2, 16, 2, 500);
+
+  const Tensor exact_loss = exact->loss(x, y), padded_loss = padded->loss(x, y);
+  exact_loss.backward();
+  padded_loss.backward();
+
+  EXPECT_NEAR(exact_loss.item<double>(), padded_loss.item<double>(), 1e-6);
+  const Tensor padded_grad = padded->named_parameters()["transformer.wte.weight"].grad();
+  EXPECT_EQ(padded_grad.narrow(0, 500, 12).abs().max().item<double>(), 0);
+  EXPECT_TRUE(torch::allclose(exact->named_parameters()["transformer.wte.weight"].grad(),
+                              padded_grad.narrow(0, 0, 500), 1e-4, 1e-7));
+  EXPECT_EQ(padded->next_token_logits(x).sizes(), (std::vector<std::int64_t>{2, 500}));
+}
+
+TEST(LanguageModelTest, next_token_logits_give_the_loss_of_the_last_position) {
+  const auto model = micro();
+  const Tensor x = tokens(1, 1, 1), y = tokens(1, 1, 2);
+
+  const Tensor logits = model->next_token_logits(x);
+
+  EXPECT_FALSE(logits.requires_grad());
+  EXPECT_NEAR(torch::nn::functional::cross_entropy(logits, y.view(-1)).item<double>(),
+              model->loss(x, y).item<double>(), 1e-5);
+}
+
+TEST(LanguageModelTest, dropout_acts_in_training_only) {
+  ModelConfig config = preset("gpt2-micro");
+  config.dropout = 0.5;
+  const auto model = make_language_model(config);
+  model->initialise(1);
+  const Tensor x = tokens(2, 16, 1), y = tokens(2, 16, 2);
+
+  const double one = model->loss(x, y).item<double>(), two = model->loss(x, y).item<double>();
+  model->eval();
+  const double three = model->loss(x, y).item<double>(), four = model->loss(x, y).item<double>();
+
+  EXPECT_NE(one, two);
+  EXPECT_EQ(three, four);
+}
+
+TEST(LanguageModelTest, loss_refuses_a_sequence_longer_than_the_context) {
+  EXPECT_THROW(micro()->loss(tokens(1, 65, 1), tokens(1, 65, 2)), core::ConfigError);
+}
+
+}  // namespace
+}  // namespace sidestream::model
