@@ -1,5 +1,7 @@
 #include "core/checkpoint/safetensors_sax.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace sidestream::checkpoint {
@@ -9,8 +11,8 @@ constexpr std::string_view kMetadataKey = "__metadata__";
 constexpr std::size_t kShownBytes = 80;
 
 std::string shown(std::string_view text) {
-  const bool cut = text.size() > kShownBytes;
-  return "'" + std::string(text.substr(0, kShownBytes)) + (cut ? "...'" : "'");
+  if (text.size() <= kShownBytes) return fmt::format("'{}'", text);
+  return fmt::format("'{}...'", text.substr(0, kShownBytes));
 }
 
 }  // namespace

@@ -1,0 +1,114 @@
+#include "core/base/file.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+
+namespace sidestream::core {
+namespace {
+
+// Runs the body in a child process whose files may not grow beyond limit_bytes; true when the child
+// exits with 0.
+template <typename Body>
+bool holds_with_file_size_limit(rlim_t limit_bytes, Body body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{limit_bytes, limit_bytes};
+    const bool good = ::setrlimit(RLIMIT_FSIZE, &limit) == 0 && body();
+    ::_exit(good ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(FileTest, write_file_atomically_replaces_the_content_and_leaves_no_other_file) {
+  const ScratchFolder folder;
+
+  write_file_atomically(folder / "a", "old");
+  write_file_atomically(folder / "a", "new content");
+
+  EXPECT_EQ(read_file(folder / "a"), "new content");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
+}
+
+TEST(FileTest, write_file_atomically_when_the_disk_is_full_keeps_the_old_file) {
+  const ScratchFolder folder;
+  write_file_atomically(folder / "a", "old");
+
+  const bool refused = holds_with_file_size_limit(1000, [&] {
+    try {
+      write_file_atomically(folder / "a", std::string(5000, 'x'));
+    } catch (const Error& error) {
+      return std::string(error.what()).find("cannot write") != std::string::npos;
+    }
+    return false;
+  });
+
+  EXPECT_TRUE(refused);
+  EXPECT_EQ(read_file(folder / "a"), "old");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
+}
+
+TEST(FileTest, write_file_atomically_over_a_folder_fails_and_removes_the_temporary_file) {
+  const ScratchFolder folder;
+  std::filesystem::create_directories(folder / "a" / "inside");
+
+  EXPECT_THROW(write_file_atomically(folder / "a", "content"), Error);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
+}
+
+TEST(FileTest, write_file_atomically_into_an_absent_folder_names_the_path) {
+  try {
+    write_file_atomically("/nonexistent_folder/a", "content");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("/nonexistent_folder/a"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("No such file"), std::string::npos);
+  }
+}
+
+TEST(MappedFileTest, empty_file_is_an_empty_span) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "empty").flush();
+
+  EXPECT_TRUE(MappedFile(folder / "empty").bytes().empty());
+}
+
+TEST(MappedFileTest, moved_from_is_empty) {
+  const ScratchFolder folder;
+  write_file_atomically(folder / "a", "abc");
+  MappedFile source(folder / "a");
+
+  const MappedFile target(std::move(source));
+
+  EXPECT_EQ(target.bytes().size(), 3u);
+  EXPECT_TRUE(source.bytes().empty());
+}
+
+TEST(MappedFileTest, folder_or_absent_file_throws) {
+  const ScratchFolder folder;
+
+  EXPECT_THROW(MappedFile(folder.path()), Error);
+  EXPECT_THROW(MappedFile(folder / "absent"), Error);
+}
+
+TEST(FileTest, read_file_above_the_limit_throws) {
+  const ScratchFolder folder;
+  write_file_atomically(folder / "a", "abcd");
+
+  EXPECT_EQ(read_file(folder / "a", 4), "abcd");
+  EXPECT_THROW(read_file(folder / "a", 3), Error);
+}
+
+}  // namespace
+}  // namespace sidestream::core
