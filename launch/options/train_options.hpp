@@ -1,7 +1,8 @@
-// Everything that `sidestream train` can be told, as one value: defaults < config file < --baseline < command line.
+// Everything that `sidestream train` can be told, as one value: defaults < config file < --baseline
+// < command line.
 //
-// The parser (parse_train_options) fills it and validates it; launch/assembly turns it into strategy objects. Names
-// of members follow the flags.
+// The parser (parse_train_options) fills it and validates it; launch/assembly turns it into
+// strategy objects. Names of members follow the flags.
 #pragma once
 
 #include <chrono>
@@ -21,41 +22,42 @@ enum class Device { kAuto, kCpu, kCuda };
 enum class Ranges { kSteps, kLayers };
 
 struct DataOptions {
-  std::string source = "";                 // --data: folder with shards, or "synthetic"
-  std::filesystem::path tokenizer = {};    // --tokenizer: default is the data folder's own
-  std::int64_t sequence_length = 0;        // 0: the model's context
+  std::string source = "";               // --data: folder with shards, or "synthetic"
+  std::filesystem::path tokenizer = {};  // --tokenizer: default is the data folder's own
+  std::int64_t sequence_length = 0;      // 0: the model's context
   std::int64_t batch_size_per_rank = 8;
   bool shuffle = true;
   bool fix_batch = false;
-  int loader_workers = 1;                  // 0: the training thread reads
-  int prefetch = 4;                        // batches ahead of the step
+  int loader_workers = 1;  // 0: the training thread reads
+  int prefetch = 4;        // batches ahead of the step
 };
 
 struct ModelOptions {
   std::string preset = "gpt2-124m";
-  model::ModelConfig config = {};          // preset with the overrides applied; vocab_size 0 until data is known
+  model::ModelConfig config =
+      {};  // preset with the overrides applied; vocab_size 0 until data is known
   bool vocab_size_given = false;
-  std::int64_t pad_vocab = 1;              // round the embedding's rows up to a multiple
-  std::filesystem::path init = {};         // checkpoint folder to start from
+  std::int64_t pad_vocab = 1;       // round the embedding's rows up to a multiple
+  std::filesystem::path init = {};  // checkpoint folder to start from
 };
 
 struct ScheduleOptions {
   double lr = 6e-4;
   double min_lr_ratio = 0.1;
-  std::string kind = "cosine";             // constant | linear | cosine | wsd
+  std::string kind = "cosine";  // constant | linear | cosine | wsd
   std::int64_t warmup_steps = 0;
 };
 
 struct EvaluationOptions {
-  std::int64_t every = 0;                  // 0: never
+  std::int64_t every = 0;  // 0: never
   std::int64_t tokens = 1 << 17;
   std::optional<double> target_val_loss = {};
 };
 
 struct CheckpointOptions {
-  std::int64_t every = 0;                  // 0: only at the end
-  int keep = 2;                            // 0: all
-  std::string resume = "none";             // none | auto | path of a checkpoint or run directory
+  std::int64_t every = 0;       // 0: only at the end
+  int keep = 2;                 // 0: all
+  std::string resume = "none";  // none | auto | path of a checkpoint or run directory
 };
 
 struct Timeouts {
@@ -75,7 +77,8 @@ struct TrainOptions {
   bool deterministic = false;
   Precision precision = Precision::kFp32;
   Device device = Device::kAuto;
-  std::optional<int> threads = {};         // intra-op threads of a rank; empty: the rank's share of the cores
+  std::optional<int> threads =
+      {};  // intra-op threads of a rank; empty: the rank's share of the cores
   bool flush_denormals = true;
   Ranges ranges = Ranges::kSteps;
   std::int64_t log_every = 1;

@@ -1,0 +1,41 @@
+#include "launch/options/bench_options.hpp"
+
+#include <algorithm>
+
+#include "launch/options/command_options.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using Options = BenchOptions;
+
+SettingTable<Options> table() {
+  return {
+      {"What this machine can do at most",
+       {choice<Options, BenchSubject>(
+            {"subject", "ceilings",
+             "matrix products of each type, memory bandwidth; the "
+             "word alone is enough"},
+            {{"ceilings", BenchSubject::kCeilings}}, [](auto& o) -> auto& { return o.subject; }),
+        optional_count<Options>({"threads", "N", "threads for compute", "every core"},
+                                [](auto& o) -> auto& { return o.threads; }, {1, 4096}),
+        number<Options>({"seconds", "SECONDS", "time of each measurement"},
+                        [](auto& o) -> auto& { return o.seconds; }, {.min = 0.01, .max = 3600})}}};
+}
+
+}  // namespace
+
+BenchOptions parse_bench_options(const std::vector<std::string>& arguments) {
+  if (arguments.empty())
+    throw core::ConfigError("`sidestream bench` needs to know what to measure: ceilings");
+  return parse_command(arguments, table(), {.command = "bench", .positional = "subject"});
+}
+
+std::string bench_help(int width_columns) {
+  return "Measures what this machine can do at most; `train` takes its MFU from it.\n\n"
+         "  sidestream bench ceilings\n"
+         "  sidestream bench ceilings --threads 1 --seconds 0.5\n\n" +
+         flags_help(flags_of(table()), width_columns);
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,56 @@
+#include "launch/options/toggle_lattice.hpp"
+
+#include <fmt/format.h>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+struct Side {
+  std::string name;
+  std::string fallback;  // default value
+  std::string agreeing;  // value to take when the other side wins
+};
+
+// `first` and `second` disagree: the one from the lower layer takes its agreeing value.
+void settle(GivenLayers& layers, const Side& first, const Side& second) {
+  const Layer first_layer = layers.layer_of(first.name);
+  const Layer second_layer = layers.layer_of(second.name);
+  if (first_layer == second_layer && first_layer != Layer::kDefaults) {
+    throw core::ConfigError(
+        fmt::format("--{} {} and --{} {} exclude each other: leave one of them out", first.name,
+                    layers.value_of(first.name, first.fallback), second.name,
+                    layers.value_of(second.name, second.fallback)));
+  }
+  const Side& loser = first_layer < second_layer ? first : second;
+  layers.set(loser.name, loser.agreeing);
+}
+
+}  // namespace
+
+void settle_toggles(GivenLayers& layers) {
+  const std::string overlap = layers.value_of("overlap", "on");
+  const std::string bucketing = layers.value_of("bucketing", "on");
+  if (overlap == "on" && bucketing == "off") {
+    settle(layers, {"overlap", "on", "off"}, {"bucketing", "on", "on"});
+  }
+  const bool reads_ahead = layers.value_of("loader-workers", "1") != "0";
+  const bool holds_batches = layers.value_of("prefetch", "4") != "0";
+  if (reads_ahead != holds_batches) {
+    settle(layers, {"loader-workers", "1", holds_batches ? "1" : "0"},
+           {"prefetch", "4", reads_ahead ? "4" : "0"});
+  }
+}
+
+std::vector<Given> baseline_values() {
+  std::vector<Given> values;
+  const std::vector<std::pair<std::string, std::string>> off = {
+      {"overlap", "off"},       {"bucketing", "off"},       {"loader-workers", "0"},
+      {"prefetch", "0"},        {"fused-optimizer", "off"}, {"fused-ops", "off"},
+      {"shared-memory", "off"}, {"precision", "fp32"}};
+  for (const auto& [name, value] : off) values.push_back({name, value, "--baseline: " + name});
+  return values;
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,143 @@
+#include "launch/options/train_parser.hpp"
+
+#include <fmt/format.h>
+
+#include "core/base/error.hpp"
+#include "launch/options/command_line.hpp"
+#include "launch/options/config_file.hpp"
+#include "launch/options/given_layers.hpp"
+#include "launch/options/toggle_lattice.hpp"
+#include "launch/options/train_settings.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+GivenLayers layers_of(const std::vector<std::string>& arguments,
+                      const std::vector<FlagGroup>& flags) {
+  const std::vector<Given> command_line =
+      parse_command_line(arguments, flags, {.command = "train"});
+  GivenLayers layers;
+  bool baseline = false;
+  for (const Given& given : command_line) {
+    if (given.name == "config") layers.add(Layer::kFile, read_config_file(given.value, flags));
+    if (given.name == "baseline") baseline = given.value == "on";
+  }
+  if (baseline) {
+    layers.add(Layer::kBaseline, baseline_values());
+    layers.erase("reduce-dtype");
+  }
+  layers.add(Layer::kCommandLine, command_line);
+  settle_toggles(layers);
+  return layers;
+}
+
+// What one flag says is needed in more than one component.
+void spread(TrainOptions& options) {
+  options.comm.timeout_setup = options.timeouts.setup;
+  options.comm.timeout_collective = options.timeouts.step;
+  if (options.model.vocab_size_given) set_vocabulary(options, options.model.config.vocab_size);
+}
+
+void check_model(const TrainOptions& options) {
+  model::ModelConfig config = options.model.config;
+  if (config.vocab_size == 0) {  // not known before the data is: any legal value will do
+    config.vocab_size = config.padded_vocab_size = model::preset(options.model.preset).vocab_size;
+  }
+  config.validate();
+  if (options.data.sequence_length > config.context_length) {
+    throw core::ConfigError(
+        fmt::format("--sequence-length: expected at most {}, the context of {}, found {}",
+                    config.context_length, options.model.preset, options.data.sequence_length));
+  }
+}
+
+}  // namespace
+
+TrainOptions parse_train_options(int argc, const char* const* argv) {
+  return parse_train_options(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+}
+
+TrainOptions parse_train_options(const std::vector<std::string>& arguments) {
+  const SettingTable<TrainOptions> table = train_settings();
+  const GivenLayers layers = layers_of(arguments, flags_of(table));
+  TrainOptions options;
+  options.model.config = model::preset(options.model.preset);
+  apply(table, layers.resolved(), options);
+  if (!options.model.vocab_size_given) options.model.config.vocab_size = 0;
+  spread(options);
+  if (!options.print_config) validate(options);
+  return options;
+}
+
+void validate(const TrainOptions& options) {
+  if (options.data.source.empty()) {
+    throw core::ConfigError(
+        "--data is missing: give a folder with token shards (made by `sidestream prepare`), or "
+        "'synthetic'");
+  }
+  check_model(options);
+  options.parallel.validate();
+  if (options.evaluation.target_val_loss && options.evaluation.every == 0) {
+    throw core::ConfigError("--target-val-loss needs evaluations: add --eval-every STEPS");
+  }
+  if (options.device == Device::kCpu && options.comm.backend == comm::Backend::kNccl) {
+    throw core::ConfigError(
+        "--device cpu and --backend nccl exclude each other: NCCL works on GPU memory");
+  }
+  const std::string& resume = options.checkpoint.resume;
+  if (!options.model.init.empty() && resume != "none" && resume != "auto") {
+    throw core::ConfigError(
+        "--init and --resume PATH exclude each other: both say where the weights come from");
+  }
+}
+
+void set_vocabulary(TrainOptions& options, std::int64_t vocab_size) {
+  model::ModelConfig& config = options.model.config;
+  if (options.model.vocab_size_given && config.vocab_size < vocab_size) {
+    throw core::ConfigError(
+        fmt::format("--vocab-size: expected at least {}, what the data needs, found {}", vocab_size,
+                    config.vocab_size));
+  }
+  if (!options.model.vocab_size_given) config.vocab_size = vocab_size;
+  config.padded_vocab_size = rounded_up(config.vocab_size, options.model.pad_vocab);
+}
+
+std::int64_t sequence_length(const TrainOptions& options) {
+  return options.data.sequence_length > 0 ? options.data.sequence_length
+                                          : options.model.config.context_length;
+}
+
+std::string config_text(const TrainOptions& options) {
+  std::string text = "# Every setting of this run. To repeat it: sidestream train --config FILE\n";
+  for (const SettingGroup<TrainOptions>& group : train_settings()) {
+    text += fmt::format("\n# {}\n", group.title);
+    for (const Setting<TrainOptions>& setting : group.settings) {
+      if (setting.flag.scope == FlagScope::kCommandLine) continue;
+      const std::optional<std::string> value = setting.get(options);
+      if (!value)
+        text += fmt::format("# {} = {}  # not set: {}\n", setting.flag.name,
+                            setting.flag.value_name, setting.flag.help);
+      else
+        text += fmt::format("{} = {}\n", setting.flag.name, config_value_text(*value));
+    }
+  }
+  return text;
+}
+
+std::vector<FlagGroup> train_flags() { return flags_of(train_settings()); }
+
+std::string train_help(int width_columns) {
+  return "Trains a model, alone or as one of several ranks under mpirun.\n\n"
+         "  sidestream train --model gpt2-mini --data data/corpus --steps 200 --run-dir runs/a\n"
+         "  launch/run -np 2 -- train --config examples/gpt2-mini/train.cfg --run-dir runs/b "
+         "--baseline\n\n"
+         "Settings hold in this order: defaults, --config file, --baseline, command line. [..] is "
+         "the default.\n\n" +
+         flags_help(train_flags(), width_columns);
+}
+
+}  // namespace sidestream::launch

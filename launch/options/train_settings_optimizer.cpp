@@ -1,0 +1,94 @@
+// Optimizer, schedule and evaluation.
+#include "launch/options/train_settings.hpp"
+
+namespace sidestream::launch::detail {
+namespace {
+
+using Options = TrainOptions;
+
+Setting<Options> precision() {
+  Setting<Options> setting = choice<Options, Precision>(
+      {"precision", "fp32|bf16",
+       "of products, weights and gradients; bf16 keeps fp32 master weights"},
+      {{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}},
+      [](auto& o) -> auto& { return o.precision; });
+  setting.set = [accept = setting.set](Options& options, const std::string& text) {
+    if (text == "tf32" || text == "fp16") {
+      throw core::ConfigError(text + " needs a GPU build and is not there yet; use fp32 or bf16");
+    }
+    accept(options, text);
+    options.parallel.parameter_dtype =
+        options.precision == Precision::kBf16 ? core::DType::kBFloat16 : core::DType::kFloat32;
+  };
+  return setting;
+}
+
+Setting<Options> lr_schedule() {
+  return choice<Options, std::string>(
+      {"lr-schedule", "constant|linear|cosine|wsd",
+       "shape after warm-up; wsd: constant, then linear at the end"},
+      {{"constant", "constant"}, {"linear", "linear"}, {"cosine", "cosine"}, {"wsd", "wsd"}},
+      [](auto& o) -> auto& { return o.schedule.kind; });
+}
+
+Setting<Options> algorithm() {
+  using parallel::OptimizerAlgorithm;
+  return choice<Options, OptimizerAlgorithm>(
+      {"algorithm", "adamw|sgd", "AdamW with decoupled decay, or SGD with momentum"},
+      {{"adamw", OptimizerAlgorithm::kAdamW}, {"sgd", OptimizerAlgorithm::kSgd}},
+      [](auto& o) -> auto& { return o.parallel.optimizer.algorithm; });
+}
+
+constexpr NumberRange kBelowOne{.min = 0, .max = 1, .max_bound = Bound::kExcluded};
+
+}  // namespace
+
+SettingGroup<TrainOptions> optimizer_settings() {
+  return {
+      "Optimizer",
+      {precision(),
+       count<Options>(
+           {"grad-accumulation", "N", "micro-steps whose gradients are added before an update"},
+           [](auto& o) -> auto& { return o.parallel.grad_accumulation; }, {1, 1 << 20}),
+       algorithm(),
+       number<Options>({"lr", "RATE", "highest learning rate"},
+                       [](auto& o) -> auto& { return o.schedule.lr; }, {.min = 0, .max = 1000}),
+       number<Options>({"min-lr-ratio", "RATIO", "last learning rate over the highest"},
+                       [](auto& o) -> auto& { return o.schedule.min_lr_ratio; },
+                       {.min = 0, .max = 1}),
+       lr_schedule(),
+       count<Options>({"warmup-steps", "STEPS", "steps in which the rate rises to its highest"},
+                      [](auto& o) -> auto& { return o.schedule.warmup_steps; }, {}),
+       number<Options>({"weight-decay", "X", "decay of parameters with two or more dimensions"},
+                       [](auto& o) -> auto& { return o.parallel.optimizer.weight_decay; },
+                       {.min = 0, .max = 100}),
+       number<Options>(
+           {"beta1", "X", "AdamW: decay of the first moment"},
+           [](auto& o) -> auto& { return o.parallel.optimizer.beta1; }, kBelowOne),
+       number<Options>(
+           {"beta2", "X", "AdamW: decay of the second moment"},
+           [](auto& o) -> auto& { return o.parallel.optimizer.beta2; }, kBelowOne),
+       number<Options>({"eps", "X", "AdamW: added to the root of the second moment"},
+                       [](auto& o) -> auto& { return o.parallel.optimizer.eps; },
+                       {.min = 0, .max = 1, .min_bound = Bound::kExcluded}),
+       number<Options>(
+           {"momentum", "X", "SGD: momentum"},
+           [](auto& o) -> auto& { return o.parallel.optimizer.momentum; }, kBelowOne),
+       number<Options>({"grad-clip", "NORM", "largest global norm of the gradient; 0: no clipping"},
+                       [](auto& o) -> auto& { return o.parallel.optimizer.grad_clip; }, {})}};
+}
+
+SettingGroup<TrainOptions> evaluation_settings() {
+  return {
+      "Evaluation",
+      {count<Options>({"eval-every", "STEPS", "validation loss every so many steps; 0: never"},
+                      [](auto& o) -> auto& { return o.evaluation.every; }, {}),
+       count<Options>({"eval-tokens", "TOKENS", "tokens of an evaluation, over all ranks"},
+                      [](auto& o) -> auto& { return o.evaluation.tokens; }, {1}),
+       number<Options>({"target-val-loss", "LOSS",
+                        "stop once the validation loss is this low, and report the time", "none"},
+                       [](auto& o) -> auto& { return o.evaluation.target_val_loss; },
+                       {.min = 0, .max = 1000, .min_bound = Bound::kExcluded})}};
+}
+
+}  // namespace sidestream::launch::detail

@@ -1,0 +1,111 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+#include "launch/options/bench_options.hpp"
+#include "launch/options/command_table.hpp"
+#include "launch/options/generate_options.hpp"
+#include "launch/options/nearest_name.hpp"
+#include "launch/options/prepare_options.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Words = std::vector<const char*>;
+
+template <typename Function>
+std::string error_of(Function function) {
+  try {
+    function();
+  } catch (const core::ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+Invocation invoke(Words words) {
+  words.insert(words.begin(), "sidestream");
+  return parse_invocation(static_cast<int>(words.size()), words.data(), "version 1");
+}
+
+TEST(PrepareOptionsTest, parse_lists_may_be_long_and_repeated) {
+  const PrepareOptions options =
+      parse_prepare_options({"--input", "a", "b", "--input", "c", "--include", "*.hpp", "--output",
+                             "out", "--tokenizer", "tok.json", "--val-fraction", "0.1",
+                             "--shard-tokens", "1000", "--threads", "2", "--seed", "5"});
+
+  EXPECT_THAT(options.inputs, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(options.include, ElementsAre("*.hpp"));
+  EXPECT_EQ(
+      std::tie(options.output, options.tokenizer, options.val_fraction, options.shard_tokens,
+               options.threads, options.seed),
+      std::make_tuple(std::filesystem::path("out"), "tok.json", 0.1, 1000, std::optional(2), 5u));
+}
+
+TEST(PrepareOptionsTest, parse_missing_parts_are_named) {
+  EXPECT_THAT(error_of([] {
+                parse_prepare_options({"--output", "o"});
+              }),
+              HasSubstr("--input is missing"));
+  EXPECT_THAT(error_of([] {
+                parse_prepare_options({"--input", "o"});
+              }),
+              HasSubstr("--output is missing"));
+  EXPECT_THAT(error_of([] {
+                parse_prepare_options({"--val-fraction", "1"});
+              }),
+              HasSubstr("from 0 to below 1"));
+}
+
+TEST(GenerateOptionsTest, parse_sets_every_member) {
+  const GenerateOptions options = parse_generate_options(
+      {"--checkpoint", "c", "--prompt", "a b", "--tokens", "3", "--temperature", "0", "--top-k",
+       "4", "--seed", "5", "--threads", "6"});
+
+  EXPECT_EQ(std::tie(options.checkpoint, options.prompt, options.tokens, options.temperature,
+                     options.top_k, options.seed, options.threads),
+            std::make_tuple(std::filesystem::path("c"), "a b", 3, 0.0, 4, 5u, std::optional(6)));
+  EXPECT_THAT(error_of([] { parse_generate_options({}); }), HasSubstr("--checkpoint is missing"));
+}
+
+TEST(BenchOptionsTest, parse_takes_the_subject_as_a_word) {
+  EXPECT_EQ(parse_bench_options({"ceilings", "--threads", "2"}).threads, 2);
+  EXPECT_THAT(error_of([] { parse_bench_options({}); }), HasSubstr("ceilings"));
+  EXPECT_THAT(error_of([] { parse_bench_options({"floors"}); }),
+              HasSubstr("expected one of ceilings"));
+}
+
+TEST(CommandTableTest, parse_invocation_finds_the_command) {
+  const Invocation invocation = invoke({"generate", "--tokens", "3"});
+
+  EXPECT_EQ(invocation.action, Invocation::Action::kRun);
+  EXPECT_EQ(invocation.command, Command::kGenerate);
+  EXPECT_THAT(invocation.arguments, ElementsAre("--tokens", "3"));
+}
+
+TEST(CommandTableTest, parse_invocation_prints_help_and_version) {
+  EXPECT_EQ(invoke({"--version"}).text, "version 1");
+  EXPECT_EQ(invoke({"--help"}).text, top_level_help());
+  EXPECT_EQ(invoke({"help"}).text, top_level_help());
+  EXPECT_THAT(invoke({"help", "train"}).text, HasSubstr("--grad-accumulation"));
+  EXPECT_EQ(invoke({"train", "--steps", "3", "--help"}).text, invoke({"help", "train"}).text);
+  EXPECT_EQ(invoke({"train", "--help"}).action, Invocation::Action::kPrintText);
+}
+
+TEST(CommandTableTest, parse_invocation_unknown_command_names_the_nearest) {
+  EXPECT_THAT(error_of([] { invoke({"trian"}); }),
+              HasSubstr("unknown command 'trian'. Did you mean train?"));
+  EXPECT_THAT(error_of([] { invoke({}); }), HasSubstr("no command given"));
+}
+
+TEST(NearestNameTest, did_you_mean_is_silent_when_nothing_is_close) {
+  const std::vector<std::string> names = {"overlap", "lr", "steps"};
+
+  EXPECT_EQ(did_you_mean("overlpa", names, "--"), " Did you mean --overlap?");
+  EXPECT_EQ(did_you_mean("zzzzzzz", names), "");
+}
+
+}  // namespace
+}  // namespace sidestream::launch
