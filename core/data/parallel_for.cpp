@@ -1,0 +1,74 @@
+#include "core/data/parallel_for.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace sidestream::data {
+namespace {
+
+class Job {
+ public:
+  Job(std::uint64_t count, const std::function<void(std::uint64_t, int)>& work)
+      : limit_(count), work_(work) {}
+
+  // Below the lowest index that failed everything still runs: that one may fail too, and is then
+  // the one to report.
+  void run(int thread) {
+    for (std::uint64_t i = next_++; i < limit_; i = next_++) {
+      try {
+        work_(i, thread);
+      } catch (...) {
+        keep(i, std::current_exception());
+      }
+    }
+  }
+
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void keep(std::uint64_t index, std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    if (index >= limit_) return;
+    limit_ = index;
+    error_ = std::move(error);
+  }
+
+  std::atomic<std::uint64_t> limit_;
+  const std::function<void(std::uint64_t, int)>& work_;
+  std::atomic<std::uint64_t> next_{0};
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+void name_this_thread(const std::string& name) {
+  ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+}
+
+void parallel_for(const ParallelFor& options, const std::function<void(std::uint64_t, int)>& work) {
+  Job job(options.count, work);
+  const auto useful = std::min<std::uint64_t>(
+      options.count, static_cast<std::uint64_t>(std::max(options.threads, 1)));
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 1; i < static_cast<int>(useful); ++i) {
+      threads.emplace_back([&job, &options, i] {
+        name_this_thread(options.thread_name + "-" + std::to_string(i));
+        job.run(i);
+      });
+    }
+    job.run(0);
+  }
+  job.rethrow();
+}
+
+}  // namespace sidestream::data

@@ -1,0 +1,24 @@
+// Calls work(0) ... work(count - 1) on up to `threads` threads, the caller's included, in rising
+// order of start. Nothing above an index that threw is started; of several exceptions the one of
+// the lowest index is rethrown, so that a failure does not depend on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace sidestream::data {
+
+struct ParallelFor {
+  std::uint64_t count = 0;
+  int threads = 1;
+  std::string thread_name = "ss-worker";  // at most 15 characters are shown
+};
+
+// `work` gets the index and the number of the thread, 0 <= thread < threads, for state of its own.
+void parallel_for(const ParallelFor& options, const std::function<void(std::uint64_t, int)>& work);
+
+// The name that debuggers, top and traces show for the calling thread; cut to 15 characters.
+void name_this_thread(const std::string& name);
+
+}  // namespace sidestream::data

@@ -1,0 +1,67 @@
+// One file of token ids, mapped read-only and checked completely when it is opened.
+//
+// llm.c:   256 little-endian int32 {magic, version, tokens, 0...}, then the ids.
+//          Magic 20240520, version 1: uint16 ids; magic 20240801, version 7: uint32 ids.
+//          https://github.com/karpathy/llm.c (dev/data/data_common.py)
+// nanoGPT: uint16 ids and no header. https://github.com/karpathy/nanoGPT (data/*/prepare.py)
+//
+// A file that does not start with one of the magics is taken for nanoGPT only when its name says so
+// (train.bin, val.bin, *.nanogpt.bin) and its first kilobyte does not look like a header: a damaged
+// header is an error and never becomes tokens. The other way round nothing can be mistaken: the low
+// halves of the magics, 55448 and 55729, are no GPT-2 ids.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+#include "core/base/file.hpp"
+
+namespace sidestream::data {
+
+enum class ShardFormat : std::uint8_t { kLlmC, kNanoGpt };
+
+struct LlmCHeader {
+  static constexpr std::size_t kBytes = 1024;
+  static constexpr std::int32_t kMagic16 = 20240520;
+  static constexpr std::int32_t kVersion16 = 1;
+  static constexpr std::int32_t kMagic32 = 20240801;
+  static constexpr std::int32_t kVersion32 = 7;
+};
+
+class TokenShard {
+ public:
+  // Throws DataError: cannot be opened, empty, unknown magic, wrong version, size and header
+  // disagree, half a token.
+  explicit TokenShard(const std::filesystem::path& path);
+
+  std::uint64_t size() const noexcept { return size_; }              // tokens
+  std::size_t token_bytes() const noexcept { return token_bytes_; }  // 2 or 4
+  ShardFormat format() const noexcept { return format_; }
+  const std::filesystem::path& path() const noexcept { return file_.path(); }
+
+  // Where token number `index` starts in the file, for messages.
+  std::uint64_t offset_bytes(std::uint64_t index) const noexcept {
+    return header_bytes_ + index * token_bytes_;
+  }
+
+  // Widens out.size() tokens from `first` on. Both must lie inside the shard.
+  void copy(std::uint64_t first, std::span<std::int64_t> out) const;
+
+  // Index of the first of `count` tokens from `first` on that is not below `limit`; first + count
+  // when there is none.
+  std::uint64_t find_not_below(std::uint64_t limit, std::uint64_t first, std::uint64_t count) const;
+
+ private:
+  void open_llm_c();
+  void open_nano_gpt();
+
+  core::MappedFile file_;
+  ShardFormat format_ = ShardFormat::kLlmC;
+  std::size_t header_bytes_ = 0;
+  std::size_t token_bytes_ = 0;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace sidestream::data

@@ -1,0 +1,144 @@
+#include "core/data/token_stream.hpp"
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/data/parallel_for.hpp"
+
+namespace sidestream::data {
+namespace {
+
+using core::DataError;
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kPieceTokens = std::uint64_t{1} << 20;
+
+bool belongs_to(const fs::path& path, Split split) {
+  const std::string name = path.filename().string();
+  if (name.starts_with('.') || !name.ends_with(".bin")) return false;
+  const bool train = name.find("train") != std::string::npos;
+  const bool validation = name.find("val") != std::string::npos;
+  if (train && validation) {
+    throw DataError({path.string(),
+                     {},
+                     "a name with either `train` or `val`",
+                     "a name with both; rename the shard"});
+  }
+  return split == Split::kTrain ? train : validation;
+}
+
+std::vector<fs::path> shard_paths(const fs::path& folder, Split split) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    throw DataError("data folder " + folder.string() +
+                    " is missing or no folder; `sidestream prepare` makes one");
+  }
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (belongs_to(entry.path(), split) && entry.is_regular_file()) paths.push_back(entry.path());
+  }
+  if (error) throw DataError("cannot list data folder " + folder.string() + ": " + error.message());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+struct Piece {
+  const TokenShard* shard;
+  std::uint64_t first;
+  std::uint64_t count;
+};
+
+std::vector<Piece> pieces_of(const TokenStream& stream, const TokenCheck& check) {
+  std::vector<Piece> pieces;
+  std::uint64_t number = 0;
+  for (const TokenShard& shard : stream.shards()) {
+    if (shard.token_bytes() == 2 && check.vocab_size > 0xFFFF)
+      continue;  // every uint16 is a valid id
+    for (std::uint64_t first = 0; first < shard.size(); first += kPieceTokens) {
+      if (number++ % check.parts != check.part) continue;
+      pieces.push_back({&shard, first, std::min(kPieceTokens, shard.size() - first)});
+    }
+  }
+  return pieces;
+}
+
+void check_piece(const Piece& piece, std::uint64_t vocab_size) {
+  const std::uint64_t bad = piece.shard->find_not_below(vocab_size, piece.first, piece.count);
+  if (bad == piece.first + piece.count) return;
+  std::int64_t id = 0;
+  piece.shard->copy(bad, {&id, 1});
+  throw DataError({piece.shard->path().string(), piece.shard->offset_bytes(bad),
+                   "token ids below the vocabulary size " + std::to_string(vocab_size),
+                   "id " + std::to_string(id) + " (token " + std::to_string(bad) +
+                       " of the shard); the model's vocabulary must be the tokenizer's"});
+}
+
+}  // namespace
+
+std::string_view name_of(Split split) {
+  switch (split) {
+    case Split::kTrain:
+      return "train";
+    case Split::kValidation:
+      return "val";
+  }
+  throw core::Error("name_of: unknown split " + std::to_string(static_cast<int>(split)));
+}
+
+TokenStream::TokenStream(std::vector<TokenShard> shards) : shards_(std::move(shards)) {
+  if (shards_.empty()) throw DataError("a token stream needs at least one shard");
+  starts_.push_back(0);
+  for (const TokenShard& shard : shards_) {
+    if (shard.token_bytes() != shards_.front().token_bytes()) {
+      throw DataError(
+          {shard.path().string(), 0,
+           std::to_string(shards_.front().token_bytes()) + "-byte ids as in " +
+               shards_.front().path().string(),
+           std::to_string(shard.token_bytes()) + "-byte ids; shards of two tokenizers do not mix"});
+    }
+    starts_.push_back(starts_.back() + shard.size());
+  }
+}
+
+TokenStream TokenStream::open(const fs::path& folder, Split split) {
+  std::vector<TokenShard> shards;
+  for (const fs::path& path : shard_paths(folder, split)) shards.emplace_back(path);
+  if (shards.empty()) {
+    throw DataError("data folder " + folder.string() +
+                    " has no shard of this split: expected *.bin with `" +
+                    std::string(name_of(split)) + "` in the name");
+  }
+  return TokenStream(std::move(shards));
+}
+
+void TokenStream::read(std::uint64_t first, std::span<std::int64_t> out) const {
+  if (first > size() || out.size() > size() - first) {
+    throw core::Error("token stream: tokens " + std::to_string(first) + " to " +
+                      std::to_string(first + out.size()) + " asked for, " + std::to_string(size()) +
+                      " are there");
+  }
+  auto shard = static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), first) -
+                                        starts_.begin() - 1);
+  while (!out.empty()) {
+    const std::uint64_t inside = first - starts_[shard];
+    const auto count = static_cast<std::size_t>(
+        std::min<std::uint64_t>(out.size(), shards_[shard].size() - inside));
+    shards_[shard].copy(inside, out.first(count));
+    out = out.subspan(count);
+    first += count;
+    ++shard;
+  }
+}
+
+void check_token_ids(const TokenStream& stream, const TokenCheck& check) {
+  if (check.parts == 0 || check.part >= check.parts)
+    throw core::Error("check_token_ids: part must be below parts");
+  const std::vector<Piece> pieces = pieces_of(stream, check);
+  parallel_for({.count = pieces.size(), .threads = check.threads, .thread_name = "ss-check"},
+               [&](std::uint64_t i, int) { check_piece(pieces[i], check.vocab_size); });
+}
+
+}  // namespace sidestream::data

@@ -1,0 +1,137 @@
+#include "core/data/token_stream.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/core/data/shard_fixture.hpp"
+
+namespace sidestream::data {
+namespace {
+
+using core::ScratchFolder;
+using ::testing::AllOf;
+using testing::counting;
+using ::testing::HasSubstr;
+using testing::llm_c_bytes;
+using testing::write_bytes;
+
+template <typename Action>
+std::string data_error_of(const Action& action) {
+  try {
+    action();
+  } catch (const core::DataError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+class TokenStreamTest : public ::testing::Test {
+ protected:
+  void shard(const std::string& name, const std::vector<std::uint16_t>& tokens) {
+    write_bytes(folder_.path() / name, llm_c_bytes(tokens));
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(TokenStreamTest, open_nameOrderAndSplit) {
+  shard("x_train_000001.bin", counting(10, 5));
+  shard("x_train_000000.bin", counting(0, 10));
+  shard("x_val_000000.bin", counting(100, 3));
+  write_bytes(folder_.path() / "notes_train.txt", "not a shard");
+  write_bytes(folder_.path() / "x_train_000002.bin.tmp.17", "half a shard");
+  write_bytes(folder_.path() / ".x_train.bin", "hidden");
+
+  const auto train = TokenStream::open(folder_.path(), Split::kTrain);
+  const auto validation = TokenStream::open(folder_.path(), Split::kValidation);
+
+  EXPECT_EQ(train.size(), 15u);
+  EXPECT_EQ(validation.size(), 3u);
+  std::vector<std::int64_t> tokens(15);
+  train.read(0, tokens);
+  for (std::int64_t i = 0; i < 15; ++i) EXPECT_EQ(tokens[static_cast<std::size_t>(i)], i);
+}
+
+TEST_F(TokenStreamTest, read_everyRange) {
+  shard("train_0.bin", counting(0, 4));
+  shard("train_1.bin", counting(4, 1));
+  shard("train_2.bin", counting(5, 7));
+  const auto stream = TokenStream::open(folder_.path(), Split::kTrain);
+
+  for (std::uint64_t first = 0; first <= 12; ++first) {
+    for (std::uint64_t count = 0; first + count <= 12; ++count) {
+      std::vector<std::int64_t> tokens(count);
+      stream.read(first, tokens);
+      for (std::uint64_t i = 0; i < count; ++i)
+        EXPECT_EQ(tokens[i], static_cast<std::int64_t>(first + i));
+    }
+  }
+}
+
+TEST_F(TokenStreamTest, read_pastTheEnd) {
+  shard("train_0.bin", counting(0, 4));
+  const auto stream = TokenStream::open(folder_.path(), Split::kTrain);
+  std::vector<std::int64_t> tokens(2);
+
+  EXPECT_THROW(stream.read(3, tokens), core::Error);
+  EXPECT_THROW(stream.read(~std::uint64_t{0}, tokens), core::Error);
+}
+
+TEST_F(TokenStreamTest, open_badFolders) {
+  const auto open = [&](const std::filesystem::path& folder) {
+    return data_error_of([&] { TokenStream::open(folder, Split::kTrain); });
+  };
+
+  EXPECT_THAT(open(folder_.path() / "missing"), HasSubstr("missing"));
+  EXPECT_THAT(open(folder_.path()), HasSubstr("no shard of this split"));
+  shard("val_0.bin", counting(0, 4));
+  EXPECT_THAT(open(folder_.path()), HasSubstr("`train`"));
+  shard("retrieval_train.bin", counting(0, 4));
+  EXPECT_THAT(open(folder_.path()), HasSubstr("rename"));
+}
+
+TEST_F(TokenStreamTest, open_mixedWidths) {
+  shard("train_0.bin", counting(0, 4));
+  write_bytes(folder_.path() / "train_1.bin", llm_c_bytes<std::uint32_t>({1, 2, 3}));
+
+  EXPECT_THAT(data_error_of([&] { TokenStream::open(folder_.path(), Split::kTrain); }),
+              AllOf(HasSubstr("train_1.bin"), HasSubstr("4-byte ids")));
+}
+
+TEST_F(TokenStreamTest, checkTokenIds_firstBadIdForAnyThreads) {
+  std::vector<std::uint16_t> tokens(3'000'000, 5);
+  shard("train_0.bin", counting(0, 100));
+  tokens[1'500'001] = 300;
+  tokens[2'900'000] = 400;
+  shard("train_1.bin", tokens);
+  const auto stream = TokenStream::open(folder_.path(), Split::kTrain);
+
+  for (const int threads : {1, 2, 4}) {
+    const auto text =
+        data_error_of([&] { check_token_ids(stream, {.vocab_size = 257, .threads = threads}); });
+    EXPECT_THAT(text, AllOf(HasSubstr("train_1.bin, byte " + std::to_string(1024 + 2 * 1'500'001)),
+                            HasSubstr("vocabulary size 257"), HasSubstr("id 300")));
+  }
+  EXPECT_EQ(data_error_of([&] { check_token_ids(stream, {.vocab_size = 401, .threads = 2}); }), "");
+}
+
+TEST_F(TokenStreamTest, checkTokenIds_partsCoverEverything) {
+  std::vector<std::uint16_t> tokens(5'000'000, 5);
+  tokens[4'999'999] = 300;
+  shard("train_1.bin", tokens);
+  const auto stream = TokenStream::open(folder_.path(), Split::kTrain);
+
+  int found = 0;
+  for (std::uint64_t part = 0; part < 3; ++part) {
+    found += !data_error_of([&] {
+                check_token_ids(stream, {.vocab_size = 257, .part = part, .parts = 3});
+              }).empty();
+  }
+
+  EXPECT_EQ(found, 1);
+}
+
+}  // namespace
+}  // namespace sidestream::data
