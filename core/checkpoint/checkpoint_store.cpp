@@ -1,0 +1,241 @@
+#include "core/checkpoint/checkpoint_store.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/fs.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "core/base/error.hpp"
+#include "core/checkpoint/newer_format_error.hpp"
+
+namespace sidestream::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step_";
+constexpr std::string_view kPendingSuffix = ".pending";  // a save that has not been committed
+constexpr std::string_view kTrashSuffix = ".trash";      // a checkpoint that is being removed
+constexpr std::size_t kStepDigits = 8;
+
+std::string folder_name(std::int64_t step) {
+  if (step < 0)
+    throw core::CheckpointError(fmt::format("checkpoint: expected a step from 0, found {}", step));
+  return fmt::format("step_{:08}", step);
+}
+
+// The step of "step_00000100"; empty for any other name.
+std::optional<std::int64_t> step_of(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  if (name.size() < kStepDigits || step < 0) return std::nullopt;
+  return step;
+}
+
+bool is_leftover(std::string_view name) {
+  return name.starts_with(kPrefix) &&
+         (name.ends_with(kPendingSuffix) || name.ends_with(kTrashSuffix));
+}
+
+// Turns the errors of the standard library and of core/base into the class of this folder.
+template <typename Action>
+auto as_checkpoint_error(Action action) {
+  try {
+    return action();
+  } catch (const fs::filesystem_error& error) {
+    throw core::CheckpointError(
+        fmt::format("checkpoint: {}: {}", error.path1().string(), error.code().message()));
+  } catch (const nlohmann::json::exception& error) {
+    throw core::CheckpointError(
+        fmt::format("checkpoint: a value does not fit JSON: {}", error.what()));
+  } catch (const core::CheckpointError&) {
+    throw;
+  } catch (const core::Error& error) {
+    throw core::CheckpointError(error.what());
+  }
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  if (!fs::exists(folder)) return found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.symlink_status().type() == fs::file_type::directory) found.push_back(entry.path());
+  }
+  return found;
+}
+
+void rename_or_throw(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) {
+    throw core::CheckpointError(
+        core::system_error_text("cannot rename " + from.string() + " to", to, errno));
+  }
+}
+
+fs::path trash_name(const fs::path& folder) { return folder.string() + std::string(kTrashSuffix); }
+
+// Renamed first, so that a kill in the middle leaves no half-empty folder with a final name.
+void remove_checkpoint(const fs::path& folder) {
+  const fs::path trash = trash_name(folder);
+  fs::remove_all(trash);
+  rename_or_throw(folder, trash);
+  fs::remove_all(trash);
+}
+
+// Gives the pending folder its final name; what had that name before ends under the pending one and
+// is removed.
+void replace(const fs::path& pending, const fs::path& final_folder) {
+  if (::renameat2(AT_FDCWD, pending.c_str(), AT_FDCWD, final_folder.c_str(), RENAME_EXCHANGE) ==
+      0) {
+    core::sync_folder(final_folder.parent_path());
+    fs::remove_all(pending);
+    return;
+  }
+  // File systems without an atomic exchange (NFS): two steps.
+  remove_checkpoint(final_folder);
+  rename_or_throw(pending, final_folder);
+}
+
+void write_manifest(const fs::path& pending, const Manifest& manifest) {
+  HashedFile file(pending / kManifestFile);
+  file.write(manifest_text(manifest));
+  file.finish();
+  core::sync_folder(pending);
+}
+
+}  // namespace
+
+fs::path CheckpointStore::final_folder(std::int64_t step) const {
+  return folder_ / folder_name(step);
+}
+
+fs::path CheckpointStore::pending_folder(std::int64_t step) const {
+  return folder_ / (folder_name(step) + std::string(kPendingSuffix));
+}
+
+std::size_t CheckpointStore::remove_leftovers() const {
+  return as_checkpoint_error([&] {
+    std::size_t removed = 0;
+    for (const fs::path& folder : folders_in(folder_)) {
+      if (!is_leftover(folder.filename().string())) continue;
+      fs::remove_all(folder);
+      ++removed;
+    }
+    return removed;
+  });
+}
+
+void CheckpointStore::begin(std::int64_t step) const {
+  as_checkpoint_error([&] {
+    const fs::path pending = pending_folder(step);
+    fs::remove_all(pending);
+    fs::create_directories(pending);
+  });
+}
+
+void CheckpointStore::commit(const Manifest& manifest) const {
+  const fs::path pending = pending_folder(manifest.step);
+  const fs::path target = final_folder(manifest.step);
+  try {
+    as_checkpoint_error([&] {
+      write_manifest(pending, manifest);
+      verify_checkpoint(pending, VerifyDepth::kSizes);
+      if (fs::exists(target)) {
+        replace(pending, target);
+      } else {
+        rename_or_throw(pending, target);
+      }
+      core::sync_folder(folder_);
+    });
+  } catch (...) {
+    abandon(manifest.step);
+    throw;
+  }
+}
+
+void CheckpointStore::abandon(std::int64_t step) const noexcept {
+  try {
+    fs::remove_all(pending_folder(step));
+  } catch (...) {
+    // remove_leftovers() of the next start tries again
+  }
+}
+
+std::vector<fs::path> CheckpointStore::prune(int keep) const {
+  if (keep <= 0) return {};
+  return as_checkpoint_error([&] {
+    std::vector<fs::path> removed;
+    std::vector<std::int64_t> all = steps();
+    if (all.empty()) return removed;
+    std::reverse(all.begin(), all.end());
+    verify_checkpoint(final_folder(all.front()), VerifyDepth::kHashes);
+    int complete = 0;
+    for (const std::int64_t step : all) {
+      const fs::path folder = final_folder(step);
+      if (complete >= keep) {
+        remove_checkpoint(folder);
+        removed.push_back(folder);
+        continue;
+      }
+      // A damaged one does not count, and is left for whoever wants to look at it.
+      try {
+        verify_checkpoint(folder, VerifyDepth::kSizes);
+        ++complete;
+      } catch (const core::CheckpointError&) {
+      }
+    }
+    return removed;
+  });
+}
+
+NewestCheckpoint CheckpointStore::newest_valid(std::optional<std::int64_t> step_limit) const {
+  NewestCheckpoint newest;
+  std::vector<std::int64_t> all = steps();
+  std::reverse(all.begin(), all.end());
+  for (const std::int64_t step : all) {
+    if (step_limit && step > *step_limit) continue;
+    const fs::path folder = final_folder(step);
+    try {
+      newest.checkpoint = open_checkpoint(folder);
+      return newest;
+    } catch (const NewerFormatError&) {
+      throw;
+    } catch (const core::CheckpointError& error) {
+      newest.skipped.push_back({.folder = folder, .reason = error.what()});
+    }
+  }
+  return newest;
+}
+
+std::vector<std::int64_t> CheckpointStore::steps() const {
+  return as_checkpoint_error([&] {
+    std::vector<std::int64_t> found;
+    for (const fs::path& folder : folders_in(folder_)) {
+      if (const auto step = step_of(folder.filename().string())) found.push_back(*step);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  });
+}
+
+Checkpoint open_checkpoint(const fs::path& folder) {
+  Checkpoint checkpoint{.folder = folder,
+                        .manifest = verify_checkpoint(folder, VerifyDepth::kHashes)};
+  const auto named = step_of(folder.filename().string());
+  if (named && *named != checkpoint.manifest.step) {
+    throw core::CheckpointError(
+        core::FileFault{.file = folder.string(),
+                        .offset_bytes = {},
+                        .expected = fmt::format("step {} in its manifest", *named),
+                        .found = fmt::format("step {}", checkpoint.manifest.step)});
+  }
+  return checkpoint;
+}
+
+}  // namespace sidestream::checkpoint

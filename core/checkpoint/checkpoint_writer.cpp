@@ -1,0 +1,38 @@
+#include "core/checkpoint/checkpoint_writer.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/checkpoint/manifest.hpp"
+
+namespace sidestream::checkpoint {
+
+std::filesystem::path CheckpointWriter::new_file(std::string_view name) const {
+  require_plain_name(name, folder_);
+  return folder_ / name;
+}
+
+void CheckpointWriter::add_safetensors(std::string_view name, std::span<const TensorSource> tensors,
+                                       const Metadata& metadata) {
+  files_.push_back(write_safetensors(new_file(name), tensors, metadata));
+}
+
+void CheckpointWriter::add_text(std::string_view name, std::string_view content) {
+  HashedFile file(new_file(name));
+  file.write(content);
+  files_.push_back(file.finish());
+}
+
+void CheckpointWriter::add_copy(std::string_view name, const std::filesystem::path& source) {
+  try {
+    const core::MappedFile original(source);
+    HashedFile file(new_file(name));
+    file.write(original.bytes());
+    files_.push_back(file.finish());
+  } catch (const core::CheckpointError&) {
+    throw;
+  } catch (const core::Error& error) {
+    throw core::CheckpointError(error.what());
+  }
+}
+
+}  // namespace sidestream::checkpoint

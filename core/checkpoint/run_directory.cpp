@@ -1,0 +1,107 @@
+#include "core/checkpoint/run_directory.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLockTextBytes = 256;
+
+void create_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw core::ConfigError(
+        fmt::format("--run-dir: cannot create {}: {}", folder.string(), error.message()));
+  }
+}
+
+// A small file written and synced: permissions, read-only mounts and full disks show before any
+// work is done.
+void probe_writing(const fs::path& folder) {
+  const fs::path probe = folder / fmt::format(".probe.{}", ::getpid());
+  try {
+    core::write_file_atomically(probe, "probe");
+  } catch (const core::Error& error) {
+    throw core::ConfigError(
+        fmt::format("--run-dir: {} is not writable: {}", folder.string(), error.what()));
+  }
+  ::unlink(probe.c_str());
+}
+
+std::string content_of(int fd) {
+  std::array<char, kLockTextBytes> text{};
+  const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
+  return {text.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
+}
+
+std::string owner_text() {
+  std::array<char, 128> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return fmt::format("process {} on {}", ::getpid(), host.data());
+}
+
+core::UniqueFd take_lock(const RunPaths& paths) {
+  core::UniqueFd lock(::open(paths.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock) {
+    throw core::ConfigError("--run-dir: " +
+                            core::system_error_text("cannot create", paths.lock(), errno));
+  }
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) {
+      throw core::ConfigError("--run-dir: " +
+                              core::system_error_text("cannot lock", paths.lock(), errno));
+    }
+    throw core::ConfigError(
+        fmt::format("--run-dir: {} is in use by {}. Wait for it, or choose another --run-dir.",
+                    paths.root().string(), content_of(lock.get())));
+  }
+  // For people only; the lock itself ends with the process, so a stale text does no harm.
+  const std::string owner = owner_text();
+  if (::ftruncate(lock.get(), 0) != 0 || ::pwrite(lock.get(), owner.data(), owner.size(), 0) < 0) {
+    throw core::ConfigError("--run-dir: " +
+                            core::system_error_text("cannot write", paths.lock(), errno));
+  }
+  return lock;
+}
+
+}  // namespace
+
+fs::path RunPaths::trace_window(std::int64_t step) const {
+  return root_ / "trace" / fmt::format("step_{:08}", step);
+}
+
+bool RunDirectory::is_used(const RunPaths& paths) {
+  std::error_code ignored;
+  const bool has_files = fs::exists(paths.config(), ignored) ||
+                         fs::exists(paths.run_json(), ignored) ||
+                         fs::exists(paths.metrics(), ignored);
+  return has_files || (fs::is_directory(paths.checkpoints(), ignored) &&
+                       !fs::is_empty(paths.checkpoints(), ignored));
+}
+
+RunDirectory::RunDirectory(const fs::path& root, UsedRun used) : paths_(root) {
+  create_folder(root);
+  probe_writing(root);
+  lock_ = take_lock(paths_);
+  if (used == UsedRun::kRefuse && is_used(paths_)) {
+    throw core::ConfigError(
+        fmt::format("--run-dir: {} holds an earlier run. Continue it with --resume auto, or choose "
+                    "another --run-dir.",
+                    root.string()));
+  }
+  create_folder(paths_.checkpoints());
+  core::sync_folder(root);
+}
+
+}  // namespace sidestream::checkpoint

@@ -1,0 +1,51 @@
+// The folder of a run: where everything lies, and who may write there.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "core/base/file.hpp"
+
+namespace sidestream::checkpoint {
+
+// Names inside a run directory; every rank may compute them, nothing is created.
+class RunPaths {
+ public:
+  explicit RunPaths(std::filesystem::path root) : root_(std::move(root)) {}
+
+  const std::filesystem::path& root() const noexcept { return root_; }
+  std::filesystem::path config() const { return root_ / "config.cfg"; }
+  std::filesystem::path run_json() const { return root_ / "run.json"; }
+  std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
+  std::filesystem::path lock() const { return root_ / "lock"; }
+  std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
+  std::filesystem::path report() const { return root_ / "report"; }
+  std::filesystem::path trace_window(std::int64_t step) const;  // trace/step_00000012
+
+ private:
+  std::filesystem::path root_;
+};
+
+// What to do with a folder that a run has written to already.
+enum class UsedRun { kRefuse, kContinue };
+
+// A run directory that this process (rank 0) owns: created, probed for writing, and locked until
+// destruction.
+class RunDirectory {
+ public:
+  // Throws ConfigError when it cannot be created or written (the system's text), another process
+  // holds the lock (its text), or it has been used and `used` is kRefuse (the message names
+  // --resume auto).
+  RunDirectory(const std::filesystem::path& root, UsedRun used);
+
+  const RunPaths& paths() const noexcept { return paths_; }
+
+  // True when a run has left a configuration, metrics or checkpoints in the folder.
+  static bool is_used(const RunPaths& paths);
+
+ private:
+  RunPaths paths_;
+  core::UniqueFd lock_;
+};
+
+}  // namespace sidestream::checkpoint

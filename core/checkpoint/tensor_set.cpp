@@ -1,0 +1,70 @@
+#include "core/checkpoint/tensor_set.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/error.hpp"
+#include "core/checkpoint/tensor_assignment.hpp"
+
+namespace sidestream::checkpoint {
+
+TensorSet::TensorSet(std::span<const std::filesystem::path> files) {
+  for (const std::filesystem::path& file : files) {
+    const auto& reader = readers_.emplace_back(std::make_unique<SafetensorsReader>(file));
+    for (std::size_t i = 0; i < reader->size(); ++i) {
+      const TensorView tensor = reader->tensor(i);
+      const auto [place, is_new] = by_name_.emplace(tensor.name, tensor);
+      if (is_new) continue;
+      throw core::CheckpointError(
+          core::FileFault{.file = file.string(),
+                          .offset_bytes = {},
+                          .expected = fmt::format("tensor '{}' in one file only", tensor.name),
+                          .found = fmt::format("it in {} as well", place->second.file)});
+    }
+  }
+}
+
+TensorSet TensorSet::open_model(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "model.safetensors";
+  return TensorSet(std::span(&file, 1));
+}
+
+TensorSet TensorSet::open_optimizer(const Checkpoint& checkpoint) {
+  const Manifest& manifest = checkpoint.manifest;
+  std::vector<std::filesystem::path> files;
+  for (int rank = 0; rank < manifest.world_size; ++rank) {
+    const std::string name = optimizer_file_name(rank, manifest.world_size);
+    const bool listed = std::any_of(manifest.files.begin(), manifest.files.end(),
+                                    [&](const FileDigest& file) { return file.name == name; });
+    if (!listed) {
+      throw core::CheckpointError(
+          core::FileFault{.file = (checkpoint.folder / kManifestFile).string(),
+                          .offset_bytes = {},
+                          .expected = name + " among its files",
+                          .found = "no such entry"});
+    }
+    files.push_back(checkpoint.folder / name);
+  }
+  return TensorSet(files);
+}
+
+TensorView TensorSet::at(std::string_view name) const {
+  const auto found = by_name_.find(std::string(name));
+  if (found != by_name_.end()) return found->second;
+  throw core::CheckpointError(core::FileFault{
+      .file = readers_.empty() ? "no file" : readers_.front()->path().string(),
+      .offset_bytes = {},
+      .expected = fmt::format("a tensor named '{}'", name),
+      .found =
+          fmt::format("{} tensors of other names in {} files", by_name_.size(), readers_.size())});
+}
+
+std::vector<std::string> TensorSet::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : by_name_) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace sidestream::checkpoint

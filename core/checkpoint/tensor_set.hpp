@@ -1,0 +1,40 @@
+// Tensors of several safetensors files by name: any number of ranks loads what any other number of
+// ranks wrote.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/checkpoint/checkpoint_store.hpp"
+#include "core/checkpoint/safetensors_reader.hpp"
+
+namespace sidestream::checkpoint {
+
+class TensorSet {
+ public:
+  // Opens and checks all files. Throws CheckpointError when one is not valid, or two hold a tensor
+  // of the same name.
+  explicit TensorSet(std::span<const std::filesystem::path> files);
+
+  // model.safetensors of a checkpoint's folder (ours or one of Hugging Face).
+  static TensorSet open_model(const std::filesystem::path& folder);
+  // All optimizer shards of a checkpoint. Throws CheckpointError when the manifest does not list
+  // all of its ranks.
+  static TensorSet open_optimizer(const Checkpoint& checkpoint);
+
+  bool contains(std::string_view name) const { return by_name_.contains(std::string(name)); }
+  // Valid as long as the set. Throws CheckpointError that names the tensor and the files.
+  TensorView at(std::string_view name) const;
+  std::vector<std::string> names() const;  // sorted
+
+ private:
+  std::vector<std::unique_ptr<SafetensorsReader>> readers_;
+  std::unordered_map<std::string, TensorView> by_name_;
+};
+
+}  // namespace sidestream::checkpoint
