@@ -11,6 +11,7 @@
 #include "launch/options/generate_options.hpp"
 #include "launch/options/nearest_name.hpp"
 #include "launch/options/prepare_options.hpp"
+#include "launch/options/summary_options.hpp"
 #include "launch/options/train_parser.hpp"
 
 namespace sidestream::launch {
@@ -28,7 +29,8 @@ const std::vector<Entry>& entries() {
       {"train", Command::kTrain, "train a model, alone or under mpirun", train_help},
       {"prepare", Command::kPrepare, "turn text into token shards", prepare_help},
       {"generate", Command::kGenerate, "continue a text with a trained model", generate_help},
-      {"bench", Command::kBench, "measure what this machine can do at most", bench_help}};
+      {"bench", Command::kBench, "measure what this machine can do at most", bench_help},
+      {"summary", Command::kSummary, "lay runs side by side", summary_help}};
   return all;
 }
 

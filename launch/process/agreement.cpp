@@ -35,8 +35,8 @@ std::string outcome_of(const std::function<void()>& work) {
 
 }  // namespace
 
-void agree(comm::Communicator& communicator, const std::function<void()>& work) {
-  const std::vector<std::string> outcomes = communicator.exchange(outcome_of(work));
+void agree(comm::Communicator& communicator, const std::function<void()>& work, const comm::CollectiveOptions& options) {
+  const std::vector<std::string> outcomes = communicator.exchange(outcome_of(work), options);
   if (std::any_of(outcomes.begin(), outcomes.end(), [](const auto& text) { return !text.empty(); })) {
     throw_agreed(outcomes);
   }

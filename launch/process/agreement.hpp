@@ -17,7 +17,8 @@ class AgreedError : public core::Error {
 
 // Runs `work` on every rank, then exchanges how it went. Collective. If a rank failed, all ranks throw AgreedError with
 // the message and exit code of the lowest rank that did, tagged with the rank unless all ranks say the same.
-// `work` itself must not communicate.
-void agree(comm::Communicator& communicator, const std::function<void()>& work);
+// `work` itself must not communicate. `options`: a deadline for work that takes long on one rank.
+void agree(comm::Communicator& communicator, const std::function<void()>& work,
+           const comm::CollectiveOptions& options = {});
 
 }  // namespace sidestream::launch

@@ -1,0 +1,33 @@
+#include "launch/assembly/assembly.hpp"
+
+#include "launch/options/train_parser.hpp"
+
+namespace sidestream::launch {
+
+comm::CommunicatorConfig communicator_config(const TrainOptions& options) {
+  comm::CommunicatorConfig config = options.comm;
+  config.timeout_setup = options.timeouts.setup;
+  config.timeout_collective = options.timeouts.step;
+  return config;
+}
+
+parallel::DataParallelConfig data_parallel_config(const TrainOptions& options) {
+  parallel::DataParallelConfig config = options.parallel;
+  config.parameter_dtype =
+      options.precision == Precision::kBf16 ? core::DType::kBFloat16 : core::DType::kFloat32;
+  return config;
+}
+
+optim::ScheduleConfig schedule_config(const TrainOptions& options) {
+  return {.kind = optim::parse_schedule_kind(options.schedule.kind),
+          .lr = options.schedule.lr,
+          .min_lr_ratio = options.schedule.min_lr_ratio,
+          .steps = options.steps,
+          .warmup_steps = options.schedule.warmup_steps};
+}
+
+std::int64_t tokens_per_step(const TrainOptions& options, int world_size) {
+  return options.data.batch_size_per_rank * sequence_length(options) * options.parallel.grad_accumulation * world_size;
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,231 @@
+#include "launch/assembly/training_run.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/checkpoint/find_checkpoint.hpp"
+#include "core/checkpoint/run_directory.hpp"
+#include "launch/assembly/assembly.hpp"
+#include "launch/assembly/data_assembly.hpp"
+#include "launch/options/train_parser.hpp"
+#include "launch/process/agreement.hpp"
+#include "launch/process/tuning.hpp"
+#include "launch/trainer/trainer.hpp"
+#include "model/language_model.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using core::ExitCode;
+
+// Rank 0 owns the run directory and its lock; the others know the paths.
+std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(Session& session, const TrainOptions& options) {
+  std::unique_ptr<checkpoint::RunDirectory> directory;
+  agree(session.communicator(), [&] {
+    if (!session.is_first_rank()) return;
+    const auto used = options.checkpoint.resume == "none" ? checkpoint::UsedRun::kRefuse : checkpoint::UsedRun::kContinue;
+    directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir, used);
+    core::write_file_atomically(directory->paths().config(), config_text(options));
+  });
+  return directory;
+}
+
+// The checkpoint that --resume means; every rank looks and all must find the same one.
+std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session, const TrainOptions& options,
+                                                           std::vector<std::string>& notes) {
+  std::optional<checkpoint::Checkpoint> found;
+  agree(session.communicator(), [&] {
+    if (options.checkpoint.resume == "none") return;
+    const checkpoint::RunPaths paths(options.run_dir);
+    if (options.checkpoint.resume == "auto") {
+      const auto newest = checkpoint::CheckpointStore(paths.checkpoints()).newest_valid();
+      for (const auto& skipped : newest.skipped) {
+        notes.push_back(fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason));
+      }
+      found = newest.checkpoint;
+      return;
+    }
+    const auto named = checkpoint::find_checkpoint(options.checkpoint.resume);
+    for (const auto& skipped : named.skipped) {
+      notes.push_back(fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason));
+    }
+    found = named.checkpoint;
+  });
+  const std::string mine = found ? found->folder.filename().string() : "none";
+  for (const std::string& theirs : session.communicator().exchange(mine)) {
+    if (theirs != mine) {
+      throw core::CheckpointError(fmt::format("ranks found different checkpoints to resume from: {} and {}. Is the run "
+                                              "directory on a file system that all nodes share?",
+                                              mine, theirs));
+    }
+  }
+  return found;
+}
+
+Device cpu_or_throw(Device device) {
+  if (device == Device::kCuda) {
+    throw core::ConfigError("--device cuda: this build trains on CPU ranks only; leave the flag out or say --device cpu");
+  }
+  return Device::kCpu;
+}
+
+int set_up_process(const TrainOptions& options, const comm::Topology& topology) {
+  const int threads = pin_and_set_threads(topology.local_rank, topology.local_size, options.threads);
+  flush_denormals_on_all_threads(options.flush_denormals);
+  return threads;
+}
+
+RunRecord make_record(const TrainOptions& options, const comm::Communicator& communicator, int threads,
+                      const std::string& command_line) {
+  return {.command_line = command_line,
+          .started_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
+          .world_size = communicator.size(),
+          .nodes = communicator.topology().node_count,
+          .threads_per_rank = threads,
+          .backend = std::string(communicator.backend_name()),
+          .baseline = options.baseline,
+          .precision = options.precision == Precision::kBf16 ? "bf16" : "fp32",
+          .parameters = model::parameter_count(options.model.config)};
+}
+
+DataSources open_and_check_data(Session& session, TrainOptions& options) {
+  DataSources sources;
+  agree(session.communicator(), [&] {
+    sources = open_data(options);
+    set_vocabulary(options, sources.vocab_size);
+    check_data(sources, options, session.communicator().topology());
+  });
+  return sources;
+}
+
+LoaderStart loader_start(const TrainingState& state, std::uint64_t samples_per_step) {
+  if (state.samples == static_cast<std::uint64_t>(state.step) * samples_per_step) {
+    return {.first_step = static_cast<std::uint64_t>(state.step) + 1};
+  }
+  // Another global batch before: go on in the order where it stopped.
+  return {.first_step = 1, .first_sample = state.samples};
+}
+
+ExitCode exit_code_of(StopReason reason) {
+  return reason == StopReason::kRequested ? ExitCode::kPreempted : ExitCode::kDone;
+}
+
+// Builds, restores, trains. Everything here has its data open and its run directory claimed.
+class TrainingRun {
+ public:
+  TrainingRun(Session& session, const TrainOptions& options, const DataSources& sources)
+      : session_(session),
+        options_(options),
+        sources_(sources),
+        model_(model::make_language_model(options.model.config)),
+        replicas_(initialised(), session.communicator(), data_parallel_config(options)),
+        checkpointer_(checkpointer_config(), session.communicator(), replicas_) {}
+
+  TrainingState restore(const std::optional<checkpoint::Checkpoint>& checkpoint) {
+    if (session_.is_first_rank()) checkpointer_.remove_leftovers();
+    TrainingState state;
+    if (checkpoint) {
+      state = checkpointer_.restore(*checkpoint);
+    } else if (!options_.model.init.empty()) {
+      checkpointer_.load_weights(options_.model.init);
+    }
+    state.samples_per_step = samples_per_step();
+    return state;
+  }
+
+  StopReason train(TrainingState& state, RunReporter& reporter) {
+    const auto loader = make_loader(sources_, options_, session_.communicator().topology(),
+                                    loader_start(state, samples_per_step()));
+    StepRunner steps(*model_, replicas_, *loader, session_.communicator(),
+                     {.seed = options_.seed,
+                      .grad_accumulation = options_.parallel.grad_accumulation,
+                      .schedule = schedule_config(options_)});
+    const std::optional<Evaluator> evaluator = make_evaluator();
+    Trainer trainer(options_, session_,
+                    {.model = *model_,
+                     .replicas = replicas_,
+                     .steps = steps,
+                     .evaluator = evaluator ? &*evaluator : nullptr,
+                     .checkpointer = checkpointer_,
+                     .reporter = reporter},
+                    state);
+    const StopReason reason = trainer.run();
+    state = trainer.state();
+    return reason;
+  }
+
+  std::vector<std::string> describe_buckets() const { return replicas_.describe_buckets(); }
+
+ private:
+  model::LanguageModel& initialised() {
+    model_->initialise(options_.seed);
+    return *model_;
+  }
+
+  CheckpointerConfig checkpointer_config() const {
+    return {.folder = checkpoint::RunPaths(options_.run_dir).checkpoints(),
+            .tokenizer = sources_.tokenizer,
+            .keep = options_.checkpoint.keep,
+            .model = options_.model.config,
+            .deadline = options_.timeouts.checkpoint};
+  }
+
+  std::uint64_t samples_per_step() const {
+    return static_cast<std::uint64_t>(tokens_per_step(options_, session_.communicator().size()) /
+                                      sequence_length(options_));
+  }
+
+  std::optional<Evaluator> make_evaluator() const {
+    if (!sources_.validation || options_.evaluation.every == 0) return std::nullopt;
+    return Evaluator(*sources_.validation, {.tokens = options_.evaluation.tokens,
+                                            .sequence_length = sequence_length(options_),
+                                            .batch_size_per_rank = options_.data.batch_size_per_rank,
+                                            .deadline = options_.timeouts.evaluation});
+  }
+
+  Session& session_;
+  const TrainOptions& options_;
+  const DataSources& sources_;
+  std::shared_ptr<model::LanguageModel> model_;
+  parallel::DataParallel replicas_;
+  Checkpointer checkpointer_;
+};
+
+}  // namespace
+
+core::ExitCode run_training(Session& session, TrainOptions options, const std::string& command_line) {
+  agree(session.communicator(), [&] { options.device = cpu_or_throw(options.device); });
+  const int threads = set_up_process(options, session.communicator().topology());
+  const DataSources sources = open_and_check_data(session, options);
+  std::vector<std::string> notes;
+  const auto resume_from = checkpoint_to_resume(session, options, notes);
+  const auto directory = claim_run_directory(session, options);
+
+  TrainingRun run(session, options, sources);
+  TrainingState state = run.restore(resume_from);
+  const Mfu mfu(options.model.config, sequence_length(options), options.precision,
+                session.communicator().topology().node_count, load_ceilings(ceilings_file()));
+  RunReporter reporter = session.is_first_rank()
+                             ? RunReporter(options, make_record(options, session.communicator(), threads, command_line),
+                                           mfu, state)
+                             : RunReporter();
+  for (const std::string& note : notes) reporter.info(note);
+  if (resume_from) reporter.info(fmt::format("resumed from {}, step {}", resume_from->folder.string(), state.step));
+  try {
+    const StopReason reason = run.train(state, reporter);
+    reporter.finish(exit_code_of(reason), state);
+    return exit_code_of(reason);
+  } catch (const core::Error& error) {
+    reporter.finish(error.code(), state);
+    throw;
+  }
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,42 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+
+#include "comm/mpi_environment.hpp"
+#include "launch/assembly/assembly.hpp"
+#include "launch/assembly/dry_run.hpp"
+#include "launch/assembly/training_run.hpp"
+#include "launch/commands/commands.hpp"
+#include "launch/options/train_parser.hpp"
+#include "launch/process/program.hpp"
+#include "launch/process/tuning.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+std::string joined(int argc, char** argv) {
+  std::string line;
+  for (int i = 0; i < argc; ++i) line += (i > 0 ? " " : "") + std::string(argv[i]);
+  return line;
+}
+
+// What is printed instead of training: by the first rank only.
+int print_and_leave(const std::string& text) {
+  if (comm::LauncherEnvironment::read().rank == 0) std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+int run_train(const CommandCall& call) {
+  const TrainOptions options = parse_train_options(call.arguments);
+  if (options.print_config) return print_and_leave(config_text(options));
+  if (options.dry_run) return print_and_leave(dry_run_text(options, comm::LauncherEnvironment::read().size));
+  keep_freed_memory();
+  const std::string command_line = joined(call.argc, call.argv);
+  return run_program(call.argc, call.argv, communicator_config(options),
+                     [&](Session& session) { return run_training(session, options, command_line); });
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,47 @@
+// `sidestream COMMAND ...`: parses the command, runs it, turns an exception into one line and an exit code.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+
+#include "launch/commands/commands.hpp"
+#include "launch/options/command_table.hpp"
+#include "launch/process/build_summary.hpp"
+#include "launch/process/program.hpp"
+
+namespace {
+
+namespace launch = sidestream::launch;
+
+int run(const launch::Invocation& invocation, int& argc, char**& argv) {
+  const launch::CommandCall call{argc, argv, invocation.arguments};
+  switch (invocation.command) {
+    case launch::Command::kTrain:
+      return launch::run_train(call);
+    case launch::Command::kPrepare:
+      return launch::run_prepare(call);
+    case launch::Command::kGenerate:
+      return launch::run_generate(call);
+    case launch::Command::kBench:
+      return launch::run_bench(call);
+    case launch::Command::kSummary:
+      return launch::run_summary(call);
+  }
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const auto invocation = launch::parse_invocation(argc, argv, std::string(launch::build_summary_text()));
+    if (invocation.action == launch::Invocation::Action::kPrintText) {
+      std::fputs(invocation.text.c_str(), stdout);
+      return 0;
+    }
+    return run(invocation, argc, argv);
+  } catch (const std::exception& error) {
+    return launch::report_early(error);
+  }
+}

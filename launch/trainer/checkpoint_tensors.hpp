@@ -1,0 +1,32 @@
+// Tensors of a training run as they stand in checkpoint files, and back.
+//
+// Files hold fp32 by parameter name: weights under the name itself, moments under "exp_avg.NAME" and so on. Rows that
+// only pad the vocabulary are zero and not stored. So no number depends on layout or padding.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/safetensors_reader.hpp"
+#include "core/checkpoint/safetensors_writer.hpp"
+#include "model/config.hpp"
+#include "parallel/data_parallel.hpp"
+
+namespace sidestream::launch {
+
+// A view of fp32 memory with a name: valid as long as the tensor.
+struct NamedTensor {
+  std::string name;
+  torch::Tensor tensor;
+};
+
+std::vector<NamedTensor> weights_of(const std::vector<parallel::ParameterState>& states, const model::ModelConfig& config);
+std::vector<NamedTensor> moments_of(const std::vector<parallel::ParameterState>& states, const model::ModelConfig& config);
+
+// For write_safetensors; `tensors` must outlive the result.
+std::vector<checkpoint::TensorSource> sources_of(const std::vector<NamedTensor>& tensors);
+
+// Copies a stored tensor into `target`, which has its shape; bf16 and fp16 files are widened. Throws CheckpointError naming file, tensor, expected and found shape.
+void copy_into(const checkpoint::TensorView& stored, const NamedTensor& target);
+
+}  // namespace sidestream::launch

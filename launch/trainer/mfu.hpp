@@ -1,0 +1,27 @@
+// Model FLOPs utilisation on CPU ranks: useful work per second over what `bench ceilings` measured.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "launch/ceilings/ceilings.hpp"
+#include "launch/options/train_options.hpp"
+#include "model/config.hpp"
+
+namespace sidestream::launch {
+
+class Mfu {
+ public:
+  // Empty ceilings: nothing was measured, and there is no figure. `nodes` counts machines alike.
+  Mfu(const model::ModelConfig& model, std::int64_t sequence_length, Precision precision, int nodes,
+      const std::optional<Ceilings>& ceilings);
+
+  // (6 N + 6 L C T) tokens/s over the peak of the precision.
+  std::optional<double> at(double tokens_per_s) const;
+
+ private:
+  double flops_per_token_ = 0;
+  std::optional<double> peak_flops_per_s_;
+};
+
+}  // namespace sidestream::launch

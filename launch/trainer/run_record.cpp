@@ -1,0 +1,127 @@
+#include "launch/trainer/run_record.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "launch/ceilings/ceilings.hpp"
+#include "launch/process/build_summary.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kWarmUpSteps = 3;
+
+double median_ms(const std::vector<StepSample>& samples, const std::function<std::int64_t(const StepSample&)>& field) {
+  std::vector<std::int64_t> values;
+  for (const StepSample& sample : samples) values.push_back(field(sample));
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return static_cast<double>(*middle) * 1e-6;
+}
+
+template <typename T>
+json or_null(const std::optional<T>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+template <typename T>
+std::optional<T> from_nullable(const json& value) {
+  return value.is_null() ? std::nullopt : std::optional<T>(value.get<T>());
+}
+
+json to_json(const RunPerformance& performance) {
+  return {{"steps", performance.steps},
+          {"step_ms_p50", performance.step_ms_p50},
+          {"tokens_per_s", performance.tokens_per_s},
+          {"exposed_comm_ms_p50", performance.exposed_comm_ms_p50},
+          {"reader_cost_ms_p50", performance.reader_cost_ms_p50}};
+}
+
+RunPerformance performance_from(const json& value) {
+  return {.steps = value.at("steps"),
+          .step_ms_p50 = value.at("step_ms_p50"),
+          .tokens_per_s = value.at("tokens_per_s"),
+          .exposed_comm_ms_p50 = value.at("exposed_comm_ms_p50"),
+          .reader_cost_ms_p50 = value.at("reader_cost_ms_p50")};
+}
+
+json to_json(const RunRecord& record) {
+  json result = {{"schema", 1},
+                 {"version", version_text()},
+                 {"build", build_summary_text()},
+                 {"machine", {{"processor", processor_name()}, {"nodes", record.nodes}}},
+                 {"command_line", record.command_line},
+                 {"started_at", record.started_at},
+                 {"world_size", record.world_size},
+                 {"threads_per_rank", record.threads_per_rank},
+                 {"backend", record.backend},
+                 {"baseline", record.baseline},
+                 {"precision", record.precision},
+                 {"parameters", record.parameters},
+                 {"warnings", record.warnings},
+                 {"exit_code", or_null(record.exit_code)},
+                 {"wall_s", or_null(record.wall_s)},
+                 {"last_step", or_null(record.last_step)},
+                 {"last_val_loss", or_null(record.last_val_loss)},
+                 {"time_to_target_s", or_null(record.time_to_target_s)},
+                 {"ettr", nullptr}};
+  result["performance"] = record.performance ? to_json(*record.performance) : json(nullptr);
+  return result;
+}
+
+RunRecord record_from(const json& value) {
+  RunRecord record{.command_line = value.at("command_line"),
+                   .started_at = value.at("started_at"),
+                   .world_size = value.at("world_size"),
+                   .nodes = value.at("machine").at("nodes"),
+                   .threads_per_rank = value.at("threads_per_rank"),
+                   .backend = value.at("backend"),
+                   .baseline = value.at("baseline"),
+                   .precision = value.at("precision"),
+                   .parameters = value.at("parameters"),
+                   .warnings = value.at("warnings").get<std::vector<std::string>>(),
+                   .exit_code = from_nullable<int>(value.at("exit_code")),
+                   .wall_s = from_nullable<double>(value.at("wall_s")),
+                   .last_step = from_nullable<std::int64_t>(value.at("last_step")),
+                   .last_val_loss = from_nullable<double>(value.at("last_val_loss")),
+                   .time_to_target_s = from_nullable<double>(value.at("time_to_target_s")),
+                   .performance = std::nullopt};
+  if (!value.at("performance").is_null()) record.performance = performance_from(value.at("performance"));
+  return record;
+}
+
+}  // namespace
+
+RunPerformance summarise(const std::vector<StepSample>& samples, std::int64_t tokens_per_step) {
+  std::vector<StepSample> steady = samples;
+  if (steady.size() > 2 * kWarmUpSteps) steady.erase(steady.begin(), steady.begin() + kWarmUpSteps);
+  if (steady.empty()) return {};
+  RunPerformance result{.steps = static_cast<std::int64_t>(steady.size()),
+                        .step_ms_p50 = median_ms(steady, [](const StepSample& s) { return s.step_ns; }),
+                        .tokens_per_s = 0,
+                        .exposed_comm_ms_p50 = median_ms(steady, [](const StepSample& s) { return s.exposed_comm_ns; }),
+                        .reader_cost_ms_p50 = median_ms(steady, [](const StepSample& s) { return s.reader_ns; })};
+  result.tokens_per_s = static_cast<double>(tokens_per_step) / (result.step_ms_p50 * 1e-3);
+  return result;
+}
+
+void write_run_record(const RunRecord& record, const std::filesystem::path& file) {
+  core::write_file_atomically(file, to_json(record).dump(2) + "\n");
+}
+
+RunRecord read_run_record(const std::filesystem::path& file) {
+  try {
+    return record_from(json::parse(core::read_file(file, std::size_t{1} << 24)));
+  } catch (const json::exception& error) {
+    throw core::DataError(file.string() + " is not a run.json of this version: " + error.what());
+  } catch (const core::Error& error) {
+    throw core::DataError(error.what());
+  }
+}
+
+}  // namespace sidestream::launch

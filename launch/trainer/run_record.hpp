@@ -1,0 +1,57 @@
+// run.json: what ran where, how it ended, how fast it was. Written at the start and again at the end.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/topology.hpp"
+#include "core/base/exit_code.hpp"
+
+namespace sidestream::launch {
+
+// Medians over the steps after the first three (allocation, bucket order, caches) that neither evaluated nor saved.
+struct RunPerformance {
+  std::int64_t steps = 0;  // that the medians are taken over
+  double step_ms_p50 = 0;
+  double tokens_per_s = 0;  // tokens of a step over the median step time
+  double exposed_comm_ms_p50 = 0;
+  double reader_cost_ms_p50 = 0;
+};
+
+struct StepSample {
+  std::int64_t step_ns = 0;
+  std::int64_t exposed_comm_ns = 0;
+  std::int64_t reader_ns = 0;
+};
+
+RunPerformance summarise(const std::vector<StepSample>& samples, std::int64_t tokens_per_step);
+
+struct RunRecord {
+  std::string command_line;
+  std::string started_at;  // UTC, ISO 8601
+  int world_size = 1;
+  int nodes = 1;
+  int threads_per_rank = 1;
+  std::string backend;
+  bool baseline = false;
+  std::string precision;
+  std::int64_t parameters = 0;
+  std::vector<std::string> warnings;
+  std::optional<int> exit_code;            // empty while running
+  std::optional<double> wall_s;
+  std::optional<std::int64_t> last_step;
+  std::optional<double> last_val_loss;
+  std::optional<double> time_to_target_s;  // of training until --target-val-loss was reached
+  std::optional<RunPerformance> performance;
+};
+
+// Throws Error when the file cannot be written.
+void write_run_record(const RunRecord& record, const std::filesystem::path& file);
+
+// Throws DataError naming file and field.
+RunRecord read_run_record(const std::filesystem::path& file);
+
+}  // namespace sidestream::launch

@@ -1,0 +1,129 @@
+#include "launch/trainer/run_reporter.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "core/checkpoint/run_directory.hpp"
+#include "launch/assembly/assembly.hpp"
+#include "launch/options/train_parser.hpp"
+#include "launch/reporting/memory_peak.hpp"
+#include "launch/reporting/metrics_file.hpp"
+#include "launch/reporting/progress_reporter.hpp"
+#include "launch/reporting/rate_meter.hpp"
+#include "launch/reporting/tensorboard_writer.hpp"
+
+namespace sidestream::launch {
+
+using Clock = std::chrono::steady_clock;
+
+class RunReporter::Impl {
+ public:
+  Impl(const TrainOptions& options, const RunRecord& record, const Mfu& mfu, const TrainingState& start)
+      : options_(options),
+        record_(record),
+        mfu_(mfu),
+        paths_(options.run_dir),
+        metrics_(paths_.metrics(), start.step),
+        events_(paths_.root(), start.step),
+        progress_(options.steps),
+        meter_(options.steps),
+        tokens_per_step_(tokens_per_step(options, record.world_size)) {
+    write_run_record(record_, paths_.run_json());
+  }
+
+  void info(const std::string& line) { progress_.info(line); }
+
+  void step(const TrainingState& state, const StepOutcome& outcome, std::optional<double> val_loss) {
+    meter_.add(state.step,
+               {.samples = static_cast<std::int64_t>(state.samples_per_step),
+                .tokens = tokens_per_step_,
+                .batch_s = static_cast<double>(outcome.step_ns) * 1e-9,
+                .reader_s = static_cast<double>(outcome.reader_ns) * 1e-9},
+               Clock::now());
+    samples_.push_back({outcome.step_ns, outcome.exposed_comm_ns, outcome.reader_ns});
+    if (val_loss) record_.last_val_loss = val_loss;
+    const bool last = state.step == options_.steps || outcome.stop_requested;
+    const bool due = options_.log_every > 0 && state.step % options_.log_every == 0;
+    if (!due && !last && !val_loss) return;
+    const StepMetrics metrics = metrics_of(state, outcome, val_loss);
+    metrics_.write(metrics);
+    events_.write(metrics);
+    progress_.step(metrics);
+  }
+
+  void target_reached(const TrainingState& state, double val_loss) {
+    record_.time_to_target_s = state.training_s;
+    progress_.info(fmt::format("validation loss {:.4f} reached the target {:.4f} at step {} after {:.1f} s of training",
+                               val_loss, *options_.evaluation.target_val_loss, state.step, state.training_s));
+  }
+
+  void saved(const TrainingState& state) {
+    metrics_.sync();
+    progress_.info(fmt::format("saved checkpoint of step {}", state.step));
+  }
+
+  void finish(core::ExitCode code, const TrainingState& state) {
+    progress_.finish();
+    record_.exit_code = static_cast<int>(code);
+    record_.wall_s = std::chrono::duration<double>(Clock::now() - started_).count();
+    record_.last_step = state.step;
+    if (!samples_.empty()) record_.performance = summarise(samples_, tokens_per_step_);
+    write_run_record(record_, paths_.run_json());
+  }
+
+ private:
+  StepMetrics metrics_of(const TrainingState& state, const StepOutcome& outcome, std::optional<double> val_loss) {
+    const Rates rates = meter_.take();
+    return {.step = state.step,
+            .epoch = static_cast<std::int64_t>(outcome.epoch),
+            .loss = outcome.loss,
+            .grad_norm = outcome.grad_norm,
+            .lr = outcome.lr,
+            .batch_cost_s = rates.batch_cost_s,
+            .reader_cost_s = rates.reader_cost_s,
+            .samples_per_s = rates.samples_per_s,
+            .tokens_per_s = rates.tokens_per_s,
+            .mfu = mfu_.at(rates.tokens_per_s),
+            .memory_bytes = memory_.sample(),
+            .eta_s = meter_.eta_s(),
+            .val_loss = val_loss};
+  }
+
+  const TrainOptions options_;
+  RunRecord record_;
+  Mfu mfu_;
+  checkpoint::RunPaths paths_;
+  MetricsWriter metrics_;
+  TensorBoardWriter events_;
+  ProgressReporter progress_;
+  RateMeter meter_;
+  MemoryPeak memory_;
+  std::int64_t tokens_per_step_;
+  std::vector<StepSample> samples_;
+  Clock::time_point started_ = Clock::now();
+};
+
+RunReporter::RunReporter() = default;
+RunReporter::RunReporter(const TrainOptions& options, const RunRecord& record, const Mfu& mfu,
+                         const TrainingState& start)
+    : impl_(std::make_unique<Impl>(options, record, mfu, start)) {}
+RunReporter::~RunReporter() = default;
+
+void RunReporter::info(const std::string& line) {
+  if (impl_) impl_->info(line);
+}
+void RunReporter::step(const TrainingState& state, const StepOutcome& outcome, std::optional<double> val_loss) {
+  if (impl_) impl_->step(state, outcome, val_loss);
+}
+void RunReporter::target_reached(const TrainingState& state, double val_loss) {
+  if (impl_) impl_->target_reached(state, val_loss);
+}
+void RunReporter::saved(const TrainingState& state) {
+  if (impl_) impl_->saved(state);
+}
+void RunReporter::finish(core::ExitCode code, const TrainingState& state) {
+  if (impl_) impl_->finish(code, state);
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,40 @@
+// Everything that a run writes for people and programs: progress, metrics.jsonl, TensorBoard, run.json. Rank 0 alone has
+// one that writes; on the other ranks it does nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/exit_code.hpp"
+#include "launch/options/train_options.hpp"
+#include "launch/trainer/mfu.hpp"
+#include "launch/trainer/run_record.hpp"
+#include "launch/trainer/step_runner.hpp"
+#include "launch/trainer/training_state.hpp"
+
+namespace sidestream::launch {
+
+class RunReporter {
+ public:
+  // Does nothing.
+  RunReporter();
+  // Writes into the run directory of the options. Throws Error when it cannot.
+  RunReporter(const TrainOptions& options, const RunRecord& record, const Mfu& mfu, const TrainingState& start);
+  ~RunReporter();
+
+  void info(const std::string& line);
+  // After every step; decides by --log-every what is written.
+  void step(const TrainingState& state, const StepOutcome& outcome, std::optional<double> val_loss);
+  void target_reached(const TrainingState& state, double val_loss);
+  void saved(const TrainingState& state);
+  // At the end, whatever it was; writes the last run.json.
+  void finish(core::ExitCode code, const TrainingState& state);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sidestream::launch

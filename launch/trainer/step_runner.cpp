@@ -1,0 +1,93 @@
+#include "launch/trainer/step_runner.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "core/base/exit_code.hpp"
+#include "launch/process/agreement.hpp"
+#include "launch/trainer/step_agreement.hpp"
+#include "profiling/ranges/ranges.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using ranges::Phase;
+using ranges::ScopedRange;
+
+std::int64_t ns_since(Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
+}
+
+// splitmix64: neighbouring inputs give unrelated seeds.
+std::uint64_t mix(std::uint64_t value) {
+  value += 0x9E3779B97F4A7C15ull;
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ull;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EBull;
+  return value ^ (value >> 31);
+}
+
+torch::Tensor as_tensor(std::span<const std::int64_t> tokens, std::int64_t rows) {
+  auto* data = const_cast<std::int64_t*>(tokens.data());  // from_blob has no const form; nobody writes
+  return torch::from_blob(data, {rows, static_cast<std::int64_t>(tokens.size()) / rows}, torch::kInt64);
+}
+
+}  // namespace
+
+// A pure function of (seed, step, micro-step, rank): a resumed run draws the same masks without stored state.
+void StepRunner::seed_dropout(std::int64_t step, int micro_step) const {
+  if (model_.config().dropout == 0) return;
+  const auto place = static_cast<std::uint64_t>((step * config_.grad_accumulation + micro_step) * communicator_.size() +
+                                                communicator_.rank());
+  torch::manual_seed(mix(config_.seed ^ mix(place)));
+}
+
+double StepRunner::run_micro_step(std::int64_t step, int micro_step, StepOutcome& outcome) {
+  const data::Batch batch = [&] {
+    const ScopedRange range(Phase::kData);
+    return loader_.next();
+  }();
+  outcome.reader_ns += batch.wait_ns();
+  outcome.epoch = batch.epoch();
+  seed_dropout(step, micro_step);
+  replicas_.begin_micro_step(micro_step);
+  torch::Tensor loss;
+  {
+    const ScopedRange range(Phase::kForward);
+    loss = model_.loss(as_tensor(batch.inputs(), batch.rows()), as_tensor(batch.targets(), batch.rows()));
+  }
+  const ScopedRange range(Phase::kBackward);
+  loss.backward();
+  return loss.item<double>();
+}
+
+StepOutcome StepRunner::run(std::int64_t step, bool stop_requested) {
+  const auto start = Clock::now();
+  const ranges::StepRange step_range(step);
+  model_.train();
+  StepOutcome outcome;
+  outcome.lr = optim::learning_rate(config_.schedule, step);
+  double loss_sum = 0;
+  for (int micro_step = 0; micro_step < config_.grad_accumulation; ++micro_step) {
+    loss_sum += run_micro_step(step, micro_step, outcome);
+  }
+  replicas_.finish_backward();
+  const auto verdict = agree_on_step(
+      communicator_, {.loss = loss_sum / config_.grad_accumulation, .stop_requested = stop_requested});
+  if (verdict.first_bad_rank >= 0) {
+    throw AgreedError(fmt::format("step {}: the loss of rank {} is not finite. Weights were not changed. A lower --lr, "
+                                  "more --warmup-steps or a smaller --grad-clip usually help.",
+                                  step, verdict.first_bad_rank),
+                      core::ExitCode::kNumerics);
+  }
+  const parallel::StepStatistics statistics = replicas_.update(outcome.lr);
+  outcome.loss = verdict.mean_loss;
+  outcome.stop_requested = verdict.stop;
+  outcome.grad_norm = statistics.grad_norm;
+  outcome.exposed_comm_ns = statistics.exposed_comm_ns;
+  outcome.step_ns = ns_since(start);
+  return outcome;
+}
+
+}  // namespace sidestream::launch

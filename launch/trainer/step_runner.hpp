@@ -1,0 +1,52 @@
+// One optimizer step on this rank: batches, forward, backward, agreement of the ranks, update.
+#pragma once
+
+#include <cstdint>
+
+#include "comm/communicator.hpp"
+#include "core/data/loader.hpp"
+#include "core/optim/schedule.hpp"
+#include "model/language_model.hpp"
+#include "parallel/data_parallel.hpp"
+
+namespace sidestream::launch {
+
+struct StepRunnerConfig {
+  std::uint64_t seed = 0;               // of dropout
+  int grad_accumulation = 1;
+  optim::ScheduleConfig schedule = {};
+};
+
+struct StepOutcome {
+  double loss = 0;                      // mean over ranks and micro-steps, before the update
+  double grad_norm = 0;                 // before clipping
+  double lr = 0;
+  std::uint64_t epoch = 0;
+  bool stop_requested = false;          // agreed by all ranks
+  std::int64_t step_ns = 0;             // on this rank
+  std::int64_t reader_ns = 0;           // of that, waiting for data
+  std::int64_t exposed_comm_ns = 0;     // of that, blocked by collectives
+};
+
+class StepRunner {
+ public:
+  StepRunner(model::LanguageModel& model, parallel::DataParallel& replicas, data::Loader& loader,
+             comm::Communicator& communicator, const StepRunnerConfig& config)
+      : model_(model), replicas_(replicas), loader_(loader), communicator_(communicator), config_(config) {}
+
+  // Collective. `stop_requested`: this rank was asked to stop. Throws AgreedError (numerics) before any weight has
+  // changed when a loss is not finite.
+  StepOutcome run(std::int64_t step, bool stop_requested);
+
+ private:
+  double run_micro_step(std::int64_t step, int micro_step, StepOutcome& outcome);
+  void seed_dropout(std::int64_t step, int micro_step) const;
+
+  model::LanguageModel& model_;
+  parallel::DataParallel& replicas_;
+  data::Loader& loader_;
+  comm::Communicator& communicator_;
+  StepRunnerConfig config_;
+};
+
+}  // namespace sidestream::launch

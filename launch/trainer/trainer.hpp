@@ -1,0 +1,52 @@
+// The training loop: steps, evaluation, checkpoints, and when to stop.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "launch/options/train_options.hpp"
+#include "launch/process/program.hpp"
+#include "launch/trainer/checkpointer.hpp"
+#include "launch/trainer/evaluator.hpp"
+#include "launch/trainer/run_reporter.hpp"
+#include "launch/trainer/step_runner.hpp"
+#include "launch/trainer/training_state.hpp"
+
+namespace sidestream::launch {
+
+// What the loop works with; all outlive it.
+struct TrainerParts {
+  model::LanguageModel& model;
+  parallel::DataParallel& replicas;
+  StepRunner& steps;
+  const Evaluator* evaluator;  // null: no validation data
+  const Checkpointer& checkpointer;
+  RunReporter& reporter;
+};
+
+enum class StopReason { kAllSteps, kTargetReached, kRequested };
+
+class Trainer {
+ public:
+  Trainer(const TrainOptions& options, Session& session, const TrainerParts& parts, const TrainingState& start)
+      : options_(options), session_(session), parts_(parts), state_(start), saved_step_(start.step) {}
+
+  // Collective. Runs from the state's step to the last one, to --target-val-loss, or until a rank is asked to stop; a
+  // checkpoint of the last step is there afterwards. Throws what a step, an evaluation or a save throws.
+  StopReason run();
+
+  const TrainingState& state() const noexcept { return state_; }
+
+ private:
+  std::optional<StopReason> after_step(const StepOutcome& outcome);
+  std::optional<double> evaluate_if_due();
+  void save();
+
+  const TrainOptions& options_;
+  Session& session_;
+  TrainerParts parts_;
+  TrainingState state_;
+  std::int64_t saved_step_;
+};
+
+}  // namespace sidestream::launch

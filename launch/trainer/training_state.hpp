@@ -1,0 +1,24 @@
+// Where a run stands, beside its tensors: what a checkpoint's manifest stores.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace sidestream::launch {
+
+struct TrainingState {
+  std::int64_t step = 0;               // steps taken
+  std::uint64_t samples = 0;           // samples taken from the order by all ranks
+  std::uint64_t samples_per_step = 0;  // B G R of the run that saved
+  double training_s = 0;               // time in steps so far, for time to train
+  std::vector<std::string> bucket_order = {};
+};
+
+nlohmann::json to_json(const TrainingState& state);
+
+// Throws CheckpointError naming the field.
+TrainingState training_state_from(const nlohmann::json& json);
+
+}  // namespace sidestream::launch
