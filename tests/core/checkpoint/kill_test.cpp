@@ -1,0 +1,113 @@
+// A child saves checkpoints in a loop and is killed at random moments: a valid one with the right
+// content is always found, and never an older one than the last that the child had announced.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "core/checkpoint/tensor_set.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/core/checkpoint/samples.hpp"
+
+namespace sidestream::checkpoint {
+namespace {
+
+constexpr std::size_t kElements = 20'000;
+
+int kills_wanted() {
+  const char* text = std::getenv("SIDESTREAM_KILLS");
+  return text != nullptr ? std::atoi(text) : 30;
+}
+
+// Survives the child: the step whose commit has returned.
+class SharedStep {
+ public:
+  SharedStep()
+      : step_(static_cast<std::atomic<std::int64_t>*>(
+            ::mmap(nullptr, sizeof(std::atomic<std::int64_t>), PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
+  SharedStep(const SharedStep&) = delete;
+  SharedStep& operator=(const SharedStep&) = delete;
+  ~SharedStep() { ::munmap(step_, sizeof(std::atomic<std::int64_t>)); }
+
+  std::atomic<std::int64_t>& operator*() { return *step_; }
+
+ private:
+  std::atomic<std::int64_t>* step_;
+};
+
+[[noreturn]] void save_forever(const CheckpointStore& store, std::int64_t first_step,
+                               std::atomic<std::int64_t>& committed) {
+  try {
+    store.remove_leftovers();
+    for (std::int64_t step = first_step;; ++step) {
+      save_sample(store, {.step = step, .world_size = 2, .elements = kElements});
+      committed = step;
+      store.prune(2);
+      // The same step once more, as after a rollback: the replacement is interrupted as well.
+      save_sample(store, {.step = step, .world_size = 2, .elements = kElements});
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "child: %s\n", error.what());
+  }
+  ::_exit(1);
+}
+
+void expect_content(const Checkpoint& checkpoint) {
+  const std::int64_t step = checkpoint.manifest.step;
+  const auto expected = values_of_step(step, kElements);
+  const TensorSet model = TensorSet::open_model(checkpoint.folder);
+  const TensorSet optimizer = TensorSet::open_optimizer(checkpoint);
+  EXPECT_EQ(checkpoint.manifest.training.at("sample"), step * 8);
+  for (const TensorView& tensor :
+       {model.at("weights"), optimizer.at("moments.0"), optimizer.at("moments.1")}) {
+    ASSERT_EQ(tensor.bytes.size(), expected.size() * sizeof(expected[0]));
+    EXPECT_EQ(std::memcmp(tensor.bytes.data(), expected.data(), tensor.bytes.size()), 0)
+        << tensor.name;
+  }
+}
+
+TEST(KillTest, a_valid_checkpoint_is_found_after_every_kill) {
+  const core::ScratchFolder folder;
+  const CheckpointStore store(folder / "checkpoints");
+  SharedStep committed;
+  std::mt19937 random(std::random_device{}());
+  std::int64_t first_step = 1;
+  int with_leftovers = 0;
+  const int kills = kills_wanted();
+
+  for (int i = 0; i < kills; ++i) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) save_forever(store, first_step, *committed);
+    while (*committed < first_step) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child stopped by itself";
+
+    const NewestCheckpoint newest = store.newest_valid();
+    ASSERT_TRUE(newest.checkpoint.has_value());
+    EXPECT_TRUE(newest.skipped.empty()) << newest.skipped[0].reason;
+    EXPECT_GE(newest.checkpoint->manifest.step, *committed);
+    expect_content(*newest.checkpoint);
+    with_leftovers += store.remove_leftovers() > 0 ? 1 : 0;
+    first_step = newest.checkpoint->manifest.step + 1;
+  }
+
+  // Most kills hit a save; otherwise the test would show nothing.
+  EXPECT_GT(with_leftovers, kills / 4);
+  std::printf("%d kills, %d of them during a save or a removal, %ld checkpoints\n", kills,
+              with_leftovers, static_cast<long>(first_step - 1));
+}
+
+}  // namespace
+}  // namespace sidestream::checkpoint

@@ -1,0 +1,90 @@
+#include "core/checkpoint/run_directory.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/error.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+
+namespace sidestream::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class RunDirectoryTest : public testing::Test {
+ protected:
+  std::string error_of(const fs::path& root, UsedRun used = UsedRun::kRefuse) const {
+    try {
+      RunDirectory run(root, used);
+    } catch (const core::ConfigError& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  core::ScratchFolder folder_;
+  fs::path root_ = folder_ / "runs" / "a";
+};
+
+TEST_F(RunDirectoryTest, new_folder_is_created_with_its_parents) {
+  const RunDirectory run(root_, UsedRun::kRefuse);
+
+  EXPECT_TRUE(fs::is_directory(root_ / "checkpoints"));
+  EXPECT_FALSE(RunDirectory::is_used(run.paths()));
+  EXPECT_EQ(run.paths().metrics(), root_ / "metrics.jsonl");
+  EXPECT_EQ(run.paths().trace_window(12), root_ / "trace" / "step_00000012");
+}
+
+TEST_F(RunDirectoryTest, folder_without_a_run_may_be_taken_again) {
+  { const RunDirectory run(root_, UsedRun::kRefuse); }
+
+  EXPECT_EQ(error_of(root_), "");
+}
+
+TEST_F(RunDirectoryTest, used_folder_is_refused_and_the_flag_named) {
+  { const RunDirectory run(root_, UsedRun::kRefuse); }
+  core::write_file_atomically(root_ / "metrics.jsonl", "{}\n");
+
+  EXPECT_THAT(error_of(root_), HasSubstr("holds an earlier run. Continue it with --resume auto"));
+  EXPECT_EQ(error_of(root_, UsedRun::kContinue), "");
+}
+
+TEST_F(RunDirectoryTest, folder_with_a_checkpoint_is_used) {
+  fs::create_directories(root_ / "checkpoints" / "step_00000001");
+
+  EXPECT_THAT(error_of(root_), HasSubstr("--resume auto"));
+}
+
+TEST_F(RunDirectoryTest, second_owner_is_refused_and_the_first_named) {
+  const RunDirectory run(root_, UsedRun::kRefuse);
+
+  EXPECT_THAT(error_of(root_, UsedRun::kContinue),
+              HasSubstr("is in use by process " + std::to_string(::getpid())));
+}
+
+TEST_F(RunDirectoryTest, lock_of_a_killed_process_is_free) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunDirectory run(root_, UsedRun::kRefuse);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+
+  EXPECT_EQ(error_of(root_), "");
+}
+
+TEST_F(RunDirectoryTest, folder_that_cannot_be_made_or_written_is_named) {
+  core::write_file_atomically(folder_ / "file", "not a folder");
+
+  EXPECT_THAT(error_of(folder_ / "file" / "run"), HasSubstr("cannot create"));
+  // Writing is refused here for root as well.
+  EXPECT_THAT(error_of("/proc/self/task"), HasSubstr("--run-dir: /proc/self/task is not writable"));
+}
+
+}  // namespace
+}  // namespace sidestream::checkpoint

@@ -1,0 +1,77 @@
+#include "core/checkpoint/tensor_set.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/checkpoint/tensor_assignment.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/core/checkpoint/samples.hpp"
+
+namespace sidestream::checkpoint {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class TensorSetTest : public testing::Test {
+ protected:
+  core::ScratchFolder folder_;
+  CheckpointStore store_{folder_.path()};
+};
+
+TEST_F(TensorSetTest, open_optimizer_joins_the_shards_of_all_ranks_by_name) {
+  save_sample(store_, {.step = 5, .world_size = 3});
+  const Checkpoint checkpoint = *store_.newest_valid().checkpoint;
+
+  const TensorSet optimizer = TensorSet::open_optimizer(checkpoint);
+  const TensorSet model = TensorSet::open_model(checkpoint.folder);
+
+  EXPECT_THAT(optimizer.names(), ElementsAre("moments.0", "moments.1", "moments.2"));
+  EXPECT_EQ(optimizer.at("moments.2").elements(), 1000u);
+  EXPECT_TRUE(model.contains("weights"));
+  EXPECT_THAT(checkpoint_error_of([&] { optimizer.at("moments.3"); }),
+              HasSubstr("expected a tensor named 'moments.3'"));
+}
+
+TEST_F(TensorSetTest, shard_that_the_manifest_does_not_list_is_named) {
+  save_sample(store_, {.step = 5, .world_size = 3});
+  Checkpoint checkpoint = *store_.newest_valid().checkpoint;
+  checkpoint.manifest.files.pop_back();
+
+  EXPECT_THAT(checkpoint_error_of([&] { TensorSet::open_optimizer(checkpoint); }),
+              HasSubstr("expected optimizer_00002_of_00003.safetensors among its files"));
+}
+
+TEST_F(TensorSetTest, tensor_in_two_files_is_refused) {
+  const auto values = values_of_step(1, 4);
+  const std::vector<std::filesystem::path> files{folder_ / "a", folder_ / "b"};
+  for (const auto& file : files) write_safetensors(file, std::vector{source_of("same", values)});
+
+  EXPECT_THAT(checkpoint_error_of([&] { TensorSet set(files); }),
+              HasSubstr("expected tensor 'same' in one file only"));
+}
+
+TEST(TensorAssignmentTest, ranks_share_the_bytes) {
+  const std::vector<std::uint64_t> bytes{100, 10, 60, 30, 50, 50};
+
+  const auto ranks = assign_tensors(bytes, 3);
+
+  std::vector<std::uint64_t> load(3);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    load.at(static_cast<std::size_t>(ranks[i])) += bytes[i];
+  EXPECT_THAT(load, ElementsAre(100, 100, 100));
+}
+
+TEST(TensorAssignmentTest, one_rank_gets_all_and_more_ranks_than_tensors_is_fine) {
+  EXPECT_THAT(assign_tensors(std::vector<std::uint64_t>{5, 5}, 1), ElementsAre(0, 0));
+  EXPECT_THAT(assign_tensors(std::vector<std::uint64_t>{5, 5}, 8), ElementsAre(0, 1));
+  EXPECT_TRUE(assign_tensors({}, 2).empty());
+  EXPECT_THROW(assign_tensors({}, 0), core::Error);
+}
+
+TEST(TensorAssignmentTest, file_name_has_five_digits) {
+  EXPECT_EQ(optimizer_file_name(1, 4), "optimizer_00001_of_00004.safetensors");
+}
+
+}  // namespace
+}  // namespace sidestream::checkpoint
