@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,9 @@ class Communicator {
 
   // "single", "mpi", "mpi+shared-memory", "nccl": for logs.
   virtual std::string_view backend_name() const noexcept = 0;
+
+  // CPU time that the backend's own threads have used so far.
+  virtual std::int64_t progress_cpu_ns() const noexcept { return 0; }
 
   // Sum over ranks, in place, left on every rank; 16-bit floats are summed in fp32, and on one node always in rank
   // order. All ranks call it with the same count and dtype. Does not block. float32, bfloat16, float16, int64.

@@ -4,6 +4,8 @@
 // MPI at run time.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <string>
 
 namespace sidestream::comm {
@@ -24,7 +26,9 @@ class MpiEnvironment {
   // Initialises MPI with MPI_THREAD_MULTIPLE if a launcher started the process. Throws ConfigError when the
   // launcher's environment says several ranks and MPI says one (the job would be N independent trainings).
   MpiEnvironment(int* argc, char*** argv);
-  ~MpiEnvironment();  // MPI_Finalize, unless abort was called
+  // MPI_Finalize. Left out after a failed collective and while an exception passes, when it would wait for ranks that
+  // never come: end such a program with abort().
+  ~MpiEnvironment();
   MpiEnvironment(const MpiEnvironment&) = delete;
   MpiEnvironment& operator=(const MpiEnvironment&) = delete;
 
@@ -35,7 +39,11 @@ class MpiEnvironment {
   // Ends all ranks with this exit code; mpirun returns it. Without MPI it ends the process. Does not return.
   [[noreturn]] void abort(int exit_code) const noexcept;
 
+  // Set by communicators when a collective has failed.
+  std::shared_ptr<std::atomic<bool>> failure_flag() const { return failed_; }
+
  private:
+  std::shared_ptr<std::atomic<bool>> failed_ = std::make_shared<std::atomic<bool>>(false);
   bool active_ = false;
   int rank_ = 0;
   int size_ = 1;

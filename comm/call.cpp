@@ -1,0 +1,53 @@
+#include "comm/call.hpp"
+
+#include "core/base/error.hpp"
+
+namespace sidestream::comm {
+
+std::string Call::name() const {
+  switch (kind) {
+    case CallKind::kAllReduce:
+      return "all_reduce";
+    case CallKind::kReduceScatter:
+      return "reduce_scatter";
+    case CallKind::kAllGather:
+      return "all_gather";
+    case CallKind::kBroadcast:
+      return "broadcast";
+    case CallKind::kBarrier:
+      return "barrier";
+    case CallKind::kExchange:
+      return "exchange";
+  }
+  throw core::Error("unknown kind of collective " + std::to_string(static_cast<int>(kind)));
+}
+
+std::string Call::arguments() const {
+  if (kind == CallKind::kBarrier || kind == CallKind::kExchange) return name();
+  const std::string from = root >= 0 ? " from rank " + std::to_string(root) : "";
+  return name() + " of " + std::to_string(count) + " " + std::string(core::name_of(dtype)) + from;
+}
+
+std::string Call::description() const {
+  const std::string in_bucket = bucket >= 0 ? ", bucket " + std::to_string(bucket) : "";
+  return name() + " (operation " + std::to_string(sequence) + in_bucket + ", " + std::to_string(bytes) + " bytes)";
+}
+
+ranges::Phase Call::phase() const {
+  switch (kind) {
+    case CallKind::kAllReduce:
+      return ranges::Phase::kAllReduce;
+    case CallKind::kReduceScatter:
+      return ranges::Phase::kReduceScatter;
+    case CallKind::kAllGather:
+    case CallKind::kExchange:
+      return ranges::Phase::kAllGather;
+    case CallKind::kBroadcast:
+      return ranges::Phase::kBroadcast;
+    case CallKind::kBarrier:
+      return ranges::Phase::kBarrier;
+  }
+  throw core::Error("unknown kind of collective " + std::to_string(static_cast<int>(kind)));
+}
+
+}  // namespace sidestream::comm

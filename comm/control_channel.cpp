@@ -1,0 +1,62 @@
+#include "comm/control_channel.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "comm/mpi_check.hpp"
+
+namespace sidestream::comm {
+
+ControlChannel::ControlChannel(MPI_Comm job)
+    : comm_(duplicate(job)), rank_(rank_of(job)), known_(static_cast<std::size_t>(size_of(job))) {}
+
+void ControlChannel::send(int rank, Tag tag, const Message& message) {
+  Outgoing& out = outgoing_.emplace_back(Outgoing{message, MPI_REQUEST_NULL});
+  check_mpi(MPI_Isend(&out.message, sizeof(Message), MPI_BYTE, rank, static_cast<int>(tag), comm_.get(), &out.request),
+            "MPI_Isend of a control message");
+}
+
+void ControlChannel::drop_sent() {
+  outgoing_.remove_if([](Outgoing& out) {
+    int sent = 0;
+    check_mpi(MPI_Test(&out.request, &sent, MPI_STATUS_IGNORE), "MPI_Test of a control message");
+    return sent != 0;
+  });
+}
+
+void ControlChannel::receive(const MPI_Status& waiting) {
+  Message message{};
+  const int from = waiting.MPI_SOURCE;
+  check_mpi(MPI_Recv(&message, sizeof(Message), MPI_BYTE, from, waiting.MPI_TAG, comm_.get(), MPI_STATUS_IGNORE),
+            "MPI_Recv of a control message");
+  known_[static_cast<std::size_t>(from)] = message.started;
+  if (waiting.MPI_TAG == static_cast<int>(Tag::kQuestion)) send(from, Tag::kAnswer, Message{.started = started_, .text = {}});
+  if (waiting.MPI_TAG == static_cast<int>(Tag::kFailure) && !failure_) failure_ = message.text.data();
+}
+
+void ControlChannel::poll() {
+  int waiting = 1;
+  while (waiting != 0) {
+    MPI_Status status{};
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_.get(), &waiting, &status), "MPI_Iprobe");
+    if (waiting != 0) receive(status);
+  }
+  drop_sent();
+}
+
+void ControlChannel::ask_everyone() {
+  for (int rank = 0; rank < static_cast<int>(known_.size()); ++rank) {
+    known_[static_cast<std::size_t>(rank)].reset();
+    if (rank != rank_) send(rank, Tag::kQuestion, Message{.started = started_, .text = {}});
+  }
+}
+
+void ControlChannel::announce_failure(std::string_view text) {
+  Message message{.started = started_, .text = {}};
+  std::memcpy(message.text.data(), text.data(), std::min(text.size(), message.text.size() - 1));
+  for (int rank = 0; rank < static_cast<int>(known_.size()); ++rank) {
+    if (rank != rank_) send(rank, Tag::kFailure, message);
+  }
+}
+
+}  // namespace sidestream::comm

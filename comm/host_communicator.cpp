@@ -1,0 +1,235 @@
+#include "comm/host_communicator.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "comm/job_setup.hpp"
+#include "comm/mpi_check.hpp"
+#include "comm/reduce.hpp"
+#include "core/base/error.hpp"
+
+namespace sidestream::comm {
+namespace {
+
+// Kept free in /dev/shm for others, MPI itself among them.
+constexpr std::size_t kSpareBytes = std::size_t{16} << 20;
+
+class HostWork final : public WorkState {
+ public:
+  HostWork(std::shared_ptr<Operation> operation, ProgressEngine& engine)
+      : operation_(std::move(operation)), engine_(engine) {}
+
+  void wait() override {
+    if (!operation_->done()) engine_.wait(*operation_);
+    operation_->rethrow_failure();
+  }
+  void wait_on(Stream) override { wait(); }
+  bool done() const noexcept override { return operation_->done(); }
+
+ private:
+  std::shared_ptr<Operation> operation_;
+  ProgressEngine& engine_;
+};
+
+std::string space_warning(std::size_t wanted_bytes, std::size_t free_bytes) {
+  return "shared memory: " + std::to_string(wanted_bytes >> 20) + " MiB wanted, /dev/shm has " +
+         std::to_string(free_bytes >> 20) +
+         " MiB; going on more slowly without it. In a container, start it with a larger --shm-size";
+}
+
+}  // namespace
+
+HostCommunicator::HostCommunicator(const CommunicatorConfig& config, std::shared_ptr<std::atomic<bool>> failed,
+                                   std::vector<std::string>& warnings)
+    : config_(config), failed_(std::move(failed)), uncaught_at_start_(std::uncaught_exceptions()),
+      job_(join_job(config.timeout_setup)) {
+  node_comm_ = split_by_node(job_.get(), rank_of(job_.get()));
+  topology_ = find_topology(job_.get(), node_comm_.get());
+  layout_ = find_layout(job_.get(), topology_);
+  mpi_ = std::make_unique<MpiCollectives>(job_.get());
+  if (config_.shared_memory) set_up_node(warnings);
+  if (!board_ || topology_.node_count > 1) channel_ = std::make_unique<ControlChannel>(job_.get());
+  const auto board_ranks = board_ ? layout_[static_cast<std::size_t>(topology_.node)] : std::vector<int>();
+  watch_ = std::make_unique<PeerWatch>(topology_, board_.get(), channel_.get(), board_ranks);
+  engine_ = std::make_unique<ProgressEngine>(topology_.rank, *watch_, [flag = failed_] { flag->store(true); });
+  const bool bound_well = every_rank(!binding_warning(Binding::of_this_process(topology_.local_size)).has_value());
+  if (!bound_well) warnings.push_back(*binding_warning(Binding::of_this_process(topology_.local_size)));
+}
+
+bool HostCommunicator::every_rank(bool mine) {
+  int all = mine ? 1 : 0;
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, job_.get()), "MPI_Allreduce in setup");
+  return all != 0;
+}
+
+void HostCommunicator::set_up_node(std::vector<std::string>& warnings) {
+  const std::size_t wanted = static_cast<std::size_t>(topology_.local_size) * NodeCollectives::kBounceBytes + kSpareBytes;
+  const std::size_t free = shared_memory_free_bytes();
+  if (!every_rank(free >= wanted)) {
+    warnings.push_back(space_warning(wanted, free));
+    return;
+  }
+  board_ = std::make_unique<NodeBoard>(node_comm_.get());
+  windows_ = std::make_unique<WindowTable>(topology_.local_rank);
+  windows_->add(SharedWindow(node_comm_.get(), NodeCollectives::kBounceBytes));
+  std::size_t lanes = layout_.front().size();
+  for (const auto& ranks : layout_) lanes = std::min(lanes, ranks.size());
+  const bool in_lane = static_cast<std::size_t>(topology_.local_rank) < lanes;
+  if (topology_.node_count > 1) {
+    lane_comm_ = split(job_.get(), in_lane ? topology_.local_rank : MPI_UNDEFINED, topology_.node);
+    if (lane_comm_) lane_ = std::make_unique<MpiCollectives>(lane_comm_.get());
+  }
+  node_ = std::make_unique<NodeCollectives>(*board_, *windows_, layout_, topology_.node, lane_.get());
+}
+
+HostCommunicator::~HostCommunicator() {
+  try {
+    close();
+  } catch (const std::exception& error) {
+    spdlog::warn("rank {}: closing the communicator: {}", topology_.rank, error.what());
+  }
+  const bool failed = engine_->failed();
+  engine_.reset();
+  if (!failed) return;
+  // A rank is gone: freeing what is shared with it would wait for it. The process is about to end anyway.
+  if (windows_) windows_->abandon();
+  if (board_) board_->abandon();
+  if (channel_) channel_->abandon();
+  lane_comm_.release();
+  node_comm_.release();
+  job_.release();
+}
+
+void HostCommunicator::close() {
+  if (engine_->failed()) return;
+  if (std::uncaught_exceptions() > uncaught_at_start_) {
+    announce_failure("rank " + std::to_string(topology_.rank) + " stopped because of an exception");
+  }
+  barrier({});
+}
+
+Call HostCommunicator::next_call(CallKind kind, std::size_t count, core::DType dtype, std::size_t bytes,
+                                 const CollectiveOptions& options) {
+  return {.kind = kind, .dtype = dtype, .count = count, .sequence = ++sequence_, .bytes = bytes,
+          .bucket = options.bucket};
+}
+
+std::shared_ptr<Operation> HostCommunicator::start(const Call& call, Steps steps, const CollectiveOptions& options) {
+  auto operation =
+      std::make_shared<Operation>(call, std::move(steps), options.deadline.value_or(config_.timeout_collective));
+  engine_->submit(operation);
+  return operation;
+}
+
+Work HostCommunicator::started(const Call& call, Steps steps, const CollectiveOptions& options) {
+  return Work(std::make_shared<HostWork>(start(call, std::move(steps), options), *engine_));
+}
+
+// An operation over MPI; where there is a board, the ranks of the node first compare their calls on it.
+Steps HostCommunicator::checked(Call call, Steps steps) {
+  if (node_) {
+    Steps agreement = node_->agree(call);
+    co_await all_finished(agreement);
+  }
+  co_await all_finished(steps);
+}
+
+Work HostCommunicator::all_reduce(void* data, std::size_t count, core::DType dtype, const CollectiveOptions& options) {
+  require_summable(dtype);
+  const Call call = next_call(CallKind::kAllReduce, count, dtype, count * core::size_of(dtype), options);
+  auto* bytes = static_cast<std::byte*>(data);
+  return started(call, node_ ? node_->all_reduce(call, bytes) : mpi_->all_reduce(bytes, count, dtype), options);
+}
+
+Work HostCommunicator::reduce_scatter(const void* input, void* output, std::size_t count_per_rank, core::DType dtype,
+                                      const CollectiveOptions& options) {
+  require_summable(dtype);
+  const std::size_t bytes = count_per_rank * core::size_of(dtype) * static_cast<std::size_t>(size());
+  const Call call = next_call(CallKind::kReduceScatter, count_per_rank, dtype, bytes, options);
+  const auto* from = static_cast<const std::byte*>(input);
+  auto* to = static_cast<std::byte*>(output);
+  if (node_ && node_->nodes_are_equal()) return started(call, node_->reduce_scatter(call, from, to), options);
+  return started(call, checked(call, mpi_->reduce_scatter(from, to, count_per_rank, dtype)), options);
+}
+
+Work HostCommunicator::all_gather(const void* input, void* output, std::size_t count_per_rank, core::DType dtype,
+                                  const CollectiveOptions& options) {
+  const std::size_t bytes = count_per_rank * core::size_of(dtype);
+  const Call call = next_call(CallKind::kAllGather, count_per_rank, dtype, bytes, options);
+  const auto* from = static_cast<const std::byte*>(input);
+  auto* to = static_cast<std::byte*>(output);
+  if (node_ && topology_.node_count == 1) return started(call, node_->all_gather(call, from, to), options);
+  return started(call, checked(call, mpi_->all_gather(from, to, bytes)), options);
+}
+
+Work HostCommunicator::broadcast(void* data, std::size_t count, core::DType dtype, int root,
+                                 const CollectiveOptions& options) {
+  if (root < 0 || root >= size()) {
+    throw core::Error("broadcast from rank " + std::to_string(root) + ": there are ranks 0 to " +
+                      std::to_string(size() - 1));
+  }
+  const std::size_t bytes = count * core::size_of(dtype);
+  Call call = next_call(CallKind::kBroadcast, count, dtype, bytes, options);
+  call.root = root;
+  return started(call, checked(call, mpi_->broadcast(static_cast<std::byte*>(data), bytes, root)), options);
+}
+
+void HostCommunicator::barrier(const CollectiveOptions& options) {
+  const Call call = next_call(CallKind::kBarrier, 0, core::DType::kUInt8, 0, options);
+  const bool board_is_enough = node_ && topology_.node_count == 1;
+  engine_->wait(*start(call, board_is_enough ? node_->agree(call) : checked(call, mpi_->barrier()), options));
+}
+
+std::vector<std::string> HostCommunicator::exchange(std::string_view mine, const CollectiveOptions& options) {
+  const Call call = next_call(CallKind::kExchange, 0, core::DType::kUInt8, mine.size(), options);
+  std::vector<std::string> all;
+  engine_->wait(*start(call, checked(call, mpi_->exchange(std::string(mine), all)), options));
+  return all;
+}
+
+// Nothing is in flight here after the exchange, so MPI may be called directly.
+Allocation HostCommunicator::allocate(std::size_t bytes) {
+  const std::size_t node_bytes = (bytes + kPageBytes) * static_cast<std::size_t>(topology_.local_size);
+  const std::size_t free = windows_ ? shared_memory_free_bytes() : 0;
+  const bool fits = windows_ && free >= node_bytes + kSpareBytes;
+  bool all_fit = true;
+  for (const std::string& peer : exchange(std::to_string(bytes) + (fits ? " fits" : " private"), {})) {
+    all_fit = all_fit && peer.ends_with(" fits");
+    if (peer.starts_with(std::to_string(bytes) + " ")) continue;
+    throw core::CollectiveError("allocate: this rank asks for " + std::to_string(bytes) + " bytes, another says " +
+                                peer + ": every rank must ask for the same");
+  }
+  if (!all_fit) {
+    if (windows_) warn_about_space(node_bytes, free);
+    return allocate_privately(bytes);
+  }
+  Allocation allocation{.bytes = bytes};
+  engine_->run_exclusively([&] { allocation.data = windows_->add(SharedWindow(node_comm_.get(), bytes)); });
+  return allocation;
+}
+
+void HostCommunicator::warn_about_space(std::size_t wanted_bytes, std::size_t free_bytes) {
+  if (topology_.rank == 0 && !std::exchange(warned_about_space_, true)) {
+    spdlog::warn("{}", space_warning(wanted_bytes, free_bytes));
+  }
+}
+
+Allocation HostCommunicator::allocate_privately(std::size_t bytes) {
+  std::string problem = "ok";
+  try {
+    private_blocks_.emplace_back(bytes);
+  } catch (const core::MemoryError& error) {
+    problem = error.what();
+  }
+  for (const std::string& peer : exchange(problem, {})) {
+    if (peer != "ok") throw core::MemoryError("allocate on one of the ranks: " + peer);
+  }
+  return {.data = private_blocks_.back().data(), .bytes = bytes};
+}
+
+void HostCommunicator::announce_failure(std::string_view message) noexcept { watch_->announce_failure(message); }
+
+}  // namespace sidestream::comm

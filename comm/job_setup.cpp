@@ -1,0 +1,109 @@
+#include "comm/job_setup.hpp"
+
+#include <hwloc.h>
+#include <sched.h>
+
+#include <array>
+#include <thread>
+#include <vector>
+
+#include "comm/deadline.hpp"
+#include "comm/mpi_check.hpp"
+#include "core/base/error.hpp"
+
+namespace sidestream::comm {
+namespace {
+
+// Processors that the machine and its control groups allow, whatever this process is bound to; 0 if unknown.
+int allowed_cpus() {
+  hwloc_topology_t machine = nullptr;
+  if (hwloc_topology_init(&machine) != 0) return 0;
+  int count = 0;
+  hwloc_topology_set_all_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_NONE);
+  if (hwloc_topology_load(machine) == 0) {
+    count = hwloc_bitmap_weight(hwloc_topology_get_allowed_cpuset(machine));
+  }
+  hwloc_topology_destroy(machine);
+  return count;
+}
+
+std::vector<std::string> host_names(MPI_Comm job) {
+  using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
+  Name mine{};
+  int length = 0;
+  check_mpi(MPI_Get_processor_name(mine.data(), &length), "MPI_Get_processor_name");
+  std::vector<Name> all(static_cast<std::size_t>(size_of(job)));
+  check_mpi(MPI_Allgather(mine.data(), sizeof(Name), MPI_CHAR, all.data(), sizeof(Name), MPI_CHAR, job),
+            "MPI_Allgather of host names");
+  std::vector<std::string> names;
+  for (const Name& name : all) names.emplace_back(name.data());
+  return names;
+}
+
+}  // namespace
+
+UniqueMpiComm join_job(std::chrono::milliseconds limit) {
+  MPI_Comm raw = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Comm_idup(MPI_COMM_WORLD, &raw, &request), "MPI_Comm_idup");
+  Deadline deadline(limit);
+  int joined = 0;
+  while (joined == 0) {
+    check_mpi(MPI_Test(&request, &joined, MPI_STATUS_IGNORE), "MPI_Comm_idup");
+    deadline.tick();
+    if (joined == 0 && deadline.is_over()) {
+      throw core::CollectiveError("rank " + std::to_string(rank_of(MPI_COMM_WORLD)) + ": setup not finished after " +
+                                  std::to_string(limit.count()) + " ms: not all of the " +
+                                  std::to_string(size_of(MPI_COMM_WORLD)) + " ranks have come to it");
+    }
+    if (joined == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  UniqueMpiComm job(raw);
+  check_mpi(MPI_Comm_set_errhandler(raw, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return job;
+}
+
+Topology find_topology(MPI_Comm job, MPI_Comm node) {
+  Topology topology{.rank = rank_of(job), .size = size_of(job), .local_rank = rank_of(node), .local_size = size_of(node)};
+  int leader = topology.rank;
+  check_mpi(MPI_Bcast(&leader, 1, MPI_INT, 0, node), "MPI_Bcast of the node's first rank");
+  std::vector<int> leaders(static_cast<std::size_t>(topology.size));
+  check_mpi(MPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, job), "MPI_Allgather of nodes");
+  topology.node_count = 0;
+  for (int rank = 0; rank < topology.size; ++rank) {
+    if (rank == leader) topology.node = topology.node_count;
+    if (leaders[static_cast<std::size_t>(rank)] == rank) ++topology.node_count;
+  }
+  topology.hosts = host_names(job);
+  return topology;
+}
+
+NodeLayout find_layout(MPI_Comm job, const Topology& topology) {
+  std::vector<int> nodes(static_cast<std::size_t>(topology.size));
+  check_mpi(MPI_Allgather(&topology.node, 1, MPI_INT, nodes.data(), 1, MPI_INT, job), "MPI_Allgather of nodes");
+  NodeLayout layout(static_cast<std::size_t>(topology.node_count));
+  for (int rank = 0; rank < topology.size; ++rank) {
+    layout[static_cast<std::size_t>(nodes[static_cast<std::size_t>(rank)])].push_back(rank);
+  }
+  return layout;
+}
+
+Binding Binding::of_this_process(int ranks_on_node) {
+  Binding binding{.ranks_on_node = ranks_on_node};
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return binding;
+  binding.bound_cpus = CPU_COUNT(&mask);
+  binding.available_cpus = allowed_cpus();
+  return binding;
+}
+
+std::optional<std::string> binding_warning(const Binding& binding) {
+  const int share = binding.available_cpus / binding.ranks_on_node;
+  if (binding.bound_cpus == 0 || share == 0 || binding.bound_cpus >= share) return std::nullopt;
+  return "each rank may run on " + std::to_string(binding.bound_cpus) + " of the " +
+         std::to_string(binding.available_cpus) + " processors of its node, though its share is " +
+         std::to_string(share) + ": start with `mpirun --bind-to none` (launch/run does)";
+}
+
+}  // namespace sidestream::comm

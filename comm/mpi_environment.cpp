@@ -1,0 +1,98 @@
+#include "comm/mpi_environment.hpp"
+
+#include <mpi.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <optional>
+#include <string_view>
+
+#include "comm/mpi_check.hpp"
+#include "comm/mpi_handles.hpp"
+#include "core/base/error.hpp"
+
+namespace sidestream::comm {
+namespace {
+
+// Names of the variables that a launcher sets. SLURM_NTASKS is no proof: it is also there in a batch script that
+// starts a single process.
+struct LauncherVariables {
+  const char* rank;
+  const char* size;
+  const char* local_rank;
+};
+constexpr LauncherVariables kLaunchers[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
+};
+
+std::optional<int> number(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return std::nullopt;
+  const std::string_view digits(text);
+  int value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
+
+void require_threads(int provided) {
+  if (provided >= MPI_THREAD_MULTIPLE) return;
+  throw core::ConfigError("MPI gives thread level " + std::to_string(provided) + ", needed is MPI_THREAD_MULTIPLE (" +
+                          std::to_string(MPI_THREAD_MULTIPLE) + "): use an MPI that was built with thread support");
+}
+
+void require_same_size(const LauncherEnvironment& launcher, int size) {
+  if (launcher.size == 1 || size == launcher.size) return;
+  throw core::ConfigError(launcher.source + " says " + std::to_string(launcher.size) + " ranks, MPI says " +
+                          std::to_string(size) +
+                          ": the launcher belongs to another MPI than this program. Start it with the mpirun of the "
+                          "MPI it was built with (sidestream --version names it)");
+}
+
+}  // namespace
+
+LauncherEnvironment LauncherEnvironment::read() {
+  for (const LauncherVariables& variables : kLaunchers) {
+    const auto rank = number(variables.rank);
+    const auto size = number(variables.size);
+    if (!rank || !size) continue;
+    return {.launched = true, .rank = *rank, .size = *size, .local_rank = number(variables.local_rank).value_or(0),
+            .source = variables.size};
+  }
+  return {};
+}
+
+MpiEnvironment::MpiEnvironment(int* argc, char*** argv) {
+  const LauncherEnvironment launcher = LauncherEnvironment::read();
+  if (!launcher.launched) return;
+  int provided = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  active_ = true;
+  try {
+    check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    require_threads(provided);
+    rank_ = rank_of(MPI_COMM_WORLD);
+    size_ = size_of(MPI_COMM_WORLD);
+    require_same_size(launcher, size_);
+  } catch (...) {
+    MPI_Finalize();
+    throw;
+  }
+}
+
+MpiEnvironment::~MpiEnvironment() {
+  if (!active_ || failed_->load() || std::uncaught_exceptions() > 0) return;
+  if (!mpi_is_finalized()) MPI_Finalize();
+}
+
+void MpiEnvironment::abort(int exit_code) const noexcept {
+  std::fflush(nullptr);
+  if (active_ && !mpi_is_finalized()) MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::_Exit(exit_code);
+}
+
+}  // namespace sidestream::comm

@@ -1,0 +1,98 @@
+#include "comm/node_board.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+
+#include "comm/mpi_check.hpp"
+
+namespace sidestream::comm {
+namespace {
+
+constexpr std::size_t kLineBytes = 64;
+constexpr std::size_t kMessageBytes = 1500;
+
+enum FailureState : std::uint32_t { kNone, kBeingWritten, kWritten };
+
+}  // namespace
+
+// Each counter has its own cache line: a waiting rank reads it over and over.
+struct NodeBoard::Slot {
+  alignas(kLineBytes) std::atomic<std::uint64_t> meetings;
+  alignas(kLineBytes) std::atomic<std::uint64_t> started;
+  alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, 2> next_piece;  // used in the first rank's slot
+  alignas(kLineBytes) std::atomic<std::uint32_t> failures;                   // used in the first rank's slot
+  alignas(kLineBytes) std::array<Stamp, 2> stamps;
+  std::atomic<std::uint32_t> failure_state;
+  std::array<char, kMessageBytes> message;
+};
+
+NodeBoard::NodeBoard(MPI_Comm node) : window_(node, sizeof(Slot)), rank_(rank_of(node)) {
+  static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "counters are shared between processes");
+  new (window_.segment(rank_)) Slot{};
+  const int ranks = size_of(node);
+  for (int peer = 0; peer < ranks; ++peer) {
+    slots_.push_back(std::launder(reinterpret_cast<Slot*>(window_.segment(peer))));
+  }
+  check_mpi(MPI_Barrier(node), "MPI_Barrier");
+}
+
+void NodeBoard::arrive() noexcept { mine().meetings.store(++meetings_, std::memory_order_release); }
+
+bool NodeBoard::is_behind(int local_rank) const noexcept {
+  return slots_[static_cast<std::size_t>(local_rank)]->meetings.load(std::memory_order_acquire) < meetings_;
+}
+
+bool NodeBoard::everyone_arrived() const noexcept {
+  for (int peer = 0; peer < size(); ++peer) {
+    if (is_behind(peer)) return false;
+  }
+  return true;
+}
+
+// Two stamps, by turns: a rank that is already at the next operation must not overwrite what a slower one still reads.
+void NodeBoard::leave_stamp(const Stamp& stamp) noexcept { mine().stamps[stamp.call.sequence % 2] = stamp; }
+
+const Stamp& NodeBoard::stamp_of(int local_rank, std::uint64_t sequence) const noexcept {
+  return slots_[static_cast<std::size_t>(local_rank)]->stamps[sequence % 2];
+}
+
+void NodeBoard::prepare_round(std::uint64_t round) noexcept {
+  // Everybody has left round - 2, whose counter this is: they have met at the end of round - 1.
+  if (rank_ == 0) slots_[0]->next_piece[round % 2].store(0, std::memory_order_relaxed);
+}
+
+std::uint64_t NodeBoard::take_piece(std::uint64_t round) noexcept {
+  return slots_[0]->next_piece[round % 2].fetch_add(1, std::memory_order_relaxed);
+}
+
+void NodeBoard::note_started(std::uint64_t sequence) noexcept {
+  mine().started.store(sequence, std::memory_order_release);
+}
+
+std::uint64_t NodeBoard::started_by(int local_rank) const noexcept {
+  return slots_[static_cast<std::size_t>(local_rank)]->started.load(std::memory_order_acquire);
+}
+
+void NodeBoard::announce_failure(std::string_view message) noexcept {
+  Slot& slot = mine();
+  std::uint32_t expected = kNone;
+  if (!slot.failure_state.compare_exchange_strong(expected, kBeingWritten)) return;
+  const std::size_t length = std::min(message.size(), kMessageBytes - 1);
+  std::memcpy(slot.message.data(), message.data(), length);
+  slot.message[length] = '\0';
+  slot.failure_state.store(kWritten, std::memory_order_release);
+  slots_[0]->failures.fetch_add(1, std::memory_order_release);
+}
+
+std::optional<std::string> NodeBoard::failure_of_peer() const {
+  if (slots_[0]->failures.load(std::memory_order_acquire) == 0) return std::nullopt;
+  for (int peer = 0; peer < size(); ++peer) {
+    const Slot& slot = *slots_[static_cast<std::size_t>(peer)];
+    if (peer != rank_ && slot.failure_state.load(std::memory_order_acquire) == kWritten) return slot.message.data();
+  }
+  return std::nullopt;
+}
+
+}  // namespace sidestream::comm

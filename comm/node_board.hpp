@@ -1,0 +1,66 @@
+// The notice board of a node: one slot a rank in a shared window, written by its owner, read by all with atomics.
+// Ranks meet here without any call into MPI, see how far the others are, and leave a message when they fail.
+//
+// All ranks of the node go through the same meetings in the same order.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/call.hpp"
+#include "comm/shared_window.hpp"
+
+namespace sidestream::comm {
+
+// What a rank wants of an operation, to be compared and used by the others.
+struct Stamp {
+  Call call;
+  Location input;
+};
+
+class NodeBoard {
+ public:
+  explicit NodeBoard(MPI_Comm node);
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return static_cast<int>(slots_.size()); }
+
+  // A meeting: arrive once, then ask until everybody has arrived. What a rank wrote before, all can read after.
+  void arrive() noexcept;
+  bool everyone_arrived() const noexcept;
+
+  // Left before the first meeting of an operation, readable from that meeting on until the next operation's.
+  void leave_stamp(const Stamp& stamp) noexcept;
+  const Stamp& stamp_of(int local_rank, std::uint64_t sequence) const noexcept;
+
+  // Pieces of work that the ranks of a node share out among themselves: 0, 1, 2, ... each given out once a round.
+  // Rounds are numbered alike on all ranks; prepare_round comes before the meeting that opens the round.
+  void prepare_round(std::uint64_t round) noexcept;
+  std::uint64_t take_piece(std::uint64_t round) noexcept;
+
+  void note_started(std::uint64_t sequence) noexcept;
+  std::uint64_t started_by(int local_rank) const noexcept;
+  bool is_behind(int local_rank) const noexcept;  // has not arrived where this rank is
+
+  // Callable from any thread; only the first message of a rank counts.
+  void announce_failure(std::string_view message) noexcept;
+  std::optional<std::string> failure_of_peer() const;
+
+  void abandon() noexcept { window_.abandon(); }
+
+ private:
+  struct Slot;
+  Slot& mine() const noexcept { return *slots_[static_cast<std::size_t>(rank_)]; }
+
+  SharedWindow window_;
+  int rank_;
+  std::vector<Slot*> slots_;
+  std::uint64_t meetings_ = 0;
+};
+
+}  // namespace sidestream::comm

@@ -1,0 +1,236 @@
+#include "comm/node_collectives.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "comm/reduce.hpp"
+#include "comm/slice.hpp"
+#include "core/base/error.hpp"
+
+namespace sidestream::comm {
+namespace {
+
+// Large enough to make the counter cheap, small enough to stay in the second-level cache with all its copies.
+constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
+
+}  // namespace
+
+NodeCollectives::NodeCollectives(NodeBoard& board, WindowTable& windows, NodeLayout layout, int node,
+                                 MpiCollectives* lane)
+    : board_(board), windows_(windows), layout_(std::move(layout)), ranks_here_(layout_.at(static_cast<std::size_t>(node))), lane_(lane),
+      local_rank_(board.rank()) {}
+
+bool NodeCollectives::nodes_are_equal() const {
+  return std::all_of(layout_.begin(), layout_.end(),
+                     [this](const auto& ranks) { return ranks.size() == layout_.front().size(); });
+}
+
+int NodeCollectives::lane_count() const {
+  std::size_t smallest = layout_.front().size();
+  for (const auto& ranks : layout_) smallest = std::min(smallest, ranks.size());
+  return static_cast<int>(smallest);
+}
+
+NodeCollectives::Region NodeCollectives::Region::from(std::size_t offset_bytes) const {
+  Region moved = *this;
+  for (std::byte*& data : moved.of_rank) data += offset_bytes;
+  return moved;
+}
+
+std::vector<const std::byte*> NodeCollectives::Region::inputs() const { return {of_rank.begin(), of_rank.end()}; }
+
+// First thing of every operation; compare() comes after the meeting that this opens.
+void NodeCollectives::open(const Call& call, const void* input, std::size_t bytes) {
+  board_.leave_stamp({.call = call, .input = windows_.locate(input, bytes)});
+  board_.prepare_round(++round_);
+  board_.arrive();
+}
+
+void NodeCollectives::compare(const Call& call) const {
+  for (int peer = 0; peer < board_.size(); ++peer) {
+    const Call& theirs = board_.stamp_of(peer, call.sequence).call;
+    if (call.agrees_with(theirs)) continue;
+    throw core::CollectiveError(
+        "this rank calls " + call.arguments() + ", rank " +
+        std::to_string(ranks_here_[static_cast<std::size_t>(peer)]) + " calls " + theirs.arguments() +
+        " as operation " + std::to_string(theirs.sequence) + ": every rank must make the same calls in the same order");
+  }
+}
+
+bool NodeCollectives::all_in_windows(const Call& call) const {
+  for (int peer = 0; peer < board_.size(); ++peer) {
+    if (board_.stamp_of(peer, call.sequence).input.window < 0) return false;
+  }
+  return true;
+}
+
+NodeCollectives::Region NodeCollectives::stamped(const Call& call) const {
+  Region region;
+  for (int peer = 0; peer < board_.size(); ++peer) {
+    region.of_rank.push_back(windows_.resolve(board_.stamp_of(peer, call.sequence).input, peer));
+  }
+  return region;
+}
+
+NodeCollectives::Region NodeCollectives::bounce() const {
+  Region region;
+  for (int peer = 0; peer < board_.size(); ++peer) region.of_rank.push_back(windows_.resolve({.window = 0}, peer));
+  return region;
+}
+
+Steps NodeCollectives::agree(Call call) {
+  open(call, nullptr, 0);
+  co_await until([this] { return board_.everyone_arrived(); });
+  compare(call);
+}
+
+Steps NodeCollectives::all_reduce(Call call, std::byte* data) {
+  const auto everyone = [this] { return board_.everyone_arrived(); };
+  const std::size_t element_bytes = core::size_of(call.dtype);
+  open(call, data, call.count * element_bytes);
+  co_await until(everyone);
+  compare(call);
+  if (all_in_windows(call)) {
+    Steps sum = sum_everywhere(stamped(call), call.count, call.dtype);
+    co_await all_finished(sum);
+    board_.arrive();
+    co_await until(everyone);
+    co_return;
+  }
+  const Region region = bounce();
+  std::byte* own = region.of_rank[static_cast<std::size_t>(local_rank_)];
+  const std::size_t chunk_count = kBounceBytes / element_bytes;
+  for (std::size_t at = 0; at < call.count; at += chunk_count) {
+    const std::size_t count = std::min(chunk_count, call.count - at);
+    std::memcpy(own, data + at * element_bytes, count * element_bytes);
+    board_.prepare_round(++round_);
+    board_.arrive();
+    co_await until(everyone);
+    Steps sum = sum_everywhere(region, count, call.dtype);
+    co_await all_finished(sum);
+    board_.arrive();
+    co_await until(everyone);
+    std::memcpy(data + at * element_bytes, own, count * element_bytes);
+  }
+}
+
+Steps NodeCollectives::sum_everywhere(Region region, std::size_t count, core::DType dtype) {
+  if (layout_.size() == 1) {
+    while (sum_next_piece(region, count, dtype)) co_await give_way();
+    co_return;
+  }
+  Steps through_lane = sum_through_lane(region, count, dtype);
+  co_await all_finished(through_lane);
+}
+
+// Pieces go to whoever is free: a rank whose core is busy with its own computation takes fewer of them.
+bool NodeCollectives::sum_next_piece(const Region& region, std::size_t count, core::DType dtype) {
+  const std::size_t element_bytes = core::size_of(dtype);
+  const std::size_t piece_count = kPieceBytes / element_bytes;
+  const std::size_t begin = board_.take_piece(round_) * piece_count;
+  if (begin >= count) return false;
+  const Region piece = region.from(begin * element_bytes);
+  sum_in_order(piece.inputs(), piece.of_rank, std::min(piece_count, count - begin), dtype);
+  return true;
+}
+
+// Several nodes: this rank adds its slice over the node, its lane adds it over the nodes, this rank hands it out.
+Steps NodeCollectives::sum_through_lane(Region region, std::size_t count, core::DType dtype) {
+  if (lane_ == nullptr) co_return;
+  const std::size_t element_bytes = core::size_of(dtype);
+  const Slice slice = Slicing(count, lane_count()).of(local_rank_);
+  const Region mine = region.from(slice.begin * element_bytes);
+  std::byte* own = mine.of_rank[static_cast<std::size_t>(local_rank_)];
+  sum_in_order(mine.inputs(), {&own, 1}, slice.count, dtype);
+  Steps across = lane_->all_reduce(own, slice.count, dtype);
+  co_await all_finished(across);
+  for (std::byte* peer : mine.of_rank) {
+    if (peer != own) std::memcpy(peer, own, slice.count * element_bytes);
+  }
+}
+
+Steps NodeCollectives::reduce_scatter(Call call, const std::byte* input, std::byte* output) {
+  const auto everyone = [this] { return board_.everyone_arrived(); };
+  const std::size_t element_bytes = core::size_of(call.dtype);
+  const std::size_t slice_bytes = call.count * element_bytes;
+  const std::size_t ranks = layout_.size() * layout_.front().size();
+  open(call, input, ranks * slice_bytes);
+  co_await until(everyone);
+  compare(call);
+  if (all_in_windows(call)) {
+    Steps sum = sum_slice(stamped(call), slice_bytes, output, call.count, call.dtype);
+    co_await all_finished(sum);
+    board_.arrive();
+    co_await until(everyone);
+    co_return;
+  }
+  const Region region = bounce();
+  std::byte* own = region.of_rank[static_cast<std::size_t>(local_rank_)];
+  const std::size_t chunk_count = kBounceBytes / element_bytes / ranks;
+  for (std::size_t at = 0; at < call.count; at += chunk_count) {
+    const std::size_t count = std::min(chunk_count, call.count - at);
+    for (std::size_t r = 0; r < ranks; ++r) {
+      std::memcpy(own + r * count * element_bytes, input + r * slice_bytes + at * element_bytes, count * element_bytes);
+    }
+    board_.arrive();
+    co_await until(everyone);
+    Steps sum = sum_slice(region, count * element_bytes, output + at * element_bytes, count, call.dtype);
+    co_await all_finished(sum);
+    board_.arrive();
+    co_await until(everyone);
+  }
+}
+
+// region: one slice a rank of the job, stride_bytes apart. Adds this rank's slice over all ranks.
+Steps NodeCollectives::sum_slice(Region region, std::size_t stride_bytes, std::byte* output, std::size_t count,
+                                 core::DType dtype) {
+  const auto place = static_cast<std::size_t>(local_rank_);
+  const auto sum_for = [&](int rank, std::byte* result) {
+    sum_in_order(region.from(static_cast<std::size_t>(rank) * stride_bytes).inputs(), {&result, 1}, count, dtype);
+  };
+  if (layout_.size() == 1) {
+    sum_for(layout_[0][place], output);
+    co_return;
+  }
+  const std::size_t bytes = count * core::size_of(dtype);
+  partial_sums_.resize(std::max(partial_sums_.size(), layout_.size() * bytes));
+  for (std::size_t node = 0; node < layout_.size(); ++node) {
+    sum_for(layout_[node][place], partial_sums_.data() + node * bytes);
+  }
+  Steps across = lane_->reduce_scatter(partial_sums_.data(), output, count, dtype);
+  co_await all_finished(across);
+}
+
+Steps NodeCollectives::all_gather(Call call, const std::byte* input, std::byte* output) {
+  const auto everyone = [this] { return board_.everyone_arrived(); };
+  const std::size_t slice_bytes = call.count * core::size_of(call.dtype);
+  const auto copy_from = [&](const Region& region, std::size_t at, std::size_t bytes) {
+    for (std::size_t peer = 0; peer < region.of_rank.size(); ++peer) {
+      std::byte* to = output + peer * slice_bytes + at;
+      if (to != region.of_rank[peer]) std::memcpy(to, region.of_rank[peer], bytes);
+    }
+  };
+  open(call, input, slice_bytes);
+  co_await until(everyone);
+  compare(call);
+  if (all_in_windows(call)) {
+    copy_from(stamped(call), 0, slice_bytes);
+    board_.arrive();
+    co_await until(everyone);
+    co_return;
+  }
+  const Region region = bounce();
+  for (std::size_t at = 0; at < slice_bytes; at += kBounceBytes) {
+    const std::size_t bytes = std::min(kBounceBytes, slice_bytes - at);
+    std::memcpy(region.of_rank[static_cast<std::size_t>(local_rank_)], input + at, bytes);
+    board_.arrive();
+    co_await until(everyone);
+    copy_from(region, at, bytes);
+    board_.arrive();
+    co_await until(everyone);
+  }
+}
+
+}  // namespace sidestream::comm

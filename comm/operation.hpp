@@ -1,0 +1,66 @@
+// One collective in flight: the steps it still has to take, and what became of it. Shared by the queue and the Work.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "comm/call.hpp"
+#include "comm/deadline.hpp"
+#include "comm/steps.hpp"
+#include "profiling/ranges/ranges.hpp"
+
+namespace sidestream::comm {
+
+class Operation {
+ public:
+  Operation(const Call& call, Steps steps, std::chrono::milliseconds limit)
+      : call_(call), steps_(std::move(steps)), limit_(limit) {}
+
+  const Call& call() const noexcept { return call_; }
+
+  // The clock and the range start when an operation is first in the queue, not when it is put there.
+  bool started() const noexcept { return deadline_.has_value(); }
+  void start() {
+    deadline_.emplace(limit_);
+    range_ = ranges::AsyncRange(call_.phase(), {.bucket = call_.bucket,
+                                                .sequence = static_cast<std::int64_t>(call_.sequence),
+                                                .bytes = static_cast<std::int64_t>(call_.bytes)});
+  }
+  Deadline& deadline() { return *deadline_; }
+  Advance advance() { return steps_.advance(); }
+
+  // Half-time: peers are asked once how far they are.
+  bool ask_now() { return deadline_->is_half_over() && !std::exchange(asked_, true); }
+
+  void finish() {
+    range_.end();
+    steps_ = Steps();
+    done_.store(true, std::memory_order_release);
+  }
+  // MPI may still write into the buffers of steps that were cut short: they stay to the end of the process.
+  void fail(std::exception_ptr error) {
+    range_.end();
+    steps_.abandon();
+    error_ = std::move(error);
+    done_.store(true, std::memory_order_release);
+  }
+  bool done() const noexcept { return done_.load(std::memory_order_acquire); }
+  void rethrow_failure() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  Call call_;
+  Steps steps_;
+  std::chrono::milliseconds limit_;
+  std::optional<Deadline> deadline_;
+  bool asked_ = false;
+  ranges::AsyncRange range_;
+  std::exception_ptr error_;
+  std::atomic<bool> done_{false};
+};
+
+}  // namespace sidestream::comm

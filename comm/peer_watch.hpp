@@ -1,0 +1,44 @@
+// How far the other ranks are and whether one has failed: over the node's board where there is one, by messages for
+// all others. Used under the driver's lock, except announce_failure.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/control_channel.hpp"
+#include "comm/node_board.hpp"
+#include "comm/topology.hpp"
+
+namespace sidestream::comm {
+
+class PeerWatch {
+ public:
+  // Both may be null; board_ranks are the ranks in the job of the board's slots.
+  PeerWatch(const Topology& topology, NodeBoard* board, ControlChannel* channel, std::vector<int> board_ranks);
+
+  void note_started(std::uint64_t sequence);
+  void poll();                                       // cheap: messages are looked for once a millisecond
+  std::optional<std::string> failure_of_peer() const;
+  void ask_everyone();                               // before describe_missing, with time to answer between
+  std::string describe_missing(std::uint64_t sequence) const;
+
+  // Callable from any thread. The board is written at once, messages go out with the next poll.
+  void announce_failure(std::string_view message) noexcept;
+
+ private:
+  void describe_rank(int rank, std::uint64_t sequence, std::string& text) const;
+
+  const Topology& topology_;
+  NodeBoard* board_;
+  ControlChannel* channel_;
+  std::vector<int> slot_of_rank_;  // -1: not on the board
+  std::chrono::steady_clock::time_point last_poll_;
+  std::mutex announcement_mutex_;
+  std::optional<std::string> announcement_;
+};
+
+}  // namespace sidestream::comm

@@ -1,0 +1,211 @@
+#include "comm/progress_engine.hpp"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <csignal>
+#include <ctime>
+#include <string>
+#include <utility>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::comm {
+namespace {
+
+// How often an idle progress thread looks for messages of its peers.
+constexpr std::chrono::milliseconds kIdlePoll{20};
+
+// Signals belong to the program's own threads, and a sleep of 50 us must not become one of 100.
+void prepare_thread() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  prctl(PR_SET_TIMERSLACK, 1000);  // ns
+  pthread_setname_np(pthread_self(), "ss-progress");
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& exception) {
+    return exception.what();
+  } catch (...) {
+    return "unknown failure";
+  }
+}
+
+bool is_peer_error(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const core::PeerError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
+ProgressEngine::ProgressEngine(int rank, PeerWatch& watch, std::function<void()> on_failure)
+    : rank_(rank), watch_(watch), on_failure_(std::move(on_failure)),
+      thread_([this](const std::stop_token& stop) { run_thread(stop); }) {}
+
+ProgressEngine::~ProgressEngine() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+void ProgressEngine::submit(std::shared_ptr<Operation> operation) {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+    queue_.push_back(std::move(operation));
+    if (waiting_callers_ > 0) return;
+  }
+  work_for_thread_.notify_one();
+}
+
+void ProgressEngine::wait(Operation& operation) {
+  if (!operation.done()) {
+    {
+      const std::lock_guard lock(queue_mutex_);
+      ++waiting_callers_;
+    }
+    Backoff backoff(Backoff::Manner::kCaller);
+    while (!operation.done()) {
+      const std::unique_lock driver(drive_mutex_, std::try_to_lock);
+      const bool moved = driver.owns_lock() && drive();
+      moved ? backoff.reset() : backoff.pause();
+    }
+    const std::lock_guard lock(queue_mutex_);
+    --waiting_callers_;
+    if (waiting_callers_ == 0 && !queue_.empty()) work_for_thread_.notify_one();
+  }
+  operation.rethrow_failure();
+}
+
+void ProgressEngine::run_exclusively(const std::function<void()>& action) {
+  const std::lock_guard driver(drive_mutex_);
+  action();
+}
+
+bool ProgressEngine::failed() const {
+  const std::lock_guard lock(queue_mutex_);
+  return failure_ != nullptr;
+}
+
+std::int64_t ProgressEngine::progress_cpu_ns() const noexcept {
+  clockid_t clock{};
+  timespec time{};
+  // native_handle is not const, but reading a clock changes nothing.
+  const auto handle = const_cast<std::jthread&>(thread_).native_handle();
+  if (pthread_getcpuclockid(handle, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+void ProgressEngine::run_thread(const std::stop_token& stop) {
+  prepare_thread();
+  Backoff backoff(Backoff::Manner::kProgressThread);
+  while (!stop.stop_requested()) {
+    {
+      std::unique_lock lock(queue_mutex_);
+      const auto wanted = [this] { return !queue_.empty() && waiting_callers_ == 0; };
+      work_for_thread_.wait_for(lock, stop, kIdlePoll, wanted);
+      if (stop.stop_requested()) return;
+      if (waiting_callers_ > 0) continue;  // the caller drives
+    }
+    bool moved = false;
+    if (const std::unique_lock driver(drive_mutex_, std::try_to_lock); driver.owns_lock()) moved = drive();
+    if (moved) backoff.reset();
+    if (!moved && !is_idle()) backoff.pause();
+  }
+}
+
+bool ProgressEngine::is_idle() const {
+  const std::lock_guard lock(queue_mutex_);
+  return queue_.empty();
+}
+
+std::shared_ptr<Operation> ProgressEngine::front() const {
+  const std::lock_guard lock(queue_mutex_);
+  return queue_.empty() ? nullptr : queue_.front();
+}
+
+bool ProgressEngine::drive() {
+  if (failed()) {
+    spread_failure();
+    return false;
+  }
+  try {
+    watch_.poll();
+    check_peers();
+    return drive_front();
+  } catch (...) {
+    const auto operation = front();
+    fail(operation ? describe(*operation, std::current_exception()) : std::current_exception());
+    return true;
+  }
+}
+
+bool ProgressEngine::drive_front() {
+  const auto operation = front();
+  if (!operation) return false;
+  if (!operation->started()) {
+    operation->start();
+    watch_.note_started(operation->call().sequence);
+  }
+  const Advance advance = operation->advance();
+  if (advance == Advance::kWaiting) {
+    check_deadline(*operation);
+    return false;
+  }
+  if (advance == Advance::kFinished) {
+    {
+      const std::lock_guard lock(queue_mutex_);
+      queue_.pop_front();
+    }
+    operation->finish();
+  }
+  return true;
+}
+
+void ProgressEngine::check_peers() {
+  if (const auto message = watch_.failure_of_peer()) throw core::PeerError(*message);
+}
+
+void ProgressEngine::check_deadline(Operation& operation) {
+  operation.deadline().tick();
+  if (operation.ask_now()) watch_.ask_everyone();
+  if (!operation.deadline().is_over()) return;
+  throw core::CollectiveError("not finished after " + std::to_string(operation.deadline().limit().count()) +
+                              " ms; missing: " + watch_.describe_missing(operation.call().sequence));
+}
+
+std::exception_ptr ProgressEngine::describe(const Operation& operation, const std::exception_ptr& cause) const {
+  const std::string text = "rank " + std::to_string(rank_) + ": " + operation.call().description() + ": " + text_of(cause);
+  if (is_peer_error(cause)) return std::make_exception_ptr(core::PeerError(text));
+  return std::make_exception_ptr(core::CollectiveError(text));
+}
+
+void ProgressEngine::fail(std::exception_ptr error) {
+  if (!is_peer_error(error)) watch_.announce_failure(text_of(error));
+  on_failure_();
+  std::deque<std::shared_ptr<Operation>> dropped;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    failure_ = error;
+    dropped.swap(queue_);
+  }
+  for (const auto& operation : dropped) operation->fail(error);
+}
+
+// The announcement leaves with the next polls; whether it arrives no longer matters to this rank.
+void ProgressEngine::spread_failure() noexcept {
+  try {
+    watch_.poll();
+  } catch (...) {
+  }
+}
+
+}  // namespace sidestream::comm

@@ -1,0 +1,68 @@
+// Drives the operations of a communicator, one after another in the order of the calls. Driving is done by one thread
+// at a time: the progress thread while the callers compute, a caller while it waits (no hand-over for a short
+// operation). Only the driver calls MPI.
+//
+// The first failure ends everything: operations in flight and all later ones throw it, and the peers are told.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "comm/backoff.hpp"
+#include "comm/operation.hpp"
+#include "comm/peer_watch.hpp"
+
+namespace sidestream::comm {
+
+class ProgressEngine {
+ public:
+  // `watch` outlives the engine. on_failure is called once, by the driver, when an operation fails.
+  ProgressEngine(int rank, PeerWatch& watch, std::function<void()> on_failure);
+  ~ProgressEngine();  // stops the thread; operations that are not done are dropped
+  ProgressEngine(const ProgressEngine&) = delete;
+  ProgressEngine& operator=(const ProgressEngine&) = delete;
+
+  // Does not block, except for the moment that another thread holds the queue. Throws the failure of an earlier
+  // operation.
+  void submit(std::shared_ptr<Operation> operation);
+
+  // Blocks, driving, until the operation is done. Throws its failure.
+  void wait(Operation& operation);
+
+  // Runs something that calls MPI itself while nobody drives. Nothing may be in flight.
+  void run_exclusively(const std::function<void()>& action);
+
+  bool failed() const;
+  std::int64_t progress_cpu_ns() const noexcept;  // CPU time that the progress thread has used
+
+ private:
+  void run_thread(const std::stop_token& stop);
+  bool drive();  // false: nothing moved
+  bool drive_front();
+  void check_peers();
+  void check_deadline(Operation& operation);
+  void fail(std::exception_ptr error);
+  void spread_failure() noexcept;
+  std::exception_ptr describe(const Operation& operation, const std::exception_ptr& cause) const;
+  std::shared_ptr<Operation> front() const;
+  bool is_idle() const;
+
+  int rank_;
+  PeerWatch& watch_;
+  std::function<void()> on_failure_;
+  std::mutex drive_mutex_;             // held by the driver
+  mutable std::mutex queue_mutex_;     // the three below
+  std::deque<std::shared_ptr<Operation>> queue_;
+  std::exception_ptr failure_;
+  int waiting_callers_ = 0;
+  std::condition_variable_any work_for_thread_;
+  std::jthread thread_;                // last: started when the rest exists
+};
+
+}  // namespace sidestream::comm

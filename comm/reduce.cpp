@@ -1,0 +1,135 @@
+#include "comm/reduce.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+#include "core/base/error.hpp"
+#include "core/base/vectorize.hpp"
+
+namespace sidestream::comm {
+namespace {
+
+// The accumulators of one block stay in the first-level cache.
+constexpr std::size_t kBlockElements = 2048;
+
+#if defined(__SSE__)
+// Default rounding, denormals kept: the result must not depend on whether the trainer's thread or ours does the sum.
+class DefaultFloatMode {
+ public:
+  DefaultFloatMode() : before_(_mm_getcsr()) { _mm_setcsr(0x1F80); }
+  ~DefaultFloatMode() { _mm_setcsr(before_); }
+  DefaultFloatMode(const DefaultFloatMode&) = delete;
+  DefaultFloatMode& operator=(const DefaultFloatMode&) = delete;
+
+ private:
+  unsigned before_;
+};
+#else
+struct DefaultFloatMode {
+  DefaultFloatMode() {}
+};
+#endif
+
+SIDESTREAM_INLINE float widen_bfloat16(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+SIDESTREAM_INLINE std::uint16_t narrow_bfloat16(float value) {
+  const auto wide = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t rounded = (wide + 0x7FFFu + ((wide >> 16) & 1u)) >> 16;
+  const bool is_nan = (wide & 0x7FFFFFFFu) > 0x7F800000u;
+  return static_cast<std::uint16_t>(is_nan ? 0x7FC0u : rounded);
+}
+
+// One trait per element type: how it is stored, what it is added in.
+struct Float32 {
+  using Stored = float;
+  using Sum = float;
+  static SIDESTREAM_INLINE Sum widen(Stored value) { return value; }
+  static SIDESTREAM_INLINE Stored narrow(Sum value) { return value; }
+};
+struct Int64 {
+  using Stored = std::uint64_t;  // unsigned: wraps around instead of being undefined
+  using Sum = std::uint64_t;
+  static SIDESTREAM_INLINE Sum widen(Stored value) { return value; }
+  static SIDESTREAM_INLINE Stored narrow(Sum value) { return value; }
+};
+struct BFloat16 {
+  using Stored = std::uint16_t;
+  using Sum = float;
+  static SIDESTREAM_INLINE Sum widen(Stored value) { return widen_bfloat16(value); }
+  static SIDESTREAM_INLINE Stored narrow(Sum value) { return narrow_bfloat16(value); }
+};
+struct Float16 {
+  using Stored = _Float16;
+  using Sum = float;
+  static SIDESTREAM_INLINE Sum widen(Stored value) { return static_cast<float>(value); }
+  static SIDESTREAM_INLINE Stored narrow(Sum value) { return static_cast<_Float16>(value); }
+};
+
+template <typename Element>
+SIDESTREAM_INLINE void sum_block(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                                 std::size_t begin, std::size_t count) {
+  using Stored = typename Element::Stored;
+  typename Element::Sum sum[kBlockElements];
+  Stored result[kBlockElements];
+  const auto* first = reinterpret_cast<const Stored*>(inputs[0]) + begin;
+  for (std::size_t i = 0; i < count; ++i) sum[i] = Element::widen(first[i]);
+  for (std::size_t r = 1; r < inputs.size(); ++r) {
+    const auto* next = reinterpret_cast<const Stored*>(inputs[r]) + begin;
+    for (std::size_t i = 0; i < count; ++i) sum[i] += Element::widen(next[i]);
+  }
+  for (std::size_t i = 0; i < count; ++i) result[i] = Element::narrow(sum[i]);
+  for (std::byte* output : outputs) {
+    std::memcpy(reinterpret_cast<Stored*>(output) + begin, result, count * sizeof(Stored));
+  }
+}
+
+template <typename Element>
+SIDESTREAM_INLINE void sum_all(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                               std::size_t count) {
+  for (std::size_t begin = 0; begin < count; begin += kBlockElements) {
+    sum_block<Element>(inputs, outputs, begin, std::min(kBlockElements, count - begin));
+  }
+}
+
+using Inputs = std::span<const std::byte* const>;
+using Outputs = std::span<std::byte* const>;
+
+SIDESTREAM_VECTORIZED void sum_float32(Inputs in, Outputs out, std::size_t n) { sum_all<Float32>(in, out, n); }
+SIDESTREAM_VECTORIZED void sum_bfloat16(Inputs in, Outputs out, std::size_t n) { sum_all<BFloat16>(in, out, n); }
+SIDESTREAM_VECTORIZED void sum_float16(Inputs in, Outputs out, std::size_t n) { sum_all<Float16>(in, out, n); }
+SIDESTREAM_VECTORIZED void sum_int64(Inputs in, Outputs out, std::size_t n) { sum_all<Int64>(in, out, n); }
+
+[[noreturn]] void refuse(core::DType dtype) {
+  throw core::Error("a sum over ranks takes float32, bfloat16, float16 or int64, found " +
+                    std::string(core::name_of(dtype)));
+}
+
+}  // namespace
+
+void require_summable(core::DType dtype) {
+  using core::DType;
+  const bool summable = dtype == DType::kFloat32 || dtype == DType::kBFloat16 || dtype == DType::kFloat16 ||
+                        dtype == DType::kInt64;
+  if (!summable) refuse(dtype);
+}
+
+void sum_in_order(Inputs inputs, Outputs outputs, std::size_t count, core::DType dtype) {
+  const DefaultFloatMode mode;
+  if (dtype == core::DType::kFloat32) return sum_float32(inputs, outputs, count);
+  if (dtype == core::DType::kBFloat16) return sum_bfloat16(inputs, outputs, count);
+  if (dtype == core::DType::kFloat16) return sum_float16(inputs, outputs, count);
+  if (dtype == core::DType::kInt64) return sum_int64(inputs, outputs, count);
+  refuse(dtype);
+}
+
+}  // namespace sidestream::comm
