@@ -8,7 +8,8 @@
 namespace sidestream::launch {
 
 struct SummaryOptions {
-  std::vector<std::filesystem::path> runs = {};  // run directories; the first is what the others are compared with
+  std::vector<std::filesystem::path> runs =
+      {};  // run directories; the first is what the others are compared with
 };
 
 // Throws ConfigError.

@@ -1,7 +1,6 @@
 #include "launch/options/value_text.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -74,8 +73,9 @@ bool parse_on_off(std::string_view text) {
 std::size_t parse_choice(std::string_view text, std::span<const std::string> names) {
   const auto found = std::find(names.begin(), names.end(), text);
   if (found == names.end()) {
-    throw core::ConfigError(
-        fmt::format("expected one of {}, found '{}'", fmt::join(names, ", "), text));
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    throw core::ConfigError(fmt::format("expected one of {}, found '{}'", list, text));
   }
   return static_cast<std::size_t>(found - names.begin());
 }

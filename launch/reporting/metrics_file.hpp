@@ -1,0 +1,48 @@
+// metrics.jsonl: one JSON object a logged step, appended; survives kills and is continued on
+// resume.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/base/file.hpp"
+#include "launch/reporting/step_metrics.hpp"
+
+namespace sidestream::launch {
+
+// One line without line break. Empty values and numbers that are not finite become null; val_loss
+// is left out where nothing was evaluated.
+std::string metrics_line(const StepMetrics& metrics);
+
+// Every complete line. A last line without line break is a write that a kill cut short: it is left
+// out. Throws DataError (file, byte, expected, found) for any other line that is no such object,
+// Error for a file that cannot be read.
+std::vector<StepMetrics> read_metrics(const std::filesystem::path& path);
+
+class MetricsWriter {
+ public:
+  // Continues the file after `resumed_step` (0: a new run). Lines of later steps are dropped: those
+  // steps are taken again, and a reader would see them twice. Throws as read_metrics, and Error
+  // when the file cannot be written.
+  explicit MetricsWriter(const std::filesystem::path& path, std::int64_t resumed_step = 0);
+  ~MetricsWriter();
+  MetricsWriter(const MetricsWriter&) = delete;
+  MetricsWriter& operator=(const MetricsWriter&) = delete;
+
+  // One write a line, so that a killed process tears at most the last one; on disk after a few
+  // seconds. Throws Error.
+  void write(const StepMetrics& metrics);
+
+  // On disk now; call it when a checkpoint is written. Throws Error.
+  void sync();
+
+ private:
+  std::filesystem::path path_;
+  core::UniqueFd file_;
+  std::chrono::steady_clock::time_point last_sync_;
+};
+
+}  // namespace sidestream::launch
