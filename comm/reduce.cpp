@@ -18,7 +18,7 @@ namespace sidestream::comm {
 namespace {
 
 // The accumulators of one block stay in the first-level cache.
-constexpr std::size_t kBlockElements = 2048;
+constexpr std::size_t kBlockElements = 1024;
 
 #if defined(__SSE__)
 // Default rounding, denormals kept: the result must not depend on whether the trainer's thread or ours does the sum.
@@ -75,29 +75,66 @@ struct Float16 {
   static SIDESTREAM_INLINE Stored narrow(Sum value) { return static_cast<_Float16>(value); }
 };
 
+// first[i] + last[i] to both outputs. Equal addresses are the same element, so there is nothing to order.
 template <typename Element>
-SIDESTREAM_INLINE void sum_block(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                                 std::size_t begin, std::size_t count) {
+SIDESTREAM_INLINE void add_to_two(const typename Element::Stored* first, const typename Element::Stored* last,
+                                  typename Element::Stored* out, typename Element::Stored* other, std::size_t count) {
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto sum = Element::narrow(Element::widen(first[i]) + Element::widen(last[i]));
+    out[i] = sum;
+    other[i] = sum;
+  }
+}
+
+// Three or more ranks: the sum so far is kept in the wide type, a block at a time.
+template <typename Element>
+SIDESTREAM_INLINE void sum_block(std::span<const std::byte* const> inputs, typename Element::Stored* out,
+                                 typename Element::Stored* other, std::size_t begin, std::size_t count) {
   using Stored = typename Element::Stored;
   typename Element::Sum sum[kBlockElements];
-  Stored result[kBlockElements];
-  const auto* first = reinterpret_cast<const Stored*>(inputs[0]) + begin;
-  for (std::size_t i = 0; i < count; ++i) sum[i] = Element::widen(first[i]);
-  for (std::size_t r = 1; r < inputs.size(); ++r) {
-    const auto* next = reinterpret_cast<const Stored*>(inputs[r]) + begin;
+  const auto input = [&](std::size_t r) { return reinterpret_cast<const Stored*>(inputs[r]) + begin; };
+  const Stored* first = input(0);
+  const Stored* second = input(1);
+  for (std::size_t i = 0; i < count; ++i) sum[i] = Element::widen(first[i]) + Element::widen(second[i]);
+  for (std::size_t r = 2; r + 1 < inputs.size(); ++r) {
+    const Stored* next = input(r);
     for (std::size_t i = 0; i < count; ++i) sum[i] += Element::widen(next[i]);
   }
-  for (std::size_t i = 0; i < count; ++i) result[i] = Element::narrow(sum[i]);
-  for (std::byte* output : outputs) {
-    std::memcpy(reinterpret_cast<Stored*>(output) + begin, result, count * sizeof(Stored));
+  const Stored* last = input(inputs.size() - 1);
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < count; ++i) {
+    const Stored result = Element::narrow(sum[i] + Element::widen(last[i]));
+    out[i] = result;
+    other[i] = result;
   }
 }
 
 template <typename Element>
 SIDESTREAM_INLINE void sum_all(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                                std::size_t count) {
+  using Stored = typename Element::Stored;
+  auto* out = reinterpret_cast<Stored*>(outputs[0]);
+  auto* other = reinterpret_cast<Stored*>(outputs.size() > 1 ? outputs[1] : outputs[0]);
   for (std::size_t begin = 0; begin < count; begin += kBlockElements) {
-    sum_block<Element>(inputs, outputs, begin, std::min(kBlockElements, count - begin));
+    const std::size_t block = std::min(kBlockElements, count - begin);
+    if (inputs.size() == 2) {
+      const auto* first = reinterpret_cast<const Stored*>(inputs[0]) + begin;
+      const auto* last = reinterpret_cast<const Stored*>(inputs[1]) + begin;
+      add_to_two<Element>(first, last, out + begin, other + begin, block);
+    } else {
+      sum_block<Element>(inputs, out + begin, other + begin, begin, block);
+    }
+    for (std::size_t i = 2; i < outputs.size(); ++i) {
+      std::memcpy(reinterpret_cast<Stored*>(outputs[i]) + begin, out + begin, block * sizeof(Stored));
+    }
+  }
+}
+
+// One rank: nothing to add.
+void copy_to_all(const std::byte* input, std::span<std::byte* const> outputs, std::size_t bytes) {
+  for (std::byte* output : outputs) {
+    if (output != input && bytes > 0) std::memcpy(output, input, bytes);
   }
 }
 
@@ -124,6 +161,7 @@ void require_summable(core::DType dtype) {
 }
 
 void sum_in_order(Inputs inputs, Outputs outputs, std::size_t count, core::DType dtype) {
+  if (inputs.size() == 1) return copy_to_all(inputs[0], outputs, count * core::size_of(dtype));
   const DefaultFloatMode mode;
   if (dtype == core::DType::kFloat32) return sum_float32(inputs, outputs, count);
   if (dtype == core::DType::kBFloat16) return sum_bfloat16(inputs, outputs, count);
