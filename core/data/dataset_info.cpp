@@ -1,0 +1,106 @@
+#include "core/data/dataset_info.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+
+namespace sidestream::data {
+namespace {
+
+using core::DataError;
+using nlohmann::json;
+
+constexpr int kSchema = 1;
+constexpr std::size_t kMaxSkipped = 1000;
+
+json to_json(const SplitInfo& split) {
+  json shards = json::array();
+  for (const WrittenShard& shard : split.shards)
+    shards.push_back({{"file", shard.file}, {"tokens", shard.tokens}});
+  return {
+      {"tokens", split.tokens}, {"files", split.files}, {"bytes", split.bytes}, {"shards", shards}};
+}
+
+SplitInfo split_of(const json& value) {
+  SplitInfo split{.tokens = value.at("tokens"),
+                  .files = value.at("files"),
+                  .bytes = value.at("bytes"),
+                  .shards = {}};
+  for (const json& shard : value.at("shards"))
+    split.shards.push_back({shard.at("file"), shard.at("tokens")});
+  return split;
+}
+
+// A name inside the folder and nothing that leads out of it.
+std::string tokenizer_of(const std::filesystem::path& folder, const std::string& name) {
+  if (name == "bytes") return name;
+  if (name.empty() || name.find('/') != std::string::npos) {
+    throw DataError({(folder / DatasetInfo::kFileName).string(),
+                     {},
+                     "`bytes` or a file of the folder as tokenizer",
+                     "\"" + name + "\""});
+  }
+  return (folder / name).string();
+}
+
+DatasetInfo info_of(const std::filesystem::path& folder, const json& root) {
+  DatasetInfo info{.tokenizer = tokenizer_of(folder, root.at("tokenizer").get<std::string>()),
+                   .vocab_size = root.at("vocab_size"),
+                   .end_of_text = root.at("end_of_text"),
+                   .val_fraction = root.at("val_fraction"),
+                   .seed = root.at("seed"),
+                   .train = split_of(root.at("train")),
+                   .validation = split_of(root.at("val")),
+                   .skipped = {},
+                   .skipped_files = root.at("skipped_files")};
+  for (const json& entry : root.at("skipped"))
+    info.skipped.push_back({entry.at("name"), entry.at("reason")});
+  return info;
+}
+
+}  // namespace
+
+void write_dataset_info(const std::filesystem::path& folder, const DatasetInfo& info) {
+  const bool bytes = info.tokenizer == "bytes";
+  json skipped = json::array();
+  for (std::size_t i = 0; i < std::min(info.skipped.size(), kMaxSkipped); ++i) {
+    skipped.push_back({{"name", info.skipped[i].name}, {"reason", info.skipped[i].reason}});
+  }
+  const json root{
+      {"schema", kSchema},
+      {"format", "llm.c"},
+      {"tokenizer", bytes ? "bytes" : std::filesystem::path(info.tokenizer).filename().string()},
+      {"vocab_size", info.vocab_size},
+      {"end_of_text", info.end_of_text},
+      {"val_fraction", info.val_fraction},
+      {"seed", info.seed},
+      {"train", to_json(info.train)},
+      {"val", to_json(info.validation)},
+      {"skipped_files", info.skipped_files},
+      {"skipped", skipped}};
+  // File names need not be UTF-8.
+  const auto text = root.dump(2, ' ', false, json::error_handler_t::replace);
+  core::write_file_atomically(folder / DatasetInfo::kFileName, text + "\n");
+}
+
+std::optional<DatasetInfo> read_dataset_info(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / DatasetInfo::kFileName;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  try {
+    const json root = json::parse(core::read_file(path));
+    const int schema = root.at("schema");
+    if (schema != kSchema) {
+      throw DataError(
+          {path.string(), {}, "schema " + std::to_string(kSchema), std::to_string(schema)});
+    }
+    return info_of(folder, root);
+  } catch (const json::exception& error) {
+    throw DataError({path.string(), {}, "the JSON that `prepare` writes", error.what()});
+  }
+}
+
+}  // namespace sidestream::data

@@ -1,0 +1,216 @@
+#include "core/data/prepare.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/data/parallel_for.hpp"
+#include "core/data/prepare_plan.hpp"
+#include "core/data/shard_series.hpp"
+#include "core/data/tokenizer.hpp"
+
+namespace sidestream::data {
+namespace {
+
+namespace fs = std::filesystem;
+using core::ConfigError;
+
+constexpr std::uint64_t kWindowBytesPerThread = std::uint64_t{4} << 20;
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw ConfigError("prepare: " + what);
+}
+
+// The folder under a temporary name, removed unless it was put in place.
+class StagedFolder {
+ public:
+  StagedFolder(const fs::path& target, ExistingOutput existing)
+      : target_(absolute_without_slash(target)) {
+    if (fs::exists(target_) && !(fs::is_directory(target_) && fs::is_empty(target_)))
+      check_replaceable(existing);
+    staged_ = target_.string() + ".tmp." + std::to_string(::getpid());
+    fs::remove_all(staged_);
+    fs::create_directories(staged_);
+  }
+  StagedFolder(const StagedFolder&) = delete;
+  StagedFolder& operator=(const StagedFolder&) = delete;
+  ~StagedFolder() {
+    std::error_code ignored;
+    if (!staged_.empty()) fs::remove_all(staged_, ignored);
+  }
+
+  const fs::path& path() const { return staged_; }
+  const fs::path& target() const { return target_; }
+
+  void put_in_place() {
+    const fs::path old = target_.string() + ".old." + std::to_string(::getpid());
+    if (replace_) fs::rename(target_, old);
+    fs::rename(staged_, target_);
+    staged_.clear();
+    core::sync_folder(target_.parent_path());
+    if (replace_) fs::remove_all(old);
+  }
+
+ private:
+  static fs::path absolute_without_slash(const fs::path& target) {
+    const fs::path whole = fs::absolute(target).lexically_normal();
+    return whole.has_filename() ? whole : whole.parent_path();
+  }
+
+  void check_replaceable(ExistingOutput existing) {
+    require(existing == ExistingOutput::kReplace,
+            "output " + target_.string() +
+                " exists and is not empty; give another folder, or allow it to "
+                "be replaced");
+    require(fs::exists(target_ / DatasetInfo::kFileName),
+            "output " + target_.string() +
+                " is not replaced: it has no dataset.json, so `prepare` did not make it");
+    replace_ = true;
+  }
+
+  fs::path target_;
+  fs::path staged_;
+  bool replace_ = false;
+};
+
+class Preparation {
+ public:
+  Preparation(const PrepareConfig& config, const Tokenizer& tokenizer, const fs::path& folder)
+      : config_(config),
+        tokenizer_(tokenizer),
+        end_of_text_(tokenizer.end_of_text()),
+        plan_(plan_prepare(config, tokenizer)),
+        train_(series_options(folder, Split::kTrain)),
+        validation_(series_options(folder, Split::kValidation)) {
+    for (int i = 0; i < config.threads; ++i)
+      encoders_.push_back(tokenizer.make_encoder(SpecialTokens::kAsText));
+    for (const Document& document : plan_.documents)
+      progress_.bytes_total += document.last - document.first;
+  }
+
+  DatasetInfo run() {
+    for (std::size_t first = 0; first < plan_.segments.size();) first = write_window(first);
+    train_.finish();
+    validation_.finish();
+    return info();
+  }
+
+ private:
+  ShardSeries::Options series_options(const fs::path& folder, Split split) const {
+    return {folder, split, width_for(tokenizer_.vocab_size()), config_.shard_tokens};
+  }
+
+  // Tokenises some segments in parallel and writes them in order; returns where the next window
+  // starts.
+  std::size_t write_window(std::size_t first) {
+    const std::uint64_t limit = kWindowBytesPerThread * static_cast<std::uint64_t>(config_.threads);
+    std::size_t last = first;
+    std::uint64_t bytes = 0;
+    while (last < plan_.segments.size() && bytes < limit) {
+      bytes += plan_.segments[last].last - plan_.segments[last].first;
+      ++last;
+    }
+    std::vector<std::vector<std::uint32_t>> ids(last - first);
+    parallel_for({.count = ids.size(), .threads = config_.threads, .thread_name = "ss-prepare"},
+                 [&](std::uint64_t i, int thread) {
+                   encode(plan_.segments[first + i], *encoders_[static_cast<std::size_t>(thread)],
+                          ids[i]);
+                 });
+    for (std::size_t i = 0; i < ids.size(); ++i) append(plan_.segments[first + i], ids[i]);
+    progress_.bytes_done += bytes;
+    progress_.tokens = train_.tokens() + validation_.tokens();
+    if (config_.on_progress) config_.on_progress(progress_);
+    return last;
+  }
+
+  void encode(const Segment& segment, Encoder& encoder, std::vector<std::uint32_t>& ids) const {
+    const Document& document = plan_.documents[segment.document];
+    const core::MappedFile mapped(document.file.path);
+    if (mapped.bytes().size() != document.file.bytes) {
+      throw core::DataError(document.file.path.string() + " changed while it was being prepared");
+    }
+    const auto bytes = mapped.bytes().subspan(segment.first, segment.last - segment.first);
+    ids.reserve(bytes.size() / 2);
+    encoder.encode({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, ids);
+    if (segment.ends_document) ids.push_back(end_of_text_);
+  }
+
+  void append(const Segment& segment, const std::vector<std::uint32_t>& ids) {
+    const bool train = plan_.documents[segment.document].split == Split::kTrain;
+    (train ? train_ : validation_).append(ids);
+  }
+
+  SplitInfo split_info(Split split, const ShardSeries& series) const {
+    SplitInfo result{.tokens = series.tokens(), .files = 0, .bytes = 0, .shards = series.shards()};
+    for (const Document& document : plan_.documents) {
+      if (document.split != split) continue;
+      ++result.files;
+      result.bytes += document.last - document.first;
+    }
+    return result;
+  }
+
+  DatasetInfo info() const {
+    return {.tokenizer = std::string(tokenizer_.kind()),
+            .vocab_size = tokenizer_.vocab_size(),
+            .end_of_text = end_of_text_,
+            .val_fraction = config_.val_fraction,
+            .seed = config_.seed,
+            .train = split_info(Split::kTrain, train_),
+            .validation = split_info(Split::kValidation, validation_),
+            .skipped = plan_.skipped,
+            .skipped_files = plan_.skipped.size()};
+  }
+
+  const PrepareConfig& config_;
+  const Tokenizer& tokenizer_;
+  std::uint32_t end_of_text_;
+  PreparePlan plan_;
+  ShardSeries train_;
+  ShardSeries validation_;
+  std::vector<std::unique_ptr<Encoder>> encoders_;
+  PrepareProgress progress_;
+};
+
+fs::path tokenizer_file(const std::string& name) {
+  return fs::is_directory(name) ? fs::path(name) / "tokenizer.json" : fs::path(name);
+}
+
+}  // namespace
+
+void PrepareConfig::validate() const {
+  require(!inputs.empty(), "at least one input is needed");
+  require(!output.empty(), "an output folder is needed");
+  require(
+      val_fraction >= 0 && val_fraction < 1,
+      "the validation fraction must be from 0 to below 1, found " + std::to_string(val_fraction));
+  require(shard_tokens >= 1 && shard_tokens <= ShardWriter::kMaxTokens,
+          "tokens of a shard must be from 1 to 2147483647, found " + std::to_string(shard_tokens));
+  require(threads >= 1 && threads <= 1024,
+          "threads must be from 1 to 1024, found " + std::to_string(threads));
+}
+
+DatasetInfo prepare(const PrepareConfig& config) try {
+  config.validate();
+  const auto tokenizer = open_tokenizer(config.tokenizer);
+  StagedFolder folder(config.output, config.existing);
+  DatasetInfo info = Preparation(config, *tokenizer, folder.path()).run();
+  if (info.tokenizer != "bytes") {
+    core::write_file_atomically(folder.path() / "tokenizer.json",
+                                core::read_file(tokenizer_file(config.tokenizer)));
+    info.tokenizer = (folder.target() / "tokenizer.json").string();
+  }
+  write_dataset_info(folder.path(), info);
+  folder.put_in_place();
+  return info;
+} catch (const fs::filesystem_error& error) {
+  throw ConfigError("prepare: " + std::string(error.what()));
+}
+
+}  // namespace sidestream::data

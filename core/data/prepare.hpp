@@ -1,0 +1,51 @@
+// From text files to a data folder: train_000000.bin, val_000000.bin, dataset.json and the
+// tokenizer's tokenizer.json.
+//
+// Files are split into training and validation by a hash of their names, so that no file is in both
+// and more files do not move old ones. Each file is followed by the end-of-text token. Nothing
+// depends on the number of threads. The folder is made beside its final name and renamed when it is
+// complete: what was interrupted is not there.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/data/dataset_info.hpp"
+
+namespace sidestream::data {
+
+struct PrepareProgress {
+  std::uint64_t bytes_done = 0;
+  std::uint64_t bytes_total = 0;
+  std::uint64_t tokens = 0;
+};
+
+enum class ExistingOutput : std::uint8_t { kRefuse, kReplace };
+
+struct PrepareConfig {
+  std::vector<std::string> inputs;   // files, folders, globs
+  std::vector<std::string> include;  // patterns of file names inside folders (*.hpp); empty: all
+  std::filesystem::path output;
+  std::string tokenizer = "bytes";  // or the path of a tokenizer.json
+  double val_fraction =
+      0.1;  // of the files; 0: no validation shards. One file is cut at a line instead.
+  std::uint64_t seed = 0;  // of the split
+  std::uint64_t shard_tokens = 100'000'000;
+  int threads = 1;
+  ExistingOutput existing =
+      ExistingOutput::kRefuse;  // kReplace: only of a folder that `prepare` made
+  std::function<void(const PrepareProgress&)> on_progress = {};
+
+  // Throws ConfigError that names the field.
+  void validate() const;
+};
+
+// Throws ConfigError (configuration, output folder), DataError (no input, no text, bad tokenizer),
+// Error (disk). Files that cannot be tokenised are skipped and listed with the reason. Returns what
+// dataset.json holds, with the tokenizer's path in the new folder.
+DatasetInfo prepare(const PrepareConfig& config);
+
+}  // namespace sidestream::data

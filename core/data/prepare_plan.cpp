@@ -1,0 +1,146 @@
+#include "core/data/prepare_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/data/parallel_for.hpp"
+#include "core/data/random_bits.hpp"
+#include "core/data/utf8.hpp"
+
+namespace sidestream::data {
+namespace {
+
+constexpr std::size_t kSegmentBytes = std::size_t{1} << 20;
+
+std::string_view text_of(const core::MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+// Why a file cannot be tokenised; empty when it can. Sets the size that was seen.
+std::string reason_to_skip(CorpusFile& file, const Tokenizer& tokenizer) {
+  try {
+    const core::MappedFile mapped(file.path);
+    const std::string_view text = text_of(mapped);
+    file.bytes = text.size();
+    if (text.empty()) return "empty";
+    if (!tokenizer.needs_utf8()) return "";
+    if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+      return "binary: a NUL at byte " + std::to_string(nul);
+    }
+    const auto bad = find_invalid_utf8(text);
+    return bad ? "not UTF-8 at byte " + std::to_string(*bad) : "";
+  } catch (const core::Error& error) {
+    return error.what();
+  }
+}
+
+double hash_of(const std::string& name, std::uint64_t seed) {
+  std::uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a
+  for (const char byte : name) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001B3u;
+  return static_cast<double>(mix_bits(seed, hash) >> 11) * 0x1p-53;
+}
+
+void split_by_file(std::vector<Document>& documents, const PrepareConfig& config) {
+  std::vector<double> hashes;
+  std::size_t in_validation = 0;
+  for (Document& document : documents) {
+    hashes.push_back(hash_of(document.file.name, config.seed));
+    if (hashes.back() >= config.val_fraction) continue;
+    document.split = Split::kValidation;
+    ++in_validation;
+  }
+  // Few files: neither side may stay empty.
+  const auto [lowest, highest] = std::minmax_element(hashes.begin(), hashes.end());
+  if (in_validation == 0)
+    documents[static_cast<std::size_t>(lowest - hashes.begin())].split = Split::kValidation;
+  if (in_validation == documents.size()) {
+    documents[static_cast<std::size_t>(highest - hashes.begin())].split = Split::kTrain;
+  }
+}
+
+// The only file: its last lines are for validation.
+void split_by_line(std::vector<Document>& documents, double val_fraction) {
+  Document& train = documents.front();
+  const core::MappedFile mapped(train.file.path);
+  const auto wanted =
+      static_cast<std::size_t>(std::floor(static_cast<double>(train.last) * (1.0 - val_fraction)));
+  const std::size_t newline = text_of(mapped).find('\n', wanted);
+  if (newline == std::string_view::npos || newline + 1 >= train.last) {
+    throw core::DataError(train.file.path.string() +
+                          ": the only file has no line that ends after byte " +
+                          std::to_string(wanted) +
+                          " to cut it into training and validation; use a smaller "
+                          "validation fraction, 0 for none, or more files");
+  }
+  Document validation = train;
+  train.last = newline + 1;
+  validation.first = newline + 1;
+  validation.split = Split::kValidation;
+  documents.push_back(std::move(validation));
+}
+
+std::vector<Segment> segments_of(std::size_t number, const Document& document,
+                                 const Tokenizer& tokenizer) {
+  std::vector<Segment> segments;
+  const core::MappedFile mapped(document.file.path);
+  if (mapped.bytes().size() != document.file.bytes) {
+    throw core::DataError(document.file.path.string() + " changed while it was being prepared");
+  }
+  const std::string_view text =
+      text_of(mapped).substr(document.first, document.last - document.first);
+  for (std::size_t first = 0; first < text.size();) {
+    const std::size_t length = tokenizer.safe_cut(text.substr(first), kSegmentBytes);
+    segments.push_back({number, document.first + first, document.first + first + length, false});
+    first += length;
+  }
+  segments.back().ends_document = true;
+  return segments;
+}
+
+void take_usable(PreparePlan& plan, const PrepareConfig& config, const Tokenizer& tokenizer) {
+  std::vector<CorpusFile> files = find_corpus_files(config.inputs, config.include);
+  std::vector<std::string> reasons(files.size());
+  parallel_for({.count = files.size(), .threads = config.threads, .thread_name = "ss-prepare"},
+               [&](std::uint64_t i, int) { reasons[i] = reason_to_skip(files[i], tokenizer); });
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!reasons[i].empty()) {
+      plan.skipped.push_back({files[i].name, reasons[i]});
+      continue;
+    }
+    const std::uint64_t bytes = files[i].bytes;
+    plan.documents.push_back({.file = std::move(files[i]), .last = bytes});
+  }
+  if (plan.documents.empty()) {
+    throw core::DataError("no text to prepare: " + std::to_string(files.size()) +
+                          " files found, all skipped (" + plan.skipped.front().name + ": " +
+                          plan.skipped.front().reason + ")");
+  }
+}
+
+}  // namespace
+
+PreparePlan plan_prepare(const PrepareConfig& config, const Tokenizer& tokenizer) {
+  PreparePlan plan;
+  take_usable(plan, config, tokenizer);
+  if (config.val_fraction > 0) {
+    if (plan.documents.size() == 1) {
+      split_by_line(plan.documents, config.val_fraction);
+    } else {
+      split_by_file(plan.documents, config);
+    }
+  }
+  std::vector<std::vector<Segment>> segments(plan.documents.size());
+  parallel_for(
+      {.count = segments.size(), .threads = config.threads, .thread_name = "ss-prepare"},
+      [&](std::uint64_t i, int) { segments[i] = segments_of(i, plan.documents[i], tokenizer); });
+  for (const auto& some : segments)
+    plan.segments.insert(plan.segments.end(), some.begin(), some.end());
+  return plan;
+}
+
+}  // namespace sidestream::data

@@ -1,0 +1,24 @@
+#include "core/data/tokenizer.hpp"
+
+#include <filesystem>
+
+#include "core/data/bpe_tokenizer.hpp"
+#include "core/data/byte_tokenizer.hpp"
+
+namespace sidestream::data {
+
+std::vector<std::uint32_t> Tokenizer::encode(std::string_view text, SpecialTokens special) const {
+  std::vector<std::uint32_t> ids;
+  make_encoder(special)->encode(text, ids);
+  return ids;
+}
+
+std::unique_ptr<const Tokenizer> open_tokenizer(const std::string& name) {
+  if (name == "bytes") return std::make_unique<ByteTokenizer>();
+  std::filesystem::path path = name;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) path /= "tokenizer.json";
+  return std::make_unique<BpeTokenizer>(read_tokenizer_json(path));
+}
+
+}  // namespace sidestream::data
