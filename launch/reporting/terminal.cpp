@@ -9,9 +9,12 @@
 namespace sidestream::launch {
 namespace {
 
+constexpr const char* kColumnsVariable = "SIDESTREAM_TERMINAL_COLUMNS";  // set by launch/run
+
+// Ends with a null character.
 std::string_view environment(const char* name) {
   const char* value = std::getenv(name);
-  return value == nullptr ? std::string_view{} : std::string_view{value};
+  return value == nullptr ? std::string_view{""} : std::string_view{value};
 }
 
 // The first of these that is set decides (POSIX, chapter 8).
@@ -25,18 +28,27 @@ bool locale_is_utf8() {
   return false;
 }
 
+int columns_of(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 }  // namespace
 
 int Terminal::current_width_columns() const {
   constexpr int kUnknown = 80;
   if (width_columns > 0) return width_columns;
-  winsize size{};
-  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUnknown;
+  const int columns = columns_of(fd);
+  return columns > 0 ? columns : kUnknown;
 }
 
+// Open MPI gives every rank a pseudo-terminal without a size, whatever mpirun itself writes to.
+// Nobody looks at that one, unless launch/run, which sees the real terminal, says so.
 Terminal detect_terminal(int fd) {
   Terminal terminal{.fd = fd};
-  terminal.interactive = isatty(fd) == 1 && environment("TERM") != "dumb";
+  terminal.width_columns = std::atoi(environment(kColumnsVariable).data());
+  const bool looked_at = terminal.width_columns > 0 || columns_of(fd) > 0;
+  terminal.interactive = looked_at && isatty(fd) == 1 && environment("TERM") != "dumb";
   terminal.color = terminal.interactive && environment("NO_COLOR").empty();
   terminal.utf8 = locale_is_utf8();
   return terminal;

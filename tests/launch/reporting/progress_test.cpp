@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -172,27 +173,58 @@ TEST(TerminalTest, detect_pipe_is_not_interactive) {
   EXPECT_EQ(terminal.current_width_columns(), 80);
 }
 
-TEST(TerminalTest, detect_pseudo_terminal_honours_no_color) {
-  const int primary = posix_openpt(O_RDWR | O_NOCTTY);
-  ASSERT_GE(primary, 0);
-  ASSERT_EQ(grantpt(primary), 0);
-  ASSERT_EQ(unlockpt(primary), 0);
-  const int secondary = open(ptsname(primary), O_RDWR | O_NOCTTY);
-  ASSERT_GE(secondary, 0);
-  setenv("TERM", "xterm", 1);
+class PseudoTerminalTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    primary_ = posix_openpt(O_RDWR | O_NOCTTY);
+    ASSERT_GE(primary_, 0);
+    ASSERT_EQ(grantpt(primary_), 0);
+    ASSERT_EQ(unlockpt(primary_), 0);
+    secondary_ = open(ptsname(primary_), O_RDWR | O_NOCTTY);
+    ASSERT_GE(secondary_, 0);
+    setenv("TERM", "xterm", 1);
+    unsetenv("NO_COLOR");
+    unsetenv("SIDESTREAM_TERMINAL_COLUMNS");
+  }
+  void TearDown() override {
+    close(secondary_);
+    close(primary_);
+    unsetenv("NO_COLOR");
+    unsetenv("SIDESTREAM_TERMINAL_COLUMNS");
+  }
+  void set_columns(unsigned short columns) const {
+    const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+    ASSERT_EQ(ioctl(secondary_, TIOCSWINSZ, &size), 0);
+  }
 
-  unsetenv("NO_COLOR");
-  const Terminal colored = detect_terminal(secondary);
+  int primary_ = -1;
+  int secondary_ = -1;
+};
+
+TEST_F(PseudoTerminalTest, detect_honours_no_color) {
+  set_columns(70);
+
+  const Terminal colored = detect_terminal(secondary_);
   setenv("NO_COLOR", "1", 1);
-  const Terminal plain = detect_terminal(secondary);
-  unsetenv("NO_COLOR");
-  close(secondary);
-  close(primary);
+  const Terminal plain = detect_terminal(secondary_);
 
   EXPECT_TRUE(colored.interactive);
   EXPECT_TRUE(colored.color);
+  EXPECT_EQ(colored.current_width_columns(), 70);
   EXPECT_TRUE(plain.interactive);
   EXPECT_FALSE(plain.color);
+}
+
+TEST_F(PseudoTerminalTest, detect_terminal_of_an_mpi_launcher_is_interactive_only_when_told) {
+  set_columns(0);
+
+  const Terminal bare = detect_terminal(secondary_);
+  setenv("SIDESTREAM_TERMINAL_COLUMNS", "93", 1);
+  const Terminal told = detect_terminal(secondary_);
+
+  EXPECT_FALSE(bare.interactive);
+  EXPECT_TRUE(told.interactive);
+  EXPECT_EQ(told.current_width_columns(), 93);
 }
 
 }  // namespace

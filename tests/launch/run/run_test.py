@@ -1,0 +1,149 @@
+"""launch/run against a program that only notes its signals: run_test.py ROOT"""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+RUN = str(pathlib.Path(sys.argv.pop(1)) / "launch" / "run")
+
+# Behaves as its first argument says; leaves one file a rank with its process id, and one with what it saw.
+STUB = """#!/usr/bin/env bash
+rank=${OMPI_COMM_WORLD_RANK-alone}
+note() { echo "$1" >> "$FOLDER/seen.$rank"; }
+case $1 in
+  exit) exit "$2" ;;
+  say) note "arguments $*"; note "columns ${SIDESTREAM_TERMINAL_COLUMNS-none}"; exit 0 ;;
+  save) trap 'note usr1; exit 75' USR1 ;;
+  stubborn) trap 'note usr1' USR1 ;;
+esac
+trap 'note int' INT
+echo $$ > "$FOLDER/pid.$rank"
+while :; do sleep 0.05; done
+"""
+
+
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name)
+        program = self.folder / "sidestream"
+        program.write_text(STUB)
+        program.chmod(0o755)
+        self.environment = dict(os.environ, FOLDER=str(self.folder))
+        self.environment.pop("SIDESTREAM_TERMINAL_COLUMNS", None)
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def command(self, ranks, *words, options=()):
+        return [RUN, "-np", str(ranks), "--build", str(self.folder), *options, "--", *words]
+
+    def run_to_end(self, command):
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
+
+    def start(self, *words):
+        """Two ranks in a process group of their own, as a shell starts them; returns when both are up."""
+        process = subprocess.Popen(self.command(2, *words), env=self.environment, process_group=0,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.wait_for(lambda: len(self.pids()) == 2, "both ranks are up")
+        return process
+
+    def pids(self):
+        return [int(path.read_text()) for path in self.folder.glob("pid.*") if path.read_text().strip()]
+
+    def seen(self, rank):
+        path = self.folder / f"seen.{rank}"
+        return path.read_text().split("\n")[:-1] if path.exists() else []
+
+    def wait_for(self, condition, what):
+        deadline = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, f"never happened: {what}")
+            time.sleep(0.05)
+
+    def assert_nothing_is_left(self, pids):
+        def alive(pid):
+            try:
+                state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+            except FileNotFoundError:
+                return False
+            return state != "Z"
+
+        self.wait_for(lambda: not any(alive(pid) for pid in pids), "all ranks are gone")
+
+    def test_exit_code_is_that_of_a_rank(self):
+        self.assertEqual(self.run_to_end(self.command(2, "exit", "3")).returncode, 3)
+        self.assertEqual(self.run_to_end(self.command(2, "exit", "0")).returncode, 0)
+
+    def test_one_rank_needs_no_mpi(self):
+        result = self.run_to_end(self.command(1, "exit", "4"))
+        self.assertEqual(result.returncode, 4)
+        self.run_to_end(self.command(1, "say", "two words"))
+        self.assertEqual(self.seen("alone"), ["arguments say two words", "columns none"])
+
+    def test_ctrl_c_once_lets_all_ranks_save(self):
+        process = self.start("save")
+        pids = self.pids()
+        os.killpg(process.pid, signal.SIGINT)  # what a terminal does
+        _, messages = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 75, messages)
+        self.assertIn("saving and stopping", messages)
+        self.assertEqual([self.seen(0), self.seen(1)], [["usr1"], ["usr1"]])
+        self.assert_nothing_is_left(pids)
+
+    def test_sigterm_once_lets_all_ranks_save(self):
+        process = self.start("save")
+        process.terminate()
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 75)
+
+    def test_ctrl_c_twice_stops_at_once(self):
+        process = self.start("stubborn")
+        pids = self.pids()
+        os.killpg(process.pid, signal.SIGINT)
+        self.wait_for(lambda: self.seen(0) and self.seen(1), "the first signal arrived")
+        self.assertIsNone(process.poll())
+        os.killpg(process.pid, signal.SIGINT)
+        _, messages = process.communicate(timeout=30)
+        self.assertNotIn(process.returncode, (0, 75))
+        self.assertIn("stopping at once", messages)
+        self.assert_nothing_is_left(pids)
+
+    def test_ranks_end_when_the_script_is_killed(self):
+        process = self.start("stubborn")
+        pids = self.pids()
+        process.kill()
+        process.communicate(timeout=30)
+        self.assert_nothing_is_left(pids)
+
+    def test_wrong_calls_are_refused_with_code_2(self):
+        for command, message in [
+            ([RUN, "-np", "2", "--build", "/no/such", "--", "train"], "launch/setup"),
+            ([RUN, "-np", "0", "--", "train"], "expected a number of ranks"),
+            ([RUN, "-np", "2", "train"], "comes after --"),
+            ([RUN, "-np", "2", "--"], "nothing to start"),
+            ([RUN, "-np"], "needs a number"),
+            ([RUN, "-np", "2", "--hostfile", "/no/such", "--", "train"], "cannot read"),
+            ([RUN, "-np", "2", "--hostfile", "/no/such", "--hosts", "a", "--", "train"], "exclude each other"),
+        ]:
+            result = self.run_to_end(command)
+            self.assertEqual(result.returncode, 2, command)
+            self.assertIn(message, result.stderr)
+
+    def test_dry_run_launch_prints_the_command(self):
+        self.environment["SIDESTREAM_NOTE"] = "x"
+        result = self.run_to_end(self.command(16, "train", "--lr", "1",
+                                              options=("--hosts", "a:8,b:8", "--mpi-arg", "--display-map",
+                                                       "--dry-run-launch")))
+        self.assertEqual(result.returncode, 0)
+        words = result.stdout.split()
+        self.assertEqual(words[:6], ["mpirun", "-np", "16", "--bind-to", "none", "--host"])
+        self.assertEqual(words[-5:], ["--display-map", str(self.folder / "sidestream"), "train", "--lr", "1"])
+        self.assertIn("-x SIDESTREAM_NOTE", result.stdout)
+
+
+unittest.main()
