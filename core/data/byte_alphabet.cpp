@@ -24,7 +24,7 @@ std::array<std::string, 256> byte_alphabet() {
   for (std::size_t byte = 0; byte < 256; ++byte) {
     const int point = points[byte];
     if (point < 0x80) {
-      alphabet[byte] = {static_cast<char>(point)};
+      alphabet[byte].assign(1, static_cast<char>(point));
     } else {
       alphabet[byte] = {static_cast<char>(0xC0 | (point >> 6)),
                         static_cast<char>(0x80 | (point & 0x3F))};

@@ -69,13 +69,15 @@ void split_by_line(std::vector<Document>& documents, double val_fraction) {
   const core::MappedFile mapped(train.file.path);
   const auto wanted =
       static_cast<std::size_t>(std::floor(static_cast<double>(train.last) * (1.0 - val_fraction)));
-  const std::size_t newline = text_of(mapped).find('\n', wanted);
-  if (newline == std::string_view::npos || newline + 1 >= train.last) {
-    throw core::DataError(train.file.path.string() +
-                          ": the only file has no line that ends after byte " +
-                          std::to_string(wanted) +
-                          " to cut it into training and validation; use a smaller "
-                          "validation fraction, 0 for none, or more files");
+  std::size_t newline = text_of(mapped).find('\n', wanted);
+  if (newline == std::string_view::npos || newline + 1 == train.last) {
+    newline = text_of(mapped).substr(0, wanted).rfind('\n');
+  }
+  if (newline == std::string_view::npos) {
+    throw core::DataError(
+        train.file.path.string() +
+        ": the only file has no two lines to cut it into training and validation; use a validation "
+        "fraction of 0, or more files");
   }
   Document validation = train;
   train.last = newline + 1;

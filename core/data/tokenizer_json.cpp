@@ -116,9 +116,10 @@ class Reader {
     definition_.ignore_merges = flag(model, "ignore_merges", false);
   }
 
-  std::uint32_t id_of(const json& value, const std::string& where) const {
+  std::uint32_t id_of(const json& value, std::string_view list, std::string_view name) const {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= kMaxVocab) {
-      fail(where, "a token id from 0 to " + std::to_string(kMaxVocab - 1), value.dump());
+      fail(std::string(list) + ": " + std::string(name),
+           "a token id from 0 to " + std::to_string(kMaxVocab - 1), value.dump());
     }
     return value.get<std::uint32_t>();
   }
@@ -127,7 +128,7 @@ class Reader {
     const json& vocab = member(model, "vocab", json::value_t::object);
     vocabulary_.reserve(vocab.size());
     for (const auto& [token, id] : vocab.items()) {
-      vocabulary_.emplace(token, id_of(id, "model.vocab[" + json(token).dump() + "]"));
+      vocabulary_.emplace(token, id_of(id, "model.vocab", token));
     }
   }
 
@@ -137,7 +138,7 @@ class Reader {
     for (const json& entry : member(root_, "added_tokens", json::value_t::array)) {
       if (!entry.is_object()) fail("added_tokens", "objects", entry.type_name());
       AddedToken token{.text = member(entry, "content", json::value_t::string).get<std::string>(),
-                       .id = id_of(entry.value("id", json()), "added_tokens[].id"),
+                       .id = id_of(entry.value("id", json()), "added_tokens", "id"),
                        .special = flag(entry, "special", false),
                        .normalized = flag(entry, "normalized", false)};
       for (const char* key : {"single_word", "lstrip", "rstrip"}) {
@@ -269,7 +270,8 @@ BpeDefinition parse_tokenizer_json(std::string_view text, const std::string& fil
     const json root = json::parse(text);
     return Reader(root, file).read();
   } catch (const json::parse_error& error) {
-    throw DataError({file, error.byte, "JSON of a tokenizer", error.what()});
+    throw DataError({file, error.byte - std::min<std::size_t>(error.byte, 1), "JSON of a tokenizer",
+                     error.what()});
   } catch (const json::exception& error) {
     throw DataError({file, {}, "JSON of a tokenizer", error.what()});
   }

@@ -1,0 +1,49 @@
+#include "core/data/parallel_for.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace sidestream::data {
+namespace {
+
+TEST(ParallelForTest, call_eachIndexOnce) {
+  for (const int threads : {1, 2, 7}) {
+    std::vector<std::atomic<int>> calls(1000);
+    parallel_for({.count = 1000, .threads = threads}, [&](std::uint64_t i, int thread) {
+      ++calls[i];
+      EXPECT_LT(thread, threads);
+    });
+    for (const auto& count : calls) EXPECT_EQ(count, 1);
+  }
+}
+
+TEST(ParallelForTest, call_nothingToDo) {
+  parallel_for({.count = 0, .threads = 4}, [](std::uint64_t, int) { FAIL(); });
+}
+
+// Index 3 fails late and 5 at once: still 3 is reported, and nothing far behind them is started.
+TEST(ParallelForTest, call_lowestFailureIsRethrown) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> calls{0};
+    const auto work = [&](std::uint64_t i, int) {
+      ++calls;
+      if (i == 3) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (i == 3 || i == 5) throw std::runtime_error(std::to_string(i));
+    };
+    try {
+      parallel_for({.count = 100000, .threads = 4}, work);
+      FAIL();
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "3");
+    }
+    EXPECT_LT(calls, 100000);
+  }
+}
+
+}  // namespace
+}  // namespace sidestream::data
