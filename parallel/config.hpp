@@ -1,4 +1,5 @@
-// What a data-parallel run can choose; every optimisation has an off position. No LibTorch in this header.
+// What a data-parallel run can choose; every optimisation has an off position. No LibTorch in this
+// header.
 #pragma once
 
 #include <cstddef>
@@ -38,12 +39,16 @@ struct DataParallelConfig {
   std::optional<double> bucket_mb = {};  // empty: chosen from the model and the number of ranks
   double first_bucket_mb = 1.0;
   UnusedParameters unused_parameters = UnusedParameters::kError;
-  core::DType parameter_dtype = core::DType::kFloat32;    // bfloat16: fp32 master weights beside it
-  std::optional<core::DType> reduce_dtype = {};           // float32: gradients are accumulated and summed in fp32
+  core::DType parameter_dtype = core::DType::kFloat32;  // bfloat16: fp32 master weights beside it
+  std::optional<core::DType> reduce_dtype =
+      {};  // float32: gradients are accumulated and summed in fp32
   int grad_accumulation = 1;
   OptimizerConfig optimizer = {};
 
   void validate() const;  // throws ConfigError
+
+  // Of the flat gradient buffers: reduce_dtype, or else the parameter dtype.
+  core::DType gradient_dtype() const;
 };
 
 }  // namespace sidestream::parallel

@@ -1,14 +1,19 @@
 // Data-parallel training of one module: flat storage, gradient synchronisation, optimizer.
 //
-//   DataParallel replicas(module, communicator, config);          // collective: rank 0's parameters go to all ranks
-//   for each step:
+//   DataParallel replicas(module, communicator, config);          // collective: rank 0's
+//   parameters go to all ranks for each step:
 //     for micro_step in 0 .. G-1:
 //       replicas.begin_micro_step(micro_step);
-//       loss(module).backward();                                   // hooks start the collectives of full buckets
-//     replicas.finish_backward();                                  // every gradient is now the sum over ranks
-//     const StepStatistics done = replicas.update(learning_rate);  // 1/(R G), clipping, optimizer: one pass
+//       loss(module).backward();                                   // hooks start the collectives
+//       of full buckets
+//     replicas.finish_backward();                                  // every gradient is now the sum
+//     over ranks const StepStatistics done = replicas.update(learning_rate);  // 1/(R G), clipping,
+//     optimizer: one pass
 //
-// Owns the flat buffers and the hooks; the module's parameters become views of them until it is destroyed.
+// Owns the flat buffers and the hooks; the module's parameters become views of the buffers and stay
+// so. The module's gradients are undefined after its end. The communicator must outlive it.
+// Destroyed inside a step, it tells the peers; a program that knows the cause calls
+// Communicator::announce_failure itself before that.
 #pragma once
 
 #include <cstdint>
@@ -24,32 +29,43 @@
 namespace sidestream::parallel {
 
 struct StepStatistics {
-  double grad_norm = 0;        // of the averaged gradient, before clipping
-  std::int64_t exposed_comm_ns = 0;  // this step: time that the training thread was blocked by collectives
+  double grad_norm = 0;  // of the averaged gradient, before clipping
+  std::int64_t exposed_comm_ns =
+      0;  // this step: time that the training thread was blocked by collectives
 };
 
-// A parameter and what the optimizer keeps for it: fp32 tensors of the parameter's shape, views of flat buffers.
+// A parameter and what the optimizer keeps for it: fp32 tensors of the parameter's shape, views of
+// flat buffers.
 struct ParameterState {
-  std::string name;                // as named_parameters() says
-  torch::Tensor parameter;         // in the parameter dtype
-  torch::Tensor master;            // fp32 weights; the parameter itself when it is fp32
-  std::vector<std::pair<std::string, torch::Tensor>> moments;  // "exp_avg", "exp_avg_sq" / "momentum_buffer"
+  std::string name;         // as named_parameters() says
+  torch::Tensor parameter;  // in the parameter dtype
+  torch::Tensor master;     // fp32 weights; the parameter itself when it is fp32
+  std::vector<std::pair<std::string, torch::Tensor>>
+      moments;  // "exp_avg", "exp_avg_sq" / "momentum_buffer"
 };
 
 class DataParallel {
  public:
   // Collective. Throws ConfigError when the ranks' parameters differ in name, shape or dtype.
-  DataParallel(torch::nn::Module& module, comm::Communicator& communicator, const DataParallelConfig& config);
+  DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
+               const DataParallelConfig& config);
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
-  // Before the forward of micro-step 0 .. grad_accumulation - 1. The last one communicates.
+  // Before the forward of micro-step 0 .. grad_accumulation - 1. The last one communicates; so does
+  // the first one of step 2, when the bucket order is agreed. Throws Error when calls come out of
+  // order.
   void begin_micro_step(int micro_step);
 
-  // After the last backward. Blocks a host rank until all sums are there. Throws Error that names a parameter without
-  // gradient (UnusedParameters::kError), CollectiveError, PeerError.
+  // After the last backward. Blocks a host rank until all sums are there. Throws Error that names a
+  // parameter without gradient (UnusedParameters::kError), CollectiveError, PeerError.
   void finish_backward();
+
+  // Of the averaged gradient, before clipping; between finish_backward() and update(). A step whose
+  // norm is not finite can be dropped on all ranks alike by going on with begin_micro_step(0)
+  // instead of update().
+  double grad_norm() const;
 
   // Average, clip, optimizer, once per step; parameters hold the new weights afterwards.
   StepStatistics update(double learning_rate);
@@ -58,19 +74,22 @@ class DataParallel {
   std::int64_t steps_taken() const;
   void set_steps_taken(std::int64_t steps);
 
-  // In registration order. Writing into master and moments and then calling refresh_parameters() restores a state.
+  // In registration order. Writing into master and moments and then calling refresh_parameters()
+  // restores a state.
   std::vector<ParameterState> states() const;
   void refresh_parameters();
 
-  // Parameter names in the order in which buckets are filled: observed after step 1, agreed by all ranks. Setting it
-  // before the first step (resume) skips the observation.
+  // Parameter names in the order in which buckets are filled: observed after step 1, agreed by all
+  // ranks. Setting it before the first step (resume) skips the observation; all ranks give the
+  // same. Throws ConfigError when the names are not those of the parameters.
   std::vector<std::string> bucket_order() const;
   void set_bucket_order(const std::vector<std::string>& names);
 
   // One line per bucket for logs: parameters, bytes.
   std::vector<std::string> describe_buckets() const;
 
-  // Collective: throws NumericsError naming the first parameter whose bytes differ between ranks, and the ranks.
+  // Collective: throws NumericsError naming the first parameter whose bytes differ between ranks,
+  // and the ranks.
   void check_replicas();
 
  private:

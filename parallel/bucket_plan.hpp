@@ -1,0 +1,54 @@
+// Which gradients travel together: a pure function of sizes, order and limits, so that all ranks
+// find the same plan.
+//
+// A bucket is a contiguous range of the flat gradient buffer. Every parameter starts at a 64-byte
+// boundary; a bucket takes parameters in the given order until the next one would exceed its limit.
+// A parameter larger than the limit has a bucket of its own. The first bucket has its own, smaller
+// limit: the first collective starts early.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/base/dtype.hpp"
+
+namespace sidestream::parallel {
+
+inline constexpr std::size_t kAlignmentBytes = 64;  // of every parameter in a flat buffer
+
+// Elements that a parameter takes in a flat buffer.
+std::size_t padded_elements(std::size_t elements, core::DType dtype);
+// Bytes of a flat buffer of such parameters.
+std::size_t padded_bytes(std::span<const std::size_t> elements, core::DType dtype);
+
+struct BucketLimits {
+  std::size_t bucket_bytes = 0;  // 0: every parameter alone
+  std::size_t first_bucket_bytes = 0;
+};
+
+struct Bucket {
+  std::vector<std::size_t> parameters;  // indices, in the order of their gradients in memory
+  std::size_t offset_elements = 0;      // in the flat buffer
+  std::size_t elements = 0;             // padding included
+};
+
+struct BucketPlan {
+  std::vector<Bucket> buckets;       // in the order of their collectives
+  std::vector<std::size_t> offsets;  // of each parameter's gradient in the flat buffer, in elements
+  std::vector<std::size_t> bucket_of_parameter;
+  std::size_t total_elements = 0;  // of the flat buffer; the same for every plan of the same sizes
+
+  // Parameters in the order in which buckets are filled.
+  std::vector<std::size_t> order() const;
+};
+
+// elements[i]: of parameter i. order: a permutation of the indices. Throws Error when it is none.
+BucketPlan make_bucket_plan(std::span<const std::size_t> elements,
+                            std::span<const std::size_t> order, core::DType dtype,
+                            const BucketLimits& limits);
+
+// n-1 .. 0: gradients become ready in about the reverse order of use.
+std::vector<std::size_t> reverse_order(std::size_t count);
+
+}  // namespace sidestream::parallel

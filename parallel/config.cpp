@@ -1,0 +1,61 @@
+#include "parallel/config.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "core/base/error.hpp"
+#include "core/optim/adamw.hpp"
+#include "core/optim/check.hpp"
+#include "core/optim/sgd.hpp"
+
+namespace sidestream::parallel {
+namespace {
+
+constexpr double kLargestBucketMb = 65536;
+
+void require_training_dtype(std::string_view flag, core::DType dtype) {
+  if (dtype == core::DType::kFloat32 || dtype == core::DType::kBFloat16) return;
+  throw core::ConfigError(
+      fmt::format("{}: expected float32 or bfloat16, found {}.", flag, core::name_of(dtype)));
+}
+
+}  // namespace
+
+void OptimizerConfig::validate() const {
+  switch (algorithm) {
+    case OptimizerAlgorithm::kAdamW:
+      optim::AdamWConfig{.beta1 = beta1, .beta2 = beta2, .eps = eps, .weight_decay = weight_decay}
+          .validate();
+      break;
+    case OptimizerAlgorithm::kSgd:
+      optim::SgdConfig{.momentum = momentum, .weight_decay = weight_decay}.validate();
+      break;
+    default:
+      throw core::ConfigError("--algorithm: expected adamw or sgd, found an unknown value.");
+  }
+  if (!(grad_clip >= 0)) {
+    throw core::ConfigError(
+        fmt::format("--grad-clip: expected 0 (off) or a positive norm, found {}.", grad_clip));
+  }
+}
+
+void DataParallelConfig::validate() const {
+  optimizer.validate();
+  optim::require_in_range("--first-bucket-mb", first_bucket_mb,
+                          {.low = 0, .high = kLargestBucketMb});
+  if (bucket_mb)
+    optim::require_in_range("--bucket-mb", *bucket_mb, {.low = 0, .high = kLargestBucketMb});
+  require_training_dtype("--precision", parameter_dtype);
+  if (reduce_dtype) require_training_dtype("--reduce-dtype", *reduce_dtype);
+  if (grad_accumulation < 1) {
+    throw core::ConfigError(
+        fmt::format("--grad-accumulation: expected at least 1, found {}.", grad_accumulation));
+  }
+}
+
+core::DType DataParallelConfig::gradient_dtype() const {
+  return reduce_dtype.value_or(parameter_dtype);
+}
+
+}  // namespace sidestream::parallel

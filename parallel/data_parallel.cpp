@@ -1,0 +1,300 @@
+#include "parallel/data_parallel.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "parallel/bucket_readiness.hpp"
+#include "parallel/bucket_size.hpp"
+#include "parallel/gradient_accumulator.hpp"
+#include "parallel/gradient_hooks.hpp"
+#include "parallel/gradient_norm.hpp"
+#include "parallel/gradient_space.hpp"
+#include "parallel/gradient_synchronizer.hpp"
+#include "parallel/memory_plan.hpp"
+#include "parallel/optimizer.hpp"
+#include "parallel/parameter_space.hpp"
+#include "parallel/replica_agreement.hpp"
+#include "parallel/replica_check.hpp"
+#include "profiling/ranges/ranges.hpp"
+
+namespace sidestream::parallel {
+namespace {
+
+constexpr std::size_t kNamesInMessage = 5;
+constexpr double kClipEpsilon = 1e-6;  // as torch.nn.utils.clip_grad_norm_
+
+enum class Phase {
+  kIdle,          // between steps
+  kAccumulating,  // in a micro-step that is not the last
+  kLastBackward,  // in the last one: collectives may be in flight
+  kReduced,       // sums are there, to be updated from
+};
+
+// Checked between ranks before anything is moved or allocated.
+std::vector<Parameter> agreed_parameters(torch::nn::Module& module,
+                                         comm::Communicator& communicator,
+                                         const DataParallelConfig& config) {
+  config.validate();
+  std::vector<Parameter> parameters = trainable_parameters(module, config.parameter_dtype);
+  require_same_model(communicator, parameters, constant_tensors(module), config);
+  return parameters;
+}
+
+}  // namespace
+
+class DataParallel::Impl {
+ public:
+  Impl(torch::nn::Module& module, comm::Communicator& communicator,
+       const DataParallelConfig& config)
+      : config_(config),
+        communicator_(communicator),
+        parameters_(agreed_parameters(module, communicator, config), config.parameter_dtype),
+        gradients_(communicator, parameters_.parameters(), config.gradient_dtype(),
+                   plan_for(reverse_order(parameters_.size()))),
+        accumulator_(parameters_, gradients_),
+        synchronizer_(make_gradient_synchronizer(config.gradient_sync, communicator, gradients_)),
+        norm_(gradients_),
+        optimizer_(make_optimizer(config.optimizer, parameters_, gradients_)),
+        hooks_(parameters_.parameters(), [this](std::size_t i) { on_gradient(i); }) {
+    broadcast_parameters(communicator_, parameters_);
+    broadcast_constants(communicator_, constant_tensors(module));
+  }
+
+  ~Impl() {
+    if (phase_ == Phase::kAccumulating || phase_ == Phase::kLastBackward) {
+      communicator_.announce_failure(
+          fmt::format("Rank {} left step {} before its gradients were complete.",
+                      communicator_.rank(), steps_taken_ + 1));
+    }
+  }
+
+  void begin_micro_step(int micro_step) {
+    require_next(micro_step);
+    if (micro_step == 0) {
+      settle_bucket_order();
+      const ranges::ScopedRange range(ranges::Phase::kZeroGrad);
+      accumulator_.begin_step();
+    }
+    micro_step_ = micro_step;
+    readiness_.begin(gradients_.plan());
+    const bool last = micro_step == config_.grad_accumulation - 1;
+    if (last) synchronizer_->begin();
+    phase_ = last ? Phase::kLastBackward : Phase::kAccumulating;
+  }
+
+  void finish_backward() {
+    require_phase(Phase::kLastBackward, "finish_backward()", "the backward of the last micro-step");
+    if (!order_settled_) observed_order_ = readiness_.order();
+    complete_missing(readiness_.missing());
+    synchronizer_->finish([this](std::size_t bucket) { norm_.add_bucket(bucket); });
+    phase_ = Phase::kReduced;
+  }
+
+  double grad_norm() const {
+    require_phase(Phase::kReduced, "grad_norm()", "finish_backward()");
+    return norm_.norm() * average();
+  }
+
+  StepStatistics update(double learning_rate) {
+    const StepStatistics statistics{.grad_norm = grad_norm(),
+                                    .exposed_comm_ns = synchronizer_->blocked_ns()};
+    const ranges::ScopedRange range(ranges::Phase::kOptimizer);
+    const double limit = config_.optimizer.grad_clip;
+    const double clip =
+        limit > 0 ? std::min(1.0, limit / (statistics.grad_norm + kClipEpsilon)) : 1.0;
+    ++steps_taken_;
+    optimizer_->update(
+        {.step = steps_taken_, .lr = learning_rate, .gradient_scale = average() * clip});
+    phase_ = Phase::kIdle;
+    return statistics;
+  }
+
+  std::int64_t steps_taken() const { return steps_taken_; }
+  void set_steps_taken(std::int64_t steps) { steps_taken_ = steps; }
+
+  std::vector<ParameterState> states() const {
+    std::vector<ParameterState> states;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      states.push_back({.name = parameters_.at(i).name,
+                        .parameter = parameters_.weights(i),
+                        .master = parameters_.master(i),
+                        .moments = optimizer_->moments(i)});
+    }
+    return states;
+  }
+
+  void refresh_parameters() { parameters_.refresh_weights(); }
+
+  std::vector<std::string> bucket_order() const {
+    std::vector<std::string> names;
+    for (const std::size_t i : gradients_.plan().order()) names.push_back(parameters_.at(i).name);
+    return names;
+  }
+
+  void set_bucket_order(const std::vector<std::string>& names) {
+    require_phase(Phase::kIdle, "set_bucket_order()", "construction or update()");
+    gradients_.adopt(plan_for(indices_of(names)));
+    order_settled_ = true;
+  }
+
+  std::vector<std::string> describe_buckets() const {
+    return describe(gradients_.plan(), parameters_.names(), gradients_.dtype());
+  }
+
+  void check_replicas() { parallel::check_replicas(communicator_, parameters_); }
+
+ private:
+  double average() const {
+    return 1.0 / (static_cast<double>(communicator_.size()) * config_.grad_accumulation);
+  }
+
+  BucketPlan plan_for(const std::vector<std::size_t>& order) const {
+    const std::vector<std::size_t> elements = parameters_.elements();
+    const core::DType dtype = config_.gradient_dtype();
+    return make_bucket_plan(
+        elements, order, dtype,
+        bucket_limits(config_, padded_bytes(elements, dtype), communicator_.size()));
+  }
+
+  void on_gradient(std::size_t parameter) {
+    if (phase_ != Phase::kAccumulating && phase_ != Phase::kLastBackward) {
+      throw core::Error("A backward began outside of a micro-step: call begin_micro_step() first.");
+    }
+    if (readiness_.has(parameter)) {
+      throw core::Error(fmt::format(
+          "Parameter '{}' got a second gradient in micro-step {}: expected one backward in each "
+          "micro-step. Raise grad_accumulation for more.",
+          parameters_.at(parameter).name, micro_step_));
+    }
+    accumulator_.take(parameter);
+    count_gradient(parameter);
+  }
+
+  void count_gradient(std::size_t parameter) {
+    const bool full = readiness_.add(parameter) == BucketReadiness::Bucket::kFull;
+    if (full && phase_ == Phase::kLastBackward) {
+      synchronizer_->bucket_ready(readiness_.bucket_of(parameter));
+    }
+  }
+
+  void complete_missing(const std::vector<std::size_t>& missing) {
+    if (!missing.empty() && config_.unused_parameters == UnusedParameters::kError) {
+      const std::string message = missing_text(missing);
+      communicator_.announce_failure(message);
+      throw core::Error(message);
+    }
+    for (const std::size_t parameter : missing) {
+      accumulator_.fill_if_missing(parameter);
+      count_gradient(parameter);
+    }
+  }
+
+  std::string missing_text(const std::vector<std::size_t>& missing) const {
+    std::vector<std::string> names;
+    for (const std::size_t i : missing) {
+      if (names.size() < kNamesInMessage) names.push_back("'" + parameters_.at(i).name + "'");
+    }
+    return fmt::format(
+        "{} of {} parameters got no gradient in the last micro-step: {}{}. Use them in the loss, "
+        "or "
+        "pass --unused-parameters allow to count their gradient as zero.",
+        missing.size(), parameters_.size(), fmt::join(names, ", "),
+        missing.size() > names.size() ? ", ..." : "");
+  }
+
+  // Once, before step 2: buckets in the order in which gradients became ready in step 1. What never
+  // came goes last.
+  void settle_bucket_order() {
+    if (order_settled_ || observed_order_.empty()) return;
+    std::vector<std::size_t> order = observed_order_;
+    for (const std::size_t i : reverse_order(parameters_.size())) {
+      if (std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
+    }
+    gradients_.adopt(plan_for(agree_on_order(communicator_, order)));
+    order_settled_ = true;
+  }
+
+  std::vector<std::size_t> indices_of(const std::vector<std::string>& names) const {
+    std::map<std::string, std::size_t> index_by_name;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) index_by_name[parameters_.at(i).name] = i;
+    std::vector<std::size_t> indices;
+    for (const std::string& name : names) {
+      const auto found = index_by_name.extract(name);
+      if (found.empty()) {
+        throw core::ConfigError(
+            fmt::format("Bucket order: expected every parameter's name once, found '{}', which {}.",
+                        name, "is no parameter of this model or stands there twice"));
+      }
+      indices.push_back(found.mapped());
+    }
+    if (!index_by_name.empty()) {
+      throw core::ConfigError(
+          fmt::format("Bucket order: expected {} names, found {}; '{}' is missing.",
+                      parameters_.size(), names.size(), index_by_name.begin()->first));
+    }
+    return indices;
+  }
+
+  void require_next(int micro_step) const {
+    const bool between = phase_ == Phase::kIdle || phase_ == Phase::kReduced;
+    const int expected = between ? 0 : micro_step_ + 1;
+    const bool restarts = micro_step == 0 && phase_ == Phase::kAccumulating;
+    if (phase_ == Phase::kLastBackward || (micro_step != expected && !restarts)) {
+      throw core::Error(fmt::format(
+          "begin_micro_step({}) came out of order: expected {} of {} micro-steps.", micro_step,
+          phase_ == Phase::kLastBackward ? "finish_backward() after the last"
+                                         : fmt::format("begin_micro_step({})", expected),
+          config_.grad_accumulation));
+    }
+  }
+
+  void require_phase(Phase phase, const char* call, const char* after) const {
+    if (phase_ == phase) return;
+    throw core::Error(fmt::format("{} came out of order: expected it after {}.", call, after));
+  }
+
+  DataParallelConfig config_;
+  comm::Communicator& communicator_;
+  ParameterSpace parameters_;
+  GradientSpace gradients_;
+  GradientAccumulator accumulator_;
+  BucketReadiness readiness_;
+  std::unique_ptr<GradientSynchronizer> synchronizer_;
+  GradientNorm norm_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Phase phase_ = Phase::kIdle;
+  int micro_step_ = 0;
+  std::int64_t steps_taken_ = 0;
+  bool order_settled_ = false;
+  std::vector<std::size_t> observed_order_;
+  GradientHooks hooks_;  // last: removed first
+};
+
+DataParallel::DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
+                           const DataParallelConfig& config)
+    : impl_(std::make_unique<Impl>(module, communicator, config)) {}
+DataParallel::~DataParallel() = default;
+
+void DataParallel::begin_micro_step(int micro_step) { impl_->begin_micro_step(micro_step); }
+void DataParallel::finish_backward() { impl_->finish_backward(); }
+double DataParallel::grad_norm() const { return impl_->grad_norm(); }
+StepStatistics DataParallel::update(double learning_rate) { return impl_->update(learning_rate); }
+std::int64_t DataParallel::steps_taken() const { return impl_->steps_taken(); }
+void DataParallel::set_steps_taken(std::int64_t steps) { impl_->set_steps_taken(steps); }
+std::vector<ParameterState> DataParallel::states() const { return impl_->states(); }
+void DataParallel::refresh_parameters() { impl_->refresh_parameters(); }
+std::vector<std::string> DataParallel::bucket_order() const { return impl_->bucket_order(); }
+void DataParallel::set_bucket_order(const std::vector<std::string>& names) {
+  impl_->set_bucket_order(names);
+}
+std::vector<std::string> DataParallel::describe_buckets() const {
+  return impl_->describe_buckets();
+}
+void DataParallel::check_replicas() { impl_->check_replicas(); }
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,30 @@
+// AdamW in one pass over each element: unscale, clip, moments, decay, master weight, low-precision
+// copy.
+#pragma once
+
+#include "core/optim/adamw.hpp"
+#include "parallel/optimizer.hpp"
+#include "parallel/piece_list.hpp"
+
+namespace sidestream::parallel {
+
+class FusedAdamW : public Optimizer {
+ public:
+  FusedAdamW(const OptimizerConfig& config, ParameterSpace& parameters,
+             const GradientSpace& gradients);
+
+  void update(const OptimizerStep& step) override;
+  std::vector<std::pair<std::string, torch::Tensor>> moments(std::size_t parameter) const override;
+
+ private:
+  void update_piece(const Piece& piece, const optim::AdamWCoefficients& coefficients) const;
+
+  optim::AdamWConfig config_;
+  ParameterSpace& parameters_;
+  const GradientSpace& gradients_;
+  PieceList pieces_;
+  FlatState first_moments_;
+  FlatState second_moments_;
+};
+
+}  // namespace sidestream::parallel

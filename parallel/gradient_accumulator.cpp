@@ -1,0 +1,32 @@
+#include "parallel/gradient_accumulator.hpp"
+
+namespace sidestream::parallel {
+
+void GradientAccumulator::begin_step() {
+  for (const Parameter& parameter : parameters_.parameters())
+    parameter.tensor.mutable_grad().reset();
+  filled_.assign(filled_.size(), false);
+}
+
+void GradientAccumulator::take(std::size_t parameter) {
+  const torch::NoGradGuard no_grad;
+  torch::Tensor& gradient = parameters_.at(parameter).tensor.mutable_grad();
+  const torch::Tensor& view = gradients_.view(parameter);
+  const bool same_dtype = parameters_.dtype() == gradients_.dtype();
+  if (filled_[parameter] && same_dtype) return;  // autograd has added to the view itself
+  if (filled_[parameter]) {
+    view.add_(gradient);
+  } else {
+    view.copy_(gradient);
+  }
+  filled_[parameter] = true;
+  gradient = same_dtype ? view : torch::Tensor();
+}
+
+void GradientAccumulator::fill_if_missing(std::size_t parameter) {
+  if (filled_[parameter]) return;
+  gradients_.view(parameter).zero_();
+  filled_[parameter] = true;
+}
+
+}  // namespace sidestream::parallel

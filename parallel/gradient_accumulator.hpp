@@ -1,0 +1,40 @@
+// Brings the gradients that autograd makes into the flat buffer, over the micro-steps of a step.
+//
+// A parameter has no gradient when a step begins, so autograd hands over its own tensor without
+// adding or zeroing anything; it is copied into the flat buffer once. Later micro-steps add to
+// that. With a reduce dtype other than the parameter dtype, each micro-step's gradient is converted
+// and added in the reduce dtype.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "parallel/gradient_space.hpp"
+#include "parallel/parameter_space.hpp"
+
+namespace sidestream::parallel {
+
+class GradientAccumulator {
+ public:
+  GradientAccumulator(const ParameterSpace& parameters, const GradientSpace& gradients)
+      : parameters_(parameters), gradients_(gradients), filled_(parameters.size(), false) {}
+  ~GradientAccumulator() { begin_step(); }  // no parameter keeps a view of memory that is not ours
+  GradientAccumulator(const GradientAccumulator&) = delete;
+  GradientAccumulator& operator=(const GradientAccumulator&) = delete;
+
+  // Every parameter is without a gradient.
+  void begin_step();
+
+  // Inside backward, once a parameter and micro-step.
+  void take(std::size_t parameter);
+
+  // A parameter that no micro-step reached counts as zero.
+  void fill_if_missing(std::size_t parameter);
+
+ private:
+  const ParameterSpace& parameters_;
+  const GradientSpace& gradients_;
+  std::vector<bool> filled_;  // in this step
+};
+
+}  // namespace sidestream::parallel

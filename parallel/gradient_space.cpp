@@ -1,0 +1,57 @@
+#include "parallel/gradient_space.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "parallel/tensor_types.hpp"
+
+namespace sidestream::parallel {
+
+GradientSpace::GradientSpace(comm::Communicator& communicator,
+                             const std::vector<Parameter>& parameters, core::DType dtype,
+                             BucketPlan plan)
+    : dtype_(dtype),
+      plan_(std::move(plan)),
+      memory_(communicator.allocate(plan_.total_elements * core::size_of(dtype))) {
+  for (const Parameter& parameter : parameters) shapes_.push_back(parameter.tensor.sizes().vec());
+  flat_ = torch::from_blob(memory_.data, {static_cast<std::int64_t>(plan_.total_elements)},
+                           scalar_type_of(dtype_));
+  make_views();
+}
+
+void GradientSpace::adopt(BucketPlan plan) {
+  if (plan.total_elements != plan_.total_elements || plan.offsets.size() != views_.size()) {
+    throw core::Error("A bucket plan was given for other parameters than the gradients have.");
+  }
+  plan_ = std::move(plan);
+  make_views();
+  clear_padding();
+}
+
+void* GradientSpace::bucket_data(std::size_t bucket) const {
+  return memory_.data + plan_.buckets.at(bucket).offset_elements * core::size_of(dtype_);
+}
+
+void GradientSpace::make_views() {
+  views_.clear();
+  for (std::size_t i = 0; i < shapes_.size(); ++i) {
+    views_.push_back(flat_
+                         .narrow(0, static_cast<std::int64_t>(plan_.offsets[i]),
+                                 c10::multiply_integers(shapes_[i]))
+                         .view(shapes_[i]));
+  }
+}
+
+// What another layout left between two gradients would be summed over ranks again and again.
+void GradientSpace::clear_padding() {
+  const std::size_t element_bytes = core::size_of(dtype_);
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    const auto elements = static_cast<std::size_t>(views_[i].numel());
+    const std::size_t padding = padded_elements(elements, dtype_) - elements;
+    std::memset(memory_.data + (plan_.offsets[i] + elements) * element_bytes, 0,
+                padding * element_bytes);
+  }
+}
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,56 @@
+// When the gradients of all ranks are summed: a strategy chosen once.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "comm/communicator.hpp"
+#include "parallel/config.hpp"
+#include "parallel/gradient_space.hpp"
+
+namespace sidestream::parallel {
+
+class GradientSynchronizer {
+ public:
+  virtual ~GradientSynchronizer() = default;
+  GradientSynchronizer(const GradientSynchronizer&) = delete;
+  GradientSynchronizer& operator=(const GradientSynchronizer&) = delete;
+
+  // Before the backward of the last micro-step.
+  virtual void begin() = 0;
+
+  // Inside the last backward or after it: the bucket's gradients of this rank are complete. Every
+  // bucket once, in any order; its memory must not be written until finish() has passed it.
+  virtual void bucket_ready(std::size_t bucket) = 0;
+
+  // After the last backward, when every bucket has been ready. Blocks until all sums are there, and
+  // calls on_reduced(bucket) for each in the order of the plan. Throws CollectiveError, PeerError.
+  virtual void finish(const std::function<void(std::size_t)>& on_reduced) = 0;
+
+  // How long the calling thread was blocked by collectives since begin().
+  std::int64_t blocked_ns() const noexcept { return blocked_ns_; }
+
+ protected:
+  GradientSynchronizer(comm::Communicator& communicator, const GradientSpace& gradients)
+      : communicator_(communicator), gradients_(gradients) {}
+
+  std::size_t bucket_count() const { return gradients_.plan().buckets.size(); }
+  comm::Work start(std::size_t bucket);
+  void wait(comm::Work& work);
+  void reset_clock() noexcept { blocked_ns_ = 0; }
+
+ private:
+  comm::Communicator& communicator_;
+  const GradientSpace& gradients_;
+  std::int64_t blocked_ns_ = 0;
+};
+
+// The communicator and the gradients must outlive the result.
+std::unique_ptr<GradientSynchronizer> make_gradient_synchronizer(GradientSync kind,
+                                                                 comm::Communicator& communicator,
+                                                                 const GradientSpace& gradients);
+
+}  // namespace sidestream::parallel

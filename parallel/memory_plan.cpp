@@ -1,0 +1,62 @@
+#include "parallel/memory_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <numeric>
+
+#include "core/base/error.hpp"
+#include "parallel/bucket_size.hpp"
+
+namespace sidestream::parallel {
+std::size_t ParameterShape::elements() const {
+  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{1},
+                         [](std::size_t product, std::int64_t size) {
+                           return product * static_cast<std::size_t>(size);
+                         });
+}
+
+int moments_per_parameter(const OptimizerConfig& config) {
+  switch (config.algorithm) {
+    case OptimizerAlgorithm::kAdamW:
+      return 2;
+    case OptimizerAlgorithm::kSgd:
+      return config.momentum == 0 ? 0 : 1;
+  }
+  throw core::ConfigError("--algorithm: expected adamw or sgd, found an unknown value.");
+}
+
+MemoryPlan plan_memory(const std::vector<ParameterShape>& parameters,
+                       const DataParallelConfig& config, int ranks) {
+  std::vector<std::size_t> elements;
+  for (const ParameterShape& parameter : parameters) elements.push_back(parameter.elements());
+  const std::size_t fp32_bytes = padded_bytes(elements, core::DType::kFloat32);
+
+  MemoryPlan plan;
+  plan.parameter_bytes = padded_bytes(elements, config.parameter_dtype);
+  plan.master_bytes = config.parameter_dtype == core::DType::kFloat32 ? 0 : fp32_bytes;
+  plan.gradient_bytes = padded_bytes(elements, config.gradient_dtype());
+  plan.moment_bytes =
+      fp32_bytes * static_cast<std::size_t>(moments_per_parameter(config.optimizer));
+  plan.buckets = make_bucket_plan(elements, reverse_order(elements.size()), config.gradient_dtype(),
+                                  bucket_limits(config, plan.gradient_bytes, ranks));
+  return plan;
+}
+
+std::vector<std::string> describe(const BucketPlan& plan, const std::vector<std::string>& names,
+                                  core::DType dtype) {
+  constexpr double kMebibyte = 1 << 20;
+  std::vector<std::string> lines;
+  for (const Bucket& bucket : plan.buckets) {
+    const std::size_t count = bucket.parameters.size();
+    const std::string& first = names.at(bucket.parameters.front());
+    const std::string& last = names.at(bucket.parameters.back());
+    lines.push_back(fmt::format(
+        "bucket {}: {} parameter{}, {:.2f} MiB: {}", lines.size(), count, count == 1 ? "" : "s",
+        static_cast<double>(bucket.elements * core::size_of(dtype)) / kMebibyte,
+        count == 1 ? first : first + " .. " + last));
+  }
+  return lines;
+}
+
+}  // namespace sidestream::parallel

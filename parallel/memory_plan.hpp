@@ -1,0 +1,46 @@
+// What data-parallel training of a model will take, from names and shapes alone: nothing is
+// allocated, no LibTorch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "parallel/bucket_plan.hpp"
+#include "parallel/config.hpp"
+
+namespace sidestream::parallel {
+
+struct ParameterShape {
+  std::string name;
+  std::vector<std::int64_t> sizes;
+
+  std::size_t elements() const;
+};
+
+// Bytes on each rank; padding of the flat buffers included.
+struct MemoryPlan {
+  std::size_t parameter_bytes = 0;
+  std::size_t master_bytes = 0;  // 0 when the parameters are fp32 themselves
+  std::size_t gradient_bytes = 0;
+  std::size_t moment_bytes = 0;
+  BucketPlan buckets = {};  // before the first step; the order is observed in it
+
+  std::size_t total_bytes() const {
+    return parameter_bytes + master_bytes + gradient_bytes + moment_bytes;
+  }
+};
+
+// parameters: each tensor once, in registration order.
+MemoryPlan plan_memory(const std::vector<ParameterShape>& parameters,
+                       const DataParallelConfig& config, int ranks);
+
+// Flat buffers that the optimizer keeps beside the weights: 2, 1 or 0.
+int moments_per_parameter(const OptimizerConfig& config);
+
+// "bucket 0: 3 parameters, 1.00 MiB: lm_head.weight .. h.11.mlp.bias", one line a bucket.
+std::vector<std::string> describe(const BucketPlan& plan, const std::vector<std::string>& names,
+                                  core::DType dtype);
+
+}  // namespace sidestream::parallel

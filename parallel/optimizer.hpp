@@ -1,0 +1,45 @@
+// The update of all parameters from their summed gradients: a strategy chosen once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "parallel/config.hpp"
+#include "parallel/gradient_space.hpp"
+#include "parallel/parameter_space.hpp"
+
+namespace sidestream::parallel {
+
+struct OptimizerStep {
+  std::int64_t step = 1;  // counts from 1
+  double lr = 0;
+  double gradient_scale = 1;  // 1 / (R G) and the clip factor in one number
+};
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  // Leaves the new weights in master weights and weights. May overwrite the gradients.
+  virtual void update(const OptimizerStep& step) = 0;
+
+  // By PyTorch's names, fp32, of the parameter's shape; written to when a state is restored.
+  virtual std::vector<std::pair<std::string, torch::Tensor>> moments(
+      std::size_t parameter) const = 0;
+
+ protected:
+  Optimizer() = default;
+};
+
+// The spaces must outlive the result. Throws ConfigError for an unknown kind.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, ParameterSpace& parameters,
+                                          const GradientSpace& gradients);
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,63 @@
+#include "parallel/parameter_list.hpp"
+
+#include <fmt/format.h>
+
+#include <unordered_set>
+
+#include "core/base/error.hpp"
+#include "parallel/tensor_types.hpp"
+
+namespace sidestream::parallel {
+namespace {
+
+void require_usable(const Parameter& parameter, core::DType dtype) {
+  const torch::Tensor& tensor = parameter.tensor;
+  if (!tensor.is_cpu() || tensor.layout() != torch::kStrided) {
+    throw core::ConfigError(fmt::format(
+        "Parameter '{}': expected a dense tensor on the host, found one on {}. Build the "
+        "model on the CPU.",
+        parameter.name, tensor.device().str()));
+  }
+  if (tensor.scalar_type() != torch::kFloat32 && tensor.scalar_type() != scalar_type_of(dtype)) {
+    throw core::ConfigError(
+        fmt::format("Parameter '{}': expected float32, found {}. Initialise the model in float32; "
+                    "the parameter "
+                    "dtype of the run is applied afterwards.",
+                    parameter.name, c10::toString(tensor.scalar_type())));
+  }
+}
+
+}  // namespace
+
+std::vector<Parameter> trainable_parameters(const torch::nn::Module& module, core::DType dtype) {
+  std::unordered_set<const void*> seen;
+  std::vector<Parameter> parameters;
+  for (const auto& item : module.named_parameters()) {
+    const bool first = seen.insert(item.value().unsafeGetTensorImpl()).second;
+    if (!first || !item.value().requires_grad()) continue;
+    parameters.push_back({.name = item.key(), .tensor = item.value()});
+    require_usable(parameters.back(), dtype);
+  }
+  if (parameters.empty()) {
+    throw core::ConfigError(
+        "The module has no parameter that requires a gradient: nothing to train.");
+  }
+  return parameters;
+}
+
+std::vector<Parameter> constant_tensors(const torch::nn::Module& module) {
+  std::unordered_set<const void*> seen;
+  std::vector<Parameter> constants;
+  const auto add = [&](const auto& items) {
+    for (const auto& item : items) {
+      if (!item.value().defined() || item.value().requires_grad()) continue;
+      if (!seen.insert(item.value().unsafeGetTensorImpl()).second) continue;
+      constants.push_back({.name = item.key(), .tensor = item.value()});
+    }
+  };
+  add(module.named_parameters());
+  add(module.named_buffers());
+  return constants;
+}
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,30 @@
+// The parameters of a module that training changes: in registration order, tied ones once under
+// their first name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "core/base/dtype.hpp"
+
+namespace sidestream::parallel {
+
+struct Parameter {
+  std::string name;
+  torch::Tensor tensor;  // shared with the module
+
+  std::size_t elements() const { return static_cast<std::size_t>(tensor.numel()); }
+  bool decays() const { return tensor.dim() >= 2; }  // weight decay: matrices only
+};
+
+// Those that require a gradient. Throws ConfigError when there is none, and for one that is not a
+// dense fp32 tensor (or one of `dtype`) on the host.
+std::vector<Parameter> trainable_parameters(const torch::nn::Module& module, core::DType dtype);
+
+// What else a replica holds: parameters without gradient and buffers, each tensor once.
+std::vector<Parameter> constant_tensors(const torch::nn::Module& module);
+
+}  // namespace sidestream::parallel

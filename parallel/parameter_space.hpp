@@ -1,0 +1,63 @@
+// Flat storage of the weights, in registration order, every parameter at a 64-byte boundary.
+//
+// Owns one buffer in the parameter dtype, whose views the module's parameters become, and one of
+// fp32 master weights beside it when that dtype is another. The order never changes, so tensors
+// that a user holds stay valid; only gradients move when the buckets are rebuilt.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "core/base/dtype.hpp"
+#include "parallel/parameter_list.hpp"
+
+namespace sidestream::parallel {
+
+// A flat fp32 buffer with the layout of the space, and its views by parameter.
+struct FlatState {
+  torch::Tensor flat;
+  std::vector<torch::Tensor> views;  // of the parameter's shape
+};
+
+class ParameterSpace {
+ public:
+  // Copies the values; each parameter's former storage is released as it goes.
+  ParameterSpace(std::vector<Parameter> parameters, core::DType dtype);
+  ParameterSpace(const ParameterSpace&) = delete;
+  ParameterSpace& operator=(const ParameterSpace&) = delete;
+
+  core::DType dtype() const noexcept { return dtype_; }
+  bool has_master() const noexcept { return dtype_ != core::DType::kFloat32; }
+  std::size_t size() const noexcept { return parameters_.size(); }
+
+  const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
+  const Parameter& at(std::size_t index) const { return parameters_.at(index); }
+  std::vector<std::string> names() const;
+  std::vector<std::size_t> elements() const;
+
+  // The module's tensor without its autograd history, in the parameter dtype.
+  const torch::Tensor& weights(std::size_t index) const { return weights_.views.at(index); }
+  // In fp32: the weights themselves when they are fp32.
+  const torch::Tensor& master(std::size_t index) const { return masters().views.at(index); }
+  const torch::Tensor& flat_master() const { return masters().flat; }
+
+  // Rounds the master weights into the weights; nothing to do when they are the same.
+  void refresh_weights();
+
+  // Zeros.
+  FlatState make_state() const;
+
+ private:
+  const FlatState& masters() const { return has_master() ? masters_ : weights_; }
+  FlatState make_flat(core::DType dtype) const;
+
+  std::vector<Parameter> parameters_;
+  core::DType dtype_;
+  FlatState weights_;
+  FlatState masters_;  // empty when the weights are fp32
+};
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,97 @@
+#include "parallel/replica_agreement.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string_view>
+
+#include "core/base/error.hpp"
+#include "parallel/tensor_types.hpp"
+
+namespace sidestream::parallel {
+namespace {
+
+std::string line_of(std::string_view kind, const Parameter& item) {
+  return fmt::format("{} '{}' {} [{}]\n", kind, item.name, c10::toString(item.tensor.scalar_type()),
+                     fmt::join(item.tensor.sizes().vec(), ", "));
+}
+
+std::string description(const std::vector<Parameter>& parameters,
+                        const std::vector<Parameter>& constants, const DataParallelConfig& config) {
+  std::string text = fmt::format(
+      "configuration: synchronisation {}, bucket {} MiB, first bucket {} MiB, parameters {}, "
+      "gradients {}, accumulation {}\n",
+      static_cast<int>(config.gradient_sync),
+      config.bucket_mb ? fmt::format("{}", *config.bucket_mb) : "auto", config.first_bucket_mb,
+      core::name_of(config.parameter_dtype), core::name_of(config.gradient_dtype()),
+      config.grad_accumulation);
+  for (const Parameter& parameter : parameters) text += line_of("parameter", parameter);
+  for (const Parameter& constant : constants) text += line_of("constant", constant);
+  return text;
+}
+
+// The first line that differs, of both.
+std::string first_difference(const std::string& expected, const std::string& found) {
+  std::istringstream expected_lines(expected);
+  std::istringstream found_lines(found);
+  std::string left;
+  std::string right;
+  do {
+    if (!std::getline(expected_lines, left)) left = "nothing more";
+    if (!std::getline(found_lines, right)) right = "nothing more";
+  } while (left == right);
+  return fmt::format("expected {}, found {}", left, right);
+}
+
+}  // namespace
+
+void require_same_model(comm::Communicator& communicator, const std::vector<Parameter>& parameters,
+                        const std::vector<Parameter>& constants, const DataParallelConfig& config) {
+  const std::vector<std::string> all =
+      communicator.exchange(description(parameters, constants, config));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw core::ConfigError(fmt::format(
+        "Rank {} has another model or configuration than rank 0: {}. Start all ranks with "
+        "the same options.",
+        rank, first_difference(all[0], all[rank])));
+  }
+}
+
+void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& parameters) {
+  const torch::Tensor& flat = parameters.flat_master();
+  communicator
+      .broadcast(flat.mutable_data_ptr(), static_cast<std::size_t>(flat.numel()),
+                 core::DType::kFloat32, 0)
+      .wait();
+  parameters.refresh_weights();
+}
+
+void broadcast_constants(comm::Communicator& communicator,
+                         const std::vector<Parameter>& constants) {
+  const torch::NoGradGuard no_grad;
+  for (const Parameter& constant : constants) {
+    if (constant.tensor.nbytes() == 0) continue;
+    torch::Tensor dense = constant.tensor.contiguous();
+    communicator.broadcast(dense.mutable_data_ptr(), dense.nbytes(), core::DType::kUInt8, 0).wait();
+    if (!dense.is_same(constant.tensor)) constant.tensor.copy_(dense);
+  }
+}
+
+std::vector<std::size_t> agree_on_order(comm::Communicator& communicator,
+                                        const std::vector<std::size_t>& observed) {
+  const bool speaks = communicator.rank() == 0;
+  const std::vector<std::string> all =
+      communicator.exchange(speaks ? fmt::format("{}", fmt::join(observed, " ")) : std::string());
+  std::istringstream text(all.at(0));
+  std::vector<std::size_t> order;
+  for (std::size_t index = 0; text >> index;) order.push_back(index);
+  if (!std::is_permutation(order.begin(), order.end(), observed.begin(), observed.end())) {
+    throw core::Error("Rank 0 sent a bucket order of other parameters than this rank has.");
+  }
+  return order;
+}
+
+}  // namespace sidestream::parallel

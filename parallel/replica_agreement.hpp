@@ -1,0 +1,31 @@
+// What all ranks must agree on: collective checks and hand-overs at the start and, for the bucket
+// order, after step 1.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "parallel/config.hpp"
+#include "parallel/parameter_list.hpp"
+#include "parallel/parameter_space.hpp"
+
+namespace sidestream::parallel {
+
+// Collective. Throws ConfigError on all ranks when names, shapes, dtypes or what decides about
+// collectives differ from rank 0's; the message names the first difference and the rank.
+void require_same_model(comm::Communicator& communicator, const std::vector<Parameter>& parameters,
+                        const std::vector<Parameter>& constants, const DataParallelConfig& config);
+
+// Collective, blocks: rank 0's master weights, and its constants, to all ranks. Weights are rounded
+// from them again.
+void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& parameters);
+void broadcast_constants(comm::Communicator& communicator, const std::vector<Parameter>& constants);
+
+// Collective, blocks: rank 0's order. Throws Error when it is no permutation of the same
+// parameters.
+std::vector<std::size_t> agree_on_order(comm::Communicator& communicator,
+                                        const std::vector<std::size_t>& observed);
+
+}  // namespace sidestream::parallel

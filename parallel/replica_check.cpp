@@ -1,0 +1,75 @@
+#include "parallel/replica_check.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ATen/Parallel.h>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::parallel {
+namespace {
+
+using Hash = std::uint64_t;
+static_assert(sizeof(std::size_t) == sizeof(Hash));
+
+Hash hash_of(const torch::Tensor& tensor) {
+  return std::hash<std::string_view>{}(
+      {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()});
+}
+
+// One hash a parameter, as bytes to send: of the weights and of the master weights, which may
+// differ on their own.
+std::string hashes_of(const ParameterSpace& parameters) {
+  std::vector<Hash> hashes(parameters.size());
+  at::parallel_for(0, static_cast<std::int64_t>(hashes.size()), 1, [&](auto begin, auto end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      hashes[i] = hash_of(parameters.weights(i));
+      if (parameters.has_master()) hashes[i] = hashes[i] * 31 + hash_of(parameters.master(i));
+    }
+  });
+  return {reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(Hash)};
+}
+
+Hash hash_at(const std::string& hashes, std::size_t index) {
+  Hash hash = 0;
+  std::memcpy(&hash, hashes.data() + index * sizeof(Hash), sizeof(Hash));
+  return hash;
+}
+
+std::string groups_text(const std::map<Hash, std::vector<std::size_t>>& ranks_by_hash) {
+  std::vector<std::string> parts;
+  for (const auto& [hash, ranks] : ranks_by_hash) {
+    parts.push_back(fmt::format("{:016x} on rank{} {}", hash, ranks.size() == 1 ? "" : "s",
+                                fmt::join(ranks, ", ")));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+}  // namespace
+
+void check_replicas(comm::Communicator& communicator, const ParameterSpace& parameters) {
+  const std::vector<std::string> all = communicator.exchange(hashes_of(parameters));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    std::map<Hash, std::vector<std::size_t>> ranks_by_hash;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      ranks_by_hash[hash_at(all[rank], i)].push_back(rank);
+    }
+    if (ranks_by_hash.size() == 1) continue;
+    throw core::NumericsError(
+        fmt::format("Replicas have drifted apart: parameter '{}' should be the same on every rank, "
+                    "found {}. Resume from a checkpoint; if it happens again, check the memory of "
+                    "the odd rank's machine.",
+                    parameters.at(i).name, groups_text(ranks_by_hash)));
+  }
+}
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,68 @@
+#include "parallel/tensor_types.hpp"
+
+#include <string>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::parallel {
+
+static_assert(sizeof(core::BFloat16) == sizeof(c10::BFloat16));
+
+torch::ScalarType scalar_type_of(core::DType dtype) {
+  switch (dtype) {
+    case core::DType::kFloat32:
+      return torch::kFloat32;
+    case core::DType::kBFloat16:
+      return torch::kBFloat16;
+    case core::DType::kFloat16:
+      return torch::kFloat16;
+    case core::DType::kInt64:
+      return torch::kInt64;
+    case core::DType::kInt32:
+      return torch::kInt32;
+    case core::DType::kUInt16:
+      return torch::kUInt16;
+    case core::DType::kUInt8:
+      return torch::kUInt8;
+    case core::DType::kFloat64:
+      return torch::kFloat64;
+  }
+  throw core::Error("A tensor type was asked for that LibTorch does not have.");
+}
+
+core::DType dtype_of(torch::ScalarType type) {
+  switch (type) {
+    case torch::kFloat32:
+      return core::DType::kFloat32;
+    case torch::kBFloat16:
+      return core::DType::kBFloat16;
+    case torch::kFloat16:
+      return core::DType::kFloat16;
+    case torch::kInt64:
+      return core::DType::kInt64;
+    case torch::kInt32:
+      return core::DType::kInt32;
+    case torch::kUInt16:
+      return core::DType::kUInt16;
+    case torch::kUInt8:
+      return core::DType::kUInt8;
+    case torch::kFloat64:
+      return core::DType::kFloat64;
+    default:
+      throw core::Error(std::string("Tensors of type ") + c10::toString(type) +
+                        " cannot be sent between ranks.");
+  }
+}
+
+std::span<float> floats_of(const torch::Tensor& tensor) {
+  TORCH_CHECK(tensor.is_contiguous() && tensor.is_cpu(), "expected a contiguous host tensor");
+  return {tensor.mutable_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+std::span<core::BFloat16> bfloats_of(const torch::Tensor& tensor) {
+  TORCH_CHECK(tensor.is_contiguous() && tensor.is_cpu(), "expected a contiguous host tensor");
+  return {reinterpret_cast<core::BFloat16*>(tensor.mutable_data_ptr<at::BFloat16>()),
+          static_cast<std::size_t>(tensor.numel())};
+}
+
+}  // namespace sidestream::parallel

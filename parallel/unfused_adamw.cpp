@@ -1,0 +1,45 @@
+#include "parallel/unfused_adamw.hpp"
+
+#include <cmath>
+
+namespace sidestream::parallel {
+
+UnfusedAdamW::UnfusedAdamW(const OptimizerConfig& config, ParameterSpace& parameters,
+                           const GradientSpace& gradients)
+    : config_(config), parameters_(parameters), gradients_(gradients) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    states_.push_back({.exp_avg = torch::zeros_like(parameters.master(i)),
+                       .exp_avg_sq = torch::zeros_like(parameters.master(i))});
+  }
+}
+
+void UnfusedAdamW::update(const OptimizerStep& step) {
+  const torch::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < states_.size(); ++i) update_parameter(i, step);
+}
+
+void UnfusedAdamW::update_parameter(std::size_t parameter, const OptimizerStep& step) {
+  const auto time = static_cast<double>(step.step);
+  const double bias_correction1 = 1 - std::pow(config_.beta1, time);
+  const double bias_correction2 = 1 - std::pow(config_.beta2, time);
+  const torch::Tensor gradient =
+      gradients_.view(parameter).to(torch::kFloat32).mul_(step.gradient_scale);
+  const torch::Tensor& weights = parameters_.master(parameter);
+  const State& state = states_[parameter];
+
+  if (parameters_.at(parameter).decays()) weights.mul_(1 - step.lr * config_.weight_decay);
+  state.exp_avg.lerp_(gradient, 1 - config_.beta1);
+  state.exp_avg_sq.mul_(config_.beta2).addcmul_(gradient, gradient, 1 - config_.beta2);
+  const torch::Tensor denominator =
+      state.exp_avg_sq.sqrt().div_(std::sqrt(bias_correction2)).add_(config_.eps);
+  weights.addcdiv_(state.exp_avg, denominator, -step.lr / bias_correction1);
+  if (parameters_.has_master()) parameters_.weights(parameter).copy_(weights);
+}
+
+std::vector<std::pair<std::string, torch::Tensor>> UnfusedAdamW::moments(
+    std::size_t parameter) const {
+  const State& state = states_.at(parameter);
+  return {{"exp_avg", state.exp_avg}, {"exp_avg_sq", state.exp_avg_sq}};
+}
+
+}  // namespace sidestream::parallel
