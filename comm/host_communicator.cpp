@@ -86,15 +86,11 @@ void HostCommunicator::set_up_node(std::vector<std::string>& warnings) {
 }
 
 HostCommunicator::~HostCommunicator() {
-  try {
-    close();
-  } catch (const std::exception& error) {
-    spdlog::warn("rank {}: closing the communicator: {}", topology_.rank, error.what());
-  }
-  const bool failed = engine_->failed();
+  const bool orderly = close();
   engine_.reset();
-  if (!failed) return;
+  if (orderly) return;
   // A rank is gone: freeing what is shared with it would wait for it. The process is about to end anyway.
+  failed_->store(true);
   if (windows_) windows_->abandon();
   if (board_) board_->abandon();
   if (channel_) channel_->abandon();
@@ -103,12 +99,24 @@ HostCommunicator::~HostCommunicator() {
   job_.release();
 }
 
-void HostCommunicator::close() {
-  if (engine_->failed()) return;
-  if (std::uncaught_exceptions() > uncaught_at_start_) {
-    announce_failure("rank " + std::to_string(topology_.rank) + " stopped because of an exception");
+// Meets the peers a last time. False when that did not work or makes no sense: after a failure, its own or another's,
+// or while an exception passes.
+bool HostCommunicator::close() noexcept {
+  try {
+    if (std::uncaught_exceptions() > uncaught_at_start_) {
+      announce_failure("rank " + std::to_string(topology_.rank) + " stopped because of an exception");
+    }
+    if (announced_.load()) {
+      engine_->run_exclusively([this] { watch_->send_announcement(); });
+      return false;
+    }
+    if (engine_->failed()) return false;
+    barrier({});
+    return true;
+  } catch (const std::exception& error) {
+    spdlog::warn("rank {}: closing the communicator: {}", topology_.rank, error.what());
+    return false;
   }
-  barrier({});
 }
 
 Call HostCommunicator::next_call(CallKind kind, std::size_t count, core::DType dtype, std::size_t bytes,
@@ -230,6 +238,9 @@ Allocation HostCommunicator::allocate_privately(std::size_t bytes) {
   return {.data = private_blocks_.back().data(), .bytes = bytes};
 }
 
-void HostCommunicator::announce_failure(std::string_view message) noexcept { watch_->announce_failure(message); }
+void HostCommunicator::announce_failure(std::string_view message) noexcept {
+  announced_.store(true);
+  watch_->announce_failure(message);
+}
 
 }  // namespace sidestream::comm

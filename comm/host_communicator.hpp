@@ -26,7 +26,7 @@ class HostCommunicator final : public Communicator {
   HostCommunicator(const CommunicatorConfig& config, std::shared_ptr<std::atomic<bool>> failed,
                    std::vector<std::string>& warnings);
 
-  // Waits for the peers, within the deadline of a collective, unless something failed.
+  // Waits for the peers, within the deadline of a collective, unless something failed or an exception passes.
   ~HostCommunicator() override;
 
   const Topology& topology() const noexcept override { return topology_; }
@@ -54,7 +54,7 @@ class HostCommunicator final : public Communicator {
   std::shared_ptr<Operation> start(const Call& call, Steps steps, const CollectiveOptions& options);
   Work started(const Call& call, Steps steps, const CollectiveOptions& options);
   Steps checked(Call call, Steps steps);
-  void close();
+  bool close() noexcept;
 
   CommunicatorConfig config_;
   std::shared_ptr<std::atomic<bool>> failed_;
@@ -72,6 +72,7 @@ class HostCommunicator final : public Communicator {
   std::unique_ptr<ControlChannel> channel_;  // null when the board reaches everybody
   std::vector<PageBlock> private_blocks_;
   bool warned_about_space_ = false;
+  std::atomic<bool> announced_{false};  // this rank has said that it stops
   std::unique_ptr<PeerWatch> watch_;
   std::unique_ptr<ProgressEngine> engine_;
   std::uint64_t sequence_ = 0;

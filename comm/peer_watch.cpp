@@ -22,13 +22,18 @@ void PeerWatch::poll() {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_poll_ < std::chrono::milliseconds(1)) return;
   last_poll_ = now;
+  send_announcement();
+  channel_->poll();
+}
+
+void PeerWatch::send_announcement() {
+  if (channel_ == nullptr) return;
   std::optional<std::string> message;
   {
     const std::lock_guard lock(announcement_mutex_);
     message = std::exchange(announcement_, std::nullopt);
   }
   if (message) channel_->announce_failure(*message);
-  channel_->poll();
 }
 
 std::optional<std::string> PeerWatch::failure_of_peer() const {

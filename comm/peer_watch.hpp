@@ -28,6 +28,7 @@ class PeerWatch {
 
   // Callable from any thread. The board is written at once, messages go out with the next poll.
   void announce_failure(std::string_view message) noexcept;
+  void send_announcement();
 
  private:
   void describe_rank(int rank, std::uint64_t sequence, std::string& text) const;

@@ -23,9 +23,25 @@ using Case = std::tuple<Path, Memory, DType>;
 
 class CollectivesTest : public ::testing::TestWithParam<Case> {
  protected:
+  // One communicator a path for all tests: making one takes longer than a test.
+  struct Stage {
+    std::unique_ptr<Communicator> communicator;
+    comm::Allocation arena;
+  };
+
+  static void SetUpTestSuite() {
+    for (const Path path : {Path::kSharedMemory, Path::kPlainMpi}) {
+      auto communicator = make_host_communicator(path == Path::kSharedMemory);
+      const comm::Allocation arena = communicator->allocate(std::size_t{24} << 20);
+      stages_.push_back({std::move(communicator), arena});
+    }
+  }
+  static void TearDownTestSuite() { stages_.clear(); }
+
   void SetUp() override {
-    communicator_ = make_host_communicator(std::get<0>(GetParam()) == Path::kSharedMemory);
-    arena_ = communicator_->allocate(std::size_t{24} << 20);
+    const Stage& stage = stages_.at(std::get<0>(GetParam()) == Path::kSharedMemory ? 0 : 1);
+    communicator_ = stage.communicator.get();
+    arena_ = stage.arena;
   }
 
   DType dtype() const { return std::get<2>(GetParam()); }
@@ -64,7 +80,8 @@ class CollectivesTest : public ::testing::TestWithParam<Case> {
     }
   }
 
-  std::unique_ptr<Communicator> communicator_;
+  static inline std::vector<Stage> stages_;
+  Communicator* communicator_ = nullptr;
   comm::Allocation arena_;
   std::size_t used_ = 0;
 };

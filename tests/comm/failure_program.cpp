@@ -1,0 +1,82 @@
+// A job in which something goes wrong, the way a trainer would run it: the message on stderr, the documented exit
+// code, all ranks stopped. failures_test.cpp starts it under mpirun and looks at both.
+//
+//   failure_program <scenario> <shared-memory: on|off>
+#include <signal.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/factory.hpp"
+#include "core/base/error.hpp"
+
+namespace {
+
+using sidestream::comm::Communicator;
+using sidestream::core::DType;
+
+constexpr std::chrono::milliseconds kDeadline{600};
+constexpr std::chrono::seconds kLongerThanTheTest{60};
+
+void all_reduce(Communicator& communicator, std::size_t count, int bucket) {
+  std::vector<float> values(count, 1.0F);
+  communicator.all_reduce(values.data(), count, DType::kFloat32, {.bucket = bucket}).wait();
+}
+
+// Two operations that work, then rank 1 does something else than rank 0.
+void play(Communicator& communicator, const std::string& scenario) {
+  all_reduce(communicator, 1000, 0);
+  all_reduce(communicator, 1000, 1);
+  const bool culprit = communicator.rank() == 1;
+  if (culprit && scenario == "late") std::this_thread::sleep_for(kLongerThanTheTest);
+  if (culprit && scenario == "stopped") raise(SIGSTOP);
+  if (culprit && scenario == "killed") raise(SIGKILL);
+  if (culprit && scenario == "throws") throw sidestream::core::DataError("rank 1: shard_7.bin is cut short");
+  if (culprit && scenario == "announces") {
+    communicator.announce_failure("rank 1: the disk is full");
+    std::this_thread::sleep_for(kLongerThanTheTest);
+  }
+  if (scenario == "counts") return all_reduce(communicator, culprit ? 200 : 100, 7);
+  if (culprit && scenario == "kinds") return communicator.barrier();
+  if (culprit && scenario == "unfinished-work") {
+    std::vector<float> values(100);
+    sidestream::comm::Work dropped = communicator.all_reduce(values.data(), values.size(), DType::kFloat32);
+    std::this_thread::sleep_for(kLongerThanTheTest);
+  }
+  if (scenario == "unfinished-work") all_reduce(communicator, 100, 2);  // goes through: only the next one hangs
+  all_reduce(communicator, 1000, 7);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 1;
+  try {
+    sidestream::comm::MpiEnvironment environment(&argc, &argv);
+    try {
+      std::vector<std::string> warnings;
+      const auto communicator = sidestream::comm::make_communicator(
+          environment,
+          {.backend = sidestream::comm::Backend::kMpi, .shared_memory = std::strcmp(argv[2], "on") == 0,
+           .timeout_collective = kDeadline},
+          warnings);
+      try {
+        play(*communicator, argv[1]);
+      } catch (const sidestream::core::Error& error) {
+        communicator->announce_failure(error.what());
+        throw;
+      }
+    } catch (const sidestream::core::Error& error) {
+      std::fprintf(stderr, "FAILED(%d): %s\n", static_cast<int>(error.code()), error.what());
+      environment.abort(static_cast<int>(error.code()));
+    }
+  } catch (const sidestream::core::Error& error) {
+    std::fprintf(stderr, "FAILED(%d): %s\n", static_cast<int>(error.code()), error.what());
+    return static_cast<int>(error.code());
+  }
+  return 0;
+}

@@ -1,0 +1,124 @@
+// What users see when a rank is late, stopped, dead, or does something else than the others: the message, the exit
+// code, and that the job ends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace sidestream::test {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string output;
+  double seconds = 0;
+};
+
+// The job may be started by root, as in a container; what Open MPI leaks is its own.
+Outcome run_command(const std::string& command) {
+  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+  setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+  setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
+  const auto begin = std::chrono::steady_clock::now();
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  Outcome outcome;
+  std::array<char, 4096> chunk{};
+  while (std::fgets(chunk.data(), chunk.size(), pipe) != nullptr) outcome.output += chunk.data();
+  const int status = pclose(pipe);
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return outcome;
+}
+
+class FailuresTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  Outcome run(const std::string& scenario) const {
+    return run_command("timeout -k 1 25 " SIDESTREAM_MPIEXEC " --oversubscribe --bind-to none -np 2 "
+                       SIDESTREAM_FAILURE_PROGRAM " " + scenario + " " + GetParam());
+  }
+};
+
+TEST_P(FailuresTest, wait_lateRankIsNamedAtTheDeadline) {
+  const Outcome outcome = run("late");
+
+  EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("rank 0: all_reduce (operation 3, bucket 7, 4000 bytes): not finished after 600 ms"));
+  EXPECT_THAT(outcome.output, HasSubstr("missing: rank 1"));
+  EXPECT_THAT(outcome.output, HasSubstr("(last started operation 2)"));
+  EXPECT_LT(outcome.seconds, 15);
+}
+
+TEST_P(FailuresTest, wait_stoppedRankIsNamedAtTheDeadline) {
+  const Outcome outcome = run("stopped");
+
+  EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("missing: rank 1"));
+  EXPECT_THAT(outcome.output, AnyOf(HasSubstr("(last started operation 2)"), HasSubstr("(gives no sign of life)")));
+}
+
+TEST_P(FailuresTest, wait_killedRankEndsTheJob) {
+  const Outcome outcome = run("killed");
+
+  EXPECT_THAT(outcome.exit_code, AnyOf(6, 128 + 9)) << outcome.output;
+  EXPECT_LT(outcome.seconds, 15);
+}
+
+TEST_P(FailuresTest, announce_failure_peersThrowWithTheMessage) {
+  const Outcome outcome = run("announces");
+
+  EXPECT_EQ(outcome.exit_code, 7) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("all_reduce (operation 3, bucket 7, 4000 bytes): rank 1: the disk is full"));
+}
+
+TEST_P(FailuresTest, exception_endsTheJobWithItsCode) {
+  const Outcome outcome = run("throws");
+
+  EXPECT_THAT(outcome.exit_code, AnyOf(3, 7)) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("rank 1: shard_7.bin is cut short"));
+}
+
+TEST_P(FailuresTest, all_reduce_differentCountsAreRefused) {
+  const Outcome outcome = run("counts");
+
+  EXPECT_THAT(outcome.exit_code, AnyOf(6, 7)) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("operation 3"));
+  EXPECT_THAT(outcome.output, AnyOf(HasSubstr("all_reduce of 200 float32"), HasSubstr("bytes, expected"),
+                                    HasSubstr("MPI_ERR_TRUNCATE")));
+}
+
+TEST_P(FailuresTest, all_reduce_differentOperationsAreRefused) {
+  const Outcome outcome = run("kinds");
+
+  EXPECT_THAT(outcome.exit_code, AnyOf(6, 7)) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("operation 3"));
+  EXPECT_LT(outcome.seconds, 15);
+}
+
+TEST_P(FailuresTest, work_thatNobodyWaitsForStillCompletes) {
+  const Outcome outcome = run("unfinished-work");
+
+  EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("rank 0: all_reduce (operation 4, bucket 7, 4000 bytes): not finished"));
+}
+
+TEST(MpiEnvironmentTest, construct_launcherOfAnotherMpi) {
+  const Outcome outcome = run_command("env PMI_RANK=0 PMI_SIZE=2 timeout 20 " SIDESTREAM_FAILURE_PROGRAM " none on");
+
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("PMI_SIZE says 2 ranks, MPI says 1"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FailuresTest, ::testing::Values("on", "off"), [](const auto& info) {
+  return std::string(info.param) == "on" ? "sharedMemory" : "plainMpi";
+});
+
+}  // namespace
+}  // namespace sidestream::test

@@ -1,0 +1,88 @@
+// Several nodes: started by run_in_namespaces.sh, which gives every node at least one rank.
+#include <gmock/gmock.h>
+
+#include <numeric>
+#include <thread>
+
+#include "core/base/error.hpp"
+#include "tests/comm/communicator_fixture.hpp"
+
+namespace sidestream::test {
+namespace {
+
+using core::DType;
+
+class NodesTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<comm::Communicator> communicator_ = make_host_communicator(true);
+};
+
+TEST_F(NodesTest, topology_twoNodes) {
+  const comm::Topology& topology = communicator_->topology();
+
+  EXPECT_EQ(topology.node_count, 2);
+  EXPECT_LT(topology.local_size, topology.size);
+  EXPECT_EQ(topology.node, topology.rank < topology.size - topology.size / 2 ? 0 : 1);
+  EXPECT_EQ(communicator_->backend_name(), "mpi+shared-memory");
+}
+
+// Lane by lane over nodes of different sizes, in an allocation and outside.
+TEST_F(NodesTest, all_reduce_sumsOverNodes) {
+  const std::size_t count = 1'500'001;
+  auto* allocated = reinterpret_cast<float*>(communicator_->allocate(count * sizeof(float)).data);
+  std::vector<float> foreign(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    foreign[i] = static_cast<float>(small_value(i, communicator_->rank()));
+    allocated[i] = foreign[i];
+  }
+
+  communicator_->all_reduce(allocated, count, DType::kFloat32).wait();
+  communicator_->all_reduce(foreign.data(), count, DType::kFloat32).wait();
+
+  for (std::size_t i = 0; i < count; ++i) {
+    int expected = 0;
+    for (int rank = 0; rank < communicator_->size(); ++rank) expected += small_value(i, rank);
+    ASSERT_EQ(allocated[i], static_cast<float>(expected)) << i;
+    ASSERT_EQ(foreign[i], static_cast<float>(expected)) << i;
+  }
+}
+
+TEST_F(NodesTest, reduce_scatter_and_all_gather_agreeWithAllReduce) {
+  const std::size_t count = 4099;
+  const auto ranks = static_cast<std::size_t>(communicator_->size());
+  std::vector<std::int64_t> values(count * ranks);
+  std::iota(values.begin(), values.end(), communicator_->rank());
+  std::vector<std::int64_t> slice(count);
+  std::vector<std::int64_t> joined(count * ranks);
+
+  communicator_->reduce_scatter(values.data(), slice.data(), count, DType::kInt64).wait();
+  communicator_->all_gather(slice.data(), joined.data(), count, DType::kInt64).wait();
+  communicator_->all_reduce(values.data(), values.size(), DType::kInt64).wait();
+
+  EXPECT_EQ(joined, values);
+}
+
+TEST_F(NodesTest, wait_lateRankOfTheOtherNodeIsNamed) {
+  const int last = communicator_->size() - 1;
+  std::vector<float> values(100);
+  if (communicator_->rank() == last) {
+    // Starts the operation only when the others have given up.
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    return;
+  }
+
+  std::string message;
+  try {
+    communicator_->all_reduce(values.data(), values.size(), DType::kFloat32, {.deadline = std::chrono::milliseconds(800)})
+        .wait();
+  } catch (const core::Error& error) {
+    message = error.what();
+  }
+
+  EXPECT_THAT(message, ::testing::HasSubstr("missing: "));
+  EXPECT_THAT(message, ::testing::HasSubstr("rank " + std::to_string(last) + " on "));
+  EXPECT_THAT(message, ::testing::HasSubstr("(last started operation 0)"));
+}
+
+}  // namespace
+}  // namespace sidestream::test
