@@ -15,7 +15,7 @@ Setting<Options> baseline() {
   return on_off<Options>(
       {.name = "baseline",
        .value_name = "",
-       .help = "switch everything below off: one blocking all-reduce a parameter, reading by the "
+       .help = "switch the optimisations off: one blocking all-reduce a parameter, reading by the "
                "training thread, "
                "plain operators, fp32. Flags on the command line switch single ones on again",
        .default_text = "off",

@@ -1,5 +1,6 @@
 #include "launch/reporting/progress_reporter.hpp"
 
+#include "core/base/error.hpp"
 #include "launch/reporting/progress_text.hpp"
 #include "launch/reporting/write_all.hpp"
 
@@ -11,10 +12,14 @@ constexpr std::string_view kClearLine = "\r\033[K";
 
 }  // namespace
 
-ProgressReporter::~ProgressReporter() {
+ProgressReporter::~ProgressReporter() { finish(); }
+
+void ProgressReporter::show(const std::string& text) noexcept {
+  if (screen_gone_) return;
   try {
-    finish();
-  } catch (...) {  // the screen is gone; there is nobody to tell
+    write_all(options_.terminal.fd, text, "standard output");
+  } catch (const core::Error&) {
+    screen_gone_ = true;
   }
 }
 
@@ -41,7 +46,7 @@ void ProgressReporter::warn(std::string_view text) {
 void ProgressReporter::finish() {
   if (bar_visible_) {
     draw();
-    write_all(options_.terminal.fd, "\n", "standard output");
+    show("\n");
   }
   bar_visible_ = false;
   latest_.reset();
@@ -52,7 +57,7 @@ void ProgressReporter::finish() {
 void ProgressReporter::print_above(const std::string& text) {
   std::string out = bar_visible_ ? std::string(kClearLine) : std::string();
   out += text + "\n";
-  write_all(options_.terminal.fd, out, "standard output");
+  show(out);
   if (bar_visible_) draw();
 }
 
@@ -61,7 +66,7 @@ void ProgressReporter::draw() {
                        .color = options_.terminal.color,
                        .utf8 = options_.terminal.utf8};
   const std::string bar = progress_bar(*latest_, options_.total_steps, style);
-  write_all(options_.terminal.fd, std::string(kClearLine) + bar, "standard output");
+  show(std::string(kClearLine) + bar);
   bar_visible_ = true;
 }
 

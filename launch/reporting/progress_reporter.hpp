@@ -6,7 +6,8 @@
 //   progress.warn("shared memory is small");         // never tears the bar
 //   progress.finish();                               // leaves the last state and an empty line
 //   start
-// One thread at a time.
+// One thread at a time. A screen that is gone (closed terminal, full disk) ends the output, never
+// the training.
 #pragma once
 
 #include <chrono>
@@ -35,7 +36,7 @@ struct ProgressOptions {
 class ProgressReporter {
  public:
   explicit ProgressReporter(ProgressOptions options) : options_(options) {}
-  ~ProgressReporter();  // as finish(), never throws
+  ~ProgressReporter();  // as finish()
   ProgressReporter(const ProgressReporter&) = delete;
   ProgressReporter& operator=(const ProgressReporter&) = delete;
 
@@ -51,12 +52,14 @@ class ProgressReporter {
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
 
+  void show(const std::string& text) noexcept;
   void print_above(const std::string& text);
   void draw();
 
   ProgressOptions options_;
   std::optional<StepMetrics> latest_;  // what the bar shows, drawn or about to be
   bool bar_visible_ = false;
+  bool screen_gone_ = false;
   std::optional<TimePoint> last_shown_;
 };
 

@@ -163,6 +163,18 @@ TEST(ProgressReporterTest, warn_clears_the_bar_and_draws_it_again) {
   EXPECT_THAT(text, Not(HasSubstr("\033[33m")));
 }
 
+TEST(ProgressReporterTest, update_with_the_screen_gone_goes_on) {
+  const int full = open("/dev/full", O_WRONLY);
+  ASSERT_GE(full, 0);
+
+  {
+    ProgressReporter progress({.total_steps = 3, .terminal = {.fd = full, .interactive = true}});
+    EXPECT_NO_THROW(progress.update(metrics_at(1)));
+    EXPECT_NO_THROW(progress.warn("text"));
+  }
+  close(full);
+}
+
 TEST(TerminalTest, detect_pipe_is_not_interactive) {
   const Capture capture;
 
