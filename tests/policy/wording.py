@@ -21,6 +21,7 @@ MAY_ASK = {
     "comm/backoff.hpp", "comm/reduce.cpp",   # instructions of one processor family
     "model/kernels",                         # the same, for products
     "profiling/ranges/detail",               # with or without NVTX
+    "tests/profiling/ranges_absent_test.cpp",
 }
 
 
