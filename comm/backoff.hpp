@@ -1,5 +1,6 @@
-// How a thread passes the time while it polls: a caller that blocks anyway spins for a moment, then yields, then
-// sleeps; the progress thread only sleeps, because the cores belong to the computation. At most 50 us a sleep.
+// How a thread passes the time while it polls: a caller that blocks anyway spins for a moment, then
+// yields, then sleeps; the progress thread only sleeps, because the cores belong to the
+// computation. At most 50 us a sleep.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,8 @@ class Backoff {
   void pause() {
     ++attempts_;
     if (manner_ == Manner::kCaller && attempts_ < kSpins) return relax();
-    if (manner_ == Manner::kCaller && attempts_ < kSpins + kYields) return std::this_thread::yield();
+    if (manner_ == Manner::kCaller && attempts_ < kSpins + kYields)
+      return std::this_thread::yield();
     std::this_thread::sleep_for(sleep_);
     sleep_ = std::min(2 * sleep_, kLongestSleep);
   }

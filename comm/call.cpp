@@ -30,7 +30,8 @@ std::string Call::arguments() const {
 
 std::string Call::description() const {
   const std::string in_bucket = bucket >= 0 ? ", bucket " + std::to_string(bucket) : "";
-  return name() + " (operation " + std::to_string(sequence) + in_bucket + ", " + std::to_string(bytes) + " bytes)";
+  return name() + " (operation " + std::to_string(sequence) + in_bucket + ", " +
+         std::to_string(bytes) + " bytes)";
 }
 
 ranges::Phase Call::phase() const {

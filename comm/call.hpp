@@ -1,4 +1,5 @@
-// One collective call as this rank made it: what ranges, errors and the comparison among ranks need to know.
+// One collective call as this rank made it: what ranges, errors and the comparison among ranks need
+// to know.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,14 @@
 
 namespace sidestream::comm {
 
-enum class CallKind : std::uint8_t { kAllReduce, kReduceScatter, kAllGather, kBroadcast, kBarrier, kExchange };
+enum class CallKind : std::uint8_t {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kBroadcast,
+  kBarrier,
+  kExchange
+};
 
 struct Call {
   CallKind kind = CallKind::kBarrier;
@@ -23,8 +31,8 @@ struct Call {
 
   // The same on all ranks, or the program is wrong.
   bool agrees_with(const Call& other) const noexcept {
-    return kind == other.kind && dtype == other.dtype && root == other.root && count == other.count &&
-           sequence == other.sequence;
+    return kind == other.kind && dtype == other.dtype && root == other.root &&
+           count == other.count && sequence == other.sequence;
   }
   std::string name() const;         // "all_reduce"
   std::string arguments() const;    // "all_reduce of 100 float32"

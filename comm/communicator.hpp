@@ -1,9 +1,11 @@
-// The collectives of a group of ranks, on (pointer, count, element type) and raw streams; knows no tensor.
+// The collectives of a group of ranks, on (pointer, count, element type) and raw streams; knows no
+// tensor.
 //
-// Every rank of the group calls the same operations in the same order, from one thread. Operations of one
-// communicator run in that order. An operation reads and writes its buffers until its Work has been waited for.
-// Every operation has a deadline: past it all ranks stop, and the error names the rank that is missing and the
-// operation. Errors carry the library's text, the rank, the operation and its sequence number.
+// Every rank of the group calls the same operations in the same order, from one thread. Operations
+// of one communicator run in that order. An operation reads and writes its buffers until its Work
+// has been waited for. Every operation has a deadline: past it all ranks stop, and the error names
+// the rank that is missing and the operation. Errors carry the library's text, the rank, the
+// operation and its sequence number.
 #pragma once
 
 #include <chrono>
@@ -22,13 +24,14 @@
 namespace sidestream::comm {
 
 struct CollectiveOptions {
-  int bucket = -1;          // number of the gradient bucket, for ranges and errors; -1: not a bucket
-  Stream after = nullptr;   // device work queued on this stream so far comes before the operation
+  int bucket = -1;         // number of the gradient bucket, for ranges and errors; -1: not a bucket
+  Stream after = nullptr;  // device work queued on this stream so far comes before the operation
   std::optional<std::chrono::milliseconds> deadline = {};  // default: the communicator's
 };
 
-// Memory that the communicator owns, 4096-aligned, alive as long as the communicator. On one node the host backend
-// places it in a window that all ranks of the node map, so that a reduction needs no copies.
+// Memory that the communicator owns, 4096-aligned, alive as long as the communicator. On one node
+// the host backend places it in a window that all ranks of the node map, so that a reduction needs
+// no copies.
 struct Allocation {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
@@ -50,17 +53,21 @@ class Communicator {
   // CPU time that the backend's own threads have used so far.
   virtual std::int64_t progress_cpu_ns() const noexcept { return 0; }
 
-  // Sum over ranks, in place, left on every rank; 16-bit floats are summed in fp32, and on one node always in rank
-  // order. All ranks call it with the same count and dtype. Does not block. float32, bfloat16, float16, int64.
-  virtual Work all_reduce(void* data, std::size_t count, core::DType dtype, const CollectiveOptions& options = {}) = 0;
-
-  // input: size() x count_per_rank elements; output: the sum of this rank's slice. output may be the slice itself.
-  virtual Work reduce_scatter(const void* input, void* output, std::size_t count_per_rank, core::DType dtype,
-                              const CollectiveOptions& options = {}) = 0;
-
-  // input: count_per_rank elements; output: size() x count_per_rank in rank order. input may be the slice itself.
-  virtual Work all_gather(const void* input, void* output, std::size_t count_per_rank, core::DType dtype,
+  // Sum over ranks, in place, left on every rank; 16-bit floats are summed in fp32, and on one node
+  // always in rank order. All ranks call it with the same count and dtype. Does not block. float32,
+  // bfloat16, float16, int64.
+  virtual Work all_reduce(void* data, std::size_t count, core::DType dtype,
                           const CollectiveOptions& options = {}) = 0;
+
+  // input: size() x count_per_rank elements; output: the sum of this rank's slice. output may be
+  // the slice itself.
+  virtual Work reduce_scatter(const void* input, void* output, std::size_t count_per_rank,
+                              core::DType dtype, const CollectiveOptions& options = {}) = 0;
+
+  // input: count_per_rank elements; output: size() x count_per_rank in rank order. input may be the
+  // slice itself.
+  virtual Work all_gather(const void* input, void* output, std::size_t count_per_rank,
+                          core::DType dtype, const CollectiveOptions& options = {}) = 0;
 
   // data of rank root to all ranks. Any dtype.
   virtual Work broadcast(void* data, std::size_t count, core::DType dtype, int root,
@@ -69,14 +76,17 @@ class Communicator {
   // Blocks until every rank has called it. Throws CollectiveError or PeerError.
   virtual void barrier(const CollectiveOptions& options = {}) = 0;
 
-  // Small host payloads (kilobytes, any length per rank) of all ranks in rank order. All ranks call it; blocks.
-  virtual std::vector<std::string> exchange(std::string_view mine, const CollectiveOptions& options = {}) = 0;
+  // Small host payloads (kilobytes, any length per rank) of all ranks in rank order. All ranks call
+  // it; blocks.
+  virtual std::vector<std::string> exchange(std::string_view mine,
+                                            const CollectiveOptions& options = {}) = 0;
 
-  // All ranks call it with the same size; zero-filled. Throws MemoryError on all ranks when one has no memory.
+  // All ranks call it with the same size; zero-filled. Throws MemoryError on all ranks when one has
+  // no memory.
   virtual Allocation allocate(std::size_t bytes) = 0;
 
-  // Tells the peers that this rank is about to stop because of `message`: whatever they wait for throws PeerError
-  // with it. Callable from any thread, never throws, does not block.
+  // Tells the peers that this rank is about to stop because of `message`: whatever they wait for
+  // throws PeerError with it. Callable from any thread, never throws, does not block.
   virtual void announce_failure(std::string_view message) noexcept = 0;
 
  protected:

@@ -12,7 +12,8 @@ ControlChannel::ControlChannel(MPI_Comm job)
 
 void ControlChannel::send(int rank, Tag tag, const Message& message) {
   Outgoing& out = outgoing_.emplace_back(Outgoing{message, MPI_REQUEST_NULL});
-  check_mpi(MPI_Isend(&out.message, sizeof(Message), MPI_BYTE, rank, static_cast<int>(tag), comm_.get(), &out.request),
+  check_mpi(MPI_Isend(&out.message, sizeof(Message), MPI_BYTE, rank, static_cast<int>(tag),
+                      comm_.get(), &out.request),
             "MPI_Isend of a control message");
 }
 
@@ -27,18 +28,22 @@ void ControlChannel::drop_sent() {
 void ControlChannel::receive(const MPI_Status& waiting) {
   Message message{};
   const int from = waiting.MPI_SOURCE;
-  check_mpi(MPI_Recv(&message, sizeof(Message), MPI_BYTE, from, waiting.MPI_TAG, comm_.get(), MPI_STATUS_IGNORE),
+  check_mpi(MPI_Recv(&message, sizeof(Message), MPI_BYTE, from, waiting.MPI_TAG, comm_.get(),
+                     MPI_STATUS_IGNORE),
             "MPI_Recv of a control message");
   known_[static_cast<std::size_t>(from)] = message.started;
-  if (waiting.MPI_TAG == static_cast<int>(Tag::kQuestion)) send(from, Tag::kAnswer, Message{.started = started_, .text = {}});
-  if (waiting.MPI_TAG == static_cast<int>(Tag::kFailure) && !failure_) failure_ = message.text.data();
+  if (waiting.MPI_TAG == static_cast<int>(Tag::kQuestion))
+    send(from, Tag::kAnswer, Message{.started = started_, .text = {}});
+  if (waiting.MPI_TAG == static_cast<int>(Tag::kFailure) && !failure_)
+    failure_ = message.text.data();
 }
 
 void ControlChannel::poll() {
   int waiting = 1;
   while (waiting != 0) {
     MPI_Status status{};
-    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_.get(), &waiting, &status), "MPI_Iprobe");
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_.get(), &waiting, &status),
+              "MPI_Iprobe");
     if (waiting != 0) receive(status);
   }
   drop_sent();

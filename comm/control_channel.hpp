@@ -1,6 +1,7 @@
-// Small messages between progress threads on a communicator of their own: "are you at operation 41?", "I am", "I
-// failed because". Only for ranks that share no notice board. Everything is sent eagerly and nothing waits, so that a
-// rank that is gone delays nobody. Used under the driver's lock.
+// Small messages between progress threads on a communicator of their own: "are you at operation
+// 41?", "I am", "I failed because". Only for ranks that share no notice board. Everything is sent
+// eagerly and nothing waits, so that a rank that is gone delays nobody. Used under the driver's
+// lock.
 #pragma once
 
 #include <array>
@@ -19,11 +20,13 @@ class ControlChannel {
  public:
   explicit ControlChannel(MPI_Comm job);
 
-  void poll();                                  // takes in what has come and answers
+  void poll();  // takes in what has come and answers
   void note_started(std::uint64_t sequence) noexcept { started_ = sequence; }
-  void ask_everyone();                          // forgets what is known and asks again
+  void ask_everyone();  // forgets what is known and asks again
   // Last operation that a rank is known to have started; nothing if it has not answered.
-  std::optional<std::uint64_t> started_by(int rank) const { return known_[static_cast<std::size_t>(rank)]; }
+  std::optional<std::uint64_t> started_by(int rank) const {
+    return known_[static_cast<std::size_t>(rank)];
+  }
   void announce_failure(std::string_view message);
   const std::optional<std::string>& failure_of_peer() const noexcept { return failure_; }
   void abandon() noexcept { comm_.release(); }

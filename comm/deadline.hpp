@@ -1,5 +1,5 @@
-// Time that a process has spent waiting, for deadlines. A pause of the process itself (Ctrl-Z, a debugger) hardly
-// counts: a rank that was stopped must not blame the others when it goes on.
+// Time that a process has spent waiting, for deadlines. A pause of the process itself (Ctrl-Z, a
+// debugger) hardly counts: a rank that was stopped must not blame the others when it goes on.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Makes the communicator that a configuration asks for. The only place that knows which backends were compiled.
+// Makes the communicator that a configuration asks for. The only place that knows which backends
+// were compiled.
 #pragma once
 
 #include <chrono>
@@ -20,9 +21,11 @@ struct CommunicatorConfig {
   std::chrono::milliseconds timeout_collective{std::chrono::minutes(3)};
 };
 
-// Collective over the ranks of `environment`. Throws ConfigError for a backend that this build or job does not have.
-// Warnings (too little shared memory, binding to one core) are given to rank 0 as text, see `warnings`.
-std::unique_ptr<Communicator> make_communicator(const MpiEnvironment& environment, const CommunicatorConfig& config,
+// Collective over the ranks of `environment`. Throws ConfigError for a backend that this build or
+// job does not have. Warnings (too little shared memory, binding to one core) are given to rank 0
+// as text, see `warnings`.
+std::unique_ptr<Communicator> make_communicator(const MpiEnvironment& environment,
+                                                const CommunicatorConfig& config,
                                                 std::vector<std::string>& warnings);
 
 }  // namespace sidestream::comm

@@ -42,9 +42,12 @@ std::string space_warning(std::size_t wanted_bytes, std::size_t free_bytes) {
 
 }  // namespace
 
-HostCommunicator::HostCommunicator(const CommunicatorConfig& config, std::shared_ptr<std::atomic<bool>> failed,
+HostCommunicator::HostCommunicator(const CommunicatorConfig& config,
+                                   std::shared_ptr<std::atomic<bool>> failed,
                                    std::vector<std::string>& warnings)
-    : config_(config), failed_(std::move(failed)), uncaught_at_start_(std::uncaught_exceptions()),
+    : config_(config),
+      failed_(std::move(failed)),
+      uncaught_at_start_(std::uncaught_exceptions()),
       job_(join_job(config.timeout_setup)) {
   node_comm_ = split_by_node(job_.get(), rank_of(job_.get()));
   topology_ = find_topology(job_.get(), node_comm_.get());
@@ -52,21 +55,27 @@ HostCommunicator::HostCommunicator(const CommunicatorConfig& config, std::shared
   mpi_ = std::make_unique<MpiCollectives>(job_.get());
   if (config_.shared_memory) set_up_node(warnings);
   if (!board_ || topology_.node_count > 1) channel_ = std::make_unique<ControlChannel>(job_.get());
-  const auto board_ranks = board_ ? layout_[static_cast<std::size_t>(topology_.node)] : std::vector<int>();
+  const auto board_ranks =
+      board_ ? layout_[static_cast<std::size_t>(topology_.node)] : std::vector<int>();
   watch_ = std::make_unique<PeerWatch>(topology_, board_.get(), channel_.get(), board_ranks);
-  engine_ = std::make_unique<ProgressEngine>(topology_.rank, *watch_, [flag = failed_] { flag->store(true); });
-  const bool bound_well = every_rank(!binding_warning(Binding::of_this_process(topology_.local_size)).has_value());
-  if (!bound_well) warnings.push_back(*binding_warning(Binding::of_this_process(topology_.local_size)));
+  engine_ = std::make_unique<ProgressEngine>(topology_.rank, *watch_,
+                                             [flag = failed_] { flag->store(true); });
+  const bool bound_well =
+      every_rank(!binding_warning(Binding::of_this_process(topology_.local_size)).has_value());
+  if (!bound_well)
+    warnings.push_back(*binding_warning(Binding::of_this_process(topology_.local_size)));
 }
 
 bool HostCommunicator::every_rank(bool mine) {
   int all = mine ? 1 : 0;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, job_.get()), "MPI_Allreduce in setup");
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, job_.get()),
+            "MPI_Allreduce in setup");
   return all != 0;
 }
 
 void HostCommunicator::set_up_node(std::vector<std::string>& warnings) {
-  const std::size_t wanted = static_cast<std::size_t>(topology_.local_size) * NodeCollectives::kBounceBytes + kSpareBytes;
+  const std::size_t wanted =
+      static_cast<std::size_t>(topology_.local_size) * NodeCollectives::kBounceBytes + kSpareBytes;
   const std::size_t free = shared_memory_free_bytes();
   if (!every_rank(free >= wanted)) {
     warnings.push_back(space_warning(wanted, free));
@@ -82,14 +91,16 @@ void HostCommunicator::set_up_node(std::vector<std::string>& warnings) {
     lane_comm_ = split(job_.get(), in_lane ? topology_.local_rank : MPI_UNDEFINED, topology_.node);
     if (lane_comm_) lane_ = std::make_unique<MpiCollectives>(lane_comm_.get());
   }
-  node_ = std::make_unique<NodeCollectives>(*board_, *windows_, layout_, topology_.node, lane_.get());
+  node_ =
+      std::make_unique<NodeCollectives>(*board_, *windows_, layout_, topology_.node, lane_.get());
 }
 
 HostCommunicator::~HostCommunicator() {
   const bool orderly = close();
   engine_.reset();
   if (orderly) return;
-  // A rank is gone: freeing what is shared with it would wait for it. The process is about to end anyway.
+  // A rank is gone: freeing what is shared with it would wait for it. The process is about to end
+  // anyway.
   failed_->store(true);
   if (windows_) windows_->abandon();
   if (board_) board_->abandon();
@@ -99,12 +110,13 @@ HostCommunicator::~HostCommunicator() {
   job_.release();
 }
 
-// Meets the peers a last time. False when that did not work or makes no sense: after a failure, its own or another's,
-// or while an exception passes.
+// Meets the peers a last time. False when that did not work or makes no sense: after a failure, its
+// own or another's, or while an exception passes.
 bool HostCommunicator::close() noexcept {
   try {
     if (std::uncaught_exceptions() > uncaught_at_start_) {
-      announce_failure("rank " + std::to_string(topology_.rank) + " stopped because of an exception");
+      announce_failure("rank " + std::to_string(topology_.rank) +
+                       " stopped because of an exception");
     }
     if (announced_.load()) {
       engine_->run_exclusively([this] { watch_->send_announcement(); });
@@ -119,15 +131,20 @@ bool HostCommunicator::close() noexcept {
   }
 }
 
-Call HostCommunicator::next_call(CallKind kind, std::size_t count, core::DType dtype, std::size_t bytes,
-                                 const CollectiveOptions& options) {
-  return {.kind = kind, .dtype = dtype, .count = count, .sequence = ++sequence_, .bytes = bytes,
+Call HostCommunicator::next_call(CallKind kind, std::size_t count, core::DType dtype,
+                                 std::size_t bytes, const CollectiveOptions& options) {
+  return {.kind = kind,
+          .dtype = dtype,
+          .count = count,
+          .sequence = ++sequence_,
+          .bytes = bytes,
           .bucket = options.bucket};
 }
 
-std::shared_ptr<Operation> HostCommunicator::start(const Call& call, Steps steps, const CollectiveOptions& options) {
-  auto operation =
-      std::make_shared<Operation>(call, std::move(steps), options.deadline.value_or(config_.timeout_collective));
+std::shared_ptr<Operation> HostCommunicator::start(const Call& call, Steps steps,
+                                                   const CollectiveOptions& options) {
+  auto operation = std::make_shared<Operation>(
+      call, std::move(steps), options.deadline.value_or(config_.timeout_collective));
   engine_->submit(operation);
   return operation;
 }
@@ -136,7 +153,8 @@ Work HostCommunicator::started(const Call& call, Steps steps, const CollectiveOp
   return Work(std::make_shared<HostWork>(start(call, std::move(steps), options), *engine_));
 }
 
-// An operation over MPI; where there is a board, the ranks of the node first compare their calls on it.
+// An operation over MPI; where there is a board, the ranks of the node first compare their calls on
+// it.
 Steps HostCommunicator::checked(Call call, Steps steps) {
   if (node_) {
     Steps agreement = node_->agree(call);
@@ -145,31 +163,39 @@ Steps HostCommunicator::checked(Call call, Steps steps) {
   co_await all_finished(steps);
 }
 
-Work HostCommunicator::all_reduce(void* data, std::size_t count, core::DType dtype, const CollectiveOptions& options) {
+Work HostCommunicator::all_reduce(void* data, std::size_t count, core::DType dtype,
+                                  const CollectiveOptions& options) {
   require_summable(dtype);
-  const Call call = next_call(CallKind::kAllReduce, count, dtype, count * core::size_of(dtype), options);
+  const Call call =
+      next_call(CallKind::kAllReduce, count, dtype, count * core::size_of(dtype), options);
   auto* bytes = static_cast<std::byte*>(data);
-  return started(call, node_ ? node_->all_reduce(call, bytes) : mpi_->all_reduce(bytes, count, dtype), options);
+  return started(call,
+                 node_ ? node_->all_reduce(call, bytes) : mpi_->all_reduce(bytes, count, dtype),
+                 options);
 }
 
-Work HostCommunicator::reduce_scatter(const void* input, void* output, std::size_t count_per_rank, core::DType dtype,
-                                      const CollectiveOptions& options) {
+Work HostCommunicator::reduce_scatter(const void* input, void* output, std::size_t count_per_rank,
+                                      core::DType dtype, const CollectiveOptions& options) {
   require_summable(dtype);
-  const std::size_t bytes = count_per_rank * core::size_of(dtype) * static_cast<std::size_t>(size());
+  const std::size_t bytes =
+      count_per_rank * core::size_of(dtype) * static_cast<std::size_t>(size());
   const Call call = next_call(CallKind::kReduceScatter, count_per_rank, dtype, bytes, options);
   const auto* from = static_cast<const std::byte*>(input);
   auto* to = static_cast<std::byte*>(output);
-  if (node_ && node_->nodes_are_equal()) return started(call, node_->reduce_scatter(call, from, to), options);
-  return started(call, checked(call, mpi_->reduce_scatter(from, to, count_per_rank, dtype)), options);
+  if (node_ && node_->nodes_are_equal())
+    return started(call, node_->reduce_scatter(call, from, to), options);
+  return started(call, checked(call, mpi_->reduce_scatter(from, to, count_per_rank, dtype)),
+                 options);
 }
 
-Work HostCommunicator::all_gather(const void* input, void* output, std::size_t count_per_rank, core::DType dtype,
-                                  const CollectiveOptions& options) {
+Work HostCommunicator::all_gather(const void* input, void* output, std::size_t count_per_rank,
+                                  core::DType dtype, const CollectiveOptions& options) {
   const std::size_t bytes = count_per_rank * core::size_of(dtype);
   const Call call = next_call(CallKind::kAllGather, count_per_rank, dtype, bytes, options);
   const auto* from = static_cast<const std::byte*>(input);
   auto* to = static_cast<std::byte*>(output);
-  if (node_ && topology_.node_count == 1) return started(call, node_->all_gather(call, from, to), options);
+  if (node_ && topology_.node_count == 1)
+    return started(call, node_->all_gather(call, from, to), options);
   return started(call, checked(call, mpi_->all_gather(from, to, bytes)), options);
 }
 
@@ -182,16 +208,19 @@ Work HostCommunicator::broadcast(void* data, std::size_t count, core::DType dtyp
   const std::size_t bytes = count * core::size_of(dtype);
   Call call = next_call(CallKind::kBroadcast, count, dtype, bytes, options);
   call.root = root;
-  return started(call, checked(call, mpi_->broadcast(static_cast<std::byte*>(data), bytes, root)), options);
+  return started(call, checked(call, mpi_->broadcast(static_cast<std::byte*>(data), bytes, root)),
+                 options);
 }
 
 void HostCommunicator::barrier(const CollectiveOptions& options) {
   const Call call = next_call(CallKind::kBarrier, 0, core::DType::kUInt8, 0, options);
   const bool board_is_enough = node_ && topology_.node_count == 1;
-  engine_->wait(*start(call, board_is_enough ? node_->agree(call) : checked(call, mpi_->barrier()), options));
+  engine_->wait(
+      *start(call, board_is_enough ? node_->agree(call) : checked(call, mpi_->barrier()), options));
 }
 
-std::vector<std::string> HostCommunicator::exchange(std::string_view mine, const CollectiveOptions& options) {
+std::vector<std::string> HostCommunicator::exchange(std::string_view mine,
+                                                    const CollectiveOptions& options) {
   const Call call = next_call(CallKind::kExchange, 0, core::DType::kUInt8, mine.size(), options);
   std::vector<std::string> all;
   engine_->wait(*start(call, checked(call, mpi_->exchange(std::string(mine), all)), options));
@@ -200,22 +229,26 @@ std::vector<std::string> HostCommunicator::exchange(std::string_view mine, const
 
 // Nothing is in flight here after the exchange, so MPI may be called directly.
 Allocation HostCommunicator::allocate(std::size_t bytes) {
-  const std::size_t node_bytes = (bytes + kPageBytes) * static_cast<std::size_t>(topology_.local_size);
+  const std::size_t node_bytes =
+      (bytes + kPageBytes) * static_cast<std::size_t>(topology_.local_size);
   const std::size_t free = windows_ ? shared_memory_free_bytes() : 0;
   const bool fits = windows_ && free >= node_bytes + kSpareBytes;
   bool all_fit = true;
-  for (const std::string& peer : exchange(std::to_string(bytes) + (fits ? " fits" : " private"), {})) {
+  for (const std::string& peer :
+       exchange(std::to_string(bytes) + (fits ? " fits" : " private"), {})) {
     all_fit = all_fit && peer.ends_with(" fits");
     if (peer.starts_with(std::to_string(bytes) + " ")) continue;
-    throw core::CollectiveError("allocate: this rank asks for " + std::to_string(bytes) + " bytes, another says " +
-                                peer + ": every rank must ask for the same");
+    throw core::CollectiveError("allocate: this rank asks for " + std::to_string(bytes) +
+                                " bytes, another says " + peer +
+                                ": every rank must ask for the same");
   }
   if (!all_fit) {
     if (windows_) warn_about_space(node_bytes, free);
     return allocate_privately(bytes);
   }
   Allocation allocation{.bytes = bytes};
-  engine_->run_exclusively([&] { allocation.data = windows_->add(SharedWindow(node_comm_.get(), bytes)); });
+  engine_->run_exclusively(
+      [&] { allocation.data = windows_->add(SharedWindow(node_comm_.get(), bytes)); });
   return allocation;
 }
 

@@ -1,4 +1,5 @@
-// The communicator of host ranks: shared windows within a node, MPI between nodes, one progress engine.
+// The communicator of host ranks: shared windows within a node, MPI between nodes, one progress
+// engine.
 #pragma once
 
 #include <atomic>
@@ -22,25 +23,32 @@ namespace sidestream::comm {
 
 class HostCommunicator final : public Communicator {
  public:
-  // Collective over the ranks of MPI_COMM_WORLD. failed: set when an operation fails, so that MPI is not finalised.
+  // Collective over the ranks of MPI_COMM_WORLD. failed: set when an operation fails, so that MPI
+  // is not finalised.
   HostCommunicator(const CommunicatorConfig& config, std::shared_ptr<std::atomic<bool>> failed,
                    std::vector<std::string>& warnings);
 
-  // Waits for the peers, within the deadline of a collective, unless something failed or an exception passes.
+  // Waits for the peers, within the deadline of a collective, unless something failed or an
+  // exception passes.
   ~HostCommunicator() override;
 
   const Topology& topology() const noexcept override { return topology_; }
-  std::string_view backend_name() const noexcept override { return node_ ? "mpi+shared-memory" : "mpi"; }
+  std::string_view backend_name() const noexcept override {
+    return node_ ? "mpi+shared-memory" : "mpi";
+  }
   std::int64_t progress_cpu_ns() const noexcept override { return engine_->progress_cpu_ns(); }
 
-  Work all_reduce(void* data, std::size_t count, core::DType dtype, const CollectiveOptions& options) override;
-  Work reduce_scatter(const void* input, void* output, std::size_t count_per_rank, core::DType dtype,
-                      const CollectiveOptions& options) override;
+  Work all_reduce(void* data, std::size_t count, core::DType dtype,
+                  const CollectiveOptions& options) override;
+  Work reduce_scatter(const void* input, void* output, std::size_t count_per_rank,
+                      core::DType dtype, const CollectiveOptions& options) override;
   Work all_gather(const void* input, void* output, std::size_t count_per_rank, core::DType dtype,
                   const CollectiveOptions& options) override;
-  Work broadcast(void* data, std::size_t count, core::DType dtype, int root, const CollectiveOptions& options) override;
+  Work broadcast(void* data, std::size_t count, core::DType dtype, int root,
+                 const CollectiveOptions& options) override;
   void barrier(const CollectiveOptions& options) override;
-  std::vector<std::string> exchange(std::string_view mine, const CollectiveOptions& options) override;
+  std::vector<std::string> exchange(std::string_view mine,
+                                    const CollectiveOptions& options) override;
   Allocation allocate(std::size_t bytes) override;
   void announce_failure(std::string_view message) noexcept override;
 
@@ -66,7 +74,7 @@ class HostCommunicator final : public Communicator {
   UniqueMpiComm lane_comm_;
   std::unique_ptr<MpiCollectives> mpi_;
   std::unique_ptr<MpiCollectives> lane_;
-  std::unique_ptr<NodeBoard> board_;        // the four below: only where windows are used
+  std::unique_ptr<NodeBoard> board_;  // the four below: only where windows are used
   std::unique_ptr<WindowTable> windows_;
   std::unique_ptr<NodeCollectives> node_;
   std::unique_ptr<ControlChannel> channel_;  // null when the board reaches everybody

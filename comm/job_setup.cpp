@@ -14,7 +14,8 @@
 namespace sidestream::comm {
 namespace {
 
-// Processors that the machine and its control groups allow, whatever this process is bound to; 0 if unknown.
+// Processors that the machine and its control groups allow, whatever this process is bound to; 0 if
+// unknown.
 int allowed_cpus() {
   hwloc_topology_t machine = nullptr;
   if (hwloc_topology_init(&machine) != 0) return 0;
@@ -33,8 +34,9 @@ std::vector<std::string> host_names(MPI_Comm job) {
   int length = 0;
   check_mpi(MPI_Get_processor_name(mine.data(), &length), "MPI_Get_processor_name");
   std::vector<Name> all(static_cast<std::size_t>(size_of(job)));
-  check_mpi(MPI_Allgather(mine.data(), sizeof(Name), MPI_CHAR, all.data(), sizeof(Name), MPI_CHAR, job),
-            "MPI_Allgather of host names");
+  check_mpi(
+      MPI_Allgather(mine.data(), sizeof(Name), MPI_CHAR, all.data(), sizeof(Name), MPI_CHAR, job),
+      "MPI_Allgather of host names");
   std::vector<std::string> names;
   for (const Name& name : all) names.emplace_back(name.data());
   return names;
@@ -52,9 +54,10 @@ UniqueMpiComm join_job(std::chrono::milliseconds limit) {
     check_mpi(MPI_Test(&request, &joined, MPI_STATUS_IGNORE), "MPI_Comm_idup");
     deadline.tick();
     if (joined == 0 && deadline.is_over()) {
-      throw core::CollectiveError("rank " + std::to_string(rank_of(MPI_COMM_WORLD)) + ": setup not finished after " +
-                                  std::to_string(limit.count()) + " ms: not all of the " +
-                                  std::to_string(size_of(MPI_COMM_WORLD)) + " ranks have come to it");
+      throw core::CollectiveError("rank " + std::to_string(rank_of(MPI_COMM_WORLD)) +
+                                  ": setup not finished after " + std::to_string(limit.count()) +
+                                  " ms: not all of the " + std::to_string(size_of(MPI_COMM_WORLD)) +
+                                  " ranks have come to it");
     }
     if (joined == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
@@ -64,11 +67,15 @@ UniqueMpiComm join_job(std::chrono::milliseconds limit) {
 }
 
 Topology find_topology(MPI_Comm job, MPI_Comm node) {
-  Topology topology{.rank = rank_of(job), .size = size_of(job), .local_rank = rank_of(node), .local_size = size_of(node)};
+  Topology topology{.rank = rank_of(job),
+                    .size = size_of(job),
+                    .local_rank = rank_of(node),
+                    .local_size = size_of(node)};
   int leader = topology.rank;
   check_mpi(MPI_Bcast(&leader, 1, MPI_INT, 0, node), "MPI_Bcast of the node's first rank");
   std::vector<int> leaders(static_cast<std::size_t>(topology.size));
-  check_mpi(MPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, job), "MPI_Allgather of nodes");
+  check_mpi(MPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, job),
+            "MPI_Allgather of nodes");
   topology.node_count = 0;
   for (int rank = 0; rank < topology.size; ++rank) {
     if (rank == leader) topology.node = topology.node_count;
@@ -80,7 +87,8 @@ Topology find_topology(MPI_Comm job, MPI_Comm node) {
 
 NodeLayout find_layout(MPI_Comm job, const Topology& topology) {
   std::vector<int> nodes(static_cast<std::size_t>(topology.size));
-  check_mpi(MPI_Allgather(&topology.node, 1, MPI_INT, nodes.data(), 1, MPI_INT, job), "MPI_Allgather of nodes");
+  check_mpi(MPI_Allgather(&topology.node, 1, MPI_INT, nodes.data(), 1, MPI_INT, job),
+            "MPI_Allgather of nodes");
   NodeLayout layout(static_cast<std::size_t>(topology.node_count));
   for (int rank = 0; rank < topology.size; ++rank) {
     layout[static_cast<std::size_t>(nodes[static_cast<std::size_t>(rank)])].push_back(rank);

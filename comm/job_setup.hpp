@@ -19,7 +19,8 @@ Topology find_topology(MPI_Comm job, MPI_Comm node);
 // Ranks by node, from the node of every rank.
 NodeLayout find_layout(MPI_Comm job, const Topology& topology);
 
-// A warning when the ranks of a node are bound to fewer processors than it has for them, as bare mpirun does.
+// A warning when the ranks of a node are bound to fewer processors than it has for them, as bare
+// mpirun does.
 struct Binding {
   int bound_cpus = 0;      // that this rank may run on
   int available_cpus = 0;  // that the job may use on this node

@@ -15,14 +15,17 @@ constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
 
 }  // namespace
 
-MpiCollectives::MpiCollectives(MPI_Comm comm) : comm_(comm), rank_(rank_of(comm)), size_(size_of(comm)) {}
+MpiCollectives::MpiCollectives(MPI_Comm comm)
+    : comm_(comm), rank_(rank_of(comm)), size_(size_of(comm)) {}
 
 // received: one slice a rank, this rank's place unused. The inputs of a sum, in rank order.
-std::vector<const std::byte*> MpiCollectives::inputs_with_own(const Scratch& received, const std::byte* own,
+std::vector<const std::byte*> MpiCollectives::inputs_with_own(const Scratch& received,
+                                                              const std::byte* own,
                                                               std::size_t slice_bytes) const {
   std::vector<const std::byte*> inputs;
   for (int peer = 0; peer < size_; ++peer) {
-    inputs.push_back(peer == rank_ ? own : received.data() + static_cast<std::size_t>(peer) * slice_bytes);
+    inputs.push_back(
+        peer == rank_ ? own : received.data() + static_cast<std::size_t>(peer) * slice_bytes);
   }
   return inputs;
 }
@@ -33,7 +36,8 @@ Steps MpiCollectives::all_reduce(std::byte* data, std::size_t count, core::DType
   co_await all_finished(first, second);
 }
 
-Steps MpiCollectives::all_reduce_lane(std::size_t lane, std::byte* data, std::size_t count, core::DType dtype) {
+Steps MpiCollectives::all_reduce_lane(std::size_t lane, std::byte* data, std::size_t count,
+                                      core::DType dtype) {
   const std::size_t element_bytes = core::size_of(dtype);
   const std::size_t chunk_count = kChunkBytes / element_bytes;
   Scratch& received = scratch_[lane];
@@ -50,7 +54,8 @@ Steps MpiCollectives::all_reduce_lane(std::size_t lane, std::byte* data, std::si
       const int to = (rank_ + step) % size_;
       const int from = (rank_ + size_ - step) % size_;
       const Slice theirs = slices.of(to);
-      scatter.receive(from, received.data() + static_cast<std::size_t>(from) * mine_bytes, mine_bytes);
+      scatter.receive(from, received.data() + static_cast<std::size_t>(from) * mine_bytes,
+                      mine_bytes);
       scatter.send(to, chunk + theirs.begin * element_bytes, theirs.count * element_bytes);
     }
     co_await until([&scatter] { return scatter.done(); });
@@ -70,11 +75,12 @@ Steps MpiCollectives::all_reduce_lane(std::size_t lane, std::byte* data, std::si
   }
 }
 
-Steps MpiCollectives::reduce_scatter(const std::byte* input, std::byte* output, std::size_t count_per_rank,
-                                     core::DType dtype) {
+Steps MpiCollectives::reduce_scatter(const std::byte* input, std::byte* output,
+                                     std::size_t count_per_rank, core::DType dtype) {
   const std::size_t element_bytes = core::size_of(dtype);
   const std::size_t slice_bytes = count_per_rank * element_bytes;
-  const std::size_t chunk_count = std::max<std::size_t>(1, kChunkBytes / element_bytes / static_cast<std::size_t>(size_));
+  const std::size_t chunk_count =
+      std::max<std::size_t>(1, kChunkBytes / element_bytes / static_cast<std::size_t>(size_));
   Scratch& received = scratch_[0];
   for (std::size_t at = 0; at < count_per_rank; at += chunk_count) {
     const std::size_t count = std::min(chunk_count, count_per_rank - at);
@@ -85,23 +91,27 @@ Steps MpiCollectives::reduce_scatter(const std::byte* input, std::byte* output, 
       const int to = (rank_ + step) % size_;
       const int from = (rank_ + size_ - step) % size_;
       transfers.receive(from, received.data() + static_cast<std::size_t>(from) * bytes, bytes);
-      transfers.send(to, input + static_cast<std::size_t>(to) * slice_bytes + at * element_bytes, bytes);
+      transfers.send(to, input + static_cast<std::size_t>(to) * slice_bytes + at * element_bytes,
+                     bytes);
     }
     co_await until([&transfers] { return transfers.done(); });
-    const std::byte* own = input + static_cast<std::size_t>(rank_) * slice_bytes + at * element_bytes;
+    const std::byte* own =
+        input + static_cast<std::size_t>(rank_) * slice_bytes + at * element_bytes;
     std::byte* result = output + at * element_bytes;
     sum_in_order(inputs_with_own(received, own, bytes), {&result, 1}, count, dtype);
   }
 }
 
-Steps MpiCollectives::all_gather(const std::byte* input, std::byte* output, std::size_t bytes_per_rank) {
+Steps MpiCollectives::all_gather(const std::byte* input, std::byte* output,
+                                 std::size_t bytes_per_rank) {
   std::byte* own = output + static_cast<std::size_t>(rank_) * bytes_per_rank;
   if (own != input && bytes_per_rank > 0) std::memmove(own, input, bytes_per_rank);
   Transfers transfers(comm_);
   for (int step = 1; step < size_; ++step) {
     const int to = (rank_ + step) % size_;
     const int from = (rank_ + size_ - step) % size_;
-    transfers.receive(from, output + static_cast<std::size_t>(from) * bytes_per_rank, bytes_per_rank);
+    transfers.receive(from, output + static_cast<std::size_t>(from) * bytes_per_rank,
+                      bytes_per_rank);
     transfers.send(to, own, bytes_per_rank);
   }
   co_await until([&transfers] { return transfers.done(); });
@@ -130,7 +140,8 @@ Steps MpiCollectives::exchange(std::string mine, std::vector<std::string>& all) 
   std::vector<int> lengths(static_cast<std::size_t>(size_));
   const int length = static_cast<int>(mine.size());
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Iallgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm_, &request), "MPI_Iallgather");
+  check_mpi(MPI_Iallgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm_, &request),
+            "MPI_Iallgather");
   Transfers sizes(comm_);
   sizes.add(request);
   co_await until([&sizes] { return sizes.done(); });
@@ -142,14 +153,15 @@ Steps MpiCollectives::exchange(std::string mine, std::vector<std::string>& all) 
     total += bytes;
   }
   std::string joined(static_cast<std::size_t>(total), '\0');
-  check_mpi(MPI_Iallgatherv(mine.data(), length, MPI_CHAR, joined.data(), lengths.data(), offsets.data(), MPI_CHAR,
-                            comm_, &request),
+  check_mpi(MPI_Iallgatherv(mine.data(), length, MPI_CHAR, joined.data(), lengths.data(),
+                            offsets.data(), MPI_CHAR, comm_, &request),
             "MPI_Iallgatherv");
   Transfers payloads(comm_);
   payloads.add(request);
   co_await until([&payloads] { return payloads.done(); });
   for (std::size_t peer = 0; peer < lengths.size(); ++peer) {
-    all.push_back(joined.substr(static_cast<std::size_t>(offsets[peer]), static_cast<std::size_t>(lengths[peer])));
+    all.push_back(joined.substr(static_cast<std::size_t>(offsets[peer]),
+                                static_cast<std::size_t>(lengths[peer])));
   }
 }
 

@@ -1,7 +1,9 @@
-// Collectives over MPI messages among the ranks of one communicator (a job, or the ranks of a lane across nodes).
+// Collectives over MPI messages among the ranks of one communicator (a job, or the ranks of a lane
+// across nodes).
 //
-// Sums are exchanged directly: every rank receives its slice from all others, adds in rank order, and sends the sum
-// back. Each byte crosses the network as often as in a ring, and the result does not depend on timing or size.
+// Sums are exchanged directly: every rank receives its slice from all others, adds in rank order,
+// and sends the sum back. Each byte crosses the network as often as in a ring, and the result does
+// not depend on timing or size.
 #pragma once
 
 #include <array>
@@ -25,14 +27,16 @@ class MpiCollectives {
 
   // Buffers as in Communicator. The object outlives the steps.
   Steps all_reduce(std::byte* data, std::size_t count, core::DType dtype);
-  Steps reduce_scatter(const std::byte* input, std::byte* output, std::size_t count_per_rank, core::DType dtype);
+  Steps reduce_scatter(const std::byte* input, std::byte* output, std::size_t count_per_rank,
+                       core::DType dtype);
   Steps all_gather(const std::byte* input, std::byte* output, std::size_t bytes_per_rank);
   Steps broadcast(std::byte* data, std::size_t bytes, int root);
   Steps barrier();
   Steps exchange(std::string mine, std::vector<std::string>& all);
 
  private:
-  static constexpr std::size_t kLanes = 2;  // chunks in flight: one is exchanged while the other is added
+  static constexpr std::size_t kLanes =
+      2;  // chunks in flight: one is exchanged while the other is added
   using Scratch = std::vector<std::byte>;
 
   Steps all_reduce_lane(std::size_t lane, std::byte* data, std::size_t count, core::DType dtype);

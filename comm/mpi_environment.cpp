@@ -16,8 +16,8 @@
 namespace sidestream::comm {
 namespace {
 
-// Names of the variables that a launcher sets. SLURM_NTASKS is no proof: it is also there in a batch script that
-// starts a single process.
+// Names of the variables that a launcher sets. SLURM_NTASKS is no proof: it is also there in a
+// batch script that starts a single process.
 struct LauncherVariables {
   const char* rank;
   const char* size;
@@ -41,16 +41,18 @@ std::optional<int> number(const char* name) {
 
 void require_threads(int provided) {
   if (provided >= MPI_THREAD_MULTIPLE) return;
-  throw core::ConfigError("MPI gives thread level " + std::to_string(provided) + ", needed is MPI_THREAD_MULTIPLE (" +
-                          std::to_string(MPI_THREAD_MULTIPLE) + "): use an MPI that was built with thread support");
+  throw core::ConfigError(
+      "MPI gives thread level " + std::to_string(provided) + ", needed is MPI_THREAD_MULTIPLE (" +
+      std::to_string(MPI_THREAD_MULTIPLE) + "): use an MPI that was built with thread support");
 }
 
 void require_same_size(const LauncherEnvironment& launcher, int size) {
   if (launcher.size == 1 || size == launcher.size) return;
-  throw core::ConfigError(launcher.source + " says " + std::to_string(launcher.size) + " ranks, MPI says " +
-                          std::to_string(size) +
-                          ": the launcher belongs to another MPI than this program. Start it with the mpirun of the "
-                          "MPI it was built with (sidestream --version names it)");
+  throw core::ConfigError(
+      launcher.source + " says " + std::to_string(launcher.size) + " ranks, MPI says " +
+      std::to_string(size) +
+      ": the launcher belongs to another MPI than this program. Start it with the mpirun of the "
+      "MPI it was built with (sidestream --version names it)");
 }
 
 }  // namespace
@@ -60,7 +62,10 @@ LauncherEnvironment LauncherEnvironment::read() {
     const auto rank = number(variables.rank);
     const auto size = number(variables.size);
     if (!rank || !size) continue;
-    return {.launched = true, .rank = *rank, .size = *size, .local_rank = number(variables.local_rank).value_or(0),
+    return {.launched = true,
+            .rank = *rank,
+            .size = *size,
+            .local_rank = number(variables.local_rank).value_or(0),
             .source = variables.size};
   }
   return {};
@@ -73,7 +78,8 @@ MpiEnvironment::MpiEnvironment(int* argc, char*** argv) {
   check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   active_ = true;
   try {
-    check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+              "MPI_Comm_set_errhandler");
     require_threads(provided);
     rank_ = rank_of(MPI_COMM_WORLD);
     size_ = size_of(MPI_COMM_WORLD);

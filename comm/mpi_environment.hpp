@@ -1,7 +1,7 @@
 // The lifetime of MPI in this process: made in main, immovable, outlives every communicator.
 //
-// A process that no MPI launcher started does not initialise MPI at all, so that one GPU or one CPU process needs no
-// MPI at run time.
+// A process that no MPI launcher started does not initialise MPI at all, so that one GPU or one CPU
+// process needs no MPI at run time.
 #pragma once
 
 #include <atomic>
@@ -10,24 +10,26 @@
 
 namespace sidestream::comm {
 
-// What the environment variables of a launcher (Open MPI, PMIx, Slurm) say, readable before MPI starts.
+// What the environment variables of a launcher (Open MPI, PMIx, Slurm) say, readable before MPI
+// starts.
 struct LauncherEnvironment {
   bool launched = false;  // a launcher started this process
   int rank = 0;
   int size = 1;
   int local_rank = 0;
-  std::string source;     // name of the variable that said so
+  std::string source;  // name of the variable that said so
 
   static LauncherEnvironment read();
 };
 
 class MpiEnvironment {
  public:
-  // Initialises MPI with MPI_THREAD_MULTIPLE if a launcher started the process. Throws ConfigError when the
-  // launcher's environment says several ranks and MPI says one (the job would be N independent trainings).
+  // Initialises MPI with MPI_THREAD_MULTIPLE if a launcher started the process. Throws ConfigError
+  // when the launcher's environment says several ranks and MPI says one (the job would be N
+  // independent trainings).
   MpiEnvironment(int* argc, char*** argv);
-  // MPI_Finalize. Left out after a failed collective and while an exception passes, when it would wait for ranks that
-  // never come: end such a program with abort().
+  // MPI_Finalize. Left out after a failed collective and while an exception passes, when it would
+  // wait for ranks that never come: end such a program with abort().
   ~MpiEnvironment();
   MpiEnvironment(const MpiEnvironment&) = delete;
   MpiEnvironment& operator=(const MpiEnvironment&) = delete;
@@ -36,7 +38,8 @@ class MpiEnvironment {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
 
-  // Ends all ranks with this exit code; mpirun returns it. Without MPI it ends the process. Does not return.
+  // Ends all ranks with this exit code; mpirun returns it. Without MPI it ends the process. Does
+  // not return.
   [[noreturn]] void abort(int exit_code) const noexcept;
 
   // Set by communicators when a collective has failed.

@@ -40,7 +40,8 @@ UniqueMpiComm split(MPI_Comm parent, int color, int key) {
 
 UniqueMpiComm split_by_node(MPI_Comm parent, int key) {
   MPI_Comm raw = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split_type(parent, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &raw), "MPI_Comm_split_type");
+  check_mpi(MPI_Comm_split_type(parent, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &raw),
+            "MPI_Comm_split_type");
   return own(raw);
 }
 

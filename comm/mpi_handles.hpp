@@ -1,4 +1,5 @@
-// Owners of MPI communicators and windows. Closing tolerates an MPI that has already been finalised.
+// Owners of MPI communicators and windows. Closing tolerates an MPI that has already been
+// finalised.
 #pragma once
 
 #include <mpi.h>

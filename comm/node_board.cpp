@@ -21,15 +21,17 @@ enum FailureState : std::uint32_t { kNone, kBeingWritten, kWritten };
 struct NodeBoard::Slot {
   alignas(kLineBytes) std::atomic<std::uint64_t> meetings;
   alignas(kLineBytes) std::atomic<std::uint64_t> started;
-  alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, 2> next_piece;  // used in the first rank's slot
-  alignas(kLineBytes) std::atomic<std::uint32_t> failures;                   // used in the first rank's slot
+  alignas(kLineBytes)
+      std::array<std::atomic<std::uint64_t>, 2> next_piece;  // used in the first rank's slot
+  alignas(kLineBytes) std::atomic<std::uint32_t> failures;   // used in the first rank's slot
   alignas(kLineBytes) std::array<Stamp, 2> stamps;
   std::atomic<std::uint32_t> failure_state;
   std::array<char, kMessageBytes> message;
 };
 
 NodeBoard::NodeBoard(MPI_Comm node) : window_(node, sizeof(Slot)), rank_(rank_of(node)) {
-  static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "counters are shared between processes");
+  static_assert(std::atomic<std::uint64_t>::is_always_lock_free,
+                "counters are shared between processes");
   new (window_.segment(rank_)) Slot{};
   const int ranks = size_of(node);
   for (int peer = 0; peer < ranks; ++peer) {
@@ -41,7 +43,8 @@ NodeBoard::NodeBoard(MPI_Comm node) : window_(node, sizeof(Slot)), rank_(rank_of
 void NodeBoard::arrive() noexcept { mine().meetings.store(++meetings_, std::memory_order_release); }
 
 bool NodeBoard::is_behind(int local_rank) const noexcept {
-  return slots_[static_cast<std::size_t>(local_rank)]->meetings.load(std::memory_order_acquire) < meetings_;
+  return slots_[static_cast<std::size_t>(local_rank)]->meetings.load(std::memory_order_acquire) <
+         meetings_;
 }
 
 bool NodeBoard::everyone_arrived() const noexcept {
@@ -51,8 +54,11 @@ bool NodeBoard::everyone_arrived() const noexcept {
   return true;
 }
 
-// Two stamps, by turns: a rank that is already at the next operation must not overwrite what a slower one still reads.
-void NodeBoard::leave_stamp(const Stamp& stamp) noexcept { mine().stamps[stamp.call.sequence % 2] = stamp; }
+// Two stamps, by turns: a rank that is already at the next operation must not overwrite what a
+// slower one still reads.
+void NodeBoard::leave_stamp(const Stamp& stamp) noexcept {
+  mine().stamps[stamp.call.sequence % 2] = stamp;
+}
 
 const Stamp& NodeBoard::stamp_of(int local_rank, std::uint64_t sequence) const noexcept {
   return slots_[static_cast<std::size_t>(local_rank)]->stamps[sequence % 2];
@@ -90,7 +96,8 @@ std::optional<std::string> NodeBoard::failure_of_peer() const {
   if (slots_[0]->failures.load(std::memory_order_acquire) == 0) return std::nullopt;
   for (int peer = 0; peer < size(); ++peer) {
     const Slot& slot = *slots_[static_cast<std::size_t>(peer)];
-    if (peer != rank_ && slot.failure_state.load(std::memory_order_acquire) == kWritten) return slot.message.data();
+    if (peer != rank_ && slot.failure_state.load(std::memory_order_acquire) == kWritten)
+      return slot.message.data();
   }
   return std::nullopt;
 }

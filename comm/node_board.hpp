@@ -1,5 +1,6 @@
-// The notice board of a node: one slot a rank in a shared window, written by its owner, read by all with atomics.
-// Ranks meet here without any call into MPI, see how far the others are, and leave a message when they fail.
+// The notice board of a node: one slot a rank in a shared window, written by its owner, read by all
+// with atomics. Ranks meet here without any call into MPI, see how far the others are, and leave a
+// message when they fail.
 //
 // All ranks of the node go through the same meetings in the same order.
 #pragma once
@@ -30,16 +31,19 @@ class NodeBoard {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(slots_.size()); }
 
-  // A meeting: arrive once, then ask until everybody has arrived. What a rank wrote before, all can read after.
+  // A meeting: arrive once, then ask until everybody has arrived. What a rank wrote before, all can
+  // read after.
   void arrive() noexcept;
   bool everyone_arrived() const noexcept;
 
-  // Left before the first meeting of an operation, readable from that meeting on until the next operation's.
+  // Left before the first meeting of an operation, readable from that meeting on until the next
+  // operation's.
   void leave_stamp(const Stamp& stamp) noexcept;
   const Stamp& stamp_of(int local_rank, std::uint64_t sequence) const noexcept;
 
-  // Pieces of work that the ranks of a node share out among themselves: 0, 1, 2, ... each given out once a round.
-  // Rounds are numbered alike on all ranks; prepare_round comes before the meeting that opens the round.
+  // Pieces of work that the ranks of a node share out among themselves: 0, 1, 2, ... each given out
+  // once a round. Rounds are numbered alike on all ranks; prepare_round comes before the meeting
+  // that opens the round.
   void prepare_round(std::uint64_t round) noexcept;
   std::uint64_t take_piece(std::uint64_t round) noexcept;
 

@@ -12,14 +12,19 @@
 namespace sidestream::comm {
 namespace {
 
-// Large enough to make the counter cheap, small enough to stay in the second-level cache with all its copies.
+// Large enough to make the counter cheap, small enough to stay in the second-level cache with all
+// its copies.
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 
 }  // namespace
 
-NodeCollectives::NodeCollectives(NodeBoard& board, WindowTable& windows, NodeLayout layout, int node,
-                                 MpiCollectives* lane)
-    : board_(board), windows_(windows), layout_(std::move(layout)), ranks_here_(layout_.at(static_cast<std::size_t>(node))), lane_(lane),
+NodeCollectives::NodeCollectives(NodeBoard& board, WindowTable& windows, NodeLayout layout,
+                                 int node, MpiCollectives* lane)
+    : board_(board),
+      windows_(windows),
+      layout_(std::move(layout)),
+      ranks_here_(layout_.at(static_cast<std::size_t>(node))),
+      lane_(lane),
       local_rank_(board.rank()) {}
 
 bool NodeCollectives::nodes_are_equal() const {
@@ -39,7 +44,9 @@ NodeCollectives::Region NodeCollectives::Region::from(std::size_t offset_bytes) 
   return moved;
 }
 
-std::vector<const std::byte*> NodeCollectives::Region::inputs() const { return {of_rank.begin(), of_rank.end()}; }
+std::vector<const std::byte*> NodeCollectives::Region::inputs() const {
+  return {of_rank.begin(), of_rank.end()};
+}
 
 // First thing of every operation; compare() comes after the meeting that this opens.
 void NodeCollectives::open(const Call& call, const void* input, std::size_t bytes) {
@@ -52,10 +59,11 @@ void NodeCollectives::compare(const Call& call) const {
   for (int peer = 0; peer < board_.size(); ++peer) {
     const Call& theirs = board_.stamp_of(peer, call.sequence).call;
     if (call.agrees_with(theirs)) continue;
-    throw core::CollectiveError(
-        "this rank calls " + call.arguments() + ", rank " +
-        std::to_string(ranks_here_[static_cast<std::size_t>(peer)]) + " calls " + theirs.arguments() +
-        " as operation " + std::to_string(theirs.sequence) + ": every rank must make the same calls in the same order");
+    throw core::CollectiveError("this rank calls " + call.arguments() + ", rank " +
+                                std::to_string(ranks_here_[static_cast<std::size_t>(peer)]) +
+                                " calls " + theirs.arguments() + " as operation " +
+                                std::to_string(theirs.sequence) +
+                                ": every rank must make the same calls in the same order");
   }
 }
 
@@ -76,7 +84,8 @@ NodeCollectives::Region NodeCollectives::stamped(const Call& call) const {
 
 NodeCollectives::Region NodeCollectives::bounce() const {
   Region region;
-  for (int peer = 0; peer < board_.size(); ++peer) region.of_rank.push_back(windows_.resolve({.window = 0}, peer));
+  for (int peer = 0; peer < board_.size(); ++peer)
+    region.of_rank.push_back(windows_.resolve({.window = 0}, peer));
   return region;
 }
 
@@ -125,7 +134,8 @@ Steps NodeCollectives::sum_everywhere(Region region, std::size_t count, core::DT
   co_await all_finished(through_lane);
 }
 
-// Pieces go to whoever is free: a rank whose core is busy with its own computation takes fewer of them.
+// Pieces go to whoever is free: a rank whose core is busy with its own computation takes fewer of
+// them.
 bool NodeCollectives::sum_next_piece(const Region& region, std::size_t count, core::DType dtype) {
   const std::size_t element_bytes = core::size_of(dtype);
   const std::size_t piece_count = kPieceBytes / element_bytes;
@@ -136,7 +146,8 @@ bool NodeCollectives::sum_next_piece(const Region& region, std::size_t count, co
   return true;
 }
 
-// Several nodes: this rank adds its slice over the node, its lane adds it over the nodes, this rank hands it out.
+// Several nodes: this rank adds its slice over the node, its lane adds it over the nodes, this rank
+// hands it out.
 Steps NodeCollectives::sum_through_lane(Region region, std::size_t count, core::DType dtype) {
   if (lane_ == nullptr) co_return;
   const std::size_t element_bytes = core::size_of(dtype);
@@ -172,11 +183,13 @@ Steps NodeCollectives::reduce_scatter(Call call, const std::byte* input, std::by
   for (std::size_t at = 0; at < call.count; at += chunk_count) {
     const std::size_t count = std::min(chunk_count, call.count - at);
     for (std::size_t r = 0; r < ranks; ++r) {
-      std::memcpy(own + r * count * element_bytes, input + r * slice_bytes + at * element_bytes, count * element_bytes);
+      std::memcpy(own + r * count * element_bytes, input + r * slice_bytes + at * element_bytes,
+                  count * element_bytes);
     }
     board_.arrive();
     co_await until(everyone);
-    Steps sum = sum_slice(region, count * element_bytes, output + at * element_bytes, count, call.dtype);
+    Steps sum =
+        sum_slice(region, count * element_bytes, output + at * element_bytes, count, call.dtype);
     co_await all_finished(sum);
     board_.arrive();
     co_await until(everyone);
@@ -184,11 +197,12 @@ Steps NodeCollectives::reduce_scatter(Call call, const std::byte* input, std::by
 }
 
 // region: one slice a rank of the job, stride_bytes apart. Adds this rank's slice over all ranks.
-Steps NodeCollectives::sum_slice(Region region, std::size_t stride_bytes, std::byte* output, std::size_t count,
-                                 core::DType dtype) {
+Steps NodeCollectives::sum_slice(Region region, std::size_t stride_bytes, std::byte* output,
+                                 std::size_t count, core::DType dtype) {
   const auto place = static_cast<std::size_t>(local_rank_);
   const auto sum_for = [&](int rank, std::byte* result) {
-    sum_in_order(region.from(static_cast<std::size_t>(rank) * stride_bytes).inputs(), {&result, 1}, count, dtype);
+    sum_in_order(region.from(static_cast<std::size_t>(rank) * stride_bytes).inputs(), {&result, 1},
+                 count, dtype);
   };
   if (layout_.size() == 1) {
     sum_for(layout_[0][place], output);

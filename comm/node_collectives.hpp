@@ -1,8 +1,10 @@
-// Collectives among the ranks of a node over shared windows, and with other nodes through the ranks of the same lane.
+// Collectives among the ranks of a node over shared windows, and with other nodes through the ranks
+// of the same lane.
 //
-// A buffer that lies in a window on every rank of the node is reduced in place: each piece is read from all ranks,
-// added in rank order, and written to all ranks. Other buffers go through a bounce window, a chunk at a time, with the
-// same order. Ranks synchronise on the node's board, not through MPI.
+// A buffer that lies in a window on every rank of the node is reduced in place: each piece is read
+// from all ranks, added in rank order, and written to all ranks. Other buffers go through a bounce
+// window, a chunk at a time, with the same order. Ranks synchronise on the node's board, not
+// through MPI.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +22,17 @@ using NodeLayout = std::vector<std::vector<int>>;
 
 class NodeCollectives {
  public:
-  // The first window of `windows` is the bounce window. lane: the ranks with this rank's place on all nodes, null when
-  // there is one node or this rank has no counterpart on every node.
-  NodeCollectives(NodeBoard& board, WindowTable& windows, NodeLayout layout, int node, MpiCollectives* lane);
+  // The first window of `windows` is the bounce window. lane: the ranks with this rank's place on
+  // all nodes, null when there is one node or this rank has no counterpart on every node.
+  NodeCollectives(NodeBoard& board, WindowTable& windows, NodeLayout layout, int node,
+                  MpiCollectives* lane);
 
-  // Buffers as in Communicator. The object outlives the steps. Throws CollectiveError inside the steps when the ranks
-  // of the node did not call the same thing.
+  // Buffers as in Communicator. The object outlives the steps. Throws CollectiveError inside the
+  // steps when the ranks of the node did not call the same thing.
   Steps all_reduce(Call call, std::byte* data);
-  Steps reduce_scatter(Call call, const std::byte* input, std::byte* output);  // nodes of equal size only
-  Steps all_gather(Call call, const std::byte* input, std::byte* output);      // one node only
+  Steps reduce_scatter(Call call, const std::byte* input,
+                       std::byte* output);  // nodes of equal size only
+  Steps all_gather(Call call, const std::byte* input, std::byte* output);  // one node only
   Steps agree(Call call);  // a meeting that compares the call; a barrier when there is one node
 
   bool nodes_are_equal() const;
@@ -52,7 +56,8 @@ class NodeCollectives {
 
   Steps sum_everywhere(Region region, std::size_t count, core::DType dtype);
   Steps sum_through_lane(Region region, std::size_t count, core::DType dtype);
-  Steps sum_slice(Region region, std::size_t stride_bytes, std::byte* output, std::size_t count, core::DType dtype);
+  Steps sum_slice(Region region, std::size_t stride_bytes, std::byte* output, std::size_t count,
+                  core::DType dtype);
   bool sum_next_piece(const Region& region, std::size_t count, core::DType dtype);
 
   NodeBoard& board_;

@@ -1,4 +1,5 @@
-// One collective in flight: the steps it still has to take, and what became of it. Shared by the queue and the Work.
+// One collective in flight: the steps it still has to take, and what became of it. Shared by the
+// queue and the Work.
 #pragma once
 
 #include <atomic>
@@ -21,13 +22,15 @@ class Operation {
 
   const Call& call() const noexcept { return call_; }
 
-  // The clock and the range start when an operation is first in the queue, not when it is put there.
+  // The clock and the range start when an operation is first in the queue, not when it is put
+  // there.
   bool started() const noexcept { return deadline_.has_value(); }
   void start() {
     deadline_.emplace(limit_);
-    range_ = ranges::AsyncRange(call_.phase(), {.bucket = call_.bucket,
-                                                .sequence = static_cast<std::int64_t>(call_.sequence),
-                                                .bytes = static_cast<std::int64_t>(call_.bytes)});
+    range_ =
+        ranges::AsyncRange(call_.phase(), {.bucket = call_.bucket,
+                                           .sequence = static_cast<std::int64_t>(call_.sequence),
+                                           .bytes = static_cast<std::int64_t>(call_.bytes)});
   }
   Deadline& deadline() { return *deadline_; }
   Advance advance() { return steps_.advance(); }
@@ -40,7 +43,8 @@ class Operation {
     steps_ = Steps();
     done_.store(true, std::memory_order_release);
   }
-  // MPI may still write into the buffers of steps that were cut short: they stay to the end of the process.
+  // MPI may still write into the buffers of steps that were cut short: they stay to the end of the
+  // process.
   void fail(std::exception_ptr error) {
     range_.end();
     steps_.abandon();

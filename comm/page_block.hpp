@@ -1,4 +1,5 @@
-// Zero-filled pages of this process, 4096-aligned: what allocate() returns where no window is possible.
+// Zero-filled pages of this process, 4096-aligned: what allocate() returns where no window is
+// possible.
 #pragma once
 
 #include <cstddef>

@@ -4,8 +4,11 @@
 
 namespace sidestream::comm {
 
-PeerWatch::PeerWatch(const Topology& topology, NodeBoard* board, ControlChannel* channel, std::vector<int> board_ranks)
-    : topology_(topology), board_(board), channel_(channel),
+PeerWatch::PeerWatch(const Topology& topology, NodeBoard* board, ControlChannel* channel,
+                     std::vector<int> board_ranks)
+    : topology_(topology),
+      board_(board),
+      channel_(channel),
       slot_of_rank_(static_cast<std::size_t>(topology.size), -1) {
   for (std::size_t slot = 0; slot < board_ranks.size(); ++slot) {
     slot_of_rank_[static_cast<std::size_t>(board_ranks[slot])] = static_cast<int>(slot);
@@ -65,7 +68,8 @@ void PeerWatch::describe_rank(int rank, std::uint64_t sequence, std::string& tex
   const bool stuck = slot >= 0 && board_->is_behind(slot);
   if (started && *started >= sequence && !stuck) return;
 
-  const std::string name = "rank " + std::to_string(rank) + " on " + topology_.hosts[static_cast<std::size_t>(rank)];
+  const std::string name =
+      "rank " + std::to_string(rank) + " on " + topology_.hosts[static_cast<std::size_t>(rank)];
   if (!text.empty()) text += ", ";
   if (!started) {
     text += name + " (gives no sign of life)";

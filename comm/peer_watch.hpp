@@ -1,5 +1,5 @@
-// How far the other ranks are and whether one has failed: over the node's board where there is one, by messages for
-// all others. Used under the driver's lock, except announce_failure.
+// How far the other ranks are and whether one has failed: over the node's board where there is one,
+// by messages for all others. Used under the driver's lock, except announce_failure.
 #pragma once
 
 #include <chrono>
@@ -18,12 +18,13 @@ namespace sidestream::comm {
 class PeerWatch {
  public:
   // Both may be null; board_ranks are the ranks in the job of the board's slots.
-  PeerWatch(const Topology& topology, NodeBoard* board, ControlChannel* channel, std::vector<int> board_ranks);
+  PeerWatch(const Topology& topology, NodeBoard* board, ControlChannel* channel,
+            std::vector<int> board_ranks);
 
   void note_started(std::uint64_t sequence);
-  void poll();                                       // cheap: messages are looked for once a millisecond
+  void poll();  // cheap: messages are looked for once a millisecond
   std::optional<std::string> failure_of_peer() const;
-  void ask_everyone();                               // before describe_missing, with time to answer between
+  void ask_everyone();  // before describe_missing, with time to answer between
   std::string describe_missing(std::uint64_t sequence) const;
 
   // Callable from any thread. The board is written at once, messages go out with the next poll.

@@ -48,7 +48,9 @@ bool is_peer_error(const std::exception_ptr& error) {
 }  // namespace
 
 ProgressEngine::ProgressEngine(int rank, PeerWatch& watch, std::function<void()> on_failure)
-    : rank_(rank), watch_(watch), on_failure_(std::move(on_failure)),
+    : rank_(rank),
+      watch_(watch),
+      on_failure_(std::move(on_failure)),
       thread_([this](const std::stop_token& stop) { run_thread(stop); }) {}
 
 ProgressEngine::~ProgressEngine() {
@@ -116,7 +118,8 @@ void ProgressEngine::run_thread(const std::stop_token& stop) {
       if (waiting_callers_ > 0) continue;  // the caller drives
     }
     bool moved = false;
-    if (const std::unique_lock driver(drive_mutex_, std::try_to_lock); driver.owns_lock()) moved = drive();
+    if (const std::unique_lock driver(drive_mutex_, std::try_to_lock); driver.owns_lock())
+      moved = drive();
     if (moved) backoff.reset();
     if (!moved && !is_idle()) backoff.pause();
   }
@@ -178,12 +181,15 @@ void ProgressEngine::check_deadline(Operation& operation) {
   operation.deadline().tick();
   if (operation.ask_now()) watch_.ask_everyone();
   if (!operation.deadline().is_over()) return;
-  throw core::CollectiveError("not finished after " + std::to_string(operation.deadline().limit().count()) +
-                              " ms; missing: " + watch_.describe_missing(operation.call().sequence));
+  throw core::CollectiveError(
+      "not finished after " + std::to_string(operation.deadline().limit().count()) +
+      " ms; missing: " + watch_.describe_missing(operation.call().sequence));
 }
 
-std::exception_ptr ProgressEngine::describe(const Operation& operation, const std::exception_ptr& cause) const {
-  const std::string text = "rank " + std::to_string(rank_) + ": " + operation.call().description() + ": " + text_of(cause);
+std::exception_ptr ProgressEngine::describe(const Operation& operation,
+                                            const std::exception_ptr& cause) const {
+  const std::string text = "rank " + std::to_string(rank_) + ": " + operation.call().description() +
+                           ": " + text_of(cause);
   if (is_peer_error(cause)) return std::make_exception_ptr(core::PeerError(text));
   return std::make_exception_ptr(core::CollectiveError(text));
 }

@@ -1,8 +1,9 @@
-// Drives the operations of a communicator, one after another in the order of the calls. Driving is done by one thread
-// at a time: the progress thread while the callers compute, a caller while it waits (no hand-over for a short
-// operation). Only the driver calls MPI.
+// Drives the operations of a communicator, one after another in the order of the calls. Driving is
+// done by one thread at a time: the progress thread while the callers compute, a caller while it
+// waits (no hand-over for a short operation). Only the driver calls MPI.
 //
-// The first failure ends everything: operations in flight and all later ones throw it, and the peers are told.
+// The first failure ends everything: operations in flight and all later ones throw it, and the
+// peers are told.
 #pragma once
 
 #include <chrono>
@@ -28,8 +29,8 @@ class ProgressEngine {
   ProgressEngine(const ProgressEngine&) = delete;
   ProgressEngine& operator=(const ProgressEngine&) = delete;
 
-  // Does not block, except for the moment that another thread holds the queue. Throws the failure of an earlier
-  // operation.
+  // Does not block, except for the moment that another thread holds the queue. Throws the failure
+  // of an earlier operation.
   void submit(std::shared_ptr<Operation> operation);
 
   // Blocks, driving, until the operation is done. Throws its failure.
@@ -56,13 +57,13 @@ class ProgressEngine {
   int rank_;
   PeerWatch& watch_;
   std::function<void()> on_failure_;
-  std::mutex drive_mutex_;             // held by the driver
-  mutable std::mutex queue_mutex_;     // the three below
+  std::mutex drive_mutex_;          // held by the driver
+  mutable std::mutex queue_mutex_;  // the three below
   std::deque<std::shared_ptr<Operation>> queue_;
   std::exception_ptr failure_;
   int waiting_callers_ = 0;
   std::condition_variable_any work_for_thread_;
-  std::jthread thread_;                // last: started when the rest exists
+  std::jthread thread_;  // last: started when the rest exists
 };
 
 }  // namespace sidestream::comm

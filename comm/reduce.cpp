@@ -21,7 +21,8 @@ namespace {
 constexpr std::size_t kBlockElements = 1024;
 
 #if defined(__SSE__)
-// Default rounding, denormals kept: the result must not depend on whether the trainer's thread or ours does the sum.
+// Default rounding, denormals kept: the result must not depend on whether the trainer's thread or
+// ours does the sum.
 class DefaultFloatMode {
  public:
   DefaultFloatMode() : before_(_mm_getcsr()) { _mm_setcsr(0x1F80); }
@@ -75,10 +76,13 @@ struct Float16 {
   static SIDESTREAM_INLINE Stored narrow(Sum value) { return static_cast<_Float16>(value); }
 };
 
-// first[i] + last[i] to both outputs. Equal addresses are the same element, so there is nothing to order.
+// first[i] + last[i] to both outputs. Equal addresses are the same element, so there is nothing to
+// order.
 template <typename Element>
-SIDESTREAM_INLINE void add_to_two(const typename Element::Stored* first, const typename Element::Stored* last,
-                                  typename Element::Stored* out, typename Element::Stored* other, std::size_t count) {
+SIDESTREAM_INLINE void add_to_two(const typename Element::Stored* first,
+                                  const typename Element::Stored* last,
+                                  typename Element::Stored* out, typename Element::Stored* other,
+                                  std::size_t count) {
 #pragma GCC ivdep
   for (std::size_t i = 0; i < count; ++i) {
     const auto sum = Element::narrow(Element::widen(first[i]) + Element::widen(last[i]));
@@ -89,14 +93,18 @@ SIDESTREAM_INLINE void add_to_two(const typename Element::Stored* first, const t
 
 // Three or more ranks: the sum so far is kept in the wide type, a block at a time.
 template <typename Element>
-SIDESTREAM_INLINE void sum_block(std::span<const std::byte* const> inputs, typename Element::Stored* out,
-                                 typename Element::Stored* other, std::size_t begin, std::size_t count) {
+SIDESTREAM_INLINE void sum_block(std::span<const std::byte* const> inputs,
+                                 typename Element::Stored* out, typename Element::Stored* other,
+                                 std::size_t begin, std::size_t count) {
   using Stored = typename Element::Stored;
   typename Element::Sum sum[kBlockElements];
-  const auto input = [&](std::size_t r) { return reinterpret_cast<const Stored*>(inputs[r]) + begin; };
+  const auto input = [&](std::size_t r) {
+    return reinterpret_cast<const Stored*>(inputs[r]) + begin;
+  };
   const Stored* first = input(0);
   const Stored* second = input(1);
-  for (std::size_t i = 0; i < count; ++i) sum[i] = Element::widen(first[i]) + Element::widen(second[i]);
+  for (std::size_t i = 0; i < count; ++i)
+    sum[i] = Element::widen(first[i]) + Element::widen(second[i]);
   for (std::size_t r = 2; r + 1 < inputs.size(); ++r) {
     const Stored* next = input(r);
     for (std::size_t i = 0; i < count; ++i) sum[i] += Element::widen(next[i]);
@@ -111,8 +119,8 @@ SIDESTREAM_INLINE void sum_block(std::span<const std::byte* const> inputs, typen
 }
 
 template <typename Element>
-SIDESTREAM_INLINE void sum_all(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
-                               std::size_t count) {
+SIDESTREAM_INLINE void sum_all(std::span<const std::byte* const> inputs,
+                               std::span<std::byte* const> outputs, std::size_t count) {
   using Stored = typename Element::Stored;
   auto* out = reinterpret_cast<Stored*>(outputs[0]);
   auto* other = reinterpret_cast<Stored*>(outputs.size() > 1 ? outputs[1] : outputs[0]);
@@ -126,7 +134,8 @@ SIDESTREAM_INLINE void sum_all(std::span<const std::byte* const> inputs, std::sp
       sum_block<Element>(inputs, out + begin, other + begin, begin, block);
     }
     for (std::size_t i = 2; i < outputs.size(); ++i) {
-      std::memcpy(reinterpret_cast<Stored*>(outputs[i]) + begin, out + begin, block * sizeof(Stored));
+      std::memcpy(reinterpret_cast<Stored*>(outputs[i]) + begin, out + begin,
+                  block * sizeof(Stored));
     }
   }
 }
@@ -141,10 +150,18 @@ void copy_to_all(const std::byte* input, std::span<std::byte* const> outputs, st
 using Inputs = std::span<const std::byte* const>;
 using Outputs = std::span<std::byte* const>;
 
-SIDESTREAM_VECTORIZED void sum_float32(Inputs in, Outputs out, std::size_t n) { sum_all<Float32>(in, out, n); }
-SIDESTREAM_VECTORIZED void sum_bfloat16(Inputs in, Outputs out, std::size_t n) { sum_all<BFloat16>(in, out, n); }
-SIDESTREAM_VECTORIZED void sum_float16(Inputs in, Outputs out, std::size_t n) { sum_all<Float16>(in, out, n); }
-SIDESTREAM_VECTORIZED void sum_int64(Inputs in, Outputs out, std::size_t n) { sum_all<Int64>(in, out, n); }
+SIDESTREAM_VECTORIZED void sum_float32(Inputs in, Outputs out, std::size_t n) {
+  sum_all<Float32>(in, out, n);
+}
+SIDESTREAM_VECTORIZED void sum_bfloat16(Inputs in, Outputs out, std::size_t n) {
+  sum_all<BFloat16>(in, out, n);
+}
+SIDESTREAM_VECTORIZED void sum_float16(Inputs in, Outputs out, std::size_t n) {
+  sum_all<Float16>(in, out, n);
+}
+SIDESTREAM_VECTORIZED void sum_int64(Inputs in, Outputs out, std::size_t n) {
+  sum_all<Int64>(in, out, n);
+}
 
 [[noreturn]] void refuse(core::DType dtype) {
   throw core::Error("a sum over ranks takes float32, bfloat16, float16 or int64, found " +
@@ -155,8 +172,8 @@ SIDESTREAM_VECTORIZED void sum_int64(Inputs in, Outputs out, std::size_t n) { su
 
 void require_summable(core::DType dtype) {
   using core::DType;
-  const bool summable = dtype == DType::kFloat32 || dtype == DType::kBFloat16 || dtype == DType::kFloat16 ||
-                        dtype == DType::kInt64;
+  const bool summable = dtype == DType::kFloat32 || dtype == DType::kBFloat16 ||
+                        dtype == DType::kFloat16 || dtype == DType::kInt64;
   if (!summable) refuse(dtype);
 }
 

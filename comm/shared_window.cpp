@@ -36,7 +36,8 @@ SharedWindow::SharedWindow(MPI_Comm node, std::size_t bytes) : bytes_(bytes) {
   const WindowInfo info;
   void* base = nullptr;
   MPI_Win raw = MPI_WIN_NULL;
-  check_mpi(MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes + kPageBytes), 1, info.get(), node, &base, &raw),
+  check_mpi(MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes + kPageBytes), 1, info.get(), node,
+                                    &base, &raw),
             "MPI_Win_allocate_shared");
   win_ = UniqueMpiWin(raw);
   check_mpi(MPI_Win_set_errhandler(raw, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
@@ -44,7 +45,8 @@ SharedWindow::SharedWindow(MPI_Comm node, std::size_t bytes) : bytes_(bytes) {
   for (int peer = 0; peer < ranks; ++peer) {
     MPI_Aint segment_bytes = 0;
     int unit = 0;
-    check_mpi(MPI_Win_shared_query(raw, peer, &segment_bytes, &unit, &base), "MPI_Win_shared_query");
+    check_mpi(MPI_Win_shared_query(raw, peer, &segment_bytes, &unit, &base),
+              "MPI_Win_shared_query");
     segments_.push_back(align_up(base));
   }
   std::memset(segment(rank_of(node)), 0, bytes);
@@ -77,7 +79,8 @@ Location WindowTable::locate(const void* data, std::size_t bytes) const {
 
 std::byte* WindowTable::resolve(const Location& location, int local_rank) const {
   const std::lock_guard lock(mutex_);
-  return windows_.at(static_cast<std::size_t>(location.window)).segment(local_rank) + location.offset_bytes;
+  return windows_.at(static_cast<std::size_t>(location.window)).segment(local_rank) +
+         location.offset_bytes;
 }
 
 void WindowTable::abandon() noexcept {

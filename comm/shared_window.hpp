@@ -1,5 +1,6 @@
-// Memory that all ranks of a node map (an MPI-3 shared window): one segment a rank, each 4096-aligned and zero-filled
-// by its owner, so that its pages lie near the owner. Made and freed by all ranks of the node together.
+// Memory that all ranks of a node map (an MPI-3 shared window): one segment a rank, each
+// 4096-aligned and zero-filled by its owner, so that its pages lie near the owner. Made and freed
+// by all ranks of the node together.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,9 @@ class SharedWindow {
   SharedWindow(MPI_Comm node, std::size_t bytes);
 
   std::size_t bytes() const noexcept { return bytes_; }
-  std::byte* segment(int local_rank) const { return segments_[static_cast<std::size_t>(local_rank)]; }
+  std::byte* segment(int local_rank) const {
+    return segments_[static_cast<std::size_t>(local_rank)];
+  }
 
   // Leaves the window to the end of the process: freeing it would wait for a rank that is gone.
   void abandon() noexcept { win_.release(); }
@@ -36,7 +39,8 @@ class SharedWindow {
 // Bytes that the node still has for shared windows.
 std::size_t shared_memory_free_bytes(const std::filesystem::path& folder = "/dev/shm");
 
-// A place in a window of this node, the same numbers on every rank. window -1: memory of one rank only.
+// A place in a window of this node, the same numbers on every rank. window -1: memory of one rank
+// only.
 struct Location {
   std::int32_t window = -1;
   std::uint64_t offset_bytes = 0;

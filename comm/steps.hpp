@@ -1,9 +1,12 @@
-// A collective as straight code that can be left and resumed: a coroutine that gives up its turn whenever it would
-// have to wait. Whoever drives (the progress thread or a waiting caller) calls advance() until it is finished.
+// A collective as straight code that can be left and resumed: a coroutine that gives up its turn
+// whenever it would have to wait. Whoever drives (the progress thread or a waiting caller) calls
+// advance() until it is finished.
 //
-//   Steps work() { start_transfers(); co_await until([&] { return transfers_done(); }); use_them(); }
+//   Steps work() { start_transfers(); co_await until([&] { return transfers_done(); }); use_them();
+//   }
 //
-// The coroutine's arguments must be values or outlive it. An exception inside comes out of advance().
+// The coroutine's arguments must be values or outlive it. An exception inside comes out of
+// advance().
 #pragma once
 
 #include <array>
@@ -16,8 +19,8 @@ namespace sidestream::comm {
 
 enum class Advance { kWaiting, kMoved, kFinished };
 
-// What a coroutine waits for. test() is called by whoever drives, so it must be cheap. kMoved: not yet, but there was
-// something to do.
+// What a coroutine waits for. test() is called by whoever drives, so it must be cheap. kMoved: not
+// yet, but there was something to do.
 class Condition {
  public:
   virtual Advance test() = 0;
@@ -32,7 +35,9 @@ class Steps {
     Condition* waiting = nullptr;
     std::exception_ptr error;
 
-    Steps get_return_object() { return Steps(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    Steps get_return_object() {
+      return Steps(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
     void return_void() noexcept {}
@@ -52,7 +57,8 @@ class Steps {
     if (handle_) handle_.destroy();
   }
 
-  // Runs up to the next wait. Throws what the coroutine threw; a Steps without a coroutine is finished.
+  // Runs up to the next wait. Throws what the coroutine threw; a Steps without a coroutine is
+  // finished.
   Advance advance() {
     if (!handle_ || handle_.done()) return Advance::kFinished;
     auto& promise = handle_.promise();
@@ -95,7 +101,8 @@ Until<Predicate> until(Predicate predicate) {
   return Until<Predicate>(std::move(predicate));
 }
 
-// Gives up the turn once, so that another thread can take over the driving between two pieces of work.
+// Gives up the turn once, so that another thread can take over the driving between two pieces of
+// work.
 inline std::suspend_always give_way() { return {}; }
 
 // Runs other Steps side by side to their ends, inside this one.

@@ -7,11 +7,11 @@
 namespace sidestream::comm {
 
 struct Topology {
-  int rank = 0;         // in the job
+  int rank = 0;  // in the job
   int size = 1;
-  int local_rank = 0;   // on the node
+  int local_rank = 0;  // on the node
   int local_size = 1;
-  int node = 0;         // index of the node, in order of its lowest rank
+  int node = 0;  // index of the node, in order of its lowest rank
   int node_count = 1;
   std::vector<std::string> hosts = {};  // host name of every rank, in rank order
 };

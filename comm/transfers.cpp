@@ -9,10 +9,12 @@
 namespace sidestream::comm {
 namespace {
 
-// One message holds an int's worth of bytes at most; larger blocks are cut, the same way on both sides.
+// One message holds an int's worth of bytes at most; larger blocks are cut, the same way on both
+// sides.
 constexpr std::size_t kMessageBytes = std::size_t{256} << 20;
 
-// Open MPI looks at its sockets only in every eighth call, and a driver that finds nothing goes to sleep.
+// Open MPI looks at its sockets only in every eighth call, and a driver that finds nothing goes to
+// sleep.
 constexpr int kTestsBeforeGivingUp = 8;
 
 }  // namespace
@@ -46,7 +48,8 @@ bool Transfers::done() {
   int all = 0;
   std::vector<MPI_Status> statuses(requests_.size());
   for (int i = 0; i < kTestsBeforeGivingUp && all == 0; ++i) {
-    const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all, statuses.data());
+    const int code =
+        MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all, statuses.data());
     if (code == MPI_ERR_IN_STATUS) check(statuses);
     check_mpi(code, "MPI_Testall");
   }

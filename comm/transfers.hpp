@@ -1,5 +1,5 @@
-// A batch of nonblocking MPI sends and receives that are waited for together. The buffers belong to the batch until
-// done() has said true.
+// A batch of nonblocking MPI sends and receives that are waited for together. The buffers belong to
+// the batch until done() has said true.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ class Transfers {
   void receive(int rank, std::byte* data, std::size_t bytes);
   void add(MPI_Request request);  // any other nonblocking operation
 
-  // Lets MPI progress. Throws CollectiveError when MPI reports an error or a peer sent fewer bytes than were expected,
-  // which means that the ranks called the operation with different counts.
+  // Lets MPI progress. Throws CollectiveError when MPI reports an error or a peer sent fewer bytes
+  // than were expected, which means that the ranks called the operation with different counts.
   bool done();
 
  private:

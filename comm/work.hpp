@@ -1,4 +1,5 @@
-// A started collective. Move-only; its buffers belong to the operation until wait() or wait_on() has been called.
+// A started collective. Move-only; its buffers belong to the operation until wait() or wait_on()
+// has been called.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,8 @@ class WorkState {
   // Blocks the calling thread until the operation is done. Throws CollectiveError or PeerError.
   virtual void wait() = 0;
 
-  // Orders `stream` after the operation without blocking the host; host backends block the calling thread instead.
+  // Orders `stream` after the operation without blocking the host; host backends block the calling
+  // thread instead.
   virtual void wait_on(Stream stream) = 0;
 
   // True once the operation is done or has failed; never blocks, never throws.

@@ -1,5 +1,6 @@
-// Every name that a timeline of Sidestream relies on: the NVTX domain, the phases of a step with their colours and
-// categories, and what a collective's range carries. Readers of traces match these names; change none lightly.
+// Every name that a timeline of Sidestream relies on: the NVTX domain, the phases of a step with
+// their colours and categories, and what a collective's range carries. Readers of traces match
+// these names; change none lightly.
 #pragma once
 
 #include <array>
@@ -32,18 +33,26 @@ enum class Phase : std::uint8_t {
 };
 inline constexpr std::size_t kPhaseCount = 13;
 
-enum class Category : std::uint32_t { kStep = 1, kInput = 2, kCompute = 3, kCommunication = 4, kStorage = 5, kLayer = 6 };
+enum class Category : std::uint32_t {
+  kStep = 1,
+  kInput = 2,
+  kCompute = 3,
+  kCommunication = 4,
+  kStorage = 5,
+  kLayer = 6
+};
 
 struct CategoryName {
   Category category;
   const char* name;
 };
-inline constexpr std::array<CategoryName, 6> kCategories = {{{Category::kStep, "step"},
-                                                             {Category::kInput, "input"},
-                                                             {Category::kCompute, "compute"},
-                                                             {Category::kCommunication, "communication"},
-                                                             {Category::kStorage, "storage"},
-                                                             {Category::kLayer, "layer"}}};
+inline constexpr std::array<CategoryName, 6> kCategories = {
+    {{Category::kStep, "step"},
+     {Category::kInput, "input"},
+     {Category::kCompute, "compute"},
+     {Category::kCommunication, "communication"},
+     {Category::kStorage, "storage"},
+     {Category::kLayer, "layer"}}};
 
 struct PhaseInfo {
   const char* name;
@@ -74,9 +83,12 @@ inline constexpr std::uint32_t kLayerArgb = 0xFF80B1D3;
 constexpr const PhaseInfo& info_of(Phase phase) { return kPhases[static_cast<std::size_t>(phase)]; }
 constexpr std::string_view name_of(Phase phase) { return info_of(phase).name; }
 
-inline std::string step_name(std::int64_t step) { return std::string(kStepPrefix) + std::to_string(step); }
+inline std::string step_name(std::int64_t step) {
+  return std::string(kStepPrefix) + std::to_string(step);
+}
 
-// What the range of a collective carries: an NVTX extended payload of three signed 64-bit integers with this schema.
+// What the range of a collective carries: an NVTX extended payload of three signed 64-bit integers
+// with this schema.
 struct CollectivePayload {
   std::int64_t bucket = -1;   // -1: not a gradient bucket
   std::int64_t sequence = 0;  // counts the operations of a communicator, the same on every rank

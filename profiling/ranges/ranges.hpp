@@ -1,11 +1,13 @@
-// Ranges on a timeline: NVTX in the domain `sidestream`, seen by Nsight Systems and by our own recorder.
+// Ranges on a timeline: NVTX in the domain `sidestream`, seen by Nsight Systems and by our own
+// recorder.
 //
-//   const ScopedRange range(Phase::kForward);          // on this thread, until the end of the scope
-//   const StepRange step(12);                          // ProfilerStep#12
-//   AsyncRange reduce(Phase::kAllReduce, {.bucket = 3, .sequence = 41, .bytes = 1 << 20});  // may end on any thread
+//   const ScopedRange range(Phase::kForward);          // on this thread, until the end of the
+//   scope const StepRange step(12);                          // ProfilerStep#12 AsyncRange
+//   reduce(Phase::kAllReduce, {.bucket = 3, .sequence = 41, .bytes = 1 << 20});  // may end on any
+//   thread
 //
-// Names are registered strings, so that `nsys --capture-range=nvtx` finds them. Nobody listening: a few nanoseconds.
-// Built without NVTX the same classes do nothing.
+// Names are registered strings, so that `nsys --capture-range=nvtx` finds them. Nobody listening: a
+// few nanoseconds. Built without NVTX the same classes do nothing.
 #pragma once
 
 #include <cstdint>
@@ -44,11 +46,13 @@ class ScopedRange {
   ScopedRange& operator=(const ScopedRange&) = delete;
 };
 
-// One training step, counted from 1. Its name is registered: a listener can start and stop at a step.
+// One training step, counted from 1. Its name is registered: a listener can start and stop at a
+// step.
 class StepRange {
  public:
   explicit StepRange(std::int64_t step) {
-    detail::push({detail::register_name(step_name(step).c_str()), kStepArgb, Category::kStep}, nullptr);
+    detail::push({detail::register_name(step_name(step).c_str()), kStepArgb, Category::kStep},
+                 nullptr);
   }
   ~StepRange() { detail::pop(); }
   StepRange(const StepRange&) = delete;
@@ -61,7 +65,8 @@ class AsyncRange {
   AsyncRange() = default;
   AsyncRange(Phase phase, const CollectivePayload& payload) noexcept
       : id_(detail::start(detail::label_of(phase), &payload)), open_(true) {}
-  AsyncRange(AsyncRange&& other) noexcept : id_(other.id_), open_(std::exchange(other.open_, false)) {}
+  AsyncRange(AsyncRange&& other) noexcept
+      : id_(other.id_), open_(std::exchange(other.open_, false)) {}
   AsyncRange& operator=(AsyncRange&& other) noexcept {
     if (this != &other) {
       end();

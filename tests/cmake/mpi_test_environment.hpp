@@ -1,4 +1,5 @@
-// What a test under mpirun may use: the environment that its main has made, one for all tests of the program.
+// What a test under mpirun may use: the environment that its main has made, one for all tests of
+// the program.
 #pragma once
 
 #include "comm/mpi_environment.hpp"

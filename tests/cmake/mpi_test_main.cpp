@@ -1,5 +1,5 @@
-// main of the tests that run under mpirun: rank 0 reports as GoogleTest does, the others only what fails. The process
-// fails when a rank failed a test or threw: every rank ends with the same code.
+// main of the tests that run under mpirun: rank 0 reports as GoogleTest does, the others only what
+// fails. The process fails when a rank failed a test or threw: every rank ends with the same code.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -16,16 +16,22 @@ class FailurePrinter final : public ::testing::EmptyTestEventListener {
  public:
   explicit FailurePrinter(int rank) : rank_(rank) {}
 
+  // Kept from here: GoogleTest holds its lock while it reports a failure, and may not be asked
+  // then.
+  void OnTestStart(const ::testing::TestInfo& test) override {
+    test_ = std::string(test.test_suite_name()) + "." + test.name();
+  }
+
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    const std::string name = test == nullptr ? "?" : std::string(test->test_suite_name()) + "." + test->name();
-    std::fprintf(stderr, "[rank %d] %s failed at %s:%d\n%s\n", rank_, name.c_str(),
-                 result.file_name() == nullptr ? "?" : result.file_name(), result.line_number(), result.message());
+    std::fprintf(stderr, "[rank %d] %s failed at %s:%d\n%s\n", rank_, test_.c_str(),
+                 result.file_name() == nullptr ? "?" : result.file_name(), result.line_number(),
+                 result.message());
   }
 
  private:
   int rank_;
+  std::string test_ = "?";
 };
 
 void quieten_other_ranks(int rank) {
@@ -42,7 +48,8 @@ int run(comm::MpiEnvironment& environment) {
   quieten_other_ranks(environment.rank());
   int failed = RUN_ALL_TESTS();
   if (environment.failure_flag()->load()) environment.abort(failed == 0 ? 0 : 1);
-  if (environment.active()) MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (environment.active())
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   return failed;
 }
 

@@ -69,14 +69,16 @@ class CollectivesTest : public ::testing::TestWithParam<Case> {
   std::vector<double> mpi_sums(std::size_t count) const {
     std::vector<double> sums(count);
     for (std::size_t i = 0; i < count; ++i) sums[i] = small_value(i, communicator_->rank());
-    MPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(count), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(count), MPI_DOUBLE, MPI_SUM,
+                  MPI_COMM_WORLD);
     return sums;
   }
 
   // One message for the first wrong element, not one for each.
   void expect_values(const std::byte* data, const std::vector<double>& expected) const {
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      ASSERT_EQ(load(data, i, dtype()), expected[i]) << "element " << i << " of " << expected.size();
+      ASSERT_EQ(load(data, i, dtype()), expected[i])
+          << "element " << i << " of " << expected.size();
     }
   }
 
@@ -87,7 +89,8 @@ class CollectivesTest : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(CollectivesTest, all_reduce_equalsMpi) {
-  // The last is larger than a bounce buffer of 4 MiB and than two chunks of the message path for any element type.
+  // The last is larger than a bounce buffer of 4 MiB and than two chunks of the message path for
+  // any element type.
   for (const std::size_t count : {0ul, 1ul, 2ul, 3ul, 5ul, 1000ul, 65537ul, 2100001ul}) {
     used_ = 0;
     const Buffer buffer = make_buffer(count);
@@ -137,7 +140,8 @@ TEST_P(CollectivesTest, all_gather_bringsEverySlice) {
   for (const std::size_t count : {0ul, 1ul, 7ul, 600001ul}) {
     used_ = 0;
     const Buffer output = make_buffer(count * ranks);
-    std::byte* own = output.data + static_cast<std::size_t>(communicator_->rank()) * count * core::size_of(dtype());
+    std::byte* own = output.data + static_cast<std::size_t>(communicator_->rank()) * count *
+                                       core::size_of(dtype());
     fill(own, count);
 
     communicator_->all_gather(own, output.data, count, dtype()).wait();
@@ -178,7 +182,8 @@ TEST_P(CollectivesTest, all_reduce_severalInFlight) {
   }
 
   for (std::size_t i = 0; i < kOperations; ++i) {
-    works.push_back(communicator_->all_reduce(buffers[i].data, count - i, dtype(), {.bucket = static_cast<int>(i)}));
+    works.push_back(communicator_->all_reduce(buffers[i].data, count - i, dtype(),
+                                              {.bucket = static_cast<int>(i)}));
   }
   for (std::size_t i = kOperations; i-- > 0;) works[i].wait();
 
@@ -194,8 +199,8 @@ std::string case_name(const ::testing::TestParamInfo<Case>& info) {
 INSTANTIATE_TEST_SUITE_P(All, CollectivesTest,
                          ::testing::Combine(::testing::Values(Path::kSharedMemory, Path::kPlainMpi),
                                             ::testing::Values(Memory::kAllocated, Memory::kForeign),
-                                            ::testing::Values(DType::kFloat32, DType::kBFloat16, DType::kFloat16,
-                                                              DType::kInt64)),
+                                            ::testing::Values(DType::kFloat32, DType::kBFloat16,
+                                                              DType::kFloat16, DType::kInt64)),
                          case_name);
 
 }  // namespace

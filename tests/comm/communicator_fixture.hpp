@@ -1,4 +1,5 @@
-// A communicator of every kind over the ranks of the test, and values whose sums are exact in every element type.
+// A communicator of every kind over the ranks of the test, and values whose sums are exact in every
+// element type.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,13 +22,16 @@ enum class Memory { kAllocated, kForeign };
 inline std::unique_ptr<comm::Communicator> make_host_communicator(bool shared_memory) {
   std::vector<std::string> warnings;
   return comm::make_communicator(mpi_environment(),
-                                 {.backend = comm::Backend::kMpi, .shared_memory = shared_memory,
+                                 {.backend = comm::Backend::kMpi,
+                                  .shared_memory = shared_memory,
                                   .timeout_collective = std::chrono::seconds(30)},
                                  warnings);
 }
 
 // Small integers: exact in bfloat16 as long as the sum over ranks stays below 256.
-inline int small_value(std::size_t index, int rank) { return static_cast<int>((index * 7 + static_cast<std::size_t>(rank) * 3) % 31) - 15; }
+inline int small_value(std::size_t index, int rank) {
+  return static_cast<int>((index * 7 + static_cast<std::size_t>(rank) * 3) % 31) - 15;
+}
 
 inline void store(std::byte* data, std::size_t index, core::DType dtype, double value) {
   if (dtype == core::DType::kFloat32) {

@@ -1,5 +1,6 @@
-// A job in which something goes wrong, the way a trainer would run it: the message on stderr, the documented exit
-// code, all ranks stopped. failures_test.cpp starts it under mpirun and looks at both.
+// A job in which something goes wrong, the way a trainer would run it: the message on stderr, the
+// documented exit code, all ranks stopped. failures_test.cpp starts it under mpirun and looks at
+// both.
 //
 //   failure_program <scenario> <shared-memory: on|off>
 #include <signal.h>
@@ -35,7 +36,8 @@ void play(Communicator& communicator, const std::string& scenario) {
   if (culprit && scenario == "late") std::this_thread::sleep_for(kLongerThanTheTest);
   if (culprit && scenario == "stopped") raise(SIGSTOP);
   if (culprit && scenario == "killed") raise(SIGKILL);
-  if (culprit && scenario == "throws") throw sidestream::core::DataError("rank 1: shard_7.bin is cut short");
+  if (culprit && scenario == "throws")
+    throw sidestream::core::DataError("rank 1: shard_7.bin is cut short");
   if (culprit && scenario == "announces") {
     communicator.announce_failure("rank 1: the disk is full");
     std::this_thread::sleep_for(kLongerThanTheTest);
@@ -44,10 +46,12 @@ void play(Communicator& communicator, const std::string& scenario) {
   if (culprit && scenario == "kinds") return communicator.barrier();
   if (culprit && scenario == "unfinished-work") {
     std::vector<float> values(100);
-    sidestream::comm::Work dropped = communicator.all_reduce(values.data(), values.size(), DType::kFloat32);
+    sidestream::comm::Work dropped =
+        communicator.all_reduce(values.data(), values.size(), DType::kFloat32);
     std::this_thread::sleep_for(kLongerThanTheTest);
   }
-  if (scenario == "unfinished-work") all_reduce(communicator, 100, 2);  // goes through: only the next one hangs
+  if (scenario == "unfinished-work")
+    all_reduce(communicator, 100, 2);  // goes through: only the next one hangs
   all_reduce(communicator, 1000, 7);
 }
 
@@ -59,11 +63,12 @@ int main(int argc, char** argv) {
     sidestream::comm::MpiEnvironment environment(&argc, &argv);
     try {
       std::vector<std::string> warnings;
-      const auto communicator = sidestream::comm::make_communicator(
-          environment,
-          {.backend = sidestream::comm::Backend::kMpi, .shared_memory = std::strcmp(argv[2], "on") == 0,
-           .timeout_collective = kDeadline},
-          warnings);
+      const auto communicator =
+          sidestream::comm::make_communicator(environment,
+                                              {.backend = sidestream::comm::Backend::kMpi,
+                                               .shared_memory = std::strcmp(argv[2], "on") == 0,
+                                               .timeout_collective = kDeadline},
+                                              warnings);
       try {
         play(*communicator, argv[1]);
       } catch (const sidestream::core::Error& error) {

@@ -1,5 +1,5 @@
-// What users see when a rank is late, stopped, dead, or does something else than the others: the message, the exit
-// code, and that the job ends.
+// What users see when a rank is late, stopped, dead, or does something else than the others: the
+// message, the exit code, and that the job ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -41,8 +41,9 @@ Outcome run_command(const std::string& command) {
 class FailuresTest : public ::testing::TestWithParam<const char*> {
  protected:
   Outcome run(const std::string& scenario) const {
-    return run_command("timeout -k 1 25 " SIDESTREAM_MPIEXEC " --oversubscribe --bind-to none -np 2 "
-                       SIDESTREAM_FAILURE_PROGRAM " " + scenario + " " + GetParam());
+    return run_command("timeout -k 1 25 " SIDESTREAM_MPIEXEC
+                       " --oversubscribe --bind-to none -np 2 " SIDESTREAM_FAILURE_PROGRAM " " +
+                       scenario + " " + GetParam());
   }
 };
 
@@ -50,7 +51,10 @@ TEST_P(FailuresTest, wait_lateRankIsNamedAtTheDeadline) {
   const Outcome outcome = run("late");
 
   EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
-  EXPECT_THAT(outcome.output, HasSubstr("rank 0: all_reduce (operation 3, bucket 7, 4000 bytes): not finished after 600 ms"));
+  EXPECT_THAT(
+      outcome.output,
+      HasSubstr(
+          "rank 0: all_reduce (operation 3, bucket 7, 4000 bytes): not finished after 600 ms"));
   EXPECT_THAT(outcome.output, HasSubstr("missing: rank 1"));
   EXPECT_THAT(outcome.output, HasSubstr("(last started operation 2)"));
   EXPECT_LT(outcome.seconds, 15);
@@ -61,7 +65,8 @@ TEST_P(FailuresTest, wait_stoppedRankIsNamedAtTheDeadline) {
 
   EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("missing: rank 1"));
-  EXPECT_THAT(outcome.output, AnyOf(HasSubstr("(last started operation 2)"), HasSubstr("(gives no sign of life)")));
+  EXPECT_THAT(outcome.output,
+              AnyOf(HasSubstr("(last started operation 2)"), HasSubstr("(gives no sign of life)")));
 }
 
 TEST_P(FailuresTest, wait_killedRankEndsTheJob) {
@@ -75,7 +80,9 @@ TEST_P(FailuresTest, announce_failure_peersThrowWithTheMessage) {
   const Outcome outcome = run("announces");
 
   EXPECT_EQ(outcome.exit_code, 7) << outcome.output;
-  EXPECT_THAT(outcome.output, HasSubstr("all_reduce (operation 3, bucket 7, 4000 bytes): rank 1: the disk is full"));
+  EXPECT_THAT(
+      outcome.output,
+      HasSubstr("all_reduce (operation 3, bucket 7, 4000 bytes): rank 1: the disk is full"));
 }
 
 TEST_P(FailuresTest, exception_endsTheJobWithItsCode) {
@@ -90,8 +97,8 @@ TEST_P(FailuresTest, all_reduce_differentCountsAreRefused) {
 
   EXPECT_THAT(outcome.exit_code, AnyOf(6, 7)) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("operation 3"));
-  EXPECT_THAT(outcome.output, AnyOf(HasSubstr("all_reduce of 200 float32"), HasSubstr("bytes, expected"),
-                                    HasSubstr("MPI_ERR_TRUNCATE")));
+  EXPECT_THAT(outcome.output, AnyOf(HasSubstr("all_reduce of 200 float32"),
+                                    HasSubstr("bytes, expected"), HasSubstr("MPI_ERR_TRUNCATE")));
 }
 
 TEST_P(FailuresTest, all_reduce_differentOperationsAreRefused) {
@@ -106,11 +113,13 @@ TEST_P(FailuresTest, work_thatNobodyWaitsForStillCompletes) {
   const Outcome outcome = run("unfinished-work");
 
   EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
-  EXPECT_THAT(outcome.output, HasSubstr("rank 0: all_reduce (operation 4, bucket 7, 4000 bytes): not finished"));
+  EXPECT_THAT(outcome.output,
+              HasSubstr("rank 0: all_reduce (operation 4, bucket 7, 4000 bytes): not finished"));
 }
 
 TEST(MpiEnvironmentTest, construct_launcherOfAnotherMpi) {
-  const Outcome outcome = run_command("env PMI_RANK=0 PMI_SIZE=2 timeout 20 " SIDESTREAM_FAILURE_PROGRAM " none on");
+  const Outcome outcome =
+      run_command("env PMI_RANK=0 PMI_SIZE=2 timeout 20 " SIDESTREAM_FAILURE_PROGRAM " none on");
 
   EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("PMI_SIZE says 2 ranks, MPI says 1"));

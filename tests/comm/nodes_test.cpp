@@ -73,7 +73,9 @@ TEST_F(NodesTest, wait_lateRankOfTheOtherNodeIsNamed) {
 
   std::string message;
   try {
-    communicator_->all_reduce(values.data(), values.size(), DType::kFloat32, {.deadline = std::chrono::milliseconds(800)})
+    communicator_
+        ->all_reduce(values.data(), values.size(), DType::kFloat32,
+                     {.deadline = std::chrono::milliseconds(800)})
         .wait();
   } catch (const core::Error& error) {
     message = error.what();

@@ -1,4 +1,5 @@
-// Operations that run while the caller does something else, and sums that are the same bit for bit however they are cut.
+// Operations that run while the caller does something else, and sums that are the same bit for bit
+// however they are cut.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -46,7 +47,8 @@ TEST_P(RankOrderTest, all_reduce_equalsNaiveLoopForAnyBuckets) {
 
   std::vector<comm::Work> works;
   for (std::size_t at = 0; at < count; at += bucket_count) {
-    works.push_back(communicator->all_reduce(data + at, std::min(bucket_count, count - at), DType::kFloat32));
+    works.push_back(
+        communicator->all_reduce(data + at, std::min(bucket_count, count - at), DType::kFloat32));
   }
   for (comm::Work& work : works) work.wait();
 
@@ -56,12 +58,14 @@ TEST_P(RankOrderTest, all_reduce_equalsNaiveLoopForAnyBuckets) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RankOrderTest,
-                         ::testing::Combine(::testing::Bool(), ::testing::Values(Memory::kAllocated, Memory::kForeign),
+                         ::testing::Combine(::testing::Bool(),
+                                            ::testing::Values(Memory::kAllocated, Memory::kForeign),
                                             ::testing::Values(1'200'001ul, 300'007ul)));
 
 class OverlapTest : public ::testing::TestWithParam<bool> {};
 
-// Nobody calls into the communicator between the start and done(): only the progress thread can have done it.
+// Nobody calls into the communicator between the start and done(): only the progress thread can
+// have done it.
 TEST_P(OverlapTest, all_reduce_advancesWhileTheCallerDoesNot) {
   const auto communicator = make_host_communicator(GetParam());
   std::vector<float> values(3'000'000, 1.0F);

@@ -19,14 +19,16 @@ namespace {
 using core::BFloat16;
 using core::DType;
 
-// Wide exponents, signs that cancel, denormals, infinities: any other order of the sum gives other bits.
+// Wide exponents, signs that cancel, denormals, infinities: any other order of the sum gives other
+// bits.
 std::vector<std::vector<float>> nasty_floats(int ranks, std::size_t count) {
   std::mt19937 random(7);
   std::uniform_real_distribution<float> mantissa(-1.0F, 1.0F);
   std::uniform_int_distribution<int> exponent(-30, 30);
   std::vector<std::vector<float>> values(static_cast<std::size_t>(ranks));
   for (auto& of_rank : values) {
-    for (std::size_t i = 0; i < count; ++i) of_rank.push_back(std::ldexp(mantissa(random), exponent(random)));
+    for (std::size_t i = 0; i < count; ++i)
+      of_rank.push_back(std::ldexp(mantissa(random), exponent(random)));
   }
   values[0][1] = std::numeric_limits<float>::denorm_min();
   values[0][2] = std::numeric_limits<float>::infinity();
@@ -41,8 +43,8 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
   return bytes;
 }
 
-std::vector<std::vector<std::byte>> sum_in_place(std::vector<std::vector<std::byte>> buffers, std::size_t count,
-                                                 DType dtype) {
+std::vector<std::vector<std::byte>> sum_in_place(std::vector<std::vector<std::byte>> buffers,
+                                                 std::size_t count, DType dtype) {
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
   for (auto& buffer : buffers) {
@@ -132,7 +134,8 @@ TEST(SumInOrderTest, float32_doesNotDependOnTheCallersFlushMode) {
   const unsigned before = _mm_getcsr();
   _mm_setcsr(before | 0x8040);  // flush to zero, denormals are zero
 
-  const auto sums = sum_in_place({bytes_of(denormal), bytes_of(denormal)}, denormal.size(), DType::kFloat32);
+  const auto sums =
+      sum_in_place({bytes_of(denormal), bytes_of(denormal)}, denormal.size(), DType::kFloat32);
   const unsigned after = _mm_getcsr();
   _mm_setcsr(before);
 

@@ -1,4 +1,5 @@
-// What needs no MPI: the communicator of one process, the factory's refusals, Work, steps, deadlines, binding.
+// What needs no MPI: the communicator of one process, the factory's refusals, Work, steps,
+// deadlines, binding.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -137,8 +138,7 @@ TEST(StepsTest, advance_passesExceptionsThroughNestedSteps) {
   };
   Steps steps = outer();
 
-  EXPECT_THROW(
-      while (steps.advance() != Advance::kFinished) {}, std::runtime_error);
+  EXPECT_THROW(while (steps.advance() != Advance::kFinished){}, std::runtime_error);
 }
 
 TEST(DeadlineTest, isOver_afterTheLimitOfWaiting) {
@@ -154,7 +154,8 @@ TEST(DeadlineTest, isOver_afterTheLimitOfWaiting) {
 TEST(DeadlineTest, isOver_notAfterAPauseOfTheProcess) {
   Deadline deadline(std::chrono::milliseconds(1900));
 
-  std::this_thread::sleep_for(std::chrono::milliseconds(2000));  // as if it had been stopped: no tick in between
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(2000));  // as if it had been stopped: no tick in between
   deadline.tick();
 
   EXPECT_FALSE(deadline.is_over());
@@ -177,14 +178,16 @@ TEST(SharedMemoryTest, freeBytes_ofAMissingFolderIsZero) {
 class LauncherEnvironmentTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "SLURM_PROCID",
-                             "SLURM_STEP_NUM_TASKS"}) {
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
+                             "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}) {
       unsetenv(name);
     }
   }
 };
 
-TEST_F(LauncherEnvironmentTest, read_noLauncher) { EXPECT_FALSE(LauncherEnvironment::read().launched); }
+TEST_F(LauncherEnvironmentTest, read_noLauncher) {
+  EXPECT_FALSE(LauncherEnvironment::read().launched);
+}
 
 TEST_F(LauncherEnvironmentTest, read_openMpi) {
   setenv("OMPI_COMM_WORLD_RANK", "3", 1);

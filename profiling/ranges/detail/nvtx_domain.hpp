@@ -1,5 +1,6 @@
-// The calls into NVTX, and their empty twins for a build without it: the one place that knows the difference.
-// Domain, names and schema are registered once a process, at first use; NVTX keeps them until the process ends.
+// The calls into NVTX, and their empty twins for a build without it: the one place that knows the
+// difference. Domain, names and schema are registered once a process, at first use; NVTX keeps them
+// until the process ends.
 #pragma once
 
 #include <array>
@@ -34,9 +35,10 @@ inline void register_collective_schema(nvtxDomainHandle_t domain) {
     entries[i].offset = i * sizeof(std::int64_t);
   }
   nvtxPayloadSchemaAttr_t schema{};
-  schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+  schema.fieldMask =
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
   schema.name = kCollectiveSchemaName;
   schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
   schema.entries = entries.data();
@@ -51,7 +53,8 @@ struct Domain {
   std::array<NameHandle, kPhaseCount> names{};
 
   Domain() {
-    for (std::size_t i = 0; i < kPhaseCount; ++i) names[i] = nvtxDomainRegisterStringA(handle, kPhases[i].name);
+    for (std::size_t i = 0; i < kPhaseCount; ++i)
+      names[i] = nvtxDomainRegisterStringA(handle, kPhases[i].name);
     for (const CategoryName& entry : kCategories) {
       nvtxDomainNameCategoryA(handle, static_cast<std::uint32_t>(entry.category), entry.name);
     }
@@ -64,7 +67,9 @@ inline const Domain& domain() {
   return registered;
 }
 
-inline NameHandle register_name(const char* name) { return nvtxDomainRegisterStringA(domain().handle, name); }
+inline NameHandle register_name(const char* name) {
+  return nvtxDomainRegisterStringA(domain().handle, name);
+}
 
 inline Label label_of(Phase phase) {
   const PhaseInfo& info = info_of(phase);
@@ -85,7 +90,8 @@ struct Event {
     attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
     attributes.message.registered = label.name;
     if (payload != nullptr) {
-      NVTX_PAYLOAD_EVTATTR_SET_DATA(attributes, &data, kCollectiveSchemaId, payload, sizeof(*payload));
+      NVTX_PAYLOAD_EVTATTR_SET_DATA(attributes, &data, kCollectiveSchemaId, payload,
+                                    sizeof(*payload));
     }
   }
   Event(const Event&) = delete;

@@ -1,9 +1,11 @@
-// All-reduce of fp32 buffers: ours in place (allocated buffers) against MPI_Allreduce, interleaved, on the ranks that
-// mpirun gives it. A sample is the slowest rank's time from a barrier to the end of the wait.
+// All-reduce of fp32 buffers: ours in place (allocated buffers) against MPI_Allreduce, interleaved,
+// on the ranks that mpirun gives it. A sample is the slowest rank's time from a barrier to the end
+// of the wait.
 //
 //   mpirun -np 2 --bind-to none bench_allreduce [repeats] [--samples]
 //
-// --samples prints one line a sample ("ours 1048576 253.1", the last in microseconds) instead of the table of medians.
+// --samples prints one line a sample ("ours 1048576 253.1", the last in microseconds) instead of
+// the table of medians.
 #include <mpi.h>
 
 #include <algorithm>
@@ -45,13 +47,15 @@ double slowest_us(const std::function<void()>& operation) {
   MPI_Barrier(MPI_COMM_WORLD);
   const auto begin = std::chrono::steady_clock::now();
   operation();
-  double us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+  double us =
+      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   MPI_Allreduce(MPI_IN_PLACE, &us, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return us;
 }
 
 double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -60,12 +64,15 @@ struct Samples {
   std::vector<double> mpi_us;
 };
 
-Samples measure(Communicator& communicator, std::byte* ours, std::vector<float>& plain, std::size_t count, int repeats) {
+Samples measure(Communicator& communicator, std::byte* ours, std::vector<float>& plain,
+                std::size_t count, int repeats) {
   Samples samples;
   for (int i = -kWarmUps; i < repeats; ++i) {
-    const double ours_us = slowest_us([&] { communicator.all_reduce(ours, count, DType::kFloat32).wait(); });
+    const double ours_us =
+        slowest_us([&] { communicator.all_reduce(ours, count, DType::kFloat32).wait(); });
     const double mpi_us = slowest_us([&] {
-      MPI_Allreduce(MPI_IN_PLACE, plain.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+      MPI_Allreduce(MPI_IN_PLACE, plain.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM,
+                    MPI_COMM_WORLD);
     });
     if (i < 0) continue;
     samples.ours_us.push_back(ours_us);
@@ -82,7 +89,8 @@ void report(std::size_t bytes, const Samples& samples, const Options& options) {
   }
   const double ours = median(samples.ours_us);
   const double mpi = median(samples.mpi_us);
-  std::printf("%4zu MB  ours %9.1f us  Open MPI %9.1f us  ratio %5.2f\n", bytes / kMiB, ours, mpi, mpi / ours);
+  std::printf("%4zu MB  ours %9.1f us  Open MPI %9.1f us  ratio %5.2f\n", bytes / kMiB, ours, mpi,
+              mpi / ours);
 }
 
 }  // namespace
@@ -91,15 +99,17 @@ int main(int argc, char** argv) {
   sidestream::comm::MpiEnvironment environment(&argc, &argv);
   const Options options = parse(argc, argv);
   std::vector<std::string> warnings;
-  const auto communicator =
-      sidestream::comm::make_communicator(environment, {.backend = sidestream::comm::Backend::kMpi}, warnings);
+  const auto communicator = sidestream::comm::make_communicator(
+      environment, {.backend = sidestream::comm::Backend::kMpi}, warnings);
   const std::size_t largest = 64 * kMiB;
   std::byte* ours = communicator->allocate(largest).data;
   std::vector<float> plain(largest / sizeof(float));
   for (const std::size_t bytes : {kMiB, 4 * kMiB, 25 * kMiB, 64 * kMiB}) {
-    const Samples samples = measure(*communicator, ours, plain, bytes / sizeof(float), options.repeats);
+    const Samples samples =
+        measure(*communicator, ours, plain, bytes / sizeof(float), options.repeats);
     if (environment.rank() == 0) report(bytes, samples, options);
   }
-  if (environment.rank() == 0) std::printf("# progress thread: %.3f s of CPU time\n", 1e-9 * communicator->progress_cpu_ns());
+  if (environment.rank() == 0)
+    std::printf("# progress thread: %.3f s of CPU time\n", 1e-9 * communicator->progress_cpu_ns());
   return 0;
 }

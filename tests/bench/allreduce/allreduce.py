@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""All-reduce on two ranks of one host: ours, Open MPI's and Gloo's, interleaved, as a table of medians.
+
+    build/env/bin/python tests/bench/allreduce/allreduce.py --bench build/release/tests/bench/bench_allreduce \
+        [--rounds 5] [--repeats 5] [--results tests/bench/results/allreduce.md]
+
+A round runs the C++ program (ours and Open MPI, interleaved in it) and then Gloo through torch.distributed, so that a
+change of the machine's speed meets all three. A sample is the slowest rank's time. Needs torch for Gloo.
+"""
+
+import argparse
+import collections
+import datetime
+import os
+import platform
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+
+SIZES_MB = (1, 4, 25, 64)
+MB = 1 << 20
+
+
+def gloo_rank(rank, store, repeats):
+    """One process of the Gloo side: prints 'gloo <bytes> <us>' lines on rank 0."""
+    import time
+
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    for size_mb in SIZES_MB:
+        values = torch.zeros(size_mb * MB // 4)
+        for i in range(-3, repeats):
+            dist.barrier()
+            begin = time.perf_counter()
+            dist.all_reduce(values)
+            slowest = torch.tensor([1e6 * (time.perf_counter() - begin)])
+            dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+            if i >= 0 and rank == 0:
+                print(f"gloo {size_mb * MB} {slowest.item():.1f}")
+    dist.destroy_process_group()
+
+
+def run_gloo(repeats):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, "--gloo-store", os.path.join(folder, "store"), "--repeats", str(repeats)]
+        ranks = [
+            subprocess.Popen(command + ["--gloo-rank", str(rank)], stdout=subprocess.PIPE, text=True) for rank in (0, 1)
+        ]
+        outputs = [rank.communicate()[0] for rank in ranks]
+        if any(rank.returncode for rank in ranks):
+            sys.exit("Gloo failed")
+        return outputs[0]
+
+
+def run_ours(bench, repeats):
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    command = ["mpirun", "-np", "2", "--bind-to", "none", bench, str(repeats), "--samples"]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+
+
+def collect(samples, output):
+    for line in output.splitlines():
+        if line.startswith("#"):
+            continue
+        name, size, us = line.split()
+        samples[name, int(size)].append(float(us))
+
+
+def table(samples):
+    lines = [
+        "| MB | ours, us | Open MPI, us | Gloo, us | faster of the two / ours |",
+        "|---:|---:|---:|---:|---:|",
+    ]
+    for size_mb in SIZES_MB:
+        ours, mpi, gloo = (
+            statistics.median(samples[name, size_mb * MB]) for name in ("ours", "openmpi", "gloo")
+        )
+        lines.append(f"| {size_mb} | {ours:.0f} | {mpi:.0f} | {gloo:.0f} | {min(mpi, gloo) / ours:.1f} |")
+    return "\n".join(lines)
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bench", help="the program bench_allreduce")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=5, help="samples a round and size")
+    parser.add_argument("--results", help="write the table to this file too")
+    parser.add_argument("--gloo-rank", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--gloo-store", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.gloo_rank is not None:
+        return gloo_rank(options.gloo_rank, options.gloo_store, options.repeats)
+    if not options.bench:
+        parser.error("--bench is needed")
+
+    samples = collections.defaultdict(list)
+    for _ in range(options.rounds):
+        collect(samples, run_ours(options.bench, options.repeats))
+        collect(samples, run_gloo(options.repeats))
+    text = table(samples)
+    print(text)
+    if options.results:
+        with open(options.results, "w", encoding="utf-8") as file:
+            file.write(
+                "# All-reduce, fp32, two ranks of one host\n\n"
+                f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores. Medians of "
+                f"{options.rounds * options.repeats} samples, interleaved; a sample is the slowest rank's time.\n"
+                f"Command: `{shlex.join(['python'] + sys.argv)}`\n\n{text}\n"
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
