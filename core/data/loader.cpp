@@ -74,7 +74,8 @@ void Batch::release() noexcept {
 Loader::Loader(LoaderConfig config, std::shared_ptr<const SampleSource> source)
     : config_(checked(std::move(config))),
       source_(std::move(source)),
-      geometry_{config_.batch_size, config_.grad_accumulation, config_.rank, config_.world_size},
+      geometry_{config_.batch_size, config_.grad_accumulation, config_.rank, config_.world_size,
+                config_.first_sample},
       order_{source_->count(config_.sequence_length), config_.shuffle, config_.seed},
       half_bytes_(padded_bytes(config_)) {
   if (order_.samples < geometry_.samples_per_step()) {

@@ -39,6 +39,7 @@ struct LoaderConfig {
   std::uint64_t seed = 0;
   FixBatch fix_batch = FixBatch::kOff;  // every batch is the first of step 1
   std::uint64_t first_step = 1;         // where next() starts: 1, or the step after a checkpoint's
+  std::uint64_t first_sample = 0;       // taken before step 1, by a run with another B G R
   int workers = 1;                      // 0: next() reads by itself
   int prefetch = 2;                     // batches that workers may be ahead
   int max_held = 2;                     // batches that the caller keeps at the same time

@@ -33,11 +33,12 @@ struct BatchGeometry {
   std::uint64_t grad_accumulation = 1;  // G
   std::uint64_t rank = 0;               // r
   std::uint64_t world_size = 1;         // R
+  std::uint64_t first_sample = 0;       // taken before step 1, by a run with another B G R
 
   // Index of the first of B rows; the others follow it.
   std::uint64_t first_index(const BatchPlace& place) const {
-    return (((place.step - 1) * grad_accumulation + place.micro_step) * world_size + rank) *
-           batch_size;
+    const std::uint64_t micro_steps = (place.step - 1) * grad_accumulation + place.micro_step;
+    return first_sample + (micro_steps * world_size + rank) * batch_size;
   }
   std::uint64_t samples_per_step() const { return batch_size * grad_accumulation * world_size; }
 };

@@ -1,6 +1,6 @@
 // The smallest program on Sidestream: every rank adds its number, and every rank sees the sum.
 //
-//   launch/run --program build/release/examples/hello_allreduce -np 2
+//   mpirun -np 2 build/release/examples/hello_allreduce
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // A module and a training loop of one's own on Sidestream's data-parallel library.
 //
-//   launch/run --program build/release/examples/train_mlp -np 2 -- [steps]
+//   mpirun -np 2 build/release/examples/train_mlp [steps]
 //
 // The task: tell on which of two interleaved spirals a point lies. Every rank draws its own points; the gradients are
 // reduced while backward goes on, and the fused optimizer updates all parameters in one pass.

@@ -146,6 +146,7 @@ class TrainingRun {
     StepRunner steps(*model_, replicas_, *loader, session_.communicator(),
                      {.seed = options_.seed,
                       .grad_accumulation = options_.parallel.grad_accumulation,
+                      .sequence_length = sequence_length(options_),
                       .schedule = schedule_config(options_)});
     const std::optional<Evaluator> evaluator = make_evaluator();
     Trainer trainer(options_, session_,

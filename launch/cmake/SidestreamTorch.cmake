@@ -14,6 +14,8 @@ add_library(sidestream_torch INTERFACE)
 add_library(sidestream::torch ALIAS sidestream_torch)
 target_include_directories(sidestream_torch SYSTEM INTERFACE
   ${SIDESTREAM_TORCH_DIR}/include ${SIDESTREAM_TORCH_DIR}/include/torch/csrc/api/include)
+# Its folder of headers holds a newer fmt than the system's library: used as headers, the two never meet.
+target_compile_definitions(sidestream_torch INTERFACE FMT_HEADER_ONLY=1)
 set(torch_libraries torch torch_cpu c10)
 if(EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so")
   list(APPEND torch_libraries torch_cuda c10_cuda)
@@ -42,4 +44,3 @@ add_library(sidestream_torch_pch OBJECT "${CMAKE_BINARY_DIR}/generated/torch_pch
 target_link_libraries(sidestream_torch_pch PRIVATE sidestream::options sidestream::torch Threads::Threads)
 target_precompile_headers(sidestream_torch_pch PRIVATE <torch/torch.h> <algorithm> <functional> <map> <memory> <string>
                           <vector>)
-# LibTorch's own headers are never edited in place, and a time stamp of another clone must not spoil the cache.

@@ -26,7 +26,7 @@ class RunReporter::Impl {
         paths_(options.run_dir),
         metrics_(paths_.metrics(), start.step),
         events_(paths_.root(), start.step),
-        progress_(options.steps),
+        progress_({.total_steps = options.steps}),
         meter_(options.steps),
         tokens_per_step_(tokens_per_step(options, record.world_size)) {
     write_run_record(record_, paths_.run_json());
@@ -49,7 +49,8 @@ class RunReporter::Impl {
     const StepMetrics metrics = metrics_of(state, outcome, val_loss);
     metrics_.write(metrics);
     events_.write(metrics);
-    progress_.step(metrics);
+    const bool first = samples_.size() == 1;
+    progress_.update(metrics, first || last || val_loss ? Importance::kAlways : Importance::kNormal);
   }
 
   void target_reached(const TrainingState& state, double val_loss) {

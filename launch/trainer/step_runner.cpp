@@ -28,9 +28,11 @@ std::uint64_t mix(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-torch::Tensor as_tensor(std::span<const std::int64_t> tokens, std::int64_t rows) {
+// [B, T] over the loader's memory.
+torch::Tensor as_tensor(std::span<const std::int64_t> tokens, std::int64_t sequence_length) {
   auto* data = const_cast<std::int64_t*>(tokens.data());  // from_blob has no const form; nobody writes
-  return torch::from_blob(data, {rows, static_cast<std::int64_t>(tokens.size()) / rows}, torch::kInt64);
+  const auto rows = static_cast<std::int64_t>(tokens.size()) / sequence_length;
+  return torch::from_blob(data, {rows, sequence_length}, torch::kInt64);
 }
 
 }  // namespace
@@ -48,14 +50,14 @@ double StepRunner::run_micro_step(std::int64_t step, int micro_step, StepOutcome
     const ScopedRange range(Phase::kData);
     return loader_.next();
   }();
-  outcome.reader_ns += batch.wait_ns();
+  outcome.reader_ns += static_cast<std::int64_t>(loader_.last_reader_cost_ns());
   outcome.epoch = batch.epoch();
   seed_dropout(step, micro_step);
   replicas_.begin_micro_step(micro_step);
   torch::Tensor loss;
   {
     const ScopedRange range(Phase::kForward);
-    loss = model_.loss(as_tensor(batch.inputs(), batch.rows()), as_tensor(batch.targets(), batch.rows()));
+    loss = model_.loss(as_tensor(batch.inputs(), config_.sequence_length), as_tensor(batch.targets(), config_.sequence_length));
   }
   const ScopedRange range(Phase::kBackward);
   loss.backward();

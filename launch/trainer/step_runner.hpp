@@ -14,6 +14,7 @@ namespace sidestream::launch {
 struct StepRunnerConfig {
   std::uint64_t seed = 0;               // of dropout
   int grad_accumulation = 1;
+  std::int64_t sequence_length = 0;
   optim::ScheduleConfig schedule = {};
 };
 

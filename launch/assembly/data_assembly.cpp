@@ -1,0 +1,89 @@
+#include "launch/assembly/data_assembly.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/data/dataset_info.hpp"
+#include "launch/assembly/assembly.hpp"
+#include "launch/options/train_parser.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+bool is_synthetic(const TrainOptions& options) { return options.data.source == "synthetic"; }
+
+bool has_split(const std::filesystem::path& folder, data::Split split) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() == ".bin" && name.find(data::name_of(split)) != std::string::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+DataSources open_data(const TrainOptions& options) {
+  if (options.data.source.empty()) {
+    throw core::ConfigError("--data is missing: give a folder with token shards (`sidestream prepare` makes one), or "
+                            "--data synthetic");
+  }
+  DataSources sources{.tokenizer = options.data.tokenizer};
+  if (is_synthetic(options)) {
+    sources.train = std::make_shared<data::SyntheticSource>(
+        static_cast<std::uint64_t>(options.model.config.vocab_size), options.seed);
+    return sources;
+  }
+  const std::filesystem::path folder = options.data.source;
+  sources.train = data::open_source(folder, data::Split::kTrain);
+  if (has_split(folder, data::Split::kValidation)) {
+    sources.validation = std::make_shared<data::TokenStream>(data::TokenStream::open(folder, data::Split::kValidation));
+  } else if (options.evaluation.every > 0) {
+    throw core::DataError(fmt::format("{} has no shard with `val` in its name, and --eval-every asks for evaluations: "
+                                      "add one, or say --eval-every 0",
+                                      folder.string()));
+  }
+  if (const auto info = data::read_dataset_info(folder)) {
+    sources.vocab_size = static_cast<std::int64_t>(info->vocab_size);
+    if (sources.tokenizer.empty() && info->tokenizer != "bytes") sources.tokenizer = info->tokenizer;
+  }
+  return sources;
+}
+
+void check_data(const DataSources& sources, const TrainOptions& options, const comm::Topology& topology) {
+  if (is_synthetic(options)) return;
+  const data::TokenCheck check{.vocab_size = static_cast<std::uint64_t>(options.model.config.vocab_size),
+                               .threads = 1,
+                               .part = static_cast<std::uint64_t>(topology.local_rank),
+                               .parts = static_cast<std::uint64_t>(topology.local_size)};
+  data::check_token_ids(data::TokenStream::open(options.data.source, data::Split::kTrain), check);
+  if (sources.validation) data::check_token_ids(*sources.validation, check);
+  const auto samples = sources.train->count(static_cast<std::uint64_t>(sequence_length(options)));
+  const auto needed = static_cast<std::uint64_t>(tokens_per_step(options, topology.size) / sequence_length(options));
+  if (samples < needed) {
+    throw core::DataError(fmt::format("{}: one step needs {} samples of {} tokens, the training split has {}: use more "
+                                      "data, a smaller --batch-size-per-rank or a shorter --sequence-length",
+                                      options.data.source, needed, sequence_length(options) + 1, samples));
+  }
+}
+
+std::unique_ptr<data::Loader> make_loader(const DataSources& sources, const TrainOptions& options,
+                                          const comm::Topology& topology, const LoaderStart& start) {
+  data::LoaderConfig config{.batch_size = static_cast<std::uint64_t>(options.data.batch_size_per_rank),
+                            .sequence_length = static_cast<std::uint64_t>(sequence_length(options)),
+                            .grad_accumulation = static_cast<std::uint64_t>(options.parallel.grad_accumulation),
+                            .rank = static_cast<std::uint64_t>(topology.rank),
+                            .world_size = static_cast<std::uint64_t>(topology.size),
+                            .shuffle = options.data.shuffle ? data::Shuffle::kOn : data::Shuffle::kOff,
+                            .seed = options.seed,
+                            .fix_batch = options.data.fix_batch ? data::FixBatch::kOn : data::FixBatch::kOff,
+                            .first_step = start.first_step,
+                            .first_sample = start.first_sample,
+                            .workers = options.data.loader_workers,
+                            .prefetch = std::max(options.data.prefetch, 1)};
+  return std::make_unique<data::Loader>(std::move(config), sources.train);
+}
+
+}  // namespace sidestream::launch

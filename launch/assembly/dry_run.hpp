@@ -1,0 +1,14 @@
+// --dry-run: what a run would do, without MPI and without training.
+#pragma once
+
+#include <string>
+
+#include "launch/options/train_options.hpp"
+
+namespace sidestream::launch {
+
+// Opens and checks the data, lays out the model, plans buckets, memory and steps for `ranks` ranks. Throws what the run
+// would throw: ConfigError, DataError.
+std::string dry_run_text(TrainOptions options, int ranks);
+
+}  // namespace sidestream::launch

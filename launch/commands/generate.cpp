@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/checkpoint/find_checkpoint.hpp"
+#include "core/checkpoint/tensor_set.hpp"
+#include "core/data/tokenizer.hpp"
+#include "launch/commands/commands.hpp"
+#include "launch/generation/text_generator.hpp"
+#include "launch/options/generate_options.hpp"
+#include "launch/process/tuning.hpp"
+#include "launch/trainer/checkpoint_tensors.hpp"
+#include "model/hugging_face.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+// A checkpoint or run directory of ours, or a folder of Hugging Face with config.json and model.safetensors.
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  if (std::filesystem::exists(path / "config.json")) return path;
+  const auto found = checkpoint::find_checkpoint(path);
+  for (const auto& skipped : found.skipped) {
+    fmt::print(stderr, "sidestream: skipped checkpoint {}: {}\n", skipped.folder.string(), skipped.reason);
+  }
+  return found.checkpoint.folder;
+}
+
+std::shared_ptr<model::LanguageModel> load_model(const std::filesystem::path& folder) {
+  const auto json = nlohmann::json::parse(core::read_file(folder / "config.json"), nullptr, false);
+  if (json.is_discarded()) throw core::CheckpointError((folder / "config.json").string() + " is not JSON");
+  auto model = model::make_language_model(model::from_hugging_face(json));
+  const checkpoint::TensorSet tensors = checkpoint::TensorSet::open_model(folder);
+  for (const auto& parameter : model->named_parameters()) {
+    copy_into(tensors.at(parameter.key()), {parameter.key(), parameter.value()});
+  }
+  return model;
+}
+
+// The tokenizer.json beside the weights; a model of byte tokens has none.
+std::unique_ptr<const data::Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::int64_t vocab_size) {
+  if (std::filesystem::exists(folder / "tokenizer.json")) {
+    return data::open_tokenizer((folder / "tokenizer.json").string());
+  }
+  auto bytes = data::open_tokenizer("bytes");
+  if (vocab_size == bytes->vocab_size()) return bytes;
+  throw core::CheckpointError(fmt::format("{} has no tokenizer.json, and its vocabulary of {} is not that of byte tokens "
+                                          "({}): copy the tokenizer.json of the training data into it",
+                                          folder.string(), vocab_size, bytes->vocab_size()));
+}
+
+// Where a text starts: the prompt, or the end of the text before.
+std::vector<std::int64_t> starting_tokens(const data::Tokenizer& tokenizer, const std::string& prompt) {
+  const std::vector<std::uint32_t> ids = tokenizer.encode(prompt);
+  if (ids.empty()) return {tokenizer.end_of_text()};
+  return {ids.begin(), ids.end()};
+}
+
+}  // namespace
+
+int run_generate(const CommandCall& call) {
+  const GenerateOptions options = parse_generate_options(call.arguments);
+  pin_and_set_threads(0, 1, options.threads);
+  flush_denormals_on_all_threads(true);
+  const std::filesystem::path folder = folder_of(options.checkpoint);
+  const auto model = load_model(folder);
+  const auto tokenizer = tokenizer_of(folder, model->config().vocab_size);
+  std::vector<std::int64_t> tokens = starting_tokens(*tokenizer, options.prompt);
+  Sampler sampler({.temperature = options.temperature, .top_k = static_cast<int>(options.top_k), .seed = options.seed});
+  std::fputs(options.prompt.c_str(), stdout);
+  generate_tokens(*model, sampler, tokens, options.tokens, [&](std::int64_t token) {
+    const auto id = static_cast<std::uint32_t>(token);
+    if (id == tokenizer->end_of_text()) return false;
+    const std::string text = tokenizer->decode({&id, 1});
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+    return true;
+  });
+  std::fputc('\n', stdout);
+  return 0;
+}
+
+}  // namespace sidestream::launch

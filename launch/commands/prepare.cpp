@@ -1,0 +1,58 @@
+#include "core/data/prepare.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "launch/commands/commands.hpp"
+#include "launch/options/prepare_options.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+data::PrepareConfig config_of(const PrepareOptions& options) {
+  data::PrepareConfig config{.inputs = {},
+                             .include = options.include,
+                             .output = options.output,
+                             .tokenizer = options.tokenizer,
+                             .val_fraction = options.val_fraction,
+                             .seed = options.seed,
+                             .shard_tokens = static_cast<std::uint64_t>(options.shard_tokens),
+                             .threads = options.threads.value_or(static_cast<int>(std::thread::hardware_concurrency()))};
+  for (const auto& input : options.inputs) config.inputs.push_back(input.string());
+  return config;
+}
+
+void show(const data::PrepareProgress& progress) {
+  const double share = progress.bytes_total > 0 ? 100.0 * static_cast<double>(progress.bytes_done) /
+                                                      static_cast<double>(progress.bytes_total)
+                                                : 100.0;
+  fmt::print(stderr, "\r{:5.1f} % of {:.1f} MB, {} tokens", share, static_cast<double>(progress.bytes_total) * 1e-6,
+             progress.tokens);
+}
+
+std::string describe(const char* name, const data::SplitInfo& split) {
+  return fmt::format("  {:<5} {} tokens from {} files ({:.1f} MB) in {} shard(s)\n", name, split.tokens, split.files,
+                     static_cast<double>(split.bytes) * 1e-6, split.shards.size());
+}
+
+}  // namespace
+
+int run_prepare(const CommandCall& call) {
+  const PrepareOptions options = parse_prepare_options(call.arguments);
+  data::PrepareConfig config = config_of(options);
+  const bool interactive = isatty(STDERR_FILENO) != 0;
+  if (interactive) config.on_progress = show;
+  const data::DatasetInfo info = data::prepare(config);
+  if (interactive) fmt::print(stderr, "\r\033[K");
+  fmt::print("{}: vocabulary {}\n{}{}", options.output.string(), info.vocab_size, describe("train", info.train),
+             describe("val", info.validation));
+  if (info.skipped_files > 0) {
+    fmt::print("  {} files were skipped, the first: {} ({}); all are in dataset.json\n", info.skipped_files,
+               info.skipped.front().name, info.skipped.front().reason);
+  }
+  return 0;
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/run_directory.hpp"
+#include "launch/commands/commands.hpp"
+#include "launch/options/summary_options.hpp"
+#include "launch/reporting/line_plot.hpp"
+#include "launch/reporting/metrics_file.hpp"
+#include "launch/reporting/terminal.hpp"
+#include "launch/reporting/text_table.hpp"
+#include "launch/trainer/run_record.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+struct Run {
+  std::string name;
+  RunRecord record;
+  std::vector<StepMetrics> metrics;
+};
+
+Run read_run(const std::filesystem::path& folder) {
+  const checkpoint::RunPaths paths(folder);
+  return {.name = folder.lexically_normal().filename().string(),
+          .record = read_run_record(paths.run_json()),
+          .metrics = read_metrics(paths.metrics())};
+}
+
+std::optional<double> measured(const Run& run, double RunPerformance::* field) {
+  return run.record.performance ? std::optional((*run.record.performance).*field) : std::nullopt;
+}
+
+std::string compare(const Run& baseline, const Run& other) {
+  const auto row = [&](const char* name, double RunPerformance::* field, Better better) {
+    return ComparisonRow{name, measured(baseline, field), measured(other, field), better};
+  };
+  return comparison_table({row("step time, ms (median)", &RunPerformance::step_ms_p50, Better::kLower),
+                           row("tokens/s", &RunPerformance::tokens_per_s, Better::kHigher),
+                           row("exposed communication, ms a step", &RunPerformance::exposed_comm_ms_p50, Better::kLower),
+                           row("reader cost, ms a step", &RunPerformance::reader_cost_ms_p50, Better::kLower)});
+}
+
+std::string describe(const Run& run) {
+  const RunRecord& record = run.record;
+  std::string text = fmt::format("{}: {} rank(s) x {} thread(s), {}, {}", run.name, record.world_size,
+                                 record.threads_per_rank, record.precision, record.backend);
+  if (record.last_step) text += fmt::format(", {} steps", *record.last_step);
+  if (record.last_val_loss) text += fmt::format(", validation loss {:.4f}", *record.last_val_loss);
+  if (record.time_to_target_s) text += fmt::format(", target reached after {:.1f} s", *record.time_to_target_s);
+  return text + "\n";
+}
+
+PlotSeries curve(const Run& run) {
+  PlotSeries series{.name = run.name, .points = {}};
+  for (const StepMetrics& step : run.metrics) {
+    series.points.push_back({static_cast<double>(step.step), step.loss});
+  }
+  return series;
+}
+
+}  // namespace
+
+int run_summary(const CommandCall& call) {
+  const SummaryOptions options = parse_summary_options(call.arguments);
+  std::vector<Run> runs;
+  for (const auto& folder : options.runs) runs.push_back(read_run(folder));
+  for (const Run& run : runs) fmt::print("{}", describe(run));
+  for (std::size_t other = 1; other < runs.size(); ++other) {
+    fmt::print("\n{} against {}\n{}", runs[other].name, runs.front().name, compare(runs.front(), runs[other]));
+  }
+  std::vector<PlotSeries> curves;
+  for (const Run& run : runs) curves.push_back(curve(run));
+  const Terminal terminal = detect_terminal(1);
+  fmt::print("\n{}", line_plot(curves, {.width_columns = terminal.current_width_columns(),
+                                           .utf8 = terminal.utf8,
+                                           .color = terminal.color}));
+  return 0;
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,72 @@
+"""What the end-to-end tests share: small data, training runs in temporary folders, their metrics."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BUILD = pathlib.Path(os.environ.get("SIDESTREAM_BUILD", ROOT / "build/release"))
+BINARY = BUILD / "sidestream"
+TIMEOUT_S = 240
+
+# Deterministic, small enough for a second a run, and with everything that the large models have.
+TINY = ["--model", "gpt2-tiny", "--sequence-length", "32", "--threads", "1", "--log-every", "1", "--eval-every", "0"]
+
+
+def mpirun(ranks, command):
+    if ranks == 1:
+        return [str(word) for word in command]
+    head = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
+    return head + [str(word) for word in command]
+
+
+def environment():
+    env = dict(os.environ)
+    if os.getuid() == 0:
+        env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    return env
+
+
+def run(ranks, command, expect=0):
+    """Runs the program; returns its output. Any other exit code than `expect` fails the test and shows the output."""
+    done = subprocess.run(mpirun(ranks, command), env=environment(), text=True, timeout=TIMEOUT_S,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode != expect:
+        sys.exit(f"expected exit code {expect}, found {done.returncode} from\n  {' '.join(map(str, command))}\n{done.stdout}")
+    return done.stdout
+
+
+def train(ranks, run_dir, flags, expect=0):
+    return run(ranks, [BINARY, "train", "--run-dir", run_dir, *flags], expect)
+
+
+def metrics(run_dir):
+    with open(pathlib.Path(run_dir) / "metrics.jsonl") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def losses(run_dir):
+    return [line["loss"] for line in metrics(run_dir)]
+
+
+def checkpoint(run_dir, step):
+    return pathlib.Path(run_dir) / "checkpoints" / f"step_{step:08d}"
+
+
+def make_data(folder):
+    """A data folder of byte tokens out of this repository's own sources."""
+    run(1, [BINARY, "prepare", "--input", ROOT / "core", ROOT / "comm", "--include", "*.cpp", "*.hpp", "--output", folder,
+            "--val-fraction", "0.2"])
+    return folder
+
+
+def workspace():
+    return tempfile.TemporaryDirectory(prefix="sidestream-test-")
+
+
+def check(condition, message):
+    if not condition:
+        sys.exit("FAILED: " + message)
