@@ -243,7 +243,7 @@ Allocation HostCommunicator::allocate(std::size_t bytes) {
                                 ": every rank must ask for the same");
   }
   if (!all_fit) {
-    if (windows_) warn_about_space(node_bytes, free);
+    if (windows_) warn_about_space(node_bytes + kSpareBytes, free);
     return allocate_privately(bytes);
   }
   Allocation allocation{.bytes = bytes};
