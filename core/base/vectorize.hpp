@@ -3,7 +3,8 @@
 // Inside such a function calls only inline what is marked always_inline.
 #pragma once
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 #define SIDESTREAM_VECTORIZED __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
 #else
 #define SIDESTREAM_VECTORIZED
