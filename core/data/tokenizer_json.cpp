@@ -189,7 +189,7 @@ class Reader {
     auto bytes = spelling_.bytes_of(spelled);
     if (!bytes) {
       fail("model.vocab", "tokens spelled in the byte-level alphabet of GPT-2",
-           "\"" + std::string(spelled) + "\"");
+           json(spelled).dump());
     }
     return *std::move(bytes);
   }

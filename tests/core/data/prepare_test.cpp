@@ -37,6 +37,19 @@ std::map<std::string, std::string> contents(const fs::path& folder) {
   return files;
 }
 
+// Built with += : GCC 12 warns about "literal" + std::string.
+std::string label(int i) {
+  std::string text = "[";
+  text += std::to_string(i);
+  return text += "]";
+}
+
+std::string file_name(int i) {
+  std::string name = "f";
+  name += std::to_string(i);
+  return name += ".txt";
+}
+
 class PrepareTest : public ::testing::Test {
  protected:
   void file(const std::string& name, const std::string& text) {
@@ -76,8 +89,7 @@ TEST_F(PrepareTest, prepare_bytesRoundTrip) {
 }
 
 TEST_F(PrepareTest, prepare_splitByFile) {
-  for (int i = 0; i < 200; ++i)
-    file("f" + std::to_string(i) + ".txt", "[" + std::to_string(i) + "]");
+  for (int i = 0; i < 200; ++i) file(file_name(i), label(i));
   auto options = config();
 
   const DatasetInfo info = prepare(options);
@@ -89,25 +101,23 @@ TEST_F(PrepareTest, prepare_splitByFile) {
   const std::string validation =
       decoded(options.output, Split::kValidation, *open_tokenizer("bytes"));
   for (int i = 0; i < 200; ++i) {
-    const std::string text = "[" + std::to_string(i) + "]";
+    const std::string text = label(i);
     EXPECT_NE(train.find(text) == std::string::npos, validation.find(text) == std::string::npos)
         << i;
   }
 }
 
 TEST_F(PrepareTest, prepare_splitStaysWhenFilesAreAdded) {
-  for (int i = 0; i < 100; ++i)
-    file("f" + std::to_string(i) + ".txt", "[" + std::to_string(i) + "]");
+  for (int i = 0; i < 100; ++i) file(file_name(i), label(i));
   prepare(config("one"));
-  for (int i = 100; i < 150; ++i)
-    file("f" + std::to_string(i) + ".txt", "[" + std::to_string(i) + "]");
+  for (int i = 100; i < 150; ++i) file(file_name(i), label(i));
   prepare(config("two"));
 
   const auto bytes = open_tokenizer("bytes");
   const std::string before = decoded(folder_ / "one", Split::kValidation, *bytes);
   const std::string after = decoded(folder_ / "two", Split::kValidation, *bytes);
   for (int i = 0; i < 100; ++i) {
-    const std::string text = "[" + std::to_string(i) + "]";
+    const std::string text = label(i);
     EXPECT_EQ(before.find(text) == std::string::npos, after.find(text) == std::string::npos) << i;
   }
 }
@@ -148,8 +158,7 @@ TEST_F(PrepareTest, prepare_sameForAnyThreads) {
   std::string big;
   for (int i = 0; i < 300000; ++i) big += i % 7 == 0 ? "the others\n" : " there\u00e9 ";
   file("big.txt", big);
-  for (int i = 0; i < 30; ++i)
-    file("f" + std::to_string(i) + ".txt", "the " + std::to_string(i) + "\n");
+  for (int i = 0; i < 30; ++i) file(file_name(i), "the " + std::to_string(i) + "\n");
   auto options = config("one");
   options.tokenizer = tokenizer_path();
   options.shard_tokens = 100'000;
@@ -286,7 +295,7 @@ TEST_F(PrepareTest, prepare_neverReplacesAFolderOfOthers) {
 }
 
 TEST_F(PrepareTest, prepare_failureLeavesNothing) {
-  for (int i = 0; i < 10; ++i) file("f" + std::to_string(i) + ".txt", std::string(1000, 'x'));
+  for (int i = 0; i < 10; ++i) file(file_name(i), std::string(1000, 'x'));
   auto options = config();
   options.on_progress = [](const PrepareProgress&) { throw core::Error("stopped"); };
 
@@ -295,7 +304,7 @@ TEST_F(PrepareTest, prepare_failureLeavesNothing) {
 }
 
 TEST_F(PrepareTest, prepare_progressEndsAtTheTotal) {
-  for (int i = 0; i < 10; ++i) file("f" + std::to_string(i) + ".txt", std::string(1000, 'x'));
+  for (int i = 0; i < 10; ++i) file(file_name(i), std::string(1000, 'x'));
   PrepareProgress last;
   auto options = config();
   options.on_progress = [&](const PrepareProgress& progress) { last = progress; };
