@@ -6,6 +6,7 @@
 
 #include <span>
 
+#include "core/base/error.hpp"
 #include "launch/process/program.hpp"
 
 namespace launch = sidestream::launch;
