@@ -1,0 +1,75 @@
+#include "parallel/memory_plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::parallel {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::vector<ParameterShape> kShapes = {{.name = "embedding", .sizes = {1000, 16}},
+                                             {.name = "weight", .sizes = {16, 16}},
+                                             {.name = "bias", .sizes = {16}}};
+constexpr std::size_t kElements = 16000 + 256 + 16;
+
+TEST(MemoryPlanTest, planMemory_fp32_countsWeightsGradientsAndTwoMoments) {
+  const MemoryPlan plan = plan_memory(kShapes, {}, 2);
+
+  EXPECT_EQ(plan.parameter_bytes, kElements * 4);
+  EXPECT_EQ(plan.master_bytes, 0u);
+  EXPECT_EQ(plan.gradient_bytes, kElements * 4);
+  EXPECT_EQ(plan.moment_bytes, kElements * 8);
+  EXPECT_EQ(plan.total_bytes(), kElements * 16);
+}
+
+TEST(MemoryPlanTest, planMemory_bf16WithFp32Sums_addsMasterWeights) {
+  const MemoryPlan plan = plan_memory(
+      kShapes, {.parameter_dtype = core::DType::kBFloat16, .reduce_dtype = core::DType::kFloat32},
+      2);
+
+  EXPECT_EQ(plan.parameter_bytes, (kElements + 16) * 2);  // the bias is padded from 32 to 64 bytes
+  EXPECT_EQ(plan.master_bytes, kElements * 4);
+  EXPECT_EQ(plan.gradient_bytes, kElements * 4);
+}
+
+TEST(MemoryPlanTest, planMemory_sgdWithoutMomentum_hasNoMoments) {
+  const MemoryPlan plan = plan_memory(
+      kShapes, {.optimizer = {.algorithm = OptimizerAlgorithm::kSgd, .momentum = 0}}, 1);
+
+  EXPECT_EQ(plan.moment_bytes, 0u);
+}
+
+TEST(MemoryPlanTest, describe_namesParametersAndSizes) {
+  const MemoryPlan plan = plan_memory(kShapes, {.gradient_sync = GradientSync::kPerParameter}, 2);
+
+  const auto lines = describe(plan.buckets, {"embedding", "weight", "bias"}, core::DType::kFloat32);
+
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_THAT(lines[2], HasSubstr("bucket 2: 1 parameter, 0.06 MiB: embedding"));
+}
+
+TEST(DataParallelConfigTest, validate_badValues_nameTheFlag) {
+  const auto message = [](const DataParallelConfig& config) -> std::string {
+    try {
+      config.validate();
+    } catch (const core::ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+
+  EXPECT_THAT(message({.bucket_mb = -1}), HasSubstr("--bucket-mb"));
+  EXPECT_THAT(message({.first_bucket_mb = 1e9}), HasSubstr("--first-bucket-mb"));
+  EXPECT_THAT(message({.parameter_dtype = core::DType::kInt64}), HasSubstr("int64"));
+  EXPECT_THAT(message({.reduce_dtype = core::DType::kFloat16}), HasSubstr("--reduce-dtype"));
+  EXPECT_THAT(message({.grad_accumulation = 0}), HasSubstr("--grad-accumulation"));
+  EXPECT_THAT(message({.optimizer = {.beta1 = 1.5}}), HasSubstr("--beta1"));
+  EXPECT_THAT(message({.optimizer = {.grad_clip = -1}}), HasSubstr("--grad-clip"));
+  EXPECT_EQ(message({}), "accepted");
+}
+
+}  // namespace
+}  // namespace sidestream::parallel

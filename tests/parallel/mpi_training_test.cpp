@@ -1,0 +1,74 @@
+// The main promises of data-parallel training on real ranks, with the communicator that the trainer
+// uses.
+#include <gtest/gtest.h>
+
+#include "comm/factory.hpp"
+#include "core/base/error.hpp"
+#include "tests/cmake/mpi_test_environment.hpp"
+#include "tests/parallel/thread_communicator.hpp"
+#include "tests/parallel/toy_training.hpp"
+
+namespace sidestream::test {
+namespace {
+
+using parallel::GradientSync;
+
+constexpr double kSmallBuckets = 1e-4;  // MiB
+
+std::unique_ptr<comm::Communicator> make_communicator() {
+  std::vector<std::string> warnings;
+  return comm::make_communicator(mpi_environment(), {}, warnings);
+}
+
+ToyResult train_on_one_rank() {
+  ToyResult result;
+  run_ranks(1, [&](ThreadCommunicator& communicator) { result = train_toy(communicator, {}); });
+  return result;
+}
+
+TEST(MpiTrainingTest, train_onSeveralRanks_equalsOneRankOnTheJoinedBatch) {
+  const auto communicator = make_communicator();
+  const ToyResult one = train_on_one_rank();
+
+  const ToyResult several = train_toy(*communicator, {.config = {.bucket_mb = kSmallBuckets}});
+
+  ASSERT_EQ(one.losses.size(), several.losses.size());
+  for (std::size_t i = 0; i < one.losses.size(); ++i) {
+    EXPECT_NEAR(one.losses[i], several.losses[i], 1e-5) << "step " << i + 1;
+  }
+}
+
+TEST(MpiTrainingTest, train_withAnySynchroniser_isBitIdentical) {
+  for (const core::DType dtype : {core::DType::kFloat32, core::DType::kBFloat16}) {
+    const auto train = [&](GradientSync kind, std::optional<double> bucket_mb) {
+      const auto communicator = make_communicator();
+      return train_toy(
+          *communicator,
+          {.config = {.gradient_sync = kind, .bucket_mb = bucket_mb, .parameter_dtype = dtype}});
+    };
+    const ToyResult baseline = train(GradientSync::kPerParameter, {});
+
+    for (const ToyResult& other :
+         {train(GradientSync::kBucketed, {}), train(GradientSync::kOverlapped, {}),
+          train(GradientSync::kOverlapped, kSmallBuckets)}) {
+      EXPECT_EQ(baseline.losses, other.losses);
+      EXPECT_EQ(baseline.norms, other.norms);
+      EXPECT_EQ(baseline.weights, other.weights);
+    }
+  }
+}
+
+TEST(MpiTrainingTest, checkReplicas_flippedBit_isFoundOnAllRanks) {
+  const auto communicator = make_communicator();
+  ToyNet net(communicator->rank());
+  parallel::DataParallel replicas(net, *communicator, {});
+  EXPECT_NO_THROW(replicas.check_replicas());
+  if (communicator->rank() == communicator->size() - 1) {
+    replicas.states().front().parameter.flatten()[3].add_(1);
+  }
+
+  EXPECT_THROW(replicas.check_replicas(), core::NumericsError);
+}
+
+}  // namespace
+}  // namespace sidestream::test

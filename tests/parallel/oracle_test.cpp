@@ -1,0 +1,121 @@
+// n ranks against one rank on the joined batch, and every synchroniser and bucket size against each
+// other.
+#include <gtest/gtest.h>
+
+#include "tests/parallel/thread_communicator.hpp"
+#include "tests/parallel/toy_training.hpp"
+
+namespace sidestream::test {
+namespace {
+
+using parallel::GradientSync;
+
+constexpr double kOneHundredBytes = 1e-4;  // in MiB: several buckets even for the toy
+
+ToyResult train_on_threads(int ranks, const ToyOptions& options) {
+  std::vector<ToyResult> results(static_cast<std::size_t>(ranks));
+  run_ranks(ranks, [&](ThreadCommunicator& communicator) {
+    results[static_cast<std::size_t>(communicator.rank())] = train_toy(communicator, options);
+  });
+  for (const ToyResult& result : results) EXPECT_EQ(result.weights, results[0].weights);
+  return results[0];
+}
+
+void expect_close(const std::vector<double>& expected, const std::vector<double>& found,
+                  double tolerance) {
+  ASSERT_EQ(expected.size(), found.size());
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(expected[i], found[i], tolerance) << "step " << i + 1;
+}
+
+TEST(OracleTest, train_onSeveralRanks_equalsOneRankOnTheJoinedBatch) {
+  const ToyResult one = train_on_threads(1, {});
+  ASSERT_LT(one.losses.back(), 0.8 * one.losses.front())
+      << "the toy must learn for this to mean anything";
+  for (const int ranks : {2, 3, 4}) {
+    const ToyResult several = train_on_threads(ranks, {});
+
+    expect_close(one.losses, several.losses, 1e-5);
+    expect_close(one.norms, several.norms, 1e-4);
+  }
+}
+
+TEST(OracleTest, train_withAccumulation_equalsTheBiggerBatch) {
+  const ToyResult one = train_on_threads(1, {});
+  for (const int micro_steps : {1, 2, 3}) {
+    const ToyResult accumulated =
+        train_on_threads(2, {.config = {.grad_accumulation = micro_steps}});
+
+    expect_close(one.losses, accumulated.losses, 1e-5);
+  }
+}
+
+TEST(OracleTest, train_withAnySynchroniserAndBucketSize_isBitIdentical) {
+  for (const int micro_steps : {1, 2}) {
+    const ToyResult baseline =
+        train_on_threads(3, {.samples_per_step = 12,
+                             .config = {.gradient_sync = GradientSync::kPerParameter,
+                                        .grad_accumulation = micro_steps}});
+    for (const GradientSync kind : {GradientSync::kBucketed, GradientSync::kOverlapped}) {
+      for (const std::optional<double> bucket_mb :
+           {std::optional<double>(), {kOneHundredBytes}, {1e-3}}) {
+        const ToyResult other = train_on_threads(3, {.samples_per_step = 12,
+                                                     .config = {.gradient_sync = kind,
+                                                                .bucket_mb = bucket_mb,
+                                                                .first_bucket_mb = kOneHundredBytes,
+                                                                .grad_accumulation = micro_steps}});
+
+        EXPECT_EQ(baseline.losses, other.losses);
+        EXPECT_EQ(baseline.norms, other.norms);
+        EXPECT_EQ(baseline.weights, other.weights);
+      }
+    }
+  }
+}
+
+TEST(OracleTest, train_inBf16WithMasterWeights_staysNearFp32) {
+  const ToyResult exact = train_on_threads(2, {});
+
+  const ToyResult rounded =
+      train_on_threads(2, {.config = {.parameter_dtype = core::DType::kBFloat16}});
+
+  expect_close(exact.losses, rounded.losses, 3e-2);
+  EXPECT_NE(exact.weights, rounded.weights);
+}
+
+TEST(OracleTest, train_inBf16WithFp32Sums_isBitIdenticalAcrossSynchronisers) {
+  const auto options = [](GradientSync kind, int micro_steps) {
+    return ToyOptions{.config = {.gradient_sync = kind,
+                                 .bucket_mb = kOneHundredBytes,
+                                 .parameter_dtype = core::DType::kBFloat16,
+                                 .reduce_dtype = core::DType::kFloat32,
+                                 .grad_accumulation = micro_steps}};
+  };
+  for (const int micro_steps : {1, 3}) {
+    const ToyResult baseline =
+        train_on_threads(2, options(GradientSync::kPerParameter, micro_steps));
+
+    const ToyResult overlapped =
+        train_on_threads(2, options(GradientSync::kOverlapped, micro_steps));
+
+    EXPECT_EQ(baseline.losses, overlapped.losses);
+    EXPECT_EQ(baseline.weights, overlapped.weights);
+  }
+}
+
+TEST(OracleTest, train_fusedAndUnfused_agreeInTraining) {
+  for (const auto algorithm :
+       {parallel::OptimizerAlgorithm::kAdamW, parallel::OptimizerAlgorithm::kSgd}) {
+    const auto options = [&](parallel::OptimizerKernel kernel) {
+      return ToyOptions{.config = {.optimizer = {.algorithm = algorithm, .kernel = kernel}}};
+    };
+    const ToyResult fused = train_on_threads(2, options(parallel::OptimizerKernel::kFused));
+    const ToyResult unfused = train_on_threads(2, options(parallel::OptimizerKernel::kUnfused));
+
+    expect_close(fused.losses, unfused.losses, 1e-5);
+    EXPECT_LT(fused.losses.back(), fused.losses.front());
+  }
+}
+
+}  // namespace
+}  // namespace sidestream::test

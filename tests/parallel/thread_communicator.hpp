@@ -1,0 +1,65 @@
+// Threads as ranks: a communicator inside one process, for tests of what is built on communicators.
+//
+// The rank that arrives last at an operation carries it out for all, in rank order. Ranks that call
+// different operations get a CollectiveError that says so; after announce_failure() every wait
+// throws PeerError. Nothing hangs.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.hpp"
+
+namespace sidestream::test {
+
+class ThreadGroup;  // what the ranks share
+
+class ThreadCommunicator : public comm::Communicator {
+ public:
+  ThreadCommunicator(std::shared_ptr<ThreadGroup> group, int rank);
+  ~ThreadCommunicator() override;
+
+  const comm::Topology& topology() const noexcept override { return topology_; }
+  std::string_view backend_name() const noexcept override { return "threads"; }
+
+  comm::Work all_reduce(void* data, std::size_t count, core::DType dtype,
+                        const comm::CollectiveOptions& options) override;
+  comm::Work reduce_scatter(const void* input, void* output, std::size_t count_per_rank,
+                            core::DType dtype, const comm::CollectiveOptions& options) override;
+  comm::Work all_gather(const void* input, void* output, std::size_t count_per_rank,
+                        core::DType dtype, const comm::CollectiveOptions& options) override;
+  comm::Work broadcast(void* data, std::size_t count, core::DType dtype, int root,
+                       const comm::CollectiveOptions& options) override;
+  void barrier(const comm::CollectiveOptions& options = {}) override;
+  std::vector<std::string> exchange(std::string_view mine,
+                                    const comm::CollectiveOptions& options = {}) override;
+  comm::Allocation allocate(std::size_t bytes) override;
+  void announce_failure(std::string_view message) noexcept override;
+
+  // Bucket numbers of the all-reduces that this rank has started, -1 for others.
+  const std::vector<int>& reduced_buckets() const noexcept { return reduced_buckets_; }
+
+ private:
+  std::shared_ptr<ThreadGroup> group_;
+  comm::Topology topology_;
+  std::size_t sequence_ = 0;
+  std::vector<int> reduced_buckets_;
+  std::vector<std::unique_ptr<std::byte, void (*)(std::byte*)>> memory_;
+};
+
+// Runs `work` on as many threads, each a rank with its own communicator and LibTorch kept to one
+// thread. Returns each rank's exception, null where there was none; a rank that throws announces
+// its failure.
+std::vector<std::exception_ptr> run_ranks_collecting(
+    int ranks, const std::function<void(ThreadCommunicator&)>& work);
+
+// Rethrows the exception of the lowest rank that had one.
+void run_ranks(int ranks, const std::function<void(ThreadCommunicator&)>& work);
+
+// what() of an exception; empty for null.
+std::string message_of(const std::exception_ptr& error);
+
+}  // namespace sidestream::test

@@ -1,0 +1,111 @@
+#include "tests/parallel/toy_training.hpp"
+
+#include <cstring>
+#include <string>
+
+namespace sidestream::test {
+namespace {
+
+constexpr std::int64_t kFeatures = 7;
+constexpr std::int64_t kHidden = 19;
+constexpr std::int64_t kOutputs = 3;
+
+void fill(torch::nn::Module& module, int rank) {
+  const torch::NoGradGuard no_grad;
+  double phase = 0.3 + rank;
+  for (const auto& item : module.named_parameters()) {
+    const torch::Tensor wave =
+        torch::arange(item.value().numel(), torch::kFloat32).mul(0.7).add(phase).sin();
+    item.value().copy_(wave.mul(0.4).view(item.value().sizes()));
+    phase += 1.1;
+  }
+}
+
+double mean_over_ranks(comm::Communicator& communicator, double value) {
+  std::string mine(sizeof value, '\0');
+  std::memcpy(mine.data(), &value, sizeof value);
+  double sum = 0;
+  for (const std::string& other : communicator.exchange(mine)) {
+    std::memcpy(&value, other.data(), sizeof value);
+    sum += value;
+  }
+  return sum / communicator.size();
+}
+
+}  // namespace
+
+ToyNet::ToyNet(int rank)
+    : first(kFeatures, kHidden),
+      norm(torch::nn::LayerNormOptions({kHidden})),
+      second(kHidden, kOutputs),
+      branch(kFeatures, kOutputs) {
+  register_module("first", first);
+  register_module("norm", norm);
+  register_module("second", second);
+  register_module("branch", branch);
+  fill(*this, rank);
+}
+
+torch::Tensor ToyNet::forward(const torch::Tensor& inputs_bf) {
+  const torch::Tensor main_bo = second(norm(torch::tanh(first(inputs_bf))));
+  return use_branch ? main_bo + branch(inputs_bf) : main_bo;
+}
+
+ToyBatch make_toy_batch(std::int64_t first_sample, std::int64_t count) {
+  const torch::Tensor sample_b1 =
+      torch::arange(first_sample, first_sample + count, torch::kFloat32).unsqueeze(1);
+  const torch::Tensor feature_f = torch::arange(1, kFeatures + 1, torch::kFloat32);
+  const torch::Tensor output_o = torch::arange(1, kOutputs + 1, torch::kFloat32);
+  return {.inputs_bf = (sample_b1 * 0.61 * feature_f).sin(),
+          .targets_bo = (sample_b1 * 0.23 * output_o).cos()};
+}
+
+torch::Tensor toy_loss(ToyNet& net, const ToyBatch& batch) {
+  const torch::ScalarType type = net.first->weight.scalar_type();
+  const torch::Tensor outputs_bo = net.forward(batch.inputs_bf.to(type)).to(torch::kFloat32);
+  return torch::mse_loss(outputs_bo, batch.targets_bo);
+}
+
+ToyStep run_toy_step(ToyNet& net, parallel::DataParallel& replicas,
+                     comm::Communicator& communicator, const ToyOptions& options, int step) {
+  const int micro_steps = options.config.grad_accumulation;
+  const std::int64_t batch_size = options.samples_per_step / (communicator.size() * micro_steps);
+  ToyStep result;
+  for (int micro_step = 0; micro_step < micro_steps; ++micro_step) {
+    const std::int64_t batch =
+        ((step - 1) * micro_steps + micro_step) * communicator.size() + communicator.rank();
+    replicas.begin_micro_step(micro_step);
+    const torch::Tensor loss = toy_loss(net, make_toy_batch(batch * batch_size, batch_size));
+    loss.backward();
+    result.loss += loss.item<double>() / micro_steps;
+  }
+  replicas.finish_backward();
+  result.statistics = replicas.update(options.lr);
+  return result;
+}
+
+ToyResult train_toy(comm::Communicator& communicator, const ToyOptions& options) {
+  ToyNet net(communicator.rank());
+  parallel::DataParallel replicas(net, communicator, options.config);
+  ToyResult result;
+  for (int step = 1; step <= options.steps; ++step) {
+    const ToyStep done = run_toy_step(net, replicas, communicator, options, step);
+    result.losses.push_back(mean_over_ranks(communicator, done.loss));
+    result.norms.push_back(done.statistics.grad_norm);
+  }
+  replicas.check_replicas();
+  result.weights = weights_of(replicas);
+  return result;
+}
+
+std::vector<float> weights_of(const parallel::DataParallel& replicas) {
+  std::vector<float> weights;
+  for (const parallel::ParameterState& state : replicas.states()) {
+    const torch::Tensor flat = state.master.contiguous().view({-1});
+    const float* data = flat.const_data_ptr<float>();
+    weights.insert(weights.end(), data, data + flat.numel());
+  }
+  return weights;
+}
+
+}  // namespace sidestream::test

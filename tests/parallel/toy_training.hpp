@@ -1,0 +1,63 @@
+// A small network and its training loop on any communicator: what the tests compare.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "comm/communicator.hpp"
+#include "parallel/data_parallel.hpp"
+
+namespace sidestream::test {
+
+// Two layers with a norm between them and a branch that a loss may leave out. Sizes that need
+// padding.
+class ToyNet : public torch::nn::Module {
+ public:
+  explicit ToyNet(int rank);  // every rank starts with other weights: rank 0's must win
+
+  torch::Tensor forward(const torch::Tensor& inputs_bf);
+
+  torch::nn::Linear first;
+  torch::nn::LayerNorm norm;
+  torch::nn::Linear second;
+  torch::nn::Linear branch;
+  bool use_branch = true;
+};
+
+struct ToyBatch {
+  torch::Tensor inputs_bf;
+  torch::Tensor targets_bo;
+};
+ToyBatch make_toy_batch(std::int64_t first_sample, std::int64_t count);
+
+struct ToyOptions {
+  int steps = 20;
+  int samples_per_step = 24;  // over ranks and micro-steps
+  double lr = 1e-2;
+  parallel::DataParallelConfig config = {};
+};
+
+struct ToyResult {
+  std::vector<double> losses;  // mean over ranks and micro-steps
+  std::vector<double> norms;
+  std::vector<float> weights;  // master weights at the end
+};
+
+torch::Tensor toy_loss(ToyNet& net, const ToyBatch& batch);
+
+// One step on this rank's samples; the mean loss over its micro-steps, and what update() returned.
+struct ToyStep {
+  double loss = 0;
+  parallel::StepStatistics statistics;
+};
+ToyStep run_toy_step(ToyNet& net, parallel::DataParallel& replicas,
+                     comm::Communicator& communicator, const ToyOptions& options, int step);
+
+// The same on every rank.
+ToyResult train_toy(comm::Communicator& communicator, const ToyOptions& options);
+
+std::vector<float> weights_of(const parallel::DataParallel& replicas);
+
+}  // namespace sidestream::test
