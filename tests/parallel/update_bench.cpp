@@ -1,0 +1,141 @@
+// Times what one rank adds to a step at the size of GPT-2 124M: the copy in the hooks, the norm,
+// the update; beside a copy of the same memory. Usage: parallel_update_bench [threads] [fp32|bf16]
+// [on|off]   (on: the fused optimizer)
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <ATen/Parallel.h>
+
+#include "parallel/data_parallel.hpp"
+#include "tests/parallel/thread_communicator.hpp"
+
+namespace sidestream::test {
+namespace {
+
+constexpr int kRepeats = 7;
+
+class Gpt2Sized : public torch::nn::Module {
+ public:
+  Gpt2Sized() {
+    add("wte", {50257, 768});
+    add("wpe", {1024, 768});
+    for (int layer = 0; layer < 12; ++layer) {
+      const std::string h = "h" + std::to_string(layer) + "_";
+      for (const char* name : {"ln1_w", "ln1_b", "ln2_w", "ln2_b", "proj_b", "out_b"})
+        add(h + name, {768});
+      add(h + "qkv_w", {768, 2304});
+      add(h + "qkv_b", {2304});
+      add(h + "proj_w", {768, 768});
+      add(h + "fc_w", {768, 3072});
+      add(h + "fc_b", {3072});
+      add(h + "out_w", {3072, 768});
+    }
+    add("lnf_w", {768});
+    add("lnf_b", {768});
+  }
+
+ private:
+  void add(const std::string& name, const std::vector<std::int64_t>& shape) {
+    register_parameter(name, torch::full(shape, 0.01));
+  }
+};
+
+template <typename Work>
+double median_ms(const Work& work) {
+  std::vector<double> times;
+  for (int i = 0; i < kRepeats; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    times.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+            .count());
+  }
+  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
+  return times[kRepeats / 2];
+}
+
+void report(const char* what, double ms, double bytes) {
+  std::printf("%-28s %8.1f ms  %6.1f GB/s\n", what, ms, bytes / ms * 1e-6);
+}
+
+// A gradient that is made outside of what is timed: backward of sum(p * g) hands g over.
+torch::Tensor loss_of(Gpt2Sized& net) {
+  torch::Tensor total = torch::zeros({}, torch::kFloat32);
+  for (const torch::Tensor& parameter : net.parameters())
+    total = total + parameter.flatten()[0].to(torch::kFloat32);
+  return total;
+}
+
+struct Options {
+  int threads = 1;
+  core::DType dtype = core::DType::kFloat32;
+  parallel::OptimizerKernel kernel = parallel::OptimizerKernel::kFused;
+};
+
+void measure(comm::Communicator& communicator, const Options& options) {
+  at::set_num_threads(options.threads);
+  Gpt2Sized net;
+  Gpt2Sized bare;
+  parallel::DataParallel replicas(
+      net, communicator,
+      {.parameter_dtype = options.dtype, .optimizer = {.kernel = options.kernel}});
+  double elements = 0;
+  for (const torch::Tensor& parameter : net.parameters())
+    elements += static_cast<double>(parameter.numel());
+  const bool low = options.dtype == core::DType::kBFloat16;
+  const double gradient_bytes = elements * (low ? 2 : 4);
+  if (low) bare.to(torch::kBFloat16);
+
+  const torch::Tensor from = torch::ones({1 << 27});
+  const torch::Tensor to = torch::zeros({1 << 27});
+  report("copy of 512 MiB (r+w)", median_ms([&] { to.copy_(from); }), 2.0 * (1 << 29));
+  const double plain = median_ms([&] {
+    for (torch::Tensor& parameter : bare.parameters()) parameter.mutable_grad().reset();
+    loss_of(bare).backward();
+  });
+  const double hooked = median_ms([&] {
+    replicas.begin_micro_step(0);
+    loss_of(net).backward();
+    replicas.finish_backward();
+    replicas.begin_micro_step(0);  // the step is dropped
+    loss_of(net).backward();
+    replicas.finish_backward();
+  });
+  report("norm and hooks (2 reads, 1 w)", hooked / 2 - plain, 3 * gradient_bytes);
+  std::vector<double> updates;
+  for (int i = 0; i < kRepeats; ++i) {
+    replicas.begin_micro_step(0);
+    loss_of(net).backward();
+    replicas.finish_backward();
+    const auto begin = std::chrono::steady_clock::now();
+    replicas.update(1e-4);
+    updates.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+            .count());
+  }
+  std::nth_element(updates.begin(), updates.begin() + kRepeats / 2, updates.end());
+  // fp32: reads g w m v, writes w m v; bf16: g and the copy of w take 2 bytes each. 28 bytes both.
+  report("update", updates[kRepeats / 2], elements * 28);
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  if (argc > 1) options.threads = std::atoi(argv[1]);
+  if (argc > 2 && std::string(argv[2]) == "bf16") options.dtype = core::DType::kBFloat16;
+  if (argc > 3 && std::string(argv[3]) == "off")
+    options.kernel = parallel::OptimizerKernel::kUnfused;
+  return options;
+}
+
+}  // namespace
+}  // namespace sidestream::test
+
+int main(int argc, char** argv) {
+  using namespace sidestream::test;
+  run_ranks(1, [&](ThreadCommunicator& communicator) { measure(communicator, parse(argc, argv)); });
+  return 0;
+}
