@@ -23,6 +23,12 @@ bool has_split(const std::filesystem::path& folder, data::Split split) {
   return false;
 }
 
+// What the model says when the data cannot: --vocab-size, or the preset's.
+std::int64_t known_vocabulary(const TrainOptions& options) {
+  if (options.model.vocab_size_given) return options.model.config.vocab_size;
+  return model::preset(options.model.preset).vocab_size;
+}
+
 }  // namespace
 
 DataSources open_data(const TrainOptions& options) {
@@ -32,8 +38,8 @@ DataSources open_data(const TrainOptions& options) {
   }
   DataSources sources{.tokenizer = options.data.tokenizer};
   if (is_synthetic(options)) {
-    sources.train = std::make_shared<data::SyntheticSource>(
-        static_cast<std::uint64_t>(options.model.config.vocab_size), options.seed);
+    sources.vocab_size = known_vocabulary(options);
+    sources.train = std::make_shared<data::SyntheticSource>(static_cast<std::uint64_t>(sources.vocab_size), options.seed);
     return sources;
   }
   const std::filesystem::path folder = options.data.source;
@@ -48,6 +54,8 @@ DataSources open_data(const TrainOptions& options) {
   if (const auto info = data::read_dataset_info(folder)) {
     sources.vocab_size = static_cast<std::int64_t>(info->vocab_size);
     if (sources.tokenizer.empty() && info->tokenizer != "bytes") sources.tokenizer = info->tokenizer;
+  } else {
+    sources.vocab_size = known_vocabulary(options);
   }
   return sources;
 }

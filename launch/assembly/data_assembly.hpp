@@ -15,7 +15,7 @@ namespace sidestream::launch {
 struct DataSources {
   std::shared_ptr<const data::SampleSource> train;
   std::shared_ptr<const data::TokenStream> validation;  // null: synthetic data, or a folder without a val shard
-  std::int64_t vocab_size = 0;                          // 0: the data does not say
+  std::int64_t vocab_size = 0;                          // of dataset.json, else of the model
   std::filesystem::path tokenizer = {};                 // tokenizer.json; empty: none
 };
 

@@ -20,6 +20,8 @@ set(torch_libraries torch torch_cpu c10)
 if(EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so")
   list(APPEND torch_libraries torch_cuda c10_cuda)
 endif()
+# libtorch.so exports pieces of an older libstdc++ (std::filesystem::remove_all calls address 0): the system's comes first.
+target_link_libraries(sidestream_torch INTERFACE "-Wl,--push-state,--no-as-needed,-lstdc++,--pop-state")
 foreach(name IN LISTS torch_libraries)
   # By path and kept even if no symbol is used: libtorch_cuda registers its kernels when it is loaded.
   target_link_libraries(sidestream_torch INTERFACE
