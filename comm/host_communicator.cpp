@@ -102,8 +102,6 @@ HostCommunicator::~HostCommunicator() {
   // A rank is gone: freeing what is shared with it would wait for it. The process is about to end
   // anyway.
   failed_->store(true);
-  if (windows_) windows_->abandon();
-  if (board_) board_->abandon();
   if (channel_) channel_->abandon();
   lane_comm_.release();
   node_comm_.release();
@@ -230,7 +228,7 @@ std::vector<std::string> HostCommunicator::exchange(std::string_view mine,
 // Nothing is in flight here after the exchange, so MPI may be called directly.
 Allocation HostCommunicator::allocate(std::size_t bytes) {
   const std::size_t node_bytes =
-      (bytes + kPageBytes) * static_cast<std::size_t>(topology_.local_size);
+      SharedWindow::segment_bytes(bytes) * static_cast<std::size_t>(topology_.local_size);
   const std::size_t free = windows_ ? shared_memory_free_bytes() : 0;
   const bool fits = windows_ && free >= node_bytes + kSpareBytes;
   bool all_fit = true;

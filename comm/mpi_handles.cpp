@@ -22,10 +22,6 @@ void MpiCommTraits::close(MPI_Comm comm) noexcept {
   if (!mpi_is_finalized()) MPI_Comm_free(&comm);
 }
 
-void MpiWinTraits::close(MPI_Win win) noexcept {
-  if (!mpi_is_finalized()) MPI_Win_free(&win);
-}
-
 UniqueMpiComm duplicate(MPI_Comm parent) {
   MPI_Comm raw = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(parent, &raw), "MPI_Comm_dup");

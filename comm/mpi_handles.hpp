@@ -1,4 +1,4 @@
-// Owners of MPI communicators and windows. Closing tolerates an MPI that has already been
+// Owners of MPI communicators. Closing tolerates an MPI that has already been
 // finalised.
 #pragma once
 
@@ -16,13 +16,6 @@ struct MpiCommTraits {
   static void close(MPI_Comm comm) noexcept;
 };
 using UniqueMpiComm = core::UniqueHandle<MpiCommTraits>;
-
-struct MpiWinTraits {
-  using Value = MPI_Win;
-  static inline const MPI_Win null = MPI_WIN_NULL;
-  static void close(MPI_Win win) noexcept;  // collective over the window's ranks
-};
-using UniqueMpiWin = core::UniqueHandle<MpiWinTraits>;
 
 // New communicators with MPI_ERRORS_RETURN set at once. All ranks of `parent` call them.
 UniqueMpiComm duplicate(MPI_Comm parent);

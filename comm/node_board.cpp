@@ -21,9 +21,8 @@ enum FailureState : std::uint32_t { kNone, kBeingWritten, kWritten };
 struct NodeBoard::Slot {
   alignas(kLineBytes) std::atomic<std::uint64_t> meetings;
   alignas(kLineBytes) std::atomic<std::uint64_t> started;
-  alignas(kLineBytes)
-      std::array<std::atomic<std::uint64_t>, 2> next_piece;  // used in the first rank's slot
-  alignas(kLineBytes) std::atomic<std::uint32_t> failures;   // used in the first rank's slot
+  alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, 2> next_piece;
+  alignas(kLineBytes) std::atomic<std::uint32_t> failures;  // used in the first rank's slot
   alignas(kLineBytes) std::array<Stamp, 2> stamps;
   std::atomic<std::uint32_t> failure_state;
   std::array<char, kMessageBytes> message;
@@ -66,11 +65,12 @@ const Stamp& NodeBoard::stamp_of(int local_rank, std::uint64_t sequence) const n
 
 void NodeBoard::prepare_round(std::uint64_t round) noexcept {
   // Everybody has left round - 2, whose counter this is: they have met at the end of round - 1.
-  if (rank_ == 0) slots_[0]->next_piece[round % 2].store(0, std::memory_order_relaxed);
+  mine().next_piece[round % 2].store(0, std::memory_order_relaxed);
 }
 
-std::uint64_t NodeBoard::take_piece(std::uint64_t round) noexcept {
-  return slots_[0]->next_piece[round % 2].fetch_add(1, std::memory_order_relaxed);
+std::uint64_t NodeBoard::take_piece(std::uint64_t round, int part) noexcept {
+  Slot& slot = *slots_[static_cast<std::size_t>(part)];
+  return slot.next_piece[round % 2].fetch_add(1, std::memory_order_relaxed);
 }
 
 void NodeBoard::note_started(std::uint64_t sequence) noexcept {

@@ -41,11 +41,12 @@ class NodeBoard {
   void leave_stamp(const Stamp& stamp) noexcept;
   const Stamp& stamp_of(int local_rank, std::uint64_t sequence) const noexcept;
 
-  // Pieces of work that the ranks of a node share out among themselves: 0, 1, 2, ... each given out
-  // once a round. Rounds are numbered alike on all ranks; prepare_round comes before the meeting
-  // that opens the round.
+  // Pieces of work that the ranks of a node share out among themselves. Each rank has a part with
+  // pieces 0, 1, 2, ..., given out once a round, to itself or to a rank that has finished its own
+  // part. Rounds are numbered alike on all ranks; prepare_round comes before the meeting that opens
+  // the round.
   void prepare_round(std::uint64_t round) noexcept;
-  std::uint64_t take_piece(std::uint64_t round) noexcept;
+  std::uint64_t take_piece(std::uint64_t round, int part) noexcept;
 
   void note_started(std::uint64_t sequence) noexcept;
   std::uint64_t started_by(int local_rank) const noexcept;
@@ -54,8 +55,6 @@ class NodeBoard {
   // Callable from any thread; only the first message of a rank counts.
   void announce_failure(std::string_view message) noexcept;
   std::optional<std::string> failure_of_peer() const;
-
-  void abandon() noexcept { window_.abandon(); }
 
  private:
   struct Slot;

@@ -134,16 +134,22 @@ Steps NodeCollectives::sum_everywhere(Region region, std::size_t count, core::DT
   co_await all_finished(through_lane);
 }
 
-// Pieces go to whoever is free: a rank whose core is busy with its own computation takes fewer of
-// them.
+// Every rank starts with its own part, which its caches know from the last time. A rank whose core
+// is busy with its own computation is helped by those that are done.
 bool NodeCollectives::sum_next_piece(const Region& region, std::size_t count, core::DType dtype) {
   const std::size_t element_bytes = core::size_of(dtype);
   const std::size_t piece_count = kPieceBytes / element_bytes;
-  const std::size_t begin = board_.take_piece(round_) * piece_count;
-  if (begin >= count) return false;
-  const Region piece = region.from(begin * element_bytes);
-  sum_in_order(piece.inputs(), piece.of_rank, std::min(piece_count, count - begin), dtype);
-  return true;
+  const Slicing parts(count, board_.size());
+  for (int step = 0; step < board_.size(); ++step) {
+    const int part = (local_rank_ + step) % board_.size();
+    const Slice slice = parts.of(part);
+    const std::size_t begin = board_.take_piece(round_, part) * piece_count;
+    if (begin >= slice.count) continue;
+    const Region piece = region.from((slice.begin + begin) * element_bytes);
+    sum_in_order(piece.inputs(), piece.of_rank, std::min(piece_count, slice.count - begin), dtype);
+    return true;
+  }
+  return false;
 }
 
 // Several nodes: this rank adds its slice over the node, its lane adds it over the nodes, this rank

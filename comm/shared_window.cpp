@@ -1,56 +1,153 @@
 #include "comm/shared_window.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
-#include <cstring>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <string>
+#include <system_error>
+#include <utility>
 
 #include "comm/mpi_check.hpp"
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
 
 namespace sidestream::comm {
 namespace {
 
-class WindowInfo {
- public:
-  WindowInfo() {
-    check_mpi(MPI_Info_create(&info_), "MPI_Info_create");
-    check_mpi(MPI_Info_set(info_, "alloc_shared_noncontig", "true"), "MPI_Info_set");
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+#if !defined(MADV_COLLAPSE)
+constexpr int MADV_COLLAPSE = 25;  // Linux 6.1; older kernels refuse it, and small pages stay
+#endif
+
+using Name = std::array<char, 64>;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// A name that no other job on this node has, from the node's first rank to all.
+Name agree_on_name(MPI_Comm node) {
+  Name name{};
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  std::snprintf(name.data(), name.size(), "/sidestream.%d.%lld.%09ld", static_cast<int>(::getpid()),
+                static_cast<long long>(now.tv_sec), now.tv_nsec);
+  check_mpi(MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, node),
+            "MPI_Bcast of a window's name");
+  return name;
+}
+
+// All ranks go on, or all throw: the largest error number of any rank decides. Also a barrier.
+void require_everywhere(MPI_Comm node, int error_number, const char* what) {
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &error_number, 1, MPI_INT, MPI_MAX, node),
+            "MPI_Allreduce of a window's state");
+  if (error_number == 0) return;
+  throw core::MemoryError("shared memory in /dev/shm: cannot " + std::string(what) + ": " +
+                          std::generic_category().message(error_number) +
+                          ". In a container, start it with a larger --shm-size");
+}
+
+// The first rank creates it, then the others open it.
+core::UniqueFd open_shared(MPI_Comm node, const Name& name, std::size_t bytes) {
+  core::UniqueFd fd;
+  int error_number = 0;
+  const bool creates = rank_of(node) == 0;
+  if (creates) {
+    fd.reset(::shm_open(name.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) error_number = errno;
   }
-  ~WindowInfo() { MPI_Info_free(&info_); }
-  WindowInfo(const WindowInfo&) = delete;
-  WindowInfo& operator=(const WindowInfo&) = delete;
-  MPI_Info get() const { return info_; }
+  require_everywhere(node, error_number, "create a file");
+  if (!creates) {
+    fd.reset(::shm_open(name.data(), O_RDWR | O_CLOEXEC, 0600));
+    if (!fd) error_number = errno;
+  }
+  try {
+    require_everywhere(node, error_number, "open a file of the node's first rank");
+  } catch (...) {
+    if (creates) ::shm_unlink(name.data());
+    throw;
+  }
+  if (creates) ::shm_unlink(name.data());  // everybody has it; it goes away with the last mapping
+  return fd;
+}
 
- private:
-  MPI_Info info_ = MPI_INFO_NULL;
-};
-
-// Mappings start on pages, so every rank rounds a segment up to the same place.
-std::byte* align_up(void* address) {
-  const auto value = reinterpret_cast<std::uintptr_t>(address);
-  return reinterpret_cast<std::byte*>((value + kPageBytes - 1) / kPageBytes * kPageBytes);
+// Starts on a huge page, or the kernel could not use one. Null on failure.
+std::byte* map_aligned(int fd, std::size_t bytes) {
+  const std::size_t reserved_bytes = bytes + kHugePageBytes;
+  void* reserved = ::mmap(nullptr, reserved_bytes, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return nullptr;
+  const auto begin = reinterpret_cast<std::uintptr_t>(reserved);
+  const std::uintptr_t aligned = round_up(begin, kHugePageBytes);
+  const std::uintptr_t end = begin + reserved_bytes;
+  if (aligned > begin) ::munmap(reserved, aligned - begin);
+  if (end > aligned + bytes)
+    ::munmap(reinterpret_cast<void*>(aligned + bytes), end - aligned - bytes);
+  void* mapped = ::mmap(reinterpret_cast<void*>(aligned), bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_FIXED, fd, 0);
+  if (mapped == MAP_FAILED) {
+    ::munmap(reinterpret_cast<void*>(aligned), bytes);
+    return nullptr;
+  }
+  return static_cast<std::byte*>(mapped);
 }
 
 }  // namespace
 
-SharedWindow::SharedWindow(MPI_Comm node, std::size_t bytes) : bytes_(bytes) {
-  const WindowInfo info;
-  void* base = nullptr;
-  MPI_Win raw = MPI_WIN_NULL;
-  check_mpi(MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes + kPageBytes), 1, info.get(), node,
-                                    &base, &raw),
-            "MPI_Win_allocate_shared");
-  win_ = UniqueMpiWin(raw);
-  check_mpi(MPI_Win_set_errhandler(raw, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
-  const int ranks = size_of(node);
-  for (int peer = 0; peer < ranks; ++peer) {
-    MPI_Aint segment_bytes = 0;
-    int unit = 0;
-    check_mpi(MPI_Win_shared_query(raw, peer, &segment_bytes, &unit, &base),
-              "MPI_Win_shared_query");
-    segments_.push_back(align_up(base));
+std::size_t SharedWindow::segment_bytes(std::size_t bytes) noexcept {
+  return round_up(bytes == 0 ? 1 : bytes, bytes < kHugePageBytes ? kPageBytes : kHugePageBytes);
+}
+
+SharedWindow::SharedWindow(MPI_Comm node, std::size_t bytes)
+    : bytes_(bytes),
+      segment_bytes_(segment_bytes(bytes)),
+      mapped_bytes_(segment_bytes_ * static_cast<std::size_t>(size_of(node))) {
+  const core::UniqueFd fd = open_shared(node, agree_on_name(node), mapped_bytes_);
+  const auto mine = static_cast<std::size_t>(rank_of(node)) * segment_bytes_;
+  // By its owner, so that the pages are near it; ENOSPC here instead of SIGBUS later. Fresh pages
+  // are zero.
+  require_everywhere(
+      node,
+      ::posix_fallocate(fd.get(), static_cast<off_t>(mine), static_cast<off_t>(segment_bytes_)),
+      "reserve memory");
+  base_ = map_aligned(fd.get(), mapped_bytes_);
+  const int error_number = base_ == nullptr ? errno : 0;
+  if (base_ != nullptr && segment_bytes_ >= kHugePageBytes) {
+    ::madvise(base_ + mine, segment_bytes_, MADV_COLLAPSE);  // a wish: small pages are only slower
   }
-  std::memset(segment(rank_of(node)), 0, bytes);
-  check_mpi(MPI_Barrier(node), "MPI_Barrier");  // nobody reads a segment that is not filled yet
+  try {
+    require_everywhere(node, error_number, "map memory");
+  } catch (...) {
+    if (base_ != nullptr) ::munmap(base_, mapped_bytes_);
+    throw;
+  }
+  if (segment_bytes_ >= kHugePageBytes)
+    ::madvise(base_, mapped_bytes_, MADV_COLLAPSE);  // map the peers' alike
+}
+
+SharedWindow::SharedWindow(SharedWindow&& other) noexcept
+    : bytes_(other.bytes_),
+      segment_bytes_(other.segment_bytes_),
+      mapped_bytes_(other.mapped_bytes_),
+      base_(std::exchange(other.base_, nullptr)) {}
+
+SharedWindow& SharedWindow::operator=(SharedWindow&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  std::swap(segment_bytes_, other.segment_bytes_);
+  std::swap(mapped_bytes_, other.mapped_bytes_);
+  std::swap(base_, other.base_);
+  return *this;
+}
+
+SharedWindow::~SharedWindow() {
+  if (base_ != nullptr) ::munmap(base_, mapped_bytes_);
 }
 
 std::size_t shared_memory_free_bytes(const std::filesystem::path& folder) {
@@ -81,10 +178,6 @@ std::byte* WindowTable::resolve(const Location& location, int local_rank) const 
   const std::lock_guard lock(mutex_);
   return windows_.at(static_cast<std::size_t>(location.window)).segment(local_rank) +
          location.offset_bytes;
-}
-
-void WindowTable::abandon() noexcept {
-  for (SharedWindow& window : windows_) window.abandon();
 }
 
 }  // namespace sidestream::comm

@@ -1,4 +1,5 @@
-// How a number of elements is divided among ranks: in rank order, sizes that differ by one at most.
+// How a number of elements is divided among ranks: in rank order, in whole cache lines as far as
+// there are any.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +22,11 @@ class Slicing {
   }
 
  private:
+  static constexpr std::size_t kUnit = 64;  // elements: at least a cache line of any type
+
   std::size_t begin_of(std::size_t part) const noexcept {
-    return part * (count_ / parts_) + std::min(part, count_ % parts_);
+    const std::size_t units = (count_ + kUnit - 1) / kUnit;
+    return std::min(count_, kUnit * (part * (units / parts_) + std::min(part, units % parts_)));
   }
 
   std::size_t count_;

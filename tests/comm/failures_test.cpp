@@ -14,6 +14,7 @@ namespace sidestream::test {
 namespace {
 
 using ::testing::AnyOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 struct Outcome {
@@ -80,9 +81,9 @@ TEST_P(FailuresTest, announce_failure_peersThrowWithTheMessage) {
   const Outcome outcome = run("announces");
 
   EXPECT_EQ(outcome.exit_code, 7) << outcome.output;
-  EXPECT_THAT(
-      outcome.output,
-      HasSubstr("all_reduce (operation 3, bucket 7, 4000 bytes): rank 1: the disk is full"));
+  // Rank 0 may still be busy with the operation before.
+  EXPECT_THAT(outcome.output, ContainsRegex("all_reduce .operation [23], bucket [17], 4000 bytes.: "
+                                            "rank 1: the disk is full"));
 }
 
 TEST_P(FailuresTest, exception_endsTheJobWithItsCode) {

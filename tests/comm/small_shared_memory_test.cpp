@@ -13,7 +13,8 @@ TEST(SmallSharedMemoryTest, allocate_fallsBackToPrivateMemoryAndSumsAllTheSame) 
   const std::size_t count = std::size_t{16} << 20;  // 64 MiB a rank: more than there is
 
   auto* data = reinterpret_cast<float*>(communicator->allocate(count * sizeof(float)).data);
-  for (std::size_t i = 0; i < count; ++i) data[i] = static_cast<float>(small_value(i, communicator->rank()));
+  for (std::size_t i = 0; i < count; ++i)
+    data[i] = static_cast<float>(small_value(i, communicator->rank()));
   communicator->all_reduce(data, count, DType::kFloat32).wait();
 
   for (const std::size_t i : {std::size_t{0}, count / 2, count - 1}) {
@@ -24,7 +25,8 @@ TEST(SmallSharedMemoryTest, allocate_fallsBackToPrivateMemoryAndSumsAllTheSame) 
 TEST(SmallSharedMemoryTest, makeCommunicator_goesOnWithoutWindowsAndWarns) {
   const auto hog = make_host_communicator(true);
   ASSERT_EQ(hog->backend_name(), "mpi+shared-memory");
-  for (int i = 0; i < 10; ++i) hog->allocate(std::size_t{2} << 20);  // in windows until they would not fit
+  for (int i = 0; i < 10; ++i)
+    hog->allocate(std::size_t{2} << 20);  // in windows until they would not fit
   std::vector<std::string> warnings;
 
   const auto communicator =

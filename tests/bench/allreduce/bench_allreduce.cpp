@@ -43,8 +43,10 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-double slowest_us(const std::function<void()>& operation) {
-  MPI_Barrier(MPI_COMM_WORLD);
+// Each side starts from its own barrier: on busy cores a rank leaves a spinning one a time slice
+// after the other.
+double slowest_us(const std::function<void()>& barrier, const std::function<void()>& operation) {
+  barrier();
   const auto begin = std::chrono::steady_clock::now();
   operation();
   double us =
@@ -69,11 +71,14 @@ Samples measure(Communicator& communicator, std::byte* ours, std::vector<float>&
   Samples samples;
   for (int i = -kWarmUps; i < repeats; ++i) {
     const double ours_us =
-        slowest_us([&] { communicator.all_reduce(ours, count, DType::kFloat32).wait(); });
-    const double mpi_us = slowest_us([&] {
-      MPI_Allreduce(MPI_IN_PLACE, plain.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM,
-                    MPI_COMM_WORLD);
-    });
+        slowest_us([&] { communicator.barrier(); },
+                   [&] { communicator.all_reduce(ours, count, DType::kFloat32).wait(); });
+    const double mpi_us =
+        slowest_us([] { MPI_Barrier(MPI_COMM_WORLD); },
+                   [&] {
+                     MPI_Allreduce(MPI_IN_PLACE, plain.data(), static_cast<int>(count), MPI_FLOAT,
+                                   MPI_SUM, MPI_COMM_WORLD);
+                   });
     if (i < 0) continue;
     samples.ours_us.push_back(ours_us);
     samples.mpi_us.push_back(mpi_us);
