@@ -32,7 +32,7 @@ def environment():
 
 def run(ranks, command, expect=0):
     """Runs the program; returns its output. Any other exit code than `expect` fails the test and shows the output."""
-    done = subprocess.run(mpirun(ranks, command), env=environment(), text=True, timeout=TIMEOUT_S,
+    done = subprocess.run(mpirun(ranks, command), env=environment(), text=True, errors="replace", timeout=TIMEOUT_S,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode != expect:
         sys.exit(f"expected exit code {expect}, found {done.returncode} from\n  {' '.join(map(str, command))}\n{done.stdout}")

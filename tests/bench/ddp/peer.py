@@ -1,0 +1,124 @@
+"""The peer: PyTorch DistributedDataParallel on Gloo with a GPT-2 in plain PyTorch, as a careful user would write it.
+
+Scaled-dot-product attention, tied head, tanh GELU, fused AdamW, clipping, gradients as views of the buckets, one thread
+per rank when ranks fill the cores. Prints one JSON line: the time of every step after the warm-up.
+"""
+
+import argparse
+import json
+import math
+import os
+import time
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+import torch.nn as nn
+import torch.nn.functional as F
+
+SIZES = {"gpt2-mini": (6, 6, 384, 512, 256), "gpt2-124m": (12, 12, 768, 50257, 1024)}  # layers, heads, width, V, context
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads, layers):
+        super().__init__()
+        self.heads = heads
+        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.c_attn, self.attn_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.c_fc, self.mlp_proj = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.act = nn.GELU(approximate="tanh")
+        for linear in (self.attn_proj, self.mlp_proj):
+            linear.residual_std = 0.02 / math.sqrt(2 * layers)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = self.c_attn(self.ln_1(x)).split(width, dim=2)
+        q, k, v = (t.view(batch, length, self.heads, width // self.heads).transpose(1, 2) for t in (q, k, v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.attn_proj(y.transpose(1, 2).reshape(batch, length, width))
+        return x + self.mlp_proj(self.act(self.c_fc(self.ln_2(x))))
+
+
+class Gpt2(nn.Module):
+    def __init__(self, layers, heads, width, vocab, context):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocab, width), nn.Embedding(context, width)
+        self.blocks = nn.ModuleList(Block(width, heads, layers) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(width)
+        self.head = nn.Linear(width, vocab, bias=False)
+        self.head.weight = self.wte.weight
+        self.apply(self.initialise)
+
+    @staticmethod
+    def initialise(module):
+        if isinstance(module, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(module.weight, std=getattr(module, "residual_std", 0.02))
+            if getattr(module, "bias", None) is not None:
+                nn.init.zeros_(module.bias)
+
+    def forward(self, inputs, targets):
+        x = self.wte(inputs) + self.wpe(torch.arange(inputs.shape[1]))
+        for block in self.blocks:
+            x = block(x)
+        logits = self.head(self.ln_f(x))
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1))
+
+
+def train(rank, args, results):
+    cores = sorted(os.sched_getaffinity(0))
+    share = max(1, len(cores) // args.ranks)
+    os.sched_setaffinity(0, cores[rank * share % len(cores):][:share])
+    torch.set_num_threads(share)
+    torch.set_flush_denormal(True)
+    torch.manual_seed(1337)
+    dist.init_process_group("gloo", rank=rank, world_size=args.ranks, init_method=f"file://{args.rendezvous}")
+    layers, heads, width, vocab, context = SIZES[args.model]
+    vocab = args.vocab_size or vocab
+    model = nn.parallel.DistributedDataParallel(Gpt2(layers, heads, width, vocab, context), gradient_as_bucket_view=True)
+    decayed = [p for p in model.parameters() if p.dim() >= 2]
+    others = [p for p in model.parameters() if p.dim() < 2]
+    optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
+                                  lr=6e-4, betas=(0.9, 0.95), fused=True)
+    times = []
+    for step in range(args.warmup + args.steps):
+        tokens = torch.randint(0, vocab, (args.batch_size, args.sequence_length + 1))
+        begin = time.perf_counter()
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
+            loss = model(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        loss.item()
+        if step >= args.warmup:
+            times.append(time.perf_counter() - begin)
+    if rank == 0:
+        results.put(times)
+    dist.destroy_process_group()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", choices=SIZES, required=True)
+    parser.add_argument("--vocab-size", type=int, default=0)
+    parser.add_argument("--batch-size", type=int, required=True)
+    parser.add_argument("--sequence-length", type=int, required=True)
+    parser.add_argument("--precision", choices=("fp32", "bf16"), required=True)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--warmup", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--rendezvous", required=True)
+    args = parser.parse_args()
+    context = mp.get_context("spawn")
+    results = context.SimpleQueue()
+    ranks = [context.Process(target=train, args=(rank, args, results)) for rank in range(args.ranks)]
+    for process in ranks:
+        process.start()
+    times = results.get()
+    for process in ranks:
+        process.join()
+    print(json.dumps({"step_s": times}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""What each optimisation brings: every flag alone on top of --baseline, and all together, on CPU ranks.
+
+    build/env/bin/python tests/bench/toggles/versus_baseline.py [--repeats 3] [--output FILE]
+
+The variants run in turn, repeat by repeat; a ratio is the median over repeats of the baseline's step time over the
+variant's in the same repeat.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+VARIANTS = {
+    "--baseline": ["--baseline"],
+    "--baseline --shared-memory on": ["--baseline", "--shared-memory", "on"],
+    "--baseline --bucketing on": ["--baseline", "--bucketing", "on"],
+    "--baseline --overlap on": ["--baseline", "--overlap", "on"],
+    "--baseline --fused-optimizer on": ["--baseline", "--fused-optimizer", "on"],
+    "--baseline --fused-ops on": ["--baseline", "--fused-ops", "on"],
+    "--baseline --loader-workers 1 --prefetch 2": ["--baseline", "--loader-workers", "1", "--prefetch", "2"],
+    "--baseline --precision bf16": ["--baseline", "--precision", "bf16"],
+    "all, fp32": ["--precision", "fp32"],
+    "all, bf16": ["--precision", "bf16"],
+}
+WARMUP = 3
+
+
+def run(flags, args):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [ROOT / "launch/run", "-np", args.ranks, "--", "train", "--run-dir", f"{folder}/run", "--data", "synthetic",
+                   "--model", args.model, "--sequence-length", args.sequence_length, "--batch-size-per-rank",
+                   args.batch_size, "--steps", WARMUP + args.steps, "--eval-every", 0, *flags]
+        subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        lines = [json.loads(line) for line in open(f"{folder}/run/metrics.jsonl")]
+    return statistics.median(line["batch_cost_s"] for line in lines[WARMUP:])
+
+
+def processor():
+    for line in open("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return "unknown processor"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="gpt2-mini")
+    parser.add_argument("--sequence-length", type=int, default=256)
+    parser.add_argument("--batch-size", type=int, default=8)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--output", type=pathlib.Path)
+    args = parser.parse_args()
+    times = {name: [] for name in VARIANTS}
+    for _ in range(args.repeats):
+        for name, flags in VARIANTS.items():
+            times[name].append(run(flags, args))
+    lines = [f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, {args.ranks} ranks, {args.model}, B = "
+             f"{args.batch_size}, T = {args.sequence_length}, medians of {args.repeats} interleaved repeats", "",
+             "| flags | step, ms | against --baseline |", "|---|--:|--:|"]
+    base = times["--baseline"]
+    for name, steps in times.items():
+        ratio = statistics.median(b / s for b, s in zip(base, steps))
+        lines.append(f"| `{name}` | {statistics.median(steps) * 1e3:.0f} | {ratio:.2f}x |")
+    print("\n".join(lines))
+    if args.output:
+        args.output.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

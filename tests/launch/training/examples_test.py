@@ -1,0 +1,29 @@
+"""The examples run on two ranks, and say what they should; generation continues a prompt."""
+
+import pathlib
+import re
+
+from support import BINARY, BUILD, TINY, check, make_data, run, train, workspace
+
+
+def main():
+    output = run(2, [BUILD / "examples/hello_allreduce"])
+    check("each has the sum 3" in output, output)
+
+    output = run(2, [BUILD / "examples/train_mlp", "400"])
+    accuracy = float(re.search(r"accuracy ([0-9.]+)", output).group(1))
+    check(accuracy > 0.9, f"two spirals: accuracy {accuracy}\n{output}")
+
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        data = make_data(root / "data")
+        train(2, root / "run", TINY + ["--data", str(data), "--steps", "5", "--batch-size-per-rank", "4"])
+        generate = [BINARY, "generate", "--checkpoint", root / "run", "--prompt", "int main", "--tokens", "20"]
+        first, second = run(1, generate), run(1, generate)
+        check(first.startswith("int main") and len(first) > len("int main") + 5, f"nothing generated: {first!r}")
+        check(first == second, "the same seed gives two texts")
+        summary = run(1, [BINARY, "summary", "--run", root / "run", root / "run"])
+        check("tokens/s" in summary and "1.00x" in summary, summary)
+
+
+main()

@@ -1,0 +1,73 @@
+#include "launch/trainer/run_record.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+std::filesystem::path temporary_file() {
+  return std::filesystem::temp_directory_path() / ("run_record_test." + std::to_string(getpid()) + ".json");
+}
+
+TEST(RunRecordTest, summarise_takes_medians_after_the_warm_up) {
+  std::vector<StepSample> samples(3, {.step_ns = 900'000'000, .exposed_comm_ns = 9, .reader_ns = 9});
+  for (const int ms : {10, 30, 20, 40, 50}) {
+    samples.push_back({.step_ns = ms * 1'000'000, .exposed_comm_ns = 2'000'000, .reader_ns = 1'000'000});
+  }
+
+  const RunPerformance performance = summarise(samples, 600);
+
+  EXPECT_EQ(performance.steps, 5);
+  EXPECT_DOUBLE_EQ(performance.step_ms_p50, 30);
+  EXPECT_DOUBLE_EQ(performance.tokens_per_s, 20000);
+  EXPECT_DOUBLE_EQ(performance.exposed_comm_ms_p50, 2);
+  EXPECT_DOUBLE_EQ(performance.reader_cost_ms_p50, 1);
+}
+
+TEST(RunRecordTest, read_gives_what_write_wrote) {
+  const RunRecord record{.command_line = "sidestream train \"quoted\"",
+                         .started_at = "2026-01-02T03:04:05Z",
+                         .world_size = 3,
+                         .backend = "single",
+                         .precision = "bf16",
+                         .parameters = 42,
+                         .warnings = {"one"},
+                         .exit_code = 75,
+                         .last_val_loss = 2.5,
+                         .performance = RunPerformance{.steps = 7, .step_ms_p50 = 1.5}};
+  const auto file = temporary_file();
+
+  write_run_record(record, file);
+  const RunRecord back = read_run_record(file);
+  std::filesystem::remove(file);
+
+  EXPECT_EQ(back.command_line, record.command_line);
+  EXPECT_EQ(back.world_size, 3);
+  EXPECT_EQ(back.exit_code, 75);
+  EXPECT_EQ(back.last_val_loss, 2.5);
+  EXPECT_EQ(back.wall_s, std::nullopt);
+  EXPECT_EQ(back.performance->steps, 7);
+  EXPECT_DOUBLE_EQ(back.performance->step_ms_p50, 1.5);
+}
+
+TEST(RunRecordTest, read_of_another_file_names_it) {
+  const auto file = temporary_file();
+  std::ofstream(file) << R"({"schema": 1})";
+
+  try {
+    read_run_record(file);
+    FAIL() << "no exception";
+  } catch (const core::DataError& error) {
+    EXPECT_NE(std::string(error.what()).find(file.string()), std::string::npos);
+  }
+  std::filesystem::remove(file);
+}
+
+}  // namespace
+}  // namespace sidestream::launch

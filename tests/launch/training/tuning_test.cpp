@@ -1,0 +1,34 @@
+#include "launch/process/tuning.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace sidestream::launch {
+namespace {
+
+TEST(TuningTest, share_of_cores_covers_every_core_once) {
+  for (const int cores : {1, 2, 3, 7, 16, 96}) {
+    for (int ranks = 1; ranks <= cores; ++ranks) {
+      std::multiset<int> seen;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const CpuShare share = share_of_cores(cores, rank, ranks);
+        EXPECT_GE(share.cores, 1);
+        for (int i = 0; i < share.cores; ++i) seen.insert(share.first_core + i);
+      }
+      EXPECT_EQ(seen.size(), static_cast<std::size_t>(cores));
+      EXPECT_EQ(std::set<int>(seen.begin(), seen.end()).size(), static_cast<std::size_t>(cores));
+    }
+  }
+}
+
+TEST(TuningTest, share_of_cores_with_more_ranks_than_cores_shares_them) {
+  for (int rank = 0; rank < 5; ++rank) {
+    const CpuShare share = share_of_cores(2, rank, 5);
+    EXPECT_EQ(share.cores, 1);
+    EXPECT_LT(share.first_core, 2);
+  }
+}
+
+}  // namespace
+}  // namespace sidestream::launch
