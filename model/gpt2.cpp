@@ -40,7 +40,7 @@ void Gpt2::initialise(std::uint64_t seed) {
 Tensor Gpt2::loss(const Tensor& inputs_bt, const Tensor& targets_bt) {
   const Embeddings embeddings{.tokens_vc = transformer_->wte->weight,
                               .positions_pc = transformer_->wpe->weight,
-                              .tied = std::make_shared<TiedGradient>()};
+                              .tied = c10::make_intrusive<TiedGradient>()};
   return operators_->next_token_loss(
       hidden(inputs_bt, embeddings), embeddings, targets_bt,
       {.vocab_size = config_.vocab_size, .chunks = config_.loss_chunks});
@@ -50,7 +50,7 @@ Tensor Gpt2::next_token_logits(const Tensor& inputs_bt) {
   const torch::NoGradGuard no_grad;
   const Embeddings embeddings{.tokens_vc = transformer_->wte->weight,
                               .positions_pc = transformer_->wpe->weight,
-                              .tied = nullptr};
+                              .tied = {}};
   return last_position_logits(hidden(inputs_bt, embeddings), transformer_->wte->weight,
                               config_.vocab_size);
 }

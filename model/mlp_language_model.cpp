@@ -35,7 +35,7 @@ void MlpLanguageModel::initialise(std::uint64_t seed) {
 Tensor MlpLanguageModel::loss(const Tensor& inputs_bt, const Tensor& targets_bt) {
   const Embeddings embeddings{.tokens_vc = transformer_->wte->weight,
                               .positions_pc = {},
-                              .tied = std::make_shared<TiedGradient>()};
+                              .tied = c10::make_intrusive<TiedGradient>()};
   return operators_->next_token_loss(
       hidden(inputs_bt, embeddings), embeddings, targets_bt,
       {.vocab_size = config_.vocab_size, .chunks = config_.loss_chunks});
@@ -44,7 +44,7 @@ Tensor MlpLanguageModel::loss(const Tensor& inputs_bt, const Tensor& targets_bt)
 Tensor MlpLanguageModel::next_token_logits(const Tensor& inputs_bt) {
   const torch::NoGradGuard no_grad;
   const Embeddings embeddings{
-      .tokens_vc = transformer_->wte->weight, .positions_pc = {}, .tied = nullptr};
+      .tokens_vc = transformer_->wte->weight, .positions_pc = {}, .tied = {}};
   return last_position_logits(hidden(inputs_bt, embeddings), transformer_->wte->weight,
                               config_.vocab_size);
 }

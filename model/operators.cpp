@@ -1,10 +1,12 @@
 #include "model/operators.hpp"
 
+#include "model/fused/fused_operators.hpp"
 #include "model/plain_operators.hpp"
 
 namespace sidestream::model {
 
 std::unique_ptr<Operators> make_operators(FusedOps fused_ops) {
+  if (fused_ops == FusedOps::kOn) return std::make_unique<fused::FusedOperators>();
   return std::make_unique<PlainOperators>();
 }
 

@@ -16,14 +16,14 @@ namespace sidestream::model {
 
 // The part of a tied weight's gradient that the head has found, on its way to the embedding's
 // backward, which comes later and adds its rows in place. One per forward pass.
-struct TiedGradient {
+struct TiedGradient : torch::CustomClassHolder {
   torch::Tensor from_head;
 };
 
 struct Embeddings {
   torch::Tensor tokens_vc;
-  torch::Tensor positions_pc;          // undefined: no positions
-  std::shared_ptr<TiedGradient> tied;  // null: head and embedding return their gradients apart
+  torch::Tensor positions_pc;             // undefined: no positions
+  c10::intrusive_ptr<TiedGradient> tied;  // null: head and embedding return their gradients apart
 };
 
 struct LinearWeights {

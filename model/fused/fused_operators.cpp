@@ -1,0 +1,68 @@
+#include "model/fused/fused_operators.hpp"
+
+#include "model/fused/attention.hpp"
+#include "model/fused/block_product.hpp"
+#include "model/fused/embedding.hpp"
+#include "model/fused/head_loss.hpp"
+#include "model/fused/linear.hpp"
+#include "model/fused/linear_products.hpp"
+#include "model/fused/mlp.hpp"
+#include "model/fused/norm.hpp"
+
+namespace sidestream::model::fused {
+
+using torch::Tensor;
+
+FusedOperators::FusedOperators()
+    : fp32_products_(products_supported(at::kFloat)),
+      bf16_products_(products_supported(at::kBFloat16)) {}
+
+bool FusedOperators::has_kernels(const Tensor& x) const {
+  return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+}
+
+bool FusedOperators::has_products(const Tensor& x) const {
+  return x.is_cpu() && ((x.scalar_type() == at::kFloat && fp32_products_) ||
+                        (x.scalar_type() == at::kBFloat16 && bf16_products_));
+}
+
+Tensor FusedOperators::embed(const Tensor& tokens_bt, const Embeddings& embeddings) {
+  if (!has_kernels(embeddings.tokens_vc)) return plain_.embed(tokens_bt, embeddings);
+  return fused::embed(tokens_bt, embeddings);
+}
+
+Tensor FusedOperators::norm(const Tensor& x_btc, const NormWeights& norm) {
+  return has_kernels(x_btc) ? fused::norm(x_btc, norm) : plain_.norm(x_btc, norm);
+}
+
+NormedResidual FusedOperators::add_norm(const Tensor& residual_btc, const Tensor& branch_btc,
+                                        const NormWeights& norm) {
+  if (!has_kernels(residual_btc)) return plain_.add_norm(residual_btc, branch_btc, norm);
+  return fused::add_norm(residual_btc, branch_btc, norm);
+}
+
+Tensor FusedOperators::linear(const Tensor& x, const LinearWeights& weights) {
+  const bool fits = contractible(weights.weight.size(0)) && contractible(weights.weight.size(1));
+  return has_products(x) && fits ? fused::linear(x, weights) : plain_.linear(x, weights);
+}
+
+Tensor FusedOperators::mlp(const Tensor& x_btc, const LinearWeights& in, const LinearWeights& out) {
+  const bool fits = contractible(in.weight.size(0)) && contractible(in.weight.size(1));
+  return has_products(x_btc) && fits ? fused::mlp(x_btc, in, out) : plain_.mlp(x_btc, in, out);
+}
+
+Tensor FusedOperators::attention(const Tensor& qkv_bt3c, const AttentionOptions& options) {
+  const bool fits = contractible(qkv_bt3c.size(2) / 3 / options.heads) && options.dropout == 0;
+  return has_products(qkv_bt3c) && fits ? fused::attention(qkv_bt3c, options.heads)
+                                        : plain_.attention(qkv_bt3c, options);
+}
+
+Tensor FusedOperators::next_token_loss(const Tensor& x_btc, const Embeddings& embeddings,
+                                       const Tensor& targets_bt, const LossOptions& options) {
+  if (!has_products(x_btc) || !contractible(x_btc.size(-1))) {
+    return plain_.next_token_loss(x_btc, embeddings, targets_bt, options);
+  }
+  return fused::next_token_loss(x_btc, embeddings, targets_bt, options);
+}
+
+}  // namespace sidestream::model::fused

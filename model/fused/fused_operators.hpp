@@ -1,0 +1,33 @@
+// Fused CPU operators in fp32 and bf16; other dtypes, devices, processors and shapes go to the
+// plain ones.
+#pragma once
+
+#include "model/plain_operators.hpp"
+
+namespace sidestream::model::fused {
+
+class FusedOperators : public Operators {
+ public:
+  FusedOperators();
+
+  torch::Tensor embed(const torch::Tensor& tokens_bt, const Embeddings& embeddings) override;
+  torch::Tensor norm(const torch::Tensor& x_btc, const NormWeights& norm) override;
+  NormedResidual add_norm(const torch::Tensor& residual_btc, const torch::Tensor& branch_btc,
+                          const NormWeights& norm) override;
+  torch::Tensor linear(const torch::Tensor& x, const LinearWeights& weights) override;
+  torch::Tensor mlp(const torch::Tensor& x_btc, const LinearWeights& in,
+                    const LinearWeights& out) override;
+  torch::Tensor attention(const torch::Tensor& qkv_bt3c, const AttentionOptions& options) override;
+  torch::Tensor next_token_loss(const torch::Tensor& x_btc, const Embeddings& embeddings,
+                                const torch::Tensor& targets_bt,
+                                const LossOptions& options) override;
+
+ private:
+  bool has_kernels(const torch::Tensor& x) const;   // loops over rows
+  bool has_products(const torch::Tensor& x) const;  // block products as well
+
+  PlainOperators plain_;
+  bool fp32_products_, bf16_products_;
+};
+
+}  // namespace sidestream::model::fused

@@ -1,0 +1,185 @@
+#include "model/fused/head_loss.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <ATen/Parallel.h>
+#include <c10/util/StringUtil.h>
+
+#include "core/base/error.hpp"
+#include "model/fused/linear_products.hpp"
+#include "model/kernels/cross_entropy.hpp"
+
+namespace sidestream::model::fused {
+namespace {
+
+using kernels::Tile;
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::tensor_list;
+
+constexpr std::int64_t kChunkBytes = std::int64_t{64} << 20;
+
+enum class Gradients { kNo, kYes };
+
+struct Result {
+  Tensor loss, x_grad, weight_grad;
+};
+
+// One loss: its inputs, and the buffers that chunks share.
+template <typename T>
+class HeadLoss {
+ public:
+  HeadLoss(const Tensor& x_btc, const Tensor& weight_vc, const Tensor& targets_bt,
+           const LossOptions& options, Gradients gradients)
+      : x_(x_btc),
+        weight_(weight_vc),
+        targets_(data_of<std::int64_t>(targets_bt)),
+        vocab_size_(options.vocab_size),
+        stride_((weight_.rows + 63) / 64 * 64),
+        chunk_rows_(rows_of_a_chunk(options.chunks)),
+        gradients_(gradients),
+        logits_(scratch<T>(chunk_rows_ * stride_)),
+        losses_(at::empty({x_.rows}, at::kFloat)) {
+    if (gradients_ == Gradients::kNo) return;
+    x_grad_ = at::empty_like(x_btc);
+    weight_grad_ = at::empty_like(weight_vc);
+  }
+
+  Result run() {
+    for (std::int64_t row = 0; row < x_.rows; row += chunk_rows_)
+      run_chunk(row, std::min(chunk_rows_, x_.rows - row));
+    const float* losses = data_of<float>(losses_);
+    const double sum = std::accumulate(losses, losses + x_.rows, 0.0);
+    return {at::scalar_tensor(sum / static_cast<double>(x_.rows), at::kFloat), x_grad_,
+            weight_grad_};
+  }
+
+ private:
+  std::int64_t rows_of_a_chunk(std::int64_t chunks) const {
+    if (chunks > 0) return (x_.rows + chunks - 1) / chunks;
+    const std::int64_t fits = kChunkBytes / (stride_ * static_cast<std::int64_t>(sizeof(T)));
+    return std::clamp<std::int64_t>(fits / 64 * 64, 64, x_.rows < 64 ? 64 : x_.rows);
+  }
+
+  void run_chunk(std::int64_t row, std::int64_t rows) {
+    compute_logits(row, rows);
+    compute_losses(row, rows);
+    if (gradients_ == Gradients::kNo) return;
+    compute_x_grad(row, rows);
+    compute_weight_grad(row, rows);
+  }
+
+  void compute_logits(std::int64_t row, std::int64_t rows) {
+    T* out = data_of<T>(logits_);
+    product<T>(
+        {.m = rows, .n = weight_.rows, .k = x_.columns},
+        {.data = x_.data + row * x_.columns, .stride = x_.columns},
+        {.data = weight_.data, .stride = weight_.columns, .orientation = Orientation::kTransposed},
+        [&](const Tile& tile, TilePlace at) {
+          kernels::store(tile, kernels::Rows<T>{out + at.row * stride_ + at.column, stride_});
+        });
+  }
+
+  void compute_losses(std::int64_t first_row, std::int64_t rows) {
+    const float scale = gradients_ == Gradients::kYes ? 1.0f / static_cast<float>(x_.rows) : 0.0f;
+    at::parallel_for(0, rows, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        data_of<float>(losses_)[first_row + i] =
+            kernels::cross_entropy({.vocab_size = vocab_size_,
+                                    .columns = stride_,
+                                    .target = targets_[first_row + i],
+                                    .gradient_scale = scale},
+                                   data_of<T>(logits_) + i * stride_);
+      }
+    });
+  }
+
+  void compute_x_grad(std::int64_t row, std::int64_t rows) {
+    T* out = data_of<T>(x_grad_) + row * x_.columns;
+    product<T>(
+        {.m = rows, .n = x_.columns, .k = weight_.rows},
+        {.data = data_of<T>(logits_), .stride = stride_},
+        {.data = weight_.data, .stride = weight_.columns}, [&](const Tile& tile, TilePlace at) {
+          kernels::store(tile, kernels::Rows<T>{out + at.row * x_.columns + at.column, x_.columns});
+        });
+  }
+
+  void compute_weight_grad(std::int64_t row, std::int64_t rows) {
+    T* out = data_of<T>(weight_grad_);
+    const Transposed left = transposed_left<T>(data_of<T>(logits_), stride_, rows, weight_.rows);
+    product<T>({.m = weight_.rows, .n = x_.columns, .k = rows},
+               {.data = data_of<T>(left.storage), .stride = left.stride},
+               {.data = x_.data + row * x_.columns, .stride = x_.columns},
+               [&](const Tile& tile, TilePlace at) {
+                 const kernels::Rows<T> target{out + at.row * x_.columns + at.column, x_.columns};
+                 row == 0 ? kernels::store(tile, target) : kernels::add(tile, target);
+               });
+  }
+
+  Matrix<T> x_, weight_;
+  const std::int64_t* targets_;
+  std::int64_t vocab_size_, stride_, chunk_rows_;
+  Gradients gradients_;
+  Tensor logits_, losses_, x_grad_, weight_grad_;
+};
+
+void check_targets(const Tensor& targets, std::int64_t vocab_size) {
+  const auto* ids = data_of<std::int64_t>(targets);
+  const auto outside = [&](std::int64_t id) { return id < 0 || id >= vocab_size; };
+  const auto* bad = std::find_if(ids, ids + targets.numel(), outside);
+  if (bad == ids + targets.numel()) return;
+  throw core::DataError(
+      c10::str("target token id ", *bad, " is outside the vocabulary of ", vocab_size));
+}
+
+Tensor scaled(const Tensor& gradient, const Tensor& factor) {
+  return factor.item<float>() == 1.0f ? gradient : gradient * factor.to(gradient.scalar_type());
+}
+
+struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x_btc, const Embeddings& embeddings,
+                        const Tensor& weight_vc, const Tensor& targets_bt,
+                        const LossOptions& options, Gradients gradients) {
+    Result result;
+    with_element_type(x_btc.scalar_type(), [&]<typename T>(T*) {
+      result = HeadLoss<T>(x_btc, weight_vc, targets_bt, options, gradients).run();
+    });
+    context->saved_data["x_grad"] = result.x_grad;
+    context->saved_data["weight_grad"] = result.weight_grad;
+    if (embeddings.tied) context->saved_data["tied"] = c10::IValue::make_capsule(embeddings.tied);
+    return result.loss;
+  }
+
+  static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
+    auto& saved = context->saved_data;
+    TORCH_CHECK(saved.count("x_grad") == 1,
+                "the fused loss can be differentiated once; --fused-ops off has no such limit");
+    tensor_list result(6);
+    result[0] = scaled(saved["x_grad"].toTensor(), grads[0]);
+    Tensor weight_grad = scaled(saved["weight_grad"].toTensor(), grads[0]);
+    saved.erase("x_grad");
+    saved.erase("weight_grad");
+    if (saved.count("tied") == 0) {
+      result[2] = std::move(weight_grad);
+    } else {
+      static_cast<TiedGradient*>(saved["tied"].toCapsule().get())->from_head =
+          std::move(weight_grad);
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+Tensor next_token_loss(const Tensor& x_btc, const Embeddings& embeddings, const Tensor& targets_bt,
+                       const LossOptions& options) {
+  const Tensor targets = targets_bt.contiguous();
+  check_targets(targets, options.vocab_size);
+  const bool wanted =
+      at::GradMode::is_enabled() && (x_btc.requires_grad() || embeddings.tokens_vc.requires_grad());
+  return HeadLossFunction::apply(x_btc.contiguous(), embeddings, embeddings.tokens_vc, targets,
+                                 options, wanted ? Gradients::kYes : Gradients::kNo);
+}
+
+}  // namespace sidestream::model::fused

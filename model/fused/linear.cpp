@@ -1,0 +1,55 @@
+#include "model/fused/linear.hpp"
+
+#include "model/fused/linear_products.hpp"
+
+namespace sidestream::model::fused {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::tensor_list;
+
+template <typename T>
+Tensor forward_of(const Tensor& x_tensor, const Tensor& weight, const Tensor& bias) {
+  const Matrix<T> x(x_tensor), w(weight);
+  Tensor y = empty_rows(x_tensor, w.columns);
+  T* out = data_of<T>(y);
+  const T* b = data_of<T>(bias);
+  product<T>({.m = x.rows, .n = w.columns, .k = w.rows}, {.data = x.data, .stride = x.columns},
+             {.data = w.data, .stride = w.columns}, [&](const kernels::Tile& tile, TilePlace at) {
+               kernels::store_with_bias(
+                   tile, b + at.column,
+                   kernels::Rows<T>{out + at.row * w.columns + at.column, w.columns});
+             });
+  return y;
+}
+
+struct LinearFunction : torch::autograd::Function<LinearFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const Tensor& bias) {
+    context->save_for_backward({x, weight});
+    Tensor y;
+    with_element_type(x.scalar_type(), [&]<typename T>(T*) { y = forward_of<T>(x, weight, bias); });
+    return y;
+  }
+
+  static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
+    const auto saved = context->get_saved_variables();
+    const Tensor dy = grads[0].contiguous();
+    tensor_list result(3);
+    with_element_type(dy.scalar_type(), [&]<typename T>(T*) {
+      if (context->needs_input_grad(0)) result[0] = input_gradient<T>(dy, saved[1]);
+      result[1] = weight_gradient<T>(saved[0], dy);
+      result[2] = bias_gradient<T>(dy);
+    });
+    return result;
+  }
+};
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const LinearWeights& weights) {
+  return LinearFunction::apply(x.contiguous(), weights.weight, weights.bias);
+}
+
+}  // namespace sidestream::model::fused

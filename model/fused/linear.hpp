@@ -1,0 +1,13 @@
+// x weight + bias, the bias added while a block of the product is in the cache.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "model/operators.hpp"
+
+namespace sidestream::model::fused {
+
+// x [..., in] contiguous, in and out even; float or bfloat16.
+torch::Tensor linear(const torch::Tensor& x, const LinearWeights& weights);
+
+}  // namespace sidestream::model::fused
