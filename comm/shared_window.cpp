@@ -22,9 +22,7 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-#if !defined(MADV_COLLAPSE)
-constexpr int MADV_COLLAPSE = 25;  // Linux 6.1; older kernels refuse it, and small pages stay
-#endif
+constexpr int kMadviseCollapse = 25;  // MADV_COLLAPSE of Linux 6.1; older kernels refuse it, and small pages stay
 
 using Name = std::array<char, 64>;
 
@@ -120,7 +118,7 @@ SharedWindow::SharedWindow(MPI_Comm node, std::size_t bytes)
   base_ = map_aligned(fd.get(), mapped_bytes_);
   const int error_number = base_ == nullptr ? errno : 0;
   if (base_ != nullptr && segment_bytes_ >= kHugePageBytes) {
-    ::madvise(base_ + mine, segment_bytes_, MADV_COLLAPSE);  // a wish: small pages are only slower
+    ::madvise(base_ + mine, segment_bytes_, kMadviseCollapse);  // a wish: small pages are only slower
   }
   try {
     require_everywhere(node, error_number, "map memory");
@@ -129,7 +127,7 @@ SharedWindow::SharedWindow(MPI_Comm node, std::size_t bytes)
     throw;
   }
   if (segment_bytes_ >= kHugePageBytes)
-    ::madvise(base_, mapped_bytes_, MADV_COLLAPSE);  // map the peers' alike
+    ::madvise(base_, mapped_bytes_, kMadviseCollapse);  // map the peers' alike
 }
 
 SharedWindow::SharedWindow(SharedWindow&& other) noexcept
