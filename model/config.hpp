@@ -8,6 +8,9 @@
 
 namespace sidestream::model {
 
+// NVTX ranges by parameter path around the forward of every layer.
+enum class LayerRanges { kOff, kOn };
+
 enum class FusedOps {
   kOff,
   kOn
@@ -24,6 +27,7 @@ struct ModelConfig {
   std::int64_t context_length = 1024;  // rows of the position embedding
   double dropout = 0.0;
   FusedOps fused_ops = FusedOps::kOn;
+  LayerRanges layer_ranges = LayerRanges::kOff;
   std::int64_t loss_chunks =
       0;  // the head's logits are computed in so many parts; 0: chosen by size
 

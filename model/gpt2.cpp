@@ -28,6 +28,7 @@ Gpt2::Transformer::Transformer(const ModelConfig& config)
 
 Gpt2::Gpt2(const ModelConfig& config)
     : config_(config),
+      paths_("transformer.h.", config),
       operators_(make_operators(config.fused_ops)),
       transformer_(register_module("transformer", std::make_shared<Transformer>(config))) {}
 
@@ -60,11 +61,10 @@ Tensor Gpt2::hidden(const Tensor& inputs_bt, const Embeddings& embeddings) {
   Tensor residual = drop(operators_->embed(inputs_bt, embeddings));
   Tensor normed = operators_->norm(residual, weights_of(*transformer_->blocks.front()->ln_1));
   for (std::size_t layer = 0; layer < transformer_->blocks.size(); ++layer) {
-    const Block& block = *transformer_->blocks[layer];
-    NormedResidual middle =
-        operators_->add_norm(residual, attend(block, normed), weights_of(*block.ln_2));
-    const Tensor branch = drop(operators_->mlp(middle.normed_btc, weights_of(*block.mlp->c_fc),
-                                               weights_of(*block.mlp->c_proj)));
+    const LayerRange range(paths_.at(layer), &LayerPaths::Names::block);
+    const NormWeights middle_norm = weights_of(*transformer_->blocks[layer]->ln_2);
+    NormedResidual middle = operators_->add_norm(residual, attend(layer, normed), middle_norm);
+    const Tensor branch = feed_forward(layer, middle.normed_btc);
     const bool last = layer + 1 == transformer_->blocks.size();
     const LayerNorm& next_norm =
         last ? *transformer_->ln_f : *transformer_->blocks[layer + 1]->ln_1;
@@ -75,11 +75,19 @@ Tensor Gpt2::hidden(const Tensor& inputs_bt, const Embeddings& embeddings) {
   return normed;
 }
 
-Tensor Gpt2::attend(const Block& block, const Tensor& normed_btc) {
+Tensor Gpt2::attend(std::size_t layer, const Tensor& normed_btc) {
+  const LayerRange range(paths_.at(layer), &LayerPaths::Names::attention);
+  const Block& block = *transformer_->blocks[layer];
   const Tensor qkv = operators_->linear(normed_btc, weights_of(*block.attn->c_attn));
   const double dropout = is_training() ? config_.dropout : 0.0;
   const Tensor mixed = operators_->attention(qkv, {.heads = config_.heads, .dropout = dropout});
   return drop(operators_->linear(mixed, weights_of(*block.attn->c_proj)));
+}
+
+Tensor Gpt2::feed_forward(std::size_t layer, const Tensor& normed_btc) {
+  const LayerRange range(paths_.at(layer), &LayerPaths::Names::mlp);
+  const Mlp& mlp = *transformer_->blocks[layer]->mlp;
+  return drop(operators_->mlp(normed_btc, weights_of(*mlp.c_fc), weights_of(*mlp.c_proj)));
 }
 
 Tensor Gpt2::drop(const Tensor& x) const {

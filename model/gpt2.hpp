@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/language_model.hpp"
+#include "model/layer_ranges.hpp"
 #include "model/modules.hpp"
 #include "model/operators.hpp"
 
@@ -37,10 +38,12 @@ class Gpt2 : public LanguageModel {
   };
 
   torch::Tensor hidden(const torch::Tensor& inputs_bt, const Embeddings& embeddings);
-  torch::Tensor attend(const Block& block, const torch::Tensor& normed_btc);
+  torch::Tensor attend(std::size_t layer, const torch::Tensor& normed_btc);
+  torch::Tensor feed_forward(std::size_t layer, const torch::Tensor& normed_btc);
   torch::Tensor drop(const torch::Tensor& x) const;
 
   ModelConfig config_;
+  LayerPaths paths_;
   std::unique_ptr<Operators> operators_;
   std::shared_ptr<Transformer> transformer_;
 };

@@ -79,6 +79,7 @@ Device cpu_or_throw(Device device) {
 int set_up_process(const TrainOptions& options, const comm::Topology& topology) {
   const int threads = pin_and_set_threads(topology.local_rank, topology.local_size, options.threads);
   flush_denormals_on_all_threads(options.flush_denormals);
+  at::globalContext().setDeterministicAlgorithms(options.deterministic, /*warn_only=*/false);
   return threads;
 }
 
@@ -203,6 +204,8 @@ class TrainingRun {
 
 core::ExitCode run_training(Session& session, TrainOptions options, const std::string& command_line) {
   agree(session.communicator(), [&] { options.device = cpu_or_throw(options.device); });
+  options.model.config.layer_ranges =
+      options.ranges == Ranges::kLayers ? model::LayerRanges::kOn : model::LayerRanges::kOff;
   const int threads = set_up_process(options, session.communicator().topology());
   const DataSources sources = open_and_check_data(session, options);
   std::vector<std::string> notes;
@@ -223,8 +226,14 @@ core::ExitCode run_training(Session& session, TrainOptions options, const std::s
     const StopReason reason = run.train(state, reporter);
     reporter.finish(exit_code_of(reason), state);
     return exit_code_of(reason);
-  } catch (const core::Error& error) {
+  } catch (const AgreedError& error) {
     reporter.finish(error.code(), state);
+    throw;
+  } catch (const std::exception& error) {
+    // Here, while the replicas still stand: what they say when they go down is less than the cause.
+    session.communicator().announce_failure(error.what());
+    const auto* own = dynamic_cast<const core::Error*>(&error);
+    reporter.finish(own != nullptr ? own->code() : ExitCode::kOther, state);
     throw;
   }
 }

@@ -29,6 +29,7 @@ StopRequest::StopRequest() {
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &previous_actions[i]);
+  signal(SIGPIPE, SIG_IGN);  // a reader that has gone ends the output, never the training
 }
 
 StopRequest::~StopRequest() {

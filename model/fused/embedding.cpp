@@ -103,7 +103,9 @@ Tensor position_gradient(const Tensor& dx, std::int64_t positions) {
 
 struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& tokens_bt, const Tensor& wte,
-                        const Tensor& wpe, const c10::intrusive_ptr<TiedGradient>& tied) {
+                        const std::optional<Tensor>& positions,
+                        const c10::intrusive_ptr<TiedGradient>& tied) {
+    const Tensor wpe = positions.value_or(Tensor());
     context->save_for_backward({tokens_bt});
     context->saved_data["rows"] = wte.size(0);
     context->saved_data["positions"] = wpe.defined() ? wpe.size(0) : 0;
@@ -142,7 +144,10 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
 Tensor embed(const Tensor& tokens_bt, const Embeddings& embeddings) {
   const Tensor tokens = tokens_bt.contiguous();
   check_ids(tokens, embeddings.tokens_vc.size(0));
-  return EmbedFunction::apply(tokens, embeddings.tokens_vc, embeddings.positions_pc, embeddings.tied);
+  // As an optional: autograd looks at the device of every tensor that it is handed.
+  std::optional<Tensor> positions;
+  if (embeddings.positions_pc.defined()) positions = embeddings.positions_pc;
+  return EmbedFunction::apply(tokens, embeddings.tokens_vc, positions, embeddings.tied);
 }
 
 }  // namespace sidestream::model::fused
