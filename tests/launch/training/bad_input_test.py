@@ -92,7 +92,7 @@ def check_run_directory(root, data):
 
 
 def check_lost_launcher(root, data):
-    env = dict(environment(), SLURM_NTASKS="4", SLURM_PROCID="0", SLURM_LOCALID="0", SLURM_JOB_ID="1", SLURM_STEP_ID="0")
+    env = dict(environment(), SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="0", SLURM_LOCALID="0")
     done = subprocess.run([str(BINARY), "train", *TINY, "--data", str(data), "--run-dir", str(root / "never")], env=env,
                           text=True, timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     check(done.returncode == CONFIG and "4" in done.stdout, f"several ranks of one: {done.returncode}\n{done.stdout}")
