@@ -60,10 +60,9 @@ HostCommunicator::HostCommunicator(const CommunicatorConfig& config,
   watch_ = std::make_unique<PeerWatch>(topology_, board_.get(), channel_.get(), board_ranks);
   engine_ = std::make_unique<ProgressEngine>(topology_.rank, *watch_,
                                              [flag = failed_] { flag->store(true); });
-  const bool bound_well =
-      every_rank(!binding_warning(Binding::of_this_process(topology_.local_size)).has_value());
-  if (!bound_well)
-    warnings.push_back(*binding_warning(Binding::of_this_process(topology_.local_size)));
+  const auto warning = binding_warning(Binding::of_this_process(topology_.local_size));
+  if (!every_rank(!warning.has_value()))
+    warnings.push_back(warning.value_or("another rank is bound to fewer cores than its share of the node"));
 }
 
 bool HostCommunicator::every_rank(bool mine) {

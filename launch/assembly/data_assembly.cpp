@@ -23,6 +23,13 @@ bool has_split(const std::filesystem::path& folder, data::Split split) {
   return false;
 }
 
+void require_one_sample(const data::TokenStream& validation, std::int64_t length) {
+  if (validation.size() > static_cast<std::uint64_t>(length)) return;
+  throw core::DataError(fmt::format("the validation split has {} tokens: one sample needs {}. Use more validation data, a "
+                                    "shorter --sequence-length, or --eval-every 0",
+                                    validation.size(), length + 1));
+}
+
 // What the model says when the data cannot: --vocab-size, or the preset's.
 std::int64_t known_vocabulary(const TrainOptions& options) {
   if (options.model.vocab_size_given) return options.model.config.vocab_size;
@@ -67,7 +74,10 @@ void check_data(const DataSources& sources, const TrainOptions& options, const c
                                .part = static_cast<std::uint64_t>(topology.local_rank),
                                .parts = static_cast<std::uint64_t>(topology.local_size)};
   data::check_token_ids(data::TokenStream::open(options.data.source, data::Split::kTrain), check);
-  if (sources.validation) data::check_token_ids(*sources.validation, check);
+  if (sources.validation) {
+    data::check_token_ids(*sources.validation, check);
+    if (options.evaluation.every > 0) require_one_sample(*sources.validation, sequence_length(options));
+  }
   const auto samples = sources.train->count(static_cast<std::uint64_t>(sequence_length(options)));
   const auto needed = static_cast<std::uint64_t>(tokens_per_step(options, topology.size) / sequence_length(options));
   if (samples < needed) {

@@ -17,7 +17,9 @@
 #include "launch/options/train_parser.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/process/tuning.hpp"
+#include "launch/trainer/model_folder.hpp"
 #include "launch/trainer/trainer.hpp"
+#include "model/hugging_face.hpp"
 #include "model/language_model.hpp"
 
 namespace sidestream::launch {
@@ -61,12 +63,23 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session, con
   const std::string mine = found ? found->folder.filename().string() : "none";
   for (const std::string& theirs : session.communicator().exchange(mine)) {
     if (theirs != mine) {
-      throw core::CheckpointError(fmt::format("ranks found different checkpoints to resume from: {} and {}. Is the run "
-                                              "directory on a file system that all nodes share?",
-                                              mine, theirs));
+      throw AgreedError("the ranks found different checkpoints to resume from: is the run directory on a file system that "
+                        "all nodes share?",
+                        ExitCode::kCheckpoint);
     }
   }
   return found;
+}
+
+// What can be refused before the run directory is touched.
+void check_start(Session& session, const TrainOptions& options, const std::optional<checkpoint::Checkpoint>& resume_from) {
+  agree(session.communicator(), [&] {
+    if (resume_from) {
+      require_same_model(*resume_from, options.model.config);
+    } else if (!options.model.init.empty()) {
+      model::check_same_architecture(options.model.config, read_model_config(options.model.init));
+    }
+  });
 }
 
 Device cpu_or_throw(Device device) {
@@ -102,7 +115,7 @@ DataSources open_and_check_data(Session& session, TrainOptions& options) {
     sources = open_data(options);
     set_vocabulary(options, sources.vocab_size);
     check_data(sources, options, session.communicator().topology());
-  });
+  }, {.deadline = options.timeouts.setup});
   return sources;
 }
 
@@ -158,9 +171,7 @@ class TrainingRun {
                      .checkpointer = checkpointer_,
                      .reporter = reporter},
                     state);
-    const StopReason reason = trainer.run();
-    state = trainer.state();
-    return reason;
+    return trainer.run();
   }
 
   std::vector<std::string> describe_buckets() const { return replicas_.describe_buckets(); }
@@ -210,6 +221,7 @@ core::ExitCode run_training(Session& session, TrainOptions options, const std::s
   const DataSources sources = open_and_check_data(session, options);
   std::vector<std::string> notes;
   const auto resume_from = checkpoint_to_resume(session, options, notes);
+  check_start(session, options, resume_from);
   const auto directory = claim_run_directory(session, options);
 
   TrainingRun run(session, options, sources);

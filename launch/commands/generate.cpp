@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
 #include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/tensor_set.hpp"
 #include "core/data/tokenizer.hpp"
@@ -13,7 +11,7 @@
 #include "launch/options/generate_options.hpp"
 #include "launch/process/tuning.hpp"
 #include "launch/trainer/checkpoint_tensors.hpp"
-#include "model/hugging_face.hpp"
+#include "launch/trainer/model_folder.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -29,9 +27,7 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 }
 
 std::shared_ptr<model::LanguageModel> load_model(const std::filesystem::path& folder) {
-  const auto json = nlohmann::json::parse(core::read_file(folder / "config.json"), nullptr, false);
-  if (json.is_discarded()) throw core::CheckpointError((folder / "config.json").string() + " is not JSON");
-  auto model = model::make_language_model(model::from_hugging_face(json));
+  auto model = model::make_language_model(read_model_config(folder));
   const checkpoint::TensorSet tensors = checkpoint::TensorSet::open_model(folder);
   for (const auto& parameter : model->named_parameters()) {
     copy_into(tensors.at(parameter.key()), {parameter.key(), parameter.value()});

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <new>
 #include <vector>
+
+#include "launch/process/failure.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -14,12 +15,9 @@ std::string outcome_of(const std::function<void()>& work) {
   try {
     work();
     return {};
-  } catch (const core::Error& error) {
-    return fmt::format("{}:{}", static_cast<int>(error.code()), error.what());
-  } catch (const std::bad_alloc& error) {
-    return fmt::format("{}:out of memory", static_cast<int>(core::ExitCode::kMemory));
   } catch (const std::exception& error) {
-    return fmt::format("{}:{}", static_cast<int>(core::ExitCode::kOther), error.what());
+    const Failure failure = describe_failure(error);
+    return fmt::format("{}:{}", static_cast<int>(failure.code), failure.message);
   }
 }
 

@@ -5,42 +5,19 @@
 
 #include <chrono>
 #include <cstdio>
-#include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <c10/util/Exception.h>
-
 #include "comm/mpi_environment.hpp"
 #include "core/base/error.hpp"
 #include "launch/process/agreement.hpp"
+#include "launch/process/failure.hpp"
 
 namespace sidestream::launch {
 namespace {
 
 using core::ExitCode;
-
-struct Failure {
-  ExitCode code = ExitCode::kOther;
-  std::string message;
-};
-
-Failure describe(const std::exception& error) {
-  if (const auto* own = dynamic_cast<const core::Error*>(&error)) return {own->code(), own->what()};
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    return {ExitCode::kMemory, "out of memory: a smaller --batch-size-per-rank or --sequence-length needs less"};
-  }
-  if (const auto* torch_error = dynamic_cast<const c10::OutOfMemoryError*>(&error)) {
-    return {ExitCode::kMemory, std::string("out of memory: ") + torch_error->what_without_backtrace()};
-  }
-  if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) {
-    const std::string text = torch_error->what_without_backtrace();
-    const bool memory = text.find("DefaultCPUAllocator: can't allocate") != std::string::npos;
-    return {memory ? ExitCode::kMemory : ExitCode::kOther, text};
-  }
-  return {ExitCode::kOther, error.what()};
-}
 
 void print_error(int rank, int size, const std::string& message) {
   const std::string tag = size > 1 ? fmt::format("sidestream [rank {}]: ", rank) : "sidestream: ";
@@ -78,24 +55,28 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
   } catch (const std::exception& error) {
     return report_early(error);
   }
+  const StopRequest stop;  // before the first collective: a request while ranks start must not kill them
   std::unique_ptr<comm::Communicator> communicator;
   try {
     std::vector<std::string> warnings;
     communicator = comm::make_communicator(*environment, config, warnings);
     print_warnings(*communicator, warnings);
-    const StopRequest stop;
     Session session(*communicator, stop);
     return static_cast<int>(body(session));
   } catch (const AgreedError& error) {
     if (environment->rank() == 0) print_error(0, 1, error.what());
     return static_cast<int>(error.code());
+  } catch (const core::ConfigError& error) {
+    // Without a communicator it is about options, which all ranks share: each of them is here.
+    if (communicator != nullptr) stop_all_ranks(*environment, communicator.get(), describe_failure(error));
+    return report_early(error);
   } catch (const std::exception& error) {
-    stop_all_ranks(*environment, communicator.get(), describe(error));
+    stop_all_ranks(*environment, communicator.get(), describe_failure(error));
   }
 }
 
 int report_early(const std::exception& error) {
-  const Failure failure = describe(error);
+  const Failure failure = describe_failure(error);
   if (comm::LauncherEnvironment::read().rank == 0) print_error(0, 1, failure.message);
   return static_cast<int>(failure.code);
 }

@@ -13,6 +13,7 @@ constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 // Signal handlers have no argument for a context: this is the one place with static state.
 volatile sig_atomic_t signals_seen = 0;
 std::array<struct sigaction, kSignals.size()> previous_actions;
+struct sigaction previous_pipe_action;
 
 void note_signal(int signal) {
   const bool insists = signal == SIGINT || signal == SIGTERM;
@@ -29,11 +30,14 @@ StopRequest::StopRequest() {
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &previous_actions[i]);
-  signal(SIGPIPE, SIG_IGN);  // a reader that has gone ends the output, never the training
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &previous_pipe_action);  // a reader that has gone ends the output, never the training
 }
 
 StopRequest::~StopRequest() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous_actions[i], nullptr);
+  sigaction(SIGPIPE, &previous_pipe_action, nullptr);
 }
 
 bool StopRequest::requested() const noexcept { return signals_seen > 0; }

@@ -3,13 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
 #include "core/checkpoint/checkpoint_writer.hpp"
-#include "core/checkpoint/model_fields.hpp"
 #include "core/checkpoint/tensor_assignment.hpp"
 #include "core/checkpoint/tensor_set.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/trainer/checkpoint_tensors.hpp"
+#include "launch/trainer/model_folder.hpp"
 #include "model/hugging_face.hpp"
 #include "profiling/ranges/ranges.hpp"
 
@@ -30,13 +29,6 @@ std::vector<NamedTensor> my_share(const std::vector<NamedTensor>& moments, const
 
 void read_all(const checkpoint::TensorSet& files, const std::vector<NamedTensor>& targets) {
   for (const NamedTensor& target : targets) copy_into(files.at(target.name), target);
-}
-
-// The fields that two runs must share: those of config.json but for what may differ from run to run.
-nlohmann::json identity_of(const model::ModelConfig& config) {
-  model::ModelConfig comparable = config;
-  comparable.dropout = 0;
-  return model::to_hugging_face(comparable);
 }
 
 }  // namespace
@@ -97,7 +89,7 @@ void Checkpointer::save(const TrainingState& state) const {
 TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint) const {
   TrainingState state;
   agree_in_time([&] {
-    checkpoint::require_same_model(checkpoint.manifest.model, identity_of(config_.model), checkpoint.folder);
+    require_same_model(checkpoint, config_.model);
     state = training_state_from(checkpoint.manifest.training);
     const auto states = replicas_.states();
     read_all(checkpoint::TensorSet::open_model(checkpoint.folder), weights_of(states, config_.model));
@@ -111,9 +103,7 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint) co
 
 void Checkpointer::load_weights(const std::filesystem::path& folder) const {
   agree_in_time([&] {
-    const auto json = nlohmann::json::parse(core::read_file(folder / "config.json"), nullptr, false);
-    if (json.is_discarded()) throw core::CheckpointError((folder / "config.json").string() + " is not JSON");
-    model::check_same_architecture(config_.model, model::from_hugging_face(json));
+    model::check_same_architecture(config_.model, read_model_config(folder));
     read_all(checkpoint::TensorSet::open_model(folder), weights_of(replicas_.states(), config_.model));
   });
   replicas_.refresh_parameters();

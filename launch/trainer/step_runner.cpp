@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 
 #include "core/base/exit_code.hpp"
 #include "launch/process/agreement.hpp"
@@ -64,7 +65,7 @@ double StepRunner::run_micro_step(std::int64_t step, int micro_step, StepOutcome
   return loss.item<double>();
 }
 
-StepOutcome StepRunner::run(std::int64_t step, bool stop_requested) {
+StepOutcome StepRunner::run(std::int64_t step, const std::function<bool()>& stop_requested) {
   const auto start = Clock::now();
   const ranges::StepRange step_range(step);
   model_.train();
@@ -76,11 +77,17 @@ StepOutcome StepRunner::run(std::int64_t step, bool stop_requested) {
   }
   replicas_.finish_backward();
   const auto verdict = agree_on_step(
-      communicator_, {.loss = loss_sum / config_.grad_accumulation, .stop_requested = stop_requested});
+      communicator_, {.loss = loss_sum / config_.grad_accumulation, .stop_requested = stop_requested()});
   if (verdict.first_bad_rank >= 0) {
     throw AgreedError(fmt::format("step {}: the loss of rank {} is not finite. Weights were not changed. A lower --lr, "
                                   "more --warmup-steps or a smaller --grad-clip usually help.",
                                   step, verdict.first_bad_rank),
+                      core::ExitCode::kNumerics);
+  }
+  if (!std::isfinite(replicas_.grad_norm())) {  // the same on all ranks: of the summed gradients
+    throw AgreedError(fmt::format("step {}: the gradient norm is not finite. Weights were not changed. A lower --lr, more "
+                                  "--warmup-steps or a smaller --grad-clip usually help.",
+                                  step),
                       core::ExitCode::kNumerics);
   }
   const parallel::StepStatistics statistics = replicas_.update(outcome.lr);

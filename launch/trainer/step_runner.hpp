@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "comm/communicator.hpp"
 #include "core/data/loader.hpp"
@@ -35,9 +36,9 @@ class StepRunner {
              comm::Communicator& communicator, const StepRunnerConfig& config)
       : model_(model), replicas_(replicas), loader_(loader), communicator_(communicator), config_(config) {}
 
-  // Collective. `stop_requested`: this rank was asked to stop. Throws AgreedError (numerics) before any weight has
-  // changed when a loss is not finite.
-  StepOutcome run(std::int64_t step, bool stop_requested);
+  // Collective. `stop_requested` tells, after backward, whether this rank was asked to stop. Throws AgreedError (numerics) before any weight has
+  // changed when a loss or the gradient norm is not finite.
+  StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested);
 
  private:
   double run_micro_step(std::int64_t step, int micro_step, StepOutcome& outcome);

@@ -11,7 +11,7 @@ StopReason Trainer::run() {
   std::optional<StopReason> stop;
   if (state_.step == 0 && options_.steps == 0) save();  // the initial weights
   while (!stop && state_.step < options_.steps) {
-    const StepOutcome outcome = parts_.steps.run(state_.step + 1, session_.stop_requested());
+    const StepOutcome outcome = parts_.steps.run(state_.step + 1, [this] { return session_.stop_requested(); });
     state_.step += 1;
     state_.samples += state_.samples_per_step;
     state_.training_s += static_cast<double>(outcome.step_ns) * 1e-9;
@@ -29,7 +29,7 @@ std::optional<StopReason> Trainer::after_step(const StepOutcome& outcome) {
     parts_.reporter.target_reached(state_, *val_loss);
     return StopReason::kTargetReached;
   }
-  if (outcome.stop_requested) return StopReason::kRequested;
+  if (outcome.stop_requested && state_.step < options_.steps) return StopReason::kRequested;
   if (due(options_.checkpoint.every, state_.step)) save();
   return std::nullopt;
 }

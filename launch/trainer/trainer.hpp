@@ -28,14 +28,12 @@ enum class StopReason { kAllSteps, kTargetReached, kRequested };
 
 class Trainer {
  public:
-  Trainer(const TrainOptions& options, Session& session, const TrainerParts& parts, const TrainingState& start)
-      : options_(options), session_(session), parts_(parts), state_(start), saved_step_(start.step) {}
+  Trainer(const TrainOptions& options, Session& session, const TrainerParts& parts, TrainingState& state)
+      : options_(options), session_(session), parts_(parts), state_(state), saved_step_(state.step) {}
 
   // Collective. Runs from the state's step to the last one, to --target-val-loss, or until a rank is asked to stop; a
   // checkpoint of the last step is there afterwards. Throws what a step, an evaluation or a save throws.
   StopReason run();
-
-  const TrainingState& state() const noexcept { return state_; }
 
  private:
   std::optional<StopReason> after_step(const StepOutcome& outcome);
@@ -45,7 +43,7 @@ class Trainer {
   const TrainOptions& options_;
   Session& session_;
   TrainerParts parts_;
-  TrainingState state_;
+  TrainingState& state_;  // the caller's: what was reached is known after a failure too
   std::int64_t saved_step_;
 };
 

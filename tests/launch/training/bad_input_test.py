@@ -80,6 +80,11 @@ def check_run_directory(root, data):
     expect(CONFIG, ["used", "--resume auto"], 2, base + ["--run-dir", str(root / "used")])
     (root / "file").write_text("not a folder")
     expect(CONFIG, ["file"], 2, base + ["--run-dir", str(root / "file")])
+    fresh = ["--run-dir", str(root / "fresh")]
+    expect(CHECKPOINT, ["config.json"], 2, base + fresh + ["--init", str(root / "nowhere")])
+    expect(CONFIG, ["NCCL"], 2, base + fresh + ["--backend", "nccl"])
+    expect(CONFIG, ["one process"], 2, base + fresh + ["--backend", "single"])
+    check(not (root / "fresh").exists(), "a refused call left a run directory behind")
     other = ["--run-dir", str(root / "used"), "--resume", "auto", "--layers", "3"]
     expect(CHECKPOINT, ["layer", "3"], 2, base + other)
     model = checkpoint(root / "used", 3) / "model.safetensors"
