@@ -9,7 +9,7 @@ def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
         data = make_data(root / "data")
-        output = train(2, root / "run", TINY + ["--data", str(data), "--steps", "50", "--batch-size-per-rank", "4", "--lr", "1e30",
+        output = train(2, root / "run", TINY + ["--data", str(data), "--steps", "50", "--batch-size-per-rank", "4", "--lr", "1000",
                                                 "--grad-clip", "0", "--checkpoint-every", "1"], expect=5)
         messages = [line for line in output.splitlines() if "not finite" in line]
         check(len(messages) == 1, f"expected one message\n{output}")
