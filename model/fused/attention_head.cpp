@@ -24,7 +24,7 @@ ForwardHead<T>::ForwardHead(const HeadShape& shape) : shape_(shape) {
   keys_panel_ = scratch<T>(time * shape.width);
   values_panel_ = scratch<T>(time * shape.width);
   scores_ = scratch<float>(kBlock * time);
-  weights_ = scratch<T>(kBlock * time);
+  weights_ = std::is_same_v<T, float> ? scores_ : scratch<T>(kBlock * time);
   out_tile_ = scratch<float>(kBlock * shape.width);
   inverse_sum_ = scratch<float>(kBlock);
 }

@@ -76,7 +76,9 @@ void product(const ProductShape& shape, const LeftFactor<T>& a, const RightFacto
 template <typename T>
 Transposed transposed_left(const T* x, std::int64_t stride, std::int64_t rows,
                            std::int64_t columns) {
-  const std::int64_t padded_rows = round_up(rows, 64 / static_cast<std::int64_t>(sizeof(T)));
+  // An odd number of cache lines: rows a power of two apart would share a few sets of the cache.
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t padded_rows = (((rows + kLine - 1) / kLine) | 1) * kLine;
   Transposed result{.storage = scratch<T>(columns * padded_rows), .stride = padded_rows};
   T* target = data_of<T>(result.storage);
   at::parallel_for(0, columns, kColumnStep, [&](std::int64_t begin, std::int64_t end) {

@@ -18,68 +18,62 @@ SIDESTREAM_INLINE float max_of(const float* x, std::int64_t n) {
   return highest;
 }
 
-// x and out may be the same array: each element is read before it is written.
-template <typename T>
-SIDESTREAM_INLINE float exponentials(const float* x, float highest, float scale, T* out,
-                                     std::int64_t n) {
+// In place. Everything before the rounding stays fp32: loops that do both are not vectorised.
+SIDESTREAM_INLINE float exponentials(float* x, float highest, float scale, std::int64_t n) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < n; ++i) {
     const float weight = exp_of((x[i] - highest) * scale);
-    out[i] = T(weight);
+    x[i] = weight;
     sum += weight;
   }
   return sum;
+}
+
+// For float the target is the source.
+SIDESTREAM_INLINE void round_row(const float*, std::int64_t, float*) {}
+SIDESTREAM_INLINE void round_row(const float* __restrict x, std::int64_t n,
+                                 BFloat16* __restrict out) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = BFloat16(x[i]);
 }
 
 template <typename T>
 SIDESTREAM_INLINE void softmax_of(const ScoreRows& rows, const Weights<T>& weights) {
   for (std::int64_t i = 0; i < rows.queries; ++i) {
     const std::int64_t visible = rows.first_query + i + 1;
-    const float* scores = rows.scores + i * rows.stride;
-    T* out = weights.data + i * weights.stride;
+    float* scores = rows.scores + i * rows.stride;
     const float highest = max_of(scores, visible);
-    const float sum = exponentials(scores, highest, rows.scale, out, visible);
-    for (std::int64_t k = visible; k < rows.columns; ++k) out[k] = T(0.0f);
+    const float sum = exponentials(scores, highest, rows.scale, visible);
+    for (std::int64_t k = visible; k < rows.columns; ++k) scores[k] = 0.0f;
+    round_row(scores, rows.columns, weights.data + i * weights.stride);
     weights.inverse_sum[i] = 1.0f / sum;
     weights.log_sum[i] = highest * rows.scale + __builtin_logf(sum);
   }
 }
 
-template <typename T>
-struct GradientRow {
-  const float* scores;
-  const float* probability_grads;
-  T* probabilities;
-  T* score_grads;
-};
-
-template <typename T>
-SIDESTREAM_INLINE void gradient_row(const ScoreColumns& block, const GradientRow<T>& row,
-                                    std::int64_t first) {
-  for (std::int64_t q = 0; q < first; ++q) {
-    row.probabilities[q] = T(0.0f);
-    row.score_grads[q] = T(0.0f);
-  }
-  const float* log_sum = block.log_sum;
-  const float* delta = block.delta;
-#pragma omp simd
+// In place: scores become probabilities, gradients of probabilities become gradients of scores.
+SIDESTREAM_INLINE void gradient_row(const ScoreColumns& block, std::int64_t key) {
+  float* __restrict scores = block.scores + key * block.stride;
+  float* __restrict grads = block.probability_grads + key * block.stride;
+  const float* __restrict log_sum = block.log_sum;
+  const float* __restrict delta = block.delta;
+  const float scale = block.scale;
+  const std::int64_t first = std::min(key, block.queries);
+  for (std::int64_t q = 0; q < first; ++q) scores[q] = grads[q] = 0.0f;
   for (std::int64_t q = first; q < block.queries; ++q) {
-    const float probability = exp_of(row.scores[q] * block.scale - log_sum[q]);
-    const float gradient = probability * (row.probability_grads[q] - delta[q]) * block.scale;
-    row.probabilities[q] = T(probability);
-    row.score_grads[q] = T(gradient);
+    const float probability = exp_of(scores[q] * scale - log_sum[q]);
+    scores[q] = probability;
+    grads[q] = probability * (grads[q] - delta[q]) * scale;
   }
 }
 
 template <typename T>
 SIDESTREAM_INLINE void gradient_rows(const ScoreColumns& block, const ScoreGradients<T>& out) {
-  for (std::int64_t k = 0; k < block.keys; ++k) {
-    const std::int64_t at = k * block.stride;
-    gradient_row<T>(block,
-                    {block.scores + at, block.probability_grads + at, out.probabilities + at,
-                     out.score_grads + at},
-                    std::min(k, block.queries));
+  for (std::int64_t key = 0; key < block.keys; ++key) {
+    gradient_row(block, key);
+    const std::int64_t at = key * block.stride;
+    round_row(block.scores + at, block.queries, out.probabilities + at);
+    round_row(block.probability_grads + at, block.queries, out.score_grads + at);
   }
   T* padding = out.score_grads + block.keys * block.stride;
   std::fill(padding, out.score_grads + block.padded_keys * block.stride, T(0.0f));

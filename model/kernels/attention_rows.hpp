@@ -20,7 +20,7 @@ struct ScoreRows {
 template <typename T>
 struct Weights {
   T* data =
-      nullptr;  // [queries, columns]: exp(scale (score - highest)); may be the scores themselves
+      nullptr;  // [queries, columns]: exp(scale (score - highest)); for float the scores themselves
   std::int64_t stride = 0;
   float* inverse_sum = nullptr;  // [queries]: what makes probabilities of weights
   float* log_sum = nullptr;  // [queries]: log of the sum of exp(scale score), for the backward pass
@@ -41,8 +41,9 @@ struct ScoreColumns {
 
 template <typename T>
 struct ScoreGradients {
-  T* probabilities = nullptr;  // [keys, queries], rows `stride` apart
-  T* score_grads = nullptr;    // the same: gradient of the unscaled scores
+  T* probabilities =
+      nullptr;  // [keys, queries], rows `stride` apart; for float all of these are the block's own
+  T* score_grads = nullptr;  // the same: gradient of the unscaled scores
   T* score_grads_panel =
       nullptr;  // the same as a panel of kernels/pack.hpp; for float the score_grads themselves
 };

@@ -31,24 +31,32 @@ SIDESTREAM_INLINE void transpose_8x8(Words8 (&r)[8]) {
   }
 }
 
-// target[c * target_stride + r] = load(r, c). Load8(row, column) gives 8 words of a row, Load1 one
-// of them.
+// target[c * target_stride + r] = load(r, c). load_8(r, c) gives 8 words of a row, load_1 one of
+// them.
+//
+// Rows of the target are often a power of two apart, where only a few cache lines can be open at
+// once: runs of kTileRows words are finished in 8 of them before the next 8 are touched.
 template <typename Load8, typename Load1>
 SIDESTREAM_INLINE void transpose_words(std::int64_t rows, std::int64_t columns,
                                        std::uint32_t* target, std::int64_t target_stride,
                                        Load8 load_8, Load1 load_1) {
+  constexpr std::int64_t kTileRows = 128;
   const std::int64_t whole_rows = rows / 8 * 8, whole_columns = columns / 8 * 8;
-  for (std::int64_t r = 0; r < whole_rows; r += 8) {
+  for (std::int64_t tile = 0; tile < whole_rows; tile += kTileRows) {
+    const std::int64_t tile_end = tile + kTileRows < whole_rows ? tile + kTileRows : whole_rows;
     for (std::int64_t c = 0; c < whole_columns; c += 8) {
-      Words8 block[8];
-      for (int i = 0; i < 8; ++i) block[i] = load_8(r + i, c);
-      transpose_8x8(block);
-      for (int i = 0; i < 8; ++i)
-        std::memcpy(target + (c + i) * target_stride + r, &block[i], sizeof(Words8));
+      for (std::int64_t r = tile; r < tile_end; r += 8) {
+        Words8 block[8];
+        for (int i = 0; i < 8; ++i) block[i] = load_8(r + i, c);
+        transpose_8x8(block);
+        for (int i = 0; i < 8; ++i)
+          std::memcpy(target + (c + i) * target_stride + r, &block[i], sizeof(Words8));
+      }
     }
-    for (std::int64_t c = whole_columns; c < columns; ++c) {
-      for (std::int64_t i = r; i < r + 8; ++i) target[c * target_stride + i] = load_1(i, c);
-    }
+  }
+  for (std::int64_t r = 0; r < whole_rows; ++r) {
+    for (std::int64_t c = whole_columns; c < columns; ++c)
+      target[c * target_stride + r] = load_1(r, c);
   }
   for (std::int64_t r = whole_rows; r < rows; ++r) {
     for (std::int64_t c = 0; c < columns; ++c) target[c * target_stride + r] = load_1(r, c);
