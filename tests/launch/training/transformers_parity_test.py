@@ -7,7 +7,7 @@ import sys
 
 from support import ROOT, check, checkpoint, environment, make_data, metrics, train, workspace
 
-STEPS, BATCH, LENGTH, LR = 50, 8, 64, 1e-3
+STEPS, BATCH, LENGTH, LR = 50, 8, 64, 3e-4
 BOUNDS = {"fp32": 1e-4, "bf16": 3e-2}  # of losses, absolute; of gradient norms, relative
 
 
