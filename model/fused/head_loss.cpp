@@ -13,7 +13,6 @@
 namespace sidestream::model::fused {
 namespace {
 
-using kernels::Tile;
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
@@ -71,14 +70,11 @@ class HeadLoss {
   }
 
   void compute_logits(std::int64_t row, std::int64_t rows) {
-    T* out = data_of<T>(logits_);
-    product<T>(
+    product_into<T>(
         {.m = rows, .n = weight_.rows, .k = x_.columns},
         {.data = x_.data + row * x_.columns, .stride = x_.columns},
         {.data = weight_.data, .stride = weight_.columns, .orientation = Orientation::kTransposed},
-        [&](const Tile& tile, TilePlace at) {
-          kernels::store(tile, kernels::Rows<T>{out + at.row * stride_ + at.column, stride_});
-        });
+        kernels::Rows<T>{data_of<T>(logits_), stride_});
   }
 
   void compute_losses(std::int64_t first_row, std::int64_t rows) {
@@ -96,25 +92,19 @@ class HeadLoss {
   }
 
   void compute_x_grad(std::int64_t row, std::int64_t rows) {
-    T* out = data_of<T>(x_grad_) + row * x_.columns;
-    product<T>(
-        {.m = rows, .n = x_.columns, .k = weight_.rows},
-        {.data = data_of<T>(logits_), .stride = stride_},
-        {.data = weight_.data, .stride = weight_.columns}, [&](const Tile& tile, TilePlace at) {
-          kernels::store(tile, kernels::Rows<T>{out + at.row * x_.columns + at.column, x_.columns});
-        });
+    product_into<T>({.m = rows, .n = x_.columns, .k = weight_.rows},
+                    {.data = data_of<T>(logits_), .stride = stride_},
+                    {.data = weight_.data, .stride = weight_.columns},
+                    kernels::Rows<T>{data_of<T>(x_grad_) + row * x_.columns, x_.columns});
   }
 
   void compute_weight_grad(std::int64_t row, std::int64_t rows) {
-    T* out = data_of<T>(weight_grad_);
-    const Transposed left = transposed_left<T>(data_of<T>(logits_), stride_, rows, weight_.rows);
-    product<T>({.m = weight_.rows, .n = x_.columns, .k = rows},
-               {.data = data_of<T>(left.storage), .stride = left.stride},
-               {.data = x_.data + row * x_.columns, .stride = x_.columns},
-               [&](const Tile& tile, TilePlace at) {
-                 const kernels::Rows<T> target{out + at.row * x_.columns + at.column, x_.columns};
-                 row == 0 ? kernels::store(tile, target) : kernels::add(tile, target);
-               });
+    product_into<T>(
+        {.m = weight_.rows, .n = x_.columns, .k = rows},
+        {.data = data_of<T>(logits_), .stride = stride_, .orientation = Orientation::kTransposed},
+        {.data = x_.data + row * x_.columns, .stride = x_.columns},
+        kernels::Rows<T>{data_of<T>(weight_grad_), x_.columns},
+        row == 0 ? Existing::kReplace : Existing::kAdd);
   }
 
   Matrix<T> x_, weight_;

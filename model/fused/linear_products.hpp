@@ -27,15 +27,6 @@ torch::Tensor input_gradient(const torch::Tensor& dy, const torch::Tensor& weigh
 template <typename T>
 torch::Tensor weight_gradient(const torch::Tensor& x, const torch::Tensor& dy);
 
-template <>
-torch::Tensor input_gradient<float>(const torch::Tensor&, const torch::Tensor&);
-template <>
-torch::Tensor input_gradient<core::BFloat16>(const torch::Tensor&, const torch::Tensor&);
-template <>
-torch::Tensor weight_gradient<float>(const torch::Tensor&, const torch::Tensor&);
-template <>
-torch::Tensor weight_gradient<core::BFloat16>(const torch::Tensor&, const torch::Tensor&);
-
 // Sums of columns -> [out]; fp32 inside.
 template <typename T>
 torch::Tensor bias_gradient(const torch::Tensor& dy);

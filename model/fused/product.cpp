@@ -7,19 +7,25 @@
 #include "model/kernels/pack.hpp"
 
 namespace sidestream::model::fused {
+
+using core::BFloat16;
+
 namespace {
 
 constexpr std::int64_t kRowBlock = 64;
 constexpr std::int64_t kPanelBytes = 1 << 20;  // half of a second-level cache
 constexpr std::int64_t kMaxPanelWidth = 256;
 constexpr std::int64_t kColumnStep = 32;
+constexpr std::int64_t kRunBytes =
+    4 << 20;  // of fp32 tiles: stays in the last-level cache, and packing pays off
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
 // As wide as the cache allows, but at least one panel a thread, all of about the same width.
-std::int64_t panel_width(const ProductShape& shape, std::int64_t element_bytes) {
+std::int64_t panel_width(const ProductShape& shape) {
+  constexpr std::int64_t element_bytes = sizeof(BFloat16);
   const std::int64_t fits = kPanelBytes / (shape.k * element_bytes) / kColumnStep * kColumnStep;
   const std::int64_t widest = std::clamp(fits, kColumnStep, kMaxPanelWidth);
   const std::int64_t panels =
@@ -27,9 +33,8 @@ std::int64_t panel_width(const ProductShape& shape, std::int64_t element_bytes) 
   return round_up((shape.n + panels - 1) / panels, kColumnStep);
 }
 
-template <typename T>
-void pack_panel(const RightFactor<T>& b, std::int64_t column, const kernels::PanelShape& shape,
-                T* panel) {
+void pack_panel(const RightFactor<BFloat16>& b, std::int64_t column,
+                const kernels::PanelShape& shape, BFloat16* panel) {
   if (b.orientation == Orientation::kAsIs) {
     kernels::pack_rows(b.data + column, b.stride, shape, panel);
   } else {
@@ -37,50 +42,19 @@ void pack_panel(const RightFactor<T>& b, std::int64_t column, const kernels::Pan
   }
 }
 
-}  // namespace
+struct Transposed {
+  torch::Tensor storage;
+  std::int64_t stride = 0;
+};
 
-template <typename T>
-void product(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
-             Epilogue epilogue) {
-  const std::int64_t width = panel_width(shape, sizeof(T)),
-                     padded_k = round_up(shape.k, sizeof(T) == 2 ? 2 : 1);
-  at::parallel_for(0, (shape.n + width - 1) / width, 1, [&](std::int64_t begin, std::int64_t end) {
-    const torch::Tensor panel_storage = scratch<T>(padded_k * width);
-    const torch::Tensor tile_storage = scratch<float>(kRowBlock * width);
-    T* panel = data_of<T>(panel_storage);
-    float* tile = data_of<float>(tile_storage);
-    for (std::int64_t column = begin * width; column < std::min(end * width, shape.n);
-         column += width) {
-      const std::int64_t columns = std::min(width, shape.n - column);
-      pack_panel(b, column, {.k = shape.k, .n = columns, .padded_k = padded_k, .width = width},
-                 panel);
-      for (std::int64_t row = 0; row < shape.m; row += kRowBlock) {
-        const std::int64_t rows = std::min(kRowBlock, shape.m - row);
-        multiply(BlockProduct<T>{.m = rows,
-                                 .n = columns,
-                                 .k = padded_k,
-                                 .a = a.data + row * a.stride,
-                                 .a_stride = a.stride,
-                                 .b = panel,
-                                 .b_stride = width,
-                                 .c = tile,
-                                 .c_stride = width});
-        epilogue({.data = tile, .stride = width, .rows = rows, .columns = columns},
-                 {.row = row, .column = column});
-      }
-    }
-    release_products<T>();
-  });
-}
-
-template <typename T>
-Transposed transposed_left(const T* x, std::int64_t stride, std::int64_t rows,
-                           std::int64_t columns) {
-  // An odd number of cache lines: rows a power of two apart would share a few sets of the cache.
-  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+// [rows, columns] -> [columns, rows], padded with zeros to an odd number of cache lines: rows a
+// power of two apart would share a few sets of the cache.
+Transposed transposed(const BFloat16* x, std::int64_t stride, std::int64_t rows,
+                      std::int64_t columns) {
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(BFloat16));
   const std::int64_t padded_rows = (((rows + kLine - 1) / kLine) | 1) * kLine;
-  Transposed result{.storage = scratch<T>(columns * padded_rows), .stride = padded_rows};
-  T* target = data_of<T>(result.storage);
+  Transposed result{.storage = scratch<BFloat16>(columns * padded_rows), .stride = padded_rows};
+  auto* target = data_of<BFloat16>(result.storage);
   at::parallel_for(0, columns, kColumnStep, [&](std::int64_t begin, std::int64_t end) {
     kernels::transpose(x + begin, stride, {.rows = rows, .columns = end - begin},
                        target + begin * padded_rows, padded_rows);
@@ -88,12 +62,98 @@ Transposed transposed_left(const T* x, std::int64_t stride, std::int64_t rows,
   return result;
 }
 
-template void product(const ProductShape&, const LeftFactor<float>&, const RightFactor<float>&,
-                      Epilogue);
-template void product(const ProductShape&, const LeftFactor<core::BFloat16>&,
-                      const RightFactor<core::BFloat16>&, Epilogue);
-template Transposed transposed_left(const float*, std::int64_t, std::int64_t, std::int64_t);
-template Transposed transposed_left(const core::BFloat16*, std::int64_t, std::int64_t,
-                                    std::int64_t);
+void blocked_product(const ProductShape& shape, const LeftFactor<BFloat16>& a,
+                     const RightFactor<BFloat16>& b, Epilogue epilogue) {
+  const std::int64_t width = panel_width(shape), padded_k = round_up(shape.k, 2);
+  at::parallel_for(0, (shape.n + width - 1) / width, 1, [&](std::int64_t begin, std::int64_t end) {
+    const torch::Tensor panel_storage = scratch<BFloat16>(padded_k * width);
+    const torch::Tensor tile_storage = scratch<float>(kRowBlock * width);
+    auto* panel = data_of<BFloat16>(panel_storage);
+    auto* tile = data_of<float>(tile_storage);
+    for (std::int64_t column = begin * width; column < std::min(end * width, shape.n);
+         column += width) {
+      const std::int64_t columns = std::min(width, shape.n - column);
+      pack_panel(b, column, {.k = shape.k, .n = columns, .padded_k = padded_k, .width = width},
+                 panel);
+      for (std::int64_t row = 0; row < shape.m; row += kRowBlock) {
+        const std::int64_t rows = std::min(kRowBlock, shape.m - row);
+        multiply(BlockProduct<BFloat16>{.m = rows,
+                                        .n = columns,
+                                        .k = padded_k,
+                                        .a = a.data + row * a.stride,
+                                        .a_stride = a.stride,
+                                        .b = panel,
+                                        .b_stride = width,
+                                        .c = tile,
+                                        .c_stride = width});
+        epilogue({.data = tile, .stride = width, .rows = rows, .columns = columns},
+                 {.row = row, .column = column});
+      }
+    }
+    release_products<BFloat16>();
+  });
+}
+
+// A factor as LibTorch sees it: [rows, columns] after its orientation.
+template <typename Factor>
+torch::Tensor view_of(const Factor& factor, std::int64_t rows, std::int64_t columns) {
+  auto* data = const_cast<float*>(factor.data);
+  if (factor.orientation == Orientation::kAsIs) {
+    return at::from_blob(data, {rows, columns}, {factor.stride, 1}, at::TensorOptions(at::kFloat));
+  }
+  return at::from_blob(data, {rows, columns}, {1, factor.stride}, at::TensorOptions(at::kFloat));
+}
+
+}  // namespace
+
+template <>
+void product(const ProductShape& shape, const LeftFactor<BFloat16>& a,
+             const RightFactor<BFloat16>& b, Epilogue epilogue) {
+  if (a.orientation == Orientation::kAsIs) return blocked_product(shape, a, b, epilogue);
+  const Transposed left = transposed(a.data, a.stride, shape.k, shape.m);
+  blocked_product(shape, {.data = data_of<BFloat16>(left.storage), .stride = left.stride}, b,
+                  epilogue);
+}
+
+template <>
+void product(const ProductShape& shape, const LeftFactor<float>& a, const RightFactor<float>& b,
+             Epilogue epilogue) {
+  const std::int64_t fits = kRunBytes / (shape.n * static_cast<std::int64_t>(sizeof(float)));
+  const std::int64_t run = std::min(std::max(fits, kRowBlock), shape.m);
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor tile = at::empty({run, shape.n}, at::kFloat);
+  const torch::Tensor left = view_of(a, shape.m, shape.k), right = view_of(b, shape.k, shape.n);
+  for (std::int64_t row = 0; row < shape.m; row += run) {
+    const std::int64_t rows = std::min(run, shape.m - row);
+    torch::Tensor out = tile.narrow(0, 0, rows);
+    at::mm_out(out, left.narrow(0, row, rows), right);
+    at::parallel_for(0, shape.n, kMaxPanelWidth, [&](std::int64_t begin, std::int64_t end) {
+      epilogue({.data = data_of<float>(tile) + begin,
+                .stride = shape.n,
+                .rows = rows,
+                .columns = end - begin},
+               {.row = row, .column = begin});
+    });
+  }
+}
+
+template <>
+void product_into(const ProductShape& shape, const LeftFactor<BFloat16>& a,
+                  const RightFactor<BFloat16>& b, kernels::Rows<BFloat16> out, Existing existing) {
+  product<BFloat16>(shape, a, b, [&](const kernels::Tile& tile, TilePlace at) {
+    const kernels::Rows<BFloat16> target{out.data + at.row * out.stride + at.column, out.stride};
+    existing == Existing::kReplace ? kernels::store(tile, target) : kernels::add(tile, target);
+  });
+}
+
+template <>
+void product_into(const ProductShape& shape, const LeftFactor<float>& a,
+                  const RightFactor<float>& b, kernels::Rows<float> out, Existing existing) {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor left = view_of(a, shape.m, shape.k), right = view_of(b, shape.k, shape.n);
+  torch::Tensor target =
+      at::from_blob(out.data, {shape.m, shape.n}, {out.stride, 1}, at::TensorOptions(at::kFloat));
+  existing == Existing::kReplace ? at::mm_out(target, left, right) : target.addmm_(left, right);
+}
 
 }  // namespace sidestream::model::fused

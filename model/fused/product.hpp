@@ -1,6 +1,8 @@
-// A whole matrix product in blocks, with work on each block while it is in the cache.
+// Whole matrix products, with work on each tile while it is in the cache.
 //
-// Threads take panels of columns: each panel of B is packed once, and all rows of A go past it.
+// bf16 goes through our blocks: threads take panels of columns, each panel of the right factor is
+// packed once, and all rows of the left factor go past it. fp32 goes through LibTorch's BLAS, which
+// packs better, a run of rows at a time.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +18,9 @@ enum class Orientation { kAsIs, kTransposed };
 
 template <typename T>
 struct LeftFactor {
-  const T* data = nullptr;  // [m, k]; for bf16 and odd k there is one more column, of zeros
+  const T* data = nullptr;  // [m, k], or [k, m] when transposed
   std::int64_t stride = 0;
+  Orientation orientation = Orientation::kAsIs;
 };
 
 template <typename T>
@@ -38,17 +41,16 @@ struct TilePlace {
 };
 using Epilogue = c10::function_ref<void(const kernels::Tile&, TilePlace)>;
 
+// For bf16 and odd k a left factor as it is has one more column, of zeros.
 template <typename T>
 void product(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
              Epilogue epilogue);
 
-// x^T as a left factor: x [rows, columns] -> [columns, rows rounded up], with zeros in between.
-struct Transposed {
-  torch::Tensor storage;
-  std::int64_t stride = 0;
-};
+enum class Existing { kReplace, kAdd };
+
+// The product alone, to where it belongs.
 template <typename T>
-Transposed transposed_left(const T* x, std::int64_t stride, std::int64_t rows,
-                           std::int64_t columns);
+void product_into(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
+                  kernels::Rows<T> out, Existing existing = Existing::kReplace);
 
 }  // namespace sidestream::model::fused
