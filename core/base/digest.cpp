@@ -21,8 +21,9 @@ std::string sha256_hex(std::string_view content) {
 }
 
 std::string sha256_hex_of_file(const std::filesystem::path& path) {
-  const MappedFile file(path);
-  return sha256_hex(file.bytes());
+  Sha256 hash;
+  read_in_pieces(path, [&](std::span<const std::byte> piece) { hash.update(piece); });
+  return hash.finish();
 }
 
 }  // namespace sidestream::core

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <vector>
 
 #include "core/base/error.hpp"
 
@@ -81,6 +82,19 @@ std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes
                 std::to_string(limit_bytes));
   }
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+void read_in_pieces(const std::filesystem::path& path, const std::function<void(std::span<const std::byte>)>& take) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  const UniqueFd fd = open_or_throw(path, O_RDONLY, "cannot open");
+  std::vector<std::byte> buffer(kPiece);
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error(system_error_text("cannot read", path, errno));
+    if (got == 0) return;
+    take(std::span(buffer).first(static_cast<std::size_t>(got)));
+  }
 }
 
 void sync_folder(const std::filesystem::path& folder) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,10 @@ class MappedFile {
 
 // The whole file. Throws Error with the system's text; more than limit_bytes is refused.
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes = std::size_t{1} << 30);
+
+// Hands the file over from its start to its end, a piece at a time. A mapping would count as memory of the process until
+// it ends. Throws Error with the system's text.
+void read_in_pieces(const std::filesystem::path& path, const std::function<void(std::span<const std::byte>)>& take);
 
 // Writes a sibling with a temporary name, syncs it, renames it over path and syncs the folder. On any failure the
 // sibling is removed, the old file stays, and Error names the step and the system's text.

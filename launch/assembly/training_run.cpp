@@ -157,6 +157,7 @@ class TrainingRun {
   StopReason train(TrainingState& state, RunReporter& reporter) {
     const auto loader = make_loader(sources_, options_, session_.communicator().topology(),
                                     loader_start(state, samples_per_step()));
+    keep_freed_memory();  // from here on: what building the replicas freed has gone back to the system
     StepRunner steps(*model_, replicas_, *loader, session_.communicator(),
                      {.seed = options_.seed,
                       .grad_accumulation = options_.parallel.grad_accumulation,

@@ -10,7 +10,6 @@
 #include "launch/commands/commands.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/program.hpp"
-#include "launch/process/tuning.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -33,7 +32,6 @@ int run_train(const CommandCall& call) {
   const TrainOptions options = parse_train_options(call.arguments);
   if (options.print_config) return print_and_leave(config_text(options));
   if (options.dry_run) return print_and_leave(dry_run_text(options, comm::LauncherEnvironment::read().size));
-  keep_freed_memory();
   const std::string command_line = joined(call.argc, call.argv);
   return run_program(call.argc, call.argv, communicator_config(options),
                      [&](Session& session) { return run_training(session, options, command_line); });

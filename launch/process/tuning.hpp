@@ -1,11 +1,12 @@
-// Per-process settings that decide CPU speed, made once before the first tensor.
+// Per-process settings that decide CPU speed and memory.
 #pragma once
 
 #include <optional>
 
 namespace sidestream::launch {
 
-// Keeps freed memory in the process: activations of tens of MB otherwise come from mmap, and are faulted in, each step.
+// Gives back what is free now, and keeps what is freed from here on: activations of tens of MB otherwise come from mmap,
+// and are faulted in, each step. For just before the first step: what set-up freed is not needed again.
 void keep_freed_memory();
 
 struct CpuShare {
