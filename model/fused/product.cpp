@@ -4,6 +4,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "model/fused/split_product.hpp"
 #include "model/kernels/pack.hpp"
 
 namespace sidestream::model::fused {
@@ -118,6 +119,7 @@ void product(const ProductShape& shape, const LeftFactor<BFloat16>& a,
 template <>
 void product(const ProductShape& shape, const LeftFactor<float>& a, const RightFactor<float>& b,
              Epilogue epilogue) {
+  if (splitting_pays(shape)) return split_product(shape, a, b, epilogue);
   const std::int64_t fits = kRunBytes / (shape.n * static_cast<std::int64_t>(sizeof(float)));
   const std::int64_t run = std::min(std::max(fits, kRowBlock), shape.m);
   const torch::NoGradGuard no_grad;
@@ -149,6 +151,7 @@ void product_into(const ProductShape& shape, const LeftFactor<BFloat16>& a,
 template <>
 void product_into(const ProductShape& shape, const LeftFactor<float>& a,
                   const RightFactor<float>& b, kernels::Rows<float> out, Existing existing) {
+  if (splitting_pays(shape)) return split_product_into(shape, a, b, out, existing);
   const torch::NoGradGuard no_grad;
   const torch::Tensor left = view_of(a, shape.m, shape.k), right = view_of(b, shape.k, shape.n);
   torch::Tensor target =
