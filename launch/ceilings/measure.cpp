@@ -3,10 +3,12 @@
 #include <functional>
 
 #include "launch/ceilings/ceilings.hpp"
+#include "model/fused/product.hpp"
 
 namespace sidestream::launch {
 namespace {
 
+namespace fused = model::fused;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -23,14 +25,25 @@ double best_rate(double budget_s, double work, const std::function<void()>& call
   return best;
 }
 
-// Shapes of a transformer's products: large enough that packing does not count.
+// Shapes of a transformer's products: large enough that packing does not count. The faster of LibTorch's product and of
+// the one that the fused operators use.
+template <typename T>
 double product_flops_per_s(torch::ScalarType dtype, double budget_s) {
   constexpr int64_t kRows = 2048, kInner = 1536, kColumns = 1536;
+  constexpr double kFlops = 2.0 * kRows * kInner * kColumns;
   const auto options = torch::TensorOptions().dtype(dtype);
   const torch::Tensor left = torch::randn({kRows, kInner}).to(options);
   const torch::Tensor right = torch::randn({kInner, kColumns}).to(options);
   torch::Tensor result = torch::empty({kRows, kColumns}, options);
-  return best_rate(budget_s, 2.0 * kRows * kInner * kColumns, [&] { torch::mm_out(result, left, right); });
+  const double theirs = best_rate(budget_s / 2, kFlops, [&] { torch::mm_out(result, left, right); });
+  if (!fused::products_supported(dtype)) return theirs;
+  const double ours = best_rate(budget_s / 2, kFlops, [&] {
+    fused::product_into<T>({.m = kRows, .n = kColumns, .k = kInner},
+                           {.data = fused::data_of<T>(left), .stride = kInner},
+                           {.data = fused::data_of<T>(right), .stride = kColumns},
+                           {fused::data_of<T>(result), kColumns});
+  });
+  return std::max(theirs, ours);
 }
 
 double copy_bytes_per_s(double budget_s) {
@@ -46,8 +59,8 @@ Ceilings measure_ceilings(double seconds) {
   const torch::NoGradGuard no_grad;
   return {.processor = processor_name(),
           .cores = at::get_num_threads(),
-          .fp32_flops_per_s = product_flops_per_s(torch::kFloat32, seconds / 3),
-          .bf16_flops_per_s = product_flops_per_s(torch::kBFloat16, seconds / 3),
+          .fp32_flops_per_s = product_flops_per_s<float>(torch::kFloat32, seconds / 3),
+          .bf16_flops_per_s = product_flops_per_s<core::BFloat16>(torch::kBFloat16, seconds / 3),
           .memory_bytes_per_s = copy_bytes_per_s(seconds / 3)};
 }
 
