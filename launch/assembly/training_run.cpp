@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -27,13 +29,33 @@ namespace {
 
 using core::ExitCode;
 
+bool is_checkpoint_of(const checkpoint::RunPaths& paths, const checkpoint::Checkpoint& checkpoint) {
+  std::error_code ignored;  // a path that is not there is no folder of checkpoints
+  return std::filesystem::equivalent(checkpoint.folder.parent_path(), paths.checkpoints(), ignored);
+}
+
+// A used run directory goes on with its own checkpoints only: metrics and checkpoints of two runs must not mix.
+checkpoint::UsedRun used_run_policy(const TrainOptions& options,
+                                    const std::optional<checkpoint::Checkpoint>& resume_from) {
+  const checkpoint::RunPaths paths(options.run_dir);
+  if (options.checkpoint.resume == "none") return checkpoint::UsedRun::kRefuse;
+  if (!resume_from || is_checkpoint_of(paths, *resume_from)) return checkpoint::UsedRun::kContinue;
+  if (checkpoint::RunDirectory::is_used(paths)) {
+    throw core::ConfigError(fmt::format(
+        "--resume: {} is no checkpoint of --run-dir {}, which holds a run of its own. Give a new --run-dir to go on from "
+        "that checkpoint, or say --resume auto to go on with the run in {}.",
+        resume_from->folder.string(), options.run_dir.string(), options.run_dir.string()));
+  }
+  return checkpoint::UsedRun::kRefuse;
+}
+
 // Rank 0 owns the run directory and its lock; the others know the paths.
-std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(Session& session, const TrainOptions& options) {
+std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(Session& session, const TrainOptions& options,
+                                                              const std::optional<checkpoint::Checkpoint>& resume_from) {
   std::unique_ptr<checkpoint::RunDirectory> directory;
   agree(session.communicator(), [&] {
     if (!session.is_first_rank()) return;
-    const auto used = options.checkpoint.resume == "none" ? checkpoint::UsedRun::kRefuse : checkpoint::UsedRun::kContinue;
-    directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir, used);
+    directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir, used_run_policy(options, resume_from));
     core::write_file_atomically(directory->paths().config(), config_text(options));
   });
   return directory;
@@ -222,7 +244,7 @@ core::ExitCode run_training(Session& session, TrainOptions options, const std::s
   std::vector<std::string> notes;
   const auto resume_from = checkpoint_to_resume(session, options, notes);
   check_start(session, options, resume_from);
-  const auto directory = claim_run_directory(session, options);
+  const auto directory = claim_run_directory(session, options, resume_from);
 
   TrainingRun run(session, options, sources);
   TrainingState state = run.restore(resume_from);

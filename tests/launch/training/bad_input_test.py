@@ -3,23 +3,11 @@
 import pathlib
 import shutil
 import struct
-
-from support import BINARY, TINY, check, checkpoint, environment, make_data, mpirun, train, workspace
-
 import subprocess
 
+from support import BINARY, TINY, check, checkpoint, environment, expect, make_data, train, workspace
+
 CONFIG, DATA, CHECKPOINT = 2, 3, 4
-
-
-def expect(code, words, ranks, flags):
-    """The words are in the output, and the line that has them is there once."""
-    done = subprocess.run(mpirun(ranks, [BINARY, "train", *flags]), env=environment(), text=True, timeout=60,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("sidestream")]
-    check(done.returncode == code, f"{flags}: expected exit code {code}, found {done.returncode}\n{done.stdout}")
-    check(len(lines) == 1, f"{flags}: expected one message, found {lines}\n{done.stdout}")
-    for word in words:
-        check(word in lines[0], f"{flags}: expected '{word}' in: {lines[0]}")
 
 
 def broken_data(good, folder, change):
