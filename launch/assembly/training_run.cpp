@@ -14,6 +14,7 @@
 #include "core/base/file.hpp"
 #include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/run_directory.hpp"
+#include "core/checkpoint/tensor_set.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
 #include "launch/options/train_parser.hpp"
@@ -100,6 +101,7 @@ void check_start(Session& session, const TrainOptions& options, const std::optio
       require_same_model(*resume_from, options.model.config);
     } else if (!options.model.init.empty()) {
       model::check_same_architecture(options.model.config, read_model_config(options.model.init));
+      checkpoint::TensorSet::open_model(options.model.init);
     }
   });
 }
@@ -256,20 +258,21 @@ core::ExitCode run_training(Session& session, TrainOptions options, const std::s
                              : RunReporter();
   for (const std::string& note : notes) reporter.info(note);
   if (resume_from) reporter.info(fmt::format("resumed from {}, step {}", resume_from->folder.string(), state.step));
+  ExitCode code = ExitCode::kOther;
   try {
-    const StopReason reason = run.train(state, reporter);
-    reporter.finish(exit_code_of(reason), state);
-    return exit_code_of(reason);
+    code = exit_code_of(run.train(state, reporter));
   } catch (const AgreedError& error) {
-    reporter.finish(error.code(), state);
+    reporter.finish_failed(error.code(), state);
     throw;
   } catch (const std::exception& error) {
     // Here, while the replicas still stand: what they say when they go down is less than the cause.
     session.communicator().announce_failure(error.what());
     const auto* own = dynamic_cast<const core::Error*>(&error);
-    reporter.finish(own != nullptr ? own->code() : ExitCode::kOther, state);
+    reporter.finish_failed(own != nullptr ? own->code() : ExitCode::kOther, state);
     throw;
   }
+  agree(session.communicator(), [&] { reporter.finish(code, state); });
+  return code;
 }
 
 }  // namespace sidestream::launch
