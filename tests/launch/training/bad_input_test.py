@@ -131,7 +131,7 @@ def check_init(root, data):
         (["config.json", "not JSON"], variant("no-json", lambda f: (f / "config.json").write_text("{"))),
         (["model.safetensors"], variant("no-weights", lambda f: (f / "model.safetensors").unlink())),
         (["model.safetensors"], variant("cut", lambda f: (f / "model.safetensors").write_bytes(b"\x08"))),
-        (["n_layer", "7", "n_embd", "48"], variant("other", drop_layers)),
+        (["layers 4", "7", "width 128", "48"], variant("other", drop_layers)),
     ]
     for ranks in (1, 2):
         for words, folder in cases:
@@ -141,7 +141,7 @@ def check_init(root, data):
                                     ("name", ["h.0.mlp.c_fc.weight"], rename)]:
             folder = variant(f"{name}-{ranks}", lambda f: change_header(f / "model.safetensors", change))
             expect(CHECKPOINT, words, ranks, base + ["--run-dir", str(root / f"run-{name}-{ranks}"), "--init", str(folder)])
-        expect(CHECKPOINT, ["model_type", "gpt2", "mlp"], ranks,
+        expect(CHECKPOINT, ["family mlp", "gpt2"], ranks,
                ["--model", "mlp", *base[2:], "--run-dir", str(root / "fresh"), "--init", str(initial)])
 
 
