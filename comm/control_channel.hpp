@@ -28,6 +28,7 @@ class ControlChannel {
     return known_[static_cast<std::size_t>(rank)];
   }
   void announce_failure(std::string_view message);
+  bool all_sent() const noexcept { return outgoing_.empty(); }
   const std::optional<std::string>& failure_of_peer() const noexcept { return failure_; }
   void abandon() noexcept { comm_.release(); }
 

@@ -1,6 +1,7 @@
 #include "comm/factory.hpp"
 
 #include "comm/host_communicator.hpp"
+#include "comm/setup_watch.hpp"
 #include "comm/single_communicator.hpp"
 #include "core/base/error.hpp"
 
@@ -17,6 +18,8 @@ Backend resolve(Backend wanted, const MpiEnvironment& environment) {
 std::unique_ptr<Communicator> make_communicator(const MpiEnvironment& environment,
                                                 const CommunicatorConfig& config,
                                                 std::vector<std::string>& warnings) {
+  const SetupWatch watch(LauncherEnvironment::read(), SetupWatch::Stage::kMakeCommunicator,
+                         config.timeout_setup);
   switch (resolve(config.backend, environment)) {
     case Backend::kSingle:
       if (environment.size() > 1) {

@@ -22,7 +22,8 @@ struct CommunicatorConfig {
 };
 
 // Collective over the ranks of `environment`. Throws ConfigError for a backend that this build or
-// job does not have. Warnings (too little shared memory, binding to one core) are given to rank 0
+// job does not have. Past timeout_setup the process ends with exit code 6 and names the ranks that
+// did not come. Warnings (too little shared memory, binding to one core) are given to rank 0
 // as text, see `warnings`.
 std::unique_ptr<Communicator> make_communicator(const MpiEnvironment& environment,
                                                 const CommunicatorConfig& config,

@@ -48,7 +48,7 @@ HostCommunicator::HostCommunicator(const CommunicatorConfig& config,
     : config_(config),
       failed_(std::move(failed)),
       uncaught_at_start_(std::uncaught_exceptions()),
-      job_(join_job(config.timeout_setup)) {
+      job_(join_job()) {
   node_comm_ = split_by_node(job_.get(), rank_of(job_.get()));
   topology_ = find_topology(job_.get(), node_comm_.get());
   layout_ = find_layout(job_.get(), topology_);
@@ -80,9 +80,10 @@ void HostCommunicator::set_up_node(std::vector<std::string>& warnings) {
     warnings.push_back(space_warning(wanted, free));
     return;
   }
-  board_ = std::make_unique<NodeBoard>(node_comm_.get());
+  const NodeMeeting node = meeting_over(node_comm_.get());
+  board_ = std::make_unique<NodeBoard>(node);
   windows_ = std::make_unique<WindowTable>(topology_.local_rank);
-  windows_->add(SharedWindow(node_comm_.get(), NodeCollectives::kBounceBytes));
+  windows_->add(SharedWindow(node, NodeCollectives::kBounceBytes));
   std::size_t lanes = layout_.front().size();
   for (const auto& ranks : layout_) lanes = std::min(lanes, ranks.size());
   const bool in_lane = static_cast<std::size_t>(topology_.local_rank) < lanes;
@@ -101,6 +102,12 @@ HostCommunicator::~HostCommunicator() {
   // A rank is gone: freeing what is shared with it would wait for it. The process is about to end
   // anyway.
   failed_->store(true);
+  // MPI may still know buffers of operations that were cut short.
+  static_cast<void>(mpi_.release());
+  static_cast<void>(lane_.release());
+  static_cast<void>(node_.release());
+  static_cast<void>(windows_.release());
+  static_cast<void>(new std::vector<PageBlock>(std::move(private_blocks_)));
   if (channel_) channel_->abandon();
   lane_comm_.release();
   node_comm_.release();
@@ -115,11 +122,11 @@ bool HostCommunicator::close() noexcept {
       announce_failure("rank " + std::to_string(topology_.rank) +
                        " stopped because of an exception");
     }
+    if (engine_->failed()) return false;  // the peers were told then
     if (announced_.load()) {
       engine_->run_exclusively([this] { watch_->send_announcement(); });
       return false;
     }
-    if (engine_->failed()) return false;
     barrier({});
     return true;
   } catch (const std::exception& error) {
@@ -224,7 +231,18 @@ std::vector<std::string> HostCommunicator::exchange(std::string_view mine,
   return all;
 }
 
-// Nothing is in flight here after the exchange, so MPI may be called directly.
+// Among the ranks of this node, within the deadline of the setup. Every rank of the job takes part.
+NodeMeeting HostCommunicator::meeting_here() {
+  const auto meet = [this](std::string_view mine) {
+    const std::vector<std::string> all = exchange(mine, {.deadline = config_.timeout_setup});
+    std::vector<std::string> here;
+    for (const int rank : layout_[static_cast<std::size_t>(topology_.node)])
+      here.push_back(all[static_cast<std::size_t>(rank)]);
+    return here;
+  };
+  return {.rank = topology_.local_rank, .size = topology_.local_size, .exchange = meet};
+}
+
 Allocation HostCommunicator::allocate(std::size_t bytes) {
   const std::size_t node_bytes =
       SharedWindow::segment_bytes(bytes) * static_cast<std::size_t>(topology_.local_size);
@@ -232,7 +250,8 @@ Allocation HostCommunicator::allocate(std::size_t bytes) {
   const bool fits = windows_ && free >= node_bytes + kSpareBytes;
   bool all_fit = true;
   for (const std::string& peer :
-       exchange(std::to_string(bytes) + (fits ? " fits" : " private"), {})) {
+       exchange(std::to_string(bytes) + (fits ? " fits" : " private"),
+                {.deadline = config_.timeout_setup})) {
     all_fit = all_fit && peer.ends_with(" fits");
     if (peer.starts_with(std::to_string(bytes) + " ")) continue;
     throw core::CollectiveError("allocate: this rank asks for " + std::to_string(bytes) +
@@ -243,10 +262,7 @@ Allocation HostCommunicator::allocate(std::size_t bytes) {
     if (windows_) warn_about_space(node_bytes + kSpareBytes, free);
     return allocate_privately(bytes);
   }
-  Allocation allocation{.bytes = bytes};
-  engine_->run_exclusively(
-      [&] { allocation.data = windows_->add(SharedWindow(node_comm_.get(), bytes)); });
-  return allocation;
+  return {.data = windows_->add(SharedWindow(meeting_here(), bytes)), .bytes = bytes};
 }
 
 void HostCommunicator::warn_about_space(std::size_t wanted_bytes, std::size_t free_bytes) {
@@ -262,7 +278,7 @@ Allocation HostCommunicator::allocate_privately(std::size_t bytes) {
   } catch (const core::MemoryError& error) {
     problem = error.what();
   }
-  for (const std::string& peer : exchange(problem, {})) {
+  for (const std::string& peer : exchange(problem, {.deadline = config_.timeout_setup})) {
     if (peer != "ok") throw core::MemoryError("allocate on one of the ranks: " + peer);
   }
   return {.data = private_blocks_.back().data(), .bytes = bytes};

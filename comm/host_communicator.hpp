@@ -55,6 +55,7 @@ class HostCommunicator final : public Communicator {
  private:
   void set_up_node(std::vector<std::string>& warnings);
   bool every_rank(bool mine);
+  NodeMeeting meeting_here();
   Allocation allocate_privately(std::size_t bytes);
   void warn_about_space(std::size_t wanted_bytes, std::size_t free_bytes);
   Call next_call(CallKind kind, std::size_t count, core::DType dtype, std::size_t bytes,

@@ -4,10 +4,10 @@
 #include <sched.h>
 
 #include <array>
+#include <chrono>
 #include <thread>
 #include <vector>
 
-#include "comm/deadline.hpp"
 #include "comm/mpi_check.hpp"
 #include "core/base/error.hpp"
 
@@ -44,26 +44,34 @@ std::vector<std::string> host_names(MPI_Comm job) {
 
 }  // namespace
 
-UniqueMpiComm join_job(std::chrono::milliseconds limit) {
+UniqueMpiComm join_job() {
   MPI_Comm raw = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Comm_idup(MPI_COMM_WORLD, &raw, &request), "MPI_Comm_idup");
-  Deadline deadline(limit);
   int joined = 0;
   while (joined == 0) {
     check_mpi(MPI_Test(&request, &joined, MPI_STATUS_IGNORE), "MPI_Comm_idup");
-    deadline.tick();
-    if (joined == 0 && deadline.is_over()) {
-      throw core::CollectiveError("rank " + std::to_string(rank_of(MPI_COMM_WORLD)) +
-                                  ": setup not finished after " + std::to_string(limit.count()) +
-                                  " ms: not all of the " + std::to_string(size_of(MPI_COMM_WORLD)) +
-                                  " ranks have come to it");
-    }
     if (joined == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   UniqueMpiComm job(raw);
   check_mpi(MPI_Comm_set_errhandler(raw, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   return job;
+}
+
+NodeMeeting meeting_over(MPI_Comm comm) {
+  const auto exchange = [comm](std::string_view mine) {
+    using Words = std::array<char, 101>;
+    Words words{};
+    mine.copy(words.data(), words.size() - 1);
+    std::vector<Words> all(static_cast<std::size_t>(size_of(comm)));
+    check_mpi(MPI_Allgather(words.data(), sizeof(Words), MPI_CHAR, all.data(), sizeof(Words),
+                            MPI_CHAR, comm),
+              "MPI_Allgather in setup");
+    std::vector<std::string> texts;
+    for (const Words& theirs : all) texts.emplace_back(theirs.data());
+    return texts;
+  };
+  return {.rank = rank_of(comm), .size = size_of(comm), .exchange = exchange};
 }
 
 Topology find_topology(MPI_Comm job, MPI_Comm node) {

@@ -1,18 +1,21 @@
 // The first steps of a job: a communicator of our own, and who sits where. All ranks call them.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
 
 #include "comm/mpi_handles.hpp"
 #include "comm/node_collectives.hpp"
+#include "comm/node_meeting.hpp"
 #include "comm/topology.hpp"
 
 namespace sidestream::comm {
 
-// A duplicate of MPI_COMM_WORLD. Throws CollectiveError when not all ranks come within the limit.
-UniqueMpiComm join_job(std::chrono::milliseconds limit);
+// A duplicate of MPI_COMM_WORLD. Sleeps while it waits for the others; SetupWatch has the deadline.
+UniqueMpiComm join_job();
+
+// Meets over the ranks of `comm`, which outlives it; words of at most 100 bytes.
+NodeMeeting meeting_over(MPI_Comm comm);
 
 Topology find_topology(MPI_Comm job, MPI_Comm node);
 

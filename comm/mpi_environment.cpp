@@ -1,6 +1,7 @@
 #include "comm/mpi_environment.hpp"
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdio>
@@ -11,6 +12,7 @@
 
 #include "comm/mpi_check.hpp"
 #include "comm/mpi_handles.hpp"
+#include "comm/setup_watch.hpp"
 #include "core/base/error.hpp"
 
 namespace sidestream::comm {
@@ -22,11 +24,15 @@ struct LauncherVariables {
   const char* rank;
   const char* size;
   const char* local_rank;
+  const char* local_size;
+  const char* job;
 };
 constexpr LauncherVariables kLaunchers[] = {
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_JOBID"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE",
+     "SLURM_JOB_ID"},
 };
 
 std::optional<int> number(const char* name) {
@@ -37,6 +43,12 @@ std::optional<int> number(const char* name) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   return value;
+}
+
+// Where the launcher does not say: the ranks of a host are children of one process of the launcher.
+std::string job_name(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? text : "child-of-" + std::to_string(::getppid());
 }
 
 void require_threads(int provided) {
@@ -66,14 +78,17 @@ LauncherEnvironment LauncherEnvironment::read() {
             .rank = *rank,
             .size = *size,
             .local_rank = number(variables.local_rank).value_or(0),
+            .local_size = number(variables.local_size).value_or(0),
+            .job = job_name(variables.job),
             .source = variables.size};
   }
   return {};
 }
 
-MpiEnvironment::MpiEnvironment(int* argc, char*** argv) {
+MpiEnvironment::MpiEnvironment(int* argc, char*** argv, std::chrono::milliseconds limit) {
   const LauncherEnvironment launcher = LauncherEnvironment::read();
   if (!launcher.launched) return;
+  const SetupWatch watch(launcher, SetupWatch::Stage::kStartMpi, limit);
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   active_ = true;

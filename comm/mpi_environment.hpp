@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,8 @@ struct LauncherEnvironment {
   int rank = 0;
   int size = 1;
   int local_rank = 0;
+  int local_size = 0;  // ranks on this host; 0: not said
+  std::string job;     // the same for all ranks of a job, on a host another one for every job
   std::string source;  // name of the variable that said so
 
   static LauncherEnvironment read();
@@ -26,8 +29,10 @@ class MpiEnvironment {
  public:
   // Initialises MPI with MPI_THREAD_MULTIPLE if a launcher started the process. Throws ConfigError
   // when the launcher's environment says several ranks and MPI says one (the job would be N
-  // independent trainings).
-  MpiEnvironment(int* argc, char*** argv);
+  // independent trainings). Past `limit` the process ends with exit code 6 and names the ranks that
+  // did not come: there is no way back out of MPI_Init.
+  MpiEnvironment(int* argc, char*** argv,
+                 std::chrono::milliseconds limit = std::chrono::minutes(5));
   // MPI_Finalize. Left out after a failed collective and while an exception passes, when it would
   // wait for ranks that never come: end such a program with abort().
   ~MpiEnvironment();

@@ -5,8 +5,6 @@
 #include <cstring>
 #include <new>
 
-#include "comm/mpi_check.hpp"
-
 namespace sidestream::comm {
 namespace {
 
@@ -28,15 +26,14 @@ struct NodeBoard::Slot {
   std::array<char, kMessageBytes> message;
 };
 
-NodeBoard::NodeBoard(MPI_Comm node) : window_(node, sizeof(Slot)), rank_(rank_of(node)) {
+NodeBoard::NodeBoard(const NodeMeeting& node) : window_(node, sizeof(Slot)), rank_(node.rank) {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free,
                 "counters are shared between processes");
   new (window_.segment(rank_)) Slot{};
-  const int ranks = size_of(node);
-  for (int peer = 0; peer < ranks; ++peer) {
+  for (int peer = 0; peer < node.size; ++peer) {
     slots_.push_back(std::launder(reinterpret_cast<Slot*>(window_.segment(peer))));
   }
-  check_mpi(MPI_Barrier(node), "MPI_Barrier");
+  node.exchange("board");  // all slots are there
 }
 
 void NodeBoard::arrive() noexcept { mine().meetings.store(++meetings_, std::memory_order_release); }

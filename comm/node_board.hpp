@@ -26,7 +26,7 @@ struct Stamp {
 
 class NodeBoard {
  public:
-  explicit NodeBoard(MPI_Comm node);
+  explicit NodeBoard(const NodeMeeting& node);
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(slots_.size()); }

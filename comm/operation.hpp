@@ -43,11 +43,12 @@ class Operation {
     steps_ = Steps();
     done_.store(true, std::memory_order_release);
   }
-  // MPI may still write into the buffers of steps that were cut short: they stay to the end of the
+  // MPI may still know the buffers of steps that were cut short: they stay to the end of the
   // process.
+  void abandon() noexcept { steps_.abandon(); }
   void fail(std::exception_ptr error) {
     range_.end();
-    steps_.abandon();
+    abandon();
     error_ = std::move(error);
     done_.store(true, std::memory_order_release);
   }

@@ -39,6 +39,16 @@ void PeerWatch::send_announcement() {
   if (message) channel_->announce_failure(*message);
 }
 
+void PeerWatch::flush_announcement(std::chrono::milliseconds limit) noexcept {
+  if (channel_ == nullptr) return;
+  try {
+    const auto end = std::chrono::steady_clock::now() + limit;
+    send_announcement();
+    while (!channel_->all_sent() && std::chrono::steady_clock::now() < end) channel_->poll();
+  } catch (...) {  // the peers run into their deadline instead
+  }
+}
+
 std::optional<std::string> PeerWatch::failure_of_peer() const {
   std::optional<std::string> failure;
   if (board_ != nullptr) failure = board_->failure_of_peer();

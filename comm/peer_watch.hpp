@@ -30,6 +30,8 @@ class PeerWatch {
   // Callable from any thread. The board is written at once, messages go out with the next poll.
   void announce_failure(std::string_view message) noexcept;
   void send_announcement();
+  // Sends it and lets MPI work until it has left, or the time is over. Never throws.
+  void flush_announcement(std::chrono::milliseconds limit) noexcept;
 
  private:
   void describe_rank(int rank, std::uint64_t sequence, std::string& text) const;

@@ -13,6 +13,9 @@
 namespace sidestream::comm {
 namespace {
 
+// How long a failure may take to leave; usually it is gone at once.
+constexpr std::chrono::milliseconds kAnnouncementTime{500};
+
 // How often an idle progress thread looks for messages of its peers.
 constexpr std::chrono::milliseconds kIdlePoll{20};
 
@@ -56,6 +59,7 @@ ProgressEngine::ProgressEngine(int rank, PeerWatch& watch, std::function<void()>
 ProgressEngine::~ProgressEngine() {
   thread_.request_stop();
   thread_.join();
+  for (const auto& operation : queue_) operation->abandon();
 }
 
 void ProgressEngine::submit(std::shared_ptr<Operation> operation) {
@@ -136,10 +140,7 @@ std::shared_ptr<Operation> ProgressEngine::front() const {
 }
 
 bool ProgressEngine::drive() {
-  if (failed()) {
-    spread_failure();
-    return false;
-  }
+  if (failed()) return false;  // MPI is left alone, see fail()
   try {
     watch_.poll();
     check_peers();
@@ -194,9 +195,12 @@ std::exception_ptr ProgressEngine::describe(const Operation& operation,
   return std::make_exception_ptr(core::CollectiveError(text));
 }
 
+// MPI may still know the buffers of operations that are cut short here, and callers free them as soon as they are told.
+// So the peers are told first, and from then on this process does not call MPI any more: what arrives stays outside.
 void ProgressEngine::fail(std::exception_ptr error) {
-  if (!is_peer_error(error)) watch_.announce_failure(text_of(error));
   on_failure_();
+  if (!is_peer_error(error)) watch_.announce_failure(text_of(error));
+  watch_.flush_announcement(kAnnouncementTime);
   std::deque<std::shared_ptr<Operation>> dropped;
   {
     const std::lock_guard lock(queue_mutex_);
@@ -204,14 +208,6 @@ void ProgressEngine::fail(std::exception_ptr error) {
     dropped.swap(queue_);
   }
   for (const auto& operation : dropped) operation->fail(error);
-}
-
-// The announcement leaves with the next polls; whether it arrives no longer matters to this rank.
-void ProgressEngine::spread_failure() noexcept {
-  try {
-    watch_.poll();
-  } catch (...) {
-  }
 }
 
 }  // namespace sidestream::comm

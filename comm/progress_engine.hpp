@@ -2,8 +2,8 @@
 // done by one thread at a time: the progress thread while the callers compute, a caller while it
 // waits (no hand-over for a short operation). Only the driver calls MPI.
 //
-// The first failure ends everything: operations in flight and all later ones throw it, and the
-// peers are told.
+// The first failure ends everything: operations in flight and all later ones throw it, the peers
+// are told, and MPI is not called any more.
 #pragma once
 
 #include <chrono>
@@ -49,7 +49,6 @@ class ProgressEngine {
   void check_peers();
   void check_deadline(Operation& operation);
   void fail(std::exception_ptr error);
-  void spread_failure() noexcept;
   std::exception_ptr describe(const Operation& operation, const std::exception_ptr& cause) const;
   std::shared_ptr<Operation> front() const;
   bool is_idle() const;

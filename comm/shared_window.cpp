@@ -5,15 +5,14 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 
-#include "comm/mpi_check.hpp"
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 
@@ -24,55 +23,58 @@ constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr int kMadviseCollapse = 25;  // MADV_COLLAPSE of Linux 6.1; older kernels refuse it, and small pages stay
 
-using Name = std::array<char, 64>;
-
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
 // A name that no other job on this node has, from the node's first rank to all.
-Name agree_on_name(MPI_Comm node) {
-  Name name{};
+std::string agree_on_name(const NodeMeeting& node) {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  std::snprintf(name.data(), name.size(), "/sidestream.%d.%lld.%09ld", static_cast<int>(::getpid()),
-                static_cast<long long>(now.tv_sec), now.tv_nsec);
-  check_mpi(MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, node),
-            "MPI_Bcast of a window's name");
-  return name;
+  const std::string mine = "/sidestream." + std::to_string(::getpid()) + "." +
+                           std::to_string(now.tv_sec) + "." + std::to_string(now.tv_nsec);
+  return node.exchange(mine).at(0);
 }
 
 // All ranks go on, or all throw: the largest error number of any rank decides. Also a barrier.
-void require_everywhere(MPI_Comm node, int error_number, const char* what) {
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &error_number, 1, MPI_INT, MPI_MAX, node),
-            "MPI_Allreduce of a window's state");
+void require_everywhere(const NodeMeeting& node, int error_number, const char* what) {
+  for (const std::string& theirs : node.exchange(std::to_string(error_number))) {
+    error_number = std::max(error_number, std::stoi(theirs));
+  }
   if (error_number == 0) return;
   throw core::MemoryError("shared memory in /dev/shm: cannot " + std::string(what) + ": " +
                           std::generic_category().message(error_number) +
                           ". In a container, start it with a larger --shm-size");
 }
 
+// Removes the file's name, whatever happens: everybody who has it open keeps it.
+class NameGuard {
+ public:
+  explicit NameGuard(std::string name) : name_(std::move(name)) {}
+  NameGuard(const NameGuard&) = delete;
+  NameGuard& operator=(const NameGuard&) = delete;
+  ~NameGuard() { ::shm_unlink(name_.c_str()); }
+
+ private:
+  std::string name_;
+};
+
 // The first rank creates it, then the others open it.
-core::UniqueFd open_shared(MPI_Comm node, const Name& name, std::size_t bytes) {
+core::UniqueFd open_shared(const NodeMeeting& node, const std::string& name, std::size_t bytes) {
   core::UniqueFd fd;
   int error_number = 0;
-  const bool creates = rank_of(node) == 0;
-  if (creates) {
-    fd.reset(::shm_open(name.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  std::optional<NameGuard> guard;
+  if (node.rank == 0) {
+    fd.reset(::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (fd) guard.emplace(name);
     if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) error_number = errno;
   }
   require_everywhere(node, error_number, "create a file");
-  if (!creates) {
-    fd.reset(::shm_open(name.data(), O_RDWR | O_CLOEXEC, 0600));
+  if (node.rank != 0) {
+    fd.reset(::shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0600));
     if (!fd) error_number = errno;
   }
-  try {
-    require_everywhere(node, error_number, "open a file of the node's first rank");
-  } catch (...) {
-    if (creates) ::shm_unlink(name.data());
-    throw;
-  }
-  if (creates) ::shm_unlink(name.data());  // everybody has it; it goes away with the last mapping
+  require_everywhere(node, error_number, "open a file of the node's first rank");
   return fd;
 }
 
@@ -103,12 +105,12 @@ std::size_t SharedWindow::segment_bytes(std::size_t bytes) noexcept {
   return round_up(bytes == 0 ? 1 : bytes, bytes < kHugePageBytes ? kPageBytes : kHugePageBytes);
 }
 
-SharedWindow::SharedWindow(MPI_Comm node, std::size_t bytes)
+SharedWindow::SharedWindow(const NodeMeeting& node, std::size_t bytes)
     : bytes_(bytes),
       segment_bytes_(segment_bytes(bytes)),
-      mapped_bytes_(segment_bytes_ * static_cast<std::size_t>(size_of(node))) {
+      mapped_bytes_(segment_bytes_ * static_cast<std::size_t>(node.size)) {
   const core::UniqueFd fd = open_shared(node, agree_on_name(node), mapped_bytes_);
-  const auto mine = static_cast<std::size_t>(rank_of(node)) * segment_bytes_;
+  const auto mine = static_cast<std::size_t>(node.rank) * segment_bytes_;
   // By its owner, so that the pages are near it; ENOSPC here instead of SIGBUS later. Fresh pages
   // are zero.
   require_everywhere(

@@ -13,15 +13,15 @@
 #include <mutex>
 #include <vector>
 
-#include "comm/mpi_handles.hpp"
+#include "comm/node_meeting.hpp"
 
 namespace sidestream::comm {
 
 class SharedWindow {
  public:
-  // Collective over `node`, every rank with the same size. Throws MemoryError on all ranks when one
-  // of them fails.
-  SharedWindow(MPI_Comm node, std::size_t bytes);
+  // Collective over the ranks of the meeting, every rank with the same size. Throws MemoryError on
+  // all ranks when one of them fails, and what the meeting throws.
+  SharedWindow(const NodeMeeting& node, std::size_t bytes);
   SharedWindow(SharedWindow&& other) noexcept;
   SharedWindow& operator=(SharedWindow&& other) noexcept;
   SharedWindow(const SharedWindow&) = delete;

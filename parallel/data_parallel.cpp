@@ -35,16 +35,6 @@ enum class Phase {
   kReduced,       // sums are there, to be updated from
 };
 
-// Checked between ranks before anything is moved or allocated.
-std::vector<Parameter> agreed_parameters(torch::nn::Module& module,
-                                         comm::Communicator& communicator,
-                                         const DataParallelConfig& config) {
-  config.validate();
-  std::vector<Parameter> parameters = trainable_parameters(module, config.parameter_dtype);
-  require_same_model(communicator, parameters, constant_tensors(module), config);
-  return parameters;
-}
-
 }  // namespace
 
 class DataParallel::Impl {
@@ -53,7 +43,7 @@ class DataParallel::Impl {
        const DataParallelConfig& config)
       : config_(config),
         communicator_(communicator),
-        parameters_(agreed_parameters(module, communicator, config), config.parameter_dtype),
+        parameters_(agreed_parameters(communicator, module, config), config.parameter_dtype),
         gradients_(communicator, parameters_.parameters(), config.gradient_dtype(),
                    plan_for(reverse_order(parameters_.size()))),
         accumulator_(parameters_, gradients_),

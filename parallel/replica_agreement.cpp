@@ -13,6 +13,8 @@
 namespace sidestream::parallel {
 namespace {
 
+const std::string kProblem = "problem: ";  // how a rank starts that has no model to describe
+
 std::string line_of(std::string_view kind, const Parameter& item) {
   return fmt::format("{} '{}' {} [{}]\n", kind, item.name, c10::toString(item.tensor.scalar_type()),
                      fmt::join(item.tensor.sizes().vec(), ", "));
@@ -45,19 +47,42 @@ std::string first_difference(const std::string& expected, const std::string& fou
   return fmt::format("expected {}, found {}", left, right);
 }
 
+// The same decision on every rank, from what all of them said.
+void require_same(const std::vector<std::string>& all) {
+  const bool together =
+      std::all_of(all.begin(), all.end(), [&](const auto& text) { return text == all[0]; });
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (!all[rank].starts_with(kProblem)) continue;
+    const std::string problem = all[rank].substr(kProblem.size());
+    throw core::AgreedError(together ? problem : fmt::format("Rank {}: {}", rank, problem),
+                            core::ExitCode::kConfig);
+  }
+  if (together) return;
+  const auto other =
+      std::find_if(all.begin(), all.end(), [&](const auto& text) { return text != all[0]; });
+  throw core::AgreedError(
+      fmt::format("Rank {} has another model or configuration than rank 0: {}. Start all ranks "
+                  "with the same options.",
+                  other - all.begin(), first_difference(all[0], *other)),
+      core::ExitCode::kConfig);
+}
+
 }  // namespace
 
-void require_same_model(comm::Communicator& communicator, const std::vector<Parameter>& parameters,
-                        const std::vector<Parameter>& constants, const DataParallelConfig& config) {
-  const std::vector<std::string> all =
-      communicator.exchange(description(parameters, constants, config));
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank] == all[0]) continue;
-    throw core::ConfigError(fmt::format(
-        "Rank {} has another model or configuration than rank 0: {}. Start all ranks with "
-        "the same options.",
-        rank, first_difference(all[0], all[rank])));
+std::vector<Parameter> agreed_parameters(comm::Communicator& communicator,
+                                         const torch::nn::Module& module,
+                                         const DataParallelConfig& config) {
+  std::vector<Parameter> parameters;
+  std::string mine;
+  try {
+    config.validate();
+    parameters = trainable_parameters(module, config.parameter_dtype);
+    mine = description(parameters, constant_tensors(module), config);
+  } catch (const core::Error& error) {  // told to the others first: they wait for this rank
+    mine = kProblem + std::string(error.what());
   }
+  require_same(communicator.exchange(mine));
+  return parameters;
 }
 
 void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& parameters) {

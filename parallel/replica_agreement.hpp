@@ -13,10 +13,13 @@
 
 namespace sidestream::parallel {
 
-// Collective. Throws ConfigError on all ranks when names, shapes, dtypes or what decides about
-// collectives differ from rank 0's; the message names the first difference and the rank.
-void require_same_model(comm::Communicator& communicator, const std::vector<Parameter>& parameters,
-                        const std::vector<Parameter>& constants, const DataParallelConfig& config);
+// Collective: the trainable parameters of the module, the same on all ranks, before anything is
+// moved or allocated. Throws AgreedError on all ranks together when one rank's module or
+// configuration cannot be used, or names, shapes, dtypes or what decides about collectives differ
+// from rank 0's; the message names the first difference and the rank.
+std::vector<Parameter> agreed_parameters(comm::Communicator& communicator,
+                                         const torch::nn::Module& module,
+                                         const DataParallelConfig& config);
 
 // Collective, blocks: rank 0's master weights, and its constants, to all ranks. Weights are rounded
 // from them again.

@@ -24,6 +24,13 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
+// An error that all ranks have thrown together: no rank is left behind in a collective, nobody has to
+// be aborted, and rank 0 alone prints it.
+class AgreedError : public Error {
+ public:
+  using Error::Error;
+};
+
 // A flag, a configuration file or a run directory that cannot be used.
 class ConfigError : public Error {
  public:

@@ -1,5 +1,7 @@
 #include "core/data/prepare.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +29,23 @@ void require(bool holds, const std::string& what) {
   if (!holds) throw ConfigError("prepare: " + what);
 }
 
+// A folder that is being written is locked by its writer; the lock ends with the process, however it ends.
+core::UniqueFd lock_folder(const fs::path& folder) {
+  core::UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.reset();
+  return fd;
+}
+
+// What calls that were killed have left beside the output.
+void remove_leftovers(const fs::path& target) {
+  const std::string prefix = target.filename().string() + ".tmp.";
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(target.parent_path(), ignored)) {
+    if (!entry.path().filename().string().starts_with(prefix)) continue;
+    if (const core::UniqueFd lock = lock_folder(entry.path())) fs::remove_all(entry.path(), ignored);
+  }
+}
+
 // The folder under a temporary name, removed unless it was put in place.
 class StagedFolder {
  public:
@@ -34,9 +53,10 @@ class StagedFolder {
       : target_(absolute_without_slash(target)) {
     if (fs::exists(target_) && !(fs::is_directory(target_) && fs::is_empty(target_)))
       check_replaceable(existing);
+    remove_leftovers(target_);
     staged_ = target_.string() + ".tmp." + std::to_string(::getpid());
-    fs::remove_all(staged_);
     fs::create_directories(staged_);
+    lock_ = lock_folder(staged_);
   }
   StagedFolder(const StagedFolder&) = delete;
   StagedFolder& operator=(const StagedFolder&) = delete;
@@ -76,6 +96,7 @@ class StagedFolder {
 
   fs::path target_;
   fs::path staged_;
+  core::UniqueFd lock_;
   bool replace_ = false;
 };
 
@@ -115,6 +136,9 @@ class Preparation {
     while (last < plan_.segments.size() && bytes < limit) {
       bytes += plan_.segments[last].last - plan_.segments[last].first;
       ++last;
+    }
+    if (config_.stop_requested && config_.stop_requested()) {
+      throw core::Error("prepare: stopped as asked; nothing was left behind");
     }
     std::vector<std::vector<std::uint32_t>> ids(last - first);
     parallel_for({.count = ids.size(), .threads = config_.threads, .thread_name = "ss-prepare"},

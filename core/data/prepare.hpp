@@ -38,6 +38,8 @@ struct PrepareConfig {
   ExistingOutput existing =
       ExistingOutput::kRefuse;  // kReplace: only of a folder that `prepare` made
   std::function<void(const PrepareProgress&)> on_progress = {};
+  // Asked every few megabytes; true: prepare throws Error and leaves nothing behind.
+  std::function<bool()> stop_requested = {};
 
   // Throws ConfigError that names the field.
   void validate() const;

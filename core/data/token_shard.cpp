@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstring>
 #include <string>
+#include <system_error>
 
 #include "core/base/error.hpp"
 #include "core/base/vectorize.hpp"
@@ -140,8 +141,19 @@ void TokenShard::open_nano_gpt() {
   size_ = bytes / 2;
 }
 
+// A shard that was removed or replaced is still whole for those who have it open.
+void TokenShard::require_whole() const {
+  std::error_code gone;
+  const std::uintmax_t bytes = std::filesystem::file_size(path(), gone);
+  if (gone || bytes >= file_.bytes().size()) return;
+  throw DataError({path().string(), bytes,
+                   "the " + std::to_string(file_.bytes().size()) + " bytes that it had when it was opened",
+                   "the end of the file: shards must not change while they are in use"});
+}
+
 void TokenShard::copy(std::uint64_t first, std::span<std::int64_t> out) const {
   assert(first + out.size() <= size_);
+  require_whole();
   const std::byte* from = file_.bytes().data() + offset_bytes(first);
   if (token_bytes_ == 2) {
     widen16(reinterpret_cast<const std::uint16_t*>(from), out.data(), out.size());

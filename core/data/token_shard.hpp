@@ -46,7 +46,8 @@ class TokenShard {
     return header_bytes_ + index * token_bytes_;
   }
 
-  // Widens out.size() tokens from `first` on. Both must lie inside the shard.
+  // Widens out.size() tokens from `first` on. Both must lie inside the shard. Throws DataError when
+  // the file has been cut short since it was opened: reading on would end the process (SIGBUS).
   void copy(std::uint64_t first, std::span<std::int64_t> out) const;
 
   // Index of the first of `count` tokens from `first` on that is not below `limit`; first + count
@@ -54,6 +55,7 @@ class TokenShard {
   std::uint64_t find_not_below(std::uint64_t limit, std::uint64_t first, std::uint64_t count) const;
 
  private:
+  void require_whole() const;
   void open_llm_c();
   void open_nano_gpt();
 

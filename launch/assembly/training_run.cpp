@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/run_directory.hpp"
+#include "core/checkpoint/tensor_set.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
 #include "launch/options/train_parser.hpp"
@@ -27,13 +30,33 @@ namespace {
 
 using core::ExitCode;
 
+bool is_checkpoint_of(const checkpoint::RunPaths& paths, const checkpoint::Checkpoint& checkpoint) {
+  std::error_code ignored;  // a path that is not there is no folder of checkpoints
+  return std::filesystem::equivalent(checkpoint.folder.parent_path(), paths.checkpoints(), ignored);
+}
+
+// A used run directory goes on with its own checkpoints only: metrics and checkpoints of two runs must not mix.
+checkpoint::UsedRun used_run_policy(const TrainOptions& options,
+                                    const std::optional<checkpoint::Checkpoint>& resume_from) {
+  const checkpoint::RunPaths paths(options.run_dir);
+  if (options.checkpoint.resume == "none") return checkpoint::UsedRun::kRefuse;
+  if (!resume_from || is_checkpoint_of(paths, *resume_from)) return checkpoint::UsedRun::kContinue;
+  if (checkpoint::RunDirectory::is_used(paths)) {
+    throw core::ConfigError(fmt::format(
+        "--resume: {} is no checkpoint of --run-dir {}, which holds a run of its own. Give a new --run-dir to go on from "
+        "that checkpoint, or say --resume auto to go on with the run in {}.",
+        resume_from->folder.string(), options.run_dir.string(), options.run_dir.string()));
+  }
+  return checkpoint::UsedRun::kRefuse;
+}
+
 // Rank 0 owns the run directory and its lock; the others know the paths.
-std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(Session& session, const TrainOptions& options) {
+std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(Session& session, const TrainOptions& options,
+                                                              const std::optional<checkpoint::Checkpoint>& resume_from) {
   std::unique_ptr<checkpoint::RunDirectory> directory;
   agree(session.communicator(), [&] {
     if (!session.is_first_rank()) return;
-    const auto used = options.checkpoint.resume == "none" ? checkpoint::UsedRun::kRefuse : checkpoint::UsedRun::kContinue;
-    directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir, used);
+    directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir, used_run_policy(options, resume_from));
     core::write_file_atomically(directory->paths().config(), config_text(options));
   });
   return directory;
@@ -78,6 +101,7 @@ void check_start(Session& session, const TrainOptions& options, const std::optio
       require_same_model(*resume_from, options.model.config);
     } else if (!options.model.init.empty()) {
       model::check_same_architecture(options.model.config, read_model_config(options.model.init));
+      checkpoint::TensorSet::open_model(options.model.init);
     }
   });
 }
@@ -223,7 +247,7 @@ core::ExitCode run_training(Session& session, TrainOptions options, const std::s
   std::vector<std::string> notes;
   const auto resume_from = checkpoint_to_resume(session, options, notes);
   check_start(session, options, resume_from);
-  const auto directory = claim_run_directory(session, options);
+  const auto directory = claim_run_directory(session, options, resume_from);
 
   TrainingRun run(session, options, sources);
   TrainingState state = run.restore(resume_from);
@@ -235,20 +259,21 @@ core::ExitCode run_training(Session& session, TrainOptions options, const std::s
                              : RunReporter();
   for (const std::string& note : notes) reporter.info(note);
   if (resume_from) reporter.info(fmt::format("resumed from {}, step {}", resume_from->folder.string(), state.step));
+  ExitCode code = ExitCode::kOther;
   try {
-    const StopReason reason = run.train(state, reporter);
-    reporter.finish(exit_code_of(reason), state);
-    return exit_code_of(reason);
+    code = exit_code_of(run.train(state, reporter));
   } catch (const AgreedError& error) {
-    reporter.finish(error.code(), state);
+    reporter.finish_failed(error.code(), state);
     throw;
   } catch (const std::exception& error) {
     // Here, while the replicas still stand: what they say when they go down is less than the cause.
     session.communicator().announce_failure(error.what());
     const auto* own = dynamic_cast<const core::Error*>(&error);
-    reporter.finish(own != nullptr ? own->code() : ExitCode::kOther, state);
+    reporter.finish_failed(own != nullptr ? own->code() : ExitCode::kOther, state);
     throw;
   }
+  agree(session.communicator(), [&] { reporter.finish(code, state); });
+  return code;
 }
 
 }  // namespace sidestream::launch

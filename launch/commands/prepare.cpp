@@ -1,12 +1,14 @@
-#include "core/data/prepare.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <thread>
 
+#include "core/base/error.hpp"
+#include "core/data/prepare.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/prepare_options.hpp"
+#include "launch/process/stop_request.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -24,13 +26,34 @@ data::PrepareConfig config_of(const PrepareOptions& options) {
   return config;
 }
 
-void show(const data::PrepareProgress& progress) {
+std::string text_of(const data::PrepareProgress& progress) {
   const double share = progress.bytes_total > 0 ? 100.0 * static_cast<double>(progress.bytes_done) /
                                                       static_cast<double>(progress.bytes_total)
                                                 : 100.0;
-  fmt::print(stderr, "\r{:5.1f} % of {:.1f} MB, {} tokens", share, static_cast<double>(progress.bytes_total) * 1e-6,
-             progress.tokens);
+  return fmt::format("{:5.1f} % of {:.1f} MB, {} tokens", share, static_cast<double>(progress.bytes_total) * 1e-6,
+                     progress.tokens);
 }
+
+// On a terminal one line that changes; elsewhere a line every few seconds.
+class ProgressLine {
+ public:
+  void show(const data::PrepareProgress& progress) {
+    if (interactive_) return fmt::print(stderr, "\r{}", text_of(progress));
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < kInterval) return;
+    last_ = now;
+    fmt::print(stderr, "prepare: {}\n", text_of(progress));
+  }
+  void clear() const {
+    if (interactive_) fmt::print(stderr, "\r\033[K");
+  }
+
+ private:
+  static constexpr std::chrono::seconds kInterval{3};
+
+  bool interactive_ = isatty(STDERR_FILENO) != 0;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
 
 std::string describe(const char* name, const data::SplitInfo& split) {
   return fmt::format("  {:<5} {} tokens from {} files ({:.1f} MB) in {} shard(s)\n", name, split.tokens, split.files,
@@ -42,10 +65,20 @@ std::string describe(const char* name, const data::SplitInfo& split) {
 int run_prepare(const CommandCall& call) {
   const PrepareOptions options = parse_prepare_options(call.arguments);
   data::PrepareConfig config = config_of(options);
-  const bool interactive = isatty(STDERR_FILENO) != 0;
-  if (interactive) config.on_progress = show;
-  const data::DatasetInfo info = data::prepare(config);
-  if (interactive) fmt::print(stderr, "\r\033[K");
+  const StopRequest stop;
+  ProgressLine line;
+  config.on_progress = [&](const data::PrepareProgress& progress) { line.show(progress); };
+  config.stop_requested = [&] { return stop.requested(); };
+  data::DatasetInfo info;
+  try {
+    info = data::prepare(config);
+  } catch (const core::Error& error) {
+    line.clear();
+    if (!stop.requested()) throw;
+    fmt::print(stderr, "sidestream: {}\n", error.what());
+    return 128 + stop.signal();
+  }
+  line.clear();
   fmt::print("{}: vocabulary {}\n{}{}", options.output.string(), info.vocab_size, describe("train", info.train),
              describe("val", info.validation));
   if (info.skipped_files > 0) {

@@ -9,11 +9,7 @@
 
 namespace sidestream::launch {
 
-// An error that all ranks have thrown together: rank 0 alone prints it, nobody has to be aborted.
-class AgreedError : public core::Error {
- public:
-  using core::Error::Error;
-};
+using core::AgreedError;
 
 // Runs `work` on every rank, then exchanges how it went. Collective. If a rank failed, all ranks throw AgreedError with
 // the message and exit code of the lowest rank that did, tagged with the rank unless all ranks say the same.

@@ -51,7 +51,7 @@ void print_warnings(const comm::Communicator& communicator, const std::vector<st
 int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config, const ProgramBody& body) {
   std::unique_ptr<comm::MpiEnvironment> environment;
   try {
-    environment = std::make_unique<comm::MpiEnvironment>(&argc, &argv);
+    environment = std::make_unique<comm::MpiEnvironment>(&argc, &argv, config.timeout_setup);
   } catch (const std::exception& error) {
     return report_early(error);
   }

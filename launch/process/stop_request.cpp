@@ -12,12 +12,14 @@ constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 
 // Signal handlers have no argument for a context: this is the one place with static state.
 volatile sig_atomic_t signals_seen = 0;
+volatile sig_atomic_t first_signal = 0;
 std::array<struct sigaction, kSignals.size()> previous_actions;
 struct sigaction previous_pipe_action;
 
 void note_signal(int signal) {
   const bool insists = signal == SIGINT || signal == SIGTERM;
   if (signals_seen > 0 && insists) _exit(128 + signal);
+  if (signals_seen == 0) first_signal = signal;
   signals_seen = signals_seen + 1;
 }
 
@@ -41,5 +43,7 @@ StopRequest::~StopRequest() {
 }
 
 bool StopRequest::requested() const noexcept { return signals_seen > 0; }
+
+int StopRequest::signal() const noexcept { return signals_seen > 0 ? first_signal : 0; }
 
 }  // namespace sidestream::launch

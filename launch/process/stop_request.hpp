@@ -14,6 +14,7 @@ class StopRequest {
   StopRequest& operator=(const StopRequest&) = delete;
 
   bool requested() const noexcept;
+  int signal() const noexcept;  // the first one; 0: none
 };
 
 }  // namespace sidestream::launch

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
 
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/assembly/assembly.hpp"
@@ -125,6 +126,13 @@ void RunReporter::saved(const TrainingState& state) {
 }
 void RunReporter::finish(core::ExitCode code, const TrainingState& state) {
   if (impl_) impl_->finish(code, state);
+}
+void RunReporter::finish_failed(core::ExitCode code, const TrainingState& state) noexcept {
+  try {
+    finish(code, state);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sidestream: warning: the end of the run is not recorded: %s\n", error.what());
+  }
 }
 
 }  // namespace sidestream::launch

@@ -29,8 +29,10 @@ class RunReporter {
   void step(const TrainingState& state, const StepOutcome& outcome, std::optional<double> val_loss);
   void target_reached(const TrainingState& state, double val_loss);
   void saved(const TrainingState& state);
-  // At the end, whatever it was; writes the last run.json.
+  // At the end; writes the last run.json. Throws Error when it cannot.
   void finish(core::ExitCode code, const TrainingState& state);
+  // The same after a failure, which nothing may hide: what goes wrong here becomes a warning.
+  void finish_failed(core::ExitCode code, const TrainingState& state) noexcept;
 
  private:
   class Impl;

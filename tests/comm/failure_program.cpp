@@ -3,8 +3,10 @@
 // both.
 //
 //   failure_program <scenario> <shared-memory: on|off>
+#include <mpi.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -21,6 +23,7 @@ using sidestream::comm::Communicator;
 using sidestream::core::DType;
 
 constexpr std::chrono::milliseconds kDeadline{600};
+constexpr std::chrono::milliseconds kSetupDeadline{1500};
 constexpr std::chrono::seconds kLongerThanTheTest{60};
 
 void all_reduce(Communicator& communicator, std::size_t count, int bucket) {
@@ -28,11 +31,44 @@ void all_reduce(Communicator& communicator, std::size_t count, int bucket) {
   communicator.all_reduce(values.data(), count, DType::kFloat32, {.bucket = bucket}).wait();
 }
 
+// Rank 1 does not come to a stage of the start, or stops in front of it.
+void come_to(const std::string& stage, const std::string& scenario) {
+  if (sidestream::comm::LauncherEnvironment::read().rank != 1) return;
+  if (scenario == "late-for-" + stage) std::this_thread::sleep_for(kLongerThanTheTest);
+  if (scenario == "stopped-before-" + stage) raise(SIGSTOP);
+}
+
+// Memory that MPI knows is left alone once an operation has failed: its owner may have freed it.
+void receive_after_a_failure(Communicator& communicator) {
+  std::vector<int> values(4, 7);
+  if (communicator.rank() == 1) {
+    std::this_thread::sleep_for(2 * kDeadline);
+    std::fill(values.begin(), values.end(), 8);
+    MPI_Send(values.data(), 4, MPI_INT, 0, 5, MPI_COMM_WORLD);
+    std::this_thread::sleep_for(kLongerThanTheTest);
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(values.data(), 4, MPI_INT, 1, 5, MPI_COMM_WORLD, &request);
+  try {
+    all_reduce(communicator, 1000, 7);
+  } catch (const sidestream::core::CollectiveError&) {
+    std::this_thread::sleep_for(4 * kDeadline);
+    std::fprintf(stderr, "the buffer is %s\n", values[0] == 7 ? "untouched" : "overwritten");
+    throw;
+  }
+}
+
 // Two operations that work, then rank 1 does something else than rank 0.
 void play(Communicator& communicator, const std::string& scenario) {
   all_reduce(communicator, 1000, 0);
   all_reduce(communicator, 1000, 1);
   const bool culprit = communicator.rank() == 1;
+  if (scenario == "receives-late") return receive_after_a_failure(communicator);
+  if (scenario.ends_with("-allocate")) {
+    come_to("allocate", scenario);
+    communicator.allocate(100'000);
+    return;
+  }
   if (culprit && scenario == "late") std::this_thread::sleep_for(kLongerThanTheTest);
   if (culprit && scenario == "stopped") raise(SIGSTOP);
   if (culprit && scenario == "killed") raise(SIGKILL);
@@ -60,17 +96,21 @@ void play(Communicator& communicator, const std::string& scenario) {
 int main(int argc, char** argv) {
   if (argc != 3) return 1;
   try {
-    sidestream::comm::MpiEnvironment environment(&argc, &argv);
+    const std::string scenario = argv[1];
+    come_to("mpi", scenario);
+    sidestream::comm::MpiEnvironment environment(&argc, &argv, kSetupDeadline);
     try {
+      come_to("communicator", scenario);
       std::vector<std::string> warnings;
       const auto communicator =
           sidestream::comm::make_communicator(environment,
                                               {.backend = sidestream::comm::Backend::kMpi,
                                                .shared_memory = std::strcmp(argv[2], "on") == 0,
+                                               .timeout_setup = kSetupDeadline,
                                                .timeout_collective = kDeadline},
                                               warnings);
       try {
-        play(*communicator, argv[1]);
+        play(*communicator, scenario);
       } catch (const sidestream::core::Error& error) {
         communicator->announce_failure(error.what());
         throw;

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 namespace sidestream::test {
 namespace {
@@ -116,6 +117,45 @@ TEST_P(FailuresTest, work_thatNobodyWaitsForStillCompletes) {
   EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
   EXPECT_THAT(outcome.output,
               HasSubstr("rank 0: all_reduce (operation 4, bucket 7, 4000 bytes): not finished"));
+}
+
+TEST_P(FailuresTest, setup_rankThatDoesNotComeIsNamed) {
+  for (const auto& [stage, place] : {std::pair("mpi", "starting MPI"), std::pair("communicator", "making the communicator")}) {
+    const Outcome outcome = run(std::string("late-for-") + stage);
+
+    EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
+    EXPECT_THAT(outcome.output, HasSubstr(std::string(place) + ": not finished after 1500 ms; missing: rank 1 on "));
+    EXPECT_THAT(outcome.output, HasSubstr("(has not come to it)"));
+    EXPECT_LT(outcome.seconds, 15);
+  }
+}
+
+TEST_P(FailuresTest, setup_stoppedRankIsNamed) {
+  for (const auto& [stage, place] : {std::pair("mpi", "starting MPI"), std::pair("communicator", "making the communicator")}) {
+    const Outcome outcome = run(std::string("stopped-before-") + stage);
+
+    EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
+    EXPECT_THAT(outcome.output, HasSubstr(std::string(place) + ": not finished after 1500 ms; missing: rank 1 on "));
+    EXPECT_LT(outcome.seconds, 15);
+  }
+}
+
+TEST_P(FailuresTest, allocate_rankThatDoesNotComeIsNamed) {
+  for (const char* scenario : {"late-for-allocate", "stopped-before-allocate"}) {
+    const Outcome outcome = run(scenario);
+
+    EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
+    EXPECT_THAT(outcome.output, HasSubstr("rank 0: exchange (operation 3, "));
+    EXPECT_THAT(outcome.output, HasSubstr("not finished after 1500 ms; missing: rank 1 on "));
+    EXPECT_LT(outcome.seconds, 15);
+  }
+}
+
+TEST_P(FailuresTest, wait_afterAFailureMpiTouchesNoBuffer) {
+  const Outcome outcome = run("receives-late");
+
+  EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("the buffer is untouched"));
 }
 
 TEST(MpiEnvironmentTest, construct_launcherOfAnotherMpi) {

@@ -23,9 +23,34 @@ TEST(FailureTest, construct_ranksWithOtherShapes_areRefusedByName) {
   });
 
   for (const auto& error : errors) {
-    EXPECT_THROW(std::rethrow_exception(error), core::ConfigError);
+    EXPECT_THROW(std::rethrow_exception(error), core::AgreedError);
     EXPECT_THAT(message_of(error), AllOf(HasSubstr("Rank 2"), HasSubstr("'weight' Float [3, 4]"),
                                          HasSubstr("[5, 4]")));
+  }
+}
+
+TEST(FailureTest, construct_oneRankCannot_allThrowTogether) {
+  const auto errors = run_ranks_collecting(3, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    if (communicator.rank() == 1) net.to(torch::kFloat64);
+    const DataParallel replicas(net, communicator, {});
+  });
+
+  for (const auto& error : errors) {
+    EXPECT_THROW(std::rethrow_exception(error), core::AgreedError);
+    EXPECT_THAT(message_of(error), AllOf(HasSubstr("Rank 1: Parameter"), HasSubstr("found Double")));
+  }
+}
+
+TEST(FailureTest, construct_noRankCan_isSaidWithoutARank) {
+  const auto errors = run_ranks_collecting(2, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    const DataParallel replicas(net, communicator, {.grad_accumulation = 0});
+  });
+
+  for (const auto& error : errors) {
+    EXPECT_THROW(std::rethrow_exception(error), core::AgreedError);
+    EXPECT_THAT(message_of(error), ::testing::StartsWith("--grad-accumulation"));
   }
 }
 

@@ -14,6 +14,7 @@ namespace {
 using core::ScratchFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::counting;
 using testing::llm_c_bytes;
 using testing::raw_tokens;
 using testing::write_bytes;
@@ -154,6 +155,31 @@ TEST_F(TokenShardTest, findNotBelow_firstOfSeveral) {
   EXPECT_EQ(shard.find_not_below(9, 0, 5), 1u);
   EXPECT_EQ(shard.find_not_below(9, 2, 3), 3u);
   EXPECT_EQ(shard.find_not_below(10, 1, 4), 5u);
+}
+
+TEST_F(TokenShardTest, copy_fileCutShortSinceIsAnError) {
+  const auto path = file("train_0.bin", llm_c_bytes(counting(0, 20000)));
+  const TokenShard shard(path);
+  std::int64_t token = 0;
+  shard.copy(19999, {&token, 1});
+
+  std::filesystem::resize_file(path, 5000);
+
+  EXPECT_EQ(token, 19999);
+  try {
+    shard.copy(19999, {&token, 1});
+    FAIL() << "a file that ends at byte 5000 gave a token";
+  } catch (const core::DataError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("train_0.bin, byte 5000"));
+  }
+}
+
+TEST_F(TokenShardTest, copy_removedFileIsStillThere) {
+  const auto path = file("train_0.bin", llm_c_bytes(counting(5, 100)));
+  const TokenShard shard(path);
+  std::filesystem::remove(path);
+
+  EXPECT_EQ(tokens_of(shard).front(), 5);
 }
 
 TEST_F(TokenShardTest, writer_roundTrip) {

@@ -1,25 +1,15 @@
-"""Bad input before training: one message that names what is wrong, the documented exit code, on two ranks, no hang."""
+"""Bad input before training: one message that names what is wrong, the documented exit code, no hang; on two ranks, and
+where files are opened on one as well."""
 
+import json
 import pathlib
 import shutil
 import struct
-
-from support import BINARY, TINY, check, checkpoint, environment, make_data, mpirun, train, workspace
-
 import subprocess
 
+from support import BINARY, TINY, check, checkpoint, environment, expect, make_data, metrics, train, workspace
+
 CONFIG, DATA, CHECKPOINT = 2, 3, 4
-
-
-def expect(code, words, ranks, flags):
-    """The words are in the output, and the line that has them is there once."""
-    done = subprocess.run(mpirun(ranks, [BINARY, "train", *flags]), env=environment(), text=True, timeout=60,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("sidestream")]
-    check(done.returncode == code, f"{flags}: expected exit code {code}, found {done.returncode}\n{done.stdout}")
-    check(len(lines) == 1, f"{flags}: expected one message, found {lines}\n{done.stdout}")
-    for word in words:
-        check(word in lines[0], f"{flags}: expected '{word}' in: {lines[0]}")
 
 
 def broken_data(good, folder, change):
@@ -32,7 +22,7 @@ def broken_data(good, folder, change):
 
 def put(offset, layout, value):
     def change(content):
-        struct.pack_into(layout, content, offset, value)
+        struct.pack_into(layout, content, offset, *(value if isinstance(value, tuple) else (value,)))
         return content
     return change
 
@@ -74,6 +64,87 @@ def check_data_folder(root, data):
     expect(DATA, ["batch"], 2, many + ["--data", str(data)])
 
 
+def check_element_types(root, data):
+    """Shards of two token widths, and a header that says another width than the file has."""
+    base = TINY + ["--run-dir", str(root / "never"), "--steps", "3", "--batch-size-per-rank", "2"]
+    mixed = shutil.copytree(data, root / "mixed")
+    ids = struct.pack("<100I", *range(100))
+    (mixed / "train_000001.bin").write_bytes(struct.pack("<256i", 20240801, 7, 100, *[0] * 253) + ids)
+    wide = broken_data(data, root / "wide", put(0, "<2i", (20240801, 7)))
+    for ranks in (1, 2):
+        expect(DATA, ["train_000001.bin", "4-byte ids", "2-byte ids as in", "train_000000.bin"], ranks,
+               base + ["--data", str(mixed)])
+        expect(DATA, ["train_000000.bin", "byte 8"], ranks, base + ["--data", wide])
+
+
+def check_short_validation(root, data):
+    """Less than a sample cannot be evaluated; less than a batch can, and all ranks agree on the mean."""
+    flags = TINY[:-2] + ["--steps", "2", "--eval-every", "1", "--lr-schedule", "constant"]
+    folder = shutil.copytree(data, root / "short")
+    for tokens in (20, 32, 3 * 32 + 1):
+        (folder / "val_000000.bin").write_bytes(
+            struct.pack("<256i", 20240520, 1, tokens, *[0] * 253) + struct.pack(f"<{tokens}H", *[65] * tokens))
+        for ranks in (1, 2):
+            call = flags + ["--data", str(folder), "--batch-size-per-rank", str(8 // ranks)]
+            if tokens < 33:
+                expect(DATA, ["validation split", f"{tokens} tokens", "33", "--eval-every 0"], ranks,
+                       call + ["--run-dir", str(root / "never")])
+            else:
+                train(ranks, root / f"short-{ranks}", call)
+    one, two = ([line["val_loss"] for line in metrics(root / f"short-{ranks}")] for ranks in (1, 2))
+    check(max(abs(a - b) for a, b in zip(one, two, strict=True)) < 1e-5, f"validation losses {one} and {two}")
+
+
+def change_header(file, change):
+    """Rewrites the JSON header of a safetensors file."""
+    content = file.read_bytes()
+    end = 8 + struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:end])
+    change(header)
+    text = json.dumps(header).encode()
+    file.write_bytes(struct.pack("<Q", len(text)) + text + content[end:])
+
+
+def check_init(root, data):
+    """Folders to start from that do not fit."""
+    base = TINY + ["--data", str(data), "--steps", "3", "--batch-size-per-rank", "2"]
+    train(1, root / "initial", TINY + ["--data", str(data), "--steps", "0"])
+    initial = checkpoint(root / "initial", 0)
+
+    def variant(name, change):
+        folder = shutil.copytree(initial, root / name)
+        change(folder)
+        return folder
+
+    def transpose(header):
+        header["transformer.h.0.mlp.c_fc.weight"]["shape"].reverse()
+
+    def rename(header):
+        header["transformer.h.0.mlp.c_fc.weights"] = header.pop("transformer.h.0.mlp.c_fc.weight")
+
+    def drop_layers(folder):
+        text = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**text, "n_layer": 7, "n_embd": 48}))
+
+    cases = [
+        (["nowhere", "config.json"], root / "nowhere"),
+        (["config.json", "not JSON"], variant("no-json", lambda f: (f / "config.json").write_text("{"))),
+        (["model.safetensors"], variant("no-weights", lambda f: (f / "model.safetensors").unlink())),
+        (["model.safetensors"], variant("cut", lambda f: (f / "model.safetensors").write_bytes(b"\x08"))),
+        (["layers 4", "7", "width 128", "48"], variant("other", drop_layers)),
+    ]
+    for ranks in (1, 2):
+        for words, folder in cases:
+            expect(CHECKPOINT, words, ranks, base + ["--run-dir", str(root / "fresh"), "--init", str(folder)])
+        check(not (root / "fresh").exists(), "a refused call left a run directory behind")
+        for name, words, change in [("shape", ["h.0.mlp.c_fc.weight", "expected shape [", "found ["], transpose),
+                                    ("name", ["h.0.mlp.c_fc.weight"], rename)]:
+            folder = variant(f"{name}-{ranks}", lambda f: change_header(f / "model.safetensors", change))
+            expect(CHECKPOINT, words, ranks, base + ["--run-dir", str(root / f"run-{name}-{ranks}"), "--init", str(folder)])
+        expect(CHECKPOINT, ["family mlp", "gpt2"], ranks,
+               ["--model", "mlp", *base[2:], "--run-dir", str(root / "fresh"), "--init", str(initial)])
+
+
 def check_run_directory(root, data):
     base = TINY + ["--data", str(data), "--steps", "3", "--batch-size-per-rank", "2"]
     train(2, root / "used", base)
@@ -109,6 +180,9 @@ def main():
         data = make_data(root / "data")
         check_flags(root, data)
         check_data_folder(root, data)
+        check_element_types(root, data)
+        check_short_validation(root, data)
+        check_init(root, data)
         check_run_directory(root, data)
         check_lost_launcher(root, data)
 

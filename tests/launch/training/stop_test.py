@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from support import BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, train, workspace
+from support import BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, train, wait_for_step, workspace
 
 STEPS = 60
 
@@ -13,16 +13,31 @@ STEPS = 60
 def stopped_by(command, run_dir, send):
     process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True)
-    deadline = time.monotonic() + 120
-    while not (run_dir / "metrics.jsonl").exists() or len(metrics(run_dir)) < 3:
-        check(process.poll() is None and time.monotonic() < deadline, "the run does not get anywhere")
-        time.sleep(0.01)
+    wait_for_step(process, run_dir, 3)
     process.send_signal(send)
     output, _ = process.communicate(timeout=60)
     check(process.returncode == 75, f"expected exit code 75 after {send!r}, found {process.returncode}\n{output}")
     step = metrics(run_dir)[-1]["step"]
     check(3 <= step < STEPS, f"stopped after step {step}")
     check((checkpoint(run_dir, step) / "manifest.json").exists(), f"no checkpoint of step {step}\n{output}")
+
+
+def stopped_at_once(command, run_dir, processes):
+    """Asked twice within a step: no save, no waiting for the end of the step."""
+    process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    wait_for_step(process, run_dir, 1)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    output, _ = process.communicate(timeout=60)
+    check(time.monotonic() - begin < 8, f"took {time.monotonic() - begin:.1f} s to stop")
+    check(process.returncode not in (0, 75), f"ended with {process.returncode} after the second request\n{output}")
+    check(not list((run_dir / "checkpoints").glob("step_*")), f"a checkpoint after the second request\n{output}")
+    left = subprocess.run(["pgrep", "-f", f"sidestream train --run-dir {run_dir} "], capture_output=True, text=True)
+    check(left.returncode == 1, f"{processes} process(es) were started, these still run: {left.stdout}")
+    return process.returncode
 
 
 def main():
@@ -38,6 +53,16 @@ def main():
         check(losses(root / "run") == losses(root / "whole"), "losses differ after a stop")
         alone = [BINARY, "train", "--run-dir", root / "alone", *flags]
         stopped_by(alone, root / "alone", signal.SIGTERM)
+        once = [BINARY, "train", "--run-dir", root / "once", *flags]
+        stopped_by(once, root / "once", signal.SIGINT)
+
+        # Steps of seconds: the second request comes before the first one is looked at.
+        slow = ["--data", str(data), "--model", "gpt2-tiny", "--sequence-length", "128", "--threads", "1", "--log-every", "1",
+                "--eval-every", "0", "--steps", "100", "--batch-size-per-rank", "128"]
+        code = stopped_at_once([BINARY, "train", "--run-dir", root / "twice", *slow], root / "twice", 1)
+        check(code == 128 + signal.SIGINT, f"expected 130 after the second SIGINT, found {code}")
+        stopped_at_once([ROOT / "launch/run", "-np", "2", "--build", BINARY.parent, "--", "train", "--run-dir",
+                         root / "both", *slow], root / "both", 2)
 
 
 main()

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("SIDESTREAM_BUILD", ROOT / "build/release"))
@@ -41,6 +42,26 @@ def run(ranks, command, expect=0):
 
 def train(ranks, run_dir, flags, expect=0):
     return run(ranks, [BINARY, "train", "--run-dir", run_dir, *flags], expect)
+
+
+def expect(code, words, ranks, flags, prefix=()):
+    """A training that is refused: this exit code, and one message that has the words. `prefix` starts the command."""
+    done = subprocess.run([*prefix, *mpirun(ranks, [BINARY, "train", *flags])], env=environment(), text=True, timeout=60,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("sidestream")]
+    check(done.returncode == code, f"{flags}: expected exit code {code}, found {done.returncode}\n{done.stdout}")
+    check(len(lines) == 1, f"{flags}: expected one message, found {lines}\n{done.stdout}")
+    for word in words:
+        check(word in lines[0], f"{flags}: expected '{word}' in: {lines[0]}")
+
+
+def wait_for_step(process, run_dir, step):
+    """Until the run has logged this step."""
+    deadline = time.monotonic() + 120
+    file = pathlib.Path(run_dir) / "metrics.jsonl"
+    while not file.exists() or file.read_text().count("\n") < step:
+        check(process.poll() is None and time.monotonic() < deadline, f"{run_dir}: the run does not get to step {step}")
+        time.sleep(0.005)
 
 
 def metrics(run_dir):

@@ -1,0 +1,69 @@
+"""Which run directory a run may write to: its own, or a fresh one that is writable and that nobody else uses."""
+
+import os
+import pathlib
+import subprocess
+
+from support import (BINARY, TINY, check, checkpoint, environment, expect, losses, make_data, metrics, mpirun, train,
+                     wait_for_step, workspace)
+
+CONFIG = 2
+
+
+def check_resume_elsewhere(root, base):
+    """A checkpoint of another run starts a fresh directory, or the directory it comes from, and no other."""
+    train(2, root / "a", base + ["--steps", "3"])
+    train(2, root / "b", base + ["--steps", "3", "--seed", "7"])
+    before = (root / "a/metrics.jsonl").read_bytes(), (root / "a/config.cfg").read_bytes()
+    for path in (root / "b", checkpoint(root / "b", 3)):
+        for ranks in (1, 2):
+            expect(CONFIG, ["--resume", str(root / "a"), "step_00000003", "new --run-dir", "--resume auto"], ranks,
+                   base + ["--steps", "5", "--run-dir", str(root / "a"), "--resume", str(path)])
+    check(before == ((root / "a/metrics.jsonl").read_bytes(), (root / "a/config.cfg").read_bytes()),
+          "a refused run has written into the run directory")
+
+    train(2, root / "fresh", base + ["--steps", "5", "--resume", str(root / "b")])
+    check([line["step"] for line in metrics(root / "fresh")] == [4, 5], f"not resumed: {metrics(root / 'fresh')}")
+    train(2, root / "b", base + ["--steps", "5", "--resume", str(checkpoint(root / "b", 3))])
+    check(losses(root / "b")[3:] == losses(root / "fresh"), "one checkpoint, two continuations")
+
+
+def check_unwritable(root, base):
+    for ranks in (1, 2):
+        expect(CONFIG, ["--run-dir", "/proc/sidestream-run"], ranks, base + ["--run-dir", "/proc/sidestream-run"])
+    folder = root / "read-only"
+    folder.mkdir()
+    read_only, prefix = str(folder), []
+    if os.getuid() == 0:  # root writes wherever the file system lets it
+        prefix = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs -o ro tmpfs {folder} && exec \"$@\"", "sh"]
+    else:
+        folder.chmod(0o555)
+    for ranks in (1, 2):
+        expect(CONFIG, ["--run-dir", read_only], ranks, base + ["--run-dir", read_only], prefix)
+        expect(CONFIG, ["--run-dir", read_only + "/inside"], ranks, base + ["--run-dir", read_only + "/inside"], prefix)
+
+
+def check_in_use(root, base):
+    """A second run of two ranks beside one that trains: refused, and the first one does not notice."""
+    flags = base + ["--steps", "400", "--run-dir", str(root / "shared")]
+    first = subprocess.Popen(mpirun(2, [BINARY, "train", *flags]), env=environment(), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    try:
+        wait_for_step(first, root / "shared", 1)
+        expect(CONFIG, ["--run-dir", str(root / "shared"), "in use by process"], 2, flags + ["--resume", "auto"])
+        check(first.poll() is None, "the second run was to meet the first one: make the first one longer")
+    finally:
+        first.terminate()
+        first.wait()
+
+
+def main():
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        base = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "2", "--lr-schedule", "constant"]
+        check_resume_elsewhere(root, base)
+        check_unwritable(root, base)
+        check_in_use(root, base)
+
+
+main()

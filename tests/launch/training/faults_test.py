@@ -1,0 +1,201 @@
+"""One of two ranks fails while it trains: one message, the documented code, nothing hangs and nothing stays in shared
+memory; the last checkpoint loads and the run goes on from it.
+
+The faults are those of the world outside: a shard that somebody overwrites or cuts short, signals, a full disk's stand-in.
+"""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+from support import BINARY, TINY, check, environment, make_data, metrics, mpirun, train, wait_for_step, workspace
+
+DATA, OTHER, COLLECTIVE, KILLED = 3, 1, 6, 128 + signal.SIGKILL
+HEADER_BYTES, SAMPLE_TOKENS = 1024, 32
+BATCH, RANKS = 2, 2
+STEPS_PER_CHECKPOINT = 10
+
+
+class Run:
+    """Two ranks that train for long, with a /dev/shm of their own where this user may make one."""
+
+    def __init__(self, run_dir, flags):
+        self.run_dir = run_dir
+        self.shared_memory = run_dir.parent / (run_dir.name + ".shm")
+        command = mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, "--steps", "100000", *flags])
+        if os.getuid() == 0:
+            command = ["unshare", "--mount", "sh", "-c",
+                       f'mount -t tmpfs tmpfs /dev/shm && "$@"; code=$?; ls -A /dev/shm > {self.shared_memory}; exit $code',
+                       "sh", *command]
+        self.process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        text=True, errors="replace")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for rank in range(RANKS):
+            for pid in self.pids(rank):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+    def pids(self, rank):
+        """The processes of this rank of this run."""
+        found = []
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                variables = (folder / "environ").read_bytes().split(b"\0")
+                if str(BINARY).encode() == words[0] and str(self.run_dir).encode() in words \
+                        and f"OMPI_COMM_WORLD_RANK={rank}".encode() in variables:
+                    found.append(int(folder.name))
+        return found
+
+    def send(self, rank, number):
+        pids = self.pids(rank)
+        check(len(pids) == 1, f"rank {rank} has the processes {pids}")
+        os.kill(pids[0], number)
+
+    def end(self, code, limit_s):
+        """Waits for the end; returns the program's own lines."""
+        begin = time.monotonic()
+        try:
+            output, _ = self.process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            check(False, f"{self.run_dir.name}: hangs")
+        check(time.monotonic() - begin < limit_s, f"{self.run_dir.name}: took {time.monotonic() - begin:.1f} s to end\n{output}")
+        check(self.process.returncode == code,
+              f"{self.run_dir.name}: expected exit code {code}, found {self.process.returncode}\n{output}")
+        for rank in range(RANKS):
+            check(not self.pids(rank), f"{self.run_dir.name}: rank {rank} still runs")
+        if self.shared_memory.exists():
+            left = self.shared_memory.read_text().split()
+            check(not left, f"{self.run_dir.name}: left in /dev/shm: {left}")
+        return [line for line in output.splitlines() if line.startswith("sidestream")]
+
+
+def check_resumes(run_dir, flags):
+    """The newest checkpoint is at most one interval older than what was logged, and three more steps can be taken."""
+    logged = [line["step"] for line in metrics(run_dir)][-1]
+    output = train(RANKS, run_dir, flags + ["--resume", "auto", "--steps", str(logged + 3)])
+    check("resumed from" in output, f"{run_dir.name}: trains afresh\n{output}")
+    check([line["step"] for line in metrics(run_dir)] == list(range(1, logged + 4)), f"{run_dir.name}: steps are missing")
+    saved = int(output.split("step_")[1][:8])
+    check(saved > logged - 2 * STEPS_PER_CHECKPOINT, f"{run_dir.name}: resumed from step {saved} after {logged} steps")
+
+
+def place_of_sample(sample):
+    """Where its tokens are in a shard of llm.c; samples come in order."""
+    return HEADER_BYTES + 2 * sample * SAMPLE_TOKENS
+
+
+def first_sample(step, rank):
+    return ((step - 1) * RANKS + rank) * BATCH
+
+
+def check_overwritten_shard(root, flags):
+    """A sample of one rank gets ids that no vocabulary has: that rank alone throws, in its forward."""
+    data = shutil.copytree(root / "data", root / "overwritten")
+    shard = data / "train_000000.bin"
+    with Run(root / "rank-throws", ["--data", str(data), "--shuffle", "off", *flags]) as run:
+        wait_for_step(run.process, run.run_dir, 1)
+        with open(shard, "r+b") as file:
+            file.seek(place_of_sample(first_sample(step=80, rank=1)) + 20)
+            file.write(struct.pack("<8H", *[9999] * 8))
+        lines = run.end(DATA, limit_s=60)
+    check(len(lines) == 1, f"expected one message, found {lines}")
+    check("[rank 1]" in lines[0] and "9999" in lines[0], lines[0])
+    check(metrics(run.run_dir)[-1]["step"] == 79, f"stopped after {metrics(run.run_dir)[-1]}")
+    check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
+
+
+def check_cut_shard(root, flags):
+    """All ranks may meet the end of the file at the same time; each says so at most once."""
+    data = shutil.copytree(root / "data", root / "cut")
+    with Run(root / "shard-cut", ["--data", str(data), *flags]) as run:
+        wait_for_step(run.process, run.run_dir, 25)
+        os.truncate(data / "train_000000.bin", 4096)
+        lines = run.end(DATA, limit_s=30)
+    check(1 <= len(lines) <= RANKS and len(set(lines)) == len(lines), f"expected a message, found {lines}")
+    for line in lines:
+        check("train_000000.bin, byte 4096" in line, line)
+    check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
+
+
+def check_killed_rank(root, flags):
+    with Run(root / "rank-killed", ["--data", str(root / "data"), *flags]) as run:
+        wait_for_step(run.process, run.run_dir, 25)
+        run.send(1, signal.SIGKILL)
+        lines = run.end(KILLED, limit_s=30)
+    check(not lines, f"a killed rank says nothing, and mpirun ends the others: {lines}")
+    check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
+
+
+def check_stopped_rank(root, flags):
+    with Run(root / "rank-stopped", ["--data", str(root / "data"), "--timeout-step", "4", *flags]) as run:
+        wait_for_step(run.process, run.run_dir, 25)
+        run.send(1, signal.SIGSTOP)
+        lines = run.end(COLLECTIVE, limit_s=30)
+    check(len(lines) == 1, f"expected one message, found {lines}")
+    for word in ("[rank 0]", "not finished after 4000 ms", "missing: rank 1 on "):
+        check(word in lines[0], f"expected '{word}' in: {lines[0]}")
+    check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
+
+
+def check_late_rank(root, flags):
+    """A rank that never gets as far as MPI: the others must not wait for ever."""
+    late = root / "late.sh"
+    late.write_text('#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 1 ] && sleep 60\nexec "$@"\n')
+    late.chmod(0o755)
+    done = subprocess.run(mpirun(RANKS, [late, BINARY, "train", "--run-dir", root / "never", "--data", root / "data",
+                                         "--timeout-setup", "2", *flags]),
+                          env=environment(), text=True, timeout=30, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("sidestream")]
+    check(done.returncode == COLLECTIVE and len(lines) == 1, f"code {done.returncode}\n{done.stdout}")
+    check("starting MPI: not finished after 2000 ms; missing: rank 1 on " in lines[0], lines[0])
+    check(not (root / "never").exists(), "a refused call left a run directory behind")
+
+
+def check_record_that_cannot_be_written(root, flags):
+    """The failure is told, and not what goes wrong while it is being recorded."""
+    data = shutil.copytree(root / "data", root / "unrecorded")
+    with Run(root / "no-record", ["--data", str(data), *flags]) as run:
+        wait_for_step(run.process, run.run_dir, 5)
+        record = run.run_dir / "run.json"
+        record.unlink()
+        (record / "in-the-way").mkdir(parents=True)
+        os.truncate(data / "train_000000.bin", 4096)
+        lines = run.end(DATA, limit_s=30)
+    check(any("byte 4096" in line for line in lines), f"the cause is not told: {lines}")
+
+    with Run(root / "no-record-at-all", ["--data", str(root / "data"), *flags]) as run:
+        wait_for_step(run.process, run.run_dir, 5)
+        record = run.run_dir / "run.json"
+        record.unlink()
+        (record / "in-the-way").mkdir(parents=True)
+        run.send(0, signal.SIGTERM)
+        lines = run.end(OTHER, limit_s=30)
+    check(len(lines) == 1 and "run.json" in lines[0], f"expected one message, found {lines}")
+
+
+def main():
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        make_data(root / "data")
+        flags = TINY + ["--batch-size-per-rank", str(BATCH), "--lr-schedule", "constant",
+                        "--checkpoint-every", str(STEPS_PER_CHECKPOINT)]
+        check_overwritten_shard(root, flags)
+        check_cut_shard(root, flags)
+        check_killed_rank(root, flags)
+        check_stopped_rank(root, flags)
+        check_late_rank(root, flags)
+        check_record_that_cannot_be_written(root, flags)
+
+
+main()

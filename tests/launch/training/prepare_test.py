@@ -1,0 +1,83 @@
+"""`prepare` without a terminal says how far it is; interrupted, it leaves nothing behind, and it clears up after the killed."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+from support import BINARY, ROOT, check, environment, run, workspace
+
+COPIES = 600  # of a megabyte, as links: a minute of work for one thread
+
+
+def make_input(root):
+    """Much text that takes no room."""
+    folder = root / "text"
+    folder.mkdir()
+    text = b"".join(path.read_bytes() for path in sorted((ROOT / "core").rglob("*.cpp")))
+    (folder / "0.txt").write_bytes((text * (1 + (1 << 20) // len(text)))[:1 << 20])
+    for copy in range(1, COPIES):
+        os.link(folder / "0.txt", folder / f"{copy}.txt")
+    return folder
+
+
+def started(text, output):
+    process = subprocess.Popen([str(BINARY), "prepare", "--input", str(text), "--output", str(output), "--threads", "1",
+                                "--tokenizer", str(output.parent / "tokenizer.json")],
+                               env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    staged = pathlib.Path(f"{output}.tmp.{process.pid}")
+    deadline = time.monotonic() + 60
+    while not staged.exists() or not any(file.stat().st_size for file in staged.iterdir()):
+        check(process.poll() is None and time.monotonic() < deadline, f"prepare does not start: {process.poll()}")
+        time.sleep(0.01)
+    return process, staged
+
+
+def check_interrupted(root, text):
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process, staged = started(text, root / "out")
+        time.sleep(7 if number == signal.SIGINT else 0)
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=60)
+        check(process.returncode == 128 + number, f"ended with {process.returncode} after {number!r}\n{output}")
+        check(not staged.exists() and not (root / "out").exists(), f"left behind after {number!r}: {list(root.iterdir())}")
+        lines = [line for line in output.splitlines() if line.startswith("prepare: ") and " % of " in line]
+        check(number == signal.SIGTERM or 2 <= len(lines) <= 4, f"seven seconds without a terminal: {output!r}")
+
+
+def check_killed(root, text):
+    """The next call removes what a killed one has left, and nothing of one that is at work."""
+    process, stale = started(text, root / "out")
+    process.kill()
+    process.wait()
+    check(stale.exists(), "a killed process has nothing to be cleared up")
+    other, busy = started(text, root / "out")
+    check(not stale.exists(), "the leftovers of a dead process are still there")
+    small = root / "small"
+    small.mkdir()
+    (small / "a.txt").write_text("one file\n" * 1000)
+    run(1, [BINARY, "prepare", "--input", small, "--output", root / "out"])
+    check(busy.exists(), "the folder of a process that is at work was removed")
+    other.terminate()
+    other.wait()
+    check(not busy.exists() and (root / "out/dataset.json").exists(), f"found {list(root.iterdir())}")
+
+
+def make_tokenizer(root):
+    """Byte-level BPE: slow enough to be interrupted."""
+    run(1, [sys.executable, ROOT / "core/data/train_tokenizer.py", "--vocab-size", "400", "--include", "*.cpp", "--output",
+            root / "tokenizer.json", ROOT / "core"])
+
+
+def main():
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        make_tokenizer(root)
+        text = make_input(root)
+        check_interrupted(root, text)
+        check_killed(root, text)
+
+
+main()
