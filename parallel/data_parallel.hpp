@@ -25,6 +25,7 @@
 
 #include "comm/communicator.hpp"
 #include "parallel/config.hpp"
+#include "parallel/optimizer.hpp"
 
 namespace sidestream::parallel {
 
@@ -40,13 +41,12 @@ struct ParameterState {
   std::string name;         // as named_parameters() says
   torch::Tensor parameter;  // in the parameter dtype
   torch::Tensor master;     // fp32 weights; the parameter itself when it is fp32
-  std::vector<std::pair<std::string, torch::Tensor>>
-      moments;  // "exp_avg", "exp_avg_sq" / "momentum_buffer"
+  std::vector<Moment> moments;
 };
 
 class DataParallel {
  public:
-  // Collective. Throws ConfigError when the ranks' parameters differ in name, shape or dtype.
+  // Collective. Throws AgreedError when the ranks' parameters differ in name, shape or dtype.
   DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
                const DataParallelConfig& config);
   ~DataParallel();

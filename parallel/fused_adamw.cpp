@@ -54,8 +54,7 @@ void FusedAdamW::update_piece(const Piece& piece,
   }
 }
 
-std::vector<std::pair<std::string, torch::Tensor>> FusedAdamW::moments(
-    std::size_t parameter) const {
+std::vector<Moment> FusedAdamW::moments(std::size_t parameter) const {
   return {{"exp_avg", first_moments_.views.at(parameter)},
           {"exp_avg_sq", second_moments_.views.at(parameter)}};
 }

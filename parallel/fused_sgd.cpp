@@ -48,7 +48,7 @@ void FusedSgd::update_piece(const Piece& piece, const optim::SgdCoefficients& co
   }
 }
 
-std::vector<std::pair<std::string, torch::Tensor>> FusedSgd::moments(std::size_t parameter) const {
+std::vector<Moment> FusedSgd::moments(std::size_t parameter) const {
   if (momentum_.views.empty()) return {};
   return {{"momentum_buffer", momentum_.views.at(parameter)}};
 }

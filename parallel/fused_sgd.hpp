@@ -13,7 +13,7 @@ class FusedSgd : public Optimizer {
            const GradientSpace& gradients);
 
   void update(const OptimizerStep& step) override;
-  std::vector<std::pair<std::string, torch::Tensor>> moments(std::size_t parameter) const override;
+  std::vector<Moment> moments(std::size_t parameter) const override;
 
  private:
   void update_piece(const Piece& piece, const optim::SgdCoefficients& coefficients) const;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <torch/torch.h>
@@ -21,6 +20,12 @@ struct OptimizerStep {
   double gradient_scale = 1;  // 1 / (R G) and the clip factor in one number
 };
 
+// One of the tensors that an optimizer keeps for a parameter.
+struct Moment {
+  std::string name;      // PyTorch's: "exp_avg", "exp_avg_sq" / "momentum_buffer"
+  torch::Tensor tensor;  // fp32, of the parameter's shape
+};
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -30,9 +35,8 @@ class Optimizer {
   // Leaves the new weights in master weights and weights. May overwrite the gradients.
   virtual void update(const OptimizerStep& step) = 0;
 
-  // By PyTorch's names, fp32, of the parameter's shape; written to when a state is restored.
-  virtual std::vector<std::pair<std::string, torch::Tensor>> moments(
-      std::size_t parameter) const = 0;
+  // Written to when a state is restored.
+  virtual std::vector<Moment> moments(std::size_t parameter) const = 0;
 
  protected:
   Optimizer() = default;

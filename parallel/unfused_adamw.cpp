@@ -36,8 +36,7 @@ void UnfusedAdamW::update_parameter(std::size_t parameter, const OptimizerStep& 
   if (parameters_.has_master()) parameters_.weights(parameter).copy_(weights);
 }
 
-std::vector<std::pair<std::string, torch::Tensor>> UnfusedAdamW::moments(
-    std::size_t parameter) const {
+std::vector<Moment> UnfusedAdamW::moments(std::size_t parameter) const {
   const State& state = states_.at(parameter);
   return {{"exp_avg", state.exp_avg}, {"exp_avg_sq", state.exp_avg_sq}};
 }

@@ -12,7 +12,7 @@ class UnfusedAdamW : public Optimizer {
                const GradientSpace& gradients);
 
   void update(const OptimizerStep& step) override;
-  std::vector<std::pair<std::string, torch::Tensor>> moments(std::size_t parameter) const override;
+  std::vector<Moment> moments(std::size_t parameter) const override;
 
  private:
   struct State {

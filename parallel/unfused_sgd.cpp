@@ -26,8 +26,7 @@ void UnfusedSgd::update_parameter(std::size_t parameter, const OptimizerStep& st
   if (parameters_.has_master()) parameters_.weights(parameter).copy_(weights);
 }
 
-std::vector<std::pair<std::string, torch::Tensor>> UnfusedSgd::moments(
-    std::size_t parameter) const {
+std::vector<Moment> UnfusedSgd::moments(std::size_t parameter) const {
   if (momentum_.empty()) return {};
   return {{"momentum_buffer", momentum_.at(parameter)}};
 }

@@ -12,7 +12,7 @@ class UnfusedSgd : public Optimizer {
              const GradientSpace& gradients);
 
   void update(const OptimizerStep& step) override;
-  std::vector<std::pair<std::string, torch::Tensor>> moments(std::size_t parameter) const override;
+  std::vector<Moment> moments(std::size_t parameter) const override;
 
  private:
   void update_parameter(std::size_t parameter, const OptimizerStep& step);

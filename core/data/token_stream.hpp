@@ -43,7 +43,7 @@ struct TokenCheck {
   std::uint64_t parts = 1;
 };
 
-// Looks at every token (about 10 GB/s a core from the page cache). Throws DataError with the file
+// Looks at every token (2 to 4 GB/s a core from the page cache). Throws DataError with the file
 // and byte offset of the first id that is not below the vocabulary size.
 void check_token_ids(const TokenStream& stream, const TokenCheck& check);
 

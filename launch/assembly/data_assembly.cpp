@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -34,6 +35,12 @@ void require_one_sample(const data::TokenStream& validation, std::int64_t length
 std::int64_t known_vocabulary(const TrainOptions& options) {
   if (options.model.vocab_size_given) return options.model.config.vocab_size;
   return model::preset(options.model.preset).vocab_size;
+}
+
+// The model's threads do not run yet: the cores are free for looking at tokens.
+int threads_of_a_rank(const TrainOptions& options, const comm::Topology& topology) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return options.threads.value_or(std::max(1, cores / std::max(1, topology.local_size)));
 }
 
 }  // namespace
@@ -70,7 +77,7 @@ DataSources open_data(const TrainOptions& options) {
 void check_data(const DataSources& sources, const TrainOptions& options, const comm::Topology& topology) {
   if (is_synthetic(options)) return;
   const data::TokenCheck check{.vocab_size = static_cast<std::uint64_t>(options.model.config.vocab_size),
-                               .threads = 1,
+                               .threads = threads_of_a_rank(options, topology),
                                .part = static_cast<std::uint64_t>(topology.local_rank),
                                .parts = static_cast<std::uint64_t>(topology.local_size)};
   data::check_token_ids(data::TokenStream::open(options.data.source, data::Split::kTrain), check);

@@ -85,11 +85,11 @@ struct TrainOptions {
 
   DataOptions data = {};
   ModelOptions model = {};
-  parallel::DataParallelConfig parallel = {};
+  parallel::DataParallelConfig parallel = {};  // the parameter dtype: from `precision`, in launch/assembly
   ScheduleOptions schedule = {};
   EvaluationOptions evaluation = {};
   CheckpointOptions checkpoint = {};
-  comm::CommunicatorConfig comm = {};
+  comm::CommunicatorConfig comm = {};  // its deadlines: from `timeouts`, in launch/assembly
   Timeouts timeouts = {};
 };
 

@@ -35,13 +35,6 @@ GivenLayers layers_of(const std::vector<std::string>& arguments,
   return layers;
 }
 
-// What one flag says is needed in more than one component.
-void spread(TrainOptions& options) {
-  options.comm.timeout_setup = options.timeouts.setup;
-  options.comm.timeout_collective = options.timeouts.step;
-  if (options.model.vocab_size_given) set_vocabulary(options, options.model.config.vocab_size);
-}
-
 void check_model(const TrainOptions& options) {
   model::ModelConfig config = options.model.config;
   if (config.vocab_size == 0) {  // not known before the data is: any legal value will do
@@ -68,7 +61,7 @@ TrainOptions parse_train_options(const std::vector<std::string>& arguments) {
   options.model.config = model::preset(options.model.preset);
   apply(table, layers.resolved(), options);
   if (!options.model.vocab_size_given) options.model.config.vocab_size = 0;
-  spread(options);
+  if (options.model.vocab_size_given) set_vocabulary(options, options.model.config.vocab_size);
   if (!options.print_config) validate(options);
   return options;
 }

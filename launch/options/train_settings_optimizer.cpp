@@ -17,8 +17,6 @@ Setting<Options> precision() {
       throw core::ConfigError(text + " needs a GPU build and is not there yet; use fp32 or bf16");
     }
     accept(options, text);
-    options.parallel.parameter_dtype =
-        options.precision == Precision::kBf16 ? core::DType::kBFloat16 : core::DType::kFloat32;
   };
   return setting;
 }

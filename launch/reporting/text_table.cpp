@@ -14,16 +14,18 @@ std::size_t width_of(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::string padded(const std::string& text, std::size_t width, bool left) {
+enum class Align { kLeft, kRight };
+
+std::string padded(const std::string& text, std::size_t width, Align align) {
   const std::string blanks(width - std::min(width, width_of(text)), ' ');
-  return left ? text + blanks : blanks + text;
+  return align == Align::kLeft ? text + blanks : blanks + text;
 }
 
 std::string line_of(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) {
   std::string line;
   for (std::size_t column = 0; column < cells.size(); ++column) {
     if (column > 0) line += "  ";
-    line += padded(cells[column], widths[column], column == 0);
+    line += padded(cells[column], widths[column], column == 0 ? Align::kLeft : Align::kRight);
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";

@@ -214,7 +214,7 @@ std::vector<float> train_with_restart(comm::Communicator& communicator, const To
     EXPECT_EQ(states[i].name, saved[i].name);
     states[i].master.copy_(saved[i].master);
     for (std::size_t m = 0; m < states[i].moments.size(); ++m) {
-      states[i].moments[m].second.copy_(saved[i].moments[m].second);
+      states[i].moments[m].tensor.copy_(saved[i].moments[m].tensor);
     }
   }
   replicas.refresh_parameters();

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -125,6 +126,39 @@ TEST_F(LoaderTest, next_resumeEqualsSkipping) {
   const Rows resumed = rows_of(config, source_, 2 * 10);
 
   EXPECT_EQ(resumed, Rows(all.begin() + 30 * 2 * 3, all.end()));
+}
+
+// Another world size or batch takes over in the middle: it goes on with the sample that comes next.
+TEST_F(LoaderTest, next_firstSampleGoesOnWithAnotherBatch) {
+  const LoaderConfig before{.batch_size = 6, .sequence_length = kLength, .seed = 5};
+  const Rows all = rows_of(before, source_, 30);  // three epochs
+
+  for (const std::uint64_t taken : {6u, 30u, 90u}) {
+    Rows resumed;
+    std::vector<std::unique_ptr<Loader>> ranks;
+    for (std::uint64_t rank = 0; rank < 2; ++rank) {
+      ranks.push_back(std::make_unique<Loader>(LoaderConfig{.batch_size = 2,
+                                                            .sequence_length = kLength,
+                                                            .rank = rank,
+                                                            .world_size = 2,
+                                                            .seed = 5,
+                                                            .first_sample = taken},
+                                               source_));
+    }
+    for (int step = 0; step < 10; ++step) {
+      for (const auto& loader : ranks) append_rows(resumed, loader->next());
+    }
+
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(taken);
+    EXPECT_EQ(resumed, Rows(first, first + 40)) << "after " << taken << " samples";
+  }
+}
+
+TEST_F(LoaderTest, next_firstSampleCountsTheEpoch) {
+  Loader loader({.batch_size = 1, .sequence_length = kLength, .first_sample = 2 * source_->count(kLength)},
+                source_);
+
+  EXPECT_EQ(loader.next().epoch(), 2u);
 }
 
 TEST_F(LoaderTest, next_epochCoversEverySampleOnce) {

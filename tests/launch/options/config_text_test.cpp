@@ -135,10 +135,8 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
   EXPECT_EQ(std::tie(o.steps, o.seed, o.deterministic, o.data.shuffle, o.data.fix_batch,
                      o.data.batch_size_per_rank),
             std::make_tuple(11, 12u, true, false, true, 13));
-  EXPECT_EQ(std::tie(o.parallel.grad_accumulation, o.precision, o.parallel.parameter_dtype,
-                     o.parallel.reduce_dtype),
-            std::make_tuple(14, Precision::kBf16, core::DType::kBFloat16,
-                            std::optional(core::DType::kFloat32)));
+  EXPECT_EQ(std::tie(o.parallel.grad_accumulation, o.precision, o.parallel.reduce_dtype),
+            std::make_tuple(14, Precision::kBf16, std::optional(core::DType::kFloat32)));
   EXPECT_EQ(
       std::tie(o.schedule.lr, o.schedule.min_lr_ratio, o.schedule.kind, o.schedule.warmup_steps),
       std::make_tuple(0.15, 0.16, "wsd", 17));
@@ -154,9 +152,9 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
             std::make_tuple(28, 29, "auto", Device::kCpu, comm::Backend::kMpi, std::optional(3)));
   using std::chrono::milliseconds;
   EXPECT_EQ(std::tie(o.timeouts.setup, o.timeouts.step, o.timeouts.checkpoint,
-                     o.timeouts.evaluation, o.comm.timeout_setup, o.comm.timeout_collective),
+                     o.timeouts.evaluation),
             std::make_tuple(milliseconds(1500), milliseconds(2000), milliseconds(3000),
-                            milliseconds(4000), milliseconds(1500), milliseconds(2000)));
+                            milliseconds(4000)));
   EXPECT_EQ(std::tie(o.parallel.gradient_sync, o.parallel.bucket_mb, o.parallel.first_bucket_mb,
                      o.comm.shared_memory, o.parallel.unused_parameters),
             std::make_tuple(parallel::GradientSync::kBucketed, std::optional(3.5), 0.5, false,

@@ -51,7 +51,7 @@ TEST_F(TrainParserTest, parse_baseline_switches_every_optimisation_off) {
   EXPECT_TRUE(options.baseline);
   EXPECT_EQ(options.parallel.gradient_sync, parallel::GradientSync::kPerParameter);
   EXPECT_EQ(options.parallel.optimizer.kernel, parallel::OptimizerKernel::kUnfused);
-  EXPECT_EQ(options.parallel.parameter_dtype, core::DType::kFloat32);
+  EXPECT_EQ(options.precision, Precision::kFp32);
   EXPECT_EQ(options.model.config.fused_ops, model::FusedOps::kOff);
   EXPECT_EQ(options.data.loader_workers, 0);
   EXPECT_EQ(options.data.prefetch, 0);

@@ -15,7 +15,7 @@ def stopped_by(command, run_dir, send):
                                stderr=subprocess.STDOUT, text=True)
     wait_for_step(process, run_dir, 3)
     process.send_signal(send)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=120)
     check(process.returncode == 75, f"expected exit code 75 after {send!r}, found {process.returncode}\n{output}")
     step = metrics(run_dir)[-1]["step"]
     check(3 <= step < STEPS, f"stopped after step {step}")

@@ -1,0 +1,64 @@
+"""launch/setup where there is no terminal, with a stub for cmake and an environment that is complete: setup_test.py ROOT"""
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(sys.argv.pop(1))
+
+# Ninja as it writes into a pipe: forty steps in two seconds, one with a warning.
+CMAKE = """#!/usr/bin/env bash
+if [ "$1" = --preset ]; then mkdir -p "build/$2"; touch "build/$2/build.ninja"; exit 0; fi
+for i in $(seq 40); do
+  echo "[$i/40] Building CXX object part$i.o"
+  [ $i != 20 ] || echo "part20.cpp:1: warning: odd"
+  sleep 0.05
+done
+exit "${STUB_CODE:-0}"
+"""
+
+
+class SetupTest(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name)
+        launch = self.folder / "clone/launch"
+        launch.mkdir(parents=True)
+        shutil.copy(ROOT / "launch/setup", launch / "setup")
+        (launch / "apt-packages.txt").write_text("bash\n")
+        (launch / "requirements.txt").write_text("torch==1\n")
+        (self.folder / "clone/CMakePresets.json").write_text("{}")
+        name = "env-" + hashlib.sha256(b"torch==1\n").hexdigest()[:12]
+        environment = self.folder / "cache/sidestream" / name
+        (environment / "bin").mkdir(parents=True)
+        (environment / "complete").touch()
+        (environment / "bin/cmake").write_text(CMAKE)
+        (environment / "bin/cmake").chmod(0o755)
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def run_setup(self, **variables):
+        env = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"), **variables)
+        return subprocess.run([self.folder / "clone/launch/setup"], env=env, text=True, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def test_without_a_terminal_a_line_every_few_seconds(self):
+        done = self.run_setup()
+        steps = [line for line in done.stdout.splitlines() if line.startswith("[")]
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("setup: configuring build/release", done.stdout)
+        self.assertIn("setup: building build/release", done.stdout)
+        self.assertIn("part20.cpp:1: warning: odd", done.stdout)
+        self.assertTrue(1 <= len(steps) <= 5, steps)
+
+    def test_a_build_that_fails_is_a_failure(self):
+        done = self.run_setup(STUB_CODE="3")
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+
+
+unittest.main()

@@ -1,0 +1,34 @@
+// What one flag decides for several components is spread in one place.
+#include "launch/assembly/assembly.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace sidestream::launch {
+namespace {
+
+TEST(AssemblyTest, communicatorConfig_hasTheDeadlinesOfTheRun) {
+  TrainOptions options;
+  options.timeouts.setup = std::chrono::seconds(7);
+  options.timeouts.step = std::chrono::seconds(8);
+  options.comm.shared_memory = false;
+
+  const comm::CommunicatorConfig config = communicator_config(options);
+
+  EXPECT_EQ(config.timeout_setup, std::chrono::seconds(7));
+  EXPECT_EQ(config.timeout_collective, std::chrono::seconds(8));
+  EXPECT_FALSE(config.shared_memory);
+}
+
+TEST(AssemblyTest, dataParallelConfig_hasTheTypeOfThePrecision) {
+  TrainOptions options;
+
+  options.precision = Precision::kBf16;
+  EXPECT_EQ(data_parallel_config(options).parameter_dtype, core::DType::kBFloat16);
+  options.precision = Precision::kFp32;
+  EXPECT_EQ(data_parallel_config(options).parameter_dtype, core::DType::kFloat32);
+}
+
+}  // namespace
+}  // namespace sidestream::launch
