@@ -20,6 +20,7 @@ using Event = void*;  // cudaEvent_t
 struct DeviceCount {
   int count = 0;
   std::string problem = {};  // "the driver is too old ...": for people
+  bool expected = false;     // none, though this machine has a driver for them
 };
 
 struct DeviceProperties {

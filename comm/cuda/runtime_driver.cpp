@@ -58,7 +58,9 @@ class RuntimeDriver final : public Driver {
     const cudaError_t error = cudaGetDeviceCount(&count);
     if (error == cudaSuccess && count > 0) return {.count = count};
     cudaGetLastError();
-    return {.count = 0, .problem = why_none(error)};
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
+    return {.count = 0, .problem = why_none(error), .expected = driver != 0};
   }
 
   void set_device(int index) override { check(cudaSetDevice(index), "cudaSetDevice"); }

@@ -73,6 +73,7 @@ DeviceDecision without_gpus(DeviceWish wish, std::span<const DeviceFinding> by_r
                        ", but other ranks have one: start ranks only where GPUs are "
                        "(--hosts), or say --device cpu"};
   }
+  if (!by_rank[0].expected) return {};  // a machine without GPUs: nothing to warn about
   return {.warnings = {"no GPU is used: " + by_rank[0].problem +
                        "; training on the processor (--device cpu says so without this line)"}};
 }
@@ -81,7 +82,8 @@ DeviceDecision without_gpus(DeviceWish wish, std::span<const DeviceFinding> by_r
 
 std::string DeviceFinding::to_text() const {
   std::ostringstream text;
-  text << index << ' ' << count << ' ' << memory.free_bytes << ' ' << memory.total_bytes << '\n'
+  text << expected << ' ' << index << ' ' << count << ' ' << memory.free_bytes << ' '
+       << memory.total_bytes << '\n'
        << problem << '\n'
        << name << '\n'
        << uuid << '\n'
@@ -94,8 +96,8 @@ DeviceFinding DeviceFinding::from_text(const std::string& text) {
   DeviceFinding finding;
   std::string numbers;
   std::getline(stream, numbers);
-  std::istringstream(numbers) >> finding.index >> finding.count >> finding.memory.free_bytes >>
-      finding.memory.total_bytes;
+  std::istringstream(numbers) >> finding.expected >> finding.index >> finding.count >>
+      finding.memory.free_bytes >> finding.memory.total_bytes;
   for (std::string* line : {&finding.problem, &finding.name, &finding.uuid, &finding.version}) {
     if (!std::getline(stream, *line)) throw core::Error("a rank said nothing about its GPU");
   }
@@ -107,6 +109,7 @@ DeviceFinding find_device(cuda::Driver& driver, int local_rank) {
   const cuda::DeviceCount devices = driver.device_count();
   if (devices.count == 0) {
     finding.problem = devices.problem + visible_devices_text();
+    finding.expected = devices.expected;
     return finding;
   }
   finding.count = devices.count;

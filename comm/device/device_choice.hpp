@@ -19,7 +19,8 @@ enum class GpuSharing { kRefused, kAllowed };
 // What one rank has found.
 struct DeviceFinding {
   std::string problem =
-      {};  // why there is no GPU to use; empty: there is one, current in this thread
+      {};                 // why there is no GPU to use; empty: there is one, current in this thread
+  bool expected = false;  // there is none, though the machine has a driver for them
   int index = 0;
   int count = 0;  // of GPUs that the rank sees
   std::string name = {};

@@ -18,7 +18,7 @@ DeviceFinding found(int index, const std::string& name = "Fake 100") {
   return {.index = index, .count = 2, .name = name, .uuid = "GPU-" + std::to_string(index)};
 }
 
-DeviceFinding none(const std::string& problem) { return {.problem = problem}; }
+DeviceFinding none(const std::string& problem) { return {.problem = problem, .expected = true}; }
 
 Topology topology_of(std::vector<std::string> hosts) {
   return {.size = static_cast<int>(hosts.size()), .hosts = std::move(hosts)};
@@ -106,6 +106,16 @@ TEST(DeviceChoiceTest, decide_without_any_gpu_falls_back_with_one_warning_and_th
   EXPECT_FALSE(decision.on_gpu);
   EXPECT_EQ(decision.refusal, "");
   EXPECT_THAT(decision.warnings, ElementsAre(HasSubstr("no GPU is used: the driver is too old")));
+}
+
+TEST(DeviceChoiceTest, decide_on_a_machine_without_a_driver_falls_back_in_silence) {
+  const std::vector findings = {DeviceFinding{.problem = "no NVIDIA driver is loaded"}};
+
+  const auto decision =
+      decide_device(DeviceWish::kAuto, findings, topology_of({"a"}), GpuSharing::kRefused);
+
+  EXPECT_FALSE(decision.on_gpu);
+  EXPECT_TRUE(decision.warnings.empty());
 }
 
 TEST(DeviceChoiceTest, decide_for_cuda_without_a_gpu_refuses_and_names_rank_host_and_reason) {

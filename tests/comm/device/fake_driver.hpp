@@ -21,6 +21,7 @@ class FakeDriver : public Driver {
  public:
   // --- what a test sets
   int devices = 1;
+  bool has_driver = true;
   std::string why_none = "no NVIDIA driver is loaded on this machine";
   std::vector<std::string> names = {"Fake 100"};  // of device i modulo their number
   bool same_uuid = false;                         // every device is the same one
@@ -83,7 +84,7 @@ class FakeDriver : public Driver {
 
   // --- Driver
   DeviceCount device_count() override {
-    return {.count = devices, .problem = devices == 0 ? why_none : ""};
+    return {.count = devices, .problem = devices == 0 ? why_none : "", .expected = has_driver};
   }
   void set_device(int index) override {
     if (!set_device_failure.empty()) throw core::Error(set_device_failure);
