@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,13 @@ struct Allocation {
   std::size_t bytes = 0;
 };
 
+// A buffer and what is in it.
+struct Buffer {
+  void* data = nullptr;
+  std::size_t count = 0;
+  core::DType dtype = core::DType::kFloat32;
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -50,11 +58,15 @@ class Communicator {
   // "single", "mpi", "mpi+shared-memory", "nccl": for logs.
   virtual std::string_view backend_name() const noexcept = 0;
 
+  // Index of the GPU on which allocate() places memory and collectives find their buffers; nothing
+  // for host ranks.
+  virtual std::optional<int> device() const noexcept { return std::nullopt; }
+
   // CPU time that the backend's own threads have used so far.
   virtual std::int64_t progress_cpu_ns() const noexcept { return 0; }
 
-  // Sum over ranks, in place, left on every rank; 16-bit floats are summed in fp32, and on one node
-  // always in rank order. All ranks call it with the same count and dtype. Does not block. float32,
+  // Sum over ranks, in place, left on every rank. Host ranks sum 16-bit floats in fp32, on one node
+  // always in rank order; NCCL chooses its own order. All ranks call it with the same count and dtype. Does not block. float32,
   // bfloat16, float16, int64.
   virtual Work all_reduce(void* data, std::size_t count, core::DType dtype,
                           const CollectiveOptions& options = {}) = 0;
@@ -73,6 +85,15 @@ class Communicator {
   virtual Work broadcast(void* data, std::size_t count, core::DType dtype, int root,
                          const CollectiveOptions& options = {}) = 0;
 
+  // broadcast of each buffer, in one launch where the backend can. Blocks a host rank.
+  virtual Work broadcast_each(std::span<const Buffer> buffers, int root,
+                              const CollectiveOptions& options = {}) {
+    for (const Buffer& buffer : buffers) {
+      broadcast(buffer.data, buffer.count, buffer.dtype, root, options).wait();
+    }
+    return {};
+  }
+
   // Blocks until every rank has called it. Throws CollectiveError or PeerError.
   virtual void barrier(const CollectiveOptions& options = {}) = 0;
 
@@ -88,6 +109,10 @@ class Communicator {
   // Tells the peers that this rank is about to stop because of `message`: whatever they wait for
   // throws PeerError with it. Callable from any thread, never throws, does not block.
   virtual void announce_failure(std::string_view message) noexcept = 0;
+
+  // What a peer has announced, as far as it can be seen without a collective. Callable from any
+  // thread, does not block.
+  virtual std::optional<std::string> failure_of_peer() const { return std::nullopt; }
 
  protected:
   Communicator() = default;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "comm/device/device_choice.hpp"
 #include "comm/mpi_environment.hpp"
 
 namespace sidestream::comm {
@@ -17,9 +18,16 @@ enum class Backend { kAuto, kSingle, kMpi, kNccl };
 struct CommunicatorConfig {
   Backend backend = Backend::kAuto;
   bool shared_memory = true;  // reduce in place in shared windows among the ranks of a node
+  DeviceWish device = DeviceWish::kCpu;
+  GpuSharing gpu_sharing = GpuSharing::kRefused;
+  DeviceFinding gpu = {.problem = "nobody has looked for one"};  // of choose_device()
   std::chrono::milliseconds timeout_setup{std::chrono::minutes(5)};
   std::chrono::milliseconds timeout_collective{std::chrono::minutes(3)};
 };
+
+// Before MPI starts: looks for the GPU of this rank, by its number on the node, when `config` may use
+// one, and makes it the device of the calling thread. Never throws; what it found is in config.gpu.
+void choose_device(CommunicatorConfig& config);
 
 // Collective over the ranks of `environment`. Throws ConfigError for a backend that this build or
 // job does not have. Past timeout_setup the process ends with exit code 6 and names the ranks that

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,9 @@ class HostCommunicator final : public Communicator {
                                     const CollectiveOptions& options) override;
   Allocation allocate(std::size_t bytes) override;
   void announce_failure(std::string_view message) noexcept override;
+  std::optional<std::string> failure_of_peer() const override {
+    return board_ ? board_->failure_of_peer() : std::nullopt;
+  }
 
  private:
   void set_up_node(std::vector<std::string>& warnings);

@@ -7,8 +7,9 @@ namespace sidestream::parallel {
 
 class BlockingSynchronizer : public GradientSynchronizer {
  public:
-  BlockingSynchronizer(comm::Communicator& communicator, const GradientSpace& gradients)
-      : GradientSynchronizer(communicator, gradients) {}
+  BlockingSynchronizer(comm::Communicator& communicator, const GradientSpace& gradients,
+                       CurrentStream current_stream)
+      : GradientSynchronizer(communicator, gradients, std::move(current_stream)) {}
 
   void begin() override { reset_clock(); }
   void bucket_ready(std::size_t /*bucket*/) override {}

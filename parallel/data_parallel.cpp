@@ -12,21 +12,19 @@
 #include "parallel/bucket_size.hpp"
 #include "parallel/gradient_accumulator.hpp"
 #include "parallel/gradient_hooks.hpp"
-#include "parallel/gradient_norm.hpp"
 #include "parallel/gradient_space.hpp"
 #include "parallel/gradient_synchronizer.hpp"
 #include "parallel/memory_plan.hpp"
-#include "parallel/optimizer.hpp"
 #include "parallel/parameter_space.hpp"
 #include "parallel/replica_agreement.hpp"
 #include "parallel/replica_check.hpp"
+#include "parallel/step_update.hpp"
 #include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::parallel {
 namespace {
 
 constexpr std::size_t kNamesInMessage = 5;
-constexpr double kClipEpsilon = 1e-6;  // as torch.nn.utils.clip_grad_norm_
 
 enum class Phase {
   kIdle,          // between steps
@@ -40,19 +38,20 @@ enum class Phase {
 class DataParallel::Impl {
  public:
   Impl(torch::nn::Module& module, comm::Communicator& communicator,
-       const DataParallelConfig& config)
+       const DataParallelConfig& config, const DeviceTools& tools)
       : config_(config),
         communicator_(communicator),
         parameters_(agreed_parameters(communicator, module, config), config.parameter_dtype),
         gradients_(communicator, parameters_.parameters(), config.gradient_dtype(),
                    plan_for(reverse_order(parameters_.size()))),
         accumulator_(parameters_, gradients_),
-        synchronizer_(make_gradient_synchronizer(config.gradient_sync, communicator, gradients_)),
-        norm_(gradients_),
-        optimizer_(make_optimizer(config.optimizer, parameters_, gradients_)),
+        synchronizer_(make_gradient_synchronizer(config.gradient_sync, communicator, gradients_,
+                                                 tools.current_stream)),
+        update_(make_step_update(config.optimizer, parameters_, gradients_, tools)),
         hooks_(parameters_.parameters(), [this](std::size_t i) { on_gradient(i); }) {
-    broadcast_parameters(communicator_, parameters_);
-    broadcast_constants(communicator_, constant_tensors(module));
+    const comm::CollectiveOptions after_copies{.after = tools.current_stream()};
+    broadcast_parameters(communicator_, parameters_, after_copies);
+    broadcast_constants(communicator_, constant_tensors(module), after_copies);
   }
 
   ~Impl() {
@@ -81,28 +80,26 @@ class DataParallel::Impl {
     require_phase(Phase::kLastBackward, "finish_backward()", "the backward of the last micro-step");
     if (!order_settled_) observed_order_ = readiness_.order();
     complete_missing(readiness_.missing());
-    synchronizer_->finish([this](std::size_t bucket) { norm_.add_bucket(bucket); });
+    synchronizer_->finish([this](std::size_t bucket) { update_->add_bucket(bucket); });
     phase_ = Phase::kReduced;
   }
 
   double grad_norm() const {
     require_phase(Phase::kReduced, "grad_norm()", "finish_backward()");
-    return norm_.norm() * average();
+    return update_->grad_norm(average());
   }
 
   StepStatistics update(double learning_rate) {
-    const StepStatistics statistics{.grad_norm = grad_norm(),
-                                    .exposed_comm_ns = synchronizer_->blocked_ns()};
+    require_phase(Phase::kReduced, "update()", "finish_backward()");
     const ranges::ScopedRange range(ranges::Phase::kOptimizer);
-    const double limit = config_.optimizer.grad_clip;
-    const double clip =
-        limit > 0 ? std::min(1.0, limit / (statistics.grad_norm + kClipEpsilon)) : 1.0;
     ++steps_taken_;
-    optimizer_->update(
-        {.step = steps_taken_, .lr = learning_rate, .gradient_scale = average() * clip});
+    const double norm =
+        update_->update({.step = steps_taken_, .lr = learning_rate, .average = average()});
     phase_ = Phase::kIdle;
-    return statistics;
+    return {.grad_norm = norm, .exposed_comm_ns = synchronizer_->blocked_ns()};
   }
+
+  torch::Tensor device_scalars() const { return update_->scalars(); }
 
   std::int64_t steps_taken() const { return steps_taken_; }
   void set_steps_taken(std::int64_t steps) { steps_taken_ = steps; }
@@ -113,7 +110,7 @@ class DataParallel::Impl {
       states.push_back({.name = parameters_.at(i).name,
                         .parameter = parameters_.weights(i),
                         .master = parameters_.master(i),
-                        .moments = optimizer_->moments(i)});
+                        .moments = update_->moments(i)});
     }
     return states;
   }
@@ -128,8 +125,7 @@ class DataParallel::Impl {
 
   void set_bucket_order(const std::vector<std::string>& names) {
     require_phase(Phase::kIdle, "set_bucket_order()", "construction or update()");
-    gradients_.adopt(plan_for(indices_of(names)));
-    order_settled_ = true;
+    adopt(plan_for(indices_of(names)));
   }
 
   std::vector<std::string> describe_buckets() const {
@@ -205,7 +201,12 @@ class DataParallel::Impl {
     for (const std::size_t i : reverse_order(parameters_.size())) {
       if (std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
     }
-    gradients_.adopt(plan_for(agree_on_order(communicator_, order)));
+    adopt(plan_for(agree_on_order(communicator_, order)));
+  }
+
+  void adopt(BucketPlan plan) {
+    gradients_.adopt(std::move(plan));
+    update_->layout_changed();
     order_settled_ = true;
   }
 
@@ -255,8 +256,7 @@ class DataParallel::Impl {
   GradientAccumulator accumulator_;
   BucketReadiness readiness_;
   std::unique_ptr<GradientSynchronizer> synchronizer_;
-  GradientNorm norm_;
-  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<StepUpdate> update_;
   Phase phase_ = Phase::kIdle;
   int micro_step_ = 0;
   std::int64_t steps_taken_ = 0;
@@ -267,11 +267,15 @@ class DataParallel::Impl {
 
 DataParallel::DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
                            const DataParallelConfig& config)
-    : impl_(std::make_unique<Impl>(module, communicator, config)) {}
+    : DataParallel(module, communicator, config, DeviceTools::of(device_of(module))) {}
+DataParallel::DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
+                           const DataParallelConfig& config, const DeviceTools& tools)
+    : impl_(std::make_unique<Impl>(module, communicator, config, tools)) {}
 DataParallel::~DataParallel() = default;
 
 void DataParallel::begin_micro_step(int micro_step) { impl_->begin_micro_step(micro_step); }
 void DataParallel::finish_backward() { impl_->finish_backward(); }
+torch::Tensor DataParallel::device_scalars() const { return impl_->device_scalars(); }
 double DataParallel::grad_norm() const { return impl_->grad_norm(); }
 StepStatistics DataParallel::update(double learning_rate) { return impl_->update(learning_rate); }
 std::int64_t DataParallel::steps_taken() const { return impl_->steps_taken(); }

@@ -25,12 +25,14 @@
 
 #include "comm/communicator.hpp"
 #include "parallel/config.hpp"
+#include "parallel/device_tools.hpp"
 #include "parallel/optimizer.hpp"
 
 namespace sidestream::parallel {
 
 struct StepStatistics {
-  double grad_norm = 0;  // of the averaged gradient, before clipping
+  double grad_norm =
+      0;  // of the averaged gradient, before clipping; NaN where it stays on a device
   std::int64_t exposed_comm_ns =
       0;  // this step: time that the training thread was blocked by collectives
 };
@@ -49,6 +51,9 @@ class DataParallel {
   // Collective. Throws AgreedError when the ranks' parameters differ in name, shape or dtype.
   DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
                const DataParallelConfig& config);
+  // With other tools than those of the parameters' device.
+  DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
+               const DataParallelConfig& config, const DeviceTools& tools);
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
@@ -58,7 +63,8 @@ class DataParallel {
   // order.
   void begin_micro_step(int micro_step);
 
-  // After the last backward. Blocks a host rank until all sums are there. Throws Error that names a
+  // After the last backward. Blocks a host rank until all sums are there; on a device the current
+  // stream is put behind them. Throws Error that names a
   // parameter without gradient (UnusedParameters::kError), CollectiveError, PeerError.
   void finish_backward();
 
@@ -67,7 +73,12 @@ class DataParallel {
   // instead of update().
   double grad_norm() const;
 
-  // Average, clip, optimizer, once per step; parameters hold the new weights afterwards.
+  // On a device with the fused optimizer: three doubles, as optim::StepScalars, of the last update;
+  // undefined otherwise. Once first_bad_step is set, updates change nothing any more.
+  torch::Tensor device_scalars() const;
+
+  // Average, clip, optimizer, once per step; parameters hold the new weights afterwards. On a
+  // device it only queues work.
   StepStatistics update(double learning_rate);
 
   // Steps taken by update(); set when resuming (bias correction depends on it).

@@ -1,6 +1,5 @@
 #include "parallel/gradient_space.hpp"
 
-#include <cstring>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -15,8 +14,9 @@ GradientSpace::GradientSpace(comm::Communicator& communicator,
       plan_(std::move(plan)),
       memory_(communicator.allocate(plan_.total_elements * core::size_of(dtype))) {
   for (const Parameter& parameter : parameters) shapes_.push_back(parameter.tensor.sizes().vec());
-  flat_ = torch::from_blob(memory_.data, {static_cast<std::int64_t>(plan_.total_elements)},
-                           scalar_type_of(dtype_));
+  flat_ = torch::from_blob(
+      memory_.data, {static_cast<std::int64_t>(plan_.total_elements)},
+      torch::dtype(scalar_type_of(dtype_)).device(parameters.front().tensor.device()));
   make_views();
 }
 
@@ -45,12 +45,13 @@ void GradientSpace::make_views() {
 
 // What another layout left between two gradients would be summed over ranks again and again.
 void GradientSpace::clear_padding() {
-  const std::size_t element_bytes = core::size_of(dtype_);
   for (std::size_t i = 0; i < views_.size(); ++i) {
     const auto elements = static_cast<std::size_t>(views_[i].numel());
     const std::size_t padding = padded_elements(elements, dtype_) - elements;
-    std::memset(memory_.data + (plan_.offsets[i] + elements) * element_bytes, 0,
-                padding * element_bytes);
+    flat_
+        .narrow(0, static_cast<std::int64_t>(plan_.offsets[i] + elements),
+                static_cast<std::int64_t>(padding))
+        .zero_();
   }
 }
 

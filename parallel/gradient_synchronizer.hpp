@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "comm/communicator.hpp"
 #include "parallel/config.hpp"
+#include "parallel/device_tools.hpp"
 #include "parallel/gradient_space.hpp"
 
 namespace sidestream::parallel {
@@ -26,16 +28,20 @@ class GradientSynchronizer {
   // bucket once, in any order; its memory must not be written until finish() has passed it.
   virtual void bucket_ready(std::size_t bucket) = 0;
 
-  // After the last backward, when every bucket has been ready. Blocks until all sums are there, and
-  // calls on_reduced(bucket) for each in the order of the plan. Throws CollectiveError, PeerError.
+  // After the last backward, when every bucket has been ready. Blocks until all sums are there, or
+  // puts the current stream of a device behind them, and calls on_reduced(bucket) for each in the
+  // order of the plan. Throws CollectiveError, PeerError.
   virtual void finish(const std::function<void(std::size_t)>& on_reduced) = 0;
 
   // How long the calling thread was blocked by collectives since begin().
   std::int64_t blocked_ns() const noexcept { return blocked_ns_; }
 
  protected:
-  GradientSynchronizer(comm::Communicator& communicator, const GradientSpace& gradients)
-      : communicator_(communicator), gradients_(gradients) {}
+  GradientSynchronizer(comm::Communicator& communicator, const GradientSpace& gradients,
+                       CurrentStream current_stream)
+      : communicator_(communicator),
+        gradients_(gradients),
+        current_stream_(std::move(current_stream)) {}
 
   std::size_t bucket_count() const { return gradients_.plan().buckets.size(); }
   comm::Work start(std::size_t bucket);
@@ -45,12 +51,14 @@ class GradientSynchronizer {
  private:
   comm::Communicator& communicator_;
   const GradientSpace& gradients_;
+  CurrentStream current_stream_;
   std::int64_t blocked_ns_ = 0;
 };
 
 // The communicator and the gradients must outlive the result.
 std::unique_ptr<GradientSynchronizer> make_gradient_synchronizer(GradientSync kind,
                                                                  comm::Communicator& communicator,
-                                                                 const GradientSpace& gradients);
+                                                                 const GradientSpace& gradients,
+                                                                 CurrentStream current_stream);
 
 }  // namespace sidestream::parallel

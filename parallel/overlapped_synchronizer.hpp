@@ -10,8 +10,9 @@ namespace sidestream::parallel {
 
 class OverlappedSynchronizer : public GradientSynchronizer {
  public:
-  OverlappedSynchronizer(comm::Communicator& communicator, const GradientSpace& gradients)
-      : GradientSynchronizer(communicator, gradients) {}
+  OverlappedSynchronizer(comm::Communicator& communicator, const GradientSpace& gradients,
+                         CurrentStream current_stream)
+      : GradientSynchronizer(communicator, gradients, std::move(current_stream)) {}
   // Waits for what is in flight, since the memory belongs to it; a failure is dropped, somebody
   // else reports it.
   ~OverlappedSynchronizer() override;

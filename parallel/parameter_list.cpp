@@ -10,12 +10,13 @@
 namespace sidestream::parallel {
 namespace {
 
-void require_usable(const Parameter& parameter, core::DType dtype) {
+void require_usable(const Parameter& parameter, core::DType dtype, const torch::Device& device) {
   const torch::Tensor& tensor = parameter.tensor;
-  if (!tensor.is_cpu() || tensor.layout() != torch::kStrided) {
+  const bool reachable = tensor.is_cpu() || tensor.is_cuda();
+  if (!reachable || tensor.device() != device || tensor.layout() != torch::kStrided) {
     throw core::ConfigError(fmt::format(
-        "Parameter '{}': expected a dense tensor on the host, found one on {}. Build the "
-        "model on the CPU.",
+        "Parameter '{}': expected a dense tensor on the host or on a GPU, all on the same, found "
+        "one on {}. Build the model on the CPU and move it as a whole.",
         parameter.name, tensor.device().str()));
   }
   if (tensor.scalar_type() != torch::kFloat32 && tensor.scalar_type() != scalar_type_of(dtype)) {
@@ -36,13 +37,18 @@ std::vector<Parameter> trainable_parameters(const torch::nn::Module& module, cor
     const bool first = seen.insert(item.value().unsafeGetTensorImpl()).second;
     if (!first || !item.value().requires_grad()) continue;
     parameters.push_back({.name = item.key(), .tensor = item.value()});
-    require_usable(parameters.back(), dtype);
+    require_usable(parameters.back(), dtype, parameters.front().tensor.device());
   }
   if (parameters.empty()) {
     throw core::ConfigError(
         "The module has no parameter that requires a gradient: nothing to train.");
   }
   return parameters;
+}
+
+torch::Device device_of(const torch::nn::Module& module) {
+  const auto parameters = module.parameters();
+  return parameters.empty() ? torch::Device(torch::kCPU) : parameters.front().device();
 }
 
 std::vector<Parameter> constant_tensors(const torch::nn::Module& module) {

@@ -21,8 +21,11 @@ struct Parameter {
 };
 
 // Those that require a gradient. Throws ConfigError when there is none, and for one that is not a
-// dense fp32 tensor (or one of `dtype`) on the host.
+// dense fp32 tensor (or one of `dtype`) on the host or a GPU, all on the same.
 std::vector<Parameter> trainable_parameters(const torch::nn::Module& module, core::DType dtype);
+
+// Where the module's parameters are; the host when it has none.
+torch::Device device_of(const torch::nn::Module& module);
 
 // What else a replica holds: parameters without gradient and buffers, each tensor once.
 std::vector<Parameter> constant_tensors(const torch::nn::Module& module);

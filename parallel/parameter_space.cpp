@@ -27,7 +27,8 @@ FlatState ParameterSpace::make_flat(core::DType dtype) const {
     total += padded_elements(parameter.elements(), dtype);
   }
   FlatState state;
-  state.flat = torch::zeros({static_cast<std::int64_t>(total)}, scalar_type_of(dtype));
+  state.flat = torch::zeros({static_cast<std::int64_t>(total)},
+                            torch::dtype(scalar_type_of(dtype)).device(device()));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const torch::Tensor& tensor = parameters_[i].tensor;
     state.views.push_back(

@@ -43,6 +43,8 @@ class ParameterSpace {
   // In fp32: the weights themselves when they are fp32.
   const torch::Tensor& master(std::size_t index) const { return masters().views.at(index); }
   const torch::Tensor& flat_master() const { return masters().flat; }
+  const torch::Tensor& flat_weights() const { return weights_.flat; }
+  torch::Device device() const { return parameters_.front().tensor.device(); }
 
   // Rounds the master weights into the weights; nothing to do when they are the same.
   void refresh_weights();

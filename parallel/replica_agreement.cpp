@@ -85,23 +85,30 @@ std::vector<Parameter> agreed_parameters(comm::Communicator& communicator,
   return parameters;
 }
 
-void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& parameters) {
+void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& parameters,
+                          const comm::CollectiveOptions& options) {
   const torch::Tensor& flat = parameters.flat_master();
   communicator
       .broadcast(flat.mutable_data_ptr(), static_cast<std::size_t>(flat.numel()),
-                 core::DType::kFloat32, 0)
+                 core::DType::kFloat32, 0, options)
       .wait();
   parameters.refresh_weights();
 }
 
-void broadcast_constants(comm::Communicator& communicator,
-                         const std::vector<Parameter>& constants) {
+void broadcast_constants(comm::Communicator& communicator, const std::vector<Parameter>& constants,
+                         const comm::CollectiveOptions& options) {
   const torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> dense;
+  std::vector<comm::Buffer> buffers;
   for (const Parameter& constant : constants) {
+    dense.push_back(constant.tensor.contiguous());
     if (constant.tensor.nbytes() == 0) continue;
-    torch::Tensor dense = constant.tensor.contiguous();
-    communicator.broadcast(dense.mutable_data_ptr(), dense.nbytes(), core::DType::kUInt8, 0).wait();
-    if (!dense.is_same(constant.tensor)) constant.tensor.copy_(dense);
+    buffers.push_back(
+        {dense.back().mutable_data_ptr(), dense.back().nbytes(), core::DType::kUInt8});
+  }
+  communicator.broadcast_each(buffers, 0, options).wait();
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    if (!dense[i].is_same(constants[i].tensor)) constants[i].tensor.copy_(dense[i]);
   }
 }
 

@@ -23,8 +23,10 @@ std::vector<Parameter> agreed_parameters(comm::Communicator& communicator,
 
 // Collective, blocks: rank 0's master weights, and its constants, to all ranks. Weights are rounded
 // from them again.
-void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& parameters);
-void broadcast_constants(comm::Communicator& communicator, const std::vector<Parameter>& constants);
+void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& parameters,
+                          const comm::CollectiveOptions& options);
+void broadcast_constants(comm::Communicator& communicator, const std::vector<Parameter>& constants,
+                         const comm::CollectiveOptions& options);
 
 // Collective, blocks: rank 0's order. Throws Error when it is no permutation of the same
 // parameters.

@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/base/vectorize.hpp"
 #include "core/optim/check.hpp"
+#include "core/optim/elements.hpp"
 
 namespace sidestream::optim {
 namespace {
@@ -19,19 +20,16 @@ struct Pointers {
   float* __restrict second_moments;
 };
 
-// The builtin, because a clone for another processor would call std::sqrt instead of inlining it.
 template <typename Gradient>
 SIDESTREAM_INLINE float update_element(const Pointers<Gradient>& p, std::size_t i,
                                        const AdamWCoefficients& c) {
   const float gradient = static_cast<float>(p.gradients[i]) * c.gradient_scale;
-  const float first = p.first_moments[i] + (gradient - p.first_moments[i]) * c.one_minus_beta1;
-  const float second = p.second_moments[i] * c.beta2 + gradient * gradient * c.one_minus_beta2;
-  const float denominator = __builtin_sqrtf(second) * c.inverse_sqrt_bias_correction2 + c.eps;
-  const float weight = p.weights[i] * c.decay - c.step_size * (first / denominator);
-  p.first_moments[i] = first;
-  p.second_moments[i] = second;
-  p.weights[i] = weight;
-  return weight;
+  const AdamWElement now =
+      adamw_element({p.weights[i], p.first_moments[i], p.second_moments[i]}, gradient, c);
+  p.first_moments[i] = now.first_moment;
+  p.second_moments[i] = now.second_moment;
+  p.weights[i] = now.weight;
+  return now.weight;
 }
 
 // Clones for several processors cannot be templates, hence one function per kind of gradient and

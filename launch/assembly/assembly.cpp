@@ -4,8 +4,25 @@
 
 namespace sidestream::launch {
 
+namespace {
+
+comm::DeviceWish wish_of(Device device) {
+  switch (device) {
+    case Device::kAuto:
+      return comm::DeviceWish::kAuto;
+    case Device::kCpu:
+      return comm::DeviceWish::kCpu;
+    case Device::kCuda:
+      return comm::DeviceWish::kCuda;
+  }
+  return comm::DeviceWish::kCpu;
+}
+
+}  // namespace
+
 comm::CommunicatorConfig communicator_config(const TrainOptions& options) {
   comm::CommunicatorConfig config = options.comm;
+  config.device = wish_of(options.device);
   config.timeout_setup = options.timeouts.setup;
   config.timeout_collective = options.timeouts.step;
   return config;

@@ -95,7 +95,8 @@ void check_data(const DataSources& sources, const TrainOptions& options, const c
 }
 
 std::unique_ptr<data::Loader> make_loader(const DataSources& sources, const TrainOptions& options,
-                                          const comm::Topology& topology, const LoaderStart& start) {
+                                          const comm::Topology& topology, const LoaderStart& start,
+                                          const LoaderMemory& memory) {
   data::LoaderConfig config{.batch_size = static_cast<std::uint64_t>(options.data.batch_size_per_rank),
                             .sequence_length = static_cast<std::uint64_t>(sequence_length(options)),
                             .grad_accumulation = static_cast<std::uint64_t>(options.parallel.grad_accumulation),
@@ -107,7 +108,9 @@ std::unique_ptr<data::Loader> make_loader(const DataSources& sources, const Trai
                             .first_step = start.first_step,
                             .first_sample = start.first_sample,
                             .workers = options.data.loader_workers,
-                            .prefetch = std::max(options.data.prefetch, 1)};
+                            .prefetch = std::max(options.data.prefetch, 1),
+                            .max_held = memory.max_held,
+                            .allocator = memory.allocator};
   return std::make_unique<data::Loader>(std::move(config), sources.train);
 }
 

@@ -31,7 +31,13 @@ struct LoaderStart {
   std::uint64_t first_step = 1;
   std::uint64_t first_sample = 0;
 };
+// Where batches lie, and how many the caller keeps at the same time.
+struct LoaderMemory {
+  data::SlotAllocator allocator = data::SlotAllocator::heap();
+  int max_held = 2;
+};
 std::unique_ptr<data::Loader> make_loader(const DataSources& sources, const TrainOptions& options,
-                                          const comm::Topology& topology, const LoaderStart& start);
+                                          const comm::Topology& topology, const LoaderStart& start,
+                                          const LoaderMemory& memory = {});
 
 }  // namespace sidestream::launch

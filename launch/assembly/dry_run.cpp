@@ -55,6 +55,10 @@ std::string data_text(const DataSources& sources, const TrainOptions& options, i
 
 }  // namespace
 
+std::size_t planned_memory_bytes(const TrainOptions& options, int ranks) {
+  return parallel::plan_memory(shapes_of(options.model.config), data_parallel_config(options), ranks).total_bytes();
+}
+
 std::string dry_run_text(TrainOptions options, int ranks) {
   const DataSources sources = open_data(options);
   set_vocabulary(options, sources.vocab_size);

@@ -17,6 +17,10 @@
 #include "core/checkpoint/tensor_set.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
+#include "launch/assembly/dry_run.hpp"
+#include "launch/assembly/stepper_assembly.hpp"
+#include "launch/device/device_session.hpp"
+#include "launch/device/gpu_peak.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/process/tuning.hpp"
@@ -106,18 +110,40 @@ void check_start(Session& session, const TrainOptions& options, const std::optio
   });
 }
 
-Device cpu_or_throw(Device device) {
-  if (device == Device::kCuda) {
-    throw core::ConfigError("--device cuda: this build trains on CPU ranks only; leave the flag out or say --device cpu");
-  }
-  return Device::kCpu;
-}
-
 int set_up_process(const TrainOptions& options, const comm::Topology& topology) {
   const int threads = pin_and_set_threads(topology.local_rank, topology.local_size, options.threads);
   flush_denormals_on_all_threads(options.flush_denormals);
   at::globalContext().setDeterministicAlgorithms(options.deterministic, /*warn_only=*/false);
   return threads;
+}
+
+std::string name_of(Precision precision) {
+  switch (precision) {
+    case Precision::kTf32:
+      return "tf32";
+    case Precision::kBf16:
+      return "bf16";
+    case Precision::kFp32:
+      break;
+  }
+  return "fp32";
+}
+
+// Refused before anything large is allocated: a dry plan of weights, gradients and moments against what is free.
+void require_device_memory(Session& session, const TrainOptions& options, const DeviceSession& device) {
+  agree(session.communicator(), [&] {
+    device.require_memory(planned_memory_bytes(options, session.communicator().size()));
+  });
+}
+
+Mfu make_mfu(const TrainOptions& options, const comm::Communicator& communicator, const DeviceSession& device) {
+  if (!device.on_gpu()) {
+    return Mfu(options.model.config, sequence_length(options), options.precision, communicator.topology().node_count,
+               load_ceilings(ceilings_file()));
+  }
+  const std::optional<double> one = gpu_peak_flops_per_s(device.name(), options.precision);
+  return Mfu(options.model.config, sequence_length(options),
+             one ? std::optional(*one * communicator.size()) : std::nullopt);
 }
 
 RunRecord make_record(const TrainOptions& options, const comm::Communicator& communicator, int threads,
@@ -129,7 +155,7 @@ RunRecord make_record(const TrainOptions& options, const comm::Communicator& com
           .threads_per_rank = threads,
           .backend = std::string(communicator.backend_name()),
           .baseline = options.baseline,
-          .precision = options.precision == Precision::kBf16 ? "bf16" : "fp32",
+          .precision = name_of(options.precision),
           .parameters = model::parameter_count(options.model.config)};
 }
 
@@ -158,10 +184,11 @@ ExitCode exit_code_of(StopReason reason) {
 // Builds, restores, trains. Everything here has its data open and its run directory claimed.
 class TrainingRun {
  public:
-  TrainingRun(Session& session, const TrainOptions& options, const DataSources& sources)
+  TrainingRun(Session& session, const TrainOptions& options, const DataSources& sources, const DeviceSession& device)
       : session_(session),
         options_(options),
         sources_(sources),
+        device_(device),
         model_(model::make_language_model(options.model.config)),
         replicas_(initialised(), session.communicator(), data_parallel_config(options)),
         checkpointer_(checkpointer_config(), session.communicator(), replicas_) {}
@@ -180,18 +207,20 @@ class TrainingRun {
 
   StopReason train(TrainingState& state, RunReporter& reporter) {
     const auto loader = make_loader(sources_, options_, session_.communicator().topology(),
-                                    loader_start(state, samples_per_step()));
+                                    loader_start(state, samples_per_step()), loader_memory(options_, device_));
     keep_freed_memory();  // from here on: what building the replicas freed has gone back to the system
-    StepRunner steps(*model_, replicas_, *loader, session_.communicator(),
-                     {.seed = options_.seed,
-                      .grad_accumulation = options_.parallel.grad_accumulation,
-                      .sequence_length = sequence_length(options_),
-                      .schedule = schedule_config(options_)});
+    const auto steps = make_stepper(
+        {.model = *model_, .replicas = replicas_, .loader = *loader, .communicator = session_.communicator()},
+        {.seed = options_.seed,
+         .grad_accumulation = options_.parallel.grad_accumulation,
+         .sequence_length = sequence_length(options_),
+         .schedule = schedule_config(options_)},
+        options_, device_);
     const std::optional<Evaluator> evaluator = make_evaluator();
     Trainer trainer(options_, session_,
                     {.model = *model_,
                      .replicas = replicas_,
-                     .steps = steps,
+                     .steps = *steps,
                      .evaluator = evaluator ? &*evaluator : nullptr,
                      .checkpointer = checkpointer_,
                      .reporter = reporter},
@@ -204,6 +233,7 @@ class TrainingRun {
  private:
   model::LanguageModel& initialised() {
     model_->initialise(options_.seed);
+    model_->to(device_.device());
     return *model_;
   }
 
@@ -225,12 +255,14 @@ class TrainingRun {
     return Evaluator(*sources_.validation, {.tokens = options_.evaluation.tokens,
                                             .sequence_length = sequence_length(options_),
                                             .batch_size_per_rank = options_.data.batch_size_per_rank,
+                                            .device = device_.device(),
                                             .deadline = options_.timeouts.evaluation});
   }
 
   Session& session_;
   const TrainOptions& options_;
   const DataSources& sources_;
+  const DeviceSession& device_;
   std::shared_ptr<model::LanguageModel> model_;
   parallel::DataParallel replicas_;
   Checkpointer checkpointer_;
@@ -239,7 +271,8 @@ class TrainingRun {
 }  // namespace
 
 core::ExitCode run_training(Session& session, TrainOptions options, const std::string& command_line) {
-  agree(session.communicator(), [&] { options.device = cpu_or_throw(options.device); });
+  std::optional<DeviceSession> device;
+  agree(session.communicator(), [&] { device.emplace(session.communicator(), options); });
   options.model.config.layer_ranges =
       options.ranges == Ranges::kLayers ? model::LayerRanges::kOn : model::LayerRanges::kOff;
   const int threads = set_up_process(options, session.communicator().topology());
@@ -247,17 +280,22 @@ core::ExitCode run_training(Session& session, TrainOptions options, const std::s
   std::vector<std::string> notes;
   const auto resume_from = checkpoint_to_resume(session, options, notes);
   check_start(session, options, resume_from);
+  require_device_memory(session, options, *device);
   const auto directory = claim_run_directory(session, options, resume_from);
 
-  TrainingRun run(session, options, sources);
+  TrainingRun run(session, options, sources, *device);
   TrainingState state = run.restore(resume_from);
-  const Mfu mfu(options.model.config, sequence_length(options), options.precision,
-                session.communicator().topology().node_count, load_ceilings(ceilings_file()));
+  const Mfu mfu = make_mfu(options, session.communicator(), *device);
   RunReporter reporter = session.is_first_rank()
                              ? RunReporter(options, make_record(options, session.communicator(), threads, command_line),
-                                           mfu, state)
+                                           mfu, state,
+                                           [&] { return device_memory_peak_bytes(device->device()); })
                              : RunReporter();
   for (const std::string& note : notes) reporter.info(note);
+  if (device->on_gpu() && options.model.config.family != "mlp") {
+    reporter.info(fmt::format("{}: attention runs LibTorch's {} kernel", device->name(),
+                              attention_kernel(device->device(), options)));
+  }
   if (resume_from) reporter.info(fmt::format("resumed from {}, step {}", resume_from->folder.string(), state.step));
   ExitCode code = ExitCode::kOther;
   try {

@@ -14,8 +14,8 @@ endif()
 add_library(sidestream_options INTERFACE)
 add_library(sidestream::options ALIAS sidestream_options)
 # -fPIC on every target, executables too, so that one precompiled header serves all of them.
-target_compile_options(sidestream_options INTERFACE -fPIC -fno-math-errno -fno-trapping-math
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-unused-parameter;-Wno-restrict;-fpch-preprocess>)
+target_compile_options(sidestream_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>
+  $<$<COMPILE_LANGUAGE:CXX>:-fPIC;-fno-math-errno;-fno-trapping-math;-Wall;-Wextra;-Wno-unused-parameter;-Wno-restrict;-fpch-preprocess>)
 if(SIDESTREAM_WERROR)
   target_compile_options(sidestream_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()

@@ -33,7 +33,9 @@ int run_train(const CommandCall& call) {
   if (options.print_config) return print_and_leave(config_text(options));
   if (options.dry_run) return print_and_leave(dry_run_text(options, comm::LauncherEnvironment::read().size));
   const std::string command_line = joined(call.argc, call.argv);
-  return run_program(call.argc, call.argv, communicator_config(options),
+  comm::CommunicatorConfig communication = communicator_config(options);
+  comm::choose_device(communication);
+  return run_program(call.argc, call.argv, communication,
                      [&](Session& session) { return run_training(session, options, command_line); });
 }
 

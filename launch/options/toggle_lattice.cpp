@@ -48,7 +48,7 @@ std::vector<Given> baseline_values() {
   const std::vector<std::pair<std::string, std::string>> off = {
       {"overlap", "off"},       {"bucketing", "off"},       {"loader-workers", "0"},
       {"prefetch", "0"},        {"fused-optimizer", "off"}, {"fused-ops", "off"},
-      {"shared-memory", "off"}, {"precision", "fp32"}};
+      {"shared-memory", "off"}, {"precision", "fp32"},      {"pin-memory", "off"}};
   for (const auto& [name, value] : off) values.push_back({name, value, "--baseline: " + name});
   return values;
 }

@@ -17,7 +17,7 @@
 
 namespace sidestream::launch {
 
-enum class Precision { kFp32, kBf16 };
+enum class Precision { kFp32, kTf32, kBf16 };
 enum class Device { kAuto, kCpu, kCuda };
 enum class Ranges { kSteps, kLayers };
 
@@ -30,6 +30,7 @@ struct DataOptions {
   bool fix_batch = false;
   int loader_workers = 1;  // 0: the training thread reads
   int prefetch = 4;        // batches ahead of the step
+  bool pin_memory = true;  // on a GPU: batches in memory that copy engines read
 };
 
 struct ModelOptions {

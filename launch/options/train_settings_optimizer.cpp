@@ -8,13 +8,13 @@ using Options = TrainOptions;
 
 Setting<Options> precision() {
   Setting<Options> setting = choice<Options, Precision>(
-      {"precision", "fp32|bf16",
-       "of products, weights and gradients; bf16 keeps fp32 master weights"},
-      {{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}},
+      {"precision", "fp32|tf32|bf16",
+       "of products, weights and gradients; bf16 keeps fp32 master weights; tf32 only on a GPU"},
+      {{"fp32", Precision::kFp32}, {"tf32", Precision::kTf32}, {"bf16", Precision::kBf16}},
       [](auto& o) -> auto& { return o.precision; });
   setting.set = [accept = setting.set](Options& options, const std::string& text) {
-    if (text == "tf32" || text == "fp16") {
-      throw core::ConfigError(text + " needs a GPU build and is not there yet; use fp32 or bf16");
+    if (text == "fp16") {
+      throw core::ConfigError("fp16 is not there yet; use fp32, tf32 or bf16");
     }
     accept(options, text);
   };

@@ -109,6 +109,10 @@ SettingGroup<TrainOptions> process_settings() {
                 {"mpi", comm::Backend::kMpi},
                 {"nccl", comm::Backend::kNccl}},
                [](auto& o) -> auto& { return o.comm.backend; }),
+           choice<Options, comm::GpuSharing>(
+               {"share-gpus", "on|off", "let ranks share a GPU: for tests, never for speed"},
+               {{"on", comm::GpuSharing::kAllowed}, {"off", comm::GpuSharing::kRefused}},
+               [](auto& o) -> auto& { return o.comm.gpu_sharing; }),
            threads(),
            choice<Options, Ranges>(
                {"ranges", "steps|layers", "NVTX ranges around phases, or around every layer too"},

@@ -48,6 +48,11 @@ std::vector<NamedTensor> moments_of(const std::vector<parallel::ParameterState>&
   return result;
 }
 
+std::vector<NamedTensor> on_host(std::vector<NamedTensor> tensors) {
+  for (NamedTensor& named : tensors) named.tensor = named.tensor.cpu();
+  return tensors;
+}
+
 std::vector<checkpoint::TensorSource> sources_of(const std::vector<NamedTensor>& tensors) {
   std::vector<checkpoint::TensorSource> result;
   for (const NamedTensor& named : tensors) {

@@ -23,7 +23,10 @@ struct NamedTensor {
 std::vector<NamedTensor> weights_of(const std::vector<parallel::ParameterState>& states, const model::ModelConfig& config);
 std::vector<NamedTensor> moments_of(const std::vector<parallel::ParameterState>& states, const model::ModelConfig& config);
 
-// For write_safetensors; `tensors` must outlive the result.
+// The same tensors in host memory: themselves where they are there already.
+std::vector<NamedTensor> on_host(std::vector<NamedTensor> tensors);
+
+// For write_safetensors; they must be in host memory, and `tensors` must outlive the result.
 std::vector<checkpoint::TensorSource> sources_of(const std::vector<NamedTensor>& tensors);
 
 // Copies a stored tensor into `target`, which has its shape; bf16 and fp16 files are widened. Throws CheckpointError naming file, tensor, expected and found shape.

@@ -44,12 +44,13 @@ void Checkpointer::write_files(const TrainingState& state, std::string& digests)
   const auto states = replicas_.states();
   const int rank = communicator_.rank();
   if (rank == 0) {
+    const std::vector<NamedTensor> weights = on_host(weights_of(states, config_.model));
     // transformers refuses a file whose metadata does not name the framework that laid the tensors out.
-    writer.add_safetensors("model.safetensors", sources_of(weights_of(states, config_.model)), {{"format", "pt"}});
+    writer.add_safetensors("model.safetensors", sources_of(weights), {{"format", "pt"}});
     writer.add_text("config.json", model::to_hugging_face(config_.model).dump(2) + "\n");
     if (!config_.tokenizer.empty()) writer.add_copy("tokenizer.json", config_.tokenizer);
   }
-  const std::vector<NamedTensor> moments = my_share(moments_of(states, config_.model), communicator_);
+  const std::vector<NamedTensor> moments = on_host(my_share(moments_of(states, config_.model), communicator_));
   writer.add_safetensors(checkpoint::optimizer_file_name(rank, communicator_.size()), sources_of(moments));
   digests = checkpoint::digests_to_text(writer.files());
 }

@@ -62,7 +62,8 @@ double Evaluator::run(model::LanguageModel& model, comm::Communicator& communica
   for (std::int64_t first = config_.batch_size_per_rank * communicator.rank(); first < samples_; first += stride) {
     const std::int64_t rows = std::min(config_.batch_size_per_rank, samples_ - first);
     const SampleBatch batch = read_samples(validation_, first, rows, config_.sequence_length);
-    sum += model.loss(batch.inputs_bt, batch.targets_bt).item<double>() * static_cast<double>(rows);
+    const torch::Tensor loss = model.loss(batch.inputs_bt.to(config_.device), batch.targets_bt.to(config_.device));
+    sum += loss.item<double>() * static_cast<double>(rows);
   }
   return sum_over_ranks(communicator, sum, config_.deadline) / static_cast<double>(samples_);
 }

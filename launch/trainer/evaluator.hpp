@@ -15,6 +15,7 @@ struct EvaluatorConfig {
   std::int64_t tokens = 0;             // at least this many, as far as the validation split has them
   std::int64_t sequence_length = 0;
   std::int64_t batch_size_per_rank = 0;
+  torch::Device device = torch::kCPU;  // of the model
   std::chrono::milliseconds deadline{std::chrono::minutes(10)};
 };
 

@@ -10,6 +10,9 @@ Mfu::Mfu(const model::ModelConfig& model, std::int64_t sequence_length, Precisio
   peak_flops_per_s_ = one_node * nodes;
 }
 
+Mfu::Mfu(const model::ModelConfig& model, std::int64_t sequence_length, std::optional<double> peak_flops_per_s)
+    : flops_per_token_(model::flops_per_token(model, sequence_length).causal), peak_flops_per_s_(peak_flops_per_s) {}
+
 std::optional<double> Mfu::at(double tokens_per_s) const {
   if (!peak_flops_per_s_) return std::nullopt;
   return flops_per_token_ * tokens_per_s / *peak_flops_per_s_;

@@ -20,7 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 class RunReporter::Impl {
  public:
-  Impl(const TrainOptions& options, const RunRecord& record, const Mfu& mfu, const TrainingState& start)
+  Impl(const TrainOptions& options, const RunRecord& record, const Mfu& mfu, const TrainingState& start,
+       DeviceMemory device_memory)
       : options_(options),
         record_(record),
         mfu_(mfu),
@@ -29,6 +30,7 @@ class RunReporter::Impl {
         events_(paths_.root(), start.step),
         progress_({.total_steps = options.steps}),
         meter_(options.steps),
+        device_memory_(std::move(device_memory)),
         tokens_per_step_(tokens_per_step(options, record.world_size)) {
     write_run_record(record_, paths_.run_json());
   }
@@ -75,6 +77,11 @@ class RunReporter::Impl {
   }
 
  private:
+  std::optional<std::int64_t> memory_peak_bytes() {
+    const auto on_device = device_memory_ ? device_memory_() : std::nullopt;
+    return on_device ? on_device : memory_.sample();
+  }
+
   StepMetrics metrics_of(const TrainingState& state, const StepOutcome& outcome, std::optional<double> val_loss) {
     const Rates rates = meter_.take();
     return {.step = state.step,
@@ -87,7 +94,7 @@ class RunReporter::Impl {
             .samples_per_s = rates.samples_per_s,
             .tokens_per_s = rates.tokens_per_s,
             .mfu = mfu_.at(rates.tokens_per_s),
-            .memory_bytes = memory_.sample(),
+            .memory_bytes = memory_peak_bytes(),
             .eta_s = meter_.eta_s(),
             .val_loss = val_loss};
   }
@@ -101,6 +108,7 @@ class RunReporter::Impl {
   ProgressReporter progress_;
   RateMeter meter_;
   MemoryPeak memory_;
+  DeviceMemory device_memory_;
   std::int64_t tokens_per_step_;
   std::vector<StepSample> samples_;
   Clock::time_point started_ = Clock::now();
@@ -108,8 +116,8 @@ class RunReporter::Impl {
 
 RunReporter::RunReporter() = default;
 RunReporter::RunReporter(const TrainOptions& options, const RunRecord& record, const Mfu& mfu,
-                         const TrainingState& start)
-    : impl_(std::make_unique<Impl>(options, record, mfu, start)) {}
+                         const TrainingState& start, DeviceMemory device_memory)
+    : impl_(std::make_unique<Impl>(options, record, mfu, start, std::move(device_memory))) {}
 RunReporter::~RunReporter() = default;
 
 void RunReporter::info(const std::string& line) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,17 +12,21 @@
 #include "launch/options/train_options.hpp"
 #include "launch/trainer/mfu.hpp"
 #include "launch/trainer/run_record.hpp"
-#include "launch/trainer/step_runner.hpp"
+#include "launch/trainer/stepper.hpp"
 #include "launch/trainer/training_state.hpp"
 
 namespace sidestream::launch {
 
 class RunReporter {
  public:
+  using DeviceMemory = std::function<std::optional<std::int64_t>()>;
+
   // Does nothing.
   RunReporter();
   // Writes into the run directory of the options. Throws Error when it cannot.
-  RunReporter(const TrainOptions& options, const RunRecord& record, const Mfu& mfu, const TrainingState& start);
+  // device_memory: the peak that lines show instead of this process's; empty or nothing: this process's.
+  RunReporter(const TrainOptions& options, const RunRecord& record, const Mfu& mfu, const TrainingState& start,
+              DeviceMemory device_memory = {});
   ~RunReporter();
 
   void info(const std::string& line);

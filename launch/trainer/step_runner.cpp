@@ -7,6 +7,7 @@
 
 #include "core/base/exit_code.hpp"
 #include "launch/process/agreement.hpp"
+#include "launch/trainer/dropout_seed.hpp"
 #include "launch/trainer/step_agreement.hpp"
 #include "profiling/ranges/ranges.hpp"
 
@@ -21,14 +22,6 @@ std::int64_t ns_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
 }
 
-// splitmix64: neighbouring inputs give unrelated seeds.
-std::uint64_t mix(std::uint64_t value) {
-  value += 0x9E3779B97F4A7C15ull;
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ull;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EBull;
-  return value ^ (value >> 31);
-}
-
 // [B, T] over the loader's memory.
 torch::Tensor as_tensor(std::span<const std::int64_t> tokens, std::int64_t sequence_length) {
   auto* data = const_cast<std::int64_t*>(tokens.data());  // from_blob has no const form; nobody writes
@@ -38,12 +31,13 @@ torch::Tensor as_tensor(std::span<const std::int64_t> tokens, std::int64_t seque
 
 }  // namespace
 
-// A pure function of (seed, step, micro-step, rank): a resumed run draws the same masks without stored state.
 void StepRunner::seed_dropout(std::int64_t step, int micro_step) const {
   if (model_.config().dropout == 0) return;
-  const auto place = static_cast<std::uint64_t>((step * config_.grad_accumulation + micro_step) * communicator_.size() +
-                                                communicator_.rank());
-  torch::manual_seed(mix(config_.seed ^ mix(place)));
+  torch::manual_seed(dropout_seed(config_.seed, {.step = step,
+                                                 .micro_step = micro_step,
+                                                 .grad_accumulation = config_.grad_accumulation,
+                                                 .rank = communicator_.rank(),
+                                                 .ranks = communicator_.size()}));
 }
 
 double StepRunner::run_micro_step(std::int64_t step, int micro_step, StepOutcome& outcome) {

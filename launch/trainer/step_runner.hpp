@@ -1,4 +1,4 @@
-// One optimizer step on this rank: batches, forward, backward, agreement of the ranks, update.
+// One optimizer step on the processor: batches, forward, backward, agreement of the ranks, update.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include "comm/communicator.hpp"
 #include "core/data/loader.hpp"
 #include "core/optim/schedule.hpp"
+#include "launch/trainer/stepper.hpp"
 #include "model/language_model.hpp"
 #include "parallel/data_parallel.hpp"
 
@@ -19,18 +20,7 @@ struct StepRunnerConfig {
   optim::ScheduleConfig schedule = {};
 };
 
-struct StepOutcome {
-  double loss = 0;                      // mean over ranks and micro-steps, before the update
-  double grad_norm = 0;                 // before clipping
-  double lr = 0;
-  std::uint64_t epoch = 0;
-  bool stop_requested = false;          // agreed by all ranks
-  std::int64_t step_ns = 0;             // on this rank
-  std::int64_t reader_ns = 0;           // of that, waiting for data
-  std::int64_t exposed_comm_ns = 0;     // of that, blocked by collectives
-};
-
-class StepRunner {
+class StepRunner final : public Stepper {
  public:
   StepRunner(model::LanguageModel& model, parallel::DataParallel& replicas, data::Loader& loader,
              comm::Communicator& communicator, const StepRunnerConfig& config)
@@ -38,7 +28,7 @@ class StepRunner {
 
   // Collective. `stop_requested` tells, after backward, whether this rank was asked to stop. Throws AgreedError (numerics) before any weight has
   // changed when a loss or the gradient norm is not finite.
-  StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested);
+  StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested) override;
 
  private:
   double run_micro_step(std::int64_t step, int micro_step, StepOutcome& outcome);

@@ -1,5 +1,7 @@
 #include "launch/trainer/trainer.hpp"
 
+#include "launch/trainer/capture_window.hpp"
+
 namespace sidestream::launch {
 namespace {
 
@@ -9,10 +11,13 @@ bool due(std::int64_t every, std::int64_t step) { return every > 0 && step % eve
 
 StopReason Trainer::run() {
   std::optional<StopReason> stop;
+  CaptureWindow capture = CaptureWindow::from_environment();
   if (state_.step == 0 && options_.steps == 0) save();  // the initial weights
   while (!stop && state_.step < options_.steps) {
+    capture.before(state_.step + 1);
     const StepOutcome outcome = parts_.steps.run(state_.step + 1, [this] { return session_.stop_requested(); });
     state_.step += 1;
+    capture.after(state_.step);
     state_.samples += state_.samples_per_step;
     state_.training_s += static_cast<double>(outcome.step_ns) * 1e-9;
     stop = after_step(outcome);

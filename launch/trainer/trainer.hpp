@@ -9,7 +9,7 @@
 #include "launch/trainer/checkpointer.hpp"
 #include "launch/trainer/evaluator.hpp"
 #include "launch/trainer/run_reporter.hpp"
-#include "launch/trainer/step_runner.hpp"
+#include "launch/trainer/stepper.hpp"
 #include "launch/trainer/training_state.hpp"
 
 namespace sidestream::launch {
@@ -18,7 +18,7 @@ namespace sidestream::launch {
 struct TrainerParts {
   model::LanguageModel& model;
   parallel::DataParallel& replicas;
-  StepRunner& steps;
+  Stepper& steps;
   const Evaluator* evaluator;  // null: no validation data
   const Checkpointer& checkpointer;
   RunReporter& reporter;

@@ -86,7 +86,7 @@ ToyStep run_toy_step(ToyNet& net, parallel::DataParallel& replicas,
 
 ToyResult train_toy(comm::Communicator& communicator, const ToyOptions& options) {
   ToyNet net(communicator.rank());
-  parallel::DataParallel replicas(net, communicator, options.config);
+  parallel::DataParallel replicas(net, communicator, options.config, options.tools);
   ToyResult result;
   for (int step = 1; step <= options.steps; ++step) {
     const ToyStep done = run_toy_step(net, replicas, communicator, options, step);

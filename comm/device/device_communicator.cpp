@@ -1,0 +1,35 @@
+#include "comm/device/device_communicator.hpp"
+
+#include <algorithm>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::comm {
+
+DeviceCommunicator::DeviceCommunicator(std::unique_ptr<Communicator> host, DeviceContext context)
+    : host_(std::move(host)),
+      context_(std::move(context)),
+      set_up_stream_(context_.driver, cuda::Priority::kNormal) {}
+
+std::shared_ptr<void> DeviceCommunicator::allocate_block(std::size_t bytes) {
+  const auto driver = context_.driver;
+  return {driver->allocate(bytes), [driver](void* memory) { driver->free(memory); }};
+}
+
+Allocation DeviceCommunicator::allocate(std::size_t bytes) {
+  std::string problem = "ok";
+  try {
+    blocks_.push_back(allocate_block(std::max<std::size_t>(bytes, 1)));
+  } catch (const core::Error& error) {
+    problem = error.what();
+  }
+  for (const std::string& peer : host_->exchange(problem, {})) {
+    if (peer != "ok") throw core::MemoryError("allocate on one of the ranks: " + peer);
+  }
+  void* data = blocks_.back().get();
+  driver().set_zero(data, bytes, set_up_stream_.get());
+  driver().synchronize(set_up_stream_.get());
+  return {.data = static_cast<std::byte*>(data), .bytes = bytes};
+}
+
+}  // namespace sidestream::comm

@@ -1,0 +1,54 @@
+// What communicators over GPU memory share: the host side, and memory on the device.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/cuda/driver.hpp"
+#include "comm/cuda/handles.hpp"
+
+namespace sidestream::comm {
+
+struct DeviceContext {
+  std::shared_ptr<cuda::Driver> driver;
+  int index = 0;  // of the device in this process; current in the calling thread
+};
+
+class DeviceCommunicator : public Communicator {
+ public:
+  const Topology& topology() const noexcept override { return host_->topology(); }
+  std::optional<int> device() const noexcept override { return context_.index; }
+  std::int64_t progress_cpu_ns() const noexcept override { return host_->progress_cpu_ns(); }
+  void barrier(const CollectiveOptions& options) override { host_->barrier(options); }
+  std::vector<std::string> exchange(std::string_view mine,
+                                    const CollectiveOptions& options) override {
+    return host_->exchange(mine, options);
+  }
+  void announce_failure(std::string_view message) noexcept override {
+    host_->announce_failure(message);
+  }
+
+  // On the device, zero-filled.
+  Allocation allocate(std::size_t bytes) override;
+
+ protected:
+  DeviceCommunicator(std::unique_ptr<Communicator> host, DeviceContext context);
+
+  Communicator& host() const noexcept { return *host_; }
+  cuda::Driver& driver() const noexcept { return *context_.driver; }
+  const DeviceContext& context() const noexcept { return context_; }
+
+  // Kept until the end of the communicator. Null is not returned: throws MemoryError.
+  virtual std::shared_ptr<void> allocate_block(std::size_t bytes);
+
+ private:
+  std::unique_ptr<Communicator> host_;
+  DeviceContext context_;
+  cuda::OwnedStream set_up_stream_;
+  std::vector<std::shared_ptr<void>> blocks_;
+};
+
+}  // namespace sidestream::comm

@@ -1,0 +1,66 @@
+// NCCL on a high-priority stream of its own. No call blocks the host until something on the device
+// is done, except those that say so; see the folder's README for order and failures.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "comm/call.hpp"
+#include "comm/cuda/handles.hpp"
+#include "comm/device/device_communicator.hpp"
+#include "comm/nccl/api.hpp"
+#include "comm/nccl/link.hpp"
+#include "comm/nccl/watchdog.hpp"
+
+namespace sidestream::comm {
+
+struct NcclConfig {
+  std::chrono::milliseconds timeout_setup{std::chrono::minutes(5)};
+  std::chrono::milliseconds timeout_collective{std::chrono::minutes(3)};
+  std::chrono::milliseconds watch_interval{20};
+  std::shared_ptr<std::atomic<bool>> failed = {};  // set when an operation fails; may be null
+};
+
+class NcclCommunicator final : public DeviceCommunicator {
+ public:
+  // Collective over the ranks of `host`. Throws CollectiveError when the GPUs cannot be connected.
+  NcclCommunicator(std::unique_ptr<Communicator> host, DeviceContext context,
+                   std::shared_ptr<nccl::Api> api, const NcclConfig& config);
+  ~NcclCommunicator() override;
+
+  std::string_view backend_name() const noexcept override { return "nccl"; }
+
+  Work all_reduce(void* data, std::size_t count, core::DType dtype,
+                  const CollectiveOptions& options) override;
+  Work reduce_scatter(const void* input, void* output, std::size_t count_per_rank,
+                      core::DType dtype, const CollectiveOptions& options) override;
+  Work all_gather(const void* input, void* output, std::size_t count_per_rank, core::DType dtype,
+                  const CollectiveOptions& options) override;
+  Work broadcast(void* data, std::size_t count, core::DType dtype, int root,
+                 const CollectiveOptions& options) override;
+  Work broadcast_each(std::span<const Buffer> buffers, int root,
+                      const CollectiveOptions& options) override;
+  void announce_failure(std::string_view message) noexcept override;
+
+ private:
+  using Launch = std::function<nccl::Result(nccl::Api&, nccl::Comm)>;
+
+  std::shared_ptr<void> allocate_block(std::size_t bytes) override;
+  Call next_call(CallKind kind, std::size_t count, core::DType dtype, std::size_t bytes,
+                 const CollectiveOptions& options);
+  Work launch(const Call& call, const CollectiveOptions& options, const Launch& launch);
+  void require_rank(int root) const;
+  void on_failure(const std::string& message);
+
+  NcclConfig config_;
+  std::shared_ptr<nccl::Api> api_;
+  cuda::OwnedStream stream_;
+  std::shared_ptr<cuda::EventPool> events_;
+  std::unique_ptr<nccl::Link> link_;
+  std::unique_ptr<nccl::Watchdog> watchdog_;
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace sidestream::comm

@@ -1,0 +1,90 @@
+#include "comm/nccl/link.hpp"
+
+#include <thread>
+#include <utility>
+
+#include "comm/deadline.hpp"
+#include "core/base/error.hpp"
+
+namespace sidestream::comm::nccl {
+namespace {
+
+using Status = Result::Status;
+
+constexpr std::chrono::seconds kLimitOfClosing{5};
+constexpr std::chrono::microseconds kBetweenPolls{50};
+
+}  // namespace
+
+std::string version_text(int version) {
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+Link::Link(std::shared_ptr<Api> api, const UniqueId& id, const InitOptions& options,
+           std::chrono::milliseconds limit)
+    : api_(std::move(api)), limit_(limit) {
+  const Result made = settle(api_->init(&comm_, id, options), limit);
+  if (made.status == Status::kDone) return;
+  abort();
+  throw core::CollectiveError(
+      made.status == Status::kFailed
+          ? "NCCL cannot connect rank " + std::to_string(options.rank) + ": " + made.text
+          : "NCCL: rank " + std::to_string(options.rank) + " of " + std::to_string(options.size) +
+                " is not connected after " + std::to_string(limit.count()) +
+                " ms: a rank is missing, or the network that NCCL chose does not reach it "
+                "(NCCL_DEBUG=INFO shows which)");
+}
+
+Link::~Link() {
+  const std::lock_guard lock(mutex_);
+  if (comm_ == nullptr) return;
+  if (settle(api_->finalize(comm_), kLimitOfClosing).status != Status::kDone) {
+    abort();
+    return;
+  }
+  api_->destroy(std::exchange(comm_, nullptr));
+}
+
+// Without the lock between polls: abort() must get in.
+Result Link::settle(Result result, std::chrono::milliseconds limit) {
+  Deadline deadline(limit);
+  while (result.status == Status::kInProgress && !deadline.is_over()) {
+    std::this_thread::sleep_for(kBetweenPolls);
+    deadline.tick();
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr)
+      return {.status = Status::kFailed, .text = "the communicator was aborted"};
+    result = api_->async_error(comm_);
+  }
+  return result;
+}
+
+void Link::launch(const std::function<Result(Api&, Comm)>& call) {
+  Result result;
+  {
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr) throw core::CollectiveError("the communicator was aborted");
+    result = call(*api_, comm_);
+  }
+  result = settle(std::move(result), limit_);
+  if (result.status == Status::kDone) return;
+  throw core::CollectiveError(result.status == Status::kFailed
+                                  ? result.text
+                                  : "NCCL has not started it after " +
+                                        std::to_string(limit_.count()) + " ms");
+}
+
+std::string Link::async_error() {
+  const std::lock_guard lock(mutex_);
+  if (comm_ == nullptr) return "the communicator was aborted";
+  const Result result = api_->async_error(comm_);
+  return result.status == Status::kFailed ? result.text : std::string();
+}
+
+void Link::abort() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (comm_ != nullptr) api_->abort(std::exchange(comm_, nullptr));
+}
+
+}  // namespace sidestream::comm::nccl

@@ -1,0 +1,45 @@
+// One NCCL communicator: made, used and ended with a deadline at every point where NCCL could wait
+// for a peer.
+//
+// Calls come from the training thread; abort() from any thread. After abort() every call throws.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "comm/nccl/api.hpp"
+
+namespace sidestream::comm::nccl {
+
+class Link {
+ public:
+  // Collective. Throws CollectiveError with NCCL's words when it fails, or when not all ranks have
+  // come within the limit; what was half made is aborted.
+  Link(std::shared_ptr<Api> api, const UniqueId& id, const InitOptions& options,
+       std::chrono::milliseconds limit);
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  ~Link();  // orderly when nothing went wrong: flushes, at most a few seconds
+
+  // Runs `call` and waits until NCCL has put it on the stream (the first ones connect to peers).
+  // Does not wait for the operation itself. Throws CollectiveError.
+  void launch(const std::function<Result(Api&, Comm)>& call);
+
+  // Empty, or what has gone wrong on this communicator. Never blocks.
+  std::string async_error();
+
+  void abort() noexcept;
+
+ private:
+  Result settle(Result result, std::chrono::milliseconds limit);
+
+  std::shared_ptr<Api> api_;
+  std::chrono::milliseconds limit_;
+  std::recursive_mutex mutex_;
+  Comm comm_ = nullptr;  // null after abort()
+};
+
+}  // namespace sidestream::comm::nccl

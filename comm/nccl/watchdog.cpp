@@ -1,0 +1,127 @@
+#include "comm/nccl/watchdog.hpp"
+
+#include <utility>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::comm::nccl {
+namespace {
+
+constexpr std::chrono::microseconds kBetweenPolls{20};
+
+}  // namespace
+
+Watchdog::Watchdog(int rank, WatchdogHooks hooks, std::chrono::milliseconds interval)
+    : rank_(rank),
+      hooks_(std::move(hooks)),
+      interval_(interval),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+Watchdog::~Watchdog() {
+  thread_.request_stop();
+  work_.notify_all();
+}
+
+void Watchdog::add(std::shared_ptr<DeviceOperation> operation) {
+  rethrow_failure();
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(operation));
+  }
+  work_.notify_all();
+}
+
+void Watchdog::rethrow_failure() const {
+  if (!failed()) return;
+  const std::lock_guard lock(mutex_);
+  std::rethrow_exception(failure_);
+}
+
+bool Watchdog::idle() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.empty();
+}
+
+std::string Watchdog::prefix_of(const Call& call) const {
+  return "rank " + std::to_string(rank_) + ": " + call.description();
+}
+
+void Watchdog::fail(const Call& call, const std::string& cause) {
+  const std::string message = prefix_of(call) + ": " + cause;
+  fail_with(std::make_exception_ptr(core::CollectiveError(message)), message);
+  const std::lock_guard lock(mutex_);
+  std::rethrow_exception(failure_);
+}
+
+void Watchdog::wait(const cuda::OwnedEvent& event) const {
+  while (!failed() && !event.done()) std::this_thread::sleep_for(kBetweenPolls);
+  rethrow_failure();
+}
+
+void Watchdog::run(const std::stop_token& stop) {
+  if (hooks_.on_start) hooks_.on_start();
+  while (!stop.stop_requested()) {
+    {
+      std::unique_lock lock(mutex_);
+      work_.wait(lock, stop, [this] { return !queue_.empty(); });
+      if (stop.stop_requested()) return;
+    }
+    try {
+      look();
+    } catch (const std::exception& error) {
+      fail_with(std::current_exception(), error.what());
+    }
+    std::unique_lock lock(mutex_);
+    work_.wait_for(lock, stop, interval_, [] { return false; });
+  }
+}
+
+void Watchdog::look() {
+  drop_finished();
+  if (!idle()) check_front();
+}
+
+void Watchdog::drop_finished() {
+  const std::lock_guard lock(mutex_);
+  while (!queue_.empty() && queue_.front()->end->done()) {
+    queue_.front()->range.end();
+    queue_.pop_front();
+  }
+}
+
+void Watchdog::check_front() {
+  std::shared_ptr<DeviceOperation> front;
+  {
+    const std::lock_guard lock(mutex_);
+    front = queue_.front();
+  }
+  if (const std::string error = hooks_.async_error(); !error.empty()) fail(front->call, error);
+  if (const auto message = hooks_.peer_failure()) {
+    const std::string text = prefix_of(front->call) + ": a peer has stopped: " + *message;
+    fail_with(std::make_exception_ptr(core::PeerError(text)), text);
+    return;
+  }
+  if (!front->deadline) front->deadline.emplace(front->limit);
+  front->deadline->tick();
+  if (front->deadline->is_over()) {
+    fail(front->call, "not finished after " + std::to_string(front->limit.count()) +
+                          " ms: a rank has not come to it, or the network between GPUs is stuck. "
+                          "Every rank's own message says how far it was");
+  }
+}
+
+void Watchdog::fail_with(std::exception_ptr error, const std::string& message) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_ != nullptr) return;
+    failure_ = std::move(error);
+    failed_.store(true, std::memory_order_release);
+    queue_.clear();
+  }
+  try {
+    hooks_.on_failure(message);
+  } catch (...) {  // the failure itself is kept: it is what callers will see
+  }
+}
+
+}  // namespace sidestream::comm::nccl

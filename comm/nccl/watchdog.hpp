@@ -1,0 +1,84 @@
+// Looks after operations on the device that nobody waits for: asks whether they are done, whether
+// NCCL has met an error, whether a peer has failed and whether time is up. The first failure ends
+// everything: the communicator is aborted, so that the device and whoever waits for it go on, the
+// peers are told, and every later call throws.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "comm/call.hpp"
+#include "comm/cuda/handles.hpp"
+#include "comm/deadline.hpp"
+#include "profiling/ranges/ranges.hpp"
+
+namespace sidestream::comm::nccl {
+
+// One operation on the device. The event is recorded behind it.
+struct DeviceOperation {
+  Call call;
+  std::shared_ptr<cuda::OwnedEvent> end;
+  std::chrono::milliseconds limit{};
+  ranges::AsyncRange range = {};
+  std::optional<Deadline> deadline = {};  // runs from when it is the oldest that is not done
+};
+
+// What the watchdog asks and does; all callable from its thread.
+struct WatchdogHooks {
+  std::function<std::string()> async_error;                  // empty: none
+  std::function<std::optional<std::string>()> peer_failure;  // what a peer said before it stopped
+  std::function<void()> on_start;                            // of the thread
+  std::function<void(const std::string& message)> on_failure;
+};
+
+class Watchdog {
+ public:
+  Watchdog(int rank, WatchdogHooks hooks, std::chrono::milliseconds interval);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  // Operations are done in the order in which they are added.
+  void add(std::shared_ptr<DeviceOperation> operation);
+
+  // Throws the first failure, if there was one.
+  void rethrow_failure() const;
+  bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+
+  // A failure that the calling thread has met itself. Throws it.
+  [[noreturn]] void fail(const Call& call, const std::string& cause);
+
+  // Blocks the calling thread until the event is done; looks for failures meanwhile.
+  void wait(const cuda::OwnedEvent& event) const;
+
+  bool idle() const;
+
+ private:
+  void run(const std::stop_token& stop);
+  void look();
+  void drop_finished();
+  void check_front();
+  void fail_with(std::exception_ptr error, const std::string& message) noexcept;
+  std::string prefix_of(const Call& call) const;
+
+  int rank_;
+  WatchdogHooks hooks_;
+  std::chrono::milliseconds interval_;
+  mutable std::mutex mutex_;  // the two below
+  std::deque<std::shared_ptr<DeviceOperation>> queue_;
+  std::exception_ptr failure_;
+  std::atomic<bool> failed_{false};
+  std::condition_variable_any work_;
+  std::jthread thread_;  // last: started when the rest exists
+};
+
+}  // namespace sidestream::comm::nccl

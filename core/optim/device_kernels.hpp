@@ -1,0 +1,103 @@
+// The optimizer's work on a GPU: norm, clip factor and update over flat buffers, each a launch on a
+// stream. Nothing returns to the host, nothing blocks it; what depends on the step's gradients
+// stays in StepScalars on the device.
+//
+// All pointers are to device memory, whose owner keeps it until the stream has passed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/base/dtype.hpp"
+#include "core/optim/elements.hpp"
+#include "core/optim/reduce.hpp"
+
+namespace sidestream::optim {
+
+using DeviceStream = void*;  // cudaStream_t; never null
+
+// At most kSumBlock elements of one parameter, and where they lie in each flat buffer.
+struct DevicePiece {
+  std::uint64_t weight;    // first element, in weights, moments and momentum
+  std::uint64_t low;       // in the low-precision copy
+  std::uint64_t gradient;  // in the gradients
+  std::uint32_t count;
+  std::uint32_t block;   // number of the piece in registration order
+  std::uint32_t decays;  // 1: weight decay applies
+  std::uint32_t unused;
+};
+static_assert(sizeof(DevicePiece) == 40);
+
+struct PieceTable {
+  const DevicePiece* pieces;
+  std::size_t count;
+};
+
+struct FlatGradients {
+  const void* data;
+  core::DType dtype;  // float32 or bfloat16
+};
+
+// squares[piece.block] = sum of squares of each piece, in the order of sums_of_squares().
+struct SquaresJob {
+  PieceTable table;
+  FlatGradients gradients;
+  double* squares;
+};
+
+// Adds the squares parameter by parameter, then the parameters in registration order, and settles
+// the scalars.
+struct SettleJob {
+  const double* squares;
+  const std::uint32_t* first_block;  // of each parameter, and one more: the number of blocks
+  std::size_t parameters;
+  double* parameter_squares;  // written
+  StepScalars* scalars;       // read and written
+  ClipRule rule;
+};
+
+// Reads the gradients' scale from the scalars; does nothing after a bad step.
+struct AdamWJob {
+  PieceTable table;
+  FlatGradients gradients;
+  float* weights;
+  float* first_moments;
+  float* second_moments;
+  core::BFloat16* low_precision;  // null: no copy
+  AdamWCoefficients with_decay;   // their gradient_scale is not used
+  AdamWCoefficients without_decay;
+  const StepScalars* scalars;
+};
+
+struct SgdJob {
+  PieceTable table;
+  FlatGradients gradients;
+  float* weights;
+  float* momentum;  // null when there is none
+  core::BFloat16* low_precision;
+  SgdCoefficients with_decay;
+  SgdCoefficients without_decay;
+  const StepScalars* scalars;
+};
+
+class DeviceKernels {
+ public:
+  virtual ~DeviceKernels() = default;
+  DeviceKernels(const DeviceKernels&) = delete;
+  DeviceKernels& operator=(const DeviceKernels&) = delete;
+
+  // Throw core::Error when a launch fails.
+  virtual void squares(const SquaresJob& job, DeviceStream stream) = 0;
+  virtual void settle(const SettleJob& job, DeviceStream stream) = 0;
+  virtual void adamw(const AdamWJob& job, DeviceStream stream) = 0;
+  virtual void sgd(const SgdJob& job, DeviceStream stream) = 0;
+
+ protected:
+  DeviceKernels() = default;
+};
+
+// CUDA's; throws ConfigError in a build without CUDA.
+std::shared_ptr<DeviceKernels> make_device_kernels();
+
+}  // namespace sidestream::optim

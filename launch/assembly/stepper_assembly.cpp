@@ -1,0 +1,64 @@
+#include "launch/assembly/stepper_assembly.hpp"
+
+#include "launch/device/device_feed.hpp"
+#include "launch/device/device_step_runner.hpp"
+#include "launch/options/train_parser.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+// Steps on a GPU with the feed that they own.
+class FedSteps final : public Stepper {
+ public:
+  FedSteps(const StepperParts& parts, const StepRunnerConfig& config, const TrainOptions& options,
+           const DeviceSession& device)
+      : current_stream_(parallel::DeviceTools::of(device.device()).current_stream),
+        feed_(parts.loader, device.driver(),
+              {.batch_size = options.data.batch_size_per_rank,
+               .sequence_length = sequence_length(options),
+               .device = device.device()},
+              current_stream_),
+        runner_({.model = parts.model,
+                 .replicas = parts.replicas,
+                 .feed = feed_,
+                 .communicator = parts.communicator,
+                 .driver = device.driver(),
+                 .current_stream = current_stream_},
+                config, [options](std::int64_t step) { return is_step_looked_at(options, step); }) {}
+
+  StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested) override {
+    return runner_.run(step, stop_requested);
+  }
+
+ private:
+  parallel::CurrentStream current_stream_;
+  DeviceFeed feed_;
+  DeviceStepRunner runner_;
+};
+
+bool is_multiple(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
+
+}  // namespace
+
+bool is_step_looked_at(const TrainOptions& options, std::int64_t step) {
+  return step == 1 || step == options.steps || is_multiple(step, options.log_every) ||
+         is_multiple(step, options.evaluation.every) || is_multiple(step, options.checkpoint.every);
+}
+
+LoaderMemory loader_memory(const TrainOptions& options, const DeviceSession& device) {
+  if (!device.on_gpu()) return {};
+  LoaderMemory memory{.max_held = DeviceFeed::kBatchesHeld};
+  if (!options.data.pin_memory) return memory;
+  memory.allocator = {
+      .allocate = [driver = device.driver()](std::size_t bytes) { return driver->allocate_pinned(bytes); },
+      .release = [driver = device.driver()](void* block, std::size_t) { driver->free_pinned(block); }};
+  return memory;
+}
+
+std::unique_ptr<Stepper> make_stepper(const StepperParts& parts, const StepRunnerConfig& config,
+                                      const TrainOptions& options, const DeviceSession& device) {
+  if (device.on_gpu()) return std::make_unique<FedSteps>(parts, config, options, device);
+  return std::make_unique<StepRunner>(parts.model, parts.replicas, parts.loader, parts.communicator, config);
+}
+
+}  // namespace sidestream::launch

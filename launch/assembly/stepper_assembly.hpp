@@ -1,0 +1,35 @@
+// The steps of a run and the memory of their batches, for the processor or for a GPU.
+#pragma once
+
+#include <memory>
+
+#include "comm/communicator.hpp"
+#include "core/data/loader.hpp"
+#include "launch/assembly/data_assembly.hpp"
+#include "launch/device/device_session.hpp"
+#include "launch/options/train_options.hpp"
+#include "launch/trainer/step_runner.hpp"
+#include "launch/trainer/stepper.hpp"
+#include "model/language_model.hpp"
+#include "parallel/data_parallel.hpp"
+
+namespace sidestream::launch {
+
+// What steps work with; all outlive them.
+struct StepperParts {
+  model::LanguageModel& model;
+  parallel::DataParallel& replicas;
+  data::Loader& loader;
+  comm::Communicator& communicator;
+};
+
+std::unique_ptr<Stepper> make_stepper(const StepperParts& parts, const StepRunnerConfig& config,
+                                      const TrainOptions& options, const DeviceSession& device);
+
+// On a GPU with --pin-memory: pinned, and room for the batches that are being copied.
+LoaderMemory loader_memory(const TrainOptions& options, const DeviceSession& device);
+
+// Whether somebody wants to see the numbers of this step: a line, an evaluation, a checkpoint, the end.
+bool is_step_looked_at(const TrainOptions& options, std::int64_t step);
+
+}  // namespace sidestream::launch

@@ -1,0 +1,104 @@
+#include "launch/device/device_session.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include <ATen/Context.h>
+#include <ATen/ops/_fused_sdp_choice.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "comm/device/device_choice.hpp"
+#include "core/base/error.hpp"
+#include "launch/ceilings/ceilings.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+void require_libtorch_with_cuda() {
+  if (at::hasCUDA()) return;
+  throw core::ConfigError(
+      "--device cuda: the LibTorch of this build works on processors only: install torch with CUDA, or say --device cpu");
+}
+
+// cuBLAS keeps its promise of equal bits only with a workspace of fixed size, named before its first use.
+void prepare_determinism(const TrainOptions& options) {
+  if (options.deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+}
+
+void choose_products(const TrainOptions& options) {
+  const bool tf32 = options.precision == Precision::kTf32;
+  at::globalContext().setAllowTF32CuBLAS(tf32);
+  at::globalContext().setAllowTF32CuDNN(tf32);
+}
+
+}  // namespace
+
+DeviceSession::DeviceSession(const comm::Communicator& communicator, const TrainOptions& options) {
+  const std::optional<int> index = communicator.device();
+  if (!index) {
+    if (options.precision == Precision::kTf32) {
+      throw core::ConfigError("--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");
+    }
+    return;
+  }
+  require_libtorch_with_cuda();
+  prepare_determinism(options);
+  choose_products(options);
+  device_ = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(*index));
+  driver_ = comm::cuda::make_driver();
+  driver_->set_device(*index);
+  const c10::impl::VirtualGuardImpl guard(device_.type());
+  guard.setDevice(device_);
+  previous_stream_ = guard.exchangeStream(guard.getStreamFromGlobalPool(device_, /*isHighPriority=*/false));
+}
+
+DeviceSession::~DeviceSession() {
+  if (!previous_stream_) return;
+  try {
+    const c10::impl::VirtualGuardImpl guard(device_.type());
+    guard.exchangeStream(*previous_stream_);
+  } catch (const std::exception&) {  // the device has failed: what matters has been reported
+  }
+}
+
+std::string DeviceSession::name() const {
+  return on_gpu() ? driver_->properties(device_.index()).name : processor_name();
+}
+
+void DeviceSession::require_memory(std::size_t bytes) const {
+  if (!on_gpu()) return;
+  if (const auto shortage = comm::memory_shortage(driver_->memory(), bytes)) throw core::ConfigError(*shortage);
+}
+
+std::string attention_kernel(const torch::Device& device, const TrainOptions& options) {
+  const auto& model = options.model.config;
+  const auto type = options.precision == Precision::kBf16 ? torch::kBFloat16 : torch::kFloat32;
+  const std::int64_t length = options.data.sequence_length > 0 ? options.data.sequence_length : model.context_length;
+  const torch::Tensor q_bhtd = torch::zeros({1, model.heads, length, model.width / model.heads},
+                                            torch::dtype(type).device(device).requires_grad(true));
+  const auto choice = static_cast<at::SDPBackend>(
+      at::_fused_sdp_choice(q_bhtd, q_bhtd, q_bhtd, {}, model.dropout, /*is_causal=*/true));
+  switch (choice) {
+    case at::SDPBackend::flash_attention:
+      return "flash";
+    case at::SDPBackend::efficient_attention:
+      return "efficient";
+    case at::SDPBackend::cudnn_attention:
+      return "cudnn";
+    case at::SDPBackend::math:
+      return "math";
+    default:
+      return fmt::format("backend {}", static_cast<int>(choice));
+  }
+}
+
+std::optional<std::int64_t> device_memory_peak_bytes(const torch::Device& device) {
+  if (device.is_cpu()) return std::nullopt;
+  const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
+  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  return stats.allocated_bytes[kAll].peak;
+}
+
+}  // namespace sidestream::launch

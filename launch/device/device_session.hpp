@@ -1,0 +1,46 @@
+// The device of a training run: where tensors go, on which stream, with which switches of LibTorch.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <torch/torch.h>
+
+#include "comm/communicator.hpp"
+#include "comm/cuda/driver.hpp"
+#include "launch/options/train_options.hpp"
+#include "parallel/device_tools.hpp"
+
+namespace sidestream::launch {
+
+class DeviceSession {
+ public:
+  // The device that the communicator works on; the calling thread gets a compute stream of its own there, in place of the
+  // legacy default stream. Throws ConfigError when LibTorch cannot use that device, or when an option needs another one.
+  DeviceSession(const comm::Communicator& communicator, const TrainOptions& options);
+  ~DeviceSession();
+  DeviceSession(const DeviceSession&) = delete;
+  DeviceSession& operator=(const DeviceSession&) = delete;
+
+  const torch::Device& device() const noexcept { return device_; }
+  bool on_gpu() const noexcept { return !device_.is_cpu(); }
+  const std::shared_ptr<comm::cuda::Driver>& driver() const noexcept { return driver_; }
+  std::string name() const;  // "NVIDIA H200", or the processor's
+
+  // Throws ConfigError with need and have when the GPU has not enough free memory.
+  void require_memory(std::size_t bytes) const;
+
+ private:
+  torch::Device device_ = torch::kCPU;
+  std::shared_ptr<comm::cuda::Driver> driver_;  // null on the processor
+  std::optional<c10::Stream> previous_stream_;
+};
+
+// The kernel that LibTorch takes for causal attention of this model on this device: "flash", "cudnn", "efficient", "math".
+std::string attention_kernel(const torch::Device& device, const TrainOptions& options);
+
+// Peak of memory that tensors on the device have taken, in bytes; nothing on the processor.
+std::optional<std::int64_t> device_memory_peak_bytes(const torch::Device& device);
+
+}  // namespace sidestream::launch

@@ -1,0 +1,135 @@
+#include "launch/device/device_step_runner.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "launch/process/agreement.hpp"
+#include "launch/trainer/dropout_seed.hpp"
+#include "launch/trainer/step_agreement.hpp"
+#include "profiling/ranges/ranges.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using ranges::Phase;
+using ranges::ScopedRange;
+
+constexpr std::chrono::microseconds kBetweenLooks{50};
+
+// Where the numbers lie on their way to the host.
+constexpr std::size_t kLossAt = 0;
+constexpr std::size_t kScalarsAt = 1;  // as optim::StepScalars
+constexpr std::size_t kGradNorm = kScalarsAt;
+constexpr std::size_t kFirstBadStep = kScalarsAt + 2;
+
+std::string not_finite_text(std::int64_t step, const std::string& what) {
+  return fmt::format("step {}: {} is not finite. Weights were not changed. A lower --lr, more --warmup-steps or a smaller "
+                     "--grad-clip usually help.",
+                     step, what);
+}
+
+}  // namespace
+
+DeviceStepRunner::DeviceStepRunner(const DeviceStepParts& parts, const StepRunnerConfig& config,
+                                   std::function<bool(std::int64_t)> is_due)
+    : parts_(parts),
+      config_(config),
+      is_due_(std::move(is_due)),
+      late_(parts_.driver, parts_.current_stream),
+      loss_sum_(torch::zeros({1}, torch::dtype(torch::kFloat64).device(parallel::device_of(parts_.model)))) {
+  for (std::size_t i = 0; i < kStepsAhead; ++i) ends_.emplace_back(parts_.driver);
+}
+
+void DeviceStepRunner::queue_micro_step(std::int64_t step, int micro_step) {
+  const DeviceBatch batch = parts_.feed.next();
+  outcome_.epoch = batch.epoch;
+  if (parts_.model.config().dropout > 0) {
+    torch::manual_seed(dropout_seed(config_.seed, {.step = step,
+                                                   .micro_step = micro_step,
+                                                   .grad_accumulation = config_.grad_accumulation,
+                                                   .rank = parts_.communicator.rank(),
+                                                   .ranks = parts_.communicator.size()}));
+  }
+  parts_.replicas.begin_micro_step(micro_step);
+  torch::Tensor loss;
+  {
+    const ScopedRange range(Phase::kForward);
+    loss = parts_.model.loss(batch.inputs_bt, batch.targets_bt);
+  }
+  {
+    const ScopedRange range(Phase::kBackward);
+    loss.backward();
+  }
+  const torch::NoGradGuard no_grad;
+  loss_sum_.add_(loss.detach());
+  parts_.feed.consumed();
+}
+
+StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>& stop_requested) {
+  const auto start = Clock::now();
+  const std::uint64_t reader_before = parts_.feed.reader_cost_ns();
+  {
+    const ranges::StepRange step_range(step);
+    parts_.model.train();
+    loss_sum_.zero_();
+    for (int micro_step = 0; micro_step < config_.grad_accumulation; ++micro_step) queue_micro_step(step, micro_step);
+    parts_.replicas.finish_backward();
+    if (!parts_.replicas.device_scalars().defined()) require_finite_norm(step);
+    outcome_.lr = optim::learning_rate(config_.schedule, step);
+    outcome_.grad_norm = parts_.replicas.update(outcome_.lr).grad_norm;
+  }
+  outcome_.stop_requested = false;
+  keep_pace();
+  if (is_due_(step) || step % kLongestSilence == 0) look(step, stop_requested());
+  outcome_.reader_ns = static_cast<std::int64_t>(parts_.feed.reader_cost_ns() - reader_before);
+  outcome_.step_ns = std::chrono::nanoseconds(Clock::now() - start).count();
+  return outcome_;
+}
+
+// Plain operators read the norm anyway: it is looked at before weights change.
+void DeviceStepRunner::require_finite_norm(std::int64_t step) const {
+  if (std::isfinite(parts_.replicas.grad_norm())) return;
+  throw AgreedError(not_finite_text(step, "the gradient norm"), core::ExitCode::kNumerics);
+}
+
+// Marks the end of this step, and waits for that of an earlier one: the time between two returns is then the time of a
+// step on the device, and memory that the host has queued for does not pile up.
+void DeviceStepRunner::keep_pace() {
+  comm::cuda::OwnedEvent& oldest = ends_[static_cast<std::size_t>(steps_queued_) % kStepsAhead];
+  if (steps_queued_ >= static_cast<std::int64_t>(kStepsAhead)) wait_for(oldest);
+  oldest.record(parts_.current_stream());
+  ++steps_queued_;
+}
+
+// A failed collective aborts what is on the device, so that this comes to an end.
+void DeviceStepRunner::wait_for(const comm::cuda::OwnedEvent& event) const {
+  while (!event.done()) std::this_thread::sleep_for(kBetweenLooks);
+}
+
+void DeviceStepRunner::look(std::int64_t step, bool stop_requested) {
+  const torch::Tensor scalars = parts_.replicas.device_scalars();
+  late_.ask(kLossAt, loss_sum_);
+  if (scalars.defined()) late_.ask(kScalarsAt, scalars);
+  late_.seal();
+  const auto& values = late_.read([] {});
+  if (values[kFirstBadStep] != 0) {  // of the summed gradients: the same on all ranks
+    throw AgreedError(not_finite_text(static_cast<std::int64_t>(values[kFirstBadStep]), "the gradient norm"),
+                      core::ExitCode::kNumerics);
+  }
+  const auto verdict = agree_on_step(parts_.communicator, {.loss = values[kLossAt] / config_.grad_accumulation,
+                                                           .stop_requested = stop_requested});
+  if (verdict.first_bad_rank >= 0) {
+    throw AgreedError(not_finite_text(step, fmt::format("the loss of rank {}", verdict.first_bad_rank)),
+                      core::ExitCode::kNumerics);
+  }
+  outcome_.loss = verdict.mean_loss;
+  if (scalars.defined()) outcome_.grad_norm = values[kGradNorm];
+  outcome_.stop_requested = verdict.stop;
+}
+
+}  // namespace sidestream::launch

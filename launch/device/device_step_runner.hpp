@@ -1,0 +1,57 @@
+// One optimizer step on a GPU. It queues work and returns; nothing inside a step waits for the device.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "launch/device/device_feed.hpp"
+#include "launch/device/late_values.hpp"
+#include "launch/trainer/step_runner.hpp"
+#include "launch/trainer/stepper.hpp"
+#include "model/language_model.hpp"
+#include "parallel/data_parallel.hpp"
+
+namespace sidestream::launch {
+
+struct DeviceStepParts {
+  model::LanguageModel& model;
+  parallel::DataParallel& replicas;
+  DeviceFeed& feed;
+  comm::Communicator& communicator;
+  std::shared_ptr<comm::cuda::Driver> driver;
+  parallel::CurrentStream current_stream;
+};
+
+class DeviceStepRunner final : public Stepper {
+ public:
+  static constexpr std::size_t kStepsAhead = 2;    // that the host may have queued beside the one that runs
+  static constexpr std::int64_t kLongestSilence = 10;  // steps after which the ranks look at the latest
+
+  // is_due(step): somebody wants to see the numbers of this step.
+  DeviceStepRunner(const DeviceStepParts& parts, const StepRunnerConfig& config,
+                   std::function<bool(std::int64_t step)> is_due);
+
+  // Numbers are of the last step that was looked at; stop_requested is asked then.
+  StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested) override;
+
+ private:
+  void queue_micro_step(std::int64_t step, int micro_step);
+  void require_finite_norm(std::int64_t step) const;
+  void keep_pace();
+  void look(std::int64_t step, bool stop_requested);
+  void wait_for(const comm::cuda::OwnedEvent& event) const;
+
+  DeviceStepParts parts_;
+  StepRunnerConfig config_;
+  std::function<bool(std::int64_t)> is_due_;
+  LateValues late_;
+  torch::Tensor loss_sum_;  // one double on the device
+  std::vector<comm::cuda::OwnedEvent> ends_;  // of the last kStepsAhead steps
+  std::int64_t steps_queued_ = 0;
+  StepOutcome outcome_;
+};
+
+}  // namespace sidestream::launch

@@ -1,0 +1,25 @@
+// What training on a device needs beside tensors: the optimizer's kernels, and the stream on which
+// the calling thread's tensor work is queued. Tests put host loops and a fake stream here.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <torch/torch.h>
+
+#include "comm/work.hpp"
+#include "core/optim/device_kernels.hpp"
+
+namespace sidestream::parallel {
+
+using CurrentStream = std::function<comm::Stream()>;
+
+struct DeviceTools {
+  std::shared_ptr<optim::DeviceKernels> kernels = {};  // null: tensors are on the host
+  CurrentStream current_stream = [] { return comm::Stream(nullptr); };
+
+  // For tensors on `device`. Throws ConfigError for a device that this build has no kernels for.
+  static DeviceTools of(const torch::Device& device);
+};
+
+}  // namespace sidestream::parallel

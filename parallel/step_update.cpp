@@ -1,0 +1,18 @@
+#include "parallel/step_update.hpp"
+
+#include "parallel/device_update.hpp"
+#include "parallel/host_update.hpp"
+
+namespace sidestream::parallel {
+
+std::unique_ptr<StepUpdate> make_step_update(const OptimizerConfig& config,
+                                             ParameterSpace& parameters,
+                                             const GradientSpace& gradients,
+                                             const DeviceTools& tools) {
+  if (tools.kernels != nullptr && config.kernel == OptimizerKernel::kFused) {
+    return std::make_unique<DeviceUpdate>(config, parameters, gradients, tools);
+  }
+  return std::make_unique<HostUpdate>(config, parameters, gradients);
+}
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,64 @@
+// From the sums of all ranks' gradients to new weights: norm, clipping, optimizer. A strategy
+// chosen once: on host ranks it reads the norm, on a device nothing comes back to the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "parallel/config.hpp"
+#include "parallel/device_tools.hpp"
+#include "parallel/gradient_space.hpp"
+#include "parallel/optimizer.hpp"
+#include "parallel/parameter_space.hpp"
+
+namespace sidestream::parallel {
+
+struct UpdateRequest {
+  std::int64_t step = 1;  // counts from 1
+  double lr = 0;
+  double average = 1;  // 1 / (R G)
+};
+
+class StepUpdate {
+ public:
+  virtual ~StepUpdate() = default;
+  StepUpdate(const StepUpdate&) = delete;
+  StepUpdate& operator=(const StepUpdate&) = delete;
+
+  // After GradientSpace::adopt().
+  virtual void layout_changed() = 0;
+
+  // The bucket holds the sum over ranks, as far as the current stream goes.
+  virtual void add_bucket(std::size_t bucket) = 0;
+
+  // Of the averaged gradient; every bucket has been added. Waits for the device.
+  virtual double grad_norm(double average) = 0;
+
+  // Leaves the new weights in master weights and weights. Returns the norm, or NaN where it stays
+  // on the device.
+  virtual double update(const UpdateRequest& request) = 0;
+
+  virtual std::vector<Moment> moments(
+      std::size_t parameter) const = 0;
+
+  // Three doubles on the device, as optim::StepScalars; undefined on host ranks.
+  virtual torch::Tensor scalars() const { return {}; }
+
+ protected:
+  StepUpdate() = default;
+};
+
+// The spaces must outlive the result. Throws ConfigError for an unknown kind.
+std::unique_ptr<StepUpdate> make_step_update(const OptimizerConfig& config,
+                                             ParameterSpace& parameters,
+                                             const GradientSpace& gradients,
+                                             const DeviceTools& tools);
+
+}  // namespace sidestream::parallel

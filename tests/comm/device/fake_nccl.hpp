@@ -1,0 +1,110 @@
+// An NCCL that a test scripts: what initialisation, launches and asynchronous errors say. One rank:
+// sums are the input itself. Work is queued on the fake driver's streams by name.
+#pragma once
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "comm/nccl/api.hpp"
+#include "core/base/error.hpp"
+#include "tests/comm/device/fake_driver.hpp"
+
+namespace sidestream::comm::nccl {
+
+class FakeNccl : public Api {
+ public:
+  using Status = Result::Status;
+
+  explicit FakeNccl(std::shared_ptr<cuda::FakeDriver> driver) : driver_(std::move(driver)) {}
+
+  // --- what a test sets
+  int built = 22809;
+  int runtime = 22809;
+  int polls_until_connected = 0;  // async_error says kInProgress so often; -1: for ever
+  std::string init_failure;
+  int polls_until_launched = 0;
+  std::string launch_failure;
+  std::string group_failure;
+  bool has_memory = true;
+  void break_with(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    async_failure_ = text;
+  }
+
+  // --- what a test reads
+  std::atomic<int> aborted{0}, finalized{0}, destroyed{0}, groups{0}, in_group{0};
+
+  int built_version() const override { return built; }
+  int runtime_version() override { return runtime; }
+  UniqueId unique_id() override { return {.bytes = {'i', 'd'}}; }
+
+  Result init(Comm* comm, const UniqueId& id, const InitOptions&) override {
+    if (std::memcmp(id.bytes.data(), "id", 2) != 0) return failed("wrong id");
+    if (!init_failure.empty()) return failed(init_failure);
+    *comm = this;
+    polls_ = polls_until_connected;
+    return progress();
+  }
+  Result async_error(Comm) override {
+    const std::lock_guard lock(mutex_);
+    if (!async_failure_.empty()) return failed(async_failure_);
+    if (polls_ > 0) --polls_;
+    return progress();
+  }
+  Result finalize(Comm) override {
+    ++finalized;
+    return {};
+  }
+  void destroy(Comm) noexcept override { ++destroyed; }
+  void abort(Comm) noexcept override { ++aborted; }
+
+  Result group_start() override {
+    ++groups;
+    return {};
+  }
+  Result group_end() override { return group_failure.empty() ? progress() : failed(group_failure); }
+  Result all_reduce(const Transfer& t, Comm, Stream stream) override {
+    return launch("all_reduce", t, stream);
+  }
+  Result reduce_scatter(const Transfer& t, Comm, Stream stream) override {
+    return launch("reduce_scatter", t, stream);
+  }
+  Result all_gather(const Transfer& t, Comm, Stream stream) override {
+    return launch("all_gather", t, stream);
+  }
+  Result broadcast(const Transfer& t, int, Comm, Stream stream) override {
+    ++in_group;
+    return launch("broadcast", t, stream);
+  }
+
+  void* allocate(std::size_t bytes) override {
+    return has_memory ? driver_->allocate(bytes) : nullptr;
+  }
+  void free(void* memory) noexcept override { driver_->free(memory); }
+
+ private:
+  static Result failed(const std::string& text) {
+    return {.status = Status::kFailed, .text = text};
+  }
+  Result progress() const { return {.status = polls_ == 0 ? Status::kDone : Status::kInProgress}; }
+  Result launch(const std::string& name, const Transfer& transfer, Stream stream) {
+    const std::lock_guard lock(mutex_);
+    if (!launch_failure.empty()) return failed(launch_failure);
+    driver_->enqueue(name, stream);
+    const std::size_t bytes = transfer.count * core::size_of(transfer.dtype);
+    if (transfer.from != transfer.to) std::memmove(transfer.to, transfer.from, bytes);
+    polls_ = polls_until_launched;
+    return progress();
+  }
+
+  std::shared_ptr<cuda::FakeDriver> driver_;
+  std::mutex mutex_;
+  std::string async_failure_;
+  int polls_ = 0;
+};
+
+}  // namespace sidestream::comm::nccl

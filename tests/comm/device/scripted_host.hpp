@@ -1,0 +1,80 @@
+// The host side of a rank whose peers are a script: what they say in an exchange, and when they
+// fail.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/single_communicator.hpp"
+
+namespace sidestream::comm {
+
+// What the test sees after the communicator is gone.
+struct HostRecord {
+  std::mutex mutex;
+  std::vector<std::string> announced;
+  bool gone = false;
+  std::optional<std::string> peer_failure;
+};
+
+class ScriptedHost final : public Communicator {
+ public:
+  // reply(mine, rank): what that other rank says when this one says `mine`.
+  using Reply = std::function<std::string(const std::string& mine, int rank)>;
+
+  explicit ScriptedHost(
+      int size, std::shared_ptr<HostRecord> record = std::make_shared<HostRecord>(),
+      Reply reply = [](const std::string& mine, int) { return mine; })
+      : record_(std::move(record)), reply_(std::move(reply)) {
+    topology_.size = size;
+    topology_.local_size = size;
+    topology_.hosts.assign(static_cast<std::size_t>(size), "node1");
+  }
+  ~ScriptedHost() override { record_->gone = true; }
+
+  const Topology& topology() const noexcept override { return topology_; }
+  std::string_view backend_name() const noexcept override { return "scripted"; }
+  Work all_reduce(void* data, std::size_t count, core::DType dtype,
+                  const CollectiveOptions& options) override {
+    return alone_.all_reduce(data, count, dtype, options);
+  }
+  Work reduce_scatter(const void* input, void* output, std::size_t count, core::DType dtype,
+                      const CollectiveOptions& options) override {
+    return alone_.reduce_scatter(input, output, count, dtype, options);
+  }
+  Work all_gather(const void* input, void* output, std::size_t count, core::DType dtype,
+                  const CollectiveOptions& options) override {
+    return alone_.all_gather(input, output, count, dtype, options);
+  }
+  Work broadcast(void* data, std::size_t count, core::DType dtype, int,
+                 const CollectiveOptions& options) override {
+    return alone_.broadcast(data, count, dtype, 0, options);
+  }
+  void barrier(const CollectiveOptions&) override {}
+  std::vector<std::string> exchange(std::string_view mine, const CollectiveOptions&) override {
+    std::vector<std::string> all = {std::string(mine)};
+    for (int rank = 1; rank < size(); ++rank) all.push_back(reply_(all[0], rank));
+    return all;
+  }
+  Allocation allocate(std::size_t bytes) override { return alone_.allocate(bytes); }
+  void announce_failure(std::string_view message) noexcept override {
+    const std::lock_guard lock(record_->mutex);
+    record_->announced.emplace_back(message);
+  }
+  std::optional<std::string> failure_of_peer() const override {
+    const std::lock_guard lock(record_->mutex);
+    return record_->peer_failure;
+  }
+
+ private:
+  std::shared_ptr<HostRecord> record_;
+  Reply reply_;
+  Topology topology_;
+  SingleCommunicator alone_;
+};
+
+}  // namespace sidestream::comm

@@ -1,0 +1,180 @@
+// CUDA kernels against the same formulas on the processor. Needs a GPU.
+#include "core/optim/device_kernels.hpp"
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/optim/flat_problem.hpp"
+#include "tests/core/optim/host_kernels.hpp"
+
+namespace sidestream::optim {
+namespace {
+
+void check(cudaError_t error) { ASSERT_EQ(error, cudaSuccess) << cudaGetErrorString(error); }
+
+// A copy of host data on the device.
+template <typename T>
+class OnDevice {
+ public:
+  explicit OnDevice(const std::vector<T>& host) : size_(host.size()) {
+    check(cudaMalloc(reinterpret_cast<void**>(&data_), size_ * sizeof(T)));
+    put(host);
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  ~OnDevice() { cudaFree(data_); }
+
+  void put(const std::vector<T>& host) {
+    check(cudaMemcpy(data_, host.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  std::vector<T> get() const {
+    std::vector<T> host(size_);
+    check(cudaMemcpy(host.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost));
+    return host;
+  }
+  T* data() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_;
+};
+
+// The state of one optimizer: on the device, or in host memory.
+template <template <typename> typename Memory>
+struct State {
+  explicit State(const FlatProblem& p)
+      : pieces(p.pieces),
+        first_block(p.first_block),
+        weights(p.weights),
+        first(p.first),
+        second(p.second),
+        low(p.low),
+        squares(std::vector<double>(p.pieces.size())),
+        parameter_squares(std::vector<double>(p.sizes.size())),
+        scalars(std::vector<StepScalars>(1)) {}
+
+  void settle(DeviceKernels& kernels, const FlatProblem& p, const FlatGradients& g, int step,
+              DeviceStream stream) {
+    kernels.squares({{pieces.data(), p.pieces.size()}, g, squares.data()}, stream);
+    kernels.settle({squares.data(),
+                    first_block.data(),
+                    p.sizes.size(),
+                    parameter_squares.data(),
+                    scalars.data(),
+                    {.average = 0.25, .max_norm = 1, .step = step}},
+                   stream);
+  }
+  void adamw(DeviceKernels& kernels, const FlatProblem& p, const FlatGradients& g, int step,
+             DeviceStream stream) {
+    settle(kernels, p, g, step, stream);
+    kernels.adamw({{pieces.data(), p.pieces.size()},
+                   g,
+                   weights.data(),
+                   first.data(),
+                   second.data(),
+                   low.data(),
+                   p.adamw(step, true),
+                   p.adamw(step, false),
+                   scalars.data()},
+                  stream);
+  }
+  void sgd(DeviceKernels& kernels, const FlatProblem& p, const FlatGradients& g, int step,
+           DeviceStream stream) {
+    const SgdCoefficients c{.lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
+    settle(kernels, p, g, step, stream);
+    kernels.sgd({{pieces.data(), p.pieces.size()},
+                 g,
+                 weights.data(),
+                 first.data(),
+                 low.data(),
+                 c,
+                 c,
+                 scalars.data()},
+                stream);
+  }
+
+  Memory<DevicePiece> pieces;
+  Memory<std::uint32_t> first_block;
+  Memory<float> weights, first, second;
+  Memory<core::BFloat16> low;
+  Memory<double> squares, parameter_squares;
+  Memory<StepScalars> scalars;
+};
+
+template <typename T>
+using OnHost = std::vector<T>;
+
+struct DeviceKernelsTest : testing::TestWithParam<bool> {
+  void SetUp() override {
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    kernels = make_device_kernels();
+  }
+  void TearDown() override { cudaStreamDestroy(stream); }
+
+  // Runs twenty steps on both; `update` is a member of State.
+  template <typename Gradients, typename Update>
+  void compare(const Gradients& gradients_at, core::DType dtype, const Update& update) {
+    const FlatProblem problem;
+    State<OnDevice> device(problem);
+    State<OnHost> host(problem);
+    HostKernels reference;
+    OnDevice on_device(gradients_at(problem, 1));
+    for (int step = 1; step <= 20; ++step) {
+      const auto gradients = gradients_at(problem, step);
+      check(cudaStreamSynchronize(stream));
+      on_device.put(gradients);
+      update(device, *kernels, problem, FlatGradients{on_device.data(), dtype}, step, stream);
+      update(host, reference, problem, FlatGradients{gradients.data(), dtype}, step, nullptr);
+    }
+    check(cudaStreamSynchronize(stream));
+    expect_near(device.weights.get(), host.weights);
+    expect_near(device.first.get(), host.first);
+    expect_near(device.second.get(), host.second);
+    const StepScalars found = device.scalars.get()[0];
+    EXPECT_NEAR(found.grad_norm, host.scalars[0].grad_norm, 1e-12 * host.scalars[0].grad_norm);
+    EXPECT_EQ(found.first_bad_step, 0);
+  }
+
+  static void expect_near(const std::vector<float>& found, const std::vector<float>& expected) {
+    const std::vector<double> wide(expected.begin(), expected.end());
+    EXPECT_LT(relative_distance(found, wide), 1e-6);
+  }
+
+  cudaStream_t stream = nullptr;
+  std::shared_ptr<DeviceKernels> kernels;
+};
+
+TEST_P(DeviceKernelsTest, twenty_updates_equal_the_processor) {
+  const bool adamw = GetParam();
+  const auto update = [adamw](auto& state, auto&... arguments) {
+    adamw ? state.adamw(arguments...) : state.sgd(arguments...);
+  };
+  const auto step = [&](auto& state, DeviceKernels& k, const FlatProblem& p, FlatGradients g,
+                        int number, DeviceStream s) { update(state, k, p, g, number, s); };
+
+  compare(
+      [](const FlatProblem& p, int seed) { return p.gradients(static_cast<std::uint32_t>(seed)); },
+      core::DType::kFloat32, step);
+  compare([](const FlatProblem& p,
+             int seed) { return rounded(p.gradients(static_cast<std::uint32_t>(seed))); },
+          core::DType::kBFloat16, step);
+}
+
+TEST_P(DeviceKernelsTest, infinity_is_found_and_stops_updates) {
+  const FlatProblem problem;
+  State<OnDevice> device(problem);
+  auto gradients = problem.gradients(1);
+  gradients[problem.gradient_at[3] + 39999] = INFINITY;
+  const OnDevice on_device(gradients);
+
+  device.adamw(*kernels, problem, {on_device.data(), core::DType::kFloat32}, 5, stream);
+  check(cudaStreamSynchronize(stream));
+
+  EXPECT_EQ(device.scalars.get()[0].first_bad_step, 5);
+  EXPECT_TRUE(same_bits(device.weights.get(), problem.weights));
+}
+
+INSTANTIATE_TEST_SUITE_P(AdamWAndSgd, DeviceKernelsTest, testing::Bool());
+
+}  // namespace
+}  // namespace sidestream::optim

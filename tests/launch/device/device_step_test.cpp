@@ -1,0 +1,145 @@
+// Steps as they run on a GPU, on a machine without one, against the steps of the processor.
+#include "launch/device/device_step_runner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "comm/device/nccl_communicator.hpp"
+#include "comm/single_communicator.hpp"
+#include "launch/process/agreement.hpp"
+#include "launch/trainer/step_runner.hpp"
+#include "tests/comm/device/fake_nccl.hpp"
+#include "tests/comm/device/scripted_host.hpp"
+#include "tests/core/optim/host_kernels.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+constexpr std::int64_t kBatch = 4, kLength = 16, kSteps = 6, kMicroSteps = 2;
+
+model::ModelConfig tiny_model() {
+  model::ModelConfig config = model::preset("gpt2-tiny");
+  config.fused_ops = model::FusedOps::kOff;
+  return config;
+}
+
+struct DeviceStepTest : testing::Test {
+  std::shared_ptr<comm::cuda::FakeDriver> driver = std::make_shared<comm::cuda::FakeDriver>();
+  std::shared_ptr<comm::nccl::FakeNccl> api = std::make_shared<comm::nccl::FakeNccl>(driver);
+  comm::Stream compute = driver->create_stream(comm::cuda::Priority::kNormal);
+  parallel::CurrentStream current_stream = [this] { return compute; };
+  comm::NcclCommunicator communicator{std::make_unique<comm::ScriptedHost>(1), {.driver = driver}, api, {}};
+  parallel::DataParallelConfig training{.grad_accumulation = kMicroSteps};
+  StepRunnerConfig config{.seed = 3,
+                          .grad_accumulation = kMicroSteps,
+                          .sequence_length = kLength,
+                          .schedule = {.kind = optim::ScheduleKind::kConstant, .lr = 1e-2, .steps = kSteps}};
+
+  static std::shared_ptr<model::LanguageModel> new_model() {
+    auto model = model::make_language_model(tiny_model());
+    model->initialise(1);
+    return model;
+  }
+  static std::unique_ptr<data::Loader> new_loader() {
+    return std::make_unique<data::Loader>(
+        data::LoaderConfig{.batch_size = kBatch,
+                           .sequence_length = kLength,
+                           .grad_accumulation = kMicroSteps,
+                           .max_held = DeviceFeed::kBatchesHeld},
+        std::make_shared<data::SyntheticSource>(static_cast<std::uint64_t>(tiny_model().vocab_size), 7));
+  }
+};
+
+// Everything that a run on the device needs.
+struct DeviceRun {
+  DeviceRun(DeviceStepTest& test, std::function<bool(std::int64_t)> is_due)
+      : replicas(*model, test.communicator, test.training,
+                 {.kernels = std::make_shared<optim::HostKernels>(), .current_stream = test.current_stream}),
+        feed(*loader, test.driver, {.batch_size = kBatch, .sequence_length = kLength}, test.current_stream),
+        steps({.model = *model,
+               .replicas = replicas,
+               .feed = feed,
+               .communicator = test.communicator,
+               .driver = test.driver,
+               .current_stream = test.current_stream},
+              test.config, std::move(is_due)) {}
+
+  std::shared_ptr<model::LanguageModel> model = DeviceStepTest::new_model();
+  std::unique_ptr<data::Loader> loader = DeviceStepTest::new_loader();
+  parallel::DataParallel replicas;
+  DeviceFeed feed;
+  DeviceStepRunner steps;
+};
+
+bool never(std::int64_t) { return false; }
+bool always(std::int64_t) { return true; }
+bool no_stop() { return false; }
+
+TEST_F(DeviceStepTest, losses_and_norms_are_those_of_the_processor) {
+  comm::SingleCommunicator alone;
+  const auto model = new_model();
+  const auto loader = new_loader();
+  parallel::DataParallel replicas(*model, alone, training);
+  StepRunner host(*model, replicas, *loader, alone, config);
+  DeviceRun device(*this, always);
+
+  for (std::int64_t step = 1; step <= kSteps; ++step) {
+    const StepOutcome expected = host.run(step, no_stop);
+    const StepOutcome found = device.steps.run(step, no_stop);
+    EXPECT_NEAR(found.loss, expected.loss, 1e-6);
+    EXPECT_EQ(found.grad_norm, expected.grad_norm);
+    EXPECT_EQ(found.lr, expected.lr);
+  }
+}
+
+TEST_F(DeviceStepTest, step_waits_for_nothing_on_the_device) {
+  DeviceRun device(*this, never);
+  const int synchronizations = driver->synchronizations;
+  driver->hold();  // the device makes no progress
+
+  for (std::int64_t step = 1; step <= 2; ++step) {  // as far as the host may be ahead, batches included
+    EXPECT_TRUE(std::isnan(device.steps.run(step, no_stop).grad_norm));
+    if (step == 1) driver->release();
+  }
+
+  EXPECT_EQ(driver->synchronizations, synchronizations);
+}
+
+TEST_F(DeviceStepTest, numbers_and_votes_come_when_they_are_due_every_tenth_step_at_least) {
+  DeviceRun device(*this, [](std::int64_t step) { return step == 3; });
+  int asked = 0;
+  std::vector<std::int64_t> stopped_at;
+
+  for (std::int64_t step = 1; step <= 10; ++step) {
+    const StepOutcome outcome = device.steps.run(step, [&] {
+      ++asked;
+      return true;
+    });
+    if (outcome.stop_requested) stopped_at.push_back(step);
+  }
+
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(stopped_at, (std::vector<std::int64_t>{3, 10}));
+}
+
+TEST_F(DeviceStepTest, norm_that_is_not_finite_ends_the_run_with_the_number_of_its_step) {
+  DeviceRun device(*this, [](std::int64_t step) { return step == 4; });
+  device.steps.run(1, no_stop);
+  const torch::NoGradGuard no_grad;
+  auto weight = device.model->parameters().front();
+  weight.view(-1)[0] = NAN;
+  device.steps.run(2, no_stop);
+  device.steps.run(3, no_stop);
+
+  try {
+    device.steps.run(4, no_stop);
+    FAIL() << "no error";
+  } catch (const AgreedError& error) {
+    EXPECT_EQ(error.code(), core::ExitCode::kNumerics);
+    EXPECT_EQ(std::string(error.what()).find("step 2: the gradient norm is not finite"), 0u) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace sidestream::launch

@@ -1,0 +1,76 @@
+"""launch/nsys-collect on two CPU ranks: the recorded steps and the buckets' ranges are in both SQLite files."""
+
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BUILD = pathlib.Path(os.environ.get("SIDESTREAM_BUILD", ROOT / "build/release"))
+FIRST, LAST, STEPS = 3, 5, 8
+DOMAIN_CREATE = 75
+
+
+def check(condition, message):
+    if not condition:
+        sys.exit("FAILED: " + message)
+
+
+def collect(folder):
+    command = [ROOT / "launch/nsys-collect", "-np", "2", "--steps", f"{FIRST}:{LAST}", "--output", folder / "nsys",
+               "--build", BUILD, "--", "train", "--model", "gpt2-tiny", "--data", "synthetic", "--sequence-length", "32",
+               "--threads", "1", "--steps", str(STEPS), "--batch-size-per-rank", "2", "--device", "cpu",
+               "--run-dir", folder / "run"]
+    done = subprocess.run([str(word) for word in command], text=True, errors="replace", timeout=240,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    check(done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}")
+    check(f"step {STEPS}/{STEPS}" in done.stdout, f"training did not go on after the recording\n{done.stdout}")
+    return folder / "nsys"
+
+
+def ranges_of(file):
+    """(name, start, end) of every range in our domain, by start."""
+    database = sqlite3.connect(file)
+    domains = {row[0] for row in database.execute(
+        "select domainId from NVTX_EVENTS where eventType = ? and text = 'sidestream'", (DOMAIN_CREATE,))}
+    check(domains, f"{file}: no domain sidestream")
+    rows = database.execute(
+        "select coalesce(s.value, n.text), n.start, n.end, n.domainId from NVTX_EVENTS n "
+        "left join StringIds s on n.textId = s.id where n.end is not null order by n.start")
+    return [row[:3] for row in rows if row[3] in domains]
+
+
+def inside(inner, outer):
+    return outer[1] <= inner[1] and inner[2] <= outer[2]
+
+
+def check_rank(file):
+    ranges = ranges_of(file)
+    steps = [one for one in ranges if one[0].startswith("ProfilerStep#")]
+    names = [one[0] for one in steps]
+    check(names == [f"ProfilerStep#{step}" for step in range(FIRST, LAST + 1)], f"{file}: steps {names}")
+    for step in steps:
+        for phase in ("data", "forward", "backward", "allreduce", "optimizer"):
+            check(any(one[0] == phase and inside(one, step) for one in ranges), f"{file}: no {phase} in {step[0]}")
+    buckets = [sum(one[0] == "allreduce" and inside(one, step) for one in ranges) for step in steps]
+    check(min(buckets) >= 1 and len(set(buckets)) == 1, f"{file}: buckets a step {buckets}")
+    return names, buckets
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="sidestream-nsys-") as name:
+        output = collect(pathlib.Path(name))
+        files = sorted(output.glob("rank_*.sqlite"))
+        check([file.name for file in files] == ["rank_00000.sqlite", "rank_00001.sqlite"], f"files {files}")
+        check(len(list(output.glob("rank_*.nsys-rep"))) == 2, "a report a rank is expected")
+        found = [check_rank(file) for file in files]
+        check(found[0] == found[1], f"the ranks differ: {found}")
+    wrong = subprocess.run([ROOT / "launch/nsys-collect", "-np", "2", "--steps", "9-3", "--", "train"],
+                           text=True, capture_output=True)
+    check(wrong.returncode == 2 and "FIRST:LAST" in wrong.stderr, f"a wrong --steps: {wrong}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+// What happens on a GPU, on a machine without one: kernels are host loops, streams and NCCL are
+// fakes that remember the order of the work.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "comm/device/nccl_communicator.hpp"
+#include "comm/single_communicator.hpp"
+#include "tests/comm/device/fake_nccl.hpp"
+#include "tests/comm/device/scripted_host.hpp"
+#include "tests/core/optim/host_kernels.hpp"
+#include "tests/parallel/toy_training.hpp"
+
+namespace sidestream::test {
+namespace {
+
+using parallel::GradientSync;
+
+constexpr double kOneHundredBytes = 1e-4;  // in MiB: several buckets even for the toy
+
+struct DevicePathTest : testing::Test {
+  std::shared_ptr<comm::cuda::FakeDriver> driver = std::make_shared<comm::cuda::FakeDriver>();
+  std::shared_ptr<comm::nccl::FakeNccl> api = std::make_shared<comm::nccl::FakeNccl>(driver);
+  std::shared_ptr<optim::HostKernels> kernels = std::make_shared<optim::HostKernels>();
+  comm::Stream compute = driver->create_stream(comm::cuda::Priority::kNormal);
+  comm::NcclCommunicator communicator{
+      std::make_unique<comm::ScriptedHost>(1), {.driver = driver, .index = 0}, api, {}};
+
+  DevicePathTest() {
+    kernels->on_launch = [this](const std::string& name, comm::Stream stream) {
+      driver->enqueue(name, stream);
+    };
+  }
+
+  ToyOptions on_device(ToyOptions options) const {
+    options.tools = {.kernels = kernels, .current_stream = [this] { return compute; }};
+    return options;
+  }
+
+  void expect_same_weights(const ToyOptions& options) {
+    comm::SingleCommunicator alone;
+    const ToyResult host = train_toy(alone, options);
+    const ToyResult device = train_toy(communicator, on_device(options));
+    EXPECT_EQ(host.losses, device.losses);
+    EXPECT_EQ(host.weights, device.weights);
+  }
+};
+
+TEST_F(DevicePathTest, training_has_the_bits_of_host_ranks) {
+  for (const GradientSync kind :
+       {GradientSync::kPerParameter, GradientSync::kBucketed, GradientSync::kOverlapped}) {
+    for (const int micro_steps : {1, 2}) {
+      expect_same_weights({.config = {.gradient_sync = kind,
+                                      .bucket_mb = kOneHundredBytes,
+                                      .first_bucket_mb = kOneHundredBytes,
+                                      .grad_accumulation = micro_steps}});
+    }
+  }
+}
+
+TEST_F(DevicePathTest, bf16_weights_with_masters_have_the_bits_of_host_ranks) {
+  expect_same_weights({.config = {.parameter_dtype = core::DType::kBFloat16}});
+  expect_same_weights({.config = {.parameter_dtype = core::DType::kBFloat16,
+                                  .reduce_dtype = core::DType::kFloat32}});
+}
+
+TEST_F(DevicePathTest, sgd_has_the_bits_of_host_ranks) {
+  for (const double momentum : {0.0, 0.9}) {
+    expect_same_weights({.config = {.optimizer = {.algorithm = parallel::OptimizerAlgorithm::kSgd,
+                                                  .momentum = momentum}}});
+  }
+}
+
+TEST_F(DevicePathTest, plain_operators_have_the_bits_of_host_ranks) {
+  expect_same_weights({.config = {.optimizer = {.kernel = parallel::OptimizerKernel::kUnfused}}});
+}
+
+TEST_F(DevicePathTest, squares_come_after_the_sum_and_the_update_after_all_squares) {
+  const ToyOptions options = on_device({.config = {.bucket_mb = kOneHundredBytes}});
+  ToyNet net(0);
+  parallel::DataParallel replicas(net, communicator, options.config, options.tools);
+
+  run_toy_step(net, replicas, communicator, options, 1);
+
+  EXPECT_GT(driver->count_of("all_reduce"), 1u);
+  EXPECT_EQ(driver->count_of("squares"), driver->count_of("all_reduce"));
+  EXPECT_TRUE(driver->is_after("adamw", "squares"));
+  EXPECT_TRUE(driver->is_after("adamw", "all_reduce"));
+  EXPECT_TRUE(driver->is_after("adamw", "settle"));
+  EXPECT_NE(driver->stream_of("all_reduce"), compute);
+  EXPECT_EQ(driver->stream_of("adamw"), compute);
+}
+
+TEST_F(DevicePathTest, collective_of_the_next_step_comes_after_the_update) {
+  const ToyOptions options = on_device({});
+  ToyNet net(0);
+  parallel::DataParallel replicas(net, communicator, options.config, options.tools);
+  run_toy_step(net, replicas, communicator, options, 1);
+  driver->enqueue("end of step 1", compute);
+
+  run_toy_step(net, replicas, communicator, options, 2);
+  driver->enqueue("end of step 2", compute);
+
+  EXPECT_TRUE(driver->is_after("end of step 2", "all_reduce"));
+  EXPECT_TRUE(driver->is_after("end of step 2", "end of step 1"));
+}
+
+TEST_F(DevicePathTest, steps_never_wait_for_the_device) {
+  const ToyOptions options = on_device({.config = {.bucket_mb = kOneHundredBytes}});
+  ToyNet net(0);
+  parallel::DataParallel replicas(net, communicator, options.config, options.tools);
+  const int synchronizations = driver->synchronizations;
+  driver->hold();  // nothing on the device is ever done
+
+  for (int step = 1; step <= 3; ++step) {
+    const ToyStep done = run_toy_step(net, replicas, communicator, options, step);
+    EXPECT_TRUE(std::isnan(done.statistics.grad_norm)) << "it was read";
+  }
+
+  EXPECT_EQ(driver->synchronizations, synchronizations);
+  driver->release();
+}
+
+TEST_F(DevicePathTest, norm_on_the_device_is_that_of_host_ranks) {
+  comm::SingleCommunicator alone;
+  const double expected = train_toy(alone, {.steps = 1}).norms.at(0);
+  const ToyOptions options = on_device({});
+  ToyNet net(0);
+  parallel::DataParallel replicas(net, communicator, options.config, options.tools);
+
+  run_toy_step(net, replicas, communicator, options, 1);
+
+  EXPECT_EQ(replicas.device_scalars()[0].item<double>(), expected);
+}
+
+TEST_F(DevicePathTest, norm_that_is_not_finite_leaves_weights_and_names_the_step) {
+  const ToyOptions options = on_device({});
+  ToyNet net(0);
+  parallel::DataParallel replicas(net, communicator, options.config, options.tools);
+  run_toy_step(net, replicas, communicator, options, 1);
+  const auto before = weights_of(replicas);
+
+  replicas.begin_micro_step(0);
+  (toy_loss(net, make_toy_batch(0, 12)) * std::numeric_limits<float>::infinity()).backward();
+  replicas.finish_backward();
+  replicas.update(0.1);
+  run_toy_step(net, replicas, communicator, options, 3);
+
+  EXPECT_EQ(replicas.device_scalars()[2].item<double>(), 2.0);
+  EXPECT_EQ(weights_of(replicas), before);
+}
+
+TEST_F(DevicePathTest, failed_collective_surfaces_in_the_step) {
+  const ToyOptions options = on_device({});
+  ToyNet net(0);
+  parallel::DataParallel replicas(net, communicator, options.config, options.tools);
+  run_toy_step(net, replicas, communicator, options, 1);
+  api->launch_failure = "unhandled cuda error";
+
+  EXPECT_THROW(run_toy_step(net, replicas, communicator, options, 2), core::CollectiveError);
+}
+
+}  // namespace
+}  // namespace sidestream::test
