@@ -57,7 +57,7 @@ NameId NameTable::intern(std::string_view text) {
   std::size_t slot = slot_of(text, hash);
   if (slots_[slot] != kNoName) return slots_[slot];
   if (entries_.size() * 2 >= slots_.size()) {
-    grow();
+    place_all(slots_.size() * 2);
     slot = slot_of(text, hash);
   }
   const auto id = static_cast<NameId>(entries_.size());
@@ -78,8 +78,15 @@ std::string_view NameTable::keep(std::string_view text) {
   return {place, text.size()};
 }
 
-void NameTable::grow() {
-  slots_.assign(slots_.size() * 2, kNoName);
+bool NameTable::rename(NameId id, std::string_view text) {
+  if (id == kNoName || text.empty() || find(text) != kNoName) return false;
+  entries_[id] = {keep(text), hash_of(text)};
+  place_all(slots_.size());
+  return true;
+}
+
+void NameTable::place_all(std::size_t slots) {
+  slots_.assign(slots, kNoName);
   const std::size_t mask = slots_.size() - 1;
   for (NameId id = 1; id < entries_.size(); ++id) {
     std::size_t slot = entries_[id].hash & mask;

@@ -18,6 +18,8 @@ class NameTable {
   NameId intern(std::string_view text);
   // kNoName when it is not there, as for the empty text.
   NameId find(std::string_view text) const;
+  // Gives a name another text, unless that text is there already. False: it was.
+  bool rename(NameId id, std::string_view text);
   std::string_view operator[](NameId id) const { return entries_[id].text; }
   std::size_t size() const noexcept { return entries_.size(); }
 
@@ -29,7 +31,7 @@ class NameTable {
 
   std::size_t slot_of(std::string_view text, std::uint64_t hash) const;
   std::string_view keep(std::string_view text);
-  void grow();
+  void place_all(std::size_t slots);
 
   std::vector<Entry> entries_;
   std::vector<NameId> slots_;  // open addressing; kNoName is free
