@@ -112,6 +112,22 @@ void find_missing_ranks(TraceSet& set) {
                          " ranks (" + list_of(missing) + "): waiting in collectives is that of the others only");
 }
 
+// Each window has its own file; their samples are of the same clocks.
+void add_samples(const TraceFile& file, std::set<std::string>& seen, TraceSet& set) {
+  static constexpr const char* kName = "clock.json";
+  const auto path = std::filesystem::absolute(file.path).parent_path() / kName;
+  if (!seen.insert(path.string()).second) return;
+  auto found = read_clock_samples(path);
+  if (!found) return;
+  if (!set.samples) set.samples.emplace();
+  for (auto& [rank, samples] : *found) {
+    RankSamples& into = (*set.samples)[rank];
+    into.boot_id = samples.boot_id;
+    into.pairs.insert(into.pairs.end(), samples.pairs.begin(), samples.pairs.end());
+    into.round_trip_ns = std::max(into.round_trip_ns, samples.round_trip_ns);
+  }
+}
+
 }  // namespace
 
 std::vector<int> TraceSet::ranks() const {
@@ -134,6 +150,8 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
     for (RankTimeline& timeline : one.timelines) set.timelines.push_back(std::move(timeline));
   }
   for (const TraceFile& file : files) set.files.push_back(file.path.filename().string());
+  std::set<std::string> seen;
+  for (const TraceFile& file : files) add_samples(file, seen, set);
   std::stable_sort(set.timelines.begin(), set.timelines.end(), [](const auto& a, const auto& b) {
     return std::tie(a.info.window, a.info.rank) < std::tie(b.info.window, b.info.rank);
   });

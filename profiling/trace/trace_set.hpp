@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "profiling/trace/clock_model.hpp"
+#include "profiling/trace/clock_samples.hpp"
 #include "profiling/trace/rank_timeline.hpp"
 #include "profiling/trace/trace_files.hpp"
 
@@ -18,6 +20,7 @@ struct TraceSet {
   std::vector<std::string> files;       // without folders
   std::uint64_t events = 0;
   int world_size = 0;  // as the files say, else the number of ranks
+  std::optional<ClockSamples> samples;  // clock.json beside the traces
   ClockModel clock;
 
   // In rising order.
