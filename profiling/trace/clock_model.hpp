@@ -8,7 +8,7 @@
 
 namespace sidestream::trace {
 
-// common time = t + offset_ns + drift_ppm * (t - origin_ns) / 1e6
+// common time = t + offset_ns + drift_ppm * (t - origin_ns) / 1e6, where t is the rank's time with base_ns added
 struct RankClock {
   std::int64_t offset_ns = 0;
   double drift_ppm = 0;

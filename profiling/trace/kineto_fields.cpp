@@ -199,14 +199,15 @@ KinetoDecoder::KinetoDecoder() : parser_(std::make_unique<Parser>()) {}
 KinetoDecoder::~KinetoDecoder() = default;
 
 KinetoDecoder::Result KinetoDecoder::decode(std::string_view text, KinetoFields& fields) {
+  parsed_text_ = text;
   const simdjson::error_code error = parser_->parse(text, fields);
   if (error == simdjson::SUCCESS) return Result::kDone;
   if (error != simdjson::UTF8_ERROR && error != simdjson::UNESCAPED_CHARS) return Result::kBroken;
   parser_->repaired = with_valid_utf8(text);
   const std::size_t size = parser_->repaired.size();
   parser_->repaired.append(simdjson::SIMDJSON_PADDING, ' ');
-  const std::string_view repaired(parser_->repaired.data(), size);
-  return parser_->parse(repaired, fields) == simdjson::SUCCESS ? Result::kRepaired : Result::kBroken;
+  parsed_text_ = {parser_->repaired.data(), size};
+  return parser_->parse(parsed_text_, fields) == simdjson::SUCCESS ? Result::kRepaired : Result::kBroken;
 }
 
 }  // namespace sidestream::trace

@@ -42,10 +42,13 @@ class KinetoDecoder {
   // `text` is followed by 64 readable bytes. The fields point into it and into this object; they hold until
   // the next call. kRepaired: there were bytes that are no UTF-8, now question marks. kBroken: no JSON object.
   Result decode(std::string_view text, KinetoFields& fields);
+  // What the fields of the last call point into: its text, or the repaired copy of it.
+  std::string_view parsed_text() const noexcept { return parsed_text_; }
 
  private:
   struct Parser;
   std::unique_ptr<Parser> parser_;
+  std::string_view parsed_text_;
 };
 
 }  // namespace sidestream::trace

@@ -39,6 +39,7 @@ Loaded load_one(const TraceFile& file) {
   }
   for (RankTimeline& timeline : loaded.timelines) {
     timeline.info.file = file.path.filename().string();
+    timeline.info.path = file.path.string();
     timeline.info.window = file.window;
   }
   return loaded;
