@@ -63,12 +63,6 @@ std::string quoted(const std::string& cell) {
   return text + "\"";
 }
 
-std::string csv_line(const std::vector<std::string>& cells) {
-  std::string line;
-  for (std::size_t i = 0; i < cells.size(); ++i) line += (i == 0 ? "" : ",") + quoted(cells[i]);
-  return line + "\r\n";
-}
-
 template <std::size_t Count>
 std::string scaled(double value, double base, const std::array<const char*, Count>& units) {
   std::size_t unit = 0;
@@ -88,9 +82,15 @@ std::string text_of(const Table& table, const TextStyle& style) {
   return text;
 }
 
+std::string csv_of_row(const std::vector<std::string>& cells) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) line += (i == 0 ? "" : ",") + quoted(cells[i]);
+  return line + "\r\n";
+}
+
 std::string csv_of(const Table& table) {
-  std::string text = csv_line(table.header);
-  for (const auto& row : table.rows) text += csv_line(row);
+  std::string text = csv_of_row(table.header);
+  for (const auto& row : table.rows) text += csv_of_row(row);
   return text;
 }
 

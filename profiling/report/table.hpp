@@ -24,6 +24,7 @@ std::string text_of(const Table& table, const TextStyle& style);
 
 // RFC 4180, one header line; numbers as they are.
 std::string csv_of(const Table& table);
+std::string csv_of_row(const std::vector<std::string>& cells);
 
 // "12.345 ms": four digits with the unit that fits.
 std::string duration_text(double nanoseconds);
