@@ -46,14 +46,14 @@ po::options_description description_of(const std::vector<FlagGroup>& groups, uns
 }
 
 [[noreturn]] void refuse_unknown(std::string word, const std::vector<FlagGroup>& groups,
-                                 const std::string& command) {
+                                 const CommandLineRules& rules) {
   word = word.substr(0, word.find('='));
   const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());
   const std::vector<std::string> names = names_of(groups);
   const std::string hint = did_you_mean(word.substr(dashes), names, "--");
   throw core::ConfigError(
-      fmt::format("unknown flag '{}'.{} Names have to be complete; see `sidestream {} --help`",
-                  word, hint, command));
+      fmt::format("unknown flag '{}'.{} Names have to be complete; see `{} {} --help`", word, hint,
+                  rules.program, rules.command));
 }
 
 // Boost would take the flag in `--steps --lr 1` as the value of --steps.
@@ -89,13 +89,13 @@ std::vector<po::option> split(const std::vector<std::string>& arguments,
         .run()
         .options;
   } catch (const po::unknown_option& error) {
-    refuse_unknown(error.get_option_name(), groups, rules.command);
+    refuse_unknown(error.get_option_name(), groups, rules);
   } catch (const po::invalid_command_line_syntax& error) {
     throw core::ConfigError(
         fmt::format("{}: expected a value, found none", error.get_option_name()));
   } catch (const po::too_many_positional_options_error&) {
     throw core::ConfigError(fmt::format(
-        "`sidestream {}` takes flags only: every value needs its --flag before it", rules.command));
+        "`{} {}` takes flags only: every value needs its --flag before it", rules.program, rules.command));
   } catch (const po::error& error) {
     throw core::ConfigError(error.what());
   }

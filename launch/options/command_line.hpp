@@ -11,6 +11,7 @@ namespace sidestream::launch {
 struct CommandLineRules {
   std::string command;          // for messages: "train"
   std::string positional = "";  // name of the flag that takes words without dashes; empty: none
+  std::string program = "sidestream";
 };
 
 // Values in the order of the command line. Names have to be complete. Throws ConfigError for an

@@ -1,0 +1,35 @@
+// `sidestream-trace COMMAND ...`: parses the command, runs it, turns an exception into one line and an exit code.
+
+#include <cstdio>
+#include <exception>
+
+#include "launch/trace/trace_commands.hpp"
+
+namespace {
+
+namespace launch = sidestream::launch;
+
+int run(const launch::TraceInvocation& invocation) {
+  switch (invocation.command) {
+    case launch::TraceCommand::kReport:
+      return launch::run_report(launch::parse_report_options(invocation.arguments));
+    case launch::TraceCommand::kMerge:
+      return launch::run_merge(launch::parse_merge_options(invocation.arguments));
+  }
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const auto invocation = launch::parse_trace_invocation(argc, argv, "sidestream-trace " SIDESTREAM_VERSION "\n");
+    if (invocation.action == launch::TraceInvocation::Action::kPrintText) {
+      std::fputs(invocation.text.c_str(), stdout);
+      return 0;
+    }
+    return run(invocation);
+  } catch (const std::exception& error) {
+    return launch::report_trace_failure(error);
+  }
+}

@@ -1,0 +1,67 @@
+#include "launch/trace/nsys_export.hpp"
+
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <string>
+#include <system_error>
+
+#include "core/base/error.hpp"
+
+extern char** environ;
+
+namespace sidestream::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// 127 when the program is not there, as in a shell.
+int run_and_wait(std::vector<std::string> words) {
+  constexpr int kNotFound = 127;
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  if (posix_spawnp(&child, arguments.front(), nullptr, nullptr, arguments.data(), environ) != 0) return kNotFound;
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return kNotFound;
+  return WEXITSTATUS(status);
+}
+
+}  // namespace
+
+NsysExports::NsysExports(std::vector<trace::TraceFile> files) : files_(std::move(files)) {
+  for (trace::TraceFile& file : files_) {
+    if (file.kind == trace::FileKind::kNsysReport) replace(file);
+  }
+}
+
+NsysExports::~NsysExports() {
+  std::error_code ignored;
+  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
+
+void NsysExports::replace(trace::TraceFile& file) {
+  if (folder_.empty()) {
+    std::string name = (fs::temp_directory_path() / "sidestream-trace-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw core::Error("cannot make a folder like " + name);
+    folder_ = name;
+  }
+  const fs::path output = folder_ / (file.path.stem().string() + ".sqlite");
+  const int code = run_and_wait({"nsys", "export", "-t", "sqlite", "--lazy=false", "--force-overwrite=true", "-o",
+                                 output.string(), file.path.string()});
+  if (code != 0 || !fs::exists(output)) {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+    throw core::DataError(core::FileFault{
+        file.path.string(), std::nullopt, "nsys on the PATH that can export the report",
+        (code == 127 ? std::string("none") : "exit code " + std::to_string(code)) +
+            ". Where it was recorded, run: nsys export -t sqlite --lazy=false " + file.path.filename().string() +
+            ", and give the .sqlite file"});
+  }
+  file.path = output;
+  file.kind = trace::FileKind::kNsysSqlite;
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,65 @@
+#include "profiling/analysis/analysis.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "profiling/analysis/align.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+void warn_about_steps(trace::TraceSet& set, const std::vector<RankView>& ranks) {
+  std::map<int, std::size_t> steps;
+  for (const RankView& rank : ranks) steps[rank.timeline->info.rank] += rank.steps.size();
+  std::set<std::size_t> counts;
+  for (const auto& [rank, count] : steps) counts.insert(count);
+  if (counts.size() < 2) return;
+  set.warnings.push_back("ranks have different numbers of steps, from " + std::to_string(*counts.begin()) + " to " +
+                         std::to_string(*counts.rbegin()));
+}
+
+void warn_about_collectives(trace::TraceSet& set, const CollectiveMatches& matches, bool any) {
+  if (set.ranks().size() > 1 && !any)
+    set.warnings.push_back("several ranks and not one collective: neither NCCL or RCCL kernels nor ranges of ours");
+  for (const UnmatchedGroup& group : matches.unmatched) {
+    if (group.count_of_rank.size() < 2) continue;
+    set.warnings.push_back("collectives of " + group.group + " cannot be matched: ranks have different numbers of them");
+  }
+}
+
+void warn_about_graphs(trace::TraceSet& set) {
+  std::int64_t launches = 0, total_ns = 0;
+  for (const trace::RankTimeline& timeline : set.timelines) {
+    for (std::size_t row = 0; row < timeline.size(); ++row) {
+      if (timeline.kind(row) != trace::Kind::kGraph) continue;
+      ++launches;
+      total_ns += timeline.duration_ns(row);
+    }
+  }
+  if (launches == 0) return;
+  set.warnings.push_back(std::to_string(launches) + " launches of CUDA graphs (" + std::to_string(total_ns) +
+                         " ns) hide their kernels and are not counted: record with --cuda-graph-trace=node");
+}
+
+}  // namespace
+
+Analysis analyse(trace::TraceSet& set, int threads) {
+  Analysis all;
+  all.set = &set;
+  all.ranks = view_ranks(set, threads);
+  all.matches = match_collectives(set);
+  align_clocks(set, all.matches);
+  all.collectives = collective_table(all.ranks, all.matches);
+  all.operations = operations(all.ranks);
+  all.straggler = find_straggler(all.ranks, all.matches);
+  all.verdict = find_verdict(all.ranks);
+  all.tax = overlap_tax(all.ranks);
+  all.utilisation = find_utilisation(all.ranks);
+  warn_about_steps(set, all.ranks);
+  warn_about_collectives(set, all.matches, !all.collectives.empty());
+  warn_about_graphs(set);
+  return all;
+}
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,32 @@
+// Every question asked once, for the reports.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "profiling/analysis/collective_table.hpp"
+#include "profiling/analysis/overlap_tax.hpp"
+#include "profiling/analysis/step_table.hpp"
+#include "profiling/analysis/stragglers.hpp"
+#include "profiling/analysis/top_operations.hpp"
+#include "profiling/analysis/utilisation.hpp"
+#include "profiling/analysis/verdict.hpp"
+
+namespace sidestream::analysis {
+
+struct Analysis {
+  const trace::TraceSet* set = nullptr;
+  std::vector<RankView> ranks;
+  CollectiveMatches matches;
+  std::vector<CollectiveRow> collectives;
+  std::vector<Operation> operations;
+  std::optional<Straggler> straggler;
+  std::optional<Verdict> verdict;
+  OverlapTax tax;
+  Utilisation utilisation;
+};
+
+// The set has to outlive the result; its clock is filled in, its warnings may grow.
+Analysis analyse(trace::TraceSet& set, int threads);
+
+}  // namespace sidestream::analysis

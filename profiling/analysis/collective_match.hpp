@@ -1,0 +1,54 @@
+// Which collective of one rank is which of another, and how long each rank waited in it.
+//
+// Within a process group (or, without one, a stream that carries collectives) they come in the same order on every
+// rank; where the trace has sequence numbers these decide. The shortest of a matched collective is what the transfer
+// took, the rest of each rank's own duration is waiting. Durations need no common clock.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "profiling/trace/trace_set.hpp"
+
+namespace sidestream::analysis {
+
+struct CollectivePart {
+  int rank = 0;
+  std::size_t timeline = 0;  // index into the set
+  std::size_t row = 0;
+  std::int64_t start_ns = 0;  // on the rank's own clock
+  std::int64_t duration_ns = 0;
+
+  std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
+};
+
+struct MatchedCollective {
+  std::string window;
+  std::string group;  // "pg:0:[0, 1]", "stream#0", "sidestream"
+  std::int64_t index = 0;
+  std::string kernel;  // as the first rank has it
+  bool same_kernel = true;
+  std::vector<CollectivePart> parts;  // by rank; two or more
+  std::int64_t transfer_ns = 0;
+
+  // Waited least, therefore came last.
+  const CollectivePart& last() const;
+};
+
+// A group whose collectives could not be matched: only one rank was recorded, or counts differ.
+struct UnmatchedGroup {
+  std::string window;
+  std::string group;
+  std::map<int, std::int64_t> count_of_rank;
+};
+
+struct CollectiveMatches {
+  std::vector<MatchedCollective> matched;
+  std::vector<UnmatchedGroup> unmatched;
+};
+
+CollectiveMatches match_collectives(const trace::TraceSet& set);
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,117 @@
+#include "profiling/analysis/collective_table.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "profiling/analysis/collective_list.hpp"
+#include "profiling/analysis/host_activity.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using trace::RankTimeline;
+using Key = std::tuple<std::string, std::int64_t, std::int64_t>;  // name, bucket, bytes
+
+struct Sums {
+  CollectiveRow row;
+  std::int64_t events = 0;
+  int group_size = 0;
+  std::int64_t matched = 0, transfer_ns = 0, wait_ns = 0, parts = 0;
+  std::map<int, int> came_last;
+};
+
+Key key_of(const CollectiveFacts& facts) { return {facts.name, facts.bucket, facts.bytes}; }
+
+// A wait that the trace shows: on the device's timeline, or of the host.
+IntervalSet waits_of(const RankTimeline& timeline) {
+  std::vector<Interval> waits;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.kind(row) == trace::Kind::kDeviceSync) waits.push_back({timeline.start_ns(row), timeline.end_ns(row)});
+  }
+  const HostActivity host = host_activity(timeline);
+  return IntervalSet(std::move(waits)) | host.sync | host.communication;
+}
+
+void add_rank(std::map<Key, Sums>& table, const RankView& rank) {
+  const auto groups = collectives_by_group(*rank.timeline);
+  if (groups.empty()) return;
+  const IntervalSet blocking = rank.sets.exposed_communication() & waits_of(*rank.timeline);
+  for (const auto& [group, rows] : groups) {
+    for (const std::size_t row : rows) {
+      const CollectiveFacts facts = collective_facts(*rank.timeline, row);
+      const Interval interval{rank.timeline->start_ns(row), rank.timeline->end_ns(row)};
+      Sums& sums = table[key_of(facts)];
+      ++sums.events;
+      sums.group_size = std::max(sums.group_size, facts.group_size);
+      sums.row.total_ns += interval.length_ns();
+      sums.row.exposed_ns += rank.sets.exposed_communication().length_within_ns(interval);
+      sums.row.overlapped_ns += rank.sets.overlapped_communication().length_within_ns(interval);
+      sums.row.blocking_ns += blocking.length_within_ns(interval);
+    }
+  }
+}
+
+void add_match(std::map<Key, Sums>& table, const MatchedCollective& one, const std::vector<RankView>& ranks) {
+  const CollectivePart& first = one.parts.front();
+  Sums& sums = table[key_of(collective_facts(*ranks[first.timeline].timeline, first.row))];
+  ++sums.matched;
+  sums.transfer_ns += one.transfer_ns;
+  sums.group_size = std::max(sums.group_size, static_cast<int>(one.parts.size()));
+  for (const CollectivePart& part : one.parts) sums.wait_ns += part.duration_ns - one.transfer_ns;
+  sums.parts += static_cast<std::int64_t>(one.parts.size());
+  ++sums.came_last[one.last().rank];
+}
+
+double bus_factor(const std::string& name, int ranks) {
+  if (ranks < 2) return 1;
+  const double n = ranks;
+  if (name.find("allreduce") != std::string::npos || name.find("all_reduce") != std::string::npos)
+    return 2 * (n - 1) / n;
+  for (const char* word : {"gather", "scatter", "all_to_all", "alltoall"}) {
+    if (name.find(word) != std::string::npos) return (n - 1) / n;
+  }
+  return 1;
+}
+
+void fill_bandwidth(CollectiveRow& row, const Sums& sums) {
+  if (row.bytes < 0 || sums.transfer_ns <= 0) return;
+  const bool gather = row.name.find("gather") != std::string::npos;
+  const double bytes = static_cast<double>(row.bytes) * (gather ? sums.group_size : 1);
+  row.alg_gb_per_s = bytes * static_cast<double>(sums.matched) / static_cast<double>(sums.transfer_ns);
+  row.bus_gb_per_s = *row.alg_gb_per_s * bus_factor(row.name, sums.group_size);
+}
+
+CollectiveRow finished(const Key& key, const Sums& sums, std::int64_t ranks) {
+  CollectiveRow row = sums.row;
+  std::tie(row.name, row.bucket, row.bytes) = key;
+  row.count = sums.events / ranks;
+  row.total_ns /= ranks;
+  row.exposed_ns /= ranks;
+  row.overlapped_ns /= ranks;
+  row.blocking_ns /= ranks;
+  if (sums.matched == 0) return row;
+  row.transfer_ns = sums.transfer_ns;
+  row.wait_ns = sums.wait_ns * sums.matched / std::max<std::int64_t>(1, sums.parts);
+  row.slowest_rank = std::max_element(sums.came_last.begin(), sums.came_last.end(), [](const auto& a, const auto& b) {
+                       return a.second < b.second;
+                     })->first;
+  fill_bandwidth(row, sums);
+  return row;
+}
+
+}  // namespace
+
+std::vector<CollectiveRow> collective_table(const std::vector<RankView>& ranks, const CollectiveMatches& matches) {
+  std::map<Key, Sums> table;
+  for (const RankView& rank : ranks) add_rank(table, rank);
+  for (const MatchedCollective& one : matches.matched) add_match(table, one, ranks);
+  std::vector<CollectiveRow> rows;
+  const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, ranks.size()));
+  for (const auto& [key, sums] : table) rows.push_back(finished(key, sums, count));
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const CollectiveRow& a, const CollectiveRow& b) { return a.exposed_ns > b.exposed_ns; });
+  return rows;
+}
+
+}  // namespace sidestream::analysis

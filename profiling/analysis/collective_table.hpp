@@ -1,0 +1,38 @@
+// Every kind of collective: how much of it hid behind compute, what the transfer took and what was waiting.
+//
+// Sums of one rank, averaged over the ranks, so that they compare with a step. Algorithm bandwidth is bytes over
+// transfer time; bus bandwidth multiplies it with what the operation has to move at least (nccl-tests,
+// doc/PERFORMANCE.md): all-reduce 2 (n - 1) / n, reduce-scatter, all-gather and all-to-all (n - 1) / n, else 1. Bytes
+// are those of one rank's input; of an all-gather all inputs together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiling/analysis/collective_match.hpp"
+#include "profiling/analysis/step_table.hpp"
+
+namespace sidestream::analysis {
+
+struct CollectiveRow {
+  std::string name;
+  std::int64_t bucket = -1;  // below 0: none
+  std::int64_t bytes = -1;   // below 0: not known
+  std::int64_t count = 0;    // of one rank
+  std::int64_t total_ns = 0;
+  std::int64_t exposed_ns = 0;
+  std::int64_t overlapped_ns = 0;
+  std::int64_t blocking_ns = 0;  // of the exposed part, while a wait for it is on record
+  // Only of what could be matched over ranks.
+  std::optional<std::int64_t> transfer_ns = {};
+  std::optional<std::int64_t> wait_ns = {};
+  std::optional<double> alg_gb_per_s = {};
+  std::optional<double> bus_gb_per_s = {};
+  std::optional<int> slowest_rank = {};  // came last most often
+};
+
+std::vector<CollectiveRow> collective_table(const std::vector<RankView>& ranks, const CollectiveMatches& matches);
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,99 @@
+#include "profiling/analysis/device_activity.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "profiling/analysis/event_class.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using trace::Kind;
+using trace::RankTimeline;
+
+Interval interval_of(const RankTimeline& timeline, std::size_t row) {
+  return {timeline.start_ns(row), timeline.end_ns(row)};
+}
+
+struct Pieces {
+  std::vector<Interval> compute, communication, copies;
+};
+
+Pieces device_pieces(const RankTimeline& timeline, const NameClasses& classes) {
+  Pieces pieces;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    const Kind kind = timeline.kind(row);
+    if (!trace::is_device_work(kind)) continue;
+    const bool collective = classes[timeline.name_id(row)] == NameClass::kCollectiveKernel;
+    std::vector<Interval>& into = kind != Kind::kKernel ? pieces.copies
+                                  : collective          ? pieces.communication
+                                                        : pieces.compute;
+    into.push_back(interval_of(timeline, row));
+  }
+  return pieces;
+}
+
+// Per thread, because a collective in flight on its own lane takes nothing from the thread that computes.
+struct HostThread {
+  std::vector<Interval> compute, communication;
+};
+
+DeviceActivity host_activity(const RankTimeline& timeline, const NameClasses& classes) {
+  std::map<std::uint32_t, HostThread> threads;
+  bool ours = false;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    const NameClass what = classes[timeline.name_id(row)];
+    const bool range = timeline.kind(row) == Kind::kHostRange;
+    const bool compute = timeline.kind(row) == Kind::kOperator || (range && what == NameClass::kComputeRange);
+    const bool communication = range && what == NameClass::kCollectiveRange;
+    ours = ours || communication || (range && what == NameClass::kComputeRange);
+    if (compute) threads[timeline.track_of(row)].compute.push_back(interval_of(timeline, row));
+    if (communication) threads[timeline.track_of(row)].communication.push_back(interval_of(timeline, row));
+  }
+  DeviceActivity activity;
+  if (!ours) return activity;
+  activity.where = Where::kHost;
+  for (auto& [track, thread] : threads) {
+    const IntervalSet waiting(std::move(thread.communication));
+    activity.compute = activity.compute | (IntervalSet(std::move(thread.compute)) - waiting);
+    activity.communication = activity.communication | waiting;
+  }
+  return activity;
+}
+
+// Of all device events, those without a length too.
+Interval device_window(const Pieces& pieces) {
+  Interval window{INT64_MAX, INT64_MIN};
+  for (const auto* list : {&pieces.compute, &pieces.communication, &pieces.copies}) {
+    for (const Interval& one : *list) {
+      window.start_ns = std::min(window.start_ns, one.start_ns);
+      window.end_ns = std::max(window.end_ns, one.end_ns);
+    }
+  }
+  return window;
+}
+
+}  // namespace
+
+DeviceActivity device_activity(const RankTimeline& timeline) {
+  const NameClasses classes(timeline.names);
+  Pieces pieces = device_pieces(timeline, classes);
+  const Interval window = device_window(pieces);
+  if (window.start_ns > window.end_ns) {
+    DeviceActivity activity = host_activity(timeline, classes);
+    const IntervalSet busy = activity.busy();
+    if (!busy.empty())
+      activity.window = {busy.intervals().front().start_ns, busy.intervals().back().end_ns};
+    return activity;
+  }
+  DeviceActivity activity;
+  activity.where = Where::kDevice;
+  activity.compute = IntervalSet(std::move(pieces.compute));
+  activity.communication = IntervalSet(std::move(pieces.communication));
+  activity.copies = IntervalSet(std::move(pieces.copies));
+  activity.window = window;
+  return activity;
+}
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,29 @@
+// What a rank's device did when: computing, communicating, copying.
+//
+// Compute is every kernel that is no collective; communication every kernel of NCCL or RCCL; copies are memcpy
+// and memset. A rank without device events that carries Sidestream's ranges is a host rank: there the collectives
+// are our ranges of that name, and compute is operators and the forward, backward and optimizer ranges, less what
+// of them a collective on the same thread takes.
+#pragma once
+
+#include "profiling/analysis/interval_set.hpp"
+#include "profiling/trace/rank_timeline.hpp"
+
+namespace sidestream::analysis {
+
+enum class Where { kDevice, kHost, kNothing };
+
+struct DeviceActivity {
+  Where where = Where::kNothing;  // kNothing: neither device events nor ranges of ours
+  IntervalSet compute;
+  IntervalSet communication;
+  IntervalSet copies;
+  Interval window;  // first start to last end of the above
+
+  // Any of them.
+  IntervalSet busy() const { return compute | communication | copies; }
+};
+
+DeviceActivity device_activity(const trace::RankTimeline& timeline);
+
+}  // namespace sidestream::analysis

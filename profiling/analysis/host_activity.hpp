@@ -1,0 +1,26 @@
+// What the host threads that feed a device were doing: the reasons for its idle time.
+//
+// Only threads that launch device work or carry the steps count: loader threads that run beside them explain
+// nothing as long as nobody waits for them.
+#pragma once
+
+#include "profiling/analysis/interval_set.hpp"
+#include "profiling/trace/rank_timeline.hpp"
+
+namespace sidestream::analysis {
+
+struct HostActivity {
+  IntervalSet data;           // fetching a batch, copying it to the device
+  IntervalSet communication;  // inside a collective of our own, on a thread that also computes
+  IntervalSet locks;
+  IntervalSet sync;    // cudaStreamSynchronize and its like, .item()
+  IntervalSet active;  // any operator, call, range or Python function
+};
+
+HostActivity host_activity(const trace::RankTimeline& timeline);
+
+// For every device event with a known launch: from the end of the device work before it to its launch, sorted. In that
+// time the device had nothing to do because nothing was launched.
+IntervalSet launch_gaps(const trace::RankTimeline& timeline, const IntervalSet& busy);
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,64 @@
+#include "profiling/analysis/overlap_tax.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+namespace sidestream::analysis {
+namespace {
+
+constexpr std::int64_t kLeastAlone = 3;  // calls, for a mean that stands for something
+
+using Key = std::tuple<std::string_view, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>>;
+
+struct Sums {
+  std::int64_t alone = 0, beside = 0, alone_ns = 0, beside_ns = 0;
+};
+
+void add_rank(const RankView& rank, std::map<Key, Sums>& kernels) {
+  if (rank.activity.communication.empty()) return;
+  const trace::RankTimeline& timeline = *rank.timeline;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    const trace::DeviceDetail* detail = timeline.device(row);
+    if (timeline.kind(row) != trace::Kind::kKernel || detail == nullptr) continue;
+    if (trace::is_collective_kernel(timeline.name(row))) continue;
+    const Interval interval{timeline.start_ns(row), timeline.end_ns(row)};
+    const std::int64_t shared_ns = rank.activity.communication.length_within_ns(interval);
+    Sums& sums = kernels[{timeline.name(row), detail->grid, detail->block}];
+    if (shared_ns == 0) {
+      ++sums.alone;
+      sums.alone_ns += interval.length_ns();
+    } else if (2 * shared_ns >= interval.length_ns()) {
+      ++sums.beside;
+      sums.beside_ns += interval.length_ns();
+    }
+  }
+}
+
+}  // namespace
+
+OverlapTax overlap_tax(const std::vector<RankView>& ranks) {
+  OverlapTax tax;
+  std::map<Key, Sums> kernels;
+  for (const RankView& rank : ranks) {
+    tax.hidden_ns += rank.sets.overlapped_communication().length_ns();
+    add_rank(rank, kernels);
+  }
+  double sum_ns = 0;
+  for (const auto& [key, sums] : kernels) {
+    tax.beside_ns += sums.beside_ns;
+    if (sums.alone < kLeastAlone || sums.beside == 0) continue;
+    tax.judged_ns += sums.beside_ns;
+    tax.kernels.push_back({std::string(std::get<0>(key)), sums.alone, sums.beside,
+                           static_cast<double>(sums.alone_ns) / static_cast<double>(sums.alone),
+                           static_cast<double>(sums.beside_ns) / static_cast<double>(sums.beside)});
+    sum_ns += tax.kernels.back().tax_ns();
+  }
+  tax.tax_ns = static_cast<std::int64_t>(sum_ns);
+  std::sort(tax.kernels.begin(), tax.kernels.end(),
+            [](const TaxedKernel& a, const TaxedKernel& b) { return a.tax_ns() > b.tax_ns(); });
+  return tax;
+}
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,16 @@
+// How long a rank spent in each phase of its steps, by Sidestream's ranges on host threads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "profiling/trace/rank_timeline.hpp"
+
+namespace sidestream::analysis {
+
+// Phase -> nanoseconds over the whole trace; a range inside another one of the same name counts once. Collectives are
+// left out: their length is the others' doing.
+std::map<std::string, std::int64_t> phase_times(const trace::RankTimeline& timeline);
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,73 @@
+#include "profiling/analysis/step_table.hpp"
+
+#include <memory>
+
+#include "core/data/parallel_for.hpp"
+#include "profiling/ranges/phases.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using ranges::Phase;
+using trace::RankTimeline;
+
+void tag(std::vector<StepRow>& steps, const RankTimeline& timeline, Phase phase) {
+  const trace::NameId id = timeline.names.find(ranges::name_of(phase));
+  if (id == trace::kNoName) return;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.name_id(row) != id || timeline.kind(row) != trace::Kind::kHostRange) continue;
+    for (StepRow& step : steps) {
+      const bool inside = timeline.start_ns(row) < step.window.end_ns && timeline.end_ns(row) > step.window.start_ns;
+      const std::string word(ranges::name_of(phase));
+      if (inside && (step.tags.empty() || step.tags.back() != word)) step.tags.push_back(word);
+    }
+  }
+}
+
+std::vector<StepRow> step_rows(const RankTimeline& timeline, const DeviceActivity& activity, const BudgetSets& sets) {
+  const HostActivity host = host_activity(timeline);
+  const IntervalSet gaps = launch_gaps(timeline, activity.busy());
+  std::vector<StepRow> rows;
+  for (const StepWindow& one : step_windows(timeline, activity)) {
+    rows.push_back({.rank = timeline.info.rank,
+                    .step = one.step,
+                    .window = one.window,
+                    .budget = sets.budget_of(one.window),
+                    .idle = idle_causes(sets.idle_in(one.window), host, gaps),
+                    .tags = {}});
+    if (one.step == 1) rows.back().tags.push_back("first");
+  }
+  tag(rows, timeline, Phase::kEval);
+  tag(rows, timeline, Phase::kCheckpoint);
+  return rows;
+}
+
+}  // namespace
+
+RankView::RankView(const RankTimeline& of_rank)
+    : timeline(&of_rank),
+      activity(device_activity(of_rank)),
+      sets(activity),
+      steps(step_rows(of_rank, activity, sets)) {}
+
+std::vector<RankView> view_ranks(const trace::TraceSet& set, int threads) {
+  std::vector<std::unique_ptr<RankView>> views(set.timelines.size());
+  data::parallel_for({.count = views.size(), .threads = threads, .thread_name = "ss-analysis"},
+                     [&](std::uint64_t index, int) { views[index] = std::make_unique<RankView>(set.timelines[index]); });
+  std::vector<RankView> ranks;
+  for (auto& view : views) ranks.push_back(std::move(*view));
+  return ranks;
+}
+
+std::vector<const StepRow*> plain_steps(const std::vector<RankView>& ranks) {
+  std::vector<const StepRow*> plain, all;
+  for (const RankView& rank : ranks) {
+    for (const StepRow& step : rank.steps) {
+      all.push_back(&step);
+      if (step.tags.empty()) plain.push_back(&step);
+    }
+  }
+  return plain.empty() ? all : plain;
+}
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,32 @@
+// How well the devices were used, as far as a trace without counters tells.
+//
+// GPU utilisation is the union of all kernels over the time of the steps. Estimated SM efficiency weighs each kernel
+// with the share of SMs its blocks can reach, estimated occupancy is the profiler's, weighted by duration. Tensor Core
+// share is time in kernels whose name says that they use them, over the time of all compute kernels: an estimate, and
+// `tensor_core_source` says so.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiling/analysis/step_table.hpp"
+
+namespace sidestream::analysis {
+
+struct Utilisation {
+  std::optional<double> gpu_utilisation = {};
+  std::optional<double> sm_efficiency = {};
+  std::optional<double> occupancy = {};
+  std::optional<double> tensor_core_share = {};
+  std::string tensor_core_source = {};  // "kernel names"
+};
+
+Utilisation find_utilisation(const std::vector<RankView>& ranks);
+
+// By name: Volta to Hopper and later (HMMA, IMMA, WGMMA kernels of cuBLAS, CUTLASS and flash attention), and AMD's
+// matrix cores.
+bool uses_tensor_cores(std::string_view kernel);
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,68 @@
+#include "profiling/report/run_metrics.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace sidestream::report {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+std::optional<fs::path> run_directory_of(fs::path path) {
+  path = fs::absolute(path);
+  constexpr int kLevels = 4;  // run/trace/step_N/file
+  for (int level = 0; level < kLevels; ++level, path = path.parent_path()) {
+    if (fs::exists(path / "metrics.jsonl")) return path;
+  }
+  return std::nullopt;
+}
+
+void take(const Json& line, const char* key, std::vector<double>& values) {
+  const auto found = line.find(key);
+  if (found != line.end() && found->is_number()) values.push_back(found->get<double>());
+}
+
+std::optional<double> median_of(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void read_lines(const fs::path& file, RunMetrics& metrics) {
+  std::vector<double> tokens, mfu, palm;
+  std::ifstream lines(file);
+  for (std::string text; std::getline(lines, text);) {
+    const Json line = Json::parse(text, nullptr, false);
+    if (!line.is_object()) continue;
+    take(line, "tokens_per_s", tokens);
+    take(line, "mfu", mfu);
+    take(line, "mfu_palm", palm);
+  }
+  metrics.tokens_per_s = median_of(std::move(tokens));
+  metrics.mfu = median_of(std::move(mfu));
+  metrics.mfu_palm = median_of(std::move(palm));
+}
+
+}  // namespace
+
+RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
+  RunMetrics metrics;
+  for (const fs::path& path : paths) {
+    const auto folder = run_directory_of(path);
+    if (!folder) continue;
+    read_lines(*folder / "metrics.jsonl", metrics);
+    std::ifstream file(*folder / "run.json");
+    const Json run = Json::parse(file, nullptr, false);
+    std::vector<double> ettr;
+    if (run.is_object()) take(run, "ettr", ettr);
+    metrics.ettr = median_of(std::move(ettr));
+    break;
+  }
+  return metrics;
+}
+
+}  // namespace sidestream::report

@@ -1,0 +1,21 @@
+// What a run directory knows and a trace does not: throughput, MFU, the share of useful time.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+namespace sidestream::report {
+
+struct RunMetrics {
+  std::optional<double> tokens_per_s = {};  // medians over the logged steps
+  std::optional<double> mfu = {};
+  std::optional<double> mfu_palm = {};
+  std::optional<double> ettr = {};
+};
+
+// From metrics.jsonl and run.json of the first of these paths that is a run directory, or lies inside one. Lines that
+// do not parse are passed over: a run may still be writing.
+RunMetrics read_run_metrics(const std::vector<std::filesystem::path>& paths);
+
+}  // namespace sidestream::report

@@ -1,0 +1,58 @@
+#include "profiling/report/summary.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace sidestream::report {
+
+using analysis::RankView;
+using analysis::StepRow;
+
+MeanStep mean_step(const std::vector<RankView>& ranks) {
+  const std::vector<const StepRow*> rows = analysis::plain_steps(ranks);
+  MeanStep mean;
+  for (const RankView& rank : ranks) mean.tagged += static_cast<std::int64_t>(rank.steps.size());
+  mean.steps = static_cast<std::int64_t>(rows.size());
+  mean.tagged -= mean.steps;
+  if (rows.empty()) return mean;
+  for (const StepRow* row : rows) {
+    mean.compute_ns += row->budget.compute_ns;
+    mean.overlapped_comm_ns += row->budget.overlapped_comm_ns;
+    mean.exposed_comm_ns += row->budget.exposed_comm_ns;
+    mean.exposed_memcpy_ns += row->budget.exposed_memcpy_ns;
+    mean.idle.data_ns += row->idle.data_ns;
+    mean.idle.host_ns += row->idle.host_ns;
+    mean.idle.sync_ns += row->idle.sync_ns;
+    mean.idle.comm_ns += row->idle.comm_ns;
+    mean.idle.lock_ns += row->idle.lock_ns;
+    mean.idle.other_ns += row->idle.other_ns;
+  }
+  for (std::int64_t* value : {&mean.compute_ns, &mean.overlapped_comm_ns, &mean.exposed_comm_ns,
+                              &mean.exposed_memcpy_ns, &mean.idle.data_ns, &mean.idle.host_ns, &mean.idle.sync_ns,
+                              &mean.idle.comm_ns, &mean.idle.lock_ns, &mean.idle.other_ns})
+    *value /= mean.steps;
+  mean.idle_ns = mean.idle.sum_ns();
+  mean.window_ns = mean.compute_ns + mean.exposed_comm_ns + mean.exposed_memcpy_ns + mean.idle_ns;
+  return mean;
+}
+
+std::optional<double> median_step_ms(const std::vector<RankView>& ranks) {
+  std::vector<std::int64_t> lengths;
+  for (const StepRow* row : analysis::plain_steps(ranks)) {
+    if (row->step) lengths.push_back(row->budget.window_ns);
+  }
+  if (lengths.empty()) return std::nullopt;
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return static_cast<double>(*middle) / 1e6;
+}
+
+std::map<std::string, std::uint64_t> skipped_events(const trace::TraceSet& set) {
+  std::map<std::string, std::uint64_t> all;
+  for (const trace::RankTimeline& timeline : set.timelines) {
+    for (const auto& [reason, count] : timeline.skipped) all[reason] += count;
+  }
+  return all;
+}
+
+}  // namespace sidestream::report

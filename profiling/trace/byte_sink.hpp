@@ -1,0 +1,29 @@
+// A file that is written from front to back, gzip when its name ends in .gz, and appears only when it is complete.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string_view>
+
+namespace sidestream::trace {
+
+class ByteSink {
+ public:
+  // Writes to a sibling with a temporary name. Throws core::Error with the system's text, here and below.
+  explicit ByteSink(std::filesystem::path path);
+  ByteSink(const ByteSink&) = delete;
+  ByteSink& operator=(const ByteSink&) = delete;
+  // Without finish() nothing is left behind.
+  ~ByteSink();
+
+  void write(std::string_view bytes);
+  void finish();
+
+ private:
+  struct Stream;
+  std::filesystem::path path_;
+  std::filesystem::path partial_;
+  std::unique_ptr<Stream> stream_;
+};
+
+}  // namespace sidestream::trace

@@ -1,0 +1,69 @@
+#include "profiling/trace/clock_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace sidestream::trace {
+namespace {
+
+double quantile_of(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  const auto place = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(place), values.end());
+  return values[place];
+}
+
+std::int64_t median_of(std::vector<std::int64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::int64_t median_offset(const std::vector<ClockPair>& pairs, const RankClock& clock) {
+  std::vector<std::int64_t> offsets;
+  for (const ClockPair& pair : pairs) offsets.push_back(pair.reference_ns - clock.to_common(pair.time_ns));
+  return median_of(std::move(offsets));
+}
+
+double spread_ns(const std::vector<ClockPair>& pairs, const RankClock& clock) {
+  std::vector<double> distances;
+  for (const ClockPair& pair : pairs)
+    distances.push_back(std::abs(static_cast<double>(pair.reference_ns - clock.to_common(pair.time_ns))));
+  return quantile_of(std::move(distances), 0.95);
+}
+
+// Theil's slope over pairs half of the list apart: n / 2 slopes instead of all n squared.
+double middle_slope_ppm(const std::vector<ClockPair>& pairs) {
+  const std::size_t apart = pairs.size() / 2;
+  std::vector<double> slopes;
+  for (std::size_t i = 0; i + apart < pairs.size(); ++i) {
+    const ClockPair &a = pairs[i], &b = pairs[i + apart];
+    const auto time = static_cast<double>(b.time_ns - a.time_ns);
+    const std::int64_t grown_ns = (b.reference_ns - b.time_ns) - (a.reference_ns - a.time_ns);
+    if (time > 0) slopes.push_back(static_cast<double>(grown_ns) / time * 1e6);
+  }
+  return quantile_of(std::move(slopes), 0.5);
+}
+
+}  // namespace
+
+ClockFit fit_clock(std::vector<ClockPair> pairs) {
+  constexpr std::size_t kLeastForDrift = 6;
+  std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+  ClockFit fit;
+  fit.clock.origin_ns = pairs[pairs.size() / 2].time_ns;
+  fit.clock.offset_ns = median_offset(pairs, fit.clock);
+  fit.uncertainty_us = spread_ns(pairs, fit.clock) / 1000;
+  const auto span_ns = static_cast<double>(pairs.back().time_ns - pairs.front().time_ns);
+  if (pairs.size() < kLeastForDrift || span_ns <= 0) return fit;
+  ClockFit tilted;
+  tilted.clock = {.offset_ns = 0, .drift_ppm = middle_slope_ppm(pairs), .origin_ns = fit.clock.origin_ns};
+  tilted.clock.offset_ns = median_offset(pairs, tilted.clock);
+  tilted.uncertainty_us = spread_ns(pairs, tilted.clock) / 1000;
+  tilted.drift_uncertainty_ppm = 2 * tilted.uncertainty_us * 1000 / span_ns * 1e6;
+  fit.drift_uncertainty_ppm = tilted.drift_uncertainty_ppm;
+  return std::abs(tilted.clock.drift_ppm) > tilted.drift_uncertainty_ppm ? tilted : fit;
+}
+
+}  // namespace sidestream::trace

@@ -1,0 +1,64 @@
+#include "profiling/trace/kineto_metadata.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "profiling/trace/decimal.hpp"
+
+namespace sidestream::trace {
+namespace {
+
+using Json = nlohmann::json;
+
+// Numbers, and numbers that someone wrote as text.
+std::optional<std::int64_t> number_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) return std::nullopt;
+  if (found->is_number_integer()) return found->get<std::int64_t>();
+  if (!found->is_string()) return std::nullopt;
+  constexpr std::int64_t kNoNumber = -1;
+  const std::int64_t value = integer_of(found->get_ref<const std::string&>(), kNoNumber);
+  return value == kNoNumber ? std::nullopt : std::optional(value);
+}
+
+bool read_distributed(const Json& object, RankInfo& info) {
+  if (!object.is_object()) return false;
+  info.world_size = static_cast<int>(number_in(object, "world_size").value_or(0));
+  if (const auto backend = object.find("backend"); backend != object.end() && backend->is_string())
+    info.backend = backend->get<std::string>();
+  const auto rank = number_in(object, "rank");
+  if (!rank || *rank < 0) return false;
+  info.rank = static_cast<int>(*rank);
+  return true;
+}
+
+void read_devices(const Json& list, RankInfo& info) {
+  if (!list.is_array()) return;
+  for (const Json& one : list) {
+    if (!one.is_object()) continue;
+    DeviceProperties device;
+    if (const auto name = one.find("name"); name != one.end() && name->is_string())
+      device.name = name->get<std::string>();
+    device.sm_count = static_cast<int>(number_in(one, "numSms").value_or(0));
+    device.compute_major = static_cast<int>(number_in(one, "computeMajor").value_or(0));
+    device.compute_minor = static_cast<int>(number_in(one, "computeMinor").value_or(0));
+    device.memory_bytes = static_cast<std::uint64_t>(number_in(one, "totalGlobalMem").value_or(0));
+    info.devices[static_cast<int>(number_in(one, "id").value_or(0))] = device;
+  }
+}
+
+}  // namespace
+
+bool read_kineto_metadata(std::string_view key, std::string_view text, RankInfo& info) {
+  if (key == "baseTimeNanoseconds") {
+    info.base_ns = integer_of(text, 0);
+    return false;
+  }
+  if (key != "distributedInfo" && key != "deviceProperties") return false;
+  const Json parsed = Json::parse(text, nullptr, false);
+  if (parsed.is_discarded()) return false;
+  if (key == "distributedInfo") return read_distributed(parsed, info);
+  read_devices(parsed, info);
+  return false;
+}
+
+}  // namespace sidestream::trace

@@ -1,0 +1,31 @@
+// All ranks in one Chrome trace (JSON) that Perfetto and chrome://tracing open: one process for each rank, on one clock.
+//
+// Kineto files are passed through event by event, so that nothing is lost that this program does not know: only the
+// time, the process, the thread and the ids of flow arrows change. Exports of Nsight Systems are written from the store.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "profiling/trace/trace_set.hpp"
+
+namespace sidestream::trace {
+
+// Of one timeline; on its own clock.
+struct MergeCut {
+  bool leave_out = false;
+  std::int64_t first_ns = INT64_MIN;  // events that touch this stretch are kept
+  std::int64_t last_ns = INT64_MAX;
+};
+
+struct MergeResult {
+  std::uint64_t events = 0;
+  int processes = 0;
+};
+
+// `cuts` has one entry for each timeline of the set. The output appears when it is complete.
+MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts, const std::filesystem::path& output);
+
+}  // namespace sidestream::trace

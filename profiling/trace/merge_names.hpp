@@ -1,0 +1,55 @@
+// Numbers of a merged trace: one process for each rank, threads and arrows that no two ranks share.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sidestream::trace {
+
+class MergeNames {
+ public:
+  // `place` counts the ranks of the trace from 0.
+  MergeNames(int rank, int place, int places) : rank_(rank), place_(place), places_(places) {}
+
+  int process() const noexcept { return rank_; }
+  // The number of a thread, made when it is new.
+  std::int64_t thread(std::string_view process, std::string_view thread);
+  void name_thread(std::string_view process, std::string_view thread, std::string_view name);
+  // Of a flow arrow or an asynchronous event.
+  std::uint64_t arrow(std::string_view id) const;
+  // Metadata events for the process and its threads, each as a JSON object.
+  template <typename Write>
+  void write(Write write_event) const {
+    write_event(process_text("process_name", "\"name\":\"rank " + std::to_string(rank_) + "\""));
+    write_event(process_text("process_sort_index", "\"sort_index\":" + std::to_string(rank_)));
+    for (const auto& [key, thread] : threads_) {
+      write_event(thread_text("thread_name", thread, "\"name\":\"" + escaped(label_of(key, thread)) + "\""));
+      write_event(thread_text("thread_sort_index", thread, "\"sort_index\":" + std::to_string(thread.number)));
+    }
+  }
+
+ private:
+  struct Thread {
+    std::int64_t number = 0;
+    std::string name;
+  };
+  using Key = std::pair<std::string, std::string>;
+
+  Thread& thread_of(std::string_view process, std::string_view thread);
+  static std::string label_of(const Key& key, const Thread& thread);
+  static std::string escaped(std::string_view text);
+  std::string process_text(const char* what, const std::string& argument) const;
+  std::string thread_text(const char* what, const Thread& thread, const std::string& argument) const;
+
+  int rank_;
+  int place_;
+  int places_;
+  std::map<Key, Thread> threads_;
+  Key last_key_;
+  std::int64_t last_number_ = 0;
+};
+
+}  // namespace sidestream::trace

@@ -1,0 +1,27 @@
+// Events of the store as events of a Chrome trace, for sources that have no JSON of their own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "profiling/trace/merge_names.hpp"
+#include "profiling/trace/rank_timeline.hpp"
+
+namespace sidestream::trace {
+
+class StoreWriter {
+ public:
+  StoreWriter(const RankTimeline& timeline, MergeNames& names);
+
+  // The event of a row that starts at time_ns of the output, and the end of the arrow that leads to or from it.
+  std::vector<std::string> events_of(std::size_t row, std::int64_t time_ns);
+
+ private:
+  const RankTimeline& timeline_;
+  MergeNames& names_;
+  std::unordered_set<std::uint64_t> launched_;  // correlations with work on the device
+};
+
+}  // namespace sidestream::trace

@@ -1,0 +1,70 @@
+#include "profiling/trace/nsys_reader.hpp"
+
+#include "core/base/error.hpp"
+#include "profiling/trace/nsys_device_tables.hpp"
+#include "profiling/trace/nsys_host_tables.hpp"
+#include "profiling/trace/nsys_processes.hpp"
+#include "profiling/trace/nsys_strings.hpp"
+#include "profiling/trace/sqlite_file.hpp"
+
+namespace sidestream::trace {
+namespace {
+
+void check_is_export(const SqliteFile& file) {
+  for (const char* table : {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS",
+                            "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "CUPTI_ACTIVITY_KIND_MEMCPY"}) {
+    if (file.has(table)) return;
+  }
+  const bool nsys = file.has("StringIds") || file.has("META_DATA_EXPORT") || file.has("EXPORT_META_DATA");
+  throw core::DataError(core::FileFault{
+      file.name(), std::nullopt, "a SQLite export of Nsight Systems with kernels or NVTX ranges",
+      nsys ? "an export without either: record with -t cuda,nvtx" : "another kind of SQLite database"});
+}
+
+std::int64_t base_ns_of(const SqliteFile& file) {
+  constexpr const char* kTable = "TARGET_INFO_SESSION_START_TIME";
+  if (!file.has(kTable) || !file.columns(kTable).contains("utcEpochNs")) return 0;
+  SqliteRows rows = file.query("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME");
+  return rows.next() ? rows.integer(0) : 0;
+}
+
+std::map<int, DeviceProperties> devices_of(const SqliteFile& file) {
+  std::map<int, DeviceProperties> devices;
+  if (!file.has("TARGET_INFO_GPU")) return devices;
+  const auto columns = file.columns("TARGET_INFO_GPU");
+  std::string query = "SELECT ";
+  query += SqliteFile::first_of(columns, {"cuDevice", "id"});
+  for (const char* one : {"name", "smCount", "computeMajor", "computeMinor", "totalMemory"})
+    query += "," + SqliteFile::first_of(columns, {one});
+  SqliteRows rows = file.query(query + " FROM TARGET_INFO_GPU");
+  while (rows.next()) {
+    devices[static_cast<int>(rows.integer(0))] = {std::string(rows.text(1)), static_cast<int>(rows.integer(2)),
+                                                  static_cast<int>(rows.integer(3)),
+                                                  static_cast<int>(rows.integer(4)),
+                                                  static_cast<std::uint64_t>(rows.integer(5))};
+  }
+  return devices;
+}
+
+}  // namespace
+
+NsysFile read_nsys(const std::filesystem::path& path) {
+  const SqliteFile file(path);
+  check_is_export(file);
+  NsysStrings strings(file);
+  NsysProcesses processes;
+  NsysFile result;
+  result.events = read_device_tables(file, strings, processes);
+  result.events += read_host_tables(file, strings, processes);
+  const std::map<std::uint32_t, int> mpi_ranks = mpi_ranks_of(file, strings);
+  result.has_ranks = !mpi_ranks.empty() || processes.size() > 1;
+  result.timelines = processes.take(mpi_ranks);
+  const auto devices = devices_of(file);
+  for (RankTimeline& timeline : result.timelines) {
+    timeline.info.base_ns = base_ns_of(file);
+    timeline.info.devices = devices;
+  }
+  return result;
+}
+
+}  // namespace sidestream::trace

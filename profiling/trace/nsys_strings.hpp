@@ -1,0 +1,34 @@
+// StringIds of an export: kernel and function names by number.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "profiling/trace/sqlite_file.hpp"
+
+namespace sidestream::trace {
+
+class NsysStrings {
+ public:
+  explicit NsysStrings(const SqliteFile& file);
+
+  // "name N" for a number that the table lacks.
+  std::string_view operator[](std::int64_t id);
+  // Numbers of the texts for which `wanted` is true.
+  template <typename Wanted>
+  std::vector<std::int64_t> ids_where(Wanted wanted) const {
+    std::vector<std::int64_t> ids;
+    for (const auto& [id, text] : texts_) {
+      if (wanted(text)) ids.push_back(id);
+    }
+    return ids;
+  }
+
+ private:
+  std::unordered_map<std::int64_t, std::string> texts_;
+};
+
+}  // namespace sidestream::trace

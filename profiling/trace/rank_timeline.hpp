@@ -1,0 +1,111 @@
+// The store: all events of one rank and one window, one column a property.
+//
+// Times are those of the file. `base_ns` and a clock model turn them into the common clock; within one
+// rank nothing needs it. Rows keep the order of the file. A detail exists only for the kinds that have
+// one: `detail` is its row in the column of that kind's family.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "profiling/trace/column.hpp"
+#include "profiling/trace/event.hpp"
+
+namespace sidestream::trace {
+
+struct DeviceProperties {
+  std::string name;
+  std::int32_t sm_count = 0;
+  std::int32_t compute_major = 0;
+  std::int32_t compute_minor = 0;
+  std::uint64_t memory_bytes = 0;
+};
+
+struct RankInfo {
+  int rank = 0;
+  int world_size = 0;   // 0: the file does not say
+  std::string file;     // its name without folders: what reports show
+  std::string path;     // as it was given: for reading it again
+  std::string window;   // folder that tells windows of one run apart
+  std::string backend;  // of the process group; empty: not said
+  std::int64_t base_ns = 0;  // add to a time of this file for nanoseconds since 1970; 0 when not known
+  std::map<int, DeviceProperties> devices = {};
+};
+
+// A thread of a process, or a stream of a device.
+struct Track {
+  std::string process;
+  std::string thread;
+  std::string name;
+};
+
+class RankTimeline {
+ public:
+  RankInfo info;
+  NameTable names;
+  std::map<std::string, std::uint64_t> skipped;  // reason -> events
+
+  void add(const Event& event, std::uint32_t detail = kNone) {
+    kind_.push_back(event.kind);
+    name_.push_back(names.intern(event.name));
+    start_.push_back(event.start_ns);
+    duration_.push_back(event.duration_ns);
+    track_.push_back(event.track);
+    detail_.push_back(detail);
+  }
+  std::uint32_t add_detail(const DeviceDetail& detail) { return append(device_, detail); }
+  std::uint32_t add_detail(const HostDetail& detail) { return append(host_, detail); }
+  std::uint32_t add_detail(const CollectiveDetail& detail) { return append(collective_, detail); }
+  std::uint32_t add_detail(const MemoryDetail& detail) { return append(memory_, detail); }
+  std::uint32_t add_correlation(std::uint64_t correlation) { return append(correlation_, correlation); }
+
+  // Number of the track with these texts, made when it is new.
+  std::uint32_t track(std::string_view process, std::string_view thread);
+  std::vector<Track>& tracks() noexcept { return tracks_; }
+  const std::vector<Track>& tracks() const noexcept { return tracks_; }
+
+  std::size_t size() const noexcept { return kind_.size(); }
+  Kind kind(std::size_t row) const { return kind_[row]; }
+  NameId name_id(std::size_t row) const { return name_[row]; }
+  std::string_view name(std::size_t row) const { return names[name_[row]]; }
+  std::int64_t start_ns(std::size_t row) const { return start_[row]; }
+  std::int64_t duration_ns(std::size_t row) const { return duration_[row]; }
+  std::int64_t end_ns(std::size_t row) const { return start_[row] + duration_[row]; }
+  std::uint32_t track_of(std::size_t row) const { return track_[row]; }
+  // Null when the row has none.
+  const DeviceDetail* device(std::size_t row) const;
+  const HostDetail* host(std::size_t row) const;
+  const MemoryDetail* memory(std::size_t row) const;
+  const CollectiveDetail* collective(std::size_t row) const;
+  // The number that ties a runtime call to what it launched; 0: none.
+  std::uint64_t correlation(std::size_t row) const;
+
+  void skip(const std::string& reason, std::uint64_t count = 1) { skipped[reason] += count; }
+
+ private:
+  template <typename T>
+  static std::uint32_t append(Column<T>& column, const T& value) {
+    column.push_back(value);
+    return static_cast<std::uint32_t>(column.size() - 1);
+  }
+
+  Column<Kind> kind_;
+  Column<NameId> name_;
+  Column<std::int64_t> start_;
+  Column<std::int64_t> duration_;
+  Column<std::uint32_t> track_;
+  Column<std::uint32_t> detail_;
+  Column<DeviceDetail> device_;
+  Column<HostDetail> host_;
+  Column<CollectiveDetail> collective_;
+  Column<MemoryDetail> memory_;
+  Column<std::uint64_t> correlation_;
+  std::vector<Track> tracks_;
+  std::unordered_map<std::string, std::uint32_t> track_of_key_;
+};
+
+}  // namespace sidestream::trace

@@ -1,0 +1,97 @@
+#include "profiling/trace/trace_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <regex>
+#include <string_view>
+
+#include "core/base/error.hpp"
+#include "profiling/trace/byte_source.hpp"
+
+namespace sidestream::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string head_of(const fs::path& path) {
+  std::array<char, 64> head = {};
+  const std::size_t got = open_byte_source(path)->read(head.data(), head.size());
+  return {head.data(), got};
+}
+
+FileKind kind_of_file(const fs::path& path) {
+  if (path.extension() == ".nsys-rep" || path.extension() == ".qdrep") return FileKind::kNsysReport;
+  const std::string head = head_of(path);
+  if (head.empty()) {
+    throw core::DataError(core::FileFault{path.string(), 0, "a trace", "an empty file"});
+  }
+  if (head.starts_with("SQLite format 3")) return FileKind::kNsysSqlite;
+  const std::size_t at = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  if (at != std::string::npos && (head[at] == '{' || head[at] == '[')) return FileKind::kKineto;
+  throw core::DataError(core::FileFault{path.string(), 0,
+                                        "a Kineto trace (JSON, also gzip) or an Nsight Systems export (SQLite)",
+                                        "something else"});
+}
+
+TraceFile trace_file(const fs::path& path) {
+  return {path, kind_of_file(path), fs::absolute(path).parent_path().filename().string()};
+}
+
+bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> ends) {
+  return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return name.ends_with(end); });
+}
+
+// Traces as profilers name them; only without any of these are other files with a rank in their name looked at.
+bool is_named_as_trace(const std::string& name) {
+  return ends_with_any(name, {".pt.trace.json", ".pt.trace.json.gz", ".sqlite"});
+}
+
+bool may_be_trace(const std::string& name) {
+  return ends_with_any(name, {"trace.json", "trace.json.gz"}) ||
+         (ends_with_any(name, {".json", ".json.gz"}) && rank_in_name(name).has_value());
+}
+
+std::vector<fs::path> files_in(const fs::path& folder, bool (*wanted)(const std::string&)) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && wanted(entry.path().filename().string())) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<fs::path> traces_in(const fs::path& folder) {
+  std::vector<fs::path> found = files_in(folder, is_named_as_trace);
+  if (found.empty()) found = files_in(folder, may_be_trace);
+  if (!found.empty()) return found;
+  throw core::DataError(core::FileFault{
+      folder.string(), std::nullopt, "traces (*.pt.trace.json, *.pt.trace.json.gz, *.sqlite)",
+      "none: record some with `sidestream train --profile`, or name the files one by one"});
+}
+
+}  // namespace
+
+std::optional<int> rank_in_name(const std::string& file_name) {
+  static const std::regex kRank(R"((?:^|[^a-z])(?:rank|r)[-_]?(\d{1,6})(?:[^0-9]|$)|_(\d{5})\.)",
+                                std::regex::icase);
+  std::smatch match;
+  if (!std::regex_search(file_name, match, kRank)) return std::nullopt;
+  return std::stoi(match[1].matched ? match[1].str() : match[2].str());
+}
+
+std::vector<TraceFile> find_traces(const std::vector<fs::path>& paths) {
+  std::vector<TraceFile> files;
+  for (const fs::path& path : paths) {
+    if (!fs::exists(path)) {
+      throw core::DataError(core::FileFault{path.string(), std::nullopt, "a file or a folder", "nothing there"});
+    }
+    if (!fs::is_directory(path)) {
+      files.push_back(trace_file(path));
+      continue;
+    }
+    for (const fs::path& one : traces_in(path)) files.push_back(trace_file(one));
+  }
+  return files;
+}
+
+}  // namespace sidestream::trace

@@ -1,0 +1,27 @@
+// Which files a user means, and what kind each of them is.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sidestream::trace {
+
+enum class FileKind { kKineto, kNsysSqlite, kNsysReport };
+
+struct TraceFile {
+  std::filesystem::path path;
+  FileKind kind = FileKind::kKineto;
+  std::string window;  // name of its folder: step_00000012
+};
+
+// Files stand as they are; a folder gives the traces inside it, in the order of their names. Throws
+// core::DataError for a name that does not exist, an empty file, a file that is no trace, and a folder without
+// traces.
+std::vector<TraceFile> find_traces(const std::vector<std::filesystem::path>& paths);
+
+// The rank that a file's name carries: rank-3, rank_3, r_3, or Sidestream's HOST_00003.12.pt.trace.json.
+std::optional<int> rank_in_name(const std::string& file_name);
+
+}  // namespace sidestream::trace

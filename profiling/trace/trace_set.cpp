@@ -1,0 +1,164 @@
+#include "profiling/trace/trace_set.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/data/parallel_for.hpp"
+#include "profiling/trace/kineto_reader.hpp"
+#include "profiling/trace/nsys_reader.hpp"
+
+namespace sidestream::trace {
+namespace {
+
+struct Loaded {
+  std::vector<RankTimeline> timelines;
+  bool has_rank = false;
+  std::uint64_t events = 0;
+};
+
+Loaded load_one(const TraceFile& file) {
+  Loaded loaded;
+  if (file.kind == FileKind::kNsysReport) {
+    throw core::DataError(core::FileFault{
+        file.path.string(), std::nullopt, "a SQLite export",
+        "a report: run `nsys export -t sqlite --lazy=false " + file.path.filename().string() + "` first"});
+  }
+  if (file.kind == FileKind::kNsysSqlite) {
+    NsysFile nsys = read_nsys(file.path);
+    loaded = {std::move(nsys.timelines), nsys.has_ranks, nsys.events};
+  } else {
+    KinetoFile kineto = read_kineto(file.path);
+    loaded.has_rank = kineto.has_rank;
+    loaded.events = kineto.events;
+    loaded.timelines.push_back(std::move(kineto.timeline));
+  }
+  for (RankTimeline& timeline : loaded.timelines) {
+    timeline.info.file = file.path.filename().string();
+    timeline.info.path = file.path.string();
+    timeline.info.window = file.window;
+  }
+  return loaded;
+}
+
+// Of the file itself, else of its name, else the next free number.
+void number_ranks(std::vector<Loaded>& loaded) {
+  std::set<std::pair<std::string, int>> used;
+  for (Loaded& one : loaded) {
+    if (one.timelines.empty()) continue;
+    const auto named = rank_in_name(one.timelines.front().info.file);
+    if (!one.has_rank && named) one.timelines.front().info.rank = *named;
+    one.has_rank = one.has_rank || named.has_value();
+    for (const RankTimeline& timeline : one.timelines) {
+      if (one.has_rank) used.insert({timeline.info.window, timeline.info.rank});
+    }
+  }
+  for (Loaded& one : loaded) {
+    if (one.has_rank) continue;
+    for (RankTimeline& timeline : one.timelines) {
+      timeline.info.rank = 0;
+      while (!used.insert({timeline.info.window, timeline.info.rank}).second) ++timeline.info.rank;
+    }
+  }
+}
+
+std::pair<std::int64_t, std::int64_t> extent_of(const RankTimeline& timeline) {
+  std::int64_t first = INT64_MAX, last = INT64_MIN;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (!is_device_work(timeline.kind(row)) && timeline.kind(row) != Kind::kHostRange) continue;
+    first = std::min(first, timeline.start_ns(row));
+    last = std::max(last, timeline.end_ns(row));
+  }
+  return {first, last};
+}
+
+void check_no_rank_twice(const std::vector<RankTimeline>& timelines) {
+  std::map<int, std::vector<const RankTimeline*>> of_rank;
+  for (const RankTimeline& timeline : timelines) of_rank[timeline.info.rank].push_back(&timeline);
+  for (const auto& [rank, all] : of_rank) {
+    for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+      const auto [first, last] = extent_of(*all[i]);
+      const auto [next_first, next_last] = extent_of(*all[i + 1]);
+      if (all[i]->info.window != all[i + 1]->info.window && (next_first >= last || first >= next_last)) continue;
+      throw core::DataError(core::FileFault{all[i + 1]->info.file, std::nullopt,
+                                            "one trace for each rank and window",
+                                            "rank " + std::to_string(rank) + " of the same time again, after " +
+                                                all[i]->info.file});
+    }
+  }
+}
+
+std::string list_of(const std::vector<int>& numbers) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(numbers.size(), kShown); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(numbers[i]);
+  return numbers.size() > kShown ? text + ", ..." : text;
+}
+
+void find_missing_ranks(TraceSet& set) {
+  for (const RankTimeline& timeline : set.timelines)
+    set.world_size = std::max({set.world_size, timeline.info.world_size, timeline.info.rank + 1});
+  const std::vector<int> there = set.ranks();
+  std::vector<int> missing;
+  for (int rank = 0; rank < set.world_size; ++rank) {
+    if (!std::binary_search(there.begin(), there.end(), rank)) missing.push_back(rank);
+  }
+  if (missing.empty()) return;
+  set.warnings.push_back("no trace of " + std::to_string(missing.size()) + " of " + std::to_string(set.world_size) +
+                         " ranks (" + list_of(missing) + "): waiting in collectives is that of the others only");
+}
+
+// Each window has its own file; their samples are of the same clocks.
+void add_samples(const TraceFile& file, std::set<std::string>& seen, TraceSet& set) {
+  static constexpr const char* kName = "clock.json";
+  const auto path = std::filesystem::absolute(file.path).parent_path() / kName;
+  if (!seen.insert(path.string()).second) return;
+  auto found = read_clock_samples(path);
+  if (!found) return;
+  if (!set.samples) set.samples.emplace();
+  for (auto& [rank, samples] : *found) {
+    RankSamples& into = (*set.samples)[rank];
+    into.boot_id = samples.boot_id;
+    into.pairs.insert(into.pairs.end(), samples.pairs.begin(), samples.pairs.end());
+    into.round_trip_ns = std::max(into.round_trip_ns, samples.round_trip_ns);
+  }
+}
+
+}  // namespace
+
+std::vector<int> TraceSet::ranks() const {
+  std::set<int> ranks;
+  for (const RankTimeline& timeline : timelines) ranks.insert(timeline.info.rank);
+  return {ranks.begin(), ranks.end()};
+}
+
+TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& options) {
+  const auto processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<Loaded> loaded(files.size());
+  data::parallel_for({.count = files.size(),
+                      .threads = options.threads > 0 ? options.threads : processors,
+                      .thread_name = "ss-trace"},
+                     [&](std::uint64_t index, int) { loaded[index] = load_one(files[index]); });
+  number_ranks(loaded);
+  TraceSet set;
+  for (Loaded& one : loaded) {
+    set.events += one.events;
+    for (RankTimeline& timeline : one.timelines) set.timelines.push_back(std::move(timeline));
+  }
+  for (const TraceFile& file : files) set.files.push_back(file.path.filename().string());
+  std::set<std::string> seen;
+  for (const TraceFile& file : files) add_samples(file, seen, set);
+  std::stable_sort(set.timelines.begin(), set.timelines.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.info.window, a.info.rank) < std::tie(b.info.window, b.info.rank);
+  });
+  check_no_rank_twice(set.timelines);
+  find_missing_ranks(set);
+  return set;
+}
+
+}  // namespace sidestream::trace
