@@ -36,8 +36,8 @@ struct ToyOptions {
   int steps = 20;
   int samples_per_step = 24;  // over ranks and micro-steps
   double lr = 1e-2;
-  parallel::DataParallelConfig config = {  parallel::DeviceTools tools = {};  // host tensors
-};
+  parallel::DataParallelConfig config = {};
+  parallel::DeviceTools tools = {};  // empty: host tensors
 };
 
 struct ToyResult {
