@@ -37,7 +37,7 @@ struct ToyOptions {
   int samples_per_step = 24;  // over ranks and micro-steps
   double lr = 1e-2;
   parallel::DataParallelConfig config = {};
-  parallel::DeviceTools tools = {};  // host tensors
+  parallel::DeviceTools tools = {};  // empty: host tensors
 };
 
 struct ToyResult {
