@@ -1,0 +1,162 @@
+#include "profiling/trace/kineto_reader.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/base/error.hpp"
+#include "profiling/trace/byte_sink.hpp"
+#include "profiling/trace/decimal.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/trace/trace_text.hpp"
+
+namespace sidestream::trace {
+namespace {
+
+using test::complete_event;
+using test::trace_of;
+using test::write_text;
+
+class KinetoReaderTest : public ::testing::Test {
+ protected:
+  KinetoFile read(const std::string& text) { return read_kineto(write_text(scratch_ / "t.json", text)); }
+
+  std::string message_of(const std::string& text) {
+    try {
+      read(text);
+    } catch (const core::DataError& error) {
+      EXPECT_EQ(error.code(), core::ExitCode::kData);
+      return error.what();
+    }
+    return "no error";
+  }
+
+  core::ScratchFolder scratch_;
+};
+
+TEST(DecimalTest, nanoseconds_are_exact) {
+  EXPECT_EQ(nanoseconds_of_microseconds("4458676522690.655"), 4458676522690655);
+  EXPECT_EQ(nanoseconds_of_microseconds("1682725898236567"), 1682725898236567000);
+  EXPECT_EQ(nanoseconds_of_microseconds("1682725898236567.999"), 1682725898236567999);
+  EXPECT_EQ(nanoseconds_of_microseconds("68.0"), 68000);
+  EXPECT_EQ(nanoseconds_of_microseconds("-1.5"), -1500);
+  EXPECT_EQ(nanoseconds_of_microseconds("0.0004"), 0);
+  EXPECT_EQ(nanoseconds_of_microseconds("0.0005"), 1);
+  EXPECT_EQ(nanoseconds_of_microseconds("1.5e3"), 1500000);
+  for (const char* text : {"", "-", "x", "1.2.3", "99999999999999999999", "1e300", "nan"})
+    EXPECT_EQ(nanoseconds_of_microseconds(text), std::nullopt) << text;
+}
+
+TEST_F(KinetoReaderTest, order_of_keys_and_white_space_do_not_matter) {
+  const KinetoFile file = read(
+      "\xEF\xBB\xBF {\"traceEvents\" :\n[ {\"args\": {\"stream\": 7, \"correlation\" : 12 , \"grid\": [1, 2,3]},\r\n"
+      "\"dur\": 2.500 ,\"ts\":10.001, \"tid\": 7,\"pid\":0,\"name\":\"k\\\"1\\\"\", \"cat\":\"kernel\",\"ph\":\"X\"} ],"
+      "\"baseTimeNanoseconds\": 1000, \"distributedInfo\":{\"world_size\":4,\"rank\":3}}  ");
+
+  ASSERT_EQ(file.timeline.size(), 1u);
+  EXPECT_TRUE(file.has_rank);
+  EXPECT_EQ(file.timeline.info.rank, 3);
+  EXPECT_EQ(file.timeline.info.base_ns, 1000);
+  EXPECT_EQ(file.timeline.name(0), "k\"1\"");
+  EXPECT_EQ(file.timeline.start_ns(0), 10001);
+  EXPECT_EQ(file.timeline.duration_ns(0), 2500);
+  EXPECT_EQ(file.timeline.device(0)->stream, 7);
+  EXPECT_EQ(file.timeline.device(0)->correlation, 12u);
+  EXPECT_EQ(file.timeline.device(0)->grid, (std::array<std::uint32_t, 3>{1, 2, 3}));
+}
+
+TEST_F(KinetoReaderTest, a_bare_array_is_a_trace) {
+  EXPECT_EQ(read("[" + complete_event("cpu_op", "a", "1", "1") + "]").timeline.size(), 1u);
+  EXPECT_EQ(read("[" + complete_event("cpu_op", "a", "1", "1") + ",\n").timeline.size(), 1u);
+}
+
+TEST_F(KinetoReaderTest, old_category_names) {
+  const KinetoFile file = read(trace_of(complete_event("Operator", "a", "1", "1") + "," +
+                                        complete_event("Kernel", "b", "1", "1") + "," +
+                                        complete_event("Memcpy", "c", "1", "1") + "," +
+                                        complete_event("cpu_op", "ProfilerStep#4", "1", "1")));
+
+  ASSERT_EQ(file.timeline.size(), 4u);
+  EXPECT_EQ(file.timeline.kind(0), Kind::kOperator);
+  EXPECT_EQ(file.timeline.kind(1), Kind::kKernel);
+  EXPECT_EQ(file.timeline.kind(2), Kind::kMemcpy);
+  EXPECT_EQ(file.timeline.kind(3), Kind::kHostRange);
+}
+
+TEST_F(KinetoReaderTest, ids_beyond_64_bits_stay_apart) {
+  const KinetoFile file = read(trace_of(
+      complete_event("kernel", "a", "1", "1", R"("correlation": 123456789012345678901234567890)") + "," +
+      complete_event("kernel", "b", "1", "1", R"("correlation": 123456789012345678901234567891)") + "," +
+      complete_event("cuda_runtime", "c", "1", "1", R"("correlation": 123456789012345678901234567890)")));
+
+  ASSERT_EQ(file.timeline.size(), 3u);
+  EXPECT_NE(file.timeline.correlation(0), file.timeline.correlation(1));
+  EXPECT_EQ(file.timeline.correlation(0), file.timeline.correlation(2));
+}
+
+TEST_F(KinetoReaderTest, bad_utf8_is_repaired_and_counted) {
+  const KinetoFile file = read(trace_of(complete_event("kernel", "k\xFF\xC3(", "1", "1")));
+
+  ASSERT_EQ(file.timeline.size(), 1u);
+  EXPECT_EQ(file.timeline.name(0), "k?\?(");
+  EXPECT_EQ(file.timeline.skipped.at("text that is no UTF-8, repaired"), 1u);
+}
+
+TEST_F(KinetoReaderTest, senseless_events_are_counted_by_kind) {
+  const KinetoFile file = read(trace_of(
+      complete_event("kernel", "a", "1", "-5") + "," + complete_event("kernel", "b", "\"soon\"", "1") + "," +
+      complete_event("kernel", "c", "1", "null") + "," +
+      complete_event("kernel", "d", "9223372036854775.8", "9223372036854775") + R"(,7,{"a" 1},{"cat":"kernel"})" + "," +
+      complete_event("kernel", "e", "1", "1")));
+
+  EXPECT_EQ(file.timeline.size(), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("negative duration"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("no time"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("no duration"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("time out of range"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("no object"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("broken JSON"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("no phase"), 1u);
+}
+
+TEST_F(KinetoReaderTest, deep_nesting_and_huge_events_are_passed_over) {
+  const std::string deep = R"({"args":)" + std::string(100000, '[') + std::string(100000, ']') + "}";
+  const std::string huge = complete_event("kernel", std::string(std::size_t{40} << 20, 'x'), "1", "1");
+  const KinetoFile file = read(trace_of(deep + "," + huge + "," + complete_event("kernel", "k", "1", "1")));
+
+  EXPECT_EQ(file.timeline.size(), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("event nested too deeply"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("event above 16 MB"), 1u);
+}
+
+TEST_F(KinetoReaderTest, every_truncation_is_an_error_with_its_place) {
+  const std::string whole = trace_of(complete_event("kernel", "a\\\"b", "1", "1") + "," +
+                                     complete_event("cpu_op", "c", "2", "1"));
+  for (std::size_t length = 1; length < whole.size(); ++length)
+    EXPECT_THAT(message_of(whole.substr(0, length)), ::testing::HasSubstr("byte ")) << length;
+}
+
+TEST_F(KinetoReaderTest, text_that_is_no_trace) {
+  EXPECT_THAT(message_of("hello"), ::testing::HasSubstr("expected a JSON object"));
+  EXPECT_THAT(message_of("{\"traceEvents\":[}"), ::testing::HasSubstr("expected"));
+  EXPECT_THAT(message_of("{\"a\" 1}"), ::testing::HasSubstr("':'"));
+  EXPECT_THAT(message_of("{\"traceEvents\":[{} {}]}"), ::testing::HasSubstr("',' or ']'"));
+}
+
+TEST_F(KinetoReaderTest, truncated_gzip_is_an_error) {
+  std::string events = complete_event("kernel", "k", "1", "1");
+  for (int i = 0; i < 2000; ++i) events += "," + complete_event("kernel", "k" + std::to_string(i), std::to_string(i), "1");
+  {
+    ByteSink sink(scratch_ / "t.json.gz");
+    sink.write(trace_of(events));
+    sink.finish();
+  }
+  EXPECT_EQ(read_kineto(scratch_ / "t.json.gz").timeline.size(), 2001u);
+  std::filesystem::resize_file(scratch_ / "t.json.gz", std::filesystem::file_size(scratch_ / "t.json.gz") / 2);
+
+  EXPECT_THROW(read_kineto(scratch_ / "t.json.gz"), core::DataError);
+}
+
+}  // namespace
+}  // namespace sidestream::trace

@@ -1,0 +1,69 @@
+// Drives a fuzz target without libFuzzer: COUNT SEED FILE..., each input one of the files with a few bytes changed,
+// cut, repeated or swapped. The same seed gives the same inputs.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+class Mutator {
+ public:
+  explicit Mutator(std::uint64_t seed) : random_(seed) {}
+
+  std::size_t below(std::size_t limit) { return limit == 0 ? 0 : random_() % limit; }
+
+  void change(Bytes& bytes) {
+    if (bytes.empty()) return;
+    const std::size_t at = below(bytes.size());
+    switch (below(5)) {
+      case 0:
+        bytes[at] = static_cast<std::uint8_t>(random_());
+        break;
+      case 1:
+        bytes[at] = static_cast<std::uint8_t>("{}[]\",:\\0-e."[below(12)]);
+        break;
+      case 2:
+        bytes.resize(at);
+        break;
+      case 3:
+        bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(at + below(bytes.size() - at)));
+        break;
+      default:
+        std::swap(bytes[at], bytes[below(bytes.size())]);
+    }
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  std::vector<Bytes> corpus;
+  for (int i = 3; i < argc; ++i) {
+    std::ifstream file(argv[i], std::ios::binary);
+    corpus.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    if (corpus.back().empty()) return 2;
+  }
+  const auto count = std::strtoull(argv[1], nullptr, 10);
+  Mutator mutator(std::strtoull(argv[2], nullptr, 10));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Bytes input = corpus[mutator.below(corpus.size())];
+    for (std::size_t changes = 1 + mutator.below(8); changes > 0; --changes) mutator.change(input);
+    LLVMFuzzerTestOneInput(input.data(), input.size());
+  }
+  std::printf("%llu inputs\n", static_cast<unsigned long long>(count));
+  return 0;
+}
