@@ -10,6 +10,7 @@
 #include "launch/process/agreement.hpp"
 #include "launch/trainer/dropout_seed.hpp"
 #include "launch/trainer/step_agreement.hpp"
+#include "parallel/parameter_list.hpp"
 #include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::launch {
