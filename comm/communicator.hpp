@@ -66,8 +66,8 @@ class Communicator {
   virtual std::int64_t progress_cpu_ns() const noexcept { return 0; }
 
   // Sum over ranks, in place, left on every rank. Host ranks sum 16-bit floats in fp32, on one node
-  // always in rank order; NCCL chooses its own order. All ranks call it with the same count and dtype. Does not block. float32,
-  // bfloat16, float16, int64.
+  // always in rank order; NCCL chooses its own order. All ranks call it with the same count and
+  // dtype. Does not block. float32, bfloat16, float16, int64.
   virtual Work all_reduce(void* data, std::size_t count, core::DType dtype,
                           const CollectiveOptions& options = {}) = 0;
 

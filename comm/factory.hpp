@@ -25,8 +25,9 @@ struct CommunicatorConfig {
   std::chrono::milliseconds timeout_collective{std::chrono::minutes(3)};
 };
 
-// Before MPI starts: looks for the GPU of this rank, by its number on the node, when `config` may use
-// one, and makes it the device of the calling thread. Never throws; what it found is in config.gpu.
+// Before MPI starts: looks for the GPU of this rank, by its number on the node, when `config` may
+// use one, and makes it the device of the calling thread. Never throws; what it found is in
+// config.gpu.
 void choose_device(CommunicatorConfig& config);
 
 // Collective over the ranks of `environment`. Throws ConfigError for a backend that this build or

@@ -62,7 +62,8 @@ HostCommunicator::HostCommunicator(const CommunicatorConfig& config,
                                              [flag = failed_] { flag->store(true); });
   const auto warning = binding_warning(Binding::of_this_process(topology_.local_size));
   if (!every_rank(!warning.has_value()))
-    warnings.push_back(warning.value_or("another rank is bound to fewer cores than its share of the node"));
+    warnings.push_back(
+        warning.value_or("another rank is bound to fewer cores than its share of the node"));
 }
 
 bool HostCommunicator::every_rank(bool mine) {
@@ -249,9 +250,8 @@ Allocation HostCommunicator::allocate(std::size_t bytes) {
   const std::size_t free = windows_ ? shared_memory_free_bytes() : 0;
   const bool fits = windows_ && free >= node_bytes + kSpareBytes;
   bool all_fit = true;
-  for (const std::string& peer :
-       exchange(std::to_string(bytes) + (fits ? " fits" : " private"),
-                {.deadline = config_.timeout_setup})) {
+  for (const std::string& peer : exchange(std::to_string(bytes) + (fits ? " fits" : " private"),
+                                          {.deadline = config_.timeout_setup})) {
     all_fit = all_fit && peer.ends_with(" fits");
     if (peer.starts_with(std::to_string(bytes) + " ")) continue;
     throw core::CollectiveError("allocate: this rank asks for " + std::to_string(bytes) +

@@ -1,5 +1,6 @@
-// How the ranks of a node agree while they make something together: each gives a few words and gets those of all, in the
-// order of their places on the node. Whoever makes a meeting decides about its deadline.
+// How the ranks of a node agree while they make something together: each gives a few words and gets
+// those of all, in the order of their places on the node. Whoever makes a meeting decides about its
+// deadline.
 #pragma once
 
 #include <functional>

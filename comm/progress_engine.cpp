@@ -195,8 +195,9 @@ std::exception_ptr ProgressEngine::describe(const Operation& operation,
   return std::make_exception_ptr(core::CollectiveError(text));
 }
 
-// MPI may still know the buffers of operations that are cut short here, and callers free them as soon as they are told.
-// So the peers are told first, and from then on this process does not call MPI any more: what arrives stays outside.
+// MPI may still know the buffers of operations that are cut short here, and callers free them as
+// soon as they are told. So the peers are told first, and from then on this process does not call
+// MPI any more: what arrives stays outside.
 void ProgressEngine::fail(std::exception_ptr error) {
   on_failure_();
   if (!is_peer_error(error)) watch_.announce_failure(text_of(error));

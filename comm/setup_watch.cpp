@@ -20,7 +20,8 @@
 namespace sidestream::comm {
 namespace {
 
-// The rank that speaks first ends the job; the others are silent for so long, in case that it does not.
+// The rank that speaks first ends the job; the others are silent for so long, in case that it does
+// not.
 constexpr std::chrono::seconds kSilence{3};
 
 struct Address {
@@ -56,7 +57,8 @@ bool is_stopped(pid_t process) {
   std::string text;
   std::getline(file, text);
   const std::size_t end = text.rfind(") ");
-  return end != std::string::npos && end + 2 < text.size() && (text[end + 2] == 'T' || text[end + 2] == 't');
+  return end != std::string::npos && end + 2 < text.size() &&
+         (text[end + 2] == 'T' || text[end + 2] == 't');
 }
 
 std::string host_name() {
@@ -74,22 +76,27 @@ void sleep_unless_stopped(const std::stop_token& stop, std::chrono::milliseconds
 
 }  // namespace
 
-SetupWatch::SetupWatch(const LauncherEnvironment& launcher, Stage stage, std::chrono::milliseconds limit)
+SetupWatch::SetupWatch(const LauncherEnvironment& launcher, Stage stage,
+                       std::chrono::milliseconds limit)
     : launcher_(launcher), stage_(stage) {
   if (launcher.size <= 1) return;
   show_presence();
-  thread_ = std::jthread([this, limit](const std::stop_token& stop) { wait_for_deadline(stop, limit); });
+  thread_ =
+      std::jthread([this, limit](const std::stop_token& stop) { wait_for_deadline(stop, limit); });
 }
 
 std::string SetupWatch::socket_name(int local_rank) const {
-  return "sidestream." + launcher_.job + "." + std::to_string(static_cast<int>(stage_)) + "." + std::to_string(local_rank);
+  return "sidestream." + launcher_.job + "." + std::to_string(static_cast<int>(stage_)) + "." +
+         std::to_string(local_rank);
 }
 
 // Without a socket this rank would be called missing by others: only their message is wrong then.
 void SetupWatch::show_presence() {
   presence_ = open_socket();
   const Address address = address_of(socket_name(launcher_.local_rank));
-  if (!presence_ || ::bind(presence_.get(), reinterpret_cast<const sockaddr*>(&address.value), address.bytes) != 0) return;
+  if (!presence_ || ::bind(presence_.get(), reinterpret_cast<const sockaddr*>(&address.value),
+                           address.bytes) != 0)
+    return;
   ::listen(presence_.get(), SOMAXCONN);
 }
 
@@ -97,7 +104,8 @@ SetupWatch::Attendance SetupWatch::attendance_of(int local_rank) const {
   const core::UniqueFd socket = open_socket();
   const Address address = address_of(socket_name(local_rank));
   if (!socket) return Attendance::kThere;  // cannot tell: blames nobody
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.bytes) != 0) {
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.bytes) !=
+      0) {
     return Attendance::kAbsent;
   }
   return is_stopped(process_behind(socket.get())) ? Attendance::kStopped : Attendance::kThere;
@@ -128,7 +136,8 @@ bool SetupWatch::is_first_present() const {
   return true;
 }
 
-void SetupWatch::wait_for_deadline(const std::stop_token& stop, std::chrono::milliseconds limit) const {
+void SetupWatch::wait_for_deadline(const std::stop_token& stop,
+                                   std::chrono::milliseconds limit) const {
   Deadline deadline(limit);
   while (!deadline.is_over()) {
     sleep_unless_stopped(stop, std::min(limit, std::chrono::milliseconds(50)));
@@ -143,15 +152,18 @@ void SetupWatch::give_up(const std::stop_token& stop, std::chrono::milliseconds 
   if (missing.empty() || !is_first_present()) sleep_unless_stopped(stop, kSilence);
   if (stop.stop_requested()) return;
   if (missing.empty()) {
-    missing = "nobody of the ranks on " + host_name() + ": look at the other hosts, and at the network between them";
+    missing = "nobody of the ranks on " + host_name() +
+              ": look at the other hosts, and at the network between them";
   }
   const char* stage = stage_ == Stage::kStartMpi ? "starting MPI" : "making the communicator";
-  const std::string line = "sidestream [rank " + std::to_string(launcher_.rank) + "]: " + stage + ": not finished after " +
-                           std::to_string(limit.count()) + " ms; missing: " + missing +
+  const std::string line = "sidestream [rank " + std::to_string(launcher_.rank) + "]: " + stage +
+                           ": not finished after " + std::to_string(limit.count()) +
+                           " ms; missing: " + missing +
                            ". --timeout-setup gives slow ranks more time\n";
   std::fputs(line.c_str(), stderr);
   std::fflush(stderr);
-  std::_Exit(static_cast<int>(core::ExitCode::kCollective));  // the thread that waits inside MPI cannot be called back
+  std::_Exit(static_cast<int>(
+      core::ExitCode::kCollective));  // the thread that waits inside MPI cannot be called back
 }
 
 }  // namespace sidestream::comm

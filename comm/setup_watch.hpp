@@ -1,10 +1,10 @@
-// A deadline for the steps of a job's start, where MPI offers none: MPI_Init and the making of communicators block until
-// every rank has come, for ever if one does not.
+// A deadline for the steps of a job's start, where MPI offers none: MPI_Init and the making of
+// communicators block until every rank has come, for ever if one does not.
 //
-// Every rank opens a socket without a file under a name that the ranks of its host know; the kernel removes it with the
-// process. A thread waits for the deadline. Past it the ranks of this host that did not come, or were stopped, are named
-// on stderr, and the process ends with exit code 6, upon which the launcher ends the job. One rank of a host speaks:
-// the first that is there.
+// Every rank opens a socket without a file under a name that the ranks of its host know; the kernel
+// removes it with the process. A thread waits for the deadline. Past it the ranks of this host that
+// did not come, or were stopped, are named on stderr, and the process ends with exit code 6, upon
+// which the launcher ends the job. One rank of a host speaks: the first that is there.
 #pragma once
 
 #include <chrono>

@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-constexpr int kMadviseCollapse = 25;  // MADV_COLLAPSE of Linux 6.1; older kernels refuse it, and small pages stay
+constexpr int kMadviseCollapse =
+    25;  // MADV_COLLAPSE of Linux 6.1; older kernels refuse it, and small pages stay
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -120,7 +121,8 @@ SharedWindow::SharedWindow(const NodeMeeting& node, std::size_t bytes)
   base_ = map_aligned(fd.get(), mapped_bytes_);
   const int error_number = base_ == nullptr ? errno : 0;
   if (base_ != nullptr && segment_bytes_ >= kHugePageBytes) {
-    ::madvise(base_ + mine, segment_bytes_, kMadviseCollapse);  // a wish: small pages are only slower
+    ::madvise(base_ + mine, segment_bytes_,
+              kMadviseCollapse);  // a wish: small pages are only slower
   }
   try {
     require_everywhere(node, error_number, "map memory");

@@ -18,7 +18,8 @@ class LayerPaths {
     if (config.layer_ranges == LayerRanges::kOff) return;
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
       const std::string path = prefix + std::to_string(layer);
-      layers_.push_back({ranges::LayerName(path), ranges::LayerName(path + ".attn"), ranges::LayerName(path + ".mlp")});
+      layers_.push_back({ranges::LayerName(path), ranges::LayerName(path + ".attn"),
+                         ranges::LayerName(path + ".mlp")});
     }
   }
 
@@ -35,7 +36,7 @@ class LayerPaths {
 // A scoped range that may be none.
 class LayerRange {
  public:
-  LayerRange(const LayerPaths::Names* names, ranges::LayerName LayerPaths::Names::* which) {
+  LayerRange(const LayerPaths::Names* names, ranges::LayerName LayerPaths::Names::*which) {
     if (names != nullptr) range_.emplace(names->*which);
   }
 

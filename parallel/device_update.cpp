@@ -171,8 +171,7 @@ void DeviceUpdate::run_sgd(const UpdateRequest& request) {
                       tools_.current_stream());
 }
 
-std::vector<Moment> DeviceUpdate::moments(
-    std::size_t parameter) const {
+std::vector<Moment> DeviceUpdate::moments(std::size_t parameter) const {
   if (config_.algorithm == OptimizerAlgorithm::kAdamW) {
     return {{"exp_avg", first_moments_.views.at(parameter)},
             {"exp_avg_sq", second_moments_.views.at(parameter)}};

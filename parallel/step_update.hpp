@@ -45,8 +45,7 @@ class StepUpdate {
   // on the device.
   virtual double update(const UpdateRequest& request) = 0;
 
-  virtual std::vector<Moment> moments(
-      std::size_t parameter) const = 0;
+  virtual std::vector<Moment> moments(std::size_t parameter) const = 0;
 
   // Three doubles on the device, as optim::StepScalars; undefined on host ranks.
   virtual torch::Tensor scalars() const { return {}; }

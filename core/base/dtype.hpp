@@ -1,4 +1,5 @@
-// Element types that travel between ranks and into files, and the two 16-bit floating types on the host.
+// Element types that travel between ranks and into files, and the two 16-bit floating types on the
+// host.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,16 @@
 
 namespace sidestream::core {
 
-enum class DType : std::uint8_t { kFloat32, kBFloat16, kFloat16, kInt64, kInt32, kUInt16, kUInt8, kFloat64 };
+enum class DType : std::uint8_t {
+  kFloat32,
+  kBFloat16,
+  kFloat16,
+  kInt64,
+  kInt32,
+  kUInt16,
+  kUInt8,
+  kFloat64
+};
 
 // Bytes of one element. Throws Error for a value outside the enumeration.
 std::size_t size_of(DType dtype);
@@ -17,8 +27,9 @@ std::size_t size_of(DType dtype);
 // "float32", "bfloat16", ... for messages.
 std::string_view name_of(DType dtype);
 
-// bfloat16: the upper half of a float. Conversion from float rounds to nearest even and keeps NaN a NaN.
-// Always inline, and without std::bit_cast: a vectorised clone calls whatever is compiled for another processor.
+// bfloat16: the upper half of a float. Conversion from float rounds to nearest even and keeps NaN a
+// NaN. Always inline, and without std::bit_cast: a vectorised clone calls whatever is compiled for
+// another processor.
 struct BFloat16 {
   std::uint16_t bits = 0;
 

@@ -1,7 +1,7 @@
 // The exceptions of Sidestream: one root, one class per documented exit code.
 //
-// A message says what failed, what was expected, what was found and what to do next. `main` turns an Error into one
-// line and its exit code; no other place decides about exit codes.
+// A message says what failed, what was expected, what was found and what to do next. `main` turns
+// an Error into one line and its exit code; no other place decides about exit codes.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-// An error that all ranks have thrown together: no rank is left behind in a collective, nobody has to
-// be aborted, and rank 0 alone prints it.
+// An error that all ranks have thrown together: no rank is left behind in a collective, nobody has
+// to be aborted, and rank 0 alone prints it.
 class AgreedError : public Error {
  public:
   using Error::Error;

@@ -46,8 +46,10 @@ void write_and_sync(const std::filesystem::path& path, std::string_view content)
 
 void FdTraits::close(int fd) noexcept { ::close(fd); }
 
-std::string system_error_text(std::string_view what, const std::filesystem::path& path, int error_number) {
-  return std::string(what) + " " + path.string() + ": " + std::generic_category().message(error_number);
+std::string system_error_text(std::string_view what, const std::filesystem::path& path,
+                              int error_number) {
+  return std::string(what) + " " + path.string() + ": " +
+         std::generic_category().message(error_number);
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
@@ -78,13 +80,14 @@ MappedFile::~MappedFile() {
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {
   const MappedFile file(path);
   if (file.bytes().size() > limit_bytes) {
-    throw Error(path.string() + " has " + std::to_string(file.bytes().size()) + " bytes, more than the limit of " +
-                std::to_string(limit_bytes));
+    throw Error(path.string() + " has " + std::to_string(file.bytes().size()) +
+                " bytes, more than the limit of " + std::to_string(limit_bytes));
   }
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-void read_in_pieces(const std::filesystem::path& path, const std::function<void(std::span<const std::byte>)>& take) {
+void read_in_pieces(const std::filesystem::path& path,
+                    const std::function<void(std::span<const std::byte>)>& take) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   const UniqueFd fd = open_or_throw(path, O_RDONLY, "cannot open");
   std::vector<std::byte> buffer(kPiece);

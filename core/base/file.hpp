@@ -19,7 +19,8 @@ struct FdTraits {
 };
 using UniqueFd = UniqueHandle<FdTraits>;
 
-// A file mapped read-only; input files are never opened for writing. Throws Error with the system's text.
+// A file mapped read-only; input files are never opened for writing. Throws Error with the system's
+// text.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);
@@ -39,20 +40,24 @@ class MappedFile {
 };
 
 // The whole file. Throws Error with the system's text; more than limit_bytes is refused.
-std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes = std::size_t{1} << 30);
+std::string read_file(const std::filesystem::path& path,
+                      std::size_t limit_bytes = std::size_t{1} << 30);
 
-// Hands the file over from its start to its end, a piece at a time. A mapping would count as memory of the process until
-// it ends. Throws Error with the system's text.
-void read_in_pieces(const std::filesystem::path& path, const std::function<void(std::span<const std::byte>)>& take);
+// Hands the file over from its start to its end, a piece at a time. A mapping would count as memory
+// of the process until it ends. Throws Error with the system's text.
+void read_in_pieces(const std::filesystem::path& path,
+                    const std::function<void(std::span<const std::byte>)>& take);
 
-// Writes a sibling with a temporary name, syncs it, renames it over path and syncs the folder. On any failure the
-// sibling is removed, the old file stays, and Error names the step and the system's text.
+// Writes a sibling with a temporary name, syncs it, renames it over path and syncs the folder. On
+// any failure the sibling is removed, the old file stays, and Error names the step and the system's
+// text.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
 // Makes the entries of a folder durable (fsync of the folder itself).
 void sync_folder(const std::filesystem::path& folder);
 
 // "what PATH: text of errno", for messages.
-std::string system_error_text(std::string_view what, const std::filesystem::path& path, int error_number);
+std::string system_error_text(std::string_view what, const std::filesystem::path& path,
+                              int error_number);
 
 }  // namespace sidestream::core

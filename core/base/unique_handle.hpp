@@ -1,7 +1,8 @@
-// One move-only owner for every kind of foreign handle: file descriptors, MPI communicators, CUDA streams.
+// One move-only owner for every kind of foreign handle: file descriptors, MPI communicators, CUDA
+// streams.
 //
-//   struct FdTraits { using Value = int; static constexpr int null = -1; static void close(int fd) noexcept; };
-//   using UniqueFd = UniqueHandle<FdTraits>;
+//   struct FdTraits { using Value = int; static constexpr int null = -1; static void close(int fd)
+//   noexcept; }; using UniqueFd = UniqueHandle<FdTraits>;
 #pragma once
 
 #include <utility>

@@ -29,7 +29,8 @@ void require(bool holds, const std::string& what) {
   if (!holds) throw ConfigError("prepare: " + what);
 }
 
-// A folder that is being written is locked by its writer; the lock ends with the process, however it ends.
+// A folder that is being written is locked by its writer; the lock ends with the process, however
+// it ends.
 core::UniqueFd lock_folder(const fs::path& folder) {
   core::UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.reset();
@@ -42,7 +43,8 @@ void remove_leftovers(const fs::path& target) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(target.parent_path(), ignored)) {
     if (!entry.path().filename().string().starts_with(prefix)) continue;
-    if (const core::UniqueFd lock = lock_folder(entry.path())) fs::remove_all(entry.path(), ignored);
+    if (const core::UniqueFd lock = lock_folder(entry.path()))
+      fs::remove_all(entry.path(), ignored);
   }
 }
 

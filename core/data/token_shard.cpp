@@ -146,9 +146,10 @@ void TokenShard::require_whole() const {
   std::error_code gone;
   const std::uintmax_t bytes = std::filesystem::file_size(path(), gone);
   if (gone || bytes >= file_.bytes().size()) return;
-  throw DataError({path().string(), bytes,
-                   "the " + std::to_string(file_.bytes().size()) + " bytes that it had when it was opened",
-                   "the end of the file: shards must not change while they are in use"});
+  throw DataError(
+      {path().string(), bytes,
+       "the " + std::to_string(file_.bytes().size()) + " bytes that it had when it was opened",
+       "the end of the file: shards must not change while they are in use"});
 }
 
 void TokenShard::copy(std::uint64_t first, std::span<std::int64_t> out) const {

@@ -34,8 +34,8 @@ int main(int argc, char** argv) {
       }
     }
     if (session.is_first_rank()) {
-      fmt::print("{} ranks on {} node(s) over {}: each has the sum {}\n", ranks.size(), ranks.topology().node_count,
-                 ranks.backend_name(), values[0]);
+      fmt::print("{} ranks on {} node(s) over {}: each has the sum {}\n", ranks.size(),
+                 ranks.topology().node_count, ranks.backend_name(), values[0]);
     }
     return ExitCode::kDone;
   });

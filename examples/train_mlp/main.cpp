@@ -2,14 +2,16 @@
 //
 //   mpirun -np 2 build/release/examples/train_mlp [steps]
 //
-// The task: tell on which of two interleaved spirals a point lies. Every rank draws its own points; the gradients are
-// reduced while backward goes on, and the fused optimizer updates all parameters in one pass.
+// The task: tell on which of two interleaved spirals a point lies. Every rank draws its own points;
+// the gradients are reduced while backward goes on, and the fused optimizer updates all parameters
+// in one pass.
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <cstdlib>
 #include <numbers>
+
+#include <torch/torch.h>
 
 #include "launch/process/program.hpp"
 #include "launch/process/tuning.hpp"
@@ -42,7 +44,8 @@ Sample draw_spirals(int64_t count) {
   const torch::Tensor labels_b = torch::randint(0, 2, {count}, torch::kInt64);
   const torch::Tensor radius_b = torch::rand({count});
   const torch::Tensor angle_b = radius_b * 7.0 + labels_b * std::numbers::pi;
-  return {torch::stack({radius_b * torch::cos(angle_b), radius_b * torch::sin(angle_b)}, 1), labels_b};
+  return {torch::stack({radius_b * torch::cos(angle_b), radius_b * torch::sin(angle_b)}, 1),
+          labels_b};
 }
 
 }  // namespace
@@ -53,18 +56,20 @@ int main(int argc, char** argv) {
     auto& ranks = session.communicator();
     launch::pin_and_set_threads(ranks.topology().local_rank, ranks.topology().local_size, {});
     torch::manual_seed(static_cast<uint64_t>(1 + ranks.rank()));  // other points on every rank
-    Classifier model;                                             // rank 0's parameters go to all ranks
+    Classifier model;  // rank 0's parameters go to all ranks
     parallel::DataParallel replicas(model, ranks, {.optimizer = {.weight_decay = 0.0}});
 
     for (int step = 1; step <= steps; ++step) {
       const Sample sample = draw_spirals(256);
       replicas.begin_micro_step(0);
-      const torch::Tensor loss = torch::nn::functional::cross_entropy(model.forward(sample.points_b2), sample.labels_b);
+      const torch::Tensor loss =
+          torch::nn::functional::cross_entropy(model.forward(sample.points_b2), sample.labels_b);
       loss.backward();
       replicas.finish_backward();
       const auto done = replicas.update(3e-3);
       if (session.is_first_rank() && step % 50 == 0) {
-        fmt::print("step {} loss {:.4f} grad_norm {:.3f}\n", step, loss.item<double>(), done.grad_norm);
+        fmt::print("step {} loss {:.4f} grad_norm {:.3f}\n", step, loss.item<double>(),
+                   done.grad_norm);
       }
     }
 

@@ -44,7 +44,8 @@ optim::ScheduleConfig schedule_config(const TrainOptions& options) {
 }
 
 std::int64_t tokens_per_step(const TrainOptions& options, int world_size) {
-  return options.data.batch_size_per_rank * sequence_length(options) * options.parallel.grad_accumulation * world_size;
+  return options.data.batch_size_per_rank * sequence_length(options) *
+         options.parallel.grad_accumulation * world_size;
 }
 
 }  // namespace sidestream::launch

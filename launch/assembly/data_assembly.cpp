@@ -19,16 +19,18 @@ bool is_synthetic(const TrainOptions& options) { return options.data.source == "
 bool has_split(const std::filesystem::path& folder, data::Split split) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (entry.path().extension() == ".bin" && name.find(data::name_of(split)) != std::string::npos) return true;
+    if (entry.path().extension() == ".bin" && name.find(data::name_of(split)) != std::string::npos)
+      return true;
   }
   return false;
 }
 
 void require_one_sample(const data::TokenStream& validation, std::int64_t length) {
   if (validation.size() > static_cast<std::uint64_t>(length)) return;
-  throw core::DataError(fmt::format("the validation split has {} tokens: one sample needs {}. Use more validation data, a "
-                                    "shorter --sequence-length, or --eval-every 0",
-                                    validation.size(), length + 1));
+  throw core::DataError(fmt::format(
+      "the validation split has {} tokens: one sample needs {}. Use more validation data, a "
+      "shorter --sequence-length, or --eval-every 0",
+      validation.size(), length + 1));
 }
 
 // What the model says when the data cannot: --vocab-size, or the preset's.
@@ -47,70 +49,81 @@ int threads_of_a_rank(const TrainOptions& options, const comm::Topology& topolog
 
 DataSources open_data(const TrainOptions& options) {
   if (options.data.source.empty()) {
-    throw core::ConfigError("--data is missing: give a folder with token shards (`sidestream prepare` makes one), or "
-                            "--data synthetic");
+    throw core::ConfigError(
+        "--data is missing: give a folder with token shards (`sidestream prepare` makes one), or "
+        "--data synthetic");
   }
   DataSources sources{.tokenizer = options.data.tokenizer};
   if (is_synthetic(options)) {
     sources.vocab_size = known_vocabulary(options);
-    sources.train = std::make_shared<data::SyntheticSource>(static_cast<std::uint64_t>(sources.vocab_size), options.seed);
+    sources.train = std::make_shared<data::SyntheticSource>(
+        static_cast<std::uint64_t>(sources.vocab_size), options.seed);
     return sources;
   }
   const std::filesystem::path folder = options.data.source;
   sources.train = data::open_source(folder, data::Split::kTrain);
   if (has_split(folder, data::Split::kValidation)) {
-    sources.validation = std::make_shared<data::TokenStream>(data::TokenStream::open(folder, data::Split::kValidation));
+    sources.validation = std::make_shared<data::TokenStream>(
+        data::TokenStream::open(folder, data::Split::kValidation));
   } else if (options.evaluation.every > 0) {
-    throw core::DataError(fmt::format("{} has no shard with `val` in its name, and --eval-every asks for evaluations: "
-                                      "add one, or say --eval-every 0",
-                                      folder.string()));
+    throw core::DataError(fmt::format(
+        "{} has no shard with `val` in its name, and --eval-every asks for evaluations: "
+        "add one, or say --eval-every 0",
+        folder.string()));
   }
   if (const auto info = data::read_dataset_info(folder)) {
     sources.vocab_size = static_cast<std::int64_t>(info->vocab_size);
-    if (sources.tokenizer.empty() && info->tokenizer != "bytes") sources.tokenizer = info->tokenizer;
+    if (sources.tokenizer.empty() && info->tokenizer != "bytes")
+      sources.tokenizer = info->tokenizer;
   } else {
     sources.vocab_size = known_vocabulary(options);
   }
   return sources;
 }
 
-void check_data(const DataSources& sources, const TrainOptions& options, const comm::Topology& topology) {
+void check_data(const DataSources& sources, const TrainOptions& options,
+                const comm::Topology& topology) {
   if (is_synthetic(options)) return;
-  const data::TokenCheck check{.vocab_size = static_cast<std::uint64_t>(options.model.config.vocab_size),
-                               .threads = threads_of_a_rank(options, topology),
-                               .part = static_cast<std::uint64_t>(topology.local_rank),
-                               .parts = static_cast<std::uint64_t>(topology.local_size)};
+  const data::TokenCheck check{
+      .vocab_size = static_cast<std::uint64_t>(options.model.config.vocab_size),
+      .threads = threads_of_a_rank(options, topology),
+      .part = static_cast<std::uint64_t>(topology.local_rank),
+      .parts = static_cast<std::uint64_t>(topology.local_size)};
   data::check_token_ids(data::TokenStream::open(options.data.source, data::Split::kTrain), check);
   if (sources.validation) {
     data::check_token_ids(*sources.validation, check);
-    if (options.evaluation.every > 0) require_one_sample(*sources.validation, sequence_length(options));
+    if (options.evaluation.every > 0)
+      require_one_sample(*sources.validation, sequence_length(options));
   }
   const auto samples = sources.train->count(static_cast<std::uint64_t>(sequence_length(options)));
-  const auto needed = static_cast<std::uint64_t>(tokens_per_step(options, topology.size) / sequence_length(options));
+  const auto needed = static_cast<std::uint64_t>(tokens_per_step(options, topology.size) /
+                                                 sequence_length(options));
   if (samples < needed) {
-    throw core::DataError(fmt::format("{}: one step needs {} samples of {} tokens, the training split has {}: use more "
-                                      "data, a smaller --batch-size-per-rank or a shorter --sequence-length",
-                                      options.data.source, needed, sequence_length(options) + 1, samples));
+    throw core::DataError(fmt::format(
+        "{}: one step needs {} samples of {} tokens, the training split has {}: use more "
+        "data, a smaller --batch-size-per-rank or a shorter --sequence-length",
+        options.data.source, needed, sequence_length(options) + 1, samples));
   }
 }
 
 std::unique_ptr<data::Loader> make_loader(const DataSources& sources, const TrainOptions& options,
                                           const comm::Topology& topology, const LoaderStart& start,
                                           const LoaderMemory& memory) {
-  data::LoaderConfig config{.batch_size = static_cast<std::uint64_t>(options.data.batch_size_per_rank),
-                            .sequence_length = static_cast<std::uint64_t>(sequence_length(options)),
-                            .grad_accumulation = static_cast<std::uint64_t>(options.parallel.grad_accumulation),
-                            .rank = static_cast<std::uint64_t>(topology.rank),
-                            .world_size = static_cast<std::uint64_t>(topology.size),
-                            .shuffle = options.data.shuffle ? data::Shuffle::kOn : data::Shuffle::kOff,
-                            .seed = options.seed,
-                            .fix_batch = options.data.fix_batch ? data::FixBatch::kOn : data::FixBatch::kOff,
-                            .first_step = start.first_step,
-                            .first_sample = start.first_sample,
-                            .workers = options.data.loader_workers,
-                            .prefetch = std::max(options.data.prefetch, 1),
-                            .max_held = memory.max_held,
-                            .allocator = memory.allocator};
+  data::LoaderConfig config{
+      .batch_size = static_cast<std::uint64_t>(options.data.batch_size_per_rank),
+      .sequence_length = static_cast<std::uint64_t>(sequence_length(options)),
+      .grad_accumulation = static_cast<std::uint64_t>(options.parallel.grad_accumulation),
+      .rank = static_cast<std::uint64_t>(topology.rank),
+      .world_size = static_cast<std::uint64_t>(topology.size),
+      .shuffle = options.data.shuffle ? data::Shuffle::kOn : data::Shuffle::kOff,
+      .seed = options.seed,
+      .fix_batch = options.data.fix_batch ? data::FixBatch::kOn : data::FixBatch::kOff,
+      .first_step = start.first_step,
+      .first_sample = start.first_sample,
+      .workers = options.data.loader_workers,
+      .prefetch = std::max(options.data.prefetch, 1),
+      .max_held = memory.max_held,
+      .allocator = memory.allocator};
   return std::make_unique<data::Loader>(std::move(config), sources.train);
 }
 

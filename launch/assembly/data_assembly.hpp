@@ -14,19 +14,22 @@ namespace sidestream::launch {
 
 struct DataSources {
   std::shared_ptr<const data::SampleSource> train;
-  std::shared_ptr<const data::TokenStream> validation;  // null: synthetic data, or a folder without a val shard
-  std::int64_t vocab_size = 0;                          // of dataset.json, else of the model
-  std::filesystem::path tokenizer = {};                 // tokenizer.json; empty: none
+  std::shared_ptr<const data::TokenStream>
+      validation;                        // null: synthetic data, or a folder without a val shard
+  std::int64_t vocab_size = 0;           // of dataset.json, else of the model
+  std::filesystem::path tokenizer = {};  // tokenizer.json; empty: none
 };
 
 // Opens shards and reads dataset.json where there is one. Throws DataError.
 DataSources open_data(const TrainOptions& options);
 
-// Looks at every token of both splits, the ranks of a node sharing the work. Throws DataError for an id that the model
-// has no row for. `options` must have its vocabulary set.
-void check_data(const DataSources& sources, const TrainOptions& options, const comm::Topology& topology);
+// Looks at every token of both splits, the ranks of a node sharing the work. Throws DataError for
+// an id that the model has no row for. `options` must have its vocabulary set.
+void check_data(const DataSources& sources, const TrainOptions& options,
+                const comm::Topology& topology);
 
-// The loader of this rank, starting at `first_step` of an order that is shifted by `first_sample` samples.
+// The loader of this rank, starting at `first_step` of an order that is shifted by `first_sample`
+// samples.
 struct LoaderStart {
   std::uint64_t first_step = 1;
   std::uint64_t first_sample = 0;

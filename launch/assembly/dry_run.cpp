@@ -22,16 +22,20 @@ std::vector<parallel::ParameterShape> shapes_of(const model::ModelConfig& config
   return shapes;
 }
 
-std::string mib(std::size_t bytes) { return fmt::format("{:10.1f} MiB", static_cast<double>(bytes) / (1 << 20)); }
-
-std::string memory_text(const parallel::MemoryPlan& plan) {
-  return fmt::format("Memory of each rank, without activations\n  parameters     {}\n  master weights {}\n"
-                     "  gradients      {}\n  moments        {}\n  together       {}\n",
-                     mib(plan.parameter_bytes), mib(plan.master_bytes), mib(plan.gradient_bytes),
-                     mib(plan.moment_bytes), mib(plan.total_bytes()));
+std::string mib(std::size_t bytes) {
+  return fmt::format("{:10.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-std::string bucket_text(const parallel::MemoryPlan& plan, const std::vector<parallel::ParameterShape>& shapes,
+std::string memory_text(const parallel::MemoryPlan& plan) {
+  return fmt::format(
+      "Memory of each rank, without activations\n  parameters     {}\n  master weights {}\n"
+      "  gradients      {}\n  moments        {}\n  together       {}\n",
+      mib(plan.parameter_bytes), mib(plan.master_bytes), mib(plan.gradient_bytes),
+      mib(plan.moment_bytes), mib(plan.total_bytes()));
+}
+
+std::string bucket_text(const parallel::MemoryPlan& plan,
+                        const std::vector<parallel::ParameterShape>& shapes,
                         const parallel::DataParallelConfig& config) {
   std::vector<std::string> names;
   for (const auto& shape : shapes) names.push_back(shape.name);
@@ -44,19 +48,23 @@ std::string bucket_text(const parallel::MemoryPlan& plan, const std::vector<para
 
 std::string data_text(const DataSources& sources, const TrainOptions& options, int ranks) {
   const std::int64_t per_step = tokens_per_step(options, ranks);
-  const std::uint64_t samples = sources.train->count(static_cast<std::uint64_t>(sequence_length(options)));
-  const double epochs = static_cast<double>(per_step / sequence_length(options)) * static_cast<double>(options.steps) /
-                        static_cast<double>(samples);
-  std::string text = fmt::format("Steps: {} of {} tokens on {} rank(s), {} tokens in all", options.steps, per_step, ranks,
-                                 options.steps * per_step);
-  if (options.data.source != "synthetic") text += fmt::format(", {:.2f} epochs of {} samples", epochs, samples);
+  const std::uint64_t samples =
+      sources.train->count(static_cast<std::uint64_t>(sequence_length(options)));
+  const double epochs = static_cast<double>(per_step / sequence_length(options)) *
+                        static_cast<double>(options.steps) / static_cast<double>(samples);
+  std::string text = fmt::format("Steps: {} of {} tokens on {} rank(s), {} tokens in all",
+                                 options.steps, per_step, ranks, options.steps * per_step);
+  if (options.data.source != "synthetic")
+    text += fmt::format(", {:.2f} epochs of {} samples", epochs, samples);
   return text + "\n";
 }
 
 }  // namespace
 
 std::size_t planned_memory_bytes(const TrainOptions& options, int ranks) {
-  return parallel::plan_memory(shapes_of(options.model.config), data_parallel_config(options), ranks).total_bytes();
+  return parallel::plan_memory(shapes_of(options.model.config), data_parallel_config(options),
+                               ranks)
+      .total_bytes();
 }
 
 std::string dry_run_text(TrainOptions options, int ranks) {
@@ -66,11 +74,12 @@ std::string dry_run_text(TrainOptions options, int ranks) {
   const auto shapes = shapes_of(options.model.config);
   const parallel::DataParallelConfig config = data_parallel_config(options);
   const parallel::MemoryPlan plan = parallel::plan_memory(shapes, config, ranks);
-  return fmt::format("Model {}: {} parameters, vocabulary {} in {} rows, sequence length {}\n", options.model.preset,
-                     model::parameter_count(options.model.config), options.model.config.vocab_size,
-                     options.model.config.padded_vocab_size, sequence_length(options)) +
-         data_text(sources, options, ranks) + memory_text(plan) + bucket_text(plan, shapes, config) +
-         "Nothing was trained (--dry-run).\n";
+  return fmt::format("Model {}: {} parameters, vocabulary {} in {} rows, sequence length {}\n",
+                     options.model.preset, model::parameter_count(options.model.config),
+                     options.model.config.vocab_size, options.model.config.padded_vocab_size,
+                     sequence_length(options)) +
+         data_text(sources, options, ranks) + memory_text(plan) +
+         bucket_text(plan, shapes, config) + "Nothing was trained (--dry-run).\n";
 }
 
 }  // namespace sidestream::launch

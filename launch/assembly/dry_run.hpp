@@ -8,11 +8,12 @@
 
 namespace sidestream::launch {
 
-// Opens and checks the data, lays out the model, plans buckets, memory and steps for `ranks` ranks. Throws what the run
-// would throw: ConfigError, DataError.
+// Opens and checks the data, lays out the model, plans buckets, memory and steps for `ranks` ranks.
+// Throws what the run would throw: ConfigError, DataError.
 std::string dry_run_text(TrainOptions options, int ranks);
 
-// Weights, master weights, gradients and moments of one rank. `options` must have its vocabulary set.
+// Weights, master weights, gradients and moments of one rank. `options` must have its vocabulary
+// set.
 std::size_t planned_memory_bytes(const TrainOptions& options, int ranks);
 
 }  // namespace sidestream::launch

@@ -24,7 +24,8 @@ class FedSteps final : public Stepper {
                  .communicator = parts.communicator,
                  .driver = device.driver(),
                  .current_stream = current_stream_},
-                config, [options](std::int64_t step) { return is_step_looked_at(options, step); }) {}
+                config, [options](std::int64_t step) { return is_step_looked_at(options, step); }) {
+  }
 
   StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested) override {
     return runner_.run(step, stop_requested);
@@ -49,16 +50,18 @@ LoaderMemory loader_memory(const TrainOptions& options, const DeviceSession& dev
   if (!device.on_gpu()) return {};
   LoaderMemory memory{.max_held = DeviceFeed::kBatchesHeld};
   if (!options.data.pin_memory) return memory;
-  memory.allocator = {
-      .allocate = [driver = device.driver()](std::size_t bytes) { return driver->allocate_pinned(bytes); },
-      .release = [driver = device.driver()](void* block, std::size_t) { driver->free_pinned(block); }};
+  memory.allocator = {.allocate = [driver = device.driver()](
+                                      std::size_t bytes) { return driver->allocate_pinned(bytes); },
+                      .release = [driver = device.driver()](
+                                     void* block, std::size_t) { driver->free_pinned(block); }};
   return memory;
 }
 
 std::unique_ptr<Stepper> make_stepper(const StepperParts& parts, const StepRunnerConfig& config,
                                       const TrainOptions& options, const DeviceSession& device) {
   if (device.on_gpu()) return std::make_unique<FedSteps>(parts, config, options, device);
-  return std::make_unique<StepRunner>(parts.model, parts.replicas, parts.loader, parts.communicator, config);
+  return std::make_unique<StepRunner>(parts.model, parts.replicas, parts.loader, parts.communicator,
+                                      config);
 }
 
 }  // namespace sidestream::launch

@@ -29,7 +29,8 @@ std::unique_ptr<Stepper> make_stepper(const StepperParts& parts, const StepRunne
 // On a GPU with --pin-memory: pinned, and room for the batches that are being copied.
 LoaderMemory loader_memory(const TrainOptions& options, const DeviceSession& device);
 
-// Whether somebody wants to see the numbers of this step: a line, an evaluation, a checkpoint, the end.
+// Whether somebody wants to see the numbers of this step: a line, an evaluation, a checkpoint, the
+// end.
 bool is_step_looked_at(const TrainOptions& options, std::int64_t step);
 
 }  // namespace sidestream::launch

@@ -39,7 +39,8 @@ bool is_checkpoint_of(const checkpoint::RunPaths& paths, const checkpoint::Check
   return std::filesystem::equivalent(checkpoint.folder.parent_path(), paths.checkpoints(), ignored);
 }
 
-// A used run directory goes on with its own checkpoints only: metrics and checkpoints of two runs must not mix.
+// A used run directory goes on with its own checkpoints only: metrics and checkpoints of two runs
+// must not mix.
 checkpoint::UsedRun used_run_policy(const TrainOptions& options,
                                     const std::optional<checkpoint::Checkpoint>& resume_from) {
   const checkpoint::RunPaths paths(options.run_dir);
@@ -47,7 +48,8 @@ checkpoint::UsedRun used_run_policy(const TrainOptions& options,
   if (!resume_from || is_checkpoint_of(paths, *resume_from)) return checkpoint::UsedRun::kContinue;
   if (checkpoint::RunDirectory::is_used(paths)) {
     throw core::ConfigError(fmt::format(
-        "--resume: {} is no checkpoint of --run-dir {}, which holds a run of its own. Give a new --run-dir to go on from "
+        "--resume: {} is no checkpoint of --run-dir {}, which holds a run of its own. Give a new "
+        "--run-dir to go on from "
         "that checkpoint, or say --resume auto to go on with the run in {}.",
         resume_from->folder.string(), options.run_dir.string(), options.run_dir.string()));
   }
@@ -55,19 +57,22 @@ checkpoint::UsedRun used_run_policy(const TrainOptions& options,
 }
 
 // Rank 0 owns the run directory and its lock; the others know the paths.
-std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(Session& session, const TrainOptions& options,
-                                                              const std::optional<checkpoint::Checkpoint>& resume_from) {
+std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
+    Session& session, const TrainOptions& options,
+    const std::optional<checkpoint::Checkpoint>& resume_from) {
   std::unique_ptr<checkpoint::RunDirectory> directory;
   agree(session.communicator(), [&] {
     if (!session.is_first_rank()) return;
-    directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir, used_run_policy(options, resume_from));
+    directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir,
+                                                           used_run_policy(options, resume_from));
     core::write_file_atomically(directory->paths().config(), config_text(options));
   });
   return directory;
 }
 
 // The checkpoint that --resume means; every rank looks and all must find the same one.
-std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session, const TrainOptions& options,
+std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
+                                                           const TrainOptions& options,
                                                            std::vector<std::string>& notes) {
   std::optional<checkpoint::Checkpoint> found;
   agree(session.communicator(), [&] {
@@ -76,30 +81,35 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session, con
     if (options.checkpoint.resume == "auto") {
       const auto newest = checkpoint::CheckpointStore(paths.checkpoints()).newest_valid();
       for (const auto& skipped : newest.skipped) {
-        notes.push_back(fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason));
+        notes.push_back(
+            fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason));
       }
       found = newest.checkpoint;
       return;
     }
     const auto named = checkpoint::find_checkpoint(options.checkpoint.resume);
     for (const auto& skipped : named.skipped) {
-      notes.push_back(fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason));
+      notes.push_back(
+          fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason));
     }
     found = named.checkpoint;
   });
   const std::string mine = found ? found->folder.filename().string() : "none";
   for (const std::string& theirs : session.communicator().exchange(mine)) {
     if (theirs != mine) {
-      throw AgreedError("the ranks found different checkpoints to resume from: is the run directory on a file system that "
-                        "all nodes share?",
-                        ExitCode::kCheckpoint);
+      throw AgreedError(
+          "the ranks found different checkpoints to resume from: is the run directory on a file "
+          "system that "
+          "all nodes share?",
+          ExitCode::kCheckpoint);
     }
   }
   return found;
 }
 
 // What can be refused before the run directory is touched.
-void check_start(Session& session, const TrainOptions& options, const std::optional<checkpoint::Checkpoint>& resume_from) {
+void check_start(Session& session, const TrainOptions& options,
+                 const std::optional<checkpoint::Checkpoint>& resume_from) {
   agree(session.communicator(), [&] {
     if (resume_from) {
       require_same_model(*resume_from, options.model.config);
@@ -111,7 +121,8 @@ void check_start(Session& session, const TrainOptions& options, const std::optio
 }
 
 int set_up_process(const TrainOptions& options, const comm::Topology& topology) {
-  const int threads = pin_and_set_threads(topology.local_rank, topology.local_size, options.threads);
+  const int threads =
+      pin_and_set_threads(topology.local_rank, topology.local_size, options.threads);
   flush_denormals_on_all_threads(options.flush_denormals);
   at::globalContext().setDeterministicAlgorithms(options.deterministic, /*warn_only=*/false);
   return threads;
@@ -129,25 +140,28 @@ std::string name_of(Precision precision) {
   return "fp32";
 }
 
-// Refused before anything large is allocated: a dry plan of weights, gradients and moments against what is free.
-void require_device_memory(Session& session, const TrainOptions& options, const DeviceSession& device) {
+// Refused before anything large is allocated: a dry plan of weights, gradients and moments against
+// what is free.
+void require_device_memory(Session& session, const TrainOptions& options,
+                           const DeviceSession& device) {
   agree(session.communicator(), [&] {
     device.require_memory(planned_memory_bytes(options, session.communicator().size()));
   });
 }
 
-Mfu make_mfu(const TrainOptions& options, const comm::Communicator& communicator, const DeviceSession& device) {
+Mfu make_mfu(const TrainOptions& options, const comm::Communicator& communicator,
+             const DeviceSession& device) {
   if (!device.on_gpu()) {
-    return Mfu(options.model.config, sequence_length(options), options.precision, communicator.topology().node_count,
-               load_ceilings(ceilings_file()));
+    return Mfu(options.model.config, sequence_length(options), options.precision,
+               communicator.topology().node_count, load_ceilings(ceilings_file()));
   }
   const std::optional<double> one = gpu_peak_flops_per_s(device.name(), options.precision);
   return Mfu(options.model.config, sequence_length(options),
              one ? std::optional(*one * communicator.size()) : std::nullopt);
 }
 
-RunRecord make_record(const TrainOptions& options, const comm::Communicator& communicator, int threads,
-                      const std::string& command_line) {
+RunRecord make_record(const TrainOptions& options, const comm::Communicator& communicator,
+                      int threads, const std::string& command_line) {
   return {.command_line = command_line,
           .started_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
           .world_size = communicator.size(),
@@ -161,11 +175,13 @@ RunRecord make_record(const TrainOptions& options, const comm::Communicator& com
 
 DataSources open_and_check_data(Session& session, TrainOptions& options) {
   DataSources sources;
-  agree(session.communicator(), [&] {
-    sources = open_data(options);
-    set_vocabulary(options, sources.vocab_size);
-    check_data(sources, options, session.communicator().topology());
-  }, {.deadline = options.timeouts.setup});
+  agree(session.communicator(),
+        [&] {
+          sources = open_data(options);
+          set_vocabulary(options, sources.vocab_size);
+          check_data(sources, options, session.communicator().topology());
+        },
+        {.deadline = options.timeouts.setup});
   return sources;
 }
 
@@ -184,7 +200,8 @@ ExitCode exit_code_of(StopReason reason) {
 // Builds, restores, trains. Everything here has its data open and its run directory claimed.
 class TrainingRun {
  public:
-  TrainingRun(Session& session, const TrainOptions& options, const DataSources& sources, const DeviceSession& device)
+  TrainingRun(Session& session, const TrainOptions& options, const DataSources& sources,
+              const DeviceSession& device)
       : session_(session),
         options_(options),
         sources_(sources),
@@ -206,16 +223,20 @@ class TrainingRun {
   }
 
   StopReason train(TrainingState& state, RunReporter& reporter) {
-    const auto loader = make_loader(sources_, options_, session_.communicator().topology(),
-                                    loader_start(state, samples_per_step()), loader_memory(options_, device_));
-    keep_freed_memory();  // from here on: what building the replicas freed has gone back to the system
-    const auto steps = make_stepper(
-        {.model = *model_, .replicas = replicas_, .loader = *loader, .communicator = session_.communicator()},
-        {.seed = options_.seed,
-         .grad_accumulation = options_.parallel.grad_accumulation,
-         .sequence_length = sequence_length(options_),
-         .schedule = schedule_config(options_)},
-        options_, device_);
+    const auto loader =
+        make_loader(sources_, options_, session_.communicator().topology(),
+                    loader_start(state, samples_per_step()), loader_memory(options_, device_));
+    keep_freed_memory();  // from here on: what building the replicas freed has gone back to the
+                          // system
+    const auto steps = make_stepper({.model = *model_,
+                                     .replicas = replicas_,
+                                     .loader = *loader,
+                                     .communicator = session_.communicator()},
+                                    {.seed = options_.seed,
+                                     .grad_accumulation = options_.parallel.grad_accumulation,
+                                     .sequence_length = sequence_length(options_),
+                                     .schedule = schedule_config(options_)},
+                                    options_, device_);
     const std::optional<Evaluator> evaluator = make_evaluator();
     Trainer trainer(options_, session_,
                     {.model = *model_,
@@ -252,11 +273,12 @@ class TrainingRun {
 
   std::optional<Evaluator> make_evaluator() const {
     if (!sources_.validation || options_.evaluation.every == 0) return std::nullopt;
-    return Evaluator(*sources_.validation, {.tokens = options_.evaluation.tokens,
-                                            .sequence_length = sequence_length(options_),
-                                            .batch_size_per_rank = options_.data.batch_size_per_rank,
-                                            .device = device_.device(),
-                                            .deadline = options_.timeouts.evaluation});
+    return Evaluator(*sources_.validation,
+                     {.tokens = options_.evaluation.tokens,
+                      .sequence_length = sequence_length(options_),
+                      .batch_size_per_rank = options_.data.batch_size_per_rank,
+                      .device = device_.device(),
+                      .deadline = options_.timeouts.evaluation});
   }
 
   Session& session_;
@@ -270,7 +292,8 @@ class TrainingRun {
 
 }  // namespace
 
-core::ExitCode run_training(Session& session, TrainOptions options, const std::string& command_line) {
+core::ExitCode run_training(Session& session, TrainOptions options,
+                            const std::string& command_line) {
   std::optional<DeviceSession> device;
   agree(session.communicator(), [&] { device.emplace(session.communicator(), options); });
   options.model.config.layer_ranges =
@@ -286,17 +309,20 @@ core::ExitCode run_training(Session& session, TrainOptions options, const std::s
   TrainingRun run(session, options, sources, *device);
   TrainingState state = run.restore(resume_from);
   const Mfu mfu = make_mfu(options, session.communicator(), *device);
-  RunReporter reporter = session.is_first_rank()
-                             ? RunReporter(options, make_record(options, session.communicator(), threads, command_line),
-                                           mfu, state,
-                                           [&] { return device_memory_peak_bytes(device->device()); })
-                             : RunReporter();
+  RunReporter reporter =
+      session.is_first_rank()
+          ? RunReporter(options,
+                        make_record(options, session.communicator(), threads, command_line), mfu,
+                        state, [&] { return device_memory_peak_bytes(device->device()); })
+          : RunReporter();
   for (const std::string& note : notes) reporter.info(note);
   if (device->on_gpu() && options.model.config.family != "mlp") {
     reporter.info(fmt::format("{}: attention runs LibTorch's {} kernel", device->name(),
                               attention_kernel(device->device(), options)));
   }
-  if (resume_from) reporter.info(fmt::format("resumed from {}, step {}", resume_from->folder.string(), state.step));
+  if (resume_from)
+    reporter.info(
+        fmt::format("resumed from {}, step {}", resume_from->folder.string(), state.step));
   ExitCode code = ExitCode::kOther;
   try {
     code = exit_code_of(run.train(state, reporter));

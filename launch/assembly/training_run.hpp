@@ -1,4 +1,5 @@
-// A whole training run on one rank: opens what the options name, trains, reports, returns the exit code.
+// A whole training run on one rank: opens what the options name, trains, reports, returns the exit
+// code.
 #pragma once
 
 #include <string>
@@ -9,7 +10,9 @@
 
 namespace sidestream::launch {
 
-// Collective. Throws AgreedError for what all ranks found out before the first step, and what the trainer throws.
-core::ExitCode run_training(Session& session, TrainOptions options, const std::string& command_line);
+// Collective. Throws AgreedError for what all ranks found out before the first step, and what the
+// trainer throws.
+core::ExitCode run_training(Session& session, TrainOptions options,
+                            const std::string& command_line);
 
 }  // namespace sidestream::launch

@@ -11,9 +11,12 @@ namespace {
 namespace fused = model::fused;
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
-// Work per second of the fastest call: a ceiling is what was reached once, not an average over a busy machine.
+// Work per second of the fastest call: a ceiling is what was reached once, not an average over a
+// busy machine.
 double best_rate(double budget_s, double work, const std::function<void()>& call) {
   call();  // first call: page faults, library start-up
   double best = 0;
@@ -25,8 +28,8 @@ double best_rate(double budget_s, double work, const std::function<void()>& call
   return best;
 }
 
-// Shapes of a transformer's products: large enough that packing does not count. The faster of LibTorch's product and of
-// the one that the fused operators use.
+// Shapes of a transformer's products: large enough that packing does not count. The faster of
+// LibTorch's product and of the one that the fused operators use.
 template <typename T>
 double product_flops_per_s(torch::ScalarType dtype, double budget_s) {
   constexpr int64_t kRows = 2048, kInner = 1536, kColumns = 1536;
@@ -35,7 +38,8 @@ double product_flops_per_s(torch::ScalarType dtype, double budget_s) {
   const torch::Tensor left = torch::randn({kRows, kInner}).to(options);
   const torch::Tensor right = torch::randn({kInner, kColumns}).to(options);
   torch::Tensor result = torch::empty({kRows, kColumns}, options);
-  const double theirs = best_rate(budget_s / 2, kFlops, [&] { torch::mm_out(result, left, right); });
+  const double theirs =
+      best_rate(budget_s / 2, kFlops, [&] { torch::mm_out(result, left, right); });
   if (!fused::products_supported(dtype)) return theirs;
   const double ours = best_rate(budget_s / 2, kFlops, [&] {
     fused::product_into<T>({.m = kRows, .n = kColumns, .k = kInner},
@@ -47,7 +51,8 @@ double product_flops_per_s(torch::ScalarType dtype, double budget_s) {
 }
 
 double copy_bytes_per_s(double budget_s) {
-  constexpr int64_t kElements = int64_t{1} << 26;  // 256 MB each: beyond any last-level cache in use
+  constexpr int64_t kElements = int64_t{1}
+                                << 26;  // 256 MB each: beyond any last-level cache in use
   const torch::Tensor source = torch::ones({kElements});
   torch::Tensor target = torch::empty({kElements});
   return best_rate(budget_s, 2.0 * kElements * sizeof(float), [&] { target.copy_(source); });

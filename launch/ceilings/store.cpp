@@ -18,7 +18,8 @@ std::string processor_name() {
 }
 
 std::filesystem::path ceilings_file() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return std::filesystem::path(cache) / "sidestream/ceilings.json";
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"))
+    return std::filesystem::path(cache) / "sidestream/ceilings.json";
   const char* home = std::getenv("HOME");
   return std::filesystem::path(home != nullptr ? home : "/tmp") / ".cache/sidestream/ceilings.json";
 }
@@ -44,7 +45,8 @@ std::optional<Ceilings> load_ceilings(const std::filesystem::path& file) {
     if (stored.processor != processor_name() || stored.cores <= 0) return std::nullopt;
     return stored;
   } catch (const std::exception&) {
-    return std::nullopt;  // a cache, not an input: a measurement that cannot be read is one that was not taken
+    return std::nullopt;  // a cache, not an input: a measurement that cannot be read is one that
+                          // was not taken
   }
 }
 

@@ -16,7 +16,8 @@ int run_bench(const CommandCall& call) {
   fmt::print("{} with {} thread(s)\n", ceilings.processor, ceilings.cores);
   fmt::print("  matrix product fp32  {:8.1f} GFLOP/s\n", ceilings.fp32_flops_per_s * 1e-9);
   fmt::print("  matrix product bf16  {:8.1f} GFLOP/s\n", ceilings.bf16_flops_per_s * 1e-9);
-  fmt::print("  memory, copy         {:8.1f} GB/s (bytes read + bytes written)\n", ceilings.memory_bytes_per_s * 1e-9);
+  fmt::print("  memory, copy         {:8.1f} GB/s (bytes read + bytes written)\n",
+             ceilings.memory_bytes_per_s * 1e-9);
   fmt::print("kept in {}: the denominator of MFU on this machine\n", ceilings_file().string());
   return 0;
 }

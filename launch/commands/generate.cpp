@@ -16,12 +16,14 @@
 namespace sidestream::launch {
 namespace {
 
-// A checkpoint or run directory of ours, or a folder of Hugging Face with config.json and model.safetensors.
+// A checkpoint or run directory of ours, or a folder of Hugging Face with config.json and
+// model.safetensors.
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   if (std::filesystem::exists(path / "config.json")) return path;
   const auto found = checkpoint::find_checkpoint(path);
   for (const auto& skipped : found.skipped) {
-    fmt::print(stderr, "sidestream: skipped checkpoint {}: {}\n", skipped.folder.string(), skipped.reason);
+    fmt::print(stderr, "sidestream: skipped checkpoint {}: {}\n", skipped.folder.string(),
+               skipped.reason);
   }
   return found.checkpoint.folder;
 }
@@ -36,19 +38,22 @@ std::shared_ptr<model::LanguageModel> load_model(const std::filesystem::path& fo
 }
 
 // The tokenizer.json beside the weights; a model of byte tokens has none.
-std::unique_ptr<const data::Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::int64_t vocab_size) {
+std::unique_ptr<const data::Tokenizer> tokenizer_of(const std::filesystem::path& folder,
+                                                    std::int64_t vocab_size) {
   if (std::filesystem::exists(folder / "tokenizer.json")) {
     return data::open_tokenizer((folder / "tokenizer.json").string());
   }
   auto bytes = data::open_tokenizer("bytes");
   if (vocab_size == bytes->vocab_size()) return bytes;
-  throw core::CheckpointError(fmt::format("{} has no tokenizer.json, and its vocabulary of {} is not that of byte tokens "
-                                          "({}): copy the tokenizer.json of the training data into it",
-                                          folder.string(), vocab_size, bytes->vocab_size()));
+  throw core::CheckpointError(
+      fmt::format("{} has no tokenizer.json, and its vocabulary of {} is not that of byte tokens "
+                  "({}): copy the tokenizer.json of the training data into it",
+                  folder.string(), vocab_size, bytes->vocab_size()));
 }
 
 // Where a text starts: the prompt, or the end of the text before.
-std::vector<std::int64_t> starting_tokens(const data::Tokenizer& tokenizer, const std::string& prompt) {
+std::vector<std::int64_t> starting_tokens(const data::Tokenizer& tokenizer,
+                                          const std::string& prompt) {
   const std::vector<std::uint32_t> ids = tokenizer.encode(prompt);
   if (ids.empty()) return {tokenizer.end_of_text()};
   return {ids.begin(), ids.end()};
@@ -64,7 +69,9 @@ int run_generate(const CommandCall& call) {
   const auto model = load_model(folder);
   const auto tokenizer = tokenizer_of(folder, model->config().vocab_size);
   std::vector<std::int64_t> tokens = starting_tokens(*tokenizer, options.prompt);
-  Sampler sampler({.temperature = options.temperature, .top_k = static_cast<int>(options.top_k), .seed = options.seed});
+  Sampler sampler({.temperature = options.temperature,
+                   .top_k = static_cast<int>(options.top_k),
+                   .seed = options.seed});
   std::fputs(options.prompt.c_str(), stdout);
   generate_tokens(*model, sampler, tokens, options.tokens, [&](std::int64_t token) {
     const auto id = static_cast<std::uint32_t>(token);

@@ -1,3 +1,5 @@
+#include "core/data/prepare.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -5,7 +7,6 @@
 #include <thread>
 
 #include "core/base/error.hpp"
-#include "core/data/prepare.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/prepare_options.hpp"
 #include "launch/process/stop_request.hpp"
@@ -14,14 +15,15 @@ namespace sidestream::launch {
 namespace {
 
 data::PrepareConfig config_of(const PrepareOptions& options) {
-  data::PrepareConfig config{.inputs = {},
-                             .include = options.include,
-                             .output = options.output,
-                             .tokenizer = options.tokenizer,
-                             .val_fraction = options.val_fraction,
-                             .seed = options.seed,
-                             .shard_tokens = static_cast<std::uint64_t>(options.shard_tokens),
-                             .threads = options.threads.value_or(static_cast<int>(std::thread::hardware_concurrency()))};
+  data::PrepareConfig config{
+      .inputs = {},
+      .include = options.include,
+      .output = options.output,
+      .tokenizer = options.tokenizer,
+      .val_fraction = options.val_fraction,
+      .seed = options.seed,
+      .shard_tokens = static_cast<std::uint64_t>(options.shard_tokens),
+      .threads = options.threads.value_or(static_cast<int>(std::thread::hardware_concurrency()))};
   for (const auto& input : options.inputs) config.inputs.push_back(input.string());
   return config;
 }
@@ -30,8 +32,8 @@ std::string text_of(const data::PrepareProgress& progress) {
   const double share = progress.bytes_total > 0 ? 100.0 * static_cast<double>(progress.bytes_done) /
                                                       static_cast<double>(progress.bytes_total)
                                                 : 100.0;
-  return fmt::format("{:5.1f} % of {:.1f} MB, {} tokens", share, static_cast<double>(progress.bytes_total) * 1e-6,
-                     progress.tokens);
+  return fmt::format("{:5.1f} % of {:.1f} MB, {} tokens", share,
+                     static_cast<double>(progress.bytes_total) * 1e-6, progress.tokens);
 }
 
 // On a terminal one line that changes; elsewhere a line every few seconds.
@@ -56,8 +58,9 @@ class ProgressLine {
 };
 
 std::string describe(const char* name, const data::SplitInfo& split) {
-  return fmt::format("  {:<5} {} tokens from {} files ({:.1f} MB) in {} shard(s)\n", name, split.tokens, split.files,
-                     static_cast<double>(split.bytes) * 1e-6, split.shards.size());
+  return fmt::format("  {:<5} {} tokens from {} files ({:.1f} MB) in {} shard(s)\n", name,
+                     split.tokens, split.files, static_cast<double>(split.bytes) * 1e-6,
+                     split.shards.size());
 }
 
 }  // namespace
@@ -79,11 +82,11 @@ int run_prepare(const CommandCall& call) {
     return 128 + stop.signal();
   }
   line.clear();
-  fmt::print("{}: vocabulary {}\n{}{}", options.output.string(), info.vocab_size, describe("train", info.train),
-             describe("val", info.validation));
+  fmt::print("{}: vocabulary {}\n{}{}", options.output.string(), info.vocab_size,
+             describe("train", info.train), describe("val", info.validation));
   if (info.skipped_files > 0) {
-    fmt::print("  {} files were skipped, the first: {} ({}); all are in dataset.json\n", info.skipped_files,
-               info.skipped.front().name, info.skipped.front().reason);
+    fmt::print("  {} files were skipped, the first: {} ({}); all are in dataset.json\n",
+               info.skipped_files, info.skipped.front().name, info.skipped.front().reason);
   }
   return 0;
 }

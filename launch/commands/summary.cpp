@@ -29,27 +29,31 @@ Run read_run(const std::filesystem::path& folder) {
           .metrics = read_metrics(paths.metrics())};
 }
 
-std::optional<double> measured(const Run& run, double RunPerformance::* field) {
+std::optional<double> measured(const Run& run, double RunPerformance::*field) {
   return run.record.performance ? std::optional((*run.record.performance).*field) : std::nullopt;
 }
 
 std::string compare(const Run& baseline, const Run& other) {
-  const auto row = [&](const char* name, double RunPerformance::* field, Better better) {
+  const auto row = [&](const char* name, double RunPerformance::*field, Better better) {
     return ComparisonRow{name, measured(baseline, field), measured(other, field), better};
   };
-  return comparison_table({row("step time, ms (median)", &RunPerformance::step_ms_p50, Better::kLower),
-                           row("tokens/s", &RunPerformance::tokens_per_s, Better::kHigher),
-                           row("exposed communication, ms a step", &RunPerformance::exposed_comm_ms_p50, Better::kLower),
-                           row("reader cost, ms a step", &RunPerformance::reader_cost_ms_p50, Better::kLower)});
+  return comparison_table(
+      {row("step time, ms (median)", &RunPerformance::step_ms_p50, Better::kLower),
+       row("tokens/s", &RunPerformance::tokens_per_s, Better::kHigher),
+       row("exposed communication, ms a step", &RunPerformance::exposed_comm_ms_p50,
+           Better::kLower),
+       row("reader cost, ms a step", &RunPerformance::reader_cost_ms_p50, Better::kLower)});
 }
 
 std::string describe(const Run& run) {
   const RunRecord& record = run.record;
-  std::string text = fmt::format("{}: {} rank(s) x {} thread(s), {}, {}", run.name, record.world_size,
-                                 record.threads_per_rank, record.precision, record.backend);
+  std::string text =
+      fmt::format("{}: {} rank(s) x {} thread(s), {}, {}", run.name, record.world_size,
+                  record.threads_per_rank, record.precision, record.backend);
   if (record.last_step) text += fmt::format(", {} steps", *record.last_step);
   if (record.last_val_loss) text += fmt::format(", validation loss {:.4f}", *record.last_val_loss);
-  if (record.time_to_target_s) text += fmt::format(", target reached after {:.1f} s", *record.time_to_target_s);
+  if (record.time_to_target_s)
+    text += fmt::format(", target reached after {:.1f} s", *record.time_to_target_s);
   return text + "\n";
 }
 
@@ -69,14 +73,15 @@ int run_summary(const CommandCall& call) {
   for (const auto& folder : options.runs) runs.push_back(read_run(folder));
   for (const Run& run : runs) fmt::print("{}", describe(run));
   for (std::size_t other = 1; other < runs.size(); ++other) {
-    fmt::print("\n{} against {}\n{}", runs[other].name, runs.front().name, compare(runs.front(), runs[other]));
+    fmt::print("\n{} against {}\n{}", runs[other].name, runs.front().name,
+               compare(runs.front(), runs[other]));
   }
   std::vector<PlotSeries> curves;
   for (const Run& run : runs) curves.push_back(curve(run));
   const Terminal terminal = detect_terminal(1);
   fmt::print("\n{}", line_plot(curves, {.width_columns = terminal.current_width_columns(),
-                                           .utf8 = terminal.utf8,
-                                           .color = terminal.color}));
+                                        .utf8 = terminal.utf8,
+                                        .color = terminal.color}));
   return 0;
 }
 

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <string>
@@ -15,9 +15,7 @@ namespace sidestream::launch {
 namespace {
 
 std::string joined(int argc, char** argv) {
-  std::string line;
-  for (int i = 0; i < argc; ++i) line += (i > 0 ? " " : "") + std::string(argv[i]);
-  return line;
+  return fmt::format("{}", fmt::join(argv, argv + argc, " "));
 }
 
 // What is printed instead of training: by the first rank only.
@@ -31,12 +29,14 @@ int print_and_leave(const std::string& text) {
 int run_train(const CommandCall& call) {
   const TrainOptions options = parse_train_options(call.arguments);
   if (options.print_config) return print_and_leave(config_text(options));
-  if (options.dry_run) return print_and_leave(dry_run_text(options, comm::LauncherEnvironment::read().size));
+  if (options.dry_run)
+    return print_and_leave(dry_run_text(options, comm::LauncherEnvironment::read().size));
   const std::string command_line = joined(call.argc, call.argv);
   comm::CommunicatorConfig communication = communicator_config(options);
   comm::choose_device(communication);
-  return run_program(call.argc, call.argv, communication,
-                     [&](Session& session) { return run_training(session, options, command_line); });
+  return run_program(call.argc, call.argv, communication, [&](Session& session) {
+    return run_training(session, options, command_line);
+  });
 }
 
 }  // namespace sidestream::launch

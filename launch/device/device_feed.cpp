@@ -13,8 +13,8 @@ constexpr std::chrono::microseconds kBetweenLooks{20};
 
 }  // namespace
 
-DeviceFeed::DeviceFeed(data::Loader& loader, std::shared_ptr<comm::cuda::Driver> driver, const FeedConfig& config,
-                       parallel::CurrentStream current_stream)
+DeviceFeed::DeviceFeed(data::Loader& loader, std::shared_ptr<comm::cuda::Driver> driver,
+                       const FeedConfig& config, parallel::CurrentStream current_stream)
     : loader_(loader),
       driver_(std::move(driver)),
       current_stream_(std::move(current_stream)),
@@ -22,10 +22,12 @@ DeviceFeed::DeviceFeed(data::Loader& loader, std::shared_ptr<comm::cuda::Driver>
       events_(std::make_shared<comm::cuda::EventPool>(driver_)) {
   const auto options = torch::dtype(torch::kInt64).device(config.device);
   for (int i = 0; i < kSlots; ++i) {
-    slots_.push_back({.batch = {.inputs_bt = torch::zeros({config.batch_size, config.sequence_length}, options),
-                                .targets_bt = torch::zeros({config.batch_size, config.sequence_length}, options)},
-                      .filled = comm::cuda::OwnedEvent(driver_),
-                      .free = comm::cuda::OwnedEvent(driver_)});
+    slots_.push_back(
+        {.batch = {.inputs_bt = torch::zeros({config.batch_size, config.sequence_length}, options),
+                   .targets_bt =
+                       torch::zeros({config.batch_size, config.sequence_length}, options)},
+         .filled = comm::cuda::OwnedEvent(driver_),
+         .free = comm::cuda::OwnedEvent(driver_)});
     slots_.back().free.record(current_stream_());  // the zeros come first
     slots_.back().used = true;
   }
@@ -63,10 +65,10 @@ void DeviceFeed::fill_next() {
 
 void DeviceFeed::copy(const data::Batch& batch, Slot& slot) {
   if (slot.used) slot.free.hold_back(copy_stream_.get());
-  driver_->copy(slot.batch.inputs_bt.mutable_data_ptr(), batch.inputs().data(), batch.inputs().size_bytes(),
-                copy_stream_.get());
-  driver_->copy(slot.batch.targets_bt.mutable_data_ptr(), batch.targets().data(), batch.targets().size_bytes(),
-                copy_stream_.get());
+  driver_->copy(slot.batch.inputs_bt.mutable_data_ptr(), batch.inputs().data(),
+                batch.inputs().size_bytes(), copy_stream_.get());
+  driver_->copy(slot.batch.targets_bt.mutable_data_ptr(), batch.targets().data(),
+                batch.targets().size_bytes(), copy_stream_.get());
   slot.batch.epoch = batch.epoch();
   slot.filled.record(copy_stream_.get());
 }

@@ -1,5 +1,6 @@
-// Batches on the device, one ahead: while one computes, the next is copied into another fixed slot on a copy stream of
-// its own. Order is kept by events; the host waits only for data, or when it is far ahead of the copies.
+// Batches on the device, one ahead: while one computes, the next is copied into another fixed slot
+// on a copy stream of its own. Order is kept by events; the host waits only for data, or when it is
+// far ahead of the copies.
 //
 //   const DeviceBatch batch = feed.next();   // the current stream goes on when the batch is there
 //   ... queue everything that reads it ...
@@ -36,8 +37,8 @@ class DeviceFeed {
   static constexpr int kSlots = 2;
   static constexpr int kBatchesHeld = 4;  // LoaderConfig::max_held must be at least this
 
-  DeviceFeed(data::Loader& loader, std::shared_ptr<comm::cuda::Driver> driver, const FeedConfig& config,
-             parallel::CurrentStream current_stream);
+  DeviceFeed(data::Loader& loader, std::shared_ptr<comm::cuda::Driver> driver,
+             const FeedConfig& config, parallel::CurrentStream current_stream);
 
   DeviceBatch next();
   void consumed();

@@ -19,10 +19,12 @@ namespace {
 void require_libtorch_with_cuda() {
   if (at::hasCUDA()) return;
   throw core::ConfigError(
-      "--device cuda: the LibTorch of this build works on processors only: install torch with CUDA, or say --device cpu");
+      "--device cuda: the LibTorch of this build works on processors only: install torch with "
+      "CUDA, or say --device cpu");
 }
 
-// cuBLAS keeps its promise of equal bits only with a workspace of fixed size, named before its first use.
+// cuBLAS keeps its promise of equal bits only with a workspace of fixed size, named before its
+// first use.
 void prepare_determinism(const TrainOptions& options) {
   if (options.deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
 }
@@ -39,7 +41,8 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
   const std::optional<int> index = communicator.device();
   if (!index) {
     if (options.precision == Precision::kTf32) {
-      throw core::ConfigError("--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");
+      throw core::ConfigError(
+          "--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");
     }
     return;
   }
@@ -51,7 +54,8 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
   driver_->set_device(*index);
   const c10::impl::VirtualGuardImpl guard(device_.type());
   guard.setDevice(device_);
-  previous_stream_ = guard.exchangeStream(guard.getStreamFromGlobalPool(device_, /*isHighPriority=*/false));
+  previous_stream_ =
+      guard.exchangeStream(guard.getStreamFromGlobalPool(device_, /*isHighPriority=*/false));
 }
 
 DeviceSession::~DeviceSession() {
@@ -69,13 +73,15 @@ std::string DeviceSession::name() const {
 
 void DeviceSession::require_memory(std::size_t bytes) const {
   if (!on_gpu()) return;
-  if (const auto shortage = comm::memory_shortage(driver_->memory(), bytes)) throw core::ConfigError(*shortage);
+  if (const auto shortage = comm::memory_shortage(driver_->memory(), bytes))
+    throw core::ConfigError(*shortage);
 }
 
 std::string attention_kernel(const torch::Device& device, const TrainOptions& options) {
   const auto& model = options.model.config;
   const auto type = options.precision == Precision::kBf16 ? torch::kBFloat16 : torch::kFloat32;
-  const std::int64_t length = options.data.sequence_length > 0 ? options.data.sequence_length : model.context_length;
+  const std::int64_t length =
+      options.data.sequence_length > 0 ? options.data.sequence_length : model.context_length;
   const torch::Tensor q_bhtd = torch::zeros({1, model.heads, length, model.width / model.heads},
                                             torch::dtype(type).device(device).requires_grad(true));
   const auto choice = static_cast<at::SDPBackend>(

@@ -16,8 +16,9 @@ namespace sidestream::launch {
 
 class DeviceSession {
  public:
-  // The device that the communicator works on; the calling thread gets a compute stream of its own there, in place of the
-  // legacy default stream. Throws ConfigError when LibTorch cannot use that device, or when an option needs another one.
+  // The device that the communicator works on; the calling thread gets a compute stream of its own
+  // there, in place of the legacy default stream. Throws ConfigError when LibTorch cannot use that
+  // device, or when an option needs another one.
   DeviceSession(const comm::Communicator& communicator, const TrainOptions& options);
   ~DeviceSession();
   DeviceSession(const DeviceSession&) = delete;
@@ -37,7 +38,8 @@ class DeviceSession {
   std::optional<c10::Stream> previous_stream_;
 };
 
-// The kernel that LibTorch takes for causal attention of this model on this device: "flash", "cudnn", "efficient", "math".
+// The kernel that LibTorch takes for causal attention of this model on this device: "flash",
+// "cudnn", "efficient", "math".
 std::string attention_kernel(const torch::Device& device, const TrainOptions& options);
 
 // Peak of memory that tensors on the device have taken, in bytes; nothing on the processor.

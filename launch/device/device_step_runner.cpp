@@ -29,9 +29,11 @@ constexpr std::size_t kGradNorm = kScalarsAt;
 constexpr std::size_t kFirstBadStep = kScalarsAt + 2;
 
 std::string not_finite_text(std::int64_t step, const std::string& what) {
-  return fmt::format("step {}: {} is not finite. Weights were not changed. A lower --lr, more --warmup-steps or a smaller "
-                     "--grad-clip usually help.",
-                     step, what);
+  return fmt::format(
+      "step {}: {} is not finite. Weights were not changed. A lower --lr, more --warmup-steps or a "
+      "smaller "
+      "--grad-clip usually help.",
+      step, what);
 }
 
 }  // namespace
@@ -42,7 +44,8 @@ DeviceStepRunner::DeviceStepRunner(const DeviceStepParts& parts, const StepRunne
       config_(config),
       is_due_(std::move(is_due)),
       late_(parts_.driver, parts_.current_stream),
-      loss_sum_(torch::zeros({1}, torch::dtype(torch::kFloat64).device(parallel::device_of(parts_.model)))) {
+      loss_sum_(torch::zeros(
+          {1}, torch::dtype(torch::kFloat64).device(parallel::device_of(parts_.model)))) {
   for (std::size_t i = 0; i < kStepsAhead; ++i) ends_.emplace_back(parts_.driver);
 }
 
@@ -78,7 +81,8 @@ StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>
     const ranges::StepRange step_range(step);
     parts_.model.train();
     loss_sum_.zero_();
-    for (int micro_step = 0; micro_step < config_.grad_accumulation; ++micro_step) queue_micro_step(step, micro_step);
+    for (int micro_step = 0; micro_step < config_.grad_accumulation; ++micro_step)
+      queue_micro_step(step, micro_step);
     parts_.replicas.finish_backward();
     if (!parts_.replicas.device_scalars().defined()) require_finite_norm(step);
     outcome_.lr = optim::learning_rate(config_.schedule, step);
@@ -98,8 +102,8 @@ void DeviceStepRunner::require_finite_norm(std::int64_t step) const {
   throw AgreedError(not_finite_text(step, "the gradient norm"), core::ExitCode::kNumerics);
 }
 
-// Marks the end of this step, and waits for that of an earlier one: the time between two returns is then the time of a
-// step on the device, and memory that the host has queued for does not pile up.
+// Marks the end of this step, and waits for that of an earlier one: the time between two returns is
+// then the time of a step on the device, and memory that the host has queued for does not pile up.
 void DeviceStepRunner::keep_pace() {
   comm::cuda::OwnedEvent& oldest = ends_[static_cast<std::size_t>(steps_queued_) % kStepsAhead];
   if (steps_queued_ >= static_cast<std::int64_t>(kStepsAhead)) wait_for(oldest);
@@ -119,14 +123,17 @@ void DeviceStepRunner::look(std::int64_t step, bool stop_requested) {
   late_.seal();
   const auto& values = late_.read([] {});
   if (values[kFirstBadStep] != 0) {  // of the summed gradients: the same on all ranks
-    throw AgreedError(not_finite_text(static_cast<std::int64_t>(values[kFirstBadStep]), "the gradient norm"),
-                      core::ExitCode::kNumerics);
+    throw AgreedError(
+        not_finite_text(static_cast<std::int64_t>(values[kFirstBadStep]), "the gradient norm"),
+        core::ExitCode::kNumerics);
   }
-  const auto verdict = agree_on_step(parts_.communicator, {.loss = values[kLossAt] / config_.grad_accumulation,
-                                                           .stop_requested = stop_requested});
+  const auto verdict = agree_on_step(
+      parts_.communicator,
+      {.loss = values[kLossAt] / config_.grad_accumulation, .stop_requested = stop_requested});
   if (verdict.first_bad_rank >= 0) {
-    throw AgreedError(not_finite_text(step, fmt::format("the loss of rank {}", verdict.first_bad_rank)),
-                      core::ExitCode::kNumerics);
+    throw AgreedError(
+        not_finite_text(step, fmt::format("the loss of rank {}", verdict.first_bad_rank)),
+        core::ExitCode::kNumerics);
   }
   outcome_.loss = verdict.mean_loss;
   if (scalars.defined()) outcome_.grad_norm = values[kGradNorm];

@@ -1,4 +1,5 @@
-// One optimizer step on a GPU. It queues work and returns; nothing inside a step waits for the device.
+// One optimizer step on a GPU. It queues work and returns; nothing inside a step waits for the
+// device.
 #pragma once
 
 #include <array>
@@ -27,8 +28,10 @@ struct DeviceStepParts {
 
 class DeviceStepRunner final : public Stepper {
  public:
-  static constexpr std::size_t kStepsAhead = 2;    // that the host may have queued beside the one that runs
-  static constexpr std::int64_t kLongestSilence = 10;  // steps after which the ranks look at the latest
+  static constexpr std::size_t kStepsAhead =
+      2;  // that the host may have queued beside the one that runs
+  static constexpr std::int64_t kLongestSilence =
+      10;  // steps after which the ranks look at the latest
 
   // is_due(step): somebody wants to see the numbers of this step.
   DeviceStepRunner(const DeviceStepParts& parts, const StepRunnerConfig& config,
@@ -48,7 +51,7 @@ class DeviceStepRunner final : public Stepper {
   StepRunnerConfig config_;
   std::function<bool(std::int64_t)> is_due_;
   LateValues late_;
-  torch::Tensor loss_sum_;  // one double on the device
+  torch::Tensor loss_sum_;                    // one double on the device
   std::vector<comm::cuda::OwnedEvent> ends_;  // of the last kStepsAhead steps
   std::int64_t steps_queued_ = 0;
   StepOutcome outcome_;

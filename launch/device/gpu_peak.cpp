@@ -4,15 +4,17 @@ namespace sidestream::launch {
 namespace {
 
 struct Peak {
-  std::string_view part_of_name;  // the first that fits counts: special cases come before their family
+  std::string_view
+      part_of_name;  // the first that fits counts: special cases come before their family
   double bf16_tflops;
   double tf32_tflops;
   double fp32_tflops;
 };
 
 constexpr Peak kPeaks[] = {
-    {"H100 PCIe", 756, 378, 51}, {"H200", 989, 494.5, 67}, {"H100", 989, 494.5, 67},   {"A100", 312, 156, 19.5},
-    {"L40S", 362, 183, 91.6},    {"L4", 121, 60, 30.3},    {"4090", 165, 82.6, 82.6},
+    {"H100 PCIe", 756, 378, 51}, {"H200", 989, 494.5, 67}, {"H100", 989, 494.5, 67},
+    {"A100", 312, 156, 19.5},    {"L40S", 362, 183, 91.6}, {"L4", 121, 60, 30.3},
+    {"4090", 165, 82.6, 82.6},
 };
 
 double tflops_of(const Peak& peak, Precision precision) {
@@ -31,7 +33,8 @@ double tflops_of(const Peak& peak, Precision precision) {
 
 std::optional<double> gpu_peak_flops_per_s(std::string_view device_name, Precision precision) {
   for (const Peak& peak : kPeaks) {
-    if (device_name.find(peak.part_of_name) != std::string_view::npos) return tflops_of(peak, precision) * 1e12;
+    if (device_name.find(peak.part_of_name) != std::string_view::npos)
+      return tflops_of(peak, precision) * 1e12;
   }
   return std::nullopt;
 }

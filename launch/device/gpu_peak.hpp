@@ -1,7 +1,8 @@
 // Datasheet peaks of GPUs: dense products, no sparsity, what MFU is measured against.
 //
-// NVIDIA's datasheets: H100 and H200 SXM 989 TFLOP/s bf16, 494 tf32, 67 fp32 (H100 PCIe 756, 378, 51); A100 312, 156,
-// 19.5; L40S 362, 183, 91.6; L4 121, 60, 30.3; RTX 4090 165 (fp32 accumulation), 82.6, 82.6.
+// NVIDIA's datasheets: H100 and H200 SXM 989 TFLOP/s bf16, 494 tf32, 67 fp32 (H100 PCIe 756, 378,
+// 51); A100 312, 156, 19.5; L40S 362, 183, 91.6; L4 121, 60, 30.3; RTX 4090 165 (fp32
+// accumulation), 82.6, 82.6.
 #pragma once
 
 #include <optional>

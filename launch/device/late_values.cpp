@@ -10,7 +10,8 @@ constexpr std::chrono::microseconds kBetweenLooks{20};
 
 }  // namespace
 
-LateValues::LateValues(std::shared_ptr<comm::cuda::Driver> driver, std::function<comm::Stream()> current_stream)
+LateValues::LateValues(std::shared_ptr<comm::cuda::Driver> driver,
+                       std::function<comm::Stream()> current_stream)
     : driver_(std::move(driver)),
       current_stream_(std::move(current_stream)),
       arrived_(driver_),

@@ -9,13 +9,16 @@ namespace sidestream::launch {
 std::vector<std::int64_t> Sampler::candidates(std::span<const float> logits) const {
   std::vector<std::int64_t> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), 0);
-  const std::size_t keep = config_.top_k > 0 ? std::min<std::size_t>(config_.top_k, tokens.size()) : tokens.size();
+  const std::size_t keep =
+      config_.top_k > 0 ? std::min<std::size_t>(config_.top_k, tokens.size()) : tokens.size();
   // Ties go to the lower token, so that a run can be repeated anywhere.
   const auto better = [&](std::int64_t a, std::int64_t b) {
-    const float left = logits[static_cast<std::size_t>(a)], right = logits[static_cast<std::size_t>(b)];
+    const float left = logits[static_cast<std::size_t>(a)],
+                right = logits[static_cast<std::size_t>(b)];
     return left != right ? left > right : a < b;
   };
-  std::partial_sort(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(keep), tokens.end(), better);
+  std::partial_sort(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(keep),
+                    tokens.end(), better);
   tokens.resize(keep);
   return tokens;
 }
@@ -27,7 +30,8 @@ std::int64_t Sampler::pick(std::span<const float> logits) {
   std::vector<double> weights;
   weights.reserve(tokens.size());
   for (const std::int64_t token : tokens) {
-    weights.push_back(std::exp((logits[static_cast<std::size_t>(token)] - highest) / config_.temperature));
+    weights.push_back(
+        std::exp((logits[static_cast<std::size_t>(token)] - highest) / config_.temperature));
   }
   // Not std::discrete_distribution: its draws differ between standard libraries.
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);

@@ -10,9 +10,11 @@
 
 namespace sidestream::launch {
 
-// Appends `count` tokens to `tokens` (at least one token), each predicted from as many of the last ones as the model's
-// context holds, and hands each to `on_token`. Stops early when on_token returns false.
-void generate_tokens(model::LanguageModel& model, Sampler& sampler, std::vector<std::int64_t>& tokens,
-                     std::int64_t count, const std::function<bool(std::int64_t)>& on_token);
+// Appends `count` tokens to `tokens` (at least one token), each predicted from as many of the last
+// ones as the model's context holds, and hands each to `on_token`. Stops early when on_token
+// returns false.
+void generate_tokens(model::LanguageModel& model, Sampler& sampler,
+                     std::vector<std::int64_t>& tokens, std::int64_t count,
+                     const std::function<bool(std::int64_t)>& on_token);
 
 }  // namespace sidestream::launch

@@ -1,4 +1,5 @@
-// `sidestream COMMAND ...`: parses the command, runs it, turns an exception into one line and an exit code.
+// `sidestream COMMAND ...`: parses the command, runs it, turns an exception into one line and an
+// exit code.
 
 #include <fmt/format.h>
 
@@ -35,7 +36,8 @@ int run(const launch::Invocation& invocation, int& argc, char**& argv) {
 
 int main(int argc, char** argv) {
   try {
-    const auto invocation = launch::parse_invocation(argc, argv, std::string(launch::build_summary_text()));
+    const auto invocation =
+        launch::parse_invocation(argc, argv, std::string(launch::build_summary_text()));
     if (invocation.action == launch::Invocation::Action::kPrintText) {
       std::fputs(invocation.text.c_str(), stdout);
       return 0;

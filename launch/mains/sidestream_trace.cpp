@@ -1,4 +1,5 @@
-// `sidestream-trace COMMAND ...`: parses the command, runs it, turns an exception into one line and an exit code.
+// `sidestream-trace COMMAND ...`: parses the command, runs it, turns an exception into one line and
+// an exit code.
 
 #include <cstdio>
 #include <exception>
@@ -23,7 +24,8 @@ int run(const launch::TraceInvocation& invocation) {
 
 int main(int argc, char** argv) {
   try {
-    const auto invocation = launch::parse_trace_invocation(argc, argv, "sidestream-trace " SIDESTREAM_VERSION "\n");
+    const auto invocation =
+        launch::parse_trace_invocation(argc, argv, "sidestream-trace " SIDESTREAM_VERSION "\n");
     if (invocation.action == launch::TraceInvocation::Action::kPrintText) {
       std::fputs(invocation.text.c_str(), stdout);
       return 0;

@@ -94,8 +94,9 @@ std::vector<po::option> split(const std::vector<std::string>& arguments,
     throw core::ConfigError(
         fmt::format("{}: expected a value, found none", error.get_option_name()));
   } catch (const po::too_many_positional_options_error&) {
-    throw core::ConfigError(fmt::format(
-        "`{} {}` takes flags only: every value needs its --flag before it", rules.program, rules.command));
+    throw core::ConfigError(
+        fmt::format("`{} {}` takes flags only: every value needs its --flag before it",
+                    rules.program, rules.command));
   } catch (const po::error& error) {
     throw core::ConfigError(error.what());
   }

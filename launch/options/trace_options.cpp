@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kProgram = "sidestream-trace";
 constexpr IntegerRange kThreads = {1, 4096};
-const Flag kInput = {"input", "PATH...", "traces, or folders with traces; the words alone are enough"};
+const Flag kInput = {"input", "PATH...",
+                     "traces, or folders with traces; the words alone are enough"};
 
 std::int64_t whole_number(std::string_view text, const std::string& all) {
   std::int64_t value = 0;
@@ -37,7 +38,8 @@ std::vector<int> parse_ranks(const std::string& text) {
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
     const StepRange range = parse_range(text.substr(at, comma - at));
-    for (std::int64_t rank = range.first; rank <= range.last; ++rank) ranks.push_back(static_cast<int>(rank));
+    for (std::int64_t rank = range.first; rank <= range.last; ++rank)
+      ranks.push_back(static_cast<int>(rank));
     at = comma + 1;
   }
   return ranks;
@@ -46,46 +48,62 @@ std::vector<int> parse_ranks(const std::string& text) {
 SettingTable<ReportOptions> report_table() {
   using Options = ReportOptions;
   return {{"What a run did with its time",
-           {words<Options>(kInput, [](auto& o) -> auto& { return o.inputs; }),
-            text<Options>({"json", "FILE", "write everything as JSON too", "not written"},
-                          [](auto& o) -> auto& { return o.json; }),
-            text<Options>({"csv", "FOLDER", "write every table as a CSV file too", "not written"},
-                          [](auto& o) -> auto& { return o.csv; }),
-            on_off<Options>({.name = "quiet", .value_name = "", .help = "no text on the terminal", .default_text = "off",
-                             .kind = FlagKind::kSwitch},
-                            [](auto& o) -> auto& { return o.quiet; }),
-            optional_count<Options>({"threads", "N", "files read at once", "every core"},
-                                    [](auto& o) -> auto& { return o.threads; }, kThreads)}}};
+           {words<Options>(
+                kInput, [](auto& o) -> auto& { return o.inputs; }),
+            text<Options>(
+                {"json", "FILE", "write everything as JSON too", "not written"},
+                [](auto& o) -> auto& { return o.json; }),
+            text<Options>(
+                {"csv", "FOLDER", "write every table as a CSV file too", "not written"},
+                [](auto& o) -> auto& { return o.csv; }),
+            on_off<Options>(
+                {.name = "quiet",
+                 .value_name = "",
+                 .help = "no text on the terminal",
+                 .default_text = "off",
+                 .kind = FlagKind::kSwitch},
+                [](auto& o) -> auto& { return o.quiet; }),
+            optional_count<Options>(
+                {"threads", "N", "files read at once", "every core"},
+                [](auto& o) -> auto& { return o.threads; }, kThreads)}}};
 }
 
 SettingTable<MergeOptions> merge_table() {
   using Options = MergeOptions;
   return {{"All ranks in one file",
-           {words<Options>(kInput, [](auto& o) -> auto& { return o.inputs; }),
-            text<Options>({"output", "FILE", "the merged trace, gzip when the name ends in .gz; also -o", "must be given"},
-                          [](auto& o) -> auto& { return o.output; }),
+           {words<Options>(
+                kInput, [](auto& o) -> auto& { return o.inputs; }),
+            text<Options>(
+                {"output", "FILE", "the merged trace, gzip when the name ends in .gz; also -o",
+                 "must be given"},
+                [](auto& o) -> auto& { return o.output; }),
             {{"ranks", "N,N:M", "only these ranks, such as 0,2 or 4:7", "all"},
              [](Options& o, const std::string& value) { o.ranks = parse_ranks(value); },
              [](const Options&) -> std::optional<std::string> { return std::nullopt; }},
             {{"steps", "N:M", "only these steps, such as 12 or 12:14", "all"},
              [](Options& o, const std::string& value) { o.steps = parse_range(value); },
              [](const Options&) -> std::optional<std::string> { return std::nullopt; }},
-            optional_count<Options>({"threads", "N", "files read at once", "every core"},
-                                    [](auto& o) -> auto& { return o.threads; }, kThreads)}}};
+            optional_count<Options>(
+                {"threads", "N", "files read at once", "every core"},
+                [](auto& o) -> auto& { return o.threads; }, kThreads)}}};
 }
 
 std::string report_help(int width) {
-  return "Says where every nanosecond of each step went, who waited for whom, and what bounds the run.\n\n"
+  return "Says where every nanosecond of each step went, who waited for whom, and what bounds the "
+         "run.\n\n"
          "  sidestream-trace report runs/a\n"
          "  sidestream-trace report a/*.pt.trace.json.gz --json report.json --csv tables\n"
-         "  sidestream-trace report profile.sqlite      (nsys export -t sqlite --lazy=false profile.nsys-rep)\n\n"
-         "Reads Kineto traces of PyTorch and of Sidestream (.json, .json.gz) and SQLite exports of Nsight Systems.\n"
+         "  sidestream-trace report profile.sqlite      (nsys export -t sqlite --lazy=false "
+         "profile.nsys-rep)\n\n"
+         "Reads Kineto traces of PyTorch and of Sidestream (.json, .json.gz) and SQLite exports of "
+         "Nsight Systems.\n"
          "compute + exposed communication + exposed copies + idle = step, to the nanosecond.\n\n" +
          flags_help(flags_of(report_table()), width);
 }
 
 std::string merge_help(int width) {
-  return "Puts the traces of all ranks on one clock and into one file for Perfetto or chrome://tracing.\n\n"
+  return "Puts the traces of all ranks on one clock and into one file for Perfetto or "
+         "chrome://tracing.\n\n"
          "  sidestream-trace merge runs/a -o merged.json.gz\n"
          "  sidestream-trace merge runs/a -o merged.json.gz --ranks 0,3 --steps 12:14\n\n" +
          flags_help(flags_of(merge_table()), width);
@@ -106,12 +124,15 @@ std::string top_help() {
   std::string text =
       "Sidestream's timeline analyser: reads the traces of all ranks and explains them.\n\n"
       "  sidestream-trace report runs/a\n"
-      "  sidestream-trace merge  runs/a -o merged.json.gz\n\nCommands (`sidestream-trace help COMMAND` explains one):\n";
+      "  sidestream-trace merge  runs/a -o merged.json.gz\n\nCommands (`sidestream-trace help "
+      "COMMAND` explains one):\n";
   for (const Entry& entry : kCommands)
-    text += "  " + std::string(entry.name) + std::string(10 - std::string(entry.name).size(), ' ') + entry.summary + "\n";
+    text += "  " + std::string(entry.name) + std::string(10 - std::string(entry.name).size(), ' ') +
+            entry.summary + "\n";
   return text +
          "\n  --help     this text\n  --version  version of this program\n\n"
-         "Exit codes: 0 done, 2 flags, 3 a trace that cannot be used, 8 out of memory, 1 anything else.\n";
+         "Exit codes: 0 done, 2 flags, 3 a trace that cannot be used, 8 out of memory, 1 anything "
+         "else.\n";
 }
 
 const Entry& entry_named(const std::string& name) {
@@ -131,20 +152,24 @@ TraceInvocation printing(std::string text) {
 }
 
 template <typename Options>
-Options parse(std::vector<std::string> arguments, const SettingTable<Options>& table, const char* command) {
+Options parse(std::vector<std::string> arguments, const SettingTable<Options>& table,
+              const char* command) {
   for (std::string& word : arguments) {
     if (word == "-o") word = "--output";
   }
-  Options options = parse_command(arguments, table, {.command = command, .positional = "input", .program = kProgram});
+  Options options = parse_command(arguments, table,
+                                  {.command = command, .positional = "input", .program = kProgram});
   if (options.inputs.empty())
-    throw core::ConfigError("no trace given: name files or a run directory; see `sidestream-trace " +
-                            std::string(command) + " --help`");
+    throw core::ConfigError(
+        "no trace given: name files or a run directory; see `sidestream-trace " +
+        std::string(command) + " --help`");
   return options;
 }
 
 }  // namespace
 
-TraceInvocation parse_trace_invocation(int argc, const char* const* argv, const std::string& version_text) {
+TraceInvocation parse_trace_invocation(int argc, const char* const* argv,
+                                       const std::string& version_text) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (words.empty()) throw core::ConfigError("no command given.\n\n" + top_help());
   const std::string first = words.front();
@@ -152,9 +177,11 @@ TraceInvocation parse_trace_invocation(int argc, const char* const* argv, const 
   if (first == "--version") return printing(version_text);
   if (asks_for_help(first)) return printing(top_help());
   if (first == "help")
-    return printing(words.empty() ? top_help() : entry_named(words.front()).help(help_width_columns()));
+    return printing(words.empty() ? top_help()
+                                  : entry_named(words.front()).help(help_width_columns()));
   const Entry& entry = entry_named(first);
-  if (std::any_of(words.begin(), words.end(), asks_for_help)) return printing(entry.help(help_width_columns()));
+  if (std::any_of(words.begin(), words.end(), asks_for_help))
+    return printing(entry.help(help_width_columns()));
   return {.command = entry.command, .arguments = std::move(words)};
 }
 
@@ -164,7 +191,8 @@ ReportOptions parse_report_options(const std::vector<std::string>& arguments) {
 
 MergeOptions parse_merge_options(const std::vector<std::string>& arguments) {
   MergeOptions options = parse(arguments, merge_table(), "merge");
-  if (options.output.empty()) throw core::ConfigError("--output is missing: give a file such as merged.json.gz");
+  if (options.output.empty())
+    throw core::ConfigError("--output is missing: give a file such as merged.json.gz");
   return options;
 }
 

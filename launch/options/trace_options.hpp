@@ -25,7 +25,7 @@ struct StepRange {
 struct MergeOptions {
   std::vector<std::filesystem::path> inputs = {};
   std::filesystem::path output = {};
-  std::vector<int> ranks = {};             // empty: all
+  std::vector<int> ranks = {};          // empty: all
   std::optional<StepRange> steps = {};  // empty: all
   std::optional<int> threads = {};
 };
@@ -40,7 +40,8 @@ struct TraceInvocation {
 };
 
 // The first word, or which help. Throws ConfigError.
-TraceInvocation parse_trace_invocation(int argc, const char* const* argv, const std::string& version_text);
+TraceInvocation parse_trace_invocation(int argc, const char* const* argv,
+                                       const std::string& version_text);
 
 // Throw ConfigError.
 ReportOptions parse_report_options(const std::vector<std::string>& arguments);

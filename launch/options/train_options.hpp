@@ -86,7 +86,8 @@ struct TrainOptions {
 
   DataOptions data = {};
   ModelOptions model = {};
-  parallel::DataParallelConfig parallel = {};  // the parameter dtype: from `precision`, in launch/assembly
+  parallel::DataParallelConfig parallel =
+      {};  // the parameter dtype: from `precision`, in launch/assembly
   ScheduleOptions schedule = {};
   EvaluationOptions evaluation = {};
   CheckpointOptions checkpoint = {};

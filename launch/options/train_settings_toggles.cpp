@@ -120,7 +120,8 @@ SettingGroup<TrainOptions> toggle_settings() {
            {"prefetch", "BATCHES", "batches ready ahead of the step; 0 only without workers"},
            [](auto& o) -> auto& { return o.data.prefetch; }, {0, 4096}),
        on_off<Options>(
-           {"pin-memory", "on|off", "on a GPU: batches lie where its copy engine reads them itself"},
+           {"pin-memory", "on|off",
+            "on a GPU: batches lie where its copy engine reads them itself"},
            [](auto& o) -> auto& { return o.data.pin_memory; }),
        on_off<Options>(
            {"flush-denormals", "on|off",

@@ -13,7 +13,8 @@ struct Failure {
   std::string message;
 };
 
-// Own errors carry their code; running out of memory is recognised in LibTorch's and the language's.
+// Own errors carry their code; running out of memory is recognised in LibTorch's and the
+// language's.
 Failure describe_failure(const std::exception& error);
 
 }  // namespace sidestream::launch

@@ -27,12 +27,12 @@ void print_error(int rank, int size, const std::string& message) {
   std::fflush(stderr);
 }
 
-// A peer's failure reaches this rank as PeerError before the peer has ended the job: leave it the time to do so, for
-// its exit code is the one that explains what happened.
+// A peer's failure reaches this rank as PeerError before the peer has ended the job: leave it the
+// time to do so, for its exit code is the one that explains what happened.
 void wait_for_the_failing_peer() { std::this_thread::sleep_for(std::chrono::seconds(5)); }
 
-[[noreturn]] void stop_all_ranks(const comm::MpiEnvironment& environment, comm::Communicator* communicator,
-                                 const Failure& failure) {
+[[noreturn]] void stop_all_ranks(const comm::MpiEnvironment& environment,
+                                 comm::Communicator* communicator, const Failure& failure) {
   if (failure.code == ExitCode::kPeer) {
     wait_for_the_failing_peer();
   }
@@ -41,21 +41,25 @@ void wait_for_the_failing_peer() { std::this_thread::sleep_for(std::chrono::seco
   environment.abort(static_cast<int>(failure.code));
 }
 
-void print_warnings(const comm::Communicator& communicator, const std::vector<std::string>& warnings) {
+void print_warnings(const comm::Communicator& communicator,
+                    const std::vector<std::string>& warnings) {
   if (communicator.rank() != 0) return;
-  for (const std::string& warning : warnings) fmt::print(stderr, "sidestream: warning: {}\n", warning);
+  for (const std::string& warning : warnings)
+    fmt::print(stderr, "sidestream: warning: {}\n", warning);
 }
 
 }  // namespace
 
-int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config, const ProgramBody& body) {
+int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
+                const ProgramBody& body) {
   std::unique_ptr<comm::MpiEnvironment> environment;
   try {
     environment = std::make_unique<comm::MpiEnvironment>(&argc, &argv, config.timeout_setup);
   } catch (const std::exception& error) {
     return report_early(error);
   }
-  const StopRequest stop;  // before the first collective: a request while ranks start must not kill them
+  const StopRequest
+      stop;  // before the first collective: a request while ranks start must not kill them
   std::unique_ptr<comm::Communicator> communicator;
   try {
     std::vector<std::string> warnings;
@@ -68,7 +72,8 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
     return static_cast<int>(error.code());
   } catch (const core::ConfigError& error) {
     // Without a communicator it is about options, which all ranks share: each of them is here.
-    if (communicator != nullptr) stop_all_ranks(*environment, communicator.get(), describe_failure(error));
+    if (communicator != nullptr)
+      stop_all_ranks(*environment, communicator.get(), describe_failure(error));
     return report_early(error);
   } catch (const std::exception& error) {
     stop_all_ranks(*environment, communicator.get(), describe_failure(error));

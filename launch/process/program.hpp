@@ -1,7 +1,9 @@
-// The frame of every program that runs under mpirun: MPI, the communicator, and what an exception turns into.
+// The frame of every program that runs under mpirun: MPI, the communicator, and what an exception
+// turns into.
 //
 //   int main(int argc, char** argv) {
-//     return launch::run_program(argc, argv, {}, [](launch::Session& session) { ...; return ExitCode::kDone; });
+//     return launch::run_program(argc, argv, {}, [](launch::Session& session) { ...; return
+//     ExitCode::kDone; });
 //   }
 #pragma once
 
@@ -18,7 +20,8 @@ namespace sidestream::launch {
 // What a program has while it runs. Not copyable; lives in run_program.
 class Session {
  public:
-  Session(comm::Communicator& communicator, const StopRequest& stop) : communicator_(communicator), stop_(stop) {}
+  Session(comm::Communicator& communicator, const StopRequest& stop)
+      : communicator_(communicator), stop_(stop) {}
 
   comm::Communicator& communicator() const noexcept { return communicator_; }
   bool is_first_rank() const noexcept { return communicator_.rank() == 0; }
@@ -31,12 +34,14 @@ class Session {
 
 using ProgramBody = std::function<core::ExitCode(Session&)>;
 
-// Starts MPI if a launcher started the process, makes the communicator and runs `body`. An AgreedError is printed by
-// rank 0; any other exception is printed by the rank that threw it, and all ranks of the job stop with its exit code.
-// Returns the exit code for main.
-int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config, const ProgramBody& body);
+// Starts MPI if a launcher started the process, makes the communicator and runs `body`. An
+// AgreedError is printed by rank 0; any other exception is printed by the rank that threw it, and
+// all ranks of the job stop with its exit code. Returns the exit code for main.
+int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
+                const ProgramBody& body);
 
-// For what fails before MPI is up: prints `error` on the first rank of the launcher's job and returns the exit code.
+// For what fails before MPI is up: prints `error` on the first rank of the launcher's job and
+// returns the exit code.
 int report_early(const std::exception& error);
 
 }  // namespace sidestream::launch

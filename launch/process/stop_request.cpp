@@ -31,14 +31,17 @@ StopRequest::StopRequest() {
   action.sa_handler = note_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &previous_actions[i]);
+  for (std::size_t i = 0; i < kSignals.size(); ++i)
+    sigaction(kSignals[i], &action, &previous_actions[i]);
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, &previous_pipe_action);  // a reader that has gone ends the output, never the training
+  sigaction(SIGPIPE, &ignore,
+            &previous_pipe_action);  // a reader that has gone ends the output, never the training
 }
 
 StopRequest::~StopRequest() {
-  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous_actions[i], nullptr);
+  for (std::size_t i = 0; i < kSignals.size(); ++i)
+    sigaction(kSignals[i], &previous_actions[i], nullptr);
   sigaction(SIGPIPE, &previous_pipe_action, nullptr);
 }
 

@@ -47,7 +47,8 @@ int pin_and_set_threads(int local_rank, int local_size, std::optional<int> threa
   if (local_size > 1) {
     cpu_set_t mask;
     CPU_ZERO(&mask);
-    for (int i = 0; i < share.cores; ++i) CPU_SET(cores[static_cast<std::size_t>(share.first_core + i)], &mask);
+    for (int i = 0; i < share.cores; ++i)
+      CPU_SET(cores[static_cast<std::size_t>(share.first_core + i)], &mask);
     sched_setaffinity(0, sizeof(mask), &mask);
   }
   const int count = std::max(1, threads.value_or(share.cores));
@@ -58,7 +59,8 @@ int pin_and_set_threads(int local_rank, int local_size, std::optional<int> threa
 void flush_denormals_on_all_threads(bool enabled) {
   at::globalContext().setFlushDenormal(enabled);
   const int64_t threads = at::get_num_threads();
-  at::parallel_for(0, threads, 1, [enabled](int64_t, int64_t) { at::globalContext().setFlushDenormal(enabled); });
+  at::parallel_for(0, threads, 1,
+                   [enabled](int64_t, int64_t) { at::globalContext().setFlushDenormal(enabled); });
 }
 
 }  // namespace sidestream::launch

@@ -5,8 +5,9 @@
 
 namespace sidestream::launch {
 
-// Gives back what is free now, and keeps what is freed from here on: activations of tens of MB otherwise come from mmap,
-// and are faulted in, each step. For just before the first step: what set-up freed is not needed again.
+// Gives back what is free now, and keeps what is freed from here on: activations of tens of MB
+// otherwise come from mmap, and are faulted in, each step. For just before the first step: what
+// set-up freed is not needed again.
 void keep_freed_memory();
 
 struct CpuShare {
@@ -14,14 +15,16 @@ struct CpuShare {
   int cores = 1;
 };
 
-// Splits the cores of the node evenly: rank local_rank of local_size. With fewer cores than ranks cores are shared.
+// Splits the cores of the node evenly: rank local_rank of local_size. With fewer cores than ranks
+// cores are shared.
 CpuShare share_of_cores(int cores, int local_rank, int local_size);
 
-// Restricts this process to its share when it may use more cores than that, and sets the number of intra-op threads:
-// `threads`, or one per core of the share. Returns the number of threads.
+// Restricts this process to its share when it may use more cores than that, and sets the number of
+// intra-op threads: `threads`, or one per core of the share. Returns the number of threads.
 int pin_and_set_threads(int local_rank, int local_size, std::optional<int> threads);
 
-// Denormals make an fp32 product up to 25 times slower. Applies to this thread and to LibTorch's pool.
+// Denormals make an fp32 product up to 25 times slower. Applies to this thread and to LibTorch's
+// pool.
 void flush_denormals_on_all_threads(bool enabled);
 
 }  // namespace sidestream::launch

@@ -19,7 +19,8 @@ namespace {
 trace::MergeCut cut_of(const trace::RankTimeline& timeline, const MergeOptions& options) {
   trace::MergeCut cut;
   const auto& ranks = options.ranks;
-  cut.leave_out = !ranks.empty() && std::find(ranks.begin(), ranks.end(), timeline.info.rank) == ranks.end();
+  cut.leave_out =
+      !ranks.empty() && std::find(ranks.begin(), ranks.end(), timeline.info.rank) == ranks.end();
   if (cut.leave_out || !options.steps) return cut;
   cut = {.leave_out = true, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
   for (const analysis::StepWindow& one : analysis::step_windows(timeline, {})) {
@@ -36,16 +37,20 @@ trace::MergeCut cut_of(const trace::RankTimeline& timeline, const MergeOptions& 
 int run_merge(const MergeOptions& options) {
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const NsysExports exports(trace::find_traces(options.inputs));
-  trace::TraceSet set = trace::load_traces(exports.files(), {.threads = options.threads.value_or(processors)});
+  trace::TraceSet set =
+      trace::load_traces(exports.files(), {.threads = options.threads.value_or(processors)});
   analysis::align_clocks(set, analysis::match_collectives(set));
   std::vector<trace::MergeCut> cuts;
-  for (const trace::RankTimeline& timeline : set.timelines) cuts.push_back(cut_of(timeline, options));
-  if (std::all_of(cuts.begin(), cuts.end(), [](const trace::MergeCut& cut) { return cut.leave_out; }))
+  for (const trace::RankTimeline& timeline : set.timelines)
+    cuts.push_back(cut_of(timeline, options));
+  if (std::all_of(cuts.begin(), cuts.end(),
+                  [](const trace::MergeCut& cut) { return cut.leave_out; }))
     throw core::ConfigError("--ranks or --steps: nothing of these traces is left");
   const trace::MergeResult result = trace::merge_traces(set, cuts, options.output);
-  for (const std::string& warning : set.warnings) fmt::print(stderr, "sidestream-trace: warning: {}\n", warning);
-  fmt::print("{}: {} ranks, {} events, clocks: {}\n", options.output.string(), result.processes, result.events,
-             set.clock.method);
+  for (const std::string& warning : set.warnings)
+    fmt::print(stderr, "sidestream-trace: warning: {}\n", warning);
+  fmt::print("{}: {} ranks, {} events, clocks: {}\n", options.output.string(), result.processes,
+             result.events, set.clock.method);
   return 0;
 }
 

@@ -23,7 +23,8 @@ int run_and_wait(std::vector<std::string> words) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t child = 0;
-  if (posix_spawnp(&child, arguments.front(), nullptr, nullptr, arguments.data(), environ) != 0) return kNotFound;
+  if (posix_spawnp(&child, arguments.front(), nullptr, nullptr, arguments.data(), environ) != 0)
+    return kNotFound;
   int status = 0;
   if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return kNotFound;
   return WEXITSTATUS(status);
@@ -49,16 +50,17 @@ void NsysExports::replace(trace::TraceFile& file) {
     folder_ = name;
   }
   const fs::path output = folder_ / (file.path.stem().string() + ".sqlite");
-  const int code = run_and_wait({"nsys", "export", "-t", "sqlite", "--lazy=false", "--force-overwrite=true", "-o",
-                                 output.string(), file.path.string()});
+  const int code =
+      run_and_wait({"nsys", "export", "-t", "sqlite", "--lazy=false", "--force-overwrite=true",
+                    "-o", output.string(), file.path.string()});
   if (code != 0 || !fs::exists(output)) {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
     throw core::DataError(core::FileFault{
         file.path.string(), std::nullopt, "nsys on the PATH that can export the report",
         (code == 127 ? std::string("none") : "exit code " + std::to_string(code)) +
-            ". Where it was recorded, run: nsys export -t sqlite --lazy=false " + file.path.filename().string() +
-            ", and give the .sqlite file"});
+            ". Where it was recorded, run: nsys export -t sqlite --lazy=false " +
+            file.path.filename().string() + ", and give the .sqlite file"});
   }
   file.path = output;
   file.kind = trace::FileKind::kNsysSqlite;

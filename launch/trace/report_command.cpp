@@ -23,7 +23,8 @@ int run_report(const ReportOptions& options) {
   trace::TraceSet set = trace::load_traces(exports.files(), {.threads = threads});
   const analysis::Analysis analysis = analysis::analyse(set, threads);
   const report::RunMetrics metrics = report::read_run_metrics(options.inputs);
-  if (!options.json.empty()) core::write_file_atomically(options.json, report::json_report(analysis, metrics));
+  if (!options.json.empty())
+    core::write_file_atomically(options.json, report::json_report(analysis, metrics));
   if (!options.csv.empty()) report::write_csv_folder(analysis, options.csv);
   if (options.quiet) return 0;
   const Terminal terminal = detect_terminal(1);

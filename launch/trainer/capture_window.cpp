@@ -24,8 +24,9 @@ CaptureWindow::CaptureWindow(std::string_view steps) {
   first_ = step_in(steps.substr(0, colon));
   last_ = colon == std::string_view::npos ? first_ : step_in(steps.substr(colon + 1));
   if (first_ == 0 || last_ < first_) {
-    throw core::ConfigError("SIDESTREAM_CAPTURE_STEPS: expected FIRST:LAST, steps counted from 1, found '" +
-                            std::string(steps) + "'");
+    throw core::ConfigError(
+        "SIDESTREAM_CAPTURE_STEPS: expected FIRST:LAST, steps counted from 1, found '" +
+        std::string(steps) + "'");
   }
   name_.emplace("capture");
 }

@@ -1,5 +1,6 @@
-// A range around several steps for a profiler that starts and stops at a range: `capture` in the domain `sidestream`, a
-// registered string, from the begin of the first step to the end of the last. launch/nsys-collect asks for it.
+// A range around several steps for a profiler that starts and stops at a range: `capture` in the
+// domain `sidestream`, a registered string, from the begin of the first step to the end of the
+// last. launch/nsys-collect asks for it.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,8 @@
 namespace sidestream::launch {
 namespace {
 
-torch::Tensor without_padding(const torch::Tensor& tensor, const std::string& parameter, const model::ModelConfig& config) {
+torch::Tensor without_padding(const torch::Tensor& tensor, const std::string& parameter,
+                              const model::ModelConfig& config) {
   if (tensor.dim() == 0) return tensor;
   return tensor.slice(0, 0, model::published_rows(config, parameter, tensor.size(0)));
 }
@@ -23,8 +24,9 @@ torch::ScalarType scalar_type(core::DType dtype, const checkpoint::TensorView& s
     case core::DType::kFloat16:
       return torch::kFloat16;
     default:
-      throw core::CheckpointError(fmt::format("{}: tensor {}: expected float32, bfloat16 or float16, found {}",
-                                              stored.file, stored.name, core::name_of(dtype)));
+      throw core::CheckpointError(
+          fmt::format("{}: tensor {}: expected float32, bfloat16 or float16, found {}", stored.file,
+                      stored.name, core::name_of(dtype)));
   }
 }
 
@@ -33,7 +35,8 @@ torch::ScalarType scalar_type(core::DType dtype, const checkpoint::TensorView& s
 std::vector<NamedTensor> weights_of(const std::vector<parallel::ParameterState>& states,
                                     const model::ModelConfig& config) {
   std::vector<NamedTensor> result;
-  for (const auto& state : states) result.push_back({state.name, without_padding(state.master, state.name, config)});
+  for (const auto& state : states)
+    result.push_back({state.name, without_padding(state.master, state.name, config)});
   return result;
 }
 
@@ -56,11 +59,13 @@ std::vector<NamedTensor> on_host(std::vector<NamedTensor> tensors) {
 std::vector<checkpoint::TensorSource> sources_of(const std::vector<NamedTensor>& tensors) {
   std::vector<checkpoint::TensorSource> result;
   for (const NamedTensor& named : tensors) {
-    TORCH_CHECK(named.tensor.is_contiguous() && named.tensor.scalar_type() == torch::kFloat32, named.name,
-                ": only contiguous fp32 tensors are stored");
+    TORCH_CHECK(named.tensor.is_contiguous() && named.tensor.scalar_type() == torch::kFloat32,
+                named.name, ": only contiguous fp32 tensors are stored");
     checkpoint::TensorSource source{.name = named.name};
-    for (const int64_t size : named.tensor.sizes()) source.shape.push_back(static_cast<std::uint64_t>(size));
-    source.bytes = {static_cast<const std::byte*>(named.tensor.const_data_ptr()), named.tensor.nbytes()};
+    for (const int64_t size : named.tensor.sizes())
+      source.shape.push_back(static_cast<std::uint64_t>(size));
+    source.bytes = {static_cast<const std::byte*>(named.tensor.const_data_ptr()),
+                    named.tensor.nbytes()};
     result.push_back(std::move(source));
   }
   return result;
@@ -70,8 +75,9 @@ void copy_into(const checkpoint::TensorView& stored, const NamedTensor& target) 
   std::vector<int64_t> shape(stored.shape.begin(), stored.shape.end());
   const auto expected = target.tensor.sizes();
   if (!expected.equals(shape)) {
-    throw core::CheckpointError(fmt::format("{}: tensor {}: expected shape [{}], found [{}]", stored.file, stored.name,
-                                            fmt::join(expected, ", "), fmt::join(shape, ", ")));
+    throw core::CheckpointError(fmt::format("{}: tensor {}: expected shape [{}], found [{}]",
+                                            stored.file, stored.name, fmt::join(expected, ", "),
+                                            fmt::join(shape, ", ")));
   }
   // A copy first: files written by others may hold the tensor at an odd address.
   torch::Tensor bytes = torch::empty({static_cast<int64_t>(stored.bytes.size())}, torch::kUInt8);

@@ -1,7 +1,8 @@
 // Tensors of a training run as they stand in checkpoint files, and back.
 //
-// Files hold fp32 by parameter name: weights under the name itself, moments under "exp_avg.NAME" and so on. Rows that
-// only pad the vocabulary are zero and not stored. So no number depends on layout or padding.
+// Files hold fp32 by parameter name: weights under the name itself, moments under "exp_avg.NAME"
+// and so on. Rows that only pad the vocabulary are zero and not stored. So no number depends on
+// layout or padding.
 #pragma once
 
 #include <string>
@@ -20,8 +21,10 @@ struct NamedTensor {
   torch::Tensor tensor;
 };
 
-std::vector<NamedTensor> weights_of(const std::vector<parallel::ParameterState>& states, const model::ModelConfig& config);
-std::vector<NamedTensor> moments_of(const std::vector<parallel::ParameterState>& states, const model::ModelConfig& config);
+std::vector<NamedTensor> weights_of(const std::vector<parallel::ParameterState>& states,
+                                    const model::ModelConfig& config);
+std::vector<NamedTensor> moments_of(const std::vector<parallel::ParameterState>& states,
+                                    const model::ModelConfig& config);
 
 // The same tensors in host memory: themselves where they are there already.
 std::vector<NamedTensor> on_host(std::vector<NamedTensor> tensors);
@@ -29,7 +32,8 @@ std::vector<NamedTensor> on_host(std::vector<NamedTensor> tensors);
 // For write_safetensors; they must be in host memory, and `tensors` must outlive the result.
 std::vector<checkpoint::TensorSource> sources_of(const std::vector<NamedTensor>& tensors);
 
-// Copies a stored tensor into `target`, which has its shape; bf16 and fp16 files are widened. Throws CheckpointError naming file, tensor, expected and found shape.
+// Copies a stored tensor into `target`, which has its shape; bf16 and fp16 files are widened.
+// Throws CheckpointError naming file, tensor, expected and found shape.
 void copy_into(const checkpoint::TensorView& stored, const NamedTensor& target);
 
 }  // namespace sidestream::launch

@@ -16,7 +16,8 @@ namespace sidestream::launch {
 namespace {
 
 // The moments that this rank writes.
-std::vector<NamedTensor> my_share(const std::vector<NamedTensor>& moments, const comm::Communicator& communicator) {
+std::vector<NamedTensor> my_share(const std::vector<NamedTensor>& moments,
+                                  const comm::Communicator& communicator) {
   std::vector<std::uint64_t> bytes;
   for (const NamedTensor& moment : moments) bytes.push_back(moment.tensor.nbytes());
   const std::vector<int> ranks = checkpoint::assign_tensors(bytes, communicator.size());
@@ -45,17 +46,21 @@ void Checkpointer::write_files(const TrainingState& state, std::string& digests)
   const int rank = communicator_.rank();
   if (rank == 0) {
     const std::vector<NamedTensor> weights = on_host(weights_of(states, config_.model));
-    // transformers refuses a file whose metadata does not name the framework that laid the tensors out.
+    // transformers refuses a file whose metadata does not name the framework that laid the tensors
+    // out.
     writer.add_safetensors("model.safetensors", sources_of(weights), {{"format", "pt"}});
     writer.add_text("config.json", model::to_hugging_face(config_.model).dump(2) + "\n");
     if (!config_.tokenizer.empty()) writer.add_copy("tokenizer.json", config_.tokenizer);
   }
-  const std::vector<NamedTensor> moments = on_host(my_share(moments_of(states, config_.model), communicator_));
-  writer.add_safetensors(checkpoint::optimizer_file_name(rank, communicator_.size()), sources_of(moments));
+  const std::vector<NamedTensor> moments =
+      on_host(my_share(moments_of(states, config_.model), communicator_));
+  writer.add_safetensors(checkpoint::optimizer_file_name(rank, communicator_.size()),
+                         sources_of(moments));
   digests = checkpoint::digests_to_text(writer.files());
 }
 
-void Checkpointer::commit(const TrainingState& state, const std::vector<std::string>& digests) const {
+void Checkpointer::commit(const TrainingState& state,
+                          const std::vector<std::string>& digests) const {
   checkpoint::Manifest manifest{.step = state.step,
                                 .world_size = communicator_.size(),
                                 .model = identity_of(config_.model),
@@ -93,8 +98,11 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint) co
     require_same_model(checkpoint, config_.model);
     state = training_state_from(checkpoint.manifest.training);
     const auto states = replicas_.states();
-    read_all(checkpoint::TensorSet::open_model(checkpoint.folder), weights_of(states, config_.model));
-    if (state.step > 0) read_all(checkpoint::TensorSet::open_optimizer(checkpoint), moments_of(states, config_.model));
+    read_all(checkpoint::TensorSet::open_model(checkpoint.folder),
+             weights_of(states, config_.model));
+    if (state.step > 0)
+      read_all(checkpoint::TensorSet::open_optimizer(checkpoint),
+               moments_of(states, config_.model));
   });
   replicas_.refresh_parameters();
   replicas_.set_steps_taken(state.step);
@@ -105,7 +113,8 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint) co
 void Checkpointer::load_weights(const std::filesystem::path& folder) const {
   agree_in_time([&] {
     model::check_same_architecture(config_.model, read_model_config(folder));
-    read_all(checkpoint::TensorSet::open_model(folder), weights_of(replicas_.states(), config_.model));
+    read_all(checkpoint::TensorSet::open_model(folder),
+             weights_of(replicas_.states(), config_.model));
   });
   replicas_.refresh_parameters();
 }

@@ -1,7 +1,8 @@
 // Saves and restores a training run, all ranks together.
 //
-// model.safetensors and config.json are what Hugging Face's transformers loads; the optimizer's tensors are shared out
-// over the ranks. A failure on any rank is agreed: all ranks throw, the older checkpoints stay.
+// model.safetensors and config.json are what Hugging Face's transformers loads; the optimizer's
+// tensors are shared out over the ranks. A failure on any rank is agreed: all ranks throw, the
+// older checkpoints stay.
 #pragma once
 
 #include <chrono>
@@ -30,7 +31,8 @@ struct CheckpointerConfig {
 
 class Checkpointer {
  public:
-  Checkpointer(const CheckpointerConfig& config, comm::Communicator& communicator, parallel::DataParallel& replicas)
+  Checkpointer(const CheckpointerConfig& config, comm::Communicator& communicator,
+               parallel::DataParallel& replicas)
       : config_(config), store_(config.folder), communicator_(communicator), replicas_(replicas) {}
 
   // Rank 0, before the first save: removes what dead runs left half-written.
@@ -39,11 +41,12 @@ class Checkpointer {
   // Collective; blocks until the checkpoint is durable. Throws AgreedError.
   void save(const TrainingState& state) const;
 
-  // Collective. Loads weights, moments and state from the checkpoint. Throws AgreedError; with another model the
-  // message lists the fields.
+  // Collective. Loads weights, moments and state from the checkpoint. Throws AgreedError; with
+  // another model the message lists the fields.
   TrainingState restore(const checkpoint::Checkpoint& checkpoint) const;
 
-  // Collective. Weights only, from a checkpoint of ours or a folder of Hugging Face. Throws AgreedError.
+  // Collective. Weights only, from a checkpoint of ours or a folder of Hugging Face. Throws
+  // AgreedError.
   void load_weights(const std::filesystem::path& folder) const;
 
  private:

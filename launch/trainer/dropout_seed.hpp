@@ -1,5 +1,5 @@
-// Seeds of dropout masks as a pure function of where in a run they are drawn: a resumed run draws the same ones without
-// stored state.
+// Seeds of dropout masks as a pure function of where in a run they are drawn: a resumed run draws
+// the same ones without stored state.
 #pragma once
 
 #include <cstdint>

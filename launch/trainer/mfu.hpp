@@ -1,4 +1,5 @@
-// Model FLOPs utilisation: useful work per second over a peak. On processors it is what `bench ceilings` measured.
+// Model FLOPs utilisation: useful work per second over a peak. On processors it is what `bench
+// ceilings` measured.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ class Mfu {
       const std::optional<Ceilings>& ceilings);
 
   // With the peak of all ranks together; empty: not known.
-  Mfu(const model::ModelConfig& model, std::int64_t sequence_length, std::optional<double> peak_flops_per_s);
+  Mfu(const model::ModelConfig& model, std::int64_t sequence_length,
+      std::optional<double> peak_flops_per_s);
 
   // (6 N + 6 L C T) tokens/s over the peak of the precision.
   std::optional<double> at(double tokens_per_s) const;

@@ -22,7 +22,8 @@ std::string read_text(const std::filesystem::path& file) {
 
 model::ModelConfig read_model_config(const std::filesystem::path& folder) {
   const auto json = nlohmann::json::parse(read_text(folder / "config.json"), nullptr, false);
-  if (json.is_discarded()) throw core::CheckpointError((folder / "config.json").string() + " is not JSON");
+  if (json.is_discarded())
+    throw core::CheckpointError((folder / "config.json").string() + " is not JSON");
   return model::from_hugging_face(json);
 }
 
@@ -32,7 +33,8 @@ nlohmann::json identity_of(const model::ModelConfig& config) {
   return model::to_hugging_face(comparable);
 }
 
-void require_same_model(const checkpoint::Checkpoint& checkpoint, const model::ModelConfig& config) {
+void require_same_model(const checkpoint::Checkpoint& checkpoint,
+                        const model::ModelConfig& config) {
   checkpoint::require_same_model(checkpoint.manifest.model, identity_of(config), checkpoint.folder);
 }
 

@@ -8,10 +8,12 @@
 
 namespace sidestream::launch {
 
-// FOLDER/config.json. Throws CheckpointError when it is missing, no JSON, or asks for what this GPT-2 does not do.
+// FOLDER/config.json. Throws CheckpointError when it is missing, no JSON, or asks for what this
+// GPT-2 does not do.
 model::ModelConfig read_model_config(const std::filesystem::path& folder);
 
-// The fields that two runs must share: those of config.json but for what may differ from run to run.
+// The fields that two runs must share: those of config.json but for what may differ from run to
+// run.
 nlohmann::json identity_of(const model::ModelConfig& config);
 
 // Throws CheckpointError that lists the fields in which the checkpoint differs from the model.

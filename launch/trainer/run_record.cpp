@@ -16,7 +16,8 @@ using nlohmann::json;
 
 constexpr std::size_t kWarmUpSteps = 3;
 
-double median_ms(const std::vector<StepSample>& samples, const std::function<std::int64_t(const StepSample&)>& field) {
+double median_ms(const std::vector<StepSample>& samples,
+                 const std::function<std::int64_t(const StepSample&)>& field) {
   std::vector<std::int64_t> values;
   for (const StepSample& sample : samples) values.push_back(field(sample));
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -91,7 +92,8 @@ RunRecord record_from(const json& value) {
                    .last_val_loss = from_nullable<double>(value.at("last_val_loss")),
                    .time_to_target_s = from_nullable<double>(value.at("time_to_target_s")),
                    .performance = std::nullopt};
-  if (!value.at("performance").is_null()) record.performance = performance_from(value.at("performance"));
+  if (!value.at("performance").is_null())
+    record.performance = performance_from(value.at("performance"));
   return record;
 }
 
@@ -101,11 +103,13 @@ RunPerformance summarise(const std::vector<StepSample>& samples, std::int64_t to
   std::vector<StepSample> steady = samples;
   if (steady.size() > 2 * kWarmUpSteps) steady.erase(steady.begin(), steady.begin() + kWarmUpSteps);
   if (steady.empty()) return {};
-  RunPerformance result{.steps = static_cast<std::int64_t>(steady.size()),
-                        .step_ms_p50 = median_ms(steady, [](const StepSample& s) { return s.step_ns; }),
-                        .tokens_per_s = 0,
-                        .exposed_comm_ms_p50 = median_ms(steady, [](const StepSample& s) { return s.exposed_comm_ns; }),
-                        .reader_cost_ms_p50 = median_ms(steady, [](const StepSample& s) { return s.reader_ns; })};
+  RunPerformance result{
+      .steps = static_cast<std::int64_t>(steady.size()),
+      .step_ms_p50 = median_ms(steady, [](const StepSample& s) { return s.step_ns; }),
+      .tokens_per_s = 0,
+      .exposed_comm_ms_p50 =
+          median_ms(steady, [](const StepSample& s) { return s.exposed_comm_ns; }),
+      .reader_cost_ms_p50 = median_ms(steady, [](const StepSample& s) { return s.reader_ns; })};
   result.tokens_per_s = static_cast<double>(tokens_per_step) / (result.step_ms_p50 * 1e-3);
   return result;
 }

@@ -1,4 +1,5 @@
-// run.json: what ran where, how it ended, how fast it was. Written at the start and again at the end.
+// run.json: what ran where, how it ended, how fast it was. Written at the start and again at the
+// end.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace sidestream::launch {
 
-// Medians over the steps after the first three (allocation, bucket order, caches) that neither evaluated nor saved.
+// Medians over the steps after the first three (allocation, bucket order, caches) that neither
+// evaluated nor saved.
 struct RunPerformance {
   std::int64_t steps = 0;  // that the medians are taken over
   double step_ms_p50 = 0;
@@ -40,7 +42,7 @@ struct RunRecord {
   std::string precision;
   std::int64_t parameters = 0;
   std::vector<std::string> warnings;
-  std::optional<int> exit_code;            // empty while running
+  std::optional<int> exit_code;  // empty while running
   std::optional<double> wall_s;
   std::optional<std::int64_t> last_step;
   std::optional<double> last_val_loss;

@@ -20,8 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 class RunReporter::Impl {
  public:
-  Impl(const TrainOptions& options, const RunRecord& record, const Mfu& mfu, const TrainingState& start,
-       DeviceMemory device_memory)
+  Impl(const TrainOptions& options, const RunRecord& record, const Mfu& mfu,
+       const TrainingState& start, DeviceMemory device_memory)
       : options_(options),
         record_(record),
         mfu_(mfu),
@@ -37,7 +37,8 @@ class RunReporter::Impl {
 
   void info(const std::string& line) { progress_.info(line); }
 
-  void step(const TrainingState& state, const StepOutcome& outcome, std::optional<double> val_loss) {
+  void step(const TrainingState& state, const StepOutcome& outcome,
+            std::optional<double> val_loss) {
     meter_.add(state.step,
                {.samples = static_cast<std::int64_t>(state.samples_per_step),
                 .tokens = tokens_per_step_,
@@ -53,13 +54,15 @@ class RunReporter::Impl {
     metrics_.write(metrics);
     events_.write(metrics);
     const bool first = samples_.size() == 1;
-    progress_.update(metrics, first || last || val_loss ? Importance::kAlways : Importance::kNormal);
+    progress_.update(metrics,
+                     first || last || val_loss ? Importance::kAlways : Importance::kNormal);
   }
 
   void target_reached(const TrainingState& state, double val_loss) {
     record_.time_to_target_s = state.training_s;
-    progress_.info(fmt::format("validation loss {:.4f} reached the target {:.4f} at step {} after {:.1f} s of training",
-                               val_loss, *options_.evaluation.target_val_loss, state.step, state.training_s));
+    progress_.info(fmt::format(
+        "validation loss {:.4f} reached the target {:.4f} at step {} after {:.1f} s of training",
+        val_loss, *options_.evaluation.target_val_loss, state.step, state.training_s));
   }
 
   void saved(const TrainingState& state) {
@@ -82,7 +85,8 @@ class RunReporter::Impl {
     return on_device ? on_device : memory_.sample();
   }
 
-  StepMetrics metrics_of(const TrainingState& state, const StepOutcome& outcome, std::optional<double> val_loss) {
+  StepMetrics metrics_of(const TrainingState& state, const StepOutcome& outcome,
+                         std::optional<double> val_loss) {
     const Rates rates = meter_.take();
     return {.step = state.step,
             .epoch = static_cast<std::int64_t>(outcome.epoch),
@@ -123,7 +127,8 @@ RunReporter::~RunReporter() = default;
 void RunReporter::info(const std::string& line) {
   if (impl_) impl_->info(line);
 }
-void RunReporter::step(const TrainingState& state, const StepOutcome& outcome, std::optional<double> val_loss) {
+void RunReporter::step(const TrainingState& state, const StepOutcome& outcome,
+                       std::optional<double> val_loss) {
   if (impl_) impl_->step(state, outcome, val_loss);
 }
 void RunReporter::target_reached(const TrainingState& state, double val_loss) {
@@ -139,7 +144,8 @@ void RunReporter::finish_failed(core::ExitCode code, const TrainingState& state)
   try {
     finish(code, state);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sidestream: warning: the end of the run is not recorded: %s\n", error.what());
+    std::fprintf(stderr, "sidestream: warning: the end of the run is not recorded: %s\n",
+                 error.what());
   }
 }
 

@@ -1,5 +1,5 @@
-// Everything that a run writes for people and programs: progress, metrics.jsonl, TensorBoard, run.json. Rank 0 alone has
-// one that writes; on the other ranks it does nothing.
+// Everything that a run writes for people and programs: progress, metrics.jsonl, TensorBoard,
+// run.json. Rank 0 alone has one that writes; on the other ranks it does nothing.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,10 @@ class RunReporter {
   // Does nothing.
   RunReporter();
   // Writes into the run directory of the options. Throws Error when it cannot.
-  // device_memory: the peak that lines show instead of this process's; empty or nothing: this process's.
-  RunReporter(const TrainOptions& options, const RunRecord& record, const Mfu& mfu, const TrainingState& start,
-              DeviceMemory device_memory = {});
+  // device_memory: the peak that lines show instead of this process's; empty or nothing: this
+  // process's.
+  RunReporter(const TrainOptions& options, const RunRecord& record, const Mfu& mfu,
+              const TrainingState& start, DeviceMemory device_memory = {});
   ~RunReporter();
 
   void info(const std::string& line);

@@ -24,7 +24,8 @@ std::int64_t ns_since(Clock::time_point start) {
 
 // [B, T] over the loader's memory.
 torch::Tensor as_tensor(std::span<const std::int64_t> tokens, std::int64_t sequence_length) {
-  auto* data = const_cast<std::int64_t*>(tokens.data());  // from_blob has no const form; nobody writes
+  auto* data =
+      const_cast<std::int64_t*>(tokens.data());  // from_blob has no const form; nobody writes
   const auto rows = static_cast<std::int64_t>(tokens.size()) / sequence_length;
   return torch::from_blob(data, {rows, sequence_length}, torch::kInt64);
 }
@@ -52,7 +53,8 @@ double StepRunner::run_micro_step(std::int64_t step, int micro_step, StepOutcome
   torch::Tensor loss;
   {
     const ScopedRange range(Phase::kForward);
-    loss = model_.loss(as_tensor(batch.inputs(), config_.sequence_length), as_tensor(batch.targets(), config_.sequence_length));
+    loss = model_.loss(as_tensor(batch.inputs(), config_.sequence_length),
+                       as_tensor(batch.targets(), config_.sequence_length));
   }
   const ScopedRange range(Phase::kBackward);
   loss.backward();
@@ -70,16 +72,19 @@ StepOutcome StepRunner::run(std::int64_t step, const std::function<bool()>& stop
     loss_sum += run_micro_step(step, micro_step, outcome);
   }
   replicas_.finish_backward();
-  const auto verdict = agree_on_step(
-      communicator_, {.loss = loss_sum / config_.grad_accumulation, .stop_requested = stop_requested()});
+  const auto verdict = agree_on_step(communicator_, {.loss = loss_sum / config_.grad_accumulation,
+                                                     .stop_requested = stop_requested()});
   if (verdict.first_bad_rank >= 0) {
-    throw AgreedError(fmt::format("step {}: the loss of rank {} is not finite. Weights were not changed. A lower --lr, "
-                                  "more --warmup-steps or a smaller --grad-clip usually help.",
-                                  step, verdict.first_bad_rank),
-                      core::ExitCode::kNumerics);
+    throw AgreedError(
+        fmt::format(
+            "step {}: the loss of rank {} is not finite. Weights were not changed. A lower --lr, "
+            "more --warmup-steps or a smaller --grad-clip usually help.",
+            step, verdict.first_bad_rank),
+        core::ExitCode::kNumerics);
   }
   if (!std::isfinite(replicas_.grad_norm())) {  // the same on all ranks: of the summed gradients
-    throw AgreedError(fmt::format("step {}: the gradient norm is not finite. Weights were not changed. A lower --lr, more "
+    throw AgreedError(fmt::format("step {}: the gradient norm is not finite. Weights were not "
+                                  "changed. A lower --lr, more "
                                   "--warmup-steps or a smaller --grad-clip usually help.",
                                   step),
                       core::ExitCode::kNumerics);

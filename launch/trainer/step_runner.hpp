@@ -14,7 +14,7 @@
 namespace sidestream::launch {
 
 struct StepRunnerConfig {
-  std::uint64_t seed = 0;               // of dropout
+  std::uint64_t seed = 0;  // of dropout
   int grad_accumulation = 1;
   std::int64_t sequence_length = 0;
   optim::ScheduleConfig schedule = {};
@@ -24,10 +24,15 @@ class StepRunner final : public Stepper {
  public:
   StepRunner(model::LanguageModel& model, parallel::DataParallel& replicas, data::Loader& loader,
              comm::Communicator& communicator, const StepRunnerConfig& config)
-      : model_(model), replicas_(replicas), loader_(loader), communicator_(communicator), config_(config) {}
+      : model_(model),
+        replicas_(replicas),
+        loader_(loader),
+        communicator_(communicator),
+        config_(config) {}
 
-  // Collective. `stop_requested` tells, after backward, whether this rank was asked to stop. Throws AgreedError (numerics) before any weight has
-  // changed when a loss or the gradient norm is not finite.
+  // Collective. `stop_requested` tells, after backward, whether this rank was asked to stop. Throws
+  // AgreedError (numerics) before any weight has changed when a loss or the gradient norm is not
+  // finite.
   StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested) override;
 
  private:

@@ -7,14 +7,14 @@
 namespace sidestream::launch {
 
 struct StepOutcome {
-  double loss = 0;                      // mean over ranks and micro-steps, before the update
-  double grad_norm = 0;                 // before clipping
+  double loss = 0;       // mean over ranks and micro-steps, before the update
+  double grad_norm = 0;  // before clipping
   double lr = 0;
   std::uint64_t epoch = 0;
-  bool stop_requested = false;          // agreed by all ranks
-  std::int64_t step_ns = 0;             // on this rank
-  std::int64_t reader_ns = 0;           // of that, waiting for data
-  std::int64_t exposed_comm_ns = 0;     // of that, blocked by collectives
+  bool stop_requested = false;       // agreed by all ranks
+  std::int64_t step_ns = 0;          // on this rank
+  std::int64_t reader_ns = 0;        // of that, waiting for data
+  std::int64_t exposed_comm_ns = 0;  // of that, blocked by collectives
 };
 
 class Stepper {
@@ -23,8 +23,9 @@ class Stepper {
   Stepper(const Stepper&) = delete;
   Stepper& operator=(const Stepper&) = delete;
 
-  // Collective. `stop_requested` tells, after backward, whether this rank was asked to stop. Throws AgreedError (numerics)
-  // when a loss or the gradient norm is not finite; the weights are those before that step.
+  // Collective. `stop_requested` tells, after backward, whether this rank was asked to stop. Throws
+  // AgreedError (numerics) when a loss or the gradient norm is not finite; the weights are those
+  // before that step.
   virtual StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested) = 0;
 
  protected:

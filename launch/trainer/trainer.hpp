@@ -28,11 +28,17 @@ enum class StopReason { kAllSteps, kTargetReached, kRequested };
 
 class Trainer {
  public:
-  Trainer(const TrainOptions& options, Session& session, const TrainerParts& parts, TrainingState& state)
-      : options_(options), session_(session), parts_(parts), state_(state), saved_step_(state.step) {}
+  Trainer(const TrainOptions& options, Session& session, const TrainerParts& parts,
+          TrainingState& state)
+      : options_(options),
+        session_(session),
+        parts_(parts),
+        state_(state),
+        saved_step_(state.step) {}
 
-  // Collective. Runs from the state's step to the last one, to --target-val-loss, or until a rank is asked to stop; a
-  // checkpoint of the last step is there afterwards. Throws what a step, an evaluation or a save throws.
+  // Collective. Runs from the state's step to the last one, to --target-val-loss, or until a rank
+  // is asked to stop; a checkpoint of the last step is there afterwards. Throws what a step, an
+  // evaluation or a save throws.
   StopReason run();
 
  private:

@@ -20,7 +20,8 @@ TrainingState training_state_from(const nlohmann::json& json) {
             .training_s = json.at("training_s"),
             .bucket_order = json.at("bucket_order").get<std::vector<std::string>>()};
   } catch (const nlohmann::json::exception& error) {
-    throw core::CheckpointError(std::string("the training state of the manifest cannot be read: ") + error.what());
+    throw core::CheckpointError(std::string("the training state of the manifest cannot be read: ") +
+                                error.what());
   }
 }
 

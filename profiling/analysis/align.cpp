@@ -27,7 +27,8 @@ PairsOfRank end_pairs(const TraceSet& set, const CollectiveMatches& matches, int
   for (const MatchedCollective& one : matches.matched) {
     if (one.parts.front().rank != reference) continue;
     for (std::size_t i = 1; i < one.parts.size(); ++i)
-      pairs[one.parts[i].rank].push_back({wall_end_ns(set, one.parts[i]), wall_end_ns(set, one.parts.front())});
+      pairs[one.parts[i].rank].push_back(
+          {wall_end_ns(set, one.parts[i]), wall_end_ns(set, one.parts.front())});
   }
   return pairs;
 }
@@ -47,17 +48,20 @@ void from_samples(ClockModel& clock, const trace::ClockSamples& samples, int ref
     if (rank == reference || of_rank.pairs.empty()) continue;
     const ClockFit fit = trace::fit_clock(of_rank.pairs);
     clock.ranks[rank] = fit.clock;
-    clock.uncertainty_us[rank] = std::max(fit.uncertainty_us, static_cast<double>(of_rank.round_trip_ns) / 2000);
+    clock.uncertainty_us[rank] =
+        std::max(fit.uncertainty_us, static_cast<double>(of_rank.round_trip_ns) / 2000);
   }
 }
 
-// Collectives correct samples only where they agree among themselves better than the samples are known.
+// Collectives correct samples only where they agree among themselves better than the samples are
+// known.
 void refine(ClockModel& clock, const PairsOfRank& pairs) {
   bool refined = false;
   for (const auto& [rank, of_rank] : pairs) {
     std::vector<ClockPair> aligned;
     const trace::RankClock before = clock.of(rank);
-    for (const ClockPair& pair : of_rank) aligned.push_back({before.to_common(pair.time_ns), pair.reference_ns});
+    for (const ClockPair& pair : of_rank)
+      aligned.push_back({before.to_common(pair.time_ns), pair.reference_ns});
     const ClockFit rest = trace::fit_clock(aligned);
     if (rest.uncertainty_us >= clock.uncertainty_us[rank]) continue;
     clock.ranks[rank].offset_ns += rest.clock.offset_ns;
@@ -81,12 +85,14 @@ void measure_residuals(ClockModel& clock, const PairsOfRank& pairs) {
   for (const auto& [rank, of_rank] : pairs) {
     const trace::RankClock of = clock.of(rank);
     for (const ClockPair& pair : of_rank)
-      residuals.push_back(std::abs(static_cast<double>(of.to_common(pair.time_ns) - pair.reference_ns)) / 1000);
+      residuals.push_back(
+          std::abs(static_cast<double>(of.to_common(pair.time_ns) - pair.reference_ns)) / 1000);
   }
   if (residuals.empty()) return;
   std::sort(residuals.begin(), residuals.end());
   const auto at = [&](double share) {
-    return residuals[static_cast<std::size_t>(share * static_cast<double>(residuals.size() - 1) + 0.5)];
+    return residuals[static_cast<std::size_t>(share * static_cast<double>(residuals.size() - 1) +
+                                              0.5)];
   };
   clock.residual_us_p50 = at(0.5);
   clock.residual_us_p95 = at(0.95);
@@ -107,9 +113,11 @@ void align_clocks(TraceSet& set, const CollectiveMatches& matches) {
     refine(clock, pairs);
   } else if (!pairs.empty()) {
     from_collectives(clock, pairs);
-    set.warnings.push_back("no clock samples beside the traces: ranks are aligned on matched collectives alone");
+    set.warnings.push_back(
+        "no clock samples beside the traces: ranks are aligned on matched collectives alone");
   } else {
-    set.warnings.push_back("neither clock samples nor matched collectives: ranks keep their own clocks");
+    set.warnings.push_back(
+        "neither clock samples nor matched collectives: ranks keep their own clocks");
   }
   measure_residuals(clock, pairs);
 }

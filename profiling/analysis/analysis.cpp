@@ -15,16 +15,19 @@ void warn_about_steps(trace::TraceSet& set, const std::vector<RankView>& ranks) 
   std::set<std::size_t> counts;
   for (const auto& [rank, count] : steps) counts.insert(count);
   if (counts.size() < 2) return;
-  set.warnings.push_back("ranks have different numbers of steps, from " + std::to_string(*counts.begin()) + " to " +
+  set.warnings.push_back("ranks have different numbers of steps, from " +
+                         std::to_string(*counts.begin()) + " to " +
                          std::to_string(*counts.rbegin()));
 }
 
 void warn_about_collectives(trace::TraceSet& set, const CollectiveMatches& matches, bool any) {
   if (set.ranks().size() > 1 && !any)
-    set.warnings.push_back("several ranks and not one collective: neither NCCL or RCCL kernels nor ranges of ours");
+    set.warnings.push_back(
+        "several ranks and not one collective: neither NCCL or RCCL kernels nor ranges of ours");
   for (const UnmatchedGroup& group : matches.unmatched) {
     if (group.count_of_rank.size() < 2) continue;
-    set.warnings.push_back("collectives of " + group.group + " cannot be matched: ranks have different numbers of them");
+    set.warnings.push_back("collectives of " + group.group +
+                           " cannot be matched: ranks have different numbers of them");
   }
 }
 
@@ -38,8 +41,9 @@ void warn_about_graphs(trace::TraceSet& set) {
     }
   }
   if (launches == 0) return;
-  set.warnings.push_back(std::to_string(launches) + " launches of CUDA graphs (" + std::to_string(total_ns) +
-                         " ns) hide their kernels and are not counted: record with --cuda-graph-trace=node");
+  set.warnings.push_back(
+      std::to_string(launches) + " launches of CUDA graphs (" + std::to_string(total_ns) +
+      " ns) hide their kernels and are not counted: record with --cuda-graph-trace=node");
 }
 
 }  // namespace

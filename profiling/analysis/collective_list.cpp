@@ -30,8 +30,9 @@ std::vector<std::size_t> collective_rows(const RankTimeline& timeline) {
     (timeline.kind(row) == Kind::kKernel ? kernels : ranges).push_back(row);
   }
   std::vector<std::size_t> rows = device ? std::move(kernels) : std::move(ranges);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](std::size_t a, std::size_t b) { return timeline.start_ns(a) < timeline.start_ns(b); });
+  std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
+    return timeline.start_ns(a) < timeline.start_ns(b);
+  });
   return rows;
 }
 
@@ -57,16 +58,17 @@ std::int64_t bytes_of_type(std::string_view type) {
   return -1;
 }
 
-// ncclDevKernel_AllReduce_Sum_f32_RING_LL(...) and ncclKernel_AllReduce_RING_LL_Sum_float(...): the word after the
-// first underscore.
+// ncclDevKernel_AllReduce_Sum_f32_RING_LL(...) and ncclKernel_AllReduce_RING_LL_Sum_float(...): the
+// word after the first underscore.
 std::string name_in_kernel(std::string_view kernel) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> words = {{{"AllReduce", "allreduce"},
-                                                                                   {"ReduceScatter", "reduce_scatter"},
-                                                                                   {"AllGather", "all_gather"},
-                                                                                   {"Broadcast", "broadcast"},
-                                                                                   {"SendRecv", "send_recv"},
-                                                                                   {"AllToAll", "all_to_all"},
-                                                                                   {"Reduce", "reduce"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> words = {
+      {{"AllReduce", "allreduce"},
+       {"ReduceScatter", "reduce_scatter"},
+       {"AllGather", "all_gather"},
+       {"Broadcast", "broadcast"},
+       {"SendRecv", "send_recv"},
+       {"AllToAll", "all_to_all"},
+       {"Reduce", "reduce"}}};
   for (const auto& [word, name] : words) {
     if (kernel.find(word) != std::string_view::npos) return std::string(name);
   }
@@ -83,7 +85,8 @@ std::map<std::string, std::vector<std::size_t>> collectives_by_group(const RankT
     return detail != nullptr && detail->group != trace::kNoName;
   };
   for (const std::size_t row : rows) {
-    if (timeline.device(row) != nullptr && !has_group(row)) streams.insert(timeline.device(row)->stream);
+    if (timeline.device(row) != nullptr && !has_group(row))
+      streams.insert(timeline.device(row)->stream);
   }
   std::map<std::string, std::vector<std::size_t>> groups;
   for (const std::size_t row : rows) {
@@ -91,7 +94,8 @@ std::map<std::string, std::vector<std::size_t>> collectives_by_group(const RankT
     if (has_group(row)) {
       group = "pg:" + std::string(timeline.names[timeline.collective(row)->group]);
     } else if (const auto* device = timeline.device(row)) {
-      group = "stream#" + std::to_string(std::distance(streams.begin(), streams.find(device->stream)));
+      group =
+          "stream#" + std::to_string(std::distance(streams.begin(), streams.find(device->stream)));
     }
     groups[group].push_back(row);
   }
@@ -107,7 +111,8 @@ CollectiveFacts collective_facts(const RankTimeline& timeline, std::size_t row) 
   if (detail->name != trace::kNoName) facts.name = timeline.names[detail->name];
   facts.bytes = detail->bytes;
   const std::int64_t element = bytes_of_type(timeline.names[detail->dtype]);
-  if (facts.bytes < 0 && element > 0 && detail->elements_in >= 0) facts.bytes = detail->elements_in * element;
+  if (facts.bytes < 0 && element > 0 && detail->elements_in >= 0)
+    facts.bytes = detail->elements_in * element;
   facts.bucket = detail->bucket;
   facts.sequence = detail->sequence;
   facts.group_size = detail->group_size;

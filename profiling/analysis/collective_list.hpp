@@ -11,7 +11,8 @@
 namespace sidestream::analysis {
 
 // Rows by group, in the order of their start.
-std::map<std::string, std::vector<std::size_t>> collectives_by_group(const trace::RankTimeline& timeline);
+std::map<std::string, std::vector<std::size_t>> collectives_by_group(
+    const trace::RankTimeline& timeline);
 
 // What is known of the collective in a row.
 struct CollectiveFacts {

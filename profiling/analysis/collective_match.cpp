@@ -63,9 +63,11 @@ class Matcher {
     std::map<std::int64_t, std::vector<CollectivePart>> columns;
     for (std::size_t place = 0; place < group.size(); ++place) {
       for (const std::size_t row : group[place].rows) {
-        const std::int64_t sequence = set_.timelines[group[place].timeline].collective(row)->sequence;
+        const std::int64_t sequence =
+            set_.timelines[group[place].timeline].collective(row)->sequence;
         // A number that comes twice on one rank stands for its first collective.
-        if (columns[sequence].size() == place) columns[sequence].push_back(part_of(set_, group[place].timeline, row));
+        if (columns[sequence].size() == place)
+          columns[sequence].push_back(part_of(set_, group[place].timeline, row));
       }
     }
     return columns;
@@ -79,24 +81,28 @@ class Matcher {
     }
     for (const Member& member : group) {
       for (std::size_t i = 0; i < member.rows.size(); ++i)
-        columns[static_cast<std::int64_t>(i)].push_back(part_of(set_, member.timeline, member.rows[i]));
+        columns[static_cast<std::int64_t>(i)].push_back(
+            part_of(set_, member.timeline, member.rows[i]));
     }
     return columns;
   }
 
   void add(std::int64_t index, const std::vector<CollectivePart>& parts) {
-    MatchedCollective one{.window = key_.first, .group = key_.second, .index = index, .kernel = {}, .parts = parts};
+    MatchedCollective one{
+        .window = key_.first, .group = key_.second, .index = index, .kernel = {}, .parts = parts};
     one.kernel = set_.timelines[parts.front().timeline].name(parts.front().row);
     one.transfer_ns = one.last().duration_ns;
     for (const CollectivePart& part : parts)
-      one.same_kernel = one.same_kernel && set_.timelines[part.timeline].name(part.row) == one.kernel;
+      one.same_kernel =
+          one.same_kernel && set_.timelines[part.timeline].name(part.row) == one.kernel;
     matches_.matched.push_back(std::move(one));
   }
 
   void add_unmatched(const Group& group) {
     UnmatchedGroup one{key_.first, key_.second, {}};
     for (const Member& member : group)
-      one.count_of_rank[set_.timelines[member.timeline].info.rank] = static_cast<std::int64_t>(member.rows.size());
+      one.count_of_rank[set_.timelines[member.timeline].info.rank] =
+          static_cast<std::int64_t>(member.rows.size());
     matches_.unmatched.push_back(std::move(one));
   }
 
@@ -109,9 +115,10 @@ class Matcher {
 }  // namespace
 
 const CollectivePart& MatchedCollective::last() const {
-  return *std::min_element(parts.begin(), parts.end(), [](const CollectivePart& a, const CollectivePart& b) {
-    return a.duration_ns < b.duration_ns;
-  });
+  return *std::min_element(parts.begin(), parts.end(),
+                           [](const CollectivePart& a, const CollectivePart& b) {
+                             return a.duration_ns < b.duration_ns;
+                           });
 }
 
 CollectiveMatches match_collectives(const TraceSet& set) { return Matcher(set).take(); }

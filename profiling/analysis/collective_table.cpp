@@ -27,7 +27,8 @@ Key key_of(const CollectiveFacts& facts) { return {facts.name, facts.bucket, fac
 IntervalSet waits_of(const RankTimeline& timeline) {
   std::vector<Interval> waits;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (timeline.kind(row) == trace::Kind::kDeviceSync) waits.push_back({timeline.start_ns(row), timeline.end_ns(row)});
+    if (timeline.kind(row) == trace::Kind::kDeviceSync)
+      waits.push_back({timeline.start_ns(row), timeline.end_ns(row)});
   }
   const HostActivity host = host_activity(timeline);
   return IntervalSet(std::move(waits)) | host.sync | host.communication;
@@ -52,7 +53,8 @@ void add_rank(std::map<Key, Sums>& table, const RankView& rank) {
   }
 }
 
-void add_match(std::map<Key, Sums>& table, const MatchedCollective& one, const std::vector<RankView>& ranks) {
+void add_match(std::map<Key, Sums>& table, const MatchedCollective& one,
+               const std::vector<RankView>& ranks) {
   const CollectivePart& first = one.parts.front();
   Sums& sums = table[key_of(collective_facts(*ranks[first.timeline].timeline, first.row))];
   ++sums.matched;
@@ -78,7 +80,8 @@ void fill_bandwidth(CollectiveRow& row, const Sums& sums) {
   if (row.bytes < 0 || sums.transfer_ns <= 0) return;
   const bool gather = row.name.find("gather") != std::string::npos;
   const double bytes = static_cast<double>(row.bytes) * (gather ? sums.group_size : 1);
-  row.alg_gb_per_s = bytes * static_cast<double>(sums.matched) / static_cast<double>(sums.transfer_ns);
+  row.alg_gb_per_s =
+      bytes * static_cast<double>(sums.matched) / static_cast<double>(sums.transfer_ns);
   row.bus_gb_per_s = *row.alg_gb_per_s * bus_factor(row.name, sums.group_size);
 }
 
@@ -93,24 +96,27 @@ CollectiveRow finished(const Key& key, const Sums& sums, std::int64_t ranks) {
   if (sums.matched == 0) return row;
   row.transfer_ns = sums.transfer_ns;
   row.wait_ns = sums.wait_ns * sums.matched / std::max<std::int64_t>(1, sums.parts);
-  row.slowest_rank = std::max_element(sums.came_last.begin(), sums.came_last.end(), [](const auto& a, const auto& b) {
-                       return a.second < b.second;
-                     })->first;
+  row.slowest_rank =
+      std::max_element(sums.came_last.begin(), sums.came_last.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; })
+          ->first;
   fill_bandwidth(row, sums);
   return row;
 }
 
 }  // namespace
 
-std::vector<CollectiveRow> collective_table(const std::vector<RankView>& ranks, const CollectiveMatches& matches) {
+std::vector<CollectiveRow> collective_table(const std::vector<RankView>& ranks,
+                                            const CollectiveMatches& matches) {
   std::map<Key, Sums> table;
   for (const RankView& rank : ranks) add_rank(table, rank);
   for (const MatchedCollective& one : matches.matched) add_match(table, one, ranks);
   std::vector<CollectiveRow> rows;
   const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, ranks.size()));
   for (const auto& [key, sums] : table) rows.push_back(finished(key, sums, count));
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const CollectiveRow& a, const CollectiveRow& b) { return a.exposed_ns > b.exposed_ns; });
+  std::stable_sort(rows.begin(), rows.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
+    return a.exposed_ns > b.exposed_ns;
+  });
   return rows;
 }
 

@@ -34,7 +34,8 @@ Pieces device_pieces(const RankTimeline& timeline, const NameClasses& classes) {
   return pieces;
 }
 
-// Per thread, because a collective in flight on its own lane takes nothing from the thread that computes.
+// Per thread, because a collective in flight on its own lane takes nothing from the thread that
+// computes.
 struct HostThread {
   std::vector<Interval> compute, communication;
 };
@@ -45,11 +46,13 @@ DeviceActivity host_activity(const RankTimeline& timeline, const NameClasses& cl
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     const NameClass what = classes[timeline.name_id(row)];
     const bool range = timeline.kind(row) == Kind::kHostRange;
-    const bool compute = timeline.kind(row) == Kind::kOperator || (range && what == NameClass::kComputeRange);
+    const bool compute =
+        timeline.kind(row) == Kind::kOperator || (range && what == NameClass::kComputeRange);
     const bool communication = range && what == NameClass::kCollectiveRange;
     ours = ours || communication || (range && what == NameClass::kComputeRange);
     if (compute) threads[timeline.track_of(row)].compute.push_back(interval_of(timeline, row));
-    if (communication) threads[timeline.track_of(row)].communication.push_back(interval_of(timeline, row));
+    if (communication)
+      threads[timeline.track_of(row)].communication.push_back(interval_of(timeline, row));
   }
   DeviceActivity activity;
   if (!ours) return activity;

@@ -1,9 +1,9 @@
 // What a rank's device did when: computing, communicating, copying.
 //
-// Compute is every kernel that is no collective; communication every kernel of NCCL or RCCL; copies are memcpy
-// and memset. A rank without device events that carries Sidestream's ranges is a host rank: there the collectives
-// are our ranges of that name, and compute is operators and the forward, backward and optimizer ranges, less what
-// of them a collective on the same thread takes.
+// Compute is every kernel that is no collective; communication every kernel of NCCL or RCCL; copies
+// are memcpy and memset. A rank without device events that carries Sidestream's ranges is a host
+// rank: there the collectives are our ranges of that name, and compute is operators and the
+// forward, backward and optimizer ranges, less what of them a collective on the same thread takes.
 #pragma once
 
 #include "profiling/analysis/interval_set.hpp"

@@ -11,15 +11,24 @@ namespace {
 
 using ranges::Category;
 
-constexpr std::array<std::string_view, 13> kSyncCalls = {
-    "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "cuCtxSynchronize",
-    "cuStreamSynchronize",   "cuEventSynchronize",    "hipDeviceSynchronize", "hipStreamSynchronize",
-    "hipEventSynchronize",   "cudaMemcpy",            "hipMemcpy",            "aten::item",
-    "aten::_local_scalar_dense"};
+constexpr std::array<std::string_view, 13> kSyncCalls = {"cudaDeviceSynchronize",
+                                                         "cudaStreamSynchronize",
+                                                         "cudaEventSynchronize",
+                                                         "cuCtxSynchronize",
+                                                         "cuStreamSynchronize",
+                                                         "cuEventSynchronize",
+                                                         "hipDeviceSynchronize",
+                                                         "hipStreamSynchronize",
+                                                         "hipEventSynchronize",
+                                                         "cudaMemcpy",
+                                                         "hipMemcpy",
+                                                         "aten::item",
+                                                         "aten::_local_scalar_dense"};
 
 constexpr std::array<std::string_view, 9> kLaunchCalls = {
-    "cudaLaunchKernel",   "cudaLaunchKernelExC",      "cuLaunchKernel",       "cuLaunchKernelEx", "cudaGraphLaunch",
-    "hipLaunchKernel",    "hipExtModuleLaunchKernel", "hipModuleLaunchKernel", "hipGraphLaunch"};
+    "cudaLaunchKernel",         "cudaLaunchKernelExC",   "cuLaunchKernel",
+    "cuLaunchKernelEx",         "cudaGraphLaunch",       "hipLaunchKernel",
+    "hipExtModuleLaunchKernel", "hipModuleLaunchKernel", "hipGraphLaunch"};
 
 template <std::size_t Count>
 bool is_one_of(std::string_view name, const std::array<std::string_view, Count>& names) {
@@ -43,12 +52,14 @@ NameClass class_of(std::string_view name) {
   if (name.starts_with(ranges::kStepPrefix)) return NameClass::kStepRange;
   if (is_one_of(name, kSyncCalls)) return NameClass::kSyncCall;
   if (is_one_of(name, kLaunchCalls)) return NameClass::kLaunchCall;
-  // PyTorch names the range around next(loader) after the class: enumerate(DataLoader)#_MultiProcessing...
+  // PyTorch names the range around next(loader) after the class:
+  // enumerate(DataLoader)#_MultiProcessing...
   if (name.starts_with("enumerate(DataLoader)")) return NameClass::kInputRange;
   return class_of_phase(name);
 }
 
-NameClasses::NameClasses(const trace::NameTable& names) : classes_(names.size(), NameClass::kPlain) {
+NameClasses::NameClasses(const trace::NameTable& names)
+    : classes_(names.size(), NameClass::kPlain) {
   for (trace::NameId id = 1; id < names.size(); ++id) classes_[id] = class_of(names[id]);
 }
 

@@ -30,7 +30,8 @@ struct HostPieces {
 
 void sort_in(HostPieces& pieces, Kind kind, NameClass what, Interval interval) {
   if (kind == Kind::kLock) return pieces.locks.push_back(interval);
-  if (kind == Kind::kHostRange && what == NameClass::kInputRange) return pieces.data.push_back(interval);
+  if (kind == Kind::kHostRange && what == NameClass::kInputRange)
+    return pieces.data.push_back(interval);
   if (kind == Kind::kHostRange && what == NameClass::kCollectiveRange)
     return pieces.communication.push_back(interval);
   if (what == NameClass::kSyncCall) pieces.sync.push_back(interval);
@@ -39,7 +40,8 @@ void sort_in(HostPieces& pieces, Kind kind, NameClass what, Interval interval) {
 }
 
 bool is_host(Kind kind) {
-  return kind == Kind::kRuntime || kind == Kind::kOperator || kind == Kind::kHostRange || kind == Kind::kLock;
+  return kind == Kind::kRuntime || kind == Kind::kOperator || kind == Kind::kHostRange ||
+         kind == Kind::kLock;
 }
 
 }  // namespace
@@ -63,7 +65,8 @@ HostActivity host_activity(const RankTimeline& timeline) {
 }
 
 IntervalSet launch_gaps(const RankTimeline& timeline, const IntervalSet& busy) {
-  std::unordered_map<std::int64_t, std::uint64_t> first_at;  // start of a busy stretch -> its first event's launch
+  std::unordered_map<std::int64_t, std::uint64_t>
+      first_at;  // start of a busy stretch -> its first event's launch
   for (const Interval& stretch : busy.intervals()) first_at[stretch.start_ns] = 0;
   std::unordered_map<std::uint64_t, std::int64_t> launched_at;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
@@ -76,7 +79,8 @@ IntervalSet launch_gaps(const RankTimeline& timeline, const IntervalSet& busy) {
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (timeline.kind(row) != Kind::kRuntime) continue;
     const auto wanted = launched_at.find(timeline.correlation(row));
-    if (wanted != launched_at.end()) wanted->second = std::min(wanted->second, timeline.start_ns(row));
+    if (wanted != launched_at.end())
+      wanted->second = std::min(wanted->second, timeline.start_ns(row));
   }
   std::vector<Interval> gaps;
   for (std::size_t i = 1; i < busy.intervals().size(); ++i) {

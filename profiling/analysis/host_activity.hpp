@@ -1,7 +1,7 @@
 // What the host threads that feed a device were doing: the reasons for its idle time.
 //
-// Only threads that launch device work or carry the steps count: loader threads that run beside them explain
-// nothing as long as nobody waits for them.
+// Only threads that launch device work or carry the steps count: loader threads that run beside
+// them explain nothing as long as nobody waits for them.
 #pragma once
 
 #include "profiling/analysis/interval_set.hpp"
@@ -19,8 +19,8 @@ struct HostActivity {
 
 HostActivity host_activity(const trace::RankTimeline& timeline);
 
-// For every device event with a known launch: from the end of the device work before it to its launch, sorted. In that
-// time the device had nothing to do because nothing was launched.
+// For every device event with a known launch: from the end of the device work before it to its
+// launch, sorted. In that time the device had nothing to do because nothing was launched.
 IntervalSet launch_gaps(const trace::RankTimeline& timeline, const IntervalSet& busy);
 
 }  // namespace sidestream::analysis

@@ -13,7 +13,8 @@ std::int64_t take(IntervalSet& left, const IntervalSet& cause) {
 
 }  // namespace
 
-IdleCauses idle_causes(const IntervalSet& idle, const HostActivity& host, const IntervalSet& launch_gaps) {
+IdleCauses idle_causes(const IntervalSet& idle, const HostActivity& host,
+                       const IntervalSet& launch_gaps) {
   IntervalSet left = idle;
   IdleCauses causes;
   causes.data_ns = take(left, host.data);

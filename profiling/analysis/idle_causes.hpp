@@ -1,8 +1,9 @@
 // Why the device had nothing to do, as parts that add up to its idle time exactly.
 //
-// Each idle nanosecond goes to the first of these that the feeding host threads were in: waiting for data; inside a
-// collective; waiting for a lock; waiting for the device (a synchronisation whose device work had ended); busy on the
-// host, or launching too late. What is left is `other`: nothing in the trace explains it.
+// Each idle nanosecond goes to the first of these that the feeding host threads were in: waiting
+// for data; inside a collective; waiting for a lock; waiting for the device (a synchronisation
+// whose device work had ended); busy on the host, or launching too late. What is left is `other`:
+// nothing in the trace explains it.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ struct IdleCauses {
   std::int64_t sum_ns() const { return data_ns + host_ns + sync_ns + comm_ns + lock_ns + other_ns; }
 };
 
-IdleCauses idle_causes(const IntervalSet& idle, const HostActivity& host, const IntervalSet& launch_gaps);
+IdleCauses idle_causes(const IntervalSet& idle, const HostActivity& host,
+                       const IntervalSet& launch_gaps);
 
 }  // namespace sidestream::analysis

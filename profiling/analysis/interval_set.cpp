@@ -27,7 +27,8 @@ IntervalSet::IntervalSet(std::vector<Interval> intervals) {
   sum_up();
 }
 
-IntervalSet::IntervalSet(Sorted, std::vector<Interval> intervals) : intervals_(std::move(intervals)) {
+IntervalSet::IntervalSet(Sorted, std::vector<Interval> intervals)
+    : intervals_(std::move(intervals)) {
   sum_up();
 }
 
@@ -38,7 +39,8 @@ void IntervalSet::sum_up() {
 }
 
 std::int64_t IntervalSet::length_before_ns(std::int64_t time_ns) const {
-  const auto after = std::lower_bound(intervals_.begin(), intervals_.end(), Interval{time_ns, time_ns}, by_start);
+  const auto after =
+      std::lower_bound(intervals_.begin(), intervals_.end(), Interval{time_ns, time_ns}, by_start);
   if (after == intervals_.begin()) return 0;
   const auto last = static_cast<std::size_t>(after - intervals_.begin()) - 1;
   const std::int64_t beyond = std::max<std::int64_t>(0, intervals_[last].end_ns - time_ns);
@@ -51,18 +53,20 @@ std::int64_t IntervalSet::length_within_ns(Interval window) const {
 }
 
 IntervalSet IntervalSet::within(Interval window) const {
-  auto at = std::upper_bound(intervals_.begin(), intervals_.end(), window.start_ns,
-                             [](std::int64_t time, const Interval& one) { return time < one.end_ns; });
+  auto at =
+      std::upper_bound(intervals_.begin(), intervals_.end(), window.start_ns,
+                       [](std::int64_t time, const Interval& one) { return time < one.end_ns; });
   std::vector<Interval> inside;
   for (; at != intervals_.end() && at->start_ns < window.end_ns; ++at)
-    inside.push_back({std::max(at->start_ns, window.start_ns), std::min(at->end_ns, window.end_ns)});
+    inside.push_back(
+        {std::max(at->start_ns, window.start_ns), std::min(at->end_ns, window.end_ns)});
   return {Sorted{}, std::move(inside)};
 }
 
 IntervalSet IntervalSet::operator|(const IntervalSet& other) const {
   std::vector<Interval> both(intervals_.size() + other.intervals_.size());
-  std::merge(intervals_.begin(), intervals_.end(), other.intervals_.begin(), other.intervals_.end(), both.begin(),
-             by_start);
+  std::merge(intervals_.begin(), intervals_.end(), other.intervals_.begin(), other.intervals_.end(),
+             both.begin(), by_start);
   return IntervalSet(std::move(both));
 }
 

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int64_t kLeastAlone = 3;  // calls, for a mean that stands for something
 
-using Key = std::tuple<std::string_view, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>>;
+using Key =
+    std::tuple<std::string_view, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>>;
 
 struct Sums {
   std::int64_t alone = 0, beside = 0, alone_ns = 0, beside_ns = 0;

@@ -1,5 +1,5 @@
-// What overlap costs the compute beside it: each kernel alone against the same kernel (name, grid, block) beside a
-// collective, in the same run. Net gain = communication that overlap hides - tax.
+// What overlap costs the compute beside it: each kernel alone against the same kernel (name, grid,
+// block) beside a collective, in the same run. Net gain = communication that overlap hides - tax.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct TaxedKernel {
 };
 
 struct OverlapTax {
-  std::int64_t hidden_ns = 0;  // overlapped communication of all ranks
-  std::int64_t tax_ns = 0;     // of the kernels that ran both ways
-  std::int64_t judged_ns = 0;  // time beside collectives of these kernels
-  std::int64_t beside_ns = 0;  // time beside collectives of all kernels
+  std::int64_t hidden_ns = 0;        // overlapped communication of all ranks
+  std::int64_t tax_ns = 0;           // of the kernels that ran both ways
+  std::int64_t judged_ns = 0;        // time beside collectives of these kernels
+  std::int64_t beside_ns = 0;        // time beside collectives of all kernels
   std::vector<TaxedKernel> kernels;  // by tax, the highest first
 
   std::int64_t net_gain_ns() const { return hidden_ns - tax_ns; }

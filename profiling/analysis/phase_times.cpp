@@ -16,7 +16,8 @@ std::map<std::string, std::int64_t> phase_times(const trace::RankTimeline& timel
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (timeline.kind(row) != trace::Kind::kHostRange) continue;
     const auto phase = of_phase.find(timeline.name_id(row));
-    if (phase != of_phase.end()) phase->second.push_back({timeline.start_ns(row), timeline.end_ns(row)});
+    if (phase != of_phase.end())
+      phase->second.push_back({timeline.start_ns(row), timeline.end_ns(row)});
   }
   std::map<std::string, std::int64_t> times;
   for (const ranges::PhaseInfo& phase : ranges::kPhases) {

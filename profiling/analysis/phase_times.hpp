@@ -9,8 +9,8 @@
 
 namespace sidestream::analysis {
 
-// Phase -> nanoseconds over the whole trace; a range inside another one of the same name counts once. Collectives are
-// left out: their length is the others' doing.
+// Phase -> nanoseconds over the whole trace; a range inside another one of the same name counts
+// once. Collectives are left out: their length is the others' doing.
 std::map<std::string, std::int64_t> phase_times(const trace::RankTimeline& timeline);
 
 }  // namespace sidestream::analysis

@@ -17,8 +17,10 @@ std::vector<std::uint32_t> nested_order(const RankTimeline& timeline) {
       rows.push_back(static_cast<std::uint32_t>(row));
   }
   std::stable_sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
-    if (timeline.track_of(a) != timeline.track_of(b)) return timeline.track_of(a) < timeline.track_of(b);
-    if (timeline.start_ns(a) != timeline.start_ns(b)) return timeline.start_ns(a) < timeline.start_ns(b);
+    if (timeline.track_of(a) != timeline.track_of(b))
+      return timeline.track_of(a) < timeline.track_of(b);
+    if (timeline.start_ns(a) != timeline.start_ns(b))
+      return timeline.start_ns(a) < timeline.start_ns(b);
     return timeline.duration_ns(a) > timeline.duration_ns(b);
   });
   return rows;
@@ -46,13 +48,15 @@ std::vector<SelfTime> self_times(const RankTimeline& timeline) {
       open.pop_back();
     if (timeline.kind(row) == Kind::kRuntime) {
       const auto launched = on_device.find(timeline.correlation(row));
-      if (launched != on_device.end() && !open.empty()) list[open.back()].device_self_ns += launched->second;
+      if (launched != on_device.end() && !open.empty())
+        list[open.back()].device_self_ns += launched->second;
       continue;
     }
     const std::size_t parent = open.empty() ? kNoParent : open.back();
     if (parent != kNoParent) {
       const std::int64_t inside_ns =
-          std::min(timeline.end_ns(row), timeline.end_ns(list[parent].row)) - timeline.start_ns(row);
+          std::min(timeline.end_ns(row), timeline.end_ns(list[parent].row)) -
+          timeline.start_ns(row);
       list[parent].self_ns -= std::max<std::int64_t>(0, inside_ns);
     }
     open.push_back(list.size());
@@ -60,7 +64,8 @@ std::vector<SelfTime> self_times(const RankTimeline& timeline) {
   }
   for (std::size_t i = list.size(); i-- > 0;) {
     list[i].device_total_ns += list[i].device_self_ns;
-    if (list[i].parent != kNoParent) list[list[i].parent].device_total_ns += list[i].device_total_ns;
+    if (list[i].parent != kNoParent)
+      list[list[i].parent].device_total_ns += list[i].device_total_ns;
   }
   return list;
 }

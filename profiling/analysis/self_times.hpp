@@ -1,4 +1,5 @@
-// Operators and ranges of host threads as a tree: what of each is its own time, and which call encloses it.
+// Operators and ranges of host threads as a tree: what of each is its own time, and which call
+// encloses it.
 #pragma once
 
 #include <cstddef>

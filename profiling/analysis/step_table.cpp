@@ -17,14 +17,16 @@ void tag(std::vector<StepRow>& steps, const RankTimeline& timeline, Phase phase)
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (timeline.name_id(row) != id || timeline.kind(row) != trace::Kind::kHostRange) continue;
     for (StepRow& step : steps) {
-      const bool inside = timeline.start_ns(row) < step.window.end_ns && timeline.end_ns(row) > step.window.start_ns;
+      const bool inside = timeline.start_ns(row) < step.window.end_ns &&
+                          timeline.end_ns(row) > step.window.start_ns;
       const std::string word(ranges::name_of(phase));
       if (inside && (step.tags.empty() || step.tags.back() != word)) step.tags.push_back(word);
     }
   }
 }
 
-std::vector<StepRow> step_rows(const RankTimeline& timeline, const DeviceActivity& activity, const BudgetSets& sets) {
+std::vector<StepRow> step_rows(const RankTimeline& timeline, const DeviceActivity& activity,
+                               const BudgetSets& sets) {
   const HostActivity host = host_activity(timeline);
   const IntervalSet gaps = launch_gaps(timeline, activity.busy());
   std::vector<StepRow> rows;
@@ -53,7 +55,9 @@ RankView::RankView(const RankTimeline& of_rank)
 std::vector<RankView> view_ranks(const trace::TraceSet& set, int threads) {
   std::vector<std::unique_ptr<RankView>> views(set.timelines.size());
   data::parallel_for({.count = views.size(), .threads = threads, .thread_name = "ss-analysis"},
-                     [&](std::uint64_t index, int) { views[index] = std::make_unique<RankView>(set.timelines[index]); });
+                     [&](std::uint64_t index, int) {
+                       views[index] = std::make_unique<RankView>(set.timelines[index]);
+                     });
   std::vector<RankView> ranks;
   for (auto& view : views) ranks.push_back(std::move(*view));
   return ranks;

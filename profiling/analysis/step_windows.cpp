@@ -7,7 +7,8 @@
 
 namespace sidestream::analysis {
 
-std::vector<StepWindow> step_windows(const trace::RankTimeline& timeline, const DeviceActivity& activity) {
+std::vector<StepWindow> step_windows(const trace::RankTimeline& timeline,
+                                     const DeviceActivity& activity) {
   std::vector<StepWindow> windows;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (timeline.kind(row) != trace::Kind::kHostRange) continue;
@@ -19,7 +20,8 @@ std::vector<StepWindow> step_windows(const trace::RankTimeline& timeline, const 
   std::sort(windows.begin(), windows.end(), [](const StepWindow& a, const StepWindow& b) {
     return a.window.start_ns < b.window.start_ns;
   });
-  if (windows.empty() && activity.where != Where::kNothing) windows.push_back({std::nullopt, activity.window});
+  if (windows.empty() && activity.where != Where::kNothing)
+    windows.push_back({std::nullopt, activity.window});
   return windows;
 }
 

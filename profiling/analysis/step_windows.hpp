@@ -1,5 +1,5 @@
-// The steps of a rank: host ranges `ProfilerStep#N`. A trace without them is one window, from the first device
-// event to the last.
+// The steps of a rank: host ranges `ProfilerStep#N`. A trace without them is one window, from the
+// first device event to the last.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ struct StepWindow {
 };
 
 // In rising order of time. Empty when there is nothing on the device either.
-std::vector<StepWindow> step_windows(const trace::RankTimeline& timeline, const DeviceActivity& activity);
+std::vector<StepWindow> step_windows(const trace::RankTimeline& timeline,
+                                     const DeviceActivity& activity);
 
 }  // namespace sidestream::analysis

@@ -65,16 +65,19 @@ std::string longer_phase(const std::vector<RankView>& ranks, int rank) {
 std::map<int, std::int64_t> waiting_of_ranks(const CollectiveMatches& matches) {
   std::map<int, std::int64_t> waiting;
   for (const MatchedCollective& one : matches.matched) {
-    for (const CollectivePart& part : one.parts) waiting[part.rank] += part.duration_ns - one.transfer_ns;
+    for (const CollectivePart& part : one.parts)
+      waiting[part.rank] += part.duration_ns - one.transfer_ns;
   }
   return waiting;
 }
 
-std::optional<Straggler> find_straggler(const std::vector<RankView>& ranks, const CollectiveMatches& matches) {
+std::optional<Straggler> find_straggler(const std::vector<RankView>& ranks,
+                                        const CollectiveMatches& matches) {
   const std::map<int, std::int64_t> waiting = waiting_of_ranks(matches);
   if (waiting.size() < 2) return std::nullopt;
-  const auto least = std::min_element(waiting.begin(), waiting.end(),
-                                      [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto least =
+      std::min_element(waiting.begin(), waiting.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   std::vector<std::int64_t> others;
   for (const auto& [rank, waiting_ns] : waiting) {
     if (rank != least->first) others.push_back(waiting_ns);
@@ -82,8 +85,10 @@ std::optional<Straggler> find_straggler(const std::vector<RankView>& ranks, cons
   std::vector<std::int64_t> windows;
   for (const StepRow* step : plain_steps(ranks)) windows.push_back(step->budget.window_ns);
   const std::int64_t cost_ns = (median_of(others) - least->second) / steps_of(ranks, least->first);
-  if (static_cast<double>(cost_ns) < kLeastShareOfStep * static_cast<double>(median_of(windows))) return std::nullopt;
-  if (cost_ns <= 0 || caused_share(matches, least->first) < kLeastShareOfWaiting) return std::nullopt;
+  if (static_cast<double>(cost_ns) < kLeastShareOfStep * static_cast<double>(median_of(windows)))
+    return std::nullopt;
+  if (cost_ns <= 0 || caused_share(matches, least->first) < kLeastShareOfWaiting)
+    return std::nullopt;
   return Straggler{least->first, longer_phase(ranks, least->first), cost_ns};
 }
 

@@ -25,7 +25,8 @@ void add_device_rank(const RankTimeline& timeline, ByName& all) {
     Sums& sums = of_name[timeline.name_id(row)][static_cast<std::size_t>(timeline.kind(row))];
     ++sums.calls;
     sums.total_ns += timeline.duration_ns(row);
-    if (const auto* detail = timeline.device(row)) sums.bytes += static_cast<std::int64_t>(detail->bytes);
+    if (const auto* detail = timeline.device(row))
+      sums.bytes += static_cast<std::int64_t>(detail->bytes);
   }
   for (trace::NameId id = 0; id < of_name.size(); ++id) {
     for (std::size_t kind = 0; kind < 3; ++kind) {
@@ -63,12 +64,14 @@ std::vector<Operation> operations(const std::vector<RankView>& ranks) {
   std::vector<Operation> list;
   for (const auto& [key, sums] : all) {
     const bool copies = key.second == Kind::kMemcpy || key.second == Kind::kMemset;
-    list.push_back({.name = key.first,
-                    .kind = key.second,
-                    .calls = sums.calls,
-                    .total_ns = sums.total_ns,
-                    .share = total_ns == 0 ? 0 : static_cast<double>(sums.total_ns) / static_cast<double>(total_ns),
-                    .bytes = copies ? sums.bytes : -1});
+    list.push_back(
+        {.name = key.first,
+         .kind = key.second,
+         .calls = sums.calls,
+         .total_ns = sums.total_ns,
+         .share =
+             total_ns == 0 ? 0 : static_cast<double>(sums.total_ns) / static_cast<double>(total_ns),
+         .bytes = copies ? sums.bytes : -1});
   }
   std::stable_sort(list.begin(), list.end(),
                    [](const Operation& a, const Operation& b) { return a.total_ns > b.total_ns; });

@@ -1,5 +1,5 @@
-// What took the most time: kernels and copies of device ranks, operators (their own time, without what they call) of
-// host ranks. Sums over all ranks.
+// What took the most time: kernels and copies of device ranks, operators (their own time, without
+// what they call) of host ranks. Sums over all ranks.
 #pragma once
 
 #include <cstdint>

@@ -8,9 +8,10 @@ namespace {
 
 // PyProf's list, which profilers copied, and what Hopper's libraries call theirs.
 constexpr std::array<std::string_view, 22> kTensorCoreWords = {
-    "884",      "1688",      "16816",     "hmma",      "imma",       "bmma",       "xmma_gemm", "xmma_fprop",
-    "xmma_dgrad", "xmma_wgrad", "tensorop", "wgmma",   "nvjet",      "flash_fwd",  "flash_bwd", "fmha",
-    "cutlass3x_sm90", "sm90_gemm", "sm100_", "wmma",   "_MI16x16x", "_MI32x32x"};
+    "884",       "1688",       "16816",      "hmma",       "imma",           "bmma",
+    "xmma_gemm", "xmma_fprop", "xmma_dgrad", "xmma_wgrad", "tensorop",       "wgmma",
+    "nvjet",     "flash_fwd",  "flash_bwd",  "fmha",       "cutlass3x_sm90", "sm90_gemm",
+    "sm100_",    "wmma",       "_MI16x16x",  "_MI32x32x"};
 
 struct Sums {
   double window_ns = 0, kernels_ns = 0;
@@ -52,8 +53,9 @@ void add_rank(const RankView& rank, Sums& sums) {
 }  // namespace
 
 bool uses_tensor_cores(std::string_view kernel) {
-  return std::any_of(kTensorCoreWords.begin(), kTensorCoreWords.end(),
-                     [&](std::string_view word) { return kernel.find(word) != std::string_view::npos; });
+  return std::any_of(kTensorCoreWords.begin(), kTensorCoreWords.end(), [&](std::string_view word) {
+    return kernel.find(word) != std::string_view::npos;
+  });
 }
 
 Utilisation find_utilisation(const std::vector<RankView>& ranks) {

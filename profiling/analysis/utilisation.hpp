@@ -1,9 +1,9 @@
 // How well the devices were used, as far as a trace without counters tells.
 //
-// GPU utilisation is the union of all kernels over the time of the steps. Estimated SM efficiency weighs each kernel
-// with the share of SMs its blocks can reach, estimated occupancy is the profiler's, weighted by duration. Tensor Core
-// share is time in kernels whose name says that they use them, over the time of all compute kernels: an estimate, and
-// `tensor_core_source` says so.
+// GPU utilisation is the union of all kernels over the time of the steps. Estimated SM efficiency
+// weighs each kernel with the share of SMs its blocks can reach, estimated occupancy is the
+// profiler's, weighted by duration. Tensor Core share is time in kernels whose name says that they
+// use them, over the time of all compute kernels: an estimate, and `tensor_core_source` says so.
 #pragma once
 
 #include <optional>
@@ -25,8 +25,8 @@ struct Utilisation {
 
 Utilisation find_utilisation(const std::vector<RankView>& ranks);
 
-// By name: Volta to Hopper and later (HMMA, IMMA, WGMMA kernels of cuBLAS, CUTLASS and flash attention), and AMD's
-// matrix cores.
+// By name: Volta to Hopper and later (HMMA, IMMA, WGMMA kernels of cuBLAS, CUTLASS and flash
+// attention), and AMD's matrix cores.
 bool uses_tensor_cores(std::string_view kernel);
 
 }  // namespace sidestream::analysis

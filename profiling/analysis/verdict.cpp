@@ -15,7 +15,8 @@ std::optional<Verdict> find_verdict(const std::vector<RankView>& ranks) {
     gpu += static_cast<double>(step->budget.compute_ns + step->budget.exposed_memcpy_ns);
   }
   if (window <= 0) return std::nullopt;
-  Verdict verdict{.word = {}, .io = io / window, .cpu = 0, .gpu = gpu / window, .comm = comm / window};
+  Verdict verdict{
+      .word = {}, .io = io / window, .cpu = 0, .gpu = gpu / window, .comm = comm / window};
   verdict.cpu = std::max(0.0, 1 - verdict.io - verdict.gpu - verdict.comm);
   const std::array<std::pair<double, const char*>, 4> shares = {
       {{verdict.gpu, "gpu"}, {verdict.comm, "comm"}, {verdict.io, "io"}, {verdict.cpu, "cpu"}}};

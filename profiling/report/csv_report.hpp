@@ -1,5 +1,5 @@
-// Every table as a CSV file in one folder: steps, collectives, operations, operators, operator_tree, modules, memory,
-// distributed, overlap_tax, events.
+// Every table as a CSV file in one folder: steps, collectives, operations, operators,
+// operator_tree, modules, memory, distributed, overlap_tax, events.
 #pragma once
 
 #include <filesystem>

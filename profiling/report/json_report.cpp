@@ -61,7 +61,9 @@ Json operation_of(const analysis::Operation& one) {
           {"flops", nullptr},
           {"bytes", known(one.bytes)},
           {"flops_per_s", nullptr},
-          {"bytes_per_s", timed ? Json(static_cast<double>(one.bytes) * 1e9 / static_cast<double>(one.total_ns)) : Json()},
+          {"bytes_per_s",
+           timed ? Json(static_cast<double>(one.bytes) * 1e9 / static_cast<double>(one.total_ns))
+                 : Json()},
           {"roofline_bound", nullptr},
           {"cause", nullptr}};
 }
@@ -93,7 +95,8 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"mfu", or_null(run.mfu)},
           {"mfu_palm", or_null(run.mfu_palm)},
           {"tensor_core_share", or_null(use.tensor_core_share)},
-          {"tensor_core_source", use.tensor_core_source.empty() ? Json() : Json(use.tensor_core_source)},
+          {"tensor_core_source",
+           use.tensor_core_source.empty() ? Json() : Json(use.tensor_core_source)},
           {"ettr", or_null(run.ettr)},
           {"gpu_utilisation", or_null(use.gpu_utilisation)}};
 }
@@ -111,7 +114,8 @@ Json not_measured(const Analysis& all, const RunMetrics& run) {
   need(list, !run.ettr, "ettr", "the run directory of the traces (run.json)");
   need(list, !all.utilisation.gpu_utilisation, "gpu_utilisation", "device events");
   need(list, !all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
-  need(list, !transfers, "transfer and waiting of collectives", "the traces of all ranks of a process group");
+  need(list, !transfers, "transfer and waiting of collectives",
+       "the traces of all ranks of a process group");
   need(list, !all.verdict, "verdict", "steps, or device events");
   return list;
 }
@@ -128,14 +132,17 @@ std::string json_report(const Analysis& all, const RunMetrics& run) {
   for (std::size_t i = 0; i < std::min(kOperations, all.operations.size()); ++i)
     report["top_ops"].push_back(operation_of(all.operations[i]));
   report["collectives"] = Json::array();
-  for (const analysis::CollectiveRow& row : all.collectives) report["collectives"].push_back(collective_of(row));
+  for (const analysis::CollectiveRow& row : all.collectives)
+    report["collectives"].push_back(collective_of(row));
   report["stragglers"] = Json::array();
   if (all.straggler) report["stragglers"].push_back(straggler_of(*all.straggler));
   report["metrics"] = metrics_of(all, run);
   report["verdict"] = all.verdict ? Json(all.verdict->word) : Json();
   report["advice"] = Json::array();
   report["not_measured"] = not_measured(all, run);
-  report["import"] = {{"files", all.set->files}, {"events", all.set->events}, {"skipped", skipped_events(*all.set)}};
+  report["import"] = {{"files", all.set->files},
+                      {"events", all.set->events},
+                      {"skipped", skipped_events(*all.set)}};
   report["import"]["warnings"] = all.set->warnings;
   return report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

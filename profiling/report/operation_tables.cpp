@@ -22,7 +22,8 @@ std::string triple(const std::array<std::uint32_t, 3>& three) {
 }
 
 struct OperatorSums {
-  std::int64_t calls = 0, host_total_ns = 0, host_self_ns = 0, device_total_ns = 0, device_self_ns = 0;
+  std::int64_t calls = 0, host_total_ns = 0, host_self_ns = 0, device_total_ns = 0,
+               device_self_ns = 0;
 
   void add(const RankTimeline& timeline, const analysis::SelfTime& one) {
     ++calls;
@@ -32,16 +33,19 @@ struct OperatorSums {
     device_self_ns += one.device_self_ns;
   }
   std::vector<std::string> cells() const {
-    return {number(calls), number(host_total_ns), number(host_self_ns), number(device_total_ns), number(device_self_ns)};
+    return {number(calls), number(host_total_ns), number(host_self_ns), number(device_total_ns),
+            number(device_self_ns)};
   }
 };
 
-std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& second) {
+std::vector<std::string> joined(std::vector<std::string> first,
+                                const std::vector<std::string>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
 
-std::string path_of(const std::vector<analysis::SelfTime>& times, std::size_t index, const RankTimeline& timeline) {
+std::string path_of(const std::vector<analysis::SelfTime>& times, std::size_t index,
+                    const RankTimeline& timeline) {
   std::string path(timeline.name(times[index].row));
   for (std::size_t at = times[index].parent; at != analysis::kNoParent; at = times[at].parent)
     path = std::string(timeline.name(times[at].row)) + " > " + path;
@@ -61,26 +65,30 @@ Table kernels_table(const Analysis& all) {
     for (std::size_t row = 0; row < rank.timeline->size(); ++row) {
       const trace::DeviceDetail* detail = rank.timeline->device(row);
       if (rank.timeline->kind(row) != Kind::kKernel || detail == nullptr) continue;
-      Sums& sums = kernels[{std::string(rank.timeline->name(row)), triple(detail->grid), triple(detail->block),
-                            detail->registers_per_thread, detail->shared_memory_bytes}];
+      Sums& sums = kernels[{std::string(rank.timeline->name(row)), triple(detail->grid),
+                            triple(detail->block), detail->registers_per_thread,
+                            detail->shared_memory_bytes}];
       const std::int64_t duration_ns = rank.timeline->duration_ns(row);
       ++sums.calls;
       sums.total_ns += duration_ns;
       sums.shortest_ns = std::min(sums.shortest_ns, duration_ns);
       sums.longest_ns = std::max(sums.longest_ns, duration_ns);
-      sums.occupied_ns += static_cast<double>(duration_ns) * static_cast<double>(detail->occupancy_percent);
+      sums.occupied_ns +=
+          static_cast<double>(duration_ns) * static_cast<double>(detail->occupancy_percent);
     }
   }
-  Table table{.title = "kernels",
-              .header = {"kernel", "grid", "block", "registers", "shared_memory_bytes", "tensor_cores", "calls",
-                         "total_ns", "shortest_ns", "longest_ns", "occupancy_percent"},
-              .rows = {}};
+  Table table{
+      .title = "kernels",
+      .header = {"kernel", "grid", "block", "registers", "shared_memory_bytes", "tensor_cores",
+                 "calls", "total_ns", "shortest_ns", "longest_ns", "occupancy_percent"},
+      .rows = {}};
   for (const auto& [key, sums] : kernels) {
     const auto& [name, grid, block, registers, shared] = key;
-    const double occupancy = sums.total_ns == 0 ? -1 : sums.occupied_ns / static_cast<double>(sums.total_ns);
+    const double occupancy =
+        sums.total_ns == 0 ? -1 : sums.occupied_ns / static_cast<double>(sums.total_ns);
     table.rows.push_back({name, grid, block, number(registers), number(shared),
-                          analysis::uses_tensor_cores(name) ? "1" : "0", number(sums.calls), number(sums.total_ns),
-                          number(sums.shortest_ns), number(sums.longest_ns),
+                          analysis::uses_tensor_cores(name) ? "1" : "0", number(sums.calls),
+                          number(sums.total_ns), number(sums.shortest_ns), number(sums.longest_ns),
                           occupancy < 0 ? "" : fmt::format("{:.1f}", occupancy)});
   }
   return table;
@@ -99,11 +107,12 @@ Table operators_table(const Analysis& all) {
     }
   }
   Table table{.title = "operators",
-              .header = {"operator", "shapes", "stack", "calls", "host_total_ns", "host_self_ns", "device_total_ns",
-                         "device_self_ns"},
+              .header = {"operator", "shapes", "stack", "calls", "host_total_ns", "host_self_ns",
+                         "device_total_ns", "device_self_ns"},
               .rows = {}};
   for (const auto& [key, sums] : operators)
-    table.rows.push_back(joined({std::get<0>(key), std::get<1>(key), std::get<2>(key)}, sums.cells()));
+    table.rows.push_back(
+        joined({std::get<0>(key), std::get<1>(key), std::get<2>(key)}, sums.cells()));
   return table;
 }
 
@@ -111,10 +120,12 @@ Table operator_tree_table(const Analysis& all) {
   std::map<std::string, OperatorSums> paths;
   for (const analysis::RankView& rank : all.ranks) {
     const std::vector<analysis::SelfTime> times = analysis::self_times(*rank.timeline);
-    for (std::size_t i = 0; i < times.size(); ++i) paths[path_of(times, i, *rank.timeline)].add(*rank.timeline, times[i]);
+    for (std::size_t i = 0; i < times.size(); ++i)
+      paths[path_of(times, i, *rank.timeline)].add(*rank.timeline, times[i]);
   }
   Table table{.title = "operator_tree",
-              .header = {"path", "calls", "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns"},
+              .header = {"path", "calls", "host_total_ns", "host_self_ns", "device_total_ns",
+                         "device_self_ns"},
               .rows = {}};
   for (const auto& [path, sums] : paths) table.rows.push_back(joined({path}, sums.cells()));
   return table;
@@ -129,11 +140,13 @@ Table modules_table(const Analysis& all) {
       const trace::HostDetail* detail = timeline.host(one.row);
       const bool hierarchy = detail != nullptr && detail->module != trace::kNoName;
       if (timeline.kind(one.row) != Kind::kHostRange && !hierarchy) continue;
-      modules[std::string(hierarchy ? timeline.names[detail->module] : timeline.name(one.row))].add(timeline, one);
+      modules[std::string(hierarchy ? timeline.names[detail->module] : timeline.name(one.row))].add(
+          timeline, one);
     }
   }
   Table table{.title = "modules",
-              .header = {"module", "calls", "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns"},
+              .header = {"module", "calls", "host_total_ns", "host_self_ns", "device_total_ns",
+                         "device_self_ns"},
               .rows = {}};
   for (const auto& [name, sums] : modules) table.rows.push_back(joined({name}, sums.cells()));
   return table;
@@ -141,15 +154,18 @@ Table modules_table(const Analysis& all) {
 
 Table memory_table(const Analysis& all) {
   Table table{.title = "memory",
-              .header = {"rank", "device", "time_ns", "bytes", "allocated_bytes", "reserved_bytes", "address"},
+              .header = {"rank", "device", "time_ns", "bytes", "allocated_bytes", "reserved_bytes",
+                         "address"},
               .rows = {}};
   for (const analysis::RankView& rank : all.ranks) {
     for (std::size_t row = 0; row < rank.timeline->size(); ++row) {
       const trace::MemoryDetail* detail = rank.timeline->memory(row);
       if (detail == nullptr) continue;
-      table.rows.push_back({number(rank.timeline->info.rank), detail->device < 0 ? "host" : number(detail->device),
-                            number(rank.timeline->start_ns(row)), number(detail->bytes), number(detail->allocated_bytes),
-                            number(detail->reserved_bytes), std::to_string(detail->address)});
+      table.rows.push_back({number(rank.timeline->info.rank),
+                            detail->device < 0 ? "host" : number(detail->device),
+                            number(rank.timeline->start_ns(row)), number(detail->bytes),
+                            number(detail->allocated_bytes), number(detail->reserved_bytes),
+                            std::to_string(detail->address)});
     }
   }
   return table;
@@ -171,11 +187,13 @@ Table memory_peaks_table(const Analysis& all) {
     }
   }
   Table table{.title = "memory_peaks",
-              .header = {"rank", "device", "peak_allocated_bytes", "peak_reserved_bytes", "allocations", "releases"},
+              .header = {"rank", "device", "peak_allocated_bytes", "peak_reserved_bytes",
+                         "allocations", "releases"},
               .rows = {}};
   for (const auto& [key, peak] : peaks) {
-    table.rows.push_back({number(key.first), key.second < 0 ? "host" : number(key.second), number(peak.allocated),
-                          number(peak.reserved), number(peak.allocations), number(peak.releases)});
+    table.rows.push_back({number(key.first), key.second < 0 ? "host" : number(key.second),
+                          number(peak.allocated), number(peak.reserved), number(peak.allocations),
+                          number(peak.releases)});
   }
   return table;
 }

@@ -14,8 +14,8 @@ struct RunMetrics {
   std::optional<double> ettr = {};
 };
 
-// From metrics.jsonl and run.json of the first of these paths that is a run directory, or lies inside one. Lines that
-// do not parse are passed over: a run may still be writing.
+// From metrics.jsonl and run.json of the first of these paths that is a run directory, or lies
+// inside one. Lines that do not parse are passed over: a run may still be writing.
 RunMetrics read_run_metrics(const std::vector<std::filesystem::path>& paths);
 
 }  // namespace sidestream::report

@@ -27,9 +27,10 @@ MeanStep mean_step(const std::vector<RankView>& ranks) {
     mean.idle.lock_ns += row->idle.lock_ns;
     mean.idle.other_ns += row->idle.other_ns;
   }
-  for (std::int64_t* value : {&mean.compute_ns, &mean.overlapped_comm_ns, &mean.exposed_comm_ns,
-                              &mean.exposed_memcpy_ns, &mean.idle.data_ns, &mean.idle.host_ns, &mean.idle.sync_ns,
-                              &mean.idle.comm_ns, &mean.idle.lock_ns, &mean.idle.other_ns})
+  for (std::int64_t* value :
+       {&mean.compute_ns, &mean.overlapped_comm_ns, &mean.exposed_comm_ns, &mean.exposed_memcpy_ns,
+        &mean.idle.data_ns, &mean.idle.host_ns, &mean.idle.sync_ns, &mean.idle.comm_ns,
+        &mean.idle.lock_ns, &mean.idle.other_ns})
     *value /= mean.steps;
   mean.idle_ns = mean.idle.sum_ns();
   mean.window_ns = mean.compute_ns + mean.exposed_comm_ns + mean.exposed_memcpy_ns + mean.idle_ns;

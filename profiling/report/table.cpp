@@ -15,7 +15,8 @@ constexpr std::size_t kNarrowest = 12;
 bool continues(char one) { return (static_cast<unsigned char>(one) & 0xC0u) == 0x80u; }
 
 std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char one) { return !continues(one); }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char one) { return !continues(one); }));
 }
 
 std::string cut(const std::string& text, std::size_t width) {
@@ -41,7 +42,8 @@ std::vector<std::size_t> widths_of(const Table& table, std::size_t limit) {
   }
   std::size_t others = 0;
   for (std::size_t i = 1; i < widths.size(); ++i) others += widths[i] + kGap;
-  if (!widths.empty() && widths[0] + others > limit) widths[0] = std::max(kNarrowest, limit - std::min(limit, others));
+  if (!widths.empty() && widths[0] + others > limit)
+    widths[0] = std::max(kNarrowest, limit - std::min(limit, others));
   return widths;
 }
 
@@ -100,6 +102,8 @@ std::string duration_text(double nanoseconds) {
 
 std::string percent_text(double share) { return fmt::format("{:.1f} %", share * 100); }
 
-std::string bytes_text(double bytes) { return scaled<5>(bytes, 1000, {"B", "KB", "MB", "GB", "TB"}); }
+std::string bytes_text(double bytes) {
+  return scaled<5>(bytes, 1000, {"B", "KB", "MB", "GB", "TB"});
+}
 
 }  // namespace sidestream::report

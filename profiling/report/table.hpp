@@ -18,8 +18,9 @@ struct TextStyle {
   bool color = false;
 };
 
-// First column to the left, the others to the right. Lines are never longer than the width: the first column is cut
-// where it has to be, with "..." in its middle, because kernels differ at both ends.
+// First column to the left, the others to the right. Lines are never longer than the width: the
+// first column is cut where it has to be, with "..." in its middle, because kernels differ at both
+// ends.
 std::string text_of(const Table& table, const TextStyle& style);
 
 // RFC 4180, one header line; numbers as they are.

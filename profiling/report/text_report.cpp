@@ -18,21 +18,24 @@ double real(std::int64_t value) { return static_cast<double>(value); }
 
 std::string head(const Analysis& all) {
   const trace::TraceSet& set = *all.set;
-  std::string text = fmt::format("{} file{}, {} event{}, {} of {} rank{}\n", set.files.size(),
-                                 set.files.size() == 1 ? "" : "s", set.events, set.events == 1 ? "" : "s",
-                                 set.ranks().size(), set.world_size, set.world_size == 1 ? "" : "s");
+  std::string text =
+      fmt::format("{} file{}, {} event{}, {} of {} rank{}\n", set.files.size(),
+                  set.files.size() == 1 ? "" : "s", set.events, set.events == 1 ? "" : "s",
+                  set.ranks().size(), set.world_size, set.world_size == 1 ? "" : "s");
   if (all.verdict) {
     const analysis::Verdict& verdict = *all.verdict;
-    text += fmt::format("Verdict: {}   (of a step: compute {}, communication {}, input {}, host {})\n", verdict.word,
-                        percent_text(verdict.gpu), percent_text(verdict.comm), percent_text(verdict.io),
-                        percent_text(verdict.cpu));
+    text +=
+        fmt::format("Verdict: {}   (of a step: compute {}, communication {}, input {}, host {})\n",
+                    verdict.word, percent_text(verdict.gpu), percent_text(verdict.comm),
+                    percent_text(verdict.io), percent_text(verdict.cpu));
   }
   return text;
 }
 
 Table budget_table(const MeanStep& mean) {
-  Table table{.title = fmt::format("Mean of {} step{}{}", mean.steps, mean.steps == 1 ? "" : "s",
-                                   mean.tagged > 0 ? fmt::format(" ({} tagged ones left out)", mean.tagged) : ""),
+  Table table{.title = fmt::format(
+                  "Mean of {} step{}{}", mean.steps, mean.steps == 1 ? "" : "s",
+                  mean.tagged > 0 ? fmt::format(" ({} tagged ones left out)", mean.tagged) : ""),
               .header = {"part", "time", "share"},
               .rows = {}};
   const auto add = [&](const char* name, std::int64_t time_ns) {
@@ -55,7 +58,8 @@ Table budget_table(const MeanStep& mean) {
 }
 
 Table rank_table(const Analysis& all) {
-  Table table{.title = "Ranks", .header = {"rank", "steps", "step", "compute", "exposed comm", "idle", "waited"},
+  Table table{.title = "Ranks",
+              .header = {"rank", "steps", "step", "compute", "exposed comm", "idle", "waited"},
               .rows = {}};
   const std::map<int, std::int64_t> waiting = analysis::waiting_of_ranks(all.matches);
   for (const analysis::RankView& rank : all.ranks) {
@@ -66,35 +70,40 @@ Table rank_table(const Analysis& all) {
       exposed += step.budget.exposed_comm_ns;
       idle += step.budget.idle_ns;
     }
-    const double steps = real(std::max<std::int64_t>(1, static_cast<std::int64_t>(rank.steps.size())));
+    const double steps =
+        real(std::max<std::int64_t>(1, static_cast<std::int64_t>(rank.steps.size())));
     const auto waited = waiting.find(rank.timeline->info.rank);
-    table.rows.push_back({std::to_string(rank.timeline->info.rank), std::to_string(rank.steps.size()),
-                          duration_text(real(window) / steps), duration_text(real(compute) / steps),
-                          duration_text(real(exposed) / steps), duration_text(real(idle) / steps),
-                          waited == waiting.end() ? "-" : duration_text(real(waited->second) / steps)});
+    table.rows.push_back(
+        {std::to_string(rank.timeline->info.rank), std::to_string(rank.steps.size()),
+         duration_text(real(window) / steps), duration_text(real(compute) / steps),
+         duration_text(real(exposed) / steps), duration_text(real(idle) / steps),
+         waited == waiting.end() ? "-" : duration_text(real(waited->second) / steps)});
   }
   return table;
 }
 
 Table operation_table(const Analysis& all) {
-  Table table{.title = "Longest operations", .header = {"name", "calls", "total", "share"}, .rows = {}};
+  Table table{
+      .title = "Longest operations", .header = {"name", "calls", "total", "share"}, .rows = {}};
   for (const analysis::Operation& one : all.operations) {
     if (table.rows.size() == kShownOperations) break;
-    table.rows.push_back(
-        {one.name, std::to_string(one.calls), duration_text(real(one.total_ns)), percent_text(one.share)});
+    table.rows.push_back({one.name, std::to_string(one.calls), duration_text(real(one.total_ns)),
+                          percent_text(one.share)});
   }
   return table;
 }
 
 Table collective_text_table(const Analysis& all) {
   Table table{.title = "Collectives (of one rank; bus = what the wires carry)",
-              .header = {"name", "bucket", "size", "count", "exposed", "hidden", "transfer", "waiting", "bus", "last"},
+              .header = {"name", "bucket", "size", "count", "exposed", "hidden", "transfer",
+                         "waiting", "bus", "last"},
               .rows = {}};
   for (const analysis::CollectiveRow& row : all.collectives) {
     if (table.rows.size() == kShownCollectives) break;
     table.rows.push_back({row.name, row.bucket < 0 ? "-" : std::to_string(row.bucket),
-                          row.bytes < 0 ? "-" : bytes_text(real(row.bytes)), std::to_string(row.count),
-                          duration_text(real(row.exposed_ns)), duration_text(real(row.overlapped_ns)),
+                          row.bytes < 0 ? "-" : bytes_text(real(row.bytes)),
+                          std::to_string(row.count), duration_text(real(row.exposed_ns)),
+                          duration_text(real(row.overlapped_ns)),
                           row.transfer_ns ? duration_text(real(*row.transfer_ns)) : "-",
                           row.wait_ns ? duration_text(real(*row.wait_ns)) : "-",
                           row.bus_gb_per_s ? fmt::format("{:.3g} GB/s", *row.bus_gb_per_s) : "-",
@@ -103,23 +112,27 @@ Table collective_text_table(const Analysis& all) {
   return table;
 }
 
-std::string or_dash(const std::optional<double>& share) { return share ? percent_text(*share) : "-"; }
+std::string or_dash(const std::optional<double>& share) {
+  return share ? percent_text(*share) : "-";
+}
 
 std::string utilisation_text(const Analysis& all, const RunMetrics& run) {
   const analysis::Utilisation& use = all.utilisation;
-  return fmt::format("GPU busy {}, SM efficiency {} (estimated), occupancy {} (estimated), Tensor Cores {}{}\n"
-                     "MFU {} (PaLM's formula {}){}\n",
-                     or_dash(use.gpu_utilisation), or_dash(use.sm_efficiency), or_dash(use.occupancy),
-                     or_dash(use.tensor_core_share), use.tensor_core_source.empty() ? "" : " (by kernel names)",
-                     or_dash(run.mfu), or_dash(run.mfu_palm),
-                     run.tokens_per_s ? fmt::format(", {:.0f} tokens/s", *run.tokens_per_s) : "");
+  return fmt::format(
+      "GPU busy {}, SM efficiency {} (estimated), occupancy {} (estimated), Tensor Cores {}{}\n"
+      "MFU {} (PaLM's formula {}){}\n",
+      or_dash(use.gpu_utilisation), or_dash(use.sm_efficiency), or_dash(use.occupancy),
+      or_dash(use.tensor_core_share), use.tensor_core_source.empty() ? "" : " (by kernel names)",
+      or_dash(run.mfu), or_dash(run.mfu_palm),
+      run.tokens_per_s ? fmt::format(", {:.0f} tokens/s", *run.tokens_per_s) : "");
 }
 
 std::string tax_text(const analysis::OverlapTax& tax) {
   if (tax.hidden_ns == 0) return "";
-  return fmt::format("Overlap hides {} of communication and costs the compute beside it {}: net {}\n",
-                     duration_text(real(tax.hidden_ns)), duration_text(real(tax.tax_ns)),
-                     duration_text(real(tax.net_gain_ns())));
+  return fmt::format(
+      "Overlap hides {} of communication and costs the compute beside it {}: net {}\n",
+      duration_text(real(tax.hidden_ns)), duration_text(real(tax.tax_ns)),
+      duration_text(real(tax.net_gain_ns())));
 }
 
 std::string straggler_text(const Analysis& all) {
@@ -135,8 +148,8 @@ std::string clock_text(const Analysis& all) {
   if (all.set->ranks().size() < 2) return "";
   std::string text = "Clocks: " + clock.method;
   if (clock.has_residual)
-    text += fmt::format(", ends of collectives within {:.4g} us (median), {:.4g} us (95 %)", clock.residual_us_p50,
-                        clock.residual_us_p95);
+    text += fmt::format(", ends of collectives within {:.4g} us (median), {:.4g} us (95 %)",
+                        clock.residual_us_p50, clock.residual_us_p95);
   return text + "\n";
 }
 

@@ -1,4 +1,5 @@
-// The report for a person at a terminal: verdict first, then where the time went, then what is worth a look.
+// The report for a person at a terminal: verdict first, then where the time went, then what is
+// worth a look.
 #pragma once
 
 #include <string>
@@ -9,6 +10,7 @@
 
 namespace sidestream::report {
 
-std::string text_report(const analysis::Analysis& analysis, const RunMetrics& metrics, const TextStyle& style);
+std::string text_report(const analysis::Analysis& analysis, const RunMetrics& metrics,
+                        const TextStyle& style);
 
 }  // namespace sidestream::report

@@ -20,11 +20,14 @@ struct ByteSink::Stream {
 };
 
 ByteSink::ByteSink(std::filesystem::path path)
-    : path_(std::move(path)), partial_(path_.string() + ".partial"), stream_(std::make_unique<Stream>()) {
+    : path_(std::move(path)),
+      partial_(path_.string() + ".partial"),
+      stream_(std::make_unique<Stream>()) {
   constexpr const char* kFastGzip = "wb2";
   constexpr const char* kPlain = "wbT";
   stream_->file = gzopen(partial_.c_str(), path_.extension() == ".gz" ? kFastGzip : kPlain);
-  if (stream_->file == nullptr) throw core::Error(core::system_error_text("cannot write", partial_, errno));
+  if (stream_->file == nullptr)
+    throw core::Error(core::system_error_text("cannot write", partial_, errno));
   gzbuffer(stream_->file, 1u << 18);
 }
 

@@ -80,7 +80,8 @@ class GzipSource final : public ByteSource {
   }
 
   [[noreturn]] void fail(const std::string& expected, const std::string& found) const {
-    throw core::DataError(core::FileFault{path_.string(), consumed_ - stream_.avail_in, expected, found});
+    throw core::DataError(
+        core::FileFault{path_.string(), consumed_ - stream_.avail_in, expected, found});
   }
 
   std::filesystem::path path_;

@@ -1,4 +1,5 @@
-// The bytes of a file from front to back, unpacked when it is gzip, without ever holding all of them.
+// The bytes of a file from front to back, unpacked when it is gzip, without ever holding all of
+// them.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,8 @@ namespace {
 double quantile_of(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   const auto place = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(place), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(place),
+                   values.end());
   return values[place];
 }
 
@@ -22,14 +23,16 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
 
 std::int64_t median_offset(const std::vector<ClockPair>& pairs, const RankClock& clock) {
   std::vector<std::int64_t> offsets;
-  for (const ClockPair& pair : pairs) offsets.push_back(pair.reference_ns - clock.to_common(pair.time_ns));
+  for (const ClockPair& pair : pairs)
+    offsets.push_back(pair.reference_ns - clock.to_common(pair.time_ns));
   return median_of(std::move(offsets));
 }
 
 double spread_ns(const std::vector<ClockPair>& pairs, const RankClock& clock) {
   std::vector<double> distances;
   for (const ClockPair& pair : pairs)
-    distances.push_back(std::abs(static_cast<double>(pair.reference_ns - clock.to_common(pair.time_ns))));
+    distances.push_back(
+        std::abs(static_cast<double>(pair.reference_ns - clock.to_common(pair.time_ns))));
   return quantile_of(std::move(distances), 0.95);
 }
 
@@ -50,7 +53,8 @@ double middle_slope_ppm(const std::vector<ClockPair>& pairs) {
 
 ClockFit fit_clock(std::vector<ClockPair> pairs) {
   constexpr std::size_t kLeastForDrift = 6;
-  std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+  std::sort(pairs.begin(), pairs.end(),
+            [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   ClockFit fit;
   fit.clock.origin_ns = pairs[pairs.size() / 2].time_ns;
   fit.clock.offset_ns = median_offset(pairs, fit.clock);
@@ -58,7 +62,8 @@ ClockFit fit_clock(std::vector<ClockPair> pairs) {
   const auto span_ns = static_cast<double>(pairs.back().time_ns - pairs.front().time_ns);
   if (pairs.size() < kLeastForDrift || span_ns <= 0) return fit;
   ClockFit tilted;
-  tilted.clock = {.offset_ns = 0, .drift_ppm = middle_slope_ppm(pairs), .origin_ns = fit.clock.origin_ns};
+  tilted.clock = {
+      .offset_ns = 0, .drift_ppm = middle_slope_ppm(pairs), .origin_ns = fit.clock.origin_ns};
   tilted.clock.offset_ns = median_offset(pairs, tilted.clock);
   tilted.uncertainty_us = spread_ns(pairs, tilted.clock) / 1000;
   tilted.drift_uncertainty_ppm = 2 * tilted.uncertainty_us * 1000 / span_ns * 1e6;

@@ -16,12 +16,13 @@ struct ClockPair {
 
 struct ClockFit {
   RankClock clock;
-  double uncertainty_us = 0;        // of the offset, at the middle of the pairs
-  double drift_uncertainty_ppm = 0; // 0 drift inside it: drift is taken as 0
+  double uncertainty_us = 0;         // of the offset, at the middle of the pairs
+  double drift_uncertainty_ppm = 0;  // 0 drift inside it: drift is taken as 0
 };
 
-// The middle slope between pairs far apart, then the median offset: half of the pairs may be wrong. Drift is fitted
-// only when the pairs show more of it than their scatter explains. Needs one pair at least.
+// The middle slope between pairs far apart, then the median offset: half of the pairs may be wrong.
+// Drift is fitted only when the pairs show more of it than their scatter explains. Needs one pair
+// at least.
 ClockFit fit_clock(std::vector<ClockPair> pairs);
 
 }  // namespace sidestream::trace

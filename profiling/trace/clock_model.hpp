@@ -8,7 +8,8 @@
 
 namespace sidestream::trace {
 
-// common time = t + offset_ns + drift_ppm * (t - origin_ns) / 1e6, where t is the rank's time with base_ns added
+// common time = t + offset_ns + drift_ppm * (t - origin_ns) / 1e6, where t is the rank's time with
+// base_ns added
 struct RankClock {
   std::int64_t offset_ns = 0;
   double drift_ppm = 0;
@@ -21,8 +22,9 @@ struct RankClock {
 };
 
 struct ClockModel {
-  // "none": one rank, or nothing to go by. "samples": clock.json. "collectives": matched collectives alone.
-  // "samples+collectives": samples, refined. "same host": one clock by construction.
+  // "none": one rank, or nothing to go by. "samples": clock.json. "collectives": matched
+  // collectives alone. "samples+collectives": samples, refined. "same host": one clock by
+  // construction.
   std::string method = "none";
   std::map<int, RankClock> ranks;  // a rank that is missing here keeps its own time
   double residual_us_p50 = 0;      // distance of matched collective ends after alignment

@@ -21,8 +21,9 @@ RankSamples samples_of(const Json& rank) {
   result.boot_id = rank.value("boot_id", "");
   std::vector<Sample> samples;
   for (const Json& one : rank.value("samples", Json::array())) {
-    samples.push_back({{one.at("local_ns").get<std::int64_t>(), one.at("reference_ns").get<std::int64_t>()},
-                       one.at("round_trip_ns").get<std::int64_t>()});
+    samples.push_back(
+        {{one.at("local_ns").get<std::int64_t>(), one.at("reference_ns").get<std::int64_t>()},
+         one.at("round_trip_ns").get<std::int64_t>()});
   }
   std::sort(samples.begin(), samples.end(),
             [](const Sample& a, const Sample& b) { return a.round_trip_ns < b.round_trip_ns; });
@@ -42,7 +43,8 @@ std::optional<ClockSamples> read_clock_samples(const std::filesystem::path& file
     for (const Json& rank : parsed.at("ranks")) all[rank.at("rank").get<int>()] = samples_of(rank);
     return all;
   } catch (const Json::exception& error) {
-    throw core::DataError(core::FileFault{file.string(), std::nullopt, "clock samples", error.what()});
+    throw core::DataError(
+        core::FileFault{file.string(), std::nullopt, "clock samples", error.what()});
   }
 }
 

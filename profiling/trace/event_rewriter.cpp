@@ -22,7 +22,8 @@ void EventRewriter::replace(std::string_view part, std::string with) {
   if (part.empty()) return;
   Part one{static_cast<std::size_t>(part.data() - text_.data()), 0, std::move(with)};
   one.end = one.begin + part.size();
-  const bool quoted = one.begin > 0 && one.end < text_.size() && text_[one.begin - 1] == '"' && text_[one.end] == '"';
+  const bool quoted = one.begin > 0 && one.end < text_.size() && text_[one.begin - 1] == '"' &&
+                      text_[one.end] == '"';
   if (quoted) {
     --one.begin;
     ++one.end;
@@ -31,7 +32,8 @@ void EventRewriter::replace(std::string_view part, std::string with) {
 }
 
 void EventRewriter::write_to(std::string& output) {
-  std::sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
+  std::sort(parts_.begin(), parts_.end(),
+            [](const Part& a, const Part& b) { return a.begin < b.begin; });
   std::size_t at = 0;
   for (const Part& part : parts_) {
     append_without_breaks(text_.substr(at, part.begin - at), output);

@@ -32,7 +32,8 @@ JsonWindow::JsonWindow(ByteSource& source, std::string file)
     : source_(source), file_(std::move(file)), buffer_(kFirstWindow + kPadding) {
   refill(0);
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (std::string_view(buffer_.data(), end_).starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+  if (std::string_view(buffer_.data(), end_).starts_with(kByteOrderMark))
+    at_ = kByteOrderMark.size();
 }
 
 // Drops what lies before keep_from and appends; a quote behind the end stops every scan.

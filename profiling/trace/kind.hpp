@@ -25,16 +25,16 @@ inline constexpr int kKindCount = 13;
 
 constexpr std::string_view name_of(Kind kind) {
   constexpr std::string_view names[kKindCount] = {
-      "kernel",  "memcpy",   "memset",     "graph",  "device_sync", "device_range", "runtime",
-      "operator", "host_range", "python", "lock", "memory",      "other"};
+      "kernel",   "memcpy",     "memset", "graph", "device_sync", "device_range", "runtime",
+      "operator", "host_range", "python", "lock",  "memory",      "other"};
   return names[static_cast<int>(kind)];
 }
 
 // Counts as device time: kernels and copies.
 constexpr bool is_device_work(Kind kind) { return kind <= Kind::kMemset; }
 
-// Kineto's word for what an event is: today's (kernel, gpu_memcpy, cpu_op, cuda_runtime, ...) and the
-// ones of PyTorch 1.8 to 1.11 (Kernel, Memcpy, Operator, Runtime). Sources: libkineto's
+// Kineto's word for what an event is: today's (kernel, gpu_memcpy, cpu_op, cuda_runtime, ...) and
+// the ones of PyTorch 1.8 to 1.11 (Kernel, Memcpy, Operator, Runtime). Sources: libkineto's
 // ActivityType.cpp, and traces of these versions.
 Kind kind_of_category(std::string_view category);
 

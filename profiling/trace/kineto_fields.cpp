@@ -207,7 +207,8 @@ KinetoDecoder::Result KinetoDecoder::decode(std::string_view text, KinetoFields&
   const std::size_t size = parser_->repaired.size();
   parser_->repaired.append(simdjson::SIMDJSON_PADDING, ' ');
   parsed_text_ = {parser_->repaired.data(), size};
-  return parser_->parse(parsed_text_, fields) == simdjson::SUCCESS ? Result::kRepaired : Result::kBroken;
+  return parser_->parse(parsed_text_, fields) == simdjson::SUCCESS ? Result::kRepaired
+                                                                   : Result::kBroken;
 }
 
 }  // namespace sidestream::trace

@@ -85,17 +85,18 @@ class EventSorter {
   }
 
   DeviceDetail device_detail(const KinetoFields& fields) {
-    return {.correlation = identifier_of(fields.correlation),
-            .stream = integer_of(fields.stream, 0),
-            .bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer_of(fields.bytes, 0))),
-            .grid = triple_of(fields.grid),
-            .block = triple_of(fields.block),
-            .registers_per_thread = small_of(fields.registers),
-            .shared_memory_bytes = small_of(fields.shared_memory),
-            .collective = collective_row(fields),
-            .occupancy_percent = fraction_of(fields.occupancy),
-            .blocks_per_sm = fraction_of(fields.blocks_per_sm),
-            .device = static_cast<std::int32_t>(integer_of(fields.device, 0))};
+    return {
+        .correlation = identifier_of(fields.correlation),
+        .stream = integer_of(fields.stream, 0),
+        .bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer_of(fields.bytes, 0))),
+        .grid = triple_of(fields.grid),
+        .block = triple_of(fields.block),
+        .registers_per_thread = small_of(fields.registers),
+        .shared_memory_bytes = small_of(fields.shared_memory),
+        .collective = collective_row(fields),
+        .occupancy_percent = fraction_of(fields.occupancy),
+        .blocks_per_sm = fraction_of(fields.blocks_per_sm),
+        .device = static_cast<std::int32_t>(integer_of(fields.device, 0))};
   }
 
   HostDetail host_detail(const KinetoFields& fields) {
@@ -132,12 +133,13 @@ class EventSorter {
     Event event{.kind = Kind::kMemory, .name = fields.name, .start_ns = *time};
     event.track = tracks_.find(fields.process, fields.thread);
     const bool on_device = integer_of(fields.device_type, 0) != 0;
-    timeline_.add(event, timeline_.add_detail(MemoryDetail{
-                             .address = identifier_of(fields.address),
-                             .bytes = integer_of(fields.memory_bytes, 0),
-                             .allocated_bytes = integer_of(fields.allocated, -1),
-                             .reserved_bytes = integer_of(fields.reserved, -1),
-                             .device = on_device ? static_cast<int>(integer_of(fields.device_id, 0)) : -1}));
+    timeline_.add(
+        event, timeline_.add_detail(MemoryDetail{
+                   .address = identifier_of(fields.address),
+                   .bytes = integer_of(fields.memory_bytes, 0),
+                   .allocated_bytes = integer_of(fields.allocated, -1),
+                   .reserved_bytes = integer_of(fields.reserved, -1),
+                   .device = on_device ? static_cast<int>(integer_of(fields.device_id, 0)) : -1}));
   }
 
   void add_metadata(const KinetoFields& fields) {
@@ -161,7 +163,8 @@ KinetoFile read_kineto(const std::filesystem::path& path) {
     ++file.events;
     const KinetoDecoder::Result result = decoder.decode(text, fields);
     if (result == KinetoDecoder::Result::kBroken) return file.timeline.skip("broken JSON");
-    if (result == KinetoDecoder::Result::kRepaired) file.timeline.skip("text that is no UTF-8, repaired");
+    if (result == KinetoDecoder::Result::kRepaired)
+      file.timeline.skip("text that is no UTF-8, repaired");
     sorter.add(fields);
   };
   visitor.metadata = [&](std::string_view key, std::string_view text) {

@@ -1,7 +1,8 @@
 // Kineto JSON, as PyTorch's profiler and Sidestream write it (.json, .json.gz), into the store.
 //
-// One pass, one event in memory at a time. What makes no sense is counted in `skipped` and left out; a file
-// that ends too early, is damaged or is no trace throws core::DataError with its name and the place.
+// One pass, one event in memory at a time. What makes no sense is counted in `skipped` and left
+// out; a file that ends too early, is damaged or is no trace throws core::DataError with its name
+// and the place.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace sidestream::trace {
 
 struct KinetoFile {
   RankTimeline timeline;
-  bool has_rank = false;      // the file itself names its rank (distributedInfo)
-  std::uint64_t events = 0;   // objects in traceEvents
+  bool has_rank = false;     // the file itself names its rank (distributedInfo)
+  std::uint64_t events = 0;  // objects in traceEvents
 };
 
 // info.rank is 0 when the file does not say; info.file and info.window are the caller's.

@@ -22,7 +22,9 @@ struct OutputClock {
   std::int64_t base_ns = 0;
   std::int64_t origin_ns = 0;
 
-  std::int64_t operator()(std::int64_t time_ns) const { return clock.to_common(time_ns + base_ns) - origin_ns; }
+  std::int64_t operator()(std::int64_t time_ns) const {
+    return clock.to_common(time_ns + base_ns) - origin_ns;
+  }
 };
 
 class EventList {
@@ -58,13 +60,15 @@ class KinetoPass {
     if (fields_.phase == "M") return add_metadata();
     const auto start = nanoseconds_of_microseconds(fields_.time);
     const auto duration = nanoseconds_of_microseconds(fields_.duration).value_or(0);
-    if (!start || duration < 0 || *start > cut_.last_ns || *start + duration < cut_.first_ns) return;
+    if (!start || duration < 0 || *start > cut_.last_ns || *start + duration < cut_.first_ns)
+      return;
     const std::int64_t time_ns = clock_(*start);
     if (time_ns < 0) return;  // the profiler's own spans begin before the first event of the run
     rewriter_.begin(decoder_.parsed_text());
     rewriter_.replace(fields_.time, microseconds_text(time_ns));
     rewriter_.replace(fields_.process, std::to_string(names_.process()));
-    rewriter_.replace(fields_.thread, std::to_string(names_.thread(fields_.process, fields_.thread)));
+    rewriter_.replace(fields_.thread,
+                      std::to_string(names_.thread(fields_.process, fields_.thread)));
     rewriter_.replace(fields_.id, std::to_string(names_.arrow(fields_.id)));
     event_.clear();
     rewriter_.write_to(event_);
@@ -118,14 +122,15 @@ std::string clock_text(const TraceSet& set) {
   return text + "}";
 }
 
-void merge_one(const RankTimeline& timeline, const OutputClock& clock, const MergeCut& cut, MergeNames& names,
-               EventList& events) {
+void merge_one(const RankTimeline& timeline, const OutputClock& clock, const MergeCut& cut,
+               MergeNames& names, EventList& events) {
   const bool kineto = find_traces({timeline.info.path}).front().kind == FileKind::kKineto;
   if (!kineto) {
     StoreWriter writer(timeline, names);
     for (std::size_t row = 0; row < timeline.size(); ++row) {
       if (timeline.end_ns(row) < cut.first_ns || timeline.start_ns(row) > cut.last_ns) continue;
-      for (const std::string& event : writer.events_of(row, clock(timeline.start_ns(row)))) events.add(event);
+      for (const std::string& event : writer.events_of(row, clock(timeline.start_ns(row))))
+        events.add(event);
     }
     return;
   }
@@ -137,11 +142,12 @@ void merge_one(const RankTimeline& timeline, const OutputClock& clock, const Mer
 
 }  // namespace
 
-MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts, const std::filesystem::path& output) {
+MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts,
+                         const std::filesystem::path& output) {
   ByteSink sink(output);
   const std::int64_t origin_ns = first_start(set, cuts);
-  sink.write("{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" + std::to_string(origin_ns) +
-             "," + clock_text(set) + ",\"traceEvents\":[");
+  sink.write("{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" +
+             std::to_string(origin_ns) + "," + clock_text(set) + ",\"traceEvents\":[");
   EventList events(sink);
   std::map<int, MergeNames> names;
   const std::vector<int> ranks = set.ranks();
@@ -149,11 +155,15 @@ MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts,
     if (cuts[i].leave_out) continue;
     const RankTimeline& timeline = set.timelines[i];
     const int rank = timeline.info.rank;
-    const auto place = static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
-    MergeNames& of_rank = names.try_emplace(rank, rank, place, static_cast<int>(ranks.size())).first->second;
-    merge_one(timeline, {set.clock.of(rank), timeline.info.base_ns, origin_ns}, cuts[i], of_rank, events);
+    const auto place =
+        static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
+    MergeNames& of_rank =
+        names.try_emplace(rank, rank, place, static_cast<int>(ranks.size())).first->second;
+    merge_one(timeline, {set.clock.of(rank), timeline.info.base_ns, origin_ns}, cuts[i], of_rank,
+              events);
   }
-  for (const auto& [rank, of_rank] : names) of_rank.write([&](const std::string& event) { events.add(event); });
+  for (const auto& [rank, of_rank] : names)
+    of_rank.write([&](const std::string& event) { events.add(event); });
   events.flush();
   sink.write("\n]}\n");
   sink.finish();

@@ -9,18 +9,22 @@ namespace sidestream::trace {
 MergeNames::Thread& MergeNames::thread_of(std::string_view process, std::string_view thread) {
   constexpr std::int64_t kThreadsOfRank = 100000;
   const auto [place, is_new] = threads_.try_emplace({std::string(process), std::string(thread)});
-  if (is_new) place->second.number = (place_ + 1) * kThreadsOfRank + static_cast<std::int64_t>(threads_.size());
+  if (is_new)
+    place->second.number =
+        (place_ + 1) * kThreadsOfRank + static_cast<std::int64_t>(threads_.size());
   return place->second;
 }
 
 std::int64_t MergeNames::thread(std::string_view process, std::string_view thread) {
-  if (last_number_ != 0 && last_key_.first == process && last_key_.second == thread) return last_number_;
+  if (last_number_ != 0 && last_key_.first == process && last_key_.second == thread)
+    return last_number_;
   last_number_ = thread_of(process, thread).number;
   last_key_ = {std::string(process), std::string(thread)};
   return last_number_;
 }
 
-void MergeNames::name_thread(std::string_view process, std::string_view thread, std::string_view name) {
+void MergeNames::name_thread(std::string_view process, std::string_view thread,
+                             std::string_view name) {
   thread_of(process, thread).name = with_valid_utf8(name);
 }
 
@@ -52,7 +56,8 @@ std::string MergeNames::process_text(const char* what, const std::string& argume
          ",\"tid\":0,\"args\":{" + argument + "}}";
 }
 
-std::string MergeNames::thread_text(const char* what, const Thread& thread, const std::string& argument) const {
+std::string MergeNames::thread_text(const char* what, const Thread& thread,
+                                    const std::string& argument) const {
   return "{\"ph\":\"M\",\"name\":\"" + std::string(what) + "\",\"pid\":" + std::to_string(rank_) +
          ",\"tid\":" + std::to_string(thread.number) + ",\"args\":{" + argument + "}}";
 }

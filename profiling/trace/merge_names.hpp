@@ -26,8 +26,10 @@ class MergeNames {
     write_event(process_text("process_name", "\"name\":\"rank " + std::to_string(rank_) + "\""));
     write_event(process_text("process_sort_index", "\"sort_index\":" + std::to_string(rank_)));
     for (const auto& [key, thread] : threads_) {
-      write_event(thread_text("thread_name", thread, "\"name\":\"" + escaped(label_of(key, thread)) + "\""));
-      write_event(thread_text("thread_sort_index", thread, "\"sort_index\":" + std::to_string(thread.number)));
+      write_event(thread_text("thread_name", thread,
+                              "\"name\":\"" + escaped(label_of(key, thread)) + "\""));
+      write_event(thread_text("thread_sort_index", thread,
+                              "\"sort_index\":" + std::to_string(thread.number)));
     }
   }
 
@@ -42,7 +44,8 @@ class MergeNames {
   static std::string label_of(const Key& key, const Thread& thread);
   static std::string escaped(std::string_view text);
   std::string process_text(const char* what, const std::string& argument) const;
-  std::string thread_text(const char* what, const Thread& thread, const std::string& argument) const;
+  std::string thread_text(const char* what, const Thread& thread,
+                          const std::string& argument) const;
 
   int rank_;
   int place_;

@@ -36,14 +36,16 @@ std::string arguments_of(const RankTimeline& timeline, std::size_t row) {
   const DeviceDetail* device = timeline.device(row);
   if (device == nullptr) return text;
   if (!text.empty()) text += ",";
-  text += "\"device\":" + std::to_string(device->device) + ",\"stream\":" + std::to_string(device->stream);
+  text += "\"device\":" + std::to_string(device->device) +
+          ",\"stream\":" + std::to_string(device->stream);
   if (device->bytes > 0) text += ",\"bytes\":" + std::to_string(device->bytes);
   return text;
 }
 
 }  // namespace
 
-StoreWriter::StoreWriter(const RankTimeline& timeline, MergeNames& names) : timeline_(timeline), names_(names) {
+StoreWriter::StoreWriter(const RankTimeline& timeline, MergeNames& names)
+    : timeline_(timeline), names_(names) {
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (timeline.device(row) != nullptr) launched_.insert(timeline.correlation(row));
   }
@@ -54,18 +56,20 @@ StoreWriter::StoreWriter(const RankTimeline& timeline, MergeNames& names) : time
 
 std::vector<std::string> StoreWriter::events_of(std::size_t row, std::int64_t time_ns) {
   const Track& track = timeline_.tracks()[timeline_.track_of(row)];
-  const std::string place = ",\"pid\":" + std::to_string(names_.process()) +
-                            ",\"tid\":" + std::to_string(names_.thread(track.process, track.thread)) +
+  const std::string place = ",\"pid\":" + std::to_string(names_.process()) + ",\"tid\":" +
+                            std::to_string(names_.thread(track.process, track.thread)) +
                             ",\"ts\":" + microseconds_text(time_ns);
-  std::vector<std::string> events = {"{\"ph\":\"X\",\"cat\":\"" + std::string(category_of(timeline_.kind(row))) +
+  std::vector<std::string> events = {"{\"ph\":\"X\",\"cat\":\"" +
+                                     std::string(category_of(timeline_.kind(row))) +
                                      "\",\"name\":" + quoted(timeline_.name(row)) + place +
-                                     ",\"dur\":" + microseconds_text(timeline_.duration_ns(row)) + ",\"args\":{" +
-                                     arguments_of(timeline_, row) + "}}"};
+                                     ",\"dur\":" + microseconds_text(timeline_.duration_ns(row)) +
+                                     ",\"args\":{" + arguments_of(timeline_, row) + "}}"};
   const std::uint64_t correlation = timeline_.correlation(row);
   if (correlation == 0 || !launched_.contains(correlation)) return events;
   const bool launch = timeline_.kind(row) == Kind::kRuntime;
-  events.push_back("{\"ph\":\"" + std::string(launch ? "s" : "f\",\"bp\":\"e") + "\",\"cat\":\"ac2g\",\"name\":\"ac2g\"" +
-                   ",\"id\":" + std::to_string(names_.arrow(std::to_string(correlation))) + place + "}");
+  events.push_back("{\"ph\":\"" + std::string(launch ? "s" : "f\",\"bp\":\"e") +
+                   "\",\"cat\":\"ac2g\",\"name\":\"ac2g\"" + ",\"id\":" +
+                   std::to_string(names_.arrow(std::to_string(correlation))) + place + "}");
   return events;
 }
 

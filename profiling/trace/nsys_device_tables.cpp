@@ -14,27 +14,49 @@ struct DeviceTable {
   Kind kind;
 };
 
-constexpr std::array<DeviceTable, 4> kTables = {{{"CUPTI_ACTIVITY_KIND_KERNEL", Kind::kKernel},
-                                                 {"CUPTI_ACTIVITY_KIND_MEMCPY", Kind::kMemcpy},
-                                                 {"CUPTI_ACTIVITY_KIND_MEMSET", Kind::kMemset},
-                                                 {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", Kind::kGraph}}};
+constexpr std::array<DeviceTable, 4> kTables = {
+    {{"CUPTI_ACTIVITY_KIND_KERNEL", Kind::kKernel},
+     {"CUPTI_ACTIVITY_KIND_MEMCPY", Kind::kMemcpy},
+     {"CUPTI_ACTIVITY_KIND_MEMSET", Kind::kMemset},
+     {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", Kind::kGraph}}};
 
 // Order of the columns in the query below.
-enum Field { kStart, kEnd, kDevice, kStream, kCorrelation, kProcess, kName, kShortName, kBytes, kCopyKind, kRegisters,
-             kStaticShared, kDynamicShared, kGridX, kGridY, kGridZ, kBlockX, kBlockY, kBlockZ };
+enum Field {
+  kStart,
+  kEnd,
+  kDevice,
+  kStream,
+  kCorrelation,
+  kProcess,
+  kName,
+  kShortName,
+  kBytes,
+  kCopyKind,
+  kRegisters,
+  kStaticShared,
+  kDynamicShared,
+  kGridX,
+  kGridY,
+  kGridZ,
+  kBlockX,
+  kBlockY,
+  kBlockZ
+};
 
 std::string query_of(const SqliteFile& file, const char* table) {
   const auto columns = file.columns(table);
   const auto pick = [&](std::initializer_list<const char*> names) {
     return SqliteFile::first_of(columns, names);
   };
-  std::string query = "SELECT " + pick({"start"}) + "," + pick({"end"}) + "," + pick({"deviceId"}) + "," +
-                      pick({"streamId"}) + "," + pick({"correlationId"}) + "," + pick({"globalPid"}) + "," +
+  std::string query = "SELECT " + pick({"start"}) + "," + pick({"end"}) + "," + pick({"deviceId"}) +
+                      "," + pick({"streamId"}) + "," + pick({"correlationId"}) + "," +
+                      pick({"globalPid"}) + "," +
                       pick({"demangledName", "shortName", "mangledName"}) + "," +
-                      pick({"shortName", "demangledName", "mangledName"}) + "," + pick({"bytes"}) + "," +
-                      pick({"copyKind"}) + "," + pick({"registersPerThread"}) + "," +
+                      pick({"shortName", "demangledName", "mangledName"}) + "," + pick({"bytes"}) +
+                      "," + pick({"copyKind"}) + "," + pick({"registersPerThread"}) + "," +
                       pick({"staticSharedMemory"}) + "," + pick({"dynamicSharedMemory"});
-  for (const char* one : {"gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"}) query += "," + pick({one});
+  for (const char* one : {"gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"})
+    query += "," + pick({one});
   return query + " FROM " + table;
 }
 
@@ -43,8 +65,9 @@ std::string_view copy_name(std::int64_t kind) {
   constexpr std::array<std::string_view, 11> names = {
       "Memcpy (unknown)", "Memcpy HtoD", "Memcpy DtoH", "Memcpy HtoA", "Memcpy AtoH", "Memcpy AtoA",
       "Memcpy AtoD",      "Memcpy DtoA", "Memcpy DtoD", "Memcpy HtoH", "Memcpy PtoP"};
-  return kind >= 0 && kind < static_cast<std::int64_t>(names.size()) ? names[static_cast<std::size_t>(kind)]
-                                                                     : names[0];
+  return kind >= 0 && kind < static_cast<std::int64_t>(names.size())
+             ? names[static_cast<std::size_t>(kind)]
+             : names[0];
 }
 
 std::string_view name_of_row(const SqliteRows& rows, Kind kind, NsysStrings& strings) {
@@ -145,7 +168,8 @@ std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysS
 
 }  // namespace
 
-std::uint64_t read_device_tables(const SqliteFile& file, NsysStrings& strings, NsysProcesses& processes) {
+std::uint64_t read_device_tables(const SqliteFile& file, NsysStrings& strings,
+                                 NsysProcesses& processes) {
   std::uint64_t count = 0;
   for (const DeviceTable& table : kTables) {
     if (file.has(table.name)) count += read_table(file, table, strings, processes);

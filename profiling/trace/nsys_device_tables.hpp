@@ -8,6 +8,7 @@
 namespace sidestream::trace {
 
 // Number of rows read.
-std::uint64_t read_device_tables(const SqliteFile& file, NsysStrings& strings, NsysProcesses& processes);
+std::uint64_t read_device_tables(const SqliteFile& file, NsysStrings& strings,
+                                 NsysProcesses& processes);
 
 }  // namespace sidestream::trace

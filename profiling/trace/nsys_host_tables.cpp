@@ -31,11 +31,14 @@ void add_row(const HostRow& row, NsysProcesses& processes) {
       timeline.skip("negative duration");
       continue;
     }
-    Event event{.kind = row.kind, .name = row.name, .start_ns = row.start_ns,
+    Event event{.kind = row.kind,
+                .name = row.name,
+                .start_ns = row.start_ns,
                 .duration_ns = row.end_ns - row.start_ns};
     event.track = timeline.track(std::to_string(process),
                                  std::to_string(NsysProcesses::thread_of(row.global_tid)));
-    timeline.add(event, row.kind == Kind::kRuntime ? timeline.add_correlation(row.correlation) : kNone);
+    timeline.add(event,
+                 row.kind == Kind::kRuntime ? timeline.add_correlation(row.correlation) : kNone);
   }
 }
 
@@ -43,12 +46,13 @@ std::uint64_t read_runtime(const SqliteFile& file, NsysStrings& strings, NsysPro
   constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
   if (!file.has(kTable)) return 0;
   const auto columns = file.columns(kTable);
-  SqliteRows rows = file.query("SELECT start, end, globalTid, nameId, " +
-                               SqliteFile::first_of(columns, {"correlationId"}) + " FROM " + kTable);
+  SqliteRows rows =
+      file.query("SELECT start, end, globalTid, nameId, " +
+                 SqliteFile::first_of(columns, {"correlationId"}) + " FROM " + kTable);
   std::uint64_t count = 0;
   for (; rows.next(); ++count) {
-    add_row({Kind::kRuntime, strings[rows.integer(3)], rows.integer(0), rows.integer(1), rows.integer(2),
-             static_cast<std::uint64_t>(rows.integer(4))},
+    add_row({Kind::kRuntime, strings[rows.integer(3)], rows.integer(0), rows.integer(1),
+             rows.integer(2), static_cast<std::uint64_t>(rows.integer(4))},
             processes);
   }
   return count;
@@ -58,10 +62,10 @@ std::uint64_t read_ranges(const SqliteFile& file, NsysStrings& strings, NsysProc
   if (!file.has("NVTX_EVENTS")) return 0;
   const auto columns = file.columns("NVTX_EVENTS");
   const std::string text_id = SqliteFile::first_of(columns, {"textId"});
-  SqliteRows rows = file.query("SELECT start, end, globalTid, " +
-                               SqliteFile::first_of(columns, {"text"}) + ", " + text_id +
-                               " FROM NVTX_EVENTS WHERE eventType IN (" + std::to_string(kPushPopRange) + "," +
-                               std::to_string(kStartEndRange) + ")");
+  SqliteRows rows =
+      file.query("SELECT start, end, globalTid, " + SqliteFile::first_of(columns, {"text"}) + ", " +
+                 text_id + " FROM NVTX_EVENTS WHERE eventType IN (" +
+                 std::to_string(kPushPopRange) + "," + std::to_string(kStartEndRange) + ")");
   std::uint64_t count = 0;
   for (; rows.next(); ++count) {
     if (rows.is_null(1)) {
@@ -76,29 +80,33 @@ std::uint64_t read_ranges(const SqliteFile& file, NsysStrings& strings, NsysProc
 }
 
 bool is_lock_call(std::string_view name) {
-  return name.find("mutex") != std::string_view::npos || name.find("rwlock") != std::string_view::npos ||
+  return name.find("mutex") != std::string_view::npos ||
+         name.find("rwlock") != std::string_view::npos ||
          name.find("futex") != std::string_view::npos;
 }
 
 std::uint64_t read_locks(const SqliteFile& file, NsysStrings& strings, NsysProcesses& processes) {
   if (!file.has("OSRT_API")) return 0;
   std::string ids;
-  for (const std::int64_t id : strings.ids_where([](const std::string& text) { return is_lock_call(text); }))
+  for (const std::int64_t id :
+       strings.ids_where([](const std::string& text) { return is_lock_call(text); }))
     ids += (ids.empty() ? "" : ",") + std::to_string(id);
   if (ids.empty()) return 0;
-  SqliteRows rows =
-      file.query("SELECT start, end, globalTid, nameId FROM OSRT_API WHERE nameId IN (" + ids + ")");
+  SqliteRows rows = file.query(
+      "SELECT start, end, globalTid, nameId FROM OSRT_API WHERE nameId IN (" + ids + ")");
   std::uint64_t count = 0;
   for (; rows.next(); ++count) {
-    add_row({Kind::kLock, strings[rows.integer(3)], rows.integer(0), rows.integer(1), rows.integer(2)},
-            processes);
+    add_row(
+        {Kind::kLock, strings[rows.integer(3)], rows.integer(0), rows.integer(1), rows.integer(2)},
+        processes);
   }
   return count;
 }
 
 }  // namespace
 
-std::uint64_t read_host_tables(const SqliteFile& file, NsysStrings& strings, NsysProcesses& processes) {
+std::uint64_t read_host_tables(const SqliteFile& file, NsysStrings& strings,
+                               NsysProcesses& processes) {
   return read_runtime(file, strings, processes) + read_ranges(file, strings, processes) +
          read_locks(file, strings, processes);
 }
@@ -108,9 +116,10 @@ std::map<std::uint32_t, int> mpi_ranks_of(const SqliteFile& file, NsysStrings& s
   std::map<std::uint32_t, int> ranks;
   if (!file.has("NVTX_EVENTS")) return ranks;
   const auto columns = file.columns("NVTX_EVENTS");
-  SqliteRows rows = file.query("SELECT globalTid, " + SqliteFile::first_of(columns, {"text"}) + ", " +
-                               SqliteFile::first_of(columns, {"textId"}) +
-                               " FROM NVTX_EVENTS WHERE eventType = " + std::to_string(kThreadName));
+  SqliteRows rows =
+      file.query("SELECT globalTid, " + SqliteFile::first_of(columns, {"text"}) + ", " +
+                 SqliteFile::first_of(columns, {"textId"}) +
+                 " FROM NVTX_EVENTS WHERE eventType = " + std::to_string(kThreadName));
   while (rows.next()) {
     const std::string_view text = rows.is_null(2) ? rows.text(1) : strings[rows.integer(2)];
     if (!text.starts_with(kPrefix)) continue;

@@ -11,14 +11,17 @@ namespace sidestream::trace {
 namespace {
 
 void check_is_export(const SqliteFile& file) {
-  for (const char* table : {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS",
-                            "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "CUPTI_ACTIVITY_KIND_MEMCPY"}) {
+  for (const char* table :
+       {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS",
+        "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "CUPTI_ACTIVITY_KIND_MEMCPY"}) {
     if (file.has(table)) return;
   }
-  const bool nsys = file.has("StringIds") || file.has("META_DATA_EXPORT") || file.has("EXPORT_META_DATA");
+  const bool nsys =
+      file.has("StringIds") || file.has("META_DATA_EXPORT") || file.has("EXPORT_META_DATA");
   throw core::DataError(core::FileFault{
       file.name(), std::nullopt, "a SQLite export of Nsight Systems with kernels or NVTX ranges",
-      nsys ? "an export without either: record with -t cuda,nvtx" : "another kind of SQLite database"});
+      nsys ? "an export without either: record with -t cuda,nvtx"
+           : "another kind of SQLite database"});
 }
 
 std::int64_t base_ns_of(const SqliteFile& file) {
@@ -38,10 +41,10 @@ std::map<int, DeviceProperties> devices_of(const SqliteFile& file) {
     query += "," + SqliteFile::first_of(columns, {one});
   SqliteRows rows = file.query(query + " FROM TARGET_INFO_GPU");
   while (rows.next()) {
-    devices[static_cast<int>(rows.integer(0))] = {std::string(rows.text(1)), static_cast<int>(rows.integer(2)),
-                                                  static_cast<int>(rows.integer(3)),
-                                                  static_cast<int>(rows.integer(4)),
-                                                  static_cast<std::uint64_t>(rows.integer(5))};
+    devices[static_cast<int>(rows.integer(0))] = {
+        std::string(rows.text(1)), static_cast<int>(rows.integer(2)),
+        static_cast<int>(rows.integer(3)), static_cast<int>(rows.integer(4)),
+        static_cast<std::uint64_t>(rows.integer(5))};
   }
   return devices;
 }

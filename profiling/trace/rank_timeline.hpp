@@ -1,8 +1,8 @@
 // The store: all events of one rank and one window, one column a property.
 //
-// Times are those of the file. `base_ns` and a clock model turn them into the common clock; within one
-// rank nothing needs it. Rows keep the order of the file. A detail exists only for the kinds that have
-// one: `detail` is its row in the column of that kind's family.
+// Times are those of the file. `base_ns` and a clock model turn them into the common clock; within
+// one rank nothing needs it. Rows keep the order of the file. A detail exists only for the kinds
+// that have one: `detail` is its row in the column of that kind's family.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ struct RankInfo {
   std::string path;     // as it was given: for reading it again
   std::string window;   // folder that tells windows of one run apart
   std::string backend;  // of the process group; empty: not said
-  std::int64_t base_ns = 0;  // add to a time of this file for nanoseconds since 1970; 0 when not known
+  std::int64_t base_ns =
+      0;  // add to a time of this file for nanoseconds since 1970; 0 when not known
   std::map<int, DeviceProperties> devices = {};
 };
 
@@ -61,7 +62,9 @@ class RankTimeline {
   std::uint32_t add_detail(const HostDetail& detail) { return append(host_, detail); }
   std::uint32_t add_detail(const CollectiveDetail& detail) { return append(collective_, detail); }
   std::uint32_t add_detail(const MemoryDetail& detail) { return append(memory_, detail); }
-  std::uint32_t add_correlation(std::uint64_t correlation) { return append(correlation_, correlation); }
+  std::uint32_t add_correlation(std::uint64_t correlation) {
+    return append(correlation_, correlation);
+  }
 
   // Number of the track with these texts, made when it is new.
   std::uint32_t track(std::string_view process, std::string_view thread);

@@ -11,8 +11,8 @@ namespace {
 
 [[noreturn]] void fail(sqlite3* database, const std::string& file) {
   const char* text = database == nullptr ? "out of memory" : sqlite3_errmsg(database);
-  throw core::DataError(
-      core::FileFault{file, std::nullopt, "a readable SQLite database", std::string("'") + text + "'"});
+  throw core::DataError(core::FileFault{file, std::nullopt, "a readable SQLite database",
+                                        std::string("'") + text + "'"});
 }
 
 // https://www.sqlite.org/uri.html: everything but plain letters is escaped.
@@ -20,7 +20,8 @@ std::string uri_of(const std::filesystem::path& path) {
   std::string uri = "file:";
   for (const char one : std::filesystem::absolute(path).string()) {
     const bool plain = (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') ||
-                       (one >= '0' && one <= '9') || one == '/' || one == '.' || one == '_' || one == '-';
+                       (one >= '0' && one <= '9') || one == '/' || one == '.' || one == '_' ||
+                       one == '-';
     char escaped[4] = {};
     std::snprintf(escaped, sizeof escaped, "%%%02X", static_cast<unsigned char>(one));
     uri += plain ? std::string(1, one) : std::string(escaped);

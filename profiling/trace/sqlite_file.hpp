@@ -1,5 +1,5 @@
-// A SQLite database that is read and never touched: opened read-only and immutable, so that neither a journal
-// nor a lock file appears beside it and its bytes stay as they are.
+// A SQLite database that is read and never touched: opened read-only and immutable, so that neither
+// a journal nor a lock file appears beside it and its bytes stay as they are.
 #pragma once
 
 #include <cstdint>

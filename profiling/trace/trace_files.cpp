@@ -28,9 +28,9 @@ FileKind kind_of_file(const fs::path& path) {
   if (head.starts_with("SQLite format 3")) return FileKind::kNsysSqlite;
   const std::size_t at = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (at != std::string::npos && (head[at] == '{' || head[at] == '[')) return FileKind::kKineto;
-  throw core::DataError(core::FileFault{path.string(), 0,
-                                        "a Kineto trace (JSON, also gzip) or an Nsight Systems export (SQLite)",
-                                        "something else"});
+  throw core::DataError(core::FileFault{
+      path.string(), 0, "a Kineto trace (JSON, also gzip) or an Nsight Systems export (SQLite)",
+      "something else"});
 }
 
 TraceFile trace_file(const fs::path& path) {
@@ -38,10 +38,12 @@ TraceFile trace_file(const fs::path& path) {
 }
 
 bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> ends) {
-  return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return name.ends_with(end); });
+  return std::any_of(ends.begin(), ends.end(),
+                     [&](std::string_view end) { return name.ends_with(end); });
 }
 
-// Traces as profilers name them; only without any of these are other files with a rank in their name looked at.
+// Traces as profilers name them; only without any of these are other files with a rank in their
+// name looked at.
 bool is_named_as_trace(const std::string& name) {
   return ends_with_any(name, {".pt.trace.json", ".pt.trace.json.gz", ".sqlite"});
 }
@@ -54,7 +56,8 @@ bool may_be_trace(const std::string& name) {
 std::vector<fs::path> files_in(const fs::path& folder, bool (*wanted)(const std::string&)) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file() && wanted(entry.path().filename().string())) found.push_back(entry.path());
+    if (entry.is_regular_file() && wanted(entry.path().filename().string()))
+      found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -83,7 +86,8 @@ std::vector<TraceFile> find_traces(const std::vector<fs::path>& paths) {
   std::vector<TraceFile> files;
   for (const fs::path& path : paths) {
     if (!fs::exists(path)) {
-      throw core::DataError(core::FileFault{path.string(), std::nullopt, "a file or a folder", "nothing there"});
+      throw core::DataError(
+          core::FileFault{path.string(), std::nullopt, "a file or a folder", "nothing there"});
     }
     if (!fs::is_directory(path)) {
       files.push_back(trace_file(path));

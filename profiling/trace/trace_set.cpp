@@ -24,9 +24,9 @@ struct Loaded {
 Loaded load_one(const TraceFile& file) {
   Loaded loaded;
   if (file.kind == FileKind::kNsysReport) {
-    throw core::DataError(core::FileFault{
-        file.path.string(), std::nullopt, "a SQLite export",
-        "a report: run `nsys export -t sqlite --lazy=false " + file.path.filename().string() + "` first"});
+    throw core::DataError(core::FileFault{file.path.string(), std::nullopt, "a SQLite export",
+                                          "a report: run `nsys export -t sqlite --lazy=false " +
+                                              file.path.filename().string() + "` first"});
   }
   if (file.kind == FileKind::kNsysSqlite) {
     NsysFile nsys = read_nsys(file.path);
@@ -83,11 +83,12 @@ void check_no_rank_twice(const std::vector<RankTimeline>& timelines) {
     for (std::size_t i = 0; i + 1 < all.size(); ++i) {
       const auto [first, last] = extent_of(*all[i]);
       const auto [next_first, next_last] = extent_of(*all[i + 1]);
-      if (all[i]->info.window != all[i + 1]->info.window && (next_first >= last || first >= next_last)) continue;
-      throw core::DataError(core::FileFault{all[i + 1]->info.file, std::nullopt,
-                                            "one trace for each rank and window",
-                                            "rank " + std::to_string(rank) + " of the same time again, after " +
-                                                all[i]->info.file});
+      if (all[i]->info.window != all[i + 1]->info.window &&
+          (next_first >= last || first >= next_last))
+        continue;
+      throw core::DataError(core::FileFault{
+          all[i + 1]->info.file, std::nullopt, "one trace for each rank and window",
+          "rank " + std::to_string(rank) + " of the same time again, after " + all[i]->info.file});
     }
   }
 }
@@ -109,8 +110,9 @@ void find_missing_ranks(TraceSet& set) {
     if (!std::binary_search(there.begin(), there.end(), rank)) missing.push_back(rank);
   }
   if (missing.empty()) return;
-  set.warnings.push_back("no trace of " + std::to_string(missing.size()) + " of " + std::to_string(set.world_size) +
-                         " ranks (" + list_of(missing) + "): waiting in collectives is that of the others only");
+  set.warnings.push_back("no trace of " + std::to_string(missing.size()) + " of " +
+                         std::to_string(set.world_size) + " ranks (" + list_of(missing) +
+                         "): waiting in collectives is that of the others only");
 }
 
 // Each window has its own file; their samples are of the same clocks.

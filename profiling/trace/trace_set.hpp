@@ -19,7 +19,7 @@ struct TraceSet {
   std::vector<std::string> warnings;    // what is odd about the input, for people
   std::vector<std::string> files;       // without folders
   std::uint64_t events = 0;
-  int world_size = 0;  // as the files say, else the number of ranks
+  int world_size = 0;                   // as the files say, else the number of ranks
   std::optional<ClockSamples> samples;  // clock.json beside the traces
   ClockModel clock;
 
@@ -31,8 +31,8 @@ struct LoadOptions {
   int threads = 0;  // 0: as many as there are processors
 };
 
-// Reads the files, several at a time. Throws core::DataError for a file that cannot be read, and for two files of
-// the same rank that cover the same time.
+// Reads the files, several at a time. Throws core::DataError for a file that cannot be read, and
+// for two files of the same rank that cover the same time.
 TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& options = {});
 
 }  // namespace sidestream::trace

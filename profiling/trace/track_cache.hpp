@@ -1,4 +1,5 @@
-// Finds the track of an event by the texts of its process and thread without making a string each time.
+// Finds the track of an event by the texts of its process and thread without making a string each
+// time.
 #pragma once
 
 #include <string_view>
@@ -25,7 +26,8 @@ class TrackCache {
  private:
   bool is(std::uint32_t track, std::string_view process, std::string_view thread) const {
     const auto& tracks = timeline_.tracks();
-    return track < tracks.size() && tracks[track].process == process && tracks[track].thread == thread;
+    return track < tracks.size() && tracks[track].process == process &&
+           tracks[track].thread == thread;
   }
 
   RankTimeline& timeline_;

@@ -120,22 +120,26 @@ TEST_P(FailuresTest, work_thatNobodyWaitsForStillCompletes) {
 }
 
 TEST_P(FailuresTest, setup_rankThatDoesNotComeIsNamed) {
-  for (const auto& [stage, place] : {std::pair("mpi", "starting MPI"), std::pair("communicator", "making the communicator")}) {
+  for (const auto& [stage, place] :
+       {std::pair("mpi", "starting MPI"), std::pair("communicator", "making the communicator")}) {
     const Outcome outcome = run(std::string("late-for-") + stage);
 
     EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
-    EXPECT_THAT(outcome.output, HasSubstr(std::string(place) + ": not finished after 1500 ms; missing: rank 1 on "));
+    EXPECT_THAT(outcome.output, HasSubstr(std::string(place) +
+                                          ": not finished after 1500 ms; missing: rank 1 on "));
     EXPECT_THAT(outcome.output, HasSubstr("(has not come to it)"));
     EXPECT_LT(outcome.seconds, 15);
   }
 }
 
 TEST_P(FailuresTest, setup_stoppedRankIsNamed) {
-  for (const auto& [stage, place] : {std::pair("mpi", "starting MPI"), std::pair("communicator", "making the communicator")}) {
+  for (const auto& [stage, place] :
+       {std::pair("mpi", "starting MPI"), std::pair("communicator", "making the communicator")}) {
     const Outcome outcome = run(std::string("stopped-before-") + stage);
 
     EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
-    EXPECT_THAT(outcome.output, HasSubstr(std::string(place) + ": not finished after 1500 ms; missing: rank 1 on "));
+    EXPECT_THAT(outcome.output, HasSubstr(std::string(place) +
+                                          ": not finished after 1500 ms; missing: rank 1 on "));
     EXPECT_LT(outcome.seconds, 15);
   }
 }

@@ -1,10 +1,10 @@
-// Each fused operator against LibTorch's own: values and gradients. fp32 against plain fp32 (both near double), bf16
-// against plain operators in double on the same rounded numbers.
+// Each fused operator against LibTorch's own: values and gradients. fp32 against plain fp32 (both
+// near double), bf16 against plain operators in double on the same rounded numbers.
 #include "model/fused/fused_operators.hpp"
 
-#include <functional>
-
 #include <gtest/gtest.h>
+
+#include <functional>
 
 #include "core/base/error.hpp"
 #include "model/fused/block_product.hpp"
@@ -20,8 +20,10 @@ struct Outcome {
   Tensors values, gradients;
 };
 
-// Runs an operation and differentiates the sum of its outputs, each weighted by fixed random numbers.
-Outcome run(Operators& operators, const Operation& operation, const Tensors& inputs, at::ScalarType dtype) {
+// Runs an operation and differentiates the sum of its outputs, each weighted by fixed random
+// numbers.
+Outcome run(Operators& operators, const Operation& operation, const Tensors& inputs,
+            at::ScalarType dtype) {
   Tensors leaves;
   for (const Tensor& input : inputs) leaves.push_back(input.to(dtype).detach().requires_grad_());
   Outcome outcome{operation(operators, leaves), {}};
@@ -49,7 +51,8 @@ void expect_near(const Outcome& found, const Outcome& expected, double tolerance
   for (std::size_t i = 0; i < found.gradients.size(); ++i) {
     ASSERT_TRUE(found.gradients[i].defined()) << "gradient " << i;
     EXPECT_EQ(found.gradients[i].sizes(), expected.gradients[i].sizes());
-    EXPECT_LT(relative_error(found.gradients[i], expected.gradients[i]), tolerance) << "gradient " << i;
+    EXPECT_LT(relative_error(found.gradients[i], expected.gradients[i]), tolerance)
+        << "gradient " << i;
   }
 }
 
@@ -58,15 +61,19 @@ void compare(const Operation& operation, const Tensors& inputs) {
   PlainOperators plain;
   {
     SCOPED_TRACE("fp32");
-    expect_near(run(fused, operation, inputs, at::kFloat), run(plain, operation, inputs, at::kDouble), 3e-6);
+    expect_near(run(fused, operation, inputs, at::kFloat),
+                run(plain, operation, inputs, at::kDouble), 3e-6);
   }
   SCOPED_TRACE("bf16");
   Tensors rounded;
   for (const Tensor& input : inputs) rounded.push_back(input.to(at::kBFloat16));
-  expect_near(run(fused, operation, rounded, at::kBFloat16), run(plain, operation, rounded, at::kDouble), 1.2e-2);
+  expect_near(run(fused, operation, rounded, at::kBFloat16),
+              run(plain, operation, rounded, at::kDouble), 1.2e-2);
 }
 
-Tensor random(at::IntArrayRef shape, double scale = 1.0) { return torch::randn(shape, at::kDouble) * scale; }
+Tensor random(at::IntArrayRef shape, double scale = 1.0) {
+  return torch::randn(shape, at::kDouble) * scale;
+}
 
 struct FusedOperatorsTest : testing::Test {
   FusedOperatorsTest() { torch::manual_seed(3); }
@@ -80,14 +87,19 @@ TEST_F(FusedOperatorsTest, products_are_supported_here_or_plain_ones_run) {
 }
 
 TEST_F(FusedOperatorsTest, norm_equals_plain) {
-  for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{2, 3, 384}, {1, 1, 7}, {3, 100, 33}}) {
-    compare([](Operators& ops, const Tensors& in) -> Tensors { return {ops.norm(in[0], {in[1], in[2]})}; },
-            {random(shape) + 0.5, random({shape[2]}), random({shape[2]})});
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{2, 3, 384}, {1, 1, 7}, {3, 100, 33}}) {
+    compare(
+        [](Operators& ops, const Tensors& in) -> Tensors {
+          return {ops.norm(in[0], {in[1], in[2]})};
+        },
+        {random(shape) + 0.5, random({shape[2]}), random({shape[2]})});
   }
 }
 
 TEST_F(FusedOperatorsTest, add_norm_equals_plain) {
-  for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{2, 130, 64}, {1, 1, 5}}) {
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{2, 130, 64}, {1, 1, 5}}) {
     compare(
         [](Operators& ops, const Tensors& in) -> Tensors {
           const NormedResidual out = ops.add_norm(in[0], in[1], {in[2], in[3]});
@@ -119,14 +131,20 @@ TEST_F(FusedOperatorsTest, linear_equals_plain) {
   };
   for (const Sizes& s : {Sizes{2, 65, 64, 192}, {1, 1, 2, 4}, {3, 37, 34, 322}, {1, 7, 768, 48}}) {
     SCOPED_TRACE(s.in);
-    compare([](Operators& ops, const Tensors& in) -> Tensors { return {ops.linear(in[0], {in[1], in[2]})}; },
-            {random({s.batch, s.time, s.in}), random({s.in, s.out}), random({s.out})});
+    compare(
+        [](Operators& ops, const Tensors& in) -> Tensors {
+          return {ops.linear(in[0], {in[1], in[2]})};
+        },
+        {random({s.batch, s.time, s.in}), random({s.in, s.out}), random({s.out})});
   }
 }
 
 TEST_F(FusedOperatorsTest, linear_of_odd_width_falls_back_to_plain) {
-  compare([](Operators& ops, const Tensors& in) -> Tensors { return {ops.linear(in[0], {in[1], in[2]})}; },
-          {random({2, 5, 7}), random({7, 9}), random({9})});
+  compare(
+      [](Operators& ops, const Tensors& in) -> Tensors {
+        return {ops.linear(in[0], {in[1], in[2]})};
+      },
+      {random({2, 5, 7}), random({7, 9}), random({9})});
 }
 
 TEST_F(FusedOperatorsTest, mlp_equals_plain) {
@@ -137,23 +155,34 @@ TEST_F(FusedOperatorsTest, mlp_equals_plain) {
     SCOPED_TRACE(s.width);
     const std::int64_t hidden = 4 * s.width;
     compare(
-        [](Operators& ops, const Tensors& in) -> Tensors { return {ops.mlp(in[0], {in[1], in[2]}, {in[3], in[4]})}; },
+        [](Operators& ops, const Tensors& in) -> Tensors {
+          return {ops.mlp(in[0], {in[1], in[2]}, {in[3], in[4]})};
+        },
         {random({s.batch, s.time, s.width}), random({s.width, hidden}, 0.3), random({hidden}),
          random({hidden, s.width}, 0.3), random({s.width})});
   }
 }
 
 TEST_F(FusedOperatorsTest, mlp_is_right_far_from_zero) {
-  compare([](Operators& ops, const Tensors& in) -> Tensors { return {ops.mlp(in[0], {in[1], in[2]}, {in[3], in[4]})}; },
-          {random({1, 64, 8}, 20.0), random({8, 32}, 3.0), random({32}), random({32, 8}), random({8})});
+  compare(
+      [](Operators& ops, const Tensors& in) -> Tensors {
+        return {ops.mlp(in[0], {in[1], in[2]}, {in[3], in[4]})};
+      },
+      {random({1, 64, 8}, 20.0), random({8, 32}, 3.0), random({32}), random({32, 8}), random({8})});
 }
 
 TEST_F(FusedOperatorsTest, attention_equals_plain) {
   struct Sizes {
     std::int64_t batch, time, heads, head_width;
   };
-  for (const Sizes& s : {Sizes{2, 64, 2, 64}, {1, 1, 1, 64}, {2, 5, 3, 16}, {1, 33, 2, 32}, {1, 97, 2, 64},
-                         {1, 256, 1, 64}, {1, 200, 2, 80}, {1, 70, 1, 6}}) {
+  for (const Sizes& s : {Sizes{2, 64, 2, 64},
+                         {1, 1, 1, 64},
+                         {2, 5, 3, 16},
+                         {1, 33, 2, 32},
+                         {1, 97, 2, 64},
+                         {1, 256, 1, 64},
+                         {1, 200, 2, 80},
+                         {1, 70, 1, 6}}) {
     SCOPED_TRACE(std::to_string(s.time) + " x " + std::to_string(s.head_width));
     compare(
         [&](Operators& ops, const Tensors& in) -> Tensors {
@@ -188,14 +217,16 @@ TEST_F(FusedOperatorsTest, embed_equals_plain) {
 TEST_F(FusedOperatorsTest, embed_refuses_an_id_outside) {
   fused::FusedOperators ops;
   const Tensor tokens = torch::full({1, 2}, 50, torch::kLong);
-  EXPECT_THROW(ops.embed(tokens, {.tokens_vc = torch::zeros({50, 4}), .positions_pc = {}, .tied = {}}),
-               core::DataError);
+  EXPECT_THROW(
+      ops.embed(tokens, {.tokens_vc = torch::zeros({50, 4}), .positions_pc = {}, .tied = {}}),
+      core::DataError);
 }
 
 // Loss through embedding and tied head, with the sum of both gradients of the weight.
 Operation tied_loss(const Tensor& tokens, const Tensor& targets, const LossOptions& options) {
   return [=](Operators& ops, const Tensors& in) -> Tensors {
-    const Embeddings embeddings{.tokens_vc = in[0], .positions_pc = {}, .tied = c10::make_intrusive<TiedGradient>()};
+    const Embeddings embeddings{
+        .tokens_vc = in[0], .positions_pc = {}, .tied = c10::make_intrusive<TiedGradient>()};
     return {ops.next_token_loss(ops.embed(tokens, embeddings), embeddings, targets, options)};
   };
 }
@@ -203,13 +234,16 @@ Operation tied_loss(const Tensor& tokens, const Tensor& targets, const LossOptio
 TEST_F(FusedOperatorsTest, next_token_loss_equals_plain) {
   for (const std::int64_t chunks : {0, 1, 3, 5}) {
     SCOPED_TRACE(chunks);
-    const Tensor tokens = torch::randint(70, {3, 11}, torch::kLong), targets = torch::randint(70, {3, 11}, torch::kLong);
-    compare(tied_loss(tokens, targets, {.vocab_size = 70, .chunks = chunks}), {random({70, 32}, 0.5)});
+    const Tensor tokens = torch::randint(70, {3, 11}, torch::kLong),
+                 targets = torch::randint(70, {3, 11}, torch::kLong);
+    compare(tied_loss(tokens, targets, {.vocab_size = 70, .chunks = chunks}),
+            {random({70, 32}, 0.5)});
   }
 }
 
 TEST_F(FusedOperatorsTest, next_token_loss_masks_padding) {
-  const Tensor tokens = torch::randint(61, {2, 9}, torch::kLong), targets = torch::randint(61, {2, 9}, torch::kLong);
+  const Tensor tokens = torch::randint(61, {2, 9}, torch::kLong),
+               targets = torch::randint(61, {2, 9}, torch::kLong);
   const Operation operation = tied_loss(tokens, targets, {.vocab_size = 61, .chunks = 2});
   const Tensors inputs = {random({80, 32}, 0.5)};
   fused::FusedOperators fused;
@@ -220,7 +254,8 @@ TEST_F(FusedOperatorsTest, next_token_loss_masks_padding) {
 }
 
 TEST_F(FusedOperatorsTest, next_token_loss_of_a_large_odd_vocabulary) {
-  const Tensor tokens = torch::randint(1009, {2, 33}, torch::kLong), targets = torch::randint(1009, {2, 33}, torch::kLong);
+  const Tensor tokens = torch::randint(1009, {2, 33}, torch::kLong),
+               targets = torch::randint(1009, {2, 33}, torch::kLong);
   compare(tied_loss(tokens, targets, {.vocab_size = 1009, .chunks = 0}), {random({1009, 48}, 0.3)});
 }
 
@@ -229,9 +264,11 @@ TEST_F(FusedOperatorsTest, next_token_loss_scales_with_the_incoming_gradient) {
   const Tensor targets = torch::randint(20, {2, 4}, torch::kLong);
   const auto gradient = [&](double factor) {
     torch::manual_seed(5);
-    const Tensor x = torch::randn({2, 4, 8}).requires_grad_(), weight = torch::randn({20, 8}).requires_grad_();
+    const Tensor x = torch::randn({2, 4, 8}).requires_grad_(),
+                 weight = torch::randn({20, 8}).requires_grad_();
     const Embeddings embeddings{.tokens_vc = weight, .positions_pc = {}, .tied = {}};
-    (ops.next_token_loss(x, embeddings, targets, {.vocab_size = 20, .chunks = 0}) * factor).backward();
+    (ops.next_token_loss(x, embeddings, targets, {.vocab_size = 20, .chunks = 0}) * factor)
+        .backward();
     return weight.grad();
   };
   EXPECT_LT(relative_error(gradient(8.0), gradient(1.0) * 8.0), 1e-6);
@@ -240,20 +277,22 @@ TEST_F(FusedOperatorsTest, next_token_loss_scales_with_the_incoming_gradient) {
 TEST_F(FusedOperatorsTest, next_token_loss_refuses_a_target_outside) {
   fused::FusedOperators ops;
   const Embeddings embeddings{.tokens_vc = torch::zeros({24, 8}), .positions_pc = {}, .tied = {}};
-  EXPECT_THROW(ops.next_token_loss(torch::zeros({1, 1, 8}), embeddings, torch::full({1, 1}, 20, torch::kLong),
-                                   {.vocab_size = 20, .chunks = 0}),
-               core::DataError);
+  EXPECT_THROW(
+      ops.next_token_loss(torch::zeros({1, 1, 8}), embeddings,
+                          torch::full({1, 1}, 20, torch::kLong), {.vocab_size = 20, .chunks = 0}),
+      core::DataError);
 }
 
 TEST_F(FusedOperatorsTest, results_do_not_depend_on_the_run) {
   fused::FusedOperators ops;
-  const Tensors inputs = {random({2, 70, 64}), random({64, 256}, 0.2), random({256}), random({256, 64}, 0.2),
-                          random({64})};
+  const Tensors inputs = {random({2, 70, 64}), random({64, 256}, 0.2), random({256}),
+                          random({256, 64}, 0.2), random({64})};
   const Operation operation = [](Operators& o, const Tensors& in) -> Tensors {
     return {o.mlp(in[0], {in[1], in[2]}, {in[3], in[4]})};
   };
 
-  const Outcome one = run(ops, operation, inputs, at::kBFloat16), two = run(ops, operation, inputs, at::kBFloat16);
+  const Outcome one = run(ops, operation, inputs, at::kBFloat16),
+                two = run(ops, operation, inputs, at::kBFloat16);
 
   EXPECT_TRUE(torch::equal(one.values[0], two.values[0]));
   for (std::size_t i = 0; i < one.gradients.size(); ++i) {

@@ -38,7 +38,8 @@ TEST(FailureTest, construct_oneRankCannot_allThrowTogether) {
 
   for (const auto& error : errors) {
     EXPECT_THROW(std::rethrow_exception(error), core::AgreedError);
-    EXPECT_THAT(message_of(error), AllOf(HasSubstr("Rank 1: Parameter"), HasSubstr("found Double")));
+    EXPECT_THAT(message_of(error),
+                AllOf(HasSubstr("Rank 1: Parameter"), HasSubstr("found Double")));
   }
 }
 

@@ -155,8 +155,9 @@ TEST_F(LoaderTest, next_firstSampleGoesOnWithAnotherBatch) {
 }
 
 TEST_F(LoaderTest, next_firstSampleCountsTheEpoch) {
-  Loader loader({.batch_size = 1, .sequence_length = kLength, .first_sample = 2 * source_->count(kLength)},
-                source_);
+  Loader loader(
+      {.batch_size = 1, .sequence_length = kLength, .first_sample = 2 * source_->count(kLength)},
+      source_);
 
   EXPECT_EQ(loader.next().epoch(), 2u);
 }

@@ -13,8 +13,8 @@ namespace {
 
 using core::ScratchFolder;
 using ::testing::AllOf;
-using ::testing::HasSubstr;
 using testing::counting;
+using ::testing::HasSubstr;
 using testing::llm_c_bytes;
 using testing::raw_tokens;
 using testing::write_bytes;

@@ -21,7 +21,8 @@ struct DeviceFeedTest : testing::Test {
   comm::Stream compute = driver->create_stream(comm::cuda::Priority::kNormal);
   std::shared_ptr<data::SyntheticSource> source = std::make_shared<data::SyntheticSource>(100, 7);
 
-  std::unique_ptr<data::Loader> loader(data::SlotAllocator allocator = data::SlotAllocator::heap()) const {
+  std::unique_ptr<data::Loader> loader(
+      data::SlotAllocator allocator = data::SlotAllocator::heap()) const {
     return std::make_unique<data::Loader>(data::LoaderConfig{.batch_size = kBatch,
                                                              .sequence_length = kLength,
                                                              .workers = 1,
@@ -30,8 +31,9 @@ struct DeviceFeedTest : testing::Test {
                                           source);
   }
   std::unique_ptr<DeviceFeed> feed(data::Loader& from) {
-    return std::make_unique<DeviceFeed>(from, driver, FeedConfig{.batch_size = kBatch, .sequence_length = kLength},
-                                        [this] { return compute; });
+    return std::make_unique<DeviceFeed>(
+        from, driver, FeedConfig{.batch_size = kBatch, .sequence_length = kLength},
+        [this] { return compute; });
   }
 };
 
@@ -138,8 +140,9 @@ TEST_F(DeviceFeedTest, host_memory_is_kept_until_its_copy_is_done) {
 
 TEST_F(DeviceFeedTest, batches_lie_in_pinned_memory_when_the_loader_is_told_so) {
   {
-    const auto fed = loader({.allocate = [this](std::size_t bytes) { return driver->allocate_pinned(bytes); },
-                             .release = [this](void* memory, std::size_t) { driver->free_pinned(memory); }});
+    const auto fed =
+        loader({.allocate = [this](std::size_t bytes) { return driver->allocate_pinned(bytes); },
+                .release = [this](void* memory, std::size_t) { driver->free_pinned(memory); }});
     EXPECT_EQ(driver->pinned_alive, 1u);
     feed(*fed)->next();
   }

@@ -1,12 +1,11 @@
 // Steps as they run on a GPU, on a machine without one, against the steps of the processor.
-#include "launch/device/device_step_runner.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "comm/device/nccl_communicator.hpp"
 #include "comm/single_communicator.hpp"
+#include "launch/device/device_step_runner.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/trainer/step_runner.hpp"
 #include "tests/comm/device/fake_nccl.hpp"
@@ -29,12 +28,14 @@ struct DeviceStepTest : testing::Test {
   std::shared_ptr<comm::nccl::FakeNccl> api = std::make_shared<comm::nccl::FakeNccl>(driver);
   comm::Stream compute = driver->create_stream(comm::cuda::Priority::kNormal);
   parallel::CurrentStream current_stream = [this] { return compute; };
-  comm::NcclCommunicator communicator{std::make_unique<comm::ScriptedHost>(1), {.driver = driver}, api, {}};
+  comm::NcclCommunicator communicator{
+      std::make_unique<comm::ScriptedHost>(1), {.driver = driver}, api, {}};
   parallel::DataParallelConfig training{.grad_accumulation = kMicroSteps};
-  StepRunnerConfig config{.seed = 3,
-                          .grad_accumulation = kMicroSteps,
-                          .sequence_length = kLength,
-                          .schedule = {.kind = optim::ScheduleKind::kConstant, .lr = 1e-2, .steps = kSteps}};
+  StepRunnerConfig config{
+      .seed = 3,
+      .grad_accumulation = kMicroSteps,
+      .sequence_length = kLength,
+      .schedule = {.kind = optim::ScheduleKind::kConstant, .lr = 1e-2, .steps = kSteps}};
 
   static std::shared_ptr<model::LanguageModel> new_model() {
     auto model = model::make_language_model(tiny_model());
@@ -47,7 +48,8 @@ struct DeviceStepTest : testing::Test {
                            .sequence_length = kLength,
                            .grad_accumulation = kMicroSteps,
                            .max_held = DeviceFeed::kBatchesHeld},
-        std::make_shared<data::SyntheticSource>(static_cast<std::uint64_t>(tiny_model().vocab_size), 7));
+        std::make_shared<data::SyntheticSource>(static_cast<std::uint64_t>(tiny_model().vocab_size),
+                                                7));
   }
 };
 
@@ -55,8 +57,10 @@ struct DeviceStepTest : testing::Test {
 struct DeviceRun {
   DeviceRun(DeviceStepTest& test, std::function<bool(std::int64_t)> is_due)
       : replicas(*model, test.communicator, test.training,
-                 {.kernels = std::make_shared<optim::HostKernels>(), .current_stream = test.current_stream}),
-        feed(*loader, test.driver, {.batch_size = kBatch, .sequence_length = kLength}, test.current_stream),
+                 {.kernels = std::make_shared<optim::HostKernels>(),
+                  .current_stream = test.current_stream}),
+        feed(*loader, test.driver, {.batch_size = kBatch, .sequence_length = kLength},
+             test.current_stream),
         steps({.model = *model,
                .replicas = replicas,
                .feed = feed,
@@ -98,7 +102,8 @@ TEST_F(DeviceStepTest, step_waits_for_nothing_on_the_device) {
   const int synchronizations = driver->synchronizations;
   driver->hold();  // the device makes no progress
 
-  for (std::int64_t step = 1; step <= 2; ++step) {  // as far as the host may be ahead, batches included
+  for (std::int64_t step = 1; step <= 2;
+       ++step) {  // as far as the host may be ahead, batches included
     EXPECT_TRUE(std::isnan(device.steps.run(step, no_stop).grad_norm));
     if (step == 1) driver->release();
   }
@@ -137,7 +142,8 @@ TEST_F(DeviceStepTest, norm_that_is_not_finite_ends_the_run_with_the_number_of_i
     FAIL() << "no error";
   } catch (const AgreedError& error) {
     EXPECT_EQ(error.code(), core::ExitCode::kNumerics);
-    EXPECT_EQ(std::string(error.what()).find("step 2: the gradient norm is not finite"), 0u) << error.what();
+    EXPECT_EQ(std::string(error.what()).find("step 2: the gradient norm is not finite"), 0u)
+        << error.what();
   }
 }
 

@@ -151,10 +151,10 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                      o.comm.backend, o.threads),
             std::make_tuple(28, 29, "auto", Device::kCpu, comm::Backend::kMpi, std::optional(3)));
   using std::chrono::milliseconds;
-  EXPECT_EQ(std::tie(o.timeouts.setup, o.timeouts.step, o.timeouts.checkpoint,
-                     o.timeouts.evaluation),
-            std::make_tuple(milliseconds(1500), milliseconds(2000), milliseconds(3000),
-                            milliseconds(4000)));
+  EXPECT_EQ(
+      std::tie(o.timeouts.setup, o.timeouts.step, o.timeouts.checkpoint, o.timeouts.evaluation),
+      std::make_tuple(milliseconds(1500), milliseconds(2000), milliseconds(3000),
+                      milliseconds(4000)));
   EXPECT_EQ(std::tie(o.parallel.gradient_sync, o.parallel.bucket_mb, o.parallel.first_bucket_mb,
                      o.comm.shared_memory, o.parallel.unused_parameters),
             std::make_tuple(parallel::GradientSync::kBucketed, std::optional(3.5), 0.5, false,

@@ -12,13 +12,16 @@ namespace sidestream::launch {
 namespace {
 
 std::filesystem::path temporary_file() {
-  return std::filesystem::temp_directory_path() / ("run_record_test." + std::to_string(getpid()) + ".json");
+  return std::filesystem::temp_directory_path() /
+         ("run_record_test." + std::to_string(getpid()) + ".json");
 }
 
 TEST(RunRecordTest, summarise_takes_medians_after_the_warm_up) {
-  std::vector<StepSample> samples(3, {.step_ns = 900'000'000, .exposed_comm_ns = 9, .reader_ns = 9});
+  std::vector<StepSample> samples(3,
+                                  {.step_ns = 900'000'000, .exposed_comm_ns = 9, .reader_ns = 9});
   for (const int ms : {10, 30, 20, 40, 50}) {
-    samples.push_back({.step_ns = ms * 1'000'000, .exposed_comm_ns = 2'000'000, .reader_ns = 1'000'000});
+    samples.push_back(
+        {.step_ns = ms * 1'000'000, .exposed_comm_ns = 2'000'000, .reader_ns = 1'000'000});
   }
 
   const RunPerformance performance = summarise(samples, 600);

@@ -16,7 +16,9 @@ class RandomTrace {
  public:
   explicit RandomTrace(std::uint64_t seed) : random_(seed) {}
 
-  std::int64_t below(std::int64_t limit) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(limit)); }
+  std::int64_t below(std::int64_t limit) {
+    return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(limit));
+  }
 
   std::vector<Interval> intervals() {
     std::vector<Interval> list(static_cast<std::size_t>(below(30)));
@@ -36,7 +38,8 @@ using Moments = std::vector<bool>;
 Moments moments_of(const std::vector<Interval>& intervals) {
   Moments moments(2 * kEnd, false);
   for (const Interval& one : intervals) {
-    for (std::int64_t t = one.start_ns; t < one.end_ns; ++t) moments[static_cast<std::size_t>(t)] = true;
+    for (std::int64_t t = one.start_ns; t < one.end_ns; ++t)
+      moments[static_cast<std::size_t>(t)] = true;
   }
   return moments;
 }
@@ -44,7 +47,8 @@ Moments moments_of(const std::vector<Interval>& intervals) {
 TEST(StepBudgetTest, closes_and_agrees_with_counting_over_random_traces) {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     RandomTrace random(seed);
-    const auto compute = random.intervals(), communication = random.intervals(), copies = random.intervals();
+    const auto compute = random.intervals(), communication = random.intervals(),
+               copies = random.intervals();
     const std::int64_t start = random.below(kEnd);
     const Interval window{start, start + random.below(kEnd)};
     const BudgetSets sets({.where = Where::kDevice,
@@ -56,7 +60,8 @@ TEST(StepBudgetTest, closes_and_agrees_with_counting_over_random_traces) {
 
     StepBudget counted;
     const Moments c = moments_of(compute), m = moments_of(communication), p = moments_of(copies);
-    for (auto t = static_cast<std::size_t>(window.start_ns); t < static_cast<std::size_t>(window.end_ns); ++t) {
+    for (auto t = static_cast<std::size_t>(window.start_ns);
+         t < static_cast<std::size_t>(window.end_ns); ++t) {
       counted.compute_ns += c[t];
       counted.overlapped_comm_ns += c[t] && m[t];
       counted.exposed_comm_ns += m[t] && !c[t];
@@ -68,7 +73,9 @@ TEST(StepBudgetTest, closes_and_agrees_with_counting_over_random_traces) {
     ASSERT_EQ(budget.exposed_comm_ns, counted.exposed_comm_ns) << seed;
     ASSERT_EQ(budget.exposed_memcpy_ns, counted.exposed_memcpy_ns) << seed;
     ASSERT_EQ(budget.idle_ns, counted.idle_ns) << seed;
-    ASSERT_EQ(budget.compute_ns + budget.exposed_comm_ns + budget.exposed_memcpy_ns + budget.idle_ns, window.length_ns());
+    ASSERT_EQ(
+        budget.compute_ns + budget.exposed_comm_ns + budget.exposed_memcpy_ns + budget.idle_ns,
+        window.length_ns());
     ASSERT_EQ(sets.idle_in(window).length_ns(), budget.idle_ns) << seed;
   }
 }

@@ -17,7 +17,7 @@ using test::complete_event;
 struct MadeRun {
   int ranks = 3;
   int steps = 20;
-  int slow_rank = -1;        // its loader sleeps
+  int slow_rank = -1;  // its loader sleeps
   std::int64_t sleep_us = 0;
   std::int64_t offset_us = 0;  // of rank 1's clock
   double drift_ppm = 0;        // of rank 1's clock
@@ -25,12 +25,15 @@ struct MadeRun {
 
 class RanksTest : public ::testing::Test {
  protected:
-  // 10 ms steps: data, forward, then one all-reduce that all ranks leave together, 200 us after the last one came.
+  // 10 ms steps: data, forward, then one all-reduce that all ranks leave together, 200 us after the
+  // last one came.
   void make(const MadeRun& run) {
     for (int rank = 0; rank < run.ranks; ++rank) {
       std::string events;
-      for (int step = 0; step < run.steps; ++step) events += (step == 0 ? "" : ",") + step_of(run, rank, step);
-      test::write_text(scratch_ / ("rank-" + std::to_string(rank) + ".json"), test::trace_of(events, rank, run.ranks));
+      for (int step = 0; step < run.steps; ++step)
+        events += (step == 0 ? "" : ",") + step_of(run, rank, step);
+      test::write_text(scratch_ / ("rank-" + std::to_string(rank) + ".json"),
+                       test::trace_of(events, rank, run.ranks));
     }
     set_ = trace::load_traces(trace::find_traces({scratch_.path()}));
     analysis_ = analyse(set_, 1);
@@ -43,17 +46,22 @@ class RanksTest : public ::testing::Test {
     const std::int64_t arrives = start + 6'000 + own_sleep + jitter;
     const std::int64_t leaves = start + 6'000 + run.sleep_us + 5 + 200;
     const auto at = [&](std::int64_t time) { return clock(run, rank, time); };
-    return complete_event("user_annotation", "ProfilerStep#" + std::to_string(step + 2), at(start), std::to_string(length)) + "," +
-           complete_event("user_annotation", "data", at(start), std::to_string(500 + own_sleep)) + "," +
-           complete_event("user_annotation", "forward", at(start + 500 + own_sleep), "5500") + "," +
-           complete_event("kernel", "gemm", at(start + 600 + own_sleep), "5000", R"("stream":7)") + "," +
+    return complete_event("user_annotation", "ProfilerStep#" + std::to_string(step + 2), at(start),
+                          std::to_string(length)) +
+           "," +
+           complete_event("user_annotation", "data", at(start), std::to_string(500 + own_sleep)) +
+           "," + complete_event("user_annotation", "forward", at(start + 500 + own_sleep), "5500") +
+           "," +
+           complete_event("kernel", "gemm", at(start + 600 + own_sleep), "5000", R"("stream":7)") +
+           "," +
            complete_event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", at(arrives),
                           std::to_string(leaves - arrives), R"("stream":9)");
   }
 
   static std::string clock(const MadeRun& run, int rank, std::int64_t time_us) {
     if (rank != 1) return std::to_string(time_us);
-    const auto drift_ns = static_cast<std::int64_t>(run.drift_ppm * 1e-3 * static_cast<double>(time_us));
+    const auto drift_ns =
+        static_cast<std::int64_t>(run.drift_ppm * 1e-3 * static_cast<double>(time_us));
     const std::int64_t time_ns = (time_us + run.offset_us) * 1000 + drift_ns;
     return std::to_string(time_ns / 1000) + "." + std::to_string(1000 + time_ns % 1000).substr(1);
   }
@@ -82,7 +90,8 @@ TEST_F(RanksTest, offset_is_recovered_within_the_published_uncertainty) {
   make({.offset_us = 100'000});
 
   EXPECT_EQ(set_.clock.method, "collectives");
-  const double error_us = std::abs(static_cast<double>(set_.clock.of(1).offset_ns) / 1000 + 100'000);
+  const double error_us =
+      std::abs(static_cast<double>(set_.clock.of(1).offset_ns) / 1000 + 100'000);
   EXPECT_LE(error_us, set_.clock.uncertainty_us.at(1) + 0.001);
   EXPECT_LE(set_.clock.residual_us_p95, 0.001);
 }
@@ -95,8 +104,9 @@ TEST_F(RanksTest, drift_is_recovered) {
 }
 
 TEST_F(RanksTest, one_clock_of_one_host_is_left_alone) {
-  test::write_text(scratch_ / "clock.json",
-                   R"({"schema":1,"ranks":[{"rank":0,"boot_id":"a"},{"rank":1,"boot_id":"a"},{"rank":2,"boot_id":"a"}]})");
+  test::write_text(
+      scratch_ / "clock.json",
+      R"({"schema":1,"ranks":[{"rank":0,"boot_id":"a"},{"rank":1,"boot_id":"a"},{"rank":2,"boot_id":"a"}]})");
   make({.offset_us = 3});
 
   EXPECT_EQ(set_.clock.method, "same host");

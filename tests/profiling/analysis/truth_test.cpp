@@ -1,5 +1,5 @@
-// Public traces with known answers: every number to the nanosecond. They lie beside the repository, in
-// shared/traces; where that folder is absent its tests are reported as skipped.
+// Public traces with known answers: every number to the nanosecond. They lie beside the repository,
+// in shared/traces; where that folder is absent its tests are reported as skipped.
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -163,8 +163,9 @@ TEST_P(TruthTest, collectives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Traces, TruthTest,
-                         ::testing::Values("hta_2rank_sampled", "hta_a100_ncclmeta_rank0of2", "hta_cpu_only",
-                                           "tl_h100_qwen_1rank", "tl_mi210_gpu_only", "nsys_2025_5_graph"),
+                         ::testing::Values("hta_2rank_sampled", "hta_a100_ncclmeta_rank0of2",
+                                           "hta_cpu_only", "tl_h100_qwen_1rank",
+                                           "tl_mi210_gpu_only", "nsys_2025_5_graph"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

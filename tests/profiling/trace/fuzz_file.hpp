@@ -19,7 +19,8 @@ class FuzzFile {
   ~FuzzFile() { ::close(file_); }
 
   void write(const std::uint8_t* data, std::size_t size) const {
-    const bool written = ::ftruncate(file_, 0) == 0 && ::pwrite(file_, data, size, 0) == static_cast<ssize_t>(size);
+    const bool written =
+        ::ftruncate(file_, 0) == 0 && ::pwrite(file_, data, size, 0) == static_cast<ssize_t>(size);
     if (!written) __builtin_trap();
   }
   std::filesystem::path path() const { return "/proc/self/fd/" + std::to_string(file_); }

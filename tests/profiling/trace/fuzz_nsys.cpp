@@ -1,4 +1,5 @@
-// Nsight Systems reader against any bytes: it may refuse them with core::DataError, and nothing else.
+// Nsight Systems reader against any bytes: it may refuse them with core::DataError, and nothing
+// else.
 #include <cstddef>
 #include <cstdint>
 

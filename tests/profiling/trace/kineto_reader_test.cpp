@@ -20,7 +20,9 @@ using test::write_text;
 
 class KinetoReaderTest : public ::testing::Test {
  protected:
-  KinetoFile read(const std::string& text) { return read_kineto(write_text(scratch_ / "t.json", text)); }
+  KinetoFile read(const std::string& text) {
+    return read_kineto(write_text(scratch_ / "t.json", text));
+  }
 
   std::string message_of(const std::string& text) {
     try {
@@ -50,8 +52,10 @@ TEST(DecimalTest, nanoseconds_are_exact) {
 
 TEST_F(KinetoReaderTest, order_of_keys_and_white_space_do_not_matter) {
   const KinetoFile file = read(
-      "\xEF\xBB\xBF {\"traceEvents\" :\n[ {\"args\": {\"stream\": 7, \"correlation\" : 12 , \"grid\": [1, 2,3]},\r\n"
-      "\"dur\": 2.500 ,\"ts\":10.001, \"tid\": 7,\"pid\":0,\"name\":\"k\\\"1\\\"\", \"cat\":\"kernel\",\"ph\":\"X\"} ],"
+      "\xEF\xBB\xBF {\"traceEvents\" :\n[ {\"args\": {\"stream\": 7, \"correlation\" : 12 , "
+      "\"grid\": [1, 2,3]},\r\n"
+      "\"dur\": 2.500 ,\"ts\":10.001, \"tid\": 7,\"pid\":0,\"name\":\"k\\\"1\\\"\", "
+      "\"cat\":\"kernel\",\"ph\":\"X\"} ],"
       "\"baseTimeNanoseconds\": 1000, \"distributedInfo\":{\"world_size\":4,\"rank\":3}}  ");
 
   ASSERT_EQ(file.timeline.size(), 1u);
@@ -86,9 +90,12 @@ TEST_F(KinetoReaderTest, old_category_names) {
 
 TEST_F(KinetoReaderTest, ids_beyond_64_bits_stay_apart) {
   const KinetoFile file = read(trace_of(
-      complete_event("kernel", "a", "1", "1", R"("correlation": 123456789012345678901234567890)") + "," +
-      complete_event("kernel", "b", "1", "1", R"("correlation": 123456789012345678901234567891)") + "," +
-      complete_event("cuda_runtime", "c", "1", "1", R"("correlation": 123456789012345678901234567890)")));
+      complete_event("kernel", "a", "1", "1", R"("correlation": 123456789012345678901234567890)") +
+      "," +
+      complete_event("kernel", "b", "1", "1", R"("correlation": 123456789012345678901234567891)") +
+      "," +
+      complete_event("cuda_runtime", "c", "1", "1",
+                     R"("correlation": 123456789012345678901234567890)")));
 
   ASSERT_EQ(file.timeline.size(), 3u);
   EXPECT_NE(file.timeline.correlation(0), file.timeline.correlation(1));
@@ -104,11 +111,12 @@ TEST_F(KinetoReaderTest, bad_utf8_is_repaired_and_counted) {
 }
 
 TEST_F(KinetoReaderTest, senseless_events_are_counted_by_kind) {
-  const KinetoFile file = read(trace_of(
-      complete_event("kernel", "a", "1", "-5") + "," + complete_event("kernel", "b", "\"soon\"", "1") + "," +
-      complete_event("kernel", "c", "1", "null") + "," +
-      complete_event("kernel", "d", "9223372036854775.8", "9223372036854775") + R"(,7,{"a" 1},{"cat":"kernel"})" + "," +
-      complete_event("kernel", "e", "1", "1")));
+  const KinetoFile file = read(
+      trace_of(complete_event("kernel", "a", "1", "-5") + "," +
+               complete_event("kernel", "b", "\"soon\"", "1") + "," +
+               complete_event("kernel", "c", "1", "null") + "," +
+               complete_event("kernel", "d", "9223372036854775.8", "9223372036854775") +
+               R"(,7,{"a" 1},{"cat":"kernel"})" + "," + complete_event("kernel", "e", "1", "1")));
 
   EXPECT_EQ(file.timeline.size(), 1u);
   EXPECT_EQ(file.timeline.skipped.at("negative duration"), 1u);
@@ -121,9 +129,12 @@ TEST_F(KinetoReaderTest, senseless_events_are_counted_by_kind) {
 }
 
 TEST_F(KinetoReaderTest, deep_nesting_and_huge_events_are_passed_over) {
-  const std::string deep = R"({"args":)" + std::string(100000, '[') + std::string(100000, ']') + "}";
-  const std::string huge = complete_event("kernel", std::string(std::size_t{40} << 20, 'x'), "1", "1");
-  const KinetoFile file = read(trace_of(deep + "," + huge + "," + complete_event("kernel", "k", "1", "1")));
+  const std::string deep =
+      R"({"args":)" + std::string(100000, '[') + std::string(100000, ']') + "}";
+  const std::string huge =
+      complete_event("kernel", std::string(std::size_t{40} << 20, 'x'), "1", "1");
+  const KinetoFile file =
+      read(trace_of(deep + "," + huge + "," + complete_event("kernel", "k", "1", "1")));
 
   EXPECT_EQ(file.timeline.size(), 1u);
   EXPECT_EQ(file.timeline.skipped.at("event nested too deeply"), 1u);
@@ -146,14 +157,16 @@ TEST_F(KinetoReaderTest, text_that_is_no_trace) {
 
 TEST_F(KinetoReaderTest, truncated_gzip_is_an_error) {
   std::string events = complete_event("kernel", "k", "1", "1");
-  for (int i = 0; i < 2000; ++i) events += "," + complete_event("kernel", "k" + std::to_string(i), std::to_string(i), "1");
+  for (int i = 0; i < 2000; ++i)
+    events += "," + complete_event("kernel", "k" + std::to_string(i), std::to_string(i), "1");
   {
     ByteSink sink(scratch_ / "t.json.gz");
     sink.write(trace_of(events));
     sink.finish();
   }
   EXPECT_EQ(read_kineto(scratch_ / "t.json.gz").timeline.size(), 2001u);
-  std::filesystem::resize_file(scratch_ / "t.json.gz", std::filesystem::file_size(scratch_ / "t.json.gz") / 2);
+  std::filesystem::resize_file(scratch_ / "t.json.gz",
+                               std::filesystem::file_size(scratch_ / "t.json.gz") / 2);
 
   EXPECT_THROW(read_kineto(scratch_ / "t.json.gz"), core::DataError);
 }

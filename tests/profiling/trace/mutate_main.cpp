@@ -1,5 +1,5 @@
-// Drives a fuzz target without libFuzzer: COUNT SEED FILE..., each input one of the files with a few bytes changed,
-// cut, repeated or swapped. The same seed gives the same inputs.
+// Drives a fuzz target without libFuzzer: COUNT SEED FILE..., each input one of the files with a
+// few bytes changed, cut, repeated or swapped. The same seed gives the same inputs.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -35,7 +35,8 @@ class Mutator {
         bytes.resize(at);
         break;
       case 3:
-        bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes.begin() + static_cast<std::ptrdiff_t>(at),
+        bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(at),
                      bytes.begin() + static_cast<std::ptrdiff_t>(at + below(bytes.size() - at)));
         break;
       default:

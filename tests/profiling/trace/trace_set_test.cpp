@@ -39,14 +39,18 @@ class TraceSetTest : public ::testing::Test {
 constexpr const char* kOldExport =
     "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
     "INSERT INTO StringIds VALUES (1,'gemm<1>'),(2,'gemm'),(3,'cudaLaunchKernel_v7000');"
-    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT,end INT,deviceId INT,streamId INT,correlationId INT,"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT,end INT,deviceId INT,streamId "
+    "INT,correlationId INT,"
     "globalPid INT,demangledName INT,shortName INT);"
-    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INT,end INT,globalTid INT,correlationId INT,nameId INT);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INT,end INT,globalTid INT,correlationId "
+    "INT,nameId INT);"
     "CREATE TABLE NVTX_EVENTS(start INT,end INT,eventType INT,text TEXT,globalTid INT);"
-    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100,200,0,7,1,16777216,1,2),(150,300,1,7,2,16777216,1,2),"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES "
+    "(100,200,0,7,1,16777216,1,2),(150,300,1,7,2,16777216,1,2),"
     "(500,400,1,7,3,16777216,1,2);"
     "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (50,60,16777217,1,3);"
-    "INSERT INTO NVTX_EVENTS VALUES (10,400,59,'ProfilerStep#5',16777217),(20,NULL,59,'open',16777217);";
+    "INSERT INTO NVTX_EVENTS VALUES "
+    "(10,400,59,'ProfilerStep#5',16777217),(20,NULL,59,'open',16777217);";
 
 TEST_F(TraceSetTest, devices_of_an_export_become_ranks) {
   make_database("a.sqlite", kOldExport);
@@ -94,8 +98,10 @@ TEST_F(TraceSetTest, two_files_of_one_rank_and_window) {
 }
 
 TEST_F(TraceSetTest, windows_of_one_rank_are_no_conflict) {
-  write_text(scratch_ / "step_1" / "a.pt.trace.json", trace_of(complete_event("kernel", "k", "1", "1")));
-  write_text(scratch_ / "step_9" / "a.pt.trace.json", trace_of(complete_event("kernel", "k", "9", "1")));
+  write_text(scratch_ / "step_1" / "a.pt.trace.json",
+             trace_of(complete_event("kernel", "k", "1", "1")));
+  write_text(scratch_ / "step_9" / "a.pt.trace.json",
+             trace_of(complete_event("kernel", "k", "9", "1")));
   EXPECT_EQ(load().timelines.size(), 2u);
 }
 

@@ -7,22 +7,24 @@
 
 namespace sidestream::test {
 
-inline std::filesystem::path write_text(const std::filesystem::path& path, const std::string& text) {
+inline std::filesystem::path write_text(const std::filesystem::path& path,
+                                        const std::string& text) {
   std::filesystem::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }
 
 // Times in microseconds, as they stand in a file.
-inline std::string complete_event(const std::string& category, const std::string& name, const std::string& time,
-                                  const std::string& duration, const std::string& arguments = "") {
-  return R"({"ph":"X","cat":")" + category + R"(","name":")" + name + R"(","pid":1,"tid":1,"ts":)" + time +
-         R"(,"dur":)" + duration + R"(,"args":{)" + arguments + "}}";
+inline std::string complete_event(const std::string& category, const std::string& name,
+                                  const std::string& time, const std::string& duration,
+                                  const std::string& arguments = "") {
+  return R"({"ph":"X","cat":")" + category + R"(","name":")" + name + R"(","pid":1,"tid":1,"ts":)" +
+         time + R"(,"dur":)" + duration + R"(,"args":{)" + arguments + "}}";
 }
 
 inline std::string trace_of(const std::string& events, int rank = 0, int world_size = 1) {
-  return R"({"distributedInfo":{"rank":)" + std::to_string(rank) + R"(,"world_size":)" + std::to_string(world_size) +
-         R"(},"traceEvents":[)" + events + "]}";
+  return R"({"distributedInfo":{"rank":)" + std::to_string(rank) + R"(,"world_size":)" +
+         std::to_string(world_size) + R"(},"traceEvents":[)" + events + "]}";
 }
 
 }  // namespace sidestream::test
