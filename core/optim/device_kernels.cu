@@ -15,7 +15,8 @@ constexpr int kThreads = 256;
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 constexpr int kVector = 4;  // elements that a thread takes at a time
 
-// --- loads and stores of four neighbours; pieces start at 64-byte boundaries in every buffer -------------------
+// --- loads and stores of four neighbours; pieces start at 64-byte boundaries in every buffer
+// -------------------
 
 struct Four {
   float at[kVector];
@@ -28,8 +29,8 @@ __device__ Four load_four(const float* data) {
 
 __device__ Four load_four(const core::BFloat16* data) {
   const uint2 v = *reinterpret_cast<const uint2*>(data);
-  return {{__uint_as_float(v.x << 16), __uint_as_float(v.x & 0xFFFF0000u), __uint_as_float(v.y << 16),
-           __uint_as_float(v.y & 0xFFFF0000u)}};
+  return {{__uint_as_float(v.x << 16), __uint_as_float(v.x & 0xFFFF0000u),
+           __uint_as_float(v.y << 16), __uint_as_float(v.y & 0xFFFF0000u)}};
 }
 
 __device__ void store_four(float* data, const Four& v) {
@@ -44,13 +45,15 @@ __device__ void store_four(core::BFloat16* data, const Four& v) {
   *reinterpret_cast<uint2*>(data) = make_uint2(low, high);
 }
 
-// --- sums of squares ------------------------------------------------------------------------------------------
+// --- sums of squares
+// ------------------------------------------------------------------------------------------
 
-// A warp a piece: lane l adds elements l, l + 32, ... in order, then the lanes are added as a tree. The same additions as
-// block_sum() in reduce.cpp makes.
+// A warp a piece: lane l adds elements l, l + 32, ... in order, then the lanes are added as a tree.
+// The same additions as block_sum() in reduce.cpp makes.
 template <typename Gradient>
 __global__ void squares_kernel(PieceTable table, const Gradient* gradients, double* squares) {
-  const std::size_t index = (blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x) / kWarp;
+  const std::size_t index =
+      (blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x) / kWarp;
   if (index >= table.count) return;
   const DevicePiece piece = table.pieces[index];
   const Gradient* data = gradients + piece.gradient;
@@ -61,7 +64,8 @@ __global__ void squares_kernel(PieceTable table, const Gradient* gradients, doub
     const double value = static_cast<float>(data[i]);
     sum += value * value;
   }
-  for (unsigned width = kWarp / 2; width > 0; width /= 2) sum += __shfl_down_sync(kAllLanes, sum, width);
+  for (unsigned width = kWarp / 2; width > 0; width /= 2)
+    sum += __shfl_down_sync(kAllLanes, sum, width);
   if (lane == 0) squares[piece.block] = sum;
 }
 
@@ -92,14 +96,17 @@ __global__ void settle_kernel(SettleJob job) {
   if (threadIdx.x == 0) *job.scalars = settle(*job.scalars, sum, job.rule);
 }
 
-// --- updates: a block a piece, four elements a thread at a time -----------------------------------------------
+// --- updates: a block a piece, four elements a thread at a time
+// -----------------------------------------------
 
 template <typename Gradient>
 struct AdamWUpdate {
   AdamWJob job;
 
-  __device__ Four four(const DevicePiece& piece, unsigned i, float scale, const AdamWCoefficients& c) const {
-    const Four gradients = load_four(static_cast<const Gradient*>(job.gradients.data) + piece.gradient + i);
+  __device__ Four four(const DevicePiece& piece, unsigned i, float scale,
+                       const AdamWCoefficients& c) const {
+    const Four gradients =
+        load_four(static_cast<const Gradient*>(job.gradients.data) + piece.gradient + i);
     Four weights = load_four(job.weights + piece.weight + i);
     Four first = load_four(job.first_moments + piece.weight + i);
     Four second = load_four(job.second_moments + piece.weight + i);
@@ -115,7 +122,8 @@ struct AdamWUpdate {
     return weights;
   }
 
-  __device__ float one(const DevicePiece& piece, unsigned i, float scale, const AdamWCoefficients& c) const {
+  __device__ float one(const DevicePiece& piece, unsigned i, float scale,
+                       const AdamWCoefficients& c) const {
     const Gradient* gradients = static_cast<const Gradient*>(job.gradients.data) + piece.gradient;
     float* first = job.first_moments + piece.weight + i;
     float* second = job.second_moments + piece.weight + i;
@@ -131,9 +139,12 @@ template <typename Gradient>
 struct SgdUpdate {
   SgdJob job;
 
-  __device__ float momentum_at(std::uint64_t i) const { return job.momentum == nullptr ? 0.0f : job.momentum[i]; }
+  __device__ float momentum_at(std::uint64_t i) const {
+    return job.momentum == nullptr ? 0.0f : job.momentum[i];
+  }
 
-  __device__ float one(const DevicePiece& piece, unsigned i, float scale, const SgdCoefficients& c) const {
+  __device__ float one(const DevicePiece& piece, unsigned i, float scale,
+                       const SgdCoefficients& c) const {
     const Gradient* gradients = static_cast<const Gradient*>(job.gradients.data) + piece.gradient;
     const std::uint64_t place = piece.weight + i;
     const SgdElement now = sgd_element({job.weights[place], momentum_at(place)},
@@ -142,7 +153,8 @@ struct SgdUpdate {
     return now.weight;
   }
 
-  __device__ Four four(const DevicePiece& piece, unsigned i, float scale, const SgdCoefficients& c) const {
+  __device__ Four four(const DevicePiece& piece, unsigned i, float scale,
+                       const SgdCoefficients& c) const {
     Four weights;
     for (int k = 0; k < kVector; ++k) weights.at[k] = one(piece, i + k, scale, c);
     return weights;
@@ -170,12 +182,14 @@ __global__ void update_kernel(Update update) {
   if (low != nullptr) low[piece.low + i] = core::BFloat16(now);
 }
 
-// --- launches -------------------------------------------------------------------------------------------------
+// --- launches
+// -------------------------------------------------------------------------------------------------
 
 void check_launch(const char* kernel) {
   const cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) return;
-  throw core::Error(std::string("kernel ") + kernel + " was not started: " + cudaGetErrorString(error));
+  throw core::Error(std::string("kernel ") + kernel +
+                    " was not started: " + cudaGetErrorString(error));
 }
 
 [[noreturn]] void refuse(core::DType dtype) {
@@ -194,8 +208,8 @@ template <typename Gradient>
 void launch_squares(const SquaresJob& job, cudaStream_t stream) {
   constexpr std::size_t kPiecesABlock = kThreads / kWarp;
   const auto blocks = static_cast<unsigned>((job.table.count + kPiecesABlock - 1) / kPiecesABlock);
-  squares_kernel<<<blocks, kThreads, 0, stream>>>(job.table, static_cast<const Gradient*>(job.gradients.data),
-                                                   job.squares);
+  squares_kernel<<<blocks, kThreads, 0, stream>>>(
+      job.table, static_cast<const Gradient*>(job.gradients.data), job.squares);
   check_launch("squares");
 }
 
@@ -203,27 +217,35 @@ class CudaKernels final : public DeviceKernels {
  public:
   void squares(const SquaresJob& job, DeviceStream stream) override {
     if (job.table.count == 0) return;
-    if (job.gradients.dtype == core::DType::kFloat32) return launch_squares<float>(job, raw(stream));
-    if (job.gradients.dtype == core::DType::kBFloat16) return launch_squares<core::BFloat16>(job, raw(stream));
+    if (job.gradients.dtype == core::DType::kFloat32)
+      return launch_squares<float>(job, raw(stream));
+    if (job.gradients.dtype == core::DType::kBFloat16)
+      return launch_squares<core::BFloat16>(job, raw(stream));
     refuse(job.gradients.dtype);
   }
 
   void settle(const SettleJob& job, DeviceStream stream) override {
-    parameter_squares_kernel<<<static_cast<unsigned>(job.parameters), kThreads, 0, raw(stream)>>>(job);
+    parameter_squares_kernel<<<static_cast<unsigned>(job.parameters), kThreads, 0, raw(stream)>>>(
+        job);
     check_launch("parameter_squares");
     settle_kernel<<<1, kThreads, 0, raw(stream)>>>(job);
     check_launch("settle");
   }
 
-  void adamw(const AdamWJob& job, DeviceStream stream) override { update<AdamWUpdate>(job, stream, "adamw"); }
-  void sgd(const SgdJob& job, DeviceStream stream) override { update<SgdUpdate>(job, stream, "sgd"); }
+  void adamw(const AdamWJob& job, DeviceStream stream) override {
+    update<AdamWUpdate>(job, stream, "adamw");
+  }
+  void sgd(const SgdJob& job, DeviceStream stream) override {
+    update<SgdUpdate>(job, stream, "sgd");
+  }
 
  private:
   static cudaStream_t raw(DeviceStream stream) { return static_cast<cudaStream_t>(stream); }
 
   template <template <typename> typename Update, typename Job>
   static void update(const Job& job, DeviceStream stream, const char* name) {
-    if (job.gradients.dtype == core::DType::kFloat32) return launch_update(Update<float>{job}, raw(stream), name);
+    if (job.gradients.dtype == core::DType::kFloat32)
+      return launch_update(Update<float>{job}, raw(stream), name);
     if (job.gradients.dtype == core::DType::kBFloat16) {
       return launch_update(Update<core::BFloat16>{job}, raw(stream), name);
     }

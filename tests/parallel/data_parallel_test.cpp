@@ -202,7 +202,8 @@ std::vector<float> train_with_restart(comm::Communicator& communicator, const To
     DataParallel replicas(net, communicator, options.config);
     for (int step = 1; step <= 3; ++step) run_toy_step(net, replicas, communicator, options, step);
     for (const parallel::ParameterState& state : replicas.states()) {
-      saved.push_back({.name = state.name, .master = state.master.clone()});
+      saved.push_back(
+          {.name = state.name, .parameter = {}, .master = state.master.clone(), .moments = {}});
       for (const auto& [name, moment] : state.moments)
         saved.back().moments.emplace_back(name, moment.clone());
     }

@@ -42,7 +42,10 @@ TEST(RunRecordTest, read_gives_what_write_wrote) {
                          .parameters = 42,
                          .warnings = {"one"},
                          .exit_code = 75,
+                         .wall_s = {},
+                         .last_step = {},
                          .last_val_loss = 2.5,
+                         .time_to_target_s = {},
                          .performance = RunPerformance{.steps = 7, .step_ms_p50 = 1.5}};
   const auto file = temporary_file();
 
