@@ -127,7 +127,9 @@ Steps NodeCollectives::all_reduce(Call call, std::byte* data) {
 
 Steps NodeCollectives::sum_everywhere(Region region, std::size_t count, core::DType dtype) {
   if (layout_.size() == 1) {
-    while (sum_next_piece(region, count, dtype)) co_await give_way();
+    const Walk walk = next_walk_;
+    next_walk_ = walk == Walk::kForwards ? Walk::kBackwards : Walk::kForwards;
+    while (sum_next_piece(region, count, dtype, walk)) co_await give_way();
     co_return;
   }
   Steps through_lane = sum_through_lane(region, count, dtype);
@@ -136,15 +138,18 @@ Steps NodeCollectives::sum_everywhere(Region region, std::size_t count, core::DT
 
 // Every rank starts with its own part, which its caches know from the last time. A rank whose core
 // is busy with its own computation is helped by those that are done.
-bool NodeCollectives::sum_next_piece(const Region& region, std::size_t count, core::DType dtype) {
+bool NodeCollectives::sum_next_piece(const Region& region, std::size_t count, core::DType dtype,
+                                     Walk walk) {
   const std::size_t element_bytes = core::size_of(dtype);
   const std::size_t piece_count = kPieceBytes / element_bytes;
   const Slicing parts(count, board_.size());
   for (int step = 0; step < board_.size(); ++step) {
     const int part = (local_rank_ + step) % board_.size();
     const Slice slice = parts.of(part);
-    const std::size_t begin = board_.take_piece(round_, part) * piece_count;
-    if (begin >= slice.count) continue;
+    const std::size_t pieces = (slice.count + piece_count - 1) / piece_count;
+    const std::size_t taken = board_.take_piece(round_, part);
+    if (taken >= pieces) continue;
+    const std::size_t begin = (walk == Walk::kBackwards ? pieces - 1 - taken : taken) * piece_count;
     const Region piece = region.from((slice.begin + begin) * element_bytes);
     sum_in_order(piece.inputs(), piece.of_rank, std::min(piece_count, slice.count - begin), dtype);
     return true;

@@ -58,7 +58,10 @@ class NodeCollectives {
   Steps sum_through_lane(Region region, std::size_t count, core::DType dtype);
   Steps sum_slice(Region region, std::size_t stride_bytes, std::byte* output, std::size_t count,
                   core::DType dtype);
-  bool sum_next_piece(const Region& region, std::size_t count, core::DType dtype);
+  // Every other sum walks backwards: of a buffer larger than the caches they hold the end, which
+  // walking forwards again would have replaced by the time it gets there.
+  enum class Walk { kForwards, kBackwards };
+  bool sum_next_piece(const Region& region, std::size_t count, core::DType dtype, Walk walk);
 
   NodeBoard& board_;
   WindowTable& windows_;
@@ -67,6 +70,7 @@ class NodeCollectives {
   MpiCollectives* lane_;
   int local_rank_;
   std::uint64_t round_ = 0;
+  Walk next_walk_ = Walk::kForwards;
   std::vector<std::byte> partial_sums_;
 };
 
