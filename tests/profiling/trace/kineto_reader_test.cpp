@@ -115,7 +115,7 @@ TEST_F(KinetoReaderTest, senseless_events_are_counted_by_kind) {
       trace_of(complete_event("kernel", "a", "1", "-5") + "," +
                complete_event("kernel", "b", "\"soon\"", "1") + "," +
                complete_event("kernel", "c", "1", "null") + "," +
-               complete_event("kernel", "d", "9223372036854775.8", "9223372036854775") +
+               complete_event("kernel", "d", "9000000000000000.8", "9000000000000000") +
                R"(,7,{"a" 1},{"cat":"kernel"})" + "," + complete_event("kernel", "e", "1", "1")));
 
   EXPECT_EQ(file.timeline.size(), 1u);
