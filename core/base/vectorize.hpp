@@ -21,16 +21,3 @@
 #endif
 #define SIDESTREAM_INLINE inline __attribute__((always_inline))
 #endif
-
-namespace sidestream::core {
-
-// The builtin on a processor, because a clone would call std::sqrt instead of inlining it.
-SIDESTREAM_INLINE float square_root(float value) {
-#if defined(__CUDA_ARCH__)
-  return sqrtf(value);
-#else
-  return __builtin_sqrtf(value);
-#endif
-}
-
-}  // namespace sidestream::core

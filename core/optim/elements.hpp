@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/base/square_root.hpp"
 #include "core/base/vectorize.hpp"
 #include "core/optim/adamw.hpp"
 #include "core/optim/sgd.hpp"

@@ -17,7 +17,7 @@ TEXT_SUFFIXES = tree.SOURCE_SUFFIXES | {".py", ".md", ".txt", ".cmake", ".cfg", 
 IF_LINE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif)\b")
 # Files that may ask the compiler or the build what is there; everyone else calls what these files provide.
 MAY_ASK = {
-    "core/base/vectorize.hpp",               # which processors a function is compiled for
+    "core/base/vectorize.hpp", "core/base/square_root.hpp",  # which processors a function is compiled for
     "comm/backoff.hpp", "comm/reduce.cpp",   # instructions of one processor family
     "model/kernels",                         # the same, for products
     "profiling/ranges/detail",               # with or without NVTX
