@@ -1,5 +1,5 @@
-// A temporary file that a fuzz target fills again and again. A real one: SQLite follows links, so a file in memory
-// that only /proc knows would never be opened.
+// A temporary file that a fuzz target fills again and again. A real one: SQLite follows links, so a
+// file in memory that only /proc knows would never be opened.
 #pragma once
 
 #include <stdlib.h>
@@ -15,7 +15,8 @@ namespace sidestream::test {
 class FuzzFile {
  public:
   explicit FuzzFile(const std::string& name)
-      : path_((std::filesystem::temp_directory_path() / (name + "-XXXXXX")).string()), file_(::mkstemp(path_.data())) {}
+      : path_((std::filesystem::temp_directory_path() / (name + "-XXXXXX")).string()),
+        file_(::mkstemp(path_.data())) {}
   FuzzFile(const FuzzFile&) = delete;
   FuzzFile& operator=(const FuzzFile&) = delete;
   ~FuzzFile() {
