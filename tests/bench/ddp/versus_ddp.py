@@ -76,7 +76,7 @@ def command_line(pid):
 
 def run_ours(case, ranks, flags):
     with tempfile.TemporaryDirectory() as folder:
-        command = [ROOT / "launch/run", "-np", ranks, "--", "train", "--run-dir", f"{folder}/run", "--data", "synthetic",
+        command = [ROOT / "launch/run", "-np", ranks, "--", "train", "--run-dir", f"{folder}/run", "--data", "synthetic", "--device", "cpu",
                    "--model", case["model"], "--vocab-size", case["vocab"], "--sequence-length", case["length"],
                    "--batch-size-per-rank", case["batch"], "--steps", WARMUP + case["steps"], "--precision",
                    case["precision"], "--eval-every", 0, "--keep-checkpoints", 1, *flags]

@@ -33,7 +33,7 @@ WARMUP = 3
 
 def run(flags, args):
     with tempfile.TemporaryDirectory() as folder:
-        command = [ROOT / "launch/run", "-np", args.ranks, "--", "train", "--run-dir", f"{folder}/run", "--data", "synthetic",
+        command = [ROOT / "launch/run", "-np", args.ranks, "--", "train", "--run-dir", f"{folder}/run", "--data", "synthetic", "--device", "cpu",
                    "--model", args.model, "--sequence-length", args.sequence_length, "--batch-size-per-rank",
                    args.batch_size, "--steps", WARMUP + args.steps, "--eval-every", 0, *flags]
         subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -3,7 +3,9 @@
 import pathlib
 import re
 
-from support import BINARY, BUILD, TINY, check, make_data, run, train, workspace
+from support import BINARY, BUILD, TINY, check, losses, make_data, run, train, workspace
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def main():
@@ -24,6 +26,10 @@ def main():
         check(first == second, "the same seed gives two texts")
         summary = run(1, [BINARY, "summary", "--run", root / "run", root / "run"])
         check("tokens/s" in summary and "1.00x" in summary, summary)
+
+        config = ["--config", str(ROOT / "examples/gpt2-mini/train.cfg"), "--data", str(data), "--steps", "2"]
+        train(2, root / "mini", config + ["--batch-size-per-rank", "1", "--eval-every", "0", "--checkpoint-every", "0"])
+        check(len(losses(root / "mini")) == 2, "examples/gpt2-mini/train.cfg: not two steps")
 
 
 main()

@@ -1,0 +1,40 @@
+"""Evaluation: the loss of one rank and of two, stopping at a target, and what a dry run plans."""
+
+import json
+import pathlib
+
+from support import TINY, check, losses, make_data, train, workspace
+
+
+def records(run_dir):
+    return [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text().splitlines()]
+
+
+def main():
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4", "--steps", "9"]
+        flags[flags.index("--eval-every") + 1] = "3"
+
+        for ranks in (1, 2):
+            reached = root / f"reached{ranks}"
+            output = train(ranks, reached, flags + ["--target-val-loss", "100"])
+            check([line["step"] for line in records(reached)] == [1, 2, 3], f"did not stop at its first evaluation\n{output}")
+            check("reached the target" in output, output)
+            record = json.loads((reached / "run.json").read_text())
+            check(record["time_to_target_s"] > 0 and record["exit_code"] == 0, str(record))
+            check((reached / "checkpoints/step_00000003/manifest.json").exists(), "nothing was saved at the target")
+
+        missed = root / "missed"
+        train(1, missed, flags + ["--target-val-loss", "0.001"])
+        check(json.loads((missed / "run.json").read_text())["time_to_target_s"] is None, "a target that was never reached")
+        check([line["step"] for line in records(missed) if line.get("val_loss") is not None] == [3, 6, 9], "evaluations")
+
+        planned = root / "planned"
+        output = train(1, planned, flags + ["--dry-run"])
+        check("bucket" in output and "memory" in output, output)
+        check(not planned.exists(), "a dry run made its run directory")
+        check(len(losses(missed)) == 9, "steps of a whole run")
+
+
+main()
