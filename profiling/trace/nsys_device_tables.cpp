@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 namespace sidestream::trace {
 namespace {
@@ -124,7 +125,7 @@ std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysS
                          NsysProcesses& processes) {
   std::uint64_t count = 0;
   KernelNames names;
-  std::int64_t last_name = INT64_MIN;
+  std::unordered_set<std::int64_t> seen;
   RankTimeline* timeline = nullptr;
   std::pair<std::int64_t, std::int64_t> of_timeline;
   std::int64_t of_track = INT64_MIN;
@@ -151,10 +152,8 @@ std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysS
       of_track = rows.integer(kStream);
       track = stream_track(*timeline, of_track);
     }
-    if (table.kind == Kind::kKernel && last_name != rows.integer(kName)) {
-      last_name = rows.integer(kName);
-      names[rows.integer(kShortName)].insert(last_name);
-    }
+    if (table.kind == Kind::kKernel && seen.insert(rows.integer(kName)).second)
+      names[rows.integer(kShortName)].insert(rows.integer(kName));
     timeline->add({.kind = table.kind,
                    .name = name_of_row(rows, table.kind, strings),
                    .start_ns = start,

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "profiling/trace/decimal.hpp"
 
@@ -22,21 +23,36 @@ struct HostRow {
   std::uint64_t correlation = 0;
 };
 
+// Rows of one thread follow each other: the track is looked up when the thread changes.
+struct LastThread {
+  std::int64_t global_tid = -1;
+  std::vector<std::uint32_t> tracks;  // one for each timeline of the process
+};
+
+void find_tracks(std::int64_t global_tid, NsysProcesses& processes, LastThread& last) {
+  const std::uint32_t process = NsysProcesses::process_of(global_tid);
+  last = {global_tid, {}};
+  for (const std::size_t index : processes.of_process(process))
+    last.tracks.push_back(processes[index].track(
+        std::to_string(process), std::to_string(NsysProcesses::thread_of(global_tid))));
+}
+
 // A process that drives several devices shows its host events on each of them.
-void add_row(const HostRow& row, NsysProcesses& processes) {
-  const std::uint32_t process = NsysProcesses::process_of(row.global_tid);
-  for (const std::size_t index : processes.of_process(process)) {
+void add_row(const HostRow& row, NsysProcesses& processes, LastThread& last) {
+  if (row.global_tid != last.global_tid) find_tracks(row.global_tid, processes, last);
+  std::size_t place = 0;
+  for (const std::size_t index : processes.of_process(NsysProcesses::process_of(row.global_tid))) {
+    const std::uint32_t track = last.tracks[place++];
     RankTimeline& timeline = processes[index];
     if (row.end_ns < row.start_ns) {
       timeline.skip("negative duration");
       continue;
     }
-    Event event{.kind = row.kind,
-                .name = row.name,
-                .start_ns = row.start_ns,
-                .duration_ns = row.end_ns - row.start_ns};
-    event.track = timeline.track(std::to_string(process),
-                                 std::to_string(NsysProcesses::thread_of(row.global_tid)));
+    const Event event{.kind = row.kind,
+                      .name = row.name,
+                      .start_ns = row.start_ns,
+                      .duration_ns = row.end_ns - row.start_ns,
+                      .track = track};
     timeline.add(event,
                  row.kind == Kind::kRuntime ? timeline.add_correlation(row.correlation) : kNone);
   }
@@ -50,10 +66,11 @@ std::uint64_t read_runtime(const SqliteFile& file, NsysStrings& strings, NsysPro
       file.query("SELECT start, end, globalTid, nameId, " +
                  SqliteFile::first_of(columns, {"correlationId"}) + " FROM " + kTable);
   std::uint64_t count = 0;
+  LastThread last;
   for (; rows.next(); ++count) {
     add_row({Kind::kRuntime, strings[rows.integer(3)], rows.integer(0), rows.integer(1),
              rows.integer(2), static_cast<std::uint64_t>(rows.integer(4))},
-            processes);
+            processes, last);
   }
   return count;
 }
@@ -67,6 +84,7 @@ std::uint64_t read_ranges(const SqliteFile& file, NsysStrings& strings, NsysProc
                  text_id + " FROM NVTX_EVENTS WHERE eventType IN (" +
                  std::to_string(kPushPopRange) + "," + std::to_string(kStartEndRange) + ")");
   std::uint64_t count = 0;
+  LastThread last;
   for (; rows.next(); ++count) {
     if (rows.is_null(1)) {
       const auto& of_process = processes.of_process(NsysProcesses::process_of(rows.integer(2)));
@@ -74,7 +92,8 @@ std::uint64_t read_ranges(const SqliteFile& file, NsysStrings& strings, NsysProc
       continue;
     }
     const std::string_view name = rows.is_null(4) ? rows.text(3) : strings[rows.integer(4)];
-    add_row({Kind::kHostRange, name, rows.integer(0), rows.integer(1), rows.integer(2)}, processes);
+    add_row({Kind::kHostRange, name, rows.integer(0), rows.integer(1), rows.integer(2)}, processes,
+            last);
   }
   return count;
 }
@@ -95,10 +114,11 @@ std::uint64_t read_locks(const SqliteFile& file, NsysStrings& strings, NsysProce
   SqliteRows rows = file.query(
       "SELECT start, end, globalTid, nameId FROM OSRT_API WHERE nameId IN (" + ids + ")");
   std::uint64_t count = 0;
+  LastThread last;
   for (; rows.next(); ++count) {
     add_row(
         {Kind::kLock, strings[rows.integer(3)], rows.integer(0), rows.integer(1), rows.integer(2)},
-        processes);
+        processes, last);
   }
   return count;
 }
