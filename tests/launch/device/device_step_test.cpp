@@ -131,9 +131,11 @@ TEST_F(DeviceStepTest, numbers_and_votes_come_when_they_are_due_every_tenth_step
 TEST_F(DeviceStepTest, norm_that_is_not_finite_ends_the_run_with_the_number_of_its_step) {
   DeviceRun device(*this, [](std::int64_t step) { return step == 4; });
   device.steps.run(1, no_stop);
-  const torch::NoGradGuard no_grad;
-  auto weight = device.model->parameters().front();
-  weight.view(-1)[0] = NAN;
+  {
+    const torch::NoGradGuard no_grad;
+    auto weight = device.model->parameters().front();
+    weight.view(-1)[0] = NAN;
+  }
   device.steps.run(2, no_stop);
   device.steps.run(3, no_stop);
 
