@@ -113,7 +113,8 @@ TEST_F(TrainParserTest, parse_wrong_values_say_what_was_expected) {
   EXPECT_THAT(error_with_data({"--beta1", "1"}), HasSubstr("from 0 to below 1, found '1'"));
   EXPECT_THAT(error_with_data({"--overlap", "true"}),
               HasSubstr("--overlap: expected on or off, found 'true'"));
-  EXPECT_THAT(error_with_data({"--precision", "fp64"}), HasSubstr("expected one of fp32, tf32, bf16"));
+  EXPECT_THAT(error_with_data({"--precision", "fp64"}),
+              HasSubstr("expected one of fp32, tf32, bf16"));
   EXPECT_THAT(error_with_data({"--precision", "fp16"}), HasSubstr("use fp32, tf32 or bf16"));
   EXPECT_THAT(error_with_data({"--model", "gpt5"}), HasSubstr("gpt2-124m"));
   EXPECT_THAT(error_with_data({"--width", "770"}), HasSubstr("heads"));
