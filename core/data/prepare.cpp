@@ -88,8 +88,7 @@ class StagedFolder {
   void check_replaceable(ExistingOutput existing) {
     require(existing == ExistingOutput::kReplace,
             "output " + target_.string() +
-                " exists and is not empty; give another folder, or allow it to "
-                "be replaced");
+                " exists and is not empty: give another folder, or remove it");
     require(fs::exists(target_ / DatasetInfo::kFileName),
             "output " + target_.string() +
                 " is not replaced: it has no dataset.json, so `prepare` did not make it");

@@ -116,6 +116,7 @@ void check_start(Session& session, const TrainOptions& options,
     } else if (!options.model.init.empty()) {
       model::check_same_architecture(options.model.config, read_model_config(options.model.init));
       checkpoint::TensorSet::open_model(options.model.init);
+      if (session.is_first_rank()) require_intact(options.model.init);
     }
   });
 }

@@ -19,7 +19,10 @@ namespace {
 // A checkpoint or run directory of ours, or a folder of Hugging Face with config.json and
 // model.safetensors.
 std::filesystem::path folder_of(const std::filesystem::path& path) {
-  if (std::filesystem::exists(path / "config.json")) return path;
+  if (std::filesystem::exists(path / "config.json")) {
+    require_intact(path);
+    return path;
+  }
   const auto found = checkpoint::find_checkpoint(path);
   for (const auto& skipped : found.skipped) {
     fmt::print(stderr, "sidestream: skipped checkpoint {}: {}\n", skipped.folder.string(),

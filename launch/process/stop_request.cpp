@@ -33,6 +33,12 @@ StopRequest::StopRequest() {
   sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < kSignals.size(); ++i)
     sigaction(kSignals[i], &action, &previous_actions[i]);
+  // launch/run starts the ranks with this one blocked, so that a request in their first second
+  // waits.
+  sigset_t blocked_at_start;
+  sigemptyset(&blocked_at_start);
+  sigaddset(&blocked_at_start, SIGUSR1);
+  pthread_sigmask(SIG_UNBLOCK, &blocked_at_start, nullptr);
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore,

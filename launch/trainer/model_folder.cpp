@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/checkpoint/manifest.hpp"
 #include "core/checkpoint/model_fields.hpp"
 #include "model/hugging_face.hpp"
 
@@ -25,6 +26,11 @@ model::ModelConfig read_model_config(const std::filesystem::path& folder) {
   if (json.is_discarded())
     throw core::CheckpointError((folder / "config.json").string() + " is not JSON");
   return model::from_hugging_face(json);
+}
+
+void require_intact(const std::filesystem::path& folder) {
+  if (std::filesystem::exists(folder / checkpoint::kManifestFile))
+    checkpoint::open_checkpoint(folder);
 }
 
 nlohmann::json identity_of(const model::ModelConfig& config) {

@@ -8,6 +8,10 @@
 
 namespace sidestream::launch {
 
+// Verifies sizes and hashes of a folder that has a manifest, as checkpoints of ours do; folders of
+// Hugging Face have none. Throws CheckpointError.
+void require_intact(const std::filesystem::path& folder);
+
 // FOLDER/config.json. Throws CheckpointError when it is missing, no JSON, or asks for what this
 // GPT-2 does not do.
 model::ModelConfig read_model_config(const std::filesystem::path& folder);

@@ -41,13 +41,13 @@ struct RunRecord {
   bool baseline = false;
   std::string precision;
   std::int64_t parameters = 0;
-  std::vector<std::string> warnings;
-  std::optional<int> exit_code;  // empty while running
-  std::optional<double> wall_s;
-  std::optional<std::int64_t> last_step;
-  std::optional<double> last_val_loss;
-  std::optional<double> time_to_target_s;  // of training until --target-val-loss was reached
-  std::optional<RunPerformance> performance;
+  std::vector<std::string> warnings = {};
+  std::optional<int> exit_code = {};  // empty while running
+  std::optional<double> wall_s = {};
+  std::optional<std::int64_t> last_step = {};
+  std::optional<double> last_val_loss = {};
+  std::optional<double> time_to_target_s = {};  // of training until --target-val-loss was reached
+  std::optional<RunPerformance> performance = {};
 };
 
 // Throws Error when the file cannot be written.

@@ -11,18 +11,41 @@ import unittest
 RUN = str(pathlib.Path(sys.argv.pop(1)) / "launch" / "run")
 
 # Behaves as its first argument says; leaves one file a rank with its process id, and one with what it saw.
-STUB = """#!/usr/bin/env bash
-rank=${OMPI_COMM_WORLD_RANK-alone}
-note() { echo "$1" >> "$FOLDER/seen.$rank"; }
-case $1 in
-  exit) exit "$2" ;;
-  say) note "arguments $*"; note "columns ${SIDESTREAM_TERMINAL_COLUMNS-none}"; exit 0 ;;
-  save) trap 'note usr1; exit 75' USR1 ;;
-  stubborn) trap 'note usr1' USR1 ;;
-esac
-trap 'note int' INT
-echo $$ > "$FOLDER/pid.$rank"
-while :; do sleep 0.05; done
+STUB = """#!/usr/bin/env python3
+import os, signal, sys, time
+
+FOLDER = os.environ["FOLDER"]
+RANK = os.environ.get("OMPI_COMM_WORLD_RANK", "alone")
+
+def note(kind, text):
+    with open(f"{FOLDER}/{kind}.{RANK}", "a") as file:
+        print(text, file=file)
+
+def save(*_):
+    note("seen", "usr1")
+    os._exit(75)
+
+mode = sys.argv[1]
+if mode == "exit":
+    sys.exit(int(sys.argv[2]))
+if mode == "say":
+    note("seen", "arguments " + " ".join(sys.argv[1:]))
+    note("seen", "columns " + os.environ.get("SIDESTREAM_TERMINAL_COLUMNS", "none"))
+    sys.exit(0)
+if mode == "late":  # not ready for signals before the test has sent one
+    note("pid", os.getpid())
+    while not os.path.exists(f"{FOLDER}/sent"):
+        time.sleep(0.05)
+if mode in ("save", "late"):
+    signal.signal(signal.SIGUSR1, save)
+if mode == "stubborn":
+    signal.signal(signal.SIGUSR1, lambda *_: note("seen", "usr1"))
+signal.signal(signal.SIGINT, lambda *_: note("seen", "int"))
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
+if mode != "late":
+    note("pid", os.getpid())
+while True:
+    time.sleep(0.05)
 """
 
 
@@ -95,6 +118,17 @@ class RunTest(unittest.TestCase):
         self.assertEqual([self.seen(0), self.seen(1)], [["usr1"], ["usr1"]])
         self.assert_nothing_is_left(pids)
 
+    def test_a_request_before_the_ranks_are_ready_is_kept(self):
+        process = self.start("late")
+        pids = self.pids()
+        process.send_signal(signal.SIGINT)
+        time.sleep(1)  # the signal is on its way through mpirun; ranks that it could kill would be dead by then
+        (self.folder / "sent").touch()
+        _, messages = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 75, messages)
+        self.assertEqual([self.seen(0), self.seen(1)], [["usr1"], ["usr1"]])
+        self.assert_nothing_is_left(pids)
+
     def test_sigterm_once_lets_all_ranks_save(self):
         process = self.start("save")
         process.terminate()
@@ -142,7 +176,8 @@ class RunTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0)
         words = result.stdout.split()
         self.assertEqual(words[:6], ["mpirun", "-np", "16", "--bind-to", "none", "--host"])
-        self.assertEqual(words[-5:], ["--display-map", str(self.folder / "sidestream"), "train", "--lr", "1"])
+        self.assertEqual(words[-4:], [str(self.folder / "sidestream"), "train", "--lr", "1"])
+        self.assertIn("--display-map", words)
         self.assertIn("-x SIDESTREAM_NOTE", result.stdout)
 
 

@@ -32,7 +32,7 @@ def main():
 
         planned = root / "planned"
         output = train(1, planned, flags + ["--dry-run"])
-        check("bucket" in output and "memory" in output, output)
+        check("bucket" in output and "Memory of each rank" in output, output)
         check(not planned.exists(), "a dry run made its run directory")
         check(len(losses(missed)) == 9, "steps of a whole run")
 

@@ -58,7 +58,7 @@ def main():
 
         # Steps of seconds: the second request comes before the first one is looked at.
         slow = ["--data", str(data), "--model", "gpt2-tiny", "--sequence-length", "128", "--threads", "1", "--log-every", "1",
-                "--eval-every", "0", "--steps", "100", "--batch-size-per-rank", "128"]
+                "--eval-every", "0", "--steps", "100", "--batch-size-per-rank", "512"]
         code = stopped_at_once([BINARY, "train", "--run-dir", root / "twice", *slow], root / "twice", 1)
         check(code == 128 + signal.SIGINT, f"expected 130 after the second SIGINT, found {code}")
         stopped_at_once([ROOT / "launch/run", "-np", "2", "--build", BINARY.parent, "--", "train", "--run-dir",
