@@ -1,0 +1,21 @@
+// A verification for people and scripts: the same figures as JSON, Markdown, and text of 100
+// columns.
+#pragma once
+
+#include <string>
+
+#include "profiling/report/table.hpp"
+#include "profiling/verify/verification.hpp"
+
+namespace sidestream::verify {
+
+// Schema 1, kind "verification"; the folder's README has the keys.
+std::string verification_json(const Verification& one, const Decision& decision);
+std::string verification_markdown(const Verification& one, const Decision& decision);
+std::string verification_text(const Verification& one, const Decision& decision,
+                              const report::TextStyle& style);
+
+// The tables that text and Markdown share.
+std::vector<report::Table> verification_tables(const Verification& one);
+
+}  // namespace sidestream::verify
