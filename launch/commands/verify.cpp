@@ -11,6 +11,8 @@
 #include "launch/verify/decision_log.hpp"
 #include "launch/verify/output_folder.hpp"
 #include "launch/verify/run_loop.hpp"
+#include "profiling/page/document.hpp"
+#include "profiling/page/html.hpp"
 #include "profiling/verify/verification_report.hpp"
 
 namespace sidestream::launch {
@@ -36,6 +38,12 @@ void refuse_ranks() {
         "`sidestream verify` starts mpirun itself: call it once, without mpirun, with --np N");
 }
 
+std::string page_of(const RunsOfSides& sides, const std::string& json, const std::string& title) {
+  return page::html_page(page::document_of({.title = title,
+                                            .verification = nlohmann::ordered_json::parse(json),
+                                            .curves = page::loss_curves(sides.base, sides.fresh)}));
+}
+
 int write_reports(const VerifyOptions& options, const OutputFolder& folder,
                   const RunsOfSides& sides, const std::string& command) {
   const verify::Verification result =
@@ -47,14 +55,17 @@ int write_reports(const VerifyOptions& options, const OutputFolder& folder,
   const verify::Decision decision =
       verify::decide(result, {.fail_if_slower_pct = options.fail_if_slower_pct});
   const std::string plain = verification_text(result, decision, {.width_columns = kWidthColumns});
-  core::write_file_atomically(folder.file("report.json"), verification_json(result, decision));
+  const std::string json = verification_json(result, decision);
+  core::write_file_atomically(folder.file("report.json"), json);
+  core::write_file_atomically(folder.file("report.html"),
+                              page_of(sides, json, verify::verdict_word(result)));
   core::write_file_atomically(folder.file("report.md"), verification_markdown(result, decision));
   core::write_file_atomically(folder.file("report.txt"), plain);
   append_decision(options.log.empty() ? folder.file("decisions.jsonl") : options.log,
                   options.output, result, decision);
   const report::TextStyle style{.width_columns = kWidthColumns, .color = detect_terminal(1).color};
   fmt::print("\n{}\nreports: {}\n", verification_text(result, decision, style),
-             folder.file("report.{json,md,txt}").string());
+             folder.file("report.{html,json,md,txt}").string());
   return static_cast<int>(decision.code);
 }
 

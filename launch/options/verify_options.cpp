@@ -85,7 +85,8 @@ SettingGroup<Options> outcome_group() {
   return {
       "What becomes of it",
       {text<Options>(
-           {"out", "FOLDER", "runs, report.json, report.md, report.txt", "must be given"},
+           {"out", "FOLDER", "runs, report.html, report.json, report.md, report.txt",
+            "must be given"},
            [](auto& o) -> auto& { return o.output; }),
        text<Options>(
            {"log", "FILE", "decision log that this decision is added to", "OUT/decisions.jsonl"},

@@ -7,6 +7,7 @@
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
 #include "launch/trace/nsys_export.hpp"
+#include "launch/trace/pages.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/analysis/analysis.hpp"
 #include "profiling/report/csv_report.hpp"
@@ -25,6 +26,7 @@ int run_report(const ReportOptions& options) {
   const report::RunMetrics metrics = report::read_run_metrics(options.inputs);
   if (!options.json.empty())
     core::write_file_atomically(options.json, report::json_report(analysis, metrics));
+  if (!options.html.empty()) write_report_page(options.html, options.inputs, analysis, metrics);
   if (!options.csv.empty()) report::write_csv_folder(analysis, options.csv);
   if (options.quiet) return 0;
   const Terminal terminal = detect_terminal(1);

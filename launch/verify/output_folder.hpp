@@ -1,7 +1,7 @@
 // The folder of a verification: claimed, so that two of them never mix, and gone on with after an
 // interruption.
 //   OUT/verification.json  what is verified     OUT/runs/block_001_base  run directories, each with
-//   OUT/runs/block_001_base.log  what it printed  OUT/report.{json,md,txt}  OUT/decisions.jsonl
+//   OUT/runs/block_001_base.log  what it printed  OUT/report.{html,json,md,txt} OUT/decisions.jsonl
 #pragma once
 
 #include <filesystem>

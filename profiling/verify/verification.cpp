@@ -100,6 +100,14 @@ Verification verify_runs(const std::vector<RecordedRun>& base,
   return result;
 }
 
+Verification verify_step_times(std::vector<BlockRow> blocks, const Settings& settings) {
+  if (blocks.empty()) throw core::ConfigError("expected step times of one block or more");
+  Verification result{.settings = settings, .blocks = std::move(blocks)};
+  judge_step_time(result);
+  result.convergence.reason = "no metrics.jsonl of both sides";
+  return result;
+}
+
 std::string verdict_word(const Verification& one) {
   return one.step_time ? name_of(verdict_of(*one.step_time)) : "inconclusive";
 }

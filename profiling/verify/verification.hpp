@@ -60,6 +60,9 @@ std::string verdict_sentence(const Verification& one);
 Verification verify_runs(const std::vector<RecordedRun>& base,
                          const std::vector<RecordedRun>& fresh, const Settings& settings);
 
+// Of step times alone, such as those of traces: nothing is known of convergence and memory.
+Verification verify_step_times(std::vector<BlockRow> blocks, const Settings& settings);
+
 // Gates for scripts. The codes are not among those of a training process.
 enum class GateCode : int {
   kPassed = 0,

@@ -78,9 +78,17 @@ Json memory_of(const std::optional<MemoryPeak>& memory) {
   return {{"base_bytes", memory->base_bytes}, {"new_bytes", memory->fresh_bytes}};
 }
 
-}  // namespace
+Json json_of(const std::vector<Part>& parts) {
+  Json list = Json::array();
+  for (const Part& part : parts)
+    list.push_back({{"name", part.name},
+                    {"base_ms", part.base_ms},
+                    {"new_ms", part.fresh_ms},
+                    {"change_ms", part.change_ms()}});
+  return list;
+}
 
-std::string verification_json(const Verification& one, const Decision& decision) {
+Json whole(const Verification& one, const Decision& decision) {
   Json json = {{"schema", 1},
                {"kind", "verification"},
                {"command", one.settings.command},
@@ -102,18 +110,36 @@ std::string verification_json(const Verification& one, const Decision& decision)
                               {"base_ms", row.base_ms},
                               {"new_ms", row.fresh_ms}});
   json["step_time"] = step_time_of(one);
-  json["parts"] = Json::array();
-  for (const Part& part : one.parts)
-    json["parts"].push_back({{"name", part.name},
-                             {"base_ms", part.base_ms},
-                             {"new_ms", part.fresh_ms},
-                             {"change_ms", part.change_ms()}});
+  json["parts"] = json_of(one.parts);
   json["convergence"] = convergence_of(one.convergence);
   json["memory"] = memory_of(one.memory);
   json["decision"] = {{"accepted", decision.accepted},
                       {"reason", decision.reason},
                       {"exit_code", static_cast<int>(decision.code)}};
+  return json;
+}
+
+std::string text_of(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string verification_json(const Verification& one, const Decision& decision) {
+  return text_of(whole(one, decision));
+}
+
+std::string comparison_json(const Verification& one, const Decision& decision,
+                            const TraceChange* traces) {
+  Json json = {{"schema", 1}, {"kind", "comparison"}, {"verification", whole(one, decision)}};
+  json["trace"] = nullptr;
+  if (traces != nullptr)
+    json["trace"] = {{"base_steps", traces->base_steps},
+                     {"new_steps", traces->fresh_steps},
+                     {"parts", json_of(traces->parts)},
+                     {"operations", json_of(traces->operations)},
+                     {"collectives", json_of(traces->collectives)}};
+  return text_of(json);
 }
 
 }  // namespace sidestream::verify

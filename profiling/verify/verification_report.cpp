@@ -20,19 +20,19 @@ Table blocks_table(const Verification& one) {
   return table;
 }
 
-Table parts_table(const Verification& one) {
-  Table table{.title = "What the change of the step is made of",
-              .header = {"part", "base, ms", "new, ms", "change, ms"},
-              .rows = {}};
-  Part step{"step", 0, 0};
-  for (const Part& part : one.parts) {
-    table.rows.push_back(
-        {part.name, ms(part.base_ms), ms(part.fresh_ms), fmt::format("{:+.4g}", part.change_ms())});
-    step.base_ms += part.base_ms;
-    step.fresh_ms += part.fresh_ms;
+std::vector<std::string> part_row(const Part& part) {
+  return {part.name, ms(part.base_ms), ms(part.fresh_ms), fmt::format("{:+.4g}", part.change_ms())};
+}
+
+Table parts_table(const char* title, const std::vector<Part>& parts, const char* sum_name) {
+  Table table{.title = title, .header = {"part", "base, ms", "new, ms", "change, ms"}, .rows = {}};
+  Part sum{sum_name, 0, 0};
+  for (const Part& part : parts) {
+    table.rows.push_back(part_row(part));
+    sum.base_ms += part.base_ms;
+    sum.fresh_ms += part.fresh_ms;
   }
-  table.rows.push_back(
-      {step.name, ms(step.base_ms), ms(step.fresh_ms), fmt::format("{:+.4g}", step.change_ms())});
+  table.rows.push_back(part_row(sum));
   return table;
 }
 
@@ -130,7 +130,8 @@ std::string markdown_of(const Table& table) {
 
 std::vector<Table> verification_tables(const Verification& one) {
   std::vector<Table> tables = {blocks_table(one)};
-  if (!one.parts.empty()) tables.push_back(parts_table(one));
+  if (!one.parts.empty())
+    tables.push_back(parts_table("What the change of the step is made of", one.parts, "step"));
   if (one.convergence.final_loss) tables.push_back(losses_table(one));
   if (!one.differences.empty()) tables.push_back(differences_table(one));
   return tables;
@@ -144,6 +145,20 @@ std::string verification_text(const Verification& one, const Decision& decision,
     text += wrapped(line, style.width_columns);
   for (const Table& table : verification_tables(one)) text += "\n" + report::text_of(table, style);
   return text;
+}
+
+std::string trace_change_text(const TraceChange& change, const report::TextStyle& style) {
+  std::string text = fmt::format("Traces: {} and {} steps without tags, over all ranks\n\n",
+                                 change.base_steps, change.fresh_steps);
+  if (change.parts.empty()) return text;
+  text +=
+      report::text_of(parts_table("A mean step of one rank", change.parts, "step"), style) + "\n";
+  text += report::text_of(
+      parts_table("Operations, of a step of one rank", change.operations, "all"), style);
+  if (change.collectives.empty()) return text;
+  return text + "\n" +
+         report::text_of(parts_table("Exposed communication by bucket", change.collectives, "all"),
+                         style);
 }
 
 std::string verification_markdown(const Verification& one, const Decision& decision) {

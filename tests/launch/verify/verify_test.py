@@ -45,7 +45,7 @@ def test_two_sides_are_compared(data, folder, config):
     total = sum(part["change_ms"] for part in report["parts"])
     step = report["step_time"]["new_ms"] - report["step_time"]["base_ms"]
     check(abs(total - step) < 1e-6, f"the parts add up to {total}, the step changed by {step}")
-    for name in ("report.md", "report.txt", "decisions.jsonl"):
+    for name in ("report.html", "report.md", "report.txt", "decisions.jsonl"):
         check((folder / "ab" / name).stat().st_size > 0, f"{name} is empty")
     check(all(len(line) <= 100 for line in (folder / "ab/report.txt").read_text().splitlines()), "lines above 100 columns")
     check(not list((folder / "ab/runs").glob("*/checkpoints")), "weights are left behind")
