@@ -9,11 +9,11 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
+#include "launch/trace/advised_report.hpp"
 #include "launch/trace/nsys_export.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/page/document.hpp"
 #include "profiling/page/html.hpp"
-#include "profiling/report/json_report.hpp"
 #include "profiling/report/summary.hpp"
 #include "profiling/verify/verification_report.hpp"
 
@@ -94,8 +94,10 @@ Records read_records(const CompareOptions& options) {
 }
 
 nlohmann::ordered_json run_of(const char* side, const fs::path& path, const LoadedTraces& traces) {
+  const AdvisedReport advised =
+      advised_report({path}, traces.analysis, report::read_run_metrics({path}));
   return page::run_document(fmt::format("{}: {}", side, path.string()), traces.analysis,
-                            report::json_report(traces.analysis, report::read_run_metrics({path})));
+                            advised.json);
 }
 
 void write_page(const CompareOptions& options, const Records& records, const Loaded& base,

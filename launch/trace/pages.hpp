@@ -4,14 +4,13 @@
 #include <filesystem>
 #include <vector>
 
-#include "profiling/analysis/analysis.hpp"
-#include "profiling/report/run_metrics.hpp"
+#include "launch/trace/advised_report.hpp"
 
 namespace sidestream::launch {
 
 // Throws core::Error with the system's text when the file cannot be written.
 void write_report_page(const std::filesystem::path& file,
                        const std::vector<std::filesystem::path>& inputs,
-                       const analysis::Analysis& analysis, const report::RunMetrics& metrics);
+                       const analysis::Analysis& analysis, const AdvisedReport& advised);
 
 }  // namespace sidestream::launch

@@ -50,10 +50,9 @@ Json losses_of(const std::vector<verify::RecordedRun>& runs) {
 
 }  // namespace
 
-Json run_document(const std::string& label, const analysis::Analysis& all,
-                  const std::string& report_json) {
+Json run_document(const std::string& label, const analysis::Analysis& all, Json report) {
   return {{"label", label},
-          {"report", Json::parse(report_json)},
+          {"report", std::move(report)},
           {"tables", tables_of(all)},
           {"memory", memory_curves(all)},
           {"timeline", timeline_data(all)}};

@@ -11,9 +11,9 @@
 
 namespace sidestream::page {
 
-// One run with traces. `report_json` is what report.json holds.
+// One run with traces. `report` is what report.json holds.
 nlohmann::ordered_json run_document(const std::string& label, const analysis::Analysis& all,
-                                    const std::string& report_json);
+                                    nlohmann::ordered_json report);
 
 // Loss curves of both sides, for the section with the verification.
 nlohmann::ordered_json loss_curves(const std::vector<verify::RecordedRun>& base,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "profiling/report/wrap.hpp"
+
 namespace sidestream::verify {
 namespace {
 
@@ -95,24 +97,6 @@ std::vector<std::string> sentences(const Verification& one, const Decision& deci
   return lines;
 }
 
-// Lines of at most `width` columns, continued with two blanks.
-std::string wrapped(const std::string& text, std::size_t width) {
-  std::string result, line;
-  std::size_t start = 0;
-  while (start < text.size()) {
-    const std::size_t end = std::min(text.find(' ', start), text.size());
-    const std::string word = text.substr(start, end - start);
-    if (!line.empty() && line.size() + 1 + word.size() > width) {
-      result += line + "\n";
-      line = "  " + word;
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-    start = end + 1;
-  }
-  return result + line + "\n";
-}
-
 std::string markdown_of(const Table& table) {
   const auto row_of = [](const std::vector<std::string>& cells) {
     std::string line = "|";
@@ -139,10 +123,11 @@ std::vector<Table> verification_tables(const Verification& one) {
 
 std::string verification_text(const Verification& one, const Decision& decision,
                               const report::TextStyle& style) {
-  std::string text = wrapped("base: " + one.settings.base_flags, style.width_columns) +
-                     wrapped("new:  " + one.settings.fresh_flags, style.width_columns) + "\n";
+  std::string text = report::wrapped("base: " + one.settings.base_flags, style.width_columns, 6) +
+                     report::wrapped("new:  " + one.settings.fresh_flags, style.width_columns, 6) +
+                     "\n";
   for (const std::string& line : sentences(one, decision))
-    text += wrapped(line, style.width_columns);
+    text += report::wrapped(line, style.width_columns, 2);
   for (const Table& table : verification_tables(one)) text += "\n" + report::text_of(table, style);
   return text;
 }

@@ -17,6 +17,7 @@ ROOMS = {
     "profiling/trace": ["core", "profiling/ranges"],
     "profiling/analysis": ["core", "profiling/ranges", "profiling/trace"],
     "profiling/report": ["core", "profiling/ranges", "profiling/trace", "profiling/analysis"],
+    "profiling/advice": ["core", "profiling/ranges", "profiling/trace", "profiling/analysis", "profiling/report"],
     "profiling/verify": ["core", "profiling/analysis", "profiling/report"],
     "profiling/page": ["core", "profiling/trace", "profiling/analysis", "profiling/report", "profiling/verify"],
     "launch": ["core", "comm", "parallel", "model", "profiling"],

@@ -79,7 +79,7 @@ section("collectives", "Collectives", "By bucket, of one rank: what hid behind c
   const sized = rows.filter(row => row.bytes > 0 && row.bus_gb_per_s > 0);
   if (sized.length > 0) {
     body.append(element("h3", {}, "Size against bus bandwidth"));
-    scatter(body, Object.assign(sized.map(row => ({x: row.bytes / row.count / 1e6, y: row.bus_gb_per_s, label: `${name(row)}: ${row.bus_gb_per_s.toPrecision(3)} GB/s`})), {name: "collectives"}),
+    scatter(body, Object.assign(sized.map(row => ({x: row.bytes / 1e6, y: row.bus_gb_per_s, label: `${name(row)}: ${row.bus_gb_per_s.toPrecision(3)} GB/s`})), {name: "collectives"}),
       "MB each", "GB/s");
   }
   drawTable(body, {header: ["name", "bucket", "bytes", "count", "exposed_ns", "overlapped_ns", "transfer_ns", "wait_ns", "alg GB/s", "bus GB/s", "slowest rank"],
