@@ -18,5 +18,6 @@ int run_prepare(const CommandCall& call);
 int run_generate(const CommandCall& call);
 int run_bench(const CommandCall& call);
 int run_summary(const CommandCall& call);
+int run_verify(const CommandCall& call);
 
 }  // namespace sidestream::launch

@@ -28,6 +28,8 @@ int run(const launch::Invocation& invocation, int& argc, char**& argv) {
       return launch::run_bench(call);
     case launch::Command::kSummary:
       return launch::run_summary(call);
+    case launch::Command::kVerify:
+      return launch::run_verify(call);
   }
   return 1;
 }

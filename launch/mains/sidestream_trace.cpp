@@ -16,6 +16,8 @@ int run(const launch::TraceInvocation& invocation) {
       return launch::run_report(launch::parse_report_options(invocation.arguments));
     case launch::TraceCommand::kMerge:
       return launch::run_merge(launch::parse_merge_options(invocation.arguments));
+    case launch::TraceCommand::kCompare:
+      return launch::run_compare(launch::parse_compare_options(invocation.arguments));
   }
   return 1;
 }

@@ -13,6 +13,7 @@
 #include "launch/options/prepare_options.hpp"
 #include "launch/options/summary_options.hpp"
 #include "launch/options/train_parser.hpp"
+#include "launch/options/verify_options.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -30,7 +31,9 @@ const std::vector<Entry>& entries() {
       {"prepare", Command::kPrepare, "turn text into token shards", prepare_help},
       {"generate", Command::kGenerate, "continue a text with a trained model", generate_help},
       {"bench", Command::kBench, "measure what this machine can do at most", bench_help},
-      {"summary", Command::kSummary, "lay runs side by side", summary_help}};
+      {"summary", Command::kSummary, "lay runs side by side", summary_help},
+      {"verify", Command::kVerify, "prove that a change is faster and learns the same",
+       verify_help}};
   return all;
 }
 

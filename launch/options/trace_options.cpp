@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "launch/options/command_options.hpp"
+#include "launch/options/compare_options.hpp"
 #include "launch/options/nearest_name.hpp"
 
 namespace sidestream::launch {
@@ -66,6 +67,9 @@ SettingTable<ReportOptions> report_table() {
                 {"json", "FILE", "write everything as JSON too", "not written"},
                 [](auto& o) -> auto& { return o.json; }),
             text<Options>(
+                {"html", "FILE", "write a page for the browser too, one file", "not written"},
+                [](auto& o) -> auto& { return o.html; }),
+            text<Options>(
                 {"csv", "FOLDER", "write every table as a CSV file too", "not written"},
                 [](auto& o) -> auto& { return o.csv; }),
             {{"tables", "NAME,NAME", "print these tables instead of the report; all: every one",
@@ -111,6 +115,7 @@ std::string report_help(int width) {
   return "Says where every nanosecond of each step went, who waited for whom, and what bounds the "
          "run.\n\n"
          "  sidestream-trace report runs/a\n"
+         "  sidestream-trace report runs/a --html report.html\n"
          "  sidestream-trace report a/*.pt.trace.json.gz --json report.json --csv tables\n"
          "  sidestream-trace report runs/a --tables operators,memory_peaks --rows 50\n"
          "  sidestream-trace report profile.sqlite      (nsys export -t sqlite --lazy=false "
@@ -136,9 +141,10 @@ struct Entry {
   std::string (*help)(int);
 };
 
-constexpr std::array<Entry, 2> kCommands = {
+constexpr std::array<Entry, 3> kCommands = {
     {{"report", TraceCommand::kReport, "where the time of each step went", report_help},
-     {"merge", TraceCommand::kMerge, "all ranks in one file, on one clock", merge_help}}};
+     {"merge", TraceCommand::kMerge, "all ranks in one file, on one clock", merge_help},
+     {"compare", TraceCommand::kCompare, "two runs side by side", compare_help}}};
 
 std::string top_help() {
   std::string text =

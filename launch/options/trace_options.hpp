@@ -12,6 +12,7 @@ namespace sidestream::launch {
 struct ReportOptions {
   std::vector<std::filesystem::path> inputs = {};
   std::filesystem::path json = {};       // empty: none
+  std::filesystem::path html = {};       // empty: none
   std::filesystem::path csv = {};        // a folder; empty: none
   bool quiet = false;                    // no text
   std::vector<std::string> tables = {};  // printed instead of the report; empty: the report
@@ -32,7 +33,7 @@ struct MergeOptions {
   std::optional<int> threads = {};
 };
 
-enum class TraceCommand { kReport, kMerge };
+enum class TraceCommand { kReport, kMerge, kCompare };
 
 struct TraceInvocation {
   enum class Action { kRun, kPrintText } action = Action::kRun;

@@ -6,11 +6,12 @@
 
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
+#include "launch/trace/advised_report.hpp"
 #include "launch/trace/nsys_export.hpp"
+#include "launch/trace/pages.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/analysis/analysis.hpp"
 #include "profiling/report/csv_report.hpp"
-#include "profiling/report/json_report.hpp"
 #include "profiling/report/tables.hpp"
 #include "profiling/report/text_report.hpp"
 
@@ -50,15 +51,17 @@ int run_report(const ReportOptions& options) {
   trace::TraceSet set = trace::load_traces(exports.files(), {.threads = threads});
   const analysis::Analysis analysis = analysis::analyse(set, threads);
   const report::RunMetrics metrics = report::read_run_metrics(options.inputs);
-  if (!options.json.empty())
-    core::write_file_atomically(options.json, report::json_report(analysis, metrics));
+  const AdvisedReport advised = advised_report(options.inputs, analysis, metrics);
+  if (!options.json.empty()) core::write_file_atomically(options.json, advised.text());
+  if (!options.html.empty()) write_report_page(options.html, options.inputs, analysis, advised);
   if (!options.csv.empty()) report::write_csv_folder(analysis, options.csv);
   if (options.quiet) return 0;
   const Terminal terminal = detect_terminal(1);
   const report::TextStyle style{.width_columns = kWidthColumns, .color = terminal.color};
   const std::string text =
       tables.empty()
-          ? report::text_report(analysis, metrics, style)
+          ? report::text_report(analysis, metrics, style) + "\n" +
+                advice::advice_text(advised.advice, style)
           : text_of_tables(analysis, tables, static_cast<std::size_t>(options.rows), style);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;

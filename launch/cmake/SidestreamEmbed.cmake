@@ -1,0 +1,16 @@
+# sidestream_embed(<source to write> <namespace> <name> <file>...)
+# Writes a C++ source with `std::string_view <name>()`: the files one after the other, as they are.
+function(sidestream_embed output namespace name)
+  set(content "")
+  foreach(file IN LISTS ARGN)
+    file(READ "${file}" one)
+    if(one MATCHES "\\)sidestream\"")
+      message(FATAL_ERROR "${file} holds the end of a raw string: it cannot be embedded")
+    endif()
+    string(APPEND content "${one}\n")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+  endforeach()
+  file(WRITE "${output}.new" "#include <string_view>\n\nnamespace ${namespace} {\n\nstd::string_view ${name}() {\n"
+       "  return R\"sidestream(" "${content}" ")sidestream\";\n}\n\n}  // namespace ${namespace}\n")
+  file(COPY_FILE "${output}.new" "${output}" ONLY_IF_DIFFERENT)
+endfunction()

@@ -1,0 +1,34 @@
+// What `sidestream verify` can be told.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sidestream::launch {
+
+struct VerifyOptions {
+  std::filesystem::path config = {};
+  int ranks = 1;
+  std::string hosts = {};           // as mpirun takes them; empty: this machine
+  std::vector<std::string> common;  // flags of `train` for both sides
+  std::vector<std::string> base;
+  std::vector<std::string> fresh;
+  int blocks = 5;
+  std::int64_t steps = 30;
+  int warm_up = 5;
+  std::uint64_t seed = 1;  // of the first block; each block has the next one
+  std::filesystem::path output = {};
+  std::filesystem::path log = {};  // decision log; empty: decisions.jsonl in the output folder
+  std::optional<double> fail_if_slower_pct = {};
+  bool force = false;
+  bool dry_run = false;
+};
+
+// Throws ConfigError.
+VerifyOptions parse_verify_options(const std::vector<std::string>& arguments);
+std::string verify_help(int width_columns);
+
+}  // namespace sidestream::launch

@@ -1,0 +1,74 @@
+#include "launch/trace/advised_report.hpp"
+
+#include "core/base/error.hpp"
+#include "launch/ceilings/ceilings.hpp"
+#include "profiling/report/json_report.hpp"
+#include "profiling/verify/recorded_run.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// The run directory that a trace lies in: run/trace/step_N/file.
+std::optional<verify::RecordedRun> run_of(fs::path path) {
+  path = fs::absolute(path);
+  constexpr int kLevels = 4;
+  for (int level = 0; level < kLevels; ++level, path = path.parent_path()) {
+    if (!fs::exists(path / "run.json")) continue;
+    try {
+      return verify::read_recorded_run(path);
+    } catch (const core::Error&) {
+      return std::nullopt;  // of another version, or still being written: the traces are enough
+    }
+  }
+  return std::nullopt;
+}
+
+// What was measured here is the roof of traces from a processor of this kind only.
+std::optional<advice::Ceilings> ceilings_of(const advice::Facts& facts) {
+  const auto stored = load_ceilings(ceilings_file());
+  const auto processor = facts.environment.find("processor");
+  if (!stored || facts.on_device || processor == facts.environment.end() ||
+      processor->second != stored->processor)
+    return std::nullopt;
+  return advice::Ceilings{
+      .flops_per_s = {{"fp32", stored->fp32_flops_per_s}, {"bf16", stored->bf16_flops_per_s}},
+      .memory_bytes_per_s = stored->memory_bytes_per_s,
+      .source = "measured on " + stored->processor};
+}
+
+}  // namespace
+
+std::string AdvisedReport::text() const {
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+AdvisedReport advised_report(const std::vector<fs::path>& inputs,
+                             const analysis::Analysis& analysis,
+                             const report::RunMetrics& metrics) {
+  advice::Facts facts = advice::gather_facts(analysis);
+  for (const fs::path& input : inputs) {
+    const auto run = run_of(input);
+    if (!run) continue;
+    facts.config = run->config;
+    facts.environment = run->environment;
+    break;
+  }
+  facts.ceilings = ceilings_of(facts);
+  AdvisedReport result{.json = Json::parse(report::json_report(analysis, metrics)),
+                       .advice = advice::advise(facts),
+                       .ceilings = facts.ceilings};
+  advice::add_to_report(result.advice, result.json);
+  return result;
+}
+
+Json ceilings_json(const std::optional<advice::Ceilings>& ceilings) {
+  if (!ceilings) return nullptr;
+  return {{"flops_per_s", ceilings->flops_per_s},
+          {"memory_bytes_per_s", ceilings->memory_bytes_per_s},
+          {"source", ceilings->source}};
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <thread>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "launch/reporting/terminal.hpp"
+#include "launch/trace/advised_report.hpp"
+#include "launch/trace/nsys_export.hpp"
+#include "launch/trace/trace_commands.hpp"
+#include "profiling/page/document.hpp"
+#include "profiling/page/html.hpp"
+#include "profiling/report/summary.hpp"
+#include "profiling/verify/verification_report.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The traces of one run, kept as long as their analysis.
+struct LoadedTraces {
+  NsysExports exports;
+  trace::TraceSet set;
+  analysis::Analysis analysis;
+
+  LoadedTraces(const fs::path& path, int threads)
+      : exports(trace::find_traces({path})),
+        set(trace::load_traces(exports.files(), {.threads = threads})),
+        analysis(analysis::analyse(set, threads)) {}
+};
+
+bool has_record(const fs::path& path) { return fs::exists(path / "metrics.jsonl"); }
+
+// A run directory may have no traces: its record is enough then.
+std::unique_ptr<LoadedTraces> load(const fs::path& path, int threads) {
+  if (has_record(path) && !fs::exists(path / "trace")) return nullptr;
+  return std::make_unique<LoadedTraces>(path, threads);
+}
+
+void refuse(const std::string& what, const CompareOptions& options) {
+  if (!what.empty() && !options.force)
+    throw core::ConfigError("the runs cannot be compared: " + what +
+                            ". --force compares them anyway");
+}
+
+using Loaded = std::vector<std::unique_ptr<LoadedTraces>>;
+
+double step_ms_of(const LoadedTraces& traces, const fs::path& path) {
+  const auto step = report::median_step_ms(traces.analysis.ranks);
+  if (!step)
+    throw core::DataError(
+        fmt::format("{}: expected ranges named ProfilerStep#N, found none: there "
+                    "are no steps to compare",
+                    path.string()));
+  return *step;
+}
+
+verify::Verification by_traces(const CompareOptions& options, const Loaded& base,
+                               const Loaded& fresh, const verify::Settings& settings) {
+  std::vector<verify::BlockRow> blocks;
+  for (std::size_t i = 0; i < base.size(); ++i) {
+    if (!base[i] || !fresh[i])
+      throw core::ConfigError("one side has run directories and the other has traces only");
+    const int left = base[i]->set.world_size, right = fresh[i]->set.world_size;
+    if (left != right) refuse(fmt::format("world_size is {} and {}", left, right), options);
+    blocks.push_back({.block = static_cast<int>(i) + 1,
+                      .base_ms = step_ms_of(*base[i], options.base[i]),
+                      .fresh_ms = step_ms_of(*fresh[i], options.fresh[i])});
+  }
+  return verify::verify_step_times(std::move(blocks), settings);
+}
+
+std::vector<verify::RecordedRun> records_of(const std::vector<fs::path>& paths) {
+  std::vector<verify::RecordedRun> runs;
+  for (const fs::path& path : paths) runs.push_back(verify::read_recorded_run(path));
+  return runs;
+}
+
+struct Records {
+  std::vector<verify::RecordedRun> base, fresh;
+};
+
+Records read_records(const CompareOptions& options) {
+  Records records{records_of(options.base), records_of(options.fresh)};
+  for (std::size_t i = 0; i < records.base.size(); ++i)
+    refuse(verify::refusal_text(verify::differences_of(records.base[i], records.fresh[i])),
+           options);
+  return records;
+}
+
+nlohmann::ordered_json run_of(const char* side, const fs::path& path, const LoadedTraces& traces) {
+  const AdvisedReport advised =
+      advised_report({path}, traces.analysis, report::read_run_metrics({path}));
+  return page::run_document(fmt::format("{}: {}", side, path.string()), traces.analysis,
+                            advised.json);
+}
+
+void write_page(const CompareOptions& options, const Records& records, const Loaded& base,
+                const Loaded& fresh, const std::string& comparison) {
+  const auto json = nlohmann::ordered_json::parse(comparison);
+  page::DocumentParts parts{
+      .title = fmt::format("{} against {}", options.fresh.front().filename().string(),
+                           options.base.front().filename().string()),
+      .verification = json.at("verification"),
+      .trace_change = json.at("trace")};
+  if (!records.base.empty()) parts.curves = page::loss_curves(records.base, records.fresh);
+  if (base.front()) parts.runs.push_back(run_of("base", options.base.front(), *base.front()));
+  if (fresh.front()) parts.runs.push_back(run_of("new", options.fresh.front(), *fresh.front()));
+  core::write_file_atomically(options.html, page::html_page(page::document_of(std::move(parts))));
+}
+
+std::string joined(const std::vector<fs::path>& paths) {
+  std::vector<std::string> words;
+  for (const fs::path& path : paths) words.push_back(path.string());
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+}  // namespace
+
+int run_compare(const CompareOptions& options) {
+  const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = options.threads.value_or(processors);
+  Loaded base, fresh;
+  for (const fs::path& path : options.base) base.push_back(load(path, threads));
+  for (const fs::path& path : options.fresh) fresh.push_back(load(path, threads));
+  const bool recorded = std::all_of(options.base.begin(), options.base.end(), has_record) &&
+                        std::all_of(options.fresh.begin(), options.fresh.end(), has_record);
+  const verify::Settings settings{
+      .command = fmt::format("sidestream-trace compare --base {} --new {}", joined(options.base),
+                             joined(options.fresh)),
+      .base_flags = joined(options.base),
+      .fresh_flags = joined(options.fresh),
+      .warm_up = recorded ? options.warm_up : 0};
+  const Records records = recorded ? read_records(options) : Records{};
+  const verify::Verification result =
+      recorded ? verify::verify_runs(records.base, records.fresh, settings)
+               : by_traces(options, base, fresh, settings);
+  const verify::Decision decision =
+      verify::decide(result, {.fail_if_slower_pct = options.fail_if_slower_pct});
+  std::optional<verify::TraceChange> traces;
+  if (base.front() && fresh.front())
+    traces = verify::compare_traces(base.front()->analysis, fresh.front()->analysis);
+  const std::string json = comparison_json(result, decision, traces ? &*traces : nullptr);
+  if (!options.json.empty()) core::write_file_atomically(options.json, json);
+  if (!options.html.empty()) write_page(options, records, base, fresh, json);
+  if (options.quiet) return static_cast<int>(decision.code);
+  const report::TextStyle style{.width_columns = 100, .color = detect_terminal(1).color};
+  std::string text = verification_text(result, decision, style);
+  if (traces) text += "\n" + trace_change_text(*traces, style);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return static_cast<int>(decision.code);
+}
+
+}  // namespace sidestream::launch

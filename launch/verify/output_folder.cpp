@@ -1,0 +1,78 @@
+#include "launch/verify/output_folder.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.hpp"
+#include "profiling/verify/recorded_run.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Another number of blocks is another verification: adding blocks until a difference shows would
+// show one where there is none.
+std::string identity_of(const VerifyOptions& options) {
+  const nlohmann::ordered_json json = {{"schema", 1},
+                                       {"config", fs::absolute(options.config).string()},
+                                       {"np", options.ranks},
+                                       {"hosts", options.hosts},
+                                       {"common", options.common},
+                                       {"base", options.base},
+                                       {"new", options.fresh},
+                                       {"blocks", options.blocks},
+                                       {"steps", options.steps},
+                                       {"seed", options.seed}};
+  return json.dump(1) + "\n";
+}
+
+}  // namespace
+
+OutputFolder::OutputFolder(const VerifyOptions& options) : root_(options.output) {
+  try {
+    fs::create_directories(root_ / "runs");
+    claim(identity_of(options));
+  } catch (const fs::filesystem_error& error) {
+    throw core::ConfigError(
+        fmt::format("--out: cannot make {}: {}", root_.string(), error.code().message()));
+  } catch (const core::ConfigError&) {
+    throw;
+  } catch (const core::Error& error) {
+    throw core::ConfigError(fmt::format("--out: {}", error.what()));
+  }
+}
+
+void OutputFolder::claim(const std::string& identity) {
+  const fs::path lock = root_ / "lock";
+  lock_.reset(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock_) throw core::Error(core::system_error_text("cannot write", lock, errno));
+  if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    throw core::ConfigError(
+        fmt::format("--out: another verification is running in {}", root_.string()));
+  const fs::path file = root_ / "verification.json";
+  if (fs::exists(file) && core::read_file(file) != identity)
+    throw core::ConfigError(fmt::format(
+        "--out: {} holds another verification (other flags, steps or blocks). Give a new folder",
+        root_.string()));
+  if (!fs::exists(file) && !fs::is_empty(root_ / "runs"))
+    throw core::ConfigError(fmt::format(
+        "--out: {} holds runs, but no verification. Give a new folder", root_.string()));
+  core::write_file_atomically(file, identity);
+}
+
+bool is_finished(const PlannedRun& run) {
+  try {
+    return verify::read_recorded_run(run.folder).exit_code == 0;
+  } catch (const core::Error&) {
+    return false;
+  }
+}
+
+fs::path output_file(const PlannedRun& run) { return run.folder.string() + ".log"; }
+
+}  // namespace sidestream::launch

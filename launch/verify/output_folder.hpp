@@ -1,0 +1,37 @@
+// The folder of a verification: claimed, so that two of them never mix, and gone on with after an
+// interruption.
+//   OUT/verification.json  what is verified     OUT/runs/block_001_base  run directories, each with
+//   OUT/runs/block_001_base.log  what it printed  OUT/report.{html,json,md,txt} OUT/decisions.jsonl
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "core/base/file.hpp"
+#include "launch/options/verify_options.hpp"
+#include "launch/verify/plan.hpp"
+
+namespace sidestream::launch {
+
+class OutputFolder {
+ public:
+  // Throws ConfigError (with the system's text) when it cannot be made or written, is in use, or
+  // holds something else.
+  explicit OutputFolder(const VerifyOptions& options);
+
+  std::filesystem::path file(const char* name) const { return root_ / name; }
+
+ private:
+  void claim(const std::string& identity);
+
+  std::filesystem::path root_;
+  core::UniqueFd lock_;
+};
+
+// A run that ended well: it is not repeated.
+bool is_finished(const PlannedRun& run);
+
+// What the run prints goes here, beside its directory.
+std::filesystem::path output_file(const PlannedRun& run);
+
+}  // namespace sidestream::launch

@@ -1,0 +1,106 @@
+#include "launch/verify/plan.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "core/base/error.hpp"
+#include "launch/options/train_parser.hpp"
+
+extern char** environ;
+
+namespace sidestream::launch {
+namespace {
+
+void append(std::vector<std::string>& words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+}
+
+PlannedRun planned(const VerifyOptions& options, int block, Side side) {
+  const char* name = side == Side::kBase ? "base" : "new";
+  PlannedRun run{.block = block,
+                 .side = side,
+                 .folder = options.output / "runs" / fmt::format("block_{:03}_{}", block, name),
+                 .train_arguments = {"--config", options.config.string()}};
+  append(run.train_arguments, options.common);
+  append(run.train_arguments, side == Side::kBase ? options.base : options.fresh);
+  const auto seed = options.seed + static_cast<std::uint64_t>(block) - 1;
+  append(run.train_arguments,
+         {"--run-dir", run.folder.string(), "--steps", std::to_string(options.steps), "--seed",
+          std::to_string(seed), "--log-every", "1", "--eval-every", std::to_string(options.steps),
+          "--checkpoint-every", "0"});
+  return run;
+}
+
+// mpirun passes only its own variables to other hosts.
+bool goes_to_other_hosts(const std::string& name) {
+  for (const char* start : {"SIDESTREAM_", "NCCL_", "OMP_"}) {
+    if (name.starts_with(start)) return true;
+  }
+  for (const char* whole : {"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LC_ALL", "LANG"}) {
+    if (name == whole) return true;
+  }
+  return false;
+}
+
+std::map<std::string, std::string> values_of(const PlannedRun& run, const char* side) {
+  try {
+    return verify::config_values(config_text(parse_train_options(run.train_arguments)), side);
+  } catch (const core::ConfigError& error) {
+    throw core::ConfigError(fmt::format("{} side: {}", side, error.what()));
+  }
+}
+
+}  // namespace
+
+std::string describe(const PlannedRun& run) {
+  return fmt::format("block {}, {}", run.block, run.side == Side::kBase ? "base" : "new");
+}
+
+std::vector<PlannedRun> plan_runs(const VerifyOptions& options) {
+  std::vector<PlannedRun> runs;
+  for (int block = 1; block <= options.blocks; ++block) {
+    const bool base_first = block % 2 == 1;
+    runs.push_back(planned(options, block, base_first ? Side::kBase : Side::kNew));
+    runs.push_back(planned(options, block, base_first ? Side::kNew : Side::kBase));
+  }
+  return runs;
+}
+
+std::vector<std::string> start_command(const VerifyOptions& options, const PlannedRun& run,
+                                       const std::filesystem::path& program) {
+  std::vector<std::string> words;
+  if (options.ranks > 1 || !options.hosts.empty()) {
+    // Binding is left to the ranks: mpirun would give a rank with all its threads a single core.
+    words = {"mpirun", "-np", std::to_string(options.ranks), "--bind-to", "none"};
+    if (!options.hosts.empty()) {
+      append(words, {"--host", options.hosts});
+    } else if (static_cast<unsigned>(options.ranks) > std::thread::hardware_concurrency()) {
+      words.push_back("--oversubscribe");
+    }
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string text = *entry, name = text.substr(0, text.find('='));
+      if (goes_to_other_hosts(name)) append(words, {"-x", name});
+    }
+    // A request to stop that comes before a rank can note it waits, instead of killing it.
+    append(words, {"env", "--block-signal=USR1"});
+  }
+  append(words, {program.string(), "train"});
+  append(words, run.train_arguments);
+  return words;
+}
+
+std::vector<verify::Difference> check_sides(const VerifyOptions& options) {
+  const auto differences =
+      verify::differences_of(values_of(planned(options, 1, Side::kBase), "base"),
+                             values_of(planned(options, 1, Side::kNew), "new"));
+  const std::string refused = verify::refusal_text(differences);
+  if (!refused.empty() && !options.force)
+    throw core::ConfigError(
+        "the two sides cannot be compared: " + refused +
+        ". Give both the same (--common holds flags of both sides), or --force to compare anyway");
+  return differences;
+}
+
+}  // namespace sidestream::launch

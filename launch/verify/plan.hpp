@@ -1,0 +1,35 @@
+// The runs of a verification, in the order in which they are made, and what each is started with.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "launch/options/verify_options.hpp"
+#include "profiling/verify/comparability.hpp"
+
+namespace sidestream::launch {
+
+enum class Side { kBase, kNew };
+
+struct PlannedRun {
+  int block = 1;
+  Side side = Side::kBase;
+  std::filesystem::path folder;              // run directory
+  std::vector<std::string> train_arguments;  // after `train`
+};
+
+std::string describe(const PlannedRun& run);  // "block 3, base"
+
+// Blocks take turns in which side goes first, so that a drift of the machine favours neither.
+std::vector<PlannedRun> plan_runs(const VerifyOptions& options);
+
+// mpirun as launch/run calls it; one rank on this machine starts without it.
+std::vector<std::string> start_command(const VerifyOptions& options, const PlannedRun& run,
+                                       const std::filesystem::path& program);
+
+// What differs between the sides, before anything is run. Throws ConfigError for flags that `train`
+// would refuse, and unless --force is given for sides that cannot be compared.
+std::vector<verify::Difference> check_sides(const VerifyOptions& options);
+
+}  // namespace sidestream::launch

@@ -1,0 +1,107 @@
+#include "launch/verify/run_loop.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <deque>
+#include <fstream>
+#include <thread>
+
+#include "core/base/error.hpp"
+#include "launch/verify/child_process.hpp"
+#include "launch/verify/output_folder.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Ranks write plain lines to a file, and root is told apart from a mistake, as launch/run does.
+void prepare_environment() {
+  unsetenv("SIDESTREAM_TERMINAL_COLUMNS");
+  if (getuid() != 0) return;
+  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+  setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+}
+
+std::string last_lines(const fs::path& file) {
+  constexpr std::size_t kLines = 20;
+  std::ifstream input(file);
+  std::deque<std::string> lines;
+  for (std::string line; std::getline(input, line);) {
+    lines.push_back(line);
+    if (lines.size() > kLines) lines.pop_front();
+  }
+  std::string text;
+  for (const std::string& line : lines) text += "  " + line + "\n";
+  return text.empty() ? "  (nothing)\n" : text;
+}
+
+[[noreturn]] void fail(const PlannedRun& run, int exit_code) {
+  throw RunFailure(
+      fmt::format("the run of {} failed with exit code {}. The last lines that it printed:\n{}"
+                  "All of it is in {}",
+                  describe(run), exit_code, last_lines(output_file(run)),
+                  output_file(run).string()),
+      exit_code);
+}
+
+// The exit code, or nothing when a stop was asked for.
+std::optional<int> run_once(const VerifyOptions& options, const PlannedRun& run,
+                            const StopRequest& stop, RunProgress& progress) {
+  constexpr std::chrono::milliseconds kPoll{100};
+  fs::remove_all(run.folder);  // what an interrupted run has left
+  ChildProcess child(start_command(options, run, fs::read_symlink("/proc/self/exe")),
+                     output_file(run));
+  bool told = false;
+  while (!child.exit_code()) {
+    if (stop.requested() && !told) {
+      child.send(SIGUSR1);
+      told = true;
+      progress.say("stopping at the end of this step; once more stops at once");
+    }
+    if (!told) progress.look(run);
+    std::this_thread::sleep_for(kPoll);
+  }
+  return told ? std::nullopt : child.exit_code();
+}
+
+// Weights are of no use here, and large.
+verify::RecordedRun read_and_trim(const PlannedRun& run) {
+  fs::remove_all(run.folder / "checkpoints");
+  return verify::read_recorded_run(run.folder);
+}
+
+double step_ms(const verify::RecordedRun& run, int warm_up) {
+  const auto typical = verify::typical_step(run, warm_up);
+  return typical ? typical->step_ms : 0;
+}
+
+}  // namespace
+
+std::optional<RunsOfSides> make_runs(const VerifyOptions& options,
+                                     const std::vector<PlannedRun>& plan, const StopRequest& stop,
+                                     RunProgress& progress) {
+  prepare_environment();
+  RunsOfSides sides;
+  for (const PlannedRun& run : plan) {
+    const bool before = is_finished(run);
+    if (!before) {
+      if (stop.requested()) return std::nullopt;
+      progress.started(run);
+      const std::optional<int> code = run_once(options, run, stop, progress);
+      if (!code) return std::nullopt;
+      if (*code != 0) fail(run, *code);
+    }
+    verify::RecordedRun recorded = read_and_trim(run);
+    const double milliseconds = step_ms(recorded, options.warm_up);
+    before ? progress.kept(run, milliseconds) : progress.finished(run, milliseconds);
+    (run.side == Side::kBase ? sides.base : sides.fresh).push_back(std::move(recorded));
+  }
+  return sides;
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,37 @@
+// Makes the runs of a plan, one after the other.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "launch/process/stop_request.hpp"
+#include "launch/verify/plan.hpp"
+#include "launch/verify/run_progress.hpp"
+#include "profiling/verify/recorded_run.hpp"
+
+namespace sidestream::launch {
+
+struct RunsOfSides {
+  std::vector<verify::RecordedRun> base;  // by block
+  std::vector<verify::RecordedRun> fresh;
+};
+
+// A run failed: its exit code, and what it printed last.
+class RunFailure : public core::Error {
+ public:
+  RunFailure(const std::string& message, int exit_code)
+      : core::Error(message), exit_code_(exit_code) {}
+  int exit_code() const noexcept { return exit_code_; }
+
+ private:
+  int exit_code_;
+};
+
+// Finished runs are kept. Empty when a stop was asked for: the run under way saves, ends and is
+// made again next time. Throws RunFailure.
+std::optional<RunsOfSides> make_runs(const VerifyOptions& options,
+                                     const std::vector<PlannedRun>& plan, const StopRequest& stop,
+                                     RunProgress& progress);
+
+}  // namespace sidestream::launch

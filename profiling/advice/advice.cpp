@@ -1,0 +1,131 @@
+#include "profiling/advice/advice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "profiling/report/wrap.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Unknown bounds come last.
+double sort_key(const Finding& one) { return one.what.bound.value_or(-1); }
+
+const char* severity_of(const Finding& one) {
+  constexpr double kHigh = 0.1, kMedium = 0.03;
+  if (!one.what.bound) return "unknown";
+  if (*one.what.bound >= kHigh) return "high";
+  return *one.what.bound >= kMedium ? "medium" : "low";
+}
+
+std::string fix_of(const Finding& one) {
+  return one.what.fix.empty() ? one.rule->fix : one.what.fix;
+}
+
+std::string text_of(const Evidence& one) {
+  return fmt::format("{} {:.4g}{}{}{}", one.name, one.value, one.unit.empty() ? "" : " ", one.unit,
+                     one.denominator.empty() ? "" : " of the " + one.denominator);
+}
+
+std::string evidence_text(const Finding& one) {
+  std::string text;
+  for (const Evidence& each : one.what.evidence) text += (text.empty() ? "" : "; ") + text_of(each);
+  return text;
+}
+
+Json json_of(const Finding& one, std::size_t number) {
+  Json evidence = Json::array();
+  for (const Evidence& each : one.what.evidence)
+    evidence.push_back(
+        {{"name", each.name},
+         {"value", each.value},
+         {"unit", each.unit},
+         {"denominator", each.denominator.empty() ? Json() : Json(each.denominator)}});
+  return {{"id", fmt::format("{}-{}", one.rule->id, number)},
+          {"rule", one.rule->id},
+          {"title", one.rule->title},
+          {"severity", severity_of(one)},
+          {"rank", one.what.rank < 0 ? Json() : Json(one.what.rank)},
+          {"stream", nullptr},
+          {"start_ns", nullptr},
+          {"end_ns", nullptr},
+          {"count", one.count},
+          {"evidence", evidence},
+          {"threshold", one.rule->threshold},
+          {"looks_at", one.rule->looks_at},
+          {"source", one.rule->source},
+          {"gain_ceiling_pct", one.what.bound ? Json(*one.what.bound * 100) : Json()},
+          {"fix", fix_of(one)},
+          {"false_if", one.rule->false_if},
+          {"check", one.rule->check}};
+}
+
+}  // namespace
+
+const std::vector<Rule>& all_rules() {
+  static const std::vector<Rule> rules = [] {
+    std::vector<Rule> all;
+    for (const auto& some : {input_rules(), communication_rules(), host_rules(), device_rules()})
+      all.insert(all.end(), some.begin(), some.end());
+    return all;
+  }();
+  return rules;
+}
+
+std::vector<Finding> merged(std::vector<Finding> findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& one, const Finding& other) {
+    return sort_key(one) > sort_key(other);
+  });
+  std::vector<Finding> result;
+  for (Finding& one : findings) {
+    const auto same = std::find_if(result.begin(), result.end(), [&](const Finding& kept) {
+      return kept.rule == one.rule && fix_of(kept) == fix_of(one);
+    });
+    if (same == result.end()) {
+      result.push_back(std::move(one));
+    } else {
+      same->count += one.count;
+    }
+  }
+  return result;
+}
+
+Advice advise(const Facts& facts) {
+  Advice advice;
+  for (const Rule& rule : all_rules()) {
+    Outcome outcome = rule.look(facts, rule);
+    if (!outcome.needs.empty()) advice.not_measured.emplace_back(rule.id, outcome.needs);
+    if (outcome.found) advice.findings.push_back({&rule, std::move(*outcome.found)});
+  }
+  advice.findings = merged(std::move(advice.findings));
+  return advice;
+}
+
+void add_to_report(const Advice& advice, Json& report) {
+  report["advice"] = Json::array();
+  for (std::size_t i = 0; i < advice.findings.size(); ++i)
+    report["advice"].push_back(json_of(advice.findings[i], i + 1));
+  for (const auto& [rule, needs] : advice.not_measured)
+    report["not_measured"].push_back({{"rule", rule}, {"needs", needs}});
+}
+
+std::string advice_text(const Advice& advice, const report::TextStyle& style) {
+  if (advice.findings.empty()) return "Advice: nothing found by the rules that could look\n";
+  std::string text = "Advice (bounds, no promises)\n";
+  for (const Finding& one : advice.findings) {
+    const std::string bound = one.what.bound
+                                  ? fmt::format("at most {:.1f} %", *one.what.bound * 100)
+                                  : std::string("bound not known");
+    const std::string rank = one.what.rank < 0 ? "" : fmt::format(" (rank {})", one.what.rank);
+    text += fmt::format("{}{}{}{}: {}\n", style.color ? "\033[1m" : "", one.rule->title, rank,
+                        style.color ? "\033[0m" : "", bound);
+    for (const std::string& line : {"why: " + evidence_text(one), "fix: " + fix_of(one)})
+      text += report::wrapped("  " + line, style.width_columns, 7);
+  }
+  return text;
+}
+
+}  // namespace sidestream::advice

@@ -1,0 +1,145 @@
+// Collectives and the ranks among each other.
+#include <algorithm>
+
+#include "profiling/advice/rule.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+constexpr const char* kNeedsSteps = "steps (ranges ProfilerStep#N) in the traces";
+
+double exposed(const Facts& facts) {
+  return facts.share_of(facts.step->exposed_comm_ns + facts.step->idle_comm_ns);
+}
+
+double hidden_share(const StepFacts& step) {
+  const double all = step.overlapped_comm_ns + step.exposed_comm_ns + step.idle_comm_ns;
+  return all > 0 ? step.overlapped_comm_ns / all : 0;
+}
+
+// Only compute can hide communication, and about two thirds of it are backward.
+double hideable(const Facts& facts) {
+  return std::min(exposed(facts), facts.share_of(facts.step->compute_ns));
+}
+
+std::vector<Evidence> evidence_of(const Facts& facts) {
+  return {share("exposed communication", exposed(facts)),
+          share("hidden", hidden_share(*facts.step), "communication")};
+}
+
+bool one_huge_bucket(const Facts& facts) {
+  const auto& all = facts.collectives;
+  return all && all->bytes > kSmallCollectiveBytes && all->largest_bytes > 0.8 * all->bytes;
+}
+
+bool tiny_buckets(const Facts& facts) {
+  constexpr double kMany = 20;
+  return facts.collectives && facts.collectives->small_per_step >= kMany;
+}
+
+Outcome not_overlapped(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (facts.world_size < 2 || exposed(facts) <= rule.threshold) return nothing_found();
+  constexpr double kHidden = 0.1;
+  if (hidden_share(*facts.step) > kHidden || one_huge_bucket(facts)) return nothing_found();
+  return found({.bound = hideable(facts), .evidence = evidence_of(facts)});
+}
+
+Outcome tiny(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (facts.world_size < 2) return nothing_found();
+  if (!facts.collectives || facts.collectives->bytes == 0)
+    return could_not_look("sizes of collectives in the traces");
+  const double cost = facts.share_of(facts.collectives->small_exposed_ns);
+  if (!tiny_buckets(facts) || cost <= rule.threshold) return nothing_found();
+  return found(
+      {.bound = cost,
+       .evidence = {{"collectives below 1 MB", facts.collectives->small_per_step, "", "step"},
+                    share("exposed in them", cost)}});
+}
+
+Outcome huge(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (facts.world_size < 2) return nothing_found();
+  if (!facts.collectives || facts.collectives->bytes == 0)
+    return could_not_look("sizes of collectives in the traces");
+  if (!one_huge_bucket(facts) || exposed(facts) <= rule.threshold) return nothing_found();
+  Found what{.bound = hideable(facts), .evidence = evidence_of(facts)};
+  what.evidence.push_back({"largest collective", facts.collectives->largest_bytes, "B",
+                           "one of all gradients: it cannot start before backward ends"});
+  return found(what);
+}
+
+Outcome bound_by_link(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  constexpr double kHidden = 0.1;
+  if (facts.world_size < 2 || exposed(facts) <= rule.threshold) return nothing_found();
+  if (hidden_share(*facts.step) <= kHidden || one_huge_bucket(facts) || tiny_buckets(facts) ||
+      facts.straggler)
+    return nothing_found();
+  return found({.bound = exposed(facts), .evidence = evidence_of(facts)});
+}
+
+Outcome straggler(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (facts.world_size < 2) return nothing_found();
+  if (!facts.collectives) return could_not_look("collectives in the traces of all ranks");
+  if (!facts.straggler) return nothing_found();
+  const double cost = facts.share_of(static_cast<double>(facts.straggler->cost_ns_per_step));
+  if (cost <= rule.threshold) return nothing_found();
+  Found what{.bound = cost,
+             .evidence = {share("others wait for it", cost)},
+             .rank = facts.straggler->rank};
+  const std::string& phase = facts.straggler->phase;
+  if (phase == "data" || phase == "h2d") {
+    what.fix = "look at the storage and the loader of this rank; more --loader-workers";
+  } else if (!phase.empty()) {
+    what.fix =
+        "it is slower in " + phase +
+        ": the same --batch-size-per-rank everywhere, clocks and other programs on its machine";
+  }
+  return found(what);
+}
+
+Outcome one_stream(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();
+  if (!facts.kernels) return could_not_look("kernels in the traces");
+  if (!facts.kernels->one_stream || exposed(facts) <= rule.threshold) return nothing_found();
+  return found({.bound = hideable(facts), .evidence = evidence_of(facts)});
+}
+
+}  // namespace
+
+std::vector<Rule> communication_rules() {
+  return {
+      {"not-overlapped", "Communication waits for backward to end", 0.05,
+       "exposed communication of which less than a tenth is hidden",
+       "TensorBoard plugin: communication above 10 % of a step; half of it, because all of it "
+       "could hide",
+       "--overlap on", "the backward is shorter than the communication: then part of it stays",
+       "overlapped communication in the step budget", not_overlapped},
+      {"tiny-buckets", "Many small collectives", 0.03,
+       "exposed time in 20 or more collectives a step below 1 MB",
+       "DistributedDataParallel's first bucket is 1 MB, for latency",
+       "--bucketing on --bucket-mb auto", "they are the optimizer's or the loss's, not gradients",
+       "collectives of a step", tiny},
+      {"one-bucket", "All gradients travel in one bucket", 0.05,
+       "exposed communication, with one collective that carries 80 % of the bytes",
+       "DistributedDataParallel's default is 25 MB a bucket", "--bucket-mb auto",
+       "the model is smaller than a bucket", "overlapped communication in the step budget", huge},
+      {"link-bound", "Communication takes longer than there is compute to hide it", 0.10,
+       "exposed communication although a tenth or more is hidden",
+       "TensorBoard plugin: communication above 10 % of a step",
+       "--reduce-dtype bf16, --grad-accumulation, or a larger batch",
+       "a slow rank is what takes the time", "bus bandwidth of the largest buckets", bound_by_link},
+      {"straggler", "One rank is slower than the others", 0.03, "what the others wait for it",
+       "the resolution of the straggler search: 2 % of a step", "look at this rank's machine",
+       "its work is larger by design", "heat map of the stragglers", straggler},
+      {"one-stream", "Collectives run on the stream of the compute", 0.05,
+       "exposed communication with compute on the same streams", "TensorBoard plugin, as above",
+       "collectives on a stream of their own (--overlap on)", "they depend on each other anyway",
+       "timeline: lanes of compute and communication", one_stream}};
+}
+
+}  // namespace sidestream::advice

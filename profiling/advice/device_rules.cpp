@@ -1,0 +1,123 @@
+// How well the device, or the processor, is used: precision, shapes, occupancy, memory.
+#include <algorithm>
+
+#include "profiling/advice/rule.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+constexpr const char* kNeedsSteps = "steps (ranges ProfilerStep#N) in the traces";
+constexpr const char* kNeedsShapes = "shapes of operators in the traces (--profile-shapes)";
+
+// Time of a step in matrix products: their kernels, or on host ranks their operators.
+std::optional<double> product_time(const Facts& facts) {
+  if (facts.on_device && facts.kernels) return facts.kernels->matrix_ns;
+  if (facts.products) return facts.products->host_ns;
+  return std::nullopt;
+}
+
+Outcome no_amp(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  const auto time = product_time(facts);
+  if (!time) return could_not_look(kNeedsShapes);
+  double speed_up = 2;  // Tensor Cores: 8 and more; what memory allows is twice
+  double fp32 = 0;
+  if (facts.on_device) {
+    constexpr int kVolta = 70;
+    if (!facts.tensor_core_share || !facts.compute_capability)
+      return could_not_look("device properties in the traces");
+    if (*facts.compute_capability < kVolta || *facts.tensor_core_share > 0) return nothing_found();
+    fp32 = 1;
+  } else {
+    if (!facts.products || facts.products->flops == 0) return could_not_look(kNeedsShapes);
+    if (!facts.ceilings || !facts.ceilings->flops_per_s.contains("bf16") ||
+        !facts.ceilings->flops_per_s.contains("fp32"))
+      return could_not_look("what the processor can do (`sidestream bench ceilings`)");
+    const auto& peaks = facts.ceilings->flops_per_s;
+    speed_up = peaks.at("bf16") / peaks.at("fp32");
+    fp32 = facts.products->fp32_flops / facts.products->flops;
+  }
+  constexpr double kWorthIt = 1.3;
+  const double bound = facts.share_of(*time * fp32) * (1 - 1 / speed_up);
+  if (speed_up < kWorthIt || bound <= rule.threshold) return nothing_found();
+  return found({.bound = bound,
+                .evidence = {share("matrix products", facts.share_of(*time)),
+                             share("of them in fp32", fp32, "products"),
+                             {"bf16 is faster by", speed_up, "x"}}});
+}
+
+Outcome shapes(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  const auto time = product_time(facts);
+  if (!facts.products || !time || facts.products->flops == 0) return could_not_look(kNeedsShapes);
+  const double part = facts.products->unaligned_flops / facts.products->flops;
+  const double bound = facts.share_of(*time) * part;
+  if (bound <= rule.threshold) return nothing_found();
+  return found({.bound = bound,
+                .evidence = {share("products with such shapes", bound),
+                             share("of all products", part, "FLOPs"),
+                             {"largest: " + facts.products->unaligned_shape,
+                              facts.products->unaligned_flops, "FLOP"}}});
+}
+
+Outcome occupancy(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();
+  if (!facts.kernels) return could_not_look("kernels in the traces");
+  const double time = facts.share_of(facts.kernels->low_occupancy_ns - facts.kernels->matrix_ns);
+  if (time <= rule.threshold) return nothing_found();
+  return found({.bound = time,
+                .evidence = {share("kernels below 25 % occupancy, without products", time),
+                             {"longest: " + facts.kernels->low_occupancy_kernel,
+                              kLowOccupancyPercent, "%"}}});
+}
+
+Outcome memory_full(const Facts& facts, const Rule& rule) {
+  if (!facts.on_device) return nothing_found();
+  if (!facts.memory_share) return could_not_look("memory events (--profile-memory)");
+  if (*facts.memory_share <= rule.threshold) return nothing_found();
+  return found({.evidence = {share("peak", *facts.memory_share, "device memory")}});
+}
+
+Outcome memory_free(const Facts& facts, const Rule& rule) {
+  if (!facts.on_device) return nothing_found();
+  if (!facts.memory_share || !facts.gpu_utilisation)
+    return could_not_look("memory events (--profile-memory)");
+  constexpr double kBusy = 0.5;  // TensorBoard plugin: GPU utilisation below 50 %
+  if (*facts.memory_share >= rule.threshold || *facts.gpu_utilisation >= kBusy)
+    return nothing_found();
+  return found(
+      {.bound = facts.step ? std::optional(facts.share_of(facts.step->idle_ns)) : std::nullopt,
+       .evidence = {share("peak", *facts.memory_share, "device memory"),
+                    share("device busy", *facts.gpu_utilisation)}});
+}
+
+}  // namespace
+
+std::vector<Rule> device_rules() {
+  return {{"no-amp", "Matrix products in fp32 where bf16 is at hand", 0.03,
+           "time in fp32 products that the faster type would save",
+           "TensorBoard plugin: no Tensor Core time on compute capability 7.0 or later",
+           "--precision bf16", "the model does not converge in bf16",
+           "`verify` with --new \"--precision bf16\": step time and loss", no_amp},
+          {"shapes", "Shapes that are no multiples of 8", 0.03,
+           "time in products of which an extent is no multiple of 8",
+           "NVIDIA's guide to matrix products: 16 bytes, 8 elements of bf16",
+           "--pad-vocab 64; widths and batches in multiples of 8",
+           "the library pads them itself at no cost", "time of these products", shapes},
+          {"low-occupancy", "Kernels that leave most of the device empty", 0.05,
+           "time in kernels below 25 % estimated occupancy, without matrix products",
+           "a quarter: memory latency is no longer hidden",
+           "a larger batch, or fused operators (--fused-ops on)",
+           "the kernel needs its registers, as flash attention does",
+           "ncu: occupancy and its limiter", occupancy},
+          {"memory-full", "Device memory is nearly full", 0.9, "peak over the memory of the device",
+           "TensorBoard plugin: above 90 %", "--recompute activations, --zero 1, a smaller batch",
+           "the allocator only keeps it", "reserved against allocated", memory_full},
+          {"memory-free", "A larger batch would fit", 0.5,
+           "peak over the memory of the device, where it is busy less than half the time",
+           "TensorBoard plugin: GPU utilisation below 50 %", "a larger --batch-size-per-rank",
+           "the batch is part of the recipe", "`verify` step time per sample", memory_free}};
+}
+
+}  // namespace sidestream::advice

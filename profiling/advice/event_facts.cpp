@@ -1,0 +1,223 @@
+#include "profiling/advice/event_facts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "profiling/analysis/event_class.hpp"
+#include "profiling/ranges/phases.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+using analysis::NameClass;
+using trace::Kind;
+using trace::RankTimeline;
+
+bool is_matrix_kernel(std::string_view name) {
+  constexpr std::array kWords = {"gemm", "Gemm", "GEMM", "cutlass", "xmma", "gemv", "conv", "fmha"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](const char* word) { return name.find(word) != std::string_view::npos; });
+}
+
+bool is_item(std::string_view name) {
+  return name == "aten::item" || name == "aten::_local_scalar_dense";
+}
+
+// Sums over the events of all ranks.
+struct Sums {
+  KernelFacts kernels;
+  double kernel_ns = 0;
+  ProductFacts products;
+  OptimizerFacts optimizer;
+  SyncFacts syncs;
+  CopyFacts copies;
+  double longest_unaligned = 0, longest_low_occupancy = 0;
+  bool any_kernel = false, any_shape = false, any_optimizer = false, any_host = false,
+       any_copy = false;
+  std::set<std::int64_t> compute_streams, collective_streams;
+};
+
+analysis::IntervalSet optimizer_ranges(const RankTimeline& timeline) {
+  std::vector<analysis::Interval> found;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.kind(row) != Kind::kHostRange) continue;
+    const std::string_view name = timeline.name(row);
+    // Sidestream's phase, and the range that torch.optim puts around step().
+    if (name == ranges::name_of(ranges::Phase::kOptimizer) || name.starts_with("Optimizer.step#"))
+      found.push_back({timeline.start_ns(row), timeline.end_ns(row)});
+  }
+  return analysis::IntervalSet(std::move(found));
+}
+
+class RankScan {
+ public:
+  RankScan(const RankTimeline& timeline, Sums& sums)
+      : timeline_(timeline),
+        sums_(sums),
+        classes_(timeline.names),
+        optimizer_(optimizer_ranges(timeline)) {
+    sums_.any_optimizer = sums_.any_optimizer || !optimizer_.empty();
+    sums_.optimizer.time_ns += static_cast<double>(optimizer_.length_ns());
+  }
+
+  void run() {
+    for (std::size_t row = 0; row < timeline_.size(); ++row) {
+      switch (timeline_.kind(row)) {
+        case Kind::kKernel:
+          kernel(row);
+          break;
+        case Kind::kMemcpy:
+          copy(row);
+          break;
+        case Kind::kOperator:
+          host_operator(row);
+          break;
+        case Kind::kRuntime:
+          runtime_call(row);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+ private:
+  double duration(std::size_t row) const { return static_cast<double>(timeline_.duration_ns(row)); }
+
+  bool in_optimizer(std::size_t row) const {
+    const std::int64_t start = timeline_.start_ns(row);
+    return optimizer_.length_within_ns({start, start + 1}) > 0;
+  }
+
+  void kernel(std::size_t row) {
+    sums_.any_kernel = true;
+    const trace::DeviceDetail* detail = timeline_.device(row);
+    const std::int64_t stream = detail == nullptr ? -1 : detail->stream;
+    if (classes_[timeline_.name_id(row)] == NameClass::kCollectiveKernel) {
+      sums_.collective_streams.insert(stream);
+      return;
+    }
+    sums_.compute_streams.insert(stream);
+    sums_.kernels.per_step += 1;
+    sums_.kernel_ns += duration(row);
+    if (is_matrix_kernel(timeline_.name(row))) sums_.kernels.matrix_ns += duration(row);
+    const bool low = detail != nullptr && detail->occupancy_percent >= 0 &&
+                     static_cast<double>(detail->occupancy_percent) < kLowOccupancyPercent;
+    if (!low) return;
+    sums_.kernels.low_occupancy_ns += duration(row);
+    if (duration(row) <= sums_.longest_low_occupancy) return;
+    sums_.longest_low_occupancy = duration(row);
+    sums_.kernels.low_occupancy_kernel = timeline_.name(row);
+  }
+
+  void copy(std::size_t row) {
+    sums_.any_copy = true;
+    if (timeline_.name(row).find("ageable") == std::string_view::npos) return;
+    sums_.copies.pageable_ns += duration(row);
+    const trace::DeviceDetail* detail = timeline_.device(row);
+    if (detail != nullptr) sums_.copies.pageable_bytes += static_cast<double>(detail->bytes);
+  }
+
+  void host_operator(std::size_t row) {
+    sums_.any_host = true;
+    const std::string_view name = timeline_.name(row);
+    if (name == "aten::item") sums_.syncs.item_calls += 1;
+    if (in_optimizer(row)) sums_.optimizer.launches += 1;
+    const trace::HostDetail* detail = timeline_.host(row);
+    if (detail == nullptr || detail->shapes == trace::kNoName) return;
+    const auto product = product_of(name, timeline_.names[detail->shapes]);
+    if (!product) return;
+    sums_.any_shape = true;
+    sums_.products.flops += product->flops;
+    sums_.products.host_ns += duration(row);
+    const bool fp32 = detail->types != trace::kNoName &&
+                      timeline_.names[detail->types].find("float") != std::string_view::npos;
+    if (fp32) sums_.products.fp32_flops += product->flops;
+    if (product->aligned) return;
+    sums_.products.unaligned_flops += product->flops;
+    if (product->flops <= sums_.longest_unaligned) return;
+    sums_.longest_unaligned = product->flops;
+    sums_.products.unaligned_shape = timeline_.names[detail->shapes];
+  }
+
+  void runtime_call(std::size_t row) {
+    sums_.any_host = true;
+    const NameClass what = classes_[timeline_.name_id(row)];
+    if (what == NameClass::kSyncCall && !is_item(timeline_.name(row))) sums_.syncs.calls += 1;
+  }
+
+  const RankTimeline& timeline_;
+  Sums& sums_;
+  analysis::NameClasses classes_;
+  analysis::IntervalSet optimizer_;
+};
+
+void divide(double by, std::initializer_list<double*> values) {
+  for (double* value : values) *value /= by;
+}
+
+}  // namespace
+
+std::optional<Product> product_of(std::string_view name, std::string_view input_dims) {
+  // Where the two factors stand among the inputs.
+  std::size_t left = 0;
+  if (name == "aten::addmm" || name == "aten::baddbmm") {
+    left = 1;
+  } else if (name != "aten::mm" && name != "aten::bmm") {
+    return std::nullopt;
+  }
+  const auto dims = nlohmann::json::parse(input_dims, nullptr, false);
+  if (!dims.is_array() || dims.size() < left + 2) return std::nullopt;
+  const auto &a = dims[left], &b = dims[left + 1];
+  if (!a.is_array() || !b.is_array() || a.size() < 2 || b.size() != a.size()) return std::nullopt;
+  Product product{.flops = 2};
+  std::vector<std::int64_t> extents;
+  for (const auto& extent : a) {
+    if (!extent.is_number_integer()) return std::nullopt;
+    extents.push_back(extent.get<std::int64_t>());
+  }
+  if (!b.back().is_number_integer()) return std::nullopt;
+  extents.push_back(b.back().get<std::int64_t>());
+  for (const std::int64_t extent : extents) product.flops *= static_cast<double>(extent);
+  // The number of products in a batch may be anything.
+  for (std::size_t i = extents.size() - 3; i < extents.size(); ++i)
+    product.aligned = product.aligned && extents[i] % 8 == 0;
+  return product;
+}
+
+void gather_events(const analysis::Analysis& all, double recorded, Facts& facts) {
+  Sums sums;
+  for (const analysis::RankView& rank : all.ranks) RankScan(*rank.timeline, sums).run();
+  if (sums.any_kernel) {
+    KernelFacts& kernels = sums.kernels;
+    kernels.mean_ns = kernels.per_step > 0 ? sums.kernel_ns / kernels.per_step : 0;
+    kernels.one_stream =
+        !sums.collective_streams.empty() &&
+        std::includes(sums.compute_streams.begin(), sums.compute_streams.end(),
+                      sums.collective_streams.begin(), sums.collective_streams.end());
+    divide(recorded, {&kernels.per_step, &kernels.matrix_ns, &kernels.low_occupancy_ns});
+    facts.kernels = kernels;
+  }
+  if (sums.any_shape) {
+    ProductFacts& products = sums.products;
+    divide(recorded,
+           {&products.flops, &products.unaligned_flops, &products.fp32_flops, &products.host_ns});
+    facts.products = products;
+  }
+  if (sums.any_optimizer) {
+    divide(recorded, {&sums.optimizer.launches, &sums.optimizer.time_ns});
+    facts.optimizer = sums.optimizer;
+  }
+  if (sums.any_host) {
+    divide(recorded, {&sums.syncs.item_calls, &sums.syncs.calls});
+    facts.syncs = sums.syncs;
+  }
+  if (sums.any_copy) {
+    divide(recorded, {&sums.copies.pageable_ns, &sums.copies.pageable_bytes});
+    facts.copies = sums.copies;
+  }
+}
+
+}  // namespace sidestream::advice

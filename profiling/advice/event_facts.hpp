@@ -1,0 +1,19 @@
+// The figures that need a look at every event.
+#pragma once
+
+#include "profiling/advice/facts.hpp"
+
+namespace sidestream::advice {
+
+// `recorded` is the number of steps of all ranks: what sums are divided by.
+void gather_events(const analysis::Analysis& all, double recorded, Facts& facts);
+
+// One matrix product of an operator, from its "Input Dims".
+struct Product {
+  double flops = 0;
+  bool aligned = true;  // every extent is a multiple of 8
+};
+// Nothing when the operator is no product or the shapes do not fit.
+std::optional<Product> product_of(std::string_view operator_name, std::string_view input_dims);
+
+}  // namespace sidestream::advice

@@ -1,0 +1,106 @@
+#include "profiling/advice/facts.hpp"
+
+#include <algorithm>
+
+#include "profiling/advice/event_facts.hpp"
+#include "profiling/analysis/phase_times.hpp"
+#include "profiling/ranges/phases.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+using analysis::Analysis;
+
+double real(std::int64_t value) { return static_cast<double>(value); }
+
+std::optional<StepFacts> step_facts(const Analysis& all) {
+  const auto rows = analysis::plain_steps(all.ranks);
+  if (rows.empty()) return std::nullopt;
+  StepFacts facts{.steps = static_cast<std::int64_t>(rows.size())};
+  const double count = real(facts.steps);
+  for (const analysis::StepRow* row : rows) {
+    facts.window_ns += real(row->budget.window_ns) / count;
+    facts.compute_ns += real(row->budget.compute_ns) / count;
+    facts.overlapped_comm_ns += real(row->budget.overlapped_comm_ns) / count;
+    facts.exposed_comm_ns += real(row->budget.exposed_comm_ns) / count;
+    facts.exposed_copies_ns += real(row->budget.exposed_memcpy_ns) / count;
+    facts.idle_ns += real(row->budget.idle_ns) / count;
+    facts.idle_data_ns += real(row->idle.data_ns) / count;
+    facts.idle_host_ns += real(row->idle.host_ns) / count;
+    facts.idle_sync_ns += real(row->idle.sync_ns) / count;
+    facts.idle_comm_ns += real(row->idle.comm_ns) / count;
+  }
+  return facts;
+}
+
+CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) {
+  CollectiveFacts facts;
+  for (const analysis::CollectiveRow& row : all.collectives) {
+    facts.per_step += real(row.count) / steps_of_one_rank;
+    if (row.bytes <= 0 || row.count == 0) continue;
+    const double each = real(row.bytes);
+    facts.bytes += each * real(row.count) / steps_of_one_rank;
+    facts.largest_bytes = std::max(facts.largest_bytes, each);
+    if (each >= kSmallCollectiveBytes) continue;
+    facts.small_per_step += real(row.count) / steps_of_one_rank;
+    facts.small_exposed_ns += real(row.exposed_ns) / steps_of_one_rank;
+  }
+  return facts;
+}
+
+// Of the time inside steps: a save between two steps costs none of them.
+double checkpoint_time(const analysis::RankView& rank) {
+  double total = 0;
+  const trace::RankTimeline& timeline = *rank.timeline;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.kind(row) != trace::Kind::kHostRange ||
+        timeline.name(row) != ranges::name_of(ranges::Phase::kCheckpoint))
+      continue;
+    for (const analysis::StepRow& step : rank.steps)
+      total += real(
+          std::max<std::int64_t>(0, std::min(step.window.end_ns, timeline.end_ns(row)) -
+                                        std::max(step.window.start_ns, timeline.start_ns(row))));
+  }
+  return total;
+}
+
+void device_memory(const analysis::RankView& rank, Facts& facts) {
+  const auto& devices = rank.timeline->info.devices;
+  for (const auto& [number, device] : devices)
+    facts.compute_capability = device.compute_major * 10 + device.compute_minor;
+  if (devices.empty() || devices.begin()->second.memory_bytes == 0) return;
+  const double whole = static_cast<double>(devices.begin()->second.memory_bytes);
+  for (std::size_t row = 0; row < rank.timeline->size(); ++row) {
+    const trace::MemoryDetail* detail = rank.timeline->memory(row);
+    if (detail == nullptr || detail->device < 0 || detail->allocated_bytes < 0) continue;
+    facts.memory_share =
+        std::max(facts.memory_share.value_or(0), real(detail->allocated_bytes) / whole);
+  }
+}
+
+}  // namespace
+
+Facts gather_facts(const Analysis& all) {
+  Facts facts{.world_size = all.set->world_size,
+              .step = step_facts(all),
+              .straggler = all.straggler,
+              .gpu_utilisation = all.utilisation.gpu_utilisation,
+              .tensor_core_share = all.utilisation.tensor_core_share};
+  std::size_t recorded = 0;
+  for (const analysis::RankView& rank : all.ranks) recorded += rank.steps.size();
+  const double steps = static_cast<double>(std::max<std::size_t>(1, recorded));
+  const double ranks = static_cast<double>(std::max<std::size_t>(1, all.ranks.size()));
+  for (const analysis::RankView& rank : all.ranks) {
+    facts.on_device = facts.on_device || rank.activity.where == analysis::Where::kDevice;
+    for (const auto& [phase, total_ns] : analysis::phase_times(*rank.timeline))
+      facts.phase_ns[phase] += real(total_ns) / steps;
+    device_memory(rank, facts);
+    facts.checkpoint_ns = facts.checkpoint_ns.value_or(0) + checkpoint_time(rank) / steps;
+  }
+  if (facts.phase_ns.empty()) facts.checkpoint_ns.reset();
+  if (!all.collectives.empty()) facts.collectives = collective_facts(all, steps / ranks);
+  gather_events(all, steps, facts);
+  return facts;
+}
+
+}  // namespace sidestream::advice

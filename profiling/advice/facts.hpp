@@ -1,0 +1,114 @@
+// What the rules look at: figures of a mean step of one rank, gathered once. What a trace or a run
+// directory does not have is empty, so that a rule can tell "looked and found nothing" from "could
+// not look".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiling/analysis/analysis.hpp"
+
+namespace sidestream::advice {
+
+// Peak rates that were measured, for rooflines and precisions.
+struct Ceilings {
+  std::map<std::string, double> flops_per_s = {};  // by "fp32", "bf16", ...
+  double memory_bytes_per_s = 0;
+  std::string source = {};  // "measured on PROCESSOR", "datasheet"
+};
+
+// Of one rank and one step, nanoseconds.
+struct StepFacts {
+  std::int64_t steps = 0;  // that the means are over
+  double window_ns = 0;
+  double compute_ns = 0;
+  double overlapped_comm_ns = 0;
+  double exposed_comm_ns = 0;
+  double exposed_copies_ns = 0;
+  double idle_ns = 0;
+  double idle_data_ns = 0;
+  double idle_host_ns = 0;
+  double idle_sync_ns = 0;
+  double idle_comm_ns = 0;
+};
+
+struct KernelFacts {
+  double per_step = 0;  // kernels that are no collectives
+  double mean_ns = 0;
+  double matrix_ns = 0;         // of a step: in kernels of matrix products and convolutions
+  double low_occupancy_ns = 0;  // of a step: in kernels below kLowOccupancy
+  std::string low_occupancy_kernel = {};
+  bool one_stream = false;  // collectives on the stream of the compute
+};
+inline constexpr double kLowOccupancyPercent = 25;
+
+// Of operators that are matrix products, with shapes.
+struct ProductFacts {
+  double flops = 0;            // of a step of one rank
+  double unaligned_flops = 0;  // some extent is no multiple of 8
+  std::string unaligned_shape = {};
+  double fp32_flops = 0;
+  double host_ns = 0;  // duration of the operators: their compute on host ranks
+};
+
+struct OptimizerFacts {
+  double launches = 0;  // kernels started, or operators called, in the optimizer's range of a step
+  double time_ns = 0;
+};
+
+struct SyncFacts {
+  double item_calls = 0;  // aten::item and its like, a step
+  double calls = 0;       // calls that wait for the device, a step
+};
+
+struct CopyFacts {
+  double pageable_ns = 0;  // of a step
+  double pageable_bytes = 0;
+};
+
+struct CollectiveFacts {
+  double per_step = 0;
+  double bytes = 0;           // of a step, of those with a size
+  double largest_bytes = 0;   // one collective
+  double small_per_step = 0;  // below kSmallCollectiveBytes
+  double small_exposed_ns = 0;
+};
+inline constexpr double kSmallCollectiveBytes = 1e6;
+
+struct Facts {
+  int world_size = 0;
+  bool on_device = false;
+  std::optional<StepFacts> step = {};
+  std::map<std::string, double> phase_ns = {};  // a step of one rank; empty: no phases in the trace
+  std::optional<double> checkpoint_ns = {};     // of a step, over all steps, tagged ones too
+  std::optional<KernelFacts> kernels = {};
+  std::optional<ProductFacts> products = {};
+  std::optional<OptimizerFacts> optimizer = {};
+  std::optional<SyncFacts> syncs = {};
+  std::optional<CopyFacts> copies = {};
+  std::optional<CollectiveFacts> collectives = {};
+  std::optional<analysis::Straggler> straggler = {};
+  std::optional<double> gpu_utilisation = {};
+  std::optional<double> tensor_core_share = {};
+  std::optional<double> memory_share = {};         // peak over what the device has
+  std::optional<int> compute_capability = {};      // 80 for 8.0
+  std::map<std::string, std::string> config = {};  // of the run directory; empty: none
+  std::map<std::string, std::string> environment = {};
+  std::optional<Ceilings> ceilings = {};
+
+  // Of the step; 0 without steps.
+  double share_of(double time_ns) const {
+    return step && step->window_ns > 0 ? time_ns / step->window_ns : 0;
+  }
+  std::optional<std::string> setting(const std::string& name) const {
+    const auto found = config.find(name);
+    return found == config.end() ? std::nullopt : std::optional(found->second);
+  }
+};
+
+Facts gather_facts(const analysis::Analysis& all);
+
+}  // namespace sidestream::advice

@@ -1,0 +1,126 @@
+// The host: launches, synchronisation, the optimizer, saves, threads.
+#include <algorithm>
+
+#include "profiling/advice/rule.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+constexpr const char* kNeedsSteps = "steps (ranges ProfilerStep#N) in the traces";
+constexpr const char* kNeedsRun = "the run directory of the traces (config.cfg, run.json)";
+
+Outcome item_calls(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.syncs) return could_not_look("host events in the traces");
+  if (!facts.on_device) return nothing_found();  // on the processor nothing waits
+  constexpr double kWorthIt = 0.005;
+  const double idle = facts.share_of(facts.step->idle_sync_ns);
+  if (facts.syncs->item_calls < rule.threshold || idle < kWorthIt) return nothing_found();
+  return found({.bound = facts.share_of(facts.step->idle_sync_ns),
+                .evidence = {{"calls of item()", facts.syncs->item_calls, "", "step"},
+                             share("idle after synchronisation",
+                                   facts.share_of(facts.step->idle_sync_ns))}});
+}
+
+Outcome synchronisation(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.syncs) return could_not_look("host events in the traces");
+  const double idle = facts.share_of(facts.step->idle_sync_ns);
+  if (idle <= rule.threshold || facts.syncs->item_calls >= 1) return nothing_found();
+  return found({.bound = idle,
+                .evidence = {{"synchronising calls", facts.syncs->calls, "", "step"},
+                             share("idle after synchronisation", idle)}});
+}
+
+Outcome unfused_optimizer(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.optimizer) return could_not_look("ranges named optimizer in the traces");
+  const double time = facts.share_of(facts.optimizer->time_ns);
+  constexpr double kShare = 0.03;
+  const bool off = facts.setting("fused-optimizer") == "off";
+  if (time <= kShare || (facts.optimizer->launches <= rule.threshold && !off))
+    return nothing_found();
+  return found({.bound = time,
+                .evidence = {{"operators in the optimizer", facts.optimizer->launches, "", "step"},
+                             share("optimizer", time)}});
+}
+
+Outcome launch_bound(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();
+  if (!facts.kernels) return could_not_look("kernels in the traces");
+  const double idle = facts.share_of(facts.step->idle_host_ns);
+  if (idle <= rule.threshold) return nothing_found();
+  return found({.bound = idle,
+                .evidence = {share("idle, the host too slow", idle),
+                             {"kernels", facts.kernels->per_step, "", "step"},
+                             {"mean kernel", facts.kernels->mean_ns * 1e-3, "us"}}});
+}
+
+Outcome checkpoint(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.checkpoint_ns) return could_not_look("phases of the step in the traces");
+  const double time = facts.share_of(*facts.checkpoint_ns);
+  if (time <= rule.threshold) return nothing_found();
+  return found({.bound = time / (1 + time), .evidence = {share("saving inside steps", time)}});
+}
+
+Outcome oversubscribed(const Facts& facts, const Rule& rule) {
+  const auto get = [&](const char* name) {
+    const auto entry = facts.environment.find(name);
+    return entry == facts.environment.end() ? 0.0 : std::atof(entry->second.c_str());
+  };
+  const double cores = get("cores"), threads = get("threads_per_rank"), ranks = get("world_size"),
+               nodes = std::max(1.0, get("nodes"));
+  if (facts.environment.empty()) return could_not_look(kNeedsRun);
+  if (cores == 0) return could_not_look("the number of cores in run.json");
+  const double wanted = threads * ranks / nodes;
+  if (wanted <= cores * rule.threshold) return nothing_found();
+  return found(
+      {.bound = 1 - cores / wanted,
+       .evidence = {{"threads that compute", wanted, "", "node"}, {"cores", cores, "", "node"}}});
+}
+
+Outcome denormals(const Facts& facts, const Rule&) {
+  const auto flush = facts.setting("flush-denormals");
+  if (!flush) return could_not_look(kNeedsRun);
+  if (*flush != "off" || facts.on_device) return nothing_found();
+  return found({.evidence = {{"flush-denormals", 0, ""}}});
+}
+
+}  // namespace
+
+std::vector<Rule> host_rules() {
+  return {
+      {"item-each-step", "A value is fetched from the device in every step", 1,
+       "calls of item() a step", "nsys rule cuda_api_sync: any synchronising call",
+       "fetch it every --log-every steps, or without waiting", "the loop needs the value to go on",
+       "idle after synchronisation", item_calls},
+      {"synchronisation", "The host waits for the device", 0.03, "idle after synchronising calls",
+       "nsys rule cuda_api_sync: any; 3 % so that ends of steps do not count",
+       "no cudaDeviceSynchronize or blocking copy inside a step", "it is the profiler's own",
+       "idle after synchronisation", synchronisation},
+      {"unfused-optimizer", "The optimizer goes through the parameters one by one", 50,
+       "operators or kernels in the optimizer's range, where it takes more than 3 % of a step",
+       "a fused update is a handful of kernels, whatever the number of parameters",
+       "--fused-optimizer on", "most of it is clipping or communication",
+       "time of the phase optimizer", unfused_optimizer},
+      {"launch-bound", "Kernels are launched too late", 0.10, "idle because nothing was launched",
+       "HTA counts a launch delay above 100 us; 10 % of a step is where it shows",
+       "--cuda-graph on, --fused-ops on, a larger batch",
+       "the host was busy with something else: see the timeline", "idle, host too slow",
+       launch_bound},
+      {"checkpoint-in-step", "Steps wait for checkpoints to be written", 0.01,
+       "saving inside steps", "1 %: what a save a minute of one second costs",
+       "a larger --checkpoint-every, faster storage", "the window was chosen around a save",
+       "steps tagged checkpoint", checkpoint},
+      {"oversubscribed", "More threads than cores", 1,
+       "threads of all ranks of a node over its cores", "one computing thread a core",
+       "--threads auto", "the ranks share threads on purpose", "threads_per_rank in run.json",
+       oversubscribed},
+      {"denormals", "Denormal numbers are not flushed", 0, "--flush-denormals off on the processor",
+       "a product of denormals was measured 25 times slower", "--flush-denormals on",
+       "no value is that small", "step time late in training", denormals}};
+}
+
+}  // namespace sidestream::advice

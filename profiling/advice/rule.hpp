@@ -1,0 +1,62 @@
+// One rule of the advice: what it looks at, when it speaks, and what it says.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiling/advice/facts.hpp"
+
+namespace sidestream::advice {
+
+struct Evidence {
+  std::string name;
+  double value = 0;
+  std::string unit;
+  std::string denominator = {};  // what a share is a share of
+};
+
+// What a rule found. The bound is the time that would vanish at most over the step time; empty when
+// nothing in the trace limits it.
+struct Found {
+  std::optional<double> bound = {};  // 0.2: 20 % of the step
+  std::vector<Evidence> evidence = {};
+  int rank = -1;         // below 0: all
+  std::string fix = {};  // instead of the rule's own
+};
+
+// What came of a rule: it found something, it looked and found nothing, or it could not look.
+struct Outcome {
+  std::optional<Found> found = {};
+  std::string needs = {};  // not empty: could not look
+};
+inline Outcome nothing_found() { return {}; }
+inline Outcome could_not_look(std::string needs) { return {.needs = std::move(needs)}; }
+inline Outcome found(Found what) { return {.found = std::move(what)}; }
+
+struct Rule {
+  const char* id;
+  const char* title;
+  double threshold;  // of the step, unless `looks_at` says otherwise
+  const char* looks_at;
+  const char* source;  // of the threshold
+  const char* fix;
+  const char* false_if;
+  const char* check;  // what to look at afterwards
+  Outcome (*look)(const Facts& facts, const Rule& rule);
+};
+
+inline Evidence share(std::string name, double value, std::string denominator = "step") {
+  return {std::move(name), value * 100, "%", std::move(denominator)};
+}
+inline Evidence milliseconds(std::string name, double nanoseconds) {
+  return {std::move(name), nanoseconds * 1e-6, "ms", "step"};
+}
+
+// All rules, by what they look at.
+std::vector<Rule> input_rules();
+std::vector<Rule> communication_rules();
+std::vector<Rule> host_rules();
+std::vector<Rule> device_rules();
+
+}  // namespace sidestream::advice

@@ -1,0 +1,107 @@
+"use strict";
+// Overview, verification, before and after.
+function wordOf(text, kind) { return element("span", {class: `word ${kind}`}, text); }
+const kindOfVerdict = word => word === "faster" ? "good" : word === "slower" ? "bad" : "neutral";
+
+Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes, on every rank, and what bounds the run.", draw(body) {
+  const run = currentRun();
+  if (!run) { body.append(absent("no traces: record some with --profile")); return false; }
+  const report = run.report, metrics = report.metrics, steps = plainSteps(report);
+  const names = {io: "waiting for input", cpu: "the host", gpu: "the device", comm: "communication"};
+  if (report.verdict) body.append(element("p", {}, "Bound by ", wordOf(names[report.verdict] || report.verdict, "neutral")));
+  body.append(element("div", {class: "cards"},
+    figure("step, median", msText(metrics.step_ms_p50)), figure("tokens per second", metrics.tokens_per_s === null ? null : numberText(Math.round(metrics.tokens_per_s))),
+    figure("MFU", metrics.mfu === null ? null : percentText(metrics.mfu)), figure("device busy", metrics.gpu_utilisation === null ? null : percentText(metrics.gpu_utilisation)),
+    figure("Tensor Core share", metrics.tensor_core_share === null ? null : percentText(metrics.tensor_core_share), metrics.tensor_core_source),
+    figure("ranks", String(report.world_size))));
+  if (steps.length === 0) { body.append(absent("no steps in the traces")); return true; }
+  const ranks = [...new Set(steps.map(step => step.rank))].sort((a, b) => a - b);
+  const mean = (rank, part) => { const own = steps.filter(step => step.rank === rank); return sum(own.map(part)) / own.length / 1e6; };
+  body.append(element("h3", {}, `Step budget: mean of ${steps.length} steps` +
+    (steps.length < report.steps.length ? ` (${report.steps.length - steps.length} tagged ones left out)` : "")));
+  stackedBars(body, ranks.map(rank => `rank ${rank}`), PARTS.map(([label, tone, part]) => ({label, colour: colour(tone),
+    values: ranks.map(rank => mean(rank, part))})).filter(one => one.values.some(value => value > 0)), "ms", msText);
+  return true;
+}});
+
+Page.sections.push({id: "advice", title: "Advice", what: "What to change, the largest possible gain first. A bound is the time that would vanish over the step time: no promise.", draw(body) {
+  const run = currentRun();
+  if (!run) { body.append(absent("no traces")); return false; }
+  const {advice, not_measured} = run.report;
+  if (advice.length === 0) body.append(element("p", {}, "Nothing found by the rules that could look."));
+  for (const one of advice) {
+    const evidence = one.evidence.map(item => `${item.name} ${numberText(item.value)}${item.unit ? ` ${item.unit}` : ""}` + (item.denominator ? ` of ${item.denominator}` : "")).join("; ");
+    const rows = [["evidence", evidence], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
+    body.append(element("div", {class: "advice"}, element("h4", {}, element("span", {}, one.title || one.rule),
+      element("span", {class: "neutral"}, one.gain_ceiling_pct === null ? "bound not known" : `at most ${one.gain_ceiling_pct.toFixed(1)} %`)),
+      element("dl", {}, rows.filter(row => row[1]).flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]))));
+  }
+  if (not_measured.length > 0) {
+    body.append(element("h3", {}, "Could not look"));
+    drawTable(body, {header: ["rule", "needs"], rows: not_measured.map(one => [one.rule, one.needs])});
+  }
+  return advice.length > 0;
+}});
+
+function drawPairs(body, found) {
+  const blocks = found.blocks;
+  chart(body, {type: "line", data: {labels: blocks.map(block => `block ${block.block}`), datasets: [
+    {label: "base", data: blocks.map(block => block.base_ms), borderColor: colour("soft"), backgroundColor: colour("soft")},
+    {label: "new", data: blocks.map(block => block.new_ms), borderColor: colour("accent"), backgroundColor: colour("accent")}]},
+    options: {scales: {y: axis("median step, ms", {beginAtZero: true})}, plugins: {legend: {position: "bottom", labels: {boxWidth: 12}}}}}, true);
+}
+
+function drawParts(body, parts) {
+  const rows = parts.filter(part => part.change_ms !== 0 || part.base_ms !== 0);
+  stackedBars(body, rows.map(part => part.name), [{label: "change of the step", colour: colour("accent"), values: rows.map(part => part.change_ms)}],
+    "ms, new − base (below 0: faster)", msText);
+  const total = key => sum(parts.map(part => part[key]));
+  drawTable(body, {header: ["part", "base, ms", "new, ms", "change, ms"],
+    rows: [...parts.map(part => [part.name, part.base_ms, part.new_ms, part.change_ms]), ["step", total("base_ms"), total("new_ms"), total("change_ms")]]});
+}
+
+function drawCurves(body, curves) {
+  const tone = {base: colour("soft"), new: colour("accent")}, series = [];
+  for (const side of ["base", "new"]) for (const [at, one] of curves[side].entries())
+    series.push({label: `${side}, seed ${one.seed || at + 1}`, points: one.loss, colour: tone[side], width: side === "base" ? 3 : 1.3});
+  lines(body, series, "step", "training loss");
+}
+
+Page.sections.push({id: "verification", title: "Before and after", what: "Base and new in pairs: the step time with its interval, what its change is made of, and whether the same is learned.", draw(body) {
+  const found = Page.data.verification;
+  if (!found) { body.append(absent("one run only: `sidestream verify` or `sidestream-trace compare` make this section")); return false; }
+  const time = found.step_time, percent = ratio => `${signed((ratio - 1) * 100, 1)} %`;
+  body.append(element("p", {}, "The new side is ", wordOf(time.verdict, kindOfVerdict(time.verdict)), " and ",
+    wordOf(found.decision.accepted ? "accepted" : "not accepted", found.decision.accepted ? "good" : "neutral"), `: ${found.decision.reason}.`));
+  body.append(element("div", {class: "cards"}, figure("base step", msText(time.base_ms)), figure("new step", msText(time.new_ms)),
+    figure("step takes", time.ratio === null ? null : percent(time.ratio), time.ratio === null ? "" : `95 %: ${percent(time.ratio_low)} to ${percent(time.ratio_high)}`),
+    figure("smallest effect that these blocks could show", time.smallest_effect === null ? null : percentText(time.smallest_effect)),
+    figure("blocks for a change of 3 %", time.blocks_for_3_pct === null ? null : String(time.blocks_for_3_pct)),
+    figure("convergence", found.convergence.verdict),
+    figure("peak memory", found.memory ? bytesText(found.memory.new_bytes) : null, found.memory ? `base ${bytesText(found.memory.base_bytes)}` : "")));
+  const left = element("div"), right = element("div");
+  body.append(element("div", {class: "columns"}, left, right));
+  left.append(element("h3", {}, "Blocks"));
+  drawPairs(left, found);
+  right.append(element("h3", {}, "Loss curves"));
+  if (Page.data.curves) { drawCurves(right, Page.data.curves); } else right.append(absent("no metrics.jsonl of both sides"));
+  right.append(element("p", {class: "what"}, found.convergence.reason));
+  if (found.parts.length > 0) { body.append(element("h3", {}, "What the change is made of")); drawParts(body, found.parts); }
+  const traces = Page.data.trace_change;
+  if (traces && traces.parts.length > 0) {
+    body.append(element("h3", {}, "The same by the traces: a mean step of one rank"));
+    drawParts(body, traces.parts);
+    for (const [key, title] of [["operations", "Operations"], ["collectives", "Exposed communication by bucket"]]) {
+      if (traces[key].length === 0) continue;
+      body.append(element("h3", {}, title));
+      drawTable(body, {header: ["name", "base, ms", "new, ms", "change, ms"], rows: traces[key].map(part => [part.name, part.base_ms, part.new_ms, part.change_ms])});
+    }
+  }
+  if (found.differences.length > 0) {
+    body.append(element("h3", {}, "What differs between the sides"));
+    drawTable(body, {header: ["setting", "base", "new", "kind"], rows: found.differences.map(one => [one.field, one.base, one.new, one.kind])});
+  }
+  body.append(element("h3", {}, "How it was made"), element("pre", {}, `${found.command}\n\nbase: ${found.base}\nnew:  ${found.new}\n` +
+    Object.entries(found.environment || {}).map(([name, value]) => `${name}: ${value}`).join("\n")));
+  return true;
+}});

@@ -1,0 +1,79 @@
+"use strict";
+// Tables that sort by a click on a column and filter by what is typed.
+const SHOWN_ROWS = 200;
+
+function isNumber(text) { return typeof text === "number" || (text !== "" && text !== null && !isNaN(text)); }
+
+// "1234567" under total_ns reads better as 1.235 ms.
+function cellText(column, value) {
+  if (value === "" || value === null || value === undefined) return "";
+  if (!isNumber(value)) return String(value);
+  const number = Number(value);
+  if (/_ns$|^ns_/.test(column)) return nsText(number);
+  if (/(^|_)bytes$/.test(column)) return bytesText(number);
+  if (/bytes_per_s$/.test(column)) return rateText(number, "B/s");
+  if (/flops_per_s$/.test(column)) return rateText(number, "FLOP/s");
+  if (/^flops$/.test(column)) return rateText(number, "FLOP");
+  if (/^share$|_share$/.test(column)) return percentText(number);
+  return numberText(number);
+}
+
+const columnTitle = name => name.replaceAll("_", " ").replace(/ ns$/, "").replace(/^(\S+) bytes$/, "$1");
+
+function withoutEmptyColumns(table) {
+  const kept = table.header.map((_, at) => at).filter(at => at === 0 || table.rows.some(row => row[at] !== "" && row[at] !== null && row[at] !== undefined));
+  return {...table, header: kept.map(at => table.header[at]), rows: table.rows.map(row => kept.map(at => row[at]))};
+}
+
+// {header, rows, total}: rows may be fewer than total; onrow(row) is called for a click.
+function drawTable(body, given, options = {}) {
+  const table = withoutEmptyColumns(given);
+  if (table.rows.length === 0) { body.append(absent(options.empty || "nothing recorded")); return false; }
+  const numeric = table.header.map((_, at) => table.rows.every(row => row[at] === "" || row[at] === null || isNumber(row[at])));
+  const state = {column: -1, down: true, filter: "", all: false};
+  const head = element("tr"), content = element("tbody"), note = element("span");
+  table.header.forEach((name, at) => head.append(element("th", {scope: "col", tabindex: 0, class: numeric[at] ? null : "text",
+    onclick: () => sortBy(at), onkeydown: event => { if (event.key === "Enter") sortBy(at); }}, columnTitle(name))));
+
+  function sortBy(at) {
+    state.down = state.column === at ? !state.down : numeric[at];
+    state.column = at;
+    [...head.children].forEach((cell, index) => index === at
+      ? cell.setAttribute("aria-sort", state.down ? "descending" : "ascending") : cell.removeAttribute("aria-sort"));
+    fill();
+  }
+  function chosen() {
+    const word = state.filter.toLowerCase();
+    const rows = word === "" ? [...table.rows] : table.rows.filter(row => row.some(cell => String(cell).toLowerCase().includes(word)));
+    if (state.column < 0) return rows;
+    const sign = state.down ? -1 : 1, at = state.column;
+    return rows.sort((a, b) => sign * (numeric[at] ? Number(a[at]) - Number(b[at]) : String(a[at]).localeCompare(String(b[at]))));
+  }
+  function fill() {
+    const rows = chosen(), shown = state.all ? rows : rows.slice(0, SHOWN_ROWS);
+    content.replaceChildren(...shown.map((row, index) => element("tr", {class: index >= 40 ? "beyond" : null,
+      onclick: options.onrow ? () => options.onrow(row) : () => {}},
+      row.map((cell, at) => element("td", {class: numeric[at] ? null : "text", title: numeric[at] ? String(cell) : cell},
+        cellText(table.header[at], cell))))));
+    const total = table.total || table.rows.length;
+    note.textContent = `${shown.length} of ${total} rows` +
+      (total > table.rows.length ? `; the page has the first ${table.rows.length}, --csv writes all` : "");
+    more.hidden = state.all || rows.length <= SHOWN_ROWS;
+  }
+  const more = element("button", {onclick: () => { state.all = true; fill(); }}, "show all");
+  const search = element("input", {type: "search", placeholder: "filter", "aria-label": "filter rows",
+    oninput: event => { state.filter = event.target.value; fill(); }});
+  if (table.rows.length > 8) body.append(element("div", {class: "tools"}, search, note, more));
+  body.append(element("div", {class: "scroll"}, element("table", {}, element("thead", {}, head), content)));
+  const first = options.sort ? table.header.findIndex(name => options.sort.test(name)) : -1;
+  if (first >= 0) sortBy(first); else fill();
+  return true;
+}
+
+// One of the tables that --csv writes too.
+function namedTable(name) { return currentRun().tables.find(table => table.name === name); }
+function drawNamedTable(body, name, options) {
+  const table = namedTable(name);
+  if (!table) { body.append(absent("not measured")); return false; }
+  return drawTable(body, table, options);
+}

@@ -1,0 +1,233 @@
+"use strict";
+// The timeline of all ranks: a canvas with lanes, zoom with the wheel, pan by dragging, a click for an event.
+const LANE_HEIGHT = 15, LANE_GAP = 3, RANK_GAP = 12, LABEL_WIDTH = 128, AXIS_HEIGHT = 22, DEEPEST = 6;
+
+class Timeline {
+  constructor(body, timeline) {
+    this.timeline = timeline;
+    this.hidden = new Set(["operators", "calls"].filter(() => timeline.ranks.length > 2));
+    this.prepare();
+    const steps = this.steps();
+    this.canvas = element("canvas", {tabindex: 0, role: "img", "aria-label": "timeline of all ranks"});
+    this.frame = element("div", {class: "timeline"}, this.canvas);
+    this.detail = element("div", {class: "detail", "aria-live": "polite"}, "Click an event. Wheel: zoom, drag: move, keys + − ← →.");
+    this.select = element("select", {"aria-label": "step", onchange: event => this.show(steps[event.target.value])},
+      steps.map((step, at) => element("option", {value: at}, step.label)));
+    body.append(this.tools(), this.frame, this.detail);
+    this.listen();
+    this.show(steps[Math.min(1, steps.length - 1)]);
+    this.select.value = String(Math.min(1, steps.length - 1));
+  }
+
+  // Depth of nested events, once: an event lies below those that are still open when it starts.
+  prepare() {
+    for (const rank of this.timeline.ranks) for (const lane of rank.lanes) {
+      const count = lane.events.length / 3, ends = [];
+      lane.depth = new Uint8Array(count);
+      lane.rows = 1;
+      for (let i = 0; i < count; ++i) {
+        const start = lane.events[3 * i], end = start + lane.events[3 * i + 1];
+        while (ends.length > 0 && ends[ends.length - 1] <= start) ends.pop();
+        lane.depth[i] = Math.min(ends.length, DEEPEST - 1);
+        lane.rows = Math.max(lane.rows, lane.depth[i] + 1);
+        ends.push(end);
+      }
+      lane.longest = 0;
+      for (let i = 0; i < count; ++i) lane.longest = Math.max(lane.longest, lane.events[3 * i + 1]);
+    }
+  }
+
+  steps() {
+    const whole = {label: "everything", start: 0, end: this.timeline.length_ns}, byStep = new Map();
+    for (const rank of this.timeline.ranks) for (const [step, start, end] of rank.windows) {
+      const one = byStep.get(step) || {label: step === null ? "window" : `step ${step}`, start, end};
+      byStep.set(step, {label: one.label, start: Math.min(one.start, start), end: Math.max(one.end, end)});
+    }
+    return [whole, ...byStep.values()];
+  }
+
+  tools() {
+    const kinds = [...new Set(this.timeline.ranks.flatMap(rank => rank.lanes.map(lane => lane.kind)))];
+    const boxes = kinds.map(kind => element("label", {}, element("input", {type: "checkbox", checked: this.hidden.has(kind) ? null : "",
+      onchange: event => { event.target.checked ? this.hidden.delete(kind) : this.hidden.add(kind); this.resize(); }}),
+      ` ${LANES[kind].label}`));
+    return element("div", {class: "tools"}, this.select,
+      element("button", {onclick: () => this.zoom(0.5, 0.5)}, "zoom in"), element("button", {onclick: () => this.zoom(2, 0.5)}, "zoom out"), boxes);
+  }
+
+  show(step) {
+    const margin = (step.end - step.start) * 0.01;
+    this.from = step.start - margin;
+    this.to = step.end + margin;
+    this.resize();
+  }
+
+  layout() {
+    this.lanes = [];
+    let top = AXIS_HEIGHT;
+    for (const rank of this.timeline.ranks) {
+      rank.top = top;
+      for (const lane of rank.lanes) {
+        if (this.hidden.has(lane.kind)) continue;
+        this.lanes.push({lane, rank, top});
+        top += lane.rows * LANE_HEIGHT + LANE_GAP;
+      }
+      rank.bottom = top;
+      top += RANK_GAP;
+    }
+    return top;
+  }
+
+  resize() {
+    const height = this.layout(), ratio = window.devicePixelRatio || 1;
+    this.width = Math.max(300, this.frame.clientWidth);
+    this.canvas.width = this.width * ratio;
+    this.canvas.height = height * ratio;
+    this.canvas.style.height = `${height}px`;
+    this.height = height;
+    this.context = this.canvas.getContext("2d");
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.draw();
+  }
+
+  x(time) { return LABEL_WIDTH + (time - this.from) / (this.to - this.from) * (this.width - LABEL_WIDTH); }
+  time(x) { return this.from + (x - LABEL_WIDTH) / (this.width - LABEL_WIDTH) * (this.to - this.from); }
+
+  // First event that may still be open at the left edge.
+  first(lane) {
+    const from = this.from - lane.longest;
+    let low = 0, high = lane.events.length / 3;
+    while (low < high) { const middle = (low + high) >> 1; lane.events[3 * middle] < from ? low = middle + 1 : high = middle; }
+    return low;
+  }
+
+  draw() {
+    const context = this.context;
+    context.fillStyle = colour("card");
+    context.fillRect(0, 0, this.width, this.height);
+    context.font = "11px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    this.drawAxis();
+    for (const {lane, rank, top} of this.lanes) this.drawLane(lane, top);
+    context.fillStyle = colour("card");
+    context.fillRect(0, AXIS_HEIGHT, LABEL_WIDTH - 2, this.height);
+    for (const {lane, rank, top} of this.lanes) {
+      context.fillStyle = colour("soft");
+      context.fillText(LANES[lane.kind].label, 52, top + LANE_HEIGHT / 2, LABEL_WIDTH - 58);
+      if (rank.top === top || this.lanes.find(one => one.rank === rank).top === top) {
+        context.fillStyle = colour("ink");
+        context.fillText(`rank ${rank.rank}`, 6, top + LANE_HEIGHT / 2, 44);
+      }
+    }
+  }
+
+  drawAxis() {
+    const context = this.context, span = this.to - this.from, raw = span / 8, power = 10 ** Math.floor(Math.log10(raw));
+    const gap = [1, 2, 5, 10].map(factor => factor * power).find(value => value >= raw);
+    context.fillStyle = colour("soft");
+    context.strokeStyle = colour("line");
+    for (let time = Math.ceil(this.from / gap) * gap; time <= this.to; time += gap) {
+      const x = Math.round(this.x(time)) + 0.5;
+      if (x < LABEL_WIDTH) continue;
+      context.beginPath(); context.moveTo(x, AXIS_HEIGHT); context.lineTo(x, this.height); context.stroke();
+      context.fillText(nsText(time) === "0 ns" ? "0" : nsText(time), x + 3, AXIS_HEIGHT / 2);
+    }
+    context.strokeStyle = colour("accent");
+    for (const rank of this.timeline.ranks) for (const [, start, end] of rank.windows) for (const time of [start, end]) {
+      const x = Math.round(this.x(time)) + 0.5;
+      if (x < LABEL_WIDTH || x > this.width) continue;
+      context.globalAlpha = 0.5;
+      context.beginPath(); context.moveTo(x, rank.top - 3); context.lineTo(x, rank.bottom); context.stroke();
+      context.globalAlpha = 1;
+    }
+  }
+
+  drawLane(lane, top) {
+    const context = this.context, events = lane.events, fill = colour(LANES[lane.kind].colour), drawn = new Float64Array(DEEPEST).fill(-1);
+    for (let i = this.first(lane); i < events.length / 3 && events[3 * i] <= this.to; ++i) {
+      const left = Math.max(this.x(events[3 * i]), LABEL_WIDTH), right = Math.min(this.x(events[3 * i] + events[3 * i + 1]), this.width);
+      const width = Math.max(right - left, 1), depth = lane.depth[i];
+      if (right < LABEL_WIDTH || left + width <= drawn[depth] + 0.5) continue;  // the pixel has its event
+      drawn[depth] = left + width;
+      const y = top + depth * LANE_HEIGHT;
+      const chosen = this.chosen && this.chosen.lane === lane && this.chosen.index === i;
+      context.fillStyle = fill;
+      context.globalAlpha = chosen ? 1 : 0.86;
+      context.fillRect(left, y, width > 3 ? width - 0.6 : width, LANE_HEIGHT - 2);
+      context.globalAlpha = 1;
+      if (chosen) { context.strokeStyle = colour("ink"); context.strokeRect(left + 0.5, y + 0.5, width - 1, LANE_HEIGHT - 3); }
+      if (width > 34) this.drawName(this.timeline.names[events[3 * i + 2]], left, y, width);
+    }
+  }
+
+  drawName(name, left, y, width) {
+    const context = this.context, room = Math.floor((width - 6) / 6);
+    context.fillStyle = "#fff";
+    context.fillText(name.length > room ? `${name.slice(0, room - 1)}…` : name, left + 3, y + LANE_HEIGHT / 2 - 0.5);
+  }
+
+  zoom(factor, at) {
+    const centre = this.from + at * (this.to - this.from), span = Math.min(Math.max((this.to - this.from) * factor, 100), 4 * this.timeline.length_ns);
+    this.from = centre - at * span;
+    this.to = this.from + span;
+    this.draw();
+  }
+  pan(share) { const shift = share * (this.to - this.from); this.from += shift; this.to += shift; this.draw(); }
+
+  at(x, y) {
+    const time = this.time(x), slack = (this.to - this.from) / (this.width - LABEL_WIDTH) * 2;
+    for (const {lane, rank, top} of this.lanes) {
+      const depth = Math.floor((y - top) / LANE_HEIGHT);
+      if (y < top || depth >= lane.rows) continue;
+      let best = null;
+      for (let i = this.first(lane); i < lane.events.length / 3 && lane.events[3 * i] <= time + slack; ++i) {
+        const start = lane.events[3 * i], end = start + lane.events[3 * i + 1];
+        if (lane.depth[i] === depth && start - slack <= time && time <= end + slack) best = {lane, rank, index: i};
+      }
+      if (best) return best;
+    }
+    return null;
+  }
+
+  choose(chosen) {
+    this.chosen = chosen;
+    if (chosen) {
+      const [start, length, name] = chosen.lane.events.slice(3 * chosen.index, 3 * chosen.index + 3);
+      const window = chosen.rank.windows.find(one => one[1] <= start && start < one[2]);
+      this.detail.replaceChildren(element("b", {}, this.timeline.names[name]), element("br"),
+        `rank ${chosen.rank.rank}, ${LANES[chosen.lane.kind].label}` + (window && window[0] !== null ? `, step ${window[0]}` : "") +
+        `: ${nsText(length)} from ${nsText(start)}` + (window ? `, ${percentText(length / (window[2] - window[1]))} of its step` : ""));
+    } else this.detail.textContent = "Nothing there.";
+    this.draw();
+  }
+
+  listen() {
+    let pressed = null;
+    const place = event => { const box = this.canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+    this.canvas.addEventListener("wheel", event => {
+      if (event.shiftKey) return;
+      event.preventDefault();
+      this.zoom(event.deltaY > 0 ? 1.25 : 0.8, Math.max(0, (place(event)[0] - LABEL_WIDTH) / (this.width - LABEL_WIDTH)));
+    }, {passive: false});
+    this.canvas.addEventListener("pointerdown", event => { pressed = {x: event.clientX, moved: false}; this.canvas.setPointerCapture(event.pointerId); });
+    this.canvas.addEventListener("pointermove", event => {
+      if (!pressed) return;
+      const shift = event.clientX - pressed.x;
+      if (!pressed.moved && Math.abs(shift) < 4) return;
+      pressed = {x: event.clientX, moved: true};
+      this.pan(-shift / (this.width - LABEL_WIDTH));
+    });
+    this.canvas.addEventListener("pointerup", event => { if (pressed && !pressed.moved) this.choose(this.at(...place(event))); pressed = null; });
+    this.canvas.addEventListener("keydown", event => {
+      const act = {"+": () => this.zoom(0.7, 0.5), "-": () => this.zoom(1.4, 0.5), ArrowLeft: () => this.pan(-0.15), ArrowRight: () => this.pan(0.15)}[event.key];
+      if (act) { event.preventDefault(); act(); }
+    });
+    new ResizeObserver(() => { if (this.frame.clientWidth !== this.width) this.resize(); }).observe(this.frame);
+  }
+}
+
+const LANES = {
+  compute: {label: "compute", colour: "compute"}, communication: {label: "communic.", colour: "comm"},
+  copies: {label: "copies", colour: "copies"}, data: {label: "data", colour: "data"}, ranges: {label: "ranges", colour: "ranges"},
+  operators: {label: "operators", colour: "operators"}, calls: {label: "host calls", colour: "host"}, locks: {label: "locks", colour: "lock"},
+};

@@ -1,0 +1,94 @@
+#include "profiling/page/document.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <type_traits>
+#include <variant>
+
+#include "profiling/analysis/details.hpp"
+#include "profiling/page/memory_curve.hpp"
+#include "profiling/page/timeline_data.hpp"
+#include "profiling/report/tables.hpp"
+
+namespace sidestream::page {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A table of a long run has more rows than anybody scrolls through; --csv writes them all.
+constexpr std::size_t kRows = 1000;
+// report.json has them already, or they are longer than a page can hold.
+constexpr const char* kLeftOut[] = {"steps", "collectives", "distributed", "operator_tree"};
+
+Json json_of(const report::Cell& cell) {
+  return std::visit(
+      []<typename Value>(const Value& value) -> Json {
+        if constexpr (std::is_same_v<Value, std::monostate>)
+          return nullptr;
+        else
+          return value;
+      },
+      cell);
+}
+
+Json rows_of(const report::Table& table) {
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < std::min(kRows, table.rows.size()); ++i)
+    std::transform(table.rows[i].begin(), table.rows[i].end(),
+                   std::back_inserter(rows.emplace_back(Json::array())), json_of);
+  return rows;
+}
+
+Json tables_of(const analysis::Analysis& all) {
+  Json list = Json::array();
+  const analysis::Details details = analysis::look_closer(all);
+  for (const report::TableSource& source : report::all_tables()) {
+    if (std::find(std::begin(kLeftOut), std::end(kLeftOut), source.name) != std::end(kLeftOut))
+      continue;
+    const report::Table table = source.make({all, details});
+    list.push_back({{"name", source.name},
+                    {"header", table.header},
+                    {"rows", rows_of(table)},
+                    {"total", table.rows.size()}});
+  }
+  return list;
+}
+
+Json losses_of(const std::vector<verify::RecordedRun>& runs) {
+  Json list = Json::array();
+  for (const verify::RecordedRun& run : runs) {
+    Json points = Json::array();
+    for (const verify::RecordedStep& step : run.steps) points.push_back({step.step, step.loss});
+    const auto seed = run.config.find("seed");
+    list.push_back({{"seed", seed == run.config.end() ? "" : seed->second}, {"loss", points}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Json run_document(const std::string& label, const analysis::Analysis& all, Json report) {
+  return {{"label", label},
+          {"report", std::move(report)},
+          {"tables", tables_of(all)},
+          {"memory", memory_curves(all)},
+          {"timeline", timeline_data(all)}};
+}
+
+Json loss_curves(const std::vector<verify::RecordedRun>& base,
+                 const std::vector<verify::RecordedRun>& fresh) {
+  return {{"base", losses_of(base)}, {"new", losses_of(fresh)}};
+}
+
+Json document_of(DocumentParts parts) {
+  Json document = {{"schema", 1}, {"title", parts.title}};
+  document["runs"] = Json::array();
+  for (Json& run : parts.runs) document["runs"].push_back(std::move(run));
+  document["verification"] = std::move(parts.verification);
+  document["curves"] = std::move(parts.curves);
+  document["trace_change"] = std::move(parts.trace_change);
+  document["ceilings"] = std::move(parts.ceilings);
+  return document;
+}
+
+}  // namespace sidestream::page

@@ -1,0 +1,34 @@
+// What the page shows, as one JSON document: report.json of every run, the tables, the timeline,
+// the verification.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "profiling/analysis/analysis.hpp"
+#include "profiling/verify/recorded_run.hpp"
+
+namespace sidestream::page {
+
+// One run with traces. `report` is what report.json holds.
+nlohmann::ordered_json run_document(const std::string& label, const analysis::Analysis& all,
+                                    nlohmann::ordered_json report);
+
+// Loss curves of both sides, for the section with the verification.
+nlohmann::ordered_json loss_curves(const std::vector<verify::RecordedRun>& base,
+                                   const std::vector<verify::RecordedRun>& fresh);
+
+struct DocumentParts {
+  std::string title = {};
+  std::vector<nlohmann::ordered_json> runs = {};  // by run_document
+  nlohmann::ordered_json verification = nullptr;  // JSON of a verification
+  nlohmann::ordered_json curves = nullptr;        // by loss_curves
+  nlohmann::ordered_json trace_change = nullptr;  // "trace" of a comparison
+  nlohmann::ordered_json ceilings =
+      nullptr;  // {"flops_per_s": {dtype: ..}, "memory_bytes_per_s", "source"}
+};
+
+nlohmann::ordered_json document_of(DocumentParts parts);
+
+}  // namespace sidestream::page

@@ -1,0 +1,16 @@
+// The events that the page draws: lanes of every rank on the common clock.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "profiling/analysis/analysis.hpp"
+
+namespace sidestream::page {
+
+// {"length_ns", "names": [..], "left_out", "shortest_ns", "ranks": [{"rank", "windows": [[step,
+// start, end]..], "lanes": [{"kind", "events": [start, duration, name, ...]}]}]}
+// Times are nanoseconds from the first event. Above `limit` events the shortest are left out,
+// counted in left_out.
+nlohmann::ordered_json timeline_data(const analysis::Analysis& all, std::size_t limit = 120'000);
+
+}  // namespace sidestream::page

@@ -1,0 +1,108 @@
+#include "profiling/verify/comparability.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace sidestream::verify {
+namespace {
+
+using Values = std::map<std::string, std::string>;
+
+// What a step computes, on which data, in how many ranks.
+const std::set<std::string>& refused_fields() {
+  static const std::set<std::string> fields = {"model",
+                                               "layers",
+                                               "heads",
+                                               "width",
+                                               "vocab-size",
+                                               "init",
+                                               "tokenizer",
+                                               "dropout",
+                                               "pad-vocab",
+                                               "sequence-length",
+                                               "data",
+                                               "shuffle",
+                                               "seed",
+                                               "grad-accumulation",
+                                               "batch-size-per-rank",
+                                               "steps",
+                                               "device",
+                                               "parameters",
+                                               "world_size"};
+  return fields;
+}
+
+// Of one call, not of what it does.
+const std::set<std::string>& ignored_fields() {
+  static const std::set<std::string> fields = {
+      "run-dir",    "resume",      "log-every",    "checkpoint-every", "keep-checkpoints",
+      "eval-every", "eval-tokens", "print-config", "dry-run",          "config"};
+  return fields;
+}
+
+// What changes the path of training beyond rounding.
+const std::set<std::string>& training_fields() {
+  static const std::set<std::string> fields = {
+      "algorithm", "lr",  "min-lr-ratio", "lr-schedule", "warmup-steps", "weight-decay", "beta1",
+      "beta2",     "eps", "momentum",     "grad-clip",   "fix-batch",    "nan-policy"};
+  return fields;
+}
+
+std::string value_or_none(const Values& values, const std::string& key) {
+  const auto found = values.find(key);
+  return found == values.end() ? "not set" : found->second;
+}
+
+void compare(const Values& base, const Values& fresh, DifferenceKind otherwise,
+             std::vector<Difference>& found) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : base) names.insert(name);
+  for (const auto& [name, value] : fresh) names.insert(name);
+  for (const std::string& name : names) {
+    const std::string left = value_or_none(base, name), right = value_or_none(fresh, name);
+    if (left == right || ignored_fields().contains(name)) continue;
+    found.push_back({name, left, right,
+                     refused_fields().contains(name) ? DifferenceKind::kRefused : otherwise});
+  }
+}
+
+}  // namespace
+
+std::vector<Difference> differences_of(const Values& base_config, const Values& fresh_config) {
+  std::vector<Difference> found;
+  compare(base_config, fresh_config, DifferenceKind::kSubject, found);
+  return found;
+}
+
+std::vector<Difference> differences_of(const RecordedRun& base, const RecordedRun& fresh) {
+  std::vector<Difference> found = differences_of(base.config, fresh.config);
+  Values left = base.environment, right = fresh.environment;
+  left.erase("precision");  // a flag, compared above
+  right.erase("precision");
+  left["version"] = base.version;
+  right["version"] = fresh.version;
+  compare(left, right, DifferenceKind::kEnvironment, found);
+  std::sort(found.begin(), found.end(),
+            [](const auto& one, const auto& other) { return one.field < other.field; });
+  return found;
+}
+
+std::string refusal_text(const std::vector<Difference>& differences) {
+  std::string text;
+  for (const Difference& one : differences) {
+    if (one.kind != DifferenceKind::kRefused) continue;
+    text +=
+        fmt::format("{}{} is {} and {}", text.empty() ? "" : ", ", one.field, one.base, one.fresh);
+  }
+  return text;
+}
+
+bool same_training(const std::vector<Difference>& differences) {
+  return std::none_of(differences.begin(), differences.end(), [](const Difference& one) {
+    return one.kind == DifferenceKind::kRefused || training_fields().contains(one.field);
+  });
+}
+
+}  // namespace sidestream::verify

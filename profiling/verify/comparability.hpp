@@ -1,0 +1,35 @@
+// Whether two runs may be compared at all, and what differs between them: first this, then figures.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiling/verify/recorded_run.hpp"
+
+namespace sidestream::verify {
+
+enum class DifferenceKind {
+  kRefused,      // another model, other data, batch, steps or ranks: a ratio would mean nothing
+  kEnvironment,  // another machine or build: a figure, with a warning
+  kSubject,      // what is compared
+};
+
+struct Difference {
+  std::string field;  // name of the flag, or of the key in run.json
+  std::string base;   // "not set" where it is not there
+  std::string fresh;
+  DifferenceKind kind = DifferenceKind::kSubject;
+};
+
+// In the order of the alphabet. Values of a machine are looked at where both sides have them.
+std::vector<Difference> differences_of(const RecordedRun& base, const RecordedRun& fresh);
+std::vector<Difference> differences_of(const std::map<std::string, std::string>& base_config,
+                                       const std::map<std::string, std::string>& fresh_config);
+
+// "batch-size-per-rank is 4 and 8, data is a and b"; empty when nothing is refused.
+std::string refusal_text(const std::vector<Difference>& differences);
+
+// True when nothing that changes what is learned differs, but by rounding.
+bool same_training(const std::vector<Difference>& differences);
+
+}  // namespace sidestream::verify

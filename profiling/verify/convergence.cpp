@@ -1,0 +1,207 @@
+#include "profiling/verify/convergence.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <map>
+
+namespace sidestream::verify {
+namespace {
+
+// Losses are printed and kept as doubles of fp32 sums: differences below this are rounding.
+constexpr double kRounding = 1e-6;
+
+struct Moments {
+  double mean = 0;
+  double sd = 0;
+};
+
+Moments moments_of(const std::vector<double>& values) {
+  Moments result;
+  for (const double value : values) result.mean += value;
+  result.mean /= static_cast<double>(values.size());
+  for (const double value : values) result.sd += (value - result.mean) * (value - result.mean);
+  result.sd = values.size() < 2 ? 0 : std::sqrt(result.sd / static_cast<double>(values.size() - 1));
+  return result;
+}
+
+Convergence judge(const LossDifference& one) {
+  const double margin = one.spread + kRounding;
+  if (one.low >= -margin && one.high <= margin) return Convergence::kSame;
+  if (one.low > 0 && one.difference > margin) return Convergence::kWorse;
+  if (one.high < 0 && one.difference < -margin) return Convergence::kBetter;
+  return Convergence::kNotShown;
+}
+
+std::optional<double> last_val_loss(const RecordedRun& run) {
+  for (auto step = run.steps.rbegin(); step != run.steps.rend(); ++step) {
+    if (step->val_loss && std::isfinite(*step->val_loss)) return step->val_loss;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> last_loss(const RecordedRun& run) {
+  if (run.steps.empty()) return std::nullopt;
+  const std::size_t tail = std::max<std::size_t>(1, run.steps.size() / 10);
+  double sum = 0;
+  for (std::size_t i = run.steps.size() - tail; i < run.steps.size(); ++i) sum += run.steps[i].loss;
+  return std::isfinite(sum) ? std::optional(sum / static_cast<double>(tail)) : std::nullopt;
+}
+
+bool ends_in_no_number(const std::vector<RunPair>& pairs) {
+  return std::any_of(pairs.begin(), pairs.end(), [](const RunPair& pair) {
+    return last_loss(*pair.first) && !last_loss(*pair.second);
+  });
+}
+
+std::optional<LossDifference> judge_figure(const std::vector<RunPair>& pairs,
+                                           std::optional<double> (*figure)(const RecordedRun&)) {
+  std::vector<std::pair<double, double>> losses;
+  for (const auto& [base, fresh] : pairs) {
+    const auto left = figure(*base), right = figure(*fresh);
+    if (!left || !right) return std::nullopt;
+    losses.emplace_back(*left, *right);
+  }
+  return judge_losses(losses);
+}
+
+// step -> loss of base and new, one entry a pair
+using Curve = std::map<std::int64_t, std::vector<std::pair<double, double>>>;
+
+Curve joined(const std::vector<RunPair>& pairs) {
+  Curve curve;
+  for (const auto& [base, fresh] : pairs) {
+    std::map<std::int64_t, double> left;
+    for (const RecordedStep& step : base->steps) left[step.step] = step.loss;
+    for (const RecordedStep& step : fresh->steps) {
+      const auto found = left.find(step.step);
+      if (found != left.end()) curve[step.step].emplace_back(found->second, step.loss);
+    }
+  }
+  std::erase_if(curve, [&](const auto& entry) { return entry.second.size() != pairs.size(); });
+  return curve;
+}
+
+std::optional<CurveComparison> compare_curves(const std::vector<RunPair>& pairs) {
+  CurveComparison result;
+  std::int64_t within = 0;
+  for (const auto& [step, losses] : joined(pairs)) {
+    std::vector<double> base, difference;
+    for (const auto& [left, right] : losses) {
+      base.push_back(left);
+      difference.push_back(right - left);
+    }
+    const double spread = moments_of(base).sd;
+    // A loss that is no number on one side is infinitely far.
+    double mean = moments_of(difference).mean;
+    if (!std::isfinite(mean)) mean = std::numeric_limits<double>::infinity();
+    result.points += 1;
+    result.identical_points += std::all_of(
+        losses.begin(), losses.end(), [](const auto& pair) { return pair.first == pair.second; });
+    within += std::abs(mean) <= spread + kRounding;
+    if (std::abs(mean) < std::abs(result.largest_difference)) continue;
+    result.largest_difference = mean;
+    result.largest_at_step = step;
+    result.spread_there = spread;
+  }
+  if (result.points == 0) return std::nullopt;
+  result.within_spread = static_cast<double>(within) / static_cast<double>(result.points);
+  return result;
+}
+
+std::string reason_of(Convergence verdict, const LossDifference& one, const char* figure) {
+  const std::string numbers =
+      fmt::format("{} {:+.2g} (95 % interval {:+.2g} to {:+.2g}), spread of {} seeds {:.2g}",
+                  figure, one.difference, one.low, one.high, one.pairs, one.spread);
+  switch (verdict) {
+    case Convergence::kSame:
+      return numbers + ": no more than another seed changes";
+    case Convergence::kWorse:
+      return numbers + ": higher than another seed explains";
+    case Convergence::kBetter:
+      return numbers + ": lower than another seed explains";
+    default:
+      return numbers + ": more blocks or more steps are needed";
+  }
+}
+
+}  // namespace
+
+const char* name_of(Convergence verdict) {
+  switch (verdict) {
+    case Convergence::kIdentical:
+      return "identical";
+    case Convergence::kSame:
+      return "same within the spread of seeds";
+    case Convergence::kBetter:
+      return "better";
+    case Convergence::kWorse:
+      return "worse";
+    case Convergence::kNotShown:
+      return "not shown";
+    case Convergence::kNotMeasured:
+      break;
+  }
+  return "not measured";
+}
+
+std::optional<LossDifference> judge_losses(const std::vector<std::pair<double, double>>& losses) {
+  if (losses.size() < 2) return std::nullopt;
+  std::vector<double> base, fresh, difference;
+  for (const auto& [left, right] : losses) {
+    base.push_back(left);
+    fresh.push_back(right);
+    difference.push_back(right - left);
+  }
+  const Moments moments = moments_of(difference);
+  const double count = static_cast<double>(losses.size());
+  const double half = boost::math::quantile(boost::math::students_t(count - 1), 0.975) *
+                      moments.sd / std::sqrt(count);
+  LossDifference result{.pairs = static_cast<int>(losses.size()),
+                        .base = moments_of(base).mean,
+                        .fresh = moments_of(fresh).mean,
+                        .difference = moments.mean,
+                        .low = moments.mean - half,
+                        .high = moments.mean + half,
+                        .spread = moments_of(base).sd};
+  result.verdict = judge(result);
+  return result;
+}
+
+ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs) {
+  ConvergenceResult result{.curve = compare_curves(pairs)};
+  if (!result.curve) {
+    result.reason = "the runs have no step in common";
+    return result;
+  }
+  result.final_val_loss = judge_figure(pairs, last_val_loss);
+  result.final_loss = judge_figure(pairs, last_loss);
+  const bool curves_identical = result.curve->identical_points == result.curve->points;
+  const auto& val = result.final_val_loss;
+  const bool ends_identical = !val || (val->low == 0 && val->high == 0);
+  if (curves_identical && ends_identical) {
+    result.verdict = Convergence::kIdentical;
+    result.reason = fmt::format("all {} points of {} pair(s) are equal to the bit",
+                                result.curve->points, pairs.size());
+    return result;
+  }
+  if (ends_in_no_number(pairs)) {
+    result.verdict = Convergence::kWorse;
+    result.reason = "a new run ends with a loss that is no finite number; its base does not";
+    return result;
+  }
+  const auto& decisive = val ? val : result.final_loss;
+  if (!decisive) {
+    result.reason = pairs.size() < 2 ? "one pair has no spread of seeds: two or more are needed"
+                                     : "no finite loss at the end of a run";
+    return result;
+  }
+  result.verdict = decisive->verdict;
+  result.reason =
+      reason_of(result.verdict, *decisive, val ? "final validation loss" : "final training loss");
+  return result;
+}
+
+}  // namespace sidestream::verify

@@ -1,0 +1,66 @@
+// Whether the new runs learn the same as the base: loss curves point by point, and the validation
+// loss at the end.
+//
+// Runs come in pairs with one seed a pair, the same for both sides. So the scatter of the base runs
+// says what another seed changes, and that is the tolerance: a new version may move the loss by no
+// more than another seed would. With the same seed and the same arithmetic the curves are equal to
+// the bit.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiling/verify/recorded_run.hpp"
+
+namespace sidestream::verify {
+
+enum class Convergence {
+  kIdentical,    // every point of every pair
+  kSame,         // the interval of the mean difference lies within the spread of seeds
+  kBetter,       // lower by more than the spread of seeds, shown by the interval
+  kWorse,        // higher by more than it
+  kNotShown,     // the pairs scatter too much to tell
+  kNotMeasured,  // no two pairs, or no loss on both sides
+};
+const char* name_of(Convergence verdict);
+
+// Differences are new - base. Spread: standard deviation over the seeds of the base.
+struct LossDifference {
+  int pairs = 0;
+  double base = 0;  // means over the pairs
+  double fresh = 0;
+  double difference = 0;
+  double low = 0;  // 95 % interval of the mean difference (Student's)
+  double high = 0;
+  double spread = 0;
+  Convergence verdict = Convergence::kNotMeasured;
+};
+
+struct CurveComparison {
+  std::int64_t points = 0;            // steps that all runs logged
+  std::int64_t identical_points = 0;  // equal to the bit in every pair
+  double largest_difference = 0;      // of the mean over the pairs
+  std::int64_t largest_at_step = 0;
+  double spread_there = 0;   // of the seeds at that step
+  double within_spread = 0;  // share of points whose mean difference is within it
+};
+
+struct ConvergenceResult {
+  Convergence verdict = Convergence::kNotMeasured;
+  std::string reason = {};  // one sentence
+  std::optional<CurveComparison> curve = {};
+  std::optional<LossDifference> final_val_loss = {};
+  std::optional<LossDifference> final_loss = {};  // mean of the last tenth of the steps
+};
+
+using RunPair = std::pair<const RecordedRun*, const RecordedRun*>;  // base, new
+
+ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs);
+
+// The judgement on one figure a run. Empty for fewer than two pairs.
+std::optional<LossDifference> judge_losses(const std::vector<std::pair<double, double>>& losses);
+
+}  // namespace sidestream::verify

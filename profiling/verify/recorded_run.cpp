@@ -1,0 +1,150 @@
+#include "profiling/verify/recorded_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+
+namespace sidestream::verify {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+std::string text_of_file(const fs::path& file) {
+  try {
+    return core::read_file(file);
+  } catch (const core::Error& error) {
+    throw core::DataError(std::string(error.what()) +
+                          ". A run directory holds config.cfg, run.json and metrics.jsonl");
+  }
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+double number_at(const Json& line, const char* key) {
+  const Json& value = line.at(key);
+  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+}
+
+template <typename T>
+std::optional<T> maybe(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return std::nullopt;
+  return found->get<T>();
+}
+
+RecordedStep step_of(const Json& line) {
+  return {.step = line.at("step").get<std::int64_t>(),
+          .loss = number_at(line, "loss"),
+          .step_ms = number_at(line, "batch_cost_s") * 1e3,
+          .reader_ms = number_at(line, "reader_cost_s") * 1e3,
+          .memory_bytes = maybe<std::int64_t>(line, "memory_bytes"),
+          .val_loss = maybe<double>(line, "val_loss")};
+}
+
+std::vector<RecordedStep> read_steps(const fs::path& file) {
+  const std::string content = text_of_file(file);
+  std::vector<RecordedStep> steps;
+  std::size_t start = 0;
+  for (std::size_t end; (end = content.find('\n', start)) != std::string::npos; start = end + 1) {
+    try {
+      steps.push_back(step_of(Json::parse(content.begin() + static_cast<std::ptrdiff_t>(start),
+                                          content.begin() + static_cast<std::ptrdiff_t>(end))));
+    } catch (const Json::exception& error) {
+      throw core::DataError(core::FileFault{file.string(), start,
+                                            "a line of metrics as one JSON object", error.what()});
+    }
+  }
+  return steps;
+}
+
+std::string plain(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void read_record(const fs::path& file, RecordedRun& run) {
+  try {
+    const Json record = Json::parse(text_of_file(file));
+    for (const char* key : {"world_size", "threads_per_rank", "backend", "precision", "parameters"})
+      run.environment[key] = plain(record.at(key));
+    run.environment["processor"] = plain(record.at("machine").at("processor"));
+    run.environment["nodes"] = plain(record.at("machine").at("nodes"));
+    run.environment["build"] = plain(record.at("build"));
+    run.version = plain(record.at("version"));
+    run.command_line = plain(record.at("command_line"));
+    run.exit_code = maybe<int>(record, "exit_code");
+    const Json& performance = record.at("performance");
+    if (performance.is_null()) return;
+    run.exposed_comm_ms = maybe<double>(performance, "exposed_comm_ms_p50");
+    run.tokens_per_s = maybe<double>(performance, "tokens_per_s");
+  } catch (const Json::exception& error) {
+    throw core::DataError(core::FileFault{file.string(), std::nullopt,
+                                          "the record of a run of this version", error.what()});
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> config_values(const std::string& content,
+                                                 const std::string& origin) {
+  std::istringstream lines(content);
+  std::map<std::string, std::string> values;
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const std::string text = trimmed(line.substr(0, line.find('#')));
+    if (text.empty()) continue;
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos)
+      throw core::DataError(
+          fmt::format("{}:{}: expected `name = value`, found '{}'", origin, number, text));
+    values[trimmed(text.substr(0, equals))] = trimmed(text.substr(equals + 1));
+  }
+  return values;
+}
+
+RecordedRun read_recorded_run(const fs::path& folder) {
+  RecordedRun run{.folder = folder};
+  read_record(folder / "run.json", run);
+  const fs::path config = folder / "config.cfg";
+  run.config = config_values(text_of_file(config), config.string());
+  run.steps = read_steps(folder / "metrics.jsonl");
+  return run;
+}
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) throw core::Error("a median of nothing");
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::optional<TypicalStep> typical_step(const RecordedRun& run, int warm_up) {
+  std::vector<double> steps, readers;
+  TypicalStep typical;
+  for (std::size_t i = 0; i < run.steps.size(); ++i) {
+    const RecordedStep& one = run.steps[i];
+    if (one.memory_bytes)
+      typical.peak_memory_bytes =
+          std::max(typical.peak_memory_bytes.value_or(0), *one.memory_bytes);
+    if (i < static_cast<std::size_t>(warm_up)) continue;
+    steps.push_back(one.step_ms);
+    readers.push_back(one.reader_ms);
+  }
+  if (steps.empty()) return std::nullopt;
+  typical.steps = static_cast<std::int64_t>(steps.size());
+  typical.step_ms = median_of(std::move(steps));
+  typical.reader_ms = median_of(std::move(readers));
+  return typical;
+}
+
+}  // namespace sidestream::verify

@@ -1,0 +1,57 @@
+// What a run left in its directory, as far as a comparison needs it: config.cfg, run.json,
+// metrics.jsonl.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sidestream::verify {
+
+// One logged step. Times are means since the line before: log every step for scatter that means
+// something.
+struct RecordedStep {
+  std::int64_t step = 0;
+  double loss = 0;
+  double step_ms = 0;
+  double reader_ms = 0;  // of it, waiting for data
+  std::optional<std::int64_t> memory_bytes = {};
+  std::optional<double> val_loss = {};
+};
+
+struct RecordedRun {
+  std::filesystem::path folder;
+  std::map<std::string, std::string> config = {};       // what is set in config.cfg
+  std::map<std::string, std::string> environment = {};  // of run.json: world_size, processor, ...
+  std::string command_line = {};
+  std::string version = {};
+  std::vector<RecordedStep> steps = {};
+  std::optional<double> exposed_comm_ms = {};  // median of a step
+  std::optional<double> tokens_per_s = {};
+  std::optional<int> exit_code = {};
+};
+
+// Throws core::DataError naming the file, and the byte for a line that is no metrics. A last line
+// without line break is left out: the run was killed while it wrote.
+RecordedRun read_recorded_run(const std::filesystem::path& folder);
+
+// What is set in a configuration. Throws core::DataError (origin and line) for what is no
+// `name = value`.
+std::map<std::string, std::string> config_values(const std::string& content,
+                                                 const std::string& origin);
+
+// Figures of the steps after the first `warm_up` ones. Nothing when no step is left.
+struct TypicalStep {
+  std::int64_t steps = 0;
+  double step_ms = 0;                                  // median
+  double reader_ms = 0;                                // median
+  std::optional<std::int64_t> peak_memory_bytes = {};  // of all steps
+};
+std::optional<TypicalStep> typical_step(const RecordedRun& run, int warm_up);
+
+double median_of(std::vector<double> values);
+
+}  // namespace sidestream::verify

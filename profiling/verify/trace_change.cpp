@@ -1,0 +1,104 @@
+#include "profiling/verify/trace_change.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "profiling/report/summary.hpp"
+
+namespace sidestream::verify {
+namespace {
+
+using analysis::Analysis;
+
+double ms(double nanoseconds) { return nanoseconds * 1e-6; }
+
+std::vector<Part> parts_of(const report::MeanStep& base, const report::MeanStep& fresh) {
+  const auto part = [](const char* name, std::int64_t left, std::int64_t right) {
+    return Part{name, ms(static_cast<double>(left)), ms(static_cast<double>(right))};
+  };
+  return {part("compute", base.compute_ns, fresh.compute_ns),
+          part("exposed communication", base.exposed_comm_ns, fresh.exposed_comm_ns),
+          part("exposed copies", base.exposed_memcpy_ns, fresh.exposed_memcpy_ns),
+          part("idle: waiting for data", base.idle.data_ns, fresh.idle.data_ns),
+          part("idle: host too slow", base.idle.host_ns, fresh.idle.host_ns),
+          part("idle: synchronisation", base.idle.sync_ns, fresh.idle.sync_ns),
+          part("idle: in collectives", base.idle.comm_ns, fresh.idle.comm_ns),
+          part("idle: locks", base.idle.lock_ns, fresh.idle.lock_ns),
+          part("idle: not explained", base.idle.other_ns, fresh.idle.other_ns)};
+}
+
+// Both sides by name; the largest changes first, what is left as one entry.
+class Joined {
+ public:
+  void add_base(const std::string& name, double value) { of(name).base_ms += value; }
+  void add_fresh(const std::string& name, double value) { of(name).fresh_ms += value; }
+
+  std::vector<Part> largest(std::size_t rows) const {
+    std::vector<Part> all;
+    for (const auto& [name, part] : parts_) all.push_back(part);
+    std::stable_sort(all.begin(), all.end(), [](const Part& one, const Part& other) {
+      return std::abs(one.change_ms()) > std::abs(other.change_ms());
+    });
+    if (all.size() <= rows) return all;
+    Part rest{fmt::format("the other {}", all.size() - rows), 0, 0};
+    for (std::size_t i = rows; i < all.size(); ++i) {
+      rest.base_ms += all[i].base_ms;
+      rest.fresh_ms += all[i].fresh_ms;
+    }
+    all.resize(rows);
+    all.push_back(rest);
+    return all;
+  }
+
+ private:
+  Part& of(const std::string& name) {
+    Part& part = parts_[name];
+    part.name = name;
+    return part;
+  }
+  std::map<std::string, Part> parts_;
+};
+
+// Tables hold sums over every step that was recorded, tagged ones too.
+double recorded_steps(const Analysis& all) {
+  std::size_t steps = 0;
+  for (const analysis::RankView& rank : all.ranks) steps += rank.steps.size();
+  return static_cast<double>(std::max<std::size_t>(1, steps));
+}
+
+double steps_of_one_rank(const Analysis& all) {
+  return recorded_steps(all) / static_cast<double>(std::max<std::size_t>(1, all.ranks.size()));
+}
+
+std::string name_of(const analysis::CollectiveRow& row) {
+  return row.bucket < 0 ? row.name : fmt::format("{}, bucket {}", row.name, row.bucket);
+}
+
+}  // namespace
+
+TraceChange compare_traces(const Analysis& base, const Analysis& fresh, std::size_t rows) {
+  const report::MeanStep left = report::mean_step(base.ranks),
+                         right = report::mean_step(fresh.ranks);
+  TraceChange change{.base_steps = left.steps, .fresh_steps = right.steps};
+  if (left.steps == 0 || right.steps == 0) return change;
+  change.parts = parts_of(left, right);
+  Joined operations, collectives;
+  for (const analysis::Operation& one : base.operations)
+    operations.add_base(one.name, ms(static_cast<double>(one.total_ns)) / recorded_steps(base));
+  for (const analysis::Operation& one : fresh.operations)
+    operations.add_fresh(one.name, ms(static_cast<double>(one.total_ns)) / recorded_steps(fresh));
+  for (const analysis::CollectiveRow& row : base.collectives)
+    collectives.add_base(name_of(row),
+                         ms(static_cast<double>(row.exposed_ns)) / steps_of_one_rank(base));
+  for (const analysis::CollectiveRow& row : fresh.collectives)
+    collectives.add_fresh(name_of(row),
+                          ms(static_cast<double>(row.exposed_ns)) / steps_of_one_rank(fresh));
+  change.operations = operations.largest(rows);
+  change.collectives = collectives.largest(rows);
+  return change;
+}
+
+}  // namespace sidestream::verify

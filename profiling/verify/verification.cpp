@@ -1,0 +1,141 @@
+#include "profiling/verify/verification.hpp"
+
+#include <fmt/format.h>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::verify {
+namespace {
+
+double step_ms_of(const RecordedRun& run, int warm_up) {
+  const auto typical = typical_step(run, warm_up);
+  if (!typical)
+    throw core::DataError(fmt::format(
+        "{}: expected steps after the {} of the warm-up, found {} in all. Use more --steps",
+        (run.folder / "metrics.jsonl").string(), warm_up, run.steps.size()));
+  return typical->step_ms;
+}
+
+std::string seed_of(const RecordedRun& run) {
+  const auto found = run.config.find("seed");
+  return found == run.config.end() ? "" : found->second;
+}
+
+std::optional<MemoryPeak> memory_of(const std::vector<RunPair>& pairs) {
+  std::vector<double> base, fresh;
+  for (const auto& [left, right] : pairs) {
+    const auto one = typical_step(*left, 0), other = typical_step(*right, 0);
+    if (!one || !other || !one->peak_memory_bytes || !other->peak_memory_bytes) return std::nullopt;
+    base.push_back(static_cast<double>(*one->peak_memory_bytes));
+    fresh.push_back(static_cast<double>(*other->peak_memory_bytes));
+  }
+  return MemoryPeak{median_of(base), median_of(fresh)};
+}
+
+void judge_step_time(Verification& result) {
+  std::vector<Pair> pairs;
+  std::vector<double> base, fresh;
+  for (const BlockRow& row : result.blocks) {
+    pairs.push_back({row.base_ms, row.fresh_ms});
+    base.push_back(row.base_ms);
+    fresh.push_back(row.fresh_ms);
+  }
+  result.base_ms = median_of(std::move(base));
+  result.fresh_ms = median_of(std::move(fresh));
+  result.step_time = estimate_ratio(pairs);
+  if (!result.step_time) return;
+  result.smallest_effect = smallest_effect(*result.step_time);
+  result.blocks_for_effect = pairs_needed(*result.step_time, kEffectAskedFor);
+}
+
+double pct(double ratio) { return (ratio - 1) * 100; }
+
+std::string gate_text(double allowed_pct, const RatioEstimate& estimate) {
+  return fmt::format("at most {:g} % slower is allowed, the interval is {:+.1f} to {:+.1f} %",
+                     allowed_pct, pct(estimate.low), pct(estimate.high));
+}
+
+// Nothing when the gate lets it pass.
+std::optional<Decision> check_gate(const Verification& one, const Gates& gates) {
+  if (!gates.fail_if_slower_pct) return std::nullopt;
+  if (!one.step_time)
+    return Decision{false, "one block has no interval: two or more are needed to judge",
+                    GateCode::kCannotJudge};
+  const double limit = 1 + *gates.fail_if_slower_pct / 100;
+  const std::string text = gate_text(*gates.fail_if_slower_pct, *one.step_time);
+  if (one.step_time->low > limit) return Decision{false, "slower: " + text, GateCode::kSlower};
+  if (one.step_time->high > limit)
+    return Decision{false, "cannot be judged: " + text, GateCode::kCannotJudge};
+  return std::nullopt;
+}
+
+}  // namespace
+
+Verification verify_runs(const std::vector<RecordedRun>& base,
+                         const std::vector<RecordedRun>& fresh, const Settings& settings) {
+  if (base.empty() || base.size() != fresh.size())
+    throw core::ConfigError(
+        fmt::format("expected as many new runs as base runs, at least one of each; found {} and {}",
+                    fresh.size(), base.size()));
+  Verification result{.settings = settings,
+                      .environment = base.front().environment,
+                      .version = base.front().version,
+                      .differences = differences_of(base.front(), fresh.front())};
+  std::vector<RunPair> pairs;
+  for (std::size_t i = 0; i < base.size(); ++i) {
+    pairs.emplace_back(&base[i], &fresh[i]);
+    result.blocks.push_back({.block = static_cast<int>(i) + 1,
+                             .seed = seed_of(base[i]),
+                             .base_ms = step_ms_of(base[i], settings.warm_up),
+                             .fresh_ms = step_ms_of(fresh[i], settings.warm_up)});
+  }
+  judge_step_time(result);
+  result.parts = parts_of_change(pairs, settings.warm_up);
+  result.memory = memory_of(pairs);
+  if (same_training(result.differences)) {
+    result.convergence = compare_convergence(pairs);
+  } else {
+    result.convergence.reason = "the two sides differ in what they learn, or how";
+  }
+  return result;
+}
+
+Verification verify_step_times(std::vector<BlockRow> blocks, const Settings& settings) {
+  if (blocks.empty()) throw core::ConfigError("expected step times of one block or more");
+  Verification result{.settings = settings, .blocks = std::move(blocks)};
+  judge_step_time(result);
+  result.convergence.reason = "no metrics.jsonl of both sides";
+  return result;
+}
+
+std::string verdict_word(const Verification& one) {
+  return one.step_time ? name_of(verdict_of(*one.step_time)) : "inconclusive";
+}
+
+std::string verdict_sentence(const Verification& one) {
+  if (!one.step_time)
+    return fmt::format(
+        "inconclusive: one run a side, {:.4g} and {:.4g} ms a step; two or more blocks are needed",
+        one.base_ms, one.fresh_ms);
+  const RatioEstimate& ratio = *one.step_time;
+  return fmt::format(
+      "{}: a step takes {:+.1f} % (95 % interval {:+.1f} to {:+.1f} %, {} blocks; {:.4g} ms "
+      "against {:.4g} ms)",
+      verdict_word(one), pct(ratio.ratio), pct(ratio.low), pct(ratio.high), ratio.pairs,
+      one.fresh_ms, one.base_ms);
+}
+
+Decision decide(const Verification& one, const Gates& gates) {
+  if (one.convergence.verdict == Convergence::kWorse)
+    return {false, "learns worse: " + one.convergence.reason, GateCode::kDiverged};
+  if (const auto failed = check_gate(one, gates)) return *failed;
+  if (!one.step_time) return {false, verdict_sentence(one), GateCode::kPassed};
+  const std::string learns = one.convergence.verdict == Convergence::kNotMeasured
+                                 ? "convergence not measured"
+                                 : std::string("convergence ") + name_of(one.convergence.verdict);
+  if (verdict_of(*one.step_time) == Verdict::kFaster)
+    return {true, fmt::format("faster, {}", learns), GateCode::kPassed};
+  return {false, fmt::format("{}, {}", verdict_word(one), learns), GateCode::kPassed};
+}
+
+}  // namespace sidestream::verify

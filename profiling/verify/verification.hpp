@@ -1,0 +1,90 @@
+// One verification: runs of a base and of a new version in pairs, what came of it, and whether the
+// new version is taken.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiling/verify/change.hpp"
+#include "profiling/verify/comparability.hpp"
+#include "profiling/verify/convergence.hpp"
+#include "profiling/verify/paired_ratio.hpp"
+
+namespace sidestream::verify {
+
+struct Settings {
+  std::string command = {};     // as it was called
+  std::string base_flags = {};  // or the name of the side
+  std::string fresh_flags = {};
+  int warm_up = 3;  // steps left out at the start of each run
+};
+
+struct BlockRow {
+  int block = 0;  // from 1
+  std::string seed = {};
+  double base_ms = 0;  // median step
+  double fresh_ms = 0;
+};
+
+struct MemoryPeak {
+  double base_bytes = 0;  // medians over the runs of the first rank's peak
+  double fresh_bytes = 0;
+};
+
+struct Verification {
+  Settings settings = {};
+  std::map<std::string, std::string> environment = {};  // of the first base run
+  std::string version = {};
+  std::vector<Difference> differences = {};
+  std::vector<BlockRow> blocks = {};
+  double base_ms = 0;  // medians over the blocks
+  double fresh_ms = 0;
+  std::optional<RatioEstimate> step_time = {};  // empty for one block: inconclusive
+  std::optional<double> smallest_effect = {};   // that as many blocks show in 80 % of cases
+  std::optional<int> blocks_for_effect = {};    // that show a change of kEffectAskedFor
+  std::vector<Part> parts = {};
+  ConvergenceResult convergence = {};
+  std::optional<MemoryPeak> memory = {};
+};
+
+inline constexpr double kEffectAskedFor = 0.03;
+
+// "faster", "slower", "no difference shown", "inconclusive"
+std::string verdict_word(const Verification& one);
+// The verdict with its numbers, in one sentence.
+std::string verdict_sentence(const Verification& one);
+
+// base[i] and fresh[i] are one block. Throws core::ConfigError when the sides have no or another
+// number of runs, core::DataError when a run has no step after the warm-up.
+Verification verify_runs(const std::vector<RecordedRun>& base,
+                         const std::vector<RecordedRun>& fresh, const Settings& settings);
+
+// Of step times alone, such as those of traces: nothing is known of convergence and memory.
+Verification verify_step_times(std::vector<BlockRow> blocks, const Settings& settings);
+
+// Gates for scripts. The codes are not among those of a training process.
+enum class GateCode : int {
+  kPassed = 0,
+  kSlower = 10,       // by more than allowed
+  kBelowTarget = 11,  // MFU
+  kCannotJudge = 12,  // too few blocks, or the figure is not there
+  kDiverged = 13,     // the new version learns worse
+};
+
+struct Gates {
+  std::optional<double> fail_if_slower_pct = {};
+};
+
+struct Decision {
+  bool accepted = false;
+  std::string reason = {};  // one sentence
+  GateCode code = GateCode::kPassed;
+};
+
+// Accepted: shown to be faster, and not shown to learn worse. Slower by more than the gate allows
+// means that the whole interval lies above it; when the interval reaches over the gate, it cannot
+// be judged.
+Decision decide(const Verification& one, const Gates& gates);
+
+}  // namespace sidestream::verify

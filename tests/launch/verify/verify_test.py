@@ -1,0 +1,124 @@
+"""`sidestream verify`, as a person would call it: two ranks, a tiny model, a few steps."""
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "training"))
+from support import BINARY, check, environment, make_data, workspace  # noqa: E402
+
+TIMEOUT_S = 200
+
+
+def command(data, out, *flags, config):
+    return [str(word) for word in [BINARY, "verify", "--config", config, "-np", "2", "--out", out,
+                                   "--common", f"--data {data}", *flags]]
+
+
+def call(words, expect):
+    done = subprocess.run(words, env=environment(), text=True, timeout=TIMEOUT_S, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    check(done.returncode == expect, f"expected exit code {expect}, found {done.returncode} from {words}\n{done.stdout}")
+    return done.stdout
+
+
+def write_config(folder):
+    config = folder / "train.cfg"
+    config.write_text("model = gpt2-tiny\nsequence-length = 32\nbatch-size-per-rank = 2\nthreads = 1\n")
+    return config
+
+
+def test_two_sides_are_compared(data, folder, config):
+    words = command(data, folder / "ab", "--base", "--overlap off", "--new", "", "--blocks", "2", "--steps", "8",
+                    "--warm-up", "2", config=config)
+    output = call(words, 0)
+    report = json.loads((folder / "ab/report.json").read_text())
+    check(report["kind"] == "verification" and len(report["blocks"]) == 2, f"unexpected report {report}")
+    check([block["seed"] for block in report["blocks"]] == ["1", "2"], f"seeds of {report['blocks']}")
+    check(report["convergence"]["verdict"] == "identical", f"overlap changed the losses: {report['convergence']}")
+    check(report["convergence"]["curve"]["points"] == 8, "not every step was compared")
+    check(report["convergence"]["final_val_loss"] is not None, "no validation loss")
+    changed = [one["field"] for one in report["differences"] if one["kind"] == "subject"]
+    check("overlap" in changed, f"differences {report['differences']}")
+    total = sum(part["change_ms"] for part in report["parts"])
+    step = report["step_time"]["new_ms"] - report["step_time"]["base_ms"]
+    check(abs(total - step) < 1e-6, f"the parts add up to {total}, the step changed by {step}")
+    for name in ("report.html", "report.md", "report.txt", "decisions.jsonl"):
+        check((folder / "ab" / name).stat().st_size > 0, f"{name} is empty")
+    check(all(len(line) <= 100 for line in (folder / "ab/report.txt").read_text().splitlines()), "lines above 100 columns")
+    check(not list((folder / "ab/runs").glob("*/checkpoints")), "weights are left behind")
+    decision = json.loads((folder / "ab/decisions.jsonl").read_text().splitlines()[0])
+    check(decision["command"].startswith(str(BINARY)) and "accepted" in decision, f"decision {decision}")
+    check("\r" not in output and "\033" not in output, "redrawn lines in a log")
+
+    again = call(words, 0)
+    check(again.count("finished before") == 4, f"finished runs were made again:\n{again}")
+    more = call(words + ["--seed", "7"], 2)
+    check("another verification" in more, more)
+
+
+def test_sides_that_cannot_be_compared(data, folder, config):
+    words = command(data, folder / "refused", "--new", "--sequence-length 16", "--steps", "3", "--warm-up", "1",
+                    "--blocks", "1", config=config)
+    output = call(words, 2)
+    check("cannot be compared" in output and "sequence-length is 32 and 16" in output, output)
+    check(not (folder / "refused").exists(), "a refused verification left a folder")
+    forced = call(words + ["--force", "--fail-if-slower", "5"], 12)
+    check("inconclusive" in forced, forced)
+
+
+def test_bad_flags(data, folder, config):
+    output = call(command(data, folder / "x", "--new", "--overlop on", config=config), 2)
+    check("new side" in output and "--overlap" in output, output)
+    output = call(command(data, folder / "x", "--new", "--steps 5", config=config), 2)
+    check("--steps is the same for all runs" in output, output)
+    (folder / "file").write_text("")
+    output = call(command(data, folder / "file/out", config=config), 2)
+    check("--out: cannot make" in output, output)
+
+
+def test_a_base_that_fails(data, folder, config):
+    output = call(command(data, folder / "nan", "--base", "--algorithm sgd --lr 1000 --grad-clip 0", "--steps", "6", "--warm-up", "1",
+                          config=config), 5)
+    check("block 1, base failed with exit code 5" in output and "sidestream:" in output, output)
+
+
+def test_interruption(data, folder, config):
+    out = folder / "stopped"
+    words = command(data, out, "--base", "--overlap off", "--blocks", "1", "--steps", "60", "--warm-up", "1", config=config)
+    process = subprocess.Popen(words, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               start_new_session=True)
+    second = out / "runs/block_001_new/metrics.jsonl"
+    deadline = time.monotonic() + TIMEOUT_S
+    while not second.exists() or second.read_text().count("\n") < 2:
+        check(process.poll() is None and time.monotonic() < deadline, "the second run does not start")
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=TIMEOUT_S)
+    check(process.returncode == 75, f"expected exit code 75 after Ctrl-C, found {process.returncode}\n{output}")
+    check("the same command goes on" in output, output)
+    output = call(words, 0)
+    check(output.count("finished before") == 1, f"the finished run was made again:\n{output}")
+
+
+def test_dry_run_shows_commands(data, folder, config):
+    output = call(command(data, folder / "dry", "--blocks", "2", "--dry-run", config=config), 0).splitlines()
+    check(len(output) == 4 and all(line.startswith("mpirun -np 2 --bind-to none") for line in output), str(output))
+    sides = ["base" if "block_001_base" in line or "block_002_base" in line else "new" for line in output]
+    check(sides == ["base", "new", "new", "base"], f"the sides do not take turns: {sides}")
+    check(not (folder / "dry").exists(), "--dry-run left a folder")
+
+
+def main():
+    with workspace() as name:
+        folder = pathlib.Path(name)
+        data, config = make_data(folder / "data"), write_config(folder)
+        for test in [value for key, value in globals().items() if key.startswith("test_")]:
+            test(data, folder, config)
+            print("passed", test.__name__, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+// One trace a fault: the right rule speaks first, and no other one above 3 % but those that the
+// fault itself causes. Healthy traces get no advice above 3 %.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "profiling/advice/advice.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/advice/trace_maker.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+using Config = std::map<std::string, std::string>;
+
+struct Case {
+  const char* name;
+  std::function<void(StepShape&)> plant;
+  const char* rule = "";                  // empty: healthy
+  std::vector<std::string> allowed = {};  // follow from the fault
+  Config config = {{"loader-workers", "2"}, {"flush-denormals", "on"}};
+  Config environment = {
+      {"cores", "16"}, {"threads_per_rank", "8"}, {"world_size", "2"}, {"nodes", "1"}};
+};
+
+Advice advice_of(const Case& one) {
+  StepShape shape;
+  if (one.plant) one.plant(shape);
+  const core::ScratchFolder scratch;
+  std::vector<std::filesystem::path> files;
+  TraceMaker maker(shape);
+  for (int rank = 0; rank < shape.ranks; ++rank)
+    files.push_back(test::write_text(scratch / ("rank-" + std::to_string(rank) + ".json"),
+                                     maker.of_rank(rank)));
+  trace::TraceSet set = trace::load_traces(trace::find_traces(files), {.threads = 1});
+  const analysis::Analysis all = analysis::analyse(set, 1);
+  Facts facts = gather_facts(all);
+  facts.config = one.config;
+  facts.environment = one.environment;
+  return advise(facts);
+}
+
+std::string text_of(const Advice& advice) { return advice_text(advice, {.width_columns = 100}); }
+
+class PlantedFaultTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(PlantedFaultTest, is_found_and_nothing_else) {
+  const Advice advice = advice_of(GetParam());
+  const std::string wanted = GetParam().rule;
+
+  if (!wanted.empty()) {
+    ASSERT_FALSE(advice.findings.empty()) << wanted << " said nothing";
+    EXPECT_EQ(advice.findings.front().rule->id, wanted) << text_of(advice);
+  }
+  for (const Finding& finding : advice.findings) {
+    const bool expected =
+        finding.rule->id == wanted ||
+        std::count(GetParam().allowed.begin(), GetParam().allowed.end(), finding.rule->id);
+    if (!expected) {
+      EXPECT_LE(finding.what.bound.value_or(0), 0.03) << text_of(advice);
+    }
+  }
+}
+
+const Case kCases[] = {
+    {"healthy", {}},
+    {"healthy_one_rank",
+     [](StepShape& s) {
+       s.ranks = 1;
+       s.buckets = 0;
+     }},
+    {"healthy_many_steps", [](StepShape& s) { s.steps = 12; }},
+    {"healthy_short_collectives",
+     [](StepShape& s) {
+       s.bucket_us = 2000;
+       s.buckets = 8;
+     }},
+    {"healthy_slow_input_that_hides",
+     [](StepShape& s) {
+       s.data_us = 2000;
+       s.hidden_data_us = 2000;
+     }},
+    {"loader_workers_0",
+     [](StepShape& s) { s.data_us = 30'000; },
+     "input-no-workers",
+     {},
+     {{"loader-workers", "0"}}},
+    {"slow_loader", [](StepShape& s) { s.data_us = 30'000; }, "input-slow"},
+    {"overlap_off", [](StepShape& s) { s.overlap = false; }, "not-overlapped"},
+    {"tiny_buckets",
+     [](StepShape& s) {
+       s.buckets = 120;
+       s.bucket_elements = 20'000;
+       s.bucket_us = 700;
+     },
+     "tiny-buckets",
+     {"link-bound"}},
+    {"one_bucket",
+     [](StepShape& s) {
+       s.overlap = false;
+       s.buckets = 1;
+       s.bucket_elements = 32'000'000;
+       s.bucket_us = 30'000;
+     },
+     "one-bucket"},
+    {"unfused_optimizer",
+     [](StepShape& s) {
+       s.optimizer_operators = 1200;
+       s.optimizer_us = 24'000;
+     },
+     "unfused-optimizer"},
+    {"item_each_step",
+     [](StepShape& s) {
+       s.item_calls = 1;
+       s.item_wait_us = 6000;
+     },
+     "item-each-step"},
+    {"launch_bound", [](StepShape& s) { s.launch_gap_us = 1500; }, "launch-bound"},
+    {"slow_rank", [](StepShape& s) { s.slow_rank_us = 20'000; }, "straggler"},
+    {"checkpoint_in_step",
+     [](StepShape& s) { s.checkpoint_us = 20'000; },
+     "checkpoint-in-step",
+     {"launch-bound"}},
+    {"vocabulary_50257", [](StepShape& s) { s.vocabulary = 50257; }, "shapes"},
+    {"fp32_where_bf16_is_at_hand",
+     [](StepShape& s) {
+       s.type = "float";
+       s.kernel = "ampere_sgemm_128x64_nn";
+     },
+     "no-amp"},
+    {"low_occupancy",
+     [](StepShape& s) {
+       s.occupancy = 10;
+       s.kernel = "softmax_forward";
+     },
+     "low-occupancy",
+     {"no-amp"}},
+    {"oversubscription",
+     {},
+     "oversubscribed",
+     {},
+     {{"loader-workers", "2"}},
+     {{"cores", "8"}, {"threads_per_rank", "8"}, {"world_size", "2"}, {"nodes", "1"}}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Traces, PlantedFaultTest, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace sidestream::advice

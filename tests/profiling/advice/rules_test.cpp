@@ -1,0 +1,175 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+
+#include "profiling/advice/advice.hpp"
+#include "profiling/advice/event_facts.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+using ::testing::HasSubstr;
+
+Facts step_of(double window_ms) {
+  Facts facts{.world_size = 2, .on_device = true};
+  facts.step = StepFacts{.steps = 4, .window_ns = window_ms * 1e6};
+  return facts;
+}
+
+bool speaks(const Advice& advice, const std::string& rule) {
+  for (const Finding& one : advice.findings)
+    if (one.rule->id == rule) return true;
+  return false;
+}
+
+std::string needs_of(const Advice& advice, const std::string& rule) {
+  for (const auto& [id, needs] : advice.not_measured)
+    if (id == rule) return needs;
+  return "";
+}
+
+TEST(RulesTest, every_rule_is_whole_and_named_once) {
+  std::set<std::string> names;
+  for (const Rule& rule : all_rules()) {
+    EXPECT_TRUE(names.insert(rule.id).second) << rule.id;
+    for (const char* text : {rule.title, rule.looks_at, rule.source, rule.fix})
+      EXPECT_FALSE(std::string(text).empty()) << rule.id;
+  }
+  EXPECT_GE(names.size(), 20u);
+}
+
+TEST(RulesTest, without_steps_no_rule_passes_silently) {
+  const Advice advice = advise({.world_size = 2, .on_device = true});
+
+  EXPECT_TRUE(advice.findings.empty());
+  EXPECT_THAT(needs_of(advice, "not-overlapped"), HasSubstr("ProfilerStep"));
+  EXPECT_THAT(needs_of(advice, "shapes"), HasSubstr("ProfilerStep"));
+  EXPECT_THAT(needs_of(advice, "many-small-files"), HasSubstr("file opens"));
+}
+
+TEST(RulesTest, thresholds_hold_on_both_sides) {
+  Facts facts = step_of(100);
+  facts.config["loader-workers"] = "2";
+  facts.step->idle_data_ns = 4.9e6;
+  EXPECT_FALSE(speaks(advise(facts), "input-slow"));
+  facts.step->idle_data_ns = 5.1e6;
+  const Advice advice = advise(facts);
+  ASSERT_TRUE(speaks(advice, "input-slow"));
+  EXPECT_NEAR(*advice.findings.front().what.bound, 0.051, 1e-9);
+}
+
+TEST(RulesTest, fp32_on_the_processor_is_bounded_by_the_measured_ceilings) {
+  Facts facts = step_of(100);
+  facts.on_device = false;
+  facts.products = ProductFacts{.flops = 1e9, .fp32_flops = 1e9, .host_ns = 60e6};
+  EXPECT_THAT(needs_of(advise(facts), "no-amp"), HasSubstr("bench ceilings"));
+  facts.ceilings = Ceilings{.flops_per_s = {{"fp32", 1e11}, {"bf16", 4e11}}};
+
+  const Advice advice = advise(facts);
+
+  ASSERT_TRUE(speaks(advice, "no-amp"));
+  EXPECT_NEAR(*advice.findings.front().what.bound, 0.6 * 0.75, 1e-9);
+}
+
+TEST(RulesTest, denormals_have_no_bound_and_come_last) {
+  Facts facts = step_of(100);
+  facts.on_device = false;
+  facts.config = {{"loader-workers", "2"}, {"flush-denormals", "off"}};
+  facts.step->idle_data_ns = 50e6;
+
+  const Advice advice = advise(facts);
+
+  ASSERT_EQ(advice.findings.size(), 2u);
+  EXPECT_STREQ(advice.findings.back().rule->id, "denormals");
+  EXPECT_FALSE(advice.findings.back().what.bound);
+}
+
+TEST(RulesTest, memory_near_the_edge_and_far_from_it) {
+  Facts facts = step_of(100);
+  facts.memory_share = 0.95;
+  facts.gpu_utilisation = 0.3;
+  EXPECT_TRUE(speaks(advise(facts), "memory-full"));
+  facts.memory_share = 0.2;
+  facts.step->idle_ns = 70e6;
+  EXPECT_TRUE(speaks(advise(facts), "memory-free"));
+}
+
+TEST(RulesTest, pageable_copies_up_to_64_kb_are_ignored) {
+  Facts facts = step_of(100);
+  facts.step->exposed_copies_ns = 8e6;
+  facts.copies = CopyFacts{.pageable_ns = 7e6, .pageable_bytes = 60000};
+  EXPECT_FALSE(speaks(advise(facts), "pageable-copies"));
+  facts.copies->pageable_bytes = 1e7;
+  const Advice advice = advise(facts);
+  ASSERT_TRUE(speaks(advice, "pageable-copies"));
+  EXPECT_NEAR(*advice.findings.front().what.bound, 0.07, 1e-9);
+}
+
+TEST(MergedTest, same_rule_and_fix_are_counted_and_the_largest_kept) {
+  const Rule& rule = all_rules().front();
+  const auto findings = merged(
+      {{&rule, {.bound = 0.1}}, {&rule, {.bound = 0.3}}, {&rule, {.bound = 0.2, .fix = "other"}}});
+
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].count, 2);
+  EXPECT_DOUBLE_EQ(*findings[0].what.bound, 0.3);
+  EXPECT_EQ(findings[1].what.fix, "other");
+}
+
+TEST(ReportTest, json_has_the_keys_that_scripts_rely_on) {
+  Facts facts = step_of(100);
+  facts.config["loader-workers"] = "0";
+  facts.step->idle_data_ns = 20e6;
+  nlohmann::ordered_json report = {{"advice", nlohmann::json::array()},
+                                   {"not_measured", nlohmann::json::array()}};
+
+  add_to_report(advise(facts), report);
+
+  const auto& one = report.at("advice").at(0);
+  for (const char* key : {"id", "rule", "severity", "rank", "stream", "start_ns", "end_ns", "count",
+                          "evidence", "gain_ceiling_pct", "fix", "false_if", "check", "source"})
+    EXPECT_TRUE(one.contains(key)) << key;
+  EXPECT_EQ(one.at("rule"), "input-no-workers");
+  EXPECT_DOUBLE_EQ(one.at("gain_ceiling_pct"), 20);
+  EXPECT_EQ(one.at("evidence").at(0).at("denominator"), "step");
+  EXPECT_FALSE(report.at("not_measured").empty());
+}
+
+TEST(ReportTest, text_fits_into_100_columns) {
+  Facts facts = step_of(100);
+  facts.products = ProductFacts{
+      .flops = 1, .unaligned_flops = 1, .unaligned_shape = "[[2048, 512], [512, 38313]]"};
+  facts.kernels = KernelFacts{.matrix_ns = 50e6};
+  std::istringstream lines(advice_text(advise(facts), {.width_columns = 100}));
+  int seen = 0;
+  for (std::string line; std::getline(lines, line); ++seen) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_GT(seen, 3);
+}
+
+TEST(ProductTest, counts_and_alignment_by_hand) {
+  const auto mm = product_of("aten::mm", "[[4, 8], [8, 16]]");
+  ASSERT_TRUE(mm);
+  EXPECT_DOUBLE_EQ(mm->flops, 2.0 * 4 * 8 * 16);
+  EXPECT_FALSE(mm->aligned);
+  const auto addmm = product_of("aten::addmm", "[[16], [32, 8], [8, 16], [], []]");
+  ASSERT_TRUE(addmm);
+  EXPECT_DOUBLE_EQ(addmm->flops, 2.0 * 32 * 8 * 16);
+  EXPECT_TRUE(addmm->aligned);
+  const auto bmm = product_of("aten::bmm", "[[3, 8, 8], [3, 8, 24]]");
+  ASSERT_TRUE(bmm);
+  EXPECT_DOUBLE_EQ(bmm->flops, 2.0 * 3 * 8 * 8 * 24);
+  EXPECT_TRUE(bmm->aligned);
+}
+
+TEST(ProductTest, what_is_no_product_is_none) {
+  EXPECT_FALSE(product_of("aten::add", "[[4, 8], [8, 16]]"));
+  EXPECT_FALSE(product_of("aten::mm", "[[4], [8]]"));
+  EXPECT_FALSE(product_of("aten::mm", "nonsense"));
+  EXPECT_FALSE(product_of("aten::mm", "[[4, \"x\"], [8, 16]]"));
+  EXPECT_FALSE(product_of("aten::mm", "[]"));
+}
+
+}  // namespace
+}  // namespace sidestream::advice

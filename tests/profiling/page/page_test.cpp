@@ -1,0 +1,118 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "profiling/page/document.hpp"
+#include "profiling/page/html.hpp"
+#include "profiling/page/memory_curve.hpp"
+#include "profiling/page/timeline_data.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/trace/trace_text.hpp"
+
+namespace sidestream::page {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::ordered_json;
+
+// A set and its analysis out of hand-made events.
+struct Analysed {
+  explicit Analysed(const std::string& events) {
+    const auto file = test::write_text(scratch / "rank-0.json", test::trace_of(events));
+    set = trace::load_traces(trace::find_traces({file}), {.threads = 1});
+    all = analysis::analyse(set, 1);
+  }
+  core::ScratchFolder scratch;
+  trace::TraceSet set;
+  analysis::Analysis all;
+};
+
+const std::string kStep = test::complete_event("user_annotation", "ProfilerStep#4", "100", "50") +
+                          "," + test::complete_event("kernel", "gemm<float>", "110", "20") + "," +
+                          test::complete_event("kernel", "ncclDevKernel_AllReduce", "125", "10") +
+                          "," + test::complete_event("gpu_memcpy", "Memcpy HtoD", "140", "2") +
+                          "," + test::complete_event("cpu_op", "aten::mm", "105", "3");
+
+Json lane_of(const Json& rank, const std::string& kind) {
+  for (const Json& lane : rank.at("lanes")) {
+    if (lane.at("kind") == kind) return lane.at("events");
+  }
+  return nullptr;
+}
+
+TEST(TimelineDataTest, events_lie_in_lanes_and_count_from_the_first) {
+  const Analysed one(kStep);
+  const Json data = timeline_data(one.all);
+
+  const Json& rank = data.at("ranks").at(0);
+  const Json compute = lane_of(rank, "compute");
+  ASSERT_EQ(compute.size(), 3u);
+  EXPECT_EQ(compute.at(0), 5000);  // the operator at 105 us is the first event
+  EXPECT_EQ(compute.at(1), 20000);
+  EXPECT_EQ(data.at("names").at(compute.at(2).get<std::size_t>()), "gemm<float>");
+  EXPECT_EQ(lane_of(rank, "communication").at(0), 20000);
+  EXPECT_EQ(lane_of(rank, "copies").at(1), 2000);
+  EXPECT_EQ(lane_of(rank, "operators").at(0), 0);
+  EXPECT_EQ(rank.at("windows").at(0), (Json{4, -5000, 45000}));
+  EXPECT_EQ(data.at("length_ns"), 37000);
+}
+
+TEST(TimelineDataTest, the_shortest_are_left_out_and_counted) {
+  const Analysed one(kStep);
+  const Json data = timeline_data(one.all, 2);
+
+  EXPECT_EQ(data.at("left_out"), 2);
+  EXPECT_EQ(data.at("shortest_ns"), 3001);
+  EXPECT_EQ(lane_of(data.at("ranks").at(0), "compute").size(), 3u);
+  EXPECT_TRUE(lane_of(data.at("ranks").at(0), "copies").is_null());
+}
+
+TEST(TimelineDataTest, no_events_are_no_ranks) {
+  const Analysed one(test::complete_event("cpu_instant", "x", "1", "1"));
+  EXPECT_EQ(timeline_data(one.all).at("length_ns"), 0);
+}
+
+std::string allocation(int at_us, int bytes, int total) {
+  return R"({"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":1,"ts":)" +
+         std::to_string(at_us) + R"(,"args":{"Total Allocated":)" + std::to_string(total) +
+         R"(,"Addr":7,"Bytes":)" + std::to_string(bytes) + R"(,"Device Id":-1,"Device Type":0}})";
+}
+
+TEST(MemoryCurveTest, thinning_keeps_the_peak) {
+  std::string events;
+  for (int i = 0; i < 500; ++i)
+    events += (i == 0 ? "" : ",") + allocation(100 + i, 8, i == 333 ? 99'999 : 10 + i % 7);
+  const Analysed one(events);
+
+  const Json curve = memory_curves(one.all, 20).at(0).at("points");
+
+  EXPECT_LE(curve.size(), 21u);
+  std::int64_t peak = 0;
+  for (const Json& point : curve) peak = std::max(peak, point.at(1).get<std::int64_t>());
+  EXPECT_EQ(peak, 99'999);
+}
+
+TEST(HtmlTest, page_is_whole_and_text_of_traces_cannot_end_a_script) {
+  DocumentParts parts{.title = "a <b> & \"c\""};
+  parts.verification = {{"command", "</script><script>alert(1)</script>"}};
+  const std::string page = html_page(document_of(std::move(parts)));
+
+  EXPECT_THAT(page, HasSubstr("<title>a &lt;b> &amp; &quot;c&quot;</title>"));
+  EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(page, HasSubstr("\\u003c/script>"));
+  EXPECT_THAT(page, Not(HasSubstr("src=\"http")));
+  EXPECT_THAT(page, Not(HasSubstr("@import")));
+  EXPECT_LT(page.size(), 8u << 20);
+}
+
+TEST(DocumentTest, run_has_the_report_tables_and_timeline) {
+  const Analysed one(kStep);
+  const Json run = run_document("a", one.all, {{"schema", 1}});
+
+  EXPECT_EQ(run.at("report").at("schema"), 1);
+  EXPECT_FALSE(run.at("tables").empty());
+  EXPECT_EQ(run.at("timeline").at("ranks").size(), 1u);
+}
+
+}  // namespace
+}  // namespace sidestream::page

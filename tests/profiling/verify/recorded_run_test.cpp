@@ -1,0 +1,114 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+#include "profiling/verify/comparability.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/verify/run_maker.hpp"
+
+namespace sidestream::verify {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kRecord = R"({"schema": 1, "version": "0.1.0", "build": "b",
+  "machine": {"processor": "P", "nodes": 1}, "command_line": "sidestream train", "world_size": 2,
+  "threads_per_rank": 1, "backend": "mpi", "precision": "fp32", "parameters": 10, "exit_code": 0,
+  "performance": {"steps": 2, "step_ms_p50": 2, "tokens_per_s": 9, "exposed_comm_ms_p50": 0.5,
+                  "reader_cost_ms_p50": 0.1}})";
+constexpr const char* kMetrics =
+    R"({"step":1,"loss":5.5,"batch_cost_s":0.1,"reader_cost_s":0.01,"memory_bytes":7}
+{"step":2,"loss":null,"batch_cost_s":0.2,"reader_cost_s":0.02,"memory_bytes":9,"val_loss":5.25}
+{"step":3,"lo)";
+
+class RecordedRunTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write_file(folder() / "run.json", kRecord);
+    write_file(folder() / "config.cfg",
+               "model = gpt2-mini  # the small one\n# layers = 3\n\nlr=1\n");
+    write_file(folder() / "metrics.jsonl", kMetrics);
+  }
+  const std::filesystem::path& folder() const { return scratch_.path(); }
+  std::string error_of_reading() const {
+    try {
+      read_recorded_run(folder());
+    } catch (const core::DataError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+  core::ScratchFolder scratch_;
+};
+
+TEST_F(RecordedRunTest, everything_is_read_and_a_torn_line_left_out) {
+  const RecordedRun run = read_recorded_run(folder());
+
+  EXPECT_EQ(run.config, (std::map<std::string, std::string>{{"model", "gpt2-mini"}, {"lr", "1"}}));
+  EXPECT_EQ(run.environment.at("world_size"), "2");
+  EXPECT_EQ(run.version, "0.1.0");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_EQ(run.exposed_comm_ms, 0.5);
+  ASSERT_EQ(run.steps.size(), 2u);
+  EXPECT_DOUBLE_EQ(run.steps[0].step_ms, 100);
+  EXPECT_DOUBLE_EQ(run.steps[1].reader_ms, 20);
+  EXPECT_EQ(run.steps[1].memory_bytes, 9);
+  EXPECT_EQ(run.steps[1].val_loss, 5.25);
+  EXPECT_TRUE(std::isnan(run.steps[1].loss));
+}
+
+TEST_F(RecordedRunTest, what_is_wrong_is_named_with_its_place) {
+  write_file(folder() / "metrics.jsonl", "{\"step\":1}\n");
+  EXPECT_THAT(error_of_reading(), HasSubstr("metrics.jsonl, byte 0: expected a line of metrics"));
+  write_file(folder() / "config.cfg", "a = 1\nnonsense\n");
+  EXPECT_THAT(error_of_reading(), HasSubstr("config.cfg:2: expected `name = value`"));
+  write_file(folder() / "run.json", "{}");
+  EXPECT_THAT(error_of_reading(), HasSubstr("run.json"));
+  std::filesystem::remove(folder() / "run.json");
+  EXPECT_THAT(error_of_reading(), HasSubstr("A run directory holds"));
+}
+
+TEST(TypicalStepTest, warm_up_is_left_out_of_times_but_not_of_memory) {
+  const auto typical = typical_step(make_run({.step_ms = 50, .reader_ms = 2}), 3);
+
+  EXPECT_EQ(typical->steps, 17);
+  EXPECT_DOUBLE_EQ(typical->step_ms, 50);
+  EXPECT_DOUBLE_EQ(typical->reader_ms, 2);
+  EXPECT_EQ(typical->peak_memory_bytes, 1'000'000);
+  EXPECT_FALSE(typical_step(make_run({.steps = 3}), 3));
+}
+
+TEST(MedianTest, of_even_and_odd_numbers) {
+  EXPECT_EQ(median_of({3, 1, 2}), 2);
+  EXPECT_EQ(median_of({4, 1, 2, 3}), 2.5);
+  EXPECT_THROW(median_of({}), core::Error);
+}
+
+TEST(ComparabilityTest, models_data_and_ranks_are_refused_and_toggles_are_the_subject) {
+  RecordedRun base = make_run({}), fresh = make_run({});
+  fresh.config["overlap"] = "off";
+  fresh.config["width"] = "96";
+  fresh.config["run-dir"] = "elsewhere";
+  fresh.environment["world_size"] = "4";
+  fresh.version = "2";
+
+  const auto found = differences_of(base, fresh);
+
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[0].field, "overlap");
+  EXPECT_EQ(found[0].kind, DifferenceKind::kSubject);
+  EXPECT_EQ(found[1].field, "version");
+  EXPECT_EQ(found[1].kind, DifferenceKind::kEnvironment);
+  EXPECT_EQ(refusal_text(found), "width is not set and 96, world_size is 2 and 4");
+  EXPECT_FALSE(same_training(found));
+}
+
+TEST(ComparabilityTest, toggles_learn_the_same_and_another_rate_does_not) {
+  const std::map<std::string, std::string> base = {{"overlap", "on"}}, fresh = {{"overlap", "off"}};
+  EXPECT_TRUE(same_training(differences_of(base, fresh)));
+  EXPECT_TRUE(refusal_text(differences_of(base, fresh)).empty());
+  EXPECT_FALSE(same_training(differences_of(base, {{"overlap", "on"}, {"lr", "2"}})));
+}
+
+}  // namespace
+}  // namespace sidestream::verify

@@ -1,0 +1,71 @@
+#include "profiling/verify/trace_change.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/trace/trace_text.hpp"
+
+namespace sidestream::verify {
+namespace {
+
+struct Analysed {
+  explicit Analysed(const std::string& events) {
+    const auto file = test::write_text(scratch / "rank-0.json", test::trace_of(events));
+    set = trace::load_traces(trace::find_traces({file}), {.threads = 1});
+    all = analysis::analyse(set, 1);
+  }
+  core::ScratchFolder scratch;
+  trace::TraceSet set;
+  analysis::Analysis all;
+};
+
+// A step of `length` microseconds with a product and a collective behind it.
+std::string step(int number, int start, int length, int product, int collective) {
+  const auto text = [](int value) { return std::to_string(value); };
+  return test::complete_event("user_annotation", "ProfilerStep#" + text(number), text(start),
+                              text(length)) +
+         "," + test::complete_event("kernel", "gemm", text(start + 1), text(product)) + "," +
+         test::complete_event("kernel", "ncclDevKernel_AllReduce", text(start + 1 + product),
+                              text(collective));
+}
+
+double change_of(const std::vector<Part>& parts, const std::string& name) {
+  for (const Part& part : parts) {
+    if (part.name == name) return part.change_ms();
+  }
+  ADD_FAILURE() << name << " is not there";
+  return 0;
+}
+
+TEST(TraceChangeTest, parts_add_up_to_the_change_of_the_step) {
+  const Analysed base(step(2, 1000, 100, 40, 30) + "," + step(3, 2000, 100, 40, 30));
+  const Analysed fresh(step(2, 1000, 80, 40, 10) + "," + step(3, 2000, 80, 40, 10));
+
+  const TraceChange change = compare_traces(base.all, fresh.all);
+
+  double sum = 0;
+  for (const Part& part : change.parts) sum += part.change_ms();
+  EXPECT_EQ(change.base_steps, 2);
+  EXPECT_NEAR(sum, -0.020, 1e-9);
+  EXPECT_NEAR(change_of(change.parts, "exposed communication"), -0.020, 1e-9);
+  EXPECT_NEAR(change_of(change.operations, "ncclDevKernel_AllReduce"), -0.020, 1e-9);
+  EXPECT_EQ(change.operations.front().name, "ncclDevKernel_AllReduce");
+}
+
+TEST(TraceChangeTest, rest_has_a_name_and_nothing_is_lost) {
+  const Analysed base(step(2, 1000, 100, 40, 30)), fresh(step(2, 1000, 80, 35, 10));
+
+  const TraceChange change = compare_traces(base.all, fresh.all, 1);
+
+  ASSERT_EQ(change.operations.size(), 2u);
+  EXPECT_EQ(change.operations.back().name, "the other 1");
+  EXPECT_NEAR(change.operations.back().change_ms(), -0.005, 1e-9);
+}
+
+TEST(TraceChangeTest, without_steps_there_is_nothing_to_say) {
+  const Analysed base(test::complete_event("cpu_instant", "x", "1", "1"));
+  EXPECT_TRUE(compare_traces(base.all, base.all).parts.empty());
+}
+
+}  // namespace
+}  // namespace sidestream::verify

@@ -1,0 +1,141 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/base/error.hpp"
+#include "profiling/verify/verification_report.hpp"
+#include "tests/profiling/verify/run_maker.hpp"
+
+namespace sidestream::verify {
+namespace {
+
+using ::testing::HasSubstr;
+
+Verification verification_of(const std::vector<double>& base_ms, const std::vector<double>& new_ms,
+                             RunShape fresh_shape = {}) {
+  std::vector<RecordedRun> base, fresh;
+  for (std::size_t i = 0; i < base_ms.size(); ++i) {
+    const int seed = static_cast<int>(i) + 1;
+    base.push_back(make_run({.step_ms = base_ms[i], .seed = seed}));
+    fresh_shape.step_ms = new_ms[i];
+    fresh_shape.seed = seed;
+    fresh.push_back(make_run(fresh_shape));
+    fresh.back().config["overlap"] = "on";
+  }
+  return verify_runs(base, fresh,
+                     {.command = "verify", .base_flags = "--overlap off", .fresh_flags = "(none)"});
+}
+
+TEST(VerificationTest, faster_and_the_same_is_accepted) {
+  const Verification one = verification_of({100, 102, 98}, {80, 81, 79});
+  const Decision decision = decide(one, {});
+
+  EXPECT_EQ(verdict_word(one), "faster");
+  EXPECT_TRUE(decision.accepted);
+  EXPECT_EQ(decision.code, GateCode::kPassed);
+  EXPECT_EQ(one.convergence.verdict, Convergence::kIdentical);
+}
+
+TEST(VerificationTest, parts_add_up_on_both_sides) {
+  const Verification one =
+      verification_of({100, 102, 98}, {80, 81, 79}, {.reader_ms = 1, .exposed_ms = 3});
+  double base = 0, fresh = 0, change = 0;
+  for (const Part& part : one.parts) {
+    base += part.base_ms;
+    fresh += part.fresh_ms;
+    change += part.change_ms();
+  }
+
+  EXPECT_EQ(one.parts.size(), 3u);
+  EXPECT_DOUBLE_EQ(base, one.base_ms);
+  EXPECT_DOUBLE_EQ(fresh, one.fresh_ms);
+  EXPECT_NEAR(change, -20, 1e-9);
+  EXPECT_DOUBLE_EQ(one.parts[0].change_ms(), -4);
+  EXPECT_DOUBLE_EQ(one.parts[1].change_ms(), -7);
+}
+
+TEST(VerificationTest, one_block_is_inconclusive_and_never_accepted) {
+  const Verification one = verification_of({100}, {50});
+
+  EXPECT_EQ(verdict_word(one), "inconclusive");
+  EXPECT_FALSE(decide(one, {}).accepted);
+  EXPECT_EQ(decide(one, {}).code, GateCode::kPassed);
+  EXPECT_EQ(decide(one, {.fail_if_slower_pct = 5}).code, GateCode::kCannotJudge);
+}
+
+TEST(VerificationTest, gate_uses_the_whole_interval) {
+  const Gates gate{.fail_if_slower_pct = 5};
+
+  EXPECT_EQ(decide(verification_of({100, 100, 100}, {120, 121, 119}), gate).code,
+            GateCode::kSlower);
+  EXPECT_EQ(decide(verification_of({100, 100, 100}, {101, 102, 101.5}), gate).code,
+            GateCode::kPassed);
+  EXPECT_EQ(decide(verification_of({100, 100, 100}, {90, 130, 100}), gate).code,
+            GateCode::kCannotJudge);
+}
+
+TEST(VerificationTest, slower_without_a_gate_is_not_accepted_and_no_failure) {
+  const Decision decision = decide(verification_of({100, 100, 100}, {120, 121, 119}), {});
+
+  EXPECT_FALSE(decision.accepted);
+  EXPECT_EQ(decision.code, GateCode::kPassed);
+}
+
+TEST(VerificationTest, faster_but_worse_fails) {
+  const Decision decision =
+      decide(verification_of({100, 100, 100}, {50, 51, 50}, {.loss_offset = 0.4}), {});
+
+  EXPECT_FALSE(decision.accepted);
+  EXPECT_EQ(decision.code, GateCode::kDiverged);
+}
+
+TEST(VerificationTest, sides_of_another_size_are_refused) {
+  EXPECT_THROW(verify_runs({make_run({})}, {}, {}), core::ConfigError);
+  EXPECT_THROW(verify_runs({}, {}, {}), core::ConfigError);
+  EXPECT_THROW(verify_runs({make_run({.steps = 2})}, {make_run({})}, {.warm_up = 3}),
+               core::DataError);
+}
+
+TEST(VerificationTest, another_learning_rate_withholds_convergence) {
+  std::vector<RecordedRun> base = {make_run({}), make_run({})}, fresh = base;
+  for (RecordedRun& run : fresh) run.config["lr"] = "1";
+
+  EXPECT_EQ(verify_runs(base, fresh, {}).convergence.verdict, Convergence::kNotMeasured);
+}
+
+TEST(VerificationReportTest, json_has_every_key_and_the_same_figures) {
+  const Verification one = verification_of({100, 102, 98}, {80, 81, 79});
+  const auto json = nlohmann::json::parse(verification_json(one, decide(one, {})));
+
+  EXPECT_EQ(json.at("kind"), "verification");
+  EXPECT_DOUBLE_EQ(json.at("step_time").at("ratio_low"), one.step_time->low);
+  EXPECT_EQ(json.at("blocks").size(), 3u);
+  EXPECT_EQ(json.at("differences").at(0).at("field"), "overlap");
+  EXPECT_EQ(json.at("convergence").at("verdict"), "identical");
+  EXPECT_EQ(json.at("decision").at("accepted"), true);
+  EXPECT_EQ(json.at("memory").at("new_bytes"), 1'000'000);
+}
+
+TEST(VerificationReportTest, text_fits_into_100_columns) {
+  const Verification one = verification_of({100, 102, 98}, {80, 81, 79}, {.loss_offset = 0.01});
+  const std::string text = verification_text(one, decide(one, {}), {.width_columns = 100});
+
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_THAT(text, HasSubstr("Decision: accepted"));
+  EXPECT_THAT(text, HasSubstr("rest: forward, backward, optimizer"));
+}
+
+TEST(VerificationReportTest, markdown_has_verdict_tables_and_command) {
+  const Verification one = verification_of({100, 102, 98}, {80, 81, 79});
+  const std::string text = verification_markdown(one, decide(one, {}));
+
+  EXPECT_THAT(text, HasSubstr("# Base against new: faster"));
+  EXPECT_THAT(text, HasSubstr("| part | base, ms | new, ms | change, ms |"));
+  EXPECT_THAT(text, HasSubstr("```\nverify\n```"));
+}
+
+}  // namespace
+}  // namespace sidestream::verify
