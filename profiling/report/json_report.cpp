@@ -90,6 +90,8 @@ Json collective_of(const analysis::CollectiveRow& row) {
           {"overlapped_ns", row.overlapped_ns},
           {"alg_gb_per_s", or_null(row.alg_gb_per_s)},
           {"bus_gb_per_s", or_null(row.bus_gb_per_s)},
+          {"total_ns", row.total_ns},
+          {"blocking_ns", row.blocking_ns},
           {"slowest_rank", or_null(row.slowest_rank)}};
 }
 

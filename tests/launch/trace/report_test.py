@@ -27,7 +27,7 @@ SCHEMA = {
                  "flops_per_s": None, "bytes_per_s": None, "roofline_bound": None, "cause": None, "kind": str}],
     "collectives": [{"name": str, "bucket": None, "bytes": None, "count": int, "transfer_ns": None, "wait_ns": None,
                      "exposed_ns": int, "overlapped_ns": int, "alg_gb_per_s": None, "bus_gb_per_s": None,
-                     "slowest_rank": None}],
+                     "slowest_rank": None, "total_ns": int, "blocking_ns": int}],
     "stragglers": [{"rank": int, "phase": None, "cost_ns_per_step": int}],
     "metrics": dict.fromkeys(["step_ms_p50", "tokens_per_s", "mfu", "mfu_palm", "tensor_core_share", "tensor_core_source",
                               "ettr", "gpu_utilisation", "sm_efficiency", "occupancy", "mfu_source", "profiler_cost"]),
