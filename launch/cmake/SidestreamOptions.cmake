@@ -15,7 +15,7 @@ add_library(sidestream_options INTERFACE)
 add_library(sidestream::options ALIAS sidestream_options)
 # -fPIC on every target, executables too, so that one precompiled header serves all of them.
 target_compile_options(sidestream_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>
-  $<$<COMPILE_LANGUAGE:CXX>:-fPIC;-fno-math-errno;-fno-trapping-math;-Wall;-Wextra;-Wno-unused-parameter;-Wno-restrict;-fpch-preprocess>)
+  $<$<COMPILE_LANGUAGE:CXX>:-fPIC;-fno-math-errno;-fno-trapping-math;-Wall;-Wextra;-Wno-unused-parameter;$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>;-fpch-preprocess>)
 if(SIDESTREAM_WERROR)
   target_compile_options(sidestream_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()

@@ -43,20 +43,23 @@ void add_call(Sums& sums, const trace::DeviceDetail& detail, std::int64_t durati
   sums.blocks.add(detail.blocks_per_sm, duration_ns);
 }
 
+Key key_of(const RankTimeline& timeline, std::size_t row, const trace::DeviceDetail& detail) {
+  return {timeline.name(row), detail.grid, detail.block, detail.registers_per_thread,
+          detail.shared_memory_bytes};
+}
+
 void add_rank(std::map<Key, Sums>& table, const RankTimeline& timeline, const CallTree& tree) {
-  std::map<std::size_t, OperatorWork> work;
-  if (has_shapes(timeline)) work = kernel_work(timeline, tree);
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     const trace::DeviceDetail* detail = timeline.device(row);
     if (timeline.kind(row) != trace::Kind::kKernel || detail == nullptr) continue;
-    Sums& sums = table[{timeline.name(row), detail->grid, detail->block,
-                        detail->registers_per_thread, detail->shared_memory_bytes}];
-    add_call(sums, *detail, timeline.duration_ns(row));
-    const auto known = work.find(row);
-    if (known == work.end()) continue;
-    sums.row.flops.add(known->second.flops, timeline.duration_ns(row));
-    sums.row.bytes.add(known->second.bytes, timeline.duration_ns(row));
+    add_call(table[key_of(timeline, row, *detail)], *detail, timeline.duration_ns(row));
   }
+  if (!has_shapes(timeline)) return;
+  visit_kernel_work(timeline, tree, [&](std::size_t row, const OperatorWork& work) {
+    KernelRow& kernel = table.at(key_of(timeline, row, *timeline.device(row))).row;
+    kernel.flops.add(work.flops, timeline.duration_ns(row));
+    kernel.bytes.add(work.bytes, timeline.duration_ns(row));
+  });
 }
 
 }  // namespace

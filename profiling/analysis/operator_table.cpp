@@ -49,6 +49,15 @@ std::map<RowKey, OperatorRow> rows_of_rank(const RankTimeline& timeline, const C
   return rows;
 }
 
+// Some writers put every number of a list on a line of its own.
+std::string without_blanks(std::string_view list) {
+  std::string text;
+  for (const char one : list) {
+    if (one != ' ' && one != '\n' && one != '\r' && one != '\t') text += one;
+  }
+  return text;
+}
+
 struct Node {
   CallSums sums;
   std::map<std::string, std::unique_ptr<Node>> inside;
@@ -65,13 +74,25 @@ std::string place_name(std::string_view name) {
   return std::string(name.starts_with(ranges::kStepPrefix) ? kStep : name);
 }
 
+// Calls that nest deeper are part of the one above them.
+constexpr int kDeepest = 64;
+
 void add_tree(Node& root, const RankTimeline& timeline, const CallTree& tree) {
-  std::vector<Node*> nodes(tree.calls.size());
-  for (std::size_t i = 0; i < tree.calls.size(); ++i) {
-    const Call& call = tree.calls[i];
-    Node& parent = call.parent == kNoParent ? root : *nodes[call.parent];
-    nodes[i] = &parent.child(place_name(timeline.name(call.row)));
-    nodes[i]->sums.add(timeline, call);
+  struct Place {
+    Node* node;
+    int depth;
+  };
+  std::vector<Place> places;
+  places.reserve(tree.calls.size());
+  for (const Call& call : tree.calls) {
+    const Place parent = call.parent == kNoParent ? Place{&root, 0} : places[call.parent];
+    if (parent.depth == kDeepest) {
+      places.push_back(parent);
+      continue;
+    }
+    Node& node = parent.node->child(place_name(timeline.name(call.row)));
+    node.sums.add(timeline, call);
+    places.push_back({&node, parent.depth + 1});
   }
 }
 
@@ -119,7 +140,7 @@ std::vector<OperatorRow> operator_table(const std::vector<RankView>& ranks,
     for (const auto& [key, row] : rows_of_rank(*ranks[i].timeline, trees[i])) {
       const auto& [name, shapes, stack] = key;
       OperatorRow& into =
-          all[{std::string(names[name]), std::string(names[shapes]), std::string(names[stack])}];
+          all[{std::string(names[name]), without_blanks(names[shapes]), std::string(names[stack])}];
       add_sums(into.sums, row.sums);
       into.flops.add(row.flops.total(), row.flops.time_ns);
       into.bytes.add(row.bytes.total(), row.bytes.time_ns);

@@ -1,5 +1,7 @@
 #include "profiling/analysis/row_work.hpp"
 
+#include <vector>
+
 namespace sidestream::analysis {
 namespace {
 
@@ -44,10 +46,10 @@ bool has_shapes(const RankTimeline& timeline) {
   return false;
 }
 
-std::map<std::size_t, OperatorWork> kernel_work(const RankTimeline& timeline,
-                                                const CallTree& tree) {
+void visit_kernel_work(const RankTimeline& timeline, const CallTree& tree,
+                       const std::function<void(std::size_t row, const OperatorWork& work)>& use) {
   RowWork work(timeline);
-  std::map<std::size_t, std::size_t> longest_of;  // call -> row of its longest kernel
+  std::vector<std::size_t> longest(tree.calls.size(), kNoParent);  // row of a call's longest kernel
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (timeline.kind(row) != Kind::kKernel || trace::is_collective_kernel(timeline.name(row)))
       continue;
@@ -55,13 +57,13 @@ std::map<std::size_t, OperatorWork> kernel_work(const RankTimeline& timeline,
     if (launch == tree.launched_by.end()) continue;
     const std::size_t worker = worker_of(timeline, tree, launch->second, work);
     if (worker == kNoParent) continue;
-    const auto [place, is_new] = longest_of.try_emplace(worker, row);
-    if (!is_new && timeline.duration_ns(row) > timeline.duration_ns(place->second))
-      place->second = row;
+    std::size_t& so_far = longest[worker];
+    if (so_far == kNoParent || timeline.duration_ns(row) > timeline.duration_ns(so_far))
+      so_far = row;
   }
-  std::map<std::size_t, OperatorWork> of_kernel;
-  for (const auto& [worker, row] : longest_of) of_kernel[row] = work.of(tree.calls[worker].row);
-  return of_kernel;
+  for (std::size_t call = 0; call < longest.size(); ++call) {
+    if (longest[call] != kNoParent) use(longest[call], work.of(tree.calls[call].row));
+  }
 }
 
 }  // namespace sidestream::analysis

@@ -1,6 +1,7 @@
 // The work of operators in a timeline. Calls with the same shapes are looked at once.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -26,9 +27,9 @@ class RowWork {
 
 bool has_shapes(const trace::RankTimeline& timeline);
 
-// Row of a kernel -> what its operator had to do. An operator that launches several kernels did it
-// in the longest of them. Empty for a trace without shapes.
-std::map<std::size_t, OperatorWork> kernel_work(const trace::RankTimeline& timeline,
-                                                const CallTree& tree);
+// Calls `use` with the row of a kernel and what its operator had to do. An operator that launches
+// several kernels did it in the longest of them. Nothing comes of a trace without shapes.
+void visit_kernel_work(const trace::RankTimeline& timeline, const CallTree& tree,
+                       const std::function<void(std::size_t row, const OperatorWork& work)>& use);
 
 }  // namespace sidestream::analysis

@@ -40,8 +40,6 @@ OperatorWork work_of_copy(const RankTimeline& timeline, std::size_t row) {
 
 void add_device_rank(const RankTimeline& timeline, ByName& all) {
   std::vector<std::array<Sums, kDeviceKinds>> of_name(timeline.names.size());
-  std::map<std::size_t, OperatorWork> kernels;
-  if (has_shapes(timeline)) kernels = kernel_work(timeline, call_tree(timeline));
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (!trace::is_device_work(timeline.kind(row))) continue;
     Sums& sums = of_name[timeline.name_id(row)][static_cast<std::size_t>(timeline.kind(row))];
@@ -49,8 +47,12 @@ void add_device_rank(const RankTimeline& timeline, ByName& all) {
     sums.total_ns += timeline.duration_ns(row);
     sums.add(work_of_copy(timeline, row), timeline.duration_ns(row));
   }
-  for (const auto& [row, work] : kernels)
-    of_name[timeline.name_id(row)][0].add(work, timeline.duration_ns(row));
+  if (has_shapes(timeline)) {
+    visit_kernel_work(timeline, call_tree(timeline),
+                      [&](std::size_t row, const OperatorWork& work) {
+                        of_name[timeline.name_id(row)][0].add(work, timeline.duration_ns(row));
+                      });
+  }
   for (trace::NameId id = 0; id < of_name.size(); ++id) {
     for (std::size_t kind = 0; kind < kDeviceKinds; ++kind) {
       const Sums& sums = of_name[id][kind];

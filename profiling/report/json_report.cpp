@@ -65,6 +65,24 @@ Json step_of(const analysis::StepRow& row) {
             {"other", row.idle.other_ns}}}};
 }
 
+// On the clock of all ranks.
+std::int64_t common_start_ns(const Analysis& all, const analysis::RankView& rank,
+                             const analysis::StepRow& row) {
+  const trace::RankInfo& info = rank.timeline->info;
+  return all.set->clock.of(info.rank).to_common(row.window.start_ns + info.base_ns);
+}
+
+// Scripts in JavaScript cannot tell the nanoseconds of an epoch apart: times count from the first
+// step of any rank.
+std::int64_t first_start_ns(const Analysis& all) {
+  std::int64_t first = INT64_MAX;
+  for (const analysis::RankView& rank : all.ranks) {
+    for (const analysis::StepRow& row : rank.steps)
+      first = std::min(first, common_start_ns(all, rank, row));
+  }
+  return first;
+}
+
 Json operation_of(const analysis::Operation& one) {
   return {{"name", one.name},
           {"calls", one.calls},
@@ -90,6 +108,8 @@ Json collective_of(const analysis::CollectiveRow& row) {
           {"overlapped_ns", row.overlapped_ns},
           {"alg_gb_per_s", or_null(row.alg_gb_per_s)},
           {"bus_gb_per_s", or_null(row.bus_gb_per_s)},
+          {"total_ns", row.total_ns},
+          {"blocking_ns", row.blocking_ns},
           {"slowest_rank", or_null(row.slowest_rank)}};
 }
 
@@ -176,8 +196,12 @@ void add_overview(Json& report, const Analysis& all) {
 std::string json_report(const Analysis& all, const RunMetrics& run) {
   Json report = {{"schema", 1}, {"world_size", all.set->world_size}, {"clock", clock_of(all)}};
   report["steps"] = Json::array();
+  const std::int64_t origin_ns = first_start_ns(all);
   for (const analysis::RankView& rank : all.ranks) {
-    for (const analysis::StepRow& row : rank.steps) report["steps"].push_back(step_of(row));
+    for (const analysis::StepRow& row : rank.steps) {
+      report["steps"].push_back(step_of(row));
+      report["steps"].back()["start_ns"] = common_start_ns(all, rank, row) - origin_ns;
+    }
   }
   report["top_ops"] = Json::array();
   for (std::size_t i = 0; i < std::min(kOperations, all.operations.size()); ++i)

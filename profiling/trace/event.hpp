@@ -31,7 +31,7 @@ struct DeviceDetail {
 struct HostDetail {
   std::uint64_t external_id = 0;
   std::int64_t sequence = -1;  // links an operator to its backward
-  NameId shapes = kNoName;     // "Input Dims", without blanks
+  NameId shapes = kNoName;     // "Input Dims" as it stands in the file
   NameId types = kNoName;      // "Input type", the same
   NameId values = kNoName;     // "Concrete Inputs", of convolutions only: stride, padding, ...
   NameId stack = kNoName;

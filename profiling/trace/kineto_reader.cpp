@@ -99,29 +99,16 @@ class EventSorter {
         .device = static_cast<std::int32_t>(integer_of(fields.device, 0))};
   }
 
-  // Some writers put every number of a list on a line of its own.
-  NameId list(std::string_view text) {
-    if (text.find_first_of("\n\r\t ") == std::string_view::npos)
-      return timeline_.names.intern(text);
-    list_.clear();
-    bool quoted = false;
-    for (const char one : text) {
-      quoted = quoted != (one == '"');
-      if (quoted || (one != ' ' && one != '\n' && one != '\r' && one != '\t')) list_ += one;
-    }
-    return timeline_.names.intern(list_);
-  }
-
   NameId values_of(const KinetoFields& fields) {
     const bool needed = fields.name.find("convolution") != std::string_view::npos;
-    return needed ? list(fields.values) : kNoName;
+    return needed ? timeline_.names.intern(fields.values) : kNoName;
   }
 
   HostDetail host_detail(const KinetoFields& fields) {
     return {.external_id = identifier_of(fields.external_id),
             .sequence = integer_of(fields.sequence, -1),
-            .shapes = list(fields.dimensions),
-            .types = list(fields.types),
+            .shapes = timeline_.names.intern(fields.dimensions),
+            .types = timeline_.names.intern(fields.types),
             .values = values_of(fields),
             .stack = timeline_.names.intern(fields.stack),
             .module = timeline_.names.intern(fields.module),
@@ -171,7 +158,6 @@ class EventSorter {
 
   RankTimeline& timeline_;
   TrackCache tracks_;
-  std::string list_;
 };
 
 }  // namespace

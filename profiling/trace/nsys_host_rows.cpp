@@ -38,40 +38,51 @@ int NsysHostRows::Launches::find(std::uint64_t correlation) {
   return launches_[last_].place;
 }
 
-NsysHostRows::Thread& NsysHostRows::thread_of(std::int64_t global_tid) {
-  if (last_ != nullptr && last_tid_ == global_tid) return *last_;
-  const auto [found, is_new] = threads_.try_emplace(global_tid);
+NsysHostRows::Thread& NsysHostRows::thread_of(const HostRow& row) {
+  const ThreadKey key{row.lane == 0 ? row.global_tid : NsysProcesses::process_of(row.global_tid),
+                      row.lane};
+  if (last_ != nullptr && last_key_ == key) return *last_;
+  const auto [found, is_new] = threads_.try_emplace(key);
   last_ = &found->second;
-  last_tid_ = global_tid;
-  if (!is_new) return *last_;
-  const std::uint32_t process = NsysProcesses::process_of(global_tid);
-  last_->timelines = processes_.of_process(process);
-  for (const std::size_t index : last_->timelines)
-    last_->tracks.push_back(processes_[index].track(
-        std::to_string(process), std::to_string(NsysProcesses::thread_of(global_tid))));
-  if (last_->timelines.size() > 1)
-    last_->launches = &launches_.try_emplace(process, processes_, last_->timelines).first->second;
+  last_key_ = key;
+  if (is_new) find_tracks(row, *last_);
   return *last_;
+}
+
+void NsysHostRows::find_tracks(const HostRow& row, Thread& thread) {
+  const std::uint32_t process = NsysProcesses::process_of(row.global_tid);
+  const std::string name = row.lane == 0 ? std::to_string(NsysProcesses::thread_of(row.global_tid))
+                                         : "in flight " + std::to_string(row.lane);
+  thread.timelines = processes_.of_process(process);
+  for (const std::size_t index : thread.timelines) {
+    const std::uint32_t track = processes_[index].track(std::to_string(process), name);
+    if (row.lane > 0) processes_[index].tracks()[track].name = name;
+    thread.tracks.push_back(track);
+  }
+  if (thread.timelines.size() > 1)
+    thread.launches = &launches_.try_emplace(process, processes_, thread.timelines).first->second;
 }
 
 void NsysHostRows::add_at(const HostRow& row, const Thread& thread, std::size_t place) {
   RankTimeline& timeline = processes_[thread.timelines[place]];
   if (row.end_ns < row.start_ns) return timeline.skip("negative duration");
-  const bool runtime = row.kind == Kind::kRuntime;
   timeline.add({.kind = row.kind,
                 .name = row.name,
                 .start_ns = row.start_ns,
                 .duration_ns = row.end_ns - row.start_ns,
                 .track = thread.tracks[place]},
-               runtime ? timeline.add_correlation(row.correlation) : kNone);
+               row.correlation != 0 ? timeline.add_correlation(row.correlation) : kNone);
 }
 
-void NsysHostRows::add(const HostRow& row) {
-  Thread& thread = thread_of(row.global_tid);
+void NsysHostRows::add(HostRow row) {
+  Thread& thread = thread_of(row);
   int place = kEverywhere;
   if (row.kind == Kind::kRuntime && thread.launches != nullptr) {
     const int launched = thread.launches->find(row.correlation);
-    if (launched != kEverywhere) thread.place = launched;
+    if (launched != kEverywhere)
+      thread.place = launched;
+    else
+      row.correlation = 0;
     place = thread.place;
   }
   if (place != kEverywhere) return add_at(row, thread, static_cast<std::size_t>(place));

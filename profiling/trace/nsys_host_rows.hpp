@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "profiling/trace/nsys_processes.hpp"
@@ -21,6 +23,7 @@ struct HostRow {
   std::int64_t end_ns = 0;
   std::int64_t global_tid = 0;
   std::uint64_t correlation = 0;
+  int lane = 0;  // above 0: on no thread, but in flight beside others
 };
 
 class NsysHostRows {
@@ -28,8 +31,9 @@ class NsysHostRows {
   // To be made when all device rows are there.
   explicit NsysHostRows(NsysProcesses& processes) : processes_(processes) {}
 
-  // Calls of one thread come in the order of time, as the exporter writes them.
-  void add(const HostRow& row);
+  // Calls of one thread come in the order of time, as the exporter writes them. The correlation of
+  // a call that launched nothing is not kept where that is known: most calls do not.
+  void add(HostRow row);
 
  private:
   // Correlation -> place among the timelines of the process.
@@ -55,14 +59,18 @@ class NsysHostRows {
   };
   static constexpr int kEverywhere = -1;
 
-  Thread& thread_of(std::int64_t global_tid);
+  // Process or thread, and lane.
+  using ThreadKey = std::pair<std::int64_t, int>;
+
+  Thread& thread_of(const HostRow& row);
+  void find_tracks(const HostRow& row, Thread& thread);
   void add_at(const HostRow& row, const Thread& thread, std::size_t place);
 
   NsysProcesses& processes_;
-  std::unordered_map<std::int64_t, Thread> threads_;
+  std::map<ThreadKey, Thread> threads_;
   std::unordered_map<std::uint32_t, Launches> launches_;
   Thread* last_ = nullptr;
-  std::int64_t last_tid_ = 0;
+  ThreadKey last_key_;
 };
 
 }  // namespace sidestream::trace

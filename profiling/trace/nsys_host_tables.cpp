@@ -1,7 +1,10 @@
 #include "profiling/trace/nsys_host_tables.hpp"
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "profiling/trace/decimal.hpp"
 #include "profiling/trace/nsys_host_rows.hpp"
@@ -29,24 +32,55 @@ std::uint64_t read_runtime(const SqliteFile& file, NsysStrings& strings, NsysHos
   return count;
 }
 
-std::uint64_t read_ranges(const SqliteFile& file, NsysStrings& strings, NsysProcesses& processes,
-                          NsysHostRows& host) {
+// Ranges in flight at the same time: each gets the first lane that is free. To be asked in the
+// order of their start.
+class Lanes {
+ public:
+  int take(std::uint32_t process, std::int64_t start_ns, std::int64_t end_ns) {
+    std::vector<std::int64_t>& busy_until = lanes_[process];
+    const auto free = std::find_if(busy_until.begin(), busy_until.end(),
+                                   [&](std::int64_t until) { return until <= start_ns; });
+    const auto lane = static_cast<int>(free - busy_until.begin());
+    if (lane == kMost) return kMost;
+    if (free == busy_until.end())
+      busy_until.push_back(end_ns);
+    else
+      *free = end_ns;
+    return lane + 1;
+  }
+
+ private:
+  static constexpr int kMost = 64;
+
+  std::map<std::uint32_t, std::vector<std::int64_t>> lanes_;
+};
+
+// Ranges that are pushed and popped nest on their thread. Those with a start and an end may end on
+// another one, overlap each other, and say nothing about what the thread did meanwhile.
+std::uint64_t read_ranges(const SqliteFile& file, int type, NsysStrings& strings,
+                          NsysProcesses& processes, NsysHostRows& host) {
   if (!file.has("NVTX_EVENTS")) return 0;
   const auto columns = file.columns("NVTX_EVENTS");
   const std::string text_id = SqliteFile::first_of(columns, {"textId"});
   SqliteRows rows =
       file.query("SELECT start, end, globalTid, " + SqliteFile::first_of(columns, {"text"}) + ", " +
-                 text_id + " FROM NVTX_EVENTS WHERE eventType IN (" +
-                 std::to_string(kPushPopRange) + "," + std::to_string(kStartEndRange) + ")");
+                 text_id + " FROM NVTX_EVENTS WHERE eventType = " + std::to_string(type) +
+                 (type == kStartEndRange ? " ORDER BY start" : ""));
   std::uint64_t count = 0;
+  Lanes lanes;
   for (; rows.next(); ++count) {
+    const std::uint32_t process = NsysProcesses::process_of(rows.integer(2));
     if (rows.is_null(1)) {
-      const auto& of_process = processes.of_process(NsysProcesses::process_of(rows.integer(2)));
-      processes[of_process.front()].skip("range without an end");
+      processes[processes.of_process(process).front()].skip("range without an end");
       continue;
     }
-    const std::string_view name = rows.is_null(4) ? rows.text(3) : strings[rows.integer(4)];
-    host.add({Kind::kHostRange, name, rows.integer(0), rows.integer(1), rows.integer(2)});
+    HostRow row{.kind = Kind::kHostRange,
+                .name = rows.is_null(4) ? rows.text(3) : strings[rows.integer(4)],
+                .start_ns = rows.integer(0),
+                .end_ns = rows.integer(1),
+                .global_tid = rows.integer(2)};
+    if (type == kStartEndRange) row.lane = lanes.take(process, row.start_ns, row.end_ns);
+    host.add(row);
   }
   return count;
 }
@@ -79,7 +113,9 @@ std::uint64_t read_locks(const SqliteFile& file, NsysStrings& strings, NsysHostR
 std::uint64_t read_host_tables(const SqliteFile& file, NsysStrings& strings,
                                NsysProcesses& processes) {
   NsysHostRows host(processes);
-  return read_runtime(file, strings, host) + read_ranges(file, strings, processes, host) +
+  return read_runtime(file, strings, host) +
+         read_ranges(file, kPushPopRange, strings, processes, host) +
+         read_ranges(file, kStartEndRange, strings, processes, host) +
          read_locks(file, strings, host);
 }
 

@@ -166,8 +166,10 @@ def collectives_truth(ranks):
 def ranges_of_export(path):
     """NVTX ranges of threads, as Kineto events. Kernels of an export are not for this oracle."""
     database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    rows = database.execute("SELECT coalesce(s.value, n.text), n.start, n.end, n.globalTid FROM NVTX_EVENTS n LEFT JOIN "
-                            "StringIds s ON n.textId = s.id WHERE n.eventType IN (59, 60) AND n.end IS NOT NULL")
+    # Ranges of type 60 are in flight, on no thread.
+    rows = database.execute("SELECT coalesce(s.value, n.text), n.start, n.end, iif(n.eventType = 59, n.globalTid, -1) FROM "
+                            "NVTX_EVENTS n LEFT JOIN StringIds s ON n.textId = s.id WHERE n.eventType IN (59, 60) AND "
+                            "n.end IS NOT NULL")
     return [{"ph": "X", "cat": "user_annotation", "name": name, "interval": (start, end), "tid": thread, "args": {}}
             for name, start, end, thread in rows]
 

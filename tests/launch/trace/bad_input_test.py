@@ -136,7 +136,7 @@ class UsableTest(TraceTest):
         peak_mb = max(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, before) / 1024
         self.assertEqual(report["import"]["skipped"], {"event above 16 MB": 1})
         self.assertEqual(report["steps"][0]["compute_ns"], 4000)
-        self.assertLess(peak_mb, 100)
+        self.assertLess(peak_mb, float(os.environ.get("SIDESTREAM_MEMORY_LIMIT_MB", 100)))
 
     def test_deep_nesting(self):
         text = WHOLE.replace('"traceEvents": [', '"deep": ' + "[" * 100000 + "]" * 100000

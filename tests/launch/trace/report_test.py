@@ -20,14 +20,14 @@ SCHEMA = {
     "schema": int, "world_size": int,
     "clock": {"method": str, "offset_us": [float], "drift_ppm": [float], "residual_us_p50": None, "residual_us_p95": None,
               "offset_uncertainty_us": list, "drift_uncertainty_ppm": list},
-    "steps": [{"rank": int, "step": None, "tags": list, "window_ns": int, "compute_ns": int, "overlapped_comm_ns": int,
-               "exposed_comm_ns": int, "exposed_memcpy_ns": int, "idle_ns": int,
+    "steps": [{"rank": int, "step": None, "start_ns": int, "tags": list, "window_ns": int, "compute_ns": int,
+               "overlapped_comm_ns": int, "exposed_comm_ns": int, "exposed_memcpy_ns": int, "idle_ns": int,
                "idle_by_cause_ns": dict.fromkeys(["data", "host", "sync", "comm", "lock", "other"], int)}],
     "top_ops": [{"name": str, "calls": int, "total_ns": int, "share": float, "flops": None, "bytes": None,
                  "flops_per_s": None, "bytes_per_s": None, "roofline_bound": None, "cause": None, "kind": str}],
     "collectives": [{"name": str, "bucket": None, "bytes": None, "count": int, "transfer_ns": None, "wait_ns": None,
                      "exposed_ns": int, "overlapped_ns": int, "alg_gb_per_s": None, "bus_gb_per_s": None,
-                     "slowest_rank": None}],
+                     "slowest_rank": None, "total_ns": int, "blocking_ns": int}],
     "stragglers": [{"rank": int, "phase": None, "cost_ns_per_step": int}],
     "metrics": dict.fromkeys(["step_ms_p50", "tokens_per_s", "mfu", "mfu_palm", "tensor_core_share", "tensor_core_source",
                               "ettr", "gpu_utilisation", "sm_efficiency", "occupancy", "mfu_source", "profiler_cost"]),
@@ -78,6 +78,11 @@ class ReportTest(TraceTest):
                     for key in ("window", "compute", "overlapped_comm", "exposed_comm", "exposed_memcpy", "idle"):
                         self.assertEqual(step[key + "_ns"], window[key], f"{folder.name} {rank} {key}")
                     self.assertEqual(sum(step["idle_by_cause_ns"].values()), step["idle_ns"])
+
+    def test_starts_of_steps_on_the_common_clock(self):
+        steps = self.report(self.two_ranks())["steps"]
+        self.assertEqual([(step["rank"], step["step"], step["start_ns"]) for step in steps],
+                         [(rank, step, (step - 3) * 1_000_000) for rank in (0, 1) for step in (3, 4, 5)])
 
     def test_flops_are_those_that_pytorch_counts(self):
         self.succeed("report", DATA / "torch_cpu", "--quiet", "--csv", self.folder)

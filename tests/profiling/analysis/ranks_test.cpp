@@ -17,7 +17,8 @@ using test::complete_event;
 struct MadeRun {
   int ranks = 3;
   int steps = 20;
-  int slow_rank = -1;  // its loader sleeps
+  int slow_rank = -1;
+  std::string slow_phase = "data";  // or "forward": where it sleeps
   std::int64_t sleep_us = 0;
   std::int64_t offset_us = 0;  // of rank 1's clock
   double drift_ppm = 0;        // of rank 1's clock
@@ -42,6 +43,8 @@ class RanksTest : public ::testing::Test {
   static std::string step_of(const MadeRun& run, int rank, int step) {
     const std::int64_t length = 10'000 + run.sleep_us, start = 1'000'000 + step * length;
     const std::int64_t own_sleep = rank == run.slow_rank ? run.sleep_us : 0;
+    const std::int64_t in_data = run.slow_phase == "data" ? own_sleep : 0;
+    const std::int64_t in_forward = own_sleep - in_data;
     const std::int64_t jitter = (step * 7 + rank * 13) % 5;
     const std::int64_t arrives = start + 6'000 + own_sleep + jitter;
     const std::int64_t leaves = start + 6'000 + run.sleep_us + 5 + 200;
@@ -49,10 +52,13 @@ class RanksTest : public ::testing::Test {
     return complete_event("user_annotation", "ProfilerStep#" + std::to_string(step + 2), at(start),
                           std::to_string(length)) +
            "," +
-           complete_event("user_annotation", "data", at(start), std::to_string(500 + own_sleep)) +
-           "," + complete_event("user_annotation", "forward", at(start + 500 + own_sleep), "5500") +
+           complete_event("user_annotation", "data", at(start), std::to_string(500 + in_data)) +
            "," +
-           complete_event("kernel", "gemm", at(start + 600 + own_sleep), "5000", R"("stream":7)") +
+           complete_event("user_annotation", "forward", at(start + 500 + in_data),
+                          std::to_string(5500 + in_forward)) +
+           "," +
+           complete_event("kernel", "gemm", at(start + 600 + in_data),
+                          std::to_string(5000 + in_forward), R"("stream":7)") +
            "," +
            complete_event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", at(arrives),
                           std::to_string(leaves - arrives), R"("stream":9)");
@@ -84,6 +90,21 @@ TEST_F(RanksTest, a_slow_loader_is_found_with_its_phase_and_cost_although_clocks
   EXPECT_EQ(analysis_.straggler->rank, 2);
   EXPECT_EQ(analysis_.straggler->phase, "data");
   EXPECT_NEAR(static_cast<double>(analysis_.straggler->cost_ns_per_step), 4e6, 4e5);
+}
+
+TEST_F(RanksTest, slow_compute_is_found_with_its_phase_and_cost) {
+  make({.ranks = 4, .slow_rank = 1, .slow_phase = "forward", .sleep_us = 3'000, .drift_ppm = 20});
+
+  ASSERT_TRUE(analysis_.straggler.has_value());
+  EXPECT_EQ(analysis_.straggler->rank, 1);
+  EXPECT_EQ(analysis_.straggler->phase, "forward");
+  EXPECT_NEAR(static_cast<double>(analysis_.straggler->cost_ns_per_step), 3e6, 3e5);
+}
+
+TEST_F(RanksTest, a_rank_that_is_slower_by_little_is_no_straggler) {
+  make({.ranks = 3, .slow_rank = 2, .sleep_us = 30});
+
+  EXPECT_FALSE(analysis_.straggler.has_value());
 }
 
 TEST_F(RanksTest, offset_is_recovered_within_the_published_uncertainty) {

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "core/base/error.hpp"
@@ -94,6 +95,27 @@ TEST_F(TraceSetTest, a_runtime_call_belongs_to_the_device_that_its_thread_launch
   ASSERT_EQ(set.timelines.size(), 2u);
   EXPECT_EQ(calls_of(set.timelines[0]), "first launch0 sync0 other_thread ");
   EXPECT_EQ(calls_of(set.timelines[1]), "first launch1 sync1 other_thread ");
+}
+
+TEST_F(TraceSetTest, ranges_in_flight_have_lanes_of_their_own) {
+  make_database("a.sqlite", std::string(kOldExport) +
+                                "DELETE FROM NVTX_EVENTS;"
+                                "INSERT INTO NVTX_EVENTS VALUES (30,90,60,'second',16777217),"
+                                "(10,50,60,'first',16777218),(50,60,60,'third',16777217),"
+                                "(5,95,59,'backward',16777217);");
+
+  const TraceSet set = load();
+
+  const RankTimeline& timeline = set.timelines.at(0);
+  std::map<std::string, std::string> lane_of;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.kind(row) == Kind::kHostRange)
+      lane_of[std::string(timeline.name(row))] = timeline.tracks()[timeline.track_of(row)].thread;
+  }
+  EXPECT_THAT(lane_of, ::testing::ElementsAre(::testing::Pair("backward", "1"),
+                                              ::testing::Pair("first", "in flight 1"),
+                                              ::testing::Pair("second", "in flight 2"),
+                                              ::testing::Pair("third", "in flight 1")));
 }
 
 TEST_F(TraceSetTest, a_database_that_is_no_export) {
