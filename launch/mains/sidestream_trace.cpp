@@ -18,6 +18,8 @@ int run(const launch::TraceInvocation& invocation) {
       return launch::run_merge(launch::parse_merge_options(invocation.arguments));
     case launch::TraceCommand::kCompare:
       return launch::run_compare(launch::parse_compare_options(invocation.arguments));
+    case launch::TraceCommand::kRoofline:
+      return launch::run_roofline(launch::parse_roofline_options(invocation.arguments));
   }
   return 1;
 }

@@ -7,6 +7,7 @@
 #include "launch/options/command_options.hpp"
 #include "launch/options/compare_options.hpp"
 #include "launch/options/nearest_name.hpp"
+#include "launch/options/roofline_options.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -141,10 +142,12 @@ struct Entry {
   std::string (*help)(int);
 };
 
-constexpr std::array<Entry, 3> kCommands = {
+constexpr std::array<Entry, 4> kCommands = {
     {{"report", TraceCommand::kReport, "where the time of each step went", report_help},
      {"merge", TraceCommand::kMerge, "all ranks in one file, on one clock", merge_help},
-     {"compare", TraceCommand::kCompare, "two runs side by side", compare_help}}};
+     {"compare", TraceCommand::kCompare, "two runs side by side", compare_help},
+     {"roofline", TraceCommand::kRoofline, "the longest operations against the machine",
+      roofline_help}}};
 
 std::string top_help() {
   std::string text =

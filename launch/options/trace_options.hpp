@@ -33,7 +33,7 @@ struct MergeOptions {
   std::optional<int> threads = {};
 };
 
-enum class TraceCommand { kReport, kMerge, kCompare };
+enum class TraceCommand { kReport, kMerge, kCompare, kRoofline };
 
 struct TraceInvocation {
   enum class Action { kRun, kPrintText } action = Action::kRun;

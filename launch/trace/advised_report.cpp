@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
+#include "launch/ceilings/datasheet.hpp"
 #include "profiling/report/json_report.hpp"
 #include "profiling/verify/recorded_run.hpp"
 
@@ -27,16 +28,28 @@ std::optional<verify::RecordedRun> run_of(fs::path path) {
 }
 
 // What was measured here is the roof of traces from a processor of this kind only.
-std::optional<advice::Ceilings> ceilings_of(const advice::Facts& facts) {
+std::optional<advice::Ceilings> measured_ceilings(const advice::Facts& facts) {
   const auto stored = load_ceilings(ceilings_file());
   const auto processor = facts.environment.find("processor");
-  if (!stored || facts.on_device || processor == facts.environment.end() ||
-      processor->second != stored->processor)
+  if (!stored || processor == facts.environment.end() || processor->second != stored->processor)
     return std::nullopt;
   return advice::Ceilings{
       .flops_per_s = {{"fp32", stored->fp32_flops_per_s}, {"bf16", stored->bf16_flops_per_s}},
       .memory_bytes_per_s = stored->memory_bytes_per_s,
       .source = "measured on " + stored->processor};
+}
+
+std::optional<advice::Ceilings> of_the_datasheet(const analysis::Analysis& analysis) {
+  for (const analysis::RankView& rank : analysis.ranks) {
+    for (const auto& [number, device] : rank.timeline->info.devices) {
+      const auto peaks = datasheet_peaks(device.name);
+      if (peaks)
+        return advice::Ceilings{.flops_per_s = peaks->flops_per_s,
+                                .memory_bytes_per_s = peaks->memory_bytes_per_s,
+                                .source = "datasheet of " + device.name + ", not measured"};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -46,20 +59,23 @@ std::string AdvisedReport::text() const {
 }
 
 AdvisedReport advised_report(const std::vector<fs::path>& inputs,
-                             const analysis::Analysis& analysis,
-                             const report::RunMetrics& metrics) {
+                             const analysis::Analysis& analysis, const report::RunMetrics& metrics,
+                             const advice::NcuByFunction& counters) {
   advice::Facts facts = advice::gather_facts(analysis);
   for (const fs::path& input : inputs) {
     const auto run = run_of(input);
     if (!run) continue;
     facts.config = run->config;
     facts.environment = run->environment;
+    facts.environment["command_line"] = run->command_line;
     break;
   }
-  facts.ceilings = ceilings_of(facts);
+  facts.ceilings = facts.on_device ? of_the_datasheet(analysis) : measured_ceilings(facts);
   AdvisedReport result{.json = Json::parse(report::json_report(analysis, metrics)),
+                       .facts = facts,
                        .advice = advice::advise(facts),
                        .ceilings = facts.ceilings};
+  advice::add_rooflines(result.json, facts, counters);
   advice::add_to_report(result.advice, result.json);
   return result;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "launch/options/compare_options.hpp"
+#include "launch/options/roofline_options.hpp"
 #include "launch/options/trace_options.hpp"
 
 namespace sidestream::launch {
@@ -9,6 +10,7 @@ namespace sidestream::launch {
 int run_report(const ReportOptions& options);
 int run_merge(const MergeOptions& options);
 int run_compare(const CompareOptions& options);
+int run_roofline(const RooflineOptions& options);
 
 // One line on standard error, and the exit code that the exception means.
 int report_trace_failure(const std::exception& error);

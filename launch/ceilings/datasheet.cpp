@@ -1,0 +1,39 @@
+#include "launch/ceilings/datasheet.hpp"
+
+#include "launch/device/gpu_peak.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+struct Memory {
+  std::string_view part_of_name;  // the first that fits counts
+  double gb_per_s;
+};
+
+constexpr Memory kMemories[] = {{"H100 PCIe", 2000},
+                                {"H200", 4800},
+                                {"H100", 3350},
+                                {"A100-SXM4-40GB", 1555},
+                                {"A100-PCIE-40GB", 1555},
+                                {"A100 80GB PCIe", 1935},
+                                {"A100", 2039},
+                                {"L40S", 864},
+                                {"L4", 300},
+                                {"4090", 1008}};
+
+}  // namespace
+
+std::optional<DatasheetPeaks> datasheet_peaks(std::string_view device_name) {
+  const auto fp32 = gpu_peak_flops_per_s(device_name, Precision::kFp32);
+  for (const Memory& memory : kMemories) {
+    if (!fp32 || device_name.find(memory.part_of_name) == std::string_view::npos) continue;
+    return DatasheetPeaks{
+        .flops_per_s = {{"fp32", *fp32},
+                        {"tf32", *gpu_peak_flops_per_s(device_name, Precision::kTf32)},
+                        {"bf16", *gpu_peak_flops_per_s(device_name, Precision::kBf16)}},
+        .memory_bytes_per_s = memory.gb_per_s * 1e9};
+  }
+  return std::nullopt;
+}
+
+}  // namespace sidestream::launch

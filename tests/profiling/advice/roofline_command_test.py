@@ -1,0 +1,52 @@
+"""`sidestream-trace roofline` and the advice in `report`: roofline_command_test.py SIDESTREAM_TRACE"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROGRAM = sys.argv[1]
+
+
+def check(condition, message):
+    if not condition:
+        sys.exit("FAILED: " + message)
+
+
+def call(*words, expect=0):
+    done = subprocess.run([str(word) for word in words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100)
+    check(done.returncode == expect, f"expected {expect}, found {done.returncode} from {words}\n{done.stdout}")
+    return done.stdout
+
+
+def ncu(path, kernel):
+    path.write_text('"ID","Kernel Name","gpu__time_duration.sum","sm__throughput.avg.pct_of_peak_sustained_elapsed",'
+                    '"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"\n"","","nsecond","%","%"\n'
+                    f'"0","{kernel}","20","10","90"\n')
+    return path
+
+
+with tempfile.TemporaryDirectory(prefix="sidestream-roofline-") as name:
+    folder = pathlib.Path(name)
+    traces = folder / "traces"
+    call(sys.executable, ROOT / "tests/bench/trace/generate.py", "--ranks", 2, "--megabytes", 1, "--output", traces)
+
+    text = call(PROGRAM, "roofline", traces)
+    check("ncu --csv --page raw" in text and "vectorized_layer_norm_kernel" in text, text)
+    check("nccl" not in text.split("regex:")[1].split("'")[0], "collectives under ncu wait for ever")
+
+    own = ncu(folder / "own.csv", "void at::native::vectorized_layer_norm_kernel<float, float>(int)")
+    text = call(PROGRAM, "roofline", traces, "--ncu", own, "--json", folder / "r.json")
+    check("memory-bound by its counters, 90 % of the peak" in text, text)
+    operation = [one for one in json.loads((folder / "r.json").read_text())["top_ops"] if "layer_norm" in one["name"]][0]
+    check(operation["roofline_bound"] == "memory" and operation["cause"], str(operation))
+
+    text = call(PROGRAM, "roofline", traces, "--ncu", ncu(folder / "other.csv", "other_program"), expect=3)
+    check("other_program only: is it of another program?" in text, text)
+    call(PROGRAM, "roofline", traces, "--ncu", traces / "rank-0.json", expect=3)
+
+    call(PROGRAM, "report", traces, "--json", folder / "report.json", "--quiet")
+    report = json.loads((folder / "report.json").read_text())
+    check(any(one["rule"] == "input-no-workers" for one in report["not_measured"]), "rules that could not look are not named")
+    print("passed")
