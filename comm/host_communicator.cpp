@@ -58,8 +58,10 @@ HostCommunicator::HostCommunicator(const CommunicatorConfig& config,
   const auto board_ranks =
       board_ ? layout_[static_cast<std::size_t>(topology_.node)] : std::vector<int>();
   watch_ = std::make_unique<PeerWatch>(topology_, board_.get(), channel_.get(), board_ranks);
-  engine_ = std::make_unique<ProgressEngine>(topology_.rank, *watch_,
-                                             [flag = failed_] { flag->store(true); });
+  engine_ = std::make_unique<ProgressEngine>(
+      topology_.rank, *watch_,
+      ProgressEngine::Hooks{.on_failure = [flag = failed_] { flag->store(true); },
+                            .before_throwing = [hook = config_.failure_hook] { hook->run(); }});
   const auto warning = binding_warning(Binding::of_this_process(topology_.local_size));
   if (!every_rank(!warning.has_value()))
     warnings.push_back(

@@ -1,0 +1,60 @@
+// What a run records about itself.
+#include "launch/options/record_options.hpp"
+#include "launch/options/train_settings.hpp"
+
+namespace sidestream::launch::detail {
+namespace {
+
+using Options = TrainOptions;
+
+Setting<Options> profile() {
+  return {{"profile", "SPEC",
+           "a timeline of some steps with every operator: wait=1,warmup=1,active=3,repeat=2"},
+          [](Options& options, const std::string& text) {
+            options.record.profile = parse_profile_schedule(text);
+          },
+          [](const Options& options) -> std::optional<std::string> {
+            const auto& schedule = options.record.profile;
+            return schedule ? std::optional(profile_schedule_text(*schedule)) : std::nullopt;
+          }};
+}
+
+Flag detail_switch(std::string name, std::string help) {
+  return {.name = std::move(name),
+          .value_name = "",
+          .help = std::move(help),
+          .kind = FlagKind::kSwitch};
+}
+
+}  // namespace
+
+SettingGroup<TrainOptions> record_settings() {
+  return {"Seeing",
+          {on_off<Options>(
+               {"record", "on|off",
+                "record the ranges of the whole run: written at its end, on SIGUSR2 and when a "
+                "collective times out"},
+               [](auto& o) -> auto& { return o.record.record; }),
+           count<Options>({"sample-hz", "N",
+                           "samples a second of processor, memory, disk, network and GPU; 0: none"},
+                          [](auto& o) -> auto& { return o.record.sample_hz; }, {0, 1000}),
+           profile(),
+           on_off<Options>(
+               detail_switch("profile-shapes", "with the shapes of the operators' inputs"),
+               [](auto& o) -> auto& { return o.record.shapes; }),
+           on_off<Options>(
+               detail_switch("profile-memory", "with every allocation and release"),
+               [](auto& o) -> auto& { return o.record.memory; }),
+           on_off<Options>(
+               detail_switch("profile-stacks", "with the C++ stack of every operator"),
+               [](auto& o) -> auto& { return o.record.stacks; }),
+           on_off<Options>(
+               detail_switch("profile-flops", "with the floating-point operations of operators"),
+               [](auto& o) -> auto& { return o.record.flops; }),
+           text<Options>(
+               detail_switch("profile-modules",
+                             "with the layer of every operator; =GLOB: of the layers of that name"),
+               [](auto& o) -> auto& { return o.record.modules; })}};
+}
+
+}  // namespace sidestream::launch::detail
