@@ -33,6 +33,8 @@ struct RecordOptions {
   std::string modules = "off";  // off, on (every layer), or a pattern of layer names
 
   bool wants_modules() const { return modules != "off"; }
+  // The light recorder runs from the first step to the last; samples alone need it too.
+  bool whole_run() const { return record || (sample_hz > 0 && !profile); }
   bool any() const { return record || sample_hz > 0 || profile.has_value(); }
 };
 

@@ -19,13 +19,6 @@ Setting<Options> profile() {
           }};
 }
 
-Flag detail_switch(std::string name, std::string help) {
-  return {.name = std::move(name),
-          .value_name = "",
-          .help = std::move(help),
-          .kind = FlagKind::kSwitch};
-}
-
 }  // namespace
 
 SettingGroup<TrainOptions> record_settings() {
@@ -40,20 +33,34 @@ SettingGroup<TrainOptions> record_settings() {
                           [](auto& o) -> auto& { return o.record.sample_hz; }, {0, 1000}),
            profile(),
            on_off<Options>(
-               detail_switch("profile-shapes", "with the shapes of the operators' inputs"),
+               {.name = "profile-shapes",
+                .value_name = "",
+                .help = "with the shapes of the operators' inputs",
+                .kind = FlagKind::kSwitch},
                [](auto& o) -> auto& { return o.record.shapes; }),
            on_off<Options>(
-               detail_switch("profile-memory", "with every allocation and release"),
+               {.name = "profile-memory",
+                .value_name = "",
+                .help = "with every allocation and release",
+                .kind = FlagKind::kSwitch},
                [](auto& o) -> auto& { return o.record.memory; }),
            on_off<Options>(
-               detail_switch("profile-stacks", "with the C++ stack of every operator"),
+               {.name = "profile-stacks",
+                .value_name = "",
+                .help = "with the C++ stack of every operator",
+                .kind = FlagKind::kSwitch},
                [](auto& o) -> auto& { return o.record.stacks; }),
            on_off<Options>(
-               detail_switch("profile-flops", "with the floating-point operations of operators"),
+               {.name = "profile-flops",
+                .value_name = "",
+                .help = "with the floating-point operations of operators",
+                .kind = FlagKind::kSwitch},
                [](auto& o) -> auto& { return o.record.flops; }),
            text<Options>(
-               detail_switch("profile-modules",
-                             "with the layer of every operator; =GLOB: of the layers of that name"),
+               {.name = "profile-modules",
+                .value_name = "",
+                .help = "with the layer of every operator; =GLOB: of the layers of that name",
+                .kind = FlagKind::kSwitch},
                [](auto& o) -> auto& { return o.record.modules; })}};
 }
 

@@ -51,12 +51,12 @@ void check_recording(const RecordOptions& options) {
         "--profile: nsys or ncu is attached to this process, and a process has room for one "
         "profiler (CUPTI has one client): leave out --profile, or start without the tool");
   }
-  if (options.record && tool_that_listens() != nullptr) {
+  if (options.whole_run() && tool_that_listens() != nullptr) {
     throw core::ConfigError(
         "--record on: nsys or another NVTX tool is attached to this process and takes the "
         "recorder's place: leave out --record, or start without the tool");
   }
-  if ((options.record || options.profile) && !record::process_recorder_is_attached()) {
+  if (options.any() && !record::process_recorder_is_attached()) {
     throw core::ConfigError(
         "--record and --profile: this program was built without NVTX, so that no ranges are told; "
         "install the NVTX headers (nvidia-nvtx) and build again");
@@ -77,7 +77,7 @@ void RunRecording::begin_recording() {
   if (options_.sample_hz > 0)
     sampler_.emplace(options_.sample_hz,
                      parts_.gpu ? nvml_index(parts_.communicator.device()) : -1);
-  if (options_.record || options_.sample_hz > 0) {
+  if (options_.whole_run()) {
     sample_clocks(parts_.communicator, clocks_);
     recorder_.keep(true);
     parts_.failure_hook.set([this] { dump_now("a collective has failed"); });
@@ -111,14 +111,16 @@ void RunRecording::before(std::int64_t step) {
 }
 
 void RunRecording::begin_window() {
-  if (options_.record) {
+  if (options_.whole_run()) {
     sample_clocks(parts_.communicator, clocks_);
     const std::filesystem::path folder = write_since_last(recorder_.step());
     write_clock_file(folder);
   }
   sample_clocks(parts_.communicator, clocks_);
   recorder_.keep(true);
-  recorder_.take();  // what was before belongs to no window
+  // What was before belongs to no window.
+  const record::Recording before = recorder_.take();
+  if (sampler_) sampler_->take(before.end.monotonic_ns);
   kineto_->start();
   in_window_ = true;
 }
@@ -127,14 +129,13 @@ void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
   if (in_window_) kineto_->end_step();
   cost_.add(step_ns, in_window_);
   if (in_window_ && plan_.ends_window(step)) end_window(step);
-  if (dump_at_next_step_.exchange(false)) dump_now("asked to");
+  if (dump_at_next_step_.exchange(false) && !in_window_) dump_now("asked to");
 }
 
 void RunRecording::end_window(std::int64_t step) {
-  const std::lock_guard lock(files_);
   in_window_ = false;
   const record::Recording recording = recorder_.take();
-  if (!options_.record && options_.sample_hz == 0) recorder_.keep(false);
+  if (!options_.whole_run()) recorder_.keep(false);
   const TracePlace place = trace_place(parts_.run_dir, origin_, step);
   std::filesystem::create_directories(place.folder);
   const std::filesystem::path raw = place.folder / fmt::format(".raw_{:05}.json", origin_.rank);
@@ -143,6 +144,7 @@ void RunRecording::end_window(std::int64_t step) {
   sample_clocks(parts_.communicator, clocks_);
   const std::vector<record::SystemSample> samples =
       sampler_ ? sampler_->take(recording.end.monotonic_ns) : std::vector<record::SystemSample>();
+  std::unique_lock lock(files_);
   write_window({.raw_file = raw,
                 .notes = notes,
                 .recording = recording,
@@ -153,8 +155,9 @@ void RunRecording::end_window(std::int64_t step) {
                origin_, place.file);
   std::error_code ignored;
   std::filesystem::remove(raw, ignored);
+  lock.unlock();
   write_clock_file(place.folder);
-  if (options_.record) sample_clocks(parts_.communicator, clocks_);
+  if (options_.whole_run()) sample_clocks(parts_.communicator, clocks_);
   parts_.say(fmt::format("wrote the timeline of the steps up to {}: {}", step,
                          place.folder.lexically_relative(parts_.run_dir).string()));
 }
@@ -166,6 +169,10 @@ void RunRecording::write_clock_file(const std::filesystem::path& folder) {
 
 std::filesystem::path RunRecording::write_since_last(std::int64_t step) {
   const std::lock_guard lock(files_);
+  return write_locked(step);
+}
+
+std::filesystem::path RunRecording::write_locked(std::int64_t step) {
   const record::Recording recording = recorder_.take();
   const TracePlace place = trace_place(parts_.run_dir, origin_, step);
   std::filesystem::create_directories(place.folder);
@@ -179,7 +186,7 @@ std::filesystem::path RunRecording::write_since_last(std::int64_t step) {
 void RunRecording::finish() {
   if (in_window_) end_window(recorder_.step());  // the run ended inside a window
   finished_ = true;
-  if (options_.record || options_.sample_hz > 0) {
+  if (options_.whole_run()) {
     sample_clocks(parts_.communicator, clocks_);
     const std::filesystem::path folder = write_since_last(recorder_.step());
     write_clock_file(folder);
@@ -193,12 +200,10 @@ void RunRecording::finish() {
 }
 
 void RunRecording::dump_now(const std::string& why) noexcept {
-  if (finished_ || in_window_ || !recorder_.keeps()) return;
+  if (finished_ || !recorder_.keeps()) return;
   try {
-    std::unique_lock lock(files_, kLongestWrite);
-    if (!lock.owns_lock()) return;
-    lock.unlock();
-    write_since_last(recorder_.step());
+    const std::unique_lock lock(files_, kLongestWrite);
+    if (lock.owns_lock()) write_locked(recorder_.step());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sidestream: warning: %s, and what was recorded is not written: %s\n",
                  why.c_str(), error.what());
@@ -223,7 +228,8 @@ void RunRecording::answer_request() {
     if (!dump_at_next_step_) return;
     std::this_thread::sleep_for(kBetweenLooks);
   }
-  if (dump_at_next_step_.exchange(false)) dump_now("asked to");
+  // In a window the profiler's file will have it.
+  if (dump_at_next_step_.exchange(false) && !in_window_) dump_now("asked to");
 }
 
 }  // namespace sidestream::launch

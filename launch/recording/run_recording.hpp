@@ -73,6 +73,7 @@ class RunRecording {
   void end_window(std::int64_t step);
   void write_clock_file(const std::filesystem::path& folder);
   std::filesystem::path write_since_last(std::int64_t step);
+  std::filesystem::path write_locked(std::int64_t step);
   void watch_requests(const std::stop_token& stop);
   void answer_request();
 
@@ -85,7 +86,7 @@ class RunRecording {
   std::optional<kineto::KinetoSession> kineto_;
   ClockNotes clocks_;  // since the last clock.json
   ProfileCost cost_;
-  bool in_window_ = false;
+  std::atomic<bool> in_window_{false};
   std::timed_mutex files_;  // one file at a time
   std::atomic<bool> dump_at_next_step_{false};
   std::atomic<bool> finished_{false};

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "launch/scrub-trace"
-SECRETS = ["secret-host", "/home/alice", "alice"]
+SECRETS = ["secret-host", "/mnt/alice", "alice"]
 
 
 def scrub(*arguments):
@@ -25,8 +25,8 @@ class ScrubTest(unittest.TestCase):
 
     def kineto(self, **more):
         event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 5, "tid": 6, "ts": 1.125, "dur": 2.5,
-                 "args": {"Call stack": "/home/alice/project/train.py(3): main;<built-in method a/b>", "host": "secret-host"}}
-        trace = {"schemaVersion": 1, "traceName": "/home/alice/x.json", "distributedInfo": {"rank": 3, "world_size": 4},
+                 "args": {"Call stack": "/mnt/alice/project/train.py(3): main;<built-in method a/b>", "host": "secret-host"}}
+        trace = {"schemaVersion": 1, "traceName": "/mnt/alice/x.json", "distributedInfo": {"rank": 3, "world_size": 4},
                  "hostname": "secret-host", "traceEvents": [event], **more}
         path = self.root / "secret-host_rank3.json"
         path.write_text(json.dumps(trace))
@@ -56,7 +56,7 @@ class ScrubTest(unittest.TestCase):
         self.assertEqual(json.loads(gzip.open(written, "rt").read())["traceEvents"][0]["name"], name)
 
     def test_what_is_left_is_refused(self):
-        path = self.kineto(traceEvents=[{"ph": "X", "name": "lambda at </home/alice/x.cpp>", "ts": 1, "dur": 1}])
+        path = self.kineto(traceEvents=[{"ph": "X", "name": "lambda at </mnt/alice/x.cpp>", "ts": 1, "dur": 1}])
 
         done = scrub(path, "--output", self.output)
 
@@ -70,7 +70,7 @@ class ScrubTest(unittest.TestCase):
         database.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)")
         database.execute("CREATE TABLE TARGET_INFO_SYSTEM_ENV (globalVid INTEGER, name TEXT, value TEXT)")
         database.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER)")
-        database.execute("INSERT INTO StringIds VALUES (1, '/home/alice/bin/train'), (2, 'gemm_kernel')")
+        database.execute("INSERT INTO StringIds VALUES (1, '/mnt/alice/bin/train'), (2, 'gemm_kernel')")
         database.execute("INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES (0, 'DeviceEnvironment', 'USER=alice')")
         database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20)")
         database.commit()
