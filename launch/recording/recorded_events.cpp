@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "launch/recording/json_text.hpp"
 #include "profiling/trace/event_rewriter.hpp"
 
 namespace sidestream::launch {
@@ -16,10 +16,6 @@ using trace::microseconds_text;
 
 // Above every thread number of the system.
 constexpr std::int64_t kFirstLane = 900'000'000;
-
-std::string quoted(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // Operations that overlap get lanes of their own; in the order of their starts, each the first that
 // is free.
@@ -70,7 +66,7 @@ class RangeWriter {
     if (range.open) arguments += std::string(arguments.empty() ? "" : ",") + "\"open\":true";
     take_(fmt::format(
         R"({{"ph":"X","cat":"user_annotation","name":{},"pid":{},"tid":{},"ts":{},"dur":{}{}}})",
-        quoted(name), origin_.process_id, thread_id, clock_.text(range.start_ns),
+        json_text(name), origin_.process_id, thread_id, clock_.text(range.start_ns),
         microseconds_text(range.end_ns - range.start_ns),
         arguments.empty() ? "" : ",\"args\":{" + arguments + "}"));
   }
@@ -114,10 +110,10 @@ void write_counters(const std::vector<record::SystemSample>& samples, const Trac
   for (const record::SystemSample& sample : samples) {
     std::string values;
     for (const auto& [name, value] : sample.values)
-      values += fmt::format("{}{}:{:.6g}", values.empty() ? "" : ",", quoted(name), value);
+      values += fmt::format("{}{}:{:.6g}", values.empty() ? "" : ",", json_text(name), value);
     take(fmt::format(
         R"({{"ph":"C","cat":"system","name":{},"pid":{},"tid":0,"ts":{},"args":{{{}}}}})",
-        quoted(sample.name), origin.process_id, clock.text(sample.monotonic_ns), values));
+        json_text(sample.name), origin.process_id, clock.text(sample.monotonic_ns), values));
   }
 }
 
@@ -133,7 +129,7 @@ void write_thread_names(const record::Recording& recording, const TraceOrigin& o
                         const TakeEvent& take) {
   for (const record::ThreadRanges& thread : recording.threads) {
     const std::string name = fmt::format("thread {} ({})", thread.thread_id, thread.name);
-    take(metadata_event(origin, "thread_name", thread.thread_id, "\"name\":" + quoted(name)));
+    take(metadata_event(origin, "thread_name", thread.thread_id, "\"name\":" + json_text(name)));
     take(metadata_event(origin, "thread_sort_index", thread.thread_id,
                         fmt::format(R"("sort_index":{})", thread.thread_id)));
   }

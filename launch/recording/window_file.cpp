@@ -4,10 +4,10 @@
 
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "launch/recording/event_list.hpp"
+#include "launch/recording/json_text.hpp"
 #include "launch/recording/operator_modules.hpp"
 #include "profiling/trace/decimal.hpp"
 #include "profiling/trace/event_rewriter.hpp"
@@ -22,10 +22,6 @@ namespace {
 constexpr std::array<std::string_view, 8> kKeptKeys = {
     "schemaVersion",       "deviceProperties",    "displayTimeUnit", "cuda_runtime_version",
     "cuda_driver_version", "baseTimeNanoseconds", "cupti_version",   "hip_runtime_version"};
-
-std::string quoted(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 OperatorPlace place_of(const trace::KinetoFields& fields) {
   const std::int64_t start = trace::nanoseconds_of_microseconds(fields.time).value_or(0);
@@ -99,7 +95,7 @@ class WindowWriter {
     std::string text = "{";
     for (const std::string_view key : kKeptKeys) {
       const auto found = metadata_.find(std::string(key));
-      if (found != metadata_.end()) text += quoted(key) + ":" + found->second + ",";
+      if (found != metadata_.end()) text += json_text(key) + ":" + found->second + ",";
     }
     text += "\"distributedInfo\":" + distributed_info_text(origin_);
     text += ",\"sidestream\":" + recording_info_text(parts_.recording);
@@ -139,11 +135,11 @@ class WindowWriter {
     if (const auto notes = parts_.notes.find(id); notes != parts_.notes.end()) {
       if (notes->second.flops > 0) text += fmt::format("\"flops\":{},", notes->second.flops);
       if (!notes->second.stack.empty())
-        text += "\"Call stack\":" + quoted(notes->second.stack) + ",";
+        text += "\"Call stack\":" + json_text(notes->second.stack) + ",";
     }
     if (parts_.modules == "off") return text;
     const std::string_view module = modules_.module_of(place_of(fields_));
-    if (!module.empty()) text += "\"Module Hierarchy\":" + quoted(module) + ",";
+    if (!module.empty()) text += "\"Module Hierarchy\":" + json_text(module) + ",";
     return text;
   }
 

@@ -18,7 +18,7 @@ namespace {
 using namespace sidestream;
 using ranges::Phase;
 
-constexpr int kPerBlock = 20'000;
+constexpr int kPerBlock = 1000;  // short: a busy machine interrupts few of them
 constexpr int kPhasesOfAStep = 7, kCollectivesOfAStep = 24;
 
 struct Kind {
@@ -54,7 +54,7 @@ double median(std::vector<double> values) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int blocks = argc > 1 ? std::max(1, std::atoi(argv[1])) : 25;
+  const int blocks = argc > 1 ? std::max(1, std::atoi(argv[1])) : 200;
   if (!record::process_recorder_is_attached()) {
     std::fprintf(stderr, "bench_ranges: the recorder is not attached: is a tool?\n");
     return 2;
