@@ -9,6 +9,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/device/device_choice.hpp"
+#include "comm/failure_hook.hpp"
 #include "comm/mpi_environment.hpp"
 
 namespace sidestream::comm {
@@ -20,6 +21,8 @@ struct CommunicatorConfig {
   bool shared_memory = true;  // reduce in place in shared windows among the ranks of a node
   DeviceWish device = DeviceWish::kCpu;
   GpuSharing gpu_sharing = GpuSharing::kRefused;
+  // Set what it does at any time; never null.
+  std::shared_ptr<FailureHook> failure_hook = std::make_shared<FailureHook>();
   DeviceFinding gpu = {.problem = "nobody has looked for one"};  // of choose_device()
   std::chrono::milliseconds timeout_setup{std::chrono::minutes(5)};
   std::chrono::milliseconds timeout_collective{std::chrono::minutes(3)};

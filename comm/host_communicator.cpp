@@ -60,8 +60,10 @@ HostCommunicator::HostCommunicator(const CommunicatorConfig& config,
   watch_ = std::make_unique<PeerWatch>(topology_, board_.get(), channel_.get(), board_ranks);
   device_progress_ =
       std::make_unique<DeviceProgress>(topology_, board_.get(), channel_.get(), board_ranks);
-  engine_ = std::make_unique<ProgressEngine>(topology_.rank, *watch_,
-                                             [flag = failed_] { flag->store(true); });
+  engine_ = std::make_unique<ProgressEngine>(
+      topology_.rank, *watch_,
+      ProgressEngine::Hooks{.on_failure = [flag = failed_] { flag->store(true); },
+                            .before_throwing = [hook = config_.failure_hook] { hook->run(); }});
   const auto warning = binding_warning(Binding::of_this_process(topology_.local_size));
   if (!every_rank(!warning.has_value()))
     warnings.push_back(

@@ -51,10 +51,10 @@ bool is_peer_error(const std::exception_ptr& error) {
 
 }  // namespace
 
-ProgressEngine::ProgressEngine(int rank, PeerWatch& watch, std::function<void()> on_failure)
+ProgressEngine::ProgressEngine(int rank, PeerWatch& watch, Hooks hooks)
     : rank_(rank),
       watch_(watch),
-      on_failure_(std::move(on_failure)),
+      hooks_(std::move(hooks)),
       thread_([this](const std::stop_token& stop) { run_thread(stop); }) {}
 
 ProgressEngine::~ProgressEngine() {
@@ -205,9 +205,10 @@ std::exception_ptr ProgressEngine::describe(const Operation& operation,
 // soon as they are told. So the peers are told first, and from then on this process does not call
 // MPI any more: what arrives stays outside.
 void ProgressEngine::fail(std::exception_ptr error) {
-  on_failure_();
+  hooks_.on_failure();
   if (!is_peer_error(error)) watch_.announce_failure(text_of(error));
   watch_.flush_announcement(kAnnouncementTime);
+  hooks_.before_throwing();
   std::deque<std::shared_ptr<Operation>> dropped;
   {
     const std::lock_guard lock(queue_mutex_);

@@ -25,8 +25,12 @@ namespace sidestream::comm {
 
 class ProgressEngine {
  public:
-  // `watch` outlives the engine. on_failure is called once, by the driver, when an operation fails.
-  ProgressEngine(int rank, PeerWatch& watch, std::function<void()> on_failure);
+  struct Hooks {
+    std::function<void()> on_failure;       // once, by the driver, when an operation fails
+    std::function<void()> before_throwing;  // then, when the peers know and no caller does
+  };
+  // `watch` outlives the engine.
+  ProgressEngine(int rank, PeerWatch& watch, Hooks hooks);
   ~ProgressEngine();  // stops the thread; operations that are not done are dropped
   ProgressEngine(const ProgressEngine&) = delete;
   ProgressEngine& operator=(const ProgressEngine&) = delete;
@@ -57,7 +61,7 @@ class ProgressEngine {
 
   int rank_;
   PeerWatch& watch_;
-  std::function<void()> on_failure_;
+  Hooks hooks_;
   std::mutex drive_mutex_;          // held by the driver
   mutable std::mutex queue_mutex_;  // the three below
   std::deque<std::shared_ptr<Operation>> queue_;

@@ -157,6 +157,7 @@ NcclCommunicator::~NcclCommunicator() {
 void NcclCommunicator::on_failure(const std::string& message) {
   host().announce_failure(message);
   if (config_.failed) config_.failed->store(true);
+  if (config_.failure_hook) config_.failure_hook->run();
   link_->abort();
 }
 

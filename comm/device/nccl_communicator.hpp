@@ -10,6 +10,7 @@
 #include "comm/call.hpp"
 #include "comm/cuda/handles.hpp"
 #include "comm/device/device_communicator.hpp"
+#include "comm/failure_hook.hpp"
 #include "comm/nccl/api.hpp"
 #include "comm/nccl/link.hpp"
 #include "comm/nccl/watchdog.hpp"
@@ -21,6 +22,7 @@ struct NcclConfig {
   std::chrono::milliseconds timeout_collective{std::chrono::minutes(3)};
   std::chrono::milliseconds watch_interval{20};
   std::shared_ptr<std::atomic<bool>> failed = {};  // set when an operation fails; may be null
+  std::shared_ptr<FailureHook> failure_hook = {};  // may be null
 };
 
 class NcclCommunicator final : public DeviceCommunicator {

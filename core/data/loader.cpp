@@ -132,6 +132,7 @@ void Loader::work(int worker) noexcept {
 }
 
 void Loader::fill_and_publish(std::uint64_t ticket, std::byte* slot) noexcept {
+  const ranges::ScopedRange range(load_range_);
   try {
     fill(ticket, slot);
     ring_->publish(ticket);

@@ -24,6 +24,7 @@
 #include "core/data/sample_source.hpp"
 #include "core/data/slot_ring.hpp"
 #include "core/data/split.hpp"
+#include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::data {
 
@@ -121,6 +122,7 @@ class Loader {
   std::uint64_t next_out_ = 0;
   std::uint64_t reader_cost_ns_ = 0;
   std::uint64_t last_reader_cost_ns_ = 0;
+  ranges::LayerName load_range_{"load"};  // on a timeline, whoever loads
   std::atomic<std::uint64_t> next_in_{0};
   std::vector<std::thread> workers_;
 };

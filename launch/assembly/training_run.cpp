@@ -24,6 +24,8 @@
 #include "launch/options/train_parser.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/process/tuning.hpp"
+#include "launch/recording/phase_verdict.hpp"
+#include "launch/recording/run_recording.hpp"
 #include "launch/trainer/model_folder.hpp"
 #include "launch/trainer/trainer.hpp"
 #include "model/hugging_face.hpp"
@@ -239,15 +241,32 @@ class TrainingRun {
                                      .schedule = schedule_config(options_)},
                                     options_, device_);
     const std::optional<Evaluator> evaluator = make_evaluator();
+    RunRecording recording(options_.record,
+                           {.communicator = session_.communicator(),
+                            .failure_hook = session_.failure_hook(),
+                            .dump_request = session_.dump_request(),
+                            .run_dir = options_.run_dir,
+                            .first_step = state.step + 1,
+                            .gpu = device_.on_gpu(),
+                            .say = [&](const auto& line) { reporter.info(line); }});
     Trainer trainer(options_, session_,
                     {.model = *model_,
                      .replicas = replicas_,
                      .steps = *steps,
                      .evaluator = evaluator ? &*evaluator : nullptr,
                      .checkpointer = checkpointer_,
-                     .reporter = reporter},
+                     .reporter = reporter,
+                     .recording = recording},
                     state);
-    return trainer.run();
+    try {
+      const StopReason reason = trainer.run();
+      recording.finish();
+      reporter.verdict(verdict_of_all_ranks());
+      return reason;
+    } catch (const std::exception&) {
+      recording.dump_now("the run has failed");
+      throw;
+    }
   }
 
   std::vector<std::string> describe_buckets() const { return replicas_.describe_buckets(); }
@@ -265,6 +284,12 @@ class TrainingRun {
             .keep = options_.checkpoint.keep,
             .model = options_.model.config,
             .deadline = options_.timeouts.checkpoint};
+  }
+
+  // Phases of a GPU rank say when work was queued, not when it ran: there they give no verdict.
+  std::optional<record::PhaseVerdict> verdict_of_all_ranks() {
+    if (device_.on_gpu()) return std::nullopt;
+    return agreed_verdict(session_.communicator(), record::process_recorder().totals());
   }
 
   std::uint64_t samples_per_step() const {
@@ -298,7 +323,10 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   std::optional<DeviceSession> device;
   agree(session.communicator(), [&] { device.emplace(session.communicator(), options); });
   options.model.config.layer_ranges =
-      options.ranges == Ranges::kLayers ? model::LayerRanges::kOn : model::LayerRanges::kOff;
+      options.ranges == Ranges::kLayers || options.record.wants_modules()
+          ? model::LayerRanges::kOn
+          : model::LayerRanges::kOff;
+  agree(session.communicator(), [&] { check_recording(options.record); });
   const int threads = set_up_process(options, session.communicator().topology());
   const DataSources sources = open_and_check_data(session, options);
   std::vector<std::string> notes;

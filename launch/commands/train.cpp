@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "comm/mpi_environment.hpp"
@@ -31,6 +32,8 @@ int run_train(const CommandCall& call) {
   if (options.print_config) return print_and_leave(config_text(options));
   if (options.dry_run)
     return print_and_leave(dry_run_text(options, comm::LauncherEnvironment::read().size));
+  // Without a GPU Kineto prints an error that is none; it reads this before its first use.
+  if (options.record.profile) setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
   const std::string command_line = joined(call.argc, call.argv);
   comm::CommunicatorConfig communication = communicator_config(options);
   comm::choose_device(communication);

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "comm/factory.hpp"
+#include "launch/options/record_options.hpp"
 #include "model/config.hpp"
 #include "parallel/config.hpp"
 
@@ -93,6 +94,7 @@ struct TrainOptions {
   CheckpointOptions checkpoint = {};
   comm::CommunicatorConfig comm = {};  // its deadlines: from `timeouts`, in launch/assembly
   Timeouts timeouts = {};
+  RecordOptions record = {};
 };
 
 }  // namespace sidestream::launch

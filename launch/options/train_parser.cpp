@@ -81,6 +81,13 @@ void validate(const TrainOptions& options) {
     throw core::ConfigError(
         "--device cpu and --backend nccl exclude each other: NCCL works on GPU memory");
   }
+  const RecordOptions& record = options.record;
+  if (!record.profile &&
+      (record.shapes || record.memory || record.stacks || record.flops || record.wants_modules())) {
+    throw core::ConfigError(
+        "--profile-shapes, -memory, -stacks, -flops and -modules say what --profile writes: add "
+        "--profile wait=1,warmup=1,active=3");
+  }
   const std::string& resume = options.checkpoint.resume;
   if (!options.model.init.empty() && resume != "none" && resume != "auto") {
     throw core::ConfigError(

@@ -13,6 +13,7 @@ namespace detail {
 // The parts of the table.
 SettingGroup<TrainOptions> run_settings();
 SettingGroup<TrainOptions> process_settings();
+SettingGroup<TrainOptions> record_settings();
 SettingGroup<TrainOptions> data_settings();
 SettingGroup<TrainOptions> model_settings();
 SettingGroup<TrainOptions> optimizer_settings();

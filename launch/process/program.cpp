@@ -60,12 +60,13 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
   }
   const StopRequest
       stop;  // before the first collective: a request while ranks start must not kill them
+  const DumpRequest dump;
   std::unique_ptr<comm::Communicator> communicator;
   try {
     std::vector<std::string> warnings;
     communicator = comm::make_communicator(*environment, config, warnings);
     print_warnings(*communicator, warnings);
-    Session session(*communicator, stop);
+    Session session(*communicator, stop, dump, *config.failure_hook);
     return static_cast<int>(body(session));
   } catch (const AgreedError& error) {
     if (environment->rank() == 0) print_error(0, 1, error.what());

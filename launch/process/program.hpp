@@ -13,6 +13,7 @@
 #include "comm/communicator.hpp"
 #include "comm/factory.hpp"
 #include "core/base/exit_code.hpp"
+#include "launch/process/dump_request.hpp"
 #include "launch/process/stop_request.hpp"
 
 namespace sidestream::launch {
@@ -20,16 +21,22 @@ namespace sidestream::launch {
 // What a program has while it runs. Not copyable; lives in run_program.
 class Session {
  public:
-  Session(comm::Communicator& communicator, const StopRequest& stop)
-      : communicator_(communicator), stop_(stop) {}
+  Session(comm::Communicator& communicator, const StopRequest& stop, const DumpRequest& dump,
+          comm::FailureHook& failure_hook)
+      : communicator_(communicator), stop_(stop), dump_(dump), failure_hook_(failure_hook) {}
 
   comm::Communicator& communicator() const noexcept { return communicator_; }
   bool is_first_rank() const noexcept { return communicator_.rank() == 0; }
   bool stop_requested() const noexcept { return stop_.requested(); }
+  const DumpRequest& dump_request() const noexcept { return dump_; }
+  // Of the communicator's collectives.
+  comm::FailureHook& failure_hook() const noexcept { return failure_hook_; }
 
  private:
   comm::Communicator& communicator_;
   const StopRequest& stop_;
+  const DumpRequest& dump_;
+  comm::FailureHook& failure_hook_;
 };
 
 using ProgramBody = std::function<core::ExitCode(Session&)>;

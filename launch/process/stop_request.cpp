@@ -8,7 +8,7 @@
 namespace sidestream::launch {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
 
 // Signal handlers have no argument for a context: this is the one place with static state.
 volatile sig_atomic_t signals_seen = 0;

@@ -43,6 +43,20 @@ json to_json(const RunPerformance& performance) {
           {"reader_cost_ms_p50", performance.reader_cost_ms_p50}};
 }
 
+json to_json(const record::PhaseVerdict& verdict) {
+  return {{"word", verdict.word}, {"io", verdict.io},     {"cpu", verdict.cpu},
+          {"gpu", verdict.gpu},   {"comm", verdict.comm}, {"steps", verdict.steps}};
+}
+
+record::PhaseVerdict verdict_from(const json& value) {
+  return {.word = value.at("word"),
+          .io = value.at("io"),
+          .cpu = value.at("cpu"),
+          .gpu = value.at("gpu"),
+          .comm = value.at("comm"),
+          .steps = value.at("steps")};
+}
+
 RunPerformance performance_from(const json& value) {
   return {.steps = value.at("steps"),
           .step_ms_p50 = value.at("step_ms_p50"),
@@ -72,6 +86,7 @@ json to_json(const RunRecord& record) {
                  {"time_to_target_s", or_null(record.time_to_target_s)},
                  {"ettr", nullptr}};
   result["performance"] = record.performance ? to_json(*record.performance) : json(nullptr);
+  result["verdict"] = record.verdict ? to_json(*record.verdict) : json(nullptr);
   return result;
 }
 
@@ -91,9 +106,12 @@ RunRecord record_from(const json& value) {
                    .last_step = from_nullable<std::int64_t>(value.at("last_step")),
                    .last_val_loss = from_nullable<double>(value.at("last_val_loss")),
                    .time_to_target_s = from_nullable<double>(value.at("time_to_target_s")),
-                   .performance = std::nullopt};
+                   .performance = std::nullopt,
+                   .verdict = std::nullopt};
   if (!value.at("performance").is_null())
     record.performance = performance_from(value.at("performance"));
+  if (value.contains("verdict") && !value.at("verdict").is_null())  // older files have none
+    record.verdict = verdict_from(value.at("verdict"));
   return record;
 }
 

@@ -10,6 +10,7 @@
 
 #include "comm/topology.hpp"
 #include "core/base/exit_code.hpp"
+#include "profiling/record/verdict.hpp"
 
 namespace sidestream::launch {
 
@@ -48,6 +49,7 @@ struct RunRecord {
   std::optional<double> last_val_loss = {};
   std::optional<double> time_to_target_s = {};  // of training until --target-val-loss was reached
   std::optional<RunPerformance> performance = {};
+  std::optional<record::PhaseVerdict> verdict = {};
 };
 
 // Throws Error when the file cannot be written.

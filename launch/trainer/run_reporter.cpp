@@ -65,6 +65,11 @@ class RunReporter::Impl {
         val_loss, *options_.evaluation.target_val_loss, state.step, state.training_s));
   }
 
+  void verdict(const std::optional<record::PhaseVerdict>& verdict) {
+    record_.verdict = verdict;
+    if (verdict) progress_.info("time of a step: " + record::describe(*verdict));
+  }
+
   void saved(const TrainingState& state) {
     metrics_.sync();
     progress_.info(fmt::format("saved checkpoint of step {}", state.step));
@@ -136,6 +141,9 @@ void RunReporter::target_reached(const TrainingState& state, double val_loss) {
 }
 void RunReporter::saved(const TrainingState& state) {
   if (impl_) impl_->saved(state);
+}
+void RunReporter::verdict(const std::optional<record::PhaseVerdict>& verdict) {
+  if (impl_) impl_->verdict(verdict);
 }
 void RunReporter::finish(core::ExitCode code, const TrainingState& state) {
   if (impl_) impl_->finish(code, state);

@@ -14,6 +14,7 @@
 #include "launch/trainer/run_record.hpp"
 #include "launch/trainer/stepper.hpp"
 #include "launch/trainer/training_state.hpp"
+#include "profiling/record/verdict.hpp"
 
 namespace sidestream::launch {
 
@@ -35,6 +36,8 @@ class RunReporter {
   void step(const TrainingState& state, const StepOutcome& outcome, std::optional<double> val_loss);
   void target_reached(const TrainingState& state, double val_loss);
   void saved(const TrainingState& state);
+  // What bounds the run; nothing: not measured.
+  void verdict(const std::optional<record::PhaseVerdict>& verdict);
   // At the end; writes the last run.json. Throws Error when it cannot.
   void finish(core::ExitCode code, const TrainingState& state);
   // The same after a failure, which nothing may hide: what goes wrong here becomes a warning.

@@ -15,9 +15,11 @@ StopReason Trainer::run() {
   if (state_.step == 0 && options_.steps == 0) save();  // the initial weights
   while (!stop && state_.step < options_.steps) {
     capture.before(state_.step + 1);
+    parts_.recording.before(state_.step + 1);
     const StepOutcome outcome =
         parts_.steps.run(state_.step + 1, [this] { return session_.stop_requested(); });
     state_.step += 1;
+    parts_.recording.after(state_.step, outcome.step_ns);
     capture.after(state_.step);
     state_.samples += state_.samples_per_step;
     state_.training_s += static_cast<double>(outcome.step_ns) * 1e-9;

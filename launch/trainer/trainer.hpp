@@ -6,6 +6,7 @@
 
 #include "launch/options/train_options.hpp"
 #include "launch/process/program.hpp"
+#include "launch/recording/run_recording.hpp"
 #include "launch/trainer/checkpointer.hpp"
 #include "launch/trainer/evaluator.hpp"
 #include "launch/trainer/run_reporter.hpp"
@@ -22,6 +23,7 @@ struct TrainerParts {
   const Evaluator* evaluator;  // null: no validation data
   const Checkpointer& checkpointer;
   RunReporter& reporter;
+  RunRecording& recording;
 };
 
 enum class StopReason { kAllSteps, kTargetReached, kRequested };

@@ -37,8 +37,13 @@ std::int64_t steps_of(const std::vector<RankView>& ranks, int rank) {
   return std::max<std::int64_t>(1, steps);
 }
 
+struct LongerPhase {
+  std::string name = {};
+  std::int64_t excess_ns = 0;
+};
+
 // The phase in which this rank exceeds the median of the others most.
-std::string longer_phase(const std::vector<RankView>& ranks, int rank) {
+LongerPhase longer_phase(const std::vector<RankView>& ranks, int rank) {
   std::map<std::string, std::int64_t> own;
   std::map<std::string, std::vector<std::int64_t>> others;
   for (const RankView& one : ranks) {
@@ -49,15 +54,35 @@ std::string longer_phase(const std::vector<RankView>& ranks, int rank) {
         others[phase].push_back(time_ns);
     }
   }
-  std::string longest;
-  std::int64_t most_ns = 0;
+  LongerPhase longest;
   for (const auto& [phase, time_ns] : own) {
     const std::int64_t excess_ns = time_ns - median_of(others[phase]);
-    if (excess_ns <= most_ns) continue;
-    most_ns = excess_ns;
-    longest = phase;
+    if (excess_ns > longest.excess_ns) longest = {phase, excess_ns};
   }
   return longest;
+}
+
+// The kind of collective to which this rank came late at the highest cost to the others.
+std::string late_to(const CollectiveMatches& matches, int rank) {
+  std::map<std::string, std::int64_t> caused;
+  for (const MatchedCollective& one : matches.matched) {
+    if (one.last().rank != rank) continue;
+    for (const CollectivePart& part : one.parts)
+      caused[one.kernel] += part.duration_ns - one.transfer_ns;
+  }
+  const auto most =
+      std::max_element(caused.begin(), caused.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == caused.end() ? "" : most->first;
+}
+
+// No phase of this rank explains half of what it costs: it is late to collectives by itself, not
+// because of what it did before.
+std::string phase_of(const std::vector<RankView>& ranks, const CollectiveMatches& matches, int rank,
+                     std::int64_t cost_ns) {
+  const LongerPhase longer = longer_phase(ranks, rank);
+  if (longer.name.empty() || 2 * longer.excess_ns >= cost_ns) return longer.name;
+  return late_to(matches, rank);
 }
 
 }  // namespace
@@ -84,12 +109,13 @@ std::optional<Straggler> find_straggler(const std::vector<RankView>& ranks,
   }
   std::vector<std::int64_t> windows;
   for (const StepRow* step : plain_steps(ranks)) windows.push_back(step->budget.window_ns);
-  const std::int64_t cost_ns = (median_of(others) - least->second) / steps_of(ranks, least->first);
+  const std::int64_t all_ns = median_of(others) - least->second;
+  const std::int64_t cost_ns = all_ns / steps_of(ranks, least->first);
   if (static_cast<double>(cost_ns) < kLeastShareOfStep * static_cast<double>(median_of(windows)))
     return std::nullopt;
   if (cost_ns <= 0 || caused_share(matches, least->first) < kLeastShareOfWaiting)
     return std::nullopt;
-  return Straggler{least->first, longer_phase(ranks, least->first), cost_ns};
+  return Straggler{least->first, phase_of(ranks, matches, least->first, all_ns), cost_ns};
 }
 
 }  // namespace sidestream::analysis

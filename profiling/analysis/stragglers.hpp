@@ -19,7 +19,9 @@ namespace sidestream::analysis {
 
 struct Straggler {
   int rank = 0;
-  std::string phase;  // what this rank does longer than the others; empty: no phases in the trace
+  // What this rank does longer than the others; a collective, when it is late to that and no phase
+  // explains it. Empty: no phases in the trace.
+  std::string phase;
   std::int64_t cost_ns_per_step = 0;
 };
 

@@ -1,0 +1,163 @@
+#include "launch/recording/recorded_events.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "launch/recording/json_text.hpp"
+#include "profiling/trace/event_rewriter.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using record::RangeRecord;
+using trace::microseconds_text;
+
+// Above every thread number of the system.
+constexpr std::int64_t kFirstLane = 900'000'000;
+
+// Operations that overlap get lanes of their own; in the order of their starts, each the first that
+// is free.
+std::vector<std::int64_t> lanes_of(const std::vector<RangeRecord>& flights) {
+  std::vector<std::int64_t> lanes, free_from;
+  for (const RangeRecord& range : flights) {
+    const auto free = std::find_if(free_from.begin(), free_from.end(),
+                                   [&](std::int64_t end_ns) { return end_ns <= range.start_ns; });
+    lanes.push_back(kFirstLane + (free - free_from.begin()));
+    if (free == free_from.end())
+      free_from.push_back(range.end_ns);
+    else
+      *free = range.end_ns;
+  }
+  return lanes;
+}
+
+std::vector<RangeRecord> by_start(std::vector<RangeRecord> ranges) {
+  std::stable_sort(ranges.begin(), ranges.end(), [](const RangeRecord& a, const RangeRecord& b) {
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
+  });
+  return ranges;
+}
+
+// Our own keys, and those that readers of PyTorch's collectives look for. Bytes are counted as
+// elements of one byte: the range does not know the type.
+std::string collective_arguments(const std::string& name, const ranges::CollectivePayload& payload,
+                                 const TraceOrigin& origin) {
+  const bool gathers = name == "all_gather", scatters = name == "reduce_scatter";
+  const std::int64_t out = gathers    ? payload.bytes * origin.world_size
+                           : scatters ? payload.bytes / origin.world_size
+                                      : payload.bytes;
+  return fmt::format(
+      R"("bucket":{},"sequence":{},"payload bytes":{},"Collective name":"{}","In msg nelems":{},"Out msg nelems":{},"dtype":"Byte","Group size":{})",
+      payload.bucket, payload.sequence, payload.bytes, name, payload.bytes, out, origin.world_size);
+}
+
+class RangeWriter {
+ public:
+  RangeWriter(const record::NameTable& names, const TraceClock& clock, const TraceOrigin& origin,
+              const TakeEvent& take)
+      : names_(names), clock_(clock), origin_(origin), take_(take) {}
+
+  void write(const RangeRecord& range, std::int64_t thread_id) const {
+    const std::string name = names_.text(range.name);
+    std::string arguments;
+    if (range.has_payload) arguments = collective_arguments(name, range.payload, origin_);
+    if (range.open) arguments += std::string(arguments.empty() ? "" : ",") + "\"open\":true";
+    take_(fmt::format(
+        R"({{"ph":"X","cat":"user_annotation","name":{},"pid":{},"tid":{},"ts":{},"dur":{}{}}})",
+        json_text(name), origin_.process_id, thread_id, clock_.text(range.start_ns),
+        microseconds_text(range.end_ns - range.start_ns),
+        arguments.empty() ? "" : ",\"args\":{" + arguments + "}"));
+  }
+
+ private:
+  const record::NameTable& names_;
+  const TraceClock& clock_;
+  const TraceOrigin& origin_;
+  const TakeEvent& take_;
+};
+
+std::string metadata_event(const TraceOrigin& origin, std::string_view name, std::int64_t thread_id,
+                           const std::string& arguments) {
+  return fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"ts":0,"args":{{{}}}}})", name,
+                     origin.process_id, thread_id, arguments);
+}
+
+}  // namespace
+
+std::string TraceClock::text(std::int64_t monotonic_ns) const {
+  return microseconds_text(wall.realtime_ns(monotonic_ns) - base_ns);
+}
+
+void write_recorded_ranges(const record::Recording& recording, const record::NameTable& names,
+                           const TraceClock& clock, const TraceOrigin& origin, StepRanges steps,
+                           const TakeEvent& take) {
+  const RangeWriter writer(names, clock, origin, take);
+  for (const record::ThreadRanges& thread : recording.threads) {
+    for (const RangeRecord& range : by_start(thread.ranges)) {
+      if (steps == StepRanges::kLeftOut && record::is_step(range.name)) continue;
+      writer.write(range, thread.thread_id);
+    }
+  }
+  const std::vector<RangeRecord> flights = by_start(recording.in_flight);
+  const std::vector<std::int64_t> lanes = lanes_of(flights);
+  for (std::size_t i = 0; i < flights.size(); ++i) writer.write(flights[i], lanes[i]);
+}
+
+void write_counters(const std::vector<record::SystemSample>& samples, const TraceClock& clock,
+                    const TraceOrigin& origin, const TakeEvent& take) {
+  for (const record::SystemSample& sample : samples) {
+    std::string values;
+    for (const auto& [name, value] : sample.values)
+      values += fmt::format("{}{}:{:.6g}", values.empty() ? "" : ",", json_text(name), value);
+    take(fmt::format(
+        R"({{"ph":"C","cat":"system","name":{},"pid":{},"tid":0,"ts":{},"args":{{{}}}}})",
+        json_text(sample.name), origin.process_id, clock.text(sample.monotonic_ns), values));
+  }
+}
+
+void write_process_names(const TraceOrigin& origin, const TakeEvent& take) {
+  take(metadata_event(origin, "process_name", 0, R"("name":"sidestream")"));
+  take(metadata_event(origin, "process_labels", 0,
+                      fmt::format(R"("labels":"rank {}")", origin.rank)));
+  take(metadata_event(origin, "process_sort_index", 0,
+                      fmt::format(R"("sort_index":{})", origin.rank)));
+}
+
+void write_thread_names(const record::Recording& recording, const TraceOrigin& origin,
+                        const TakeEvent& take) {
+  for (const record::ThreadRanges& thread : recording.threads) {
+    const std::string name = fmt::format("thread {} ({})", thread.thread_id, thread.name);
+    take(metadata_event(origin, "thread_name", thread.thread_id, "\"name\":" + json_text(name)));
+    take(metadata_event(origin, "thread_sort_index", thread.thread_id,
+                        fmt::format(R"("sort_index":{})", thread.thread_id)));
+  }
+  const std::vector<std::int64_t> lanes = lanes_of(by_start(recording.in_flight));
+  if (lanes.empty()) return;
+  for (std::int64_t lane = kFirstLane; lane <= *std::max_element(lanes.begin(), lanes.end());
+       ++lane) {
+    const std::string number = lane == kFirstLane ? "" : fmt::format(" {}", lane - kFirstLane + 1);
+    take(metadata_event(origin, "thread_name", lane,
+                        fmt::format(R"("name":"communication{}")", number)));
+    take(
+        metadata_event(origin, "thread_sort_index", lane, fmt::format(R"("sort_index":{})", lane)));
+  }
+}
+
+std::string distributed_info_text(const TraceOrigin& origin) {
+  // Spaces behind colons: some readers look for the rank with a pattern that wants one.
+  return fmt::format(R"({{"backend": "{}", "rank": {}, "world_size": {}}})", origin.backend,
+                     origin.rank, origin.world_size);
+}
+
+std::string recording_info_text(const record::Recording& recording) {
+  const auto reading = [](const record::ClockReading& one) {
+    return fmt::format(R"({{"monotonic_ns":{},"realtime_ns":{}}})", one.monotonic_ns,
+                       one.realtime_ns);
+  };
+  return fmt::format(R"({{"dropped_ranges":{},"clock_begin":{},"clock_end":{}}})",
+                     recording.dropped, reading(recording.begin), reading(recording.end));
+}
+
+}  // namespace sidestream::launch

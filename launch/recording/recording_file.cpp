@@ -1,0 +1,30 @@
+#include "launch/recording/recording_file.hpp"
+
+#include <fmt/format.h>
+
+#include "launch/recording/event_list.hpp"
+#include "launch/recording/recorded_events.hpp"
+
+namespace sidestream::launch {
+
+void write_recording(const record::Recording& recording, const record::NameTable& names,
+                     const std::vector<record::SystemSample>& samples, const TraceOrigin& origin,
+                     const std::filesystem::path& file) {
+  const TraceClock clock{record::WallClock(recording.begin, recording.end),
+                         recording.begin.realtime_ns};
+  trace::ByteSink sink(file);
+  sink.write(fmt::format(
+      R"({{"schemaVersion":1,"deviceProperties":[],"distributedInfo":{},"displayTimeUnit":"ms","baseTimeNanoseconds":{},"sidestream":{},"traceEvents":[)",
+      distributed_info_text(origin), clock.base_ns, recording_info_text(recording)));
+  EventList events(sink);
+  const TakeEvent take = [&](std::string_view event) { events.add(event); };
+  write_process_names(origin, take);
+  write_thread_names(recording, origin, take);
+  write_recorded_ranges(recording, names, clock, origin, StepRanges::kWritten, take);
+  write_counters(samples, clock, origin, take);
+  events.flush();
+  sink.write("\n]}\n");
+  sink.finish();
+}
+
+}  // namespace sidestream::launch

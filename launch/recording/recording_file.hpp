@@ -1,0 +1,18 @@
+// A recording as a file of its own: what `sidestream-trace`, Perfetto and PyTorch's tools read.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "launch/recording/trace_origin.hpp"
+#include "profiling/record/recorder.hpp"
+#include "profiling/record/system_sample.hpp"
+
+namespace sidestream::launch {
+
+// Complete or not there. Throws core::Error.
+void write_recording(const record::Recording& recording, const record::NameTable& names,
+                     const std::vector<record::SystemSample>& samples, const TraceOrigin& origin,
+                     const std::filesystem::path& file);
+
+}  // namespace sidestream::launch

@@ -1,0 +1,235 @@
+#include "launch/recording/run_recording.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "launch/recording/nvml_index.hpp"
+#include "launch/recording/recording_file.hpp"
+#include "launch/recording/window_file.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A request is answered at the end of the step, so that no step is cut in two, unless there is none
+// for so long: then something hangs.
+constexpr milliseconds kLongestStep{2000};
+constexpr milliseconds kBetweenLooks{100};
+
+// How long a failing rank waits for a file that is being written.
+constexpr milliseconds kLongestWrite{20'000};
+
+const char* tool_that_listens() {
+  const char* const injected = std::getenv("NVTX_INJECTION64_PATH");
+  return injected != nullptr && *injected != '\0' ? injected : nullptr;
+}
+
+// ncu and nsys set these for the process that they start.
+bool cupti_is_taken() {
+  for (const char* name :
+       {"CUDA_INJECTION64_PATH", "NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "NVTX_INJECTION64_PATH"}) {
+    const char* const value = std::getenv(name);
+    if (value != nullptr && *value != '\0') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void check_recording(const RecordOptions& options) {
+  if (options.profile && cupti_is_taken()) {
+    throw core::ConfigError(
+        "--profile: nsys or ncu is attached to this process, and a process has room for one "
+        "profiler (CUPTI has one client): leave out --profile, or start without the tool");
+  }
+  if (options.whole_run() && tool_that_listens() != nullptr) {
+    throw core::ConfigError(
+        "--record on: nsys or another NVTX tool is attached to this process and takes the "
+        "recorder's place: leave out --record, or start without the tool");
+  }
+  if (options.any() && !record::process_recorder_is_attached()) {
+    throw core::ConfigError(
+        "--record and --profile: this program was built without NVTX, so that no ranges are told; "
+        "install the NVTX headers (nvidia-nvtx) and build again");
+  }
+}
+
+RunRecording::RunRecording(const RecordOptions& options, RecordingParts parts)
+    : options_(options),
+      parts_(std::move(parts)),
+      origin_(TraceOrigin::of(parts_.communicator)),
+      plan_(options.profile, parts_.first_step),
+      recorder_(record::process_recorder()) {
+  if (!options_.any()) return;
+  begin_recording();
+}
+
+void RunRecording::begin_recording() {
+  if (options_.sample_hz > 0)
+    sampler_.emplace(options_.sample_hz,
+                     parts_.gpu ? nvml_index(parts_.communicator.device()) : -1);
+  if (options_.whole_run()) {
+    sample_clocks(parts_.communicator, clocks_);
+    recorder_.keep(true);
+    parts_.failure_hook.set([this] { dump_now("a collective has failed"); });
+  }
+  watcher_ = std::jthread([this](const std::stop_token& stop) { watch_requests(stop); });
+}
+
+RunRecording::~RunRecording() {
+  parts_.failure_hook.set({});
+  if (watcher_.joinable()) {
+    watcher_.request_stop();
+    parts_.dump_request.interrupt();
+    watcher_.join();
+  }
+  recorder_.keep(false);
+}
+
+void RunRecording::before(std::int64_t step) {
+  if (plan_.begins(step, ProfilePlan::Part::kWarmUp) || plan_.begins_window(step)) {
+    if (!kineto_) {
+      kineto_.emplace(kineto::KinetoConfig{.gpu = parts_.gpu,
+                                           .shapes = options_.shapes,
+                                           .memory = options_.memory,
+                                           .stacks = options_.stacks,
+                                           .flops = options_.flops});
+      kineto_->prepare();
+    }
+  }
+  if (plan_.begins_window(step)) begin_window();
+  if (in_window_) kineto_->begin_step(step);
+}
+
+void RunRecording::begin_window() {
+  if (options_.whole_run()) {
+    sample_clocks(parts_.communicator, clocks_);
+    const std::filesystem::path folder = write_since_last(recorder_.step());
+    write_clock_file(folder);
+  }
+  sample_clocks(parts_.communicator, clocks_);
+  recorder_.keep(true);
+  // What was before belongs to no window.
+  const record::Recording before = recorder_.take();
+  if (sampler_) sampler_->take(before.end.monotonic_ns);
+  kineto_->start();
+  in_window_ = true;
+}
+
+void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
+  if (in_window_) kineto_->end_step();
+  cost_.add(step_ns, in_window_);
+  if (in_window_ && plan_.ends_window(step)) end_window(step);
+  if (dump_at_next_step_.exchange(false) && !in_window_) dump_now("asked to");
+}
+
+void RunRecording::end_window(std::int64_t step) {
+  in_window_ = false;
+  const record::Recording recording = recorder_.take();
+  if (!options_.whole_run()) recorder_.keep(false);
+  const TracePlace place = trace_place(parts_.run_dir, origin_, step);
+  std::filesystem::create_directories(place.folder);
+  const std::filesystem::path raw = place.folder / fmt::format(".raw_{:05}.json", origin_.rank);
+  const kineto::KinetoNotes notes = kineto_->stop(raw);
+  kineto_.reset();
+  sample_clocks(parts_.communicator, clocks_);
+  const std::vector<record::SystemSample> samples =
+      sampler_ ? sampler_->take(recording.end.monotonic_ns) : std::vector<record::SystemSample>();
+  std::unique_lock lock(files_);
+  write_window({.raw_file = raw,
+                .notes = notes,
+                .recording = recording,
+                .names = recorder_.names(),
+                .samples = samples,
+                .modules = options_.modules,
+                .overhead = cost_.json()},
+               origin_, place.file);
+  std::error_code ignored;
+  std::filesystem::remove(raw, ignored);
+  lock.unlock();
+  write_clock_file(place.folder);
+  if (options_.whole_run()) sample_clocks(parts_.communicator, clocks_);
+  parts_.say(fmt::format("wrote the timeline of the steps up to {}: {}", step,
+                         place.folder.lexically_relative(parts_.run_dir).string()));
+}
+
+void RunRecording::write_clock_file(const std::filesystem::path& folder) {
+  const std::string text = gather_clock_text(parts_.communicator, std::exchange(clocks_, {}));
+  if (!text.empty()) core::write_file_atomically(folder / "clock.json", text);
+}
+
+std::filesystem::path RunRecording::write_since_last(std::int64_t step) {
+  const std::lock_guard lock(files_);
+  return write_locked(step);
+}
+
+std::filesystem::path RunRecording::write_locked(std::int64_t step) {
+  const record::Recording recording = recorder_.take();
+  const TracePlace place = trace_place(parts_.run_dir, origin_, step);
+  std::filesystem::create_directories(place.folder);
+  write_recording(
+      recording, recorder_.names(),
+      sampler_ ? sampler_->take(recording.end.monotonic_ns) : std::vector<record::SystemSample>(),
+      origin_, place.file);
+  return place.folder;
+}
+
+void RunRecording::finish() {
+  if (in_window_) end_window(recorder_.step());  // the run ended inside a window
+  finished_ = true;
+  if (options_.whole_run()) {
+    sample_clocks(parts_.communicator, clocks_);
+    const std::filesystem::path folder = write_since_last(recorder_.step());
+    write_clock_file(folder);
+    parts_.say(fmt::format("wrote what was recorded: {}",
+                           folder.lexically_relative(parts_.run_dir).string()));
+  }
+  if (const auto share = cost_.share()) {
+    parts_.say(
+        fmt::format("the profiler made its steps {:.0f} % longer than the others", *share * 100));
+  }
+}
+
+void RunRecording::dump_now(const std::string& why) noexcept {
+  if (finished_ || !recorder_.keeps()) return;
+  try {
+    const std::unique_lock lock(files_, kLongestWrite);
+    if (lock.owns_lock()) write_locked(recorder_.step());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sidestream: warning: %s, and what was recorded is not written: %s\n",
+                 why.c_str(), error.what());
+  }
+}
+
+void RunRecording::watch_requests(const std::stop_token& stop) {
+  sigset_t others;  // SIGUSR2 may come here; all other signals belong to the main thread
+  sigfillset(&others);
+  sigdelset(&others, SIGUSR2);
+  pthread_sigmask(SIG_SETMASK, &others, nullptr);
+  pthread_setname_np(pthread_self(), "ss-recorder");
+  while (!stop.stop_requested()) {
+    constexpr milliseconds kForever{3'600'000};
+    if (parts_.dump_request.wait_for(kForever) && !stop.stop_requested()) answer_request();
+  }
+}
+
+void RunRecording::answer_request() {
+  dump_at_next_step_ = true;
+  for (milliseconds waited{0}; waited < kLongestStep; waited += kBetweenLooks) {
+    if (!dump_at_next_step_) return;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  // In a window the profiler's file will have it.
+  if (dump_at_next_step_.exchange(false) && !in_window_) dump_now("asked to");
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,96 @@
+// What a run records about itself, from its first step to its last: the light recorder, windows of
+// the profiler, samples of the system, and the files of all of them.
+//
+//   RunRecording recording(options.record, {...});
+//   recording.before(step); ...; recording.after(step, step_ns);
+//   recording.finish();
+//
+// A file holds what came since the file before: all files of a rank together are its run, and no
+// time is in two of them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/failure_hook.hpp"
+#include "launch/options/record_options.hpp"
+#include "launch/process/dump_request.hpp"
+#include "launch/recording/clock_file.hpp"
+#include "launch/recording/profile_cost.hpp"
+#include "launch/recording/profile_plan.hpp"
+#include "launch/recording/trace_origin.hpp"
+#include "profiling/record/background_sampler.hpp"
+#include "profiling/record/process_recorder.hpp"
+#include "profiling/torch/kineto_session.hpp"
+
+namespace sidestream::launch {
+
+// What a recording works with; all outlive it.
+struct RecordingParts {
+  comm::Communicator& communicator;
+  comm::FailureHook& failure_hook;
+  const DumpRequest& dump_request;
+  std::filesystem::path run_dir;
+  std::int64_t first_step = 1;
+  bool gpu = false;
+  std::function<void(const std::string& line)> say;  // to whoever watches the run
+};
+
+// Throws ConfigError when a tool that is attached excludes what is asked for: nsys and ncu take the
+// place of the recorder, and CUPTI has one client a process.
+void check_recording(const RecordOptions& options);
+
+class RunRecording {
+ public:
+  RunRecording(const RecordOptions& options, RecordingParts parts);
+  ~RunRecording();
+  RunRecording(const RunRecording&) = delete;
+  RunRecording& operator=(const RunRecording&) = delete;
+
+  // Around every step, on one thread. Collective where a window begins or ends. Throw core::Error
+  // when a file cannot be written.
+  void before(std::int64_t step);
+  void after(std::int64_t step, std::int64_t step_ns);
+  // After the last step; collective.
+  void finish();
+
+  // Writes what is in the recorder now; any thread, also while a collective hangs. Never throws,
+  // and says what went wrong.
+  void dump_now(const std::string& why) noexcept;
+
+ private:
+  void begin_recording();
+  void begin_window();
+  void end_window(std::int64_t step);
+  void write_clock_file(const std::filesystem::path& folder);
+  std::filesystem::path write_since_last(std::int64_t step);
+  std::filesystem::path write_locked(std::int64_t step);
+  void watch_requests(const std::stop_token& stop);
+  void answer_request();
+
+  const RecordOptions options_;
+  const RecordingParts parts_;
+  const TraceOrigin origin_;
+  ProfilePlan plan_;
+  record::Recorder& recorder_;
+  std::optional<record::BackgroundSampler> sampler_;
+  std::optional<kineto::KinetoSession> kineto_;
+  ClockNotes clocks_;  // since the last clock.json
+  ProfileCost cost_;
+  std::atomic<bool> in_window_{false};
+  std::timed_mutex files_;  // one file at a time
+  std::atomic<bool> dump_at_next_step_{false};
+  std::atomic<bool> finished_{false};
+  std::jthread watcher_;  // last: started when the rest exists
+};
+
+}  // namespace sidestream::launch

@@ -1,0 +1,51 @@
+#include "profiling/record/background_sampler.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include "profiling/record/clock.hpp"
+
+namespace sidestream::record {
+
+BackgroundSampler::BackgroundSampler(int samples_per_s, int gpu)
+    : interval_ns_(1'000'000'000 / std::max(1, samples_per_s)),
+      gpu_(gpu),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+BackgroundSampler::~BackgroundSampler() { thread_.request_stop(); }
+
+void BackgroundSampler::run(const std::stop_token& stop) {
+  sigset_t all;  // signals belong to the program's own threads
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  pthread_setname_np(pthread_self(), "ss-sampler");
+  SystemSampler sampler(gpu_);
+  auto next = std::chrono::steady_clock::now();
+  while (!stop.stop_requested()) {
+    next += std::chrono::nanoseconds(interval_ns_);
+    std::unique_lock lock(mutex_);
+    wake_.wait_until(lock, stop, next, [] { return false; });
+    if (stop.stop_requested()) return;
+    lock.unlock();
+    std::vector<SystemSample> fresh = sampler.sample();
+    lock.lock();
+    for (SystemSample& one : fresh) samples_.push_back(std::move(one));
+    while (samples_.size() > kMostSamples) samples_.pop_front();
+    next = std::max(next, std::chrono::steady_clock::now());  // a slow reading puts off the next
+  }
+}
+
+std::vector<SystemSample> BackgroundSampler::take(std::int64_t until_monotonic_ns) {
+  const std::lock_guard lock(mutex_);
+  std::vector<SystemSample> taken;
+  while (!samples_.empty() && samples_.front().monotonic_ns <= until_monotonic_ns) {
+    taken.push_back(std::move(samples_.front()));
+    samples_.pop_front();
+  }
+  return taken;
+}
+
+}  // namespace sidestream::record

@@ -1,0 +1,70 @@
+// Operations in flight: started on one thread, ended on any. A fixed table without locks; an
+// operation that is still there when its place is needed again is lost and counted. Two threads
+// meet in one place only when a thousand operations start while one does.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "profiling/record/range_record.hpp"
+
+namespace sidestream::record {
+
+class Flights {
+ public:
+  static constexpr std::size_t kPlaces = 1024;
+
+  // Never 0.
+  std::uint64_t start(const RangeRecord& range) noexcept {
+    const std::uint64_t id = last_.fetch_add(1, std::memory_order_relaxed) + 1;
+    Place& place = places_[id % kPlaces];
+    if (place.id.load(std::memory_order_acquire) != 0)
+      lost_.fetch_add(1, std::memory_order_relaxed);
+    place.id.store(0, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    store_range(place.range, range);
+    place.id.store(id, std::memory_order_release);
+    return id;
+  }
+
+  // Nothing for an operation that was lost.
+  std::optional<RangeRecord> end(std::uint64_t id) noexcept {
+    Place& place = places_[id % kPlaces];
+    if (place.id.load(std::memory_order_acquire) != id) return std::nullopt;
+    const RangeRecord range = load_range(place.range);
+    place.id.store(0, std::memory_order_release);
+    return range;
+  }
+
+  // From any thread, in the order of their starts.
+  std::vector<RangeRecord> look() {
+    std::vector<RangeRecord> found;
+    for (Place& place : places_) {
+      const std::uint64_t before = place.id.load(std::memory_order_acquire);
+      const RangeRecord range = load_range(place.range);
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (before != 0 && place.id.load(std::memory_order_relaxed) == before) found.push_back(range);
+    }
+    std::sort(found.begin(), found.end(),
+              [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+    return found;
+  }
+
+  std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Place {
+    std::atomic<std::uint64_t> id{0};  // 0: free
+    PackedRange range = {};
+  };
+
+  std::atomic<std::uint64_t> last_{0};
+  std::atomic<std::uint64_t> lost_{0};
+  std::array<Place, kPlaces> places_;
+};
+
+}  // namespace sidestream::record

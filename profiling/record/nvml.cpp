@@ -1,0 +1,107 @@
+#include "profiling/record/nvml.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdint>
+
+#include "profiling/record/clock.hpp"
+
+namespace sidestream::record {
+namespace {
+
+// What is needed of nvml.h, whose calls keep their form for good.
+using Device = void*;
+constexpr int kSuccess = 0;
+struct Utilisation {
+  unsigned gpu = 0, memory = 0;
+};
+struct Memory {
+  unsigned long long total = 0, free = 0, used = 0;
+};
+enum ClockKind { kGraphics = 0, kMemoryClock = 2 };
+enum TemperatureSensor { kCore = 0 };
+
+// Reasons that have nothing to do with the load: power, heat, the board.
+constexpr unsigned long long kHeldDown = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
+
+}  // namespace
+
+struct Nvml::Library {
+  void* handle = nullptr;
+  Device device = nullptr;
+  int (*shutdown)() = nullptr;
+  int (*utilisation)(Device, Utilisation*) = nullptr;
+  int (*memory)(Device, Memory*) = nullptr;
+  int (*power)(Device, unsigned*) = nullptr;
+  int (*temperature)(Device, int, unsigned*) = nullptr;
+  int (*clock)(Device, int, unsigned*) = nullptr;
+  int (*reasons)(Device, unsigned long long*) = nullptr;
+
+  template <typename Function>
+  void find(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(dlsym(handle, name));
+  }
+
+  bool open(int gpu, const std::string& name) {
+    handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return false;
+    int (*init)() = nullptr;
+    int (*by_index)(unsigned, Device*) = nullptr;
+    find(init, "nvmlInit_v2");
+    find(by_index, "nvmlDeviceGetHandleByIndex_v2");
+    find(shutdown, "nvmlShutdown");
+    find(utilisation, "nvmlDeviceGetUtilizationRates");
+    find(memory, "nvmlDeviceGetMemoryInfo");
+    find(power, "nvmlDeviceGetPowerUsage");
+    find(temperature, "nvmlDeviceGetTemperature");
+    find(clock, "nvmlDeviceGetClockInfo");
+    find(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    if (init == nullptr || by_index == nullptr || shutdown == nullptr || init() != kSuccess) {
+      shutdown = nullptr;
+      return false;
+    }
+    return by_index(static_cast<unsigned>(gpu), &device) == kSuccess;
+  }
+
+  ~Library() {
+    if (shutdown != nullptr) shutdown();
+    if (handle != nullptr) dlclose(handle);
+  }
+};
+
+Nvml::Nvml(int gpu, const std::string& library) {
+  if (gpu < 0) return;
+  library_ = std::make_unique<Library>();
+  if (!library_->open(gpu, library)) library_.reset();
+}
+
+Nvml::~Nvml() = default;
+
+std::vector<SystemSample> Nvml::sample() {
+  if (library_ == nullptr) return {};
+  const std::int64_t now = monotonic_ns();
+  std::vector<SystemSample> samples;
+  const auto add = [&](const char* name, std::vector<std::pair<std::string, double>> values) {
+    samples.push_back({now, name, std::move(values)});
+  };
+  Library& of = *library_;
+  if (Utilisation use; of.utilisation != nullptr && of.utilisation(of.device, &use) == kSuccess)
+    add("gpu use [%]", {{"kernels", use.gpu}, {"memory", use.memory}});
+  if (Memory memory; of.memory != nullptr && of.memory(of.device, &memory) == kSuccess)
+    add("gpu memory [MiB]", {{"used", static_cast<double>(memory.used) / (1 << 20)}});
+  if (unsigned watt = 0; of.power != nullptr && of.power(of.device, &watt) == kSuccess)
+    add("gpu power [W]", {{"board", watt / 1000.0}});
+  unsigned degrees = 0;
+  if (of.temperature != nullptr && of.temperature(of.device, kCore, &degrees) == kSuccess)
+    add("gpu temperature [C]", {{"core", degrees}});
+  unsigned core = 0, memory_clock = 0;
+  if (of.clock != nullptr && of.clock(of.device, kGraphics, &core) == kSuccess &&
+      of.clock(of.device, kMemoryClock, &memory_clock) == kSuccess)
+    add("gpu clock [MHz]", {{"core", core}, {"memory", memory_clock}});
+  unsigned long long reasons = 0;
+  if (of.reasons != nullptr && of.reasons(of.device, &reasons) == kSuccess)
+    add("gpu held down", {{"by power or heat", (reasons & kHeldDown) != 0 ? 1.0 : 0.0}});
+  return samples;
+}
+
+}  // namespace sidestream::record

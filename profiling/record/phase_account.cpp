@@ -1,0 +1,83 @@
+#include "profiling/record/phase_account.hpp"
+
+#include <algorithm>
+
+namespace sidestream::record {
+
+void PhaseAccount::add_collective(std::int64_t start_ns, std::int64_t end_ns) noexcept {
+  const std::uint64_t index = collective_count_.fetch_add(1, std::memory_order_relaxed);
+  SharedSpan& span = collectives_[index % kMostCollectives];
+  span.start_ns.store(start_ns, std::memory_order_relaxed);
+  span.end_ns.store(end_ns, std::memory_order_release);
+}
+
+void PhaseAccount::begin_step(std::int64_t start_ns) noexcept {
+  step_start_ns_ = start_ns;
+  step_io_ns_ = 0;
+  step_compute_ns_ = 0;
+  phase_count_ = 0;
+  first_collective_ = collective_count_.load(std::memory_order_acquire);
+}
+
+void PhaseAccount::add_phase(ranges::Category category, std::int64_t start_ns,
+                             std::int64_t end_ns) noexcept {
+  if (category == ranges::Category::kInput)
+    step_io_ns_ += end_ns - start_ns;
+  else if (category == ranges::Category::kCompute)
+    step_compute_ns_ += end_ns - start_ns;
+  else
+    return;
+  if (phase_count_ < kMostPhases) phases_[phase_count_] = {start_ns, end_ns};
+  ++phase_count_;
+}
+
+void PhaseAccount::end_step(std::int64_t end_ns) noexcept {
+  if (first_step_) {
+    first_step_ = false;
+    return;
+  }
+  const std::uint64_t last = collective_count_.load(std::memory_order_acquire);
+  if (phase_count_ > kMostPhases || last - first_collective_ > kMostCollectives) {
+    ++totals_.uncounted_steps;
+    return;
+  }
+  ++totals_.steps;
+  totals_.window_ns += end_ns - step_start_ns_;
+  totals_.io_ns += step_io_ns_;
+  totals_.compute_ns += step_compute_ns_;
+  totals_.comm_ns += exposed_ns({step_start_ns_, end_ns}, last);
+}
+
+// Length of the union of the collectives inside the window, less what phases cover.
+std::int64_t PhaseAccount::exposed_ns(Span window, std::uint64_t last) noexcept {
+  std::size_t count = 0;
+  for (std::uint64_t i = first_collective_; i < last; ++i) {
+    const SharedSpan& shared = collectives_[i % kMostCollectives];
+    const Span span{std::max(window.start_ns, shared.start_ns.load(std::memory_order_relaxed)),
+                    std::min(window.end_ns, shared.end_ns.load(std::memory_order_acquire))};
+    if (span.start_ns < span.end_ns) sorted_[count++] = span;
+  }
+  std::sort(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(count),
+            [](const Span& a, const Span& b) { return a.start_ns < b.start_ns; });
+  std::int64_t exposed = 0, covered_to = window.start_ns;
+  std::size_t phase = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Span fresh{std::max(sorted_[i].start_ns, covered_to), sorted_[i].end_ns};
+    if (fresh.start_ns >= fresh.end_ns) continue;
+    exposed += outside_phases_ns(fresh, phase);
+    covered_to = fresh.end_ns;
+  }
+  return exposed;
+}
+
+// `phase`: the first one that can matter for this span and all later ones.
+std::int64_t PhaseAccount::outside_phases_ns(Span span, std::size_t& phase) const noexcept {
+  while (phase < phase_count_ && phases_[phase].end_ns <= span.start_ns) ++phase;
+  std::int64_t inside = 0;
+  for (std::size_t i = phase; i < phase_count_ && phases_[i].start_ns < span.end_ns; ++i)
+    inside +=
+        std::min(span.end_ns, phases_[i].end_ns) - std::max(span.start_ns, phases_[i].start_ns);
+  return span.end_ns - span.start_ns - inside;
+}
+
+}  // namespace sidestream::record

@@ -1,0 +1,73 @@
+// Where the steps of this rank went, from its phase ranges alone, added up while the run goes on: a
+// few microseconds a step, no recording, no clock but this rank's.
+//
+// Of a step: io is the time inside data and h2d; gpu (the word for whatever computes) the time
+// inside forward, backward, optimizer and zero_grad; comm the time when a collective was in flight
+// and none of these phases was open; cpu is the rest. The same words and the same arithmetic as in
+// the report of a trace. The first step of a run is left out.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "profiling/record/range_record.hpp"
+
+namespace sidestream::record {
+
+// Sums over steps, of one thread.
+struct PhaseTotals {
+  std::int64_t steps = 0;
+  std::int64_t window_ns = 0;
+  std::int64_t io_ns = 0;
+  std::int64_t compute_ns = 0;
+  std::int64_t comm_ns = 0;
+  std::int64_t uncounted_steps = 0;  // with more phases or collectives than are kept for a step
+
+  std::int64_t other_ns() const noexcept { return window_ns - io_ns - compute_ns - comm_ns; }
+};
+
+class PhaseAccount {
+ public:
+  // A collective has ended, on any thread.
+  void add_collective(std::int64_t start_ns, std::int64_t end_ns) noexcept;
+
+  // The three below on the thread of the steps.
+  void begin_step(std::int64_t start_ns) noexcept;
+  // A phase directly inside the step has ended.
+  void add_phase(ranges::Category category, std::int64_t start_ns, std::int64_t end_ns) noexcept;
+  void end_step(std::int64_t end_ns) noexcept;
+
+  const PhaseTotals& totals() const noexcept { return totals_; }
+
+ private:
+  static constexpr std::size_t kMostPhases = 512;
+  static constexpr std::size_t kMostCollectives = 4096;  // a power of two
+
+  struct Span {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+  };
+  struct SharedSpan {
+    std::atomic<std::int64_t> start_ns{0};
+    std::atomic<std::int64_t> end_ns{0};
+  };
+
+  std::int64_t exposed_ns(Span window, std::uint64_t last) noexcept;
+  std::int64_t outside_phases_ns(Span span, std::size_t& phase) const noexcept;
+
+  std::array<SharedSpan, kMostCollectives> collectives_;
+  std::atomic<std::uint64_t> collective_count_{0};
+  std::array<Span, kMostCollectives> sorted_;  // scratch
+  std::array<Span, kMostPhases> phases_;       // of this step, in order
+  std::size_t phase_count_ = 0;
+  std::uint64_t first_collective_ = 0;
+  std::int64_t step_start_ns_ = 0;
+  std::int64_t step_io_ns_ = 0;
+  std::int64_t step_compute_ns_ = 0;
+  bool first_step_ = true;
+  PhaseTotals totals_;
+};
+
+}  // namespace sidestream::record

@@ -1,0 +1,39 @@
+#include "profiling/record/range_ring.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace sidestream::record {
+
+RangeRing::RangeRing(std::size_t capacity)
+    : capacity_(capacity),
+      slots_(static_cast<PackedRange*>(std::calloc(capacity, sizeof(PackedRange)))) {
+  if (slots_ == nullptr) throw std::bad_alloc();
+}
+
+void RangeRing::push(const RangeRecord& record) noexcept {
+  const std::uint64_t index = written_.load(std::memory_order_relaxed);  // nobody else writes it
+  std::atomic_thread_fence(std::memory_order_release);
+  store_range(slot(index), record);
+  written_.store(index + 1, std::memory_order_release);
+}
+
+RangeRing::Taken RangeRing::take() {
+  Taken result;
+  const std::uint64_t end = written_.load(std::memory_order_acquire);
+  const std::uint64_t begin = std::max(taken_, end > capacity_ ? end - capacity_ : 0);
+  result.records.reserve(end - begin);
+  for (std::uint64_t index = begin; index < end; ++index)
+    result.records.push_back(load_range(slot(index)));
+  std::atomic_thread_fence(std::memory_order_acquire);
+  // The writer may be inside the slot of the index that it has not published yet.
+  const std::uint64_t now = written_.load(std::memory_order_relaxed) + 1;
+  const std::uint64_t safe = std::clamp(now > capacity_ ? now - capacity_ : 0, begin, end);
+  result.records.erase(result.records.begin(),
+                       result.records.begin() + static_cast<std::ptrdiff_t>(safe - begin));
+  result.dropped = safe - taken_;
+  taken_ = end;
+  return result;
+}
+
+}  // namespace sidestream::record

@@ -1,0 +1,48 @@
+// The ranges that one thread has finished, the newest so many of them: written by that thread
+// without a lock and without memory being asked for, read by another one at any time. Where the
+// reader is too slow the oldest are lost and counted.
+//
+// A sequence lock over slots: the writer raises `written_` after each slot, the reader copies slots
+// and keeps those that the writer cannot have reached meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "profiling/record/range_record.hpp"
+
+namespace sidestream::record {
+
+class RangeRing {
+ public:
+  // A power of two; one range less is kept. Throws std::bad_alloc.
+  explicit RangeRing(std::size_t capacity);
+  RangeRing(const RangeRing&) = delete;
+  RangeRing& operator=(const RangeRing&) = delete;
+
+  // By one thread.
+  void push(const RangeRecord& record) noexcept;
+
+  struct Taken {
+    std::vector<RangeRecord> records;
+    std::uint64_t dropped = 0;
+  };
+  // What came since the last call. By one thread at a time, which may be another one.
+  Taken take();
+
+ private:
+  struct Free {
+    void operator()(PackedRange* slots) const noexcept { std::free(slots); }
+  };
+
+  PackedRange& slot(std::uint64_t index) const noexcept { return slots_[index & (capacity_ - 1)]; }
+
+  std::size_t capacity_;
+  std::unique_ptr<PackedRange[], Free> slots_;  // untouched pages cost nothing
+  alignas(64) std::atomic<std::uint64_t> written_{0};
+  alignas(64) std::uint64_t taken_ = 0;
+};
+
+}  // namespace sidestream::record

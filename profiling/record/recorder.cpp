@@ -1,0 +1,200 @@
+#include "profiling/record/recorder.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "profiling/record/thread_log.hpp"
+
+namespace sidestream::record {
+namespace {
+
+// What a thread remembers of the recorder that it last told something.
+struct Remembered {
+  std::uint64_t recorder = 0;
+  std::shared_ptr<ThreadLog> log = nullptr;
+  ~Remembered() {
+    if (log) log->thread_has_ended.store(true, std::memory_order_release);
+  }
+};
+thread_local Remembered remembered;
+
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+std::string name_of_thread(std::int64_t thread_id) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread_id) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name.empty() ? "thread" : name;
+}
+
+RangeRecord range_from(NameId name, const ranges::CollectivePayload* payload) noexcept {
+  RangeRecord range;
+  range.name = name;
+  range.has_payload = payload != nullptr;
+  if (payload != nullptr) range.payload = *payload;
+  range.start_ns = monotonic_ns();
+  return range;
+}
+
+bool is_collective(NameId name) {
+  return is_phase(name) && category_of(name) == ranges::Category::kCommunication;
+}
+
+}  // namespace
+
+Recorder::Recorder(const RecorderConfig& config)
+    : config_(config), number_(next_number()), last_take_(read_clocks()) {}
+
+Recorder::~Recorder() = default;
+
+void Recorder::keep(bool on) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (on && !keeps()) last_take_ = read_clocks();
+  keeps_.store(on, std::memory_order_relaxed);
+}
+
+ThreadLog* Recorder::log_of_this_thread() noexcept {
+  if (remembered.recorder == number_) return remembered.log.get();
+  return new_log();
+}
+
+ThreadLog* Recorder::new_log() noexcept {
+  std::shared_ptr<ThreadLog> log;
+  try {
+    const std::lock_guard lock(mutex_);
+    if (logs_.size() < config_.most_threads) {
+      log = std::make_shared<ThreadLog>(config_.ranges_per_thread);
+      logs_.push_back(log);
+    }
+  } catch (const std::bad_alloc&) {
+    log = nullptr;  // its ranges are counted as dropped
+  }
+  if (remembered.log) remembered.log->thread_has_ended.store(true, std::memory_order_release);
+  remembered.recorder = number_;
+  remembered.log = std::move(log);
+  return remembered.log.get();
+}
+
+void Recorder::push(NameId name, const ranges::CollectivePayload* payload) noexcept {
+  ThreadLog* const log = log_of_this_thread();
+  if (log == nullptr) return;
+  const RangeRecord range = range_from(name, payload);
+  log->open.push(range);
+  if (!is_step(name)) return;
+  step_.store(step_of(name), std::memory_order_relaxed);
+  account_.begin_step(range.start_ns);
+}
+
+void Recorder::pop() noexcept {
+  ThreadLog* const log = log_of_this_thread();
+  const std::int64_t now = monotonic_ns();
+  if (log == nullptr) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  std::optional<RangeRecord> range = log->open.pop();
+  if (!range) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  range->end_ns = now;
+  finish(*log, *range);
+}
+
+void Recorder::finish(ThreadLog& log, const RangeRecord& range) noexcept {
+  if (is_step(range.name)) {
+    account_.end_step(range.end_ns);
+  } else if (is_phase(range.name) && is_step(log.open.innermost())) {
+    account_.add_phase(category_of(range.name), range.start_ns, range.end_ns);
+  }
+  if (keeps()) log.ring.push(range);
+}
+
+std::uint64_t Recorder::start(NameId name, const ranges::CollectivePayload* payload) noexcept {
+  RangeRecord range = range_from(name, payload);
+  range.in_flight = true;
+  return flights_.start(range);
+}
+
+void Recorder::end(std::uint64_t id) noexcept {
+  std::optional<RangeRecord> range = flights_.end(id);
+  if (!range) return;
+  range->end_ns = monotonic_ns();
+  if (is_collective(range->name)) account_.add_collective(range->start_ns, range->end_ns);
+  if (!keeps()) return;
+  ThreadLog* const log = log_of_this_thread();
+  if (log == nullptr) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  log->ring.push(*range);
+}
+
+// What lies before the take before was taken then; what lies behind this one waits for the next.
+void Recorder::place(RangeRecord range, Recording& recording, ThreadRanges* thread) {
+  if (range.end_ns < recording.begin.monotonic_ns) {  // told too late
+    ++recording.dropped;
+    return;
+  }
+  range.start_ns = std::max(range.start_ns, recording.begin.monotonic_ns);
+  range.end_ns = std::min(range.end_ns, recording.end.monotonic_ns);
+  if (range.in_flight || thread == nullptr)
+    recording.in_flight.push_back(range);
+  else
+    thread->ranges.push_back(range);
+}
+
+void Recorder::take_thread(ThreadLog& log, Recording& recording) {
+  ThreadRanges thread{.thread_id = log.thread_id, .name = {}, .ranges = {}};
+  const std::vector<RangeRecord> open = log.open.look();
+  RangeRing::Taken taken = log.ring.take();
+  recording.dropped += taken.dropped;
+  std::vector<RangeRecord> all = std::exchange(log.rest, {});
+  all.insert(all.end(), taken.records.begin(), taken.records.end());
+  const std::int64_t end_ns = recording.end.monotonic_ns;
+  for (const RangeRecord& range : all) {
+    if (range.end_ns > end_ns) log.rest.push_back(range);
+    if (range.start_ns < end_ns) place(range, recording, &thread);
+  }
+  const bool kept = keeps();
+  for (RangeRecord range : open) {
+    if (range.start_ns >= end_ns || !kept) continue;
+    range.end_ns = end_ns;
+    range.open = true;
+    place(range, recording, &thread);
+  }
+  if (thread.ranges.empty()) return;
+  thread.name = name_of_thread(log.thread_id);
+  recording.threads.push_back(std::move(thread));
+}
+
+Recording Recorder::take() {
+  const std::lock_guard lock(mutex_);
+  Recording recording;
+  recording.begin = last_take_;
+  recording.end = read_clocks();
+  recording.step = step();
+  std::vector<std::shared_ptr<ThreadLog>> living;
+  for (const auto& log : logs_) {
+    const bool ended = log->thread_has_ended.load(std::memory_order_acquire);
+    take_thread(*log, recording);
+    if (!ended || !log->rest.empty()) living.push_back(log);
+  }
+  logs_ = std::move(living);
+  for (RangeRecord range : flights_.look()) {
+    if (range.start_ns >= recording.end.monotonic_ns || !keeps()) continue;
+    range.end_ns = recording.end.monotonic_ns;
+    range.open = true;
+    place(range, recording, nullptr);
+  }
+  const std::uint64_t dropped = dropped_.load(std::memory_order_relaxed) + flights_.lost();
+  recording.dropped += dropped - std::exchange(dropped_before_, dropped);
+  last_take_ = recording.end;
+  return recording;
+}
+
+}  // namespace sidestream::record

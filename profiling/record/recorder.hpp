@@ -1,0 +1,97 @@
+// The embedded recorder: what NVTX tells about the ranges of this process, kept in a ring per
+// thread, and added up per step for the verdict at the end of every run.
+//
+// Ranges are told by nvtx_injection.cpp when no tool is attached. Nothing is kept before
+// keep(true); the account of phases goes on always. take() hands over what came since the take
+// before, cut at its own time: recordings that follow each other neither overlap nor leave a gap.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "profiling/record/clock.hpp"
+#include "profiling/record/flights.hpp"
+#include "profiling/record/names.hpp"
+#include "profiling/record/phase_account.hpp"
+#include "profiling/record/range_record.hpp"
+
+namespace sidestream::record {
+
+struct RecorderConfig {
+  std::size_t ranges_per_thread = 1 << 16;  // a power of two; 48 bytes each, once they are used
+  std::size_t most_threads = 256;           // ranges of further ones are dropped and counted
+};
+
+struct ThreadRanges {
+  std::int64_t thread_id = 0;  // the system's
+  std::string name;
+  std::vector<RangeRecord> ranges;  // finished ones in the order of their ends, then open ones
+};
+
+// What take() hands over.
+struct Recording {
+  ClockReading begin;  // both clocks at the take before, or when keeping began
+  ClockReading end;
+  std::int64_t step = 0;  // the newest that had begun
+  std::vector<ThreadRanges> threads;
+  std::vector<RangeRecord> in_flight;  // operations that belong to no thread
+  std::uint64_t dropped = 0;
+};
+
+class ThreadLog;
+
+class Recorder {
+ public:
+  explicit Recorder(const RecorderConfig& config = {});
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  // Recording into rings begins or ends; from any thread.
+  void keep(bool on) noexcept;
+  bool keeps() const noexcept { return keeps_.load(std::memory_order_relaxed); }
+
+  // What NVTX tells. No lock, no memory asked for but at a thread's first range; never throw.
+  void push(NameId name, const ranges::CollectivePayload* payload) noexcept;
+  void pop() noexcept;
+  std::uint64_t start(NameId name, const ranges::CollectivePayload* payload) noexcept;
+  void end(std::uint64_t id) noexcept;
+
+  NameTable& names() noexcept { return names_; }
+  const NameTable& names() const noexcept { return names_; }
+
+  // From any thread, also while a collective hangs. Throws std::bad_alloc.
+  Recording take();
+
+  // On the thread of the steps, between steps.
+  const PhaseTotals& totals() const noexcept { return account_.totals(); }
+  // The newest step that has begun; 0: none.
+  std::int64_t step() const noexcept { return step_.load(std::memory_order_relaxed); }
+
+ private:
+  ThreadLog* log_of_this_thread() noexcept;
+  ThreadLog* new_log() noexcept;
+  void finish(ThreadLog& log, const RangeRecord& range) noexcept;
+  void take_thread(ThreadLog& log, Recording& recording);
+  void place(RangeRecord range, Recording& recording, ThreadRanges* thread);
+
+  RecorderConfig config_;
+  const std::uint64_t number_;  // of this recorder, for what threads remember
+  NameTable names_;
+  Flights flights_;
+  PhaseAccount account_;
+  std::atomic<bool> keeps_{false};
+  std::atomic<std::int64_t> step_{0};
+  std::atomic<std::uint64_t> dropped_{0};
+
+  std::mutex mutex_;  // all below
+  std::vector<std::shared_ptr<ThreadLog>> logs_;
+  ClockReading last_take_;
+  std::uint64_t dropped_before_ = 0;
+};
+
+}  // namespace sidestream::record

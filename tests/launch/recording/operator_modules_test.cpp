@@ -1,0 +1,53 @@
+#include "launch/recording/operator_modules.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sidestream::launch {
+namespace {
+
+OperatorPlace forward(std::int64_t start_ns, std::int64_t end_ns, std::int64_t sequence = -1) {
+  return {.thread_id = 1, .start_ns = start_ns, .end_ns = end_ns, .sequence = sequence};
+}
+
+OperatorModules two_layers(const std::string& pattern) {
+  OperatorModules modules(pattern);
+  modules.add_layer(1, 100, 200, "h.0");
+  modules.add_layer(1, 120, 150, "h.0.mlp");
+  modules.add_layer(1, 200, 300, "h.1");
+  return modules;
+}
+
+TEST(OperatorModulesTest, forward_isOfTheInnermostLayer) {
+  OperatorModules modules = two_layers("on");
+
+  EXPECT_EQ(modules.module_of(forward(110, 115)), "h.0");
+  EXPECT_EQ(modules.module_of(forward(125, 130)), "h.0.mlp");
+  EXPECT_EQ(modules.module_of(forward(160, 170)), "h.0");
+  EXPECT_EQ(modules.module_of(forward(210, 220)), "h.1");
+  EXPECT_EQ(modules.module_of(forward(50, 60)), "");
+  EXPECT_EQ(modules.module_of(forward(190, 210)), "");
+  EXPECT_EQ(modules.module_of({.thread_id = 2, .start_ns = 110, .end_ns = 115}), "");
+}
+
+TEST(OperatorModulesTest, backward_isOfTheLayerOfItsForward) {
+  OperatorModules modules = two_layers("on");
+  modules.note(forward(125, 130, 41));
+  modules.note(forward(126, 129, 41));
+  const OperatorPlace node{
+      .thread_id = 2, .start_ns = 900, .end_ns = 950, .sequence = 41, .is_backward = true};
+  modules.note(node);
+
+  EXPECT_EQ(modules.module_of(node), "h.0.mlp");
+  EXPECT_EQ(modules.module_of({.thread_id = 2, .start_ns = 910, .end_ns = 940}), "h.0.mlp");
+  EXPECT_EQ(modules.module_of({.thread_id = 2, .start_ns = 960, .end_ns = 970}), "");
+}
+
+TEST(OperatorModulesTest, pattern_choosesLayers) {
+  OperatorModules modules = two_layers("h.*.mlp");
+
+  EXPECT_EQ(modules.module_of(forward(125, 130)), "h.0.mlp");
+  EXPECT_EQ(modules.module_of(forward(160, 170)), "");
+}
+
+}  // namespace
+}  // namespace sidestream::launch

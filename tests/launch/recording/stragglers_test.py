@@ -1,0 +1,47 @@
+"""A sleep on one rank, in its loader, its forward, its backward or before a collective, is found in the recordings of the run:
+the rank, the phase, and the cost of a step within a tenth.
+
+    stragglers_test.py PROGRAM SIDESTREAM_TRACE
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+TRAINING = pathlib.Path(__file__).resolve().parents[1] / "training"
+sys.path.insert(0, str(TRAINING))
+from support import TINY, check, environment, mpirun, workspace  # noqa: E402
+
+RANKS, STEPS, SLEEP_MS, SLOW = 2, 12, 150, 1
+PROGRAM, TRACE = sys.argv[1], sys.argv[2]
+
+
+def recorded(run_dir, sleep):
+    env = environment()
+    if sleep:
+        env["SIDESTREAM_TEST_SLEEP"] = sleep
+    flags = TINY + ["--data", "synthetic", "--batch-size-per-rank", "2", "--steps", str(STEPS), "--record", "on",
+                    "--loader-workers", "0", "--prefetch", "0"]
+    done = subprocess.run(mpirun(RANKS, [PROGRAM, "train", "--run-dir", run_dir, *flags]), env=env, text=True, timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    check(done.returncode == 0, f"{sleep}: {done.returncode}\n{done.stdout}")
+    json_file = pathlib.Path(run_dir) / "report.json"
+    done = subprocess.run([TRACE, "report", run_dir, "--json", json_file], capture_output=True, text=True)
+    check(done.returncode == 0, done.stdout + done.stderr)
+    return json.loads(json_file.read_text())
+
+
+def main():
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        for place, phase in ("load", "data"), ("forward", "forward"), ("backward", "backward"), ("allreduce", "allreduce"):
+            found = recorded(root / place, f"{SLOW}:{place}:{SLEEP_MS}")["stragglers"]
+            check(len(found) == 1 and found[0]["rank"] == SLOW and found[0]["phase"] == phase,
+                  f"slow in {place}, found {found}")
+            cost_ms = found[0]["cost_ns_per_step"] * 1e-6
+            check(abs(cost_ms - SLEEP_MS) < 0.1 * SLEEP_MS, f"slow by {SLEEP_MS} ms in {place}, found {cost_ms:.1f} ms")
+            print(f"{place}: rank {SLOW}, {phase}, {cost_ms:.1f} of {SLEEP_MS} ms")
+
+
+main()

@@ -1,0 +1,112 @@
+"""`--profile`: a window of every operator on every rank, in the form that PyTorch's own tools read, and training is the same
+with it."""
+
+import gzip
+import json
+import pathlib
+import subprocess
+
+from support import BINARY, TINY, check, losses, make_data, train, workspace
+
+RANKS, STEPS = 2, 11
+TRACE = BINARY.parent / "sidestream-trace"
+DETAILS = ["--profile-shapes", "--profile-memory", "--profile-stacks", "--profile-flops", "--profile-modules"]
+
+
+def read(file):
+    with gzip.open(file, "rt") as text:
+        return json.load(text)
+
+
+def operators(trace, name=None):
+    return [event for event in trace["traceEvents"]
+            if event["ph"] == "X" and event.get("cat") == "cpu_op" and (name is None or event["name"] == name)]
+
+
+def step_numbers(trace):
+    return sorted(int(event["name"].split("#")[1]) for event in trace["traceEvents"]
+                  if event["ph"] == "X" and event["name"].startswith("ProfilerStep#"))
+
+
+def check_windows(run_dir):
+    windows = sorted(path.name for path in (run_dir / "trace").iterdir())
+    check(windows == ["step_00000005", "step_00000010"], f"windows {windows}")
+    for window, steps in ("step_00000005", [3, 4, 5]), ("step_00000010", [8, 9, 10]):
+        names = sorted(path.name for path in (run_dir / "trace" / window).iterdir())
+        check(names == ["clock.json"] + [f"node0_{rank:05}.{steps[-1]}.pt.trace.json.gz" for rank in range(RANKS)], names)
+        for rank in range(RANKS):
+            trace = read(run_dir / "trace" / window / names[1 + rank])
+            check(step_numbers(trace) == steps, f"{window}: steps {step_numbers(trace)}")
+            check(trace["distributedInfo"]["rank"] == rank and trace["distributedInfo"]["world_size"] == RANKS, "rank")
+            check("traceName" not in trace and "ERROR" not in trace, f"keys {list(trace)}")
+
+
+def check_events(trace):
+    names = {event["name"] for event in trace["traceEvents"] if event["ph"] == "X"}
+    for name in ("data", "forward", "backward", "optimizer", "allreduce"):
+        check(name in names, f"{name} is missing in {sorted(names)[:40]}")
+    forward = [event for event in operators(trace) if "aten::" in event["name"]]
+    check(len(forward) > 50, f"{len(forward)} operators")
+    check(any(event["name"].startswith("autograd::engine::evaluate_function") for event in operators(trace)), "no backward")
+    # Operators lie inside our ranges of the same thread: one clock.
+    steps = {event["name"]: event for event in trace["traceEvents"] if event.get("name", "").startswith("ProfilerStep#")}
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X" and event["name"] in ("forward", "backward") and event.get("cat") == "user_annotation":
+            inside = [step for step in steps.values() if step["tid"] == event["tid"] and step["ts"] - 50 <= event["ts"]
+                      and event["ts"] + event["dur"] <= step["ts"] + step["dur"] + 50]
+            check(len(inside) == 1, f"{event} lies in {len(inside)} steps")
+    check(any(event["ph"] == "C" for event in trace["traceEvents"]), "no counters")
+
+
+def check_details(trace):
+    arguments = [event.get("args", {}) for event in operators(trace)]
+    check(sum("Input Dims" in one for one in arguments) > 50, "no shapes")
+    check(any(event["name"] == "[memory]" for event in trace["traceEvents"]), "no memory")
+    products = [event for event in operators(trace) if event["name"] in ("aten::mm", "aten::addmm", "aten::bmm")]
+    check(products and all(event["args"].get("flops", 0) > 0 for event in products), "products without FLOPs")
+    for event in products:
+        if event["name"] == "aten::mm":
+            (rows, inner), (_, columns) = event["args"]["Input Dims"][:2]
+            check(event["args"]["flops"] == 2 * rows * inner * columns, f"{event['args']}")
+    stacks = [one["Call stack"] for one in arguments if "Call stack" in one]
+    check(len(stacks) > len(arguments) / 2, f"{len(stacks)} stacks of {len(arguments)} operators")
+    check(any("language_model" in stack or "gpt2" in stack for stack in stacks), f"no frame of ours: {stacks[:2]}")
+    check(not any("/" in frame.split(":")[0] for stack in stacks for frame in stack.split(";")), "a path in a stack")
+    modules = {one["Module Hierarchy"] for one in arguments if "Module Hierarchy" in one}
+    check("transformer.h.0.mlp" in modules, f"modules {sorted(modules)[:10]}")
+    backward = [event for event in operators(trace) if "Backward" in event["name"]
+                and event.get("args", {}).get("Module Hierarchy", "").startswith("transformer.h.")]
+    check(backward, "no operator of backward knows its layer")
+
+
+def check_report(run_dir):
+    done = subprocess.run([TRACE, "report", run_dir, "--json", run_dir / "report.json"], capture_output=True, text=True)
+    check(done.returncode == 0, done.stdout + done.stderr)
+    found = json.loads((run_dir / "report.json").read_text())
+    check(sorted({step["step"] for step in found["steps"]}) == [3, 4, 5, 8, 9, 10], "steps of the report")
+    check(found["clock"]["method"] == "same host", found["clock"])
+
+
+def main():
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4", "--steps", str(STEPS),
+                        "--fused-ops", "off"]
+        profile = ["--profile", "wait=1,warmup=1,active=3,repeat=2"]
+        train(RANKS, root / "plain", flags)
+        train(RANKS, root / "window", flags + profile + ["--sample-hz", "100"] + DETAILS)
+        check(losses(root / "plain") == losses(root / "window"), "losses differ with the profiler")
+        check_windows(root / "window")
+        trace = read(next((root / "window/trace/step_00000005").glob("*_00001.*")))
+        check_events(trace)
+        check_details(trace)
+        check_report(root / "window")
+        train(RANKS, root / "both", flags + ["--profile", "wait=2,warmup=1,active=2", "--record", "on",
+                                             "--profile-modules=transformer.h.*.mlp"])
+        files = sorted(path.parent.name for path in (root / "both/trace").glob("*/*_00000.*"))
+        check(files == ["step_00000003", "step_00000005", "step_00000011"], f"files {files}")
+        everything = [step for file in (root / "both/trace").glob("*/*_00000.*") for step in step_numbers(read(file))]
+        check(sorted(everything) == list(range(1, STEPS + 1)), f"steps {sorted(everything)}")
+
+
+main()

@@ -1,0 +1,189 @@
+"""The light recorder: training is the same with it, its files are what happened, and they are there when they are needed:
+at the end, on SIGUSR2, and when a collective hangs."""
+
+import contextlib
+import gzip
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from support import BINARY, ROOT, TINY, check, environment, losses, make_data, metrics, mpirun, train, wait_for_step, workspace
+
+RANKS, STEPS = 2, 12
+TRACE = BINARY.parent / "sidestream-trace"
+
+
+def traces(run_dir):
+    return sorted(pathlib.Path(run_dir).glob("trace/*/*.pt.trace.json.gz"))
+
+
+def read(file):
+    with gzip.open(file, "rt") as text:
+        return json.load(text)
+
+
+def ranges(trace, name=None):
+    return [event for event in trace["traceEvents"] if event["ph"] == "X" and (name is None or event["name"] == name)]
+
+
+def report(folder):
+    done = subprocess.run([TRACE, "report", folder, "--json", folder / "report.json"], capture_output=True, text=True)
+    check(done.returncode == 0, f"report of {folder}: {done.stdout}{done.stderr}")
+    return json.loads((folder / "report.json").read_text())
+
+
+def process_of_rank(run_dir, rank):
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            variables = (folder / "environ").read_bytes().split(b"\0")
+            if words[0] == str(BINARY).encode() and str(run_dir).encode() in words \
+                    and f"OMPI_COMM_WORLD_RANK={rank}".encode() in variables:
+                return int(folder.name)
+    check(False, f"{run_dir}: no rank {rank}")
+
+
+def check_nothing_private(run_dir):
+    """No path of this machine, no user, no host."""
+    words = {str(run_dir), str(ROOT), subprocess.run(["hostname"], capture_output=True, text=True).stdout.strip(), "/home/", "/tmp/"}
+    for file in traces(run_dir):
+        text = gzip.open(file, "rt").read()
+        for word in words - {""}:
+            check(word not in text and word not in file.name, f"{file.name} holds {word!r}")
+
+
+def check_same_losses(root, flags):
+    train(RANKS, root / "off", flags + ["--steps", str(STEPS)])
+    train(RANKS, root / "on", flags + ["--steps", str(STEPS), "--record", "on", "--sample-hz", "50", "--ranges", "layers"])
+    check(losses(root / "off") == losses(root / "on"), "losses differ with the recorder on")
+    check(not (root / "off/trace").exists(), "a run that records nothing wrote a trace")
+
+
+def check_files(run_dir):
+    files = traces(run_dir)
+    check([file.name for file in files] == [f"node0_{rank:05}.{STEPS}.pt.trace.json.gz" for rank in range(RANKS)],
+          f"found {files}")
+    for rank, file in enumerate(files):
+        trace = read(file)
+        check(trace["distributedInfo"] == {"backend": "mpi", "rank": rank, "world_size": RANKS}, trace["distributedInfo"])
+        check(trace["sidestream"]["dropped_ranges"] == 0, "ranges were dropped")
+        steps = [event["name"] for event in ranges(trace) if event["name"].startswith("ProfilerStep#")]
+        check(steps == [f"ProfilerStep#{step}" for step in range(1, STEPS + 1)], f"steps {steps}")
+        for phase in ("data", "forward", "backward", "optimizer"):
+            check(len(ranges(trace, phase)) == STEPS, f"{len(ranges(trace, phase))} times {phase}")
+        check(any(event["name"].startswith("transformer.h.0") for event in ranges(trace)), "no layers")
+        check(any(event["name"] == "load" for event in ranges(trace)), "no range of a loader thread")
+        buckets = [event for event in ranges(trace, "allreduce") if event["args"]["bucket"] >= 0]
+        check(len(buckets) >= STEPS and all(event["args"]["payload bytes"] > 0 for event in buckets), "no buckets")
+        counters = {event["name"] for event in trace["traceEvents"] if event["ph"] == "C"}
+        check({"process cpu [%]", "memory [MiB]", "network [MiB/s]"} <= counters, f"counters {counters}")
+    clocks = json.loads((files[0].parent / "clock.json").read_text())
+    check([len(rank["samples"]) for rank in clocks["ranks"]] == [48, 48], "no clock samples")
+    check_nothing_private(run_dir)
+
+
+def check_report(run_dir):
+    found = report(run_dir)
+    check(found["world_size"] == RANKS and found["clock"]["method"] == "same host", found["clock"])
+    check(len(found["steps"]) == RANKS * STEPS, f"{len(found['steps'])} steps")
+    for step in found["steps"]:
+        parts = sum(step[part] for part in ("compute_ns", "exposed_comm_ns", "exposed_memcpy_ns", "idle_ns"))
+        check(parts == step["window_ns"], f"{step} does not add up")
+    check(not found["import"]["skipped"], found["import"])
+    # The verdict that every run ends with rests on the same ranges.
+    verdict = json.loads((run_dir / "run.json").read_text())["verdict"]
+    check(abs(sum(verdict[part] for part in ("io", "cpu", "gpu", "comm")) - 1) < 1e-9, verdict)
+    plain = [step for step in found["steps"] if step["step"] > 1]
+    compute = sum(step["compute_ns"] for step in plain) / sum(step["window_ns"] for step in plain)
+    check(abs(compute - verdict["gpu"]) < 0.03, f"compute {compute} in the report, {verdict} at the end of the run")
+
+
+def check_verdict_without_recorder(run_dir):
+    verdict = json.loads((run_dir / "run.json").read_text())["verdict"]
+    check(verdict["word"] in ("io", "cpu", "gpu", "comm") and verdict["steps"] == STEPS - 1, verdict)
+
+
+def check_dump_on_request(root, flags):
+    """SIGUSR2 to launch/run: every rank writes and goes on; SIGUSR1 saves and stops. No time is in two files."""
+    run_dir = root / "asked"
+    command = [ROOT / "launch/run", "-np", "2", "--build", BINARY.parent, "--", "train", "--run-dir", run_dir, *flags,
+               "--steps", "100000", "--record", "on"]
+    process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    wait_for_step(process, run_dir, 5)
+    process.send_signal(signal.SIGUSR2)
+    deadline = time.monotonic() + 60
+    while len(traces(run_dir)) < 2:
+        check(process.poll() is None and time.monotonic() < deadline, f"no files after SIGUSR2: {traces(run_dir)}")
+        time.sleep(0.02)
+    reached = metrics(run_dir)[-1]["step"]
+    wait_for_step(process, run_dir, reached + 3)
+    process.send_signal(signal.SIGUSR1)
+    output, _ = process.communicate(timeout=120)
+    check(process.returncode == 75, f"exit code {process.returncode}\n{output}")
+    check(len(traces(run_dir)) == 4, f"files {traces(run_dir)}")
+    report(run_dir)  # which refuses a rank that is twice at one time
+    numbers = {}
+    for file in traces(run_dir):
+        for event in ranges(read(file)):
+            if event["name"].startswith("ProfilerStep#"):
+                numbers.setdefault(file.name.split(".")[0], []).append(int(event["name"][13:]))
+    last = metrics(run_dir)[-1]["step"]
+    for rank, steps in numbers.items():
+        check(sorted(steps) == list(range(1, last + 1)), f"{rank}: steps {sorted(steps)} of {last}")
+
+
+def check_dump_of_a_hang(root, flags):
+    """A rank stops; the other one's deadline passes: it leaves behind what it was waiting for."""
+    run_dir = root / "hang"
+    command = mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, *flags, "--steps", "100000", "--record", "on",
+                             "--timeout-step", "3"])
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_for_step(process, run_dir, 5)
+    os.kill(process_of_rank(run_dir, 1), signal.SIGSTOP)
+    output, _ = process.communicate(timeout=60)
+    check(process.returncode == 6, f"exit code {process.returncode}\n{output}")
+    files = traces(run_dir)
+    check(any("_00000." in file.name for file in files), f"no file of rank 0: {files}")
+    trace = read([file for file in files if "_00000." in file.name][0])
+    hanging = [event for event in ranges(trace) if event.get("args", {}).get("open")]
+    names = {event["name"] for event in hanging}
+    check(any(name.startswith("ProfilerStep#") for name in names), f"open at the end: {names}")
+    waiting = [event for event in hanging if "bucket" in event["args"]]
+    check(len(waiting) == 1 and waiting[0]["dur"] > 2.5e6, f"in flight at the end: {waiting}")
+
+
+def check_own_failure(root, flags):
+    """A run that diverges leaves its recording too."""
+    train(RANKS, root / "fails", flags + ["--steps", "50", "--lr", "1000", "--grad-clip", "0", "--record", "on"], expect=5)
+    check(len(traces(root / "fails")) == RANKS, f"found {traces(root / 'fails')}")
+
+
+def check_refusals(root, flags):
+    env = environment()
+    env["NVTX_INJECTION64_PATH"] = str(root / "tool.so")
+    for flag, word in (["--record", "on"], "--record"), (["--profile", "active=1"], "one profiler"):
+        done = subprocess.run(mpirun(1, [BINARY, "train", "--run-dir", root / "refused", *flags, "--steps", "1", *flag]),
+                              env=env, text=True, capture_output=True, timeout=60)
+        check(done.returncode == 2 and word in done.stderr, f"{flag}: {done.returncode} {done.stderr}")
+    check(not (root / "refused").exists(), "a refused call left a run directory behind")
+
+
+def main():
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4"]
+        check_same_losses(root, flags)
+        check_files(root / "on")
+        check_report(root / "on")
+        check_verdict_without_recorder(root / "off")
+        check_dump_on_request(root, flags)
+        check_dump_of_a_hang(root, flags)
+        check_own_failure(root, flags)
+        check_refusals(root, flags)
+
+
+main()

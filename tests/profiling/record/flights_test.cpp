@@ -1,0 +1,64 @@
+#include "profiling/record/flights.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace sidestream::record {
+namespace {
+
+RangeRecord at(std::int64_t start_ns) {
+  RangeRecord range;
+  range.start_ns = start_ns;
+  range.name = static_cast<NameId>(start_ns);
+  return range;
+}
+
+TEST(FlightsTest, operations_endOnceAndInAnyOrder) {
+  Flights flights;
+  const std::uint64_t first = flights.start(at(1));
+  const std::uint64_t second = flights.start(at(2));
+
+  ASSERT_EQ(flights.look().size(), 2u);
+  EXPECT_EQ(flights.look()[0].start_ns, 1);
+  EXPECT_EQ(flights.end(second)->start_ns, 2);
+  EXPECT_EQ(flights.end(first)->start_ns, 1);
+  EXPECT_FALSE(flights.end(first).has_value());
+  EXPECT_TRUE(flights.look().empty());
+  EXPECT_EQ(flights.lost(), 0u);
+}
+
+TEST(FlightsTest, moreThanPlaces_losesTheOldestAndCounts) {
+  Flights flights;
+  const std::uint64_t first = flights.start(at(1));
+  std::uint64_t last = 0;
+  for (std::size_t i = 0; i < Flights::kPlaces; ++i) last = flights.start(at(2));
+
+  EXPECT_FALSE(flights.end(first).has_value());
+  EXPECT_TRUE(flights.end(last).has_value());
+  EXPECT_EQ(flights.lost(), 1u);
+}
+
+TEST(FlightsTest, threads_keepTheirOwn) {
+  Flights flights;
+  std::atomic<int> wrong{0};
+  const auto work = [&](std::int64_t base) {
+    for (std::int64_t i = base; i < base + 50'000; ++i) {
+      const auto ended = flights.end(flights.start(at(i)));
+      if (!ended || ended->start_ns != i) ++wrong;
+    }
+  };
+  std::thread one(work, 1), other(work, 1'000'000);
+  for (int i = 0; i < 100; ++i) {
+    for (const RangeRecord& range : flights.look()) {
+      if (range.start_ns != static_cast<std::int64_t>(range.name)) ++wrong;
+    }
+  }
+  one.join();
+  other.join();
+
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace sidestream::record

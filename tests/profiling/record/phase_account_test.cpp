@@ -1,0 +1,111 @@
+#include "profiling/record/phase_account.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace sidestream::record {
+namespace {
+
+using ranges::Category;
+
+class PhaseAccountTest : public ::testing::Test {
+ protected:
+  void SetUp() override {  // the first step is left out
+    account_.begin_step(0);
+    account_.end_step(10);
+  }
+  PhaseAccount account_;
+};
+
+TEST_F(PhaseAccountTest, step_isSharedOut) {
+  account_.begin_step(100);
+  account_.add_phase(Category::kInput, 100, 110);
+  account_.add_phase(Category::kCompute, 110, 150);
+  account_.add_collective(130, 170);  // 20 hidden, 20 exposed
+  account_.add_phase(Category::kCompute, 180, 190);
+  account_.end_step(200);
+
+  const PhaseTotals& totals = account_.totals();
+  EXPECT_EQ(totals.steps, 1);
+  EXPECT_EQ(totals.window_ns, 100);
+  EXPECT_EQ(totals.io_ns, 10);
+  EXPECT_EQ(totals.compute_ns, 50);
+  EXPECT_EQ(totals.comm_ns, 20);
+  EXPECT_EQ(totals.other_ns(), 20);
+}
+
+TEST_F(PhaseAccountTest, collectivesOfOneTime_countOnce) {
+  account_.begin_step(0);
+  account_.add_collective(10, 60);
+  account_.add_collective(20, 40);
+  account_.add_collective(50, 70);
+  account_.end_step(100);
+
+  EXPECT_EQ(account_.totals().comm_ns, 60);
+}
+
+TEST_F(PhaseAccountTest, whatIsBetweenSteps_doesNotCount) {
+  account_.add_collective(20, 90);
+  account_.begin_step(100);
+  account_.add_collective(90, 120);  // begun before, ended inside
+  account_.add_phase(Category::kStorage, 150, 160);
+  account_.end_step(200);
+
+  EXPECT_EQ(account_.totals().comm_ns, 20);
+  EXPECT_EQ(account_.totals().other_ns(), 80);
+}
+
+TEST_F(PhaseAccountTest, tooMuchForAStep_leavesTheStepOutAndSaysSo) {
+  account_.begin_step(0);
+  for (int i = 0; i < 600; ++i) account_.add_phase(Category::kCompute, i, i + 1);
+  account_.end_step(1000);
+
+  EXPECT_EQ(account_.totals().steps, 0);
+  EXPECT_EQ(account_.totals().uncounted_steps, 1);
+}
+
+// Against the same question asked nanosecond by nanosecond.
+TEST_F(PhaseAccountTest, randomSteps_agreeWithCounting) {
+  std::mt19937 random(7);
+  const auto pick = [&](int below) {
+    return static_cast<std::int64_t>(random() % static_cast<unsigned>(below));
+  };
+  for (int round = 0; round < 200; ++round) {
+    PhaseAccount account;
+    account.begin_step(0);
+    account.end_step(1);
+    constexpr int kLength = 400;
+    std::vector<char> phase(kLength, 0), flight(kLength, 0);
+    account.begin_step(0);
+    std::int64_t at = pick(20);
+    while (at < kLength - 30) {
+      const std::int64_t end = at + 1 + pick(30);
+      const bool io = pick(4) == 0;
+      account.add_phase(io ? Category::kInput : Category::kCompute, at, end);
+      std::fill(phase.begin() + at, phase.begin() + end, io ? 'i' : 'c');
+      at = end + pick(25);
+    }
+    for (std::int64_t i = pick(12); i > 0; --i) {
+      const std::int64_t start = pick(kLength - 60), end = start + pick(60);
+      account.add_collective(start, end);
+      std::fill(flight.begin() + start, flight.begin() + end, 1);
+    }
+    account.end_step(kLength);
+
+    PhaseTotals counted;
+    for (int i = 0; i < kLength; ++i) {
+      const auto n = static_cast<std::size_t>(i);
+      counted.io_ns += phase[n] == 'i';
+      counted.compute_ns += phase[n] == 'c';
+      counted.comm_ns += phase[n] == 0 && flight[n] == 1;
+    }
+    ASSERT_EQ(account.totals().io_ns, counted.io_ns);
+    ASSERT_EQ(account.totals().compute_ns, counted.compute_ns);
+    ASSERT_EQ(account.totals().comm_ns, counted.comm_ns) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace sidestream::record

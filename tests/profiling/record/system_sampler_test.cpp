@@ -1,0 +1,96 @@
+#include "profiling/record/system_sampler.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "profiling/record/background_sampler.hpp"
+#include "profiling/record/clock.hpp"
+
+namespace sidestream::record {
+namespace {
+
+double value_of(const std::vector<SystemSample>& samples, const std::string& counter,
+                const std::string& name) {
+  for (const SystemSample& sample : samples) {
+    if (sample.name != counter) continue;
+    for (const auto& [key, value] : sample.values) {
+      if (key == name) return value;
+    }
+  }
+  ADD_FAILURE() << "no " << counter << ": " << name;
+  return -1;
+}
+
+TEST(SystemSamplerTest, rates_areOfTheTimeBetween) {
+  SystemTotals before, after;
+  before.monotonic_ns = 1'000'000'000;
+  before.threads[7] = {.name = "main", .run_ns = 100, .wait_ns = 0};
+  before.machine_busy_s = 10;
+  before.machine_total_s = 40;
+  before.network_sent_bytes = 5;
+  after = before;
+  after.monotonic_ns = 3'000'000'000;
+  after.threads[7] = {.name = "main", .run_ns = 1'000'000'100, .wait_ns = 200'000'000};
+  after.threads[8] = {.name = "ss-loader-0", .run_ns = 500'000'000, .wait_ns = 0};
+  after.machine_busy_s = 11;
+  after.machine_total_s = 44;
+  after.resident_bytes = 3 << 20;
+  after.network_sent_bytes = 5 + (4 << 20);
+
+  const auto samples = rates_between(before, after);
+
+  EXPECT_DOUBLE_EQ(value_of(samples, "thread running [%]", "main 7"), 50);
+  EXPECT_DOUBLE_EQ(value_of(samples, "thread running [%]", "ss-loader-0 8"), 25);
+  EXPECT_DOUBLE_EQ(value_of(samples, "process cpu [%]", "running"), 75);
+  EXPECT_DOUBLE_EQ(value_of(samples, "process cpu [%]", "waiting"), 10);
+  EXPECT_DOUBLE_EQ(value_of(samples, "machine cpu [%]", "busy"), 25);
+  EXPECT_DOUBLE_EQ(value_of(samples, "memory [MiB]", "process"), 3);
+  EXPECT_DOUBLE_EQ(value_of(samples, "network [MiB/s]", "sent"), 2);
+  for (const SystemSample& sample : samples) EXPECT_EQ(sample.monotonic_ns, after.monotonic_ns);
+}
+
+TEST(SystemSamplerTest, withoutTime_thereAreNoRates) { EXPECT_TRUE(rates_between({}, {}).empty()); }
+
+TEST(SystemSamplerTest, busyThread_isSeen) {
+  SystemSampler sampler(-1);
+  const std::int64_t until = monotonic_ns() + 100'000'000;
+  while (monotonic_ns() < until) {
+  }
+
+  const auto samples = sampler.sample();
+
+  EXPECT_GT(value_of(samples, "process cpu [%]", "running") +
+                value_of(samples, "process cpu [%]", "waiting"),
+            30);
+}
+
+TEST(BackgroundSamplerTest, samples_areTakenOnceAndUpToATime) {
+  BackgroundSampler sampler(200, -1);
+  std::vector<SystemSample> first;
+  for (int i = 0; i < 400 && first.empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    first = sampler.take(monotonic_ns());
+  }
+
+  ASSERT_FALSE(first.empty());
+  EXPECT_TRUE(sampler.take(first.back().monotonic_ns).empty());
+}
+
+TEST(NvmlTest, withoutTheLibrary_thereAreNoSamples) {
+  Nvml nvml(0, "libsidestream-has-no-such-library.so");
+
+  EXPECT_FALSE(nvml.found());
+  EXPECT_TRUE(nvml.sample().empty());
+}
+
+TEST(NvmlTest, libraryWithoutItsFunctions_isNotUsed) {
+  Nvml nvml(0, "libm.so.6");
+
+  EXPECT_FALSE(nvml.found());
+}
+
+}  // namespace
+}  // namespace sidestream::record
