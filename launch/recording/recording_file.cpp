@@ -6,12 +6,22 @@
 #include "launch/recording/recorded_events.hpp"
 
 namespace sidestream::launch {
+namespace {
+
+// All files of a run have one base, and it is Kineto's: realtime rounded down to a quarter of a
+// year.
+std::int64_t base_of(std::int64_t realtime_ns) {
+  constexpr std::int64_t kQuarterNs = 7'889'238'000'000'000;
+  return realtime_ns - realtime_ns % kQuarterNs;
+}
+
+}  // namespace
 
 void write_recording(const record::Recording& recording, const record::NameTable& names,
                      const std::vector<record::SystemSample>& samples, const TraceOrigin& origin,
                      const std::filesystem::path& file) {
   const TraceClock clock{record::WallClock(recording.begin, recording.end),
-                         recording.begin.realtime_ns};
+                         base_of(recording.begin.realtime_ns)};
   trace::ByteSink sink(file);
   sink.write(fmt::format(
       R"({{"schemaVersion":1,"deviceProperties":[],"distributedInfo":{},"displayTimeUnit":"ms","baseTimeNanoseconds":{},"sidestream":{},"traceEvents":[)",

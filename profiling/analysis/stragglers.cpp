@@ -85,6 +85,25 @@ std::string phase_of(const std::vector<RankView>& ranks, const CollectiveMatches
   return late_to(matches, rank);
 }
 
+bool lies_in_a_step(const std::vector<RankView>& ranks, const CollectivePart& part) {
+  for (const RankView& one : ranks) {
+    if (one.timeline->info.rank != part.rank) continue;
+    for (const StepRow& step : one.steps) {
+      if (part.start_ns >= step.window.start_ns && part.start_ns < step.window.end_ns) return true;
+    }
+  }
+  return false;
+}
+
+// Between steps ranks wait for one that saves or evaluates: that is no slow rank.
+CollectiveMatches inside_steps(const std::vector<RankView>& ranks, const CollectiveMatches& all) {
+  CollectiveMatches inside;
+  for (const MatchedCollective& one : all.matched) {
+    if (lies_in_a_step(ranks, one.parts.front())) inside.matched.push_back(one);
+  }
+  return inside;
+}
+
 }  // namespace
 
 std::map<int, std::int64_t> waiting_of_ranks(const CollectiveMatches& matches) {
@@ -97,7 +116,8 @@ std::map<int, std::int64_t> waiting_of_ranks(const CollectiveMatches& matches) {
 }
 
 std::optional<Straggler> find_straggler(const std::vector<RankView>& ranks,
-                                        const CollectiveMatches& matches) {
+                                        const CollectiveMatches& all_matches) {
+  const CollectiveMatches matches = inside_steps(ranks, all_matches);
   const std::map<int, std::int64_t> waiting = waiting_of_ranks(matches);
   if (waiting.size() < 2) return std::nullopt;
   const auto least =

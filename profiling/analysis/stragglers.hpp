@@ -3,7 +3,7 @@
 //
 // A rank is named only when it costs the others something: its waiting is below that of every other
 // rank by at least 2 % of a step, and it came last in most of the collectives, weighted by the
-// waiting they caused. A healthy run has none.
+// waiting they caused. Only collectives inside steps count. A healthy run has none.
 #pragma once
 
 #include <cstdint>

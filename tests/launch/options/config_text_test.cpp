@@ -122,7 +122,18 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                                               "--flush-denormals",
                                               "off",
                                               "--ranges",
-                                              "layers"});
+                                              "layers",
+                                              "--record",
+                                              "on",
+                                              "--sample-hz",
+                                              "7",
+                                              "--profile",
+                                              "wait=1,warmup=2,active=3,repeat=4",
+                                              "--profile-shapes",
+                                              "--profile-memory",
+                                              "--profile-stacks",
+                                              "--profile-flops",
+                                              "--profile-modules=h.*"});
   const parallel::OptimizerConfig& optimizer = o.parallel.optimizer;
 
   EXPECT_EQ(std::tie(o.run_dir, o.data.source, o.data.tokenizer, o.model.preset, o.model.init),
@@ -161,6 +172,10 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                             parallel::UnusedParameters::kAllow));
   EXPECT_EQ(std::tie(o.data.loader_workers, o.data.prefetch, o.flush_denormals, o.ranges),
             std::make_tuple(5, 6, false, Ranges::kLayers));
+  EXPECT_EQ(std::tie(o.record.record, o.record.sample_hz, o.record.shapes, o.record.memory,
+                     o.record.stacks, o.record.flops, o.record.modules),
+            std::make_tuple(true, 7, true, true, true, true, "h.*"));
+  EXPECT_EQ(profile_schedule_text(o.record.profile.value()), "wait=1,warmup=2,active=3,repeat=4");
 
   const std::string text = config_text(o);
   const std::string again = config_text(parse_train_options({"--config", file(text)}));

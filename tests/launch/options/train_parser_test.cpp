@@ -106,7 +106,7 @@ TEST_F(TrainParserTest, parse_wrong_names_are_refused_with_the_nearest) {
               HasSubstr("unknown flag '--overlab'. Did you mean --overlap?"));
   EXPECT_THAT(error_with_data({"--over", "on"}), HasSubstr("Did you mean --overlap?"));
   EXPECT_THAT(error_with_data({"--check", "1"}), HasSubstr("unknown flag"));
-  EXPECT_THAT(error_with_data({"--profile", "x"}), HasSubstr("unknown flag"));
+  EXPECT_THAT(error_with_data({"--profile", "x"}), HasSubstr("--profile: expected wait=N"));
   EXPECT_THAT(error_with_data({"stray"}), HasSubstr("takes flags only"));
   EXPECT_THAT(error_with_data({"-n", "2"}), HasSubstr("takes flags only"));
   EXPECT_THAT(error_with_data({"--steps"}), HasSubstr("--steps: expected a value"));

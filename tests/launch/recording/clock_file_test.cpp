@@ -69,7 +69,10 @@ TEST(ClockFileTest, oneBoot_sharesItsClockByConstruction) {
 }
 
 TEST(ClockFileTest, oneRank_hasNoSamples) {
-  const auto text = nlohmann::json::parse(clock_text({ClockNotes{.readings = {{1, 2}}}}, {"a"}));
+  std::vector<ClockNotes> one(1);
+  one[0].readings.push_back({.monotonic_ns = 1, .realtime_ns = 2});
+
+  const auto text = nlohmann::json::parse(clock_text(one, {"a"}));
 
   EXPECT_TRUE(text.at("ranks").at(0).at("samples").empty());
   EXPECT_EQ(text.at("ranks").at(0).at("pairs").at(0).at("realtime_ns"), 2);
