@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string_view>
+#include <thread>
 
 #include "comm/mpi_check.hpp"
 #include "comm/mpi_handles.hpp"
@@ -17,6 +19,8 @@
 
 namespace sidestream::comm {
 namespace {
+
+constexpr std::chrono::milliseconds kTimeForLastWords{200};
 
 // Names of the variables that a launcher sets. SLURM_NTASKS is no proof: it is also there in a
 // batch script that starts a single process.
@@ -112,7 +116,11 @@ MpiEnvironment::~MpiEnvironment() {
 
 void MpiEnvironment::abort(int exit_code) const noexcept {
   std::fflush(nullptr);
-  if (active_ && !mpi_is_finalized()) MPI_Abort(MPI_COMM_WORLD, exit_code);
+  if (active_ && !mpi_is_finalized()) {
+    // mpirun of Open MPI 5 drops what it has not yet read of a rank's messages.
+    std::this_thread::sleep_for(kTimeForLastWords);
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+  }
   std::_Exit(exit_code);
 }
 

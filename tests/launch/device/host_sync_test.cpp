@@ -91,22 +91,21 @@ struct HostSyncTest : testing::TestWithParam<std::vector<std::string>> {
                                       "--device",
                                       "cuda"};
     words.insert(words.end(), GetParam().begin(), GetParam().end());
-    TrainOptions parsed = parse_train_options(words);
-    set_vocabulary(parsed, 256);
-    return parsed;
+    return parse_train_options(words);
   }
 };
 
 TEST_P(HostSyncTest, steps_never_block_the_host) {
   constexpr std::int64_t kWarmUp = 4, kCounted = 5;  // libraries set themselves up in the first
-  const TrainOptions chosen = options();
+  TrainOptions chosen = options();
+  const DataSources sources = open_data(chosen);
+  set_vocabulary(chosen, sources.vocab_size);
   const auto communicator = make_gpu_communicator();
   const DeviceSession device(*communicator, chosen);
   const auto model = model::make_language_model(chosen.model.config);
   model->initialise(1);
   model->to(device.device());
   parallel::DataParallel replicas(*model, *communicator, data_parallel_config(chosen));
-  const DataSources sources = open_data(chosen);
   const auto loader =
       make_loader(sources, chosen, communicator->topology(), {}, loader_memory(chosen, device));
   const auto steps = make_stepper(
