@@ -106,6 +106,15 @@ class Communicator {
   // no memory.
   virtual Allocation allocate(std::size_t bytes) = 0;
 
+  // One copy for all ranks, zero-filled, 4096-aligned: what one rank writes, the others read, with
+  // a barrier() between them. Lives as long as one of the pointers. Null on all ranks where they do
+  // not share a node or its shared memory has no room. All ranks call it with the same size;
+  // blocks. Throws CollectiveError, PeerError.
+  virtual std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) {
+    static_cast<void>(bytes);
+    return nullptr;
+  }
+
   // Tells the peers that this rank is about to stop because of `message`: whatever they wait for
   // throws PeerError with it. Callable from any thread, never throws, does not block.
   virtual void announce_failure(std::string_view message) noexcept = 0;

@@ -244,9 +244,11 @@ NodeMeeting HostCommunicator::meeting_here() {
   return {.rank = topology_.local_rank, .size = topology_.local_size, .exchange = meet};
 }
 
-Allocation HostCommunicator::allocate(std::size_t bytes) {
+// The same answer on all ranks. Where there is too little room, the first one says so, once.
+bool HostCommunicator::fits_in_windows(std::string_view call, std::size_t bytes,
+                                       std::size_t bytes_per_rank) {
   const std::size_t node_bytes =
-      SharedWindow::segment_bytes(bytes) * static_cast<std::size_t>(topology_.local_size);
+      SharedWindow::segment_bytes(bytes_per_rank) * static_cast<std::size_t>(topology_.local_size);
   const std::size_t free = windows_ ? shared_memory_free_bytes() : 0;
   const bool fits = windows_ && free >= node_bytes + kSpareBytes;
   bool all_fit = true;
@@ -254,15 +256,28 @@ Allocation HostCommunicator::allocate(std::size_t bytes) {
                                           {.deadline = config_.timeout_setup})) {
     all_fit = all_fit && peer.ends_with(" fits");
     if (peer.starts_with(std::to_string(bytes) + " ")) continue;
-    throw core::CollectiveError("allocate: this rank asks for " + std::to_string(bytes) +
-                                " bytes, another says " + peer +
+    throw core::CollectiveError(std::string(call) + ": this rank asks for " +
+                                std::to_string(bytes) + " bytes, another says " + peer +
                                 ": every rank must ask for the same");
   }
-  if (!all_fit) {
-    if (windows_) warn_about_space(node_bytes + kSpareBytes, free);
-    return allocate_privately(bytes);
-  }
+  if (!all_fit && windows_) warn_about_space(node_bytes + kSpareBytes, free);
+  return all_fit;
+}
+
+Allocation HostCommunicator::allocate(std::size_t bytes) {
+  if (!fits_in_windows("allocate", bytes, bytes)) return allocate_privately(bytes);
   return {.data = windows_->add(SharedWindow(meeting_here(), bytes)), .bytes = bytes};
+}
+
+// The segments of a window follow one another: together they are the one copy, each rank's part
+// near it.
+std::shared_ptr<std::byte> HostCommunicator::allocate_shared(std::size_t bytes) {
+  if (topology_.node_count > 1) return nullptr;
+  const auto ranks = static_cast<std::size_t>(topology_.local_size);
+  const std::size_t bytes_per_rank = (bytes + ranks - 1) / ranks;
+  if (!fits_in_windows("allocate_shared", bytes, bytes_per_rank)) return nullptr;
+  const auto window = std::make_shared<const SharedWindow>(meeting_here(), bytes_per_rank);
+  return {window, window->segment(0)};
 }
 
 void HostCommunicator::warn_about_space(std::size_t wanted_bytes, std::size_t free_bytes) {

@@ -51,6 +51,7 @@ class HostCommunicator final : public Communicator {
   std::vector<std::string> exchange(std::string_view mine,
                                     const CollectiveOptions& options) override;
   Allocation allocate(std::size_t bytes) override;
+  std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
   void announce_failure(std::string_view message) noexcept override;
   std::optional<std::string> failure_of_peer() const override {
     return board_ ? board_->failure_of_peer() : std::nullopt;
@@ -60,6 +61,7 @@ class HostCommunicator final : public Communicator {
   void set_up_node(std::vector<std::string>& warnings);
   bool every_rank(bool mine);
   NodeMeeting meeting_here();
+  bool fits_in_windows(std::string_view call, std::size_t bytes, std::size_t bytes_per_rank);
   Allocation allocate_privately(std::size_t bytes);
   void warn_about_space(std::size_t wanted_bytes, std::size_t free_bytes);
   Call next_call(CallKind kind, std::size_t count, core::DType dtype, std::size_t bytes,

@@ -20,7 +20,8 @@ struct NodeBoard::Slot {
   alignas(kLineBytes) std::atomic<std::uint64_t> meetings;
   alignas(kLineBytes) std::atomic<std::uint64_t> started;
   alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, 2> next_piece;
-  alignas(kLineBytes) std::atomic<std::uint32_t> failures;  // used in the first rank's slot
+  alignas(kLineBytes) std::atomic<std::int64_t> alive_at_ns;  // the clock is the same for the node
+  alignas(kLineBytes) std::atomic<std::uint32_t> failures;    // used in the first rank's slot
   alignas(kLineBytes) std::array<Stamp, 2> stamps;
   std::atomic<std::uint32_t> failure_state;
   std::array<char, kMessageBytes> message;
@@ -76,6 +77,17 @@ void NodeBoard::note_started(std::uint64_t sequence) noexcept {
 
 std::uint64_t NodeBoard::started_by(int local_rank) const noexcept {
   return slots_[static_cast<std::size_t>(local_rank)]->started.load(std::memory_order_acquire);
+}
+
+void NodeBoard::note_alive(std::chrono::steady_clock::time_point now) noexcept {
+  mine().alive_at_ns.store(std::chrono::nanoseconds(now.time_since_epoch()).count(),
+                           std::memory_order_relaxed);
+}
+
+std::chrono::nanoseconds NodeBoard::silent_for(int local_rank) const noexcept {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const Slot& slot = *slots_[static_cast<std::size_t>(local_rank)];
+  return now - std::chrono::nanoseconds(slot.alive_at_ns.load(std::memory_order_relaxed));
 }
 
 void NodeBoard::announce_failure(std::string_view message) noexcept {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -51,6 +52,10 @@ class NodeBoard {
   void note_started(std::uint64_t sequence) noexcept;
   std::uint64_t started_by(int local_rank) const noexcept;
   bool is_behind(int local_rank) const noexcept;  // has not arrived where this rank is
+
+  // Signs of life, left by the thread that drives the operations; a rank that computes has one too.
+  void note_alive(std::chrono::steady_clock::time_point now) noexcept;
+  std::chrono::nanoseconds silent_for(int local_rank) const noexcept;
 
   // Callable from any thread; only the first message of a rank counts.
   void announce_failure(std::string_view message) noexcept;

@@ -3,6 +3,12 @@
 #include <utility>
 
 namespace sidestream::comm {
+namespace {
+
+// A process that runs leaves a sign of life every few milliseconds; a starved one may take longer.
+constexpr std::chrono::milliseconds kLongSilence{400};
+
+}  // namespace
 
 PeerWatch::PeerWatch(const Topology& topology, NodeBoard* board, ControlChannel* channel,
                      std::vector<int> board_ranks)
@@ -21,10 +27,11 @@ void PeerWatch::note_started(std::uint64_t sequence) {
 }
 
 void PeerWatch::poll() {
-  if (channel_ == nullptr) return;
   const auto now = std::chrono::steady_clock::now();
   if (now - last_poll_ < std::chrono::milliseconds(1)) return;
   last_poll_ = now;
+  if (board_ != nullptr) board_->note_alive(now);
+  if (channel_ == nullptr) return;
   send_announcement();
   channel_->poll();
 }
@@ -75,7 +82,8 @@ void PeerWatch::describe_rank(int rank, std::uint64_t sequence, std::string& tex
   std::optional<std::uint64_t> started;
   if (slot >= 0) started = board_->started_by(slot);
   if (slot < 0 && channel_ != nullptr) started = channel_->started_by(rank);
-  const bool stuck = slot >= 0 && board_->is_behind(slot);
+  const bool stuck =
+      slot >= 0 && (board_->is_behind(slot) || board_->silent_for(slot) > kLongSilence);
   if (started && *started >= sequence && !stuck) return;
 
   const std::string name =

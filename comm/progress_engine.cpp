@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -143,8 +144,13 @@ bool ProgressEngine::drive() {
   if (failed()) return false;  // MPI is left alone, see fail()
   try {
     watch_.poll();
-    check_peers();
-    return drive_front();
+    // Read first: what a peer had done before it failed is there by now, and an operation that all
+    // ranks have reached ends well.
+    const std::optional<std::string> failure = watch_.failure_of_peer();
+    const auto operation = front();
+    const bool moved = operation && (operation->started() || !failure) && advance(*operation);
+    if (failure && !moved) throw core::PeerError(*failure);
+    return moved;
   } catch (...) {
     const auto operation = front();
     fail(operation ? describe(*operation, std::current_exception()) : std::current_exception());
@@ -152,16 +158,15 @@ bool ProgressEngine::drive() {
   }
 }
 
-bool ProgressEngine::drive_front() {
-  const auto operation = front();
-  if (!operation) return false;
-  if (!operation->started()) {
-    operation->start();
-    watch_.note_started(operation->call().sequence);
+// False: it waits for a peer.
+bool ProgressEngine::advance(Operation& operation) {
+  if (!operation.started()) {
+    operation.start();
+    watch_.note_started(operation.call().sequence);
   }
-  const Advance advance = operation->advance();
+  const Advance advance = operation.advance();
   if (advance == Advance::kWaiting) {
-    check_deadline(*operation);
+    check_deadline(operation);
     return false;
   }
   if (advance == Advance::kFinished) {
@@ -169,13 +174,9 @@ bool ProgressEngine::drive_front() {
       const std::lock_guard lock(queue_mutex_);
       queue_.pop_front();
     }
-    operation->finish();
+    operation.finish();
   }
   return true;
-}
-
-void ProgressEngine::check_peers() {
-  if (const auto message = watch_.failure_of_peer()) throw core::PeerError(*message);
 }
 
 void ProgressEngine::check_deadline(Operation& operation) {

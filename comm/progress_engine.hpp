@@ -45,8 +45,7 @@ class ProgressEngine {
  private:
   void run_thread(const std::stop_token& stop);
   bool drive();  // false: nothing moved
-  bool drive_front();
-  void check_peers();
+  bool advance(Operation& operation);
   void check_deadline(Operation& operation);
   void fail(std::exception_ptr error);
   std::exception_ptr describe(const Operation& operation, const std::exception_ptr& cause) const;

@@ -48,6 +48,10 @@ void DataParallelConfig::validate() const {
     optim::require_in_range("--bucket-mb", *bucket_mb, {.low = 0, .high = kLargestBucketMb});
   require_training_dtype("--precision", parameter_dtype);
   if (reduce_dtype) require_training_dtype("--reduce-dtype", *reduce_dtype);
+  if (state_sharing == StateSharing::kOn && optimizer.kernel == OptimizerKernel::kUnfused) {
+    throw core::ConfigError(
+        "--zero 1 needs --fused-optimizer on: plain operators update whole parameters.");
+  }
   if (grad_accumulation < 1) {
     throw core::ConfigError(
         fmt::format("--grad-accumulation: expected at least 1, found {}.", grad_accumulation));

@@ -21,6 +21,13 @@ enum class OptimizerKernel {
   kUnfused,  // parameter by parameter with plain ATen operators
 };
 
+// Whether the ranks of a node keep one copy of weights and optimizer state, each updating its part.
+enum class StateSharing {
+  kAuto,  // where host ranks share a node and its memory, and the optimizer is fused
+  kOff,   // every rank keeps and updates everything
+  kOn,    // or an error
+};
+
 struct OptimizerConfig {
   OptimizerAlgorithm algorithm = OptimizerAlgorithm::kAdamW;
   OptimizerKernel kernel = OptimizerKernel::kFused;
@@ -43,6 +50,7 @@ struct DataParallelConfig {
   std::optional<core::DType> reduce_dtype =
       {};  // float32: gradients are accumulated and summed in fp32
   int grad_accumulation = 1;
+  StateSharing state_sharing = StateSharing::kAuto;
   OptimizerConfig optimizer = {};
 
   void validate() const;  // throws ConfigError

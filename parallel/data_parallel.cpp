@@ -24,6 +24,13 @@
 namespace sidestream::parallel {
 namespace {
 
+ParameterSpace agreed_space(comm::Communicator& communicator, const torch::nn::Module& module,
+                            const DataParallelConfig& config) {
+  std::vector<Parameter> parameters = agreed_parameters(communicator, module, config);
+  StateMemory memory(communicator, parameters, config);
+  return {std::move(parameters), config.parameter_dtype, std::move(memory)};
+}
+
 constexpr std::size_t kNamesInMessage = 5;
 
 enum class Phase {
@@ -41,7 +48,7 @@ class DataParallel::Impl {
        const DataParallelConfig& config, const DeviceTools& tools)
       : config_(config),
         communicator_(communicator),
-        parameters_(agreed_parameters(communicator, module, config), config.parameter_dtype),
+        parameters_(agreed_space(communicator, module, config)),
         gradients_(communicator, parameters_.parameters(), config.gradient_dtype(),
                    plan_for(reverse_order(parameters_.size()))),
         accumulator_(parameters_, gradients_),
@@ -93,10 +100,13 @@ class DataParallel::Impl {
     require_phase(Phase::kReduced, "update()", "finish_backward()");
     const ranges::ScopedRange range(ranges::Phase::kOptimizer);
     ++steps_taken_;
+    std::int64_t blocked_ns = synchronizer_->blocked_ns();
+    blocked_ns += parameters_.meet();  // nobody reads the old weights any more
     const double norm =
         update_->update({.step = steps_taken_, .lr = learning_rate, .average = average()});
+    blocked_ns += parameters_.meet();  // everybody's part is there
     phase_ = Phase::kIdle;
-    return {.grad_norm = norm, .exposed_comm_ns = synchronizer_->blocked_ns()};
+    return {.grad_norm = norm, .exposed_comm_ns = blocked_ns};
   }
 
   torch::Tensor device_scalars() const { return update_->scalars(); }

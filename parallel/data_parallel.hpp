@@ -1,14 +1,12 @@
 // Data-parallel training of one module: flat storage, gradient synchronisation, optimizer.
 //
-//   DataParallel replicas(module, communicator, config);          // collective: rank 0's
-//   parameters go to all ranks for each step:
+//   DataParallel replicas(module, communicator, config);  // collective: rank 0's parameters to all
+//   for each step:
 //     for micro_step in 0 .. G-1:
 //       replicas.begin_micro_step(micro_step);
-//       loss(module).backward();                                   // hooks start the collectives
-//       of full buckets
-//     replicas.finish_backward();                                  // every gradient is now the sum
-//     over ranks const StepStatistics done = replicas.update(learning_rate);  // 1/(R G), clipping,
-//     optimizer: one pass
+//       loss(module).backward();               // hooks start the collectives of full buckets
+//     replicas.finish_backward();              // every gradient is now the sum over ranks
+//     const auto done = replicas.update(lr);   // 1/(R G), clipping, optimizer: one pass
 //
 // Owns the flat buffers and the hooks; the module's parameters become views of the buffers and stay
 // so. The module's gradients are undefined after its end. The communicator must outlive it.
@@ -78,7 +76,7 @@ class DataParallel {
   torch::Tensor device_scalars() const;
 
   // Average, clip, optimizer, once per step; parameters hold the new weights afterwards. On a
-  // device it only queues work.
+  // device it only queues work. Where ranks share their state, it waits for all of them.
   StepStatistics update(double learning_rate);
 
   // Steps taken by update(); set when resuming (bias correction depends on it).
@@ -100,7 +98,7 @@ class DataParallel {
   std::vector<std::string> describe_buckets() const;
 
   // Collective: throws NumericsError naming the first parameter whose bytes differ between ranks,
-  // and the ranks.
+  // and the ranks. Weights that the ranks share cannot differ.
   void check_replicas();
 
  private:

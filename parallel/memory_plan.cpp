@@ -38,6 +38,12 @@ MemoryPlan plan_memory(const std::vector<ParameterShape>& parameters,
   plan.gradient_bytes = padded_bytes(elements, config.gradient_dtype());
   plan.moment_bytes =
       fp32_bytes * static_cast<std::size_t>(moments_per_parameter(config.optimizer));
+  plan.shares_state = config.state_sharing != StateSharing::kOff && ranks > 1 &&
+                      config.optimizer.kernel == OptimizerKernel::kFused;
+  if (plan.shares_state) {
+    for (std::size_t* bytes : {&plan.parameter_bytes, &plan.master_bytes, &plan.moment_bytes})
+      *bytes /= static_cast<std::size_t>(ranks);
+  }
   plan.buckets = make_bucket_plan(elements, reverse_order(elements.size()), config.gradient_dtype(),
                                   bucket_limits(config, plan.gradient_bytes, ranks));
   return plan;

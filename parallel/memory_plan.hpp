@@ -19,13 +19,15 @@ struct ParameterShape {
   std::size_t elements() const;
 };
 
-// Bytes on each rank; padding of the flat buffers included.
+// Bytes on each rank, its part of what the ranks of a node share; padding of the flat buffers
+// included.
 struct MemoryPlan {
   std::size_t parameter_bytes = 0;
   std::size_t master_bytes = 0;  // 0 when the parameters are fp32 themselves
   std::size_t gradient_bytes = 0;
   std::size_t moment_bytes = 0;
-  BucketPlan buckets = {};  // before the first step; the order is observed in it
+  bool shares_state = false;  // one copy of all but the gradients for all ranks
+  BucketPlan buckets = {};    // before the first step; the order is observed in it
 
   std::size_t total_bytes() const {
     return parameter_bytes + master_bytes + gradient_bytes + moment_bytes;

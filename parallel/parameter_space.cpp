@@ -7,19 +7,21 @@
 
 namespace sidestream::parallel {
 
-ParameterSpace::ParameterSpace(std::vector<Parameter> parameters, core::DType dtype)
-    : parameters_(std::move(parameters)), dtype_(dtype) {
+ParameterSpace::ParameterSpace(std::vector<Parameter> parameters, core::DType dtype,
+                               StateMemory memory)
+    : parameters_(std::move(parameters)), dtype_(dtype), memory_(std::move(memory)) {
   const torch::NoGradGuard no_grad;
   weights_ = make_flat(dtype_);
   if (has_master()) masters_ = make_flat(core::DType::kFloat32);
+  const bool copies = part().index == 0;
   for (std::size_t i = 0; i < size(); ++i) {
-    master(i).copy_(parameters_[i].tensor);
-    if (has_master()) weights_.views[i].copy_(masters_.views[i]);
+    if (copies) master(i).copy_(parameters_[i].tensor);
+    if (copies && has_master()) weights_.views[i].copy_(masters_.views[i]);
     parameters_[i].tensor.set_data(weights_.views[i]);
   }
 }
 
-FlatState ParameterSpace::make_flat(core::DType dtype) const {
+FlatState ParameterSpace::make_flat(core::DType dtype) {
   std::size_t total = 0;
   std::vector<std::size_t> offsets;
   for (const Parameter& parameter : parameters_) {
@@ -27,8 +29,7 @@ FlatState ParameterSpace::make_flat(core::DType dtype) const {
     total += padded_elements(parameter.elements(), dtype);
   }
   FlatState state;
-  state.flat = torch::zeros({static_cast<std::int64_t>(total)},
-                            torch::dtype(scalar_type_of(dtype)).device(device()));
+  state.flat = memory_.zeros(total, dtype, device());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const torch::Tensor& tensor = parameters_[i].tensor;
     state.views.push_back(
@@ -56,6 +57,6 @@ void ParameterSpace::refresh_weights() {
   for (std::size_t i = 0; i < size(); ++i) weights_.views[i].copy_(masters_.views[i]);
 }
 
-FlatState ParameterSpace::make_state() const { return make_flat(core::DType::kFloat32); }
+FlatState ParameterSpace::make_state() { return make_flat(core::DType::kFloat32); }
 
 }  // namespace sidestream::parallel

@@ -13,6 +13,7 @@
 
 #include "core/base/dtype.hpp"
 #include "parallel/parameter_list.hpp"
+#include "parallel/state_memory.hpp"
 
 namespace sidestream::parallel {
 
@@ -24,8 +25,9 @@ struct FlatState {
 
 class ParameterSpace {
  public:
-  // Copies the values; each parameter's former storage is released as it goes.
-  ParameterSpace(std::vector<Parameter> parameters, core::DType dtype);
+  // Copies the values; each parameter's former storage is released as it goes. Into shared memory
+  // the first rank copies its own: they are there for the others after meet().
+  ParameterSpace(std::vector<Parameter> parameters, core::DType dtype, StateMemory memory = {});
   ParameterSpace(const ParameterSpace&) = delete;
   ParameterSpace& operator=(const ParameterSpace&) = delete;
 
@@ -49,15 +51,21 @@ class ParameterSpace {
   // Rounds the master weights into the weights; nothing to do when they are the same.
   void refresh_weights();
 
-  // Zeros.
-  FlatState make_state() const;
+  // Zeros, where the weights lie.
+  FlatState make_state();
+
+  // One copy for all ranks: each updates its part, and meets the others before and after.
+  bool is_shared() const noexcept { return memory_.is_shared(); }
+  Part part() const { return memory_.part(); }
+  std::int64_t meet() const { return memory_.meet(); }  // nanoseconds
 
  private:
   const FlatState& masters() const { return has_master() ? masters_ : weights_; }
-  FlatState make_flat(core::DType dtype) const;
+  FlatState make_flat(core::DType dtype);
 
   std::vector<Parameter> parameters_;
   core::DType dtype_;
+  StateMemory memory_;
   FlatState weights_;
   FlatState masters_;  // empty when the weights are fp32
 };

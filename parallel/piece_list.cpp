@@ -13,12 +13,22 @@ constexpr std::size_t kPieceElements =
 }  // namespace
 
 PieceList::PieceList(const ParameterSpace& parameters) {
+  std::size_t total = 0;
+  for (const std::size_t elements : parameters.elements()) total += elements;
+  // A piece belongs to the rank in whose share of all elements it begins.
+  const auto index = static_cast<std::size_t>(parameters.part().index);
+  const auto count = static_cast<std::size_t>(parameters.part().count);
+  const std::size_t begin = total * index / count;
+  const std::size_t end = total * (index + 1) / count;
+  std::size_t before = 0;  // elements of earlier parameters
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::size_t elements = parameters.at(i).elements();
     for (std::size_t first = 0; first < elements; first += kPieceElements) {
+      if (before + first < begin || before + first >= end) continue;
       pieces_.push_back(
           {.parameter = i, .first = first, .count = std::min(kPieceElements, elements - first)});
     }
+    before += elements;
   }
 }
 

@@ -1,5 +1,5 @@
-// All elements of all parameters, cut into pieces for threads. An update is independent element by
-// element, so the cut changes no result.
+// All elements of all parameters, or this rank's part of them, cut into pieces for threads. An
+// update is independent element by element, so no cut changes a result.
 #pragma once
 
 #include <cstddef>

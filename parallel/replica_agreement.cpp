@@ -24,11 +24,11 @@ std::string description(const std::vector<Parameter>& parameters,
                         const std::vector<Parameter>& constants, const DataParallelConfig& config) {
   std::string text = fmt::format(
       "configuration: synchronisation {}, bucket {} MiB, first bucket {} MiB, parameters {}, "
-      "gradients {}, accumulation {}\n",
+      "gradients {}, accumulation {}, state sharing {}\n",
       static_cast<int>(config.gradient_sync),
       config.bucket_mb ? fmt::format("{}", *config.bucket_mb) : "auto", config.first_bucket_mb,
       core::name_of(config.parameter_dtype), core::name_of(config.gradient_dtype()),
-      config.grad_accumulation);
+      config.grad_accumulation, static_cast<int>(config.state_sharing));
   for (const Parameter& parameter : parameters) text += line_of("parameter", parameter);
   for (const Parameter& constant : constants) text += line_of("constant", constant);
   return text;
@@ -87,6 +87,10 @@ std::vector<Parameter> agreed_parameters(comm::Communicator& communicator,
 
 void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& parameters,
                           const comm::CollectiveOptions& options) {
+  if (parameters.is_shared()) {
+    parameters.meet();
+    return;
+  }
   const torch::Tensor& flat = parameters.flat_master();
   communicator
       .broadcast(flat.mutable_data_ptr(), static_cast<std::size_t>(flat.numel()),

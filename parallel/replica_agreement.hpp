@@ -22,7 +22,7 @@ std::vector<Parameter> agreed_parameters(comm::Communicator& communicator,
                                          const DataParallelConfig& config);
 
 // Collective, blocks: rank 0's master weights, and its constants, to all ranks. Weights are rounded
-// from them again.
+// from them again. Weights that the ranks share only have to be there.
 void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& parameters,
                           const comm::CollectiveOptions& options);
 void broadcast_constants(comm::Communicator& communicator, const std::vector<Parameter>& constants,

@@ -43,8 +43,8 @@ struct TokenCheck {
   std::uint64_t parts = 1;
 };
 
-// Looks at every token (2 to 4 GB/s a core from the page cache). Throws DataError with the file
-// and byte offset of the first id that is not below the vocabulary size.
+// Looks at every token. Throws DataError with the file and byte offset of the first id that is not
+// below the vocabulary size.
 void check_token_ids(const TokenStream& stream, const TokenCheck& check);
 
 }  // namespace sidestream::data

@@ -28,10 +28,11 @@ std::string mib(std::size_t bytes) {
 
 std::string memory_text(const parallel::MemoryPlan& plan) {
   return fmt::format(
-      "Memory of each rank, without activations\n  parameters     {}\n  master weights {}\n"
+      "Memory of each rank, without activations{}\n  parameters     {}\n  master weights {}\n"
       "  gradients      {}\n  moments        {}\n  together       {}\n",
-      mib(plan.parameter_bytes), mib(plan.master_bytes), mib(plan.gradient_bytes),
-      mib(plan.moment_bytes), mib(plan.total_bytes()));
+      plan.shares_state ? "; of what all ranks share, its part" : "", mib(plan.parameter_bytes),
+      mib(plan.master_bytes), mib(plan.gradient_bytes), mib(plan.moment_bytes),
+      mib(plan.total_bytes()));
 }
 
 std::string bucket_text(const parallel::MemoryPlan& plan,
@@ -61,10 +62,10 @@ std::string data_text(const DataSources& sources, const TrainOptions& options, i
 
 }  // namespace
 
-std::size_t planned_memory_bytes(const TrainOptions& options, int ranks) {
-  return parallel::plan_memory(shapes_of(options.model.config), data_parallel_config(options),
-                               ranks)
-      .total_bytes();
+std::size_t planned_device_bytes(const TrainOptions& options, int ranks) {
+  parallel::DataParallelConfig config = data_parallel_config(options);
+  config.state_sharing = parallel::StateSharing::kOff;
+  return parallel::plan_memory(shapes_of(options.model.config), config, ranks).total_bytes();
 }
 
 std::string dry_run_text(TrainOptions options, int ranks) {

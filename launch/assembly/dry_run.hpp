@@ -12,8 +12,8 @@ namespace sidestream::launch {
 // Throws what the run would throw: ConfigError, DataError.
 std::string dry_run_text(TrainOptions options, int ranks);
 
-// Weights, master weights, gradients and moments of one rank. `options` must have its vocabulary
-// set.
-std::size_t planned_memory_bytes(const TrainOptions& options, int ranks);
+// Weights, master weights, gradients and moments of one rank on a GPU. `options` must have its
+// vocabulary set.
+std::size_t planned_device_bytes(const TrainOptions& options, int ranks);
 
 }  // namespace sidestream::launch

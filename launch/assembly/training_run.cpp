@@ -146,7 +146,7 @@ std::string name_of(Precision precision) {
 void require_device_memory(Session& session, const TrainOptions& options,
                            const DeviceSession& device) {
   agree(session.communicator(), [&] {
-    device.require_memory(planned_memory_bytes(options, session.communicator().size()));
+    device.require_memory(planned_device_bytes(options, session.communicator().size()));
   });
 }
 

@@ -50,6 +50,8 @@ std::string describe(const Run& run) {
   std::string text =
       fmt::format("{}: {} rank(s) x {} thread(s), {}, {}", run.name, record.world_size,
                   record.threads_per_rank, record.precision, record.backend);
+  if (!record.exit_code) text += ", not finished (it still runs, or was killed)";
+  if (record.exit_code.value_or(0) != 0) text += fmt::format(", exit code {}", *record.exit_code);
   if (record.last_step) text += fmt::format(", {} steps", *record.last_step);
   if (record.last_val_loss) text += fmt::format(", validation loss {:.4f}", *record.last_val_loss);
   if (record.time_to_target_s)

@@ -35,6 +35,13 @@ void settle_toggles(GivenLayers& layers) {
   if (overlap == "on" && bucketing == "off") {
     settle(layers, {"overlap", "on", "off"}, {"bucketing", "on", "on"});
   }
+  if (layers.value_of("zero", "auto") == "1") {
+    const Side zero{"zero", "auto", "0"};
+    if (layers.value_of("shared-memory", "on") == "off")
+      settle(layers, zero, {"shared-memory", "on", "on"});
+    if (layers.value_of("zero", "auto") == "1" && layers.value_of("fused-optimizer", "on") == "off")
+      settle(layers, zero, {"fused-optimizer", "on", "on"});
+  }
   const bool reads_ahead = layers.value_of("loader-workers", "1") != "0";
   const bool holds_batches = layers.value_of("prefetch", "4") != "0";
   if (reads_ahead != holds_batches) {
@@ -46,9 +53,10 @@ void settle_toggles(GivenLayers& layers) {
 std::vector<Given> baseline_values() {
   std::vector<Given> values;
   const std::vector<std::pair<std::string, std::string>> off = {
-      {"overlap", "off"},       {"bucketing", "off"},       {"loader-workers", "0"},
-      {"prefetch", "0"},        {"fused-optimizer", "off"}, {"fused-ops", "off"},
-      {"shared-memory", "off"}, {"precision", "fp32"},      {"pin-memory", "off"}};
+      {"overlap", "off"},   {"bucketing", "off"},       {"loader-workers", "0"},
+      {"prefetch", "0"},    {"fused-optimizer", "off"}, {"fused-ops", "off"},
+      {"zero", "0"},        {"shared-memory", "off"},   {"precision", "fp32"},
+      {"pin-memory", "off"}};
   for (const auto& [name, value] : off) values.push_back({name, value, "--baseline: " + name});
   return values;
 }

@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kProgram = "sidestream-trace";
 constexpr IntegerRange kThreads = {1, 4096};
+constexpr IntegerRange kRows = {1, 1'000'000'000};
 const Flag kInput = {"input", "PATH...",
                      "traces, or folders with traces; the words alone are enough"};
 
@@ -32,6 +33,17 @@ StepRange parse_range(const std::string& text) {
   const std::int64_t last = whole_number(std::string_view(text).substr(colon + 1), text);
   if (last < first) throw core::ConfigError("expected a range that rises, found '" + text + "'");
   return {first, last};
+}
+
+std::vector<std::string> parse_names(const std::string& text) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    if (comma == at) throw core::ConfigError("expected names, found '" + text + "'");
+    names.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return names;
 }
 
 // "0,2,4:6"
@@ -61,6 +73,13 @@ SettingTable<ReportOptions> report_table() {
             text<Options>(
                 {"csv", "FOLDER", "write every table as a CSV file too", "not written"},
                 [](auto& o) -> auto& { return o.csv; }),
+            {{"tables", "NAME,NAME", "print these tables instead of the report; all: every one",
+              "the report"},
+             [](Options& o, const std::string& value) { o.tables = parse_names(value); },
+             [](const Options&) -> std::optional<std::string> { return std::nullopt; }},
+            count<Options>(
+                {"rows", "N", "of each of these tables"}, [](auto& o) -> auto& { return o.rows; },
+                kRows),
             on_off<Options>(
                 {.name = "quiet",
                  .value_name = "",
@@ -99,6 +118,7 @@ std::string report_help(int width) {
          "  sidestream-trace report runs/a\n"
          "  sidestream-trace report runs/a --html report.html\n"
          "  sidestream-trace report a/*.pt.trace.json.gz --json report.json --csv tables\n"
+         "  sidestream-trace report runs/a --tables operators,memory_peaks --rows 50\n"
          "  sidestream-trace report profile.sqlite      (nsys export -t sqlite --lazy=false "
          "profile.nsys-rep)\n\n"
          "Reads Kineto traces of PyTorch and of Sidestream (.json, .json.gz) and SQLite exports of "

@@ -76,6 +76,16 @@ Setting<Options> fused_optimizer() {
       [](auto& o) -> auto& { return o.parallel.optimizer.kernel; });
 }
 
+Setting<Options> zero() {
+  using parallel::StateSharing;
+  return choice<Options, StateSharing>(
+      {"zero", "0|1|auto",
+       "1: the ranks of a node keep one copy of weights and optimizer state, and each updates its "
+       "part; auto: where host ranks share a node"},
+      {{"auto", StateSharing::kAuto}, {"0", StateSharing::kOff}, {"1", StateSharing::kOn}},
+      [](auto& o) -> auto& { return o.parallel.state_sharing; });
+}
+
 Setting<Options> fused_ops() {
   return choice<Options, model::FusedOps>(
       {"fused-ops", "on|off", "own operators where they are faster; off: LibTorch's"},
@@ -112,7 +122,7 @@ SettingGroup<TrainOptions> toggle_settings() {
        on_off<Options>(
            {"shared-memory", "on|off", "ranks of a node add gradients in place in shared memory"},
            [](auto& o) -> auto& { return o.comm.shared_memory; }),
-       reduce_dtype(), unused_parameters(), fused_optimizer(), fused_ops(),
+       reduce_dtype(), unused_parameters(), fused_optimizer(), zero(), fused_ops(),
        count<Options>(
            {"loader-workers", "N", "threads that read ahead; 0: the training thread reads"},
            [](auto& o) -> auto& { return o.data.loader_workers; }, {0, 256}),

@@ -23,8 +23,8 @@ CpuShare share_of_cores(int cores, int local_rank, int local_size);
 // intra-op threads: `threads`, or one per core of the share. Returns the number of threads.
 int pin_and_set_threads(int local_rank, int local_size, std::optional<int> threads);
 
-// Denormals make an fp32 product up to 25 times slower. Applies to this thread and to LibTorch's
-// pool.
+// Processors fall back to microcode for denormals, and products of them take many times as long.
+// Applies to this thread and to LibTorch's pool.
 void flush_denormals_on_all_threads(bool enabled);
 
 }  // namespace sidestream::launch

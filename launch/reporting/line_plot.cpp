@@ -94,11 +94,12 @@ std::string x_axis(const std::vector<Tick>& ticks, int columns, int dots_per_col
   return text + "  " + label;
 }
 
-std::string legend(const std::vector<PlotSeries>& series, PlotCanvas::Marks marks, bool color) {
+std::string legend(const std::vector<PlotSeries>& series, PlotCanvas::Marks marks,
+                   PlotCanvas::Ink ink) {
   std::string text;
   for (std::size_t i = 0; i < series.size(); ++i) {
-    text += (i == 0 ? "" : "   ") + PlotCanvas::legend_mark(static_cast<int>(i), marks, color) +
-            " " + series[i].name;
+    text += (i == 0 ? "" : "   ") + PlotCanvas::legend_mark(static_cast<int>(i), marks, ink) + " " +
+            series[i].name;
   }
   return text;
 }
@@ -119,6 +120,7 @@ std::string line_plot(const std::vector<PlotSeries>& series, const PlotOptions& 
   x.open();
   y.open();
 
+  const auto ink = options.color ? PlotCanvas::Ink::kColored : PlotCanvas::Ink::kPlain;
   const bool braille = options.utf8 && (options.color || series.size() == 1);
   const auto marks = braille ? PlotCanvas::Marks::kBraille : PlotCanvas::Marks::kAscii;
   const int rows = std::max(4, options.height_rows);
@@ -134,7 +136,7 @@ std::string line_plot(const std::vector<PlotSeries>& series, const PlotOptions& 
 
   const std::string blank(label_width, ' ');
   std::string text = options.y_label;
-  if (series.size() > 1) text += "    " + legend(series, marks, options.color);
+  if (series.size() > 1) text += "    " + legend(series, marks, ink);
   text += "\n";
   for (int row = 0; row < rows; ++row) {
     const auto tick = std::find_if(y_ticks.begin(), y_ticks.end(),
@@ -142,7 +144,7 @@ std::string line_plot(const std::vector<PlotSeries>& series, const PlotOptions& 
     const std::string label =
         tick == y_ticks.end() ? blank : fmt::format("{:>{}}", tick->text, label_width);
     text += label + (options.utf8 ? (tick == y_ticks.end() ? " │" : " ┤") : " |") +
-            canvas.row_text(row, options.color) + "\n";
+            canvas.row_text(row, ink) + "\n";
   }
   std::string axis;
   for (int i = 0; i < columns; ++i) axis += options.utf8 ? "─" : "-";

@@ -61,7 +61,7 @@ void PlotCanvas::set(Dot dot, int series) {
                            [static_cast<std::size_t>(dot.x % dots_x_)];
 }
 
-std::string PlotCanvas::row_text(int row, bool color) const {
+std::string PlotCanvas::row_text(int row, Ink ink) const {
   std::string text;
   for (int column = 0; column < size_.columns; ++column) {
     const Cell& cell = cells_[static_cast<std::size_t>(row * size_.columns + column)];
@@ -71,15 +71,15 @@ std::string PlotCanvas::row_text(int row, bool color) const {
     }
     const std::string mark =
         marks_ == Marks::kBraille ? braille(cell.dots) : kAsciiMarks[style_of(cell.series)];
-    text += color ? kColors[style_of(cell.series)] + mark + kReset : mark;
+    text += ink == Ink::kColored ? kColors[style_of(cell.series)] + mark + kReset : mark;
   }
   text.erase(text.find_last_not_of(' ') + 1);
   return text;
 }
 
-std::string PlotCanvas::legend_mark(int series, Marks marks, bool color) {
+std::string PlotCanvas::legend_mark(int series, Marks marks, Ink ink) {
   const std::string mark = marks == Marks::kBraille ? "━━" : kAsciiMarks[style_of(series)];
-  return color ? kColors[style_of(series)] + mark + kReset : mark;
+  return ink == Ink::kColored ? kColors[style_of(series)] + mark + kReset : mark;
 }
 
 }  // namespace sidestream::launch::detail

@@ -15,6 +15,7 @@ struct CanvasSize {
 class PlotCanvas {
  public:
   enum class Marks { kBraille, kAscii };
+  enum class Ink { kPlain, kColored };
 
   PlotCanvas(CanvasSize size, Marks marks);
 
@@ -29,10 +30,10 @@ class PlotCanvas {
   void line(Dot from, Dot to, int series);
 
   // One row of characters, with colour sequences when asked for.
-  std::string row_text(int row, bool color) const;
+  std::string row_text(int row, Ink ink) const;
 
   // The mark or colour of a series, for a legend.
-  static std::string legend_mark(int series, Marks marks, bool color);
+  static std::string legend_mark(int series, Marks marks, Ink ink);
 
  private:
   struct Cell {

@@ -11,8 +11,8 @@ namespace sidestream::launch {
 // Exports live in a temporary folder as long as this object.
 class NsysExports {
  public:
-  // Throws core::DataError when a report needs nsys and there is none: the message has the command
-  // to run.
+  // Throws core::DataError when a report needs nsys and
+  // there is none: the message has the command to run.
   explicit NsysExports(std::vector<trace::TraceFile> files);
   NsysExports(const NsysExports&) = delete;
   NsysExports& operator=(const NsysExports&) = delete;

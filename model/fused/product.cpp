@@ -1,6 +1,7 @@
 #include "model/fused/product.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <ATen/Parallel.h>
 
@@ -139,9 +140,53 @@ void product(const ProductShape& shape, const LeftFactor<float>& a, const RightF
   }
 }
 
+namespace {
+
+Orientation turned(Orientation orientation) {
+  return orientation == Orientation::kAsIs ? Orientation::kTransposed : Orientation::kAsIs;
+}
+
+// C = A B, or C^T = B^T A^T: a left factor goes in as it lies, a right one has to be packed, and
+// what lies the other way round costs twice as much to move.
+bool other_way_round_is_cheaper(const ProductShape& shape, Orientation a, Orientation b) {
+  const auto left = static_cast<double>(shape.m * shape.k);
+  const auto right = static_cast<double>(shape.n * shape.k);
+  const auto out = static_cast<double>(shape.m * shape.n);
+  const bool a_as_is = a == Orientation::kAsIs, b_as_is = b == Orientation::kAsIs;
+  const double this_way = (a_as_is ? 0 : left) + (b_as_is ? 0.5 : 1) * right;
+  const double other_way = (b_as_is ? right : 0) + (a_as_is ? 1 : 0.5) * left + 0.5 * out;
+  return other_way < this_way;
+}
+
+bool starts_at_words(const kernels::Rows<BFloat16>& rows) {
+  return reinterpret_cast<std::uintptr_t>(rows.data) % sizeof(std::uint32_t) == 0 &&
+         rows.stride % 2 == 0;
+}
+
+void product_other_way_round(const ProductShape& shape, const LeftFactor<BFloat16>& a,
+                             const RightFactor<BFloat16>& b, const kernels::Rows<BFloat16>& out) {
+  product<BFloat16>(
+      {.m = shape.n, .n = shape.m, .k = shape.k},
+      {.data = b.data, .stride = b.stride, .orientation = turned(b.orientation)},
+      {.data = a.data, .stride = a.stride, .orientation = turned(a.orientation)},
+      [&](const kernels::Tile& tile, TilePlace at) {
+        std::array<BFloat16, static_cast<std::size_t>(kRowBlock * kMaxPanelWidth)> rounded;
+        kernels::store(tile, kernels::Rows<BFloat16>{rounded.data(), tile.columns});
+        kernels::transpose_into(rounded.data(), tile.columns,
+                                {.rows = tile.rows, .columns = tile.columns},
+                                out.data + at.column * out.stride + at.row, out.stride);
+      });
+}
+
+}  // namespace
+
 template <>
 void product_into(const ProductShape& shape, const LeftFactor<BFloat16>& a,
                   const RightFactor<BFloat16>& b, kernels::Rows<BFloat16> out, Existing existing) {
+  if (existing == Existing::kReplace && shape.k % 2 == 0 && starts_at_words(out) &&
+      other_way_round_is_cheaper(shape, a.orientation, b.orientation)) {
+    return product_other_way_round(shape, a, b, out);
+  }
   product<BFloat16>(shape, a, b, [&](const kernels::Tile& tile, TilePlace at) {
     const kernels::Rows<BFloat16> target{out.data + at.row * out.stride + at.column, out.stride};
     existing == Existing::kReplace ? kernels::store(tile, target) : kernels::add(tile, target);

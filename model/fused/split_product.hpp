@@ -1,6 +1,6 @@
 // fp32 products on a processor that multiplies bf16 in tiles: every factor as a sum of three bf16
 // numbers (kernels/split.hpp), six bf16 products for one of fp32, sums in fp32. As accurate as a
-// product in fp32, and about twice as fast on AMX.
+// product in fp32, and faster on AMX.
 #pragma once
 
 #include "model/fused/product.hpp"

@@ -20,6 +20,12 @@ SIDESTREAM_INLINE Words8 load_words(const void* source) {
   return words;
 }
 
+SIDESTREAM_INLINE void expect_row(const void* row, std::int64_t bytes) {
+  constexpr std::int64_t kLineBytes = 64;
+  for (std::int64_t i = 0; i < bytes; i += kLineBytes)
+    __builtin_prefetch(static_cast<const char*>(row) + i);
+}
+
 // Words of a panel: one float, or a pair of bf16.
 SIDESTREAM_INLINE void clear_columns(std::uint32_t* words, std::int64_t rows, std::int64_t from,
                                      std::int64_t width) {
@@ -48,7 +54,9 @@ SIDESTREAM_VECTORIZED void transpose_32(const std::uint32_t* source, std::int64_
       [&](std::int64_t r, std::int64_t c)
           __attribute__((always_inline)) { return load_words(source + r * stride + c); },
       [&](std::int64_t r, std::int64_t c)
-          __attribute__((always_inline)) { return source[r * stride + c]; });
+          __attribute__((always_inline)) { return source[r * stride + c]; },
+      [&](std::int64_t r)
+          __attribute__((always_inline)) { expect_row(source + r * stride, shape.columns * 4); });
 }
 
 // Pairs of bf16 neighbours in a row; rows need not be aligned to a word.
@@ -61,7 +69,8 @@ SIDESTREAM_VECTORIZED void transpose_pairs(const BFloat16* source, std::int64_t 
           __attribute__((always_inline)) { return load_words(source + r * stride + 2 * c); },
       [&](std::int64_t r, std::int64_t c) __attribute__((always_inline)) {
         return pair_of(source[r * stride + 2 * c], source[r * stride + 2 * c + 1]);
-      });
+      },
+      [&](std::int64_t) __attribute__((always_inline)){});
 }
 
 // Neighbours in a column become a word, then words are transposed: rows of the source in pairs.
@@ -79,6 +88,10 @@ SIDESTREAM_VECTORIZED void transpose_columns(const BFloat16* source, std::int64_
       },
       [&](std::int64_t r, std::int64_t c) __attribute__((always_inline)) {
         return pair_of(source[2 * r * stride + c], source[(2 * r + 1) * stride + c]);
+      },
+      [&](std::int64_t r) __attribute__((always_inline)) {
+        expect_row(source + 2 * r * stride, shape.columns * 2);
+        expect_row(source + (2 * r + 1) * stride, shape.columns * 2);
       });
 }
 
@@ -95,9 +108,14 @@ void pack_rows(const float* source, std::int64_t stride, const PanelShape& shape
 void pack_rows(const BFloat16* source, std::int64_t stride, const PanelShape& shape,
                BFloat16* panel) {
   auto* words = reinterpret_cast<std::uint32_t*>(panel);
+  constexpr std::int64_t kPairsAhead = 4;
   const std::int64_t pairs = shape.k / 2;
   for (std::int64_t pair = 0; pair < pairs; ++pair) {
     const BFloat16* low = source + 2 * pair * stride;
+    if (pair + kPairsAhead < pairs) {
+      expect_row(low + 2 * kPairsAhead * stride, shape.n * 2);
+      expect_row(low + (2 * kPairsAhead + 1) * stride, shape.n * 2);
+    }
     interleave(low, low + stride, shape.n, words + pair * shape.width);
   }
   if (shape.k % 2 != 0)
@@ -133,6 +151,15 @@ void transpose(const float* source, std::int64_t stride, const MatrixShape& shap
   auto* words = reinterpret_cast<std::uint32_t*>(target);
   transpose_32(reinterpret_cast<const std::uint32_t*>(source), stride, shape, words, target_stride);
   clear_columns(words, shape.columns, shape.rows, target_stride);
+}
+
+void transpose_into(const BFloat16* source, std::int64_t stride, const MatrixShape& shape,
+                    BFloat16* target, std::int64_t target_stride) {
+  transpose_columns(source, stride, shape, reinterpret_cast<std::uint32_t*>(target),
+                    target_stride / 2);
+  const std::int64_t last = shape.rows - 1;
+  for (std::int64_t c = 0; shape.rows % 2 != 0 && c < shape.columns; ++c)
+    target[c * target_stride + last] = source[last * stride + c];
 }
 
 void transpose(const BFloat16* source, std::int64_t stride, const MatrixShape& shape,

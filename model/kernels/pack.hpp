@@ -39,4 +39,8 @@ void transpose(const float* source, std::int64_t stride, const MatrixShape& shap
 void transpose(const core::BFloat16* source, std::int64_t stride, const MatrixShape& shape,
                core::BFloat16* target, std::int64_t target_stride);
 
+// The same without the zeros. target starts at a word, and target_stride is even.
+void transpose_into(const core::BFloat16* source, std::int64_t stride, const MatrixShape& shape,
+                    core::BFloat16* target, std::int64_t target_stride);
+
 }  // namespace sidestream::model::kernels

@@ -32,21 +32,23 @@ SIDESTREAM_INLINE void transpose_8x8(Words8 (&r)[8]) {
 }
 
 // target[c * target_stride + r] = load(r, c). load_8(r, c) gives 8 words of a row, load_1 one of
-// them.
+// them; expect(r) asks for a row ahead of its use.
 //
 // Rows of the target are often a power of two apart, where only a few cache lines can be open at
 // once: runs of kTileRows words are finished in 8 of them before the next 8 are touched.
-template <typename Load8, typename Load1>
+template <typename Load8, typename Load1, typename Expect>
 SIDESTREAM_INLINE void transpose_words(std::int64_t rows, std::int64_t columns,
                                        std::uint32_t* target, std::int64_t target_stride,
-                                       Load8 load_8, Load1 load_1) {
-  constexpr std::int64_t kTileRows = 128;
+                                       Load8 load_8, Load1 load_1, Expect expect) {
+  constexpr std::int64_t kTileRows = 128, kRowsAhead = 24;
   const std::int64_t whole_rows = rows / 8 * 8, whole_columns = columns / 8 * 8;
   for (std::int64_t tile = 0; tile < whole_rows; tile += kTileRows) {
     const std::int64_t tile_end = tile + kTileRows < whole_rows ? tile + kTileRows : whole_rows;
     for (std::int64_t c = 0; c < whole_columns; c += 8) {
       for (std::int64_t r = tile; r < tile_end; r += 8) {
         Words8 block[8];
+        if (c == 0 && r + kRowsAhead + 8 <= rows)
+          for (int i = 0; i < 8; ++i) expect(r + kRowsAhead + i);
         for (int i = 0; i < 8; ++i) block[i] = load_8(r + i, c);
         transpose_8x8(block);
         for (int i = 0; i < 8; ++i)

@@ -21,14 +21,16 @@ std::int64_t wall_end_ns(const TraceSet& set, const CollectivePart& part) {
   return part.end_ns() + set.timelines[part.timeline].info.base_ns;
 }
 
-// Ends of matched collectives: of each rank against the reference.
+// Ends of matched collectives: of each rank against the reference. No rank leaves a collective
+// before every other one has entered it, so that the ends lie no further apart than its duration.
 PairsOfRank end_pairs(const TraceSet& set, const CollectiveMatches& matches, int reference) {
   PairsOfRank pairs;
   for (const MatchedCollective& one : matches.matched) {
     if (one.parts.front().rank != reference) continue;
     for (std::size_t i = 1; i < one.parts.size(); ++i)
       pairs[one.parts[i].rank].push_back(
-          {wall_end_ns(set, one.parts[i]), wall_end_ns(set, one.parts.front())});
+          {wall_end_ns(set, one.parts[i]), wall_end_ns(set, one.parts.front()),
+           std::max(one.parts[i].duration_ns, one.parts.front().duration_ns)});
   }
   return pairs;
 }
@@ -50,19 +52,20 @@ void from_samples(ClockModel& clock, const trace::ClockSamples& samples, int ref
     clock.ranks[rank] = fit.clock;
     clock.uncertainty_us[rank] =
         std::max(fit.uncertainty_us, static_cast<double>(of_rank.round_trip_ns) / 2000);
+    clock.drift_uncertainty_ppm[rank] = fit.drift_uncertainty_ppm;
   }
 }
 
-// Collectives correct samples only where they agree among themselves better than the samples are
-// known.
+// Collectives correct samples only where they agree
+// among themselves better than the samples are known.
 void refine(ClockModel& clock, const PairsOfRank& pairs) {
   bool refined = false;
   for (const auto& [rank, of_rank] : pairs) {
     std::vector<ClockPair> aligned;
     const trace::RankClock before = clock.of(rank);
     for (const ClockPair& pair : of_rank)
-      aligned.push_back({before.to_common(pair.time_ns), pair.reference_ns});
-    const ClockFit rest = trace::fit_clock(aligned);
+      aligned.push_back({before.to_common(pair.time_ns), pair.reference_ns, pair.slack_ns});
+    const ClockFit rest = trace::fit_clock(aligned, trace::Drift::kNone);
     if (rest.uncertainty_us >= clock.uncertainty_us[rank]) continue;
     clock.ranks[rank].offset_ns += rest.clock.offset_ns;
     clock.uncertainty_us[rank] = rest.uncertainty_us;
@@ -77,6 +80,7 @@ void from_collectives(ClockModel& clock, const PairsOfRank& pairs) {
     const ClockFit fit = trace::fit_clock(of_rank);
     clock.ranks[rank] = fit.clock;
     clock.uncertainty_us[rank] = fit.uncertainty_us;
+    clock.drift_uncertainty_ppm[rank] = fit.drift_uncertainty_ppm;
   }
 }
 

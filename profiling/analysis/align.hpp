@@ -1,5 +1,5 @@
-// One clock for all ranks, from samples that the ranks took, from matched collectives, or from
-// both.
+// One clock for all ranks, from samples that the
+// ranks took, from matched collectives, or from both.
 #pragma once
 
 #include "profiling/analysis/collective_match.hpp"

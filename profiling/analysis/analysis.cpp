@@ -20,8 +20,9 @@ void warn_about_steps(trace::TraceSet& set, const std::vector<RankView>& ranks) 
                          std::to_string(*counts.rbegin()));
 }
 
-void warn_about_collectives(trace::TraceSet& set, const CollectiveMatches& matches, bool any) {
-  if (set.ranks().size() > 1 && !any)
+void warn_about_collectives(trace::TraceSet& set, const CollectiveMatches& matches,
+                            const std::vector<CollectiveRow>& collectives) {
+  if (set.ranks().size() > 1 && collectives.empty())
     set.warnings.push_back(
         "several ranks and not one collective: neither NCCL or RCCL kernels nor ranges of ours");
   for (const UnmatchedGroup& group : matches.unmatched) {
@@ -60,8 +61,9 @@ Analysis analyse(trace::TraceSet& set, int threads) {
   all.verdict = find_verdict(all.ranks);
   all.tax = overlap_tax(all.ranks);
   all.utilisation = find_utilisation(all.ranks);
+  all.model = model_use(all.ranks);
   warn_about_steps(set, all.ranks);
-  warn_about_collectives(set, all.matches, !all.collectives.empty());
+  warn_about_collectives(set, all.matches, all.collectives);
   warn_about_graphs(set);
   return all;
 }

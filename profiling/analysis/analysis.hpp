@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "profiling/analysis/collective_table.hpp"
+#include "profiling/analysis/model_use.hpp"
 #include "profiling/analysis/overlap_tax.hpp"
 #include "profiling/analysis/step_table.hpp"
 #include "profiling/analysis/stragglers.hpp"
@@ -24,6 +25,7 @@ struct Analysis {
   std::optional<Verdict> verdict;
   OverlapTax tax;
   Utilisation utilisation;
+  ModelUse model;
 };
 
 // The set has to outlive the result; its clock is filled in, its warnings may grow.

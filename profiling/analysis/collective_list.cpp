@@ -58,8 +58,8 @@ std::int64_t bytes_of_type(std::string_view type) {
   return -1;
 }
 
-// ncclDevKernel_AllReduce_Sum_f32_RING_LL(...) and ncclKernel_AllReduce_RING_LL_Sum_float(...): the
-// word after the first underscore.
+// ncclDevKernel_AllReduce_Sum_f32_RING_LL(...) and
+// ncclKernel_AllReduce_RING_LL_Sum_float(...): the word after the first underscore.
 std::string name_in_kernel(std::string_view kernel) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 7> words = {
       {{"AllReduce", "allreduce"},

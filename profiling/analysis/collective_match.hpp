@@ -1,9 +1,9 @@
 // Which collective of one rank is which of another, and how long each rank waited in it.
 //
-// Within a process group (or, without one, a stream that carries collectives) they come in the same
-// order on every rank; where the trace has sequence numbers these decide. The shortest of a matched
-// collective is what the transfer took, the rest of each rank's own duration is waiting. Durations
-// need no common clock.
+// Within a process group (or, without one, a stream that carries collectives) they
+// come in the same order on every rank; where the trace has sequence numbers these
+// decide. The shortest of a matched collective is what the transfer took, the rest
+// of each rank's own duration is waiting. Durations need no common clock.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// Every kind of collective: how much of it hid behind compute, what the transfer took and what was
-// waiting.
+// Every kind of collective: how much of it hid behind
+// compute, what the transfer took and what was waiting.
 //
-// Sums of one rank, averaged over the ranks, so that they compare with a step. Algorithm bandwidth
-// is bytes over transfer time; bus bandwidth multiplies it with what the operation has to move at
-// least (nccl-tests, doc/PERFORMANCE.md): all-reduce 2 (n - 1) / n, reduce-scatter, all-gather and
-// all-to-all (n - 1) / n, else 1. Bytes are those of one rank's input; of an all-gather all inputs
-// together.
+// Sums of one rank, averaged over the ranks, so that they compare with a step.
+// Algorithm bandwidth is bytes over transfer time; bus bandwidth multiplies it with
+// what the operation has to move at least (nccl-tests, doc/PERFORMANCE.md):
+// all-reduce 2 (n - 1) / n, reduce-scatter, all-gather and all-to-all (n - 1) / n,
+// else 1. Bytes are those of one rank's input; of an all-gather all inputs together.
 #pragma once
 
 #include <cstdint>

@@ -34,8 +34,8 @@ Pieces device_pieces(const RankTimeline& timeline, const NameClasses& classes) {
   return pieces;
 }
 
-// Per thread, because a collective in flight on its own lane takes nothing from the thread that
-// computes.
+// Per thread, because a collective in flight on its own
+// lane takes nothing from the thread that computes.
 struct HostThread {
   std::vector<Interval> compute, communication;
 };

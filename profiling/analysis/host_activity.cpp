@@ -65,8 +65,8 @@ HostActivity host_activity(const RankTimeline& timeline) {
 }
 
 IntervalSet launch_gaps(const RankTimeline& timeline, const IntervalSet& busy) {
-  std::unordered_map<std::int64_t, std::uint64_t>
-      first_at;  // start of a busy stretch -> its first event's launch
+  // Start of a busy stretch -> its first event's launch.
+  std::unordered_map<std::int64_t, std::uint64_t> first_at;
   for (const Interval& stretch : busy.intervals()) first_at[stretch.start_ns] = 0;
   std::unordered_map<std::uint64_t, std::int64_t> launched_at;
   for (std::size_t row = 0; row < timeline.size(); ++row) {

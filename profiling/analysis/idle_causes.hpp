@@ -1,9 +1,9 @@
 // Why the device had nothing to do, as parts that add up to its idle time exactly.
 //
-// Each idle nanosecond goes to the first of these that the feeding host threads were in: waiting
-// for data; inside a collective; waiting for a lock; waiting for the device (a synchronisation
-// whose device work had ended); busy on the host, or launching too late. What is left is `other`:
-// nothing in the trace explains it.
+// Each idle nanosecond goes to the first of these that the feeding host threads
+// were in: waiting for data; inside a collective; waiting for a lock; waiting for
+// the device (a synchronisation whose device work had ended); busy on the host, or
+// launching too late. What is left is `other`: nothing in the trace explains it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Sets of moments on a timeline, as sorted half-open intervals that do not touch. Everything in
-// integer nanoseconds: sums are exact.
+// Sets of moments on a timeline, as sorted half-open intervals that
+// do not touch. Everything in integer nanoseconds: sums are exact.
 #pragma once
 
 #include <cstdint>

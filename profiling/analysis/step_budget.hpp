@@ -1,7 +1,7 @@
 // Where the time of a step went, as four parts that add up to the step exactly:
 //   compute + exposed communication + exposed copies + idle = window
-// Exposed communication is communication without compute beside it; exposed copies have neither
-// beside them.
+// Exposed communication is communication without compute
+// beside it; exposed copies have neither beside them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The steps of a rank: host ranges `ProfilerStep#N`. A trace without them is one window, from the
-// first device event to the last.
+// The steps of a rank: host ranges `ProfilerStep#N`. A trace without
+// them is one window, from the first device event to the last.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The rank that the others wait for. Found by least waiting in matched collectives, which needs no
-// common clock: who comes last waits least.
+// The rank that the others wait for. Found by least waiting in matched
+// collectives, which needs no common clock: who comes last waits least.
 //
 // A rank is named only when it costs the others something: its waiting is below that of every other
 // rank by at least 2 % of a step, and it came last in most of the collectives, weighted by the

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "profiling/analysis/self_times.hpp"
+#include "profiling/analysis/row_work.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -13,39 +13,61 @@ namespace {
 using trace::Kind;
 using trace::RankTimeline;
 
+constexpr std::size_t kDeviceKinds = 3;
+
 struct Sums {
-  std::int64_t calls = 0, total_ns = 0, bytes = 0;
+  std::int64_t calls = 0, total_ns = 0;
+  KnownWork flops, bytes;
+
+  void add(const OperatorWork& work, std::int64_t duration_ns) {
+    flops.add(work.flops, duration_ns);
+    bytes.add(work.bytes, duration_ns);
+  }
+  void add(const Sums& other) {
+    calls += other.calls;
+    total_ns += other.total_ns;
+    flops.add(other.flops.total(), other.flops.time_ns);
+    bytes.add(other.bytes.total(), other.bytes.time_ns);
+  }
 };
 using ByName = std::map<std::pair<std::string, Kind>, Sums>;
 
+OperatorWork work_of_copy(const RankTimeline& timeline, std::size_t row) {
+  const trace::DeviceDetail* detail = timeline.device(row);
+  if (detail == nullptr || timeline.kind(row) == Kind::kKernel || detail->bytes == 0) return {};
+  return {.flops = {}, .bytes = static_cast<double>(detail->bytes)};
+}
+
 void add_device_rank(const RankTimeline& timeline, ByName& all) {
-  std::vector<std::array<Sums, 3>> of_name(timeline.names.size());
+  std::vector<std::array<Sums, kDeviceKinds>> of_name(timeline.names.size());
+  std::map<std::size_t, OperatorWork> kernels;
+  if (has_shapes(timeline)) kernels = kernel_work(timeline, call_tree(timeline));
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (!trace::is_device_work(timeline.kind(row))) continue;
     Sums& sums = of_name[timeline.name_id(row)][static_cast<std::size_t>(timeline.kind(row))];
     ++sums.calls;
     sums.total_ns += timeline.duration_ns(row);
-    if (const auto* detail = timeline.device(row))
-      sums.bytes += static_cast<std::int64_t>(detail->bytes);
+    sums.add(work_of_copy(timeline, row), timeline.duration_ns(row));
   }
+  for (const auto& [row, work] : kernels)
+    of_name[timeline.name_id(row)][0].add(work, timeline.duration_ns(row));
   for (trace::NameId id = 0; id < of_name.size(); ++id) {
-    for (std::size_t kind = 0; kind < 3; ++kind) {
+    for (std::size_t kind = 0; kind < kDeviceKinds; ++kind) {
       const Sums& sums = of_name[id][kind];
-      if (sums.calls == 0) continue;
-      Sums& into = all[{std::string(timeline.names[id]), static_cast<Kind>(kind)}];
-      into.calls += sums.calls;
-      into.total_ns += sums.total_ns;
-      into.bytes += sums.bytes;
+      if (sums.calls > 0) all[{std::string(timeline.names[id]), static_cast<Kind>(kind)}].add(sums);
     }
   }
 }
 
+// Work is done in the whole of a call, time is counted where it is spent.
 void add_host_rank(const RankTimeline& timeline, ByName& all) {
-  for (const SelfTime& one : self_times(timeline)) {
+  RowWork work(timeline);
+  for (const Call& one : call_tree(timeline).calls) {
     if (timeline.kind(one.row) != Kind::kOperator) continue;
     Sums& sums = all[{std::string(timeline.name(one.row)), Kind::kOperator}];
     ++sums.calls;
     sums.total_ns += one.self_ns;
+    sums.add(work.of(one.row), timeline.duration_ns(one.row));
   }
 }
 
@@ -63,7 +85,6 @@ std::vector<Operation> operations(const std::vector<RankView>& ranks) {
   for (const auto& [key, sums] : all) total_ns += sums.total_ns;
   std::vector<Operation> list;
   for (const auto& [key, sums] : all) {
-    const bool copies = key.second == Kind::kMemcpy || key.second == Kind::kMemset;
     list.push_back(
         {.name = key.first,
          .kind = key.second,
@@ -71,7 +92,8 @@ std::vector<Operation> operations(const std::vector<RankView>& ranks) {
          .total_ns = sums.total_ns,
          .share =
              total_ns == 0 ? 0 : static_cast<double>(sums.total_ns) / static_cast<double>(total_ns),
-         .bytes = copies ? sums.bytes : -1});
+         .flops = sums.flops,
+         .bytes = sums.bytes});
   }
   std::stable_sort(list.begin(), list.end(),
                    [](const Operation& a, const Operation& b) { return a.total_ns > b.total_ns; });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,31 @@
 
 namespace sidestream::analysis {
 
+// Work of the calls whose work is known, and the time that these calls took.
+struct KnownWork {
+  double amount = 0;
+  std::int64_t time_ns = 0;
+
+  void add(const std::optional<double>& more, std::int64_t duration_ns) {
+    if (!more) return;
+    amount += *more;
+    time_ns += duration_ns;
+  }
+  std::optional<double> total() const { return amount > 0 ? std::optional(amount) : std::nullopt; }
+  std::optional<double> per_s() const {
+    return amount > 0 && time_ns > 0 ? std::optional(amount * 1e9 / static_cast<double>(time_ns))
+                                     : std::nullopt;
+  }
+};
+
 struct Operation {
   std::string name;
   trace::Kind kind = trace::Kind::kKernel;
   std::int64_t calls = 0;
   std::int64_t total_ns = 0;
-  double share = 0;         // of the time of all operations
-  std::int64_t bytes = -1;  // copied; below 0: not known
+  double share = 0;  // of the time of all operations
+  KnownWork flops;   // from the shapes of the operators
+  KnownWork bytes;   // of copies: what was copied; else a lower bound from the shapes
 };
 
 // By total time, the longest first.

@@ -25,8 +25,8 @@ struct Utilisation {
 
 Utilisation find_utilisation(const std::vector<RankView>& ranks);
 
-// By name: Volta to Hopper and later (HMMA, IMMA, WGMMA kernels of cuBLAS, CUTLASS and flash
-// attention), and AMD's matrix cores.
+// By name: Volta to Hopper and later (HMMA, IMMA, WGMMA kernels of
+// cuBLAS, CUTLASS and flash attention), and AMD's matrix cores.
 bool uses_tensor_cores(std::string_view kernel);
 
 }  // namespace sidestream::analysis

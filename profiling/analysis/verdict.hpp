@@ -1,9 +1,9 @@
 // What bounds the run: one word, and the shares it rests on.
 //
-// Of an average step: io is idle while waiting for data; comm is exposed communication and idle
-// inside collectives; gpu is compute and exposed copies; cpu is all other idle time. The largest is
-// the verdict. Proof by experiment: a run with `--data synthetic` or `--fix-batch on` removes io,
-// one rank alone removes comm.
+// Of an average step: io is idle while waiting for data; comm is exposed
+// communication and idle inside collectives; gpu is compute and exposed copies; cpu
+// is all other idle time. The largest is the verdict. Proof by experiment: a run with
+// `--data synthetic` or `--fix-batch on` removes io, one rank alone removes comm.
 #pragma once
 
 #include <optional>

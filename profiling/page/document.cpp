@@ -15,21 +15,34 @@ using Json = nlohmann::ordered_json;
 // A table of a long run has more rows than anybody scrolls through; --csv writes them all.
 constexpr std::size_t kRows = 1000;
 // report.json has them already, or they are longer than a page can hold.
-constexpr const char* kLeftOut[] = {"steps", "collectives", "distributed", "operator_tree"};
+constexpr const char* kLeftOut[] = {"overview",    "ranks",         "steps",       "collectives",
+                                    "distributed", "operator_tree", "memory_curve"};
+
+Json json_of(const report::Cell& cell) {
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
+  if (const auto* real = std::get_if<double>(&cell)) return *real;
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  return nullptr;
+}
 
 Json rows_of(const report::Table& table) {
   Json rows = Json::array();
-  for (std::size_t i = 0; i < std::min(kRows, table.rows.size()); ++i)
-    rows.push_back(table.rows[i]);
+  for (std::size_t i = 0; i < std::min(kRows, table.rows.size()); ++i) {
+    Json row = Json::array();
+    for (const report::Cell& cell : table.rows[i]) row.push_back(json_of(cell));
+    rows.push_back(std::move(row));
+  }
   return rows;
 }
 
 Json tables_of(const analysis::Analysis& all) {
+  const analysis::Details details = analysis::look_closer(all);
   Json list = Json::array();
-  for (const auto& [name, make] : report::all_tables()) {
-    if (std::find(std::begin(kLeftOut), std::end(kLeftOut), name) != std::end(kLeftOut)) continue;
-    const report::Table table = make(all);
-    list.push_back({{"name", name},
+  for (const report::TableSource& source : report::all_tables()) {
+    if (std::find(std::begin(kLeftOut), std::end(kLeftOut), source.name) != std::end(kLeftOut))
+      continue;
+    const report::Table table = source.make({all, details});
+    list.push_back({{"name", source.name},
                     {"header", table.header},
                     {"rows", rows_of(table)},
                     {"total", table.rows.size()}});

@@ -7,8 +7,9 @@ namespace sidestream::report {
 
 void write_csv_folder(const analysis::Analysis& all, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
-  for (const auto& [name, make] : all_tables())
-    core::write_file_atomically(folder / (name + ".csv"), csv_of(make(all)));
+  const analysis::Details details = analysis::look_closer(all);
+  for (const TableSource& table : all_tables())
+    core::write_file_atomically(folder / (table.name + ".csv"), csv_of(table.make({all, details})));
   write_event_list(all, folder / "events.csv");
 }
 

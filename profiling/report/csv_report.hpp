@@ -1,5 +1,4 @@
-// Every table as a CSV file in one folder: steps, collectives, operations, operators,
-// operator_tree, modules, memory, distributed, overlap_tax, events.
+// Every table as a CSV file in one folder (tables.hpp has the list), and every event.
 #pragma once
 
 #include <filesystem>

@@ -1,7 +1,10 @@
 #include "profiling/report/json_report.hpp"
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "profiling/report/json_details.hpp"
 #include "profiling/report/summary.hpp"
 
 namespace sidestream::report {
@@ -19,16 +22,26 @@ Json or_null(const std::optional<T>& value) {
 
 Json known(std::int64_t value) { return value < 0 ? Json() : Json(value); }
 
+Json at_or_null(const std::map<int, double>& values, int rank) {
+  const auto found = values.find(rank);
+  return found == values.end() ? Json() : Json(found->second);
+}
+
 Json clock_of(const Analysis& all) {
   const trace::ClockModel& clock = all.set->clock;
-  Json offsets = Json::array(), drifts = Json::array();
+  Json offsets = Json::array(), drifts = Json::array(), sure = Json::array(),
+       drift_sure = Json::array();
   for (const int rank : all.set->ranks()) {
     offsets.push_back(static_cast<double>(clock.of(rank).offset_ns) / 1000);
     drifts.push_back(clock.of(rank).drift_ppm);
+    sure.push_back(at_or_null(clock.uncertainty_us, rank));
+    drift_sure.push_back(at_or_null(clock.drift_uncertainty_ppm, rank));
   }
   return {{"method", clock.method},
           {"offset_us", offsets},
           {"drift_ppm", drifts},
+          {"offset_uncertainty_us", sure},
+          {"drift_uncertainty_ppm", drift_sure},
           {"residual_us_p50", clock.has_residual ? Json(clock.residual_us_p50) : Json()},
           {"residual_us_p95", clock.has_residual ? Json(clock.residual_us_p95) : Json()}};
 }
@@ -53,19 +66,17 @@ Json step_of(const analysis::StepRow& row) {
 }
 
 Json operation_of(const analysis::Operation& one) {
-  const bool timed = one.bytes >= 0 && one.total_ns > 0;
   return {{"name", one.name},
           {"calls", one.calls},
           {"total_ns", one.total_ns},
           {"share", one.share},
-          {"flops", nullptr},
-          {"bytes", known(one.bytes)},
-          {"flops_per_s", nullptr},
-          {"bytes_per_s",
-           timed ? Json(static_cast<double>(one.bytes) * 1e9 / static_cast<double>(one.total_ns))
-                 : Json()},
+          {"flops", or_null(one.flops.total())},
+          {"bytes", or_null(one.bytes.total())},
+          {"flops_per_s", or_null(one.flops.per_s())},
+          {"bytes_per_s", or_null(one.bytes.per_s())},
           {"roofline_bound", nullptr},
-          {"cause", nullptr}};
+          {"cause", nullptr},
+          {"kind", trace::name_of(one.kind)}};
 }
 
 Json collective_of(const analysis::CollectiveRow& row) {
@@ -88,36 +99,76 @@ Json straggler_of(const analysis::Straggler& one) {
           {"cost_ns_per_step", one.cost_ns_per_step}};
 }
 
+std::optional<double> first_of(const std::optional<double>& a, const std::optional<double>& b) {
+  return a ? a : b;
+}
+
+Json mfu_source(const Analysis& all, const RunMetrics& run) {
+  if (run.mfu) return "metrics.jsonl";
+  return all.model.mfu ? Json("steps of the trace") : Json();
+}
+
 Json metrics_of(const Analysis& all, const RunMetrics& run) {
   const analysis::Utilisation& use = all.utilisation;
   return {{"step_ms_p50", or_null(median_step_ms(all.ranks))},
-          {"tokens_per_s", or_null(run.tokens_per_s)},
-          {"mfu", or_null(run.mfu)},
-          {"mfu_palm", or_null(run.mfu_palm)},
+          {"tokens_per_s", or_null(first_of(run.tokens_per_s, all.model.tokens_per_s))},
+          {"mfu", or_null(first_of(run.mfu, all.model.mfu))},
+          {"mfu_palm", or_null(first_of(run.mfu_palm, all.model.mfu_palm))},
           {"tensor_core_share", or_null(use.tensor_core_share)},
           {"tensor_core_source",
            use.tensor_core_source.empty() ? Json() : Json(use.tensor_core_source)},
           {"ettr", or_null(run.ettr)},
-          {"gpu_utilisation", or_null(use.gpu_utilisation)}};
+          {"gpu_utilisation", or_null(use.gpu_utilisation)},
+          {"sm_efficiency", or_null(use.sm_efficiency)},
+          {"occupancy", or_null(use.occupancy)},
+          {"mfu_source", mfu_source(all, run)},
+          {"profiler_cost", or_null(all.model.profiler_cost)}};
 }
 
 void need(Json& list, bool missing, const char* rule, const char* needs) {
   if (missing) list.push_back({{"rule", rule}, {"needs", needs}});
 }
 
+bool any_flops(const Analysis& all) {
+  return std::any_of(all.operations.begin(), all.operations.end(),
+                     [](const analysis::Operation& one) { return one.flops.total().has_value(); });
+}
+
 Json not_measured(const Analysis& all, const RunMetrics& run) {
   Json list = Json::array();
   const bool transfers = all.collectives.empty() || all.collectives.front().transfer_ns.has_value();
-  need(list, !run.mfu, "mfu", "the run directory of the traces (metrics.jsonl)");
-  need(list, !run.mfu_palm, "mfu_palm", "the run directory of the traces (metrics.jsonl)");
-  need(list, !run.tokens_per_s, "tokens_per_s", "the run directory of the traces (metrics.jsonl)");
+  constexpr const char* kRun = "the run directory of the traces (metrics.jsonl)";
+  need(list, !run.mfu && !all.model.mfu, "mfu", kRun);
+  need(list, !run.mfu_palm && !all.model.mfu_palm, "mfu_palm", kRun);
+  need(list, !run.tokens_per_s && !all.model.tokens_per_s, "tokens_per_s", kRun);
   need(list, !run.ettr, "ettr", "the run directory of the traces (run.json)");
   need(list, !all.utilisation.gpu_utilisation, "gpu_utilisation", "device events");
   need(list, !all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
   need(list, !transfers, "transfer and waiting of collectives",
        "the traces of all ranks of a process group");
+  need(list, !any_flops(all), "flops of operations", "shapes (--profile-shapes)");
   need(list, !all.verdict, "verdict", "steps, or device events");
   return list;
+}
+
+// What a page shows beside the lists above.
+void add_overview(Json& report, const Analysis& all) {
+  const MeanStep mean = mean_step(all.ranks);
+  Json parts = Json::array();
+  for (const StepPart& part : parts_of(mean))
+    parts.push_back({{"part", part.name}, {"time_ns", part.time_ns}});
+  report["overview"] = {{"steps", mean.steps}, {"tagged_steps", mean.tagged}, {"mean_step", parts}};
+  if (all.verdict) {
+    report["overview"]["verdict_shares"] = {{"io", all.verdict->io},
+                                            {"cpu", all.verdict->cpu},
+                                            {"gpu", all.verdict->gpu},
+                                            {"comm", all.verdict->comm}};
+  }
+  report["overlap_tax"] = {{"hidden_ns", all.tax.hidden_ns},
+                           {"tax_ns", all.tax.tax_ns},
+                           {"net_gain_ns", all.tax.net_gain_ns()},
+                           {"judged_ns", all.tax.judged_ns},
+                           {"beside_ns", all.tax.beside_ns}};
 }
 
 }  // namespace
@@ -144,6 +195,10 @@ std::string json_report(const Analysis& all, const RunMetrics& run) {
                       {"events", all.set->events},
                       {"skipped", skipped_events(*all.set)}};
   report["import"]["warnings"] = all.set->warnings;
+  add_overview(report, all);
+  report["timeline"] = lanes_json(all);
+  const analysis::Details details = analysis::look_closer(all);
+  report["tables"] = tables_json({all, details});
   return report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

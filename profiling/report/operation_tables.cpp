@@ -1,199 +1,93 @@
-// Tables of kernels, operators, modules and memory.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
-#include <tuple>
-
-#include "profiling/analysis/self_times.hpp"
+// Tables of operators, kernels and modules.
 #include "profiling/report/tables.hpp"
 
 namespace sidestream::report {
 namespace {
 
-using analysis::Analysis;
-using trace::Kind;
-using trace::RankTimeline;
-
-std::string number(std::int64_t value) { return std::to_string(value); }
-
 std::string triple(const std::array<std::uint32_t, 3>& three) {
-  return fmt::format("{}x{}x{}", three[0], three[1], three[2]);
+  return std::to_string(three[0]) + "x" + std::to_string(three[1]) + "x" + std::to_string(three[2]);
 }
 
-struct OperatorSums {
-  std::int64_t calls = 0, host_total_ns = 0, host_self_ns = 0, device_total_ns = 0,
-               device_self_ns = 0;
-
-  void add(const RankTimeline& timeline, const analysis::SelfTime& one) {
-    ++calls;
-    host_total_ns += timeline.duration_ns(one.row);
-    host_self_ns += one.self_ns;
-    device_total_ns += one.device_total_ns;
-    device_self_ns += one.device_self_ns;
-  }
-  std::vector<std::string> cells() const {
-    return {number(calls), number(host_total_ns), number(host_self_ns), number(device_total_ns),
-            number(device_self_ns)};
-  }
-};
-
-std::vector<std::string> joined(std::vector<std::string> first,
-                                const std::vector<std::string>& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
+std::string joined(const std::vector<std::string>& path) {
+  std::string text;
+  for (const std::string& one : path) text += (text.empty() ? "" : " > ") + one;
+  return text;
 }
 
-std::string path_of(const std::vector<analysis::SelfTime>& times, std::size_t index,
-                    const RankTimeline& timeline) {
-  std::string path(timeline.name(times[index].row));
-  for (std::size_t at = times[index].parent; at != analysis::kNoParent; at = times[at].parent)
-    path = std::string(timeline.name(times[at].row)) + " > " + path;
-  return path;
+void append(Row& row, std::initializer_list<Cell> cells) {
+  row.insert(row.end(), cells.begin(), cells.end());
+}
+
+void append(Row& row, const analysis::CallSums& sums) {
+  append(row, {sums.calls, sums.host_total_ns, sums.host_self_ns, sums.device_total_ns,
+               sums.device_self_ns});
+}
+
+void append_work(Row& row, const analysis::KnownWork& flops, const analysis::KnownWork& bytes) {
+  append(row, {or_empty(flops.total()), or_empty(flops.per_s()), or_empty(bytes.total()),
+               or_empty(bytes.per_s())});
 }
 
 }  // namespace
 
-Table kernels_table(const Analysis& all) {
-  using Key = std::tuple<std::string, std::string, std::string, std::uint32_t, std::uint32_t>;
-  struct Sums {
-    std::int64_t calls = 0, total_ns = 0, shortest_ns = INT64_MAX, longest_ns = 0;
-    double occupied_ns = 0;
-  };
-  std::map<Key, Sums> kernels;
-  for (const analysis::RankView& rank : all.ranks) {
-    for (std::size_t row = 0; row < rank.timeline->size(); ++row) {
-      const trace::DeviceDetail* detail = rank.timeline->device(row);
-      if (rank.timeline->kind(row) != Kind::kKernel || detail == nullptr) continue;
-      Sums& sums = kernels[{std::string(rank.timeline->name(row)), triple(detail->grid),
-                            triple(detail->block), detail->registers_per_thread,
-                            detail->shared_memory_bytes}];
-      const std::int64_t duration_ns = rank.timeline->duration_ns(row);
-      ++sums.calls;
-      sums.total_ns += duration_ns;
-      sums.shortest_ns = std::min(sums.shortest_ns, duration_ns);
-      sums.longest_ns = std::max(sums.longest_ns, duration_ns);
-      sums.occupied_ns +=
-          static_cast<double>(duration_ns) * static_cast<double>(detail->occupancy_percent);
-    }
-  }
+Table kernels_table(const Findings& from) {
   Table table{
       .title = "kernels",
       .header = {"kernel", "grid", "block", "registers", "shared_memory_bytes", "tensor_cores",
-                 "calls", "total_ns", "shortest_ns", "longest_ns", "occupancy_percent"},
+                 "calls", "total_ns", "mean_ns", "shortest_ns", "longest_ns", "occupancy_percent",
+                 "blocks_per_sm", "flops", "flops_per_s", "bytes", "bytes_per_s"},
       .rows = {}};
-  for (const auto& [key, sums] : kernels) {
-    const auto& [name, grid, block, registers, shared] = key;
-    const double occupancy =
-        sums.total_ns == 0 ? -1 : sums.occupied_ns / static_cast<double>(sums.total_ns);
-    table.rows.push_back({name, grid, block, number(registers), number(shared),
-                          analysis::uses_tensor_cores(name) ? "1" : "0", number(sums.calls),
-                          number(sums.total_ns), number(sums.shortest_ns), number(sums.longest_ns),
-                          occupancy < 0 ? "" : fmt::format("{:.1f}", occupancy)});
+  for (const analysis::KernelRow& one : from.details.kernels) {
+    Row& row = table.rows.emplace_back();
+    append(row,
+           {one.name, triple(one.grid), triple(one.block), std::int64_t{one.registers_per_thread},
+            std::int64_t{one.shared_memory_bytes}, std::int64_t{one.tensor_cores}, one.calls,
+            one.total_ns, one.total_ns / one.calls, one.shortest_ns, one.longest_ns,
+            or_empty(one.occupancy_percent), or_empty(one.blocks_per_sm)});
+    append_work(row, one.flops, one.bytes);
   }
   return table;
 }
 
-Table operators_table(const Analysis& all) {
-  std::map<std::tuple<std::string, std::string, std::string>, OperatorSums> operators;
-  for (const analysis::RankView& rank : all.ranks) {
-    const RankTimeline& timeline = *rank.timeline;
-    for (const analysis::SelfTime& one : analysis::self_times(timeline)) {
-      if (timeline.kind(one.row) != Kind::kOperator) continue;
-      const trace::HostDetail* detail = timeline.host(one.row);
-      const std::string shapes(detail == nullptr ? "" : timeline.names[detail->shapes]);
-      const std::string stack(detail == nullptr ? "" : timeline.names[detail->stack]);
-      operators[{std::string(timeline.name(one.row)), shapes, stack}].add(timeline, one);
-    }
-  }
+Table operators_table(const Findings& from) {
   Table table{.title = "operators",
               .header = {"operator", "shapes", "stack", "calls", "host_total_ns", "host_self_ns",
+                         "device_total_ns", "device_self_ns", "flops", "flops_per_s", "bytes",
+                         "bytes_per_s"},
+              .rows = {}};
+  for (const analysis::OperatorRow& one : from.details.operators) {
+    Row& row = table.rows.emplace_back();
+    append(row, {one.name, one.shapes, one.stack});
+    append(row, one.sums);
+    append_work(row, one.flops, one.bytes);
+  }
+  return table;
+}
+
+Table operator_tree_table(const Findings& from) {
+  Table table{.title = "operator_tree",
+              .header = {"path", "depth", "calls", "host_total_ns", "host_self_ns",
                          "device_total_ns", "device_self_ns"},
               .rows = {}};
-  for (const auto& [key, sums] : operators)
-    table.rows.push_back(
-        joined({std::get<0>(key), std::get<1>(key), std::get<2>(key)}, sums.cells()));
-  return table;
-}
-
-Table operator_tree_table(const Analysis& all) {
-  std::map<std::string, OperatorSums> paths;
-  for (const analysis::RankView& rank : all.ranks) {
-    const std::vector<analysis::SelfTime> times = analysis::self_times(*rank.timeline);
-    for (std::size_t i = 0; i < times.size(); ++i)
-      paths[path_of(times, i, *rank.timeline)].add(*rank.timeline, times[i]);
-  }
-  Table table{.title = "operator_tree",
-              .header = {"path", "calls", "host_total_ns", "host_self_ns", "device_total_ns",
-                         "device_self_ns"},
-              .rows = {}};
-  for (const auto& [path, sums] : paths) table.rows.push_back(joined({path}, sums.cells()));
-  return table;
-}
-
-// Ranges by name: layers carry the path of their parameters, PyTorch's modules their hierarchy.
-Table modules_table(const Analysis& all) {
-  std::map<std::string, OperatorSums> modules;
-  for (const analysis::RankView& rank : all.ranks) {
-    const RankTimeline& timeline = *rank.timeline;
-    for (const analysis::SelfTime& one : analysis::self_times(timeline)) {
-      const trace::HostDetail* detail = timeline.host(one.row);
-      const bool hierarchy = detail != nullptr && detail->module != trace::kNoName;
-      if (timeline.kind(one.row) != Kind::kHostRange && !hierarchy) continue;
-      modules[std::string(hierarchy ? timeline.names[detail->module] : timeline.name(one.row))].add(
-          timeline, one);
-    }
-  }
-  Table table{.title = "modules",
-              .header = {"module", "calls", "host_total_ns", "host_self_ns", "device_total_ns",
-                         "device_self_ns"},
-              .rows = {}};
-  for (const auto& [name, sums] : modules) table.rows.push_back(joined({name}, sums.cells()));
-  return table;
-}
-
-Table memory_table(const Analysis& all) {
-  Table table{.title = "memory",
-              .header = {"rank", "device", "time_ns", "bytes", "allocated_bytes", "reserved_bytes",
-                         "address"},
-              .rows = {}};
-  for (const analysis::RankView& rank : all.ranks) {
-    for (std::size_t row = 0; row < rank.timeline->size(); ++row) {
-      const trace::MemoryDetail* detail = rank.timeline->memory(row);
-      if (detail == nullptr) continue;
-      table.rows.push_back({number(rank.timeline->info.rank),
-                            detail->device < 0 ? "host" : number(detail->device),
-                            number(rank.timeline->start_ns(row)), number(detail->bytes),
-                            number(detail->allocated_bytes), number(detail->reserved_bytes),
-                            std::to_string(detail->address)});
-    }
+  for (const analysis::TreeRow& one : from.details.tree) {
+    Row& row = table.rows.emplace_back();
+    append(row, {joined(one.path), static_cast<std::int64_t>(one.path.size())});
+    append(row, one.sums);
   }
   return table;
 }
 
-Table memory_peaks_table(const Analysis& all) {
-  struct Peak {
-    std::int64_t allocated = -1, reserved = -1, allocations = 0, releases = 0;
-  };
-  std::map<std::pair<int, int>, Peak> peaks;
-  for (const analysis::RankView& rank : all.ranks) {
-    for (std::size_t row = 0; row < rank.timeline->size(); ++row) {
-      const trace::MemoryDetail* detail = rank.timeline->memory(row);
-      if (detail == nullptr) continue;
-      Peak& peak = peaks[{rank.timeline->info.rank, detail->device}];
-      peak.allocated = std::max(peak.allocated, detail->allocated_bytes);
-      peak.reserved = std::max(peak.reserved, detail->reserved_bytes);
-      ++(detail->bytes > 0 ? peak.allocations : peak.releases);
-    }
-  }
-  Table table{.title = "memory_peaks",
-              .header = {"rank", "device", "peak_allocated_bytes", "peak_reserved_bytes",
-                         "allocations", "releases"},
-              .rows = {}};
-  for (const auto& [key, peak] : peaks) {
-    table.rows.push_back({number(key.first), key.second < 0 ? "host" : number(key.second),
-                          number(peak.allocated), number(peak.reserved), number(peak.allocations),
-                          number(peak.releases)});
+Table modules_table(const Findings& from) {
+  Table table{
+      .title = "modules",
+      .header = {"module", "kind", "calls", "host_total_ns", "host_self_ns", "device_total_ns",
+                 "device_self_ns", "backward_host_ns", "backward_device_ns"},
+      .rows = {}};
+  for (const analysis::ModuleRow& one : from.details.modules) {
+    Row& row = table.rows.emplace_back();
+    append(row, {one.name, one.kind});
+    append(row, one.sums);
+    append(row, {one.backward_host_ns, one.backward_device_ns});
   }
   return table;
 }

@@ -37,15 +37,40 @@ MeanStep mean_step(const std::vector<RankView>& ranks) {
   return mean;
 }
 
-std::optional<double> median_step_ms(const std::vector<RankView>& ranks) {
-  std::vector<std::int64_t> lengths;
-  for (const StepRow* row : analysis::plain_steps(ranks)) {
-    if (row->step) lengths.push_back(row->budget.window_ns);
+std::vector<StepPart> parts_of(const MeanStep& mean) {
+  return {{"compute", mean.compute_ns},
+          {"exposed communication", mean.exposed_comm_ns},
+          {"exposed copies", mean.exposed_memcpy_ns},
+          {"idle", mean.idle_ns},
+          {"  waiting for data", mean.idle.data_ns},
+          {"  host too slow", mean.idle.host_ns},
+          {"  synchronisation", mean.idle.sync_ns},
+          {"  in collectives", mean.idle.comm_ns},
+          {"  locks", mean.idle.lock_ns},
+          {"  not explained", mean.idle.other_ns},
+          {"step", mean.window_ns},
+          {"(overlapped communication)", mean.overlapped_comm_ns}};
+}
+
+RankMean mean_of_rank(const RankView& rank) {
+  RankMean mean;
+  for (const StepRow& step : rank.steps) {
+    mean.window_ns += step.budget.window_ns;
+    mean.compute_ns += step.budget.compute_ns;
+    mean.exposed_comm_ns += step.budget.exposed_comm_ns;
+    mean.exposed_memcpy_ns += step.budget.exposed_memcpy_ns;
+    mean.idle_ns += step.budget.idle_ns;
   }
-  if (lengths.empty()) return std::nullopt;
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  return static_cast<double>(*middle) / 1e6;
+  mean.steps = static_cast<std::int64_t>(rank.steps.size());
+  for (std::int64_t* value : {&mean.window_ns, &mean.compute_ns, &mean.exposed_comm_ns,
+                              &mean.exposed_memcpy_ns, &mean.idle_ns})
+    *value /= std::max<std::int64_t>(1, mean.steps);
+  return mean;
+}
+
+std::optional<double> median_step_ms(const std::vector<RankView>& ranks) {
+  const std::optional<double> step_ns = analysis::median_step_ns(ranks);
+  return step_ns ? std::optional(*step_ns / 1e6) : std::nullopt;
 }
 
 std::map<std::string, std::uint64_t> skipped_events(const trace::TraceSet& set) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "profiling/analysis/analysis.hpp"
 
@@ -22,6 +23,24 @@ struct MeanStep {
   std::int64_t idle_ns = 0;
   analysis::IdleCauses idle;
 };
+
+// One line of the budget, in the words that people read.
+struct StepPart {
+  std::string name;
+  std::int64_t time_ns = 0;
+};
+std::vector<StepPart> parts_of(const MeanStep& mean);
+
+// Of all steps of one rank.
+struct RankMean {
+  std::int64_t steps = 0;
+  std::int64_t window_ns = 0;
+  std::int64_t compute_ns = 0;
+  std::int64_t exposed_comm_ns = 0;
+  std::int64_t exposed_memcpy_ns = 0;
+  std::int64_t idle_ns = 0;
+};
+RankMean mean_of_rank(const analysis::RankView& rank);
 
 MeanStep mean_step(const std::vector<analysis::RankView>& ranks);
 

@@ -1,35 +1,57 @@
-// A table of texts, for the terminal and for CSV.
+// A table for the terminal, for CSV and for JSON. The unit of a number is the end of its column's
+// name: `_ns`, `_bytes`, `_per_s`, `_percent`, `share`.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace sidestream::report {
 
+// monostate: not known.
+using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
+using Row = std::vector<Cell>;
+
 struct Table {
   std::string title;
   std::vector<std::string> header;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<Row> rows;
 };
+
+// Empty for nothing, and for a number below 0 that stands for nothing.
+template <typename T>
+Cell or_empty(const std::optional<T>& value) {
+  return value ? Cell(*value) : Cell();
+}
+inline Cell or_empty(const std::optional<int>& value) {
+  return value ? Cell(std::int64_t{*value}) : Cell();
+}
+inline Cell known(std::int64_t value) { return value < 0 ? Cell() : Cell(value); }
 
 struct TextStyle {
   std::size_t width_columns = 100;
   bool color = false;
 };
 
-// First column to the left, the others to the right. Lines are never longer than the width: the
-// first column is cut where it has to be, with "..." in its middle, because kernels differ at both
-// ends.
+// First column to the left, the others to the right. Lines are never
+// longer than the width: the first column is cut where it has to be,
+// with "..." in its middle, because kernels differ at both ends.
 std::string text_of(const Table& table, const TextStyle& style);
 
 // RFC 4180, one header line; numbers as they are.
 std::string csv_of(const Table& table);
-std::string csv_of_row(const std::vector<std::string>& cells);
+std::string csv_of_row(const Row& cells);
+
+// For people: numbers with the unit that fits, at most `rows` rows, and a line for those left out.
+Table readable(const Table& table, std::size_t rows);
 
 // "12.345 ms": four digits with the unit that fits.
 std::string duration_text(double nanoseconds);
 std::string percent_text(double share);
 std::string bytes_text(double bytes);
+std::string rate_text(double per_second);  // "1.234 T/s"
 
 }  // namespace sidestream::report

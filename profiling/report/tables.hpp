@@ -3,31 +3,48 @@
 
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "profiling/analysis/analysis.hpp"
+#include "profiling/analysis/details.hpp"
 #include "profiling/report/table.hpp"
 
 namespace sidestream::report {
 
-using TableMaker = Table (*)(const analysis::Analysis& analysis);
+struct Findings {
+  const analysis::Analysis& analysis;
+  const analysis::Details& details;
+};
 
-const std::vector<std::pair<std::string, TableMaker>>& all_tables();
+struct TableSource {
+  std::string name;
+  std::string what;  // for the help
+  Table (*make)(const Findings& findings);
+};
 
-Table steps_table(const analysis::Analysis& analysis);
-Table collectives_table(const analysis::Analysis& analysis);
-Table distributed_table(const analysis::Analysis& analysis);
-Table data_table(const analysis::Analysis& analysis);
-Table kernels_table(const analysis::Analysis& analysis);
-Table overlap_tax_table(const analysis::Analysis& analysis);
-Table operators_table(const analysis::Analysis& analysis);
-Table operator_tree_table(const analysis::Analysis& analysis);
-Table modules_table(const analysis::Analysis& analysis);
-Table memory_table(const analysis::Analysis& analysis);
-Table memory_peaks_table(const analysis::Analysis& analysis);
+// In the order in which people read them.
+const std::vector<TableSource>& all_tables();
+// Throws core::ConfigError with the names that there are.
+const TableSource& table_named(const std::string& name);
+
+Table overview_table(const Findings& findings);
+Table steps_table(const Findings& findings);
+Table ranks_table(const Findings& findings);
+Table collectives_table(const Findings& findings);
+Table distributed_table(const Findings& findings);
+Table data_table(const Findings& findings);
+Table kernels_table(const Findings& findings);
+Table overlap_tax_table(const Findings& findings);
+Table operators_table(const Findings& findings);
+Table operator_tree_table(const Findings& findings);
+Table modules_table(const Findings& findings);
+Table memory_peaks_table(const Findings& findings);
+Table memory_categories_table(const Findings& findings);
+Table memory_curve_table(const Findings& findings);
+Table memory_events_table(const Findings& findings);
 
 // Every event, written as it goes: too many for a table in memory.
 void write_event_list(const analysis::Analysis& analysis, const std::filesystem::path& file);
+// The `most` longest events of all ranks that are no steps.
+Table longest_events_table(const analysis::Analysis& analysis, std::size_t most);
 
 }  // namespace sidestream::report

@@ -38,22 +38,10 @@ Table budget_table(const MeanStep& mean) {
                   mean.tagged > 0 ? fmt::format(" ({} tagged ones left out)", mean.tagged) : ""),
               .header = {"part", "time", "share"},
               .rows = {}};
-  const auto add = [&](const char* name, std::int64_t time_ns) {
-    const double share = mean.window_ns == 0 ? 0 : real(time_ns) / real(mean.window_ns);
-    table.rows.push_back({name, duration_text(real(time_ns)), percent_text(share)});
-  };
-  add("compute", mean.compute_ns);
-  add("exposed communication", mean.exposed_comm_ns);
-  add("exposed copies", mean.exposed_memcpy_ns);
-  add("idle", mean.idle_ns);
-  add("  waiting for data", mean.idle.data_ns);
-  add("  host too slow", mean.idle.host_ns);
-  add("  synchronisation", mean.idle.sync_ns);
-  add("  in collectives", mean.idle.comm_ns);
-  add("  locks", mean.idle.lock_ns);
-  add("  not explained", mean.idle.other_ns);
-  add("step", mean.window_ns);
-  add("(overlapped communication)", mean.overlapped_comm_ns);
+  for (const StepPart& part : parts_of(mean)) {
+    const double share = mean.window_ns == 0 ? 0 : real(part.time_ns) / real(mean.window_ns);
+    table.rows.push_back({part.name, duration_text(real(part.time_ns)), percent_text(share)});
+  }
   return table;
 }
 
@@ -63,32 +51,31 @@ Table rank_table(const Analysis& all) {
               .rows = {}};
   const std::map<int, std::int64_t> waiting = analysis::waiting_of_ranks(all.matches);
   for (const analysis::RankView& rank : all.ranks) {
-    std::int64_t window = 0, compute = 0, exposed = 0, idle = 0;
-    for (const analysis::StepRow& step : rank.steps) {
-      window += step.budget.window_ns;
-      compute += step.budget.compute_ns;
-      exposed += step.budget.exposed_comm_ns;
-      idle += step.budget.idle_ns;
-    }
-    const double steps =
-        real(std::max<std::int64_t>(1, static_cast<std::int64_t>(rank.steps.size())));
+    const RankMean mean = mean_of_rank(rank);
+    const double steps = real(std::max<std::int64_t>(1, mean.steps));
     const auto waited = waiting.find(rank.timeline->info.rank);
     table.rows.push_back(
-        {std::to_string(rank.timeline->info.rank), std::to_string(rank.steps.size()),
-         duration_text(real(window) / steps), duration_text(real(compute) / steps),
-         duration_text(real(exposed) / steps), duration_text(real(idle) / steps),
+        {std::to_string(rank.timeline->info.rank), mean.steps, duration_text(real(mean.window_ns)),
+         duration_text(real(mean.compute_ns)), duration_text(real(mean.exposed_comm_ns)),
+         duration_text(real(mean.idle_ns)),
          waited == waiting.end() ? "-" : duration_text(real(waited->second) / steps)});
   }
   return table;
 }
 
+std::string rate_or_dash(const std::optional<double>& per_s) {
+  return per_s ? rate_text(*per_s) : "-";
+}
+
 Table operation_table(const Analysis& all) {
-  Table table{
-      .title = "Longest operations", .header = {"name", "calls", "total", "share"}, .rows = {}};
+  Table table{.title = "Longest operations",
+              .header = {"name", "calls", "total", "share", "FLOP", "bytes"},
+              .rows = {}};
   for (const analysis::Operation& one : all.operations) {
     if (table.rows.size() == kShownOperations) break;
-    table.rows.push_back({one.name, std::to_string(one.calls), duration_text(real(one.total_ns)),
-                          percent_text(one.share)});
+    table.rows.push_back({one.name, one.calls, duration_text(real(one.total_ns)),
+                          percent_text(one.share), rate_or_dash(one.flops.per_s()),
+                          rate_or_dash(one.bytes.per_s())});
   }
   return table;
 }
@@ -118,13 +105,15 @@ std::string or_dash(const std::optional<double>& share) {
 
 std::string utilisation_text(const Analysis& all, const RunMetrics& run) {
   const analysis::Utilisation& use = all.utilisation;
+  const std::optional<double> tokens = run.tokens_per_s ? run.tokens_per_s : all.model.tokens_per_s;
   return fmt::format(
       "GPU busy {}, SM efficiency {} (estimated), occupancy {} (estimated), Tensor Cores {}{}\n"
       "MFU {} (PaLM's formula {}){}\n",
       or_dash(use.gpu_utilisation), or_dash(use.sm_efficiency), or_dash(use.occupancy),
       or_dash(use.tensor_core_share), use.tensor_core_source.empty() ? "" : " (by kernel names)",
-      or_dash(run.mfu), or_dash(run.mfu_palm),
-      run.tokens_per_s ? fmt::format(", {:.0f} tokens/s", *run.tokens_per_s) : "");
+      or_dash(run.mfu ? run.mfu : all.model.mfu),
+      or_dash(run.mfu_palm ? run.mfu_palm : all.model.mfu_palm),
+      tokens ? fmt::format(", {:.0f} tokens/s", *tokens) : "");
 }
 
 std::string tax_text(const analysis::OverlapTax& tax) {
@@ -133,6 +122,12 @@ std::string tax_text(const analysis::OverlapTax& tax) {
       "Overlap hides {} of communication and costs the compute beside it {}: net {}\n",
       duration_text(real(tax.hidden_ns)), duration_text(real(tax.tax_ns)),
       duration_text(real(tax.net_gain_ns())));
+}
+
+std::string profiler_text(const Analysis& all) {
+  if (!all.model.profiler_cost) return "";
+  return fmt::format("Steps of this trace are {:+.1f} % longer than those without the profiler\n",
+                     *all.model.profiler_cost * 100);
 }
 
 std::string straggler_text(const Analysis& all) {
@@ -170,7 +165,8 @@ std::string text_report(const Analysis& all, const RunMetrics& run, const TextSt
   if (all.ranks.size() > 1) text += text_of(rank_table(all), style) + "\n";
   if (!all.operations.empty()) text += text_of(operation_table(all), style) + "\n";
   if (!all.collectives.empty()) text += text_of(collective_text_table(all), style) + "\n";
-  text += utilisation_text(all, run) + tax_text(all.tax) + straggler_text(all) + clock_text(all);
+  text += utilisation_text(all, run) + profiler_text(all) + tax_text(all.tax) +
+          straggler_text(all) + clock_text(all);
   return text + remarks(all);
 }
 

@@ -1,5 +1,5 @@
-// The report for a person at a terminal: verdict first, then where the time went, then what is
-// worth a look.
+// The report for a person at a terminal: verdict first,
+// then where the time went, then what is worth a look.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A file that is written from front to back, gzip when its name ends in .gz, and appears only when
-// it is complete.
+// A file that is written from front to back, gzip when its
+// name ends in .gz, and appears only when it is complete.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@ namespace sidestream::trace {
 
 class ByteSink {
  public:
-  // Writes to a sibling with a temporary name. Throws core::Error with the system's text, here and
-  // below.
+  // Writes to a sibling with a temporary name. Throws
+  // core::Error with the system's text, here and below.
   explicit ByteSink(std::filesystem::path path);
   ByteSink(const ByteSink&) = delete;
   ByteSink& operator=(const ByteSink&) = delete;

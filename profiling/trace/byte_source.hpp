@@ -1,5 +1,5 @@
-// The bytes of a file from front to back, unpacked when it is gzip, without ever holding all of
-// them.
+// The bytes of a file from front to back, unpacked
+// when it is gzip, without ever holding all of them.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ class ByteSource {
   virtual std::size_t read(char* into, std::size_t capacity) = 0;
 };
 
-// Plain or gzip, told apart by the first two bytes (RFC 1952), not by the name. The file is opened
-// read-only.
+// Plain or gzip, told apart by the first two bytes (RFC
+// 1952), not by the name. The file is opened read-only.
 std::unique_ptr<ByteSource> open_byte_source(const std::filesystem::path& path);
 
 }  // namespace sidestream::trace

@@ -8,8 +8,8 @@
 
 namespace sidestream::trace {
 
-// common time = t + offset_ns + drift_ppm * (t - origin_ns) / 1e6, where t is the rank's time with
-// base_ns added
+// common time = t + offset_ns + drift_ppm * (t - origin_ns)
+// / 1e6, where t is the rank's time with base_ns added
 struct RankClock {
   std::int64_t offset_ns = 0;
   double drift_ppm = 0;
@@ -30,7 +30,9 @@ struct ClockModel {
   double residual_us_p50 = 0;      // distance of matched collective ends after alignment
   double residual_us_p95 = 0;
   bool has_residual = false;
-  std::map<int, double> uncertainty_us = {};  // of a rank's offset
+  // Of a rank's offset at its origin_ns, and of its drift: clock_fit.hpp says how.
+  std::map<int, double> uncertainty_us = {};
+  std::map<int, double> drift_uncertainty_ppm = {};
 
   RankClock of(int rank) const {
     const auto found = ranks.find(rank);

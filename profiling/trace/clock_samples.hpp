@@ -4,8 +4,8 @@
 //     "samples": [{"local_ns": 1700000000000000000, "reference_ns": 1700000000000000500,
 //     "round_trip_ns": 900}]}]}
 //
-// A sample is the same moment (the middle of a round trip) on the rank's realtime clock and on rank
-// 0's. Ranks with one boot id share a clock.
+// A sample is the same moment (the middle of a round trip) on the rank's
+// realtime clock and on rank 0's. Ranks with one boot id share a clock.
 #pragma once
 
 #include <cstdint>

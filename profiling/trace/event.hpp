@@ -31,8 +31,9 @@ struct DeviceDetail {
 struct HostDetail {
   std::uint64_t external_id = 0;
   std::int64_t sequence = -1;  // links an operator to its backward
-  NameId shapes = kNoName;     // "Input Dims" as it stands in the file
-  NameId types = kNoName;
+  NameId shapes = kNoName;     // "Input Dims", without blanks
+  NameId types = kNoName;      // "Input type", the same
+  NameId values = kNoName;     // "Concrete Inputs", of convolutions only: stride, padding, ...
   NameId stack = kNoName;
   NameId module = kNoName;
   std::uint32_t collective = kNone;

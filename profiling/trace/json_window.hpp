@@ -1,8 +1,8 @@
 // A window that slides over a JSON text of any size and hands out one value after the other.
 //
-// It knows brackets and strings, nothing else: what is inside a value is for whoever parses it. A
-// value above the limit is passed over without being held, so that neither a line of ten gigabytes
-// nor a damaged file costs memory.
+// It knows brackets and strings, nothing else: what is inside a value is for
+// whoever parses it. A value above the limit is passed over without being held,
+// so that neither a line of ten gigabytes nor a damaged file costs memory.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 namespace sidestream::trace {
 
 struct JsonValue {
-  std::string_view
-      text;  // followed by at least JsonWindow::kPadding readable bytes; valid until the next call
+  // Followed by at least JsonWindow::kPadding readable bytes; valid until the next call.
+  std::string_view text;
   bool too_large = false;  // text is empty then
   bool too_deep = false;   // text is empty then
 };
@@ -51,8 +51,8 @@ class JsonWindow {
   enum class Keep { kFromValue, kNothing };
 
   bool refill(std::size_t keep_from);
-  // Moves `position` to behind the value and returns true, or to the end of the window and returns
-  // false.
+  // Moves `position` to behind the value and returns
+  // true, or to the end of the window and returns false.
   bool scan(std::size_t& position, Scan& state) const;
   bool scan_string(const char*& at, Scan& state) const;
   bool scan_scalar(std::size_t& position) const;

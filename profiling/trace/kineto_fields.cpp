@@ -27,7 +27,7 @@ constexpr std::array<Key, 8> kEventKeys = {{{"ph", &KinetoFields::phase},
                                             {"id", &KinetoFields::id},
                                             {"name", &KinetoFields::name}}};
 
-constexpr std::array<Key, 44> kArgumentKeys = {{
+constexpr std::array<Key, 45> kArgumentKeys = {{
     {"External id", &KinetoFields::external_id},
     {"external id", &KinetoFields::external_id},
     {"correlation", &KinetoFields::correlation},
@@ -45,6 +45,7 @@ constexpr std::array<Key, 44> kArgumentKeys = {{
     {"Input Dims", &KinetoFields::dimensions},
     {"Input dims", &KinetoFields::dimensions},
     {"Input type", &KinetoFields::types},
+    {"Concrete Inputs", &KinetoFields::values},
     {"Call stack", &KinetoFields::stack},
     {"Module Hierarchy", &KinetoFields::module},
     {"Collective name", &KinetoFields::collective},
@@ -105,7 +106,7 @@ class KeyIndex {
 };
 
 constexpr KeyIndex<8> kEventIndex(kEventKeys);
-constexpr KeyIndex<44> kArgumentIndex(kArgumentKeys);
+constexpr KeyIndex<45> kArgumentIndex(kArgumentKeys);
 
 // Keys of these formats have no escapes; one that has is simply unknown.
 std::string_view key_text(ondemand::raw_json_string key) {

@@ -1,8 +1,8 @@
 // One event of a Kineto trace, taken apart: every field as the text that stands in the file.
 //
-// The order of keys does not matter. Fields that no reader uses are passed over. Format:
-// libkineto's output_json.cpp (which keys an event has) and the Chrome trace format (what ph, ts,
-// dur mean).
+// The order of keys does not matter. Fields that no reader uses are
+// passed over. Format: libkineto's output_json.cpp (which keys an
+// event has) and the Chrome trace format (what ph, ts, dur mean).
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ struct KinetoFields {
   std::string_view stream, device, correlation, bytes, grid, block, registers, shared_memory,
       occupancy, blocks_per_sm;
   // args of operators and host ranges
-  std::string_view external_id, sequence, dimensions, types, stack, module;
+  std::string_view external_id, sequence, dimensions, types, values, stack, module;
   // args of collectives: c10d's, then ours
   std::string_view collective, elements_in, elements_out, group_size, dtype, group_name,
       group_ranks, collective_sequence, bucket, payload_bytes;
@@ -40,9 +40,9 @@ class KinetoDecoder {
 
   enum class Result { kDone, kRepaired, kBroken };
 
-  // `text` is followed by 64 readable bytes. The fields point into it and into this object; they
-  // hold until the next call. kRepaired: there were bytes that are no UTF-8, now question marks.
-  // kBroken: no JSON object.
+  // `text` is followed by 64 readable bytes. The fields point into it and
+  // into this object; they hold until the next call. kRepaired: there were
+  // bytes that are no UTF-8, now question marks. kBroken: no JSON object.
   Result decode(std::string_view text, KinetoFields& fields);
   // What the fields of the last call point into: its text, or the repaired copy of it.
   std::string_view parsed_text() const noexcept { return parsed_text_; }

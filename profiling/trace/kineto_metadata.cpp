@@ -1,7 +1,10 @@
 #include "profiling/trace/kineto_metadata.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 
+#include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/decimal.hpp"
 
 namespace sidestream::trace {
@@ -46,6 +49,21 @@ void read_devices(const Json& list, RankInfo& info) {
   }
 }
 
+double positive_in(const Json& object, std::string_view key) {
+  const auto found = object.find(std::string(key));
+  if (found == object.end() || !found->is_number()) return 0;
+  return std::max(0.0, found->get<double>());
+}
+
+void read_figures(const Json& object, RankInfo& info) {
+  if (!object.is_object()) return;
+  info.figures = {.flops_per_token = positive_in(object, ranges::kFlopsPerToken),
+                  .flops_per_token_palm = positive_in(object, ranges::kFlopsPerTokenPalm),
+                  .tokens_per_step = positive_in(object, ranges::kTokensPerStep),
+                  .peak_flops_per_s = positive_in(object, ranges::kPeakFlopsPerSecond),
+                  .unprofiled_step_ms = positive_in(object, ranges::kUnprofiledStepMilliseconds)};
+}
+
 }  // namespace
 
 bool read_kineto_metadata(std::string_view key, std::string_view text, RankInfo& info) {
@@ -53,11 +71,15 @@ bool read_kineto_metadata(std::string_view key, std::string_view text, RankInfo&
     info.base_ns = integer_of(text, 0);
     return false;
   }
-  if (key != "distributedInfo" && key != "deviceProperties") return false;
+  const bool figures = key == ranges::kMetadataObject;
+  if (key != "distributedInfo" && key != "deviceProperties" && !figures) return false;
   const Json parsed = Json::parse(text, nullptr, false);
   if (parsed.is_discarded()) return false;
   if (key == "distributedInfo") return read_distributed(parsed, info);
-  read_devices(parsed, info);
+  if (figures)
+    read_figures(parsed, info);
+  else
+    read_devices(parsed, info);
   return false;
 }
 

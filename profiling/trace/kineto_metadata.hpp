@@ -7,8 +7,9 @@
 
 namespace sidestream::trace {
 
-// distributedInfo, deviceProperties and baseTimeNanoseconds go into `info`; everything else, and
-// what does not parse, is left alone. True when the text names the rank.
+// distributedInfo, deviceProperties, baseTimeNanoseconds and Sidestream's own object go into
+// `info`; everything else, and what does not parse, is left alone. True when the text names the
+// rank.
 bool read_kineto_metadata(std::string_view key, std::string_view text, RankInfo& info);
 
 }  // namespace sidestream::trace

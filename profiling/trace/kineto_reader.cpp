@@ -99,11 +99,30 @@ class EventSorter {
         .device = static_cast<std::int32_t>(integer_of(fields.device, 0))};
   }
 
+  // Some writers put every number of a list on a line of its own.
+  NameId list(std::string_view text) {
+    if (text.find_first_of("\n\r\t ") == std::string_view::npos)
+      return timeline_.names.intern(text);
+    list_.clear();
+    bool quoted = false;
+    for (const char one : text) {
+      quoted = quoted != (one == '"');
+      if (quoted || (one != ' ' && one != '\n' && one != '\r' && one != '\t')) list_ += one;
+    }
+    return timeline_.names.intern(list_);
+  }
+
+  NameId values_of(const KinetoFields& fields) {
+    const bool needed = fields.name.find("convolution") != std::string_view::npos;
+    return needed ? list(fields.values) : kNoName;
+  }
+
   HostDetail host_detail(const KinetoFields& fields) {
     return {.external_id = identifier_of(fields.external_id),
             .sequence = integer_of(fields.sequence, -1),
-            .shapes = timeline_.names.intern(fields.dimensions),
-            .types = timeline_.names.intern(fields.types),
+            .shapes = list(fields.dimensions),
+            .types = list(fields.types),
+            .values = values_of(fields),
             .stack = timeline_.names.intern(fields.stack),
             .module = timeline_.names.intern(fields.module),
             .collective = collective_row(fields)};
@@ -130,13 +149,16 @@ class EventSorter {
     if (fields.name != "[memory]") return;
     const auto time = nanoseconds_of_microseconds(fields.time);
     if (!time) return timeline_.skip("no time");
+    constexpr std::int64_t kLargest = std::int64_t{1} << 50;
+    const std::int64_t bytes = integer_of(fields.memory_bytes, 0);
+    if (bytes > kLargest || bytes < -kLargest) return timeline_.skip("size out of range");
     Event event{.kind = Kind::kMemory, .name = fields.name, .start_ns = *time};
     event.track = tracks_.find(fields.process, fields.thread);
     const bool on_device = integer_of(fields.device_type, 0) != 0;
     timeline_.add(
         event, timeline_.add_detail(MemoryDetail{
                    .address = identifier_of(fields.address),
-                   .bytes = integer_of(fields.memory_bytes, 0),
+                   .bytes = bytes,
                    .allocated_bytes = integer_of(fields.allocated, -1),
                    .reserved_bytes = integer_of(fields.reserved, -1),
                    .device = on_device ? static_cast<int>(integer_of(fields.device_id, 0)) : -1}));
@@ -149,6 +171,7 @@ class EventSorter {
 
   RankTimeline& timeline_;
   TrackCache tracks_;
+  std::string list_;
 };
 
 }  // namespace

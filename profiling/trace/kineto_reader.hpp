@@ -1,8 +1,8 @@
 // Kineto JSON, as PyTorch's profiler and Sidestream write it (.json, .json.gz), into the store.
 //
-// One pass, one event in memory at a time. What makes no sense is counted in `skipped` and left
-// out; a file that ends too early, is damaged or is no trace throws core::DataError with its name
-// and the place.
+// One pass, one event in memory at a time. What makes no sense is counted
+// in `skipped` and left out; a file that ends too early, is damaged or is
+// no trace throws core::DataError with its name and the place.
 #pragma once
 
 #include <cstdint>

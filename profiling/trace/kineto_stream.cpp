@@ -19,8 +19,10 @@ void visit_value(JsonWindow& window, const KinetoVisitor& visitor) {
   visitor.event(value.text);
 }
 
+enum class EventArray { kMember, kWholeFile };
+
 // Behind the '['. An array without its ']' is fine in the Chrome format when it is the whole file.
-void visit_events(JsonWindow& window, const KinetoVisitor& visitor, bool whole_file) {
+void visit_events(JsonWindow& window, const KinetoVisitor& visitor, EventArray array) {
   for (bool first = true;; first = false) {
     char next = window.peek();
     if (next == ']') return window.pass();
@@ -33,7 +35,7 @@ void visit_events(JsonWindow& window, const KinetoVisitor& visitor, bool whole_f
       window.fail("',' or ']' after an event", shown(next));
     }
     if (next == 0) {
-      if (whole_file) return;
+      if (array == EventArray::kWholeFile) return;
       window.fail("more of traceEvents", "the end of the file");
     }
     if (next == '}' || next == ':' || next == ',') window.fail("an event", shown(next));
@@ -50,7 +52,7 @@ void visit_member(JsonWindow& window, const KinetoVisitor& visitor) {
   const char next = window.peek();
   if (key == "traceEvents" && next == '[') {
     window.pass();
-    return visit_events(window, visitor, false);
+    return visit_events(window, visitor, EventArray::kMember);
   }
   if (next == 0 || next == ',' || next == '}' || next == ']') window.fail("a value", shown(next));
   const JsonValue value = window.take_value();
@@ -65,7 +67,7 @@ void visit_kineto(const std::filesystem::path& path, const KinetoVisitor& visito
   const char first = window.peek();
   if (first == '[') {
     window.pass();
-    return visit_events(window, visitor, true);
+    return visit_events(window, visitor, EventArray::kWholeFile);
   }
   if (first != '{') window.fail("a JSON object with traceEvents", shown(first));
   window.pass();
@@ -73,7 +75,12 @@ void visit_kineto(const std::filesystem::path& path, const KinetoVisitor& visito
   for (;;) {
     visit_member(window, visitor);
     const char next = window.peek();
-    if (next == '}') return;
+    if (next == '}') {
+      window.pass();
+      // Asking for more is also what finds a gzip file without its end.
+      if (window.peek() != 0) visitor.skipped("something behind the end of the trace");
+      return;
+    }
     if (next != ',') window.fail("',' or '}'", shown(next));
     window.pass();
   }

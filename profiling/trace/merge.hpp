@@ -1,9 +1,9 @@
-// All ranks in one Chrome trace (JSON) that Perfetto and chrome://tracing open: one process for
-// each rank, on one clock.
+// All ranks in one Chrome trace (JSON) that Perfetto and
+// chrome://tracing open: one process for each rank, on one clock.
 //
-// Kineto files are passed through event by event, so that nothing is lost that this program does
-// not know: only the time, the process, the thread and the ids of flow arrows change. Exports of
-// Nsight Systems are written from the store.
+// Kineto files are passed through event by event, so that nothing is lost that
+// this program does not know: only the time, the process, the thread and the ids
+// of flow arrows change. Exports of Nsight Systems are written from the store.
 #pragma once
 
 #include <cstdint>

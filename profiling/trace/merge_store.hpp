@@ -15,8 +15,8 @@ class StoreWriter {
  public:
   StoreWriter(const RankTimeline& timeline, MergeNames& names);
 
-  // The event of a row that starts at time_ns of the output, and the end of the arrow that leads to
-  // or from it.
+  // The event of a row that starts at time_ns of the output,
+  // and the end of the arrow that leads to or from it.
   std::vector<std::string> events_of(std::size_t row, std::int64_t time_ns);
 
  private:

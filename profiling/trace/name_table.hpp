@@ -1,5 +1,5 @@
-// Every text of a trace once: names, shapes and stacks repeat thousands of times, rows hold a
-// number.
+// Every text of a trace once: names, shapes and stacks
+// repeat thousands of times, rows hold a number.
 #pragma once
 
 #include <cstdint>

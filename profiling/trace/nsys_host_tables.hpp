@@ -1,5 +1,5 @@
-// Tables of an export with what host threads did: runtime calls, NVTX ranges, locks; and MPI's
-// ranks.
+// Tables of an export with what host threads did:
+// runtime calls, NVTX ranges, locks; and MPI's ranks.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace sidestream::trace {
 std::uint64_t read_host_tables(const SqliteFile& file, NsysStrings& strings,
                                NsysProcesses& processes);
 
-// Process -> rank, from the names that MPI's ranges give to threads, or from a table of its own.
-// Empty: unknown.
+// Process -> rank, from the names that MPI's ranges give
+// to threads, or from a table of its own. Empty: unknown.
 std::map<std::uint32_t, int> mpi_ranks_of(const SqliteFile& file, NsysStrings& strings);
 
 }  // namespace sidestream::trace

@@ -26,8 +26,8 @@ class NsysProcesses {
   const std::vector<std::size_t>& of_process(std::uint32_t process);
   RankTimeline& operator[](std::size_t index) { return timelines_[index]; }
 
-  // In the order of processes and devices; ranks are numbered, or MPI's where all processes have
-  // one.
+  // In the order of processes and devices; ranks are
+  // numbered, or MPI's where all processes have one.
   std::vector<RankTimeline> take(const std::map<std::uint32_t, int>& mpi_ranks);
   std::size_t size() const noexcept { return timelines_.size(); }
 

@@ -1,9 +1,9 @@
 // SQLite exports of Nsight Systems into the store: one timeline for each device of each process.
 //
-// Schemas 3.0.0 (2022) and later: which columns a table has is asked of the file. Tables read:
-// kernels, copies, CUDA graph launches, runtime calls, NVTX ranges, lock calls of the operating
-// system, device properties. Source: the schema that the exporter prints and the comments inside
-// the exported tables.
+// Schemas 3.0.0 (2022) and later: which columns a table has is asked of the
+// file. Tables read: kernels, copies, CUDA graph launches, runtime calls, NVTX
+// ranges, lock calls of the operating system, device properties. Source: the
+// schema that the exporter prints and the comments inside the exported tables.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 namespace sidestream::trace {
 
 struct NsysFile {
-  std::vector<RankTimeline>
-      timelines;  // info.rank: MPI's when the file says so, else numbered in order
+  // info.rank: MPI's when the file says so, else numbered in order.
+  std::vector<RankTimeline> timelines;
   bool has_ranks = false;
   std::uint64_t events = 0;
 };

@@ -25,6 +25,15 @@ struct DeviceProperties {
   std::uint64_t memory_bytes = 0;
 };
 
+// What the run says about itself (profiling/ranges/trace_metadata.hpp); 0: it does not.
+struct RunFigures {
+  double flops_per_token = 0;
+  double flops_per_token_palm = 0;
+  double tokens_per_step = 0;
+  double peak_flops_per_s = 0;
+  double unprofiled_step_ms = 0;
+};
+
 struct RankInfo {
   int rank = 0;
   int world_size = 0;   // 0: the file does not say
@@ -32,9 +41,10 @@ struct RankInfo {
   std::string path;     // as it was given: for reading it again
   std::string window;   // folder that tells windows of one run apart
   std::string backend;  // of the process group; empty: not said
-  std::int64_t base_ns =
-      0;  // add to a time of this file for nanoseconds since 1970; 0 when not known
+  // Add to a time of this file for nanoseconds since 1970; 0 when not known.
+  std::int64_t base_ns = 0;
   std::map<int, DeviceProperties> devices = {};
+  RunFigures figures = {};
 };
 
 // A thread of a process, or a stream of a device.

@@ -42,8 +42,8 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
                      [&](std::string_view end) { return name.ends_with(end); });
 }
 
-// Traces as profilers name them; only without any of these are other files with a rank in their
-// name looked at.
+// Traces as profilers name them; only without any of these
+// are other files with a rank in their name looked at.
 bool is_named_as_trace(const std::string& name) {
   return ends_with_any(name, {".pt.trace.json", ".pt.trace.json.gz", ".sqlite"});
 }

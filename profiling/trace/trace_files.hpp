@@ -16,13 +16,13 @@ struct TraceFile {
   std::string window;  // name of its folder: step_00000012
 };
 
-// Files stand as they are; a folder gives the traces inside it, in the order of their names. Throws
-// core::DataError for a name that does not exist, an empty file, a file that is no trace, and a
-// folder without traces.
+// Files stand as they are; a folder gives the traces inside it, in the order
+// of their names. Throws core::DataError for a name that does not exist, an
+// empty file, a file that is no trace, and a folder without traces.
 std::vector<TraceFile> find_traces(const std::vector<std::filesystem::path>& paths);
 
-// The rank that a file's name carries: rank-3, rank_3, r_3, or Sidestream's
-// HOST_00003.12.pt.trace.json.
+// The rank that a file's name carries: rank-3, rank_3,
+// r_3, or Sidestream's HOST_00003.12.pt.trace.json.
 std::optional<int> rank_in_name(const std::string& file_name);
 
 }  // namespace sidestream::trace

@@ -1,5 +1,5 @@
-// Finds the track of an event by the texts of its process and thread without making a string each
-// time.
+// Finds the track of an event by the texts of its
+// process and thread without making a string each time.
 #pragma once
 
 #include <string_view>

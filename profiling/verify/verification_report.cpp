@@ -22,7 +22,7 @@ Table blocks_table(const Verification& one) {
   return table;
 }
 
-std::vector<std::string> part_row(const Part& part) {
+report::Row part_row(const Part& part) {
   return {part.name, ms(part.base_ms), ms(part.fresh_ms), fmt::format("{:+.4g}", part.change_ms())};
 }
 
@@ -106,7 +106,11 @@ std::string markdown_of(const Table& table) {
   std::string text = "### " + table.title + "\n\n" + row_of(table.header) + "|";
   for (std::size_t i = 0; i < table.header.size(); ++i) text += i == 0 ? "---|" : "--:|";
   text += "\n";
-  for (const auto& row : table.rows) text += row_of(row);
+  for (const report::Row& row : table.rows) {
+    std::vector<std::string> cells;
+    for (const report::Cell& cell : row) cells.push_back(std::get<std::string>(cell));
+    text += row_of(cells);
+  }
   return text + "\n";
 }
 

@@ -58,6 +58,11 @@ void receive_after_a_failure(Communicator& communicator) {
   }
 }
 
+void stop_this_process_soon() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  raise(SIGSTOP);  // all threads of it
+}
+
 // Two operations that work, then rank 1 does something else than rank 0.
 void play(Communicator& communicator, const std::string& scenario) {
   all_reduce(communicator, 1000, 0);
@@ -71,6 +76,10 @@ void play(Communicator& communicator, const std::string& scenario) {
   }
   if (culprit && scenario == "late") std::this_thread::sleep_for(kLongerThanTheTest);
   if (culprit && scenario == "stopped") raise(SIGSTOP);
+  if (scenario == "stopped-anywhere") {
+    const std::jthread stopper = culprit ? std::jthread(stop_this_process_soon) : std::jthread();
+    while (true) communicator.exchange("round and round");
+  }
   if (culprit && scenario == "killed") raise(SIGKILL);
   if (culprit && scenario == "throws")
     throw sidestream::core::DataError("rank 1: shard_7.bin is cut short");

@@ -144,6 +144,14 @@ TEST_P(FailuresTest, setup_stoppedRankIsNamed) {
   }
 }
 
+TEST_P(FailuresTest, exchange_rankStoppedInTheMiddleIsNamed) {
+  const Outcome outcome = run("stopped-anywhere");
+
+  EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("not finished after 600 ms; missing: rank 1 on "));
+  EXPECT_LT(outcome.seconds, 15);
+}
+
 TEST_P(FailuresTest, allocate_rankThatDoesNotComeIsNamed) {
   for (const char* scenario : {"late-for-allocate", "stopped-before-allocate"}) {
     const Outcome outcome = run(scenario);

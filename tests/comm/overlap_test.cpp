@@ -108,6 +108,28 @@ TEST_P(OverlapTest, allocate_isAlignedZeroAndSeparatePerRank) {
   for (std::size_t i = 0; i < second.bytes; ++i) ASSERT_EQ(second.data[i], std::byte{0});
 }
 
+TEST_P(OverlapTest, allocate_shared_isOneCopyThatOutlivesTheCommunicator) {
+  auto communicator = make_host_communicator(GetParam());
+  const auto rank = static_cast<std::size_t>(communicator->rank());
+  const auto ranks = static_cast<std::size_t>(communicator->size());
+  const bool one_node = communicator->topology().node_count == 1;
+  constexpr std::size_t kBytes = 10001;
+
+  const std::shared_ptr<std::byte> shared = communicator->allocate_shared(kBytes);
+
+  ASSERT_EQ(shared != nullptr, GetParam() && one_node);
+  if (shared == nullptr) return;
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(shared.get()) % 4096, 0u);
+  for (std::size_t i = 0; i < kBytes; ++i) ASSERT_EQ(shared.get()[i], std::byte{0});
+  communicator->barrier();
+  for (std::size_t i = rank; i < kBytes; i += ranks)
+    shared.get()[i] = static_cast<std::byte>(rank + 1);
+  communicator->barrier();
+  communicator.reset();
+  for (std::size_t i = 0; i < kBytes; ++i)
+    ASSERT_EQ(shared.get()[i], static_cast<std::byte>(i % ranks + 1)) << i;
+}
+
 TEST_P(OverlapTest, all_reduce_partOfAnAllocation) {
   const auto communicator = make_host_communicator(GetParam());
   auto* data = reinterpret_cast<float*>(communicator->allocate(4000).data);

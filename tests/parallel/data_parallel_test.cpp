@@ -60,6 +60,27 @@ TEST(DataParallelTest, construct_tiedParameters_areHeldOnce) {
   });
 }
 
+TEST(DataParallelTest, construct_stateThatCannotBeShared_throwsOnAllRanks) {
+  const auto errors = run_ranks_collecting(2, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    const DataParallel replicas(net, communicator, {.state_sharing = parallel::StateSharing::kOn});
+  });
+
+  EXPECT_THAT(message_of(errors[0]), HasSubstr("--zero 1"));
+  EXPECT_EQ(message_of(errors[0]), message_of(errors[1]));
+}
+
+TEST(DataParallelTest, construct_sharedStateOfPlainOperators_throws) {
+  const auto errors = run_ranks_collecting(2, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    const DataParallel replicas(net, communicator,
+                                {.state_sharing = parallel::StateSharing::kOn,
+                                 .optimizer = {.kernel = parallel::OptimizerKernel::kUnfused}});
+  });
+
+  EXPECT_THAT(message_of(errors[0]), HasSubstr("--fused-optimizer on"));
+}
+
 TEST(DataParallelTest, construct_nothingToTrain_throws) {
   const auto errors = run_ranks_collecting(1, [](ThreadCommunicator& communicator) {
     torch::nn::Module empty;

@@ -16,7 +16,7 @@ const std::vector<ParameterShape> kShapes = {{.name = "embedding", .sizes = {100
 constexpr std::size_t kElements = 16000 + 256 + 16;
 
 TEST(MemoryPlanTest, planMemory_fp32_countsWeightsGradientsAndTwoMoments) {
-  const MemoryPlan plan = plan_memory(kShapes, {}, 2);
+  const MemoryPlan plan = plan_memory(kShapes, {.state_sharing = StateSharing::kOff}, 2);
 
   EXPECT_EQ(plan.parameter_bytes, kElements * 4);
   EXPECT_EQ(plan.master_bytes, 0u);
@@ -26,13 +26,24 @@ TEST(MemoryPlanTest, planMemory_fp32_countsWeightsGradientsAndTwoMoments) {
 }
 
 TEST(MemoryPlanTest, planMemory_bf16WithFp32Sums_addsMasterWeights) {
-  const MemoryPlan plan = plan_memory(
-      kShapes, {.parameter_dtype = core::DType::kBFloat16, .reduce_dtype = core::DType::kFloat32},
-      2);
+  const MemoryPlan plan = plan_memory(kShapes,
+                                      {.parameter_dtype = core::DType::kBFloat16,
+                                       .reduce_dtype = core::DType::kFloat32,
+                                       .state_sharing = StateSharing::kOff},
+                                      2);
 
   EXPECT_EQ(plan.parameter_bytes, (kElements + 16) * 2);  // the bias is padded from 32 to 64 bytes
   EXPECT_EQ(plan.master_bytes, kElements * 4);
   EXPECT_EQ(plan.gradient_bytes, kElements * 4);
+}
+
+TEST(MemoryPlanTest, planMemory_sharedState_countsThisRanksPart) {
+  const MemoryPlan plan = plan_memory(kShapes, {}, 4);
+
+  EXPECT_TRUE(plan.shares_state);
+  EXPECT_EQ(plan.parameter_bytes, kElements);
+  EXPECT_EQ(plan.gradient_bytes, kElements * 4);
+  EXPECT_EQ(plan.moment_bytes, kElements * 2);
 }
 
 TEST(MemoryPlanTest, planMemory_sgdWithoutMomentum_hasNoMoments) {

@@ -38,6 +38,29 @@ TEST(MpiTrainingTest, train_onSeveralRanks_equalsOneRankOnTheJoinedBatch) {
   }
 }
 
+TEST(MpiTrainingTest, train_withOneCopyOfTheState_isBitIdentical) {
+  using parallel::OptimizerAlgorithm;
+  using parallel::StateSharing;
+  for (const OptimizerAlgorithm algorithm :
+       {OptimizerAlgorithm::kAdamW, OptimizerAlgorithm::kSgd}) {
+    for (const core::DType dtype : {core::DType::kFloat32, core::DType::kBFloat16}) {
+      const auto train = [&](StateSharing sharing) {
+        const auto communicator = make_communicator();
+        return train_toy(*communicator, {.config = {.parameter_dtype = dtype,
+                                                    .state_sharing = sharing,
+                                                    .optimizer = {.algorithm = algorithm}}});
+      };
+      const ToyResult replicated = train(StateSharing::kOff);
+
+      const ToyResult shared = train(StateSharing::kOn);
+
+      EXPECT_EQ(replicated.losses, shared.losses);
+      EXPECT_EQ(replicated.norms, shared.norms);
+      EXPECT_EQ(replicated.weights, shared.weights);
+    }
+  }
+}
+
 TEST(MpiTrainingTest, train_withAnySynchroniser_isBitIdentical) {
   for (const core::DType dtype : {core::DType::kFloat32, core::DType::kBFloat16}) {
     const auto train = [&](GradientSync kind, std::optional<double> bucket_mb) {
@@ -61,7 +84,8 @@ TEST(MpiTrainingTest, train_withAnySynchroniser_isBitIdentical) {
 TEST(MpiTrainingTest, checkReplicas_flippedBit_isFoundOnAllRanks) {
   const auto communicator = make_communicator();
   ToyNet net(communicator->rank());
-  parallel::DataParallel replicas(net, *communicator, {});
+  parallel::DataParallel replicas(net, *communicator,
+                                  {.state_sharing = parallel::StateSharing::kOff});
   EXPECT_NO_THROW(replicas.check_replicas());
   if (communicator->rank() == communicator->size() - 1) {
     replicas.states().front().parameter.flatten()[3].add_(1);

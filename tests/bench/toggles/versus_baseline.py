@@ -22,6 +22,7 @@ VARIANTS = {
     "--baseline --bucketing on": ["--baseline", "--bucketing", "on"],
     "--baseline --overlap on": ["--baseline", "--overlap", "on"],
     "--baseline --fused-optimizer on": ["--baseline", "--fused-optimizer", "on"],
+    "--baseline --zero 1 (with what it needs)": ["--baseline", "--zero", "1"],
     "--baseline --fused-ops on": ["--baseline", "--fused-ops", "on"],
     "--baseline --loader-workers 1 --prefetch 2": ["--baseline", "--loader-workers", "1", "--prefetch", "2"],
     "--baseline --precision bf16": ["--baseline", "--precision", "bf16"],

@@ -27,8 +27,8 @@ def event(category, name, pid, tid, start_ns, duration_ns, arguments):
 
 
 class Rank:
-    def __init__(self, rank, ranks, seed):
-        self.rank, self.ranks = rank, ranks
+    def __init__(self, rank, ranks, seed, layers):
+        self.rank, self.ranks, self.layers = rank, ranks, layers
         self.random = random.Random(seed * 1000 + rank)
         self.host_ns = self.device_ns = 6_869_181_218_000_000 + rank * 1_000
         self.number = 1
@@ -58,7 +58,9 @@ class Rank:
         self.host_ns += 10_000
 
     def collective(self, sequence):
-        self.number += 1
+        pid, self.number = 4000 + self.rank, self.number + 1
+        yield event("cuda_runtime", "cudaLaunchKernelExC", pid, pid + 1, self.device_ns - 30_000, 4_000,
+                    {"External id": self.number, "cbid": 430, "correlation": self.number})
         yield event("kernel", COLLECTIVE, 0, 40, self.device_ns - 20_000, 120_000 + self.random.randrange(80_000),
                     {"External id": self.number, "device": 0, "context": 1, "stream": 40, "correlation": self.number,
                      "grid": [8, 1, 1], "block": [512, 1, 1], "Collective name": "allreduce", "In msg nelems": 6553600,
@@ -68,15 +70,17 @@ class Rank:
     def step(self, step):
         start, pid = self.host_ns, 4000 + self.rank
         for bucket in range(10):
-            for _ in range(100):
+            for _ in range(self.layers):
                 yield from self.layer()
             yield from self.collective(step * 10 + bucket)
         self.host_ns = max(self.host_ns, self.device_ns)
         yield event("user_annotation", f"ProfilerStep#{step}", pid, pid, start, self.host_ns - start, {"External id": step})
+        self.host_ns += 2_000
 
 
-def write(path, rank, ranks, limit_bytes, seed):
-    source, size, step = Rank(rank, ranks, seed), 0, 1
+def write(path, rank, limit_bytes, options):
+    ranks = options.ranks
+    source, size, step = Rank(rank, ranks, options.seed, options.layers), 0, 1
     with open(path, "w") as file:
         file.write('{\n  "schemaVersion": 1,\n  "deviceProperties": [{"id": 0, "name": "generated", "numSms": 132}],\n'
                    f'  "distributedInfo": {{"backend": "nccl", "rank": {rank}, "world_size": {ranks}}},\n'
@@ -92,12 +96,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--megabytes", type=float, default=50, help="of each file")
+    parser.add_argument("--layers", type=int, default=100, help="between two collectives; a step has ten of these")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=pathlib.Path, required=True)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     for rank in range(options.ranks):
-        write(options.output / f"rank-{rank}.json", rank, options.ranks, int(options.megabytes * 1e6), options.seed)
+        write(options.output / f"rank-{rank}.json", rank, int(options.megabytes * 1e6), options)
 
 
 if __name__ == "__main__":

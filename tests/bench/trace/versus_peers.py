@@ -1,18 +1,27 @@
 """`sidestream-trace report` against HolisticTraceAnalysis 0.5.0 and nsys-ai 0.3.0, interleaved, on generated input.
 
-    python tests/bench/trace/versus_peers.py --program build/release/sidestream-trace --peer-python VENV/bin/python
+    python tests/bench/trace/versus_peers.py [--nsys SMALL.sqlite] [--output FILE]
 
-The peers live in an environment of their own (pip install holistictraceanalysis==0.5.0 'pandas<3' nsys-ai==0.3.0).
-Prints wall and processor seconds, peak memory of the whole process tree's largest process, and MB/s.
+The peers live in an environment of their own, made from PyPI by the first call. Prints wall and processor seconds, peak
+memory of the largest process of each tree (HTA starts several), and MB/s. An export of Nsight Systems has to be given:
+it is replicated to 3 million rows, and its hash is compared before and after we read it. nsys-ai adds indexes to the
+file that it reads and gets a copy of its own for each call.
 """
 import argparse
+import datetime
+import hashlib
+import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+import own_environment  # noqa: E402
 
 
 def measured(command):
@@ -24,49 +33,82 @@ def measured(command):
     output = subprocess.run([sys.executable, "-c", code, *map(str, command)], capture_output=True, text=True, check=True)
     code, wall, processor, memory = map(float, output.stdout.split())
     if code != 0:
-        raise SystemExit(f"{command[0]} failed with {code:.0f}")
+        raise SystemExit(f"{' '.join(map(str, command))} failed with {code:.0f}")
     return wall, processor, memory
 
 
-def compare(ours, theirs, megabytes, repeats):
+def compare(title, ours, theirs, megabytes, repeats, before_theirs=lambda: None):
+    """One after the other, again and again; a table of the medians."""
     results = {"ours": [], "theirs": []}
     for _ in range(repeats):
         results["ours"].append(measured(ours))
+        before_theirs()
         results["theirs"].append(measured(theirs))
     medians = {name: [statistics.median(column) for column in zip(*runs)] for name, runs in results.items()}
-    for name, (wall, processor, memory) in medians.items():
-        print(f"  {name:<7} {wall:8.2f} s wall {processor:8.2f} s processor {memory:8.0f} MB {megabytes / wall:8.0f} MB/s")
+    lines = [f"{title}, {megabytes:.0f} MB, medians of {repeats}", "",
+             "| | wall s | processor s | peak MB | MB/s |", "|---|--:|--:|--:|--:|"]
+    lines += [f"| {name} | {wall:.2f} | {processor:.2f} | {memory:.0f} | {megabytes / wall:.0f} |"
+              for name, (wall, processor, memory) in medians.items()]
     ratios = [theirs / ours for ours, theirs in zip(medians["ours"], medians["theirs"])]
-    print(f"  theirs / ours: wall {ratios[0]:.1f}, processor {ratios[1]:.1f}, memory {ratios[2]:.1f}")
+    return lines + ["| theirs / ours | " + " | ".join(f"{ratio:.1f}" for ratio in ratios) + " | |", ""]
+
+
+def machine():
+    model = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
+    return f"{os.cpu_count()} cores, {model}, {datetime.date.today()}. Command: `python tests/bench/trace/versus_peers.py`."
 
 
 def size_of(folder):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
 
 
+def compare_kineto(options, python, scratch):
+    traces = options.traces or scratch / "traces"
+    if options.traces is None:
+        subprocess.run([sys.executable, HERE / "generate.py", "--ranks", str(options.ranks), "--megabytes",
+                        str(options.megabytes), "--output", traces], check=True)
+    return compare(f"Kineto JSON of {options.ranks} ranks; theirs: HolisticTraceAnalysis 0.5.0, load, overlap and temporal "
+                   "breakdown", [options.program, "report", traces], [python, HERE / "hta_breakdown.py", traces],
+                   size_of(traces), options.repeats)
+
+
+def hash_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def compare_nsys(options, python, scratch):
+    big, copy = scratch / "big.sqlite", scratch / "theirs.sqlite"
+    subprocess.run([sys.executable, HERE / "replicate_nsys.py", options.nsys, big, "--rows", str(options.rows)], check=True)
+    before = hash_of(big)
+    lines = compare("SQLite export of Nsight Systems, 8 devices; theirs: nsys-ai 0.3.0 diagnose",
+                    [options.program, "report", big], [python.parent / "nsys-ai", "diagnose", copy],
+                    big.stat().st_size / 1e6, options.repeats, lambda: shutil.copyfile(big, copy))
+    if hash_of(big) != before:
+        raise SystemExit("our report changed its input")
+    return lines
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", type=pathlib.Path, required=True)
-    parser.add_argument("--peer-python", type=pathlib.Path, required=True)
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/sidestream-trace")
+    parser.add_argument("--peer-python", type=pathlib.Path, help="a Python that has the peers; else one is made")
     parser.add_argument("--traces", type=pathlib.Path, help="folder that generate.py made; else one is made")
-    parser.add_argument("--nsys", type=pathlib.Path, help="SQLite export that replicate_nsys.py made; else left out")
+    parser.add_argument("--nsys", type=pathlib.Path, help="small SQLite export with kernels; without it nsys is left out")
+    parser.add_argument("--rows", type=int, default=3_000_000, help="of the replicated export")
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--megabytes", type=float, default=50)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--output", type=pathlib.Path, help="a Markdown file")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        traces = options.traces or pathlib.Path(scratch) / "traces"
-        if options.traces is None:
-            subprocess.run([sys.executable, HERE / "generate.py", "--ranks", str(options.ranks), "--megabytes",
-                            str(options.megabytes), "--output", traces], check=True)
-        print(f"Kineto, {size_of(traces):.0f} MB; theirs: HTA 0.5.0, load + overlap + temporal breakdown")
-        compare([options.program, "report", traces], [options.peer_python, HERE / "hta_breakdown.py", traces],
-                size_of(traces), options.repeats)
+    python = options.peer_python or own_environment.python_with(ROOT / "tests/reference/readers.txt", HERE / "peers.txt")
+    with tempfile.TemporaryDirectory() as name:
+        lines = compare_kineto(options, python, pathlib.Path(name))
         if options.nsys is not None:
-            megabytes = options.nsys.stat().st_size / 1e6
-            print(f"nsys SQLite, {megabytes:.0f} MB; theirs: nsys-ai 0.3.0 diagnose")
-            compare([options.program, "report", options.nsys],
-                    [options.peer_python.parent / "nsys-ai", "diagnose", options.nsys], megabytes, options.repeats)
+            lines += compare_nsys(options, python, pathlib.Path(name))
+    text = "\n".join(lines)
+    print(text)
+    if options.output is not None:
+        options.output.write_text(f"# sidestream-trace beside its peers\n\n{machine()}\n\n{text}")
 
 
 if __name__ == "__main__":

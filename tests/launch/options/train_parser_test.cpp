@@ -77,9 +77,22 @@ TEST_F(TrainParserTest, parse_toggles_follow_the_higher_place) {
   EXPECT_EQ(parse({"--loader-workers", "0"}).data.prefetch, 0);
 }
 
+TEST_F(TrainParserTest, parse_baseline_with_one_copy_of_the_state_has_what_that_needs) {
+  const TrainOptions options = parse({"--baseline", "--zero", "1"});
+
+  EXPECT_EQ(options.parallel.state_sharing, parallel::StateSharing::kOn);
+  EXPECT_TRUE(options.comm.shared_memory);
+  EXPECT_EQ(options.parallel.optimizer.kernel, parallel::OptimizerKernel::kFused);
+  EXPECT_EQ(parse({"--baseline"}).parallel.state_sharing, parallel::StateSharing::kOff);
+}
+
 TEST_F(TrainParserTest, parse_conflicting_flags_name_both) {
   EXPECT_THAT(error_with_data({"--overlap", "on", "--bucketing", "off"}),
               HasSubstr("--overlap on and --bucketing off exclude each other"));
+  EXPECT_THAT(error_with_data({"--zero", "1", "--shared-memory", "off"}),
+              HasSubstr("--zero 1 and --shared-memory off exclude each other"));
+  EXPECT_THAT(error_with_data({"--zero", "1", "--fused-optimizer", "off"}),
+              HasSubstr("--zero 1 and --fused-optimizer off exclude each other"));
   EXPECT_THAT(error_with_data({"--loader-workers", "2", "--prefetch", "0"}),
               HasSubstr("--loader-workers 2 and --prefetch 0 exclude each other"));
   EXPECT_THAT(error_with_data({"--device", "cpu", "--backend", "nccl"}),

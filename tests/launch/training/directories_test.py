@@ -4,7 +4,7 @@ import os
 import pathlib
 import subprocess
 
-from support import (BINARY, TINY, check, checkpoint, environment, expect, losses, make_data, metrics, mpirun, train,
+from support import (BINARY, TINY, check, checkpoint, environment, expect, losses, make_data, may_mount, metrics, mpirun, train,
                      wait_for_step, workspace)
 
 CONFIG = 2
@@ -34,8 +34,11 @@ def check_unwritable(root, base):
     folder = root / "read-only"
     folder.mkdir()
     read_only, prefix = str(folder), []
-    if os.getuid() == 0:  # root writes wherever the file system lets it
+    if may_mount():  # root writes wherever the file system lets it
         prefix = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs -o ro tmpfs {folder} && exec \"$@\"", "sh"]
+    elif os.getuid() == 0:
+        print("read-only folders: not tested, root may write and this container lets nobody mount")
+        return
     else:
         folder.chmod(0o555)
     for ranks in (1, 2):

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from support import BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, train, wait_for_step, workspace
+from support import BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, mpirun, train, wait_for_step, workspace
 
 STEPS = 60
 
@@ -40,6 +40,20 @@ def stopped_at_once(command, run_dir, processes):
     return process.returncode
 
 
+def torn_down_by_mpirun(root, flags, send):
+    """Bare mpirun ends its ranks within a second or two: whatever they could save is whole, and the run goes on from it."""
+    run_dir = root / send.name
+    saving = flags + ["--checkpoint-every", "2", "--resume", "auto"]
+    process = subprocess.Popen(mpirun(2, [BINARY, "train", "--run-dir", run_dir, *saving]), env=environment(),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for_step(process, run_dir, 3)
+    process.send_signal(send)
+    check(process.wait(timeout=60) != 0, f"mpirun ended with 0 after {send!r}")
+    check(metrics(run_dir)[-1]["step"] < STEPS, f"the run ended before {send!r}")
+    train(2, run_dir, saving)
+    check(losses(run_dir) == losses(root / "whole"), f"losses differ after {send!r} to mpirun")
+
+
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
@@ -51,6 +65,10 @@ def main():
         stopped_by(through_run, root / "run", signal.SIGINT)
         train(2, root / "run", flags + ["--resume", "auto"])
         check(losses(root / "run") == losses(root / "whole"), "losses differ after a stop")
+        bare = mpirun(2, [BINARY, "train", "--run-dir", root / "bare", *flags])
+        stopped_by(bare, root / "bare", signal.SIGUSR1)
+        for send in (signal.SIGINT, signal.SIGTERM):
+            torn_down_by_mpirun(root, flags, send)
         alone = [BINARY, "train", "--run-dir", root / "alone", *flags]
         stopped_by(alone, root / "alone", signal.SIGTERM)
         once = [BINARY, "train", "--run-dir", root / "once", *flags]

@@ -1,5 +1,6 @@
 """What the end-to-end tests share: small data, training runs in temporary folders, their metrics."""
 
+import functools
 import json
 import os
 import pathlib
@@ -84,6 +85,12 @@ def make_data(folder):
     run(1, [BINARY, "prepare", "--input", ROOT / "core", ROOT / "comm", "--include", "*.cpp", "*.hpp", "--output", folder,
             "--val-fraction", "0.2"])
     return folder
+
+
+@functools.cache
+def may_mount():
+    """Whether this user can mount file systems in a namespace of its own: root can, but not in every container."""
+    return subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], capture_output=True).returncode == 0
 
 
 def workspace():

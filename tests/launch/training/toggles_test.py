@@ -12,6 +12,7 @@ VARIANTS = {
     "one bucket": ["--bucket-mb", "1000"],
     "no loader workers": ["--loader-workers", "0"],
     "deep prefetch": ["--loader-workers", "2", "--prefetch", "9"],
+    "a copy of the state for each rank": ["--zero", "0"],
     "layer ranges": ["--ranges", "layers"],
 }
 

@@ -1,8 +1,10 @@
-// Drives a fuzz target without libFuzzer: COUNT SEED FILE..., each input one of the files with a
-// few bytes changed, cut, repeated or swapped. The same seed gives the same inputs.
+// Drives a fuzz target without libFuzzer: COUNT SEED FOLDER, each input one of the folder's files
+// with a few bytes changed, cut, repeated or swapped. The same seed gives the same inputs.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -48,16 +50,25 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
+std::vector<Bytes> read_folder(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  std::vector<Bytes> corpus;
+  for (const std::filesystem::path& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    corpus.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  return corpus;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) return 2;
-  std::vector<Bytes> corpus;
-  for (int i = 3; i < argc; ++i) {
-    std::ifstream file(argv[i], std::ios::binary);
-    corpus.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-    if (corpus.back().empty()) return 2;
-  }
+  if (argc != 4) return 2;
+  const std::vector<Bytes> corpus = read_folder(argv[3]);
+  if (corpus.empty()) return 2;
   const auto count = std::strtoull(argv[1], nullptr, 10);
   Mutator mutator(std::strtoull(argv[2], nullptr, 10));
   for (std::uint64_t i = 0; i < count; ++i) {

@@ -1,5 +1,6 @@
 #include "tests/profiling/trace/trace_folder.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <vector>
 
@@ -7,8 +8,20 @@
 
 namespace sidestream::test {
 
-std::filesystem::path trace_folder() {
-  return std::filesystem::path(SIDESTREAM_SOURCE_FOLDER).parent_path() / "shared" / "traces";
+std::vector<std::filesystem::path> traces_with_truth() {
+  const std::filesystem::path source = SIDESTREAM_SOURCE_FOLDER;
+  std::vector<std::filesystem::path> folders;
+  for (const auto& place :
+       {source / "tests" / "data" / "traces", source.parent_path() / "shared" / "traces"}) {
+    if (!std::filesystem::exists(place)) continue;
+    const auto first = folders.insert(folders.end(), std::filesystem::directory_iterator(place),
+                                      std::filesystem::directory_iterator());
+    std::sort(first, folders.end());
+  }
+  std::erase_if(folders, [](const std::filesystem::path& folder) {
+    return !std::filesystem::exists(folder / "expected_truth.json");
+  });
+  return folders;
 }
 
 void unpack(const std::filesystem::path& gzip, const std::filesystem::path& into) {

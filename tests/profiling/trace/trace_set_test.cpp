@@ -70,6 +70,32 @@ TEST_F(TraceSetTest, devices_of_an_export_become_ranks) {
   EXPECT_THAT(scratch_.names(), ::testing::ElementsAre("a.sqlite"));
 }
 
+// Names of the runtime calls of a rank, one after the other.
+std::string calls_of(const RankTimeline& timeline) {
+  std::string names;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.kind(row) == Kind::kRuntime) names += std::string(timeline.name(row)) + " ";
+  }
+  return names;
+}
+
+TEST_F(TraceSetTest, a_runtime_call_belongs_to_the_device_that_its_thread_launches_on) {
+  make_database("a.sqlite",
+                std::string(kOldExport) +
+                    "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME;"
+                    "INSERT INTO StringIds VALUES (4,'first'),(5,'launch0'),(6,'sync0'),"
+                    "(7,'launch1'),(8,'sync1'),(9,'other_thread');"
+                    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10,11,16777217,90,4),"
+                    "(20,21,16777217,1,5),(30,31,16777217,91,6),(40,41,16777217,2,7),"
+                    "(50,51,16777217,92,8),(60,61,16777218,93,9);");
+
+  const TraceSet set = load();
+
+  ASSERT_EQ(set.timelines.size(), 2u);
+  EXPECT_EQ(calls_of(set.timelines[0]), "first launch0 sync0 other_thread ");
+  EXPECT_EQ(calls_of(set.timelines[1]), "first launch1 sync1 other_thread ");
+}
+
 TEST_F(TraceSetTest, a_database_that_is_no_export) {
   make_database("a.sqlite", "CREATE TABLE people(name TEXT)");
   EXPECT_THROW(load(), core::DataError);

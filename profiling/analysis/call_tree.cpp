@@ -1,4 +1,4 @@
-#include "profiling/analysis/self_times.hpp"
+#include "profiling/analysis/call_tree.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -38,9 +38,10 @@ std::unordered_map<std::uint64_t, std::int64_t> device_times(const RankTimeline&
 
 }  // namespace
 
-std::vector<SelfTime> self_times(const RankTimeline& timeline) {
+CallTree call_tree(const RankTimeline& timeline) {
   const auto on_device = device_times(timeline);
-  std::vector<SelfTime> list;
+  CallTree tree;
+  std::vector<Call>& list = tree.calls;
   std::vector<std::size_t> open;  // indices of enclosing calls, the innermost last
   for (const std::uint32_t row : nested_order(timeline)) {
     while (!open.empty() && (timeline.track_of(list[open.back()].row) != timeline.track_of(row) ||
@@ -48,8 +49,9 @@ std::vector<SelfTime> self_times(const RankTimeline& timeline) {
       open.pop_back();
     if (timeline.kind(row) == Kind::kRuntime) {
       const auto launched = on_device.find(timeline.correlation(row));
-      if (launched != on_device.end() && !open.empty())
-        list[open.back()].device_self_ns += launched->second;
+      if (launched == on_device.end() || open.empty()) continue;
+      const bool first = tree.launched_by.try_emplace(launched->first, open.back()).second;
+      if (first) list[open.back()].device_self_ns += launched->second;
       continue;
     }
     const std::size_t parent = open.empty() ? kNoParent : open.back();
@@ -67,7 +69,7 @@ std::vector<SelfTime> self_times(const RankTimeline& timeline) {
     if (list[i].parent != kNoParent)
       list[list[i].parent].device_total_ns += list[i].device_total_ns;
   }
-  return list;
+  return tree;
 }
 
 }  // namespace sidestream::analysis

@@ -1,0 +1,79 @@
+#include "parallel/state_memory.hpp"
+
+#include <chrono>
+
+#include "core/base/error.hpp"
+#include "parallel/bucket_plan.hpp"
+#include "parallel/memory_plan.hpp"
+#include "parallel/tensor_types.hpp"
+
+namespace sidestream::parallel {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+std::size_t whole_pages(std::size_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+// Weights, master weights and moments, each on pages of its own.
+std::size_t state_bytes(const std::vector<Parameter>& parameters,
+                        const DataParallelConfig& config) {
+  std::vector<std::size_t> elements;
+  for (const Parameter& parameter : parameters) elements.push_back(parameter.elements());
+  const std::size_t fp32_bytes = whole_pages(padded_bytes(elements, core::DType::kFloat32));
+  const bool has_master = config.parameter_dtype != core::DType::kFloat32;
+  const int fp32_buffers = moments_per_parameter(config.optimizer) + (has_master ? 1 : 0);
+  return whole_pages(padded_bytes(elements, config.parameter_dtype)) +
+         fp32_bytes * static_cast<std::size_t>(fp32_buffers);
+}
+
+}  // namespace
+
+StateMemory::StateMemory(comm::Communicator& communicator, const std::vector<Parameter>& parameters,
+                         const DataParallelConfig& config) {
+  const bool on_host = parameters.front().tensor.device().is_cpu();
+  const bool fused = config.optimizer.kernel == OptimizerKernel::kFused;
+  if (config.state_sharing == StateSharing::kOff) return;
+  const bool wanted = config.state_sharing == StateSharing::kOn;
+  if (!wanted && !fused) return;
+  if (on_host && communicator.size() > 1) {
+    shared_bytes_ = state_bytes(parameters, config);
+    shared_ = communicator.allocate_shared(shared_bytes_);
+  }
+  if (is_shared()) communicator_ = &communicator;
+  if (wanted && !is_shared() && communicator.size() > 1) {
+    throw core::AgreedError(
+        "--zero 1: these ranks cannot keep one copy of the state: it takes host ranks of one node, "
+        "--shared-memory on and room in /dev/shm. Leave --zero out, or say --zero 0.",
+        core::ExitCode::kConfig);
+  }
+}
+
+Part StateMemory::part() const {
+  if (!is_shared()) return {};
+  return {.index = communicator_->rank(), .count = communicator_->size()};
+}
+
+torch::Tensor StateMemory::zeros(std::size_t elements, core::DType dtype, torch::Device device) {
+  const auto size = static_cast<std::int64_t>(elements);
+  const auto options = torch::dtype(scalar_type_of(dtype)).device(device);
+  if (!is_shared()) return torch::zeros({size}, options);
+  const std::size_t bytes = whole_pages(elements * core::size_of(dtype));
+  if (used_bytes_ + bytes > shared_bytes_) {
+    throw core::Error("More optimizer state was asked for than was planned.");
+  }
+  std::byte* data = shared_.get() + used_bytes_;
+  used_bytes_ += bytes;
+  return torch::from_blob(
+      data, {size}, [kept = shared_](void*) {}, options);
+}
+
+std::int64_t StateMemory::meet() const {
+  if (!is_shared()) return 0;
+  const auto begin = std::chrono::steady_clock::now();
+  communicator_->barrier();
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,54 @@
+// Where weights and optimizer state lie: in memory of this rank, or in one copy that all ranks of a
+// node share.
+//
+// Shared, each rank updates its part of the parameters and reads what the others have updated:
+// ZeRO-1 (Rajbhandari et al., "ZeRO", 2020, stage 1), with a barrier in place of the all-gather.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "comm/communicator.hpp"
+#include "core/base/dtype.hpp"
+#include "parallel/config.hpp"
+#include "parallel/parameter_list.hpp"
+
+namespace sidestream::parallel {
+
+// This rank's part of work that the ranks share out.
+struct Part {
+  int index = 0;
+  int count = 1;
+};
+
+class StateMemory {
+ public:
+  // Of this rank alone.
+  StateMemory() = default;
+
+  // Collective. Shared when the configuration asks for it or leaves the choice, and it can be.
+  // Throws AgreedError when --zero 1 cannot be.
+  StateMemory(comm::Communicator& communicator, const std::vector<Parameter>& parameters,
+              const DataParallelConfig& config);
+
+  bool is_shared() const noexcept { return shared_ != nullptr; }
+  Part part() const;
+
+  // Zeros. All ranks ask for the same tensors in the same order.
+  torch::Tensor zeros(std::size_t elements, core::DType dtype, torch::Device device);
+
+  // When shared: waits until every rank is here; what it has written before can then be read by
+  // all. Returns the nanoseconds that it took. Throws CollectiveError, PeerError.
+  std::int64_t meet() const;
+
+ private:
+  comm::Communicator* communicator_ = nullptr;
+  std::shared_ptr<std::byte> shared_;
+  std::size_t shared_bytes_ = 0;
+  std::size_t used_bytes_ = 0;
+};
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,83 @@
+#include "profiling/analysis/kernel_table.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "profiling/analysis/row_work.hpp"
+#include "profiling/analysis/utilisation.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using trace::RankTimeline;
+using Triple = std::array<std::uint32_t, 3>;
+using Key = std::tuple<std::string_view, Triple, Triple, std::uint32_t, std::uint32_t>;
+
+// A mean weighted by duration, over the calls that have a value.
+struct WeightedMean {
+  double sum = 0, weight = 0;
+
+  void add(float value, std::int64_t duration_ns) {
+    if (value < 0) return;
+    sum += static_cast<double>(value) * static_cast<double>(duration_ns);
+    weight += static_cast<double>(duration_ns);
+  }
+  std::optional<double> mean() const {
+    return weight > 0 ? std::optional(sum / weight) : std::nullopt;
+  }
+};
+
+struct Sums {
+  KernelRow row;
+  WeightedMean occupancy, blocks;
+};
+
+void add_call(Sums& sums, const trace::DeviceDetail& detail, std::int64_t duration_ns) {
+  KernelRow& row = sums.row;
+  row.shortest_ns = row.calls == 0 ? duration_ns : std::min(row.shortest_ns, duration_ns);
+  row.longest_ns = std::max(row.longest_ns, duration_ns);
+  row.total_ns += duration_ns;
+  ++row.calls;
+  sums.occupancy.add(detail.occupancy_percent, duration_ns);
+  sums.blocks.add(detail.blocks_per_sm, duration_ns);
+}
+
+void add_rank(std::map<Key, Sums>& table, const RankTimeline& timeline, const CallTree& tree) {
+  std::map<std::size_t, OperatorWork> work;
+  if (has_shapes(timeline)) work = kernel_work(timeline, tree);
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    const trace::DeviceDetail* detail = timeline.device(row);
+    if (timeline.kind(row) != trace::Kind::kKernel || detail == nullptr) continue;
+    Sums& sums = table[{timeline.name(row), detail->grid, detail->block,
+                        detail->registers_per_thread, detail->shared_memory_bytes}];
+    add_call(sums, *detail, timeline.duration_ns(row));
+    const auto known = work.find(row);
+    if (known == work.end()) continue;
+    sums.row.flops.add(known->second.flops, timeline.duration_ns(row));
+    sums.row.bytes.add(known->second.bytes, timeline.duration_ns(row));
+  }
+}
+
+}  // namespace
+
+std::vector<KernelRow> kernel_table(const std::vector<RankView>& ranks,
+                                    const std::vector<CallTree>& trees) {
+  std::map<Key, Sums> sums;
+  for (std::size_t i = 0; i < ranks.size(); ++i) add_rank(sums, *ranks[i].timeline, trees[i]);
+  std::vector<KernelRow> table;
+  for (auto& [key, one] : sums) {
+    KernelRow row = std::move(one.row);
+    std::tie(row.name, row.grid, row.block, row.registers_per_thread, row.shared_memory_bytes) =
+        key;
+    row.tensor_cores = uses_tensor_cores(row.name);
+    row.occupancy_percent = one.occupancy.mean();
+    row.blocks_per_sm = one.blocks.mean();
+    table.push_back(std::move(row));
+  }
+  std::stable_sort(table.begin(), table.end(),
+                   [](const KernelRow& a, const KernelRow& b) { return a.total_ns > b.total_ns; });
+  return table;
+}
+
+}  // namespace sidestream::analysis

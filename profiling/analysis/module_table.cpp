@@ -1,0 +1,106 @@
+#include "profiling/analysis/module_table.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "profiling/ranges/phases.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using trace::Kind;
+using trace::RankTimeline;
+using Key = std::pair<std::string, std::string>;  // kind, name
+
+constexpr std::string_view kBackwardPrefix = "autograd::engine::evaluate_function: ";
+
+std::string kind_of_range(std::string_view name) {
+  if (name.starts_with(ranges::kStepPrefix)) return "step";
+  for (const ranges::PhaseInfo& phase : ranges::kPhases) {
+    if (phase.name == name) return "phase";
+  }
+  return "layer";
+}
+
+bool has_module(const RankTimeline& timeline, std::size_t row) {
+  const trace::HostDetail* detail = timeline.host(row);
+  return detail != nullptr && detail->module != trace::kNoName;
+}
+
+Key key_of(const RankTimeline& timeline, std::size_t row) {
+  if (has_module(timeline, row))
+    return {"module", std::string(timeline.names[timeline.host(row)->module])};
+  const std::string_view name = timeline.name(row);
+  const std::string kind = kind_of_range(name);
+  return {kind, kind == "step" ? "ProfilerStep" : std::string(name)};
+}
+
+bool is_backward(const RankTimeline& timeline, std::size_t row) {
+  return timeline.name(row).starts_with(kBackwardPrefix);
+}
+
+std::int64_t sequence_of(const RankTimeline& timeline, std::size_t row) {
+  const trace::HostDetail* detail = timeline.host(row);
+  const bool counts = detail != nullptr && timeline.kind(row) == Kind::kOperator;
+  return counts ? detail->sequence : -1;
+}
+
+// Sequence number -> the forward operator with it, the first of them.
+std::unordered_map<std::int64_t, std::size_t> forward_calls(const RankTimeline& timeline,
+                                                            const CallTree& tree) {
+  std::unordered_map<std::int64_t, std::size_t> calls;
+  for (std::size_t i = 0; i < tree.calls.size(); ++i) {
+    const std::int64_t sequence = sequence_of(timeline, tree.calls[i].row);
+    if (sequence >= 0 && !is_backward(timeline, tree.calls[i].row)) calls.try_emplace(sequence, i);
+  }
+  return calls;
+}
+
+void add_backward(std::map<Key, ModuleRow>& rows, const RankTimeline& timeline,
+                  const CallTree& tree) {
+  const auto forward = forward_calls(timeline, tree);
+  for (const Call& call : tree.calls) {
+    if (!is_backward(timeline, call.row)) continue;
+    const auto found = forward.find(sequence_of(timeline, call.row));
+    if (found == forward.end()) continue;
+    for (std::size_t at = found->second; at != kNoParent; at = tree.calls[at].parent) {
+      const std::size_t row = tree.calls[at].row;
+      const bool layer =
+          timeline.kind(row) == Kind::kHostRange && kind_of_range(timeline.name(row)) == "layer";
+      if (!layer && !has_module(timeline, row)) continue;
+      ModuleRow& module = rows[key_of(timeline, row)];
+      module.backward_host_ns += timeline.duration_ns(call.row);
+      module.backward_device_ns += call.device_total_ns;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<ModuleRow> module_table(const std::vector<RankView>& ranks,
+                                    const std::vector<CallTree>& trees) {
+  std::map<Key, ModuleRow> rows;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const RankTimeline& timeline = *ranks[i].timeline;
+    for (const Call& call : trees[i].calls) {
+      if (timeline.kind(call.row) == Kind::kHostRange || has_module(timeline, call.row))
+        rows[key_of(timeline, call.row)].sums.add(timeline, call);
+    }
+    add_backward(rows, timeline, trees[i]);
+  }
+  std::vector<ModuleRow> table;
+  for (auto& [key, row] : rows) {
+    std::tie(row.kind, row.name) = key;
+    table.push_back(std::move(row));
+  }
+  std::stable_sort(table.begin(), table.end(), [](const ModuleRow& a, const ModuleRow& b) {
+    return std::tie(a.sums.device_total_ns, a.sums.host_total_ns) >
+           std::tie(b.sums.device_total_ns, b.sums.host_total_ns);
+  });
+  return table;
+}
+
+}  // namespace sidestream::analysis

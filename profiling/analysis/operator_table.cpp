@@ -1,0 +1,146 @@
+#include "profiling/analysis/operator_table.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "profiling/analysis/row_work.hpp"
+#include "profiling/ranges/phases.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using trace::Kind;
+using trace::RankTimeline;
+
+bool longer(const CallSums& a, const CallSums& b) {
+  return std::tie(a.device_total_ns, a.host_total_ns) >
+         std::tie(b.device_total_ns, b.host_total_ns);
+}
+
+void add_sums(CallSums& into, const CallSums& more) {
+  into.calls += more.calls;
+  into.host_total_ns += more.host_total_ns;
+  into.host_self_ns += more.host_self_ns;
+  into.device_total_ns += more.device_total_ns;
+  into.device_self_ns += more.device_self_ns;
+}
+
+// One rank by numbers first: texts are made once a row of the table, not once a call.
+using RowKey = std::tuple<trace::NameId, trace::NameId, trace::NameId>;
+
+std::map<RowKey, OperatorRow> rows_of_rank(const RankTimeline& timeline, const CallTree& tree) {
+  std::map<RowKey, OperatorRow> rows;
+  RowWork work(timeline);
+  for (const Call& call : tree.calls) {
+    if (timeline.kind(call.row) != Kind::kOperator) continue;
+    const trace::HostDetail* detail = timeline.host(call.row);
+    const RowKey key{timeline.name_id(call.row), detail ? detail->shapes : trace::kNoName,
+                     detail ? detail->stack : trace::kNoName};
+    OperatorRow& row = rows[key];
+    row.sums.add(timeline, call);
+    const std::int64_t time_ns =
+        call.device_total_ns > 0 ? call.device_total_ns : timeline.duration_ns(call.row);
+    const OperatorWork done = work.of(call.row);
+    row.flops.add(done.flops, time_ns);
+    row.bytes.add(done.bytes, time_ns);
+  }
+  return rows;
+}
+
+struct Node {
+  CallSums sums;
+  std::map<std::string, std::unique_ptr<Node>> inside;
+
+  Node& child(const std::string& name) {
+    std::unique_ptr<Node>& place = inside[name];
+    if (place == nullptr) place = std::make_unique<Node>();
+    return *place;
+  }
+};
+
+std::string place_name(std::string_view name) {
+  constexpr std::string_view kStep = "ProfilerStep";
+  return std::string(name.starts_with(ranges::kStepPrefix) ? kStep : name);
+}
+
+void add_tree(Node& root, const RankTimeline& timeline, const CallTree& tree) {
+  std::vector<Node*> nodes(tree.calls.size());
+  for (std::size_t i = 0; i < tree.calls.size(); ++i) {
+    const Call& call = tree.calls[i];
+    Node& parent = call.parent == kNoParent ? root : *nodes[call.parent];
+    nodes[i] = &parent.child(place_name(timeline.name(call.row)));
+    nodes[i]->sums.add(timeline, call);
+  }
+}
+
+// Without recursion: how deep calls nest is up to the file.
+std::vector<TreeRow> flattened(const Node& root) {
+  struct Open {
+    const Node* node;
+    std::vector<std::string> path;
+  };
+  std::vector<TreeRow> rows;
+  std::vector<Open> open = {{&root, {}}};
+  while (!open.empty()) {
+    const Open at = std::move(open.back());
+    open.pop_back();
+    if (!at.path.empty()) rows.push_back({at.path, at.node->sums});
+    std::vector<std::pair<std::string, const Node*>> inside;
+    for (const auto& [name, node] : at.node->inside) inside.emplace_back(name, node.get());
+    // The last one pushed comes out first.
+    std::stable_sort(inside.begin(), inside.end(), [](const auto& a, const auto& b) {
+      return longer(b.second->sums, a.second->sums);
+    });
+    for (const auto& [name, node] : inside) {
+      open.push_back({node, at.path});
+      open.back().path.push_back(name);
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+void CallSums::add(const RankTimeline& timeline, const Call& call) {
+  ++calls;
+  host_total_ns += timeline.duration_ns(call.row);
+  host_self_ns += call.self_ns;
+  device_total_ns += call.device_total_ns;
+  device_self_ns += call.device_self_ns;
+}
+
+std::vector<OperatorRow> operator_table(const std::vector<RankView>& ranks,
+                                        const std::vector<CallTree>& trees) {
+  std::map<std::tuple<std::string, std::string, std::string>, OperatorRow> all;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const trace::NameTable& names = ranks[i].timeline->names;
+    for (const auto& [key, row] : rows_of_rank(*ranks[i].timeline, trees[i])) {
+      const auto& [name, shapes, stack] = key;
+      OperatorRow& into =
+          all[{std::string(names[name]), std::string(names[shapes]), std::string(names[stack])}];
+      add_sums(into.sums, row.sums);
+      into.flops.add(row.flops.total(), row.flops.time_ns);
+      into.bytes.add(row.bytes.total(), row.bytes.time_ns);
+    }
+  }
+  std::vector<OperatorRow> table;
+  for (auto& [key, row] : all) {
+    std::tie(row.name, row.shapes, row.stack) = key;
+    table.push_back(std::move(row));
+  }
+  std::stable_sort(table.begin(), table.end(), [](const OperatorRow& a, const OperatorRow& b) {
+    return longer(a.sums, b.sums);
+  });
+  return table;
+}
+
+std::vector<TreeRow> operator_tree(const std::vector<RankView>& ranks,
+                                   const std::vector<CallTree>& trees) {
+  Node root;
+  for (std::size_t i = 0; i < ranks.size(); ++i) add_tree(root, *ranks[i].timeline, trees[i]);
+  return flattened(root);
+}
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,224 @@
+#include "profiling/analysis/operator_work.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "profiling/analysis/input_shapes.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using Flops = std::optional<double>;
+
+// The arguments of one call, taken apart.
+struct Inputs {
+  std::vector<ArgumentShapes> shapes;
+  std::vector<std::string_view> types;
+  std::vector<std::string_view> values;
+
+  // The tensor at this place; empty when there is none.
+  Dims tensor(std::size_t place) const {
+    return place < shapes.size() && shapes[place].size() == 1 ? shapes[place].front() : Dims{};
+  }
+  std::string_view value(std::size_t place) const {
+    return place < values.size() ? values[place] : std::string_view{};
+  }
+};
+
+double real(std::int64_t value) { return static_cast<double>(value); }
+
+// [..., m, k] x [..., k, n]
+Flops product(const Dims& left, const Dims& right) {
+  if (left.size() < 2 || right.size() != left.size()) return std::nullopt;
+  const std::int64_t inner = left.back();
+  if (right[right.size() - 2] != inner) return std::nullopt;
+  return 2 * element_count(left) * real(right.back());
+}
+
+Flops matrix_product(const Inputs& in) { return product(in.tensor(0), in.tensor(1)); }
+Flops added_product(const Inputs& in) { return product(in.tensor(1), in.tensor(2)); }
+
+// Forward computes q k^T and its product with v: 2 b h s_q s_k (d_k + d_v).
+Flops attention_of(const Dims& query, const Dims& key, const Dims& value) {
+  if (query.size() != 4 || key.size() != 4 || value.size() != 4) return std::nullopt;
+  if (query[3] != key[3] || key[2] != value[2]) return std::nullopt;
+  return 2 * real(query[0]) * real(query[1]) * real(query[2]) * real(key[2]) *
+         real(query[3] + value[3]);
+}
+
+Flops attention(const Inputs& in) { return attention_of(in.tensor(0), in.tensor(1), in.tensor(2)); }
+
+// The gradient comes first. Five products of the forward's two sizes: the scores again, and the
+// gradients of value, scores, query and key.
+Flops attention_backward(const Inputs& in) {
+  const Dims query = in.tensor(1), key = in.tensor(2), value = in.tensor(3);
+  if (!attention_of(query, key, value)) return std::nullopt;
+  const double pairs = 2 * real(query[0]) * real(query[1]) * real(query[2]) * real(key[2]);
+  return pairs * (3 * real(query[3]) + 2 * real(value[3]));
+}
+
+// Every element of the output (of the input, when transposed) meets a kernel over the channels of
+// its group.
+double convolution_of(const Dims& spread, const Dims& weight) {
+  return 2 * element_count(spread) * element_count({weight.begin() + 1, weight.end()});
+}
+
+// aten::convolution(input, weight, bias, stride, padding, dilation, transposed, ...)
+Flops convolution(const Inputs& in) {
+  const Dims input = in.tensor(0), weight = in.tensor(1);
+  if (input.size() < 3 || weight.size() != input.size()) return std::nullopt;
+  if (in.value(6) == "True") return convolution_of(input, weight);
+  const Dims stride = integers_in(in.value(3)), padding = integers_in(in.value(4)),
+             dilation = integers_in(in.value(5));
+  if (stride.empty() || padding.empty() || dilation.empty()) return std::nullopt;
+  Dims output = {input[0], weight[0]};
+  for (std::size_t i = 2; i < input.size(); ++i) {
+    const auto at = [&](const Dims& list) { return list[std::min(i - 2, list.size() - 1)]; };
+    if (at(stride) <= 0) return std::nullopt;
+    const std::int64_t span = at(dilation) * (weight[i] - 1) + 1;
+    output.push_back((input[i] + 2 * at(padding) - span) / at(stride) + 1);
+  }
+  return convolution_of(output, weight);
+}
+
+// aten::convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation,
+// transposed, output_padding, groups, output_mask): one convolution for each gradient.
+Flops convolution_backward(const Inputs& in) {
+  const Dims gradient = in.tensor(0), input = in.tensor(1), weight = in.tensor(2);
+  if (gradient.size() < 3 || weight.size() != gradient.size()) return std::nullopt;
+  const std::vector<std::string_view> mask = list_elements(in.value(10));
+  const auto wanted = [&](std::size_t place) {
+    return mask.size() <= place || mask[place] == "True";
+  };
+  const double one = convolution_of(in.value(7) == "True" ? input : gradient, weight);
+  return one * ((wanted(0) ? 1 : 0) + (wanted(1) ? 1 : 0));
+}
+
+struct Counter {
+  std::string_view name;
+  Flops (*flops)(const Inputs&);
+};
+
+constexpr std::array<Counter, 22> kCounters = {{
+    {"aten::mm", matrix_product},
+    {"aten::bmm", matrix_product},
+    {"aten::_scaled_mm", matrix_product},
+    {"aten::_int_mm", matrix_product},
+    {"aten::addmm", added_product},
+    {"aten::_addmm_activation", added_product},
+    {"aten::baddbmm", added_product},
+    {"aten::addbmm", added_product},
+    {"aten::convolution", convolution},
+    {"aten::convolution_backward", convolution_backward},
+    {"aten::_scaled_dot_product_flash_attention", attention},
+    {"aten::_scaled_dot_product_efficient_attention", attention},
+    {"aten::_scaled_dot_product_cudnn_attention", attention},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
+    {"aten::_scaled_dot_product_fused_attention_overrideable", attention},
+    {"aten::_scaled_dot_product_flash_attention_backward", attention_backward},
+    {"aten::_scaled_dot_product_efficient_attention_backward", attention_backward},
+    {"aten::_scaled_dot_product_cudnn_attention_backward", attention_backward},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward},
+    {"aten::_scaled_dot_product_fused_attention_overrideable_backward", attention_backward},
+    {"aten::mv", [](const Inputs& in) -> Flops { return 2 * element_count(in.tensor(0)); }},
+    {"aten::dot", [](const Inputs& in) -> Flops { return 2 * element_count(in.tensor(0)); }},
+}};
+
+// Operators that hand out another view of a tensor, or only pass their arguments on.
+constexpr std::array<std::string_view, 27> kMoveNothing = {"aten::view",
+                                                           "aten::_unsafe_view",
+                                                           "aten::reshape",
+                                                           "aten::transpose",
+                                                           "aten::t",
+                                                           "aten::permute",
+                                                           "aten::expand",
+                                                           "aten::as_strided",
+                                                           "aten::slice",
+                                                           "aten::select",
+                                                           "aten::narrow",
+                                                           "aten::split",
+                                                           "aten::unsqueeze",
+                                                           "aten::squeeze",
+                                                           "aten::detach",
+                                                           "aten::alias",
+                                                           "aten::empty",
+                                                           "aten::empty_like",
+                                                           "aten::empty_strided",
+                                                           "aten::resize_",
+                                                           "aten::set_",
+                                                           "aten::linear",
+                                                           "aten::matmul",
+                                                           "aten::scaled_dot_product_attention",
+                                                           "aten::conv2d",
+                                                           "aten::_convolution",
+                                                           "aten::to"};
+
+struct TypeSize {
+  std::string_view name;
+  double bytes;
+};
+
+// Names of C++ types as the profiler writes them.
+constexpr std::array<TypeSize, 14> kTypeSizes = {{{"float", 4},
+                                                  {"double", 8},
+                                                  {"c10::BFloat16", 2},
+                                                  {"c10::Half", 2},
+                                                  {"long", 8},
+                                                  {"long int", 8},
+                                                  {"int", 4},
+                                                  {"short", 2},
+                                                  {"signed char", 1},
+                                                  {"unsigned char", 1},
+                                                  {"bool", 1},
+                                                  {"c10::Float8_e4m3fn", 1},
+                                                  {"c10::Float8_e5m2", 1},
+                                                  {"c10::complex<float>", 8}}};
+
+double size_of_type(std::string_view type) {
+  for (const TypeSize& one : kTypeSizes) {
+    if (one.name == type) return one.bytes;
+  }
+  return 0;
+}
+
+// Of all tensors whose type is known; nothing when none is.
+std::optional<double> input_bytes(const Inputs& in) {
+  double bytes = 0;
+  for (std::size_t place = 0; place < std::min(in.shapes.size(), in.types.size()); ++place) {
+    for (const Dims& tensor : in.shapes[place])
+      bytes += element_count(tensor) * size_of_type(in.types[place]);
+  }
+  return bytes > 0 ? std::optional(bytes) : std::nullopt;
+}
+
+// What a product writes: its first matrix without the inner dimension times the columns of its
+// second.
+double product_bytes(const Inputs& in, double flops, std::size_t left) {
+  const Dims matrix = in.tensor(left);
+  const std::string_view type = left < in.types.size() ? in.types[left] : std::string_view{};
+  return matrix.empty() || matrix.back() == 0
+             ? 0
+             : flops / 2 / real(matrix.back()) * size_of_type(type);
+}
+
+}  // namespace
+
+OperatorWork work_of(const OperatorCall& call) {
+  if (call.shapes.empty()) return {};
+  if (std::find(kMoveNothing.begin(), kMoveNothing.end(), call.name) != kMoveNothing.end())
+    return {};
+  const Inputs in{parse_shapes(call.shapes), list_elements(call.types), list_elements(call.values)};
+  OperatorWork work{.flops = {}, .bytes = input_bytes(in)};
+  const auto counter = std::find_if(kCounters.begin(), kCounters.end(),
+                                    [&](const Counter& one) { return one.name == call.name; });
+  if (counter == kCounters.end()) return work;
+  work.flops = counter->flops(in);
+  const bool added = counter->flops == added_product, plain = counter->flops == matrix_product;
+  if (work.flops && work.bytes && (added || plain))
+    *work.bytes += product_bytes(in, *work.flops, added ? 1 : 0);
+  return work;
+}
+
+}  // namespace sidestream::analysis

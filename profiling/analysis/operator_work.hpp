@@ -1,0 +1,33 @@
+// What an operator had to compute and to move, from the shapes of its inputs.
+//
+// FLOPs are counted where the arithmetic is: matrix products (2 m n k), convolutions and attention,
+// forward and backward, as torch.utils.flop_counter counts them (a multiplication and an addition
+// are two; causal attention counts in full). Operators that only pass work on, such as
+// aten::linear, count nothing, so that sums over a tree count nothing twice. All other operators
+// move bytes: the tensors that go in, once each. What comes out is not in a trace, except for
+// products: a lower bound. Views move nothing.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace sidestream::analysis {
+
+// Texts as they stand in the trace. `values` is "Concrete Inputs": strides and paddings; empty when
+// the profiler did not record them.
+struct OperatorCall {
+  std::string_view name;
+  std::string_view shapes;
+  std::string_view types;
+  std::string_view values;
+};
+
+struct OperatorWork {
+  std::optional<double> flops = {};
+  std::optional<double> bytes = {};
+};
+
+// Nothing where the shapes are missing or are not what the operator takes.
+OperatorWork work_of(const OperatorCall& call);
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,67 @@
+#include "profiling/analysis/row_work.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using trace::Kind;
+using trace::RankTimeline;
+
+// The call that the kernel belongs to: the nearest one around its launch that computes, else the
+// nearest operator.
+std::size_t worker_of(const RankTimeline& timeline, const CallTree& tree, std::size_t caller,
+                      RowWork& work) {
+  std::size_t nearest = kNoParent;
+  for (std::size_t at = caller; at != kNoParent; at = tree.calls[at].parent) {
+    if (timeline.kind(tree.calls[at].row) != Kind::kOperator) continue;
+    if (work.of(tree.calls[at].row).flops) return at;
+    if (nearest == kNoParent) nearest = at;
+  }
+  return nearest;
+}
+
+}  // namespace
+
+OperatorWork RowWork::of(std::size_t row) {
+  const trace::HostDetail* detail = timeline_.host(row);
+  if (timeline_.kind(row) != Kind::kOperator || detail == nullptr) return {};
+  if (detail->shapes == trace::kNoName) return {};
+  const Key key{timeline_.name_id(row), detail->shapes, detail->types, detail->values};
+  const auto [place, is_new] = known_.try_emplace(key);
+  if (is_new) {
+    place->second = work_of({.name = timeline_.name(row),
+                             .shapes = timeline_.names[detail->shapes],
+                             .types = timeline_.names[detail->types],
+                             .values = timeline_.names[detail->values]});
+  }
+  return place->second;
+}
+
+bool has_shapes(const RankTimeline& timeline) {
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    const trace::HostDetail* detail = timeline.host(row);
+    if (detail != nullptr && detail->shapes != trace::kNoName) return true;
+  }
+  return false;
+}
+
+std::map<std::size_t, OperatorWork> kernel_work(const RankTimeline& timeline,
+                                                const CallTree& tree) {
+  RowWork work(timeline);
+  std::map<std::size_t, std::size_t> longest_of;  // call -> row of its longest kernel
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.kind(row) != Kind::kKernel || trace::is_collective_kernel(timeline.name(row)))
+      continue;
+    const auto launch = tree.launched_by.find(timeline.correlation(row));
+    if (launch == tree.launched_by.end()) continue;
+    const std::size_t worker = worker_of(timeline, tree, launch->second, work);
+    if (worker == kNoParent) continue;
+    const auto [place, is_new] = longest_of.try_emplace(worker, row);
+    if (!is_new && timeline.duration_ns(row) > timeline.duration_ns(place->second))
+      place->second = row;
+  }
+  std::map<std::size_t, OperatorWork> of_kernel;
+  for (const auto& [worker, row] : longest_of) of_kernel[row] = work.of(tree.calls[worker].row);
+  return of_kernel;
+}
+
+}  // namespace sidestream::analysis

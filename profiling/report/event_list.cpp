@@ -1,0 +1,64 @@
+// The raw events: all of them as CSV, the longest as a table.
+#include <algorithm>
+
+#include "profiling/ranges/phases.hpp"
+#include "profiling/report/tables.hpp"
+#include "profiling/trace/byte_sink.hpp"
+
+namespace sidestream::report {
+namespace {
+
+const std::vector<std::string> kHeader = {"rank",        "kind",    "name",   "start_ns",
+                                          "duration_ns", "process", "thread", "correlation"};
+
+Row event_row(const trace::RankTimeline& timeline, std::size_t row) {
+  const trace::Track& track = timeline.tracks()[timeline.track_of(row)];
+  return {std::int64_t{timeline.info.rank},
+          std::string(trace::name_of(timeline.kind(row))),
+          std::string(timeline.name(row)),
+          timeline.start_ns(row),
+          timeline.duration_ns(row),
+          track.process,
+          track.thread,
+          std::to_string(timeline.correlation(row))};
+}
+
+}  // namespace
+
+void write_event_list(const analysis::Analysis& all, const std::filesystem::path& file) {
+  trace::ByteSink sink(file);
+  sink.write(csv_of_row({kHeader.begin(), kHeader.end()}));
+  for (const analysis::RankView& rank : all.ranks) {
+    for (std::size_t row = 0; row < rank.timeline->size(); ++row)
+      sink.write(csv_of_row(event_row(*rank.timeline, row)));
+  }
+  sink.finish();
+}
+
+Table longest_events_table(const analysis::Analysis& all, std::size_t most) {
+  struct Place {
+    const trace::RankTimeline* timeline;
+    std::size_t row;
+    std::int64_t duration_ns;
+  };
+  std::vector<Place> places;
+  const auto longer = [](const Place& a, const Place& b) { return a.duration_ns > b.duration_ns; };
+  for (const analysis::RankView& rank : all.ranks) {
+    for (std::size_t row = 0; row < rank.timeline->size(); ++row) {
+      if (rank.timeline->name(row).starts_with(ranges::kStepPrefix)) continue;
+      const Place place{rank.timeline, row, rank.timeline->duration_ns(row)};
+      if (places.size() == most && !longer(place, places.front())) continue;
+      places.push_back(place);  // a heap with the shortest in front
+      std::push_heap(places.begin(), places.end(), longer);
+      if (places.size() <= most) continue;
+      std::pop_heap(places.begin(), places.end(), longer);
+      places.pop_back();
+    }
+  }
+  std::sort_heap(places.begin(), places.end(), longer);
+  Table table{.title = "events", .header = kHeader, .rows = {}};
+  for (const Place& one : places) table.rows.push_back(event_row(*one.timeline, one.row));
+  return table;
+}
+
+}  // namespace sidestream::report

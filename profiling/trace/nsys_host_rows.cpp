@@ -1,0 +1,81 @@
+#include "profiling/trace/nsys_host_rows.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace sidestream::trace {
+
+NsysHostRows::Launches::Launches(NsysProcesses& processes,
+                                 const std::vector<std::size_t>& timelines) {
+  for (std::size_t place = 0; place < timelines.size(); ++place) {
+    const RankTimeline& timeline = processes[timelines[place]];
+    for (std::size_t row = 0; row < timeline.size(); ++row) {
+      const DeviceDetail* detail = timeline.device(row);
+      if (detail != nullptr && detail->correlation != 0)
+        launches_.push_back({detail->correlation, static_cast<int>(place)});
+    }
+  }
+  std::sort(launches_.begin(), launches_.end(),
+            [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; });
+}
+
+int NsysHostRows::Launches::find(std::uint64_t correlation) {
+  const auto is_at = [&](std::size_t at) {
+    return at < launches_.size() && launches_[at].correlation == correlation;
+  };
+  if (!is_at(last_)) {
+    const bool between = last_ + 1 < launches_.size() &&
+                         launches_[last_].correlation < correlation &&
+                         correlation <= launches_[last_ + 1].correlation;
+    if (between && !is_at(last_ + 1)) return kEverywhere;
+    const auto found = std::lower_bound(
+        launches_.begin(), launches_.end(), correlation,
+        [](const Launch& one, std::uint64_t wanted) { return one.correlation < wanted; });
+    const auto at = static_cast<std::size_t>(found - launches_.begin());
+    if (!is_at(at)) return kEverywhere;
+    last_ = at;
+  }
+  return launches_[last_].place;
+}
+
+NsysHostRows::Thread& NsysHostRows::thread_of(std::int64_t global_tid) {
+  if (last_ != nullptr && last_tid_ == global_tid) return *last_;
+  const auto [found, is_new] = threads_.try_emplace(global_tid);
+  last_ = &found->second;
+  last_tid_ = global_tid;
+  if (!is_new) return *last_;
+  const std::uint32_t process = NsysProcesses::process_of(global_tid);
+  last_->timelines = processes_.of_process(process);
+  for (const std::size_t index : last_->timelines)
+    last_->tracks.push_back(processes_[index].track(
+        std::to_string(process), std::to_string(NsysProcesses::thread_of(global_tid))));
+  if (last_->timelines.size() > 1)
+    last_->launches = &launches_.try_emplace(process, processes_, last_->timelines).first->second;
+  return *last_;
+}
+
+void NsysHostRows::add_at(const HostRow& row, const Thread& thread, std::size_t place) {
+  RankTimeline& timeline = processes_[thread.timelines[place]];
+  if (row.end_ns < row.start_ns) return timeline.skip("negative duration");
+  const bool runtime = row.kind == Kind::kRuntime;
+  timeline.add({.kind = row.kind,
+                .name = row.name,
+                .start_ns = row.start_ns,
+                .duration_ns = row.end_ns - row.start_ns,
+                .track = thread.tracks[place]},
+               runtime ? timeline.add_correlation(row.correlation) : kNone);
+}
+
+void NsysHostRows::add(const HostRow& row) {
+  Thread& thread = thread_of(row.global_tid);
+  int place = kEverywhere;
+  if (row.kind == Kind::kRuntime && thread.launches != nullptr) {
+    const int launched = thread.launches->find(row.correlation);
+    if (launched != kEverywhere) thread.place = launched;
+    place = thread.place;
+  }
+  if (place != kEverywhere) return add_at(row, thread, static_cast<std::size_t>(place));
+  for (std::size_t i = 0; i < thread.timelines.size(); ++i) add_at(row, thread, i);
+}
+
+}  // namespace sidestream::trace

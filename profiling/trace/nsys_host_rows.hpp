@@ -1,0 +1,68 @@
+// Puts what host threads did onto the timelines of their process.
+//
+// A process that drives several devices has a timeline for each. Its ranges and locks are shown on
+// all of them. A runtime call goes to one: the device it launched work on, else the one that its
+// thread launched on before (cudaSetDevice holds until the next call of it), else to all.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "profiling/trace/nsys_processes.hpp"
+
+namespace sidestream::trace {
+
+struct HostRow {
+  Kind kind = Kind::kOther;
+  std::string_view name;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t global_tid = 0;
+  std::uint64_t correlation = 0;
+};
+
+class NsysHostRows {
+ public:
+  // To be made when all device rows are there.
+  explicit NsysHostRows(NsysProcesses& processes) : processes_(processes) {}
+
+  // Calls of one thread come in the order of time, as the exporter writes them.
+  void add(const HostRow& row);
+
+ private:
+  // Correlation -> place among the timelines of the process.
+  class Launches {
+   public:
+    Launches(NsysProcesses& processes, const std::vector<std::size_t>& timelines);
+    int find(std::uint64_t correlation);
+
+   private:
+    struct Launch {
+      std::uint64_t correlation;
+      int place;
+    };
+    std::vector<Launch> launches_;  // sorted
+    std::size_t last_ = 0;          // calls come in the order of their correlation, nearly always
+  };
+
+  struct Thread {
+    std::vector<std::size_t> timelines;
+    std::vector<std::uint32_t> tracks;  // one for each of them
+    Launches* launches = nullptr;       // null: one device
+    int place = kEverywhere;            // of the device it used last
+  };
+  static constexpr int kEverywhere = -1;
+
+  Thread& thread_of(std::int64_t global_tid);
+  void add_at(const HostRow& row, const Thread& thread, std::size_t place);
+
+  NsysProcesses& processes_;
+  std::unordered_map<std::int64_t, Thread> threads_;
+  std::unordered_map<std::uint32_t, Launches> launches_;
+  Thread* last_ = nullptr;
+  std::int64_t last_tid_ = 0;
+};
+
+}  // namespace sidestream::trace

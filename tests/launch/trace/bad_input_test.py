@@ -1,0 +1,188 @@
+"""Bad input to `sidestream-trace report`: a clear message and exit code 3, or a warning where the rest is usable."""
+
+import gzip
+import json
+import os
+import resource
+import sqlite3
+import subprocess
+import unittest
+
+from support import PROGRAM, TraceTest, complete, run, step_events, trace, write
+
+WHOLE = json.dumps(trace(step_events(0)))
+
+
+class UnusableTest(TraceTest):
+    def refused(self, pattern, *inputs):
+        self.fail_with(3, pattern, "report", *inputs)
+
+    def test_truncated_gzip(self):
+        packed = gzip.compress(json.dumps(trace(step_events(0, steps=500))).encode())
+        (self.folder / "rank-0.json.gz").write_bytes(packed[:len(packed) // 2])
+        self.refused(r"rank-0\.json\.gz.*byte \d+", self.folder / "rank-0.json.gz")
+
+    def test_gzip_without_its_last_byte(self):
+        (self.folder / "rank-0.json.gz").write_bytes(gzip.compress(WHOLE.encode())[:-1])
+        self.refused(r"rank-0\.json\.gz.*more compressed data", self.folder / "rank-0.json.gz")
+
+    def test_damaged_gzip(self):
+        packed = bytearray(gzip.compress(os.urandom(100000)))
+        packed[5000:5100] = bytes(100)
+        (self.folder / "rank-0.json.gz").write_bytes(packed)
+        self.refused(r"rank-0\.json\.gz", self.folder / "rank-0.json.gz")
+
+    def test_truncated_json(self):
+        write(self.folder / "rank-0.json", WHOLE[:-300])
+        self.refused(r"rank-0\.json.*byte \d+.*the end of the file", self.folder / "rank-0.json")
+
+    def test_empty_file(self):
+        write(self.folder / "rank-0.json", "")
+        self.refused(r"rank-0\.json.*an empty file", self.folder / "rank-0.json")
+
+    def test_text_that_is_no_trace(self):
+        write(self.folder / "rank-0.json", "hello")
+        self.refused(r"rank-0\.json.*expected a Kineto trace", self.folder / "rank-0.json")
+
+    def test_name_that_does_not_exist(self):
+        self.refused("nothing.json.*nothing there", self.folder / "nothing.json")
+
+    def test_directory_without_traces(self):
+        write(self.folder / "notes.txt", "hello")
+        self.refused("none: record some with", self.folder)
+
+    def test_two_files_of_one_rank_and_window(self):
+        for name in ("a", "b"):
+            write(self.folder / f"in/{name}.pt.trace.json", trace(step_events(0), 0, 2))
+        self.refused("one trace for each rank and window.*rank 0 of the same time again", self.folder / "in")
+
+    def test_sqlite_that_is_no_export(self):
+        database = sqlite3.connect(self.folder / "people.sqlite")
+        database.execute("CREATE TABLE people(name TEXT)")
+        database.close()
+        self.refused("another kind of SQLite database", self.folder / "people.sqlite")
+
+    def test_export_without_any_table_that_is_read(self):
+        database = sqlite3.connect(self.folder / "thin.sqlite")
+        database.execute("CREATE TABLE StringIds(id INTEGER, value TEXT)")
+        database.close()
+        self.refused("record with -t cuda,nvtx", self.folder / "thin.sqlite")
+
+    def test_damaged_database(self):
+        (self.folder / "bad.sqlite").write_bytes(b"SQLite format 3\0" + os.urandom(5000))
+        self.refused("bad.sqlite.*readable SQLite", self.folder / "bad.sqlite")
+
+    def test_report_of_nsys_without_nsys(self):
+        write(self.folder / "a.nsys-rep", "x")
+        done = subprocess.run([PROGRAM, "report", self.folder / "a.nsys-rep"], text=True, capture_output=True,
+                              env={"PATH": "/nowhere"})
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("nsys export -t sqlite --lazy=false a.nsys-rep", done.stderr)
+
+    def test_clock_samples_that_do_not_parse(self):
+        folder = self.two_ranks()
+        write(folder / "clock.json", '{"ranks": 5')
+        self.refused("clock.json.*clock samples", folder)
+
+
+class UsableTest(TraceTest):
+    def warning_of(self, *inputs):
+        return "\n".join(self.report(*inputs)["import"]["warnings"])
+
+    def test_missing_rank(self):
+        write(self.folder / "in/rank-0.json", trace(step_events(0), 0, 3))
+        self.assertIn("no trace of 2 of 3 ranks (1, 2)", self.warning_of(self.folder / "in"))
+
+    def test_different_numbers_of_steps(self):
+        write(self.folder / "in/rank-0.json", trace(step_events(0, steps=3), 0, 2))
+        write(self.folder / "in/rank-1.json", trace(step_events(1, steps=2), 1, 2))
+        self.assertIn("different numbers of steps, from 2 to 3", self.warning_of(self.folder / "in"))
+
+    def test_ranks_without_a_collective(self):
+        for rank in range(2):
+            write(self.folder / f"in/rank-{rank}.json", trace([complete("kernel", "gemm", 1, 2)], rank, 2))
+        self.assertIn("not one collective", self.warning_of(self.folder / "in"))
+
+    def test_negative_durations_and_clocks_that_run_backwards(self):
+        events = step_events(0) + [complete("kernel", "back", 5000, -1), complete("kernel", "early", -50, 10)]
+        report = self.report(write(self.folder / "rank-0.json", trace(list(reversed(events)))))
+        self.assertEqual(report["import"]["skipped"], {"negative duration": 1})
+        self.assertEqual([step["step"] for step in report["steps"]], [3, 4, 5])
+        for step in report["steps"]:
+            self.assertEqual(step["window_ns"], step["compute_ns"] + step["exposed_comm_ns"]
+                             + step["exposed_memcpy_ns"] + step["idle_ns"])
+
+    def test_an_export_that_lacks_tables(self):
+        database = sqlite3.connect(self.folder / "thin.sqlite")
+        database.execute("CREATE TABLE NVTX_EVENTS(start INT, end INT, eventType INT, text TEXT, globalTid INT)")
+        database.execute("INSERT INTO NVTX_EVENTS VALUES (10, 400, 59, 'ProfilerStep#5', 16777217)")
+        database.execute("INSERT INTO NVTX_EVENTS VALUES (20, 100, 59, 'forward', 16777217)")
+        database.commit()
+        database.close()
+        report = self.report(self.folder / "thin.sqlite")
+        self.assertEqual([(step["step"], step["compute_ns"]) for step in report["steps"]], [(5, 80)])
+
+    def test_huge_single_line_in_bounded_memory(self):
+        """One event with a name of 600 MB, between two good ones, on one line."""
+        path, block = self.folder / "rank-0.json", b"x" * (1 << 20)
+        with open(path, "wb") as file:
+            file.write(b'{"traceEvents":[' + json.dumps(complete("kernel", "a", 1, 2)).encode())
+            file.write(b',{"ph":"X","cat":"kernel","ts":5,"dur":1,"name":"')
+            for _ in range(600):
+                file.write(block)
+            file.write(b'"},' + json.dumps(complete("kernel", "b", 10, 2)).encode() + b"]}")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        report = self.report(path)
+        peak_mb = max(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, before) / 1024
+        self.assertEqual(report["import"]["skipped"], {"event above 16 MB": 1})
+        self.assertEqual(report["steps"][0]["compute_ns"], 4000)
+        self.assertLess(peak_mb, 100)
+
+    def test_deep_nesting(self):
+        text = WHOLE.replace('"traceEvents": [', '"deep": ' + "[" * 100000 + "]" * 100000
+                             + ', "traceEvents": [{"args": ' + "{\"a\":" * 100000 + "1" + "}" * 100000 + "},", 1)
+        report = self.report(write(self.folder / "rank-0.json", text))
+        self.assertEqual(report["import"]["skipped"], {"event nested too deeply": 1})
+        self.assertEqual(len(report["steps"]), 3)
+
+    def test_something_behind_the_end(self):
+        report = self.report(write(self.folder / "rank-0.json", WHOLE + WHOLE))
+        self.assertEqual(report["import"]["skipped"], {"something behind the end of the trace": 1})
+        self.assertEqual(len(report["steps"]), 3)
+
+    def test_inputs_are_left_as_they_are(self):
+        folder = self.two_ranks()
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        for path in folder.iterdir():
+            path.chmod(0o400)
+        self.report(folder)
+        self.assertEqual({path.name: path.read_bytes() for path in folder.iterdir()}, before)
+
+
+class FlagsTest(TraceTest):
+    def test_wrong_words(self):
+        folder = self.two_ranks()
+        for pattern, words in [("unknown command 'reprot'.*report", ["reprot", folder]), ("no trace given", ["report"]),
+                               ("no table 'kernel'.*kernels", ["report", folder, "--tables", "kernel"]),
+                               ("--output is missing", ["merge", folder]),
+                               ("a range that rises", ["merge", folder, "-o", "x", "--steps", "5:3"]),
+                               ("nothing of these traces is left", ["merge", folder, "-o", "x", "--ranks", "7"]),
+                               ("--unknown", ["report", folder, "--unknown"])]:
+            with self.subTest(words=words):
+                self.fail_with(2, pattern, *words)
+
+    def test_no_command_and_help(self):
+        self.assertEqual(run().returncode, 2)
+        for words in (["--help"], ["help", "report"], ["merge", "--help"], ["--version"]):
+            self.assertEqual(run(*words).returncode, 0)
+
+    def test_output_that_cannot_be_written(self):
+        folder = self.two_ranks()
+        missing = self.folder / "no/such/folder/out.json"
+        self.fail_with(1, "no/such/folder", "merge", folder, "-o", missing)
+        self.assertNotEqual(run("report", folder, "--quiet", "--json", missing).returncode, 0)
+        self.assertFalse(missing.parent.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,131 @@
+"""`sidestream-trace merge`: one file of all ranks that loses nothing, mixes nothing up and says whose clock it shows."""
+
+import collections
+import gzip
+import json
+import unittest
+
+from support import BASE_NS, ROOT, TraceTest, complete, run, step_events, trace, write
+
+GENERATED = ROOT / "tests/data/traces/generated_3ranks"
+
+
+class MergeTest(TraceTest):
+    def merge(self, *words, name="merged.json.gz"):
+        file = self.folder / name
+        self.succeed("merge", *words, "-o", file)
+        return json.loads(gzip.decompress(file.read_bytes()) if name.endswith(".gz") else file.read_text())
+
+    @staticmethod
+    def of_phase(merged, *phases):
+        return [event for event in merged["traceEvents"] if event["ph"] in phases]
+
+    def test_every_event_of_every_rank_is_there(self):
+        merged = self.merge(GENERATED)
+        found = collections.Counter((event["pid"], event["name"], event["ph"])
+                                    for event in self.of_phase(merged, "X", "s", "f"))
+        expected = collections.Counter()
+        for rank in range(3):
+            with gzip.open(GENERATED / f"rank-{rank}.json.gz") as file:
+                for event in json.load(file)["traceEvents"]:
+                    expected[rank, event["name"], event["ph"]] += 1
+        self.assertEqual(found, expected)
+
+    def test_durations_and_arguments_stay_as_they_are(self):
+        folder = self.two_ranks()
+        kernels = [event for event in self.of_phase(self.merge(folder), "X") if event["name"] == "gemm"]
+        self.assertEqual(len(kernels), 6)
+        for event in kernels:
+            self.assertEqual(event["dur"], 400.125)
+            self.assertEqual(event["args"]["stream"], 7)
+
+    def test_arrows_connect_events_of_one_rank_only(self):
+        merged = self.merge(GENERATED)
+        arrows = collections.defaultdict(list)
+        for event in self.of_phase(merged, "s", "f"):
+            arrows[event["cat"], event["id"]].append(event)
+        self.assertGreater(len(arrows), 100)
+        for (_, number), ends in arrows.items():
+            self.assertLess(number, 1 << 53)
+            self.assertEqual(sorted(end["ph"] for end in ends), ["f", "s"], number)
+            self.assertEqual(len({end["pid"] for end in ends}), 1)
+
+    def test_an_arrow_starts_inside_an_event_and_ends_at_one(self):
+        merged = self.merge(self.two_ranks())
+        for arrow in self.of_phase(merged, "s", "f"):
+            self.assertTrue(any(event["pid"] == arrow["pid"] and event["tid"] == arrow["tid"]
+                                and event["ts"] <= arrow["ts"] <= event["ts"] + event["dur"]
+                                for event in self.of_phase(merged, "X")), arrow)
+
+    def test_processes_are_named_and_sorted_and_no_thread_is_shared(self):
+        merged = self.merge(GENERATED)
+        metadata = {(event["name"], event["pid"], event["tid"]): event["args"] for event in self.of_phase(merged, "M")}
+        for rank in range(3):
+            self.assertEqual(metadata["process_name", rank, 0], {"name": f"rank {rank}"})
+            self.assertEqual(metadata["process_sort_index", rank, 0], {"sort_index": rank})
+        owners = collections.defaultdict(set)
+        for event in self.of_phase(merged, "X"):
+            owners[event["tid"]].add(event["pid"])
+            self.assertIn(("thread_name", event["pid"], event["tid"]), metadata)
+        self.assertTrue(all(len(ranks) == 1 for ranks in owners.values()))
+
+    def test_clocks_are_aligned_and_said(self):
+        for rank in range(2):  # rank 1's clock is 40 ms ahead
+            events = step_events(rank)
+            for event in events:
+                event["ts"] += 40_000 * rank
+            write(self.folder / f"in/rank-{rank}.json", trace(events, rank, 2))
+        done = run("merge", self.folder / "in", "-o", self.folder / "m.json")
+        merged = json.loads((self.folder / "m.json").read_text())
+        self.assertIn("aligned on matched collectives alone", done.stderr)
+        self.assertIn("clocks: collectives", done.stdout)
+        self.assertEqual(merged["clock"]["method"], "collectives")
+        self.assertAlmostEqual(merged["clock"]["offset_us"]["1"], -40_000)
+        self.assertEqual(merged["clock"]["residual_us_p95"], 0)
+        starts = {(event["pid"], event["name"]): event["ts"] for event in self.of_phase(merged, "X")}
+        self.assertAlmostEqual(starts[0, "ProfilerStep#5"], starts[1, "ProfilerStep#5"])
+
+    def test_times_start_at_zero_and_the_base_is_kept(self):
+        merged = self.merge(self.two_ranks())
+        self.assertEqual(min(event["ts"] for event in self.of_phase(merged, "X")), 0)
+        self.assertEqual(merged["baseTimeNanoseconds"], BASE_NS + 3_000_000)
+
+    def test_only_some_ranks(self):
+        merged = self.merge(GENERATED, "--ranks", "0,2")
+        self.assertEqual({event["pid"] for event in merged["traceEvents"]}, {0, 2})
+        self.assertEqual({event["pid"] for event in self.merge(GENERATED, "--ranks", "1:2")["traceEvents"]}, {1, 2})
+
+    def test_only_some_steps(self):
+        merged = self.merge(self.two_ranks(first=3, steps=5, length_us=10_000), "--steps", "4:5")
+        steps = {event["name"] for event in self.of_phase(merged, "X") if event["name"].startswith("ProfilerStep#")}
+        self.assertLessEqual({"ProfilerStep#4", "ProfilerStep#5"}, steps)
+        self.assertNotIn("ProfilerStep#7", steps)
+        kernels = [event for event in self.of_phase(merged, "X") if event["name"] == "gemm"]
+        self.assertEqual(len(kernels), 2 * 2)
+
+    def test_unknown_events_and_fields_pass_through(self):
+        strange = {"ph": "C", "name": "GPU power", "pid": "gpu", "tid": 0, "ts": 5, "args": {"W": 300, "text": "a\"b\\ü"}}
+        events = [complete("kernel", "gemm", 1, 2, **{"a field of tomorrow": [1, {"x": None}]}), strange]
+        merged = self.merge(write(self.folder / "rank-0.json", trace(events)), name="plain.json")
+        counter, = self.of_phase(merged, "C")
+        self.assertEqual(counter["args"], strange["args"])
+        self.assertEqual(self.of_phase(merged, "X")[0]["args"], events[0]["args"])
+
+    def test_a_merged_trace_is_a_trace(self):
+        """Reports of one rank before and after are the same."""
+        merged = self.folder / "rank-0.json.gz"
+        self.succeed("merge", GENERATED, "--ranks", "0", "-o", merged)
+        before = [step for step in self.report(GENERATED)["steps"] if step["rank"] == 0]
+        after = self.report(merged)["steps"]
+        self.assertEqual(before, after)
+
+    def test_an_interrupted_merge_leaves_nothing(self):
+        write(self.folder / "in/rank-0.json", trace(step_events(0)))
+        text = (self.folder / "in/rank-0.json").read_text()
+        write(self.folder / "in/rank-0.json", text[:-20])
+        self.fail_with(3, "rank-0.json", "merge", self.folder / "in", "-o", self.folder / "m.json")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["in"])
+
+
+if __name__ == "__main__":
+    unittest.main()

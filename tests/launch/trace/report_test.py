@@ -1,0 +1,190 @@
+"""What `sidestream-trace report` says: against counting (tests/reference/trace_truth.py), PyTorch's FLOP counter, and
+itself in its three forms (text, JSON, CSV)."""
+
+import json
+import sys
+import unittest
+
+from support import ROOT, TraceTest, complete, read_csv, run, step_events, trace, write
+
+sys.path.insert(0, str(ROOT / "tests/reference"))
+import trace_truth  # noqa: E402
+
+DATA = ROOT / "tests/data/traces"
+SHARED = ROOT.parent / "shared/traces"
+FOLDERS = sorted({path.parent for place in (DATA, SHARED) if place.exists()
+                  for pattern in ("*/rank-0.json.gz", "*/rank_00000.sqlite") for path in place.glob(pattern)})
+
+# Key -> type of its value; None: may be null. What scripts rely on: keys are added, never taken away or renamed.
+SCHEMA = {
+    "schema": int, "world_size": int,
+    "clock": {"method": str, "offset_us": [float], "drift_ppm": [float], "residual_us_p50": None, "residual_us_p95": None,
+              "offset_uncertainty_us": list, "drift_uncertainty_ppm": list},
+    "steps": [{"rank": int, "step": None, "tags": list, "window_ns": int, "compute_ns": int, "overlapped_comm_ns": int,
+               "exposed_comm_ns": int, "exposed_memcpy_ns": int, "idle_ns": int,
+               "idle_by_cause_ns": dict.fromkeys(["data", "host", "sync", "comm", "lock", "other"], int)}],
+    "top_ops": [{"name": str, "calls": int, "total_ns": int, "share": float, "flops": None, "bytes": None,
+                 "flops_per_s": None, "bytes_per_s": None, "roofline_bound": None, "cause": None, "kind": str}],
+    "collectives": [{"name": str, "bucket": None, "bytes": None, "count": int, "transfer_ns": None, "wait_ns": None,
+                     "exposed_ns": int, "overlapped_ns": int, "alg_gb_per_s": None, "bus_gb_per_s": None,
+                     "slowest_rank": None}],
+    "stragglers": [{"rank": int, "phase": None, "cost_ns_per_step": int}],
+    "metrics": dict.fromkeys(["step_ms_p50", "tokens_per_s", "mfu", "mfu_palm", "tensor_core_share", "tensor_core_source",
+                              "ettr", "gpu_utilisation", "sm_efficiency", "occupancy", "mfu_source", "profiler_cost"]),
+    "verdict": None, "advice": list, "not_measured": [{"rule": str, "needs": str}],
+    "import": {"files": [str], "events": int, "skipped": dict, "warnings": list},
+    "overview": {"steps": int, "tagged_steps": int, "mean_step": [{"part": str, "time_ns": int}]},
+    "overlap_tax": dict.fromkeys(["hidden_ns", "tax_ns", "net_gain_ns", "judged_ns", "beside_ns"], int),
+    "timeline": [{"rank": int, "step": None, "window_ns": int, "lanes": [{"name": str, "intervals_ns": list}]}],
+    "tables": dict,
+}
+
+
+class ReportTest(TraceTest):
+    def conforms(self, value, schema, place="report"):
+        if schema is None:
+            return
+        if isinstance(schema, dict):
+            self.assertIsInstance(value, dict, place)
+            self.assertLessEqual(set(schema), set(value), place)
+            for key, inner in schema.items():
+                self.conforms(value[key], inner, f"{place}.{key}")
+        elif isinstance(schema, list):
+            self.assertIsInstance(value, list, place)
+            for number, one in enumerate(value):
+                self.conforms(one, schema[0], f"{place}[{number}]")
+        else:
+            self.assertIsInstance(value, (int, float) if schema is float else schema, place)
+
+    def test_there_are_traces_to_check(self):
+        self.assertGreaterEqual(len(FOLDERS), 3)
+
+    def test_keys_and_types(self):
+        for folder in FOLDERS:
+            with self.subTest(folder=folder.name):
+                report = self.report(folder)
+                self.conforms(report, SCHEMA)
+                self.assertEqual(report["schema"], 1)
+
+    def test_budget_of_every_step_to_the_nanosecond(self):
+        for folder in FOLDERS:
+            truth = trace_truth.truth_of(folder)
+            report = self.report(folder)
+            for rank, expected in truth["ranks"].items():
+                windows = expected["steps"] or ([expected["gpu_window"]] if expected["gpu_window"] else [])
+                found = [step for step in report["steps"] if step["rank"] == int(rank)]
+                self.assertEqual(len(found), len(windows), folder)
+                for step, window in zip(found, windows):
+                    for key in ("window", "compute", "overlapped_comm", "exposed_comm", "exposed_memcpy", "idle"):
+                        self.assertEqual(step[key + "_ns"], window[key], f"{folder.name} {rank} {key}")
+                    self.assertEqual(sum(step["idle_by_cause_ns"].values()), step["idle_ns"])
+
+    def test_flops_are_those_that_pytorch_counts(self):
+        self.succeed("report", DATA / "torch_cpu", "--quiet", "--csv", self.folder)
+        counted = {}
+        for row in read_csv(self.folder / "operators.csv"):
+            if row["flops"]:
+                counted[row["operator"]] = counted.get(row["operator"], 0) + float(row["flops"])
+        self.assertEqual(counted, json.loads((DATA / "torch_cpu/flops.json").read_text()))
+
+    def test_csv_reads_back_and_agrees_with_json(self):
+        for folder in FOLDERS:
+            report, tables = self.report(folder), self.folder / folder.name
+            self.succeed("report", folder, "--quiet", "--csv", tables)
+            for name, table in report["tables"].items():
+                rows = read_csv(tables / f"{name}.csv")
+                if name == "events":
+                    self.assertLessEqual(table["rows_in_all"], len(rows))
+                    continue
+                self.assertEqual(len(rows), table["rows_in_all"], name)
+                for row, values in zip(rows, table["rows"]):
+                    for key, value in zip(table["columns"], values):
+                        if isinstance(value, (int, float)):
+                            self.assertEqual(type(value)(row[key]), value)
+                        else:
+                            self.assertEqual(row[key], value or "")
+            self.assertEqual(set(report["tables"]) | {"events"}, {path.stem for path in tables.iterdir()})
+
+    def test_host_time_of_operators_adds_up(self):
+        """Own times of all operators are together what the threads were inside operators."""
+        self.succeed("report", DATA / "torch_cpu", "--quiet", "--csv", self.folder)
+        tree = read_csv(self.folder / "operator_tree.csv")
+        roots = sum(int(row["host_total_ns"]) for row in tree if row["depth"] == "1")
+        self.assertEqual(sum(int(row["host_self_ns"]) for row in tree), roots)
+
+    def test_memory_of_a_real_trace(self):
+        self.succeed("report", DATA / "torch_cpu", "--quiet", "--csv", self.folder)
+        events = [event for event in trace_truth.read(DATA / "torch_cpu/rank-0.json.gz")["traceEvents"]
+                  if event["name"] == "[memory]"]
+        peak, = read_csv(self.folder / "memory_peaks.csv")
+        self.assertEqual(int(peak["peak_allocated_bytes"]), max(event["args"]["Total Allocated"] for event in events))
+        self.assertEqual(int(peak["allocations"]) + int(peak["releases"]), len(events))
+        categories = {row["category"]: int(row["at_peak_bytes"]) for row in read_csv(self.folder / "memory_categories.csv")}
+        self.assertEqual(sum(categories.values()), int(peak["peak_allocated_bytes"]))
+        self.assertGreater(categories["forward"], 0)
+
+    def test_text_fits_a_terminal_and_carries_no_colour_in_a_pipe(self):
+        for folder in FOLDERS:
+            text = run("report", folder).stdout
+            self.assertNotIn("\033", text)
+            for line in text.splitlines():
+                if not line.startswith(("warning", "left out", "GPU busy")):
+                    self.assertLessEqual(len(line), 100, line)
+
+    def test_tables_on_the_terminal(self):
+        text = self.succeed("report", DATA / "torch_cpu", "--tables", "operators,memory_peaks", "--rows", "3").stdout
+        self.assertIn("operators (the first 3 of", text)
+        self.assertIn("memory_peaks\n", text)
+        self.assertNotIn("Verdict", text)
+        every = self.succeed("report", DATA / "generated_3ranks", "--tables", "all", "--rows", "2").stdout
+        for name in self.report(DATA / "generated_3ranks")["tables"]:
+            if name != "events":
+                self.assertRegex(every, rf"(?m)^{name}\b")
+
+    def test_transfer_waiting_and_bandwidth(self):
+        folder = self.two_ranks()
+        report = self.report(folder)
+        row, = report["collectives"]
+        self.assertEqual((row["name"], row["bytes"], row["count"]), ("allreduce", 4000, 3))
+        self.assertEqual(row["transfer_ns"], 3 * 100_000)
+        self.assertEqual(row["wait_ns"], 3 * 50_000)  # of one rank: the first waits 100 us, the other does not
+        self.assertAlmostEqual(row["alg_gb_per_s"], 4000 / 100e3)
+        self.assertAlmostEqual(row["bus_gb_per_s"], 4000 / 100e3)  # 2 (n - 1) / n is 1 for two ranks
+        self.assertEqual(row["slowest_rank"], 1)
+
+    def test_run_directory_gives_mfu(self):
+        folder = self.folder / "run"
+        write(folder / "metrics.jsonl", '{"step":1,"tokens_per_s":100,"mfu":0.25}\n{"step":2,"tokens_p')
+        write(folder / "run.json", '{"ettr": 0.9}')
+        write(folder / "trace/step_00000003/HOST_00000.3.pt.trace.json", trace(step_events(0)))
+        metrics = self.report(folder)["metrics"]
+        self.assertEqual((metrics["mfu"], metrics["mfu_source"], metrics["ettr"]), (0.25, "metrics.jsonl", 0.9))
+
+    def test_mfu_of_the_trace_itself(self):
+        figures = {"flops_per_token": 6e9, "flops_per_token_palm": 9e9, "tokens_per_step": 100, "peak_flops_per_s": 1e15,
+                   "unprofiled_step_ms": 0.8}
+        metrics = self.report(write(self.folder / "rank-0.json", trace(step_events(0), sidestream=figures)))["metrics"]
+        self.assertAlmostEqual(metrics["mfu"], 0.6)
+        self.assertAlmostEqual(metrics["mfu_palm"], 0.9)
+        self.assertAlmostEqual(metrics["profiler_cost"], 0.25)
+        self.assertEqual(metrics["mfu_source"], "steps of the trace")
+
+    def test_tensor_cores_by_name_hopper_too(self):
+        names = {"sm90_xmma_gemm_bf16": 1, "nvjet_tst_128x64": 1, "cutlass3x_sm90_tensorop_x": 1, "flash_fwd_kernel": 1,
+                 "ampere_s16816gemm": 1, "void elementwise_kernel": 0, "sgemm_32x32": 0}
+        events = [complete("kernel", name, 10 * number, 4, stream=7) for number, name in enumerate(names)]
+        metrics = self.report(write(self.folder / "rank-0.json", trace(events)))["metrics"]
+        self.assertAlmostEqual(metrics["tensor_core_share"], sum(names.values()) / len(names))
+        self.assertEqual(metrics["tensor_core_source"], "kernel names")
+
+    def test_numbers_do_not_depend_on_the_number_of_threads(self):
+        reports = []
+        for threads in (1, 4):
+            file = self.folder / f"{threads}.json"
+            self.succeed("report", DATA / "generated_3ranks", "--quiet", "--threads", threads, "--json", file)
+            reports.append(file.read_text())
+        self.assertEqual(*reports)
+
+
+if __name__ == "__main__":
+    unittest.main()

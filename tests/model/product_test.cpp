@@ -1,0 +1,93 @@
+// Whole products of bf16 against LibTorch's in double: every orientation, sizes that fill no block,
+// and shapes for which the product is computed the other way round.
+#include "model/fused/product.hpp"
+
+#include <gtest/gtest.h>
+
+#include <torch/torch.h>
+
+namespace sidestream::model::fused {
+namespace {
+
+using core::BFloat16;
+using torch::Tensor;
+
+struct Sizes {
+  std::int64_t m, n, k;
+};
+
+class ProductTest : public testing::TestWithParam<Sizes> {
+ protected:
+  void SetUp() override {
+    if (!products_supported(at::kBFloat16)) GTEST_SKIP() << "this processor multiplies no bf16";
+    torch::manual_seed(5);
+  }
+  static Tensor random(std::int64_t rows, std::int64_t columns) {
+    return torch::randn({rows, columns}).to(at::kBFloat16);
+  }
+};
+
+Orientation orientation_of(bool turned) {
+  return turned ? Orientation::kTransposed : Orientation::kAsIs;
+}
+
+// Half a unit in the last place of bf16, and the rounding of sums in fp32.
+bool is_close(const Tensor& found, const Tensor& exact) {
+  return found.to(at::kDouble).allclose(exact, 4.2e-3, 1e-4);
+}
+
+TEST_P(ProductTest, product_into_equals_the_product_in_double) {
+  const auto [m, n, k] = GetParam();
+  const Tensor a = random(m, k), b = random(k, n), a_t = a.t().contiguous(),
+               b_t = b.t().contiguous();
+  const Tensor exact = a.to(at::kDouble).mm(b.to(at::kDouble));
+  constexpr std::int64_t kBeside = 4;
+  for (const bool left_turned : {false, true}) {
+    for (const bool right_turned : {false, true}) {
+      for (const Existing existing : {Existing::kReplace, Existing::kAdd}) {
+        SCOPED_TRACE(testing::Message()
+                     << left_turned << right_turned << static_cast<int>(existing));
+        Tensor out = torch::full({m, n + kBeside}, 9.0f, at::kBFloat16);
+        if (existing == Existing::kAdd) out.narrow(1, 0, n).zero_();
+
+        product_into<BFloat16>({.m = m, .n = n, .k = k},
+                               {.data = data_of<BFloat16>(left_turned ? a_t : a),
+                                .stride = left_turned ? m : k,
+                                .orientation = orientation_of(left_turned)},
+                               {.data = data_of<BFloat16>(right_turned ? b_t : b),
+                                .stride = right_turned ? k : n,
+                                .orientation = orientation_of(right_turned)},
+                               {data_of<BFloat16>(out), n + kBeside}, existing);
+
+        EXPECT_TRUE(is_close(out.narrow(1, 0, n), exact));
+        EXPECT_TRUE(out.narrow(1, n, kBeside).eq(9.0f).all().item<bool>());
+      }
+    }
+  }
+}
+
+TEST_P(ProductTest, product_into_doesNotDependOnThreads) {
+  const auto [m, n, k] = GetParam();
+  const Tensor a = random(m, k), b_t = random(n, k);
+  const auto product_on = [&, m = m, n = n, k = k](int threads) {
+    at::set_num_threads(threads);
+    Tensor out = torch::empty({m, n}, at::kBFloat16);
+    product_into<BFloat16>(
+        {.m = m, .n = n, .k = k}, {.data = data_of<BFloat16>(a), .stride = k},
+        {.data = data_of<BFloat16>(b_t), .stride = k, .orientation = Orientation::kTransposed},
+        {data_of<BFloat16>(out), n});
+    at::set_num_threads(1);
+    return out;
+  };
+
+  EXPECT_TRUE(product_on(1).equal(product_on(3)));
+}
+
+// Few rows against many columns are turned; so are both factors where the left one is the wider.
+INSTANTIATE_TEST_SUITE_P(Sizes, ProductTest,
+                         testing::Values(Sizes{2, 2, 2}, Sizes{64, 256, 128}, Sizes{7, 300, 66},
+                                         Sizes{300, 6, 66}, Sizes{31, 515, 96}, Sizes{515, 32, 200},
+                                         Sizes{129, 130, 258}, Sizes{16, 1000, 34}));
+
+}  // namespace
+}  // namespace sidestream::model::fused

@@ -1,0 +1,141 @@
+// Offset and drift put into clocks on purpose come back, within the uncertainty that is published.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "profiling/analysis/align.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+constexpr std::int64_t kStart = 1'700'000'000'000'000'000;
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+struct Injected {
+  std::uint64_t seed = 1;
+  std::int64_t offset_ns = 100'000'000;
+  double drift_ppm = 20;
+  int collectives = 400;
+  std::int64_t length_ns = 20 * kSecond;
+  double jitter_ns = 2'000;  // ranks leave a collective that much apart
+  double stragglers = 0.01;  // share of collectives that one rank leaves very late
+};
+
+// Ranks 0 and 1 of a run; rank 1's clock shows other times.
+class InjectedRun {
+ public:
+  explicit InjectedRun(const Injected& injected) : injected_(injected), random_(injected.seed) {
+    for (int rank = 0; rank < 2; ++rank) {
+      trace::RankTimeline& timeline = set_.timelines.emplace_back();
+      timeline.info.rank = rank;
+      timeline.info.world_size = 2;
+    }
+    for (int i = 0; i < injected.collectives; ++i) add(i);
+  }
+
+  // What rank 1's clock shows at a moment of rank 0's.
+  std::int64_t shown(std::int64_t true_ns) const {
+    const double drift = injected_.drift_ppm * 1e-6 * static_cast<double>(true_ns - kStart);
+    return true_ns + injected_.offset_ns + std::llround(drift);
+  }
+
+  // By how much the alignment is wrong beyond what is published, anywhere in the window; not above
+  // 0 when all is well. Half a nanosecond is lost to rounding at each of three places.
+  double excess_us(const trace::ClockModel& clock) const {
+    double worst = -1e9;
+    for (int i = 0; i <= 10; ++i) {
+      const std::int64_t moment = kStart + injected_.length_ns / 10 * i;
+      const std::int64_t error_ns = clock.of(1).to_common(shown(moment)) - moment;
+      const auto away_s = static_cast<double>(shown(moment) - clock.of(1).origin_ns) / 1e9;
+      const double published_us =
+          clock.uncertainty_us.at(1) + clock.drift_uncertainty_ppm.at(1) * std::abs(away_s);
+      worst = std::max(worst, std::abs(static_cast<double>(error_ns)) / 1000 - published_us);
+    }
+    return worst - 0.0015;
+  }
+
+  trace::TraceSet& set() { return set_; }
+  const CollectiveMatches& matches() const { return matches_; }
+  double gaussian(double width) { return std::normal_distribution<>(0, width)(random_); }
+
+ private:
+  void add(int i) {
+    const std::int64_t moment = kStart + injected_.length_ns / injected_.collectives * i;
+    const auto leaves = [&] {
+      const bool late = std::uniform_real_distribution<>()(random_) < injected_.stragglers;
+      return moment + std::llround(gaussian(injected_.jitter_ns)) + (late ? 5'000'000 : 0);
+    };
+    MatchedCollective one;
+    // Both are inside before one of them leaves.
+    const std::int64_t first = leaves(), second = leaves();
+    const std::int64_t entered = std::min(first, second) - 1'000;
+    one.parts = {{0, 0, 0, entered, first - entered},
+                 {1, 1, 0, shown(entered), shown(second) - shown(entered)}};
+    matches_.matched.push_back(one);
+  }
+
+  Injected injected_;
+  std::mt19937_64 random_;
+  trace::TraceSet set_;
+  CollectiveMatches matches_;
+};
+
+TEST(ClockPropertyTest, from_collectives_alone) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    InjectedRun run({.seed = seed});
+    align_clocks(run.set(), run.matches());
+    const trace::ClockModel& clock = run.set().clock;
+
+    EXPECT_EQ(clock.method, "collectives");
+    EXPECT_LE(run.excess_us(clock), 0) << seed;
+    EXPECT_NEAR(clock.of(1).drift_ppm, -20, clock.drift_uncertainty_ppm.at(1)) << seed;
+    EXPECT_LE(clock.drift_uncertainty_ppm.at(1), 2) << seed;
+    EXPECT_LE(clock.uncertainty_us.at(1), 15) << seed;
+  }
+}
+
+TEST(ClockPropertyTest, any_offset_drift_jitter_and_number_of_collectives) {
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto between = [&](double low, double high) {
+      return std::uniform_real_distribution<>(low, high)(random);
+    };
+    const Injected injected{
+        .seed = seed,
+        .offset_ns = std::llround(between(-2e8, 2e8)),
+        .drift_ppm = between(-50, 50),
+        .collectives = static_cast<int>(between(1, 500)),
+        .length_ns = std::llround(std::exp(between(std::log(1e7), std::log(1e11)))),
+        .jitter_ns = std::exp(between(std::log(100), std::log(2e5))),
+        .stragglers = between(0, 0.04)};
+    InjectedRun run(injected);
+    align_clocks(run.set(), run.matches());
+    const trace::ClockModel& clock = run.set().clock;
+
+    EXPECT_LE(run.excess_us(clock), 0)
+        << seed << ": " << injected.collectives << " collectives, jitter " << injected.jitter_ns
+        << " ns, drift " << injected.drift_ppm << " ppm, " << injected.length_ns << " ns";
+  }
+}
+
+TEST(ClockPropertyTest, from_samples_refined_by_collectives) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    InjectedRun run({.seed = seed});
+    trace::RankSamples& samples = run.set().samples.emplace()[1];
+    for (int i = 0; i < 64; ++i) {  // half before the window, half behind it
+      const std::int64_t moment = kStart + (i < 32 ? 0 : 20 * kSecond) + i * 10'000;
+      samples.pairs.push_back(
+          {run.shown(moment) + std::llround(std::min(30e3, std::abs(run.gaussian(15e3)))), moment});
+    }
+    samples.round_trip_ns = 60'000;
+    align_clocks(run.set(), run.matches());
+    const trace::ClockModel& clock = run.set().clock;
+
+    EXPECT_LE(run.excess_us(clock), 0) << seed;
+    EXPECT_LE(clock.uncertainty_us.at(1), 35) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace sidestream::analysis

@@ -1,0 +1,107 @@
+// FLOPs and bytes from shapes, against counting by hand. tests/profiling/report/flops_oracle.py
+// compares them with PyTorch's own counter.
+#include "profiling/analysis/operator_work.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "profiling/analysis/input_shapes.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+OperatorWork work(const std::string& name, const std::string& shapes, const std::string& types = "",
+                  const std::string& values = "") {
+  return work_of({.name = name, .shapes = shapes, .types = types, .values = values});
+}
+
+TEST(InputShapesTest, tensors_lists_and_scalars) {
+  const auto shapes = parse_shapes(" [[64, 768], [[3], [4, 5]], [], [7]] ");
+
+  ASSERT_EQ(shapes.size(), 4u);
+  EXPECT_EQ(shapes[0], (ArgumentShapes{{64, 768}}));
+  EXPECT_EQ(shapes[1], (ArgumentShapes{{3}, {4, 5}}));
+  EXPECT_EQ(shapes[2], (ArgumentShapes{{}}));
+  EXPECT_EQ(shapes[3], (ArgumentShapes{{7}}));
+}
+
+TEST(InputShapesTest, text_that_is_no_list_of_shapes) {
+  for (const char* text : {"", "[", "]", "[[", "[[1]", "x", "[x]", "[[1,x]]", "[[],", "[\"[1\"]"})
+    for (const ArgumentShapes& one : parse_shapes(text)) EXPECT_LE(one.size(), 2u) << text;
+  EXPECT_EQ(integers_in("[1, -2, x, 99999999999999999999]"), (Dims{1, -2}));
+}
+
+TEST(InputShapesTest, texts_in_quotes_may_hold_commas) {
+  const auto values = list_elements(R"(["", "[1, 2]", "False"])");
+
+  ASSERT_EQ(values.size(), 3u);
+  EXPECT_EQ(values[1], "[1, 2]");
+  EXPECT_EQ(values[2], "False");
+}
+
+TEST(OperatorWorkTest, products) {
+  EXPECT_EQ(work("aten::mm", "[[8,3],[3,5]]").flops, 2 * 8 * 3 * 5);
+  EXPECT_EQ(work("aten::bmm", "[[4,8,3],[4,3,5]]").flops, 2 * 4 * 8 * 3 * 5);
+  EXPECT_EQ(work("aten::addmm", "[[5],[8,3],[3,5],[],[]]").flops, 2 * 8 * 3 * 5);
+  EXPECT_EQ(work("aten::baddbmm", "[[5],[4,8,3],[4,3,5],[],[]]").flops, 2 * 4 * 8 * 3 * 5);
+}
+
+TEST(OperatorWorkTest, bytes_of_a_product_are_both_inputs_and_the_output) {
+  const OperatorWork done =
+      work("aten::mm", "[[8,3],[3,5]]", R"(["c10::BFloat16","c10::BFloat16"])");
+
+  EXPECT_EQ(done.bytes, 2 * (8 * 3 + 3 * 5 + 8 * 5));
+}
+
+TEST(OperatorWorkTest, bytes_of_all_others_are_their_inputs) {
+  const OperatorWork done = work("aten::add", "[[8,3],[3],[]]", R"(["float","double","Scalar"])");
+
+  EXPECT_EQ(done.flops, std::nullopt);
+  EXPECT_EQ(done.bytes, 4 * 8 * 3 + 8 * 3);
+}
+
+TEST(OperatorWorkTest, attention_counts_in_full) {
+  const std::string shapes = "[[2,4,16,8],[2,4,32,8],[2,4,32,8],[]]";
+  const double pair = 2.0 * 2 * 4 * 16 * 32 * 8;  // one product of queries, keys and head size
+
+  EXPECT_EQ(work("aten::_scaled_dot_product_flash_attention", shapes).flops, 2 * pair);
+  EXPECT_EQ(work("aten::_scaled_dot_product_flash_attention_backward",
+                 "[[2,4,16,8],[2,4,16,8],[2,4,32,8],[2,4,32,8],[2,4,16,8]]")
+                .flops,
+            5 * pair);
+}
+
+TEST(OperatorWorkTest, convolutions_need_stride_and_padding) {
+  const std::string shapes = "[[2,3,9,9],[6,3,3,3],[],[],[],[],[],[],[]]";
+  const std::string values =
+      R"(["","","","[2, 2]","[1, 1]","[1, 1]","False","[0, 0]","1"])";  // 5 x 5 results
+
+  EXPECT_EQ(work("aten::convolution", shapes, "", values).flops, 2.0 * 2 * 6 * 5 * 5 * 3 * 3 * 3);
+  EXPECT_EQ(work("aten::convolution", shapes).flops, std::nullopt);
+  EXPECT_EQ(work("aten::convolution_backward", "[[2,6,5,5],[2,3,9,9],[6,3,3,3]]", "",
+                 R"(["","","","","[2, 2]","[1, 1]","[1, 1]","False","","1","[False, True, True]"])")
+                .flops,
+            2.0 * 2 * 6 * 5 * 5 * 3 * 3 * 3);
+}
+
+TEST(OperatorWorkTest, what_only_passes_work_on_counts_nothing) {
+  for (const char* name : {"aten::linear", "aten::matmul", "aten::view", "aten::transpose"}) {
+    EXPECT_EQ(work(name, "[[8,3],[3,5]]", R"(["float","float"])").flops, std::nullopt) << name;
+    EXPECT_EQ(work(name, "[[8,3],[3,5]]", R"(["float","float"])").bytes, std::nullopt) << name;
+  }
+}
+
+TEST(OperatorWorkTest, shapes_that_do_not_fit_the_operator) {
+  for (const char* shapes : {"", "[]", "[[8,3]]", "[[8,3],[4,5]]", "[[8],[8]]", "[[8,3],[3]]",
+                             "[[],[]]", "[[[8,3],[3,5]]]", "nonsense"}) {
+    for (const char* name :
+         {"aten::mm", "aten::addmm", "aten::convolution", "aten::convolution_backward",
+          "aten::_scaled_dot_product_flash_attention",
+          "aten::_scaled_dot_product_flash_attention_backward"})
+      EXPECT_EQ(work(name, shapes).flops, std::nullopt) << name << " " << shapes;
+  }
+}
+
+}  // namespace
+}  // namespace sidestream::analysis
