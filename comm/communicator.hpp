@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/peer_progress.hpp"
 #include "comm/topology.hpp"
 #include "comm/work.hpp"
 #include "core/base/dtype.hpp"
@@ -65,19 +66,29 @@ class Communicator {
   // CPU time that the backend's own threads have used so far.
   virtual std::int64_t progress_cpu_ns() const noexcept { return 0; }
 
+  // Device memory that has gone since this rank took its GPU, in bytes: this process's own, unless
+  // others use the GPU too. 0 on host ranks.
+  virtual std::int64_t device_memory_taken() const { return 0; }
+
+  // Of all collectives below that return a Work: every rank calls them, in the same order, with the
+  // same count, dtype and root. They start after what `options.after` has queued so far and do not
+  // block the host, except where --backend mpi carries device buffers through it. Buffers belong to
+  // the operation until Work::wait or wait_on. Throw Error for a dtype or root that is none, and
+  // the failure of an earlier operation; their own failure comes with Work::wait (CollectiveError
+  // past the deadline or when a library fails, PeerError when a rank has stopped).
+
   // Sum over ranks, in place, left on every rank. Host ranks sum 16-bit floats in fp32, on one node
-  // always in rank order; NCCL chooses its own order. All ranks call it with the same count and
-  // dtype. Does not block. float32, bfloat16, float16, int64.
+  // always in rank order; NCCL chooses its own order. float32, bfloat16, float16, int64.
   virtual Work all_reduce(void* data, std::size_t count, core::DType dtype,
                           const CollectiveOptions& options = {}) = 0;
 
   // input: size() x count_per_rank elements; output: the sum of this rank's slice. output may be
-  // the slice itself.
+  // the slice itself. Types as all_reduce.
   virtual Work reduce_scatter(const void* input, void* output, std::size_t count_per_rank,
                               core::DType dtype, const CollectiveOptions& options = {}) = 0;
 
   // input: count_per_rank elements; output: size() x count_per_rank in rank order. input may be the
-  // slice itself.
+  // slice itself. Any dtype.
   virtual Work all_gather(const void* input, void* output, std::size_t count_per_rank,
                           core::DType dtype, const CollectiveOptions& options = {}) = 0;
 
@@ -94,16 +105,17 @@ class Communicator {
     return {};
   }
 
-  // Blocks until every rank has called it. Throws CollectiveError or PeerError.
+  // Every rank calls it; blocks the host until all have, orders no stream. Throws CollectiveError,
+  // PeerError.
   virtual void barrier(const CollectiveOptions& options = {}) = 0;
 
-  // Small host payloads (kilobytes, any length per rank) of all ranks in rank order. All ranks call
-  // it; blocks.
+  // Small host payloads (kilobytes, any length per rank) of all ranks in rank order. Every rank
+  // calls it; blocks the host, orders no stream. Throws CollectiveError, PeerError.
   virtual std::vector<std::string> exchange(std::string_view mine,
                                             const CollectiveOptions& options = {}) = 0;
 
-  // All ranks call it with the same size; zero-filled. Throws MemoryError on all ranks when one has
-  // no memory.
+  // Every rank calls it with the same size; blocks the host. Zero-filled. Throws MemoryError on all
+  // ranks when one has no memory, CollectiveError, PeerError.
   virtual Allocation allocate(std::size_t bytes) = 0;
 
   // One copy for all ranks, zero-filled, 4096-aligned: what one rank writes, the others read, with
@@ -122,6 +134,9 @@ class Communicator {
   // What a peer has announced, as far as it can be seen without a collective. Callable from any
   // thread, does not block.
   virtual std::optional<std::string> failure_of_peer() const { return std::nullopt; }
+
+  // For the communicator of a device that owns this one; null where there are no peers.
+  virtual PeerProgress* peer_progress() noexcept { return nullptr; }
 
  protected:
   Communicator() = default;

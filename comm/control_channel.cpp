@@ -8,7 +8,23 @@
 namespace sidestream::comm {
 
 ControlChannel::ControlChannel(MPI_Comm job)
-    : comm_(duplicate(job)), rank_(rank_of(job)), known_(static_cast<std::size_t>(size_of(job))) {}
+    : comm_(duplicate(job)),
+      rank_(rank_of(job)),
+      known_(static_cast<std::size_t>(size_of(job))),
+      known_on_device_(known_.size()) {
+  for (auto& known : known_on_device_) known.store(-1);
+}
+
+std::optional<std::uint64_t> ControlChannel::device_started_by(int rank) const noexcept {
+  const std::int64_t known = known_on_device_[static_cast<std::size_t>(rank)].load();
+  return known < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(known));
+}
+
+ControlChannel::Message ControlChannel::message_of(std::string_view text) const {
+  Message message{.started = started_, .device_started = device_started_.load(), .text = {}};
+  std::memcpy(message.text.data(), text.data(), std::min(text.size(), message.text.size() - 1));
+  return message;
+}
 
 void ControlChannel::send(int rank, Tag tag, const Message& message) {
   Outgoing& out = outgoing_.emplace_back(Outgoing{message, MPI_REQUEST_NULL});
@@ -32,13 +48,15 @@ void ControlChannel::receive(const MPI_Status& waiting) {
                      MPI_STATUS_IGNORE),
             "MPI_Recv of a control message");
   known_[static_cast<std::size_t>(from)] = message.started;
-  if (waiting.MPI_TAG == static_cast<int>(Tag::kQuestion))
-    send(from, Tag::kAnswer, Message{.started = started_, .text = {}});
+  known_on_device_[static_cast<std::size_t>(from)].store(
+      static_cast<std::int64_t>(message.device_started));
+  if (waiting.MPI_TAG == static_cast<int>(Tag::kQuestion)) send(from, Tag::kAnswer, message_of());
   if (waiting.MPI_TAG == static_cast<int>(Tag::kFailure) && !failure_)
     failure_ = message.text.data();
 }
 
 void ControlChannel::poll() {
+  if (ask_.exchange(false)) ask_everyone();
   int waiting = 1;
   while (waiting != 0) {
     MPI_Status status{};
@@ -52,13 +70,13 @@ void ControlChannel::poll() {
 void ControlChannel::ask_everyone() {
   for (int rank = 0; rank < static_cast<int>(known_.size()); ++rank) {
     known_[static_cast<std::size_t>(rank)].reset();
-    if (rank != rank_) send(rank, Tag::kQuestion, Message{.started = started_, .text = {}});
+    known_on_device_[static_cast<std::size_t>(rank)].store(-1);
+    if (rank != rank_) send(rank, Tag::kQuestion, message_of());
   }
 }
 
 void ControlChannel::announce_failure(std::string_view text) {
-  Message message{.started = started_, .text = {}};
-  std::memcpy(message.text.data(), text.data(), std::min(text.size(), message.text.size() - 1));
+  const Message message = message_of(text);
   for (int rank = 0; rank < static_cast<int>(known_.size()); ++rank) {
     if (rank != rank_) send(rank, Tag::kFailure, message);
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <optional>
@@ -28,6 +29,13 @@ class ControlChannel {
     return known_[static_cast<std::size_t>(rank)];
   }
   void announce_failure(std::string_view message);
+
+  // Operations on a device, of which the driver knows nothing. Callable from any thread; answers
+  // come in while somebody polls.
+  void note_device_started(std::uint64_t sequence) noexcept { device_started_.store(sequence); }
+  void ask_with_next_poll() noexcept { ask_.store(true); }
+  std::optional<std::uint64_t> device_started_by(int rank) const noexcept;
+
   bool all_sent() const noexcept { return outgoing_.empty(); }
   const std::optional<std::string>& failure_of_peer() const noexcept { return failure_; }
   void abandon() noexcept { comm_.release(); }
@@ -35,6 +43,7 @@ class ControlChannel {
  private:
   struct Message {
     std::uint64_t started;
+    std::uint64_t device_started;
     std::array<char, 1500> text;
   };
   struct Outgoing {
@@ -43,6 +52,7 @@ class ControlChannel {
   };
   enum class Tag : int { kQuestion = 1, kAnswer = 2, kFailure = 3 };
 
+  Message message_of(std::string_view text = {}) const;
   void send(int rank, Tag tag, const Message& message);
   void receive(const MPI_Status& waiting);
   void drop_sent();
@@ -51,6 +61,9 @@ class ControlChannel {
   int rank_;
   std::uint64_t started_ = 0;
   std::vector<std::optional<std::uint64_t>> known_;
+  std::atomic<std::uint64_t> device_started_{0};
+  std::atomic<bool> ask_{false};
+  std::vector<std::atomic<std::int64_t>> known_on_device_;  // -1: nothing
   std::list<Outgoing> outgoing_;
   std::optional<std::string> failure_;
 };

@@ -58,6 +58,8 @@ HostCommunicator::HostCommunicator(const CommunicatorConfig& config,
   const auto board_ranks =
       board_ ? layout_[static_cast<std::size_t>(topology_.node)] : std::vector<int>();
   watch_ = std::make_unique<PeerWatch>(topology_, board_.get(), channel_.get(), board_ranks);
+  device_progress_ =
+      std::make_unique<DeviceProgress>(topology_, board_.get(), channel_.get(), board_ranks);
   engine_ = std::make_unique<ProgressEngine>(topology_.rank, *watch_,
                                              [flag = failed_] { flag->store(true); });
   const auto warning = binding_warning(Binding::of_this_process(topology_.local_size));
@@ -297,6 +299,14 @@ Allocation HostCommunicator::allocate_privately(std::size_t bytes) {
     if (peer != "ok") throw core::MemoryError("allocate on one of the ranks: " + peer);
   }
   return {.data = private_blocks_.back().data(), .bytes = bytes};
+}
+
+// An idle progress thread takes in messages of other nodes: they show in its failure.
+std::optional<std::string> HostCommunicator::failure_of_peer() const {
+  if (board_) {
+    if (auto message = board_->failure_of_peer()) return message;
+  }
+  return engine_->failure_text();
 }
 
 void HostCommunicator::announce_failure(std::string_view message) noexcept {

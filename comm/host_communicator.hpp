@@ -11,6 +11,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/control_channel.hpp"
+#include "comm/device_progress.hpp"
 #include "comm/factory.hpp"
 #include "comm/mpi_collectives.hpp"
 #include "comm/node_board.hpp"
@@ -53,9 +54,8 @@ class HostCommunicator final : public Communicator {
   Allocation allocate(std::size_t bytes) override;
   std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
   void announce_failure(std::string_view message) noexcept override;
-  std::optional<std::string> failure_of_peer() const override {
-    return board_ ? board_->failure_of_peer() : std::nullopt;
-  }
+  std::optional<std::string> failure_of_peer() const override;
+  PeerProgress* peer_progress() noexcept override { return device_progress_.get(); }
 
  private:
   void set_up_node(std::vector<std::string>& warnings);
@@ -89,6 +89,7 @@ class HostCommunicator final : public Communicator {
   bool warned_about_space_ = false;
   std::atomic<bool> announced_{false};  // this rank has said that it stops
   std::unique_ptr<PeerWatch> watch_;
+  std::unique_ptr<DeviceProgress> device_progress_;
   std::unique_ptr<ProgressEngine> engine_;
   std::uint64_t sequence_ = 0;
 };

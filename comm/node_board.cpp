@@ -19,6 +19,7 @@ enum FailureState : std::uint32_t { kNone, kBeingWritten, kWritten };
 struct NodeBoard::Slot {
   alignas(kLineBytes) std::atomic<std::uint64_t> meetings;
   alignas(kLineBytes) std::atomic<std::uint64_t> started;
+  alignas(kLineBytes) std::atomic<std::uint64_t> device_started;
   alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, 2> next_piece;
   alignas(kLineBytes) std::atomic<std::int64_t> alive_at_ns;  // the clock is the same for the node
   alignas(kLineBytes) std::atomic<std::uint32_t> failures;    // used in the first rank's slot
@@ -88,6 +89,15 @@ std::chrono::nanoseconds NodeBoard::silent_for(int local_rank) const noexcept {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   const Slot& slot = *slots_[static_cast<std::size_t>(local_rank)];
   return now - std::chrono::nanoseconds(slot.alive_at_ns.load(std::memory_order_relaxed));
+}
+
+void NodeBoard::note_device_started(std::uint64_t sequence) noexcept {
+  mine().device_started.store(sequence, std::memory_order_release);
+}
+
+std::uint64_t NodeBoard::device_started_by(int local_rank) const noexcept {
+  return slots_[static_cast<std::size_t>(local_rank)]->device_started.load(
+      std::memory_order_acquire);
 }
 
 void NodeBoard::announce_failure(std::string_view message) noexcept {

@@ -51,6 +51,9 @@ class NodeBoard {
 
   void note_started(std::uint64_t sequence) noexcept;
   std::uint64_t started_by(int local_rank) const noexcept;
+  // The same for operations on a device. Callable from any thread.
+  void note_device_started(std::uint64_t sequence) noexcept;
+  std::uint64_t device_started_by(int local_rank) const noexcept;
   bool is_behind(int local_rank) const noexcept;  // has not arrived where this rank is
 
   // Signs of life, left by the thread that drives the operations; a rank that computes has one too.

@@ -102,6 +102,11 @@ bool ProgressEngine::failed() const {
   return failure_ != nullptr;
 }
 
+std::optional<std::string> ProgressEngine::failure_text() const {
+  const std::lock_guard lock(queue_mutex_);
+  return failure_ == nullptr ? std::nullopt : std::optional(text_of(failure_));
+}
+
 std::int64_t ProgressEngine::progress_cpu_ns() const noexcept {
   clockid_t clock{};
   timespec time{};

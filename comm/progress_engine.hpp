@@ -13,6 +13,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "comm/backoff.hpp"
@@ -40,7 +42,8 @@ class ProgressEngine {
   void run_exclusively(const std::function<void()>& action);
 
   bool failed() const;
-  std::int64_t progress_cpu_ns() const noexcept;  // CPU time that the progress thread has used
+  std::optional<std::string> failure_text() const;  // callable from any thread
+  std::int64_t progress_cpu_ns() const noexcept;    // CPU time that the progress thread has used
 
  private:
   void run_thread(const std::stop_token& stop);

@@ -47,8 +47,8 @@ struct DataParallelConfig {
   double first_bucket_mb = 1.0;
   UnusedParameters unused_parameters = UnusedParameters::kError;
   core::DType parameter_dtype = core::DType::kFloat32;  // bfloat16: fp32 master weights beside it
-  std::optional<core::DType> reduce_dtype =
-      {};  // float32: gradients are accumulated and summed in fp32
+  // float32: gradients are accumulated and summed in fp32
+  std::optional<core::DType> reduce_dtype = {};
   int grad_accumulation = 1;
   StateSharing state_sharing = StateSharing::kAuto;
   OptimizerConfig optimizer = {};

@@ -29,10 +29,10 @@
 namespace sidestream::parallel {
 
 struct StepStatistics {
-  double grad_norm =
-      0;  // of the averaged gradient, before clipping; NaN where it stays on a device
-  std::int64_t exposed_comm_ns =
-      0;  // this step: time that the training thread was blocked by collectives
+  // Of the averaged gradient, before clipping; NaN where it stays on a device.
+  double grad_norm = 0;
+  // How long this step's collectives have blocked the training thread.
+  std::int64_t exposed_comm_ns = 0;
 };
 
 // A parameter and what the optimizer keeps for it: fp32 tensors of the parameter's shape, views of
@@ -62,8 +62,8 @@ class DataParallel {
   void begin_micro_step(int micro_step);
 
   // After the last backward. Blocks a host rank until all sums are there; on a device the current
-  // stream is put behind them. Throws Error that names a
-  // parameter without gradient (UnusedParameters::kError), CollectiveError, PeerError.
+  // stream is put behind them. Throws Error that names a parameter without gradient
+  // (UnusedParameters::kError), CollectiveError, PeerError.
   void finish_backward();
 
   // Of the averaged gradient, before clipping; between finish_backward() and update(). A step whose
@@ -71,8 +71,8 @@ class DataParallel {
   // instead of update().
   double grad_norm() const;
 
-  // On a device with the fused optimizer: three doubles, as optim::StepScalars, of the last update;
-  // undefined otherwise. Once first_bad_step is set, updates change nothing any more.
+  // On a device: three doubles, as optim::StepScalars, of the last update; undefined on host ranks.
+  // Once first_bad_step is set, updates change nothing any more.
   torch::Tensor device_scalars() const;
 
   // Average, clip, optimizer, once per step; parameters hold the new weights afterwards. On a

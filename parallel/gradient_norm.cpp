@@ -33,7 +33,6 @@ double block_square(const torch::Tensor& gradient, core::DType dtype, std::size_
 
 void GradientNorm::add_bucket(std::size_t bucket) {
   squares_.resize(gradients_.plan().offsets.size());
-  if (!gradients_.view(0).is_cpu()) return add_bucket_by_operators(bucket);
   blocks_.clear();
   for (const std::size_t parameter : gradients_.plan().buckets.at(bucket).parameters) {
     squares_[parameter] = 0;
@@ -52,13 +51,6 @@ void GradientNorm::add_bucket(std::size_t bucket) {
   });
   for (std::size_t i = 0; i < blocks_.size(); ++i)
     squares_[blocks_[i].parameter] += block_squares_[i];
-}
-
-void GradientNorm::add_bucket_by_operators(std::size_t bucket) {
-  for (const std::size_t parameter : gradients_.plan().buckets.at(bucket).parameters) {
-    squares_[parameter] =
-        gradients_.view(parameter).to(torch::kFloat64).square().sum().item<double>();
-  }
 }
 
 double GradientNorm::norm() const {

@@ -26,8 +26,6 @@ class GradientNorm {
     std::size_t first_element;
   };
 
-  void add_bucket_by_operators(std::size_t bucket);  // on a device; waits for it
-
   const GradientSpace& gradients_;
   std::vector<double> squares_;  // by parameter
   std::vector<Block> blocks_;    // of the bucket at hand; kept to save allocations

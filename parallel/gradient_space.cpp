@@ -14,9 +14,11 @@ GradientSpace::GradientSpace(comm::Communicator& communicator,
       plan_(std::move(plan)),
       memory_(communicator.allocate(plan_.total_elements * core::size_of(dtype))) {
   for (const Parameter& parameter : parameters) shapes_.push_back(parameter.tensor.sizes().vec());
-  flat_ = torch::from_blob(
-      memory_.data, {static_cast<std::int64_t>(plan_.total_elements)},
-      torch::dtype(scalar_type_of(dtype_)).device(parameters.front().tensor.device()));
+  const torch::Device device = parameters.front().tensor.device();
+  flat_ = at::for_blob(memory_.data, {static_cast<std::int64_t>(plan_.total_elements)})
+              .options(torch::dtype(scalar_type_of(dtype_)).device(device))
+              .target_device(device)  // said, not asked of the driver: it may be memory of NCCL
+              .make_tensor();
   make_views();
 }
 

@@ -1,5 +1,5 @@
-// The update of host ranks, and of plain operators on a device: the norm is read, then the
-// optimizer gets average and clip factor in one number.
+// The update of host ranks: the norm is read, then the optimizer gets average and clip factor in
+// one number.
 #pragma once
 
 #include "parallel/gradient_norm.hpp"

@@ -2,6 +2,7 @@
 
 #include "parallel/device_update.hpp"
 #include "parallel/host_update.hpp"
+#include "parallel/operator_update.hpp"
 
 namespace sidestream::parallel {
 
@@ -9,10 +10,10 @@ std::unique_ptr<StepUpdate> make_step_update(const OptimizerConfig& config,
                                              ParameterSpace& parameters,
                                              const GradientSpace& gradients,
                                              const DeviceTools& tools) {
-  if (tools.kernels != nullptr && config.kernel == OptimizerKernel::kFused) {
+  if (tools.kernels == nullptr) return std::make_unique<HostUpdate>(config, parameters, gradients);
+  if (config.kernel == OptimizerKernel::kFused)
     return std::make_unique<DeviceUpdate>(config, parameters, gradients, tools);
-  }
-  return std::make_unique<HostUpdate>(config, parameters, gradients);
+  return std::make_unique<OperatorUpdate>(config, parameters, gradients, tools);
 }
 
 }  // namespace sidestream::parallel

@@ -19,8 +19,9 @@ using Event = void*;  // cudaEvent_t
 // How many devices this process can use; if none, why.
 struct DeviceCount {
   int count = 0;
-  std::string problem = {};  // "the driver is too old ...": for people
-  bool expected = false;     // none, though this machine has a driver for them
+  std::string problem = {};   // "the driver is too old ...": for people
+  bool expected = false;      // none, though this machine has a driver for them
+  bool none_visible = false;  // and the driver works: it shows none to this process
 };
 
 struct DeviceProperties {
@@ -67,6 +68,10 @@ class Driver {
   // Either side may be host memory; pinned, or the copy blocks.
   virtual void copy(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
   virtual void set_zero(void* memory, std::size_t bytes, Stream stream) = 0;
+
+  // What a profiler that was told to wait for it records: from one to the other.
+  virtual void start_profiler() = 0;
+  virtual void stop_profiler() = 0;
 
   // The only call that blocks the host: not for use inside a step.
   virtual void synchronize(Stream stream) = 0;

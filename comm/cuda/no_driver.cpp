@@ -30,6 +30,8 @@ class NoDriver final : public Driver {
   void free_pinned(void*) noexcept override {}
   void copy(void*, const void*, std::size_t, Stream) override { refuse(); }
   void set_zero(void*, std::size_t, Stream) override { refuse(); }
+  void start_profiler() override { refuse(); }
+  void stop_profiler() override { refuse(); }
   void synchronize(Stream) override { refuse(); }
 };
 

@@ -1,5 +1,6 @@
-// The Driver of the CUDA runtime: one call each, and nothing else. The only file that includes the
-// runtime's header in this folder.
+// The Driver of the CUDA runtime: one call each, and nothing else. The only file that includes
+// CUDA's headers in this folder.
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
 #include <array>
@@ -60,7 +61,11 @@ class RuntimeDriver final : public Driver {
     cudaGetLastError();
     int driver = 0;
     cudaDriverGetVersion(&driver);
-    return {.count = 0, .problem = why_none(error), .expected = driver != 0};
+    const bool works = error == cudaErrorNoDevice || error == cudaSuccess;
+    return {.count = 0,
+            .problem = why_none(error),
+            .expected = driver != 0,
+            .none_visible = driver != 0 && works};
   }
 
   void set_device(int index) override { check(cudaSetDevice(index), "cudaSetDevice"); }
@@ -146,6 +151,8 @@ class RuntimeDriver final : public Driver {
   void set_zero(void* memory, std::size_t bytes, Stream stream) override {
     check(cudaMemsetAsync(memory, 0, bytes, raw(stream)), "cudaMemsetAsync");
   }
+  void start_profiler() override { check(cudaProfilerStart(), "cudaProfilerStart"); }
+  void stop_profiler() override { check(cudaProfilerStop(), "cudaProfilerStop"); }
   void synchronize(Stream stream) override {
     check(cudaStreamSynchronize(raw(stream)), "cudaStreamSynchronize");
   }

@@ -18,6 +18,15 @@ std::string visible_devices_text() {
   return visible == nullptr ? "" : std::string(" (CUDA_VISIBLE_DEVICES is '") + visible + "')";
 }
 
+// Whether CUDA_VISIBLE_DEVICES names devices; an empty list is how people say that there shall be
+// none.
+enum class Naming { kNotSet, kNone, kSome };
+Naming naming_of_devices() {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible == nullptr) return Naming::kNotSet;
+  return *visible == '\0' ? Naming::kNone : Naming::kSome;
+}
+
 std::string place_of(const Topology& topology, std::size_t rank) {
   return "rank " + std::to_string(rank) + " on " + topology.hosts.at(rank);
 }
@@ -41,8 +50,8 @@ std::string sharing_text(std::span<const DeviceFinding> by_rank, const Topology&
     const DeviceFinding& first = by_rank[ranks.front()];
     return "ranks " + std::to_string(ranks[0]) + " and " + std::to_string(ranks[1]) + " on " +
            topology.hosts.at(ranks[0]) + " would share GPU " + std::to_string(first.index) + " (" +
-           first.name + "), of " + std::to_string(first.count) +
-           " that they see: start one rank a GPU (-np), or say --device cpu";
+           first.name + "), of " + std::to_string(first.count) + " that they see" +
+           visible_devices_text() + ": start one rank a GPU (-np), or say --device cpu";
   }
   return {};
 }
@@ -73,6 +82,9 @@ DeviceDecision without_gpus(DeviceWish wish, std::span<const DeviceFinding> by_r
                        ", but other ranks have one: start ranks only where GPUs are "
                        "(--hosts), or say --device cpu"};
   }
+  if (by_rank[without.front()].named_in_vain) {
+    return {.refusal = first + ": name a GPU that is there, or say --device cpu"};
+  }
   if (!by_rank[0].expected) return {};  // a machine without GPUs: nothing to warn about
   return {.warnings = {"no GPU is used: " + by_rank[0].problem +
                        "; training on the processor (--device cpu says so without this line)"}};
@@ -82,8 +94,8 @@ DeviceDecision without_gpus(DeviceWish wish, std::span<const DeviceFinding> by_r
 
 std::string DeviceFinding::to_text() const {
   std::ostringstream text;
-  text << expected << ' ' << index << ' ' << count << ' ' << memory.free_bytes << ' '
-       << memory.total_bytes << '\n'
+  text << expected << ' ' << named_in_vain << ' ' << index << ' ' << count << ' '
+       << memory.free_bytes << ' ' << memory.total_bytes << '\n'
        << problem << '\n'
        << name << '\n'
        << uuid << '\n'
@@ -96,8 +108,8 @@ DeviceFinding DeviceFinding::from_text(const std::string& text) {
   DeviceFinding finding;
   std::string numbers;
   std::getline(stream, numbers);
-  std::istringstream(numbers) >> finding.expected >> finding.index >> finding.count >>
-      finding.memory.free_bytes >> finding.memory.total_bytes;
+  std::istringstream(numbers) >> finding.expected >> finding.named_in_vain >> finding.index >>
+      finding.count >> finding.memory.free_bytes >> finding.memory.total_bytes;
   for (std::string* line : {&finding.problem, &finding.name, &finding.uuid, &finding.version}) {
     if (!std::getline(stream, *line)) throw core::Error("a rank said nothing about its GPU");
   }
@@ -109,7 +121,8 @@ DeviceFinding find_device(cuda::Driver& driver, int local_rank) {
   const cuda::DeviceCount devices = driver.device_count();
   if (devices.count == 0) {
     finding.problem = devices.problem + visible_devices_text();
-    finding.expected = devices.expected;
+    finding.expected = devices.expected && naming_of_devices() != Naming::kNone;
+    finding.named_in_vain = devices.none_visible && naming_of_devices() == Naming::kSome;
     return finding;
   }
   finding.count = devices.count;

@@ -18,9 +18,10 @@ enum class GpuSharing { kRefused, kAllowed };
 
 // What one rank has found.
 struct DeviceFinding {
-  std::string problem =
-      {};                 // why there is no GPU to use; empty: there is one, current in this thread
-  bool expected = false;  // there is none, though the machine has a driver for them
+  // Why there is no GPU to use; empty: there is one, current in this thread.
+  std::string problem = {};
+  bool expected = false;       // there is none, though the machine has a driver for them
+  bool named_in_vain = false;  // CUDA_VISIBLE_DEVICES names none that is there
   int index = 0;
   int count = 0;  // of GPUs that the rank sees
   std::string name = {};

@@ -16,6 +16,11 @@ std::shared_ptr<void> DeviceCommunicator::allocate_block(std::size_t bytes) {
   return {driver->allocate(bytes), [driver](void* memory) { driver->free(memory); }};
 }
 
+std::int64_t DeviceCommunicator::device_memory_taken() const {
+  return static_cast<std::int64_t>(context_.free_bytes_at_start) -
+         static_cast<std::int64_t>(driver().memory().free_bytes);
+}
+
 Allocation DeviceCommunicator::allocate(std::size_t bytes) {
   std::string problem = "ok";
   try {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@ namespace sidestream::comm {
 struct DeviceContext {
   std::shared_ptr<cuda::Driver> driver;
   int index = 0;  // of the device in this process; current in the calling thread
+  std::size_t free_bytes_at_start = 0;  // when the rank took the device
 };
 
 class DeviceCommunicator : public Communicator {
@@ -31,6 +33,9 @@ class DeviceCommunicator : public Communicator {
     host_->announce_failure(message);
   }
 
+  std::optional<std::string> failure_of_peer() const override { return host_->failure_of_peer(); }
+  std::int64_t device_memory_taken() const override;
+
   // On the device, zero-filled.
   Allocation allocate(std::size_t bytes) override;
 
@@ -38,6 +43,8 @@ class DeviceCommunicator : public Communicator {
   DeviceCommunicator(std::unique_ptr<Communicator> host, DeviceContext context);
 
   Communicator& host() const noexcept { return *host_; }
+  // Ends it in good order before an exception passes that all ranks throw together.
+  void end_host() noexcept { host_.reset(); }
   cuda::Driver& driver() const noexcept { return *context_.driver; }
   const DeviceContext& context() const noexcept { return context_; }
 

@@ -104,7 +104,9 @@ std::unique_ptr<Communicator> place_on_device(std::unique_ptr<Communicator> host
   for (const std::string& warning : decision.warnings) warnings.push_back(warning);
   if (!decision.on_gpu) return host;
 
-  DeviceContext context{.driver = libraries.driver, .index = config.gpu.index};
+  DeviceContext context{.driver = libraries.driver,
+                        .index = config.gpu.index,
+                        .free_bytes_at_start = config.gpu.memory.free_bytes};
   const bool alone = host->size() == 1 && !wants_nccl;
   if (alone) return std::make_unique<SingleGpuCommunicator>(std::move(host), std::move(context));
   if (config.backend == Backend::kMpi) {

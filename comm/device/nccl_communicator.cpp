@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "comm/reduce.hpp"
@@ -33,20 +34,47 @@ class NcclWork final : public WorkState {
   nccl::Watchdog& watchdog_;
 };
 
-nccl::UniqueId common_id(Communicator& host, nccl::Api& api) {
+// How long the answers of other nodes may take when an operation has failed anyway.
+constexpr std::chrono::milliseconds kAnswerTime{200};
+constexpr std::chrono::milliseconds kPatienceAfterFailure{10'000};
+
+// What a rank says of its connection: how far it explains the failure, then its words.
+enum Weight : char { kCause = '1', kSymptom = '2', kNothing = '3' };
+
+// The heaviest of all ranks' problems: one that only waited for its peers does not know the cause.
+std::string first_problem(const std::vector<std::string>& by_rank, const Topology& topology) {
+  const auto worst = std::min_element(by_rank.begin(), by_rank.end(),
+                                      [](auto& a, auto& b) { return a.at(0) < b.at(0); });
+  if (worst->at(0) == kNothing) return {};
+  const auto rank = static_cast<std::size_t>(worst - by_rank.begin());
+  return "rank " + std::to_string(rank) + " on " + topology.hosts.at(rank) + ": " +
+         worst->substr(1);
+}
+
+// Rank 0's id, or what kept it from having one.
+struct SharedId {
+  nccl::UniqueId id;
+  std::string problem;
+};
+
+SharedId share_id(Communicator& host, nccl::Api& api) {
   std::string mine;
   if (host.rank() == 0) {
-    const nccl::UniqueId made = api.unique_id();
-    mine.assign(made.bytes.begin(), made.bytes.end());
+    try {
+      const nccl::UniqueId made = api.unique_id();
+      mine.assign(made.bytes.begin(), made.bytes.end());
+    } catch (const core::Error& error) {
+      mine = error.what();
+    }
   }
   const std::string first = host.exchange(mine, {}).at(0);
-  nccl::UniqueId id;
-  if (first.size() != id.bytes.size()) {
-    throw core::CollectiveError("NCCL: rank 0 sent an id of " + std::to_string(first.size()) +
-                                " bytes, expected " + std::to_string(id.bytes.size()));
+  SharedId shared;
+  if (first.size() == shared.id.bytes.size()) {
+    std::copy(first.begin(), first.end(), shared.id.bytes.begin());
+  } else {
+    shared.problem = first;
   }
-  std::copy(first.begin(), first.end(), id.bytes.begin());
-  return id;
+  return shared;
 }
 
 }  // namespace
@@ -58,17 +86,66 @@ NcclCommunicator::NcclCommunicator(std::unique_ptr<Communicator> host, DeviceCon
       api_(std::move(api)),
       stream_(this->context().driver, cuda::Priority::kHigh),
       events_(std::make_shared<cuda::EventPool>(this->context().driver)) {
-  const nccl::UniqueId id = common_id(this->host(), *api_);
-  link_ = std::make_unique<nccl::Link>(api_, id, nccl::InitOptions{.rank = rank(), .size = size()},
-                                       config_.timeout_setup);
+  connect();
+  watch();
+}
+
+void NcclCommunicator::connect() {
+  const SharedId shared = share_id(host(), *api_);
+  std::string problem = shared.problem.empty() ? "" : char(kCause) + shared.problem;
+  if (problem.empty()) {
+    try {
+      // Less than the whole setup may take, so that this message comes before that of its deadline.
+      link_ = std::make_unique<nccl::Link>(api_, shared.id,
+                                           nccl::InitOptions{.rank = rank(), .size = size()},
+                                           config_.timeout_setup * 3 / 4);
+    } catch (const nccl::PeersLate& late) {
+      problem = char(kSymptom) + std::string(late.what());
+    } catch (const core::CollectiveError& error) {
+      problem = char(kCause) + std::string(error.what());
+    }
+  }
+  const std::string first = first_problem_of_all(problem);
+  if (first.empty()) return;
+  if (link_) link_->abort();
+  link_.reset();
+  end_host();
+  throw core::AgreedError(first, core::ExitCode::kCollective);
+}
+
+// Every rank says how it went, so that one message ends the job, not one a rank. A rank that failed
+// does not wait long for peers that may hang because of it: it ends the job alone.
+std::string NcclCommunicator::first_problem_of_all(const std::string& mine) {
+  const auto patience =
+      mine.empty() ? config_.timeout_setup : std::min(config_.timeout_setup, kPatienceAfterFailure);
+  try {
+    const std::string said = mine.empty() ? std::string(1, kNothing) : mine;
+    return first_problem(host().exchange(said, {.deadline = patience}), topology());
+  } catch (const core::Error&) {
+    if (mine.empty()) throw;
+    throw core::CollectiveError(mine.substr(1));
+  }
+}
+
+void NcclCommunicator::watch() {
   watchdog_ = std::make_unique<nccl::Watchdog>(
       rank(),
       nccl::WatchdogHooks{
           .async_error = [this] { return link_->async_error(); },
           .peer_failure = [this] { return this->host().failure_of_peer(); },
+          .missing = [this](std::uint64_t sequence) { return missing_ranks(sequence); },
           .on_start = [this] { driver().set_device(this->context().index); },
           .on_failure = [this](const std::string& message) { on_failure(message); }},
       config_.watch_interval);
+}
+
+// Only when an operation has failed anyway: the answers of other nodes are waited for.
+std::string NcclCommunicator::missing_ranks(std::uint64_t sequence) const {
+  PeerProgress* progress = host().peer_progress();
+  if (progress == nullptr) return "nobody: there is one rank";
+  progress->ask_everyone();
+  std::this_thread::sleep_for(kAnswerTime);
+  return progress->describe_missing(sequence);
 }
 
 NcclCommunicator::~NcclCommunicator() {
@@ -118,8 +195,11 @@ Work NcclCommunicator::launch(const Call& call, const CollectiveOptions& options
       ranges::AsyncRange(call.phase(), {.bucket = call.bucket,
                                         .sequence = static_cast<std::int64_t>(call.sequence),
                                         .bytes = static_cast<std::int64_t>(call.bytes)});
+  if (PeerProgress* progress = host().peer_progress()) progress->note_started(call.sequence);
   try {
     link_->launch(launch);
+  } catch (const nccl::PeersLate& late) {
+    watchdog_->fail(call, late.what() + ("; missing: " + missing_ranks(call.sequence)));
   } catch (const core::CollectiveError& error) {
     watchdog_->fail(call, error.what());
   }

@@ -25,7 +25,8 @@ struct NcclConfig {
 
 class NcclCommunicator final : public DeviceCommunicator {
  public:
-  // Collective over the ranks of `host`. Throws CollectiveError when the GPUs cannot be connected.
+  // Collective over the ranks of `host`. When the GPUs cannot be connected, all ranks throw
+  // AgreedError (exit code of a collective) with the first rank's cause.
   NcclCommunicator(std::unique_ptr<Communicator> host, DeviceContext context,
                    std::shared_ptr<nccl::Api> api, const NcclConfig& config);
   ~NcclCommunicator() override;
@@ -52,6 +53,10 @@ class NcclCommunicator final : public DeviceCommunicator {
                  const CollectiveOptions& options);
   Work launch(const Call& call, const CollectiveOptions& options, const Launch& launch);
   void require_rank(int root) const;
+  void connect();
+  std::string first_problem_of_all(const std::string& mine);
+  void watch();
+  std::string missing_ranks(std::uint64_t sequence) const;
   void on_failure(const std::string& message);
 
   NcclConfig config_;

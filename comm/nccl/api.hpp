@@ -54,8 +54,8 @@ class Api {
   virtual Result async_error(Comm comm) = 0;
   virtual Result finalize(Comm comm) = 0;  // flushes; then destroy
   virtual void destroy(Comm comm) noexcept = 0;
-  virtual void abort(
-      Comm comm) noexcept = 0;  // stops what is on the device; frees the communicator
+  // Stops what is on the device; frees the communicator.
+  virtual void abort(Comm comm) noexcept = 0;
 
   virtual Result group_start() = 0;
   virtual Result group_end() = 0;

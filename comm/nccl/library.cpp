@@ -15,16 +15,12 @@ namespace {
 
 using Status = Result::Status;
 
-struct CloseLibrary {
-  void operator()(void* library) const noexcept { dlclose(library); }
-};
-using Library = std::unique_ptr<void, CloseLibrary>;
-
 // By its name first: the copy that is in the process already, or the one on the program's path.
-Library open_library() {
+// Never closed: its threads run to the end of the process.
+void* open_library() {
   std::string problem;
   for (const char* name : {"libnccl.so.2", SIDESTREAM_NCCL_PATH}) {
-    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return Library(library);
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
     const char* words = dlerror();
     if (problem.empty() && words != nullptr) problem = words;
   }
@@ -159,7 +155,7 @@ class LibraryApi final : public Api {
 
   template <typename Function>
   void find(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library_.get(), name));
+    function = reinterpret_cast<Function>(dlsym(library_, name));
     if (function == nullptr) {
       throw core::ConfigError(
           std::string("backend nccl: the NCCL library that was loaded has no ") + name +
@@ -176,7 +172,7 @@ class LibraryApi final : public Api {
     return {.status = Status::kFailed, .text = text};
   }
 
-  Library library_;
+  void* library_;
   decltype(&::ncclGetVersion) get_version_ = nullptr;
   decltype(&::ncclGetUniqueId) get_unique_id_ = nullptr;
   decltype(&::ncclCommInitRankConfig) init_ = nullptr;

@@ -27,13 +27,13 @@ Link::Link(std::shared_ptr<Api> api, const UniqueId& id, const InitOptions& opti
   const Result made = settle(api_->init(&comm_, id, options), limit);
   if (made.status == Status::kDone) return;
   abort();
-  throw core::CollectiveError(
-      made.status == Status::kFailed
-          ? "NCCL cannot connect rank " + std::to_string(options.rank) + ": " + made.text
-          : "NCCL: rank " + std::to_string(options.rank) + " of " + std::to_string(options.size) +
-                " is not connected after " + std::to_string(limit.count()) +
-                " ms: a rank is missing, or the network that NCCL chose does not reach it "
-                "(NCCL_DEBUG=INFO shows which)");
+  const std::string who = "rank " + std::to_string(options.rank);
+  if (made.status == Status::kFailed)
+    throw core::CollectiveError("NCCL cannot connect " + who + ": " + made.text);
+  throw PeersLate("NCCL: " + who + " of " + std::to_string(options.size) +
+                  " is not connected after " + std::to_string(limit.count()) +
+                  " ms: a rank is missing, or the network that NCCL chose does not reach it "
+                  "(NCCL_DEBUG=INFO shows which)");
 }
 
 Link::~Link() {
@@ -69,10 +69,8 @@ void Link::launch(const std::function<Result(Api&, Comm)>& call) {
   }
   result = settle(std::move(result), limit_);
   if (result.status == Status::kDone) return;
-  throw core::CollectiveError(result.status == Status::kFailed
-                                  ? result.text
-                                  : "NCCL has not started it after " +
-                                        std::to_string(limit_.count()) + " ms");
+  if (result.status == Status::kFailed) throw core::CollectiveError(result.text);
+  throw PeersLate("NCCL has not started it after " + std::to_string(limit_.count()) + " ms");
 }
 
 std::string Link::async_error() {

@@ -11,13 +11,20 @@
 #include <string>
 
 #include "comm/nccl/api.hpp"
+#include "core/base/error.hpp"
 
 namespace sidestream::comm::nccl {
 
+// Peers did not come within the limit: somebody else may know why.
+class PeersLate : public core::CollectiveError {
+ public:
+  using CollectiveError::CollectiveError;
+};
+
 class Link {
  public:
-  // Collective. Throws CollectiveError with NCCL's words when it fails, or when not all ranks have
-  // come within the limit; what was half made is aborted.
+  // Collective. Throws CollectiveError with NCCL's words when it fails, PeersLate when not all
+  // ranks have come within the limit; what was half made is aborted.
   Link(std::shared_ptr<Api> api, const UniqueId& id, const InitOptions& options,
        std::chrono::milliseconds limit);
   Link(const Link&) = delete;
@@ -25,7 +32,7 @@ class Link {
   ~Link();  // orderly when nothing went wrong: flushes, at most a few seconds
 
   // Runs `call` and waits until NCCL has put it on the stream (the first ones connect to peers).
-  // Does not wait for the operation itself. Throws CollectiveError.
+  // Does not wait for the operation itself. Throws CollectiveError; PeersLate past the limit.
   void launch(const std::function<Result(Api&, Comm)>& call);
 
   // Empty, or what has gone wrong on this communicator. Never blocks.

@@ -105,8 +105,7 @@ void Watchdog::check_front() {
   front->deadline->tick();
   if (front->deadline->is_over()) {
     fail(front->call, "not finished after " + std::to_string(front->limit.count()) +
-                          " ms: a rank has not come to it, or the network between GPUs is stuck. "
-                          "Every rank's own message says how far it was");
+                          " ms; missing: " + hooks_.missing(front->call.sequence));
   }
 }
 

@@ -34,9 +34,10 @@ struct DeviceOperation {
 
 // What the watchdog asks and does; all callable from its thread.
 struct WatchdogHooks {
-  std::function<std::string()> async_error;                  // empty: none
-  std::function<std::optional<std::string>()> peer_failure;  // what a peer said before it stopped
-  std::function<void()> on_start;                            // of the thread
+  std::function<std::string()> async_error;                    // empty: none
+  std::function<std::optional<std::string>()> peer_failure;    // what a peer said before it stopped
+  std::function<std::string(std::uint64_t sequence)> missing;  // who has not come to an operation
+  std::function<void()> on_start;                              // of the thread
   std::function<void(const std::string& message)> on_failure;
 };
 

@@ -46,7 +46,6 @@ __device__ void store_four(core::BFloat16* data, const Four& v) {
 }
 
 // --- sums of squares
-// ------------------------------------------------------------------------------------------
 
 // A warp a piece: lane l adds elements l, l + 32, ... in order, then the lanes are added as a tree.
 // The same additions as block_sum() in reduce.cpp makes.
@@ -97,7 +96,6 @@ __global__ void settle_kernel(SettleJob job) {
 }
 
 // --- updates: a block a piece, four elements a thread at a time
-// -----------------------------------------------
 
 template <typename Gradient>
 struct AdamWUpdate {
@@ -183,7 +181,6 @@ __global__ void update_kernel(Update update) {
 }
 
 // --- launches
-// -------------------------------------------------------------------------------------------------
 
 void check_launch(const char* kernel) {
   const cudaError_t error = cudaGetLastError();

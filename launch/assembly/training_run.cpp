@@ -312,9 +312,10 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   const Mfu mfu = make_mfu(options, session.communicator(), *device);
   RunReporter reporter =
       session.is_first_rank()
-          ? RunReporter(options,
-                        make_record(options, session.communicator(), threads, command_line), mfu,
-                        state, [&] { return device_memory_peak_bytes(device->device()); })
+          ? RunReporter(
+                options, make_record(options, session.communicator(), threads, command_line), mfu,
+                state,
+                [&] { return device_memory_peak_bytes(device->device(), session.communicator()); })
           : RunReporter();
   for (const std::string& note : notes) reporter.info(note);
   if (device->on_gpu() && options.model.config.family != "mlp") {

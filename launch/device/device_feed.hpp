@@ -43,8 +43,9 @@ class DeviceFeed {
   DeviceBatch next();
   void consumed();
 
-  // How long the host has waited for the loader, all in all.
-  std::uint64_t reader_cost_ns() const noexcept { return loader_.reader_cost_ns(); }
+  // What data have cost the host so far: waiting for the loader, and starting copies (which lasts
+  // as long as they do where batches are pageable).
+  std::uint64_t reader_cost_ns() const noexcept { return cost_ns_; }
 
  private:
   struct Slot {
@@ -59,6 +60,7 @@ class DeviceFeed {
   };
 
   void fill_next();
+  void read_and_copy();
   void copy(const data::Batch& batch, Slot& slot);
   void let_go_of_copied();
 
@@ -71,6 +73,7 @@ class DeviceFeed {
   std::deque<Copying> copying_;
   std::size_t filled_ = 0;  // batches copied so far; the next goes into slot filled_ mod kSlots
   std::size_t taken_ = 0;   // handed out so far
+  std::uint64_t cost_ns_ = 0;
 };
 
 }  // namespace sidestream::launch

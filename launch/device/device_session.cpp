@@ -12,6 +12,7 @@
 #include "comm/device/device_choice.hpp"
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
+#include "launch/device/device_memory.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -100,11 +101,14 @@ std::string attention_kernel(const torch::Device& device, const TrainOptions& op
   }
 }
 
-std::optional<std::int64_t> device_memory_peak_bytes(const torch::Device& device) {
+std::optional<std::int64_t> device_memory_peak_bytes(const torch::Device& device,
+                                                     const comm::Communicator& communicator) {
   if (device.is_cpu()) return std::nullopt;
   const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
   constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  return stats.allocated_bytes[kAll].peak;
+  return device_memory_peak({.peak_allocated_bytes = stats.allocated_bytes[kAll].peak,
+                             .reserved_bytes = stats.reserved_bytes[kAll].current},
+                            communicator.device_memory_taken());
 }
 
 }  // namespace sidestream::launch

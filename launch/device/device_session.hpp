@@ -42,7 +42,9 @@ class DeviceSession {
 // "cudnn", "efficient", "math".
 std::string attention_kernel(const torch::Device& device, const TrainOptions& options);
 
-// Peak of memory that tensors on the device have taken, in bytes; nothing on the processor.
-std::optional<std::int64_t> device_memory_peak_bytes(const torch::Device& device);
+// Peak of the device's memory that this rank has taken, in bytes (device_memory.hpp); nothing on
+// the processor.
+std::optional<std::int64_t> device_memory_peak_bytes(const torch::Device& device,
+                                                     const comm::Communicator& communicator);
 
 }  // namespace sidestream::launch

@@ -31,8 +31,7 @@ constexpr std::size_t kFirstBadStep = kScalarsAt + 2;
 std::string not_finite_text(std::int64_t step, const std::string& what) {
   return fmt::format(
       "step {}: {} is not finite. Weights were not changed. A lower --lr, more --warmup-steps or a "
-      "smaller "
-      "--grad-clip usually help.",
+      "smaller --grad-clip usually help.",
       step, what);
 }
 
@@ -84,7 +83,6 @@ StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>
     for (int micro_step = 0; micro_step < config_.grad_accumulation; ++micro_step)
       queue_micro_step(step, micro_step);
     parts_.replicas.finish_backward();
-    if (!parts_.replicas.device_scalars().defined()) require_finite_norm(step);
     outcome_.lr = optim::learning_rate(config_.schedule, step);
     outcome_.grad_norm = parts_.replicas.update(outcome_.lr).grad_norm;
   }
@@ -94,12 +92,6 @@ StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>
   outcome_.reader_ns = static_cast<std::int64_t>(parts_.feed.reader_cost_ns() - reader_before);
   outcome_.step_ns = std::chrono::nanoseconds(Clock::now() - start).count();
   return outcome_;
-}
-
-// Plain operators read the norm anyway: it is looked at before weights change.
-void DeviceStepRunner::require_finite_norm(std::int64_t step) const {
-  if (std::isfinite(parts_.replicas.grad_norm())) return;
-  throw AgreedError(not_finite_text(step, "the gradient norm"), core::ExitCode::kNumerics);
 }
 
 // Marks the end of this step, and waits for that of an earlier one: the time between two returns is
@@ -117,9 +109,8 @@ void DeviceStepRunner::wait_for(const comm::cuda::OwnedEvent& event) const {
 }
 
 void DeviceStepRunner::look(std::int64_t step, bool stop_requested) {
-  const torch::Tensor scalars = parts_.replicas.device_scalars();
   late_.ask(kLossAt, loss_sum_);
-  if (scalars.defined()) late_.ask(kScalarsAt, scalars);
+  late_.ask(kScalarsAt, parts_.replicas.device_scalars());
   late_.seal();
   const auto& values = late_.read([] {});
   if (values[kFirstBadStep] != 0) {  // of the summed gradients: the same on all ranks
@@ -136,7 +127,7 @@ void DeviceStepRunner::look(std::int64_t step, bool stop_requested) {
         core::ExitCode::kNumerics);
   }
   outcome_.loss = verdict.mean_loss;
-  if (scalars.defined()) outcome_.grad_norm = values[kGradNorm];
+  outcome_.grad_norm = values[kGradNorm];
   outcome_.stop_requested = verdict.stop;
 }
 

@@ -28,10 +28,10 @@ struct DeviceStepParts {
 
 class DeviceStepRunner final : public Stepper {
  public:
-  static constexpr std::size_t kStepsAhead =
-      2;  // that the host may have queued beside the one that runs
-  static constexpr std::int64_t kLongestSilence =
-      10;  // steps after which the ranks look at the latest
+  // Steps that the host may have queued beside the one that runs.
+  static constexpr std::size_t kStepsAhead = 2;
+  // Steps after which the ranks look at the latest.
+  static constexpr std::int64_t kLongestSilence = 10;
 
   // is_due(step): somebody wants to see the numbers of this step.
   DeviceStepRunner(const DeviceStepParts& parts, const StepRunnerConfig& config,
@@ -42,7 +42,6 @@ class DeviceStepRunner final : public Stepper {
 
  private:
   void queue_micro_step(std::int64_t step, int micro_step);
-  void require_finite_norm(std::int64_t step) const;
   void keep_pace();
   void look(std::int64_t step, bool stop_requested);
   void wait_for(const comm::cuda::OwnedEvent& event) const;

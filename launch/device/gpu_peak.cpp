@@ -4,8 +4,8 @@ namespace sidestream::launch {
 namespace {
 
 struct Peak {
-  std::string_view
-      part_of_name;  // the first that fits counts: special cases come before their family
+  // The first that fits counts: special cases come before their family.
+  std::string_view part_of_name;
   double bf16_tflops;
   double tf32_tflops;
   double fp32_tflops;

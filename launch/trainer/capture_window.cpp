@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "core/base/error.hpp"
 
@@ -18,7 +19,8 @@ std::int64_t step_in(std::string_view text) {
 
 }  // namespace
 
-CaptureWindow::CaptureWindow(std::string_view steps) {
+CaptureWindow::CaptureWindow(std::string_view steps, std::shared_ptr<comm::cuda::Driver> driver)
+    : driver_(std::move(driver)) {
   if (steps.empty()) return;
   const std::size_t colon = steps.find(':');
   first_ = step_in(steps.substr(0, colon));
@@ -31,17 +33,35 @@ CaptureWindow::CaptureWindow(std::string_view steps) {
   name_.emplace("capture");
 }
 
+CaptureWindow::~CaptureWindow() {
+  try {
+    close();
+  } catch (const std::exception&) {  // the device has failed: what matters has been reported
+  }
+}
+
 CaptureWindow CaptureWindow::from_environment() {
   const char* steps = std::getenv("SIDESTREAM_CAPTURE_STEPS");
-  return CaptureWindow(steps == nullptr ? "" : steps);
+  const char* by = std::getenv("SIDESTREAM_CAPTURE_BY");
+  const bool by_cuda = by != nullptr && std::string_view(by) == "cuda-profiler";
+  return CaptureWindow(steps == nullptr ? "" : steps,
+                       by_cuda ? comm::cuda::make_driver() : nullptr);
 }
 
 void CaptureWindow::before(std::int64_t step) {
-  if (name_ && step == first_) open_.emplace(*name_);
+  if (!name_ || open_ || step < first_ || step > last_) return;
+  if (driver_ != nullptr) driver_->start_profiler();
+  open_.emplace(*name_);
 }
 
 void CaptureWindow::after(std::int64_t step) {
-  if (step == last_) open_.reset();
+  if (step == last_) close();
+}
+
+void CaptureWindow::close() {
+  if (!open_) return;
+  open_.reset();
+  if (driver_ != nullptr) driver_->stop_profiler();
 }
 
 }  // namespace sidestream::launch

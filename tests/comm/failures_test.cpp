@@ -2,14 +2,11 @@
 // message, the exit code, and that the job ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
+
+#include "tests/comm/mpi_job.hpp"
 
 namespace sidestream::test {
 namespace {
@@ -17,28 +14,6 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-
-struct Outcome {
-  int exit_code = -1;
-  std::string output;
-  double seconds = 0;
-};
-
-// The job may be started by root, as in a container; what Open MPI leaks is its own.
-Outcome run_command(const std::string& command) {
-  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-  setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-  setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
-  const auto begin = std::chrono::steady_clock::now();
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  Outcome outcome;
-  std::array<char, 4096> chunk{};
-  while (std::fgets(chunk.data(), chunk.size(), pipe) != nullptr) outcome.output += chunk.data();
-  const int status = pclose(pipe);
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return outcome;
-}
 
 class FailuresTest : public ::testing::TestWithParam<const char*> {
  protected:

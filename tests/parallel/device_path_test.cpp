@@ -17,6 +17,8 @@ namespace {
 
 using parallel::GradientSync;
 
+constexpr auto kUnfused = parallel::OptimizerKernel::kUnfused;
+constexpr auto kFused = parallel::OptimizerKernel::kFused;
 constexpr double kOneHundredBytes = 1e-4;  // in MiB: several buckets even for the toy
 
 struct DevicePathTest : testing::Test {
@@ -73,7 +75,23 @@ TEST_F(DevicePathTest, sgd_has_the_bits_of_host_ranks) {
 }
 
 TEST_F(DevicePathTest, plain_operators_have_the_bits_of_host_ranks) {
-  expect_same_weights({.config = {.optimizer = {.kernel = parallel::OptimizerKernel::kUnfused}}});
+  for (const core::DType dtype : {core::DType::kFloat32, core::DType::kBFloat16}) {
+    expect_same_weights({.config = {.parameter_dtype = dtype, .optimizer = {.kernel = kUnfused}}});
+  }
+}
+
+// The processor's operators fuse a product and a sum here, the device's do not.
+TEST_F(DevicePathTest, plain_sgd_is_that_of_host_ranks) {
+  for (const double momentum : {0.0, 0.9}) {
+    const ToyOptions options{
+        .config = {.optimizer = {.algorithm = parallel::OptimizerAlgorithm::kSgd,
+                                 .kernel = kUnfused,
+                                 .momentum = momentum}}};
+    comm::SingleCommunicator alone;
+    const auto expected = torch::tensor(train_toy(alone, options).weights);
+    const auto found = torch::tensor(train_toy(communicator, on_device(options)).weights);
+    EXPECT_LT((found - expected).norm().item<double>(), 1e-6 * expected.norm().item<double>());
+  }
 }
 
 TEST_F(DevicePathTest, squares_come_after_the_sum_and_the_update_after_all_squares) {
@@ -106,20 +124,27 @@ TEST_F(DevicePathTest, collective_of_the_next_step_comes_after_the_update) {
   EXPECT_TRUE(driver->is_after("end of step 2", "end of step 1"));
 }
 
-TEST_F(DevicePathTest, steps_never_wait_for_the_device) {
-  const ToyOptions options = on_device({.config = {.bucket_mb = kOneHundredBytes}});
-  ToyNet net(0);
-  parallel::DataParallel replicas(net, communicator, options.config, options.tools);
-  const int synchronizations = driver->synchronizations;
-  driver->hold();  // nothing on the device is ever done
+TEST_F(DevicePathTest, steps_never_wait_for_the_device_in_any_toggle) {
+  for (const GradientSync sync :
+       {GradientSync::kPerParameter, GradientSync::kBucketed, GradientSync::kOverlapped}) {
+    for (const auto kernel : {kFused, kUnfused}) {
+      const ToyOptions options = on_device({.config = {.gradient_sync = sync,
+                                                       .bucket_mb = kOneHundredBytes,
+                                                       .optimizer = {.kernel = kernel}}});
+      ToyNet net(0);
+      parallel::DataParallel replicas(net, communicator, options.config, options.tools);
+      const int synchronizations = driver->synchronizations;
+      driver->hold();  // nothing on the device is ever done
 
-  for (int step = 1; step <= 3; ++step) {
-    const ToyStep done = run_toy_step(net, replicas, communicator, options, step);
-    EXPECT_TRUE(std::isnan(done.statistics.grad_norm)) << "it was read";
+      for (int step = 1; step <= 3; ++step) {
+        const ToyStep done = run_toy_step(net, replicas, communicator, options, step);
+        EXPECT_TRUE(std::isnan(done.statistics.grad_norm)) << "it was read";
+      }
+
+      EXPECT_EQ(driver->synchronizations, synchronizations);
+      driver->release();
+    }
   }
-
-  EXPECT_EQ(driver->synchronizations, synchronizations);
-  driver->release();
 }
 
 TEST_F(DevicePathTest, norm_on_the_device_is_that_of_host_ranks) {
@@ -135,20 +160,28 @@ TEST_F(DevicePathTest, norm_on_the_device_is_that_of_host_ranks) {
 }
 
 TEST_F(DevicePathTest, norm_that_is_not_finite_leaves_weights_and_names_the_step) {
-  const ToyOptions options = on_device({});
-  ToyNet net(0);
-  parallel::DataParallel replicas(net, communicator, options.config, options.tools);
-  run_toy_step(net, replicas, communicator, options, 1);
-  const auto before = weights_of(replicas);
+  for (const auto algorithm :
+       {parallel::OptimizerAlgorithm::kAdamW, parallel::OptimizerAlgorithm::kSgd}) {
+    for (const auto kernel : {kFused, kUnfused}) {
+      const ToyOptions options =
+          on_device({.config = {.optimizer = {.algorithm = algorithm, .kernel = kernel}}});
+      ToyNet net(0);
+      parallel::DataParallel replicas(net, communicator, options.config, options.tools);
+      run_toy_step(net, replicas, communicator, options, 1);
+      const auto before = weights_of(replicas);
+      const auto moment = replicas.states().front().moments.front().tensor.clone();
 
-  replicas.begin_micro_step(0);
-  (toy_loss(net, make_toy_batch(0, 12)) * std::numeric_limits<float>::infinity()).backward();
-  replicas.finish_backward();
-  replicas.update(0.1);
-  run_toy_step(net, replicas, communicator, options, 3);
+      replicas.begin_micro_step(0);
+      (toy_loss(net, make_toy_batch(0, 12)) * std::numeric_limits<float>::infinity()).backward();
+      replicas.finish_backward();
+      replicas.update(0.1);
+      run_toy_step(net, replicas, communicator, options, 3);
 
-  EXPECT_EQ(replicas.device_scalars()[2].item<double>(), 2.0);
-  EXPECT_EQ(weights_of(replicas), before);
+      EXPECT_EQ(replicas.device_scalars()[2].item<double>(), 2.0);
+      EXPECT_EQ(weights_of(replicas), before);
+      EXPECT_TRUE(torch::equal(replicas.states().front().moments.front().tensor, moment));
+    }
+  }
 }
 
 TEST_F(DevicePathTest, failed_collective_surfaces_in_the_step) {

@@ -1,9 +1,10 @@
-"""Everything that needs a GPU, in one run of at most eight minutes: tests, comparisons with the CPU, speed by toggle.
+"""Everything that needs a GPU, in one run of at most eight minutes: speed by toggle, PyTorch eager beside it, tests.
 
     build/env/bin/python tests/bench/gpu/measure.py [--build build/release] [--minutes 8] [--output DIR]
+    build/env/bin/python tests/bench/gpu/measure.py --device cpu --quick --output DIR     (tries the script itself)
 
 Writes DIR/gpu.json and DIR/gpu.md (tests/bench/results). What the time did not suffice for is named, not guessed.
-Speed: GPT-2 124M, bf16, T=1024, synthetic tokens, one GPU; the median step after three, from run.json of each run.
+Speed: GPT-2 124M, T=1024, synthetic tokens, one GPU; the median step after three, from run.json of each run.
 """
 
 import argparse
@@ -18,58 +19,64 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
+
+import table
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-BATCH, LENGTH, STEPS = 16, 1024, 20
-TINY = ["--model", "gpt2-tiny", "--data", "synthetic", "--sequence-length", "32", "--batch-size-per-rank", "4",
-        "--log-every", "1", "--steps", "20", "--seed", "7"]
-# Each flag alone on top of --baseline, then all together.
-TOGGLES = {
-    "baseline": ["--baseline"],
-    "+ bf16": ["--baseline", "--precision", "bf16"],
-    "+ fused optimizer": ["--baseline", "--precision", "bf16", "--fused-optimizer", "on"],
-    "+ reading ahead": ["--baseline", "--precision", "bf16", "--loader-workers", "1", "--prefetch", "4"],
-    "+ reading ahead, pinned": ["--baseline", "--precision", "bf16", "--loader-workers", "1", "--prefetch", "4",
-                                "--pin-memory", "on"],
-    "tf32, all": ["--precision", "tf32"],
-    "all together": ["--precision", "bf16"],
-}
+BF16 = ["--baseline", "--precision", "bf16"]
+AHEAD = ["--loader-workers", "1", "--prefetch", "4"]
+# Name, flags, and the peer that does the same work: the baseline, each flag alone on bf16, then all together.
+TOGGLES = [
+    ("baseline (fp32)", ["--baseline"], "eager fp32"),
+    ("tf32", ["--baseline", "--precision", "tf32"], "eager tf32"),
+    ("bf16", BF16, "eager bf16"),
+    ("bf16 + bucketing", [*BF16, "--bucketing", "on"], "eager bf16"),
+    ("bf16 + overlap", [*BF16, "--bucketing", "on", "--overlap", "on"], "eager bf16"),
+    ("bf16 + fused optimizer", [*BF16, "--fused-optimizer", "on"], "eager bf16"),
+    ("bf16 + reading ahead", [*BF16, *AHEAD], "eager bf16"),
+    ("bf16 + reading ahead, pinned", [*BF16, *AHEAD, "--pin-memory", "on"], "eager bf16"),
+    ("all together", ["--precision", "bf16"], "eager bf16, fused"),
+]
+PEERS = {"eager fp32": ["fp32", "plain"], "eager tf32": ["tf32", "plain"], "eager bf16": ["bf16", "plain"],
+         "eager bf16, fused": ["bf16", "fused"]}
 
 
 class Session:
     """Commands within the time that is left, and what came out of them."""
 
     def __init__(self, options):
+        self.options = options
         self.build = (ROOT / options.build).resolve()
         self.end = time.monotonic() + 60 * options.minutes
         self.left_out = []
+        self.failed = []
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sidestream-gpu-"))
+        quick = options.quick
+        self.model, self.batch, self.length, self.steps = ("gpt2-tiny", 2, 32, 6) if quick else ("gpt2-124m", 16, 1024, 20)
 
-    def left_s(self):
-        return self.end - time.monotonic()
-
-    def run(self, name, command, limit_s, **more):
-        """Output, or None when there was no time for it."""
-        if self.left_s() < limit_s / 4:
+    def run(self, name, command, limit_s):
+        """The finished command, or None when there was no time for it."""
+        left_s = self.end - time.monotonic()
+        if left_s < limit_s / 4:
             self.left_out.append(name)
             return None
-        env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **more)
+        env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         try:
             done = subprocess.run([str(word) for word in command], env=env, text=True, errors="replace",
-                                  timeout=min(limit_s, self.left_s()), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                                  timeout=min(limit_s, left_s), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         except subprocess.TimeoutExpired:
             self.left_out.append(name + " (cut off)")
             return None
         if done.returncode != 0:
+            self.failed.append(f"{name}: exit code {done.returncode}")
             print(f"{name}: exit code {done.returncode}\n{done.stdout[-2000:]}", file=sys.stderr)
         return done
 
-    def train(self, name, flags, ranks=1, limit_s=90):
+    def train(self, name, flags, limit_s=90):
         run_dir = self.folder / re.sub(r"\W+", "_", name)
-        command = [self.build / "sidestream", "train", "--run-dir", run_dir, *flags]
-        if ranks > 1:
-            command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", ranks, *command]
-        done = self.run(name, command, limit_s)
+        done = self.run(name, [self.build / "sidestream", "train", "--run-dir", run_dir, "--device", self.options.device,
+                               *flags], limit_s)
         return run_dir if done is not None and done.returncode == 0 else None
 
 
@@ -77,108 +84,69 @@ def lines_of(run_dir):
     return [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text().splitlines()]
 
 
-def machine():
-    query = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"],
-                           capture_output=True, text=True)
-    return query.stdout.strip() or "unknown"
+def versions(session):
+    query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
+    smi = subprocess.run(query, capture_output=True, text=True) if shutil.which(query[0]) else None
+    build = subprocess.run([session.build / "sidestream", "--version"], capture_output=True, text=True).stdout
+    return {"device": smi.stdout.strip().splitlines() if smi else ["no GPU"], "build": build.strip().splitlines(),
+            "date": datetime.date.today().isoformat()}
 
 
-def tests(session):
-    """ctest by label gpu; per test: passed or not."""
-    ctest = shutil.which("ctest", path=f"{ROOT}/build/env/bin:{os.environ['PATH']}")
-    done = session.run("tests", [ctest, "--test-dir", session.build, "-L", "gpu", "--output-on-failure"], 150)
-    if done is None:
+def speed_of(session, name, flags):
+    shape = ["--model", session.model, "--data", "synthetic", "--sequence-length", session.length, "--batch-size-per-rank",
+             session.batch, "--log-every", "10", "--steps", session.steps, "--eval-every", "0"]
+    run_dir = session.train(name, [*shape, *flags])
+    if run_dir is None:
         return None
-    return {"passed": len(re.findall(r"\bPassed\b", done.stdout)), "failed": len(re.findall(r"\*\*\*(?:Failed|Timeout)", done.stdout))}
-
-
-def memory_check(session):
-    tool = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
-    program = session.build / "tests/core/optim/core_optim_kernels_test"
-    if tool is None or not program.exists():
-        session.left_out.append("compute-sanitizer (not there)")
-        return None
-    done = session.run("compute-sanitizer", [tool, "--error-exitcode", "9", program], 90)
-    return None if done is None else ("clean" if done.returncode == 0 else "errors")
-
-
-def losses(run_dir):
-    return None if run_dir is None else [line["loss"] for line in lines_of(run_dir)]
-
-
-def against_cpu(session):
-    """Largest difference of 20 fp32 losses."""
-    gpu = losses(session.train("tiny on the GPU", TINY + ["--device", "cuda"]))
-    cpu = losses(session.train("tiny on the CPU", TINY + ["--device", "cpu"]))
-    return None if gpu is None or cpu is None else max(abs(a - b) for a, b in zip(gpu, cpu))
-
-
-def identical_bits(session):
-    """Two ranks on one GPU, fixed order: losses of every strategy are the same numbers."""
-    flags = TINY + ["--device", "cuda", "--share-gpus", "on", "--deterministic"]
-    found = {}
-    for name, more in {"all on": [], "overlap off": ["--overlap", "off"], "bucketing off": ["--bucketing", "off"],
-                       "pinned off": ["--pin-memory", "off"], "staged": ["--backend", "mpi"]}.items():
-        found[name] = losses(session.train("two ranks, " + name, flags + more, ranks=2))
-    reference = found.pop("all on")
-    return {name: None if one is None or reference is None else one == reference for name, one in found.items()}
+    record = json.loads((run_dir / "run.json").read_text())["performance"]
+    last = lines_of(run_dir)[-1]
+    return {"tokens_per_s": record["tokens_per_s"], "step_ms": record["step_ms_p50"], "mfu": last["mfu"],
+            "memory_bytes": last["memory_bytes"], "data_share": record["reader_cost_ms_p50"] / record["step_ms_p50"],
+            "loss": last["loss"]}
 
 
 def speed(session):
-    table = {}
-    for name, flags in TOGGLES.items():
-        run_dir = session.train("124M " + name, [
-            "--model", "gpt2-124m", "--data", "synthetic", "--sequence-length", str(LENGTH), "--batch-size-per-rank",
-            str(BATCH), "--device", "cuda", "--log-every", "10", "--steps", str(STEPS), *flags])
-        if run_dir is None:
-            table[name] = None
+    """Each toggle; tf32 is a mode of GPUs."""
+    chosen = [one for one in TOGGLES if session.options.device == "cuda" or "tf32" not in one[1]]
+    return {name: {"peer": peer, "result": speed_of(session, name, flags)} for name, flags, peer in chosen}
+
+
+def peers(session):
+    results = {}
+    for name, (precision, optimizer) in PEERS.items():
+        if precision == "tf32" and session.options.device != "cuda":
             continue
-        record = json.loads((run_dir / "run.json").read_text())["performance"]
-        last = lines_of(run_dir)[-1]
-        table[name] = {"tokens_per_s": record["tokens_per_s"], "step_ms": record["step_ms_p50"], "mfu": last["mfu"],
-                       "memory_bytes": last["memory_bytes"], "reader_share": record["reader_cost_ms_p50"] / record["step_ms_p50"],
-                       "loss": last["loss"]}
-    return table
+        done = session.run(name, [sys.executable, ROOT / "tests/bench/gpu/peer.py", "--device", session.options.device,
+                                  "--model", session.model, "--batch", session.batch, "--length", session.length, "--steps",
+                                  session.steps, "--precision", precision, "--optimizer", optimizer], 90)
+        results[name] = None
+        if done is not None and done.returncode == 0:
+            found = json.loads(done.stdout.splitlines()[-1])
+            step_ms = statistics.median(found["step_ms"])
+            results[name] = {"step_ms": step_ms, "tokens_per_s": session.batch * session.length / step_ms * 1e3,
+                             "memory_bytes": found["memory_bytes"], "torch": found["torch"]}
+    return results
 
 
-def peer(session):
-    done = session.run("PyTorch eager", [sys.executable, ROOT / "tests/bench/gpu/peer.py", "--batch", BATCH, "--length",
-                                         LENGTH, "--steps", STEPS], 120)
-    if done is None or done.returncode != 0:
+def tests(session):
+    """ctest by label gpu: the tests that passed and those that did not. Without a GPU: one test, for the script's sake."""
+    ctest = ROOT / "build/env/bin/ctest"
+    report = session.folder / "tests.xml"
+    which = ["-L", "gpu"] if session.options.device == "cuda" else ["-R", "^launch_nsys_script$"]
+    done = session.run("tests", [ctest, "--test-dir", session.build, *which, "--output-on-failure", "--no-tests=error",
+                                 "--output-junit", report], 300)
+    if done is None or not report.exists():
         return None
-    result = json.loads(done.stdout.splitlines()[-1])
-    step_ms = statistics.median(result["step_ms"])
-    return {"step_ms": step_ms, "tokens_per_s": BATCH * LENGTH / step_ms * 1e3, "memory_bytes": result["memory_bytes"]}
+    cases = xml.etree.ElementTree.parse(report).getroot().iter("testcase")
+    by_name = {case.get("name"): case.get("status") for case in cases}
+    return {"passed": sum(status == "run" for status in by_name.values()),
+            "not_passed": sorted(name for name, status in by_name.items() if status != "run")}
 
 
-def loads_in_transformers(session):
-    folder = next((session.folder / "124M_all_together").glob("checkpoints/step_*"), None)
-    if folder is None:
-        session.left_out.append("checkpoint in transformers")
-        return None
-    code = ("import sys, transformers; m = transformers.AutoModelForCausalLM.from_pretrained(sys.argv[1]); "
-            "print(sum(p.numel() for p in m.parameters()))")
-    done = session.run("checkpoint in transformers", [sys.executable, "-c", code, folder], 60)
-    return None if done is None else done.returncode == 0
-
-
-def table_text(result):
-    rows = [f"# One GPU\n\n{result['machine']}, {result['date']}. GPT-2 124M, B={BATCH}, T={LENGTH}, bf16 unless said.\n",
-            "| | tokens/s | step ms | MFU | reader | against PyTorch eager |", "|---|--:|--:|--:|--:|--:|"]
-    eager = result["pytorch_eager"]
-    for name, one in result["speed"].items():
-        if one is None:
-            rows.append(f"| {name} | not run | | | | |")
-            continue
-        ratio = f"{one['tokens_per_s'] / eager['tokens_per_s']:.2f}" if eager else "?"
-        mfu = "?" if one["mfu"] is None else f"{100 * one['mfu']:.1f} %"
-        rows.append(f"| {name} | {one['tokens_per_s']:.0f} | {one['step_ms']:.1f} | {mfu} | "
-                    f"{100 * one['reader_share']:.2f} % | {ratio} |")
-    if eager:
-        rows.append(f"| PyTorch eager | {eager['tokens_per_s']:.0f} | {eager['step_ms']:.1f} | | | 1 |")
-    checks = {key: result[key] for key in ("tests", "compute_sanitizer", "loss_difference_to_cpu", "identical_bits",
-                                           "loads_in_transformers", "left_out")}
-    return "\n".join(rows) + "\n\n" + "\n".join(f"- {key}: {json.dumps(value)}" for key, value in checks.items()) + "\n"
+def measure(session):
+    results = {**versions(session), "model": session.model, "batch": session.batch, "sequence_length": session.length,
+               "speed": speed(session), "peers": peers(session), "tests": tests(session)}
+    return {**results, "left_out": session.left_out, "failed": session.failed}
 
 
 def main():
@@ -186,20 +154,20 @@ def main():
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--minutes", type=float, default=8)
     parser.add_argument("--output", default="tests/bench/results")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--quick", action="store_true", help="a tiny model")
     options = parser.parse_args()
     session = Session(options)
-    result = {"machine": machine(), "date": datetime.date.today().isoformat(),
-              "build": subprocess.run([session.build / "sidestream", "--version"], capture_output=True, text=True).stdout,
-              "speed": speed(session), "pytorch_eager": peer(session), "loads_in_transformers": loads_in_transformers(session),
-              "tests": tests(session), "loss_difference_to_cpu": against_cpu(session),
-              "identical_bits": identical_bits(session), "compute_sanitizer": memory_check(session)}
-    result["left_out"] = session.left_out
-    shutil.rmtree(session.folder, ignore_errors=True)
+    try:
+        result = measure(session)
+    finally:
+        shutil.rmtree(session.folder, ignore_errors=True)
     output = pathlib.Path(options.output)
     output.mkdir(parents=True, exist_ok=True)
     (output / "gpu.json").write_text(json.dumps(result, indent=1) + "\n")
-    (output / "gpu.md").write_text(table_text(result))
-    print(table_text(result))
+    (output / "gpu.md").write_text(table.text(result))
+    print(table.text(result))
+    sys.exit(1 if result["failed"] else 0)
 
 
 if __name__ == "__main__":

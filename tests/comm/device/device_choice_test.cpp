@@ -65,6 +65,37 @@ TEST(DeviceChoiceTest, find_of_a_gpu_that_another_process_owns_says_so) {
             "GPU 0 cannot be used: cudaSetDevice: exclusive-process device is in use");
 }
 
+TEST(DeviceChoiceTest, find_with_gpus_hidden_on_purpose_expects_none) {
+  cuda::FakeDriver driver;
+  driver.devices = 0;
+  driver.none_visible = true;
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+
+  const DeviceFinding hidden = find_device(driver, 0);
+  unsetenv("CUDA_VISIBLE_DEVICES");
+
+  EXPECT_FALSE(hidden.expected);
+  EXPECT_FALSE(hidden.named_in_vain);
+}
+
+TEST(DeviceChoiceTest, index_that_is_not_there_is_refused_also_when_nothing_was_asked) {
+  cuda::FakeDriver driver;
+  driver.devices = 0;
+  driver.none_visible = true;
+  driver.why_none = "the driver shows no GPU to this process";
+  setenv("CUDA_VISIBLE_DEVICES", "9", 1);
+  const std::vector findings = {find_device(driver, 0)};
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  const std::vector exchanged = {DeviceFinding::from_text(findings[0].to_text())};
+
+  const auto decision =
+      decide_device(DeviceWish::kAuto, exchanged, topology_of({"a"}), GpuSharing::kRefused);
+
+  EXPECT_THAT(decision.refusal, HasSubstr("rank 0 on a has no usable GPU"));
+  EXPECT_THAT(decision.refusal, HasSubstr("CUDA_VISIBLE_DEVICES is '9'"));
+  EXPECT_THAT(decision.refusal, HasSubstr("name a GPU that is there"));
+}
+
 TEST(DeviceChoiceTest, findings_survive_the_exchange) {
   DeviceFinding finding = found(1, "Fake 200 SXM");
   finding.version = "driver for CUDA 13.0, runtime 13.0";

@@ -22,6 +22,7 @@ class FakeDriver : public Driver {
   // --- what a test sets
   int devices = 1;
   bool has_driver = true;
+  bool none_visible = false;
   std::string why_none = "no NVIDIA driver is loaded on this machine";
   std::vector<std::string> names = {"Fake 100"};  // of device i modulo their number
   bool same_uuid = false;                         // every device is the same one
@@ -34,6 +35,7 @@ class FakeDriver : public Driver {
   // --- what a test reads
   int synchronizations = 0;
   int queries = 0;
+  int profiler_starts = 0, profiler_stops = 0;
   std::size_t streams_alive = 0, events_alive = 0, blocks_alive = 0, pinned_alive = 0;
   std::vector<Priority> priorities;
   int current = -1;
@@ -84,7 +86,10 @@ class FakeDriver : public Driver {
 
   // --- Driver
   DeviceCount device_count() override {
-    return {.count = devices, .problem = devices == 0 ? why_none : "", .expected = has_driver};
+    return {.count = devices,
+            .problem = devices == 0 ? why_none : "",
+            .expected = has_driver,
+            .none_visible = none_visible};
   }
   void set_device(int index) override {
     if (!set_device_failure.empty()) throw core::Error(set_device_failure);
@@ -155,6 +160,8 @@ class FakeDriver : public Driver {
     add("set_zero", stream);
     std::memset(memory, 0, bytes);
   }
+  void start_profiler() override { ++profiler_starts; }
+  void stop_profiler() override { ++profiler_stops; }
   void synchronize(Stream stream) override {
     const std::lock_guard lock(mutex_);
     refuse_default(stream);

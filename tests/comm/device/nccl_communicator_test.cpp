@@ -25,12 +25,13 @@ struct NcclCommunicatorTest : testing::Test {
   std::array<float, 8> data{1, 2, 3, 4};
 
   std::unique_ptr<NcclCommunicator> make(std::chrono::milliseconds setup = 1000ms) {
-    return std::make_unique<NcclCommunicator>(std::make_unique<ScriptedHost>(1, record),
-                                              DeviceContext{.driver = driver, .index = 0}, api,
-                                              NcclConfig{.timeout_setup = setup,
-                                                         .timeout_collective = 50ms,
-                                                         .watch_interval = 1ms,
-                                                         .failed = failed});
+    return std::make_unique<NcclCommunicator>(
+        std::make_unique<ScriptedHost>(1, record),
+        DeviceContext{.driver = driver, .index = 0, .free_bytes_at_start = 1000}, api,
+        NcclConfig{.timeout_setup = setup,
+                   .timeout_collective = 50ms,
+                   .watch_interval = 1ms,
+                   .failed = failed});
   }
   Work start(NcclCommunicator& communicator, const CollectiveOptions& options) {
     return communicator.all_reduce(data.data(), data.size(), core::DType::kFloat32, options);
@@ -169,10 +170,12 @@ TEST_F(NcclCommunicatorTest, connection_that_fails_carries_the_words_of_nccl) {
   try {
     make();
     FAIL() << "no error";
-  } catch (const core::CollectiveError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("unhandled system error: no such interface"));
+  } catch (const core::AgreedError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 0 on node1: NCCL cannot connect rank 0: unhandled "
+                                        "system error: no such interface"));
     EXPECT_EQ(error.code(), core::ExitCode::kCollective);
   }
+  EXPECT_TRUE(record->gone);
 }
 
 TEST_F(NcclCommunicatorTest, connection_that_never_comes_is_aborted_at_the_deadline) {
@@ -181,8 +184,8 @@ TEST_F(NcclCommunicatorTest, connection_that_never_comes_is_aborted_at_the_deadl
   try {
     make(20ms);
     FAIL() << "no error";
-  } catch (const core::CollectiveError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("is not connected after 20 ms"));
+  } catch (const core::AgreedError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("is not connected after 15 ms"));
   }
   EXPECT_EQ(api->aborted, 1);
 }
@@ -243,6 +246,30 @@ TEST_F(NcclCommunicatorTest, operation_past_its_deadline_throws_in_wait_and_is_a
   EXPECT_THAT(failure_of(work), HasSubstr("rank 0: all_reduce (operation 1, 32 bytes): not "
                                           "finished after 50 ms"));
   while (api->aborted == 0) std::this_thread::sleep_for(1ms);
+}
+
+TEST_F(NcclCommunicatorTest, operation_past_its_deadline_names_who_is_missing) {
+  record->missing = "rank 1 on node1 (last started operation 1)";
+  const auto communicator = make();
+  start(*communicator, {}).wait();
+  driver->hold();
+
+  Work work = start(*communicator, {.bucket = 4});
+
+  EXPECT_THAT(failure_of(work),
+              HasSubstr("rank 0: all_reduce (operation 2, bucket 4, 32 bytes): not finished after "
+                        "50 ms; missing: rank 1 on node1 (last started operation 1)"));
+  const std::lock_guard lock(record->mutex);
+  EXPECT_THAT(record->started, ElementsAre(1u, 2u));
+}
+
+TEST_F(NcclCommunicatorTest, memory_that_has_gone_is_counted_with_that_of_nccl) {
+  driver->free_memory.free_bytes = 1000;
+  const auto communicator = make();
+
+  driver->free_memory.free_bytes = 400;
+
+  EXPECT_EQ(communicator->device_memory_taken(), 600);
 }
 
 TEST_F(NcclCommunicatorTest, deadline_of_an_operation_starts_when_it_is_the_oldest) {

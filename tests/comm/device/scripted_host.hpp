@@ -19,6 +19,22 @@ struct HostRecord {
   std::vector<std::string> announced;
   bool gone = false;
   std::optional<std::string> peer_failure;
+  std::string missing;                 // what describe_missing says
+  std::vector<std::uint64_t> started;  // what this rank has noted
+};
+
+class ScriptedProgress final : public PeerProgress {
+ public:
+  explicit ScriptedProgress(std::shared_ptr<HostRecord> record) : record_(std::move(record)) {}
+  void note_started(std::uint64_t sequence) noexcept override {
+    const std::lock_guard lock(record_->mutex);
+    record_->started.push_back(sequence);
+  }
+  void ask_everyone() noexcept override {}
+  std::string describe_missing(std::uint64_t) const override { return record_->missing; }
+
+ private:
+  std::shared_ptr<HostRecord> record_;
 };
 
 class ScriptedHost final : public Communicator {
@@ -29,7 +45,7 @@ class ScriptedHost final : public Communicator {
   explicit ScriptedHost(
       int size, std::shared_ptr<HostRecord> record = std::make_shared<HostRecord>(),
       Reply reply = [](const std::string& mine, int) { return mine; })
-      : record_(std::move(record)), reply_(std::move(reply)) {
+      : record_(std::move(record)), progress_(record_), reply_(std::move(reply)) {
     topology_.size = size;
     topology_.local_size = size;
     topology_.hosts.assign(static_cast<std::size_t>(size), "node1");
@@ -70,8 +86,11 @@ class ScriptedHost final : public Communicator {
     return record_->peer_failure;
   }
 
+  PeerProgress* peer_progress() noexcept override { return &progress_; }
+
  private:
   std::shared_ptr<HostRecord> record_;
+  ScriptedProgress progress_;
   Reply reply_;
   Topology topology_;
   SingleCommunicator alone_;

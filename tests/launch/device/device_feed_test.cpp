@@ -6,6 +6,7 @@
 #include <cstring>
 #include <thread>
 
+#include "launch/device/device_memory.hpp"
 #include "launch/device/gpu_peak.hpp"
 #include "launch/device/late_values.hpp"
 #include "launch/trainer/capture_window.hpp"
@@ -138,6 +139,29 @@ TEST_F(DeviceFeedTest, host_memory_is_kept_until_its_copy_is_done) {
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(50));
 }
 
+// --pin-memory off: a driver that copies before it returns.
+TEST_F(DeviceFeedTest, pageable_batches_are_the_same_and_their_copies_are_paid_by_the_host) {
+  struct SlowCopies final : comm::cuda::FakeDriver {
+    void copy(void* to, const void* from, std::size_t bytes, comm::Stream stream) override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      FakeDriver::copy(to, from, bytes, stream);
+    }
+  };
+  driver = std::make_shared<SlowCopies>();
+  compute = driver->create_stream(comm::cuda::Priority::kNormal);
+  const auto fed = loader();
+  const auto expected = loader();
+  const auto batches = feed(*fed);
+
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(same(batches->next().inputs_bt, expected->next().inputs()));
+    batches->consumed();
+  }
+
+  EXPECT_EQ(driver->pinned_alive, 0u);
+  EXPECT_GE(batches->reader_cost_ns(), 8u * 5'000'000u);  // two copies each of four batches
+}
+
 TEST_F(DeviceFeedTest, batches_lie_in_pinned_memory_when_the_loader_is_told_so) {
   {
     const auto fed =
@@ -174,6 +198,38 @@ TEST(GpuPeakTest, peak_is_that_of_the_datasheet_or_nothing) {
   EXPECT_EQ(gpu_peak_flops_per_s("NVIDIA A100-SXM4-80GB", Precision::kFp32), 19.5e12);
   EXPECT_EQ(gpu_peak_flops_per_s("NVIDIA L40S", Precision::kBf16), 362e12);
   EXPECT_EQ(gpu_peak_flops_per_s("Fake 100", Precision::kBf16), std::nullopt);
+}
+
+TEST(DeviceMemoryTest, peak_has_what_lies_outside_of_the_pool) {
+  EXPECT_EQ(device_memory_peak({.peak_allocated_bytes = 70, .reserved_bytes = 100}, 130), 100);
+  EXPECT_EQ(device_memory_peak({.peak_allocated_bytes = 70, .reserved_bytes = 100}, 90), 70);
+}
+
+TEST(CaptureWindowTest, cuda_profiler_is_started_and_stopped_once_around_the_steps) {
+  const auto driver = std::make_shared<comm::cuda::FakeDriver>();
+  CaptureWindow window("3:5", driver);
+  std::vector<int> recorded;
+
+  for (int step = 1; step <= 8; ++step) {
+    window.before(step);
+    if (driver->profiler_starts > driver->profiler_stops) recorded.push_back(step);
+    window.after(step);
+  }
+
+  EXPECT_EQ(recorded, (std::vector<int>{3, 4, 5}));
+  EXPECT_EQ(driver->profiler_starts, 1);
+  EXPECT_EQ(driver->profiler_stops, 1);
+}
+
+TEST(CaptureWindowTest, run_that_starts_inside_records_the_rest_and_one_that_ends_there_stops) {
+  const auto driver = std::make_shared<comm::cuda::FakeDriver>();
+  {
+    CaptureWindow window("3:9", driver);
+    window.before(6);  // resumed after step 5
+    EXPECT_EQ(driver->profiler_starts, 1);
+    window.after(6);
+  }
+  EXPECT_EQ(driver->profiler_stops, 1);
 }
 
 TEST(CaptureWindowTest, text_names_first_and_last_step) {

@@ -97,18 +97,40 @@ TEST_F(DeviceStepTest, losses_and_norms_are_those_of_the_processor) {
   }
 }
 
-TEST_F(DeviceStepTest, step_waits_for_nothing_on_the_device) {
-  DeviceRun device(*this, never);
-  const int synchronizations = driver->synchronizations;
-  driver->hold();  // the device makes no progress
+// As far as the host may be ahead, batches included: no step asks the device for anything.
+TEST_F(DeviceStepTest, step_waits_for_nothing_on_the_device_in_any_toggle) {
+  using parallel::GradientSync;
+  using parallel::OptimizerKernel;
+  for (const GradientSync sync :
+       {GradientSync::kPerParameter, GradientSync::kBucketed, GradientSync::kOverlapped}) {
+    for (const auto kernel : {OptimizerKernel::kFused, OptimizerKernel::kUnfused}) {
+      training.gradient_sync = sync;
+      training.optimizer.kernel = kernel;
+      DeviceRun device(*this, never);
+      const int synchronizations = driver->synchronizations;
+      driver->hold();  // the device makes no progress
 
-  for (std::int64_t step = 1; step <= 2;
-       ++step) {  // as far as the host may be ahead, batches included
-    EXPECT_TRUE(std::isnan(device.steps.run(step, no_stop).grad_norm));
-    if (step == 1) driver->release();
+      for (std::int64_t step = 1; step <= 2; ++step) {
+        EXPECT_TRUE(std::isnan(device.steps.run(step, no_stop).grad_norm));
+        if (step == 1) driver->release();
+      }
+
+      EXPECT_EQ(driver->synchronizations, synchronizations);
+    }
   }
+}
 
-  EXPECT_EQ(driver->synchronizations, synchronizations);
+TEST_F(DeviceStepTest, plain_optimizer_has_the_losses_and_norms_of_the_fused_one) {
+  DeviceRun fused(*this, always);
+  training.optimizer.kernel = parallel::OptimizerKernel::kUnfused;
+  DeviceRun plain(*this, always);
+
+  for (std::int64_t step = 1; step <= kSteps; ++step) {
+    const StepOutcome expected = fused.steps.run(step, no_stop);
+    const StepOutcome found = plain.steps.run(step, no_stop);
+    EXPECT_NEAR(found.loss, expected.loss, 1e-5);
+    EXPECT_NEAR(found.grad_norm, expected.grad_norm, 1e-4 * expected.grad_norm);
+  }
 }
 
 TEST_F(DeviceStepTest, numbers_and_votes_come_when_they_are_due_every_tenth_step_at_least) {

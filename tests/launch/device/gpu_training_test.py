@@ -1,51 +1,94 @@
-"""Training on a GPU against training on the processor, and every strategy against the others. Needs a GPU."""
+"""Training on a GPU against training on the processor, every strategy against the others, and GPT-2 124M in bf16.
 
+    gpu_training_test.py cpu|strategies|resume|large|transformers
+
+Needs a GPU; with SIDESTREAM_TEST_DEVICE=cpu the script itself runs anywhere, with small models on the processor.
+"""
+
+import math
+import os
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "training"))
-from support import TINY, check, losses, train, workspace  # noqa: E402
+from support import TINY, check, checkpoint, losses, metrics, train, workspace  # noqa: E402
 
-STEPS = ["--data", "synthetic", "--steps", "20", "--batch-size-per-rank", "4", "--seed", "7"]
-SHARED = ["--device", "cuda", "--share-gpus", "on", "--deterministic"]
+DEVICE = os.environ.get("SIDESTREAM_TEST_DEVICE", "cuda")
+ON_GPU = DEVICE == "cuda"
+STEPS = [*TINY, "--data", "synthetic", "--steps", "20", "--batch-size-per-rank", "4", "--seed", "7"]
+SHARED = ["--device", DEVICE, "--share-gpus", "on", "--deterministic"]
+LARGE_STEPS = 8
 
 
 def check_against_cpu(root):
     for ranks in (1, 2):
-        cpu = root / f"cpu{ranks}"
-        gpu = root / f"gpu{ranks}"
-        train(ranks, cpu, TINY + STEPS + ["--device", "cpu"])
-        train(ranks, gpu, TINY + STEPS + SHARED)
-        worst = max(abs(a - b) for a, b in zip(losses(cpu), losses(gpu)))
+        cpu, gpu = root / f"cpu{ranks}", root / f"gpu{ranks}"
+        train(ranks, cpu, STEPS + ["--device", "cpu"])
+        train(ranks, gpu, STEPS + SHARED)
+        worst = max(abs(a - b) for a, b in zip(losses(cpu), losses(gpu), strict=True))
+        print(f"{ranks} rank(s): largest difference of losses {worst:.2e}")
         check(worst < 1e-4, f"{ranks} rank(s): losses on GPU and CPU differ by {worst}")
 
 
 def check_strategies(root):
-    reference = losses(root / "gpu2")
+    train(2, root / "all", STEPS + SHARED)
+    reference = losses(root / "all")
     for name, flags in {"overlap": ["--overlap", "off"], "bucketing": ["--bucketing", "off"],
                         "buckets": ["--bucket-mb", "0.05"], "pinned": ["--pin-memory", "off"],
                         "workers": ["--loader-workers", "0"]}.items():
-        train(2, root / name, TINY + STEPS + SHARED + flags)
+        train(2, root / name, STEPS + SHARED + flags)
         check(losses(root / name) == reference, f"{name}: other losses than with everything on")
-    train(2, root / "staged", TINY + STEPS + SHARED + ["--backend", "mpi"])
+    train(2, root / "staged", STEPS + SHARED + ["--backend", "mpi"])
     check(losses(root / "staged") == reference, "two ranks: NCCL and host sums differ")
+    train(2, root / "plain", STEPS + SHARED + ["--fused-optimizer", "off"])
+    worst = max(abs(a - b) for a, b in zip(losses(root / "plain"), reference, strict=True))
+    check(worst < 1e-4, f"plain optimizer: losses differ by {worst}")
 
 
 def check_resume(root):
-    flags = TINY + STEPS + SHARED + ["--checkpoint-every", "10"]
-    train(1, root / "whole", flags)
-    train(1, root / "halves", flags[:-2] + ["--checkpoint-every", "10", "--resume", f"{root}/whole/checkpoints/step_00000010"])
-    check(losses(root / "halves") == losses(root / "whole")[10:], "a resumed run has other losses")
+    flags = STEPS + SHARED
+    train(1, root / "whole", flags + ["--checkpoint-every", "10"])
+    train(1, root / "rest", flags + ["--resume", str(checkpoint(root / "whole", 10))])
+    check(losses(root / "rest") == losses(root / "whole")[10:], "a resumed run has other losses")
+
+
+def train_large(root):
+    shape = ["--model", "gpt2-124m", "--sequence-length", "1024", "--batch-size-per-rank", "8"]
+    if not ON_GPU:
+        shape = ["--model", "gpt2-tiny", "--sequence-length", "32", "--batch-size-per-rank", "2", "--threads", "1"]
+    return train(1, root / "large", [*shape, "--data", "synthetic", "--steps", str(LARGE_STEPS), "--log-every", "1",
+                                     "--eval-every", "0", "--precision", "bf16", "--fix-batch", "on", "--warmup-steps", "0",
+                                     "--device", DEVICE])
+
+
+def check_large(root):
+    output = train_large(root)
+    found = losses(root / "large")
+    check(len(found) == LARGE_STEPS and all(map(math.isfinite, found)), f"losses {found}")
+    check(found[-1] < found[0], f"the loss of one batch does not fall: {found}")
+    if ON_GPU:
+        check("attention runs LibTorch's" in output, "the kernel of attention is not named\n" + output)
+        # At least weights, master weights, gradients and moments of 124M parameters.
+        check(metrics(root / "large")[-1]["memory_bytes"] > 16 * 124e6, "the GPU's memory is not counted")
+
+
+def check_transformers(root):
+    import transformers
+    train_large(root)
+    folder = checkpoint(root / "large", LARGE_STEPS)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    names = {name for name, _ in model.named_parameters()}
+    check(any(name.endswith("wte.weight") for name in names), f"parameters {sorted(names)[:5]}")
+    check(all(math.isfinite(p.double().sum().item()) for p in model.parameters()), "weights are not finite")
+
+
+PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "resume": check_resume, "large": check_large,
+         "transformers": check_transformers}
 
 
 def main():
     with workspace() as name:
-        root = pathlib.Path(name)
-        check_against_cpu(root)
-        check_strategies(root)
-        check_resume(root)
-        output = train(1, root / "bf16", TINY + STEPS + ["--device", "cuda", "--precision", "bf16"])
-        check("attention runs LibTorch's" in output, "the kernel of attention is not named\n" + output)
+        PARTS[sys.argv[1]](pathlib.Path(name))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,48 @@
+#include "comm/device_progress.hpp"
+
+namespace sidestream::comm {
+
+DeviceProgress::DeviceProgress(const Topology& topology, NodeBoard* board, ControlChannel* channel,
+                               const std::vector<int>& board_ranks)
+    : topology_(topology),
+      board_(board),
+      channel_(channel),
+      slot_of_rank_(static_cast<std::size_t>(topology.size), -1) {
+  for (std::size_t slot = 0; slot < board_ranks.size(); ++slot) {
+    slot_of_rank_[static_cast<std::size_t>(board_ranks[slot])] = static_cast<int>(slot);
+  }
+}
+
+void DeviceProgress::note_started(std::uint64_t sequence) noexcept {
+  if (board_ != nullptr) board_->note_device_started(sequence);
+  if (channel_ != nullptr) channel_->note_device_started(sequence);
+}
+
+void DeviceProgress::ask_everyone() noexcept {
+  if (channel_ != nullptr) channel_->ask_with_next_poll();
+}
+
+std::optional<std::uint64_t> DeviceProgress::started_by(int rank) const {
+  const int slot = slot_of_rank_[static_cast<std::size_t>(rank)];
+  if (slot >= 0) return board_->device_started_by(slot);
+  return channel_ == nullptr ? std::nullopt : channel_->device_started_by(rank);
+}
+
+std::string DeviceProgress::describe_missing(std::uint64_t sequence) const {
+  std::string text;
+  for (int rank = 0; rank < topology_.size; ++rank) {
+    if (rank == topology_.rank) continue;
+    const auto started = started_by(rank);
+    if (started && *started >= sequence) continue;
+    if (!text.empty()) text += ", ";
+    text += "rank " + std::to_string(rank) + " on " +
+            topology_.hosts[static_cast<std::size_t>(rank)] +
+            (started ? " (last started operation " + std::to_string(*started) + ")"
+                     : " (gives no sign of life)");
+  }
+  return text.empty() ? "nobody: every rank has started it; a GPU or the network between GPUs is "
+                        "stuck"
+                      : text;
+}
+
+}  // namespace sidestream::comm

@@ -1,0 +1,31 @@
+// How far the ranks are with operations that their host communicators do not see: those on a
+// device. What a host communicator offers to the communicator that owns it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sidestream::comm {
+
+// Callable from any thread; nothing blocks.
+class PeerProgress {
+ public:
+  virtual ~PeerProgress() = default;
+  PeerProgress(const PeerProgress&) = delete;
+  PeerProgress& operator=(const PeerProgress&) = delete;
+
+  // This rank has come to operation `sequence`, counted from 1.
+  virtual void note_started(std::uint64_t sequence) noexcept = 0;
+
+  // Asks the ranks that do not share this node's board; they need a moment to answer.
+  virtual void ask_everyone() noexcept = 0;
+
+  // "rank 1 on node1 (last started operation 3), rank 2 on ...": who has not come to it; or that
+  // everybody has.
+  virtual std::string describe_missing(std::uint64_t sequence) const = 0;
+
+ protected:
+  PeerProgress() = default;
+};
+
+}  // namespace sidestream::comm

@@ -1,0 +1,112 @@
+#include "parallel/device_norm.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/optim/reduce.hpp"
+
+namespace sidestream::parallel {
+namespace {
+
+// A copy of plain data on the device, as bytes. Waits for the copy: it is made rarely.
+template <typename T>
+torch::Tensor on_device(const std::vector<T>& data, const torch::Device& device) {
+  const torch::Tensor bytes =
+      torch::from_blob(const_cast<T*>(data.data()),
+                       {static_cast<std::int64_t>(data.size() * sizeof(T))}, torch::kUInt8);
+  return bytes.clone().to(device);
+}
+
+template <typename T>
+T* data_of(const torch::Tensor& tensor) {
+  return static_cast<T*>(tensor.mutable_data_ptr());
+}
+
+}  // namespace
+
+DeviceNorm::DeviceNorm(const ParameterSpace& parameters, const GradientSpace& gradients,
+                       const DeviceTools& tools)
+    : parameters_(parameters), gradients_(gradients), tools_(tools) {
+  count_blocks();
+  const auto doubles = torch::dtype(torch::kFloat64).device(parameters.device());
+  squares_ = torch::zeros({static_cast<std::int64_t>(first_block_.back())}, doubles);
+  parameter_squares_ = torch::zeros({static_cast<std::int64_t>(parameters.size())}, doubles);
+  scalars_ = torch::zeros({3}, doubles);
+  layout_changed();
+}
+
+void DeviceNorm::count_blocks() {
+  first_block_ = {0};
+  for (const std::size_t elements : parameters_.elements()) {
+    first_block_.push_back(first_block_.back() +
+                           static_cast<std::uint32_t>(optim::sum_blocks(elements)));
+  }
+  first_block_on_device_ = on_device(first_block_, parameters_.device());
+}
+
+std::vector<optim::DevicePiece> DeviceNorm::pieces_of(std::size_t parameter) const {
+  const auto offset = [](const torch::Tensor& view) {
+    return static_cast<std::uint64_t>(view.storage_offset());
+  };
+  const std::uint64_t weight = offset(parameters_.master(parameter));
+  const std::uint64_t low = offset(parameters_.weights(parameter));
+  const std::uint64_t gradient = gradients_.plan().offsets.at(parameter);
+  const std::size_t elements = parameters_.at(parameter).elements();
+  std::vector<optim::DevicePiece> pieces;
+  for (std::size_t first = 0; first < elements; first += optim::kSumBlock) {
+    pieces.push_back(
+        {.weight = weight + first,
+         .low = low + first,
+         .gradient = gradient + first,
+         .count = static_cast<std::uint32_t>(std::min(optim::kSumBlock, elements - first)),
+         .block = first_block_[parameter] + static_cast<std::uint32_t>(pieces.size()),
+         .decays = parameters_.at(parameter).decays() ? 1u : 0u,
+         .unused = 0});
+  }
+  return pieces;
+}
+
+void DeviceNorm::layout_changed() {
+  std::vector<optim::DevicePiece> pieces;
+  first_piece_ = {0};
+  for (const Bucket& bucket : gradients_.plan().buckets) {
+    for (const std::size_t parameter : bucket.parameters) {
+      const auto more = pieces_of(parameter);
+      pieces.insert(pieces.end(), more.begin(), more.end());
+    }
+    first_piece_.push_back(pieces.size());
+  }
+  pieces_ = on_device(pieces, parameters_.device());
+}
+
+optim::PieceTable DeviceNorm::table(std::size_t first, std::size_t count) const {
+  return {.pieces = data_of<const optim::DevicePiece>(pieces_) + first, .count = count};
+}
+
+optim::FlatGradients DeviceNorm::flat_gradients() const {
+  return {.data = gradients_.bucket_data(0), .dtype = gradients_.dtype()};
+}
+
+const optim::StepScalars* DeviceNorm::scalars_on_device() const {
+  return data_of<const optim::StepScalars>(scalars_);
+}
+
+void DeviceNorm::add_bucket(std::size_t bucket) {
+  const std::size_t first = first_piece_.at(bucket);
+  tools_.kernels->squares({.table = table(first, first_piece_.at(bucket + 1) - first),
+                           .gradients = flat_gradients(),
+                           .squares = data_of<double>(squares_)},
+                          tools_.current_stream());
+}
+
+void DeviceNorm::settle(const optim::ClipRule& rule) {
+  tools_.kernels->settle({.squares = data_of<double>(squares_),
+                          .first_block = data_of<const std::uint32_t>(first_block_on_device_),
+                          .parameters = parameters_.size(),
+                          .parameter_squares = data_of<double>(parameter_squares_),
+                          .scalars = data_of<optim::StepScalars>(scalars_),
+                          .rule = rule},
+                         tools_.current_stream());
+}
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,52 @@
+// Norm, clip factor and the search for a norm that is not finite, on the device: three doubles
+// (optim::StepScalars) that updates read there. A bucket's squares are taken right after its
+// collective; the bits are those of host ranks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "core/optim/device_kernels.hpp"
+#include "parallel/device_tools.hpp"
+#include "parallel/gradient_space.hpp"
+#include "parallel/parameter_space.hpp"
+
+namespace sidestream::parallel {
+
+class DeviceNorm {
+ public:
+  // The spaces must outlive this.
+  DeviceNorm(const ParameterSpace& parameters, const GradientSpace& gradients,
+             const DeviceTools& tools);
+
+  // After GradientSpace::adopt(). Waits for a copy: it is rare.
+  void layout_changed();
+
+  // The three below queue work on the current stream and return.
+  void add_bucket(std::size_t bucket);
+  void settle(const optim::ClipRule& rule);
+  // Of the last settle().
+  const torch::Tensor& scalars() const noexcept { return scalars_; }
+
+  // All pieces of all parameters, and the gradients that they lie in.
+  optim::PieceTable all_pieces() const { return table(0, first_piece_.back()); }
+  optim::FlatGradients flat_gradients() const;
+  const optim::StepScalars* scalars_on_device() const;
+
+ private:
+  void count_blocks();
+  optim::PieceTable table(std::size_t first, std::size_t count) const;
+  std::vector<optim::DevicePiece> pieces_of(std::size_t parameter) const;
+
+  const ParameterSpace& parameters_;
+  const GradientSpace& gradients_;
+  DeviceTools tools_;
+  std::vector<std::uint32_t> first_block_;  // of each parameter in registration order, and the end
+  std::vector<std::size_t> first_piece_;    // of each bucket, and the end
+  torch::Tensor first_block_on_device_, pieces_;  // bytes
+  torch::Tensor squares_, parameter_squares_, scalars_;
+};
+
+}  // namespace sidestream::parallel

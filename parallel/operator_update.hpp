@@ -1,0 +1,53 @@
+// The update on a device parameter by parameter with plain ATen operators: what --fused-optimizer
+// off means there. Nothing returns to the host: clip factor and the mark of a bad step are read on
+// the device, by operators too, at the price of two more passes over each parameter than
+// UnfusedAdamW makes. Same formulas; no update after a norm that is not finite.
+#pragma once
+
+#include <vector>
+
+#include "parallel/device_norm.hpp"
+#include "parallel/step_update.hpp"
+
+namespace sidestream::parallel {
+
+class OperatorUpdate final : public StepUpdate {
+ public:
+  OperatorUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
+                 const GradientSpace& gradients, const DeviceTools& tools);
+
+  void layout_changed() override { norm_.layout_changed(); }
+  void add_bucket(std::size_t bucket) override { norm_.add_bucket(bucket); }
+  double grad_norm(double average) override;
+  double update(const UpdateRequest& request) override;
+  std::vector<Moment> moments(std::size_t parameter) const override;
+  torch::Tensor scalars() const override { return norm_.scalars(); }
+
+ private:
+  // Zero-dimensional tensors on the device: what a step multiplies with, and the neutral element of
+  // each after a bad step.
+  struct Factors {
+    torch::Tensor good;      // bool
+    torch::Tensor scale;     // of gradients
+    torch::Tensor decay;     // of weights
+    torch::Tensor first;     // AdamW: weight of the new gradient in the first moment, float
+    torch::Tensor second;    // AdamW: of the old second moment; SGD: of the old momentum
+    torch::Tensor minus_lr;  // of what is added to the weights
+    double second_bias = 1;  // square root of AdamW's correction
+  };
+  Factors factors_of(const UpdateRequest& request) const;
+  void settle(const UpdateRequest& request);
+  torch::Tensor gradient_of(std::size_t parameter, const Factors& factors) const;
+  void run_adamw(std::size_t parameter, const Factors& factors);
+  void run_sgd(std::size_t parameter, const Factors& factors);
+
+  OptimizerConfig config_;
+  ParameterSpace& parameters_;
+  const GradientSpace& gradients_;
+  DeviceNorm norm_;
+  torch::Tensor zero_;                 // float, on the device
+  std::vector<torch::Tensor> first_;   // first moments, or momentum; empty when there is none
+  std::vector<torch::Tensor> second_;  // AdamW only
+};
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,141 @@
+// How often the host waits for the device inside a step, counted by CUPTI: never, in any toggle.
+// Needs a GPU.
+#include <cupti.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "comm/device/device_factory.hpp"
+#include "comm/single_communicator.hpp"
+#include "launch/assembly/assembly.hpp"
+#include "launch/assembly/data_assembly.hpp"
+#include "launch/assembly/stepper_assembly.hpp"
+#include "launch/device/device_session.hpp"
+#include "launch/options/train_parser.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+// Calls of the CUDA runtime and driver that block the host, while it lives.
+class BlockingCalls {
+ public:
+  BlockingCalls() {
+    check(cuptiSubscribe(&subscriber_, &BlockingCalls::on_call, this));
+    check(cuptiEnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API));
+    check(cuptiEnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API));
+  }
+  BlockingCalls(const BlockingCalls&) = delete;
+  BlockingCalls& operator=(const BlockingCalls&) = delete;
+  ~BlockingCalls() { cuptiUnsubscribe(subscriber_); }
+
+  std::multiset<std::string> names() {
+    const std::lock_guard lock(mutex_);
+    return names_;
+  }
+
+ private:
+  static void check(CUptiResult result) {
+    const char* text = nullptr;
+    if (result != CUPTI_SUCCESS) cuptiGetResultString(result, &text);
+    ASSERT_EQ(result, CUPTI_SUCCESS) << text;
+  }
+
+  // cudaStreamSynchronize, cudaEventSynchronize, cuCtxSynchronize, ..., and copies that have no
+  // stream. Queries return at once.
+  static bool blocks(const std::string& name) {
+    return name.find("Synchronize") != std::string::npos || name == "cudaMemcpy" ||
+           name == "cudaMemset" || name == "cudaFree";
+  }
+
+  static void CUPTIAPI on_call(void* self, CUpti_CallbackDomain, CUpti_CallbackId,
+                               const void* data) {
+    const auto* call = static_cast<const CUpti_CallbackData*>(data);
+    if (call->callbackSite != CUPTI_API_ENTER || !blocks(call->functionName)) return;
+    auto& calls = *static_cast<BlockingCalls*>(self);
+    const std::lock_guard lock(calls.mutex_);
+    calls.names_.insert(call->functionName);
+  }
+
+  CUpti_SubscriberHandle subscriber_ = nullptr;
+  std::mutex mutex_;
+  std::multiset<std::string> names_;
+};
+
+// NCCL with one rank: its launches are those of many.
+std::unique_ptr<comm::Communicator> make_gpu_communicator() {
+  comm::CommunicatorConfig config{.backend = comm::Backend::kNccl,
+                                  .device = comm::DeviceWish::kCuda};
+  comm::choose_device(config);
+  std::vector<std::string> warnings;
+  return comm::place_on_device(std::make_unique<comm::SingleCommunicator>(), config,
+                               comm::DeviceLibraries::of_this_build(), {}, warnings);
+}
+
+struct HostSyncTest : testing::TestWithParam<std::vector<std::string>> {
+  TrainOptions options() const {
+    std::vector<std::string> words = {"--model",
+                                      "gpt2-tiny",
+                                      "--data",
+                                      "synthetic",
+                                      "--sequence-length",
+                                      "32",
+                                      "--batch-size-per-rank",
+                                      "4",
+                                      "--steps",
+                                      "1000",
+                                      "--log-every",
+                                      "0",
+                                      "--device",
+                                      "cuda"};
+    words.insert(words.end(), GetParam().begin(), GetParam().end());
+    TrainOptions parsed = parse_train_options(words);
+    set_vocabulary(parsed, 256);
+    return parsed;
+  }
+};
+
+TEST_P(HostSyncTest, steps_never_block_the_host) {
+  constexpr std::int64_t kWarmUp = 4, kCounted = 5;  // libraries set themselves up in the first
+  const TrainOptions chosen = options();
+  const auto communicator = make_gpu_communicator();
+  const DeviceSession device(*communicator, chosen);
+  const auto model = model::make_language_model(chosen.model.config);
+  model->initialise(1);
+  model->to(device.device());
+  parallel::DataParallel replicas(*model, *communicator, data_parallel_config(chosen));
+  const DataSources sources = open_data(chosen);
+  const auto loader =
+      make_loader(sources, chosen, communicator->topology(), {}, loader_memory(chosen, device));
+  const auto steps = make_stepper(
+      {.model = *model, .replicas = replicas, .loader = *loader, .communicator = *communicator},
+      {.seed = 1,
+       .grad_accumulation = chosen.parallel.grad_accumulation,
+       .sequence_length = sequence_length(chosen),
+       .schedule = schedule_config(chosen)},
+      chosen, device);
+  const auto no_stop = [] { return false; };
+  for (std::int64_t step = 1; step <= kWarmUp; ++step) steps->run(step, no_stop);
+
+  BlockingCalls calls;
+  for (std::int64_t step = kWarmUp + 1; step <= kWarmUp + kCounted; ++step)
+    steps->run(step, no_stop);
+
+  const auto names = calls.names();
+  EXPECT_TRUE(names.empty()) << names.size() << " calls, the first: " << *names.begin();
+}
+
+INSTANTIATE_TEST_SUITE_P(Toggles, HostSyncTest,
+                         testing::Values(std::vector<std::string>{},
+                                         std::vector<std::string>{"--precision", "bf16"},
+                                         std::vector<std::string>{"--precision", "tf32"},
+                                         std::vector<std::string>{"--overlap", "off"},
+                                         std::vector<std::string>{"--bucketing", "off"},
+                                         std::vector<std::string>{"--fused-optimizer", "off"},
+                                         std::vector<std::string>{"--algorithm", "sgd"},
+                                         std::vector<std::string>{"--grad-accumulation", "2"}));
+
+}  // namespace
+}  // namespace sidestream::launch
