@@ -1,12 +1,26 @@
-// What this machine's processor can do at most, as measured: the denominators of MFU and of
-// rooflines on CPU.
+// What this machine can do at most, as measured: the denominators of MFU and of rooflines.
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
+
+namespace sidestream::comm {
+class Communicator;
+}
 
 namespace sidestream::launch {
+
+// Of the first GPU. Empty: there is none.
+struct DeviceCeilings {
+  std::string name = {};
+  std::map<std::string, double> flops_per_s = {};  // matrix products: "fp32", "tf32", "bf16"
+  double memory_bytes_per_s = 0;                   // read + write of a copy on the device
+  double host_to_device_bytes_per_s = 0;           // from pinned memory
+  double device_to_host_bytes_per_s = 0;
+};
 
 struct Ceilings {
   std::string processor;        // model name of /proc/cpuinfo
@@ -14,15 +28,37 @@ struct Ceilings {
   double fp32_flops_per_s = 0;  // matrix products
   double bf16_flops_per_s = 0;
   double memory_bytes_per_s = 0;  // read + write of a copy larger than the caches
+  double seconds = 0;             // that each figure was measured for; 0: not known
+  std::optional<DeviceCeilings> device = {};
+  // Bus bandwidth of an all-reduce between ranks of this machine, 2 (n - 1) / n x bytes / time;
+  // by number of ranks.
+  std::map<int, double> link_bytes_per_s = {};
 };
 
-// Best of repeated products and copies over about `seconds`, on all intra-op threads of this
-// process.
+// Best of repeated products and copies, `seconds` for each figure, on all intra-op threads of this
+// process, and on the first GPU when there is one.
 Ceilings measure_ceilings(double seconds);
 
-// Where measurements of this user are kept: $XDG_CACHE_HOME/sidestream/ceilings.json.
+// Nothing without a GPU.
+std::optional<DeviceCeilings> measure_device(double seconds);
+
+// Collective. The fastest all-reduce of 64 MB, as bus bandwidth.
+double measure_link(comm::Communicator& communicator, double seconds);
+
+// Where measurements of this user are kept: $XDG_CACHE_HOME/sidestream/ceilings.json. Machines that
+// share a home have an entry each, by processor.
 std::filesystem::path ceilings_file();
 
+// A measurement beside one that is stored. A ceiling is what was reached once, so of the same cores
+// the higher figure stays; a measurement on fewer cores changes nothing. `remarks` says what was
+// kept.
+struct KeptCeilings {
+  Ceilings kept;
+  std::vector<std::string> remarks = {};
+};
+KeptCeilings keep_better(const std::optional<Ceilings>& stored, const Ceilings& fresh);
+
+// Replaces the entry of this processor, leaves the others.
 void save_ceilings(const Ceilings& ceilings, const std::filesystem::path& file);
 
 // The stored measurement of this processor; empty when there is none or when the file cannot be

@@ -64,9 +64,11 @@ Ceilings measure_ceilings(double seconds) {
   const torch::NoGradGuard no_grad;
   return {.processor = processor_name(),
           .cores = at::get_num_threads(),
-          .fp32_flops_per_s = product_flops_per_s<float>(torch::kFloat32, seconds / 3),
-          .bf16_flops_per_s = product_flops_per_s<core::BFloat16>(torch::kBFloat16, seconds / 3),
-          .memory_bytes_per_s = copy_bytes_per_s(seconds / 3)};
+          .fp32_flops_per_s = product_flops_per_s<float>(torch::kFloat32, seconds),
+          .bf16_flops_per_s = product_flops_per_s<core::BFloat16>(torch::kBFloat16, seconds),
+          .memory_bytes_per_s = copy_bytes_per_s(seconds),
+          .seconds = seconds,
+          .device = measure_device(seconds)};
 }
 
 }  // namespace sidestream::launch

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -24,24 +25,122 @@ std::filesystem::path ceilings_file() {
   return std::filesystem::path(home != nullptr ? home : "/tmp") / ".cache/sidestream/ceilings.json";
 }
 
+namespace {
+
+// Figure by figure, of the same GPU.
+void keep_device(const std::optional<DeviceCeilings>& stored, Ceilings& kept) {
+  if (!stored) return;
+  if (!kept.device) kept.device = stored;
+  if (kept.device->name != stored->name) return;
+  for (const auto& [dtype, rate] : stored->flops_per_s)
+    kept.device->flops_per_s[dtype] = std::max(kept.device->flops_per_s[dtype], rate);
+  for (double DeviceCeilings::*figure :
+       {&DeviceCeilings::memory_bytes_per_s, &DeviceCeilings::host_to_device_bytes_per_s,
+        &DeviceCeilings::device_to_host_bytes_per_s})
+    (*kept.device).*figure = std::max((*kept.device).*figure, (*stored).*figure);
+}
+
+}  // namespace
+
+KeptCeilings keep_better(const std::optional<Ceilings>& stored, const Ceilings& fresh) {
+  KeptCeilings result{.kept = fresh};
+  if (!stored || stored->processor != fresh.processor) return result;
+  Ceilings& kept = result.kept;
+  for (const auto& [ranks, rate] : stored->link_bytes_per_s)
+    kept.link_bytes_per_s[ranks] = std::max(kept.link_bytes_per_s[ranks], rate);
+  keep_device(stored->device, kept);
+  const bool fewer_cores = fresh.cores < stored->cores;
+  if (fewer_cores)
+    result.remarks.push_back("the stored figures of " + std::to_string(stored->cores) +
+                             " cores stay: these are of " + std::to_string(fresh.cores));
+  const auto keep = [&](const char* name, double Ceilings::*figure) {
+    if (!fewer_cores && (*stored).*figure <= fresh.*figure) return;
+    kept.*figure = (*stored).*figure;
+    if (!fewer_cores)
+      result.remarks.push_back(std::string(name) + ": the stored figure is higher and stays");
+  };
+  // More cores are another measurement: its figures are the ones that count.
+  if (fresh.cores > stored->cores) return result;
+  keep("fp32", &Ceilings::fp32_flops_per_s);
+  keep("bf16", &Ceilings::bf16_flops_per_s);
+  keep("memory", &Ceilings::memory_bytes_per_s);
+  kept.cores = stored->cores;
+  kept.seconds = fewer_cores ? stored->seconds : std::max(stored->seconds, fresh.seconds);
+  return result;
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kSchema = 2;
+
+Json to_json(const Ceilings& ceilings) {
+  Json json = {{"processor", ceilings.processor},
+               {"cores", ceilings.cores},
+               {"fp32_flops_per_s", ceilings.fp32_flops_per_s},
+               {"bf16_flops_per_s", ceilings.bf16_flops_per_s},
+               {"memory_bytes_per_s", ceilings.memory_bytes_per_s},
+               {"seconds", ceilings.seconds}};
+  json["link_bytes_per_s"] = Json::object();
+  for (const auto& [ranks, rate] : ceilings.link_bytes_per_s)
+    json["link_bytes_per_s"][std::to_string(ranks)] = rate;
+  if (ceilings.device)
+    json["device"] = {{"name", ceilings.device->name},
+                      {"flops_per_s", ceilings.device->flops_per_s},
+                      {"memory_bytes_per_s", ceilings.device->memory_bytes_per_s},
+                      {"host_to_device_bytes_per_s", ceilings.device->host_to_device_bytes_per_s},
+                      {"device_to_host_bytes_per_s", ceilings.device->device_to_host_bytes_per_s}};
+  return json;
+}
+
+Ceilings ceilings_from(const Json& json) {
+  Ceilings ceilings{.processor = json.at("processor"),
+                    .cores = json.at("cores"),
+                    .fp32_flops_per_s = json.at("fp32_flops_per_s"),
+                    .bf16_flops_per_s = json.at("bf16_flops_per_s"),
+                    .memory_bytes_per_s = json.at("memory_bytes_per_s"),
+                    .seconds = json.value("seconds", 0.0)};
+  const Json links = json.value("link_bytes_per_s", Json::object());
+  for (const auto& [ranks, rate] : links.items())
+    ceilings.link_bytes_per_s[std::stoi(ranks)] = rate;
+  if (json.contains("device")) {
+    const Json& device = json.at("device");
+    ceilings.device =
+        DeviceCeilings{.name = device.at("name"),
+                       .flops_per_s = device.at("flops_per_s"),
+                       .memory_bytes_per_s = device.at("memory_bytes_per_s"),
+                       .host_to_device_bytes_per_s = device.at("host_to_device_bytes_per_s"),
+                       .device_to_host_bytes_per_s = device.at("device_to_host_bytes_per_s")};
+  }
+  return ceilings;
+}
+
+// By processor. A file of the first schema holds one machine and no list.
+Json machines_in(const std::filesystem::path& file) {
+  const Json json = Json::parse(core::read_file(file, 1 << 20));
+  if (json.contains("machines")) return json.at("machines");
+  return {{json.at("processor").get<std::string>(), json}};
+}
+
+}  // namespace
+
 void save_ceilings(const Ceilings& ceilings, const std::filesystem::path& file) {
   std::filesystem::create_directories(file.parent_path());
-  const nlohmann::json json = {{"processor", ceilings.processor},
-                               {"cores", ceilings.cores},
-                               {"fp32_flops_per_s", ceilings.fp32_flops_per_s},
-                               {"bf16_flops_per_s", ceilings.bf16_flops_per_s},
-                               {"memory_bytes_per_s", ceilings.memory_bytes_per_s}};
-  core::write_file_atomically(file, json.dump(2) + "\n");
+  Json machines = Json::object();
+  try {
+    machines = machines_in(file);
+  } catch (const std::exception&) {
+    // nothing there, or nothing that could be read: begin anew
+  }
+  machines[ceilings.processor] = to_json(ceilings);
+  core::write_file_atomically(file,
+                              Json{{"schema", kSchema}, {"machines", machines}}.dump(2) + "\n");
 }
 
 std::optional<Ceilings> load_ceilings(const std::filesystem::path& file) {
   try {
-    const nlohmann::json json = nlohmann::json::parse(core::read_file(file, 1 << 16));
-    const Ceilings stored{.processor = json.at("processor"),
-                          .cores = json.at("cores"),
-                          .fp32_flops_per_s = json.at("fp32_flops_per_s"),
-                          .bf16_flops_per_s = json.at("bf16_flops_per_s"),
-                          .memory_bytes_per_s = json.at("memory_bytes_per_s")};
+    const Ceilings stored = ceilings_from(machines_in(file).at(processor_name()));
     if (stored.processor != processor_name() || stored.cores <= 0) return std::nullopt;
     return stored;
   } catch (const std::exception&) {

@@ -1,25 +1,83 @@
 #include <fmt/format.h>
 
+#include "comm/mpi_environment.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/bench_options.hpp"
+#include "launch/process/program.hpp"
 #include "launch/process/tuning.hpp"
 
 namespace sidestream::launch {
+namespace {
 
-int run_bench(const CommandCall& call) {
-  const BenchOptions options = parse_bench_options(call.arguments);
-  pin_and_set_threads(0, 1, options.threads);
-  flush_denormals_on_all_threads(true);
-  const Ceilings ceilings = measure_ceilings(3 * options.seconds);
-  save_ceilings(ceilings, ceilings_file());
+void print(const Ceilings& ceilings) {
   fmt::print("{} with {} thread(s)\n", ceilings.processor, ceilings.cores);
   fmt::print("  matrix product fp32  {:8.1f} GFLOP/s\n", ceilings.fp32_flops_per_s * 1e-9);
   fmt::print("  matrix product bf16  {:8.1f} GFLOP/s\n", ceilings.bf16_flops_per_s * 1e-9);
   fmt::print("  memory, copy         {:8.1f} GB/s (bytes read + bytes written)\n",
              ceilings.memory_bytes_per_s * 1e-9);
+  if (!ceilings.device) return;
+  const DeviceCeilings& device = *ceilings.device;
+  fmt::print("{}\n", device.name.empty() ? "first GPU" : device.name);
+  for (const auto& [dtype, rate] : device.flops_per_s)
+    fmt::print("  matrix product {}  {:8.1f} TFLOP/s\n", dtype, rate * 1e-12);
+  fmt::print("  memory, copy         {:8.1f} GB/s (bytes read + bytes written)\n",
+             device.memory_bytes_per_s * 1e-9);
+  fmt::print("  host to device       {:8.1f} GB/s, back {:.1f} GB/s (pinned)\n",
+             device.host_to_device_bytes_per_s * 1e-9, device.device_to_host_bytes_per_s * 1e-9);
+}
+
+void store(const BenchOptions& options, const Ceilings& fresh) {
+  const auto stored = options.replace ? std::nullopt : load_ceilings(ceilings_file());
+  const KeptCeilings result = keep_better(stored, fresh);
+  save_ceilings(result.kept, ceilings_file());
+  for (const std::string& remark : result.remarks)
+    fmt::print("{}{}\n", remark, " (--replace stores the new one)");
   fmt::print("kept in {}: the denominator of MFU on this machine\n", ceilings_file().string());
+}
+
+int measure_machine(const BenchOptions& options) {
+  pin_and_set_threads(0, 1, options.threads);
+  flush_denormals_on_all_threads(true);
+  const Ceilings ceilings = measure_ceilings(options.seconds);
+  print(ceilings);
+  store(options, ceilings);
   return 0;
+}
+
+// Under mpirun it is the link between the ranks that is measured.
+core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
+  const double rate = measure_link(session.communicator(), options.seconds);
+  if (!session.is_first_rank()) return core::ExitCode::kDone;
+  const int ranks = session.communicator().size();
+  fmt::print("  all-reduce, {} ranks  {:8.1f} GB/s bus bandwidth ({})\n", ranks, rate * 1e-9,
+             session.communicator().backend_name());
+  if (session.communicator().topology().node_count > 1) {
+    fmt::print("not kept: the ranks are on several machines\n");
+    return core::ExitCode::kDone;
+  }
+  Ceilings kept = load_ceilings(ceilings_file()).value_or(Ceilings{});
+  if (kept.cores == 0) {
+    fmt::print("not kept: `sidestream bench ceilings` without mpirun comes first\n");
+    return core::ExitCode::kDone;
+  }
+  double& stored = kept.link_bytes_per_s[ranks];
+  if (stored > rate && !options.replace)
+    fmt::print(
+        "the stored figure, {:.1f} GB/s, is higher and stays (--replace stores the new one)\n",
+        stored * 1e-9);
+  stored = options.replace ? rate : std::max(stored, rate);
+  save_ceilings(kept, ceilings_file());
+  return core::ExitCode::kDone;
+}
+
+}  // namespace
+
+int run_bench(const CommandCall& call) {
+  const BenchOptions options = parse_bench_options(call.arguments);
+  if (comm::LauncherEnvironment::read().size < 2) return measure_machine(options);
+  return run_program(call.argc, call.argv, {},
+                     [&](Session& session) { return measure_ranks(options, session); });
 }
 
 }  // namespace sidestream::launch

@@ -14,27 +14,39 @@ SettingTable<Options> table() {
       {"What this machine can do at most",
        {choice<Options, BenchSubject>(
             {"subject", "ceilings",
-             "matrix products of each type, memory bandwidth; the "
-             "word alone is enough"},
+             "what to measure, the word alone is enough: matrix products of each type, memory, "
+             "copies to and from a GPU; under mpirun the link between the ranks",
+             "must be given"},
             {{"ceilings", BenchSubject::kCeilings}}, [](auto& o) -> auto& { return o.subject; }),
         optional_count<Options>({"threads", "N", "threads for compute", "every core"},
                                 [](auto& o) -> auto& { return o.threads; }, {1, 4096}),
         number<Options>({"seconds", "SECONDS", "time of each measurement"},
-                        [](auto& o) -> auto& { return o.seconds; }, {.min = 0.01, .max = 3600})}}};
+                        [](auto& o) -> auto& { return o.seconds; }, {.min = 0.01, .max = 3600}),
+        on_off<Options>(
+            {.name = "replace",
+             .value_name = "",
+             .help = "store lower figures than those that are stored, too",
+             .default_text = "off",
+             .kind = FlagKind::kSwitch},
+            [](auto& o) -> auto& { return o.replace; })}}};
 }
 
 }  // namespace
 
 BenchOptions parse_bench_options(const std::vector<std::string>& arguments) {
-  if (arguments.empty())
-    throw core::ConfigError("`sidestream bench` needs to know what to measure: ceilings");
-  return parse_command(arguments, table(), {.command = "bench", .positional = "subject"});
+  BenchOptions options =
+      parse_command(arguments, table(), {.command = "bench", .positional = "subject"});
+  if (!options.subject)
+    throw core::ConfigError(
+        "`sidestream bench` needs to know what to measure: `sidestream bench ceilings`");
+  return options;
 }
 
 std::string bench_help(int width_columns) {
   return "Measures what this machine can do at most; `train` takes its MFU from it.\n\n"
          "  sidestream bench ceilings\n"
-         "  sidestream bench ceilings --threads 1 --seconds 0.5\n\n" +
+         "  sidestream bench ceilings --threads 1 --seconds 0.5\n"
+         "  mpirun -np 2 --bind-to none sidestream bench ceilings\n\n" +
          flags_help(flags_of(table()), width_columns);
 }
 

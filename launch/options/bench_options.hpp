@@ -10,9 +10,10 @@ namespace sidestream::launch {
 enum class BenchSubject { kCeilings };
 
 struct BenchOptions {
-  BenchSubject subject = BenchSubject::kCeilings;
-  std::optional<int> threads = {};  // empty: every core
-  double seconds = 1.0;             // of each measurement
+  std::optional<BenchSubject> subject = {};  // has to be given
+  std::optional<int> threads = {};           // empty: every core
+  double seconds = 1.0;                      // of each measurement
+  bool replace = false;                      // also with lower figures than those that are stored
 };
 
 // Throws ConfigError.

@@ -33,7 +33,10 @@ bool is_copy(const std::string& name) {
 }
 
 bool is_product(const std::string& name) {
-  return has(name, {"gemm", "Gemm", "GEMM", "xmma", "cutlass", "mm", "conv", "linear"});
+  static const std::set<std::string> operators = {
+      "aten::mm", "aten::addmm", "aten::bmm", "aten::linear", "aten::convolution", "aten::baddbmm"};
+  return operators.contains(name) ||
+         has(name, {"gemm", "Gemm", "GEMM", "xmma", "cutlass", "convolve"});
 }
 
 std::string dtype_of(const Facts& facts) {
@@ -52,12 +55,14 @@ void place_under_roof(RooflinePoint& point, const Facts& facts) {
   point.share_of_roof = *point.flops_per_s / std::min(slope, peak->second);
 }
 
-// Of operations that only move bytes.
+// Of operations that only move bytes. Far below the bandwidth something else holds them up.
 void place_by_bandwidth(RooflinePoint& point, const Facts& facts) {
-  if (!point.bound.empty() || !point.bytes_per_s || point.flops_per_s) return;
-  point.bound = "memory";
-  if (facts.ceilings && facts.ceilings->memory_bytes_per_s > 0 && !is_copy(point.name))
-    point.share_of_roof = *point.bytes_per_s / facts.ceilings->memory_bytes_per_s;
+  constexpr double kHeldUpByMemory = 0.3;
+  if (!point.bound.empty() || !point.bytes_per_s || point.flops_per_s || is_copy(point.name))
+    return;
+  if (!facts.ceilings || facts.ceilings->memory_bytes_per_s <= 0) return;
+  point.share_of_roof = *point.bytes_per_s / facts.ceilings->memory_bytes_per_s;
+  if (*point.share_of_roof >= kHeldUpByMemory) point.bound = "memory";
 }
 
 // Counters are of the hardware: what they say holds, whatever the shapes say.
@@ -115,7 +120,8 @@ std::string cause_under_roof(const RooflinePoint& point, const Facts& facts) {
       point.total_ns / static_cast<double>(std::max<std::int64_t>(1, point.calls));
   constexpr double kSmallNs = 50'000;
   if (mean_ns < kSmallNs) return "too small to fill the machine";
-  return fmt::format("{:.0f} % of the {} roof; counters would say why", reached * 100, point.bound);
+  return fmt::format("{:.0f} % of the {} roof; counters would say why", reached * 100,
+                     point.bound.empty() ? "memory" : point.bound);
 }
 
 std::string cause_by_name(const RooflinePoint& point, const Facts& facts) {

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <type_traits>
-#include <variant>
 
-#include "profiling/analysis/details.hpp"
 #include "profiling/page/memory_curve.hpp"
 #include "profiling/page/timeline_data.hpp"
 #include "profiling/report/tables.hpp"
@@ -18,30 +15,29 @@ using Json = nlohmann::ordered_json;
 // A table of a long run has more rows than anybody scrolls through; --csv writes them all.
 constexpr std::size_t kRows = 1000;
 // report.json has them already, or they are longer than a page can hold.
-constexpr const char* kLeftOut[] = {"steps", "collectives", "distributed", "operator_tree"};
+constexpr const char* kLeftOut[] = {"overview",    "ranks",         "steps",       "collectives",
+                                    "distributed", "operator_tree", "memory_curve"};
 
 Json json_of(const report::Cell& cell) {
-  return std::visit(
-      []<typename Value>(const Value& value) -> Json {
-        if constexpr (std::is_same_v<Value, std::monostate>)
-          return nullptr;
-        else
-          return value;
-      },
-      cell);
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
+  if (const auto* real = std::get_if<double>(&cell)) return *real;
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  return nullptr;
 }
 
 Json rows_of(const report::Table& table) {
   Json rows = Json::array();
-  for (std::size_t i = 0; i < std::min(kRows, table.rows.size()); ++i)
-    std::transform(table.rows[i].begin(), table.rows[i].end(),
-                   std::back_inserter(rows.emplace_back(Json::array())), json_of);
+  for (std::size_t i = 0; i < std::min(kRows, table.rows.size()); ++i) {
+    Json row = Json::array();
+    for (const report::Cell& cell : table.rows[i]) row.push_back(json_of(cell));
+    rows.push_back(std::move(row));
+  }
   return rows;
 }
 
 Json tables_of(const analysis::Analysis& all) {
-  Json list = Json::array();
   const analysis::Details details = analysis::look_closer(all);
+  Json list = Json::array();
   for (const report::TableSource& source : report::all_tables()) {
     if (std::find(std::begin(kLeftOut), std::end(kLeftOut), source.name) != std::end(kLeftOut))
       continue;

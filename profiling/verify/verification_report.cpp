@@ -98,16 +98,19 @@ std::vector<std::string> sentences(const Verification& one, const Decision& deci
 }
 
 std::string markdown_of(const Table& table) {
-  const auto row_of = [](const report::Row& cells) {
+  const auto row_of = [](const std::vector<std::string>& cells) {
     std::string line = "|";
-    for (const report::Cell& cell : cells) line += " " + std::get<std::string>(cell) + " |";
+    for (const std::string& cell : cells) line += " " + cell + " |";
     return line + "\n";
   };
-  std::string text =
-      "### " + table.title + "\n\n" + row_of({table.header.begin(), table.header.end()}) + "|";
+  std::string text = "### " + table.title + "\n\n" + row_of(table.header) + "|";
   for (std::size_t i = 0; i < table.header.size(); ++i) text += i == 0 ? "---|" : "--:|";
   text += "\n";
-  for (const auto& row : table.rows) text += row_of(row);
+  for (const report::Row& row : table.rows) {
+    std::vector<std::string> cells;
+    for (const report::Cell& cell : row) cells.push_back(std::get<std::string>(cell));
+    text += row_of(cells);
+  }
   return text + "\n";
 }
 

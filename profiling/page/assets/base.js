@@ -36,7 +36,10 @@ const signed = (value, digits) => `${value >= 0 ? "+" : "−"}${Math.abs(value).
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const absent = text => element("p", {class: "absent"}, text);
 const currentRun = () => Page.data.runs[Page.run];
-const median = values => { const sorted = [...values].sort((a, b) => a - b); return sorted[Math.floor(sorted.length / 2)]; };
+function median(values) {
+  const sorted = [...values].sort((a, b) => a - b), middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
 const sum = values => values.reduce((total, value) => total + value, 0);
 
 function figure(name, value, note) {

@@ -50,7 +50,7 @@ section("memory", "Memory", "Allocated memory over time, and what was held at th
       points: one.points.map(([time, bytes]) => [time / 1e6, bytes / 1e6]), stepped: true})), "ms", "MB allocated");
   else body.append(absent("no curve: needs memory events (--profile-memory)"));
   let any = curve.length > 0;
-  for (const [name, title] of [["memory_peaks", "At the peak"], ["memory", "By operator"]]) {
+  for (const [name, title] of [["memory_categories", "What the peak was made of"], ["memory_peaks", "Peaks"], ["memory", "Allocations and releases"]]) {
     const table = currentRun() && namedTable(name);
     if (!table || table.rows.length === 0) continue;
     body.append(element("h3", {}, title));

@@ -1,6 +1,6 @@
 "use strict";
 // Tables that sort by a click on a column and filter by what is typed.
-const SHOWN_ROWS = 200;
+const SHOWN_ROWS = 200, SENTENCES = new Set(["cause", "needs"]);
 
 function isNumber(text) { return typeof text === "number" || (text !== "" && text !== null && !isNaN(text)); }
 
@@ -53,7 +53,7 @@ function drawTable(body, given, options = {}) {
     const rows = chosen(), shown = state.all ? rows : rows.slice(0, SHOWN_ROWS);
     content.replaceChildren(...shown.map((row, index) => element("tr", {class: index >= 40 ? "beyond" : null,
       onclick: options.onrow ? () => options.onrow(row) : () => {}},
-      row.map((cell, at) => element("td", {class: numeric[at] ? null : "text", title: numeric[at] ? String(cell) : cell},
+      row.map((cell, at) => element("td", {class: numeric[at] ? null : SENTENCES.has(table.header[at]) ? "text sentence" : "text", title: numeric[at] ? String(cell) : cell},
         cellText(table.header[at], cell))))));
     const total = table.total || table.rows.length;
     note.textContent = `${shown.length} of ${total} rows` +

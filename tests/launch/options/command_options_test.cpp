@@ -73,6 +73,10 @@ TEST(GenerateOptionsTest, parse_sets_every_member) {
 TEST(BenchOptionsTest, parse_takes_the_subject_as_a_word) {
   EXPECT_EQ(parse_bench_options({"ceilings", "--threads", "2"}).threads, 2);
   EXPECT_THAT(error_of([] { parse_bench_options({}); }), HasSubstr("ceilings"));
+  EXPECT_THAT(error_of([] {
+                parse_bench_options({"--threads", "2"});
+              }),
+              HasSubstr("what to measure"));
   EXPECT_THAT(error_of([] { parse_bench_options({"floors"}); }),
               HasSubstr("expected one of ceilings"));
 }

@@ -77,6 +77,17 @@ TEST(RooflineTest, what_is_not_measured_is_not_guessed) {
   EXPECT_FALSE(point.share_of_roof);
 }
 
+TEST(RooflineTest, operations_without_arithmetic_are_held_against_the_bandwidth) {
+  const auto fast = place_operation(operation("copy_", 100, 10, nullptr, 7e10), machine(), {});
+  EXPECT_EQ(fast.bound, "memory");
+  EXPECT_DOUBLE_EQ(*fast.share_of_roof, 0.7);
+  EXPECT_THAT(fast.cause, HasSubstr("only fewer bytes help"));
+  const auto slow =
+      place_operation(operation("record_param_comms", 100, 10, nullptr, 1e3), machine(), {});
+  EXPECT_EQ(slow.bound, "");
+  EXPECT_THAT(slow.cause, HasSubstr("0 % of the memory roof"));
+}
+
 TEST(RooflineTest, report_gets_bound_and_cause_or_null) {
   Json report = {
       {"top_ops",

@@ -1,0 +1,100 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "launch/ceilings/ceilings.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+Ceilings measured(int cores, double rate, double seconds = 1) {
+  return {.processor = processor_name(),
+          .cores = cores,
+          .fp32_flops_per_s = rate,
+          .bf16_flops_per_s = 2 * rate,
+          .memory_bytes_per_s = rate / 10,
+          .seconds = seconds};
+}
+
+TEST(CeilingsTest, come_back_as_they_were_stored) {
+  const core::ScratchFolder scratch;
+  Ceilings ceilings = measured(2, 1e11);
+  ceilings.link_bytes_per_s = {{2, 5e9}};
+  ceilings.device =
+      DeviceCeilings{.name = "H", .flops_per_s = {{"bf16", 1e15}}, .memory_bytes_per_s = 3e12};
+
+  save_ceilings(ceilings, scratch / "c.json");
+  const auto loaded = load_ceilings(scratch / "c.json");
+
+  ASSERT_TRUE(loaded && loaded->device);
+  EXPECT_EQ(loaded->fp32_flops_per_s, 1e11);
+  EXPECT_EQ(loaded->link_bytes_per_s.at(2), 5e9);
+  EXPECT_EQ(loaded->device->flops_per_s.at("bf16"), 1e15);
+}
+
+TEST(CeilingsTest, machines_that_share_a_home_keep_their_entries) {
+  const core::ScratchFolder scratch;
+  Ceilings other = measured(8, 9e11);
+  other.processor = "another processor";
+  save_ceilings(other, scratch / "c.json");
+  save_ceilings(measured(2, 1e11), scratch / "c.json");
+
+  std::ifstream file(scratch / "c.json");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_THAT(text, ::testing::HasSubstr("another processor"));
+  EXPECT_EQ(load_ceilings(scratch / "c.json")->cores, 2);
+}
+
+TEST(CeilingsTest, files_of_the_first_schema_are_read) {
+  const core::ScratchFolder scratch;
+  std::ofstream(scratch / "c.json") << R"({"processor": ")" + processor_name() +
+                                           R"(", "cores": 2, "fp32_flops_per_s": 5,
+    "bf16_flops_per_s": 6, "memory_bytes_per_s": 7})";
+  EXPECT_EQ(load_ceilings(scratch / "c.json")->memory_bytes_per_s, 7);
+}
+
+TEST(CeilingsTest, what_cannot_be_read_was_not_measured) {
+  const core::ScratchFolder scratch;
+  EXPECT_FALSE(load_ceilings(scratch / "c.json"));
+  std::ofstream(scratch / "c.json") << "{";
+  EXPECT_FALSE(load_ceilings(scratch / "c.json"));
+}
+
+TEST(KeepBetterTest, a_quick_measurement_does_not_lower_a_figure) {
+  const KeptCeilings result = keep_better(measured(2, 1e11, 3), measured(2, 0.8e11, 0.1));
+
+  EXPECT_EQ(result.kept.fp32_flops_per_s, 1e11);
+  EXPECT_EQ(result.remarks.size(), 3u);
+  EXPECT_EQ(result.kept.seconds, 3);
+}
+
+TEST(KeepBetterTest, a_higher_figure_is_taken) {
+  const KeptCeilings result = keep_better(measured(2, 1e11), measured(2, 1.2e11));
+
+  EXPECT_EQ(result.kept.fp32_flops_per_s, 1.2e11);
+  EXPECT_TRUE(result.remarks.empty());
+}
+
+TEST(KeepBetterTest, fewer_cores_change_nothing_and_more_replace) {
+  EXPECT_EQ(keep_better(measured(2, 1e11), measured(1, 9e11)).kept.fp32_flops_per_s, 1e11);
+  EXPECT_EQ(keep_better(measured(2, 1e11), measured(1, 9e11)).kept.cores, 2);
+  EXPECT_EQ(keep_better(measured(1, 1e11), measured(2, 0.9e11)).kept.fp32_flops_per_s, 0.9e11);
+}
+
+TEST(KeepBetterTest, links_and_devices_stay) {
+  Ceilings stored = measured(2, 1e11);
+  stored.link_bytes_per_s = {{2, 5e9}, {4, 3e9}};
+  stored.device = DeviceCeilings{.name = "H", .flops_per_s = {{"bf16", 2.0}}};
+  Ceilings fresh = measured(2, 1e11);
+  fresh.device = DeviceCeilings{.name = "H", .flops_per_s = {{"bf16", 1.0}}};
+
+  const Ceilings kept = keep_better(stored, fresh).kept;
+
+  EXPECT_EQ(kept.link_bytes_per_s.size(), 2u);
+  EXPECT_EQ(kept.device->flops_per_s.at("bf16"), 2.0);
+}
+
+}  // namespace
+}  // namespace sidestream::launch
