@@ -1,7 +1,6 @@
 #include "comm/control_channel.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "comm/mpi_check.hpp"
 
@@ -22,7 +21,7 @@ std::optional<std::uint64_t> ControlChannel::device_started_by(int rank) const n
 
 ControlChannel::Message ControlChannel::message_of(std::string_view text) const {
   Message message{.started = started_, .device_started = device_started_.load(), .text = {}};
-  std::memcpy(message.text.data(), text.data(), std::min(text.size(), message.text.size() - 1));
+  text.copy(message.text.data(), message.text.size() - 1);
   return message;
 }
 
