@@ -1,6 +1,5 @@
 #include "comm/control_channel.hpp"
 
-#include <algorithm>
 
 #include "comm/mpi_check.hpp"
 
