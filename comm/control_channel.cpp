@@ -1,6 +1,5 @@
 #include "comm/control_channel.hpp"
 
-
 #include "comm/mpi_check.hpp"
 
 namespace sidestream::comm {
