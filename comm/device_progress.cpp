@@ -7,11 +7,7 @@ DeviceProgress::DeviceProgress(const Topology& topology, NodeBoard* board, Contr
     : topology_(topology),
       board_(board),
       channel_(channel),
-      slot_of_rank_(static_cast<std::size_t>(topology.size), -1) {
-  for (std::size_t slot = 0; slot < board_ranks.size(); ++slot) {
-    slot_of_rank_[static_cast<std::size_t>(board_ranks[slot])] = static_cast<int>(slot);
-  }
-}
+      slot_of_rank_(slots_of_ranks(topology.size, board_ranks)) {}
 
 void DeviceProgress::note_started(std::uint64_t sequence) noexcept {
   if (board_ != nullptr) board_->note_device_started(sequence);
@@ -35,8 +31,7 @@ std::string DeviceProgress::describe_missing(std::uint64_t sequence) const {
     const auto started = started_by(rank);
     if (started && *started >= sequence) continue;
     if (!text.empty()) text += ", ";
-    text += "rank " + std::to_string(rank) + " on " +
-            topology_.hosts[static_cast<std::size_t>(rank)] +
+    text += topology_.place_of(static_cast<std::size_t>(rank)) +
             (started ? " (last started operation " + std::to_string(*started) + ")"
                      : " (gives no sign of life)");
   }

@@ -121,4 +121,12 @@ std::optional<std::string> NodeBoard::failure_of_peer() const {
   return std::nullopt;
 }
 
+std::vector<int> slots_of_ranks(int job_size, std::span<const int> board_ranks) {
+  std::vector<int> slots(static_cast<std::size_t>(job_size), -1);
+  for (std::size_t slot = 0; slot < board_ranks.size(); ++slot) {
+    slots[static_cast<std::size_t>(board_ranks[slot])] = static_cast<int>(slot);
+  }
+  return slots;
+}
+
 }  // namespace sidestream::comm

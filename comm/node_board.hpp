@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,5 +74,8 @@ class NodeBoard {
   std::vector<Slot*> slots_;
   std::uint64_t meetings_ = 0;
 };
+
+// Of each rank of the job its slot on the board, or -1; board_ranks names the rank of each slot.
+std::vector<int> slots_of_ranks(int job_size, std::span<const int> board_ranks);
 
 }  // namespace sidestream::comm

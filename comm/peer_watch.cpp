@@ -15,11 +15,7 @@ PeerWatch::PeerWatch(const Topology& topology, NodeBoard* board, ControlChannel*
     : topology_(topology),
       board_(board),
       channel_(channel),
-      slot_of_rank_(static_cast<std::size_t>(topology.size), -1) {
-  for (std::size_t slot = 0; slot < board_ranks.size(); ++slot) {
-    slot_of_rank_[static_cast<std::size_t>(board_ranks[slot])] = static_cast<int>(slot);
-  }
-}
+      slot_of_rank_(slots_of_ranks(topology.size, board_ranks)) {}
 
 void PeerWatch::note_started(std::uint64_t sequence) {
   if (board_ != nullptr) board_->note_started(sequence);
@@ -86,8 +82,7 @@ void PeerWatch::describe_rank(int rank, std::uint64_t sequence, std::string& tex
       slot >= 0 && (board_->is_behind(slot) || board_->silent_for(slot) > kLongSilence);
   if (started && *started >= sequence && !stuck) return;
 
-  const std::string name =
-      "rank " + std::to_string(rank) + " on " + topology_.hosts[static_cast<std::size_t>(rank)];
+  const std::string name = topology_.place_of(static_cast<std::size_t>(rank));
   if (!text.empty()) text += ", ";
   if (!started) {
     text += name + " (gives no sign of life)";

@@ -1,6 +1,7 @@
 // Where a rank sits: in the job, on its node, among the nodes.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,11 @@ struct Topology {
   int node = 0;  // index of the node, in order of its lowest rank
   int node_count = 1;
   std::vector<std::string> hosts = {};  // host name of every rank, in rank order
+
+  // As messages name a rank: "rank 3 on node7".
+  std::string place_of(std::size_t of_rank) const {
+    return "rank " + std::to_string(of_rank) + " on " + hosts.at(of_rank);
+  }
 };
 
 }  // namespace sidestream::comm

@@ -16,7 +16,7 @@ float* floats(const FlatState& state) {
 
 DeviceUpdate::DeviceUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
                            const GradientSpace& gradients, const DeviceTools& tools)
-    : config_(config), parameters_(parameters), tools_(tools), norm_(parameters, gradients, tools) {
+    : DeviceStepUpdate(config, parameters, gradients, tools), tools_(tools) {
   const bool adamw = config_.algorithm == OptimizerAlgorithm::kAdamW;
   if (adamw || config_.momentum != 0) first_moments_ = parameters.make_state();
   if (adamw) second_moments_ = parameters.make_state();
@@ -26,15 +26,6 @@ core::BFloat16* DeviceUpdate::low_precision() const {
   return parameters_.has_master()
              ? static_cast<core::BFloat16*>(parameters_.flat_weights().mutable_data_ptr())
              : nullptr;
-}
-
-void DeviceUpdate::settle(const UpdateRequest& request) {
-  norm_.settle({.average = request.average, .max_norm = config_.grad_clip, .step = request.step});
-}
-
-double DeviceUpdate::grad_norm(double average) {
-  settle({.average = average});
-  return scalars()[0].item<double>();
 }
 
 double DeviceUpdate::update(const UpdateRequest& request) {
@@ -87,11 +78,10 @@ void DeviceUpdate::run_sgd(const UpdateRequest& request) {
 
 std::vector<Moment> DeviceUpdate::moments(std::size_t parameter) const {
   if (config_.algorithm == OptimizerAlgorithm::kAdamW) {
-    return {{"exp_avg", first_moments_.views.at(parameter)},
-            {"exp_avg_sq", second_moments_.views.at(parameter)}};
+    return adamw_moments(first_moments_.views.at(parameter), second_moments_.views.at(parameter));
   }
   if (first_moments_.views.empty()) return {};
-  return {{"momentum_buffer", first_moments_.views.at(parameter)}};
+  return sgd_moments(first_moments_.views.at(parameter));
 }
 
 }  // namespace sidestream::parallel

@@ -55,8 +55,7 @@ void FusedAdamW::update_piece(const Piece& piece,
 }
 
 std::vector<Moment> FusedAdamW::moments(std::size_t parameter) const {
-  return {{"exp_avg", first_moments_.views.at(parameter)},
-          {"exp_avg_sq", second_moments_.views.at(parameter)}};
+  return adamw_moments(first_moments_.views.at(parameter), second_moments_.views.at(parameter));
 }
 
 }  // namespace sidestream::parallel

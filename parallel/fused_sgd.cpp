@@ -50,7 +50,7 @@ void FusedSgd::update_piece(const Piece& piece, const optim::SgdCoefficients& co
 
 std::vector<Moment> FusedSgd::moments(std::size_t parameter) const {
   if (momentum_.views.empty()) return {};
-  return {{"momentum_buffer", momentum_.views.at(parameter)}};
+  return sgd_moments(momentum_.views.at(parameter));
 }
 
 }  // namespace sidestream::parallel

@@ -9,25 +9,14 @@ using torch::Tensor;
 
 OperatorUpdate::OperatorUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
                                const GradientSpace& gradients, const DeviceTools& tools)
-    : config_(config),
-      parameters_(parameters),
+    : DeviceStepUpdate(config, parameters, gradients, tools),
       gradients_(gradients),
-      norm_(parameters, gradients, tools),
       zero_(torch::zeros({}, torch::dtype(torch::kFloat32).device(parameters.device()))) {
   const bool adamw = config_.algorithm == OptimizerAlgorithm::kAdamW;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (adamw || config_.momentum != 0) first_.push_back(torch::zeros_like(parameters.master(i)));
     if (adamw) second_.push_back(torch::zeros_like(parameters.master(i)));
   }
-}
-
-void OperatorUpdate::settle(const UpdateRequest& request) {
-  norm_.settle({.average = request.average, .max_norm = config_.grad_clip, .step = request.step});
-}
-
-double OperatorUpdate::grad_norm(double average) {
-  settle({.average = average});
-  return scalars()[0].item<double>();
 }
 
 // Products with host numbers are arguments of kernels: no copy to the device.
@@ -92,10 +81,10 @@ void OperatorUpdate::run_sgd(std::size_t parameter, const Factors& factors) {
 
 std::vector<Moment> OperatorUpdate::moments(std::size_t parameter) const {
   if (config_.algorithm == OptimizerAlgorithm::kAdamW) {
-    return {{"exp_avg", first_.at(parameter)}, {"exp_avg_sq", second_.at(parameter)}};
+    return adamw_moments(first_.at(parameter), second_.at(parameter));
   }
   if (first_.empty()) return {};
-  return {{"momentum_buffer", first_.at(parameter)}};
+  return sgd_moments(first_.at(parameter));
 }
 
 }  // namespace sidestream::parallel

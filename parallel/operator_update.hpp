@@ -6,22 +6,17 @@
 
 #include <vector>
 
-#include "parallel/device_norm.hpp"
-#include "parallel/step_update.hpp"
+#include "parallel/device_step_update.hpp"
 
 namespace sidestream::parallel {
 
-class OperatorUpdate final : public StepUpdate {
+class OperatorUpdate final : public DeviceStepUpdate {
  public:
   OperatorUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
                  const GradientSpace& gradients, const DeviceTools& tools);
 
-  void layout_changed() override { norm_.layout_changed(); }
-  void add_bucket(std::size_t bucket) override { norm_.add_bucket(bucket); }
-  double grad_norm(double average) override;
   double update(const UpdateRequest& request) override;
   std::vector<Moment> moments(std::size_t parameter) const override;
-  torch::Tensor scalars() const override { return norm_.scalars(); }
 
  private:
   // Zero-dimensional tensors on the device: what a step multiplies with, and the neutral element of
@@ -36,15 +31,11 @@ class OperatorUpdate final : public StepUpdate {
     double second_bias = 1;  // square root of AdamW's correction
   };
   Factors factors_of(const UpdateRequest& request) const;
-  void settle(const UpdateRequest& request);
   torch::Tensor gradient_of(std::size_t parameter, const Factors& factors) const;
   void run_adamw(std::size_t parameter, const Factors& factors);
   void run_sgd(std::size_t parameter, const Factors& factors);
 
-  OptimizerConfig config_;
-  ParameterSpace& parameters_;
   const GradientSpace& gradients_;
-  DeviceNorm norm_;
   torch::Tensor zero_;                 // float, on the device
   std::vector<torch::Tensor> first_;   // first moments, or momentum; empty when there is none
   std::vector<torch::Tensor> second_;  // AdamW only

@@ -22,4 +22,12 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, Paramet
   throw core::ConfigError("--algorithm: expected adamw or sgd, found an unknown value.");
 }
 
+std::vector<Moment> adamw_moments(const torch::Tensor& exp_avg, const torch::Tensor& exp_avg_sq) {
+  return {{"exp_avg", exp_avg}, {"exp_avg_sq", exp_avg_sq}};
+}
+
+std::vector<Moment> sgd_moments(const torch::Tensor& momentum_buffer) {
+  return {{"momentum_buffer", momentum_buffer}};
+}
+
 }  // namespace sidestream::parallel

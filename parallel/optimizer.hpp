@@ -22,9 +22,11 @@ struct OptimizerStep {
 
 // One of the tensors that an optimizer keeps for a parameter.
 struct Moment {
-  std::string name;      // PyTorch's: "exp_avg", "exp_avg_sq" / "momentum_buffer"
+  std::string name;      // PyTorch's
   torch::Tensor tensor;  // fp32, of the parameter's shape
 };
+std::vector<Moment> adamw_moments(const torch::Tensor& exp_avg, const torch::Tensor& exp_avg_sq);
+std::vector<Moment> sgd_moments(const torch::Tensor& momentum_buffer);
 
 class Optimizer {
  public:

@@ -38,7 +38,7 @@ void UnfusedAdamW::update_parameter(std::size_t parameter, const OptimizerStep& 
 
 std::vector<Moment> UnfusedAdamW::moments(std::size_t parameter) const {
   const State& state = states_.at(parameter);
-  return {{"exp_avg", state.exp_avg}, {"exp_avg_sq", state.exp_avg_sq}};
+  return adamw_moments(state.exp_avg, state.exp_avg_sq);
 }
 
 }  // namespace sidestream::parallel

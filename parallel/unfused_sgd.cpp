@@ -28,7 +28,7 @@ void UnfusedSgd::update_parameter(std::size_t parameter, const OptimizerStep& st
 
 std::vector<Moment> UnfusedSgd::moments(std::size_t parameter) const {
   if (momentum_.empty()) return {};
-  return {{"momentum_buffer", momentum_.at(parameter)}};
+  return sgd_moments(momentum_.at(parameter));
 }
 
 }  // namespace sidestream::parallel

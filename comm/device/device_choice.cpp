@@ -27,10 +27,6 @@ Naming naming_of_devices() {
   return *visible == '\0' ? Naming::kNone : Naming::kSome;
 }
 
-std::string place_of(const Topology& topology, std::size_t rank) {
-  return "rank " + std::to_string(rank) + " on " + topology.hosts.at(rank);
-}
-
 std::vector<std::size_t> ranks_without(std::span<const DeviceFinding> by_rank) {
   std::vector<std::size_t> ranks;
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
@@ -72,7 +68,7 @@ std::optional<std::string> mixed_models(std::span<const DeviceFinding> by_rank) 
 
 DeviceDecision without_gpus(DeviceWish wish, std::span<const DeviceFinding> by_rank,
                             const Topology& topology, const std::vector<std::size_t>& without) {
-  const std::string first = place_of(topology, without.front()) +
+  const std::string first = topology.place_of(without.front()) +
                             " has no usable GPU: " + by_rank[without.front()].problem;
   if (wish == DeviceWish::kCuda) {
     return {.refusal = "--device cuda: " + first + ". Say --device cpu to train on the processor"};

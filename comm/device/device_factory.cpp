@@ -58,8 +58,7 @@ std::string first_problem(Communicator& host, const std::string& mine) {
   const auto all = host.exchange(mine, {});
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].empty()) continue;
-    return "rank " + std::to_string(rank) + " on " + host.topology().hosts.at(rank) + ": " +
-           all[rank];
+    return host.topology().place_of(rank) + ": " + all[rank];
   }
   return {};
 }

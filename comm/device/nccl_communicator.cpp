@@ -47,8 +47,7 @@ std::string first_problem(const std::vector<std::string>& by_rank, const Topolog
                                       [](auto& a, auto& b) { return a.at(0) < b.at(0); });
   if (worst->at(0) == kNothing) return {};
   const auto rank = static_cast<std::size_t>(worst - by_rank.begin());
-  return "rank " + std::to_string(rank) + " on " + topology.hosts.at(rank) + ": " +
-         worst->substr(1);
+  return topology.place_of(rank) + ": " + worst->substr(1);
 }
 
 // Rank 0's id, or what kept it from having one.

@@ -23,11 +23,7 @@ SettingTable<Options> table() {
         number<Options>({"seconds", "SECONDS", "time of each measurement"},
                         [](auto& o) -> auto& { return o.seconds; }, {.min = 0.01, .max = 3600}),
         on_off<Options>(
-            {.name = "replace",
-             .value_name = "",
-             .help = "store lower figures than those that are stored, too",
-             .default_text = "off",
-             .kind = FlagKind::kSwitch},
+            switch_named("replace", "store lower figures than those that are stored, too"),
             [](auto& o) -> auto& { return o.replace; })}}};
 }
 

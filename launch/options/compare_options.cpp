@@ -13,14 +13,6 @@ struct Options {
   CompareOptions compare = {};
 };
 
-Flag switch_named(const char* name, const char* help) {
-  return {.name = name,
-          .value_name = "",
-          .help = help,
-          .default_text = "off",
-          .kind = FlagKind::kSwitch};
-}
-
 SettingTable<Options> table() {
   return {
       {"Two runs, or two sides with a run for each block",

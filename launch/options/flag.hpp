@@ -31,6 +31,10 @@ struct FlagGroup {
   std::vector<Flag> flags;
 };
 
+// A switch that is off unless given; the second one is refused in a configuration file.
+Flag switch_named(std::string name, std::string help);
+Flag call_switch_named(std::string name, std::string help);
+
 std::vector<std::string> names_of(const std::vector<FlagGroup>& groups);
 
 // A value as it was written. `origin` starts every message about it: "--lr", "train.cfg:12: lr".

@@ -81,11 +81,7 @@ SettingTable<ReportOptions> report_table() {
                 {"rows", "N", "of each of these tables"}, [](auto& o) -> auto& { return o.rows; },
                 kRows),
             on_off<Options>(
-                {.name = "quiet",
-                 .value_name = "",
-                 .help = "no text on the terminal",
-                 .default_text = "off",
-                 .kind = FlagKind::kSwitch},
+                switch_named("quiet", "no text on the terminal"),
                 [](auto& o) -> auto& { return o.quiet; }),
             optional_count<Options>(
                 {"threads", "N", "files read at once", "every core"},

@@ -33,34 +33,20 @@ SettingGroup<TrainOptions> record_settings() {
                           [](auto& o) -> auto& { return o.record.sample_hz; }, {0, 1000}),
            profile(),
            on_off<Options>(
-               {.name = "profile-shapes",
-                .value_name = "",
-                .help = "with the shapes of the operators' inputs",
-                .kind = FlagKind::kSwitch},
+               switch_named("profile-shapes", "with the shapes of the operators' inputs"),
                [](auto& o) -> auto& { return o.record.shapes; }),
            on_off<Options>(
-               {.name = "profile-memory",
-                .value_name = "",
-                .help = "with every allocation and release",
-                .kind = FlagKind::kSwitch},
+               switch_named("profile-memory", "with every allocation and release"),
                [](auto& o) -> auto& { return o.record.memory; }),
            on_off<Options>(
-               {.name = "profile-stacks",
-                .value_name = "",
-                .help = "with the C++ stack of every operator",
-                .kind = FlagKind::kSwitch},
+               switch_named("profile-stacks", "with the C++ stack of every operator"),
                [](auto& o) -> auto& { return o.record.stacks; }),
            on_off<Options>(
-               {.name = "profile-flops",
-                .value_name = "",
-                .help = "with the floating-point operations of operators",
-                .kind = FlagKind::kSwitch},
+               switch_named("profile-flops", "with the floating-point operations of operators"),
                [](auto& o) -> auto& { return o.record.flops; }),
            text<Options>(
-               {.name = "profile-modules",
-                .value_name = "",
-                .help = "with the layer of every operator; =GLOB: of the layers of that name",
-                .kind = FlagKind::kSwitch},
+               switch_named("profile-modules",
+                            "with the layer of every operator; =GLOB: of the layers of that name"),
                [](auto& o) -> auto& { return o.record.modules; })}};
 }
 

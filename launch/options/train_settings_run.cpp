@@ -48,15 +48,6 @@ Setting<Options> threads() {
           }};
 }
 
-Flag call_switch(std::string name, std::string help) {
-  return {.name = std::move(name),
-          .value_name = "",
-          .help = std::move(help),
-          .default_text = "off",
-          .kind = FlagKind::kSwitch,
-          .scope = FlagScope::kCommandLine};
-}
-
 }  // namespace
 
 SettingGroup<TrainOptions> run_settings() {
@@ -64,10 +55,11 @@ SettingGroup<TrainOptions> run_settings() {
       "Run",
       {config(),
        on_off<Options>(
-           call_switch("print-config", "print every resolved setting as a config file, and stop"),
+           call_switch_named("print-config",
+                             "print every resolved setting as a config file, and stop"),
            [](auto& o) -> auto& { return o.print_config; }),
        on_off<Options>(
-           call_switch("dry-run", "plan buckets, memory and steps; train nothing"),
+           call_switch_named("dry-run", "plan buckets, memory and steps; train nothing"),
            [](auto& o) -> auto& { return o.dry_run; }),
        text<Options>(
            {"run-dir", "FOLDER", "where metrics, checkpoints and the resolved config go"},
@@ -78,10 +70,7 @@ SettingGroup<TrainOptions> run_settings() {
        count<Options>({"seed", "N", "seed of the weights, the order of samples and dropout"},
                       [](auto& o) -> auto& { return o.seed; }, {}),
        on_off<Options>(
-           {.name = "deterministic",
-            .value_name = "",
-            .help = "same bits every time, also on a GPU",
-            .kind = FlagKind::kSwitch},
+           switch_named("deterministic", "same bits every time, also on a GPU"),
            [](auto& o) -> auto& { return o.deterministic; }),
        count<Options>({"log-every", "STEPS", "a line of metrics every so many steps; 0: never"},
                       [](auto& o) -> auto& { return o.log_every; }, {}),

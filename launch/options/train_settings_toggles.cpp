@@ -13,14 +13,11 @@ using parallel::GradientSync;
 
 Setting<Options> baseline() {
   return on_off<Options>(
-      {.name = "baseline",
-       .value_name = "",
-       .help = "switch the optimisations off: one blocking all-reduce a parameter, reading by the "
-               "training thread, "
-               "plain operators, fp32. Flags on the command line switch single ones on again",
-       .default_text = "off",
-       .kind = FlagKind::kSwitch,
-       .scope = FlagScope::kCommandLine},
+      call_switch_named(
+          "baseline",
+          "switch the optimisations off: one blocking all-reduce a parameter, reading by the "
+          "training thread, "
+          "plain operators, fp32. Flags on the command line switch single ones on again"),
       [](auto& o) -> auto& { return o.baseline; });
 }
 

@@ -37,14 +37,6 @@ Setting<Options> train_flags_of(Flag flag, Access access) {
           [](const Options&) { return std::nullopt; }};
 }
 
-Flag switch_named(const char* name, const char* help) {
-  return {.name = name,
-          .value_name = "",
-          .help = help,
-          .default_text = "off",
-          .kind = FlagKind::kSwitch};
-}
-
 SettingGroup<Options> runs_group() {
   return {"The two sides",
           {text<Options>(

@@ -1,6 +1,7 @@
 #include "model/kernels/epilogue.hpp"
 
 #include "core/base/vectorize.hpp"
+#include "model/kernels/prefetch.hpp"
 #include "model/kernels/simd_math.hpp"
 
 namespace sidestream::model::kernels {
@@ -8,24 +9,12 @@ namespace {
 
 using core::BFloat16;
 
-constexpr std::int64_t kLineBytes = 64, kRowsAhead = 2;
+constexpr std::int64_t kRowsAhead = 2;
 
-// Rows of a tile lie far apart in its tensor, where no prefetcher of the processor finds the next
-// one.
-template <typename T>
-SIDESTREAM_INLINE void expect_reads(Rows<const T> rows, std::int64_t row, const Tile& t) {
+template <Access access, typename T>
+SIDESTREAM_INLINE void expect_row_of(Rows<T> rows, std::int64_t row, const Tile& t) {
   if (row >= t.rows) return;
-  const char* bytes = reinterpret_cast<const char*>(rows.data + row * rows.stride);
-  for (std::int64_t i = 0; i < t.columns * std::int64_t{sizeof(T)}; i += kLineBytes)
-    __builtin_prefetch(bytes + i, 0);
-}
-
-template <typename T>
-SIDESTREAM_INLINE void expect_writes(Rows<T> rows, std::int64_t row, const Tile& t) {
-  if (row >= t.rows) return;
-  const char* bytes = reinterpret_cast<const char*>(rows.data + row * rows.stride);
-  for (std::int64_t i = 0; i < t.columns * std::int64_t{sizeof(T)}; i += kLineBytes)
-    __builtin_prefetch(bytes + i, 1);
+  expect_row<access>(rows.data + row * rows.stride, t.columns * std::int64_t{sizeof(T)});
 }
 
 // One row at a time, so that the compiler sees plain loops over arrays that do not overlap.
@@ -82,8 +71,8 @@ SIDESTREAM_INLINE void add_sums_of(Rows<const T> x, std::int64_t rows, std::int6
 template <typename T>
 SIDESTREAM_INLINE void gelu_of_tile(const Tile& t, const T* bias, const GeluRows<T>& out) {
   for (std::int64_t r = 0; r < t.rows; ++r) {
-    expect_writes(out.before, r + kRowsAhead, t);
-    expect_writes(out.activation, r + kRowsAhead, t);
+    expect_row_of<Access::kWrite>(out.before, r + kRowsAhead, t);
+    expect_row_of<Access::kWrite>(out.activation, r + kRowsAhead, t);
     gelu_row_of(t.data + r * t.stride, bias, out.before.data + r * out.before.stride,
                 out.activation.data + r * out.activation.stride, t.columns);
   }
@@ -92,9 +81,9 @@ SIDESTREAM_INLINE void gelu_of_tile(const Tile& t, const T* bias, const GeluRows
 template <typename T>
 SIDESTREAM_INLINE void gelu_backward_of_tile(const Tile& t, const GeluBackwardRows<T>& rows) {
   for (std::int64_t r = 0; r < t.rows; ++r) {
-    expect_reads(rows.before, r + kRowsAhead, t);
-    expect_writes(rows.grad, r + kRowsAhead, t);
-    expect_writes(rows.activation, r + kRowsAhead, t);
+    expect_row_of<Access::kRead>(rows.before, r + kRowsAhead, t);
+    expect_row_of<Access::kWrite>(rows.grad, r + kRowsAhead, t);
+    expect_row_of<Access::kWrite>(rows.activation, r + kRowsAhead, t);
     gelu_backward_row_of(t.data + r * t.stride, rows.before.data + r * rows.before.stride,
                          rows.grad.data + r * rows.grad.stride,
                          rows.activation.data + r * rows.activation.stride, rows.bias_grad,
@@ -106,7 +95,7 @@ template <typename T>
 SIDESTREAM_INLINE void store_tile(const Tile& t, const float* factors, Rows<T> out) {
   for (std::int64_t r = 0; r < t.rows; ++r) {
     const float factor = factors == nullptr ? 1.0f : factors[r];
-    expect_writes(out, r + kRowsAhead, t);
+    expect_row_of<Access::kWrite>(out, r + kRowsAhead, t);
     store_row_of(t.data + r * t.stride, factor, out.data + r * out.stride, t.columns);
   }
 }
@@ -114,7 +103,7 @@ SIDESTREAM_INLINE void store_tile(const Tile& t, const float* factors, Rows<T> o
 template <typename T>
 SIDESTREAM_INLINE void add_tile(const Tile& t, Rows<T> out) {
   for (std::int64_t r = 0; r < t.rows; ++r) {
-    expect_writes(out, r + kRowsAhead, t);
+    expect_row_of<Access::kWrite>(out, r + kRowsAhead, t);
     add_row_of(t.data + r * t.stride, out.data + r * out.stride, t.columns);
   }
 }
@@ -122,7 +111,7 @@ SIDESTREAM_INLINE void add_tile(const Tile& t, Rows<T> out) {
 template <typename T>
 SIDESTREAM_INLINE void bias_tile(const Tile& t, const T* bias, Rows<T> out) {
   for (std::int64_t r = 0; r < t.rows; ++r) {
-    expect_writes(out, r + kRowsAhead, t);
+    expect_row_of<Access::kWrite>(out, r + kRowsAhead, t);
     bias_row_of(t.data + r * t.stride, bias, out.data + r * out.stride, t.columns);
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/vectorize.hpp"
+#include "model/kernels/prefetch.hpp"
 #include "model/kernels/transpose32.hpp"
 
 namespace sidestream::model::kernels {
@@ -18,12 +19,6 @@ SIDESTREAM_INLINE Words8 load_words(const void* source) {
   Words8 words;
   std::memcpy(&words, source, sizeof(words));
   return words;
-}
-
-SIDESTREAM_INLINE void expect_row(const void* row, std::int64_t bytes) {
-  constexpr std::int64_t kLineBytes = 64;
-  for (std::int64_t i = 0; i < bytes; i += kLineBytes)
-    __builtin_prefetch(static_cast<const char*>(row) + i);
 }
 
 // Words of a panel: one float, or a pair of bf16.

@@ -18,9 +18,7 @@ using ::testing::HasSubstr;
 class FailuresTest : public ::testing::TestWithParam<const char*> {
  protected:
   Outcome run(const std::string& scenario) const {
-    return run_command("timeout -k 1 25 " SIDESTREAM_MPIEXEC
-                       " --oversubscribe --bind-to none -np 2 " SIDESTREAM_FAILURE_PROGRAM " " +
-                       scenario + " " + GetParam());
+    return run_on_two_ranks(SIDESTREAM_FAILURE_PROGRAM, scenario + " " + GetParam());
   }
 };
 

@@ -26,7 +26,7 @@ def known_flags():
     for path in tree.files():
         inside = path.as_posix()
         if inside.startswith("launch/options/") and path.suffix == ".cpp":
-            flags |= set(re.findall(r'(?:\{|\.name = |call_switch\()"([a-z][a-z0-9-]*)"', tree.text(path)))
+            flags |= set(re.findall(r'(?:\{|\.name = |switch_named\(\s*)"([a-z][a-z0-9-]*)"', tree.text(path)))
         elif path.suffix == "" and tree.text(path).startswith("#!"):
             flags |= set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]+)\)", tree.text(path)))
             flags |= set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]+)\|", tree.text(path)))

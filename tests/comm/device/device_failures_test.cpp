@@ -22,10 +22,7 @@ std::size_t messages_in(const std::string& output) {
 class DeviceFailuresTest : public ::testing::TestWithParam<const char*> {
  protected:
   static Outcome run(const std::string& scenario, const std::string& shared_memory = GetParam()) {
-    return run_command("timeout -k 1 25 " SIDESTREAM_MPIEXEC
-                       " --oversubscribe --bind-to none -np 2 " SIDESTREAM_DEVICE_FAILURE_PROGRAM
-                       " " +
-                       scenario + " " + shared_memory);
+    return run_on_two_ranks(SIDESTREAM_DEVICE_FAILURE_PROGRAM, scenario + " " + shared_memory);
   }
   static void expect_one_message(const std::string& scenario, int exit_code,
                                  const std::string& words) {

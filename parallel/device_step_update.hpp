@@ -1,0 +1,29 @@
+// What both updates on a device share: every number that depends on the gradients stays there.
+#pragma once
+
+#include "parallel/device_norm.hpp"
+#include "parallel/step_update.hpp"
+
+namespace sidestream::parallel {
+
+class DeviceStepUpdate : public StepUpdate {
+ public:
+  void layout_changed() final { norm_.layout_changed(); }
+  void add_bucket(std::size_t bucket) final { norm_.add_bucket(bucket); }
+  double grad_norm(double average) final;
+  torch::Tensor scalars() const final { return norm_.scalars(); }
+
+ protected:
+  DeviceStepUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
+                   const GradientSpace& gradients, const DeviceTools& tools)
+      : config_(config), parameters_(parameters), norm_(parameters, gradients, tools) {}
+
+  // Norm, clip factor and the mark of a bad step, queued.
+  void settle(const UpdateRequest& request);
+
+  OptimizerConfig config_;
+  ParameterSpace& parameters_;
+  DeviceNorm norm_;
+};
+
+}  // namespace sidestream::parallel
