@@ -3,6 +3,8 @@
 # between nodes is really used. Needs root and iproute2; removes the namespaces at the end, whatever happens.
 #
 #   run_in_namespaces.sh <mpirun> <ranks on the first> <ranks on the second> <program> [arguments]
+#
+# SIDESTREAM_LINK_RATE (1gbit): what the cable carries at most, each way; as fast as it goes when not set.
 set -u
 mpirun=$1
 on_first=$2
@@ -22,18 +24,21 @@ trap 'exit 130' INT TERM
 
 add_side() {  # namespace, cable, address
   ip link set "$2" netns "$1" && ip -n "$1" addr add "$3/24" dev "$2" && ip -n "$1" link set "$2" up &&
-    ip -n "$1" link set lo up
+    ip -n "$1" link set lo up || return
+  [ -z "${SIDESTREAM_LINK_RATE:-}" ] ||
+    tc -n "$1" qdisc add dev "$2" root tbf rate "$SIDESTREAM_LINK_RATE" burst 128kb latency 50ms
 }
 cable=ss$$
 ip netns add "$first" && ip netns add "$second" && ip link add "${cable}a" type veth peer name "${cable}b" &&
   add_side "$first" "${cable}a" 10.231.0.1 && add_side "$second" "${cable}b" 10.231.0.2 || exit 1
 
-# A host name and a /dev/shm of its own: Open MPI would mix up the files of two hosts with the same name.
-# What mpirun calls instead of ssh: the first argument is the host, the rest the command.
+# A host name, a /dev/shm and a boot of its own: Open MPI would mix up the files of two hosts with the same name, and
+# hosts with one boot have one clock. What mpirun calls instead of ssh: the first argument is the host, the rest the command.
 cat >"$agent" <<SCRIPT
 #!/bin/bash
 shift
-exec ip netns exec $second unshare --uts /bin/sh -c "hostname sidestream-b && mount -t tmpfs tmpfs /dev/shm && \$*"
+exec ip netns exec $second unshare --uts /bin/sh -c "hostname sidestream-b && mount -t tmpfs tmpfs /dev/shm &&
+  cat /proc/sys/kernel/random/uuid > /dev/shm/boot_id && mount --bind /dev/shm/boot_id /proc/sys/kernel/random/boot_id && \$*"
 SCRIPT
 chmod +x "$agent"
 

@@ -1,8 +1,10 @@
-"""`sidestream-trace report` against HolisticTraceAnalysis 0.5.0 and nsys-ai 0.3.0, interleaved, on generated input.
+"""`sidestream-trace report` against HolisticTraceAnalysis 0.5.0, TraceLens and nsys-ai 0.3.0, interleaved, on generated
+input.
 
-    python tests/bench/trace/versus_peers.py [--nsys SMALL.sqlite] [--output FILE]
+    python tests/bench/trace/versus_peers.py [--nsys SMALL.sqlite] [--tracelens PYTHON] [--output FILE]
 
-The peers live in an environment of their own, made from PyPI by the first call. Prints wall and processor seconds, peak
+TraceLens is not on PyPI: --tracelens names a Python in which github.com/AMD-AGI/TraceLens has been installed. The other
+peers live in an environment of their own, made from PyPI by the first call. Prints wall and processor seconds, peak
 memory of the largest process of each tree (HTA starts several), and MB/s. An export of Nsight Systems has to be given:
 it is replicated to 3 million rows, and its hash is compared before and after we read it. nsys-ai adds indexes to the
 file that it reads and gets a copy of its own for each call.
@@ -67,9 +69,13 @@ def compare_kineto(options, python, scratch):
     if options.traces is None:
         subprocess.run([sys.executable, HERE / "generate.py", "--ranks", str(options.ranks), "--megabytes",
                         str(options.megabytes), "--output", traces], check=True)
-    return compare(f"Kineto JSON of {options.ranks} ranks; theirs: HolisticTraceAnalysis 0.5.0, load, overlap and temporal "
-                   "breakdown", [options.program, "report", traces], [python, HERE / "hta_breakdown.py", traces],
-                   size_of(traces), options.repeats)
+    title, ours = f"Kineto JSON of {options.ranks} ranks; theirs: ", [options.program, "report", traces]
+    lines = compare(title + "HolisticTraceAnalysis 0.5.0, load, overlap and temporal breakdown", ours,
+                    [python, HERE / "hta_breakdown.py", traces], size_of(traces), options.repeats)
+    if options.tracelens is not None:
+        lines += compare(title + "TraceLens, load and breakdown of GPU events, one rank after the other", ours,
+                         [options.tracelens, HERE / "tracelens_events.py", traces], size_of(traces), options.repeats)
+    return lines
 
 
 def hash_of(path):
@@ -92,6 +98,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/sidestream-trace")
     parser.add_argument("--peer-python", type=pathlib.Path, help="a Python that has the peers; else one is made")
+    parser.add_argument("--tracelens", type=pathlib.Path, help="a Python that has TraceLens; without it that is left out")
     parser.add_argument("--traces", type=pathlib.Path, help="folder that generate.py made; else one is made")
     parser.add_argument("--nsys", type=pathlib.Path, help="small SQLite export with kernels; without it nsys is left out")
     parser.add_argument("--rows", type=int, default=3_000_000, help="of the replicated export")

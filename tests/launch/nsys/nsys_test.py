@@ -1,4 +1,4 @@
-"""launch/nsys-collect on two CPU ranks: the recorded steps and the buckets' ranges are in both SQLite files."""
+"""launch/nsys-collect on two CPU ranks: the recorded steps and the buckets' ranges are in both SQLite files; by hand too."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("SIDESTREAM_BUILD", ROOT / "build/release"))
-FIRST, LAST, STEPS = 3, 5, 8
+FIRST, LAST, STEPS, LONG = 3, 5, 8, 600
 DOMAIN_CREATE = 75
 
 
@@ -18,12 +18,15 @@ def check(condition, message):
         sys.exit("FAILED: " + message)
 
 
+def command(folder, how, steps):
+    words = [ROOT / "launch/nsys-collect", "-np", "2", *how, "--output", folder / "nsys", "--build", BUILD, "--", "train",
+             "--model", "gpt2-tiny", "--data", "synthetic", "--sequence-length", "32", "--threads", "1", "--steps", steps,
+             "--batch-size-per-rank", "2", "--device", "cpu", "--run-dir", folder / "run"]
+    return [str(word) for word in words]
+
+
 def collect(folder):
-    command = [ROOT / "launch/nsys-collect", "-np", "2", "--steps", f"{FIRST}:{LAST}", "--output", folder / "nsys",
-               "--build", BUILD, "--", "train", "--model", "gpt2-tiny", "--data", "synthetic", "--sequence-length", "32",
-               "--threads", "1", "--steps", str(STEPS), "--batch-size-per-rank", "2", "--device", "cpu",
-               "--run-dir", folder / "run"]
-    done = subprocess.run([str(word) for word in command], text=True, errors="replace", timeout=240,
+    done = subprocess.run(command(folder, ["--steps", f"{FIRST}:{LAST}"], STEPS), text=True, errors="replace", timeout=240,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     check(done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}")
     check(f"step {STEPS}/{STEPS}" in done.stdout, f"training did not go on after the recording\n{done.stdout}")
@@ -59,6 +62,26 @@ def check_rank(file):
     return names, buckets
 
 
+def call(switch):
+    done = subprocess.run([switch], text=True, capture_output=True, timeout=120)
+    check(done.returncode == 0, f"{switch}: {done}")
+
+
+def check_by_hand(folder):
+    """Started and stopped while training runs: whole steps of both ranks are in the files, training goes on."""
+    lines, switches = [], ["start", "stop"]
+    with subprocess.Popen(command(folder, ["--interactive"], LONG), text=True, errors="replace", stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT) as process:
+        for line in process.stdout:
+            lines.append(line)
+            if "batch_cost" in line and switches:
+                call(folder / "nsys" / switches.pop(0))
+    check(process.returncode == 0 and any(f"step {LONG}/{LONG}" in line for line in lines), "".join(lines))
+    for rank in range(2):
+        names = [one[0] for one in ranges_of(folder / f"nsys/recording-1/rank_0000{rank}.sqlite")]
+        check(sum(name.startswith("ProfilerStep#") for name in names) >= 1, f"rank {rank}: no step in {set(names)}")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="sidestream-nsys-") as name:
         output = collect(pathlib.Path(name))
@@ -67,6 +90,8 @@ def main():
         check(len(list(output.glob("rank_*.nsys-rep"))) == 2, "a report a rank is expected")
         found = [check_rank(file) for file in files]
         check(found[0] == found[1], f"the ranks differ: {found}")
+    with tempfile.TemporaryDirectory(prefix="sidestream-nsys-") as name:
+        check_by_hand(pathlib.Path(name))
     wrong = subprocess.run([ROOT / "launch/nsys-collect", "-np", "2", "--steps", "9-3", "--", "train"],
                            text=True, capture_output=True)
     check(wrong.returncode == 2 and "FIRST:LAST" in wrong.stderr, f"a wrong --steps: {wrong}")
