@@ -55,6 +55,7 @@ def check_refusals(root):
     expect_refusal(good, fake_python(root, "3.12 2.10.1 /nowhere"), "torch 2.11", "found 2.10.1")
     expect_refusal(good, fake_python(root, "3.12 none "), "torch 2.11", "found none")
     expect_refusal(good, root / "no-such-python", "no-such-python")
+    expect_refusal(good, right, "made for another version", "libboost1.74-dev", "launch/bundle")
     damaged = make_bundle(root / "damaged")
     (damaged / "wheels/a.whl").write_text("another wheel")
     expect_refusal(damaged, right, "damaged", "wheels/a.whl")
