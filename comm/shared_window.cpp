@@ -100,6 +100,13 @@ std::byte* map_aligned(int fd, std::size_t bytes) {
   return static_cast<std::byte*>(mapped);
 }
 
+// Error number, or 0. A signal may come at any moment.
+int reserve(int fd, off_t first, off_t bytes) {
+  int error_number = EINTR;
+  while (error_number == EINTR) error_number = ::posix_fallocate(fd, first, bytes);
+  return error_number;
+}
+
 }  // namespace
 
 std::size_t SharedWindow::segment_bytes(std::size_t bytes) noexcept {
@@ -115,8 +122,7 @@ SharedWindow::SharedWindow(const NodeMeeting& node, std::size_t bytes)
   // By its owner, so that the pages are near it; ENOSPC here instead of SIGBUS later. Fresh pages
   // are zero.
   require_everywhere(
-      node,
-      ::posix_fallocate(fd.get(), static_cast<off_t>(mine), static_cast<off_t>(segment_bytes_)),
+      node, reserve(fd.get(), static_cast<off_t>(mine), static_cast<off_t>(segment_bytes_)),
       "reserve memory");
   base_ = map_aligned(fd.get(), mapped_bytes_);
   const int error_number = base_ == nullptr ? errno : 0;

@@ -1,6 +1,8 @@
 #include "core/base/file.hpp"
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,19 +29,11 @@ std::size_t regular_size(const UniqueFd& fd, const std::filesystem::path& path) 
   return static_cast<std::size_t>(status.st_size);
 }
 
-void write_all(int fd, std::string_view content, const std::filesystem::path& path) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw Error(system_error_text("cannot write", path, errno));
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 void write_and_sync(const std::filesystem::path& path, std::string_view content) {
-  const UniqueFd fd = open_or_throw(path, O_WRONLY | O_CREAT | O_TRUNC, "cannot create");
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd) fail_to_write("cannot create", path);
   write_all(fd.get(), content, path);
-  if (::fsync(fd.get()) != 0) throw Error(system_error_text("cannot sync", path, errno));
+  if (::fsync(fd.get()) != 0) fail_to_write("cannot sync", path);
 }
 
 }  // namespace
@@ -100,6 +94,23 @@ void read_in_pieces(const std::filesystem::path& path,
   }
 }
 
+void fail_to_write(std::string_view what, const std::filesystem::path& path) {
+  throw Error(system_error_text(what, path, errno), ExitCode::kConfig);
+}
+
+void write_all(int fd, std::string_view content, const std::filesystem::path& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_to_write("cannot write", path);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+bool exchange_names(const std::filesystem::path& fresh, const std::filesystem::path& target) {
+  return ::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0;
+}
+
 void sync_folder(const std::filesystem::path& folder) {
   const UniqueFd fd = open_or_throw(folder, O_RDONLY | O_DIRECTORY, "cannot open folder");
   if (::fsync(fd.get()) != 0) throw Error(system_error_text("cannot sync folder", folder, errno));
@@ -111,7 +122,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
   try {
     write_and_sync(temporary, content);
     if (::rename(temporary.c_str(), path.c_str()) != 0) {
-      throw Error(system_error_text("cannot rename to", path, errno));
+      fail_to_write("cannot rename to", path);
     }
   } catch (...) {
     ::unlink(temporary.c_str());

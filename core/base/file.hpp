@@ -53,6 +53,17 @@ void read_in_pieces(const std::filesystem::path& path,
 // text.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
+// Throws Error for the errno of now: "cannot sync PATH: No space left on device". With the exit
+// code of the configuration: where we write is the user's choice, as a flag is.
+[[noreturn]] void fail_to_write(std::string_view what, const std::filesystem::path& path);
+
+// Writes all of it to an open file, or fail_to_write.
+void write_all(int fd, std::string_view content, const std::filesystem::path& path);
+
+// Gives `fresh` the name `target`, and what had that name before the name of `fresh`: at once, so
+// that a kill never leaves nothing there. False where the file system cannot exchange names (NFS).
+bool exchange_names(const std::filesystem::path& fresh, const std::filesystem::path& target);
+
 // Makes the entries of a folder durable (fsync of the folder itself).
 void sync_folder(const std::filesystem::path& folder);
 

@@ -1,8 +1,6 @@
 #include "core/checkpoint/checkpoint_store.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/fs.h>
 #include <stdio.h>
 
 #include <algorithm>
@@ -20,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "step_";
 constexpr std::string_view kPendingSuffix = ".pending";  // a save that has not been committed
 constexpr std::string_view kTrashSuffix = ".trash";      // a checkpoint that is being removed
+constexpr std::string_view kAsideSuffix = ".set-aside";  // of steps that a resumed run takes again
 constexpr std::size_t kStepDigits = 8;
 
 std::string folder_name(std::int64_t step) {
@@ -80,6 +79,13 @@ void rename_or_throw(const fs::path& from, const fs::path& to) {
 
 fs::path trash_name(const fs::path& folder) { return folder.string() + std::string(kTrashSuffix); }
 
+// `name`, or with a number behind it when that is taken.
+fs::path free_name(const std::string& name) {
+  fs::path free = name;
+  for (int number = 2; fs::exists(free); ++number) free = fmt::format("{}-{}", name, number);
+  return free;
+}
+
 // Renamed first, so that a kill in the middle leaves no half-empty folder with a final name.
 void remove_checkpoint(const fs::path& folder) {
   const fs::path trash = trash_name(folder);
@@ -91,8 +97,7 @@ void remove_checkpoint(const fs::path& folder) {
 // Gives the pending folder its final name; what had that name before ends under the pending one and
 // is removed.
 void replace(const fs::path& pending, const fs::path& final_folder) {
-  if (::renameat2(AT_FDCWD, pending.c_str(), AT_FDCWD, final_folder.c_str(), RENAME_EXCHANGE) ==
-      0) {
+  if (core::exchange_names(pending, final_folder)) {
     core::sync_folder(final_folder.parent_path());
     fs::remove_all(pending);
     return;
@@ -167,16 +172,16 @@ void CheckpointStore::abandon(std::int64_t step) const noexcept {
   }
 }
 
-std::vector<fs::path> CheckpointStore::prune(int keep) const {
+std::vector<fs::path> CheckpointStore::prune(int keep, std::int64_t newest) const {
   if (keep <= 0) return {};
   return as_checkpoint_error([&] {
     std::vector<fs::path> removed;
     std::vector<std::int64_t> all = steps();
-    if (all.empty()) return removed;
     std::reverse(all.begin(), all.end());
-    verify_checkpoint(final_folder(all.front()), VerifyDepth::kHashes);
+    verify_checkpoint(final_folder(newest), VerifyDepth::kHashes);
     int complete = 0;
     for (const std::int64_t step : all) {
+      if (step > newest) continue;
       const fs::path folder = final_folder(step);
       if (complete >= keep) {
         remove_checkpoint(folder);
@@ -191,6 +196,19 @@ std::vector<fs::path> CheckpointStore::prune(int keep) const {
       }
     }
     return removed;
+  });
+}
+
+std::vector<fs::path> CheckpointStore::set_aside_after(std::int64_t step) const {
+  return as_checkpoint_error([&] {
+    std::vector<fs::path> moved;
+    for (const std::int64_t newer : steps()) {
+      if (newer <= step) continue;
+      moved.push_back(free_name(final_folder(newer).string() + std::string(kAsideSuffix)));
+      rename_or_throw(final_folder(newer), moved.back());
+    }
+    if (!moved.empty()) core::sync_folder(folder_);
+    return moved;
   });
 }
 
@@ -224,9 +242,10 @@ std::vector<std::int64_t> CheckpointStore::steps() const {
   });
 }
 
-Checkpoint open_checkpoint(const fs::path& folder) {
-  Checkpoint checkpoint{.folder = folder,
-                        .manifest = verify_checkpoint(folder, VerifyDepth::kHashes)};
+Checkpoint open_checkpoint(const fs::path& folder, VerifyDepth depth) {
+  Checkpoint checkpoint{.folder = folder, .manifest = as_checkpoint_error([&] {
+                                            return verify_checkpoint(folder, depth);
+                                          })};
   const auto named = step_of(folder.filename().string());
   if (named && *named != checkpoint.manifest.step) {
     throw core::CheckpointError(

@@ -6,7 +6,7 @@
 //            writer.add_safetensors("optimizer_00001_of_00004.safetensors", tensors);
 //            text = digests_to_text(writer.files());     gather to rank 0 (this is also the barrier
 //            before commit)
-//   rank 0:  store.commit(manifest);  store.prune(keep);
+//   rank 0:  store.commit(manifest);  store.prune(keep, step);
 // A rank that fails: all ranks agree, rank 0 calls store.abandon(step). A folder carries its final
 // name only when it is complete and durable; a kill at any moment leaves the older checkpoints as
 // they were.
@@ -62,9 +62,14 @@ class CheckpointStore {
   // Rank 0: gives up a save. Never throws: what cannot be removed is removed at the next start.
   void abandon(std::int64_t step) const noexcept;
 
-  // Rank 0: removes all but the newest `keep` complete checkpoints (0 keeps all), but only if the
-  // newest verifies. Returns what was removed. Throws CheckpointError.
-  std::vector<std::filesystem::path> prune(int keep) const;
+  // Rank 0: removes all but the newest `keep` complete checkpoints (0 keeps all) of steps up to
+  // `newest`, the one just committed, and only if that one verifies. Returns what was removed.
+  // Throws CheckpointError.
+  std::vector<std::filesystem::path> prune(int keep, std::int64_t newest) const;
+
+  // Rank 0, when a run goes on from `step`: checkpoints of later steps are renamed, so that nothing
+  // takes them for ones of the run that goes on now. Returns the new names. Throws CheckpointError.
+  std::vector<std::filesystem::path> set_aside_after(std::int64_t step) const;
 
   // The newest checkpoint that verifies, of a step up to the limit. Throws NewerFormatError when a
   // newer version wrote one that would have been used.
@@ -78,6 +83,7 @@ class CheckpointStore {
 };
 
 // One checkpoint by the path of its folder, verified. Throws CheckpointError.
-Checkpoint open_checkpoint(const std::filesystem::path& folder);
+Checkpoint open_checkpoint(const std::filesystem::path& folder,
+                           VerifyDepth depth = VerifyDepth::kHashes);
 
 }  // namespace sidestream::checkpoint

@@ -31,11 +31,11 @@ void HashedFile::write(std::span<const std::byte> bytes) {
     bytes = bytes.subspan(piece.size());
     hash_.update(piece);
     bytes_ += piece.size();
-    while (!piece.empty()) {
-      const ssize_t written = ::write(fd_.get(), piece.data(), piece.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail("cannot write");
-      piece = piece.subspan(static_cast<std::size_t>(written));
+    try {
+      core::write_all(fd_.get(), {reinterpret_cast<const char*>(piece.data()), piece.size()},
+                      path_);
+    } catch (const core::Error& error) {
+      throw core::CheckpointError(error.what());
     }
   }
 }

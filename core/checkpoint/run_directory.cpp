@@ -101,6 +101,7 @@ RunDirectory::RunDirectory(const fs::path& root, UsedRun used) : paths_(root) {
                     root.string()));
   }
   create_folder(paths_.checkpoints());
+  probe_writing(paths_.checkpoints());
   core::sync_folder(root);
 }
 

@@ -45,6 +45,9 @@ std::string own_name(const fs::path& folder) {
   return whole.filename().string();
 }
 
+// What tools keep for themselves, as .git does: not what a user means by a folder of texts.
+bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
+
 class Finder {
  public:
   explicit Finder(const std::vector<std::string>& patterns) : patterns_(patterns) {}
@@ -57,6 +60,7 @@ class Finder {
                                           error);
     for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
       std::error_code ignored;
+      if (is_hidden(walk->path()) && walk->is_directory(ignored)) walk.disable_recursion_pending();
       if (!walk->is_regular_file(ignored) || !fits(walk->path(), patterns_)) continue;
       take(walk->path(), name + "/" + walk->path().lexically_relative(path).generic_string());
     }

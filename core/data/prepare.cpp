@@ -71,6 +71,10 @@ class StagedFolder {
   const fs::path& target() const { return target_; }
 
   void put_in_place() {
+    if (replace_ && core::exchange_names(staged_, target_)) {
+      core::sync_folder(target_.parent_path());
+      return;  // the old one has the staged name now, and goes with it
+    }
     const fs::path old = target_.string() + ".old." + std::to_string(::getpid());
     if (replace_) fs::rename(target_, old);
     fs::rename(staged_, target_);

@@ -28,10 +28,10 @@ std::string reason_to_skip(CorpusFile& file, const Tokenizer& tokenizer) {
     const std::string_view text = text_of(mapped);
     file.bytes = text.size();
     if (text.empty()) return "empty";
-    if (!tokenizer.needs_utf8()) return "";
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
       return "binary: a NUL at byte " + std::to_string(nul);
     }
+    if (!tokenizer.needs_utf8()) return "";
     const auto bad = find_invalid_utf8(text);
     return bad ? "not UTF-8 at byte " + std::to_string(*bad) : "";
   } catch (const core::Error& error) {

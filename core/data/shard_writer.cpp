@@ -28,7 +28,7 @@ ShardWriter::ShardWriter(std::filesystem::path path, TokenWidth width)
       temporary_(path_.string() + ".tmp." + std::to_string(::getpid())),
       width_(width),
       fd_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
-  if (!fd_) throw core::Error(core::system_error_text("cannot create", temporary_, errno));
+  if (!fd_) core::fail_to_write("cannot create", temporary_);
   buffer_.reserve(kBufferBytes + 4);
   buffer_.resize(LlmCHeader::kBytes);  // filled in by finish
 }
@@ -59,15 +59,8 @@ void ShardWriter::put(std::uint32_t token) {
 }
 
 void ShardWriter::flush() {
-  const std::byte* from = buffer_.data();
-  std::size_t left = buffer_.size();
-  while (left > 0) {
-    const ssize_t written = ::write(fd_.get(), from, left);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw core::Error(core::system_error_text("cannot write", temporary_, errno));
-    from += written;
-    left -= static_cast<std::size_t>(written);
-  }
+  core::write_all(fd_.get(), {reinterpret_cast<const char*>(buffer_.data()), buffer_.size()},
+                  temporary_);
   buffer_.clear();
 }
 
@@ -79,12 +72,11 @@ void ShardWriter::finish() {
   header[1] = wide ? LlmCHeader::kVersion32 : LlmCHeader::kVersion16;
   header[2] = static_cast<std::int32_t>(size_);
   if (::pwrite(fd_.get(), header.data(), sizeof(header), 0) != ssize_t{sizeof(header)}) {
-    throw core::Error(core::system_error_text("cannot write the header of", temporary_, errno));
+    core::fail_to_write("cannot write the header of", temporary_);
   }
-  if (::fsync(fd_.get()) != 0)
-    throw core::Error(core::system_error_text("cannot sync", temporary_, errno));
+  if (::fsync(fd_.get()) != 0) core::fail_to_write("cannot sync", temporary_);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    throw core::Error(core::system_error_text("cannot rename to", path_, errno));
+    core::fail_to_write("cannot rename to", path_);
   }
   fd_.reset();
   core::sync_folder(path_.has_parent_path() ? path_.parent_path() : std::filesystem::path("."));

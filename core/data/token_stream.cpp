@@ -70,10 +70,11 @@ void check_piece(const Piece& piece, std::uint64_t vocab_size) {
   if (bad == piece.first + piece.count) return;
   std::int64_t id = 0;
   piece.shard->copy(bad, {&id, 1});
-  throw DataError({piece.shard->path().string(), piece.shard->offset_bytes(bad),
-                   "token ids below the vocabulary size " + std::to_string(vocab_size),
-                   "id " + std::to_string(id) + " (token " + std::to_string(bad) +
-                       " of the shard); the model's vocabulary must be the tokenizer's"});
+  throw DataError(
+      {piece.shard->path().string(), piece.shard->offset_bytes(bad),
+       "token ids below the vocabulary size " + std::to_string(vocab_size),
+       "id " + std::to_string(id) + " (token " + std::to_string(bad) +
+           " of the shard); --vocab-size must be that of the tokenizer that made them"});
 }
 
 }  // namespace

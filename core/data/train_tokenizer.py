@@ -27,7 +27,7 @@ def files_below(path, patterns):
         sys.exit(f"train_tokenizer: {path} is neither a file nor a folder")
     found = []
     for folder, names, files in os.walk(path):
-        names.sort()
+        names[:] = sorted(name for name in names if not name.startswith("."))
         found += [pathlib.Path(folder, name) for name in files
                   if not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
     return sorted(found)

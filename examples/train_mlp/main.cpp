@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   const int steps = argc > 1 ? std::atoi(argv[1]) : 300;
   return launch::run_program(argc, argv, {}, [steps](launch::Session& session) {
     auto& ranks = session.communicator();
-    launch::pin_and_set_threads(ranks.topology().local_rank, ranks.topology().local_size, {});
+    launch::pin_and_set_threads(ranks, {});
     torch::manual_seed(static_cast<uint64_t>(1 + ranks.rank()));  // other points on every rank
     Classifier model;  // rank 0's parameters go to all ranks
     parallel::DataParallel replicas(model, ranks, {.optimizer = {.weight_decay = 0.0}});

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/data/dataset_info.hpp"
+#include "core/data/tokenizer.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/options/train_parser.hpp"
 
@@ -39,6 +41,24 @@ std::int64_t known_vocabulary(const TrainOptions& options) {
   return model::preset(options.model.preset).vocab_size;
 }
 
+// The file that checkpoints get a copy of; nothing for bytes. Looked at before training: at the
+// first save it would be too late.
+std::filesystem::path usable_tokenizer(const std::string& name,
+                                       const std::optional<data::DatasetInfo>& info,
+                                       std::int64_t vocab_size) {
+  const auto tokenizer = data::open_tokenizer(name);
+  const auto tokens = static_cast<std::int64_t>(tokenizer->vocab_size());
+  if (info ? tokens != vocab_size : tokens > vocab_size) {
+    throw core::DataError(fmt::format(
+        "--tokenizer {}: expected the tokenizer that the data was made with, of {} tokens, found "
+        "one of {}",
+        name, vocab_size, tokens));
+  }
+  if (tokenizer->kind() == "bytes") return {};
+  const std::filesystem::path path = name;
+  return std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
+}
+
 // The model's threads do not run yet: the cores are free for looking at tokens.
 int threads_of_a_rank(const TrainOptions& options, const comm::Topology& topology) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
@@ -53,7 +73,7 @@ DataSources open_data(const TrainOptions& options) {
         "--data is missing: give a folder with token shards (`sidestream prepare` makes one), or "
         "--data synthetic");
   }
-  DataSources sources{.tokenizer = options.data.tokenizer};
+  DataSources sources;
   if (is_synthetic(options)) {
     sources.vocab_size = known_vocabulary(options);
     sources.train = std::make_shared<data::SyntheticSource>(
@@ -71,13 +91,12 @@ DataSources open_data(const TrainOptions& options) {
         "add one, or say --eval-every 0",
         folder.string()));
   }
-  if (const auto info = data::read_dataset_info(folder)) {
-    sources.vocab_size = static_cast<std::int64_t>(info->vocab_size);
-    if (sources.tokenizer.empty() && info->tokenizer != "bytes")
-      sources.tokenizer = info->tokenizer;
-  } else {
-    sources.vocab_size = known_vocabulary(options);
-  }
+  const auto info = data::read_dataset_info(folder);
+  sources.vocab_size =
+      info ? static_cast<std::int64_t>(info->vocab_size) : known_vocabulary(options);
+  std::string tokenizer = options.data.tokenizer.string();
+  if (tokenizer.empty() && info) tokenizer = info->tokenizer;
+  if (!tokenizer.empty()) sources.tokenizer = usable_tokenizer(tokenizer, info, sources.vocab_size);
   return sources;
 }
 

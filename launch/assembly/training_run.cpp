@@ -4,20 +4,16 @@
 #include <fmt/format.h>
 
 #include <ctime>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
-#include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/run_directory.hpp"
-#include "core/checkpoint/tensor_set.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
 #include "launch/assembly/dry_run.hpp"
+#include "launch/assembly/run_start.hpp"
 #include "launch/assembly/stepper_assembly.hpp"
 #include "launch/device/device_session.hpp"
 #include "launch/device/gpu_peak.hpp"
@@ -36,96 +32,8 @@ namespace {
 
 using core::ExitCode;
 
-bool is_checkpoint_of(const checkpoint::RunPaths& paths, const checkpoint::Checkpoint& checkpoint) {
-  std::error_code ignored;  // a path that is not there is no folder of checkpoints
-  return std::filesystem::equivalent(checkpoint.folder.parent_path(), paths.checkpoints(), ignored);
-}
-
-// A used run directory goes on with its own checkpoints only: metrics and checkpoints of two runs
-// must not mix.
-checkpoint::UsedRun used_run_policy(const TrainOptions& options,
-                                    const std::optional<checkpoint::Checkpoint>& resume_from) {
-  const checkpoint::RunPaths paths(options.run_dir);
-  if (options.checkpoint.resume == "none") return checkpoint::UsedRun::kRefuse;
-  if (!resume_from || is_checkpoint_of(paths, *resume_from)) return checkpoint::UsedRun::kContinue;
-  if (checkpoint::RunDirectory::is_used(paths)) {
-    throw core::ConfigError(fmt::format(
-        "--resume: {} is no checkpoint of --run-dir {}, which holds a run of its own. Give a new "
-        "--run-dir to go on from "
-        "that checkpoint, or say --resume auto to go on with the run in {}.",
-        resume_from->folder.string(), options.run_dir.string(), options.run_dir.string()));
-  }
-  return checkpoint::UsedRun::kRefuse;
-}
-
-// Rank 0 owns the run directory and its lock; the others know the paths.
-std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
-    Session& session, const TrainOptions& options,
-    const std::optional<checkpoint::Checkpoint>& resume_from) {
-  std::unique_ptr<checkpoint::RunDirectory> directory;
-  agree(session.communicator(), [&] {
-    if (!session.is_first_rank()) return;
-    directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir,
-                                                           used_run_policy(options, resume_from));
-    core::write_file_atomically(directory->paths().config(), config_text(options));
-  });
-  return directory;
-}
-
-// The checkpoint that --resume means; every rank looks and all must find the same one.
-std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
-                                                           const TrainOptions& options,
-                                                           std::vector<std::string>& notes) {
-  std::optional<checkpoint::Checkpoint> found;
-  agree(session.communicator(), [&] {
-    if (options.checkpoint.resume == "none") return;
-    const checkpoint::RunPaths paths(options.run_dir);
-    if (options.checkpoint.resume == "auto") {
-      const auto newest = checkpoint::CheckpointStore(paths.checkpoints()).newest_valid();
-      for (const auto& skipped : newest.skipped) {
-        notes.push_back(
-            fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason));
-      }
-      found = newest.checkpoint;
-      return;
-    }
-    const auto named = checkpoint::find_checkpoint(options.checkpoint.resume);
-    for (const auto& skipped : named.skipped) {
-      notes.push_back(
-          fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason));
-    }
-    found = named.checkpoint;
-  });
-  const std::string mine = found ? found->folder.filename().string() : "none";
-  for (const std::string& theirs : session.communicator().exchange(mine)) {
-    if (theirs != mine) {
-      throw AgreedError(
-          "the ranks found different checkpoints to resume from: is the run directory on a file "
-          "system that "
-          "all nodes share?",
-          ExitCode::kCheckpoint);
-    }
-  }
-  return found;
-}
-
-// What can be refused before the run directory is touched.
-void check_start(Session& session, const TrainOptions& options,
-                 const std::optional<checkpoint::Checkpoint>& resume_from) {
-  agree(session.communicator(), [&] {
-    if (resume_from) {
-      require_same_model(*resume_from, options.model.config);
-    } else if (!options.model.init.empty()) {
-      model::check_same_architecture(options.model.config, read_model_config(options.model.init));
-      checkpoint::TensorSet::open_model(options.model.init);
-      if (session.is_first_rank()) require_intact(options.model.init);
-    }
-  });
-}
-
-int set_up_process(const TrainOptions& options, const comm::Topology& topology) {
-  const int threads =
-      pin_and_set_threads(topology.local_rank, topology.local_size, options.threads);
+int set_up_process(const TrainOptions& options, comm::Communicator& communicator) {
+  const int threads = pin_and_set_threads(communicator, options.threads);
   flush_denormals_on_all_threads(options.flush_denormals);
   at::globalContext().setDeterministicAlgorithms(options.deterministic, /*warn_only=*/false);
   return threads;
@@ -147,7 +55,7 @@ std::string name_of(Precision precision) {
 // what is free.
 void require_device_memory(Session& session, const TrainOptions& options,
                            const DeviceSession& device) {
-  agree(session.communicator(), [&] {
+  agree_on_setup(session, options, [&] {
     device.require_memory(planned_device_bytes(options, session.communicator().size()));
   });
 }
@@ -178,13 +86,11 @@ RunRecord make_record(const TrainOptions& options, const comm::Communicator& com
 
 DataSources open_and_check_data(Session& session, TrainOptions& options) {
   DataSources sources;
-  agree(session.communicator(),
-        [&] {
-          sources = open_data(options);
-          set_vocabulary(options, sources.vocab_size);
-          check_data(sources, options, session.communicator().topology());
-        },
-        {.deadline = options.timeouts.setup});
+  agree_on_setup(session, options, [&] {
+    sources = open_data(options);
+    set_vocabulary(options, sources.vocab_size);
+    check_data(sources, options, session.communicator().topology());
+  });
   return sources;
 }
 
@@ -213,14 +119,16 @@ class TrainingRun {
         replicas_(initialised(), session.communicator(), data_parallel_config(options)),
         checkpointer_(checkpointer_config(), session.communicator(), replicas_) {}
 
-  TrainingState restore(const std::optional<checkpoint::Checkpoint>& checkpoint) {
-    if (session_.is_first_rank()) checkpointer_.remove_leftovers();
+  TrainingState restore(const std::optional<checkpoint::Checkpoint>& checkpoint,
+                        std::vector<std::string>& notes) {
     TrainingState state;
     if (checkpoint) {
       state = checkpointer_.restore(*checkpoint);
     } else if (!options_.model.init.empty()) {
       checkpointer_.load_weights(options_.model.init);
     }
+    replicas_.check_replicas();
+    agree_on_setup(session_, options_, [&] { clear_way(state.step, notes); });
     state.samples_per_step = samples_per_step();
     return state;
   }
@@ -278,6 +186,18 @@ class TrainingRun {
     return *model_;
   }
 
+  // What a run that died left behind goes; checkpoints of steps that are now taken again make room.
+  void clear_way(std::int64_t step, std::vector<std::string>& notes) const {
+    if (!session_.is_first_rank()) return;
+    const checkpoint::CheckpointStore store(checkpoint::RunPaths(options_.run_dir).checkpoints());
+    store.remove_leftovers();
+    for (const auto& folder : store.set_aside_after(step)) {
+      notes.push_back(fmt::format(
+          "set aside as {}: a checkpoint newer than step {}, from where training goes on",
+          folder.string(), step));
+    }
+  }
+
   CheckpointerConfig checkpointer_config() const {
     return {.folder = checkpoint::RunPaths(options_.run_dir).checkpoints(),
             .tokenizer = sources_.tokenizer,
@@ -321,13 +241,13 @@ class TrainingRun {
 core::ExitCode run_training(Session& session, TrainOptions options,
                             const std::string& command_line) {
   std::optional<DeviceSession> device;
-  agree(session.communicator(), [&] { device.emplace(session.communicator(), options); });
+  agree_on_setup(session, options, [&] { device.emplace(session.communicator(), options); });
   options.model.config.layer_ranges =
       options.ranges == Ranges::kLayers || options.record.wants_modules()
           ? model::LayerRanges::kOn
           : model::LayerRanges::kOff;
-  agree(session.communicator(), [&] { check_recording(options.record); });
-  const int threads = set_up_process(options, session.communicator().topology());
+  agree_on_setup(session, options, [&] { check_recording(options.record); });
+  const int threads = set_up_process(options, session.communicator());
   const DataSources sources = open_and_check_data(session, options);
   std::vector<std::string> notes;
   const auto resume_from = checkpoint_to_resume(session, options, notes);
@@ -336,15 +256,16 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   const auto directory = claim_run_directory(session, options, resume_from);
 
   TrainingRun run(session, options, sources, *device);
-  TrainingState state = run.restore(resume_from);
+  TrainingState state = run.restore(resume_from, notes);
   const Mfu mfu = make_mfu(options, session.communicator(), *device);
-  RunReporter reporter =
-      session.is_first_rank()
-          ? RunReporter(
-                options, make_record(options, session.communicator(), threads, command_line), mfu,
-                state,
-                [&] { return device_memory_peak_bytes(device->device(), session.communicator()); })
-          : RunReporter();
+  RunReporter reporter;
+  const RunRecord record = make_record(options, session.communicator(), threads, command_line);
+  agree_on_setup(session, options, [&] {
+    if (!session.is_first_rank()) return;
+    reporter = RunReporter(options, record, mfu, state, [&] {
+      return device_memory_peak_bytes(device->device(), session.communicator());
+    });
+  });
   for (const std::string& note : notes) reporter.info(note);
   if (device->on_gpu() && options.model.config.family != "mlp") {
     reporter.info(fmt::format("{}: attention runs LibTorch's {} kernel", device->name(),

@@ -37,7 +37,7 @@ void store(const BenchOptions& options, const Ceilings& fresh) {
 }
 
 int measure_machine(const BenchOptions& options) {
-  pin_and_set_threads(0, 1, options.threads);
+  pin_and_set_threads(allowed_cores(), {}, options.threads);
   flush_denormals_on_all_threads(true);
   const Ceilings ceilings = measure_ceilings(options.seconds);
   print(ceilings);

@@ -66,7 +66,7 @@ std::vector<std::int64_t> starting_tokens(const data::Tokenizer& tokenizer,
 
 int run_generate(const CommandCall& call) {
   const GenerateOptions options = parse_generate_options(call.arguments);
-  pin_and_set_threads(0, 1, options.threads);
+  pin_and_set_threads(allowed_cores(), {}, options.threads);
   flush_denormals_on_all_threads(true);
   const std::filesystem::path folder = folder_of(options.checkpoint);
   const auto model = load_model(folder);

@@ -33,11 +33,15 @@ std::optional<double> measured(const Run& run, double RunPerformance::*field) {
   return run.record.performance ? std::optional((*run.record.performance).*field) : std::nullopt;
 }
 
-std::string compare(const Run& baseline, const Run& other) {
+// Parts of a step are compared where they matter: a hundredth of the base's step or more.
+std::string compare(const Run& base, const Run& other) {
+  const double step_ms = measured(base, &RunPerformance::step_ms_p50).value_or(0);
   const auto row = [&](const char* name, double RunPerformance::*field, Better better) {
-    return ComparisonRow{name, measured(baseline, field), measured(other, field), better};
+    return ComparisonRow{name, measured(base, field), measured(other, field), better,
+                         better == Better::kLower ? step_ms / 100 : 0};
   };
   return comparison_table(
+      base.name, other.name,
       {row("step time, ms (median)", &RunPerformance::step_ms_p50, Better::kLower),
        row("tokens/s", &RunPerformance::tokens_per_s, Better::kHigher),
        row("exposed communication, ms a step", &RunPerformance::exposed_comm_ms_p50,

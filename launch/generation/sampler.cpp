@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/base/error.hpp"
+
 namespace sidestream::launch {
 
 std::vector<std::int64_t> Sampler::candidates(std::span<const float> logits) const {
@@ -24,6 +26,10 @@ std::vector<std::int64_t> Sampler::candidates(std::span<const float> logits) con
 }
 
 std::int64_t Sampler::pick(std::span<const float> logits) {
+  if (std::any_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); })) {
+    throw core::NumericsError(
+        "the model's output is not a number: generate from another checkpoint");
+  }
   const std::vector<std::int64_t> tokens = candidates(logits);
   if (config_.temperature <= 0) return tokens.front();
   const double highest = logits[static_cast<std::size_t>(tokens.front())];

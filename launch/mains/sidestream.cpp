@@ -42,9 +42,9 @@ int main(int argc, char** argv) {
         launch::parse_invocation(argc, argv, std::string(launch::build_summary_text()));
     if (invocation.action == launch::Invocation::Action::kPrintText) {
       std::fputs(invocation.text.c_str(), stdout);
-      return 0;
+      return launch::with_output_written(0);
     }
-    return run(invocation, argc, argv);
+    return launch::with_output_written(run(invocation, argc, argv));
   } catch (const std::exception& error) {
     return launch::report_early(error);
   }

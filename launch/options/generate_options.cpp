@@ -21,7 +21,7 @@ SettingTable<Options> table() {
         number<Options>({"temperature", "X", "0: always the likeliest token; 1: as the model says"},
                         [](auto& o) -> auto& { return o.temperature; }, {.min = 0, .max = 100}),
         count<Options>({"top-k", "N", "draw from the N likeliest tokens; 0: from all"},
-                       [](auto& o) -> auto& { return o.top_k; }, {}),
+                       [](auto& o) -> auto& { return o.top_k; }, {0, 1 << 30}),
         count<Options>({"seed", "N", "seed of the draw"}, [](auto& o) -> auto& { return o.seed; },
                        {}),
         optional_count<Options>({"threads", "N", "threads for compute", "every core"},

@@ -29,7 +29,7 @@ SettingTable<Options> table() {
                        [](auto& o) -> auto& { return o.shard_tokens; },
                        {1, (std::int64_t{1} << 31) - 1}),
         optional_count<Options>({"threads", "N", "files read at once", "every core"},
-                                [](auto& o) -> auto& { return o.threads; }, {1, 4096}),
+                                [](auto& o) -> auto& { return o.threads; }, {1, 1024}),
         count<Options>({"seed", "N", "seed of the split"}, [](auto& o) -> auto& { return o.seed; },
                        {})}}};
 }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -72,18 +74,33 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
     if (environment->rank() == 0) print_error(0, 1, error.what());
     return static_cast<int>(error.code());
   } catch (const core::ConfigError& error) {
-    // Without a communicator it is about options, which all ranks share: each of them is here.
     if (communicator != nullptr)
       stop_all_ranks(*environment, communicator.get(), describe_failure(error));
-    return report_early(error);
+    // Without a communicator it is about options, which all ranks share: each of them is here.
+    if (environment->rank() == 0) print_error(0, environment->size(), error.what());
+    return static_cast<int>(error.code());
   } catch (const std::exception& error) {
     stop_all_ranks(*environment, communicator.get(), describe_failure(error));
   }
 }
 
+int with_output_written(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  if (exit_code != 0 || errno == EPIPE) return exit_code;  // a reader like `head` has seen enough
+  fmt::print(stderr, "sidestream: cannot write to standard output: {}\n", std::strerror(errno));
+  return static_cast<int>(ExitCode::kOther);
+}
+
 int report_early(const std::exception& error) {
   const Failure failure = describe_failure(error);
-  if (comm::LauncherEnvironment::read().rank == 0) print_error(0, 1, failure.message);
+  const auto launcher = comm::LauncherEnvironment::read();
+  if (launcher.rank == 0) {
+    print_error(0, 1, failure.message);
+  } else {
+    // Most often all ranks fail alike, and rank 0 has said it: mpirun then ends this one meanwhile.
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    print_error(launcher.rank, launcher.size, failure.message);
+  }
   return static_cast<int>(failure.code);
 }
 

@@ -8,7 +8,7 @@
 namespace sidestream::launch {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 
 // Signal handlers have no argument for a context: this is the one place with static state.
 volatile sig_atomic_t signals_seen = 0;
@@ -31,8 +31,11 @@ StopRequest::StopRequest() {
   action.sa_handler = note_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < kSignals.size(); ++i)
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], &action, &previous_actions[i]);
+    const bool nohup = kSignals[i] == SIGHUP && previous_actions[i].sa_handler == SIG_IGN;
+    if (nohup) sigaction(SIGHUP, &previous_actions[i], nullptr);
+  }
   // launch/run starts the ranks with this one blocked, so that a request in their first second
   // waits.
   sigset_t blocked_at_start;

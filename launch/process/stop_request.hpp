@@ -1,5 +1,5 @@
-// "Please stop" from outside: SIGINT, SIGTERM (ask), SIGUSR1 (ask: what launch/run and batch
-// systems send).
+// "Please stop" from outside: SIGINT, SIGTERM, SIGUSR1 (what launch/run and batch systems send),
+// SIGHUP (the terminal has gone; ignored under nohup).
 //
 // The first signal only sets a flag: the trainer saves at the next step boundary and ends with exit
 // code 75. A second SIGINT or SIGTERM ends the process at once with 128 + signal, as the shell

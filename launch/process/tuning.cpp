@@ -1,5 +1,7 @@
 #include "launch/process/tuning.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <malloc.h>
 #include <sched.h>
 
@@ -10,7 +12,6 @@
 #include <ATen/Parallel.h>
 
 namespace sidestream::launch {
-namespace {
 
 std::vector<int> allowed_cores() {
   cpu_set_t mask;
@@ -23,7 +24,17 @@ std::vector<int> allowed_cores() {
   return cores;
 }
 
-}  // namespace
+Seat seat_among(const comm::Topology& topology, const std::vector<std::string>& cores_by_rank) {
+  const auto mine = static_cast<std::size_t>(topology.rank);
+  Seat seat{.index = 0, .count = 0};
+  for (std::size_t rank = 0; rank < cores_by_rank.size(); ++rank) {
+    if (topology.hosts.at(rank) != topology.hosts.at(mine)) continue;
+    if (cores_by_rank[rank] != cores_by_rank[mine]) continue;
+    if (rank < mine) ++seat.index;
+    ++seat.count;
+  }
+  return seat;
+}
 
 void keep_freed_memory() {
   malloc_trim(0);
@@ -32,19 +43,17 @@ void keep_freed_memory() {
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
-CpuShare share_of_cores(int cores, int local_rank, int local_size) {
-  if (cores < local_size) return {local_rank % cores, 1};
-  const int first = cores * local_rank / local_size;
-  const int end = cores * (local_rank + 1) / local_size;
+CpuShare share_of_cores(int cores, const Seat& seat) {
+  if (cores < seat.count) return {seat.index % cores, 1};
+  const int first = cores * seat.index / seat.count;
+  const int end = cores * (seat.index + 1) / seat.count;
   return {first, end - first};
 }
 
-int pin_and_set_threads(int local_rank, int local_size, std::optional<int> threads) {
-  const std::vector<int> cores = allowed_cores();
-  const int available = static_cast<int>(cores.size());
-  // A mask smaller than the node was chosen by a launcher or a batch system: it stays.
-  const CpuShare share = share_of_cores(available, local_rank, local_size);
-  if (local_size > 1) {
+int pin_and_set_threads(const std::vector<int>& cores, const Seat& seat,
+                        std::optional<int> threads) {
+  const CpuShare share = share_of_cores(static_cast<int>(cores.size()), seat);
+  if (seat.count > 1) {
     cpu_set_t mask;
     CPU_ZERO(&mask);
     for (int i = 0; i < share.cores; ++i)
@@ -54,6 +63,12 @@ int pin_and_set_threads(int local_rank, int local_size, std::optional<int> threa
   const int count = std::max(1, threads.value_or(share.cores));
   at::set_num_threads(count);
   return count;
+}
+
+int pin_and_set_threads(comm::Communicator& communicator, std::optional<int> threads) {
+  const std::vector<int> cores = allowed_cores();
+  const auto of_all_ranks = communicator.exchange(fmt::format("{}", fmt::join(cores, ",")));
+  return pin_and_set_threads(cores, seat_among(communicator.topology(), of_all_ranks), threads);
 }
 
 void flush_denormals_on_all_threads(bool enabled) {

@@ -2,6 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
 
 namespace sidestream::launch {
 
@@ -15,13 +19,29 @@ struct CpuShare {
   int cores = 1;
 };
 
-// Splits the cores of the node evenly: rank local_rank of local_size. With fewer cores than ranks
-// cores are shared.
-CpuShare share_of_cores(int cores, int local_rank, int local_size);
+// Cores that this process may use, ascending.
+std::vector<int> allowed_cores();
 
-// Restricts this process to its share when it may use more cores than that, and sets the number of
-// intra-op threads: `threads`, or one per core of the share. Returns the number of threads.
-int pin_and_set_threads(int local_rank, int local_size, std::optional<int> threads);
+// A rank among those that must share its cores.
+struct Seat {
+  int index = 0;
+  int count = 1;
+};
+
+// Ranks of a node that may use the very same cores share them out; a rank with cores of its own,
+// from a launcher or a batch system, keeps them all. `cores_by_rank` says for each rank of the job
+// what it may use, in any form that is equal for equal cores.
+Seat seat_among(const comm::Topology& topology, const std::vector<std::string>& cores_by_rank);
+
+// Splits cores evenly. With fewer cores than ranks cores are shared.
+CpuShare share_of_cores(int cores, const Seat& seat);
+
+// Restricts this process to its share of `cores`, and sets the number of intra-op threads:
+// `threads`, or one per core of the share. Returns the number of threads.
+int pin_and_set_threads(const std::vector<int>& cores, const Seat& seat,
+                        std::optional<int> threads);
+// The same for the ranks of a job. Collective.
+int pin_and_set_threads(comm::Communicator& communicator, std::optional<int> threads);
 
 // Processors fall back to microcode for denormals, and products of them take many times as long.
 // Applies to this thread and to LibTorch's pool.

@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
-#include "launch/reporting/write_all.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -53,42 +52,39 @@ StepMetrics metrics_of(const Json& object) {
           .val_loss = optional_at<double>(object, "val_loss")};
 }
 
-struct Line {
-  std::string_view text;  // with its line break
-  StepMetrics metrics;
-};
-
-std::vector<Line> complete_lines(std::string_view content, const std::filesystem::path& path) {
-  std::vector<Line> lines;
+// With their line breaks; what is left at the end, from a kill in the middle, is none.
+std::vector<std::string_view> complete_lines(std::string_view content) {
+  std::vector<std::string_view> lines;
   std::size_t start = 0;
   for (std::size_t end; (end = content.find('\n', start)) != std::string_view::npos;
        start = end + 1) {
-    const std::string_view text = content.substr(start, end + 1 - start);
-    try {
-      lines.push_back({text, metrics_of(Json::parse(text))});
-    } catch (const nlohmann::json::exception& error) {
-      throw core::DataError(core::FileFault{.file = path.string(),
-                                            .offset_bytes = start,
-                                            .expected = "a line of metrics as one JSON object",
-                                            .found = error.what()});
-    }
+    lines.push_back(content.substr(start, end + 1 - start));
   }
   return lines;
 }
 
-// Leaves the lines up to and including `step`; the file is replaced only if that changes it.
+std::optional<StepMetrics> metrics_of(std::string_view line) {
+  try {
+    return metrics_of(Json::parse(line));
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+// Leaves the lines up to and including `step`; the file is replaced only if that changes it. A line
+// that is damaged does not keep a run from going on: the file as it was stays beside the new one.
 void cut_after_step(const std::filesystem::path& path, std::int64_t step) {
   if (!std::filesystem::exists(path)) return;
   const std::string content = core::read_file(path);
   std::string kept;
-  for (const Line& line : complete_lines(content, path)) {
-    if (line.metrics.step <= step) kept += line.text;
+  bool damaged = false;
+  for (const std::string_view text : complete_lines(content)) {
+    const std::optional<StepMetrics> metrics = metrics_of(text);
+    damaged |= !metrics;
+    if (metrics && metrics->step <= step) kept += text;
   }
+  if (damaged) core::write_file_atomically(path.string() + ".damaged", content);
   if (kept != content) core::write_file_atomically(path, kept);
-}
-
-[[noreturn]] void fail(std::string_view what, const std::filesystem::path& path) {
-  throw core::Error(core::system_error_text(what, path, errno));
 }
 
 }  // namespace
@@ -114,7 +110,17 @@ std::string metrics_line(const StepMetrics& metrics) {
 std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
   const std::string content = core::read_file(path);
   std::vector<StepMetrics> all;
-  for (const Line& line : complete_lines(content, path)) all.push_back(line.metrics);
+  for (const std::string_view line : complete_lines(content)) {
+    try {
+      all.push_back(metrics_of(Json::parse(line)));
+    } catch (const nlohmann::json::exception& error) {
+      throw core::DataError(
+          core::FileFault{.file = path.string(),
+                          .offset_bytes = static_cast<std::uint64_t>(line.data() - content.data()),
+                          .expected = "a line of metrics as one JSON object",
+                          .found = error.what()});
+    }
+  }
   return all;
 }
 
@@ -122,7 +128,7 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t res
     : path_(path), last_sync_(std::chrono::steady_clock::now()) {
   cut_after_step(path, resumed_step);
   file_.reset(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
-  if (!file_) fail("cannot open", path);
+  if (!file_) core::fail_to_write("cannot open", path);
 }
 
 MetricsWriter::~MetricsWriter() {
@@ -130,12 +136,12 @@ MetricsWriter::~MetricsWriter() {
 }
 
 void MetricsWriter::write(const StepMetrics& metrics) {
-  write_all(file_.get(), metrics_line(metrics) + "\n", path_);
+  core::write_all(file_.get(), metrics_line(metrics) + "\n", path_);
   if (std::chrono::steady_clock::now() - last_sync_ >= kSyncInterval) sync();
 }
 
 void MetricsWriter::sync() {
-  if (fdatasync(file_.get()) != 0) fail("cannot sync", path_);
+  if (fdatasync(file_.get()) != 0) core::fail_to_write("cannot sync", path_);
   last_sync_ = std::chrono::steady_clock::now();
 }
 

@@ -1,8 +1,8 @@
 #include "launch/reporting/progress_reporter.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
 #include "launch/reporting/progress_text.hpp"
-#include "launch/reporting/write_all.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -17,7 +17,7 @@ ProgressReporter::~ProgressReporter() { finish(); }
 void ProgressReporter::show(const std::string& text) noexcept {
   if (screen_gone_) return;
   try {
-    write_all(options_.terminal.fd, text, "standard output");
+    core::write_all(options_.terminal.fd, text, "standard output");
   } catch (const core::Error&) {
     screen_gone_ = true;
   }

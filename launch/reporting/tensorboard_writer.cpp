@@ -7,9 +7,9 @@
 #include <cerrno>
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
 #include "launch/reporting/crc32c.hpp"
 #include "launch/reporting/protobuf_encoder.hpp"
-#include "launch/reporting/write_all.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -91,7 +91,7 @@ void TensorBoardWriter::write_record(std::string_view event) {
   std::string record = length + little_endian(masked_crc32c(length), 4);
   record += event;
   record += little_endian(masked_crc32c(event), 4);
-  write_all(file_.get(), record, path_);
+  core::write_all(file_.get(), record, path_);
 }
 
 }  // namespace sidestream::launch

@@ -40,9 +40,10 @@ std::string cell(const std::optional<double>& value) {
 }
 
 std::string ratio_cell(const ComparisonRow& row) {
-  if (!row.baseline || !row.optimised) return "-";
-  const double ratio = row.better == Better::kHigher ? *row.optimised / *row.baseline
-                                                     : *row.baseline / *row.optimised;
+  if (!row.base || !row.fresh) return "-";
+  if (std::max(*row.base, *row.fresh) < row.worth_a_ratio) return "-";
+  const double ratio =
+      row.better == Better::kHigher ? *row.fresh / *row.base : *row.base / *row.fresh;
   return std::isfinite(ratio) ? fmt::format("{:.2f}x", ratio) : "-";
 }
 
@@ -67,12 +68,13 @@ std::string text_table(const std::vector<std::string>& header,
   return text;
 }
 
-std::string comparison_table(const std::vector<ComparisonRow>& rows) {
+std::string comparison_table(const std::string& base_name, const std::string& fresh_name,
+                             const std::vector<ComparisonRow>& rows) {
   std::vector<std::vector<std::string>> cells;
   for (const ComparisonRow& row : rows) {
-    cells.push_back({row.name, cell(row.baseline), cell(row.optimised), ratio_cell(row)});
+    cells.push_back({row.name, cell(row.base), cell(row.fresh), ratio_cell(row)});
   }
-  return text_table({"", "baseline", "optimised", "better by"}, cells);
+  return text_table({"", base_name, fresh_name, "better by"}, cells);
 }
 
 }  // namespace sidestream::launch

@@ -16,13 +16,15 @@ enum class Better { kHigher, kLower };
 
 struct ComparisonRow {
   std::string name;  // with the unit: "step time, ms"
-  std::optional<double> baseline = {};
-  std::optional<double> optimised = {};
+  std::optional<double> base = {};
+  std::optional<double> fresh = {};
   Better better = Better::kHigher;
+  double worth_a_ratio = 0;  // where both are below it, their ratio says nothing
 };
 
-// Four columns: name, baseline, optimised, and how many times better the second is ("1.84x"; below
-// 1 it is worse). What was not measured is "-".
-std::string comparison_table(const std::vector<ComparisonRow>& rows);
+// Four columns: name, the two sides, and how many times better the second is ("1.84x"; below 1 it
+// is worse). What was not measured is "-".
+std::string comparison_table(const std::string& base_name, const std::string& fresh_name,
+                             const std::vector<ComparisonRow>& rows);
 
 }  // namespace sidestream::launch

@@ -38,8 +38,6 @@ void Checkpointer::agree_in_time(const std::function<void()>& work) const {
   agree(communicator_, work, {.deadline = config_.deadline});
 }
 
-void Checkpointer::remove_leftovers() const { store_.remove_leftovers(); }
-
 void Checkpointer::write_files(const TrainingState& state, std::string& digests) const {
   checkpoint::CheckpointWriter writer(store_.pending_folder(state.step));
   const auto states = replicas_.states();
@@ -70,7 +68,7 @@ void Checkpointer::commit(const TrainingState& state,
     manifest.files.insert(manifest.files.end(), files.begin(), files.end());
   }
   store_.commit(manifest);
-  store_.prune(config_.keep);
+  store_.prune(config_.keep, state.step);
 }
 
 void Checkpointer::save(const TrainingState& state) const {

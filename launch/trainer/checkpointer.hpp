@@ -35,9 +35,6 @@ class Checkpointer {
                parallel::DataParallel& replicas)
       : config_(config), store_(config.folder), communicator_(communicator), replicas_(replicas) {}
 
-  // Rank 0, before the first save: removes what dead runs left half-written.
-  void remove_leftovers() const;
-
   // Collective; blocks until the checkpoint is durable. Throws AgreedError.
   void save(const TrainingState& state) const;
 

@@ -127,6 +127,8 @@ RunReporter::RunReporter() = default;
 RunReporter::RunReporter(const TrainOptions& options, const RunRecord& record, const Mfu& mfu,
                          const TrainingState& start, DeviceMemory device_memory)
     : impl_(std::make_unique<Impl>(options, record, mfu, start, std::move(device_memory))) {}
+RunReporter::RunReporter(RunReporter&&) noexcept = default;
+RunReporter& RunReporter::operator=(RunReporter&&) noexcept = default;
 RunReporter::~RunReporter() = default;
 
 void RunReporter::info(const std::string& line) {

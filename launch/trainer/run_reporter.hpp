@@ -29,6 +29,8 @@ class RunReporter {
   // process's.
   RunReporter(const TrainOptions& options, const RunRecord& record, const Mfu& mfu,
               const TrainingState& start, DeviceMemory device_memory = {});
+  RunReporter(RunReporter&&) noexcept;
+  RunReporter& operator=(RunReporter&&) noexcept;
   ~RunReporter();
 
   void info(const std::string& line);

@@ -37,7 +37,10 @@ std::optional<StopReason> Trainer::after_step(const StepOutcome& outcome) {
     parts_.reporter.target_reached(state_, *val_loss);
     return StopReason::kTargetReached;
   }
-  if (outcome.stop_requested && state_.step < options_.steps) return StopReason::kRequested;
+  if (outcome.stop_requested && state_.step < options_.steps) {
+    parts_.reporter.info("asked to stop: saving");
+    return StopReason::kRequested;
+  }
   if (due(options_.checkpoint.every, state_.step)) save();
   return std::nullopt;
 }

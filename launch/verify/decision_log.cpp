@@ -10,7 +10,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
-#include "launch/reporting/write_all.hpp"
 
 namespace sidestream::launch {
 
@@ -30,7 +29,7 @@ void append_decision(const std::filesystem::path& log, const std::filesystem::pa
       {"reason", decision.reason}};
   const core::UniqueFd file(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!file) throw core::Error(core::system_error_text("cannot write", log, errno));
-  write_all(file.get(), line.dump() + "\n", log);
+  core::write_all(file.get(), line.dump() + "\n", log);
 }
 
 }  // namespace sidestream::launch

@@ -201,8 +201,8 @@ TEST_F(CheckpointStoreTest, begin_removes_what_an_earlier_attempt_left) {
 TEST_F(CheckpointStoreTest, prune_keeps_the_newest) {
   save_steps({1, 2, 3, 4});
 
-  EXPECT_THAT(store_.prune(0), IsEmpty());
-  EXPECT_THAT(store_.prune(2), ElementsAre(store_.final_folder(2), store_.final_folder(1)));
+  EXPECT_THAT(store_.prune(0, 4), IsEmpty());
+  EXPECT_THAT(store_.prune(2, 4), ElementsAre(store_.final_folder(2), store_.final_folder(1)));
   EXPECT_THAT(store_.steps(), ElementsAre(3, 4));
 }
 
@@ -210,7 +210,7 @@ TEST_F(CheckpointStoreTest, prune_removes_nothing_while_the_newest_does_not_veri
   save_steps({1, 2, 3});
   flip_bit(file(3, "model.safetensors"), 4000);
 
-  EXPECT_THROW(store_.prune(1), core::CheckpointError);
+  EXPECT_THROW(store_.prune(1, 3), core::CheckpointError);
   EXPECT_THAT(store_.steps(), ElementsAre(1, 2, 3));
 }
 
@@ -218,8 +218,31 @@ TEST_F(CheckpointStoreTest, prune_does_not_count_a_damaged_one) {
   save_steps({1, 2, 3});
   fs::remove(file(2, "manifest.json"));
 
-  EXPECT_THAT(store_.prune(2), IsEmpty());
+  EXPECT_THAT(store_.prune(2, 3), IsEmpty());
   EXPECT_THAT(store_.steps(), ElementsAre(1, 2, 3));
+}
+
+TEST_F(CheckpointStoreTest, prune_leaves_newer_ones_alone) {
+  save_steps({1, 2, 3, 9});
+  flip_bit(file(9, "model.safetensors"), 4000);
+
+  EXPECT_THAT(store_.prune(1, 3), ElementsAre(store_.final_folder(2), store_.final_folder(1)));
+  EXPECT_THAT(store_.steps(), ElementsAre(3, 9));
+}
+
+TEST_F(CheckpointStoreTest, later_ones_are_set_aside_and_stay_whole) {
+  save_steps({1, 2, 3});
+
+  const auto moved = store_.set_aside_after(1);
+  ASSERT_THAT(moved, ElementsAre(fs::path(store_.final_folder(2).string() + ".set-aside"),
+                                 fs::path(store_.final_folder(3).string() + ".set-aside")));
+  EXPECT_THAT(store_.steps(), ElementsAre(1));
+  EXPECT_EQ(verify_checkpoint(moved[1]).step, 3);
+
+  save_steps({3});
+  EXPECT_THAT(store_.set_aside_after(2),
+              ElementsAre(fs::path(store_.final_folder(3).string() + ".set-aside-2")));
+  EXPECT_THAT(store_.set_aside_after(1), IsEmpty());
 }
 
 TEST_F(CheckpointStoreTest, full_disk_names_the_cause_and_keeps_the_old_checkpoint) {

@@ -50,7 +50,7 @@ class SharedStep {
     for (std::int64_t step = first_step;; ++step) {
       save_sample(store, {.step = step, .world_size = 2, .elements = kElements});
       committed = step;
-      store.prune(2);
+      store.prune(2, step);
       // The same step once more, as after a rollback: the replacement is interrupted as well.
       save_sample(store, {.step = step, .world_size = 2, .elements = kElements});
     }

@@ -33,17 +33,22 @@ TEST(TextTableTest, columns_are_aligned) {
 }
 
 TEST(TextTableTest, comparison_table_ratio_says_how_much_better) {
-  const std::string text = comparison_table({{"tokens/s", 1000, 1840, Better::kHigher},
-                                             {"step time, ms", 250, 125, Better::kLower},
-                                             {"reader cost, ms", std::nullopt, 0.5, Better::kLower},
-                                             {"exposed communication, ms", 5, 0, Better::kLower}});
+  const std::string text =
+      comparison_table("plain", "fused",
+                       {{"tokens/s", 1000, 1840, Better::kHigher},
+                        {"step time, ms", 250, 125, Better::kLower},
+                        {"reader cost, ms", std::nullopt, 0.5, Better::kLower},
+                        {"exposed communication, ms", 5, 0, Better::kLower},
+                        {"too small to matter, ms", 0.04, 0.0008, Better::kLower, 2.5}});
 
   const std::vector<std::string> lines = lines_of(text);
-  ASSERT_EQ(lines.size(), 6u);
+  ASSERT_EQ(lines.size(), 7u);
+  EXPECT_THAT(lines[0], ::testing::MatchesRegex(" +plain +fused +better by"));
   EXPECT_THAT(lines[2], ::testing::MatchesRegex("tokens/s +1000 +1840 +1.84x"));
   EXPECT_THAT(lines[3], ::testing::MatchesRegex("step time, ms +250 +125 +2.00x"));
   EXPECT_THAT(lines[4], ::testing::MatchesRegex("reader cost, ms +- +0.5 +-"));
   EXPECT_THAT(lines[5], ::testing::MatchesRegex("exposed communication, ms +5 +0 +-"));
+  EXPECT_THAT(lines[6], ::testing::MatchesRegex("too small to matter, ms +0.04 +0.0008 +-"));
 }
 
 PlotSeries falling_line(double from, double to) {

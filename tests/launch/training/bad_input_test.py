@@ -2,12 +2,14 @@
 where files are opened on one as well."""
 
 import json
+import os
 import pathlib
 import shutil
 import struct
 import subprocess
+import sys
 
-from support import BINARY, TINY, check, checkpoint, environment, expect, make_data, metrics, run, train, workspace
+from support import BINARY, ROOT, TINY, check, checkpoint, environment, expect, make_data, metrics, run, train, workspace
 
 CONFIG, DATA, CHECKPOINT = 2, 3, 4
 
@@ -154,6 +156,32 @@ def check_init(root, data):
                ["--model", "mlp", *base[2:], "--run-dir", str(root / "fresh"), "--init", str(initial)])
 
 
+def check_tokenizer(root, data):
+    base = TINY + ["--data", str(data), "--steps", "1", "--run-dir", str(root / "untouched")]
+    small = root / "small.json"
+    subprocess.run([sys.executable, ROOT / "core/data/train_tokenizer.py", "--vocab-size", "300", "--output", small, ROOT / "core/data"],
+                   check=True, stdout=subprocess.DEVNULL)
+    (root / "text.json").write_text("no tokenizer")
+    for ranks in (1, 2):
+        expect(DATA, ["nosuch"], ranks, base + ["--tokenizer", "nosuch"])
+        expect(DATA, ["text.json"], ranks, base + ["--tokenizer", str(root / "text.json")])
+        expect(DATA, ["small.json", "257", "300"], ranks, base + ["--tokenizer", str(small)])
+    check(not (root / "untouched").exists(), "a refused tokenizer left a run directory behind")
+    train(1, root / "untouched", base[:-2] + ["--tokenizer", "bytes"])
+
+
+def check_only_damaged(root, data):
+    """No checkpoint of the run can be used: it does not start over by itself, and nothing is lost."""
+    run_dir = root / "only-damaged"
+    base = TINY + ["--data", str(data), "--batch-size-per-rank", "2", "--run-dir", str(run_dir)]
+    train(2, run_dir, base[:-2] + ["--steps", "3"])
+    before = (run_dir / "metrics.jsonl").read_bytes()
+    model = checkpoint(run_dir, 3) / "model.safetensors"
+    os.truncate(model, 1000)
+    expect(CHECKPOINT, ["none of the 1 checkpoints", "model.safetensors", "--run-dir"], 2, base + ["--steps", "5", "--resume", "auto"])
+    check((run_dir / "metrics.jsonl").read_bytes() == before, "a refused resume changed metrics.jsonl")
+
+
 def check_run_directory(root, data):
     base = TINY + ["--data", str(data), "--steps", "3", "--batch-size-per-rank", "2"]
     train(2, root / "used", base)
@@ -170,7 +198,7 @@ def check_run_directory(root, data):
     other = ["--run-dir", str(root / "used"), "--resume", "auto", "--layers", "3"]
     expect(CHECKPOINT, ["layer", "3"], 2, base + other)
     model = checkpoint(root / "used", 3) / "model.safetensors"
-    with open(model, "r+b") as file:  # one flipped bit: the only checkpoint is skipped and training starts afresh
+    with open(model, "r+b") as file:  # one flipped bit in the only checkpoint
         file.seek(200)
         byte = file.read(1)
         file.seek(200)
@@ -194,6 +222,8 @@ def main():
         check_element_types(root, data)
         check_short_validation(root, data)
         check_init(root, data)
+        check_tokenizer(root, data)
+        check_only_damaged(root, data)
         check_run_directory(root, data)
         check_lost_launcher(root, data)
 

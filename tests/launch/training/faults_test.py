@@ -15,7 +15,7 @@ import time
 
 from support import BINARY, TINY, check, environment, make_data, may_mount, metrics, mpirun, train, wait_for_step, workspace
 
-DATA, OTHER, COLLECTIVE, KILLED = 3, 1, 6, 128 + signal.SIGKILL
+CONFIG, DATA, COLLECTIVE, KILLED = 2, 3, 6, 128 + signal.SIGKILL
 HEADER_BYTES, SAMPLE_TOKENS = 1024, 32
 BATCH, RANKS = 2, 2
 STEPS_PER_CHECKPOINT = 10
@@ -180,7 +180,7 @@ def check_record_that_cannot_be_written(root, flags):
         record.unlink()
         (record / "in-the-way").mkdir(parents=True)
         run.send(0, signal.SIGTERM)
-        lines = run.end(OTHER, limit_s=30)
+        lines = run.end(CONFIG, limit_s=30)
     check(len(lines) == 1 and "run.json" in lines[0], f"expected one message, found {lines}")
 
 

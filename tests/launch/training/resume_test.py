@@ -56,6 +56,39 @@ def check_other_world_size(root):
     check(apart <= 1e-5, f"resumed at another world size: losses differ by {apart}")
 
 
+def steps_in(folder):
+    return sorted(path.name for path in (folder / "checkpoints").iterdir())
+
+
+def check_damaged_newest(root):
+    """The newest checkpoint is damaged: training goes on from the one before, saves, and keeps what it saves."""
+    flags = TINY + ["--data", str(root / "data"), "--lr-schedule", "constant", "--checkpoint-every", "2", "--keep-checkpoints", "2"]
+    train(2, root / "sound", flags + ["--steps", "12"])
+    train(2, root / "damaged", flags + ["--steps", "8"])
+    model = checkpoint(root / "damaged", 8) / "model.safetensors"
+    content = bytearray(model.read_bytes())
+    content[-1] ^= 1
+    model.write_bytes(content)
+    output = train(2, root / "damaged", flags + ["--steps", "12", "--resume", "auto"])
+    check("skipped checkpoint" in output and "step_00000008.set-aside" in output, output)
+    check(losses(root / "damaged") == losses(root / "sound"), "losses differ after a damaged checkpoint")
+    check(steps_in(root / "damaged") == ["step_00000008.set-aside", "step_00000010", "step_00000012"],
+          f"checkpoints: {steps_in(root / 'damaged')}")
+
+
+def check_going_back(root):
+    """Resumed from an older checkpoint of the run: the newer ones are set aside, the new work is what goes on."""
+    flags = TINY + ["--data", str(root / "data"), "--lr-schedule", "constant", "--checkpoint-every", "2", "--keep-checkpoints", "4"]
+    back = root / "back"
+    train(1, back, flags + ["--steps", "8"])
+    train(1, back, flags + ["--steps", "6", "--lr", "2e-3", "--resume", str(checkpoint(back, 2))])
+    check(steps_in(back) == ["step_00000002", "step_00000004", "step_00000004.set-aside", "step_00000006", "step_00000006.set-aside",
+                             "step_00000008.set-aside"], f"checkpoints: {steps_in(back)}")
+    output = train(1, back, flags + ["--steps", "7", "--lr", "2e-3", "--resume", "auto"])
+    check("step_00000006, step 6" in output, f"expected to go on from the new step 6:\n{output}")
+    check([line["step"] for line in metrics(back)] == list(range(1, 8)), "metrics.jsonl repeats or lacks steps")
+
+
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
@@ -63,6 +96,8 @@ def main():
         for seed, (ranks, precision) in enumerate([(1, "fp32"), (2, "fp32"), (2, "bf16")]):
             check_kill(root, ranks, precision, int(os.environ.get("SIDESTREAM_TEST_SEED", "7")) + seed)
         check_other_world_size(root)
+        check_damaged_newest(root)
+        check_going_back(root)
 
 
 main()

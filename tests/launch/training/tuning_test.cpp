@@ -12,7 +12,7 @@ TEST(TuningTest, share_of_cores_covers_every_core_once) {
     for (int ranks = 1; ranks <= cores; ++ranks) {
       std::multiset<int> seen;
       for (int rank = 0; rank < ranks; ++rank) {
-        const CpuShare share = share_of_cores(cores, rank, ranks);
+        const CpuShare share = share_of_cores(cores, {rank, ranks});
         EXPECT_GE(share.cores, 1);
         for (int i = 0; i < share.cores; ++i) seen.insert(share.first_core + i);
       }
@@ -24,10 +24,22 @@ TEST(TuningTest, share_of_cores_covers_every_core_once) {
 
 TEST(TuningTest, share_of_cores_with_more_ranks_than_cores_shares_them) {
   for (int rank = 0; rank < 5; ++rank) {
-    const CpuShare share = share_of_cores(2, rank, 5);
+    const CpuShare share = share_of_cores(2, {rank, 5});
     EXPECT_EQ(share.cores, 1);
     EXPECT_LT(share.first_core, 2);
   }
+}
+
+TEST(TuningTest, ranks_with_the_same_cores_of_a_node_share_them) {
+  const comm::Topology topology{
+      .rank = 2, .size = 5, .hosts = {"first", "second", "second", "second", "second"}};
+
+  const Seat shared = seat_among(topology, {"0,1", "0,1", "0,1", "2,3", "0,1"});
+  EXPECT_EQ(shared.index, 1);
+  EXPECT_EQ(shared.count, 3);
+  const Seat alone = seat_among(topology, {"0,1", "0,1", "2,3", "4,5", "6,7"});
+  EXPECT_EQ(alone.count, 1);
+  EXPECT_EQ(share_of_cores(2, alone).cores, 2);
 }
 
 }  // namespace

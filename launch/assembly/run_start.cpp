@@ -1,0 +1,136 @@
+#include "launch/assembly/run_start.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/checkpoint/find_checkpoint.hpp"
+#include "core/checkpoint/tensor_set.hpp"
+#include "launch/options/train_parser.hpp"
+#include "launch/process/agreement.hpp"
+#include "launch/trainer/model_folder.hpp"
+#include "model/hugging_face.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+bool is_checkpoint_of(const checkpoint::RunPaths& paths, const checkpoint::Checkpoint& checkpoint) {
+  std::error_code ignored;  // a path that is not there is no folder of checkpoints
+  return std::filesystem::equivalent(checkpoint.folder.parent_path(), paths.checkpoints(), ignored);
+}
+
+// A used run directory goes on with its own checkpoints only: metrics and checkpoints of two runs
+// must not mix.
+checkpoint::UsedRun used_run_policy(const TrainOptions& options,
+                                    const std::optional<checkpoint::Checkpoint>& resume_from) {
+  const checkpoint::RunPaths paths(options.run_dir);
+  if (options.checkpoint.resume == "none") return checkpoint::UsedRun::kRefuse;
+  if (!resume_from || is_checkpoint_of(paths, *resume_from)) return checkpoint::UsedRun::kContinue;
+  if (checkpoint::RunDirectory::is_used(paths)) {
+    throw core::ConfigError(fmt::format(
+        "--resume: {} is no checkpoint of --run-dir {}, which holds a run of its own. Give a new "
+        "--run-dir to go on from "
+        "that checkpoint, or say --resume auto to go on with the run in {}.",
+        resume_from->folder.string(), options.run_dir.string(), options.run_dir.string()));
+  }
+  return checkpoint::UsedRun::kRefuse;
+}
+
+[[noreturn]] void refuse_to_start_over(const std::vector<checkpoint::SkippedCheckpoint>& skipped,
+                                       const TrainOptions& options) {
+  throw core::CheckpointError(fmt::format(
+      "--resume auto: none of the {} checkpoints of {} can be used; the newest: {}. Give a new "
+      "--run-dir to start over, or remove the checkpoints to start over in this one",
+      skipped.size(), options.run_dir.string(), skipped.front().reason));
+}
+
+std::optional<checkpoint::Checkpoint> look_for_checkpoint(const TrainOptions& options,
+                                                          std::vector<std::string>& notes) {
+  if (options.checkpoint.resume == "none") return std::nullopt;
+  checkpoint::NewestCheckpoint found;
+  if (options.checkpoint.resume == "auto") {
+    const checkpoint::RunPaths paths(options.run_dir);
+    found = checkpoint::CheckpointStore(paths.checkpoints()).newest_valid();
+    if (!found.checkpoint && !found.skipped.empty()) refuse_to_start_over(found.skipped, options);
+  } else {
+    auto named = checkpoint::find_checkpoint(options.checkpoint.resume);
+    found = {.checkpoint = std::move(named.checkpoint), .skipped = std::move(named.skipped)};
+  }
+  for (const auto& skipped : found.skipped) {
+    notes.push_back(
+        fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason));
+  }
+  return found.checkpoint;
+}
+
+// Hashes are computed once a node: its ranks read the same files.
+checkpoint::Checkpoint open_as_rank_0_did(const std::filesystem::path& folder,
+                                          const comm::Topology& topology) {
+  try {
+    return checkpoint::open_checkpoint(folder, topology.local_rank == 0
+                                                   ? checkpoint::VerifyDepth::kHashes
+                                                   : checkpoint::VerifyDepth::kSizes);
+  } catch (const core::CheckpointError& error) {
+    throw core::CheckpointError(fmt::format(
+        "{}. Rank 0 reads the same checkpoint without a fault: is the run directory on a file "
+        "system that all nodes share?",
+        error.what()));
+  }
+}
+
+}  // namespace
+
+void agree_on_setup(Session& session, const TrainOptions& options,
+                    const std::function<void()>& work) {
+  agree(session.communicator(), work, {.deadline = options.timeouts.setup});
+}
+
+std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
+                                                           const TrainOptions& options,
+                                                           std::vector<std::string>& notes) {
+  std::optional<checkpoint::Checkpoint> found;
+  agree_on_setup(session, options, [&] {
+    if (session.is_first_rank()) found = look_for_checkpoint(options, notes);
+  });
+  const std::filesystem::path folder =
+      session.communicator()
+          .exchange(found ? std::filesystem::absolute(found->folder).string() : "")
+          .front();
+  if (folder.empty()) return std::nullopt;
+  agree_on_setup(session, options, [&] {
+    if (!session.is_first_rank())
+      found = open_as_rank_0_did(folder, session.communicator().topology());
+  });
+  return found;
+}
+
+void check_start(Session& session, const TrainOptions& options,
+                 const std::optional<checkpoint::Checkpoint>& resume_from) {
+  agree_on_setup(session, options, [&] {
+    if (resume_from) {
+      require_same_model(*resume_from, options.model.config);
+    } else if (!options.model.init.empty()) {
+      model::check_same_architecture(options.model.config, read_model_config(options.model.init));
+      checkpoint::TensorSet::open_model(options.model.init);
+      if (session.is_first_rank()) require_intact(options.model.init);
+    }
+  });
+}
+
+std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
+    Session& session, const TrainOptions& options,
+    const std::optional<checkpoint::Checkpoint>& resume_from) {
+  std::unique_ptr<checkpoint::RunDirectory> directory;
+  agree_on_setup(session, options, [&] {
+    if (!session.is_first_rank()) return;
+    directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir,
+                                                           used_run_policy(options, resume_from));
+    core::write_file_atomically(directory->paths().config(), config_text(options));
+  });
+  return directory;
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,38 @@
+// Where a run starts: the checkpoint that --resume means, and the run directory that it owns.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/checkpoint_store.hpp"
+#include "core/checkpoint/run_directory.hpp"
+#include "launch/options/train_options.hpp"
+#include "launch/process/program.hpp"
+
+namespace sidestream::launch {
+
+// agree() for set-up, which reads whole checkpoints and indexes: with its own deadline.
+void agree_on_setup(Session& session, const TrainOptions& options,
+                    const std::function<void()>& work);
+
+// Nothing for a fresh run. Collective: rank 0 looks, the others verify what it found. `notes` get
+// what was skipped and why. Throws AgreedError.
+std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
+                                                           const TrainOptions& options,
+                                                           std::vector<std::string>& notes);
+
+// Refuses what does not fit the model, before the run directory is touched. Collective. Throws
+// AgreedError.
+void check_start(Session& session, const TrainOptions& options,
+                 const std::optional<checkpoint::Checkpoint>& resume_from);
+
+// Rank 0 owns the run directory and its lock; the others get nothing. Collective. Throws
+// AgreedError.
+std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
+    Session& session, const TrainOptions& options,
+    const std::optional<checkpoint::Checkpoint>& resume_from);
+
+}  // namespace sidestream::launch
