@@ -134,6 +134,8 @@ void TokenStream::read(std::uint64_t first, std::span<std::int64_t> out) const {
   }
 }
 
+bool has_split(const fs::path& folder, Split split) { return !shard_paths(folder, split).empty(); }
+
 void check_token_ids(const TokenStream& stream, const TokenCheck& check) {
   if (check.parts == 0 || check.part >= check.parts)
     throw core::Error("check_token_ids: part must be below parts");

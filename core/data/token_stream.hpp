@@ -34,6 +34,9 @@ class TokenStream {
   std::vector<std::uint64_t> starts_;  // of each shard, and the total
 };
 
+// Whether the folder has a shard of the split. Throws DataError like TokenStream::open.
+bool has_split(const std::filesystem::path& folder, Split split);
+
 struct TokenCheck {
   std::uint64_t vocab_size = 0;
   int threads = 1;

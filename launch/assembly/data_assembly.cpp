@@ -18,15 +18,6 @@ namespace {
 
 bool is_synthetic(const TrainOptions& options) { return options.data.source == "synthetic"; }
 
-bool has_split(const std::filesystem::path& folder, data::Split split) {
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.path().extension() == ".bin" && name.find(data::name_of(split)) != std::string::npos)
-      return true;
-  }
-  return false;
-}
-
 void require_one_sample(const data::TokenStream& validation, std::int64_t length) {
   if (validation.size() > static_cast<std::uint64_t>(length)) return;
   throw core::DataError(fmt::format(
@@ -82,7 +73,7 @@ DataSources open_data(const TrainOptions& options) {
   }
   const std::filesystem::path folder = options.data.source;
   sources.train = data::open_source(folder, data::Split::kTrain);
-  if (has_split(folder, data::Split::kValidation)) {
+  if (data::has_split(folder, data::Split::kValidation)) {
     sources.validation = std::make_shared<data::TokenStream>(
         data::TokenStream::open(folder, data::Split::kValidation));
   } else if (options.evaluation.every > 0) {

@@ -181,6 +181,25 @@ TEST(DataParallelTest, backward_ranksWithOtherGradientOrder_startBucketsAlike) {
   });
 }
 
+TEST(DataParallelTest, accumulation_communicatesInTheLastMicroStepOnly) {
+  for (const auto sync : {parallel::GradientSync::kPerParameter, parallel::GradientSync::kBucketed,
+                          parallel::GradientSync::kOverlapped}) {
+    run_ranks(2, [&](ThreadCommunicator& communicator) {
+      ToyNet net(0);
+      DataParallel replicas(
+          net, communicator,
+          {.gradient_sync = sync, .bucket_mb = kSmallBuckets, .grad_accumulation = 3});
+      for (int micro_step = 0; micro_step < 3; ++micro_step) {
+        EXPECT_THAT(communicator.reduced_buckets(), ::testing::IsEmpty()) << micro_step;
+        replicas.begin_micro_step(micro_step);
+        toy_loss(net, make_toy_batch(communicator.rank(), 4)).backward();
+      }
+      replicas.finish_backward();
+      EXPECT_THAT(communicator.reduced_buckets(), ::testing::Not(::testing::IsEmpty()));
+    });
+  }
+}
+
 TEST(DataParallelTest, setBucketOrder_beforeTheFirstStep_changesNoNumber) {
   std::vector<std::vector<float>> weights(2);
   for (const std::size_t given : {0u, 1u}) {

@@ -1,0 +1,41 @@
+"""The program as a whole: what it says of itself, output that cannot be written, a failure of one rank before MPI is up."""
+
+import pathlib
+import subprocess
+
+from support import BINARY, check, environment, mpirun, workspace
+
+
+def check_version():
+    done = subprocess.run([BINARY, "--version"], text=True, capture_output=True)
+    check(done.returncode == 0, f"--version: {done}")
+    for part in ("Sidestream: ", "LibTorch  : ", "CUDA      : ", "NCCL      : ", "MPI       : ", "Sanitizers: "):
+        check(part in done.stdout, f"--version lacks '{part}':\n{done.stdout}")
+
+
+def check_lost_output():
+    """A full disk behind `>` is no success; a reader that has seen enough is."""
+    for command in (["--version"], ["train", "--help"], ["train", "--data", "synthetic", "--print-config"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([BINARY, *command], stdout=full, stderr=subprocess.PIPE, text=True)
+        check(done.returncode == 1 and "standard output" in done.stderr, f"{command} into a full device: {done}")
+    head = subprocess.run(["bash", "-c", f"set -o pipefail; {BINARY} train --help | head -1 > /dev/null"], capture_output=True, text=True)
+    check(head.stderr == "", f"{head}")
+
+
+def check_one_rank_alone(root):
+    """A configuration file that one host lacks: that rank says so, once."""
+    (root / "train.cfg").write_text("data = synthetic\nmodel = gpt2-tiny\n")
+    start = root / "start.sh"
+    start.write_text(f'#!/bin/sh\nexec {BINARY} train --run-dir {root}/run --config {root}/$( [ "$OMPI_COMM_WORLD_RANK" = 1 ] && echo no-)train.cfg\n')
+    start.chmod(0o755)
+    done = subprocess.run(mpirun(2, [start]), env=environment(), text=True, timeout=90, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("sidestream")]
+    check(done.returncode == 2 and len(lines) == 1, f"exit code {done.returncode}\n{done.stdout}")
+    check("[rank 1]" in lines[0] and "no-train.cfg" in lines[0], lines[0])
+
+
+with workspace() as folder:
+    check_version()
+    check_lost_output()
+    check_one_rank_alone(pathlib.Path(folder))
