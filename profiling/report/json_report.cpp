@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "profiling/report/json_details.hpp"
 #include "profiling/report/summary.hpp"
@@ -193,7 +192,14 @@ void add_overview(Json& report, const Analysis& all) {
 
 }  // namespace
 
-std::string json_report(const Analysis& all, const RunMetrics& run) {
+Json top_operations_json(const Analysis& all) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < std::min(kOperations, all.operations.size()); ++i)
+    list.push_back(operation_of(all.operations[i]));
+  return list;
+}
+
+Json json_summary(const Analysis& all, const RunMetrics& run) {
   Json report = {{"schema", 1}, {"world_size", all.set->world_size}, {"clock", clock_of(all)}};
   report["steps"] = Json::array();
   const std::int64_t origin_ns = first_start_ns(all);
@@ -203,9 +209,7 @@ std::string json_report(const Analysis& all, const RunMetrics& run) {
       report["steps"].back()["start_ns"] = common_start_ns(all, rank, row) - origin_ns;
     }
   }
-  report["top_ops"] = Json::array();
-  for (std::size_t i = 0; i < std::min(kOperations, all.operations.size()); ++i)
-    report["top_ops"].push_back(operation_of(all.operations[i]));
+  report["top_ops"] = top_operations_json(all);
   report["collectives"] = Json::array();
   for (const analysis::CollectiveRow& row : all.collectives)
     report["collectives"].push_back(collective_of(row));
@@ -220,10 +224,14 @@ std::string json_report(const Analysis& all, const RunMetrics& run) {
                       {"skipped", skipped_events(*all.set)}};
   report["import"]["warnings"] = all.set->warnings;
   add_overview(report, all);
+  return report;
+}
+
+Json json_report(const Analysis& all, const analysis::Details& details, const RunMetrics& run) {
+  Json report = json_summary(all, run);
   report["timeline"] = lanes_json(all);
-  const analysis::Details details = analysis::look_closer(all);
   report["tables"] = tables_json({all, details});
-  return report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return report;
 }
 
 }  // namespace sidestream::report

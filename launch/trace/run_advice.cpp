@@ -1,16 +1,14 @@
-#include "launch/trace/advised_report.hpp"
+#include "launch/trace/run_advice.hpp"
 
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/ceilings/datasheet.hpp"
-#include "profiling/report/json_report.hpp"
 #include "profiling/verify/recorded_run.hpp"
 
 namespace sidestream::launch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 // The run directory that a trace lies in: run/trace/step_N/file.
 std::optional<verify::RecordedRun> run_of(fs::path path) {
@@ -54,14 +52,9 @@ std::optional<advice::Ceilings> of_the_datasheet(const analysis::Analysis& analy
 
 }  // namespace
 
-std::string AdvisedReport::text() const {
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
-AdvisedReport advised_report(const std::vector<fs::path>& inputs,
-                             const analysis::Analysis& analysis, const report::RunMetrics& metrics,
-                             const advice::NcuByFunction& counters) {
-  advice::Facts facts = advice::gather_facts(analysis);
+RunAdvice advise_run(const std::vector<fs::path>& inputs, const analysis::Analysis& analysis) {
+  RunAdvice result{.facts = advice::gather_facts(analysis), .advice = {}};
+  advice::Facts& facts = result.facts;
   for (const fs::path& input : inputs) {
     const auto run = run_of(input);
     if (!run) continue;
@@ -71,16 +64,11 @@ AdvisedReport advised_report(const std::vector<fs::path>& inputs,
     break;
   }
   facts.ceilings = facts.on_device ? of_the_datasheet(analysis) : measured_ceilings(facts);
-  AdvisedReport result{.json = Json::parse(report::json_report(analysis, metrics)),
-                       .facts = facts,
-                       .advice = advice::advise(facts),
-                       .ceilings = facts.ceilings};
-  advice::add_rooflines(result.json, facts, counters);
-  advice::add_to_report(result.advice, result.json);
+  result.advice = advice::advise(facts);
   return result;
 }
 
-Json ceilings_json(const std::optional<advice::Ceilings>& ceilings) {
+nlohmann::ordered_json ceilings_json(const std::optional<advice::Ceilings>& ceilings) {
   if (!ceilings) return nullptr;
   return {{"flops_per_s", ceilings->flops_per_s},
           {"memory_bytes_per_s", ceilings->memory_bytes_per_s},
