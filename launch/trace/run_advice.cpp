@@ -3,6 +3,7 @@
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/ceilings/datasheet.hpp"
+#include "profiling/report/run_directory.hpp"
 #include "profiling/verify/recorded_run.hpp"
 
 namespace sidestream::launch {
@@ -10,19 +11,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The run directory that a trace lies in: run/trace/step_N/file.
-std::optional<verify::RecordedRun> run_of(fs::path path) {
-  path = fs::absolute(path);
-  constexpr int kLevels = 4;
-  for (int level = 0; level < kLevels; ++level, path = path.parent_path()) {
-    if (!fs::exists(path / "run.json")) continue;
-    try {
-      return verify::read_recorded_run(path);
-    } catch (const core::Error&) {
-      return std::nullopt;  // of another version, or still being written: the traces are enough
-    }
+// Of another version, or still being written: the traces are enough.
+std::optional<verify::RecordedRun> run_of(const fs::path& path) {
+  const auto folder = report::run_directory_of(path);
+  if (!folder) return std::nullopt;
+  try {
+    return verify::read_recorded_run(*folder);
+  } catch (const core::Error&) {
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 // What was measured here is the roof of traces from a processor of this kind only.
