@@ -118,21 +118,13 @@ Json straggler_of(const analysis::Straggler& one) {
           {"cost_ns_per_step", one.cost_ns_per_step}};
 }
 
-std::optional<double> first_of(const std::optional<double>& a, const std::optional<double>& b) {
-  return a ? a : b;
-}
-
-Json mfu_source(const Analysis& all, const RunMetrics& run) {
-  if (run.mfu) return "metrics.jsonl";
-  return all.model.mfu ? Json("steps of the trace") : Json();
-}
-
 Json metrics_of(const Analysis& all, const RunMetrics& run) {
   const analysis::Utilisation& use = all.utilisation;
+  const Throughput throughput = throughput_of(all, run);
   return {{"step_ms_p50", or_null(median_step_ms(all.ranks))},
-          {"tokens_per_s", or_null(first_of(run.tokens_per_s, all.model.tokens_per_s))},
-          {"mfu", or_null(first_of(run.mfu, all.model.mfu))},
-          {"mfu_palm", or_null(first_of(run.mfu_palm, all.model.mfu_palm))},
+          {"tokens_per_s", or_null(throughput.tokens_per_s)},
+          {"mfu", or_null(throughput.mfu)},
+          {"mfu_palm", or_null(throughput.mfu_palm)},
           {"tensor_core_share", or_null(use.tensor_core_share)},
           {"tensor_core_source",
            use.tensor_core_source.empty() ? Json() : Json(use.tensor_core_source)},
@@ -140,7 +132,7 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"gpu_utilisation", or_null(use.gpu_utilisation)},
           {"sm_efficiency", or_null(use.sm_efficiency)},
           {"occupancy", or_null(use.occupancy)},
-          {"mfu_source", mfu_source(all, run)},
+          {"mfu_source", throughput.source.empty() ? Json() : Json(throughput.source)},
           {"profiler_cost", or_null(all.model.profiler_cost)}};
 }
 
@@ -157,9 +149,13 @@ Json not_measured(const Analysis& all, const RunMetrics& run) {
   Json list = Json::array();
   const bool transfers = all.collectives.empty() || all.collectives.front().transfer_ns.has_value();
   constexpr const char* kRun = "the run directory of the traces (metrics.jsonl)";
-  need(list, !run.mfu && !all.model.mfu, "mfu", kRun);
-  need(list, !run.mfu_palm && !all.model.mfu_palm, "mfu_palm", kRun);
-  need(list, !run.tokens_per_s && !all.model.tokens_per_s, "tokens_per_s", kRun);
+  constexpr const char* kPeak =
+      "the run directory of the traces (metrics.jsonl), and what the machine can do (`sidestream "
+      "bench ceilings`, before the run)";
+  const Throughput throughput = throughput_of(all, run);
+  need(list, !throughput.mfu, "mfu", kPeak);
+  need(list, !throughput.mfu_palm, "mfu_palm", kPeak);
+  need(list, !throughput.tokens_per_s, "tokens_per_s", kRun);
   need(list, !run.ettr, "ettr", "the run directory of the traces (run.json)");
   need(list, !all.utilisation.gpu_utilisation, "gpu_utilisation", "device events");
   need(list, !all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
