@@ -133,7 +133,7 @@ class TrainingRun {
     return state;
   }
 
-  StopReason train(TrainingState& state, RunReporter& reporter) {
+  StopReason train(TrainingState& state, RunReporter& reporter, const Mfu& mfu) {
     const auto loader =
         make_loader(sources_, options_, session_.communicator().topology(),
                     loader_start(state, samples_per_step()), loader_memory(options_, device_));
@@ -156,6 +156,7 @@ class TrainingRun {
                             .run_dir = options_.run_dir,
                             .first_step = state.step + 1,
                             .gpu = device_.on_gpu(),
+                            .figures = figures_of(mfu),
                             .say = [&](const auto& line) { reporter.info(line); }});
     Trainer trainer(options_, session_,
                     {.model = *model_,
@@ -204,6 +205,15 @@ class TrainingRun {
             .keep = options_.checkpoint.keep,
             .model = options_.model.config,
             .deadline = options_.timeouts.checkpoint};
+  }
+
+  // What readers of the traces cannot see.
+  trace::RunFigures figures_of(const Mfu& mfu) const {
+    return {.flops_per_token = mfu.flops_per_token().causal,
+            .flops_per_token_palm = mfu.flops_per_token().palm,
+            .tokens_per_step =
+                static_cast<double>(tokens_per_step(options_, session_.communicator().size())),
+            .peak_flops_per_s = mfu.peak_flops_per_s().value_or(0)};
   }
 
   // Phases of a GPU rank say when work was queued, not when it ran: there they give no verdict.
@@ -276,7 +286,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
         fmt::format("resumed from {}, step {}", resume_from->folder.string(), state.step));
   ExitCode code = ExitCode::kOther;
   try {
-    code = exit_code_of(run.train(state, reporter));
+    code = exit_code_of(run.train(state, reporter, mfu));
   } catch (const AgreedError& error) {
     reporter.finish_failed(error.code(), state);
     throw;

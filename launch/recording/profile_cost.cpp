@@ -1,7 +1,5 @@
 #include "launch/recording/profile_cost.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -17,29 +15,25 @@ std::optional<double> median_ms(std::vector<std::int64_t> values) {
   return static_cast<double>(*middle) * 1e-6;
 }
 
-std::string or_null(const std::optional<double>& value) {
-  return value ? fmt::format("{:.6g}", *value) : "null";
-}
-
 }  // namespace
 
 void ProfileCost::add(std::int64_t step_ns, bool profiled) {
+  const std::lock_guard lock(mutex_);
   if (std::exchange(first_, false)) return;
   std::vector<std::int64_t>& into = profiled ? profiled_ns_ : plain_ns_;
   if (into.size() < kMostSteps) into.push_back(step_ns);
 }
 
+std::optional<double> ProfileCost::plain_step_ms() const {
+  const std::lock_guard lock(mutex_);
+  return median_ms(plain_ns_);
+}
+
 std::optional<double> ProfileCost::share() const {
+  const std::lock_guard lock(mutex_);
   const auto plain = median_ms(plain_ns_), profiled = median_ms(profiled_ns_);
   if (!plain || !profiled || *plain <= 0) return std::nullopt;
   return (*profiled - *plain) / *plain;
-}
-
-std::string ProfileCost::json() const {
-  return fmt::format(
-      R"({{"plain_steps":{},"plain_step_ms_p50":{},"profiled_steps":{},"profiled_step_ms_p50":{}}})",
-      plain_ns_.size(), or_null(median_ms(plain_ns_)), profiled_ns_.size(),
-      or_null(median_ms(profiled_ns_)));
 }
 
 }  // namespace sidestream::launch

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launch/recording/json_text.hpp"
+#include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/event_rewriter.hpp"
 
 namespace sidestream::launch {
@@ -151,13 +152,28 @@ std::string distributed_info_text(const TraceOrigin& origin) {
                      origin.rank, origin.world_size);
 }
 
-std::string recording_info_text(const record::Recording& recording) {
-  const auto reading = [](const record::ClockReading& one) {
-    return fmt::format(R"({{"monotonic_ns":{},"realtime_ns":{}}})", one.monotonic_ns,
-                       one.realtime_ns);
+std::string metadata_text(const record::Recording& recording, const trace::RunFigures& figures) {
+  nlohmann::ordered_json object;
+  const auto add = [&](std::string_view key, const auto& value) {
+    object[std::string(key)] = value;
   };
-  return fmt::format(R"({{"dropped_ranges":{},"clock_begin":{},"clock_end":{}}})",
-                     recording.dropped, reading(recording.begin), reading(recording.end));
+  const auto add_known = [&](std::string_view key, double value) {
+    if (value > 0) add(key, value);
+  };
+  const auto reading = [](const record::ClockReading& one) {
+    return nlohmann::ordered_json{{std::string(ranges::kMonotonicNanoseconds), one.monotonic_ns},
+                                  {std::string(ranges::kRealtimeNanoseconds), one.realtime_ns}};
+  };
+  add(ranges::kDroppedRanges, recording.dropped);
+  add(ranges::kClockBegin, reading(recording.begin));
+  add(ranges::kClockEnd, reading(recording.end));
+  add_known(ranges::kFlopsPerToken, figures.flops_per_token);
+  add_known(ranges::kFlopsPerTokenPalm, figures.flops_per_token_palm);
+  add_known(ranges::kTokensPerStep, figures.tokens_per_step);
+  add_known(ranges::kPeakFlopsPerSecond, figures.peak_flops_per_s);
+  add_known(ranges::kUnprofiledStepMilliseconds, figures.unprofiled_step_ms);
+  if (figures.profiled) add(ranges::kProfiled, *figures.profiled);
+  return object.dump();
 }
 
 }  // namespace sidestream::launch

@@ -13,6 +13,7 @@
 #include "launch/recording/trace_origin.hpp"
 #include "profiling/record/recorder.hpp"
 #include "profiling/record/system_sample.hpp"
+#include "profiling/trace/rank_timeline.hpp"
 
 namespace sidestream::launch {
 
@@ -44,7 +45,8 @@ void write_thread_names(const record::Recording& recording, const TraceOrigin& o
 // {"backend": "mpi", "rank": 1, "world_size": 2}
 std::string distributed_info_text(const TraceOrigin& origin);
 
-// What the recorder says about itself: lost ranges, clock readings.
-std::string recording_info_text(const record::Recording& recording);
+// The object of profiling/ranges/trace_metadata.hpp: what the recorder says about itself, and the
+// figures of the run that are known.
+std::string metadata_text(const record::Recording& recording, const trace::RunFigures& figures);
 
 }  // namespace sidestream::launch

@@ -4,6 +4,7 @@
 
 #include "launch/recording/event_list.hpp"
 #include "launch/recording/recorded_events.hpp"
+#include "profiling/ranges/trace_metadata.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -19,13 +20,14 @@ std::int64_t base_of(std::int64_t realtime_ns) {
 
 void write_recording(const record::Recording& recording, const record::NameTable& names,
                      const std::vector<record::SystemSample>& samples, const TraceOrigin& origin,
-                     const std::filesystem::path& file) {
+                     const trace::RunFigures& figures, const std::filesystem::path& file) {
   const TraceClock clock{record::WallClock(recording.begin, recording.end),
                          base_of(recording.begin.realtime_ns)};
   trace::ByteSink sink(file);
   sink.write(fmt::format(
-      R"({{"schemaVersion":1,"deviceProperties":[],"distributedInfo":{},"displayTimeUnit":"ms","baseTimeNanoseconds":{},"sidestream":{},"traceEvents":[)",
-      distributed_info_text(origin), clock.base_ns, recording_info_text(recording)));
+      R"({{"schemaVersion":1,"deviceProperties":[],"distributedInfo":{},"displayTimeUnit":"ms","baseTimeNanoseconds":{},"{}":{},"traceEvents":[)",
+      distributed_info_text(origin), clock.base_ns, ranges::kMetadataObject,
+      metadata_text(recording, figures)));
   EventList events(sink);
   const TakeEvent take = [&](std::string_view event) { events.add(event); };
   write_process_names(origin, take);

@@ -151,7 +151,7 @@ void RunRecording::end_window(std::int64_t step) {
                 .names = recorder_.names(),
                 .samples = samples,
                 .modules = options_.modules,
-                .overhead = cost_.json()},
+                .figures = figures(Profiler::kOn)},
                origin_, place.file);
   std::error_code ignored;
   std::filesystem::remove(raw, ignored);
@@ -160,6 +160,13 @@ void RunRecording::end_window(std::int64_t step) {
   if (options_.whole_run()) sample_clocks(parts_.communicator, clocks_);
   parts_.say(fmt::format("wrote the timeline of the steps up to {}: {}", step,
                          place.folder.lexically_relative(parts_.run_dir).string()));
+}
+
+trace::RunFigures RunRecording::figures(Profiler profiler) const {
+  trace::RunFigures figures = parts_.figures;
+  figures.unprofiled_step_ms = cost_.plain_step_ms().value_or(0);
+  figures.profiled = profiler == Profiler::kOn;
+  return figures;
 }
 
 void RunRecording::write_clock_file(const std::filesystem::path& folder) {
@@ -179,7 +186,7 @@ std::filesystem::path RunRecording::write_locked(std::int64_t step) {
   write_recording(
       recording, recorder_.names(),
       sampler_ ? sampler_->take(recording.end.monotonic_ns) : std::vector<record::SystemSample>(),
-      origin_, place.file);
+      origin_, figures(Profiler::kOff), place.file);
   return place.folder;
 }
 

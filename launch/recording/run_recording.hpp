@@ -31,6 +31,7 @@
 #include "profiling/record/background_sampler.hpp"
 #include "profiling/record/process_recorder.hpp"
 #include "profiling/torch/kineto_session.hpp"
+#include "profiling/trace/rank_timeline.hpp"
 
 namespace sidestream::launch {
 
@@ -42,6 +43,7 @@ struct RecordingParts {
   std::filesystem::path run_dir;
   std::int64_t first_step = 1;
   bool gpu = false;
+  trace::RunFigures figures = {};                    // of the model and the machine
   std::function<void(const std::string& line)> say;  // to whoever watches the run
 };
 
@@ -71,6 +73,8 @@ class RunRecording {
   void begin_recording();
   void begin_window();
   void end_window(std::int64_t step);
+  enum class Profiler { kOff, kOn };
+  trace::RunFigures figures(Profiler profiler) const;
   void write_clock_file(const std::filesystem::path& folder);
   std::filesystem::path write_since_last(std::int64_t step);
   std::filesystem::path write_locked(std::int64_t step);

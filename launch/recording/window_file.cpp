@@ -9,6 +9,7 @@
 #include "launch/recording/event_list.hpp"
 #include "launch/recording/json_text.hpp"
 #include "launch/recording/operator_modules.hpp"
+#include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/decimal.hpp"
 #include "profiling/trace/event_rewriter.hpp"
 #include "profiling/trace/kineto_fields.hpp"
@@ -98,8 +99,8 @@ class WindowWriter {
       if (found != metadata_.end()) text += json_text(key) + ":" + found->second + ",";
     }
     text += "\"distributedInfo\":" + distributed_info_text(origin_);
-    text += ",\"sidestream\":" + recording_info_text(parts_.recording);
-    if (!parts_.overhead.empty()) text += ",\"profilerCost\":" + parts_.overhead;
+    text += "," + json_text(ranges::kMetadataObject) + ":" +
+            metadata_text(parts_.recording, parts_.figures);
     return text + ",\"traceEvents\":[";
   }
 

@@ -20,7 +20,7 @@ struct WindowParts {
   const record::NameTable& names;
   const std::vector<record::SystemSample>& samples;
   std::string modules = "off";  // see OperatorModules
-  std::string overhead = {};    // JSON: steps with and without the profiler; empty: not known
+  trace::RunFigures figures = {};
 };
 
 // Complete or not there. Throws core::Error, and core::DataError when Kineto's file is no trace.

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <optional>
-#include <thread>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
-#include "launch/trace/advised_report.hpp"
-#include "launch/trace/nsys_export.hpp"
+#include "launch/trace/examined_run.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/page/document.hpp"
 #include "profiling/page/html.hpp"
@@ -22,24 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The traces of one run, kept as long as their analysis.
-struct LoadedTraces {
-  NsysExports exports;
-  trace::TraceSet set;
-  analysis::Analysis analysis;
-
-  LoadedTraces(const fs::path& path, int threads)
-      : exports(trace::find_traces({path})),
-        set(trace::load_traces(exports.files(), {.threads = threads})),
-        analysis(analysis::analyse(set, threads)) {}
-};
-
 bool has_record(const fs::path& path) { return fs::exists(path / "metrics.jsonl"); }
 
 // A run directory may have no traces: its record is enough then.
-std::unique_ptr<LoadedTraces> load(const fs::path& path, int threads) {
+std::unique_ptr<ExaminedRun> examine(const fs::path& path, const CompareOptions& options) {
   if (has_record(path) && !fs::exists(path / "trace")) return nullptr;
-  return std::make_unique<LoadedTraces>(path, threads);
+  return std::make_unique<ExaminedRun>(std::vector{path},
+                                       ExaminedRun::Settings{.threads = options.threads});
 }
 
 void refuse(const std::string& what, const CompareOptions& options) {
@@ -48,10 +36,10 @@ void refuse(const std::string& what, const CompareOptions& options) {
                             ". --force compares them anyway");
 }
 
-using Loaded = std::vector<std::unique_ptr<LoadedTraces>>;
+using Examined = std::vector<std::unique_ptr<ExaminedRun>>;
 
-double step_ms_of(const LoadedTraces& traces, const fs::path& path) {
-  const auto step = report::median_step_ms(traces.analysis.ranks);
+double step_ms_of(const ExaminedRun& run, const fs::path& path) {
+  const auto step = report::median_step_ms(run.analysis().ranks);
   if (!step)
     throw core::DataError(
         fmt::format("{}: expected ranges named ProfilerStep#N, found none: there "
@@ -60,13 +48,13 @@ double step_ms_of(const LoadedTraces& traces, const fs::path& path) {
   return *step;
 }
 
-verify::Verification by_traces(const CompareOptions& options, const Loaded& base,
-                               const Loaded& fresh, const verify::Settings& settings) {
+verify::Verification by_traces(const CompareOptions& options, const Examined& base,
+                               const Examined& fresh, const verify::Settings& settings) {
   std::vector<verify::BlockRow> blocks;
   for (std::size_t i = 0; i < base.size(); ++i) {
     if (!base[i] || !fresh[i])
       throw core::ConfigError("one side has run directories and the other has traces only");
-    const int left = base[i]->set.world_size, right = fresh[i]->set.world_size;
+    const int left = base[i]->traces().world_size, right = fresh[i]->traces().world_size;
     if (left != right) refuse(fmt::format("world_size is {} and {}", left, right), options);
     blocks.push_back({.block = static_cast<int>(i) + 1,
                       .base_ms = step_ms_of(*base[i], options.base[i]),
@@ -93,15 +81,8 @@ Records read_records(const CompareOptions& options) {
   return records;
 }
 
-nlohmann::ordered_json run_of(const char* side, const fs::path& path, const LoadedTraces& traces) {
-  const AdvisedReport advised =
-      advised_report({path}, traces.analysis, report::read_run_metrics({path}));
-  return page::run_document(fmt::format("{}: {}", side, path.string()), traces.analysis,
-                            advised.json);
-}
-
-void write_page(const CompareOptions& options, const Records& records, const Loaded& base,
-                const Loaded& fresh, const std::string& comparison) {
+void write_page(const CompareOptions& options, const Records& records, const Examined& base,
+                const Examined& fresh, const std::string& comparison) {
   const auto json = nlohmann::ordered_json::parse(comparison);
   page::DocumentParts parts{
       .title = fmt::format("{} against {}", options.fresh.front().filename().string(),
@@ -109,8 +90,10 @@ void write_page(const CompareOptions& options, const Records& records, const Loa
       .verification = json.at("verification"),
       .trace_change = json.at("trace")};
   if (!records.base.empty()) parts.curves = page::loss_curves(records.base, records.fresh);
-  if (base.front()) parts.runs.push_back(run_of("base", options.base.front(), *base.front()));
-  if (fresh.front()) parts.runs.push_back(run_of("new", options.fresh.front(), *fresh.front()));
+  if (base.front())
+    parts.runs.push_back(base.front()->page_part("base: " + options.base.front().string()));
+  if (fresh.front())
+    parts.runs.push_back(fresh.front()->page_part("new: " + options.fresh.front().string()));
   core::write_file_atomically(options.html, page::html_page(page::document_of(std::move(parts))));
 }
 
@@ -123,11 +106,9 @@ std::string joined(const std::vector<fs::path>& paths) {
 }  // namespace
 
 int run_compare(const CompareOptions& options) {
-  const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads = options.threads.value_or(processors);
-  Loaded base, fresh;
-  for (const fs::path& path : options.base) base.push_back(load(path, threads));
-  for (const fs::path& path : options.fresh) fresh.push_back(load(path, threads));
+  Examined base, fresh;
+  for (const fs::path& path : options.base) base.push_back(examine(path, options));
+  for (const fs::path& path : options.fresh) fresh.push_back(examine(path, options));
   const bool recorded = std::all_of(options.base.begin(), options.base.end(), has_record) &&
                         std::all_of(options.fresh.begin(), options.fresh.end(), has_record);
   const verify::Settings settings{
@@ -144,7 +125,7 @@ int run_compare(const CompareOptions& options) {
       verify::decide(result, {.fail_if_slower_pct = options.fail_if_slower_pct});
   std::optional<verify::TraceChange> traces;
   if (base.front() && fresh.front())
-    traces = verify::compare_traces(base.front()->analysis, fresh.front()->analysis);
+    traces = verify::compare_traces(base.front()->analysis(), fresh.front()->analysis());
   const std::string json = comparison_json(result, decision, traces ? &*traces : nullptr);
   if (!options.json.empty()) core::write_file_atomically(options.json, json);
   if (!options.html.empty()) write_page(options, records, base, fresh, json);

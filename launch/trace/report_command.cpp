@@ -1,16 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <thread>
 
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
-#include "launch/trace/advised_report.hpp"
-#include "launch/trace/nsys_export.hpp"
+#include "launch/trace/examined_run.hpp"
 #include "launch/trace/pages.hpp"
 #include "launch/trace/trace_commands.hpp"
-#include "profiling/analysis/analysis.hpp"
 #include "profiling/report/csv_report.hpp"
 #include "profiling/report/tables.hpp"
 #include "profiling/report/text_report.hpp"
@@ -29,13 +25,12 @@ std::vector<report::TableSource> wanted_tables(const ReportOptions& options) {
   return tables;
 }
 
-std::string text_of_tables(const analysis::Analysis& analysis,
+std::string text_of_tables(const report::Findings& findings,
                            const std::vector<report::TableSource>& tables, std::size_t rows,
                            const report::TextStyle& style) {
-  const analysis::Details details = analysis::look_closer(analysis);
   std::string text;
   for (const report::TableSource& one : tables) {
-    const report::Table table = report::readable(one.make({analysis, details}), rows);
+    const report::Table table = report::readable(one.make(findings), rows);
     text += (text.empty() ? "" : "\n") + report::text_of(table, style);
   }
   return text;
@@ -45,24 +40,19 @@ std::string text_of_tables(const analysis::Analysis& analysis,
 
 int run_report(const ReportOptions& options) {
   const std::vector<report::TableSource> tables = wanted_tables(options);
-  const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads = options.threads.value_or(processors);
-  const NsysExports exports(trace::find_traces(options.inputs));
-  trace::TraceSet set = trace::load_traces(exports.files(), {.threads = threads});
-  const analysis::Analysis analysis = analysis::analyse(set, threads);
-  const report::RunMetrics metrics = report::read_run_metrics(options.inputs);
-  const AdvisedReport advised = advised_report(options.inputs, analysis, metrics);
-  if (!options.json.empty()) core::write_file_atomically(options.json, advised.text());
-  if (!options.html.empty()) write_report_page(options.html, options.inputs, analysis, advised);
-  if (!options.csv.empty()) report::write_csv_folder(analysis, options.csv);
+  ExaminedRun run(options.inputs, {.threads = options.threads});
+  if (!options.json.empty()) core::write_file_atomically(options.json, run.report_text());
+  if (!options.html.empty())
+    write_report_page(options.html, options.inputs.front().lexically_normal().string(), run);
+  if (!options.csv.empty()) report::write_csv_folder(run.findings(), options.csv);
   if (options.quiet) return 0;
   const Terminal terminal = detect_terminal(1);
   const report::TextStyle style{.width_columns = kWidthColumns, .color = terminal.color};
   const std::string text =
       tables.empty()
-          ? report::text_report(analysis, metrics, style) + "\n" +
-                advice::advice_text(advised.advice, style)
-          : text_of_tables(analysis, tables, static_cast<std::size_t>(options.rows), style);
+          ? report::text_report(run.analysis(), run.metrics(), style) + "\n" +
+                advice::advice_text(run.advice(), style)
+          : text_of_tables(run.findings(), tables, static_cast<std::size_t>(options.rows), style);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
 }

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <thread>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
-#include "launch/trace/advised_report.hpp"
-#include "launch/trace/nsys_export.hpp"
+#include "launch/trace/examined_run.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/advice/roofline.hpp"
+#include "profiling/report/json_report.hpp"
 #include "profiling/report/wrap.hpp"
 
 namespace sidestream::launch {
@@ -109,23 +108,17 @@ std::string ncu_text(const std::vector<advice::RooflinePoint>& points, const adv
 }  // namespace
 
 int run_roofline(const RooflineOptions& options) {
-  const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads = options.threads.value_or(processors);
-  const NsysExports exports(trace::find_traces(options.inputs));
-  trace::TraceSet set = trace::load_traces(exports.files(), {.threads = threads});
-  const analysis::Analysis analysis = analysis::analyse(set, threads);
-  const auto counters = read_counters(options, analysis);
-  const AdvisedReport advised =
-      advised_report(options.inputs, analysis, report::read_run_metrics(options.inputs), counters);
+  ExaminedRun run(options.inputs, {.threads = options.threads});
+  const auto counters = read_counters(options, run.analysis());
   std::vector<advice::RooflinePoint> points;
-  for (const auto& operation : advised.json.at("top_ops")) {
+  for (const auto& operation : report::top_operations_json(run.analysis())) {
     if (points.size() == static_cast<std::size_t>(options.operations)) break;
-    points.push_back(advice::place_operation(operation, advised.facts, counters));
+    points.push_back(advice::place_operation(operation, run.facts(), counters));
   }
-  if (!options.json.empty()) core::write_file_atomically(options.json, advised.text());
+  if (!options.json.empty()) core::write_file_atomically(options.json, run.report_text(counters));
   const report::TextStyle style{.width_columns = kWidth, .color = detect_terminal(1).color};
   const std::string text = report::text_of(table_of(points), style) + "\n" + causes_text(points) +
-                           "\n" + roofs_text(advised.ceilings) + ncu_text(points, advised.facts);
+                           "\n" + roofs_text(run.facts().ceilings) + ncu_text(points, run.facts());
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
 }

@@ -24,8 +24,12 @@ class Mfu {
   // (6 N + 6 L C T) tokens/s over the peak of the precision.
   std::optional<double> at(double tokens_per_s) const;
 
+  const model::FlopsPerToken& flops_per_token() const noexcept { return flops_per_token_; }
+  // Of all ranks together; empty: not known.
+  std::optional<double> peak_flops_per_s() const noexcept { return peak_flops_per_s_; }
+
  private:
-  double flops_per_token_ = 0;
+  model::FlopsPerToken flops_per_token_;
   std::optional<double> peak_flops_per_s_;
 };
 

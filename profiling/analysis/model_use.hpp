@@ -1,5 +1,6 @@
 // What a run made of its peak: model FLOPs utilisation from the steps of a trace, and what the
-// profiler cost. Both need what the run wrote about itself into the trace.
+// profiler cost. Both need what the run wrote about itself into the trace
+// (profiling/ranges/trace_metadata.hpp).
 #pragma once
 
 #include <optional>
@@ -10,10 +11,14 @@
 namespace sidestream::analysis {
 
 struct ModelUse {
-  std::optional<double> tokens_per_s = {};   // of all ranks, from the median step
-  std::optional<double> mfu = {};            // (6 N + 6 L C T) tokens/s over the peak
-  std::optional<double> mfu_palm = {};       // with 12 L C T
-  std::optional<double> profiler_cost = {};  // median step of the window over the usual one, less 1
+  std::optional<double> tokens_per_s = {};      // of all ranks, from the median step
+  std::optional<double> mfu = {};               // (6 N + 6 L C T) tokens/s over the peak
+  std::optional<double> mfu_palm = {};          // with 12 L C T
+  std::optional<double> palm_over_causal = {};  // FLOPs a token of the one over the other
+  // Median step that the profiler saw over that of the others, less 1; 0 when it saw none of the
+  // steps in these files. Nothing when the files do not say.
+  std::optional<double> profiler_cost = {};
+  bool profiler_was_off = false;  // in every step of these files
 };
 
 ModelUse model_use(const std::vector<RankView>& ranks);

@@ -35,13 +35,12 @@ Json rows_of(const report::Table& table) {
   return rows;
 }
 
-Json tables_of(const analysis::Analysis& all) {
-  const analysis::Details details = analysis::look_closer(all);
+Json tables_of(const report::Findings& findings) {
   Json list = Json::array();
   for (const report::TableSource& source : report::all_tables()) {
     if (std::find(std::begin(kLeftOut), std::end(kLeftOut), source.name) != std::end(kLeftOut))
       continue;
-    const report::Table table = source.make({all, details});
+    const report::Table table = source.make(findings);
     list.push_back({{"name", source.name},
                     {"header", table.header},
                     {"rows", rows_of(table)},
@@ -63,10 +62,11 @@ Json losses_of(const std::vector<verify::RecordedRun>& runs) {
 
 }  // namespace
 
-Json run_document(const std::string& label, const analysis::Analysis& all, Json report) {
+Json run_document(const std::string& label, const analysis::Analysis& all,
+                  const analysis::Details& details, Json report) {
   return {{"label", label},
           {"report", std::move(report)},
-          {"tables", tables_of(all)},
+          {"tables", tables_of({all, details})},
           {"memory", memory_curves(all)},
           {"timeline", timeline_data(all)}};
 }

@@ -6,13 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "profiling/analysis/analysis.hpp"
+#include "profiling/analysis/details.hpp"
 #include "profiling/verify/recorded_run.hpp"
 
 namespace sidestream::page {
 
-// One run with traces. `report` is what report.json holds.
+// One run with traces. `report` is what report.json holds; the page needs neither its `timeline`
+// nor its `tables`.
 nlohmann::ordered_json run_document(const std::string& label, const analysis::Analysis& all,
+                                    const analysis::Details& details,
                                     nlohmann::ordered_json report);
 
 // Loss curves of both sides, for the section with the verification.

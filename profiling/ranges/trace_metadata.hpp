@@ -1,5 +1,6 @@
 // The object "sidestream" among the top-level keys of a trace: what a run knows about itself and a
-// reader of its timeline cannot see. Every key may be missing.
+// reader of its timeline cannot see. Every key may be missing. Writers and readers take the names
+// from here.
 #pragma once
 
 #include <string_view>
@@ -14,7 +15,20 @@ inline constexpr std::string_view kFlopsPerTokenPalm = "flops_per_token_palm";
 // Of all ranks together.
 inline constexpr std::string_view kTokensPerStep = "tokens_per_step";
 inline constexpr std::string_view kPeakFlopsPerSecond = "peak_flops_per_s";
-// Median of steps outside of any window: what the profiler costs is the difference.
+// Whether the profiler ran in the steps of this file: it does not in those of the light recorder.
+inline constexpr std::string_view kProfiled = "profiled";
+// Median of the steps so far that were outside of any window, by the trainer's own clock: what the
+// profiler costs is the difference.
 inline constexpr std::string_view kUnprofiledStepMilliseconds = "unprofiled_step_ms";
+
+// Of the recorder: ranges that found no room, and both clocks at either end.
+inline constexpr std::string_view kDroppedRanges = "dropped_ranges";
+inline constexpr std::string_view kClockBegin = "clock_begin";
+inline constexpr std::string_view kClockEnd = "clock_end";
+inline constexpr std::string_view kMonotonicNanoseconds = "monotonic_ns";
+inline constexpr std::string_view kRealtimeNanoseconds = "realtime_ns";
+
+// In a file of all ranks together, as `sidestream-trace merge` writes it: how many they are.
+inline constexpr std::string_view kMergedRanks = "merged_ranks";
 
 }  // namespace sidestream::ranges

@@ -3,11 +3,11 @@
 
 #include <filesystem>
 
-#include "profiling/analysis/analysis.hpp"
+#include "profiling/report/tables.hpp"
 
 namespace sidestream::report {
 
 // Makes the folder when it is not there. Throws core::Error.
-void write_csv_folder(const analysis::Analysis& analysis, const std::filesystem::path& folder);
+void write_csv_folder(const Findings& findings, const std::filesystem::path& folder);
 
 }  // namespace sidestream::report

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "profiling/report/json_details.hpp"
 #include "profiling/report/summary.hpp"
@@ -119,21 +118,13 @@ Json straggler_of(const analysis::Straggler& one) {
           {"cost_ns_per_step", one.cost_ns_per_step}};
 }
 
-std::optional<double> first_of(const std::optional<double>& a, const std::optional<double>& b) {
-  return a ? a : b;
-}
-
-Json mfu_source(const Analysis& all, const RunMetrics& run) {
-  if (run.mfu) return "metrics.jsonl";
-  return all.model.mfu ? Json("steps of the trace") : Json();
-}
-
 Json metrics_of(const Analysis& all, const RunMetrics& run) {
   const analysis::Utilisation& use = all.utilisation;
+  const Throughput throughput = throughput_of(all, run);
   return {{"step_ms_p50", or_null(median_step_ms(all.ranks))},
-          {"tokens_per_s", or_null(first_of(run.tokens_per_s, all.model.tokens_per_s))},
-          {"mfu", or_null(first_of(run.mfu, all.model.mfu))},
-          {"mfu_palm", or_null(first_of(run.mfu_palm, all.model.mfu_palm))},
+          {"tokens_per_s", or_null(throughput.tokens_per_s)},
+          {"mfu", or_null(throughput.mfu)},
+          {"mfu_palm", or_null(throughput.mfu_palm)},
           {"tensor_core_share", or_null(use.tensor_core_share)},
           {"tensor_core_source",
            use.tensor_core_source.empty() ? Json() : Json(use.tensor_core_source)},
@@ -141,7 +132,7 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"gpu_utilisation", or_null(use.gpu_utilisation)},
           {"sm_efficiency", or_null(use.sm_efficiency)},
           {"occupancy", or_null(use.occupancy)},
-          {"mfu_source", mfu_source(all, run)},
+          {"mfu_source", throughput.source.empty() ? Json() : Json(throughput.source)},
           {"profiler_cost", or_null(all.model.profiler_cost)}};
 }
 
@@ -158,9 +149,13 @@ Json not_measured(const Analysis& all, const RunMetrics& run) {
   Json list = Json::array();
   const bool transfers = all.collectives.empty() || all.collectives.front().transfer_ns.has_value();
   constexpr const char* kRun = "the run directory of the traces (metrics.jsonl)";
-  need(list, !run.mfu && !all.model.mfu, "mfu", kRun);
-  need(list, !run.mfu_palm && !all.model.mfu_palm, "mfu_palm", kRun);
-  need(list, !run.tokens_per_s && !all.model.tokens_per_s, "tokens_per_s", kRun);
+  constexpr const char* kPeak =
+      "the run directory of the traces (metrics.jsonl), and what the machine can do (`sidestream "
+      "bench ceilings`, before the run)";
+  const Throughput throughput = throughput_of(all, run);
+  need(list, !throughput.mfu, "mfu", kPeak);
+  need(list, !throughput.mfu_palm, "mfu_palm", kPeak);
+  need(list, !throughput.tokens_per_s, "tokens_per_s", kRun);
   need(list, !run.ettr, "ettr", "the run directory of the traces (run.json)");
   need(list, !all.utilisation.gpu_utilisation, "gpu_utilisation", "device events");
   need(list, !all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
@@ -193,7 +188,14 @@ void add_overview(Json& report, const Analysis& all) {
 
 }  // namespace
 
-std::string json_report(const Analysis& all, const RunMetrics& run) {
+Json top_operations_json(const Analysis& all) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < std::min(kOperations, all.operations.size()); ++i)
+    list.push_back(operation_of(all.operations[i]));
+  return list;
+}
+
+Json json_summary(const Analysis& all, const RunMetrics& run) {
   Json report = {{"schema", 1}, {"world_size", all.set->world_size}, {"clock", clock_of(all)}};
   report["steps"] = Json::array();
   const std::int64_t origin_ns = first_start_ns(all);
@@ -203,9 +205,7 @@ std::string json_report(const Analysis& all, const RunMetrics& run) {
       report["steps"].back()["start_ns"] = common_start_ns(all, rank, row) - origin_ns;
     }
   }
-  report["top_ops"] = Json::array();
-  for (std::size_t i = 0; i < std::min(kOperations, all.operations.size()); ++i)
-    report["top_ops"].push_back(operation_of(all.operations[i]));
+  report["top_ops"] = top_operations_json(all);
   report["collectives"] = Json::array();
   for (const analysis::CollectiveRow& row : all.collectives)
     report["collectives"].push_back(collective_of(row));
@@ -220,10 +220,14 @@ std::string json_report(const Analysis& all, const RunMetrics& run) {
                       {"skipped", skipped_events(*all.set)}};
   report["import"]["warnings"] = all.set->warnings;
   add_overview(report, all);
+  return report;
+}
+
+Json json_report(const Analysis& all, const analysis::Details& details, const RunMetrics& run) {
+  Json report = json_summary(all, run);
   report["timeline"] = lanes_json(all);
-  const analysis::Details details = analysis::look_closer(all);
   report["tables"] = tables_json({all, details});
-  return report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return report;
 }
 
 }  // namespace sidestream::report

@@ -1,13 +1,22 @@
 // report.json, schema 1: what scripts rely on. The folder's README has the keys.
 #pragma once
 
-#include <string>
+#include <nlohmann/json.hpp>
 
-#include "profiling/analysis/analysis.hpp"
+#include "profiling/analysis/details.hpp"
 #include "profiling/report/run_metrics.hpp"
 
 namespace sidestream::report {
 
-std::string json_report(const analysis::Analysis& analysis, const RunMetrics& metrics);
+// Everything. `advice` is empty, and bounds and causes of `top_ops` are null: profiling/advice
+// fills them.
+nlohmann::ordered_json json_report(const analysis::Analysis& analysis,
+                                   const analysis::Details& details, const RunMetrics& metrics);
+
+// All of it but `timeline` and `tables`, which no page needs and which ask for the details.
+nlohmann::ordered_json json_summary(const analysis::Analysis& analysis, const RunMetrics& metrics);
+
+// The list `top_ops`.
+nlohmann::ordered_json top_operations_json(const analysis::Analysis& analysis);
 
 }  // namespace sidestream::report

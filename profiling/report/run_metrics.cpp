@@ -5,20 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "profiling/report/run_directory.hpp"
+
 namespace sidestream::report {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-std::optional<fs::path> run_directory_of(fs::path path) {
-  path = fs::absolute(path);
-  constexpr int kLevels = 4;  // run/trace/step_N/file
-  for (int level = 0; level < kLevels; ++level, path = path.parent_path()) {
-    if (fs::exists(path / "metrics.jsonl")) return path;
-  }
-  return std::nullopt;
-}
 
 void take(const Json& line, const char* key, std::vector<double>& values) {
   const auto found = line.find(key);

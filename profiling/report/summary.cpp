@@ -52,25 +52,64 @@ std::vector<StepPart> parts_of(const MeanStep& mean) {
           {"(overlapped communication)", mean.overlapped_comm_ns}};
 }
 
+namespace {
+
+void add_steps(RankMean& sum, const RankView& rank) {
+  for (const StepRow& step : rank.steps) {
+    sum.window_ns += step.budget.window_ns;
+    sum.compute_ns += step.budget.compute_ns;
+    sum.exposed_comm_ns += step.budget.exposed_comm_ns;
+    sum.exposed_memcpy_ns += step.budget.exposed_memcpy_ns;
+    sum.idle_ns += step.budget.idle_ns;
+  }
+  sum.steps += static_cast<std::int64_t>(rank.steps.size());
+}
+
+void divide_by_steps(RankMean& sum) {
+  for (std::int64_t* value : {&sum.window_ns, &sum.compute_ns, &sum.exposed_comm_ns,
+                              &sum.exposed_memcpy_ns, &sum.idle_ns})
+    *value /= std::max<std::int64_t>(1, sum.steps);
+}
+
+}  // namespace
+
 RankMean mean_of_rank(const RankView& rank) {
   RankMean mean;
-  for (const StepRow& step : rank.steps) {
-    mean.window_ns += step.budget.window_ns;
-    mean.compute_ns += step.budget.compute_ns;
-    mean.exposed_comm_ns += step.budget.exposed_comm_ns;
-    mean.exposed_memcpy_ns += step.budget.exposed_memcpy_ns;
-    mean.idle_ns += step.budget.idle_ns;
-  }
-  mean.steps = static_cast<std::int64_t>(rank.steps.size());
-  for (std::int64_t* value : {&mean.window_ns, &mean.compute_ns, &mean.exposed_comm_ns,
-                              &mean.exposed_memcpy_ns, &mean.idle_ns})
-    *value /= std::max<std::int64_t>(1, mean.steps);
+  add_steps(mean, rank);
+  divide_by_steps(mean);
   return mean;
+}
+
+std::map<int, RankMean> means_of_ranks(const analysis::Analysis& all) {
+  std::map<int, RankMean> means;
+  for (const RankView& rank : all.ranks) add_steps(means[rank.timeline->info.rank], rank);
+  const std::map<int, std::int64_t> waiting = analysis::waiting_of_ranks(all.matches);
+  for (auto& [rank, mean] : means) {
+    divide_by_steps(mean);
+    const auto waited = waiting.find(rank);
+    if (waited != waiting.end())
+      mean.waited_ns = waited->second / std::max<std::int64_t>(1, mean.steps);
+  }
+  return means;
 }
 
 std::optional<double> median_step_ms(const std::vector<RankView>& ranks) {
   const std::optional<double> step_ns = analysis::median_step_ns(ranks);
   return step_ns ? std::optional(*step_ns / 1e6) : std::nullopt;
+}
+
+Throughput throughput_of(const analysis::Analysis& all, const RunMetrics& run) {
+  Throughput found{.tokens_per_s = run.tokens_per_s ? run.tokens_per_s : all.model.tokens_per_s,
+                   .mfu = all.model.mfu,
+                   .mfu_palm = all.model.mfu_palm,
+                   .source = all.model.mfu ? "steps of the trace" : ""};
+  if (!run.mfu) return found;
+  found.mfu = run.mfu;
+  found.mfu_palm = run.mfu_palm;
+  found.source = "metrics.jsonl";
+  if (!found.mfu_palm && all.model.palm_over_causal)
+    found.mfu_palm = *run.mfu * *all.model.palm_over_causal;
+  return found;
 }
 
 std::map<std::string, std::uint64_t> skipped_events(const trace::TraceSet& set) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiling/analysis/analysis.hpp"
+#include "profiling/report/run_metrics.hpp"
 
 namespace sidestream::report {
 
@@ -31,7 +32,7 @@ struct StepPart {
 };
 std::vector<StepPart> parts_of(const MeanStep& mean);
 
-// Of all steps of one rank.
+// A step of one rank, over all its steps.
 struct RankMean {
   std::int64_t steps = 0;
   std::int64_t window_ns = 0;
@@ -39,13 +40,27 @@ struct RankMean {
   std::int64_t exposed_comm_ns = 0;
   std::int64_t exposed_memcpy_ns = 0;
   std::int64_t idle_ns = 0;
+  std::optional<std::int64_t> waited_ns = {};  // for the others in collectives; hidden or not
 };
+// Of one file.
 RankMean mean_of_rank(const analysis::RankView& rank);
+// Of all files of each rank.
+std::map<int, RankMean> means_of_ranks(const analysis::Analysis& all);
 
 MeanStep mean_step(const std::vector<analysis::RankView>& ranks);
 
 // Median length of the untagged steps; nothing when no rank has steps.
 std::optional<double> median_step_ms(const std::vector<analysis::RankView>& ranks);
+
+// Of metrics.jsonl where that has them, else of the steps of the trace. metrics.jsonl has one of
+// the two utilisations: the other differs by the FLOPs of a token only.
+struct Throughput {
+  std::optional<double> tokens_per_s = {};
+  std::optional<double> mfu = {};
+  std::optional<double> mfu_palm = {};
+  std::string source = {};  // of the utilisation; empty: there is none
+};
+Throughput throughput_of(const analysis::Analysis& all, const RunMetrics& run);
 
 // Events left out, by reason, over all files.
 std::map<std::string, std::uint64_t> skipped_events(const trace::TraceSet& set);

@@ -149,8 +149,8 @@ std::string bytes_text(double bytes) {
   return scaled<5>(bytes, 1000, {"B", "KB", "MB", "GB", "TB"});
 }
 
-std::string rate_text(double per_second) {
-  return scaled<5>(per_second, 1000, {"/s", "K/s", "M/s", "G/s", "T/s"});
+std::string rate_text(double per_second, const std::string& unit) {
+  return scaled<5>(per_second, 1000, {"", "K", "M", "G", "T"}) + unit;
 }
 
 }  // namespace sidestream::report

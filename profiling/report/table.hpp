@@ -52,6 +52,7 @@ Table readable(const Table& table, std::size_t rows);
 std::string duration_text(double nanoseconds);
 std::string percent_text(double share);
 std::string bytes_text(double bytes);
-std::string rate_text(double per_second);  // "1.234 T/s"
+// "1.234 TFLOP/s"
+std::string rate_text(double per_second, const std::string& unit = "/s");
 
 }  // namespace sidestream::report

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 
 #include "profiling/report/summary.hpp"
 
@@ -39,6 +39,8 @@ Table budget_table(const MeanStep& mean) {
               .header = {"part", "time", "share"},
               .rows = {}};
   for (const StepPart& part : parts_of(mean)) {
+    const bool cause = part.name.starts_with(' ');
+    if (cause && part.time_ns == 0) continue;
     const double share = mean.window_ns == 0 ? 0 : real(part.time_ns) / real(mean.window_ns);
     table.rows.push_back({part.name, duration_text(real(part.time_ns)), percent_text(share)});
   }
@@ -46,36 +48,32 @@ Table budget_table(const MeanStep& mean) {
 }
 
 Table rank_table(const Analysis& all) {
-  Table table{.title = "Ranks",
+  Table table{.title = "Ranks (of a step)",
               .header = {"rank", "steps", "step", "compute", "exposed comm", "idle", "waited"},
               .rows = {}};
-  const std::map<int, std::int64_t> waiting = analysis::waiting_of_ranks(all.matches);
-  for (const analysis::RankView& rank : all.ranks) {
-    const RankMean mean = mean_of_rank(rank);
-    const double steps = real(std::max<std::int64_t>(1, mean.steps));
-    const auto waited = waiting.find(rank.timeline->info.rank);
-    table.rows.push_back(
-        {std::to_string(rank.timeline->info.rank), mean.steps, duration_text(real(mean.window_ns)),
-         duration_text(real(mean.compute_ns)), duration_text(real(mean.exposed_comm_ns)),
-         duration_text(real(mean.idle_ns)),
-         waited == waiting.end() ? "-" : duration_text(real(waited->second) / steps)});
+  for (const auto& [rank, mean] : means_of_ranks(all)) {
+    table.rows.push_back({std::to_string(rank), mean.steps, duration_text(real(mean.window_ns)),
+                          duration_text(real(mean.compute_ns)),
+                          duration_text(real(mean.exposed_comm_ns)),
+                          duration_text(real(mean.idle_ns)),
+                          mean.waited_ns ? duration_text(real(*mean.waited_ns)) : "-"});
   }
   return table;
 }
 
-std::string rate_or_dash(const std::optional<double>& per_s) {
-  return per_s ? rate_text(*per_s) : "-";
+std::string rate_or_dash(const std::optional<double>& per_s, const char* unit) {
+  return per_s ? rate_text(*per_s, unit) : "-";
 }
 
 Table operation_table(const Analysis& all) {
   Table table{.title = "Longest operations",
-              .header = {"name", "calls", "total", "share", "FLOP", "bytes"},
+              .header = {"name", "calls", "total", "share", "work", "traffic"},
               .rows = {}};
   for (const analysis::Operation& one : all.operations) {
     if (table.rows.size() == kShownOperations) break;
     table.rows.push_back({one.name, one.calls, duration_text(real(one.total_ns)),
-                          percent_text(one.share), rate_or_dash(one.flops.per_s()),
-                          rate_or_dash(one.bytes.per_s())});
+                          percent_text(one.share), rate_or_dash(one.flops.per_s(), "FLOP/s"),
+                          rate_or_dash(one.bytes.per_s(), "B/s")});
   }
   return table;
 }
@@ -103,17 +101,26 @@ std::string or_dash(const std::optional<double>& share) {
   return share ? percent_text(*share) : "-";
 }
 
-std::string utilisation_text(const Analysis& all, const RunMetrics& run) {
+// Host ranks have no device to say anything about.
+std::string device_text(const Analysis& all) {
   const analysis::Utilisation& use = all.utilisation;
-  const std::optional<double> tokens = run.tokens_per_s ? run.tokens_per_s : all.model.tokens_per_s;
+  const bool device =
+      std::any_of(all.ranks.begin(), all.ranks.end(), [](const analysis::RankView& rank) {
+        return rank.activity.where == analysis::Where::kDevice;
+      });
+  if (!device) return "";
   return fmt::format(
-      "GPU busy {}, SM efficiency {} (estimated), occupancy {} (estimated), Tensor Cores {}{}\n"
-      "MFU {} (PaLM's formula {}){}\n",
+      "GPU busy {}, SM efficiency {} (estimated), occupancy {} (estimated), Tensor Cores {}{}\n",
       or_dash(use.gpu_utilisation), or_dash(use.sm_efficiency), or_dash(use.occupancy),
-      or_dash(use.tensor_core_share), use.tensor_core_source.empty() ? "" : " (by kernel names)",
-      or_dash(run.mfu ? run.mfu : all.model.mfu),
-      or_dash(run.mfu_palm ? run.mfu_palm : all.model.mfu_palm),
-      tokens ? fmt::format(", {:.0f} tokens/s", *tokens) : "");
+      or_dash(use.tensor_core_share), use.tensor_core_source.empty() ? "" : " (by kernel names)");
+}
+
+std::string throughput_text(const Analysis& all, const RunMetrics& run) {
+  const Throughput found = throughput_of(all, run);
+  return fmt::format(
+      "MFU {} (PaLM's formula {}){}{}\n", or_dash(found.mfu), or_dash(found.mfu_palm),
+      found.tokens_per_s ? fmt::format(", {:.0f} tokens/s", *found.tokens_per_s) : "",
+      found.source.empty() ? "" : ", of " + found.source);
 }
 
 std::string tax_text(const analysis::OverlapTax& tax) {
@@ -125,6 +132,7 @@ std::string tax_text(const analysis::OverlapTax& tax) {
 }
 
 std::string profiler_text(const Analysis& all) {
+  if (all.model.profiler_was_off) return "The profiler was off in the steps of this trace\n";
   if (!all.model.profiler_cost) return "";
   return fmt::format("Steps of this trace are {:+.1f} % longer than those without the profiler\n",
                      *all.model.profiler_cost * 100);
@@ -143,8 +151,9 @@ std::string clock_text(const Analysis& all) {
   if (all.set->ranks().size() < 2) return "";
   std::string text = "Clocks: " + clock.method;
   if (clock.has_residual)
-    text += fmt::format(", ends of collectives within {:.4g} us (median), {:.4g} us (95 %)",
-                        clock.residual_us_p50, clock.residual_us_p95);
+    text += fmt::format(", ends of collectives within {} (median), {} (95 %)",
+                        duration_text(clock.residual_us_p50 * 1000),
+                        duration_text(clock.residual_us_p95 * 1000));
   return text + "\n";
 }
 
@@ -165,7 +174,7 @@ std::string text_report(const Analysis& all, const RunMetrics& run, const TextSt
   if (all.ranks.size() > 1) text += text_of(rank_table(all), style) + "\n";
   if (!all.operations.empty()) text += text_of(operation_table(all), style) + "\n";
   if (!all.collectives.empty()) text += text_of(collective_text_table(all), style) + "\n";
-  text += utilisation_text(all, run) + profiler_text(all) + tax_text(all.tax) +
+  text += device_text(all) + throughput_text(all, run) + profiler_text(all) + tax_text(all.tax) +
           straggler_text(all) + clock_text(all);
   return text + remarks(all);
 }

@@ -62,6 +62,9 @@ void read_figures(const Json& object, RankInfo& info) {
                   .tokens_per_step = positive_in(object, ranges::kTokensPerStep),
                   .peak_flops_per_s = positive_in(object, ranges::kPeakFlopsPerSecond),
                   .unprofiled_step_ms = positive_in(object, ranges::kUnprofiledStepMilliseconds)};
+  const auto profiled = object.find(std::string(ranges::kProfiled));
+  if (profiled != object.end() && profiled->is_boolean())
+    info.figures.profiled = profiled->get<bool>();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -32,6 +33,7 @@ struct RunFigures {
   double tokens_per_step = 0;
   double peak_flops_per_s = 0;
   double unprofiled_step_ms = 0;
+  std::optional<bool> profiled = {};
 };
 
 struct RankInfo {

@@ -60,9 +60,7 @@ TEST(ProfileCostTest, share_isOfTheMediansWithoutTheFirstStep) {
   for (const int ms : {12, 12, 90}) cost.add(ms * 1'000'000, true);
 
   EXPECT_NEAR(cost.share().value(), 0.2, 1e-12);
-  EXPECT_EQ(
-      cost.json(),
-      R"({"plain_steps":3,"plain_step_ms_p50":10,"profiled_steps":3,"profiled_step_ms_p50":12})");
+  EXPECT_DOUBLE_EQ(cost.plain_step_ms().value(), 10);
 }
 
 }  // namespace

@@ -16,6 +16,12 @@ using record::RangeRecord;
 
 const TraceOrigin kOrigin{.rank = 1, .world_size = 2, .node = 0, .backend = {}, .process_id = 77};
 
+const trace::RunFigures kFigures{.flops_per_token = 6e9,
+                                 .flops_per_token_palm = 7e9,
+                                 .tokens_per_step = 512,
+                                 .unprofiled_step_ms = 12.5,
+                                 .profiled = false};
+
 RangeRecord range(std::int64_t start_ns, std::int64_t end_ns, record::NameId name) {
   RangeRecord record;
   record.start_ns = start_ns;
@@ -51,7 +57,7 @@ class RecordingFileTest : public ::testing::Test {
   trace::RankTimeline write_and_read(TraceOrigin origin) {
     const auto file = scratch_.path() / "node0_00001.3.pt.trace.json.gz";
     write_recording(small_recording(names_), names_,
-                    {{50'000, "memory [MiB]", {{"process", 12.5}}}}, origin, file);
+                    {{50'000, "memory [MiB]", {{"process", 12.5}}}}, origin, kFigures, file);
     trace::KinetoFile read = trace::read_kineto(file);
     has_rank_ = read.has_rank;
     return std::move(read.timeline);
@@ -107,6 +113,17 @@ TEST_F(RecordingFileTest, flightsThatOverlap_haveLanesOfTheirOwn) {
     if (timeline.name(row) == "allreduce") tracks.insert(timeline.track_of(row));
   }
   EXPECT_EQ(tracks.size(), 2u);
+}
+
+TEST_F(RecordingFileTest, figuresOfTheRun_comeBack) {
+  const trace::RunFigures read = write_and_read(kOrigin).info.figures;
+
+  EXPECT_EQ(read.flops_per_token, kFigures.flops_per_token);
+  EXPECT_EQ(read.flops_per_token_palm, kFigures.flops_per_token_palm);
+  EXPECT_EQ(read.tokens_per_step, kFigures.tokens_per_step);
+  EXPECT_EQ(read.peak_flops_per_s, 0);  // not known: not written
+  EXPECT_EQ(read.unprofiled_step_ms, kFigures.unprofiled_step_ms);
+  EXPECT_EQ(read.profiled, false);
 }
 
 TEST(TracePlaceTest, filesAreNeverOverwritten) {

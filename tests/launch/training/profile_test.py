@@ -6,6 +6,7 @@ import json
 import pathlib
 import subprocess
 
+from figures import check_figures, pretend_ceilings
 from support import BINARY, TINY, check, losses, make_data, train, workspace
 
 RANKS, STEPS = 2, 11
@@ -90,6 +91,7 @@ def check_report(run_dir):
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
+        pretend_ceilings(root)
         flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4", "--steps", str(STEPS),
                         "--fused-ops", "off"]
         profile = ["--profile", "wait=1,warmup=1,active=3,repeat=2"]
@@ -101,6 +103,7 @@ def main():
         check_events(trace)
         check_details(trace)
         check_report(root / "window")
+        check_figures(root / "window", profiled_steps=[3, 4, 5, 8, 9, 10])
         train(RANKS, root / "both", flags + ["--profile", "wait=2,warmup=1,active=2", "--record", "on",
                                              "--profile-modules=transformer.h.*.mlp"])
         files = sorted(path.parent.name for path in (root / "both/trace").glob("*/*_00000.*"))

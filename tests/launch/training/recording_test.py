@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 
+from figures import check_figures, pretend_ceilings
 from support import BINARY, ROOT, TINY, check, environment, losses, make_data, metrics, mpirun, train, wait_for_step, workspace
 
 RANKS, STEPS = 2, 12
@@ -175,10 +176,12 @@ def check_refusals(root, flags):
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
+        pretend_ceilings(root)
         flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4"]
         check_same_losses(root, flags)
         check_files(root / "on")
         check_report(root / "on")
+        check_figures(root / "on")
         check_verdict_without_recorder(root / "off")
         check_dump_on_request(root, flags)
         check_dump_of_a_hang(root, flags)

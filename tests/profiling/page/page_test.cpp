@@ -107,7 +107,7 @@ TEST(HtmlTest, page_is_whole_and_text_of_traces_cannot_end_a_script) {
 
 TEST(DocumentTest, run_has_the_report_tables_and_timeline) {
   const Analysed one(kStep);
-  const Json run = run_document("a", one.all, {{"schema", 1}});
+  const Json run = run_document("a", one.all, analysis::look_closer(one.all), {{"schema", 1}});
 
   EXPECT_EQ(run.at("report").at("schema"), 1);
   EXPECT_FALSE(run.at("tables").empty());

@@ -1,30 +1,25 @@
-#include "launch/trace/advised_report.hpp"
+#include "launch/trace/run_advice.hpp"
 
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/ceilings/datasheet.hpp"
-#include "profiling/report/json_report.hpp"
+#include "profiling/report/run_directory.hpp"
 #include "profiling/verify/recorded_run.hpp"
 
 namespace sidestream::launch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
-// The run directory that a trace lies in: run/trace/step_N/file.
-std::optional<verify::RecordedRun> run_of(fs::path path) {
-  path = fs::absolute(path);
-  constexpr int kLevels = 4;
-  for (int level = 0; level < kLevels; ++level, path = path.parent_path()) {
-    if (!fs::exists(path / "run.json")) continue;
-    try {
-      return verify::read_recorded_run(path);
-    } catch (const core::Error&) {
-      return std::nullopt;  // of another version, or still being written: the traces are enough
-    }
+// Of another version, or still being written: the traces are enough.
+std::optional<verify::RecordedRun> run_of(const fs::path& path) {
+  const auto folder = report::run_directory_of(path);
+  if (!folder) return std::nullopt;
+  try {
+    return verify::read_recorded_run(*folder);
+  } catch (const core::Error&) {
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 // What was measured here is the roof of traces from a processor of this kind only.
@@ -54,14 +49,9 @@ std::optional<advice::Ceilings> of_the_datasheet(const analysis::Analysis& analy
 
 }  // namespace
 
-std::string AdvisedReport::text() const {
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
-AdvisedReport advised_report(const std::vector<fs::path>& inputs,
-                             const analysis::Analysis& analysis, const report::RunMetrics& metrics,
-                             const advice::NcuByFunction& counters) {
-  advice::Facts facts = advice::gather_facts(analysis);
+RunAdvice advise_run(const std::vector<fs::path>& inputs, const analysis::Analysis& analysis) {
+  RunAdvice result{.facts = advice::gather_facts(analysis), .advice = {}};
+  advice::Facts& facts = result.facts;
   for (const fs::path& input : inputs) {
     const auto run = run_of(input);
     if (!run) continue;
@@ -71,16 +61,11 @@ AdvisedReport advised_report(const std::vector<fs::path>& inputs,
     break;
   }
   facts.ceilings = facts.on_device ? of_the_datasheet(analysis) : measured_ceilings(facts);
-  AdvisedReport result{.json = Json::parse(report::json_report(analysis, metrics)),
-                       .facts = facts,
-                       .advice = advice::advise(facts),
-                       .ceilings = facts.ceilings};
-  advice::add_rooflines(result.json, facts, counters);
-  advice::add_to_report(result.advice, result.json);
+  result.advice = advice::advise(facts);
   return result;
 }
 
-Json ceilings_json(const std::optional<advice::Ceilings>& ceilings) {
+nlohmann::ordered_json ceilings_json(const std::optional<advice::Ceilings>& ceilings) {
   if (!ceilings) return nullptr;
   return {{"flops_per_s", ceilings->flops_per_s},
           {"memory_bytes_per_s", ceilings->memory_bytes_per_s},

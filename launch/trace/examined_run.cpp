@@ -1,0 +1,54 @@
+#include "launch/trace/examined_run.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "profiling/page/document.hpp"
+#include "profiling/report/json_report.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+int threads_of(const ExaminedRun::Settings& settings) {
+  const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return settings.threads.value_or(processors);
+}
+
+}  // namespace
+
+ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings settings)
+    : inputs_(std::move(inputs)),
+      exports_(trace::find_traces(inputs_)),
+      set_(trace::load_traces(exports_.files(), {.threads = threads_of(settings)})),
+      analysis_(analysis::analyse(set_, threads_of(settings))),
+      metrics_(report::read_run_metrics(inputs_)),
+      advised_(advise_run(inputs_, analysis_)) {}
+
+const analysis::Details& ExaminedRun::details() {
+  if (!details_) details_ = analysis::look_closer(analysis_);
+  return *details_;
+}
+
+Json ExaminedRun::advised(Json report, const advice::NcuByFunction& counters) const {
+  advice::add_rooflines(report, advised_.facts, counters);
+  advice::add_to_report(advised_.advice, report);
+  return report;
+}
+
+Json ExaminedRun::report(const advice::NcuByFunction& counters) {
+  return advised(report::json_report(analysis_, details(), metrics_), counters);
+}
+
+std::string ExaminedRun::report_text(const advice::NcuByFunction& counters) {
+  return report(counters).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json ExaminedRun::page_part(const std::string& label) {
+  return page::run_document(label, analysis_, details(),
+                            advised(report::json_summary(analysis_, metrics_), {}));
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,13 @@
+// The run directory that a trace lies in.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+namespace sidestream::report {
+
+// The nearest folder, from the path itself up to run/ of run/trace/step_N/file, that holds the
+// record of a run (run.json or metrics.jsonl). Nothing when there is none.
+std::optional<std::filesystem::path> run_directory_of(const std::filesystem::path& path);
+
+}  // namespace sidestream::report
