@@ -9,8 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
-#include "launch/trace/advised_report.hpp"
-#include "launch/trace/nsys_export.hpp"
+#include "launch/trace/loaded_traces.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/page/document.hpp"
 #include "profiling/page/html.hpp"
@@ -21,18 +20,6 @@ namespace sidestream::launch {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The traces of one run, kept as long as their analysis.
-struct LoadedTraces {
-  NsysExports exports;
-  trace::TraceSet set;
-  analysis::Analysis analysis;
-
-  LoadedTraces(const fs::path& path, int threads)
-      : exports(trace::find_traces({path})),
-        set(trace::load_traces(exports.files(), {.threads = threads})),
-        analysis(analysis::analyse(set, threads)) {}
-};
 
 bool has_record(const fs::path& path) { return fs::exists(path / "metrics.jsonl"); }
 
@@ -93,15 +80,19 @@ Records read_records(const CompareOptions& options) {
   return records;
 }
 
-nlohmann::ordered_json run_of(const char* side, const fs::path& path, const LoadedTraces& traces) {
-  const AdvisedReport advised =
-      advised_report({path}, traces.analysis, report::read_run_metrics({path}));
-  return page::run_document(fmt::format("{}: {}", side, path.string()), traces.analysis,
-                            advised.json);
+// The first run of each side that has traces.
+struct Shown {
+  const LoadedTraces* traces = nullptr;
+  std::optional<AdvisedReport> advised = {};
+};
+
+Shown shown_of(const Loaded& runs) {
+  if (!runs.front()) return {};
+  return {runs.front().get(), runs.front()->advised()};
 }
 
-void write_page(const CompareOptions& options, const Records& records, const Loaded& base,
-                const Loaded& fresh, const std::string& comparison) {
+void write_page(const CompareOptions& options, const Records& records, const Shown& base,
+                const Shown& fresh, const std::string& comparison) {
   const auto json = nlohmann::ordered_json::parse(comparison);
   page::DocumentParts parts{
       .title = fmt::format("{} against {}", options.fresh.front().filename().string(),
@@ -109,8 +100,9 @@ void write_page(const CompareOptions& options, const Records& records, const Loa
       .verification = json.at("verification"),
       .trace_change = json.at("trace")};
   if (!records.base.empty()) parts.curves = page::loss_curves(records.base, records.fresh);
-  if (base.front()) parts.runs.push_back(run_of("base", options.base.front(), *base.front()));
-  if (fresh.front()) parts.runs.push_back(run_of("new", options.fresh.front(), *fresh.front()));
+  if (base.traces) parts.runs.push_back(page_run("base", *base.traces, *base.advised));
+  if (fresh.traces) parts.runs.push_back(page_run("new", *fresh.traces, *fresh.advised));
+  if (base.advised) parts.ceilings = ceilings_json(base.advised->ceilings);
   core::write_file_atomically(options.html, page::html_page(page::document_of(std::move(parts))));
 }
 
@@ -137,21 +129,20 @@ int run_compare(const CompareOptions& options) {
       .fresh_flags = joined(options.fresh),
       .warm_up = recorded ? options.warm_up : 0};
   const Records records = recorded ? read_records(options) : Records{};
-  const verify::Verification result =
-      recorded ? verify::verify_runs(records.base, records.fresh, settings)
-               : by_traces(options, base, fresh, settings);
+  verify::Verification result = recorded
+                                    ? verify::verify_runs(records.base, records.fresh, settings)
+                                    : by_traces(options, base, fresh, settings);
   const verify::Decision decision =
       verify::decide(result, {.fail_if_slower_pct = options.fail_if_slower_pct});
-  std::optional<verify::TraceChange> traces;
-  if (base.front() && fresh.front())
-    traces = verify::compare_traces(base.front()->analysis, fresh.front()->analysis);
-  const std::string json = comparison_json(result, decision, traces ? &*traces : nullptr);
+  const Shown left = shown_of(base), right = shown_of(fresh);
+  if (left.traces && right.traces)
+    result.profiles = profiles_of(*left.traces, *left.advised, *right.traces, *right.advised);
+  const std::string json = comparison_json(result, decision);
   if (!options.json.empty()) core::write_file_atomically(options.json, json);
-  if (!options.html.empty()) write_page(options, records, base, fresh, json);
+  if (!options.html.empty()) write_page(options, records, left, right, json);
   if (options.quiet) return static_cast<int>(decision.code);
   const report::TextStyle style{.width_columns = 100, .color = detect_terminal(1).color};
-  std::string text = verification_text(result, decision, style);
-  if (traces) text += "\n" + trace_change_text(*traces, style);
+  const std::string text = verification_text(result, decision, style);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return static_cast<int>(decision.code);
 }
