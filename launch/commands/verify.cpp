@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "comm/mpi_environment.hpp"
 #include "core/base/error.hpp"
@@ -50,6 +52,28 @@ int print_plan(const VerifyOptions& options) {
   return 0;
 }
 
+bool names_data(const std::vector<std::string>& flags) {
+  return std::any_of(flags.begin(), flags.end(), [](const std::string& word) {
+    return word == "--data" || word.starts_with("--data=");
+  });
+}
+
+// An example's data is made by the quickstart. Step times can be compared before that: the flag is
+// set for both sides, and stands in every report.
+void fill_in_data(VerifyOptions& options) {
+  for (const auto* flags : {&options.common, &options.base, &options.fresh}) {
+    if (names_data(*flags)) return;
+  }
+  const std::string source =
+      parse_train_options(plan_runs(options).front().train_arguments).data.source;
+  if (source == "synthetic" || std::filesystem::exists(source)) return;
+  fmt::print(
+      "{} of {} is not there (launch/quickstart or `sidestream prepare` make such a folder): both "
+      "sides get --data synthetic, and their losses say little\n",
+      source, options.config.string());
+  options.common.insert(options.common.end(), {"--data", "synthetic"});
+}
+
 void refuse_ranks() {
   if (comm::LauncherEnvironment::read().size > 1)
     throw core::ConfigError(
@@ -70,7 +94,8 @@ std::optional<VerificationRuns> make_all_runs(const VerifyOptions& options, RunP
 
 int run_verify(const CommandCall& call) {
   refuse_ranks();
-  const VerifyOptions options = parse_verify_options(call.arguments);
+  VerifyOptions options = parse_verify_options(call.arguments);
+  fill_in_data(options);
   check_sides(options);
   if (options.dry_run) return print_plan(options);
   const std::string command = shell_words({call.argv, call.argv + call.argc});

@@ -25,8 +25,9 @@ verify::Profiles profiles_of(const LoadedTraces& base, const AdvisedReport& base
 
 nlohmann::ordered_json page_run(const std::string& side, const LoadedTraces& traces,
                                 const AdvisedReport& advised) {
-  return page::run_document(fmt::format("{}: {}", side, traces.path.string()), traces.analysis,
-                            advised.json);
+  const std::filesystem::path folder = traces.path.lexically_normal();
+  const std::string name = (folder.has_filename() ? folder : folder.parent_path()).filename();
+  return page::run_document(fmt::format("{}: {}", side, name), traces.analysis, advised.json);
 }
 
 }  // namespace sidestream::launch

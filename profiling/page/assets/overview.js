@@ -51,14 +51,17 @@ function drawPairs(body, found) {
     options: {scales: {y: axis("median step, ms", {beginAtZero: true})}, plugins: {legend: {position: "bottom", labels: {boxWidth: 12}}}}}, true);
 }
 
-function drawParts(body, parts, whole = "step") {
+const isThere = part => part.change_ms !== 0 || part.base_ms !== 0;
+
+function drawParts(body, given, whole = "step") {
+  const parts = given.filter(isThere);
   const total = key => sum(parts.map(part => part[key]));
   drawTable(body, {header: ["part", "base, ms", "new, ms", "change, ms"],
     rows: [...parts.map(part => [part.name, part.base_ms, part.new_ms, part.change_ms]), [whole, total("base_ms"), total("new_ms"), total("change_ms")]]});
 }
 
 function drawChange(body, parts) {
-  const rows = parts.filter(part => part.change_ms !== 0 || part.base_ms !== 0);
+  const rows = parts.filter(isThere);
   stackedBars(body, rows.map(part => part.name), [{label: "change of the step", colour: colour("accent"), values: rows.map(part => part.change_ms)}],
     "ms, new − base (below 0: faster)", msText);
 }
@@ -120,6 +123,8 @@ function drawSides(body, found) {
   body.append(element("h3", {}, "What was slow"), element("p", {}, "The base is bound by ", wordOf(base.verdict || "not measured", "neutral"),
     "; the new side by ", wordOf(fresh.verdict || "not measured", "neutral"), "."));
   drawBudgets(body, Page.data.runs);
+  body.append(element("h3", {}, "Longest operations of the base: room is what the roof would save"));
+  drawOperations(body, base);
   body.append(element("h3", {}, "What was advised for the base"));
   drawAdvised(body, base, found.differences);
 }
@@ -173,16 +178,13 @@ Page.sections.push({id: "verification", title: "Before and after", what: "What w
     drawTable(body, {header: ["setting", "base", "new", "kind"], rows: found.differences.map(one => [one.field, one.base, one.new, one.kind])});
   }
   drawProof(body, found);
-  drawWhy(body, found);
-  const {base, new: fresh} = found.profiles;
-  if (base) {
-    body.append(element("h3", {}, "Longest operations of the base"));
-    drawOperations(body, base);
-    body.append(element("h3", {}, "Longest operations of the new side: room is what the roof would save"));
-    drawOperations(body, fresh);
+  if (found.profiles.new) {
+    body.append(element("h3", {}, "What is left: longest operations of the new side"));
+    drawOperations(body, found.profiles.new);
     body.append(element("h3", {}, "What is advised for the new side"));
-    drawAdvised(body, fresh, null);
+    drawAdvised(body, found.profiles.new, null);
   }
+  drawWhy(body, found);
   drawMade(body, found);
   return true;
 }});
