@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <set>
+#include <sstream>
 #include <system_error>
 
 #include "core/base/error.hpp"
@@ -66,6 +68,21 @@ std::optional<checkpoint::Checkpoint> look_for_checkpoint(const TrainOptions& op
   return found.checkpoint;
 }
 
+// A resumed run may be told other values; nobody should wonder about its losses later.
+void note_changes(const std::filesystem::path& config, const std::string& text,
+                  std::vector<std::string>& notes) {
+  if (!std::filesystem::exists(config)) return;
+  std::istringstream before_lines(core::read_file(config)), now_lines(text);
+  std::set<std::string> before;
+  for (std::string line; std::getline(before_lines, line);) before.insert(line);
+  for (std::string line; std::getline(now_lines, line);) {
+    const bool assignment = line.find(" = ") != std::string::npos && !line.starts_with('#');
+    const bool ours = line.starts_with("resume ") || line.starts_with("run-dir ");
+    if (assignment && !ours && !before.contains(line))
+      notes.push_back("other than in the run so far: " + line);
+  }
+}
+
 // Hashes are computed once a node: its ranks read the same files.
 checkpoint::Checkpoint open_as_rank_0_did(const std::filesystem::path& folder,
                                           const comm::Topology& topology) {
@@ -122,13 +139,15 @@ void check_start(Session& session, const TrainOptions& options,
 
 std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
     Session& session, const TrainOptions& options,
-    const std::optional<checkpoint::Checkpoint>& resume_from) {
+    const std::optional<checkpoint::Checkpoint>& resume_from, std::vector<std::string>& notes) {
   std::unique_ptr<checkpoint::RunDirectory> directory;
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank()) return;
     directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir,
                                                            used_run_policy(options, resume_from));
-    core::write_file_atomically(directory->paths().config(), config_text(options));
+    const std::string text = config_text(options);
+    if (resume_from) note_changes(directory->paths().config(), text, notes);
+    core::write_file_atomically(directory->paths().config(), text);
   });
   return directory;
 }

@@ -29,10 +29,10 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
 void check_start(Session& session, const TrainOptions& options,
                  const std::optional<checkpoint::Checkpoint>& resume_from);
 
-// Rank 0 owns the run directory and its lock; the others get nothing. Collective. Throws
-// AgreedError.
+// Rank 0 owns the run directory and its lock; the others get nothing. `notes` get what is set
+// otherwise than in the run so far. Collective. Throws AgreedError.
 std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
     Session& session, const TrainOptions& options,
-    const std::optional<checkpoint::Checkpoint>& resume_from);
+    const std::optional<checkpoint::Checkpoint>& resume_from, std::vector<std::string>& notes);
 
 }  // namespace sidestream::launch

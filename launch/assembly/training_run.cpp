@@ -263,7 +263,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   const auto resume_from = checkpoint_to_resume(session, options, notes);
   check_start(session, options, resume_from);
   require_device_memory(session, options, *device);
-  const auto directory = claim_run_directory(session, options, resume_from);
+  const auto directory = claim_run_directory(session, options, resume_from, notes);
 
   TrainingRun run(session, options, sources, *device);
   TrainingState state = run.restore(resume_from, notes);

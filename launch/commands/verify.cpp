@@ -1,35 +1,77 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "comm/mpi_environment.hpp"
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
+#include "launch/assembly/expected_time.hpp"
 #include "launch/commands/commands.hpp"
+#include "launch/options/train_parser.hpp"
 #include "launch/process/stop_request.hpp"
-#include "launch/verify/decision_log.hpp"
 #include "launch/verify/output_folder.hpp"
+#include "launch/verify/reports.hpp"
 #include "launch/verify/run_loop.hpp"
-#include "profiling/page/document.hpp"
-#include "profiling/page/html.hpp"
-#include "profiling/verify/verification_report.hpp"
+#include "launch/verify/shell_words.hpp"
 
 namespace sidestream::launch {
 namespace {
 
-constexpr std::size_t kWidthColumns = 100;
-
-std::string side_text(const VerifyOptions& options, const std::vector<std::string>& flags) {
-  return fmt::format("--config {}{}{}{}{}", options.config.string(),
-                     options.common.empty() ? "" : " ", fmt::join(options.common, " "),
-                     flags.empty() ? "" : " ", fmt::join(flags, " "));
+std::string time_text(double seconds) {
+  constexpr double kLong = 100;
+  return seconds < kLong ? fmt::format("about {:.0f} s", seconds)
+                         : fmt::format("about {:.0f} min", seconds / 60);
 }
 
-int print_commands(const VerifyOptions& options) {
-  for (const PlannedRun& run : plan_runs(options))
-    fmt::print("{}\n", fmt::join(start_command(options, run, "sidestream"), " "));
+// Empty when the time of a run is not known.
+std::optional<double> expected_seconds_of(const VerifyOptions& options,
+                                          const std::vector<PlannedRun>& plan) {
+  double seconds = 0;
+  for (const PlannedRun& run : plan) {
+    const auto one = expected_seconds(parse_train_options(run.train_arguments), options.ranks);
+    if (!one) return std::nullopt;
+    seconds += *one;
+  }
+  return seconds;
+}
+
+int print_plan(const VerifyOptions& options) {
+  std::vector<PlannedRun> plan = plan_runs(options);
+  const std::size_t timed = plan.size();
+  const std::vector<PlannedRun> profiles = plan_profiles(options);
+  plan.insert(plan.end(), profiles.begin(), profiles.end());
+  for (const PlannedRun& run : plan)
+    fmt::print("{}\n", shell_words(start_command(options, run, "sidestream")));
+  const auto seconds = expected_seconds_of(options, plan);
+  fmt::print("{} timed runs of {} steps, {} profiled{}: {} (--dry-run: none was started)\n", timed,
+             options.steps, profiles.size(),
+             profiles.empty() ? "" : fmt::format(" of {} steps", profiles.front().steps),
+             seconds ? time_text(*seconds)
+                     : "how long is not known before `sidestream bench ceilings` has run here");
   return 0;
+}
+
+bool names_data(const std::vector<std::string>& flags) {
+  return std::any_of(flags.begin(), flags.end(), [](const std::string& word) {
+    return word == "--data" || word.starts_with("--data=");
+  });
+}
+
+// An example's data is made by the quickstart. Step times can be compared before that: the flag is
+// set for both sides, and stands in every report.
+void fill_in_data(VerifyOptions& options) {
+  for (const auto* flags : {&options.common, &options.base, &options.fresh}) {
+    if (names_data(*flags)) return;
+  }
+  const std::string source =
+      parse_train_options(plan_runs(options).front().train_arguments).data.source;
+  if (source == "synthetic" || std::filesystem::exists(source)) return;
+  fmt::print(
+      "{} of {} is not there (launch/quickstart or `sidestream prepare` make such a folder): both "
+      "sides get --data synthetic, and their losses say little\n",
+      source, options.config.string());
+  options.common.insert(options.common.end(), {"--data", "synthetic"});
 }
 
 void refuse_ranks() {
@@ -38,51 +80,30 @@ void refuse_ranks() {
         "`sidestream verify` starts mpirun itself: call it once, without mpirun, with --np N");
 }
 
-std::string page_of(const RunsOfSides& sides, const std::string& json, const std::string& title) {
-  return page::html_page(page::document_of({.title = title,
-                                            .verification = nlohmann::ordered_json::parse(json),
-                                            .curves = page::loss_curves(sides.base, sides.fresh)}));
-}
-
-int write_reports(const VerifyOptions& options, const OutputFolder& folder,
-                  const RunsOfSides& sides, const std::string& command) {
-  const verify::Verification result =
-      verify::verify_runs(sides.base, sides.fresh,
-                          {.command = command,
-                           .base_flags = side_text(options, options.base),
-                           .fresh_flags = side_text(options, options.fresh),
-                           .warm_up = options.warm_up});
-  const verify::Decision decision =
-      verify::decide(result, {.fail_if_slower_pct = options.fail_if_slower_pct});
-  const std::string plain = verification_text(result, decision, {.width_columns = kWidthColumns});
-  const std::string json = verification_json(result, decision);
-  core::write_file_atomically(folder.file("report.json"), json);
-  core::write_file_atomically(folder.file("report.html"),
-                              page_of(sides, json, verify::verdict_word(result)));
-  core::write_file_atomically(folder.file("report.md"), verification_markdown(result, decision));
-  core::write_file_atomically(folder.file("report.txt"), plain);
-  append_decision(options.log.empty() ? folder.file("decisions.jsonl") : options.log,
-                  options.output, result, decision);
-  const report::TextStyle style{.width_columns = kWidthColumns, .color = detect_terminal(1).color};
-  fmt::print("\n{}\nreports: {}\n", verification_text(result, decision, style),
-             folder.file("report.{html,json,md,txt}").string());
-  return static_cast<int>(decision.code);
+// Nothing when a stop was asked for.
+std::optional<VerificationRuns> make_all_runs(const VerifyOptions& options, RunProgress& progress) {
+  const StopRequest stop;
+  auto timed = make_runs(options, plan_runs(options), stop, progress);
+  if (!timed) return std::nullopt;
+  ProfiledRuns profiled = make_profiles(options, plan_profiles(options), stop, progress);
+  if (profiled.stopped) return std::nullopt;
+  return VerificationRuns{std::move(*timed), std::move(profiled)};
 }
 
 }  // namespace
 
 int run_verify(const CommandCall& call) {
   refuse_ranks();
-  const VerifyOptions options = parse_verify_options(call.arguments);
+  VerifyOptions options = parse_verify_options(call.arguments);
+  fill_in_data(options);
   check_sides(options);
-  if (options.dry_run) return print_commands(options);
-  const std::string command = fmt::format("{}", fmt::join(call.argv, call.argv + call.argc, " "));
-  const StopRequest stop;
+  if (options.dry_run) return print_plan(options);
+  const std::string command = shell_words({call.argv, call.argv + call.argc});
   const OutputFolder folder(options);
-  RunProgress progress(2 * options.blocks, options.steps, detect_terminal(1));
+  RunProgress progress(2 * options.blocks + (options.profile ? 2 : 0), detect_terminal(1));
   try {
-    const auto sides = make_runs(options, plan_runs(options), stop, progress);
-    if (sides) return write_reports(options, folder, *sides, command);
+    const auto runs = make_all_runs(options, progress);
+    if (runs) return write_reports(options, folder, *runs, command);
   } catch (const RunFailure& failure) {
     fmt::print(stderr, "sidestream: {}\n", failure.what());
     return failure.exit_code();

@@ -70,7 +70,12 @@ SettingGroup<Options> measuring_group() {
            count<Options>({"warm-up", "N", "steps at the start of each run that do not count"},
                           [](auto& o) -> auto& { return o.warm_up; }, {0, 1 << 20}),
            count<Options>({"seed", "N", "seed of the first block; each block has the next one"},
-                          [](auto& o) -> auto& { return o.seed; }, {0})}};
+                          [](auto& o) -> auto& { return o.seed; }, {0}),
+           on_off<Options>(
+               {"profile", "on|off",
+                "after the timed runs one profiled run of each side: timeline, longest "
+                "operations, advice, and what the change is made of"},
+               [](auto& o) -> auto& { return o.profile; })}};
 }
 
 SettingGroup<Options> outcome_group() {
@@ -90,7 +95,7 @@ SettingGroup<Options> outcome_group() {
             "no gate"},
            [](auto& o) -> auto& { return o.fail_if_slower_pct; }, {.min = 0, .max = 1000}),
        on_off<Options>(
-           switch_named("dry-run", "print the commands of all runs and stop"),
+           switch_named("dry-run", "print the commands of all runs, and about how long they take"),
            [](auto& o) -> auto& { return o.dry_run; })}};
 }
 
@@ -127,7 +132,8 @@ VerifyOptions parse_verify_options(const std::vector<std::string>& arguments) {
 
 std::string verify_help(int width_columns) {
   return "Measures whether a change makes training faster, and whether it learns the same: runs "
-         "base and new in turns, on this machine.\n\n"
+         "base and new in turns, on this machine. A profiled run of each side says where the time "
+         "goes, and a page for the browser shows all of it.\n\n"
          "  sidestream verify --config train.cfg --np 2 --base \"--baseline\" --new \"\" --out "
          "report\n"
          "  sidestream verify --config train.cfg --np 2 --base \"--overlap off\" --new \"--overlap "

@@ -23,6 +23,7 @@ struct VerifyOptions {
   std::filesystem::path output = {};
   std::filesystem::path log = {};  // decision log; empty: decisions.jsonl in the output folder
   std::optional<double> fail_if_slower_pct = {};
+  bool profile = true;  // one more run of each side, with every operator of a few steps
   bool force = false;
   bool dry_run = false;
 };

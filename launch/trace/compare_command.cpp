@@ -10,6 +10,7 @@
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
 #include "launch/trace/examined_run.hpp"
+#include "launch/trace/profiled_sides.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/page/document.hpp"
 #include "profiling/page/html.hpp"
@@ -90,10 +91,7 @@ void write_page(const CompareOptions& options, const Records& records, const Exa
       .verification = json.at("verification"),
       .trace_change = json.at("trace")};
   if (!records.base.empty()) parts.curves = page::loss_curves(records.base, records.fresh);
-  if (base.front())
-    parts.runs.push_back(base.front()->page_part("base: " + options.base.front().string()));
-  if (fresh.front())
-    parts.runs.push_back(fresh.front()->page_part("new: " + options.fresh.front().string()));
+  add_sides(parts, base.front().get(), fresh.front().get());
   core::write_file_atomically(options.html, page::html_page(page::document_of(std::move(parts))));
 }
 
@@ -118,21 +116,18 @@ int run_compare(const CompareOptions& options) {
       .fresh_flags = joined(options.fresh),
       .warm_up = recorded ? options.warm_up : 0};
   const Records records = recorded ? read_records(options) : Records{};
-  const verify::Verification result =
-      recorded ? verify::verify_runs(records.base, records.fresh, settings)
-               : by_traces(options, base, fresh, settings);
+  verify::Verification result = recorded
+                                    ? verify::verify_runs(records.base, records.fresh, settings)
+                                    : by_traces(options, base, fresh, settings);
   const verify::Decision decision =
       verify::decide(result, {.fail_if_slower_pct = options.fail_if_slower_pct});
-  std::optional<verify::TraceChange> traces;
-  if (base.front() && fresh.front())
-    traces = verify::compare_traces(base.front()->analysis(), fresh.front()->analysis());
-  const std::string json = comparison_json(result, decision, traces ? &*traces : nullptr);
+  if (base.front() && fresh.front()) result.profiles = profiles_of(*base.front(), *fresh.front());
+  const std::string json = comparison_json(result, decision);
   if (!options.json.empty()) core::write_file_atomically(options.json, json);
   if (!options.html.empty()) write_page(options, records, base, fresh, json);
   if (options.quiet) return static_cast<int>(decision.code);
   const report::TextStyle style{.width_columns = 100, .color = detect_terminal(1).color};
-  std::string text = verification_text(result, decision, style);
-  if (traces) text += "\n" + trace_change_text(*traces, style);
+  const std::string text = verification_text(result, decision, style);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return static_cast<int>(decision.code);
 }

@@ -33,6 +33,7 @@ class ExaminedRun {
   ExaminedRun(const ExaminedRun&) = delete;
   ExaminedRun& operator=(const ExaminedRun&) = delete;
 
+  const std::vector<std::filesystem::path>& inputs() const noexcept { return inputs_; }
   const trace::TraceSet& traces() const noexcept { return set_; }
   const analysis::Analysis& analysis() const noexcept { return analysis_; }
   const report::RunMetrics& metrics() const noexcept { return metrics_; }

@@ -1,5 +1,10 @@
 #include "launch/trace/run_advice.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/ceilings/datasheet.hpp"
@@ -22,16 +27,27 @@ std::optional<verify::RecordedRun> run_of(const fs::path& path) {
   }
 }
 
+// Of the cores that were measured, the part that a rank computes on: what all of them reach
+// together is no roof of one rank.
+double share_of_rank(const advice::Facts& facts, int cores) {
+  const auto threads = facts.environment.find("threads_per_rank");
+  if (threads == facts.environment.end() || cores <= 0) return 1;
+  return std::clamp(std::atof(threads->second.c_str()) / cores, 1.0 / cores, 1.0);
+}
+
 // What was measured here is the roof of traces from a processor of this kind only.
 std::optional<advice::Ceilings> measured_ceilings(const advice::Facts& facts) {
   const auto stored = load_ceilings(ceilings_file());
   const auto processor = facts.environment.find("processor");
   if (!stored || processor == facts.environment.end() || processor->second != stored->processor)
     return std::nullopt;
+  const double share = share_of_rank(facts, stored->cores);
   return advice::Ceilings{
-      .flops_per_s = {{"fp32", stored->fp32_flops_per_s}, {"bf16", stored->bf16_flops_per_s}},
-      .memory_bytes_per_s = stored->memory_bytes_per_s,
-      .source = "measured on " + stored->processor};
+      .flops_per_s = {{"fp32", stored->fp32_flops_per_s * share},
+                      {"bf16", stored->bf16_flops_per_s * share}},
+      .memory_bytes_per_s = stored->memory_bytes_per_s * share,
+      .source = fmt::format("measured on {} cores of {}; {:.3g} of it is a rank's", stored->cores,
+                            stored->processor, share)};
 }
 
 std::optional<advice::Ceilings> of_the_datasheet(const analysis::Analysis& analysis) {

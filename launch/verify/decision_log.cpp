@@ -6,12 +6,20 @@
 
 #include <cerrno>
 #include <ctime>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 
 namespace sidestream::launch {
+namespace {
+
+std::string name_of(const std::filesystem::path& reports) {
+  return std::filesystem::absolute(reports).lexically_normal().string();
+}
+
+}  // namespace
 
 void append_decision(const std::filesystem::path& log, const std::filesystem::path& reports,
                      const verify::Verification& one, const verify::Decision& decision) {
@@ -20,7 +28,7 @@ void append_decision(const std::filesystem::path& log, const std::filesystem::pa
       {"command", one.settings.command},
       {"version", one.version},
       {"environment", one.environment},
-      {"reports", std::filesystem::absolute(reports).lexically_normal().string()},
+      {"reports", name_of(reports)},
       {"base", one.settings.base_flags},
       {"new", one.settings.fresh_flags},
       {"verdict", verify::verdict_sentence(one)},
@@ -30,6 +38,28 @@ void append_decision(const std::filesystem::path& log, const std::filesystem::pa
   const core::UniqueFd file(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!file) throw core::Error(core::system_error_text("cannot write", log, errno));
   core::write_all(file.get(), line.dump() + "\n", log);
+}
+
+std::vector<verify::Trial> read_decisions(const std::filesystem::path& log,
+                                          const std::filesystem::path& reports) {
+  std::vector<std::pair<std::string, verify::Trial>> by_folder;
+  std::ifstream input(log);
+  for (std::string line; std::getline(input, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object() || !json.contains("verdict")) continue;
+    const std::string folder = json.value("reports", "");
+    if (folder == name_of(reports)) continue;
+    std::erase_if(by_folder, [&](const auto& one) { return one.first == folder; });
+    by_folder.emplace_back(folder, verify::Trial{.time = json.value("time", ""),
+                                                 .base_flags = json.value("base", ""),
+                                                 .fresh_flags = json.value("new", ""),
+                                                 .verdict = json.value("verdict", ""),
+                                                 .accepted = json.value("accepted", false),
+                                                 .reason = json.value("reason", "")});
+  }
+  std::vector<verify::Trial> trials;
+  for (auto& [folder, trial] : by_folder) trials.push_back(std::move(trial));
+  return trials;
 }
 
 }  // namespace sidestream::launch

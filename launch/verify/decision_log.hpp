@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "profiling/verify/verification.hpp"
 
@@ -11,5 +12,11 @@ namespace sidestream::launch {
 // Throws core::Error with the system's text.
 void append_decision(const std::filesystem::path& log, const std::filesystem::path& reports,
                      const verify::Verification& one, const verify::Decision& decision);
+
+// What is in the log, the oldest first, without the verification in `reports`: of a folder that was
+// reported several times the last line counts. Empty when there is no log; a line that is none of
+// ours is passed over.
+std::vector<verify::Trial> read_decisions(const std::filesystem::path& log,
+                                          const std::filesystem::path& reports);
 
 }  // namespace sidestream::launch

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "core/base/error.hpp"
@@ -17,19 +18,54 @@ void append(std::vector<std::string>& words, const std::vector<std::string>& mor
   words.insert(words.end(), more.begin(), more.end());
 }
 
+const char* name_of(Side side) { return side == Side::kBase ? "base" : "new"; }
+
+std::vector<std::string> side_flags(const VerifyOptions& options, Side side) {
+  std::vector<std::string> words = {"--config", options.config.string()};
+  append(words, options.common);
+  append(words, side == Side::kBase ? options.base : options.fresh);
+  return words;
+}
+
 PlannedRun planned(const VerifyOptions& options, int block, Side side) {
-  const char* name = side == Side::kBase ? "base" : "new";
-  PlannedRun run{.block = block,
-                 .side = side,
-                 .folder = options.output / "runs" / fmt::format("block_{:03}_{}", block, name),
-                 .train_arguments = {"--config", options.config.string()}};
-  append(run.train_arguments, options.common);
-  append(run.train_arguments, side == Side::kBase ? options.base : options.fresh);
+  PlannedRun run{
+      .block = block,
+      .side = side,
+      .folder = options.output / "runs" / fmt::format("block_{:03}_{}", block, name_of(side)),
+      .steps = options.steps,
+      .train_arguments = side_flags(options, side)};
   const auto seed = options.seed + static_cast<std::uint64_t>(block) - 1;
   append(run.train_arguments,
          {"--run-dir", run.folder.string(), "--steps", std::to_string(options.steps), "--seed",
           std::to_string(seed), "--log-every", "1", "--eval-every", std::to_string(options.steps),
           "--checkpoint-every", "0"});
+  return run;
+}
+
+// The order of the buckets settles in step 2, and readers fill up: two steps pass before the
+// profiler warms up. The step after the window ends in peace.
+constexpr const char* kProfileWindow = "wait=2,warmup=1,active=3,repeat=1";
+constexpr std::int64_t kProfiledRunSteps = 7;
+
+PlannedRun profiled(const VerifyOptions& options, Side side) {
+  PlannedRun run{.block = 0,
+                 .side = side,
+                 .folder = options.output / "runs" / fmt::format("profile_{}", name_of(side)),
+                 .steps = kProfiledRunSteps,
+                 .train_arguments = side_flags(options, side)};
+  append(run.train_arguments,
+         {"--run-dir", run.folder.string(), "--steps", std::to_string(kProfiledRunSteps), "--seed",
+          std::to_string(options.seed), "--log-every", "1", "--eval-every", "0",
+          "--checkpoint-every", "0"});
+  const std::vector<std::vector<std::string>> wanted = {
+      {"--profile", kProfileWindow}, {"--profile-shapes"}, {"--profile-flops"}};
+  const std::vector<std::string>& given = run.train_arguments;
+  for (const auto& flag : wanted) {  // what the side asks for itself stays
+    const bool there = std::any_of(given.begin(), given.end(), [&](const std::string& word) {
+      return word.substr(0, word.find('=')) == flag.front();
+    });
+    if (!there) append(run.train_arguments, flag);
+  }
   return run;
 }
 
@@ -55,7 +91,8 @@ std::map<std::string, std::string> values_of(const PlannedRun& run, const char* 
 }  // namespace
 
 std::string describe(const PlannedRun& run) {
-  return fmt::format("block {}, {}", run.block, run.side == Side::kBase ? "base" : "new");
+  if (run.block == 0) return fmt::format("profile, {}", name_of(run.side));
+  return fmt::format("block {}, {}", run.block, name_of(run.side));
 }
 
 std::vector<PlannedRun> plan_runs(const VerifyOptions& options) {
@@ -66,6 +103,11 @@ std::vector<PlannedRun> plan_runs(const VerifyOptions& options) {
     runs.push_back(planned(options, block, base_first ? Side::kNew : Side::kBase));
   }
   return runs;
+}
+
+std::vector<PlannedRun> plan_profiles(const VerifyOptions& options) {
+  if (!options.profile) return {};
+  return {profiled(options, Side::kBase), profiled(options, Side::kNew)};
 }
 
 std::vector<std::string> start_command(const VerifyOptions& options, const PlannedRun& run,

@@ -13,16 +13,21 @@ namespace sidestream::launch {
 enum class Side { kBase, kNew };
 
 struct PlannedRun {
-  int block = 1;
+  int block = 1;  // 0: a profiled run, which is in no block
   Side side = Side::kBase;
-  std::filesystem::path folder;              // run directory
+  std::filesystem::path folder;  // run directory
+  std::int64_t steps = 0;
   std::vector<std::string> train_arguments;  // after `train`
 };
 
-std::string describe(const PlannedRun& run);  // "block 3, base"
+std::string describe(const PlannedRun& run);  // "block 3, base", "profile, new"
 
 // Blocks take turns in which side goes first, so that a drift of the machine favours neither.
 std::vector<PlannedRun> plan_runs(const VerifyOptions& options);
+
+// One profiled run of each side; none with --profile off. After the timed runs and never one of
+// them: the profiler costs time.
+std::vector<PlannedRun> plan_profiles(const VerifyOptions& options);
 
 // mpirun as launch/run calls it; one rank on this machine starts without it.
 std::vector<std::string> start_command(const VerifyOptions& options, const PlannedRun& run,

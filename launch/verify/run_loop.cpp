@@ -80,6 +80,24 @@ double step_ms(const verify::RecordedRun& run, int warm_up) {
   return typical ? typical->step_ms : 0;
 }
 
+// Nothing when a stop was asked for. Throws RunFailure.
+std::optional<verify::RecordedRun> make_run(const VerifyOptions& options, const PlannedRun& run,
+                                            const StopRequest& stop, RunProgress& progress) {
+  const bool before = is_finished(run);
+  if (!before) {
+    if (stop.requested()) return std::nullopt;
+    progress.started(run);
+    const std::optional<int> code = run_once(options, run, stop, progress);
+    if (!code) return std::nullopt;
+    if (*code != 0) fail(run, *code);
+  }
+  verify::RecordedRun recorded = read_and_trim(run);
+  const int warm_up = run.block == 0 ? 0 : options.warm_up;
+  const double milliseconds = step_ms(recorded, warm_up);
+  before ? progress.kept(run, milliseconds) : progress.finished(run, milliseconds);
+  return recorded;
+}
+
 }  // namespace
 
 std::optional<RunsOfSides> make_runs(const VerifyOptions& options,
@@ -88,20 +106,28 @@ std::optional<RunsOfSides> make_runs(const VerifyOptions& options,
   prepare_environment();
   RunsOfSides sides;
   for (const PlannedRun& run : plan) {
-    const bool before = is_finished(run);
-    if (!before) {
-      if (stop.requested()) return std::nullopt;
-      progress.started(run);
-      const std::optional<int> code = run_once(options, run, stop, progress);
-      if (!code) return std::nullopt;
-      if (*code != 0) fail(run, *code);
-    }
-    verify::RecordedRun recorded = read_and_trim(run);
-    const double milliseconds = step_ms(recorded, options.warm_up);
-    before ? progress.kept(run, milliseconds) : progress.finished(run, milliseconds);
-    (run.side == Side::kBase ? sides.base : sides.fresh).push_back(std::move(recorded));
+    std::optional<verify::RecordedRun> recorded = make_run(options, run, stop, progress);
+    if (!recorded) return std::nullopt;
+    (run.side == Side::kBase ? sides.base : sides.fresh).push_back(std::move(*recorded));
   }
   return sides;
+}
+
+ProfiledRuns make_profiles(const VerifyOptions& options, const std::vector<PlannedRun>& plan,
+                           const StopRequest& stop, RunProgress& progress) {
+  if (plan.empty()) return {.missing = "--profile off"};
+  prepare_environment();
+  try {
+    for (const PlannedRun& run : plan) {
+      if (!make_run(options, run, stop, progress)) return {.stopped = true};
+    }
+  } catch (const core::Error& error) {
+    progress.say(error.what());
+    progress.say("the verdict does not need this run: it is given without timelines and advice");
+    const std::string text = error.what();
+    return {.missing = text.substr(0, text.find('.'))};
+  }
+  return {};
 }
 
 }  // namespace sidestream::launch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -33,5 +34,14 @@ class RunFailure : public core::Error {
 std::optional<RunsOfSides> make_runs(const VerifyOptions& options,
                                      const std::vector<PlannedRun>& plan, const StopRequest& stop,
                                      RunProgress& progress);
+
+// Runs that only show where the time goes. One that fails takes nothing from the verdict: why is in
+// `missing`.
+struct ProfiledRuns {
+  bool stopped = false;
+  std::string missing = {};  // empty: all are there, or none was planned
+};
+ProfiledRuns make_profiles(const VerifyOptions& options, const std::vector<PlannedRun>& plan,
+                           const StopRequest& stop, RunProgress& progress);
 
 }  // namespace sidestream::launch

@@ -37,7 +37,7 @@ void RunProgress::look(const PlannedRun& run) {
   if (!terminal_.interactive || Clock::now() - drawn_ < kInterval) return;
   drawn_ = Clock::now();
   redraw(fmt::format("run {} of {} ({}): step {} of {}{}", done_ + 1, runs_, describe(run),
-                     last_step(run.folder / "metrics.jsonl"), steps_, time_left()));
+                     last_step(run.folder / "metrics.jsonl"), run.steps, time_left()));
 }
 
 void RunProgress::finished(const PlannedRun& run, double step_ms) {

@@ -13,8 +13,7 @@ namespace sidestream::launch {
 
 class RunProgress {
  public:
-  RunProgress(int runs, std::int64_t steps, Terminal terminal)
-      : runs_(runs), steps_(steps), terminal_(terminal) {}
+  RunProgress(int runs, Terminal terminal) : runs_(runs), terminal_(terminal) {}
 
   void started(const PlannedRun& run);
   // Looks at the end of the run's metrics; redraws at most twice a second.
@@ -29,7 +28,6 @@ class RunProgress {
 
   using Clock = std::chrono::steady_clock;
   int runs_ = 0;
-  std::int64_t steps_ = 0;
   Terminal terminal_;
   int done_ = 0;
   int made_ = 0;  // of them, not kept from before

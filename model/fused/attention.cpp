@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 
 #include "model/fused/attention_head.hpp"
+#include "model/fused/recorded.hpp"
 
 namespace sidestream::model::fused {
 namespace {
@@ -90,6 +91,7 @@ Tensor backward_of(const Tensor& qkv_bt3c, const Attended& attended, const Tenso
 
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& qkv_bt3c, std::int64_t heads) {
+    RECORD_FUNCTION("sidestream::attention", Inputs({qkv_bt3c}));
     Attended attended;
     with_element_type(qkv_bt3c.scalar_type(), [&]<typename T>(T*) {
       attended = forward_of<T>(qkv_bt3c, Layout(qkv_bt3c, heads));
@@ -101,6 +103,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
     const auto saved = context->get_saved_variables();
+    RECORD_FUNCTION("sidestream::attention_backward", Inputs({saved[0], grads[0]}));
     const Layout layout(saved[0], context->saved_data["heads"].toInt());
     Tensor result;
     with_element_type(saved[0].scalar_type(), [&]<typename T>(T*) {

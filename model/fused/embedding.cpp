@@ -10,6 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "model/fused/block_product.hpp"
+#include "model/fused/recorded.hpp"
 #include "model/kernels/embedding.hpp"
 
 namespace sidestream::model::fused {
@@ -105,6 +106,7 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& tokens_bt, const Tensor& wte,
                         const std::optional<Tensor>& positions,
                         const c10::intrusive_ptr<TiedGradient>& tied) {
+    RECORD_FUNCTION("sidestream::embed", Inputs({tokens_bt}));
     const Tensor wpe = positions.value_or(Tensor());
     context->save_for_backward({tokens_bt});
     context->saved_data["rows"] = wte.size(0);
@@ -119,6 +121,7 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
     const Tensor tokens_bt = context->get_saved_variables()[0];
     const Tensor dx = grads[0].contiguous();
+    RECORD_FUNCTION("sidestream::embed_backward", Inputs({dx, tokens_bt}));
     const std::int64_t positions = context->saved_data["positions"].toInt();
     tensor_list result(4);
     result[1] = take_head_gradient(context);

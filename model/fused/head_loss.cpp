@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "model/fused/linear_products.hpp"
+#include "model/fused/recorded.hpp"
 #include "model/kernels/cross_entropy.hpp"
 
 namespace sidestream::model::fused {
@@ -131,6 +132,9 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x_btc, const Embeddings& embeddings,
                         const Tensor& weight_vc, const Tensor& targets_bt,
                         const LossOptions& options, Gradients gradients) {
+    const bool both = gradients == Gradients::kYes;
+    RECORD_FUNCTION(both ? "sidestream::head_loss_and_gradients" : "sidestream::head_loss",
+                    Inputs({x_btc, weight_vc}));
     Result result;
     with_element_type(x_btc.scalar_type(), [&]<typename T>(T*) {
       result = HeadLoss<T>(x_btc, weight_vc, targets_bt, options, gradients).run();

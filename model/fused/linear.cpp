@@ -1,6 +1,7 @@
 #include "model/fused/linear.hpp"
 
 #include "model/fused/linear_products.hpp"
+#include "model/fused/recorded.hpp"
 
 namespace sidestream::model::fused {
 namespace {
@@ -27,6 +28,7 @@ Tensor forward_of(const Tensor& x_tensor, const Tensor& weight, const Tensor& bi
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
                         const Tensor& bias) {
+    RECORD_FUNCTION("sidestream::linear", Inputs({x, weight}));
     context->save_for_backward({x, weight});
     Tensor y;
     with_element_type(x.scalar_type(), [&]<typename T>(T*) { y = forward_of<T>(x, weight, bias); });
@@ -36,6 +38,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
     const auto saved = context->get_saved_variables();
     const Tensor dy = grads[0].contiguous();
+    RECORD_FUNCTION("sidestream::linear_backward", Inputs({dy, saved[0], saved[1]}));
     tensor_list result(3);
     with_element_type(dy.scalar_type(), [&]<typename T>(T*) {
       if (context->needs_input_grad(0)) result[0] = input_gradient<T>(dy, saved[1]);

@@ -1,6 +1,7 @@
 #include "model/fused/mlp.hpp"
 
 #include "model/fused/linear_products.hpp"
+#include "model/fused/recorded.hpp"
 
 namespace sidestream::model::fused {
 namespace {
@@ -75,6 +76,7 @@ HiddenGradient gradient_of_hidden(const Tensor& dy_tensor, const Tensor& out_wei
 struct MlpFunction : torch::autograd::Function<MlpFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& in_weight,
                         const Tensor& in_bias, const Tensor& out_weight, const Tensor& out_bias) {
+    RECORD_FUNCTION("sidestream::mlp", Inputs({x, in_weight, out_weight}));
     Tensor y;
     with_element_type(x.scalar_type(), [&]<typename T>(T*) {
       const Hidden hidden = into_hidden<T>(x, {in_weight, in_bias});
@@ -88,6 +90,7 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     const auto saved = context->get_saved_variables();
     const Tensor &x = saved[0], &before = saved[1], &in_weight = saved[2], &out_weight = saved[3];
     const Tensor dy = grads[0].contiguous();
+    RECORD_FUNCTION("sidestream::mlp_backward", Inputs({dy, x, in_weight, out_weight}));
     tensor_list result(5);
     with_element_type(dy.scalar_type(), [&]<typename T>(T*) {
       HiddenGradient hidden = gradient_of_hidden<T>(dy, out_weight, before);

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "model/fused/linear_products.hpp"
+#include "model/fused/recorded.hpp"
 #include "model/kernels/norm.hpp"
 
 namespace sidestream::model::fused {
@@ -87,6 +88,7 @@ NormGradient backward_of(const tensor_list& saved, const Tensor& normed_grad,
 struct NormFunction : torch::autograd::Function<NormFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
                         const Tensor& bias) {
+    RECORD_FUNCTION("sidestream::norm", Inputs({x}));
     Normed out;
     with_element_type(x.scalar_type(), [&]<typename T>(T*) {
       out = forward_of<T>(x, {}, {weight, bias});
@@ -96,6 +98,7 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
   }
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
+    RECORD_FUNCTION("sidestream::norm_backward", Inputs({grads[0]}));
     NormGradient gradient;
     with_element_type(grads[0].scalar_type(), [&]<typename T>(T*) {
       gradient = backward_of<T>(context->get_saved_variables(), grads[0].contiguous(), {});
@@ -107,6 +110,7 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
 struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
   static tensor_list forward(AutogradContext* context, const Tensor& residual, const Tensor& branch,
                              const Tensor& weight, const Tensor& bias) {
+    RECORD_FUNCTION("sidestream::add_norm", Inputs({residual, branch}));
     context->set_materialize_grads(false);
     Normed out;
     with_element_type(residual.scalar_type(), [&]<typename T>(T*) {
@@ -118,6 +122,7 @@ struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
     if (!grads[1].defined()) return {grads[0], grads[0], Tensor(), Tensor()};
+    RECORD_FUNCTION("sidestream::add_norm_backward", Inputs({grads[1]}));
     const Tensor sum_grad = grads[0].defined() ? grads[0].contiguous() : Tensor();
     NormGradient gradient;
     with_element_type(grads[1].scalar_type(), [&]<typename T>(T*) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <vector>
 
 #include "profiling/analysis/event_class.hpp"
 #include "profiling/ranges/phases.hpp"
@@ -154,6 +155,53 @@ class RankScan {
   analysis::IntervalSet optimizer_;
 };
 
+// Where the two factors of a product stand among the inputs of an operator.
+struct ProductPlace {
+  std::string_view name;
+  std::size_t left = 0, right = 1;
+  bool flattened = false;   // all but the last extent of the left factor are rows
+  bool transposed = false;  // the right factor is [n, k]
+  double products = 1;      // of this size
+};
+
+// Of Sidestream's own: an MLP leads back to its input's width, so its two products are of one size.
+constexpr std::array<ProductPlace, 10> kProducts = {{
+    {.name = "aten::mm"},
+    {.name = "aten::bmm"},
+    {.name = "aten::addmm", .left = 1, .right = 2},
+    {.name = "aten::baddbmm", .left = 1, .right = 2},
+    {.name = "sidestream::linear", .flattened = true},
+    {.name = "sidestream::linear_backward",
+     .left = 1,
+     .right = 2,
+     .flattened = true,
+     .products = 2},
+    {.name = "sidestream::mlp", .flattened = true, .products = 2},
+    {.name = "sidestream::mlp_backward", .left = 1, .right = 2, .flattened = true, .products = 4},
+    {.name = "sidestream::head_loss", .flattened = true, .transposed = true},
+    {.name = "sidestream::head_loss_and_gradients",
+     .flattened = true,
+     .transposed = true,
+     .products = 3},
+}};
+
+const ProductPlace* place_of(std::string_view name) {
+  const auto* found = std::find_if(kProducts.begin(), kProducts.end(),
+                                   [&](const ProductPlace& one) { return one.name == name; });
+  return found == kProducts.end() ? nullptr : found;
+}
+
+// Empty for what is no list of whole numbers.
+std::vector<std::int64_t> extents_at(const nlohmann::json& dims, std::size_t place) {
+  if (!dims.is_array() || place >= dims.size() || !dims[place].is_array()) return {};
+  std::vector<std::int64_t> extents;
+  for (const auto& extent : dims[place]) {
+    if (!extent.is_number_integer()) return {};
+    extents.push_back(extent.get<std::int64_t>());
+  }
+  return extents;
+}
+
 void divide(double by, std::initializer_list<double*> values) {
   for (double* value : values) *value /= by;
 }
@@ -161,29 +209,19 @@ void divide(double by, std::initializer_list<double*> values) {
 }  // namespace
 
 std::optional<Product> product_of(std::string_view name, std::string_view input_dims) {
-  // Where the two factors stand among the inputs.
-  std::size_t left = 0;
-  if (name == "aten::addmm" || name == "aten::baddbmm") {
-    left = 1;
-  } else if (name != "aten::mm" && name != "aten::bmm") {
-    return std::nullopt;
-  }
+  const ProductPlace* place = place_of(name);
+  if (place == nullptr) return std::nullopt;
   const auto dims = nlohmann::json::parse(input_dims, nullptr, false);
-  if (!dims.is_array() || dims.size() < left + 2) return std::nullopt;
-  const auto &a = dims[left], &b = dims[left + 1];
-  if (!a.is_array() || !b.is_array() || a.size() < 2 || b.size() != a.size()) return std::nullopt;
-  Product product{.flops = 2};
-  std::vector<std::int64_t> extents;
-  for (const auto& extent : a) {
-    if (!extent.is_number_integer()) return std::nullopt;
-    extents.push_back(extent.get<std::int64_t>());
-  }
-  if (!b.back().is_number_integer()) return std::nullopt;
-  extents.push_back(b.back().get<std::int64_t>());
-  for (const std::int64_t extent : extents) product.flops *= static_cast<double>(extent);
-  // The number of products in a batch may be anything.
-  for (std::size_t i = extents.size() - 3; i < extents.size(); ++i)
-    product.aligned = product.aligned && extents[i] % 8 == 0;
+  const auto left = extents_at(dims, place->left), right = extents_at(dims, place->right);
+  if (left.size() < 2 || right.size() < 2) return std::nullopt;
+  if (!place->flattened && left.size() != right.size()) return std::nullopt;
+  const std::int64_t columns = place->transposed ? right[right.size() - 2] : right.back();
+  Product product{.flops = place->products * 2.0 * static_cast<double>(columns)};
+  for (const std::int64_t extent : left) product.flops *= static_cast<double>(extent);
+  // The number of products in a batch may be anything; rows that are flattened are one extent.
+  std::int64_t rows = left[left.size() - 2];
+  for (std::size_t i = 0; place->flattened && i + 2 < left.size(); ++i) rows *= left[i];
+  product.aligned = rows % 8 == 0 && left.back() % 8 == 0 && columns % 8 == 0;
   return product;
 }
 

@@ -33,8 +33,18 @@ bool is_copy(const std::string& name) {
 }
 
 bool is_product(const std::string& name) {
-  static const std::set<std::string> operators = {
-      "aten::mm", "aten::addmm", "aten::bmm", "aten::linear", "aten::convolution", "aten::baddbmm"};
+  static const std::set<std::string> operators = {"aten::mm",
+                                                  "aten::addmm",
+                                                  "aten::bmm",
+                                                  "aten::linear",
+                                                  "aten::convolution",
+                                                  "aten::baddbmm",
+                                                  "sidestream::linear",
+                                                  "sidestream::mlp",
+                                                  "sidestream::linear_backward",
+                                                  "sidestream::mlp_backward",
+                                                  "sidestream::head_loss",
+                                                  "sidestream::head_loss_and_gradients"};
   return operators.contains(name) ||
          has(name, {"gemm", "Gemm", "GEMM", "xmma", "cutlass", "convolve"});
 }
@@ -120,8 +130,9 @@ std::string cause_under_roof(const RooflinePoint& point, const Facts& facts) {
       point.total_ns / static_cast<double>(std::max<std::int64_t>(1, point.calls));
   constexpr double kSmallNs = 50'000;
   if (mean_ns < kSmallNs) return "too small to fill the machine";
-  return fmt::format("{:.0f} % of the {} roof; counters would say why", reached * 100,
-                     point.bound.empty() ? "memory" : point.bound);
+  return fmt::format("{:.0f} % of the {} roof; {}", reached * 100,
+                     point.bound.empty() ? "memory" : point.bound,
+                     facts.on_device ? "counters would say why" : "why is not measured");
 }
 
 std::string cause_by_name(const RooflinePoint& point, const Facts& facts) {

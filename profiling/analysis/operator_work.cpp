@@ -96,12 +96,60 @@ Flops convolution_backward(const Inputs& in) {
   return one * ((wanted(0) ? 1 : 0) + (wanted(1) ? 1 : 0));
 }
 
+// Sidestream's own operators (model/fused). Rows of x times a matrix [k, n].
+Flops rows_product(const Dims& x, const Dims& weight) {
+  if (x.empty() || weight.size() != 2 || x.back() != weight[0]) return std::nullopt;
+  return 2 * element_count(x) * real(weight[1]);
+}
+
+Flops times(double factor, const Flops& flops) {
+  return flops ? Flops(factor * *flops) : std::nullopt;
+}
+
+Flops fused_linear(const Inputs& in) { return rows_product(in.tensor(0), in.tensor(1)); }
+
+// (gradient, x, weight): one product for the gradient of x and one for that of the weight.
+Flops fused_linear_backward(const Inputs& in) {
+  return times(2, rows_product(in.tensor(1), in.tensor(2)));
+}
+
+Flops mlp_of(const Dims& x, const Dims& in_weight, const Dims& out_weight) {
+  const Flops first = rows_product(x, in_weight);
+  if (!first || out_weight.size() != 2 || out_weight[0] != in_weight[1]) return std::nullopt;
+  return *first + *first / real(in_weight[0]) * real(out_weight[1]);
+}
+
+Flops fused_mlp(const Inputs& in) { return mlp_of(in.tensor(0), in.tensor(1), in.tensor(2)); }
+
+Flops fused_mlp_backward(const Inputs& in) {
+  return times(2, mlp_of(in.tensor(1), in.tensor(2), in.tensor(3)));
+}
+
+// Queries, keys and values as [b, t, 3 c]: 2 b t t (c + c), as above with h d = c; backward has
+// five such products instead of two.
+Flops fused_attention(const Inputs& in) {
+  const Dims qkv = in.tensor(0);
+  if (qkv.size() != 3) return std::nullopt;
+  return 4 * element_count(qkv) / 3 * real(qkv[1]);
+}
+
+Flops fused_attention_backward(const Inputs& in) { return times(2.5, fused_attention(in)); }
+
+// x times the transpose of [v, c].
+Flops fused_head(const Inputs& in) {
+  const Dims x = in.tensor(0), weight = in.tensor(1);
+  if (x.empty() || weight.size() != 2 || x.back() != weight[1]) return std::nullopt;
+  return 2 * element_count(x) * real(weight[0]);
+}
+
+Flops fused_head_and_gradients(const Inputs& in) { return times(3, fused_head(in)); }
+
 struct Counter {
   std::string_view name;
   Flops (*flops)(const Inputs&);
 };
 
-constexpr std::array<Counter, 22> kCounters = {{
+constexpr std::array<Counter, 30> kCounters = {{
     {"aten::mm", matrix_product},
     {"aten::bmm", matrix_product},
     {"aten::_scaled_mm", matrix_product},
@@ -122,6 +170,14 @@ constexpr std::array<Counter, 22> kCounters = {{
     {"aten::_scaled_dot_product_cudnn_attention_backward", attention_backward},
     {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward},
     {"aten::_scaled_dot_product_fused_attention_overrideable_backward", attention_backward},
+    {"sidestream::linear", fused_linear},
+    {"sidestream::linear_backward", fused_linear_backward},
+    {"sidestream::mlp", fused_mlp},
+    {"sidestream::mlp_backward", fused_mlp_backward},
+    {"sidestream::attention", fused_attention},
+    {"sidestream::attention_backward", fused_attention_backward},
+    {"sidestream::head_loss", fused_head},
+    {"sidestream::head_loss_and_gradients", fused_head_and_gradients},
     {"aten::mv", [](const Inputs& in) -> Flops { return 2 * element_count(in.tensor(0)); }},
     {"aten::dot", [](const Inputs& in) -> Flops { return 2 * element_count(in.tensor(0)); }},
 }};

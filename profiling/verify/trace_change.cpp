@@ -7,6 +7,7 @@
 #include <map>
 
 #include "profiling/report/summary.hpp"
+#include "profiling/verify/phase_change.hpp"
 
 namespace sidestream::verify {
 namespace {
@@ -73,6 +74,18 @@ double steps_of_one_rank(const Analysis& all) {
   return recorded_steps(all) / static_cast<double>(std::max<std::size_t>(1, all.ranks.size()));
 }
 
+// Below 0 where operations run beside each other.
+Part no_operation(const report::MeanStep& base, const report::MeanStep& fresh,
+                  const std::vector<Part>& operations) {
+  Part rest{"no operation, or several at once", ms(static_cast<double>(base.window_ns)),
+            ms(static_cast<double>(fresh.window_ns))};
+  for (const Part& one : operations) {
+    rest.base_ms -= one.base_ms;
+    rest.fresh_ms -= one.fresh_ms;
+  }
+  return rest;
+}
+
 std::string name_of(const analysis::CollectiveRow& row) {
   return row.bucket < 0 ? row.name : fmt::format("{}, bucket {}", row.name, row.bucket);
 }
@@ -96,7 +109,9 @@ TraceChange compare_traces(const Analysis& base, const Analysis& fresh, std::siz
   for (const analysis::CollectiveRow& row : fresh.collectives)
     collectives.add_fresh(name_of(row),
                           ms(static_cast<double>(row.exposed_ns)) / steps_of_one_rank(fresh));
+  change.phases = phases_of_change(base, fresh);
   change.operations = operations.largest(rows);
+  change.operations.push_back(no_operation(left, right, change.operations));
   change.collectives = collectives.largest(rows);
   return change;
 }

@@ -12,13 +12,15 @@ namespace sidestream::verify {
 struct TraceChange {
   std::int64_t base_steps = 0;  // untagged steps over all ranks
   std::int64_t fresh_steps = 0;
-  std::vector<Part> parts = {};       // compute, exposed communication, ...: add up to the step
-  std::vector<Part> operations = {};  // of one step of one rank; the rest of them is the last entry
+  std::vector<Part> parts = {};        // compute, exposed communication, ...
+  std::vector<Part> phases = {};       // by phase_change.hpp; empty without such ranges
+  std::vector<Part> operations = {};   // the largest changes, the other ones, and no operation
   std::vector<Part> collectives = {};  // exposed time by bucket, and the rest
 };
 
-// Means of one step of one rank, in milliseconds. The lists have the `rows` largest changes.
-// Nothing is filled in for sides without steps.
+// Means of one step of one rank, in milliseconds. Parts, phases and operations add up to the step,
+// collectives to the exposed communication. The lists have the `rows` largest changes. Nothing is
+// filled in for sides without steps.
 TraceChange compare_traces(const analysis::Analysis& base, const analysis::Analysis& fresh,
                            std::size_t rows = 15);
 

@@ -10,6 +10,8 @@
 #include "profiling/verify/comparability.hpp"
 #include "profiling/verify/convergence.hpp"
 #include "profiling/verify/paired_ratio.hpp"
+#include "profiling/verify/side_profile.hpp"
+#include "profiling/verify/trace_change.hpp"
 
 namespace sidestream::verify {
 
@@ -32,6 +34,23 @@ struct MemoryPeak {
   double fresh_bytes = 0;
 };
 
+// Profiled runs, which no timed run is: what each side spends its time on, and what changed.
+struct Profiles {
+  SideProfile base = {};
+  SideProfile fresh = {};
+  TraceChange change = {};
+};
+
+// A line of the decision log.
+struct Trial {
+  std::string time = {};
+  std::string base_flags = {};
+  std::string fresh_flags = {};
+  std::string verdict = {};
+  bool accepted = false;
+  std::string reason = {};
+};
+
 struct Verification {
   Settings settings = {};
   std::map<std::string, std::string> environment = {};  // of the first base run
@@ -46,6 +65,10 @@ struct Verification {
   std::vector<Part> parts = {};
   ConvergenceResult convergence = {};
   std::optional<MemoryPeak> memory = {};
+  std::optional<Profiles> profiles = {};
+  std::string profiles_missing = {};       // why there are none
+  std::vector<Trial> trials = {};          // before this one
+  std::vector<std::string> commands = {};  // that a run of each side was started with
 };
 
 inline constexpr double kEffectAskedFor = 0.03;

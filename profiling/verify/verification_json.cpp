@@ -55,6 +55,9 @@ Json step_time_of(const Verification& one) {
                {"ratio_high", nullptr},
                {"confidence", kConfidence},
                {"log_sd", nullptr},
+               {"speed_up", nullptr},
+               {"speed_up_low", nullptr},
+               {"speed_up_high", nullptr},
                {"smallest_effect", or_null(one.smallest_effect)},
                {"blocks_for_3_pct", or_null(one.blocks_for_effect)}};
   if (!one.step_time) return json;
@@ -62,6 +65,9 @@ Json step_time_of(const Verification& one) {
   json["ratio_low"] = one.step_time->low;
   json["ratio_high"] = one.step_time->high;
   json["log_sd"] = one.step_time->log_sd;
+  json["speed_up"] = 1 / one.step_time->ratio;
+  json["speed_up_low"] = 1 / one.step_time->high;
+  json["speed_up_high"] = 1 / one.step_time->low;
   return json;
 }
 
@@ -85,6 +91,61 @@ Json json_of(const std::vector<Part>& parts) {
                     {"base_ms", part.base_ms},
                     {"new_ms", part.fresh_ms},
                     {"change_ms", part.change_ms()}});
+  return list;
+}
+
+Json json_of(const TopOperation& one) {
+  return {{"name", one.name},
+          {"step_ms", one.step_ms},
+          {"share_of_step", one.share_of_step},
+          {"flops_per_s", or_null(one.flops_per_s)},
+          {"bytes_per_s", or_null(one.bytes_per_s)},
+          {"roofline_bound", one.bound.empty() ? Json() : Json(one.bound)},
+          {"share_of_roof", or_null(one.share_of_roof)},
+          {"room_ms", or_null(one.room_ms)},
+          {"cause", one.cause.empty() ? Json() : Json(one.cause)}};
+}
+
+Json json_of(const SideProfile& side) {
+  Json json = {{"folder", side.folder},
+               {"verdict", side.verdict.empty() ? Json() : Json(side.verdict)},
+               {"step_ms", side.step_ms}};
+  for (const char* list : {"budget", "top_ops", "advice"}) json[list] = Json::array();
+  for (const BudgetPart& part : side.budget)
+    json["budget"].push_back({{"part", part.name}, {"step_ms", part.step_ms}});
+  for (const TopOperation& one : side.top) json["top_ops"].push_back(json_of(one));
+  for (const AdviceLine& one : side.advice)
+    json["advice"].push_back({{"title", one.title},
+                              {"gain_ceiling_pct", or_null(one.bound_pct)},
+                              {"evidence", one.evidence},
+                              {"fix", one.fix}});
+  return json;
+}
+
+Json profiles_of(const Verification& one) {
+  if (!one.profiles) return {{"base", nullptr}, {"new", nullptr}, {"needs", one.profiles_missing}};
+  return {{"base", json_of(one.profiles->base)},
+          {"new", json_of(one.profiles->fresh)},
+          {"needs", nullptr}};
+}
+
+Json trace_of(const Verification& one) {
+  if (!one.profiles) return {};
+  const TraceChange& traces = one.profiles->change;
+  return {{"base_steps", traces.base_steps},          {"new_steps", traces.fresh_steps},
+          {"parts", json_of(traces.parts)},           {"phases", json_of(traces.phases)},
+          {"operations", json_of(traces.operations)}, {"collectives", json_of(traces.collectives)}};
+}
+
+Json trials_of(const Verification& one) {
+  Json list = Json::array();
+  for (const Trial& trial : one.trials)
+    list.push_back({{"time", trial.time},
+                    {"base", trial.base_flags},
+                    {"new", trial.fresh_flags},
+                    {"verdict", trial.verdict},
+                    {"accepted", trial.accepted},
+                    {"reason", trial.reason}});
   return list;
 }
 
@@ -116,6 +177,9 @@ Json whole(const Verification& one, const Decision& decision) {
   json["decision"] = {{"accepted", decision.accepted},
                       {"reason", decision.reason},
                       {"exit_code", static_cast<int>(decision.code)}};
+  json["profiles"] = profiles_of(one);
+  json["trials"] = trials_of(one);
+  json["commands"] = one.commands;
   return json;
 }
 
@@ -126,20 +190,16 @@ std::string text_of(const Json& json) {
 }  // namespace
 
 std::string verification_json(const Verification& one, const Decision& decision) {
-  return text_of(whole(one, decision));
+  Json json = whole(one, decision);
+  json["trace"] = trace_of(one);
+  return text_of(json);
 }
 
-std::string comparison_json(const Verification& one, const Decision& decision,
-                            const TraceChange* traces) {
-  Json json = {{"schema", 1}, {"kind", "comparison"}, {"verification", whole(one, decision)}};
-  json["trace"] = nullptr;
-  if (traces != nullptr)
-    json["trace"] = {{"base_steps", traces->base_steps},
-                     {"new_steps", traces->fresh_steps},
-                     {"parts", json_of(traces->parts)},
-                     {"operations", json_of(traces->operations)},
-                     {"collectives", json_of(traces->collectives)}};
-  return text_of(json);
+std::string comparison_json(const Verification& one, const Decision& decision) {
+  return text_of({{"schema", 1},
+                  {"kind", "comparison"},
+                  {"verification", whole(one, decision)},
+                  {"trace", trace_of(one)}});
 }
 
 }  // namespace sidestream::verify

@@ -3,67 +3,12 @@
 #include <fmt/format.h>
 
 #include "profiling/report/wrap.hpp"
+#include "profiling/verify/verification_tables.hpp"
 
 namespace sidestream::verify {
 namespace {
 
 using report::Table;
-
-std::string ms(double value) { return fmt::format("{:.4g}", value); }
-
-Table blocks_table(const Verification& one) {
-  Table table{
-      .title = fmt::format("Blocks (median step, {} warm-up steps left out)", one.settings.warm_up),
-      .header = {"block", "seed", "base, ms", "new, ms", "change, %"},
-      .rows = {}};
-  for (const BlockRow& row : one.blocks)
-    table.rows.push_back({std::to_string(row.block), row.seed, ms(row.base_ms), ms(row.fresh_ms),
-                          fmt::format("{:+.2f}", (row.fresh_ms / row.base_ms - 1) * 100)});
-  return table;
-}
-
-report::Row part_row(const Part& part) {
-  return {part.name, ms(part.base_ms), ms(part.fresh_ms), fmt::format("{:+.4g}", part.change_ms())};
-}
-
-Table parts_table(const char* title, const std::vector<Part>& parts, const char* sum_name) {
-  Table table{.title = title, .header = {"part", "base, ms", "new, ms", "change, ms"}, .rows = {}};
-  Part sum{sum_name, 0, 0};
-  for (const Part& part : parts) {
-    table.rows.push_back(part_row(part));
-    sum.base_ms += part.base_ms;
-    sum.fresh_ms += part.fresh_ms;
-  }
-  table.rows.push_back(part_row(sum));
-  return table;
-}
-
-void add_losses(Table& table, const char* name, const std::optional<LossDifference>& loss) {
-  if (!loss) return;
-  table.rows.push_back({name, fmt::format("{:.5f}", loss->base), fmt::format("{:.5f}", loss->fresh),
-                        fmt::format("{:+.2g}", loss->difference),
-                        fmt::format("{:+.2g} to {:+.2g}", loss->low, loss->high),
-                        fmt::format("{:.2g}", loss->spread)});
-}
-
-Table losses_table(const Verification& one) {
-  Table table{.title = "Losses at the end (means over the blocks)",
-              .header = {"loss", "base", "new", "new - base", "95 % interval", "spread of seeds"},
-              .rows = {}};
-  add_losses(table, "validation", one.convergence.final_val_loss);
-  add_losses(table, "training", one.convergence.final_loss);
-  return table;
-}
-
-Table differences_table(const Verification& one) {
-  Table table{
-      .title = "What differs between the sides", .header = {"setting", "base", "new"}, .rows = {}};
-  for (const Difference& difference : one.differences) {
-    const char* mark = difference.kind == DifferenceKind::kEnvironment ? " (environment)" : "";
-    table.rows.push_back({difference.field + mark, difference.base, difference.fresh});
-  }
-  return table;
-}
 
 std::string curve_text(const CurveComparison& curve) {
   return fmt::format(
@@ -79,8 +24,19 @@ std::string memory_text(const MemoryPeak& memory) {
                      (memory.fresh_bytes / memory.base_bytes - 1) * 100);
 }
 
+// Timed and profiled steps are different runs: what they differ by is said, not hidden.
+std::string profiled_text(const Verification& one) {
+  const double base = one.profiles->base.step_ms, fresh = one.profiles->fresh.step_ms;
+  const double timed = one.fresh_ms - one.base_ms, traced = fresh - base;
+  return fmt::format(
+      "Profiled runs: a step takes {:.4g} against {:.4g} ms, {:+.4g} ms; the timed blocks say "
+      "{:+.4g} ms, and the {:+.4g} ms between are the profiler's cost and scatter",
+      fresh, base, traced, timed, traced - timed);
+}
+
 std::vector<std::string> sentences(const Verification& one, const Decision& decision) {
   std::vector<std::string> lines = {"Step time: " + verdict_sentence(one)};
+  if (one.step_time) lines.push_back("Speed-up: " + speed_up_text(one));
   if (one.smallest_effect)
     lines.push_back(fmt::format(
         "A change of {:.1f} % or more would have been shown in 80 % of such verifications; for one "
@@ -92,6 +48,11 @@ std::vector<std::string> sentences(const Verification& one, const Decision& deci
                               one.convergence.reason));
   if (one.convergence.curve) lines.push_back(curve_text(*one.convergence.curve));
   lines.push_back(one.memory ? memory_text(*one.memory) : "Peak memory: not measured");
+  if (one.profiles) {
+    lines.push_back(profiled_text(one));
+  } else if (!one.profiles_missing.empty()) {
+    lines.push_back("Profiled runs: none, " + one.profiles_missing);
+  }
   lines.push_back(fmt::format("Decision: {} ({})", decision.accepted ? "accepted" : "not accepted",
                               decision.reason));
   return lines;
@@ -100,7 +61,11 @@ std::vector<std::string> sentences(const Verification& one, const Decision& deci
 std::string markdown_of(const Table& table) {
   const auto row_of = [](const std::vector<std::string>& cells) {
     std::string line = "|";
-    for (const std::string& cell : cells) line += " " + cell + " |";
+    for (std::string cell : cells) {
+      for (std::size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2)
+        cell.insert(at, "\\");
+      line += " " + cell + " |";
+    }
     return line + "\n";
   };
   std::string text = "### " + table.title + "\n\n" + row_of(table.header) + "|";
@@ -114,15 +79,90 @@ std::string markdown_of(const Table& table) {
   return text + "\n";
 }
 
+// What bounds a side, what its step is made of, and what was advised.
+std::vector<std::string> side_lines(const char* name, const SideProfile& side) {
+  std::string budget;
+  for (const BudgetPart& part : side.budget) {
+    const bool whole = part.name == "step" || part.name.starts_with("(");
+    if (whole || part.name.starts_with(" ") || side.step_ms <= 0) continue;
+    budget += fmt::format("{}{} {}", budget.empty() ? "" : ", ", part.name,
+                          report::percent_text(part.step_ms / side.step_ms));
+  }
+  std::vector<std::string> lines = {fmt::format(
+      "What takes the time of the {} side: bound by {}; profiled step {:.4g} ms: {}", name,
+      side.verdict.empty() ? "(not measured)" : side.verdict, side.step_ms, budget)};
+  for (const AdviceLine& one : side.advice)
+    lines.push_back(fmt::format(
+        "- {}: {}. Fix: {}", one.title,
+        one.bound_pct ? fmt::format("at most {:.1f} %", *one.bound_pct) : "bound not known",
+        one.fix));
+  if (side.advice.empty())
+    lines.emplace_back("- advice: nothing found by the rules that could look");
+  return lines;
+}
+
+std::vector<std::string> cause_lines(const SideProfile& side) {
+  std::vector<std::string> lines;
+  for (const TopOperation& one : side.top)
+    lines.push_back(fmt::format("{}. {}: {}", lines.size() + 1, one.name,
+                                one.cause.empty() ? "cause not measured" : one.cause));
+  return lines;
+}
+
+std::string side_markdown(const char* title, const char* name, const SideProfile& side,
+                          const Table& top) {
+  std::string text = fmt::format("## {}\n\n", title);
+  const std::vector<std::string> lines = side_lines(name, side);
+  text += lines.front() + ".\n\nAdvised (bounds, no promises):\n\n";
+  for (std::size_t i = 1; i < lines.size(); ++i) text += lines[i] + "\n";
+  text += "\n" + markdown_of(top);
+  for (const std::string& line : cause_lines(side)) text += line + "\n";
+  return text + fmt::format("\nTraces and the whole report: `{}`\n\n", side.folder);
+}
+
+std::string side_text(const char* name, const SideProfile& side, const Table& top,
+                      const report::TextStyle& style) {
+  std::string text = "\n";
+  for (const std::string& line : side_lines(name, side))
+    text += report::wrapped(line, style.width_columns, 2);
+  text += "\n" + report::text_of(top, style);
+  for (const std::string& line : cause_lines(side))
+    text += report::wrapped(line, style.width_columns, 3);
+  return text;
+}
+
+std::string profiles_markdown(const Profiles& profiles) {
+  const std::vector<Table> top = profile_tables(profiles);
+  return side_markdown("What was slow: the base", "base", profiles.base, top.front()) +
+         side_markdown("What is left: the new side", "new", profiles.fresh, top.back());
+}
+
+std::string trials_markdown(const Verification& one) {
+  std::string text = "## Tried and dropped\n\n";
+  if (one.trials.empty())
+    return text + "Nothing else is in the decision log (--log keeps one over verifications).\n\n";
+  return text + markdown_of(trials_table(one.trials));
+}
+
+std::string how_it_was_made(const Verification& one) {
+  std::string text = fmt::format("## How it was made\n\n```\n{}\n", one.settings.command);
+  for (const std::string& command : one.commands) text += "\n" + command + "\n";
+  text += fmt::format("```\n\nSidestream {}\n\n", one.version);
+  for (const auto& [name, value] : one.environment) {
+    if (name != "build") text += fmt::format("- {}: {}\n", name, value);
+  }
+  const auto build = one.environment.find("build");
+  if (build != one.environment.end()) text += "\n```\n" + build->second + "```\n";
+  return text;
+}
+
 }  // namespace
 
-std::vector<Table> verification_tables(const Verification& one) {
-  std::vector<Table> tables = {blocks_table(one)};
-  if (!one.parts.empty())
-    tables.push_back(parts_table("What the change of the step is made of", one.parts, "step"));
-  if (one.convergence.final_loss) tables.push_back(losses_table(one));
-  if (!one.differences.empty()) tables.push_back(differences_table(one));
-  return tables;
+std::string speed_up_text(const Verification& one) {
+  if (!one.step_time) return "";
+  const RatioEstimate& ratio = *one.step_time;
+  return fmt::format("{:.3g}x (95 % interval {:.3g} to {:.3g}x)", 1 / ratio.ratio, 1 / ratio.high,
+                     1 / ratio.low);
 }
 
 std::string verification_text(const Verification& one, const Decision& decision,
@@ -133,21 +173,14 @@ std::string verification_text(const Verification& one, const Decision& decision,
   for (const std::string& line : sentences(one, decision))
     text += report::wrapped(line, style.width_columns, 2);
   for (const Table& table : verification_tables(one)) text += "\n" + report::text_of(table, style);
+  if (!one.profiles) return text;
+  const Profiles& profiles = *one.profiles;
+  const std::vector<Table> top = profile_tables(profiles);
+  text += side_text("base", profiles.base, top.front(), style) +
+          side_text("new", profiles.fresh, top.back(), style);
+  for (const Table& table : trace_change_tables(profiles.change))
+    text += "\n" + report::text_of(table, style);
   return text;
-}
-
-std::string trace_change_text(const TraceChange& change, const report::TextStyle& style) {
-  std::string text = fmt::format("Traces: {} and {} steps without tags, over all ranks\n\n",
-                                 change.base_steps, change.fresh_steps);
-  if (change.parts.empty()) return text;
-  text +=
-      report::text_of(parts_table("A mean step of one rank", change.parts, "step"), style) + "\n";
-  text += report::text_of(
-      parts_table("Operations, of a step of one rank", change.operations, "all"), style);
-  if (change.collectives.empty()) return text;
-  return text + "\n" +
-         report::text_of(parts_table("Exposed communication by bucket", change.collectives, "all"),
-                         style);
 }
 
 std::string verification_markdown(const Verification& one, const Decision& decision) {
@@ -155,11 +188,14 @@ std::string verification_markdown(const Verification& one, const Decision& decis
       fmt::format("# Base against new: {}\n\n- base: `{}`\n- new: `{}`\n\n", verdict_word(one),
                   one.settings.base_flags, one.settings.fresh_flags);
   for (const std::string& line : sentences(one, decision)) text += line + ".\n\n";
+  if (one.profiles) text += profiles_markdown(*one.profiles);
+  text += "## What changed, and the proof\n\n";
   for (const Table& table : verification_tables(one)) text += markdown_of(table);
-  text += fmt::format("### How it was made\n\n```\n{}\n```\n\nSidestream {}", one.settings.command,
-                      one.version);
-  for (const auto& [name, value] : one.environment) text += fmt::format("; {} {}", name, value);
-  return text + "\n";
+  if (one.profiles) {
+    for (const Table& table : trace_change_tables(one.profiles->change)) text += markdown_of(table);
+  }
+  text += trials_markdown(one);
+  return text + how_it_was_made(one);
 }
 
 }  // namespace sidestream::verify

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "profiling/report/table.hpp"
-#include "profiling/verify/trace_change.hpp"
 #include "profiling/verify/verification.hpp"
 
 namespace sidestream::verify {
@@ -16,13 +15,11 @@ std::string verification_markdown(const Verification& one, const Decision& decis
 std::string verification_text(const Verification& one, const Decision& decision,
                               const report::TextStyle& style);
 
-// The same with what the traces say: kind "comparison", keys `verification` and `trace` (null
+// The same of `sidestream-trace compare`: kind "comparison", keys `verification` and `trace` (null
 // without traces of both sides).
-std::string comparison_json(const Verification& one, const Decision& decision,
-                            const TraceChange* traces);
-std::string trace_change_text(const TraceChange& change, const report::TextStyle& style);
+std::string comparison_json(const Verification& one, const Decision& decision);
 
-// The tables that text and Markdown share.
-std::vector<report::Table> verification_tables(const Verification& one);
+// "4.2x (95 % interval 2.6 to 6.7x)": base over new. Empty for one block.
+std::string speed_up_text(const Verification& one);
 
 }  // namespace sidestream::verify

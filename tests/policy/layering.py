@@ -18,7 +18,7 @@ ROOMS = {
     "profiling/analysis": ["core", "profiling/ranges", "profiling/trace"],
     "profiling/report": ["core", "profiling/ranges", "profiling/trace", "profiling/analysis"],
     "profiling/advice": ["core", "profiling/ranges", "profiling/trace", "profiling/analysis", "profiling/report"],
-    "profiling/verify": ["core", "profiling/analysis", "profiling/report"],
+    "profiling/verify": ["core", "profiling/ranges", "profiling/analysis", "profiling/report"],
     "profiling/page": ["core", "profiling/trace", "profiling/analysis", "profiling/report", "profiling/verify"],
     "launch": ["core", "comm", "parallel", "model", "profiling"],
     # Flags and reports work without LibTorch: of the rooms with tensors they see plain configurations only.

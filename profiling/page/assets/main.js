@@ -1,5 +1,11 @@
 "use strict";
 // Puts the sections on the page, and again when run or theme change.
+// A comparison begins with what came of it.
+function inOrder() {
+  const first = Page.data.verification ? Page.sections.filter(one => one.id === "verification") : [];
+  return [...first, ...Page.sections.filter(one => !first.includes(one))];
+}
+
 function drawAll() {
   for (const one of Page.charts) one.destroy();
   Page.charts = [];
@@ -7,7 +13,7 @@ function drawAll() {
   const main = document.querySelector("main"), nav = document.querySelector("nav");
   main.replaceChildren();
   nav.replaceChildren();
-  for (const one of Page.sections) {
+  for (const one of inOrder()) {
     const body = element("section", {id: one.id}, element("h2", {}, one.title), element("p", {class: "what"}, one.what));
     main.append(body);
     let filled = false;

@@ -51,13 +51,19 @@ function drawPairs(body, found) {
     options: {scales: {y: axis("median step, ms", {beginAtZero: true})}, plugins: {legend: {position: "bottom", labels: {boxWidth: 12}}}}}, true);
 }
 
-function drawParts(body, parts) {
-  const rows = parts.filter(part => part.change_ms !== 0 || part.base_ms !== 0);
-  stackedBars(body, rows.map(part => part.name), [{label: "change of the step", colour: colour("accent"), values: rows.map(part => part.change_ms)}],
-    "ms, new − base (below 0: faster)", msText);
+const isThere = part => part.change_ms !== 0 || part.base_ms !== 0;
+
+function drawParts(body, given, whole = "step") {
+  const parts = given.filter(isThere);
   const total = key => sum(parts.map(part => part[key]));
   drawTable(body, {header: ["part", "base, ms", "new, ms", "change, ms"],
-    rows: [...parts.map(part => [part.name, part.base_ms, part.new_ms, part.change_ms]), ["step", total("base_ms"), total("new_ms"), total("change_ms")]]});
+    rows: [...parts.map(part => [part.name, part.base_ms, part.new_ms, part.change_ms]), [whole, total("base_ms"), total("new_ms"), total("change_ms")]]});
+}
+
+function drawChange(body, parts) {
+  const rows = parts.filter(isThere);
+  stackedBars(body, rows.map(part => part.name), [{label: "change of the step", colour: colour("accent"), values: rows.map(part => part.change_ms)}],
+    "ms, new − base (below 0: faster)", msText);
 }
 
 function drawCurves(body, curves) {
@@ -67,41 +73,118 @@ function drawCurves(body, curves) {
   lines(body, series, "step", "training loss");
 }
 
-Page.sections.push({id: "verification", title: "Before and after", what: "Base and new in pairs: the step time with its interval, what its change is made of, and whether the same is learned.", draw(body) {
-  const found = Page.data.verification;
-  if (!found) { body.append(absent("one run only: `sidestream verify` or `sidestream-trace compare` make this section")); return false; }
-  const time = found.step_time, percent = ratio => `${signed((ratio - 1) * 100, 1)} %`;
+// The budgets of both sides on one scale: what was slow, and what became of it.
+function drawBudgets(body, runs) {
+  const rows = [["base", runs[0]], ["new", runs[1]]].flatMap(([side, run]) => {
+    const steps = plainSteps(run.report), ranks = [...new Set(steps.map(step => step.rank))].sort((a, b) => a - b);
+    return ranks.slice(0, 8).map(rank => ({name: `${side}, rank ${rank}`, steps: steps.filter(step => step.rank === rank)}));
+  });
+  if (rows.length === 0) { body.append(absent("no steps in the traces")); return; }
+  stackedBars(body, rows.map(row => row.name), PARTS.map(([label, tone, part]) => ({label, colour: colour(tone),
+    values: rows.map(row => sum(row.steps.map(part)) / row.steps.length / 1e6)})).filter(one => one.values.some(value => value > 0)), "ms of a mean step", msText);
+}
+
+// A finding is taken up when a flag of its fix is among what differs.
+function takenUp(fix, differences) {
+  const flags = (fix.match(/--[a-z0-9-]+/g) || []).map(flag => flag.slice(2));
+  return differences.some(one => one.kind === "subject" && flags.includes(one.field));
+}
+
+function drawAdvised(body, side, differences) {
+  if (side.advice.length === 0) { body.append(element("p", {}, "Nothing found by the rules that could look.")); return; }
+  body.append(element("ul", {class: "advised"}, side.advice.map(one => element("li", {},
+    element("b", {}, one.title), one.gain_ceiling_pct === null ? ", bound not known" : `, at most ${one.gain_ceiling_pct.toFixed(1)} %`,
+    differences && takenUp(one.fix, differences) ? wordOf("changed here", "good") : null, element("br"),
+    element("span", {class: "soft"}, `${one.fix} (${one.evidence})`)))));
+}
+
+function drawOperations(body, side) {
+  if (side.top_ops.length === 0) { body.append(absent("no operations recorded")); return; }
+  drawTable(body, {header: ["operation", "ms a step", "step_share", "bound", "roof_share", "room, ms", "cause"],
+    rows: side.top_ops.map(one => [one.name, one.step_ms, one.share_of_step, one.roofline_bound, one.share_of_roof, one.room_ms, one.cause ?? "not measured"])});
+}
+
+function drawHeadline(body, found) {
+  const time = found.step_time, percent = ratio => `${signed((ratio - 1) * 100, 1)} %`, times = value => `${Number(value.toPrecision(3))}×`;
   body.append(element("p", {}, "The new side is ", wordOf(time.verdict, kindOfVerdict(time.verdict)), " and ",
     wordOf(found.decision.accepted ? "accepted" : "not accepted", found.decision.accepted ? "good" : "neutral"), `: ${found.decision.reason}.`));
-  body.append(element("div", {class: "cards"}, figure("base step", msText(time.base_ms)), figure("new step", msText(time.new_ms)),
+  const losses = found.convergence.final_val_loss;
+  body.append(element("div", {class: "cards"}, figure("speed-up", time.speed_up ? times(time.speed_up) : null, time.speed_up ? `95 %: ${times(time.speed_up_low)} to ${times(time.speed_up_high)}` : ""),
+    figure("base step", msText(time.base_ms)), figure("new step", msText(time.new_ms)),
     figure("step takes", time.ratio === null ? null : percent(time.ratio), time.ratio === null ? "" : `95 %: ${percent(time.ratio_low)} to ${percent(time.ratio_high)}`),
-    figure("smallest effect that these blocks could show", time.smallest_effect === null ? null : percentText(time.smallest_effect)),
-    figure("blocks for a change of 3 %", time.blocks_for_3_pct === null ? null : String(time.blocks_for_3_pct)),
     figure("convergence", found.convergence.verdict),
+    figure("final validation loss", losses ? losses.new.toFixed(4) : null, losses ? `base ${losses.base.toFixed(4)}` : ""),
     figure("peak memory", found.memory ? bytesText(found.memory.new_bytes) : null, found.memory ? `base ${bytesText(found.memory.base_bytes)}` : "")));
-  const left = element("div"), right = element("div");
+}
+
+function drawSides(body, found) {
+  const {base, new: fresh, needs} = found.profiles;
+  if (!base) { body.append(element("h3", {}, "What was slow"), absent(`not measured: no profiled runs${needs ? ` (${needs})` : ""}`)); return; }
+  body.append(element("h3", {}, "What was slow"), element("p", {}, "The base is bound by ", wordOf(base.verdict || "not measured", "neutral"),
+    "; the new side by ", wordOf(fresh.verdict || "not measured", "neutral"), "."));
+  drawBudgets(body, Page.data.runs);
+  body.append(element("h3", {}, "Longest operations of the base: room is what the roof would save"));
+  drawOperations(body, base);
+  body.append(element("h3", {}, "What was advised for the base"));
+  drawAdvised(body, base, found.differences);
+}
+
+function drawProof(body, found) {
+  const time = found.step_time, left = element("div"), right = element("div");
+  body.append(element("h3", {}, "The proof"));
+  if (time.smallest_effect !== null)
+    body.append(element("p", {class: "what"}, `${found.blocks.length} pairs of runs, ${found.warm_up_steps} warm-up steps left out of each. A change of ${percentText(time.smallest_effect)} or more would have been shown in 80 % of such verifications` +
+      (time.blocks_for_3_pct === null ? "." : `; one of 3 % needs ${time.blocks_for_3_pct} blocks.`)));
   body.append(element("div", {class: "columns"}, left, right));
-  left.append(element("h3", {}, "Blocks"));
   drawPairs(left, found);
-  right.append(element("h3", {}, "Loss curves"));
-  if (Page.data.curves) { drawCurves(right, Page.data.curves); } else right.append(absent("no metrics.jsonl of both sides"));
+  if (Page.data.curves) drawCurves(right, Page.data.curves); else right.append(absent("no metrics.jsonl of both sides"));
   right.append(element("p", {class: "what"}, found.convergence.reason));
-  if (found.parts.length > 0) { body.append(element("h3", {}, "What the change is made of")); drawParts(body, found.parts); }
+}
+
+function drawWhy(body, found) {
   const traces = Page.data.trace_change;
-  if (traces && traces.parts.length > 0) {
-    body.append(element("h3", {}, "The same by the traces: a mean step of one rank"));
-    drawParts(body, traces.parts);
-    for (const [key, title] of [["operations", "Operations"], ["collectives", "Exposed communication by bucket"]]) {
-      if (traces[key].length === 0) continue;
-      body.append(element("h3", {}, title));
-      drawTable(body, {header: ["name", "base, ms", "new, ms", "change, ms"], rows: traces[key].map(part => [part.name, part.base_ms, part.new_ms, part.change_ms])});
-    }
+  if (found.parts.length > 0) {
+    body.append(element("h3", {}, "What the change is made of, by the timed runs"));
+    drawParts(body, found.parts);
   }
+  if (!traces || traces.parts.length === 0) return;
+  body.append(element("h3", {}, "The same by the traces: a mean step of one rank"));
+  drawChange(body, traces.parts);
+  drawParts(body, traces.parts);
+  for (const [key, title, whole] of [["phases", "By phase", "step"], ["operations", "By operation, the largest changes", "step"],
+    ["collectives", "Exposed communication by bucket", "all"]]) {
+    if (!traces[key] || traces[key].length === 0) continue;
+    body.append(element("h3", {}, title));
+    drawParts(body, traces[key], whole);
+  }
+}
+
+function drawMade(body, found) {
+  if (found.trials && found.trials.length > 0) {
+    body.append(element("h3", {}, "Tried before"));
+    drawTable(body, {header: ["base", "new", "accepted", "verdict", "time"], rows: found.trials.map(one => [one.base, one.new, one.accepted ? "yes" : "no", one.verdict, one.time])});
+  }
+  body.append(element("h3", {}, "How it was made"), element("pre", {}, `${[found.command, ...(found.commands || [])].join("\n\n")}\n\nbase: ${found.base}\nnew:  ${found.new}\n` +
+    Object.entries(found.environment || {}).map(([name, value]) => `${name}: ${value}`).join("\n")));
+}
+
+Page.sections.push({id: "verification", title: "Before and after", what: "What was slow, what was advised, what changed, and the proof: base and new in pairs, the step time with its interval, and whether the same is learned.", draw(body) {
+  const found = Page.data.verification;
+  if (!found) { body.append(absent("one run only: `sidestream verify` or `sidestream-trace compare` make this section")); return false; }
+  drawHeadline(body, found);
+  drawSides(body, found);
   if (found.differences.length > 0) {
-    body.append(element("h3", {}, "What differs between the sides"));
+    body.append(element("h3", {}, "What changed"));
     drawTable(body, {header: ["setting", "base", "new", "kind"], rows: found.differences.map(one => [one.field, one.base, one.new, one.kind])});
   }
-  body.append(element("h3", {}, "How it was made"), element("pre", {}, `${found.command}\n\nbase: ${found.base}\nnew:  ${found.new}\n` +
-    Object.entries(found.environment || {}).map(([name, value]) => `${name}: ${value}`).join("\n")));
+  drawProof(body, found);
+  if (found.profiles.new) {
+    body.append(element("h3", {}, "What is left: longest operations of the new side"));
+    drawOperations(body, found.profiles.new);
+    body.append(element("h3", {}, "What is advised for the new side"));
+    drawAdvised(body, found.profiles.new, null);
+  }
+  drawWhy(body, found);
+  drawMade(body, found);
   return true;
 }});

@@ -64,7 +64,7 @@ function drawTable(body, given, options = {}) {
   const search = element("input", {type: "search", placeholder: "filter", "aria-label": "filter rows",
     oninput: event => { state.filter = event.target.value; fill(); }});
   if (table.rows.length > 8) body.append(element("div", {class: "tools"}, search, note, more));
-  body.append(element("div", {class: "scroll"}, element("table", {}, element("thead", {}, head), content)));
+  body.append(element("div", {class: "scroll"}, element("table", {class: table.header.some(name => SENTENCES.has(name)) ? "explained" : null}, element("thead", {}, head), content)));
   const first = options.sort ? table.header.findIndex(name => options.sort.test(name)) : -1;
   if (first >= 0) sortBy(first); else fill();
   return true;

@@ -114,7 +114,7 @@ def main():
     parser.add_argument("--flags", default="", help="further flags of our side, in one string")
     args = parser.parse_args()
     lines = [f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, {args.ranks} ranks, medians of "
-             f"{args.repeats} interleaved repeats", "",
+             f"{args.repeats} interleaved repeats.", f"Command: `python tests/bench/ddp/versus_ddp.py --repeats {args.repeats}`", "",
              "| case | Sidestream tok/s | PyTorch DDP tok/s | ratio | Sidestream memory | DDP memory | ratio |",
              "|---|--:|--:|--:|--:|--:|--:|"]
     for name in args.only or CASES:

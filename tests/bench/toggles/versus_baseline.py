@@ -64,7 +64,8 @@ def main():
         for name, flags in VARIANTS.items():
             times[name].append(run(flags, args))
     lines = [f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, {args.ranks} ranks, {args.model}, B = "
-             f"{args.batch_size}, T = {args.sequence_length}, medians of {args.repeats} interleaved repeats", "",
+             f"{args.batch_size}, T = {args.sequence_length}, medians of {args.repeats} interleaved repeats.",
+             f"Command: `python tests/bench/toggles/versus_baseline.py --repeats {args.repeats}`", "",
              "| flags | step, ms | against --baseline |", "|---|--:|--:|"]
     base = times["--baseline"]
     for name, steps in times.items():

@@ -36,6 +36,12 @@ TEST(VerifyOptionsTest, flags_in_quotes_may_be_empty_or_start_with_dashes) {
   EXPECT_EQ(options.ranks, 2);
 }
 
+TEST(VerifyOptionsTest, profiled_runs_are_made_unless_they_are_turned_off) {
+  EXPECT_TRUE(parse_verify_options(with({})).profile);
+  EXPECT_FALSE(parse_verify_options(with({"--profile", "off"})).profile);
+  EXPECT_THAT(error_of(with({"--profile", "maybe"})), HasSubstr("--profile"));
+}
+
 TEST(VerifyOptionsTest, what_is_missing_or_impossible_is_named) {
   EXPECT_THAT(error_of({"--out", "x"}), HasSubstr("--config is missing"));
   EXPECT_THAT(error_of({"--config", "x"}), HasSubstr("--out is missing"));

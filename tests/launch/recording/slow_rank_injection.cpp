@@ -1,4 +1,5 @@
-// The recorder's callbacks with a sleep on one rank: SIDESTREAM_TEST_SLEEP=RANK:RANGE:MILLISECONDS.
+// The recorder's callbacks with a sleep on one rank, or on every rank (-1):
+// SIDESTREAM_TEST_SLEEP=RANK:RANGE:MILLISECONDS.
 // A range on a thread is held open so much longer; an operation in flight of bucket 0 begins so
 // much later, as if its rank had been late to it.
 #define NVTX_NO_IMPL  // only the types
@@ -28,7 +29,7 @@ struct Sleep {
     char range[64] = {};
     int whose = -1, ms = 0;
     if (wish == nullptr || std::sscanf(wish, "%d:%63[^:]:%d", &whose, range, &ms) != 3) return {};
-    if (whose != (rank == nullptr ? 0 : std::atoi(rank))) return {};
+    if (whose >= 0 && whose != (rank == nullptr ? 0 : std::atoi(rank))) return {};
     return {range, std::chrono::milliseconds(ms)};
   }
 };

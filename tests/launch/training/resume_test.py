@@ -81,7 +81,8 @@ def check_going_back(root):
     flags = TINY + ["--data", str(root / "data"), "--lr-schedule", "constant", "--checkpoint-every", "2", "--keep-checkpoints", "4"]
     back = root / "back"
     train(1, back, flags + ["--steps", "8"])
-    train(1, back, flags + ["--steps", "6", "--lr", "2e-3", "--resume", str(checkpoint(back, 2))])
+    output = train(1, back, flags + ["--steps", "6", "--lr", "2e-3", "--resume", str(checkpoint(back, 2))])
+    check("other than in the run so far: lr = 0.002" in output and "other than in the run so far: steps = 6" in output, output)
     check(steps_in(back) == ["step_00000002", "step_00000004", "step_00000004.set-aside", "step_00000006", "step_00000006.set-aside",
                              "step_00000008.set-aside"], f"checkpoints: {steps_in(back)}")
     output = train(1, back, flags + ["--steps", "7", "--lr", "2e-3", "--resume", "auto"])

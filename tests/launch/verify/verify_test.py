@@ -45,6 +45,7 @@ def test_two_sides_are_compared(data, folder, config):
     total = sum(part["change_ms"] for part in report["parts"])
     step = report["step_time"]["new_ms"] - report["step_time"]["base_ms"]
     check(abs(total - step) < 1e-6, f"the parts add up to {total}, the step changed by {step}")
+    check_profiles(report, folder / "ab")
     for name in ("report.html", "report.md", "report.txt", "decisions.jsonl"):
         check((folder / "ab" / name).stat().st_size > 0, f"{name} is empty")
     check(all(len(line) <= 100 for line in (folder / "ab/report.txt").read_text().splitlines()), "lines above 100 columns")
@@ -54,9 +55,40 @@ def test_two_sides_are_compared(data, folder, config):
     check("\r" not in output and "\033" not in output, "redrawn lines in a log")
 
     again = call(words, 0)
-    check(again.count("finished before") == 4, f"finished runs were made again:\n{again}")
+    check(again.count("finished before") == 6, f"finished runs were made again:\n{again}")
     more = call(words + ["--seed", "7"], 2)
     check("another verification" in more, more)
+
+
+def check_profiles(report, out):
+    """Profiled runs beside the timed ones: both sides explained, and the explanation adds up."""
+    for side in ("base", "new"):
+        profile = report["profiles"][side]
+        check(profile["verdict"] and len(profile["top_ops"]) == 5 and profile["step_ms"] > 0, f"profile of {side}: {profile}")
+        whole = json.loads((out / f"runs/profile_{side}/report/report.json").read_text())
+        check(len(whole["advice"]) == len(profile["advice"]), "the whole report has other advice")
+        check([step["step"] for step in whole["steps"] if step["rank"] == 0] == [4, 5, 6], f"profiled steps {whole['steps']}")
+    for kind in ("parts", "phases", "operations"):
+        sums = [sum(part[key] for part in report["trace"][kind]) for key in ("base_ms", "new_ms")]
+        wanted = [report["profiles"][side]["step_ms"] for side in ("base", "new")]
+        check(all(abs(a - b) < 1e-3 for a, b in zip(sums, wanted)), f"{kind} add up to {sums}, the steps took {wanted}")
+    check({"forward", "backward", "optimizer"} <= {part["name"] for part in report["trace"]["phases"]}, "phases are missing")
+    check(not list((out / "runs").glob("block_*/trace")), "a timed run was profiled")
+    page, text = (out / "report.html").read_text(), (out / "report.md").read_text()
+    check("base: " in page and '"timeline"' in page, "the page has no timeline")
+    for heading in ("What was slow: the base", "What is left: the new side", "Tried and dropped", "How it was made", "Speed-up"):
+        check(heading in text, f"{heading} is not in report.md")
+
+
+def test_without_profiled_runs(data, folder, config):
+    words = command(data, folder / "plain", "--blocks", "2", "--steps", "4", "--warm-up", "1", "--profile", "off",
+                    "--log", folder / "ab/decisions.jsonl", config=config)
+    output = call(words, 0)
+    check("Profiled runs: none, --profile off" in output, output)
+    report = json.loads((folder / "plain/report.json").read_text())
+    check(report["profiles"]["base"] is None and report["trace"] is None, "profiles that were not made")
+    check(len(report["trials"]) == 1 and "--overlap off" in report["trials"][0]["base"], f"the log of before is not shown: {report['trials']}")
+    check(not list((folder / "plain/runs").glob("profile_*")), "--profile off made profiled runs")
 
 
 def test_sides_that_cannot_be_compared(data, folder, config):
@@ -105,9 +137,13 @@ def test_interruption(data, folder, config):
 
 def test_dry_run_shows_commands(data, folder, config):
     output = call(command(data, folder / "dry", "--blocks", "2", "--dry-run", config=config), 0).splitlines()
-    check(len(output) == 4 and all(line.startswith("mpirun -np 2 --bind-to none") for line in output), str(output))
-    sides = ["base" if "block_001_base" in line or "block_002_base" in line else "new" for line in output]
+    commands, last = output[:-1], output[-1]
+    check(len(commands) == 6 and all(line.startswith("mpirun -np 2 --bind-to none") for line in commands), str(output))
+    sides = ["base" if "block_001_base" in line or "block_002_base" in line else "new" for line in commands[:4]]
     check(sides == ["base", "new", "new", "base"], f"the sides do not take turns: {sides}")
+    check(all("--profile wait=2,warmup=1,active=3,repeat=1" in line for line in commands[4:]), str(commands[4:]))
+    check(not any("--profile" in line for line in commands[:4]), "timed runs are profiled")
+    check(last.startswith("4 timed runs of 30 steps, 2 profiled of 7 steps:"), last)
     check(not (folder / "dry").exists(), "--dry-run left a folder")
 
 

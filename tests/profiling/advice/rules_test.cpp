@@ -163,6 +163,21 @@ TEST(ProductTest, counts_and_alignment_by_hand) {
   EXPECT_TRUE(bmm->aligned);
 }
 
+TEST(ProductTest, rows_of_fused_operators_are_one_extent) {
+  const auto linear = product_of("sidestream::linear", "[[2, 4, 8], [8, 24]]");
+  ASSERT_TRUE(linear);
+  EXPECT_DOUBLE_EQ(linear->flops, 2.0 * 8 * 8 * 24);
+  EXPECT_TRUE(linear->aligned);
+  const auto mlp =
+      product_of("sidestream::mlp_backward", "[[2, 4, 8], [2, 4, 8], [8, 32], [32, 8]]");
+  ASSERT_TRUE(mlp);
+  EXPECT_DOUBLE_EQ(mlp->flops, 4 * 2.0 * 8 * 8 * 32);
+  const auto head = product_of("sidestream::head_loss", "[[2, 4, 8], [50257, 8]]");
+  ASSERT_TRUE(head);
+  EXPECT_DOUBLE_EQ(head->flops, 2.0 * 8 * 8 * 50257);
+  EXPECT_FALSE(head->aligned);
+}
+
 TEST(ProductTest, what_is_no_product_is_none) {
   EXPECT_FALSE(product_of("aten::add", "[[4, 8], [8, 16]]"));
   EXPECT_FALSE(product_of("aten::mm", "[[4], [8]]"));

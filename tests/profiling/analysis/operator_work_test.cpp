@@ -72,6 +72,33 @@ TEST(OperatorWorkTest, attention_counts_in_full) {
             5 * pair);
 }
 
+// 2 rows of 3 tokens, width 8, hidden 32, vocabulary 50: counted product by product.
+TEST(OperatorWorkTest, fused_operators_count_what_they_are_made_of) {
+  const double rows = 6;
+  EXPECT_EQ(work("sidestream::linear", "[[2, 3, 8], [8, 24]]").flops, 2 * rows * 8 * 24);
+  EXPECT_EQ(work("sidestream::linear_backward", "[[2, 3, 24], [2, 3, 8], [8, 24]]").flops,
+            2 * rows * 24 * 8 + 2 * 8 * rows * 24);
+  const double mlp = 2 * rows * 8 * 32 + 2 * rows * 32 * 8;
+  EXPECT_EQ(work("sidestream::mlp", "[[2, 3, 8], [8, 32], [32, 8]]").flops, mlp);
+  EXPECT_EQ(work("sidestream::mlp_backward", "[[2, 3, 8], [2, 3, 8], [8, 32], [32, 8]]").flops,
+            2 * mlp);
+  EXPECT_EQ(work("sidestream::head_loss", "[[2, 3, 8], [50, 8]]").flops, 2 * rows * 8 * 50);
+  EXPECT_EQ(work("sidestream::head_loss_and_gradients", "[[2, 3, 8], [50, 8]]").flops,
+            3 * 2 * rows * 8 * 50);
+}
+
+TEST(OperatorWorkTest, fused_attention_counts_like_the_separate_one) {
+  const auto plain = work("aten::_scaled_dot_product_flash_attention",
+                          "[[2, 4, 3, 2], [2, 4, 3, 2], [2, 4, 3, 2]]");
+  const auto backward = work("aten::_scaled_dot_product_flash_attention_backward",
+                             "[[2, 4, 3, 2], [2, 4, 3, 2], [2, 4, 3, 2], [2, 4, 3, 2]]");
+
+  EXPECT_EQ(work("sidestream::attention", "[[2, 3, 24]]").flops, plain.flops);
+  EXPECT_EQ(work("sidestream::attention_backward", "[[2, 3, 24], [2, 3, 8]]").flops,
+            backward.flops);
+  EXPECT_FALSE(work("sidestream::mlp", "[[2, 3, 8], [9, 32], [32, 8]]").flops);
+}
+
 TEST(OperatorWorkTest, convolutions_need_stride_and_padding) {
   const std::string shapes = "[[2,3,9,9],[6,3,3,3],[],[],[],[],[],[],[]]";
   const std::string values =

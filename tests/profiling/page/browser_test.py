@@ -51,6 +51,7 @@ if (select) { select.value = "0"; select.dispatchEvent(new Event("change")); fou
 found.themes = themes;
 found.sections = [...document.querySelectorAll("main section")].map(one => one.id);
 found.broken = [...document.querySelectorAll("main .bad")].map(one => one.textContent).filter(text => text.includes("could not be drawn"));
+found.story = [...document.querySelectorAll("#verification h3")].map(one => one.textContent);
 found.links = [...document.querySelectorAll("nav a")].length;
 document.body.dataset.found = JSON.stringify(found);
 """
@@ -67,7 +68,7 @@ def call(*words, expect=0):
     return done.stdout
 
 
-def browse(page):
+def browse(page, first=None):
     """(what the clicks found, milliseconds until the page could be used); fails for any message on the console."""
     copy = page.with_suffix(".test.html")
     copy.write_text(page.read_text().replace("</body>", f"<script>{CLICKS}</script></body>"))
@@ -79,7 +80,8 @@ def browse(page):
     match = re.search(r'data-found="([^"]*)"', done.stdout)
     check(match, f"{page.name}: the page did not run to its end: {done.stdout[-500:]} {done.stderr[-500:]}")
     found = json.loads(match.group(1).replace("&quot;", '"').replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
-    check(found["sections"] == SECTIONS, f"{page.name}: sections {found['sections']}")
+    expected = SECTIONS if first is None else [first, *(one for one in SECTIONS if one != first)]
+    check(found["sections"] == expected, f"{page.name}: sections {found['sections']}")
     check(found["links"] == len(SECTIONS), f"{page.name}: {found['links']} links")
     check(found["broken"] == [], f"{page.name}: {found['broken']}")
     check(sorted(found["themes"]) == ["dark", "light"], f"{page.name}: themes {found['themes']}")
@@ -129,8 +131,15 @@ def test_before_and_after(folder):
     check(result["verification"]["step_time"]["verdict"] == "faster", str(result["verification"]["step_time"]))
     parts = result["trace"]["parts"]
     check(abs(sum(part["change_ms"] for part in parts)) < 1e-9, "equal traces differ")
-    found, _ = browse(page)
+    profiles = result["verification"]["profiles"]
+    check(profiles["base"]["step_ms"] == profiles["new"]["step_ms"] > 0 and profiles["base"]["top_ops"], f"profiles {profiles}")
+    operations = result["trace"]["operations"]
+    check(abs(sum(part["base_ms"] for part in operations) - profiles["base"]["step_ms"]) < 1e-6, "operations do not add up to the step")
+    found, _ = browse(page, first="verification")
     check(found["run"] == 0, "the other run is not shown")
+    for title in ("What was slow", "What was advised for the base", "What changed", "The proof", "By operation, the largest changes",
+                  "What is advised for the new side"):
+        check(title in found["story"], f"{title} is not in the section: {found['story']}")
     call(PROGRAM, "compare", folder / "b1", folder / "a1", "--fail-if-slower", 1, "--quiet", expect=12)
     (folder / "a1/config.cfg").write_text("model = gpt2-124m\nseed = 1\n")
     output = call(PROGRAM, "compare", folder / "a1", folder / "b1", expect=2)

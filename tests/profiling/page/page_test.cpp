@@ -5,27 +5,15 @@
 #include "profiling/page/html.hpp"
 #include "profiling/page/memory_curve.hpp"
 #include "profiling/page/timeline_data.hpp"
-#include "tests/core/base/scratch_folder.hpp"
-#include "tests/profiling/trace/trace_text.hpp"
+#include "tests/profiling/analysed.hpp"
 
 namespace sidestream::page {
 namespace {
 
+using test::Analysed;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::ordered_json;
-
-// A set and its analysis out of hand-made events.
-struct Analysed {
-  explicit Analysed(const std::string& events) {
-    const auto file = test::write_text(scratch / "rank-0.json", test::trace_of(events));
-    set = trace::load_traces(trace::find_traces({file}), {.threads = 1});
-    all = analysis::analyse(set, 1);
-  }
-  core::ScratchFolder scratch;
-  trace::TraceSet set;
-  analysis::Analysis all;
-};
 
 const std::string kStep = test::complete_event("user_annotation", "ProfilerStep#4", "100", "50") +
                           "," + test::complete_event("kernel", "gemm<float>", "110", "20") + "," +

@@ -2,22 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/base/scratch_folder.hpp"
-#include "tests/profiling/trace/trace_text.hpp"
+#include "tests/profiling/analysed.hpp"
 
 namespace sidestream::verify {
 namespace {
 
-struct Analysed {
-  explicit Analysed(const std::string& events) {
-    const auto file = test::write_text(scratch / "rank-0.json", test::trace_of(events));
-    set = trace::load_traces(trace::find_traces({file}), {.threads = 1});
-    all = analysis::analyse(set, 1);
-  }
-  core::ScratchFolder scratch;
-  trace::TraceSet set;
-  analysis::Analysis all;
-};
+using test::Analysed;
 
 // A step of `length` microseconds with a product and a collective behind it.
 std::string step(int number, int start, int length, int product, int collective) {
@@ -29,12 +19,25 @@ std::string step(int number, int start, int length, int product, int collective)
                               text(collective));
 }
 
-double change_of(const std::vector<Part>& parts, const std::string& name) {
+Part part_named(const std::vector<Part>& parts, const std::string& name) {
   for (const Part& part : parts) {
-    if (part.name == name) return part.change_ms();
+    if (part.name == name) return part;
   }
   ADD_FAILURE() << name << " is not there";
-  return 0;
+  return {};
+}
+
+double change_of(const std::vector<Part>& parts, const std::string& name) {
+  return part_named(parts, name).change_ms();
+}
+
+Part sum_of(const std::vector<Part>& parts) {
+  Part sum;
+  for (const Part& part : parts) {
+    sum.base_ms += part.base_ms;
+    sum.fresh_ms += part.fresh_ms;
+  }
+  return sum;
 }
 
 TEST(TraceChangeTest, parts_add_up_to_the_change_of_the_step) {
@@ -57,9 +60,42 @@ TEST(TraceChangeTest, rest_has_a_name_and_nothing_is_lost) {
 
   const TraceChange change = compare_traces(base.all, fresh.all, 1);
 
-  ASSERT_EQ(change.operations.size(), 2u);
-  EXPECT_EQ(change.operations.back().name, "the other 1");
-  EXPECT_NEAR(change.operations.back().change_ms(), -0.005, 1e-9);
+  ASSERT_EQ(change.operations.size(), 3u);
+  EXPECT_EQ(change.operations[1].name, "the other 1");
+  EXPECT_NEAR(change.operations[1].change_ms(), -0.005, 1e-9);
+  EXPECT_EQ(change.operations.back().name, "no operation, or several at once");
+  EXPECT_NEAR(sum_of(change.operations).base_ms, 0.100, 1e-9);
+  EXPECT_NEAR(sum_of(change.operations).fresh_ms, 0.080, 1e-9);
+}
+
+// Reading holds a copy to the device inside; the collective behind backward is in no phase.
+TEST(TraceChangeTest, phases_add_up_and_the_inner_one_counts) {
+  const auto phase = [](const char* name, int start, int length) {
+    return "," + test::complete_event("user_annotation", name, std::to_string(start),
+                                      std::to_string(length));
+  };
+  const auto trace = [&](int backward) {
+    return step(2, 1000, 100, 40, 30) + phase("data", 1000, 20) + phase("h2d", 1005, 5) +
+           phase("forward", 1020, 10) + phase("backward", 1030, backward) +
+           phase("forward", 3000, 500);  // outside of every step
+  };
+  const Analysed base(trace(25)), fresh(trace(15));
+
+  const TraceChange change = compare_traces(base.all, fresh.all);
+
+  EXPECT_NEAR(sum_of(change.phases).base_ms, 0.100, 1e-9);
+  EXPECT_NEAR(sum_of(change.phases).fresh_ms, 0.100, 1e-9);
+  EXPECT_NEAR(part_named(change.phases, "data").base_ms, 0.015, 1e-9);
+  EXPECT_NEAR(part_named(change.phases, "h2d").base_ms, 0.005, 1e-9);
+  EXPECT_NEAR(part_named(change.phases, "backward").change_ms(), -0.010, 1e-9);
+  EXPECT_NEAR(part_named(change.phases, "forward").base_ms, 0.010, 1e-9);
+  EXPECT_NEAR(part_named(change.phases, "collectives outside the phases").base_ms, 0.016, 1e-9);
+  EXPECT_NEAR(part_named(change.phases, "outside the phases").change_ms(), 0, 1e-9);
+}
+
+TEST(TraceChangeTest, without_ranges_there_are_no_phases) {
+  const Analysed base(step(2, 1000, 100, 40, 30));
+  EXPECT_TRUE(compare_traces(base.all, base.all).phases.empty());
 }
 
 TEST(TraceChangeTest, without_steps_there_is_nothing_to_say) {

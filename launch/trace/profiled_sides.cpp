@@ -1,0 +1,30 @@
+#include "launch/trace/profiled_sides.hpp"
+
+#include <fmt/format.h>
+
+namespace sidestream::launch {
+namespace {
+
+std::string folder_name(const std::filesystem::path& input) {
+  const std::filesystem::path folder = input.lexically_normal();
+  return (folder.has_filename() ? folder : folder.parent_path()).filename();
+}
+
+}  // namespace
+
+verify::Profiles profiles_of(ExaminedRun& base, ExaminedRun& fresh) {
+  return {.base = verify::side_profile(base.inputs().front().string(), base.report()),
+          .fresh = verify::side_profile(fresh.inputs().front().string(), fresh.report()),
+          .change = verify::compare_traces(base.analysis(), fresh.analysis())};
+}
+
+void add_sides(page::DocumentParts& parts, ExaminedRun* base, ExaminedRun* fresh) {
+  for (const auto& [side, run] : {std::pair("base", base), std::pair("new", fresh)}) {
+    if (run == nullptr) continue;
+    parts.runs.push_back(
+        run->page_part(fmt::format("{}: {}", side, folder_name(run->inputs().front()))));
+  }
+  if (base != nullptr) parts.ceilings = ceilings_json(base->facts().ceilings);
+}
+
+}  // namespace sidestream::launch

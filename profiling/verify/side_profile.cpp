@@ -1,0 +1,90 @@
+#include "profiling/verify/side_profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::verify {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::optional<double> number_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || !found->is_number() ? std::nullopt
+                                                      : std::optional(found->get<double>());
+}
+
+std::string text_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
+std::string words_of(const std::string& verdict) {
+  if (verdict == "io") return "waiting for input";
+  if (verdict == "cpu") return "the host";
+  if (verdict == "gpu") return "computing";
+  return verdict == "comm" ? "communication" : verdict;
+}
+
+TopOperation operation_of(const Json& one, double steps, double step_ms) {
+  TopOperation result{.name = text_at(one, "name"),
+                      .step_ms = one.at("total_ns").get<double>() * 1e-6 / steps,
+                      .flops_per_s = number_at(one, "flops_per_s"),
+                      .bytes_per_s = number_at(one, "bytes_per_s"),
+                      .bound = text_at(one, "roofline_bound"),
+                      .cause = text_at(one, "cause")};
+  result.share_of_step = step_ms > 0 ? result.step_ms / step_ms : 0;
+  if (result.bound != "compute" && result.bound != "memory") return result;
+  result.share_of_roof = number_at(one, "share_of_roof");
+  if (result.share_of_roof)
+    result.room_ms = result.step_ms * std::max(0.0, 1 - *result.share_of_roof);
+  return result;
+}
+
+std::string evidence_of(const Json& finding) {
+  std::string text;
+  for (const Json& one : finding.at("evidence")) {
+    const std::string unit = text_at(one, "unit"), whole = text_at(one, "denominator");
+    text += fmt::format("{}{} {:.4g}{}{}{}", text.empty() ? "" : "; ", text_at(one, "name"),
+                        one.at("value").get<double>(), unit.empty() ? "" : " " + unit,
+                        whole.empty() ? "" : " of the ", whole);
+  }
+  return text;
+}
+
+SideProfile read_report(const std::string& folder, const Json& report, std::size_t operations) {
+  SideProfile side{.folder = folder, .verdict = words_of(text_at(report, "verdict"))};
+  for (const Json& part : report.at("overview").at("mean_step")) {
+    const std::string name = part.at("part");
+    const double milliseconds = part.at("time_ns").get<double>() * 1e-6;
+    if (name == "step") side.step_ms = milliseconds;
+    side.budget.push_back({name, milliseconds});
+  }
+  const double steps = std::max(1.0, static_cast<double>(report.at("steps").size()));
+  for (const Json& one : report.at("top_ops")) {
+    if (side.top.size() < operations) side.top.push_back(operation_of(one, steps, side.step_ms));
+  }
+  for (const Json& one : report.at("advice"))
+    side.advice.push_back({.title = text_at(one, "title"),
+                           .bound_pct = number_at(one, "gain_ceiling_pct"),
+                           .evidence = evidence_of(one),
+                           .fix = text_at(one, "fix")});
+  return side;
+}
+
+}  // namespace
+
+SideProfile side_profile(const std::string& folder, const Json& report, std::size_t operations) {
+  try {
+    return read_report(folder, report, operations);
+  } catch (const nlohmann::json::exception& error) {
+    throw core::Error(
+        fmt::format("{}: expected a report of this version, found: {}", folder, error.what()));
+  }
+}
+
+}  // namespace sidestream::verify
