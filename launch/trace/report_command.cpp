@@ -16,6 +16,7 @@ namespace sidestream::launch {
 namespace {
 
 constexpr std::size_t kWidthColumns = 100;
+constexpr std::size_t kTableWidthColumns = 140;  // tables have many columns
 
 // Before the files are read: a wrong name should not cost a minute.
 std::vector<report::TableSource> wanted_tables(const ReportOptions& options) {
@@ -47,7 +48,9 @@ int run_report(const ReportOptions& options) {
   if (!options.csv.empty()) report::write_csv_folder(run.findings(), options.csv);
   if (options.quiet) return 0;
   const Terminal terminal = detect_terminal(1);
-  const report::TextStyle style{.width_columns = kWidthColumns, .color = terminal.color};
+  const report::TextStyle style{
+      .width_columns = tables.empty() ? kWidthColumns : kTableWidthColumns,
+      .color = terminal.color};
   const std::string text =
       tables.empty()
           ? report::text_report(run.analysis(), run.metrics(), style) + "\n" +

@@ -1,5 +1,7 @@
 #include "launch/trainer/run_record.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -69,7 +71,10 @@ json to_json(const RunRecord& record) {
   json result = {{"schema", 1},
                  {"version", version_text()},
                  {"build", build_summary_text()},
-                 {"machine", {{"processor", processor_name()}, {"nodes", record.nodes}}},
+                 {"machine",
+                  {{"processor", processor_name()},
+                   {"nodes", record.nodes},
+                   {"cores", sysconf(_SC_NPROCESSORS_ONLN)}}},  // of a node
                  {"command_line", record.command_line},
                  {"started_at", record.started_at},
                  {"world_size", record.world_size},

@@ -70,7 +70,8 @@ double recorded_steps(const Analysis& all) {
 }
 
 double steps_of_one_rank(const Analysis& all) {
-  return recorded_steps(all) / static_cast<double>(std::max<std::size_t>(1, all.ranks.size()));
+  return recorded_steps(all) /
+         static_cast<double>(std::max<std::size_t>(1, all.set->ranks().size()));
 }
 
 std::string name_of(const analysis::CollectiveRow& row) {
