@@ -168,6 +168,18 @@ class ReportTest(TraceTest):
         metrics = self.report(folder)["metrics"]
         self.assertEqual((metrics["mfu"], metrics["mfu_source"], metrics["ettr"]), (0.25, "metrics.jsonl", 0.9))
 
+    def test_gate_of_mfu(self):
+        folder = self.folder / "run"
+        write(folder / "metrics.jsonl", '{"step":1,"tokens_per_s":100,"mfu":0.25}\n')
+        write(folder / "trace/step_00000003/HOST_00000.3.pt.trace.json", trace(step_events(0)))
+        self.assertEqual(self.succeed("report", folder, "--quiet", "--require-mfu", "25").stderr, "")
+        self.fail_with(11, "MFU is 25 %, --require-mfu asks for 25.5 %", "report", folder, "--quiet", "--require-mfu", "25.5")
+        unknown = write(self.folder / "rank-0.json", trace(step_events(0)))
+        self.fail_with(12, "MFU is not known", "report", unknown, "--quiet", "--require-mfu", "1")
+        below = run("report", folder, "--require-mfu", "90")
+        self.assertEqual(below.returncode, 11)
+        self.assertIn("MFU 25.0 %", below.stdout)
+
     def test_windows_of_a_rank_are_one_rank(self):
         """Figures of a rank are over all its windows: six steps of two ranks, twice three."""
         for first in (3, 8):
