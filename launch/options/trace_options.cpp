@@ -131,9 +131,8 @@ std::string report_help(int width) {
          "Reads Kineto traces of PyTorch and of Sidestream (.json, .json.gz) and SQLite exports of "
          "Nsight Systems.\n"
          "compute + exposed communication + exposed copies + idle = step, to the nanosecond.\n\n"
-         "MFU is (6 N + 6 L C T) tokens/s over the peak of the machine: of metrics.jsonl, or of "
-         "the "
-         "steps of a trace\nthat Sidestream wrote. Exit code 11: below --require-mfu; 12: not "
+         "MFU is (6 N + 6 L C T) tokens/s over the peak of the machine: of metrics.jsonl, or of\n"
+         "the steps of a trace that Sidestream wrote. Exit code 11: below --require-mfu; 12: not "
          "known.\n\n" +
          flags_help(flags_of(report_table()), width);
 }
