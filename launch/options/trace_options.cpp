@@ -61,31 +61,41 @@ std::vector<int> parse_ranks(const std::string& text) {
 
 SettingTable<ReportOptions> report_table() {
   using Options = ReportOptions;
-  return {{"What a run did with its time",
-           {words<Options>(
-                kInput, [](auto& o) -> auto& { return o.inputs; }),
-            text<Options>(
-                {"json", "FILE", "write everything as JSON too", "not written"},
-                [](auto& o) -> auto& { return o.json; }),
-            text<Options>(
-                {"html", "FILE", "write a page for the browser too, one file", "not written"},
-                [](auto& o) -> auto& { return o.html; }),
-            text<Options>(
-                {"csv", "FOLDER", "write every table as a CSV file too", "not written"},
-                [](auto& o) -> auto& { return o.csv; }),
-            {{"tables", "NAME,NAME", "print these tables instead of the report; all: every one",
-              "the report"},
-             [](Options& o, const std::string& value) { o.tables = parse_names(value); },
-             [](const Options&) -> std::optional<std::string> { return std::nullopt; }},
-            count<Options>(
-                {"rows", "N", "of each of these tables"}, [](auto& o) -> auto& { return o.rows; },
-                kRows),
-            on_off<Options>(
-                switch_named("quiet", "no text on the terminal"),
-                [](auto& o) -> auto& { return o.quiet; }),
-            optional_count<Options>(
-                {"threads", "N", "files read at once", "every core"},
-                [](auto& o) -> auto& { return o.threads; }, kThreads)}}};
+  return {
+      {"What a run did with its time",
+       {words<Options>(
+            kInput, [](auto& o) -> auto& { return o.inputs; }),
+        text<Options>(
+            {"json", "FILE", "write everything as JSON too", "not written"},
+            [](auto& o) -> auto& { return o.json; }),
+        text<Options>(
+            {"html", "FILE", "write a page for the browser too, one file", "not written"},
+            [](auto& o) -> auto& { return o.html; }),
+        text<Options>(
+            {"csv", "FOLDER", "write every table as a CSV file too", "not written"},
+            [](auto& o) -> auto& { return o.csv; }),
+        {{"tables", "NAME,NAME", "print these tables instead of the report; all: every one",
+          "the report"},
+         [](Options& o, const std::string& value) { o.tables = parse_names(value); },
+         [](const Options&) -> std::optional<std::string> { return std::nullopt; }},
+        count<Options>(
+            {"rows", "N", "of each of these tables"}, [](auto& o) -> auto& { return o.rows; },
+            kRows),
+        number<Options>({"require-mfu", "PERCENT",
+                         "exit code 11 when the model FLOPs utilisation is below this, 12 when "
+                         "it is not known",
+                         "no gate"},
+                        [](auto& o) -> auto& { return o.require_mfu_pct; }, {.min = 0, .max = 100}),
+        on_off<Options>(
+            {.name = "quiet",
+             .value_name = "",
+             .help = "no text on the terminal",
+             .default_text = "off",
+             .kind = FlagKind::kSwitch},
+            [](auto& o) -> auto& { return o.quiet; }),
+        optional_count<Options>(
+            {"threads", "N", "files read at once", "every core"},
+            [](auto& o) -> auto& { return o.threads; }, kThreads)}}};
 }
 
 SettingTable<MergeOptions> merge_table() {
@@ -115,11 +125,15 @@ std::string report_help(int width) {
          "  sidestream-trace report runs/a --html report.html\n"
          "  sidestream-trace report a/*.pt.trace.json.gz --json report.json --csv tables\n"
          "  sidestream-trace report runs/a --tables operators,memory_peaks --rows 50\n"
+         "  sidestream-trace report runs/a --quiet --require-mfu 40\n"
          "  sidestream-trace report profile.sqlite      (nsys export -t sqlite --lazy=false "
          "profile.nsys-rep)\n\n"
          "Reads Kineto traces of PyTorch and of Sidestream (.json, .json.gz) and SQLite exports of "
          "Nsight Systems.\n"
-         "compute + exposed communication + exposed copies + idle = step, to the nanosecond.\n\n" +
+         "compute + exposed communication + exposed copies + idle = step, to the nanosecond.\n\n"
+         "MFU is (6 N + 6 L C T) tokens/s over the peak of the machine: of metrics.jsonl, or of\n"
+         "the steps of a trace that Sidestream wrote. Exit code 11: below --require-mfu; 12: not "
+         "known.\n\n" +
          flags_help(flags_of(report_table()), width);
 }
 
@@ -157,7 +171,9 @@ std::string top_help() {
   return text +
          "\n  --help     this text\n  --version  version of this program\n\n"
          "Exit codes: 0 done, 2 flags, 3 a trace that cannot be used, 8 out of memory, 1 anything "
-         "else.\n";
+         "else.\nGates: 10 slower, 11 below the MFU that is required, 12 cannot be judged, 13 "
+         "learns "
+         "worse.\n";
 }
 
 const Entry& entry_named(const std::string& name) {

@@ -11,10 +11,11 @@ namespace sidestream::launch {
 
 struct ReportOptions {
   std::vector<std::filesystem::path> inputs = {};
-  std::filesystem::path json = {};       // empty: none
-  std::filesystem::path html = {};       // empty: none
-  std::filesystem::path csv = {};        // a folder; empty: none
-  bool quiet = false;                    // no text
+  std::filesystem::path json = {};  // empty: none
+  std::filesystem::path html = {};  // empty: none
+  std::filesystem::path csv = {};   // a folder; empty: none
+  bool quiet = false;               // no text
+  std::optional<double> require_mfu_pct = {};
   std::vector<std::string> tables = {};  // printed instead of the report; empty: the report
   int rows = 20;                         // of each of these tables
   std::optional<int> threads = {};       // empty: every core

@@ -8,14 +8,17 @@
 #include "launch/trace/pages.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/report/csv_report.hpp"
+#include "profiling/report/summary.hpp"
 #include "profiling/report/tables.hpp"
 #include "profiling/report/text_report.hpp"
+#include "profiling/verify/verification.hpp"
 
 namespace sidestream::launch {
 
 namespace {
 
 constexpr std::size_t kWidthColumns = 100;
+constexpr std::size_t kTableWidthColumns = 140;  // tables have many columns
 
 // Before the files are read: a wrong name should not cost a minute.
 std::vector<report::TableSource> wanted_tables(const ReportOptions& options) {
@@ -36,6 +39,24 @@ std::string text_of_tables(const report::Findings& findings,
   return text;
 }
 
+// Says why a gate is not passed, also when nothing else is said.
+int check_mfu(const ExaminedRun& run, const ReportOptions& options) {
+  if (!options.require_mfu_pct) return static_cast<int>(verify::GateCode::kPassed);
+  const std::optional<double> mfu = report::throughput_of(run.analysis(), run.metrics()).mfu;
+  if (!mfu) {
+    fmt::print(stderr,
+               "sidestream-trace: --require-mfu {:g}: MFU is not known: it needs a run directory "
+               "with MFU in metrics.jsonl; measure the machine with `sidestream bench ceilings` "
+               "before the run\n",
+               *options.require_mfu_pct);
+    return static_cast<int>(verify::GateCode::kCannotJudge);
+  }
+  if (*mfu * 100 >= *options.require_mfu_pct) return static_cast<int>(verify::GateCode::kPassed);
+  fmt::print(stderr, "sidestream-trace: MFU is {:.4g} %, --require-mfu asks for {:g} %\n",
+             *mfu * 100, *options.require_mfu_pct);
+  return static_cast<int>(verify::GateCode::kBelowTarget);
+}
+
 }  // namespace
 
 int run_report(const ReportOptions& options) {
@@ -45,16 +66,19 @@ int run_report(const ReportOptions& options) {
   if (!options.html.empty())
     write_report_page(options.html, options.inputs.front().lexically_normal().string(), run);
   if (!options.csv.empty()) report::write_csv_folder(run.findings(), options.csv);
-  if (options.quiet) return 0;
+  if (options.quiet) return check_mfu(run, options);
   const Terminal terminal = detect_terminal(1);
-  const report::TextStyle style{.width_columns = kWidthColumns, .color = terminal.color};
+  const report::TextStyle style{
+      .width_columns = tables.empty() ? kWidthColumns : kTableWidthColumns,
+      .color = terminal.color};
   const std::string text =
       tables.empty()
           ? report::text_report(run.analysis(), run.metrics(), style) + "\n" +
                 advice::advice_text(run.advice(), style)
           : text_of_tables(run.findings(), tables, static_cast<std::size_t>(options.rows), style);
   std::fwrite(text.data(), 1, text.size(), stdout);
-  return 0;
+  std::fflush(stdout);
+  return check_mfu(run, options);
 }
 
 }  // namespace sidestream::launch

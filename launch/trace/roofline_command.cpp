@@ -73,7 +73,7 @@ std::string causes_text(const std::vector<advice::RooflinePoint>& points) {
   for (std::size_t i = 0; i < points.size(); ++i) {
     const advice::RooflinePoint& one = points[i];
     const std::string cause =
-        one.cause.empty() ? "not measured: needs shapes or counters" : one.cause;
+        one.cause.empty() ? "not known: the trace has neither FLOPs nor bytes of it" : one.cause;
     text += report::wrapped(fmt::format("{}. {}", i + 1, cause), kWidth, 3);
     if (one.counters)
       text += report::wrapped(fmt::format("   ncu, {} launches: {}", one.counters->launches,

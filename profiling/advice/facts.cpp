@@ -89,7 +89,7 @@ Facts gather_facts(const Analysis& all) {
   std::size_t recorded = 0;
   for (const analysis::RankView& rank : all.ranks) recorded += rank.steps.size();
   const double steps = static_cast<double>(std::max<std::size_t>(1, recorded));
-  const double ranks = static_cast<double>(std::max<std::size_t>(1, all.ranks.size()));
+  const double ranks = static_cast<double>(std::max<std::size_t>(1, all.set->ranks().size()));
   for (const analysis::RankView& rank : all.ranks) {
     facts.on_device = facts.on_device || rank.activity.where == analysis::Where::kDevice;
     for (const auto& [phase, total_ns] : analysis::phase_times(*rank.timeline))

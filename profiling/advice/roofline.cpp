@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "profiling/ranges/phases.hpp"
 #include "profiling/trace/kind.hpp"
 
 namespace sidestream::advice {
@@ -130,12 +131,25 @@ std::string cause_under_roof(const RooflinePoint& point, const Facts& facts) {
       point.total_ns / static_cast<double>(std::max<std::int64_t>(1, point.calls));
   constexpr double kSmallNs = 50'000;
   if (mean_ns < kSmallNs) return "too small to fill the machine";
-  return fmt::format("{:.0f} % of the {} roof; {}", reached * 100,
+  const std::string share =
+      reached < 0.01 ? "less than 1 %" : fmt::format("{:.0f} %", reached * 100);
+  return fmt::format("{} of the {} roof; {} would say why", share,
                      point.bound.empty() ? "memory" : point.bound,
-                     facts.on_device ? "counters would say why" : "why is not measured");
+                     facts.on_device ? "counters" : "a sampling profiler such as perf");
+}
+
+bool is_phase(const std::string& name) {
+  return std::any_of(ranges::kPhases.begin(), ranges::kPhases.end(),
+                     [&](const ranges::PhaseInfo& phase) { return phase.name == name; });
 }
 
 std::string cause_by_name(const RooflinePoint& point, const Facts& facts) {
+  if (is_phase(point.name))
+    return "time of this phase outside of any operator, such as fused code: its work is not in the "
+           "trace";
+  if (point.name.find("autograd::") != std::string::npos)
+    return "a node of autograd without what it calls: a function of one's own, or a hook; its work "
+           "is not in the trace";
   if (is_product(point.name)) return cause_of_product(point, facts);
   if (has(point.name,
           {"elementwise", "layer_norm", "softmax", "gelu", "dropout", "multi_tensor", "foreach"}))

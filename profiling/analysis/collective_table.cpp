@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "profiling/analysis/collective_list.hpp"
@@ -112,7 +113,9 @@ std::vector<CollectiveRow> collective_table(const std::vector<RankView>& ranks,
   for (const RankView& rank : ranks) add_rank(table, rank);
   for (const MatchedCollective& one : matches.matched) add_match(table, one, ranks);
   std::vector<CollectiveRow> rows;
-  const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, ranks.size()));
+  std::set<int> numbers;  // a rank has a file for each window
+  for (const RankView& rank : ranks) numbers.insert(rank.timeline->info.rank);
+  const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, numbers.size()));
   for (const auto& [key, sums] : table) rows.push_back(finished(key, sums, count));
   std::stable_sort(rows.begin(), rows.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
     return a.exposed_ns > b.exposed_ns;

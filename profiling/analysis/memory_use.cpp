@@ -60,8 +60,9 @@ struct Block {
 // Allocations and releases of one device in the order of time.
 class Replay {
  public:
-  Replay(int rank, int device) {
-    use_.rank = rank;
+  Replay(const RankTimeline& timeline, int device) {
+    use_.timeline = &timeline;
+    use_.rank = timeline.info.rank;
     use_.device = device;
   }
 
@@ -72,8 +73,11 @@ class Replay {
       release(detail);
     const std::int64_t allocated =
         detail.allocated_bytes >= 0 ? detail.allocated_bytes : std::max<std::int64_t>(0, known_);
-    use_.curve.push_back({time_ns, allocated, detail.reserved_bytes});
-    use_.peak_reserved_bytes = std::max(use_.peak_reserved_bytes, detail.reserved_bytes);
+    // LibTorch reserves nothing of the host's memory, and writes a 0.
+    const std::int64_t reserved =
+        use_.device < 0 && detail.reserved_bytes == 0 ? -1 : detail.reserved_bytes;
+    use_.curve.push_back({time_ns, allocated, reserved});
+    use_.peak_reserved_bytes = std::max(use_.peak_reserved_bytes, reserved);
     if (use_.curve.size() > 1 && allocated <= use_.peak_allocated_bytes) return;
     use_.peak_allocated_bytes = allocated;
     use_.peak_time_ns = time_ns;
@@ -155,7 +159,7 @@ void add_rank(const RankTimeline& timeline, std::vector<MemoryUse>& all) {
   std::map<int, Replay> replays;
   for (const std::size_t row : rows) {
     const trace::MemoryDetail& detail = *timeline.memory(row);
-    const auto place = replays.try_emplace(detail.device, timeline.info.rank, detail.device).first;
+    const auto place = replays.try_emplace(detail.device, timeline, detail.device).first;
     place->second.add(timeline.start_ns(row), detail, phases.at(timeline.start_ns(row)));
   }
   for (auto& [device, replay] : replays) all.push_back(replay.take());

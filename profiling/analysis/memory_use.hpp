@@ -2,7 +2,8 @@
 //
 // A category is the phase in which memory was taken: what forward takes and still holds at the peak
 // are mostly activations, what backward takes gradients. Allocations carry no more than that; what
-// was there before the trace began is "before the trace".
+// was there before the trace began is "before the trace". Of host memory the profiler counts only
+// what was taken since it started: weights are no part of it.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct MemoryPoint {
 };
 
 struct MemoryUse {
+  const trace::RankTimeline* timeline = nullptr;
   int rank = 0;
   int device = -1;  // below 0: the host's memory
   std::int64_t peak_allocated_bytes = 0;

@@ -259,10 +259,19 @@ double product_bytes(const Inputs& in, double flops, std::size_t left) {
              : flops / 2 / real(matrix.back()) * size_of_type(type);
 }
 
+// A shell: what works are the operators that it calls. "AddmmBackward0",
+// "torch::autograd::AccumulateGrad".
+bool is_autograd_node(std::string_view name) {
+  if (name.find("autograd::") != std::string_view::npos) return true;
+  constexpr std::string_view kDigits = "0123456789";
+  const std::size_t end = name.find_last_not_of(kDigits) + 1;
+  return end < name.size() && name.substr(0, end).ends_with("Backward");
+}
+
 }  // namespace
 
 OperatorWork work_of(const OperatorCall& call) {
-  if (call.shapes.empty()) return {};
+  if (call.shapes.empty() || is_autograd_node(call.name)) return {};
   if (std::find(kMoveNothing.begin(), kMoveNothing.end(), call.name) != kMoveNothing.end())
     return {};
   const Inputs in{parse_shapes(call.shapes), list_elements(call.types), list_elements(call.values)};

@@ -44,15 +44,16 @@ struct LongerPhase {
 
 // The phase in which this rank exceeds the median of the others most.
 LongerPhase longer_phase(const std::vector<RankView>& ranks, int rank) {
-  std::map<std::string, std::int64_t> own;
-  std::map<std::string, std::vector<std::int64_t>> others;
+  std::map<int, std::map<std::string, std::int64_t>> of_rank;  // over its files
   for (const RankView& one : ranks) {
-    for (const auto& [phase, time_ns] : phase_times(*one.timeline)) {
-      if (one.timeline->info.rank == rank)
-        own[phase] += time_ns;
-      else
-        others[phase].push_back(time_ns);
-    }
+    for (const auto& [phase, time_ns] : phase_times(*one.timeline))
+      of_rank[one.timeline->info.rank][phase] += time_ns;
+  }
+  const std::map<std::string, std::int64_t> own = of_rank[rank];
+  std::map<std::string, std::vector<std::int64_t>> others;
+  for (const auto& [other, phases] : of_rank) {
+    if (other == rank) continue;
+    for (const auto& [phase, time_ns] : phases) others[phase].push_back(time_ns);
   }
   LongerPhase longest;
   for (const auto& [phase, time_ns] : own) {
@@ -104,6 +105,27 @@ CollectiveMatches inside_steps(const std::vector<RankView>& ranks, const Collect
   return inside;
 }
 
+// What waiting costs each rank, at most: once where several collectives wait at the same time, and
+// no more than the communication that nothing hides. A wait behind compute may still push what
+// comes after it into the open. Ranks wait at the beginning of their part, until the last one
+// comes.
+std::map<int, std::int64_t> costly_waiting(const std::vector<RankView>& ranks,
+                                           const CollectiveMatches& matches) {
+  std::map<std::size_t, std::vector<Interval>> of_file;
+  for (const MatchedCollective& one : matches.matched) {
+    for (const CollectivePart& part : one.parts)
+      of_file[part.timeline].push_back({part.start_ns, part.end_ns() - one.transfer_ns});
+  }
+  std::map<int, std::int64_t> waiting;
+  for (auto& [file, intervals] : of_file) {
+    std::int64_t exposed_ns = 0;
+    for (const StepRow& step : ranks[file].steps) exposed_ns += step.budget.exposed_comm_ns;
+    const IntervalSet waits(std::move(intervals));
+    waiting[ranks[file].timeline->info.rank] += std::min(waits.length_ns(), exposed_ns);
+  }
+  return waiting;
+}
+
 }  // namespace
 
 std::map<int, std::int64_t> waiting_of_ranks(const CollectiveMatches& matches) {
@@ -115,10 +137,19 @@ std::map<int, std::int64_t> waiting_of_ranks(const CollectiveMatches& matches) {
   return waiting;
 }
 
+std::map<std::size_t, std::int64_t> waiting_of_files(const CollectiveMatches& matches) {
+  std::map<std::size_t, std::int64_t> waiting;
+  for (const MatchedCollective& one : matches.matched) {
+    for (const CollectivePart& part : one.parts)
+      waiting[part.timeline] += part.duration_ns - one.transfer_ns;
+  }
+  return waiting;
+}
+
 std::optional<Straggler> find_straggler(const std::vector<RankView>& ranks,
                                         const CollectiveMatches& all_matches) {
   const CollectiveMatches matches = inside_steps(ranks, all_matches);
-  const std::map<int, std::int64_t> waiting = waiting_of_ranks(matches);
+  const std::map<int, std::int64_t> waiting = costly_waiting(ranks, matches);
   if (waiting.size() < 2) return std::nullopt;
   const auto least =
       std::min_element(waiting.begin(), waiting.end(),

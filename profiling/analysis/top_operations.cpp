@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "profiling/analysis/event_class.hpp"
 #include "profiling/analysis/row_work.hpp"
 
 namespace sidestream::analysis {
@@ -64,9 +65,13 @@ void add_device_rank(const RankTimeline& timeline, ByName& all) {
 // Work is done in the whole of a call, time is counted where it is spent.
 void add_host_rank(const RankTimeline& timeline, ByName& all) {
   RowWork work(timeline);
+  const NameClasses classes(timeline.names);
   for (const Call& one : call_tree(timeline).calls) {
-    if (timeline.kind(one.row) != Kind::kOperator) continue;
-    Sums& sums = all[{std::string(timeline.name(one.row)), Kind::kOperator}];
+    const Kind kind = timeline.kind(one.row);
+    const bool phase =
+        kind == Kind::kHostRange && classes[timeline.name_id(one.row)] == NameClass::kComputeRange;
+    if (kind != Kind::kOperator && !phase) continue;
+    Sums& sums = all[{std::string(timeline.name(one.row)), kind}];
     ++sums.calls;
     sums.total_ns += one.self_ns;
     sums.add(work.of(one.row), timeline.duration_ns(one.row));

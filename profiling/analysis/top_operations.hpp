@@ -1,5 +1,6 @@
-// What took the most time: kernels and copies of device ranks, operators (their own time, without
-// what they call) of host ranks. Sums over all ranks.
+// What took the most time: kernels and copies of device ranks; of host ranks operators and phases
+// that compute, each its own time without what it calls. A fused optimizer is no operator, and a
+// recording without the profiler has phases only. Sums over all ranks.
 #pragma once
 
 #include <cstdint>

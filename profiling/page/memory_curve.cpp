@@ -48,8 +48,10 @@ Json memory_curves(const analysis::Analysis& all, std::size_t points) {
       Json flat = Json::array();
       for (const auto& [time_ns, bytes] : thinned(curve, points))
         flat.push_back({time_ns - curve.front().first, bytes});
-      list.push_back(
-          {{"rank", view.timeline->info.rank}, {"device", device}, {"points", std::move(flat)}});
+      list.push_back({{"rank", view.timeline->info.rank},
+                      {"window", view.timeline->info.window},
+                      {"device", device},
+                      {"points", std::move(flat)}});
     }
   }
   return list;

@@ -7,8 +7,8 @@
 
 namespace sidestream::page {
 
-// [{"rank", "device", "points": [[ns from the first event, bytes]..]}], device -1 for the host. Of
-// each stretch the lowest and the highest point are kept, at most `points` in all.
+// [{"rank", "window", "device", "points": [[ns from the first event, bytes]..]}], device -1 for the
+// host. Of each stretch the lowest and the highest point are kept, at most `points` in all.
 nlohmann::ordered_json memory_curves(const analysis::Analysis& all, std::size_t points = 2000);
 
 }  // namespace sidestream::page

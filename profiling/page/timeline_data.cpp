@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -70,14 +71,16 @@ struct Event {
   std::uint32_t name = 0;
 };
 
-struct Rank {
-  const analysis::RankView* view = nullptr;
-  trace::RankClock clock;
-  std::array<std::vector<Event>, kLaneNames.size()> lanes;
+struct Window {
+  std::optional<std::int64_t> step = {};
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+};
 
-  std::int64_t common(std::int64_t time_ns) const {
-    return clock.to_common(time_ns + view->timeline->info.base_ns);
-  }
+// All files of a rank, on the common clock.
+struct Rank {
+  std::vector<Window> windows;
+  std::array<std::vector<Event>, kLaneNames.size()> lanes;
 };
 
 class Names {
@@ -102,25 +105,30 @@ bool inside_a_step(const analysis::RankView& view, std::int64_t start_ns, std::i
   return start_ns < view.steps.back().window.end_ns && end_ns > view.steps.front().window.start_ns;
 }
 
-Rank read_rank(const analysis::Analysis& all, const analysis::RankView& view, Names& names) {
+void add_file(const analysis::Analysis& all, const analysis::RankView& view, Names& names,
+              Rank& rank) {
   const trace::RankTimeline& timeline = *view.timeline;
-  Rank rank{.view = &view, .clock = all.set->clock.of(timeline.info.rank), .lanes = {}};
+  const trace::RankClock clock = all.set->clock.of(timeline.info.rank);
+  const auto common = [&](std::int64_t time_ns) {
+    return clock.to_common(time_ns + timeline.info.base_ns);
+  };
+  for (const analysis::StepRow& row : view.steps)
+    rank.windows.push_back({row.step, common(row.window.start_ns), common(row.window.end_ns)});
   const analysis::NameClasses classes(timeline.names);
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     const Lane lane = lane_of(timeline.kind(row), classes[timeline.name_id(row)]);
     if (lane == Lane::kNone || !inside_a_step(view, timeline.start_ns(row), timeline.end_ns(row)))
       continue;
-    rank.lanes[static_cast<std::size_t>(lane)].push_back({rank.common(timeline.start_ns(row)),
+    rank.lanes[static_cast<std::size_t>(lane)].push_back({common(timeline.start_ns(row)),
                                                           timeline.duration_ns(row),
                                                           names.number_of(timeline.name(row))});
   }
-  return rank;
 }
 
 // Durations below the result are left out, so that at most `limit` events are left.
-std::int64_t shortest_kept(const std::vector<Rank>& ranks, std::size_t limit) {
+std::int64_t shortest_kept(const std::map<int, Rank>& ranks, std::size_t limit) {
   std::vector<std::int64_t> durations;
-  for (const Rank& rank : ranks) {
+  for (const auto& [number, rank] : ranks) {
     for (const auto& lane : rank.lanes) {
       for (const Event& event : lane) durations.push_back(event.duration_ns);
     }
@@ -137,12 +145,11 @@ bool comes_before(const Event& one, const Event& other) {
   return one.duration_ns > other.duration_ns;
 }
 
-Json json_of(Rank& rank, std::int64_t origin_ns) {
+Json json_of(int number, Rank& rank, std::int64_t origin_ns) {
   Json windows = Json::array(), lanes = Json::array();
-  for (const analysis::StepRow& row : rank.view->steps)
-    windows.push_back({row.step ? Json(*row.step) : Json(),
-                       rank.common(row.window.start_ns) - origin_ns,
-                       rank.common(row.window.end_ns) - origin_ns});
+  for (const Window& one : rank.windows)
+    windows.push_back(
+        {one.step ? Json(*one.step) : Json(), one.start_ns - origin_ns, one.end_ns - origin_ns});
   for (std::size_t lane = 0; lane < rank.lanes.size(); ++lane) {
     std::vector<Event>& events = rank.lanes[lane];
     if (events.empty()) continue;
@@ -155,19 +162,20 @@ Json json_of(Rank& rank, std::int64_t origin_ns) {
     }
     lanes.push_back({{"kind", kLaneNames[lane]}, {"events", std::move(flat)}});
   }
-  return {{"rank", rank.view->timeline->info.rank}, {"windows", windows}, {"lanes", lanes}};
+  return {{"rank", number}, {"windows", windows}, {"lanes", lanes}};
 }
 
 }  // namespace
 
 Json timeline_data(const analysis::Analysis& all, std::size_t limit) {
   Names names;
-  std::vector<Rank> ranks;
-  for (const analysis::RankView& view : all.ranks) ranks.push_back(read_rank(all, view, names));
+  std::map<int, Rank> ranks;
+  for (const analysis::RankView& view : all.ranks)
+    add_file(all, view, names, ranks[view.timeline->info.rank]);
   const std::int64_t shortest = shortest_kept(ranks, limit);
   std::size_t left_out = 0;
   std::int64_t first = INT64_MAX, last = INT64_MIN;
-  for (Rank& rank : ranks) {
+  for (auto& [number, rank] : ranks) {
     for (auto& lane : rank.lanes) {
       left_out +=
           std::erase_if(lane, [&](const Event& event) { return event.duration_ns < shortest; });
@@ -179,7 +187,7 @@ Json timeline_data(const analysis::Analysis& all, std::size_t limit) {
   }
   Json list = Json::array();
   if (last >= first) {
-    for (Rank& rank : ranks) list.push_back(json_of(rank, first));
+    for (auto& [number, rank] : ranks) list.push_back(json_of(number, rank, first));
   }
   return {{"length_ns", last < first ? 0 : last - first},
           {"left_out", left_out},

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "profiling/ranges/phases.hpp"
+#include "profiling/report/summary.hpp"
 #include "profiling/report/tables.hpp"
 #include "profiling/trace/byte_sink.hpp"
 
@@ -11,12 +12,12 @@ namespace {
 const std::vector<std::string> kHeader = {"rank",        "kind",    "name",   "start_ns",
                                           "duration_ns", "process", "thread", "correlation"};
 
-Row event_row(const trace::RankTimeline& timeline, std::size_t row) {
+Row event_row(const trace::RankTimeline& timeline, std::size_t row, const CommonTime& time) {
   const trace::Track& track = timeline.tracks()[timeline.track_of(row)];
   return {std::int64_t{timeline.info.rank},
           std::string(trace::name_of(timeline.kind(row))),
           std::string(timeline.name(row)),
-          timeline.start_ns(row),
+          time(timeline, timeline.start_ns(row)),
           timeline.duration_ns(row),
           track.process,
           track.thread,
@@ -27,10 +28,11 @@ Row event_row(const trace::RankTimeline& timeline, std::size_t row) {
 
 void write_event_list(const analysis::Analysis& all, const std::filesystem::path& file) {
   trace::ByteSink sink(file);
+  const CommonTime time(all);
   sink.write(csv_of_row({kHeader.begin(), kHeader.end()}));
   for (const analysis::RankView& rank : all.ranks) {
     for (std::size_t row = 0; row < rank.timeline->size(); ++row)
-      sink.write(csv_of_row(event_row(*rank.timeline, row)));
+      sink.write(csv_of_row(event_row(*rank.timeline, row, time)));
   }
   sink.finish();
 }
@@ -56,8 +58,9 @@ Table longest_events_table(const analysis::Analysis& all, std::size_t most) {
     }
   }
   std::sort_heap(places.begin(), places.end(), longer);
+  const CommonTime time(all);
   Table table{.title = "events", .header = kHeader, .rows = {}};
-  for (const Place& one : places) table.rows.push_back(event_row(*one.timeline, one.row));
+  for (const Place& one : places) table.rows.push_back(event_row(*one.timeline, one.row, time));
   return table;
 }
 

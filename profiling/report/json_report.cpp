@@ -64,24 +64,6 @@ Json step_of(const analysis::StepRow& row) {
             {"other", row.idle.other_ns}}}};
 }
 
-// On the clock of all ranks.
-std::int64_t common_start_ns(const Analysis& all, const analysis::RankView& rank,
-                             const analysis::StepRow& row) {
-  const trace::RankInfo& info = rank.timeline->info;
-  return all.set->clock.of(info.rank).to_common(row.window.start_ns + info.base_ns);
-}
-
-// Scripts in JavaScript cannot tell the nanoseconds of an epoch apart: times count from the first
-// step of any rank.
-std::int64_t first_start_ns(const Analysis& all) {
-  std::int64_t first = INT64_MAX;
-  for (const analysis::RankView& rank : all.ranks) {
-    for (const analysis::StepRow& row : rank.steps)
-      first = std::min(first, common_start_ns(all, rank, row));
-  }
-  return first;
-}
-
 Json operation_of(const analysis::Operation& one) {
   return {{"name", one.name},
           {"calls", one.calls},
@@ -156,7 +138,7 @@ Json not_measured(const Analysis& all, const RunMetrics& run) {
   need(list, !throughput.mfu, "mfu", kPeak);
   need(list, !throughput.mfu_palm, "mfu_palm", kPeak);
   need(list, !throughput.tokens_per_s, "tokens_per_s", kRun);
-  need(list, !run.ettr, "ettr", "the run directory of the traces (run.json)");
+  need(list, !run.ettr, "ettr", "a run.json that holds it");
   need(list, !all.utilisation.gpu_utilisation, "gpu_utilisation", "device events");
   need(list, !all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
   need(list, !transfers, "transfer and waiting of collectives",
@@ -198,11 +180,11 @@ Json top_operations_json(const Analysis& all) {
 Json json_summary(const Analysis& all, const RunMetrics& run) {
   Json report = {{"schema", 1}, {"world_size", all.set->world_size}, {"clock", clock_of(all)}};
   report["steps"] = Json::array();
-  const std::int64_t origin_ns = first_start_ns(all);
+  const CommonTime time(all);
   for (const analysis::RankView& rank : all.ranks) {
     for (const analysis::StepRow& row : rank.steps) {
       report["steps"].push_back(step_of(row));
-      report["steps"].back()["start_ns"] = common_start_ns(all, rank, row) - origin_ns;
+      report["steps"].back()["start_ns"] = time(*rank.timeline, row.window.start_ns);
     }
   }
   report["top_ops"] = top_operations_json(all);

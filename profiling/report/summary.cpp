@@ -93,6 +93,22 @@ std::map<int, RankMean> means_of_ranks(const analysis::Analysis& all) {
   return means;
 }
 
+CommonTime::CommonTime(const analysis::Analysis& all) : clock_(all.set->clock) {
+  for (const RankView& rank : all.ranks) {
+    for (const StepRow& row : rank.steps)
+      origin_ns_ = std::min(origin_ns_, common(*rank.timeline, row.window.start_ns));
+  }
+  if (origin_ns_ != INT64_MAX) return;
+  for (const RankView& rank : all.ranks) {
+    for (std::size_t row = 0; row < rank.timeline->size(); ++row)
+      origin_ns_ = std::min(origin_ns_, common(*rank.timeline, rank.timeline->start_ns(row)));
+  }
+}
+
+std::int64_t CommonTime::common(const trace::RankTimeline& timeline, std::int64_t time_ns) const {
+  return clock_.of(timeline.info.rank).to_common(time_ns + timeline.info.base_ns);
+}
+
 std::optional<double> median_step_ms(const std::vector<RankView>& ranks) {
   const std::optional<double> step_ns = analysis::median_step_ns(ranks);
   return step_ns ? std::optional(*step_ns / 1e6) : std::nullopt;

@@ -49,6 +49,22 @@ std::map<int, RankMean> means_of_ranks(const analysis::Analysis& all);
 
 MeanStep mean_step(const std::vector<analysis::RankView>& ranks);
 
+// Times of all ranks on one clock, from the start of the first step of any rank (without steps:
+// from the first event). Scripts in JavaScript cannot tell the nanoseconds of an epoch apart.
+class CommonTime {
+ public:
+  explicit CommonTime(const analysis::Analysis& all);
+  std::int64_t operator()(const trace::RankTimeline& timeline, std::int64_t time_ns) const {
+    return common(timeline, time_ns) - origin_ns_;
+  }
+
+ private:
+  std::int64_t common(const trace::RankTimeline& timeline, std::int64_t time_ns) const;
+
+  const trace::ClockModel& clock_;
+  std::int64_t origin_ns_ = INT64_MAX;
+};
+
 // Median length of the untagged steps; nothing when no rank has steps.
 std::optional<double> median_step_ms(const std::vector<analysis::RankView>& ranks);
 

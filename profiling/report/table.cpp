@@ -1,6 +1,7 @@
 #include "profiling/report/table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +11,8 @@ namespace sidestream::report {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kNarrowest = 12;
+// Wider than any number with its unit: what is wider is text, and may be cut.
+constexpr std::size_t kWidestNumber = 14;
 
 bool continues(char one) { return (static_cast<unsigned char>(one) & 0xC0u) == 0x80u; }
 
@@ -50,10 +52,14 @@ std::vector<std::size_t> widths_of(const Table& table, std::size_t limit) {
     for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i)
       widths[i] = std::max(widths[i], width_of(plain_text(row[i])));
   }
-  std::size_t others = 0;
-  for (std::size_t i = 1; i < widths.size(); ++i) others += widths[i] + kGap;
-  if (!widths.empty() && widths[0] + others > limit)
-    widths[0] = std::max(kNarrowest, limit - std::min(limit, others));
+  std::size_t whole = kGap * (widths.size() - std::min<std::size_t>(1, widths.size()));
+  for (const std::size_t width : widths) whole += width;
+  while (whole > limit) {
+    const auto widest = std::max_element(widths.begin(), widths.end());
+    if (*widest <= kWidestNumber) break;
+    --*widest;
+    --whole;
+  }
   return widths;
 }
 
@@ -62,8 +68,7 @@ std::string line_of(const Row& cells, const std::vector<std::size_t>& widths) {
   for (std::size_t i = 0; i < widths.size(); ++i) {
     const std::string cell = i < cells.size() ? plain_text(cells[i]) : "";
     if (i > 0) line += std::string(kGap, ' ');
-    line += i == 0 ? padded(cut(cell, widths[0]), widths[0], Side::kLeft)
-                   : padded(cell, widths[i], Side::kRight);
+    line += padded(cut(cell, widths[i]), widths[i], i == 0 ? Side::kLeft : Side::kRight);
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
@@ -89,17 +94,56 @@ std::optional<double> number_in(const Cell& cell) {
   return std::nullopt;
 }
 
+// The innermost frame that is not in a library: "gpt2.cpp: sidestream::model::Gpt2::hidden".
+std::string own_frame(const std::string& stack) {
+  for (std::size_t start = 0; start < stack.size();) {
+    const std::size_t end = std::min(stack.find(';', start), stack.size());
+    const std::string frame = stack.substr(start, end - start);
+    if (frame.substr(0, frame.find(':')).find(".so") == std::string::npos) return frame;
+    start = end + 1;
+  }
+  return stack.substr(0, stack.find(';'));
+}
+
+bool has_unit(const std::string& column) {
+  return column == "bytes" || column == "flops" || column.ends_with("_ns") ||
+         column.ends_with("_bytes") || column.ends_with("_per_s") || column.ends_with("_percent");
+}
+
 Cell with_unit(const std::string& column, const Cell& cell) {
-  constexpr std::size_t kWidestText = 32;
-  if (const auto* text = std::get_if<std::string>(&cell)) return cut(*text, kWidestText);
+  constexpr std::size_t kWidestText = 48;
+  if (const auto* text = std::get_if<std::string>(&cell))
+    return cut(column == "stack" ? own_frame(*text) : *text, kWidestText);
   const std::optional<double> value = number_in(cell);
   if (!value) return cell;
   if (column.ends_with("_ns")) return duration_text(*value);
   if (column == "bytes" || column.ends_with("_bytes")) return bytes_text(*value);
-  if (column.ends_with("_per_s") && !column.ends_with("gb_per_s")) return rate_text(*value);
+  if (column == "bytes_per_s") return rate_text(*value, "B/s");
+  if (column == "flops_per_s") return rate_text(*value, "FLOP/s");
+  if (column == "flops") return rate_text(*value, "FLOP");
   if (column.ends_with("share")) return percent_text(*value);
   if (std::holds_alternative<double>(cell)) return fmt::format("{:.4g}", *value);
   return cell;
+}
+
+// Nothing in it: empty, or an amount that is 0 everywhere, such as times on a device of host ranks.
+bool says_nothing(const Table& table, std::size_t column) {
+  if (column == 0) return false;
+  const bool amount = has_unit(table.header[column]);
+  return std::all_of(table.rows.begin(), table.rows.end(), [&](const Row& row) {
+    if (column >= row.size() || plain_text(row[column]).empty()) return true;
+    const std::optional<double> value = number_in(row[column]);
+    return amount && value && *value == 0;
+  });
+}
+
+// Cells carry their units.
+std::string without_unit(const std::string& column) {
+  for (const std::string_view unit : {"_ns", "_bytes", "_per_s"}) {
+    if (column.ends_with(unit) && !column.ends_with("gb_per_s"))
+      return column.substr(0, column.size() - unit.size()) + (unit == "_per_s" ? "/s" : "");
+  }
+  return column;
 }
 
 }  // namespace
@@ -107,6 +151,7 @@ Cell with_unit(const std::string& column, const Cell& cell) {
 std::string text_of(const Table& table, const TextStyle& style) {
   const std::vector<std::size_t> widths = widths_of(table, style.width_columns);
   std::string text = style.color ? "\033[1m" + table.title + "\033[0m\n" : table.title + "\n";
+  if (table.header.empty()) return text;
   std::string header = line_of({table.header.begin(), table.header.end()}, widths);
   header.pop_back();
   text += style.color ? "\033[2m" + header + "\033[0m\n" : header + "\n";
@@ -128,14 +173,29 @@ std::string csv_of(const Table& table) {
 }
 
 Table readable(const Table& table, std::size_t rows) {
-  Table text{.title = table.title, .header = table.header, .rows = {}};
-  for (std::size_t i = 0; i < std::min(rows, table.rows.size()); ++i) {
-    Row& row = text.rows.emplace_back(table.rows[i]);
-    for (std::size_t column = 0; column < std::min(row.size(), table.header.size()); ++column)
-      row[column] = column == 0 ? row[column] : with_unit(table.header[column], row[column]);
+  Table text{.title = table.title, .header = {}, .rows = {}};
+  if (table.rows.empty()) {
+    text.title += ": nothing recorded";
+    return text;
   }
-  if (table.rows.size() > rows)
-    text.title += fmt::format(" (the first {} of {} rows)", rows, table.rows.size());
+  const std::size_t shown = std::min(rows, table.rows.size());
+  text.rows.resize(shown);
+  for (std::size_t column = 0; column < table.header.size(); ++column) {
+    if (says_nothing(table, column)) continue;
+    text.header.push_back(without_unit(table.header[column]));
+    for (std::size_t i = 0; i < shown; ++i) {
+      const Row& row = table.rows[i];
+      const Cell cell = column < row.size() ? row[column] : Cell();
+      text.rows[i].push_back(column == 0 ? cell : with_unit(table.header[column], cell));
+    }
+  }
+  std::vector<std::string> remarks;
+  if (shown < table.rows.size())
+    remarks.push_back(fmt::format("the first {} of {} rows", shown, table.rows.size()));
+  if (text.header.size() < table.header.size())
+    remarks.push_back(fmt::format("columns without an entry left out: {}",
+                                  table.header.size() - text.header.size()));
+  if (!remarks.empty()) text.title += fmt::format(" ({})", fmt::join(remarks, "; "));
   return text;
 }
 

@@ -36,16 +36,18 @@ struct TextStyle {
   bool color = false;
 };
 
-// First column to the left, the others to the right. Lines are never
-// longer than the width: the first column is cut where it has to be,
-// with "..." in its middle, because kernels differ at both ends.
+// First column to the left, the others to the right. Lines are no longer than the width as long as
+// every column keeps 14 characters: the widest are cut, with "..." in the middle, because
+// kernels differ at both ends.
 std::string text_of(const Table& table, const TextStyle& style);
 
 // RFC 4180, one header line; numbers as they are.
 std::string csv_of(const Table& table);
 std::string csv_of_row(const Row& cells);
 
-// For people: numbers with the unit that fits, at most `rows` rows, and a line for those left out.
+// For people: numbers with the unit that fits, at most `rows` rows, no column without an entry
+// (empty, or an amount that is 0 in every row), and in the title what was left out. Of a stack the
+// innermost frame that is not in a library.
 Table readable(const Table& table, std::size_t rows);
 
 // "12.345 ms": four digits with the unit that fits.

@@ -62,16 +62,19 @@ Table ranks_table(const Findings& from) {
               .header = {"rank", "file", "window", "device", "steps", "step_ns", "compute_ns",
                          "exposed_comm_ns", "exposed_memcpy_ns", "idle_ns", "waited_ns"},
               .rows = {}};
-  const std::map<int, std::int64_t> waiting = analysis::waiting_of_ranks(from.analysis.matches);
-  for (const analysis::RankView& rank : from.analysis.ranks) {
+  const std::map<std::size_t, std::int64_t> waiting =
+      analysis::waiting_of_files(from.analysis.matches);
+  for (std::size_t i = 0; i < from.analysis.ranks.size(); ++i) {
+    const analysis::RankView& rank = from.analysis.ranks[i];
     const RankMean mean = mean_of_rank(rank);
     const trace::RankInfo& info = rank.timeline->info;
-    const auto waited = waiting.find(info.rank);
+    const auto waited = waiting.find(i);
     const std::string device = info.devices.empty() ? "" : info.devices.begin()->second.name;
-    table.rows.push_back({number(info.rank), info.file, info.window, device, mean.steps,
-                          mean.window_ns, mean.compute_ns, mean.exposed_comm_ns,
-                          mean.exposed_memcpy_ns, mean.idle_ns,
-                          waited == waiting.end() ? Cell() : Cell(waited->second)});
+    table.rows.push_back(
+        {number(info.rank), info.file, info.window, device, mean.steps, mean.window_ns,
+         mean.compute_ns, mean.exposed_comm_ns, mean.exposed_memcpy_ns, mean.idle_ns,
+         waited == waiting.end() ? Cell()
+                                 : Cell(waited->second / std::max<std::int64_t>(1, mean.steps))});
   }
   return table;
 }
@@ -116,10 +119,12 @@ Table distributed_table(const Findings& from) {
               .header = {"window", "group", "index", "kernel", "same_kernel", "rank", "start_ns",
                          "duration_ns", "transfer_ns", "wait_ns"},
               .rows = {}};
+  const CommonTime time(from.analysis);
   for (const analysis::MatchedCollective& one : from.analysis.matches.matched) {
     for (const analysis::CollectivePart& part : one.parts) {
       table.rows.push_back({one.window, one.group, one.index, one.kernel,
-                            number(one.same_kernel ? 1 : 0), number(part.rank), part.start_ns,
+                            number(one.same_kernel ? 1 : 0), number(part.rank),
+                            time(*from.analysis.ranks[part.timeline].timeline, part.start_ns),
                             part.duration_ns, one.transfer_ns, part.duration_ns - one.transfer_ns});
     }
   }
@@ -130,10 +135,17 @@ Table distributed_table(const Findings& from) {
 // loader cost, the others what to compare it with.
 Table data_table(const Findings& from) {
   Table table{.title = "data", .header = {"rank", "phase", "total_ns", "per_step_ns"}, .rows = {}};
+  std::map<int, std::int64_t> steps;
+  std::map<int, std::map<std::string, std::int64_t>> phases;
   for (const analysis::RankView& rank : from.analysis.ranks) {
-    const auto steps = static_cast<std::int64_t>(std::max<std::size_t>(1, rank.steps.size()));
+    steps[rank.timeline->info.rank] += static_cast<std::int64_t>(rank.steps.size());
     for (const auto& [phase, total_ns] : analysis::phase_times(*rank.timeline))
-      table.rows.push_back({number(rank.timeline->info.rank), phase, total_ns, total_ns / steps});
+      phases[rank.timeline->info.rank][phase] += total_ns;
+  }
+  for (const auto& [rank, times] : phases) {
+    for (const auto& [phase, total_ns] : times)
+      table.rows.push_back(
+          {number(rank), phase, total_ns, total_ns / std::max<std::int64_t>(1, steps[rank])});
   }
   return table;
 }

@@ -16,6 +16,12 @@ constexpr std::size_t kShownCollectives = 8;
 
 double real(std::int64_t value) { return static_cast<double>(value); }
 
+std::string what_bounds(const std::string& verdict) {
+  if (verdict == "gpu") return "computing";
+  if (verdict == "comm") return "communication";
+  return verdict == "io" ? "waiting for data" : "other work of the host";
+}
+
 std::string head(const Analysis& all) {
   const trace::TraceSet& set = *all.set;
   std::string text =
@@ -24,10 +30,10 @@ std::string head(const Analysis& all) {
                   set.ranks().size(), set.world_size, set.world_size == 1 ? "" : "s");
   if (all.verdict) {
     const analysis::Verdict& verdict = *all.verdict;
-    text +=
-        fmt::format("Verdict: {}   (of a step: compute {}, communication {}, input {}, host {})\n",
-                    verdict.word, percent_text(verdict.gpu), percent_text(verdict.comm),
-                    percent_text(verdict.io), percent_text(verdict.cpu));
+    text += fmt::format(
+        "Verdict: {}, bound by {}\n  compute {}, communication {}, input {}, host {} of a step\n",
+        verdict.word, what_bounds(verdict.word), percent_text(verdict.gpu),
+        percent_text(verdict.comm), percent_text(verdict.io), percent_text(verdict.cpu));
   }
   return text;
 }
@@ -125,6 +131,11 @@ std::string throughput_text(const Analysis& all, const RunMetrics& run) {
 
 std::string tax_text(const analysis::OverlapTax& tax) {
   if (tax.hidden_ns == 0) return "";
+  if (tax.judged_ns == 0)
+    return fmt::format(
+        "Overlap hides {} of communication; what that costs the compute beside it is not "
+        "measured\n",
+        duration_text(real(tax.hidden_ns)));
   return fmt::format(
       "Overlap hides {} of communication and costs the compute beside it {}: net {}\n",
       duration_text(real(tax.hidden_ns)), duration_text(real(tax.tax_ns)),

@@ -26,8 +26,13 @@ struct TakenStack {
 
 // Of the recording itself, and what every thread begins with.
 bool is_noise(const std::string& function) {
-  constexpr std::array<std::string_view, 6> kStarts = {
-      "at::RecordFunction", "at::StepCallbacks", "torch::unwind", "__libc_start", "_start", "??"};
+  constexpr std::array<std::string_view, 7> kStarts = {"at::RecordFunction",
+                                                       "at::StepCallbacks",
+                                                       "c10::Dispatcher::runRecordFunction",
+                                                       "torch::unwind",
+                                                       "__libc_start",
+                                                       "_start",
+                                                       "??"};
   return function.find("OperatorStacks") != std::string::npos ||
          std::any_of(kStarts.begin(), kStarts.end(),
                      [&](std::string_view start) { return function.starts_with(start); });
@@ -50,7 +55,14 @@ std::string frame_text(const torch::unwind::Frame& frame) {
   std::replace(function.begin(), function.end(), ';', ',');
   std::replace(function.begin(), function.end(), '/', '|');
   const std::string file = last_part(frame.filename);
-  const std::string line = frame.lineno > 0 ? "(" + std::to_string(frame.lineno) + ")" : "";
+  // Where there is no debug information the number is an offset into a library.
+  const bool library = file.find(".so") != std::string::npos;
+  std::string line;
+  if (frame.lineno > 0 && !library) {
+    line += '(';
+    line += std::to_string(frame.lineno);
+    line += ')';
+  }
   return file.empty() || file == "??" ? function : file + line + ": " + function;
 }
 

@@ -62,6 +62,7 @@ void read_figures(const Json& object, RankInfo& info) {
                   .tokens_per_step = positive_in(object, ranges::kTokensPerStep),
                   .peak_flops_per_s = positive_in(object, ranges::kPeakFlopsPerSecond),
                   .unprofiled_step_ms = positive_in(object, ranges::kUnprofiledStepMilliseconds)};
+  info.figures.merged_ranks = static_cast<int>(positive_in(object, ranges::kMergedRanks));
   const auto profiled = object.find(std::string(ranges::kProfiled));
   if (profiled != object.end() && profiled->is_boolean())
     info.figures.profiled = profiled->get<bool>();

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
+#include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/byte_sink.hpp"
 #include "profiling/trace/decimal.hpp"
 #include "profiling/trace/event_rewriter.hpp"
@@ -122,6 +124,19 @@ std::string clock_text(const TraceSet& set) {
   return text + "}";
 }
 
+// Tells our own readers what this file is.
+std::string own_object(const TraceSet& set, const std::vector<MergeCut>& cuts) {
+  std::set<int> ranks;
+  for (std::size_t i = 0; i < set.timelines.size(); ++i) {
+    if (!cuts[i].leave_out) ranks.insert(set.timelines[i].info.rank);
+  }
+  std::string text = "\"";
+  text += ranges::kMetadataObject;
+  text += "\":{\"";
+  text += ranges::kMergedRanks;
+  return text + "\":" + std::to_string(ranks.size()) + "}";
+}
+
 void merge_one(const RankTimeline& timeline, const OutputClock& clock, const MergeCut& cut,
                MergeNames& names, EventList& events) {
   const bool kineto = find_traces({timeline.info.path}).front().kind == FileKind::kKineto;
@@ -147,7 +162,8 @@ MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts,
   ByteSink sink(output);
   const std::int64_t origin_ns = first_start(set, cuts);
   sink.write("{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" +
-             std::to_string(origin_ns) + "," + clock_text(set) + ",\"traceEvents\":[");
+             std::to_string(origin_ns) + "," + clock_text(set) + "," + own_object(set, cuts) +
+             ",\"traceEvents\":[");
   EventList events(sink);
   std::map<int, MergeNames> names;
   const std::vector<int> ranks = set.ranks();

@@ -34,6 +34,7 @@ struct RunFigures {
   double peak_flops_per_s = 0;
   double unprofiled_step_ms = 0;
   std::optional<bool> profiled = {};
+  int merged_ranks = 0;  // in this one file; 0: it is of one rank
 };
 
 struct RankInfo {

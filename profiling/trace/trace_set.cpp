@@ -76,6 +76,19 @@ std::pair<std::int64_t, std::int64_t> extent_of(const RankTimeline& timeline) {
   return {first, last};
 }
 
+// Ranks that share a file share its threads and steps: no budget of one of them can be told.
+void check_not_merged(const std::vector<RankTimeline>& timelines) {
+  for (const RankTimeline& timeline : timelines) {
+    const int ranks = timeline.info.figures.merged_ranks;
+    if (ranks < 2) continue;
+    throw core::DataError(core::FileFault{
+        timeline.info.path, std::nullopt, "the trace of one rank",
+        std::to_string(ranks) +
+            " ranks that `sidestream-trace merge` put into one file, for Perfetto. Give the run "
+            "directory, or the files that it was made of"});
+  }
+}
+
 void check_no_rank_twice(const std::vector<RankTimeline>& timelines) {
   std::map<int, std::vector<const RankTimeline*>> of_rank;
   for (const RankTimeline& timeline : timelines) of_rank[timeline.info.rank].push_back(&timeline);
@@ -158,6 +171,7 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
   std::stable_sort(set.timelines.begin(), set.timelines.end(), [](const auto& a, const auto& b) {
     return std::tie(a.info.window, a.info.rank) < std::tie(b.info.window, b.info.rank);
   });
+  check_not_merged(set.timelines);
   check_no_rank_twice(set.timelines);
   find_missing_ranks(set);
   return set;

@@ -78,8 +78,8 @@ void read_record(const fs::path& file, RecordedRun& run) {
       run.environment[key] = plain(record.at(key));
     run.environment["processor"] = plain(record.at("machine").at("processor"));
     run.environment["nodes"] = plain(record.at("machine").at("nodes"));
-    if (record.at("machine").contains("cores"))  // older files have none
-      run.environment["cores"] = plain(record.at("machine").at("cores"));
+    if (const auto cores = maybe<int>(record.at("machine"), "cores"))
+      run.environment["cores"] = std::to_string(*cores);
     run.environment["build"] = plain(record.at("build"));
     run.version = plain(record.at("version"));
     run.command_line = plain(record.at("command_line"));

@@ -71,7 +71,8 @@ double recorded_steps(const Analysis& all) {
 }
 
 double steps_of_one_rank(const Analysis& all) {
-  return recorded_steps(all) / static_cast<double>(std::max<std::size_t>(1, all.ranks.size()));
+  return recorded_steps(all) /
+         static_cast<double>(std::max<std::size_t>(1, all.set->ranks().size()));
 }
 
 // Below 0 where operations run beside each other.

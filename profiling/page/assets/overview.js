@@ -7,12 +7,15 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
   const run = currentRun();
   if (!run) { body.append(absent("no traces: record some with --profile")); return false; }
   const report = run.report, metrics = report.metrics, steps = plainSteps(report);
-  const names = {io: "waiting for input", cpu: "the host", gpu: "the device", comm: "communication"};
+  const names = {io: "waiting for input", cpu: "other work of the host", gpu: "computing", comm: "communication"};
+  const device = metrics.gpu_utilisation !== null, cost = metrics.profiler_cost;
   if (report.verdict) body.append(element("p", {}, "Bound by ", wordOf(names[report.verdict] || report.verdict, "neutral")));
   body.append(element("div", {class: "cards"},
     figure("step, median", msText(metrics.step_ms_p50)), figure("tokens per second", metrics.tokens_per_s === null ? null : numberText(Math.round(metrics.tokens_per_s))),
-    figure("MFU", metrics.mfu === null ? null : percentText(metrics.mfu)), figure("device busy", metrics.gpu_utilisation === null ? null : percentText(metrics.gpu_utilisation)),
-    figure("Tensor Core share", metrics.tensor_core_share === null ? null : percentText(metrics.tensor_core_share), metrics.tensor_core_source),
+    figure("MFU", metrics.mfu === null ? null : percentText(metrics.mfu)), figure("MFU by PaLM's formula", metrics.mfu_palm === null ? null : percentText(metrics.mfu_palm)),
+    device ? figure("device busy", percentText(metrics.gpu_utilisation)) : null,
+    device ? figure("Tensor Core share", metrics.tensor_core_share === null ? null : percentText(metrics.tensor_core_share), metrics.tensor_core_source) : null,
+    cost === null ? null : figure("profiler: longer steps", `${signed(cost * 100, 1)} %`),
     figure("ranks", String(report.world_size))));
   if (steps.length === 0) { body.append(absent("no steps in the traces")); return true; }
   const ranks = [...new Set(steps.map(step => step.rank))].sort((a, b) => a - b);
@@ -32,7 +35,7 @@ Page.sections.push({id: "advice", title: "Advice", what: "What to change, the la
   for (const one of advice) {
     const evidence = one.evidence.map(item => `${item.name} ${numberText(item.value)}${item.unit ? ` ${item.unit}` : ""}` + (item.denominator ? ` of ${item.denominator}` : "")).join("; ");
     const rows = [["evidence", evidence], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
-    body.append(element("div", {class: "advice"}, element("h4", {}, element("span", {}, one.title || one.rule),
+    body.append(element("div", {class: "advice"}, element("h4", {}, element("span", {}, `${one.title || one.rule}${one.rank === null ? "" : ` (rank ${one.rank})`}`),
       element("span", {class: "neutral"}, one.gain_ceiling_pct === null ? "bound not known" : `at most ${one.gain_ceiling_pct.toFixed(1)} %`)),
       element("dl", {}, rows.filter(row => row[1]).flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]))));
   }

@@ -42,11 +42,12 @@ section("top", "Top operations and roofline", "The operations that take the most
 section("operators", "Operators", "Time of the framework's operators, with and without what they call.", body => drawNamedTable(body, "operators", {empty: "no operators recorded", sort: /^(device|host)_self_ns$/}));
 section("kernels", "Kernels", "What ran on the device, by name.", body => drawNamedTable(body, "kernels", {sort: /^total_ns$/, empty: "no kernels recorded: host ranks have operators instead"}));
 
-section("memory", "Memory", "Allocated memory over time, and what was held at the peak.", body => {
+section("memory", "Memory", "Allocated memory over time, and what was held at the peak. Of host memory: what was taken since the profiler started.", body => {
   const curve = currentRun() ? currentRun().memory || [] : [];
   const tones = ["accent", "comm", "compute", "copies", "data", "host", "ranges", "lock"];
+  const windows = new Set(curve.map(one => one.window));
   if (curve.length > 0)
-    lines(body, curve.map((one, at) => ({label: `rank ${one.rank}, ${one.device < 0 ? "host" : `device ${one.device}`}`, colour: colour(tones[at % tones.length]),
+    lines(body, curve.map((one, at) => ({label: `rank ${one.rank}, ${one.device < 0 ? "host" : `device ${one.device}`}${windows.size > 1 ? `, ${one.window}` : ""}`, colour: colour(tones[at % tones.length]),
       points: one.points.map(([time, bytes]) => [time / 1e6, bytes / 1e6]), stepped: true})), "ms", "MB allocated");
   else body.append(absent("no curve: needs memory events (--profile-memory)"));
   let any = curve.length > 0;
@@ -135,6 +136,8 @@ section("import", "Import notes", "What was read, what was left out, how the clo
   for (const warning of notes.warnings || []) body.append(element("p", {class: "neutral"}, warning));
   const skipped = Object.entries(notes.skipped);
   if (skipped.length > 0) drawTable(body, {header: ["left out", "events"], rows: skipped});
-  drawTable(body, {header: ["file", "clock offset, µs"], rows: notes.files.map((file, at) => [file, clock.offset_us[at] ?? ""])});
+  if (clock.offset_us.some(offset => offset !== 0))
+    drawTable(body, {header: ["rank", "clock offset, µs"], rows: clock.offset_us.map((offset, at) => [at, offset])});
+  drawTable(body, {header: ["file"], rows: notes.files.map(file => [file])});
   return true;
 });

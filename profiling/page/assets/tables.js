@@ -4,9 +4,16 @@ const SHOWN_ROWS = 200, SENTENCES = new Set(["cause", "needs"]);
 
 function isNumber(text) { return typeof text === "number" || (text !== "" && text !== null && !isNaN(text)); }
 
+// Of a stack the innermost frame that is not in a library; the whole is in the title.
+function ownFrame(stack) {
+  const frames = stack.split(";");
+  return frames.find(frame => !frame.split(":")[0].includes(".so")) || frames[0];
+}
+
 // "1234567" under total_ns reads better as 1.235 ms.
 function cellText(column, value) {
   if (value === "" || value === null || value === undefined) return "";
+  if (column === "stack") return ownFrame(String(value));
   if (!isNumber(value)) return String(value);
   const number = Number(value);
   if (/_ns$|^ns_/.test(column)) return nsText(number);
@@ -18,10 +25,13 @@ function cellText(column, value) {
   return numberText(number);
 }
 
-const columnTitle = name => name.replaceAll("_", " ").replace(/ ns$/, "").replace(/^(\S+) bytes$/, "$1");
+const columnTitle = name => name.replaceAll("_", " ").replace(/ ns$/, "").replace(/(.) bytes$/, "$1");
 
+// An amount that is 0 everywhere says nothing, such as times on a device of host ranks.
+const isAmount = column => /(_ns|bytes|_per_s|_percent)$|^flops$/.test(column);
 function withoutEmptyColumns(table) {
-  const kept = table.header.map((_, at) => at).filter(at => at === 0 || table.rows.some(row => row[at] !== "" && row[at] !== null && row[at] !== undefined));
+  const says = (value, at) => value !== "" && value !== null && value !== undefined && !(isAmount(table.header[at]) && Number(value) === 0);
+  const kept = table.header.map((_, at) => at).filter(at => at === 0 || table.rows.some(row => says(row[at], at)));
   return {...table, header: kept.map(at => table.header[at]), rows: table.rows.map(row => kept.map(at => row[at]))};
 }
 

@@ -126,6 +126,13 @@ class MergeTest(TraceTest):
         self.fail_with(3, "rank-0.json", "merge", self.folder / "in", "-o", self.folder / "m.json")
         self.assertEqual([path.name for path in self.folder.iterdir()], ["in"])
 
+    def test_report_of_merged_ranks_is_refused(self):
+        """Their threads and steps cannot be told apart: figures of it would be wrong."""
+        self.succeed("merge", self.two_ranks(), "-o", self.folder / "m.json.gz")
+        self.fail_with(3, "expected the trace of one rank, found 2 ranks that .* put into one file", "report", self.folder / "m.json.gz")
+        self.succeed("merge", self.folder / "in", "-o", self.folder / "one.json.gz", "--ranks", "1")
+        self.succeed("report", self.folder / "one.json.gz")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -139,7 +139,10 @@ class ReportTest(TraceTest):
     def test_tables_on_the_terminal(self):
         text = self.succeed("report", DATA / "torch_cpu", "--tables", "operators,memory_peaks", "--rows", "3").stdout
         self.assertIn("operators (the first 3 of", text)
-        self.assertIn("memory_peaks\n", text)
+        self.assertIn("memory_peaks (columns without an entry left out: 1)\n", text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 140)
+        for line in text.split("memory_peaks")[0].splitlines()[2:]:
+            self.assertNotRegex(line, r"\d\.\.\.\w*/s", "a number is cut")
         self.assertNotIn("Verdict", text)
         every = self.succeed("report", DATA / "generated_3ranks", "--tables", "all", "--rows", "2").stdout
         for name in self.report(DATA / "generated_3ranks")["tables"]:
@@ -164,6 +167,33 @@ class ReportTest(TraceTest):
         write(folder / "trace/step_00000003/HOST_00000.3.pt.trace.json", trace(step_events(0)))
         metrics = self.report(folder)["metrics"]
         self.assertEqual((metrics["mfu"], metrics["mfu_source"], metrics["ettr"]), (0.25, "metrics.jsonl", 0.9))
+
+    def test_gate_of_mfu(self):
+        folder = self.folder / "run"
+        write(folder / "metrics.jsonl", '{"step":1,"tokens_per_s":100,"mfu":0.25}\n')
+        write(folder / "trace/step_00000003/HOST_00000.3.pt.trace.json", trace(step_events(0)))
+        self.assertEqual(self.succeed("report", folder, "--quiet", "--require-mfu", "25").stderr, "")
+        self.fail_with(11, "MFU is 25 %, --require-mfu asks for 25.5 %", "report", folder, "--quiet", "--require-mfu", "25.5")
+        unknown = write(self.folder / "rank-0.json", trace(step_events(0)))
+        self.fail_with(12, "MFU is not known", "report", unknown, "--quiet", "--require-mfu", "1")
+        below = run("report", folder, "--require-mfu", "90")
+        self.assertEqual(below.returncode, 11)
+        self.assertIn("MFU 25.0 %", below.stdout)
+
+    def test_windows_of_a_rank_are_one_rank(self):
+        """Figures of a rank are over all its windows: six steps of two ranks, twice three."""
+        for first in (3, 8):
+            for rank in range(2):
+                write(self.folder / f"in/trace/step_{first + 2:08}/node0_{rank:05}.{first + 2}.pt.trace.json",
+                      trace(step_events(rank, first=first, late_us=100 * rank), rank, 2))
+        report = self.report(self.folder / "in")
+        row, = report["collectives"]
+        self.assertEqual((row["count"], row["transfer_ns"], row["wait_ns"]), (6, 6 * 100_000, 6 * 50_000))
+        self.assertEqual(row["total_ns"], 6 * 150_000)  # 200 us of the one rank, 100 us of the other
+        text = self.succeed("report", self.folder / "in").stdout
+        ranks = [line.split() for line in text.split("Ranks (of a step)")[1].split("\n\n")[0].splitlines()[2:]]
+        self.assertEqual([(words[0], words[1]) for words in ranks], [("0", "6"), ("1", "6")])
+        self.assertEqual([" ".join(words[-2:]) for words in ranks], ["100 us", "0 ns"])
 
     def test_mfu_of_the_trace_itself(self):
         figures = {"flops_per_token": 6e9, "flops_per_token_palm": 9e9, "tokens_per_step": 100, "peak_flops_per_s": 1e15,

@@ -88,6 +88,29 @@ def check_report(run_dir):
     check(found["clock"]["method"] == "same host", found["clock"])
 
 
+def check_tables(run_dir):
+    """Every table about a host rank has rows that are true of six steps of two ranks in two windows."""
+    found = json.loads((run_dir / "report.json").read_text())
+    rows = {name: [dict(zip(table["columns"], row)) for row in table["rows"]] for name, table in found["tables"].items()}
+    empty = {name for name, table in rows.items() if not table}
+    check(empty == {"kernels", "overlap_tax"}, f"tables without a row: {empty}")
+    counts = {}
+    for row in rows["collectives"]:
+        if row["name"] == "allreduce" and row["bucket"] is not None:
+            counts[row["bucket"]] = counts.get(row["bucket"], 0) + row["count"]
+    check(counts and set(counts.values()) == {6}, f"all-reduces of each bucket of a rank: {counts}")
+    check(sorted((row["rank"], row["phase"]) for row in rows["data"]) == [
+        (rank, phase) for rank in range(RANKS) for phase in ("backward", "data", "forward", "optimizer", "zero_grad")], rows["data"])
+    end_ns = max(step["start_ns"] + step["window_ns"] for step in found["steps"])
+    for name, column in ("memory", "time_ns"), ("memory_curve", "time_ns"), ("memory_peaks", "peak_time_ns"), ("distributed", "start_ns"):
+        outside = [row for row in rows[name] if not -1e9 < row[column] < end_ns + 1e9]
+        check(not outside, f"{name}: times that do not count from the first step: {outside[:2]}")
+    top = {one["name"]: one for one in found["top_ops"]}
+    check("optimizer" in top and top["optimizer"]["calls"] == RANKS * 6, f"longest operations {list(top)}")
+    check(not any(one["bytes"] for name, one in top.items() if "Backward" in name), "nodes of autograd move nothing themselves")
+    check(found["verdict"] in ("gpu", "comm", "io", "cpu"), found["verdict"])
+
+
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
@@ -103,6 +126,7 @@ def main():
         check_events(trace)
         check_details(trace)
         check_report(root / "window")
+        check_tables(root / "window")
         check_figures(root / "window", profiled_steps=[3, 4, 5, 8, 9, 10])
         train(RANKS, root / "both", flags + ["--profile", "wait=2,warmup=1,active=2", "--record", "on",
                                              "--profile-modules=transformer.h.*.mlp"])

@@ -117,7 +117,14 @@ const Case kCases[] = {
      },
      "item-each-step"},
     {"launch_bound", [](StepShape& s) { s.launch_gap_us = 1500; }, "launch-bound"},
-    {"slow_rank", [](StepShape& s) { s.slow_rank_us = 20'000; }, "straggler"},
+    {"slow_rank",
+     [](StepShape& s) {
+       s.slow_rank_us = 20'000;
+       s.bucket_us = 55'000 / s.buckets;  // to the end of backward: waiting makes the step longer
+     },
+     "straggler"},
+    {"slow_rank_that_nobody_waits_for",  // the waiting of the others hides behind their backward
+     [](StepShape& s) { s.slow_rank_us = 20'000; }},
     {"checkpoint_in_step",
      [](StepShape& s) { s.checkpoint_us = 20'000; },
      "checkpoint-in-step",

@@ -55,6 +55,23 @@ TEST(TimelineDataTest, the_shortest_are_left_out_and_counted) {
   EXPECT_TRUE(lane_of(data.at("ranks").at(0), "copies").is_null());
 }
 
+TEST(TimelineDataTest, windows_of_a_rank_are_one_rank) {
+  const core::ScratchFolder scratch;
+  std::vector<std::filesystem::path> files;
+  for (const char* at : {"100", "900"}) {
+    const std::string step = test::complete_event("user_annotation", "ProfilerStep#4", at, "50") +
+                             "," + test::complete_event("kernel", "gemm", at, "20");
+    files.push_back(test::write_text(scratch / at / "rank-0.json", test::trace_of(step)));
+  }
+  trace::TraceSet set = trace::load_traces(trace::find_traces(files), {.threads = 1});
+  const Json data = timeline_data(analysis::analyse(set, 1));
+
+  ASSERT_EQ(data.at("ranks").size(), 1u);
+  const Json& rank = data.at("ranks").at(0);
+  EXPECT_EQ(rank.at("windows"), (Json{{4, 0, 50000}, {4, 800000, 850000}}));
+  EXPECT_EQ(lane_of(rank, "compute").size(), 6u);
+}
+
 TEST(TimelineDataTest, no_events_are_no_ranks) {
   const Analysed one(test::complete_event("cpu_instant", "x", "1", "1"));
   EXPECT_EQ(timeline_data(one.all).at("length_ns"), 0);
