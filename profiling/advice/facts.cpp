@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profiling/advice/event_facts.hpp"
+#include "profiling/analysis/interval_set.hpp"
 #include "profiling/analysis/phase_times.hpp"
 #include "profiling/ranges/phases.hpp"
 
@@ -48,20 +49,35 @@ CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) 
   return facts;
 }
 
-// Of the time inside steps: a save between two steps costs none of them.
-double checkpoint_time(const analysis::RankView& rank) {
-  double total = 0;
-  const trace::RankTimeline& timeline = *rank.timeline;
+analysis::IntervalSet saves_of(const trace::RankTimeline& timeline) {
+  std::vector<analysis::Interval> saves;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (timeline.kind(row) != trace::Kind::kHostRange ||
-        timeline.name(row) != ranges::name_of(ranges::Phase::kCheckpoint))
-      continue;
-    for (const analysis::StepRow& step : rank.steps)
-      total += real(
-          std::max<std::int64_t>(0, std::min(step.window.end_ns, timeline.end_ns(row)) -
-                                        std::max(step.window.start_ns, timeline.start_ns(row))));
+    if (timeline.kind(row) == trace::Kind::kHostRange &&
+        timeline.name(row) == ranges::name_of(ranges::Phase::kCheckpoint))
+      saves.push_back({timeline.start_ns(row), timeline.end_ns(row)});
   }
-  return total;
+  return analysis::IntervalSet(std::move(saves));
+}
+
+// A save between two steps is in the window of neither, and training waits for it all the same.
+// Only between steps that follow each other: what lies between two recordings is not known.
+void add_saves(const analysis::RankView& rank, double ranks, SaveFacts& facts) {
+  const analysis::IntervalSet saves = saves_of(*rank.timeline);
+  double inside = 0, between = 0, window = 0, gaps = 0;
+  for (std::size_t i = 0; i < rank.steps.size(); ++i) {
+    const analysis::StepRow& step = rank.steps[i];
+    inside += real(saves.length_within_ns(step.window));
+    window += real(step.window.length_ns());
+    if (i == 0 || !step.step || rank.steps[i - 1].step != *step.step - 1) continue;
+    if (rank.steps[i - 1].window.end_ns >= step.window.start_ns) continue;
+    between +=
+        real(saves.length_within_ns({rank.steps[i - 1].window.end_ns, step.window.start_ns}));
+    gaps += 1;
+  }
+  const double steps = std::max(1.0, real(static_cast<std::int64_t>(rank.steps.size())));
+  facts.inside_ns += inside / steps / ranks;
+  facts.window_ns += window / steps / ranks;
+  facts.between_ns += between / std::max(1.0, gaps) / ranks;
 }
 
 void device_memory(const analysis::RankView& rank, Facts& facts) {
@@ -90,14 +106,15 @@ Facts gather_facts(const Analysis& all) {
   for (const analysis::RankView& rank : all.ranks) recorded += rank.steps.size();
   const double steps = static_cast<double>(std::max<std::size_t>(1, recorded));
   const double ranks = static_cast<double>(std::max<std::size_t>(1, all.set->ranks().size()));
+  SaveFacts saves;
   for (const analysis::RankView& rank : all.ranks) {
     facts.on_device = facts.on_device || rank.activity.where == analysis::Where::kDevice;
     for (const auto& [phase, total_ns] : analysis::phase_times(*rank.timeline))
       facts.phase_ns[phase] += real(total_ns) / steps;
     device_memory(rank, facts);
-    facts.checkpoint_ns = facts.checkpoint_ns.value_or(0) + checkpoint_time(rank) / steps;
+    add_saves(rank, ranks, saves);
   }
-  if (facts.phase_ns.empty()) facts.checkpoint_ns.reset();
+  if (!facts.phase_ns.empty()) facts.saves = saves;
   if (!all.collectives.empty()) facts.collectives = collective_facts(all, steps / ranks);
   gather_events(all, steps, facts);
   return facts;

@@ -59,6 +59,18 @@ struct OptimizerFacts {
   double time_ns = 0;
 };
 
+// Checkpoints, of a mean step over all recorded ones, tagged ones too.
+struct SaveFacts {
+  double inside_ns = 0;   // of the steps
+  double between_ns = 0;  // from the end of a step to the start of the next one
+  double window_ns = 0;   // of the step
+
+  double share() const {
+    const double whole = window_ns + between_ns;
+    return whole > 0 ? (inside_ns + between_ns) / whole : 0;
+  }
+};
+
 struct SyncFacts {
   double item_calls = 0;  // aten::item and its like, a step
   double calls = 0;       // calls that wait for the device, a step
@@ -83,7 +95,7 @@ struct Facts {
   bool on_device = false;
   std::optional<StepFacts> step = {};
   std::map<std::string, double> phase_ns = {};  // a step of one rank; empty: no phases in the trace
-  std::optional<double> checkpoint_ns = {};     // of a step, over all steps, tagged ones too
+  std::optional<SaveFacts> saves = {};
   std::optional<KernelFacts> kernels = {};
   std::optional<ProductFacts> products = {};
   std::optional<OptimizerFacts> optimizer = {};

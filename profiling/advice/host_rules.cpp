@@ -59,10 +59,13 @@ Outcome launch_bound(const Facts& facts, const Rule& rule) {
 
 Outcome checkpoint(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
-  if (!facts.checkpoint_ns) return could_not_look("phases of the step in the traces");
-  const double time = facts.share_of(*facts.checkpoint_ns);
-  if (time <= rule.threshold) return nothing_found();
-  return found({.bound = time / (1 + time), .evidence = {share("saving inside steps", time)}});
+  if (!facts.saves) return could_not_look("phases of the step in the traces");
+  const SaveFacts& saves = *facts.saves;
+  if (saves.share() <= rule.threshold) return nothing_found();
+  return found({.bound = saves.share(),
+                .evidence = {share("saving", saves.share(), "time from step to step"),
+                             milliseconds("inside steps", saves.inside_ns),
+                             milliseconds("between steps", saves.between_ns)}});
 }
 
 Outcome oversubscribed(const Facts& facts, const Rule& rule) {
@@ -111,7 +114,8 @@ std::vector<Rule> host_rules() {
        "the host was busy with something else: see the timeline", "idle, host too slow",
        launch_bound},
       {"checkpoint-in-step", "Steps wait for checkpoints to be written", 0.01,
-       "saving inside steps", "1 %: what a save a minute of one second costs",
+       "saving inside of steps and between them, over the time from one step to the next",
+       "1 %: what a save a minute of one second costs",
        "a larger --checkpoint-every, faster storage", "the window was chosen around a save",
        "steps tagged checkpoint", checkpoint},
       {"oversubscribed", "More threads than cores", 1,

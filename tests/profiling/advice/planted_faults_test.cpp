@@ -129,6 +129,8 @@ const Case kCases[] = {
      [](StepShape& s) { s.checkpoint_us = 20'000; },
      "checkpoint-in-step",
      {"launch-bound"}},
+    {"checkpoint_between_steps", [](StepShape& s) { s.checkpoint_between_us = 20'000; },
+     "checkpoint-in-step"},
     {"vocabulary_50257", [](StepShape& s) { s.vocabulary = 50257; }, "shapes"},
     {"fp32_where_bf16_is_at_hand",
      [](StepShape& s) {

@@ -25,6 +25,7 @@ struct StepShape {
   int launch_gap_us = 0;  // before each of the 20 forward kernels
   int slow_rank_us = 0;   // rank 1's forward is longer
   int checkpoint_us = 0;  // inside a step
+  int checkpoint_between_us = 0;
   int vocabulary = 50304;
   std::string type = "c10::BFloat16";
   std::string kernel = "sm90_xmma_gemm_bf16bf16_bf16f32_tn_n";
@@ -128,7 +129,8 @@ class TraceMaker {
     if (shape_.checkpoint_us > 0) range("checkpoint", device, shape_.checkpoint_us);
     device += shape_.checkpoint_us;
     range("ProfilerStep#" + std::to_string(step), start, device - start);
-    now_ = device;
+    if (shape_.checkpoint_between_us > 0) range("checkpoint", device, shape_.checkpoint_between_us);
+    now_ = device + shape_.checkpoint_between_us;
   }
 
   // The collective of a rank that came early ends with the late one's.
