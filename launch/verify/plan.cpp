@@ -74,7 +74,8 @@ bool goes_to_other_hosts(const std::string& name) {
   for (const char* start : {"SIDESTREAM_", "NCCL_", "OMP_"}) {
     if (name.starts_with(start)) return true;
   }
-  for (const char* whole : {"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LC_ALL", "LANG"}) {
+  for (const char* whole :
+       {"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LC_ALL", "LC_CTYPE", "LANG", "NO_COLOR"}) {
     if (name == whole) return true;
   }
   return false;
@@ -125,8 +126,8 @@ std::vector<std::string> start_command(const VerifyOptions& options, const Plann
       const std::string text = *entry, name = text.substr(0, text.find('='));
       if (goes_to_other_hosts(name)) append(words, {"-x", name});
     }
-    // A request to stop that comes before a rank can note it waits, instead of killing it.
-    append(words, {"env", "--block-signal=USR1"});
+    // A request that comes before a rank can note it waits, instead of killing it: as launch/run.
+    append(words, {"env", "--block-signal=USR1,USR2"});
   }
   append(words, {program.string(), "train"});
   append(words, run.train_arguments);
