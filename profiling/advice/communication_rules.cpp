@@ -27,9 +27,13 @@ std::vector<Evidence> evidence_of(const Facts& facts) {
           share("hidden", hidden_share(*facts.step), "communication")};
 }
 
+// With more buckets than a first, smaller one and the rest, the large one is a single parameter,
+// such as the embedding of a large vocabulary: no size of buckets takes that apart.
 bool one_huge_bucket(const Facts& facts) {
+  constexpr double kMostBuckets = 2;
   const auto& all = facts.collectives;
-  return all && all->bytes > kSmallCollectiveBytes && all->largest_bytes > 0.8 * all->bytes;
+  return all && all->bytes > kSmallCollectiveBytes && all->largest_bytes > 0.8 * all->bytes &&
+         all->buckets_per_step <= kMostBuckets;
 }
 
 bool tiny_buckets(const Facts& facts) {

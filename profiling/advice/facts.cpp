@@ -42,6 +42,7 @@ CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) 
     const double each = real(row.bytes);
     facts.bytes += each * real(row.count) / steps_of_one_rank;
     facts.largest_bytes = std::max(facts.largest_bytes, each);
+    if (each >= kBucketBytes) facts.buckets_per_step += real(row.count) / steps_of_one_rank;
     if (each >= kSmallCollectiveBytes) continue;
     facts.small_per_step += real(row.count) / steps_of_one_rank;
     facts.small_exposed_ns += real(row.exposed_ns) / steps_of_one_rank;

@@ -83,12 +83,14 @@ struct CopyFacts {
 
 struct CollectiveFacts {
   double per_step = 0;
-  double bytes = 0;           // of a step, of those with a size
-  double largest_bytes = 0;   // one collective
-  double small_per_step = 0;  // below kSmallCollectiveBytes
+  double bytes = 0;             // of a step, of those with a size
+  double largest_bytes = 0;     // one collective
+  double buckets_per_step = 0;  // of at least kBucketBytes: what is below carries no gradients
+  double small_per_step = 0;    // below kSmallCollectiveBytes
   double small_exposed_ns = 0;
 };
 inline constexpr double kSmallCollectiveBytes = 1e6;
+inline constexpr double kBucketBytes = 1024;
 
 struct Facts {
   int world_size = 0;

@@ -9,7 +9,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "training"))
 from support import BINARY, check, environment, make_data, workspace  # noqa: E402
 
-TIMEOUT_S = 200
+TIMEOUT_S = 400
 
 
 def command(data, out, *flags, config):
@@ -51,6 +51,7 @@ def test_two_sides_are_compared(data, folder, config):
     check(all(len(line) <= 100 for line in (folder / "ab/report.txt").read_text().splitlines()), "lines above 100 columns")
     check(not list((folder / "ab/runs").glob("*/checkpoints")), "weights are left behind")
     decision = json.loads((folder / "ab/decisions.jsonl").read_text().splitlines()[0])
+    check("--new '' " in report["command"], f"the command cannot be called again: {report['command']}")
     check(decision["command"].startswith(str(BINARY)) and "accepted" in decision, f"decision {decision}")
     check("\r" not in output and "\033" not in output, "redrawn lines in a log")
 
@@ -97,7 +98,7 @@ def test_sides_that_cannot_be_compared(data, folder, config):
     output = call(words, 2)
     check("cannot be compared" in output and "sequence-length is 32 and 16" in output, output)
     check(not (folder / "refused").exists(), "a refused verification left a folder")
-    forced = call(words + ["--force", "--fail-if-slower", "5"], 12)
+    forced = call(words + ["--force", "--fail-if-slower", "5", "--profile", "off"], 12)
     check("inconclusive" in forced, forced)
 
 
@@ -119,7 +120,8 @@ def test_a_base_that_fails(data, folder, config):
 
 def test_interruption(data, folder, config):
     out = folder / "stopped"
-    words = command(data, out, "--base", "--overlap off", "--blocks", "1", "--steps", "60", "--warm-up", "1", config=config)
+    words = command(data, out, "--base", "--overlap off", "--blocks", "1", "--steps", "60", "--warm-up", "1",
+                    "--profile", "off", config=config)
     process = subprocess.Popen(words, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                start_new_session=True)
     second = out / "runs/block_001_new/metrics.jsonl"
@@ -145,6 +147,17 @@ def test_dry_run_shows_commands(data, folder, config):
     check(not any("--profile" in line for line in commands[:4]), "timed runs are profiled")
     check(last.startswith("4 timed runs of 30 steps, 2 profiled of 7 steps:"), last)
     check(not (folder / "dry").exists(), "--dry-run left a folder")
+
+
+def test_data_that_is_not_made_yet(data, folder, config):
+    example = folder / "example.cfg"
+    example.write_text(config.read_text() + "data = data/nobody/made\n")
+    words = [str(BINARY), "verify", "--config", str(example), "--np", "2", "--out", str(folder / "example"), "--blocks", "1", "--dry-run"]
+    output = call(words, 0).splitlines()
+    check("data/nobody/made" in output[0] and "--data synthetic" in output[0], output[0])
+    check(all("--data synthetic" in line for line in output[1:-1]), str(output))
+    named = call([*words, "--common", "--data data/nobody/made"], 0).splitlines()
+    check(not any("synthetic" in line for line in named), f"a folder that was asked for is replaced: {named}")
 
 
 def main():

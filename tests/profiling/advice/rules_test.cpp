@@ -96,6 +96,18 @@ TEST(RulesTest, memory_near_the_edge_and_far_from_it) {
   EXPECT_TRUE(speaks(advise(facts), "memory-free"));
 }
 
+TEST(RulesTest, one_large_parameter_among_buckets_is_no_bucket_that_is_too_large) {
+  Facts facts = step_of(100);
+  facts.step->compute_ns = 60e6;
+  facts.step->exposed_comm_ns = 20e6;
+  facts.collectives =
+      CollectiveFacts{.per_step = 1, .bytes = 1e8, .largest_bytes = 0.9e8, .buckets_per_step = 1};
+  EXPECT_TRUE(speaks(advise(facts), "one-bucket"));
+  facts.collectives->buckets_per_step = 4;
+  EXPECT_FALSE(speaks(advise(facts), "one-bucket"));
+  EXPECT_TRUE(speaks(advise(facts), "not-overlapped"));
+}
+
 TEST(RulesTest, pageable_copies_up_to_64_kb_are_ignored) {
   Facts facts = step_of(100);
   facts.step->exposed_copies_ns = 8e6;
