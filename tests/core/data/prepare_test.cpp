@@ -73,18 +73,25 @@ class PrepareTest : public ::testing::Test {
 TEST_F(PrepareTest, prepare_bytesRoundTrip) {
   file("b.txt", "second");
   file("a.txt", "first");
-  file("sub/c.txt", std::string("th\0ird\xFF", 7));
+  file("sub/c.txt",
+       "th\xFE"
+       "ird\xFF");
+  file("sub/program", std::string("no\0text", 7));
+  file(".git/hidden", "no text that anybody means");
   auto options = config();
   options.val_fraction = 0;
 
   const DatasetInfo info = prepare(options);
 
   EXPECT_EQ(decoded(options.output, Split::kTrain, *open_tokenizer("bytes")),
-            std::string("first<|endoftext|>second<|endoftext|>th\0ird\xFF<|endoftext|>", 57));
+            "first<|endoftext|>second<|endoftext|>th\xFE"
+            "ird\xFF<|endoftext|>");
   EXPECT_EQ(info.train.files, 3u);
   EXPECT_EQ(info.train.bytes, 18u);
   EXPECT_EQ(info.train.tokens, 21u);
   EXPECT_EQ(info.validation.tokens, 0u);
+  ASSERT_EQ(info.skipped.size(), 1u);
+  EXPECT_EQ(info.skipped[0].name, "in/sub/program");
   EXPECT_THAT(folder_.names(), ::testing::UnorderedElementsAre("in", "out"));
 }
 
