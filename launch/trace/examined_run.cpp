@@ -38,6 +38,10 @@ Json ExaminedRun::advised(Json report, const advice::NcuByFunction& counters) co
   return report;
 }
 
+Json ExaminedRun::summary(const advice::NcuByFunction& counters) const {
+  return advised(report::json_summary(analysis_, metrics_), counters);
+}
+
 Json ExaminedRun::report(const advice::NcuByFunction& counters) {
   return advised(report::json_report(analysis_, details(), metrics_), counters);
 }
@@ -47,8 +51,7 @@ std::string ExaminedRun::report_text(const advice::NcuByFunction& counters) {
 }
 
 Json ExaminedRun::page_part(const std::string& label) {
-  return page::run_document(label, analysis_, details(),
-                            advised(report::json_summary(analysis_, metrics_), {}));
+  return page::run_document(label, analysis_, details(), summary());
 }
 
 }  // namespace sidestream::launch

@@ -44,6 +44,9 @@ class ExaminedRun {
   const analysis::Details& details();
   report::Findings findings() { return {analysis_, details()}; }
 
+  // What report.json begins with, which needs no details: steps, budget, verdict, advice, the
+  // longest operations with bound and cause.
+  nlohmann::ordered_json summary(const advice::NcuByFunction& counters = {}) const;
   // report.json with the advice, and bound and cause of the longest operations.
   nlohmann::ordered_json report(const advice::NcuByFunction& counters = {});
   // As the file is written: one key a line, with what is no UTF-8 replaced.

@@ -12,9 +12,9 @@ std::string folder_name(const std::filesystem::path& input) {
 
 }  // namespace
 
-verify::Profiles profiles_of(ExaminedRun& base, ExaminedRun& fresh) {
-  return {.base = verify::side_profile(base.inputs().front().string(), base.report()),
-          .fresh = verify::side_profile(fresh.inputs().front().string(), fresh.report()),
+verify::Profiles profiles_of(const ExaminedRun& base, const ExaminedRun& fresh) {
+  return {.base = verify::side_profile(base.inputs().front().string(), base.summary()),
+          .fresh = verify::side_profile(fresh.inputs().front().string(), fresh.summary()),
           .change = verify::compare_traces(base.analysis(), fresh.analysis())};
 }
 

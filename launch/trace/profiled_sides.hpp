@@ -8,7 +8,7 @@
 namespace sidestream::launch {
 
 // What the profiled runs of both sides say, and what the change is made of.
-verify::Profiles profiles_of(ExaminedRun& base, ExaminedRun& fresh);
+verify::Profiles profiles_of(const ExaminedRun& base, const ExaminedRun& fresh);
 
 // Both on a page, as far as they are there, and the ceilings of the base.
 void add_sides(page::DocumentParts& parts, ExaminedRun* base, ExaminedRun* fresh);
