@@ -1,23 +1,14 @@
 """`sidestream-trace roofline` and the advice in `report`: roofline_command_test.py SIDESTREAM_TRACE"""
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+from calls import call, check  # noqa: E402
+
 PROGRAM = sys.argv[1]
-
-
-def check(condition, message):
-    if not condition:
-        sys.exit("FAILED: " + message)
-
-
-def call(*words, expect=0):
-    done = subprocess.run([str(word) for word in words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100)
-    check(done.returncode == expect, f"expected {expect}, found {done.returncode} from {words}\n{done.stdout}")
-    return done.stdout
 
 
 def ncu(path, kernel):

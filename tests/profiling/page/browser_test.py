@@ -10,6 +10,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+from calls import call, check  # noqa: E402
+
 BROWSER, PROGRAM = sys.argv[1], sys.argv[2]
 SECTIONS = ["overview", "advice", "verification", "timeline", "top", "operators", "kernels", "memory", "modules", "collectives",
             "stragglers", "data", "import"]
@@ -55,17 +58,6 @@ found.story = [...document.querySelectorAll("#verification h3")].map(one => one.
 found.links = [...document.querySelectorAll("nav a")].length;
 document.body.dataset.found = JSON.stringify(found);
 """
-
-
-def check(condition, message):
-    if not condition:
-        sys.exit("FAILED: " + message)
-
-
-def call(*words, expect=0):
-    done = subprocess.run([str(word) for word in words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=200)
-    check(done.returncode == expect, f"expected {expect}, found {done.returncode} from {words}\n{done.stdout}")
-    return done.stdout
 
 
 def browse(page, first=None):
