@@ -11,6 +11,7 @@
 #include "core/data/parallel_for.hpp"
 #include "profiling/trace/kineto_reader.hpp"
 #include "profiling/trace/nsys_reader.hpp"
+#include "profiling/trace/time_windows.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -57,23 +58,22 @@ void number_ranks(std::vector<Loaded>& loaded) {
       if (one.has_rank) used.insert({timeline.info.window, timeline.info.rank});
     }
   }
+  std::map<std::pair<std::string, std::string>, int> of_worker;
   for (Loaded& one : loaded) {
     if (one.has_rank) continue;
     for (RankTimeline& timeline : one.timelines) {
+      // A process that wrote several files is one rank.
+      const std::string worker = worker_in_name(timeline.info.file);
+      const auto known = of_worker.find({timeline.info.window, worker});
+      if (!worker.empty() && known != of_worker.end()) {
+        timeline.info.rank = known->second;
+        continue;
+      }
       timeline.info.rank = 0;
       while (!used.insert({timeline.info.window, timeline.info.rank}).second) ++timeline.info.rank;
+      of_worker[{timeline.info.window, worker}] = timeline.info.rank;
     }
   }
-}
-
-std::pair<std::int64_t, std::int64_t> extent_of(const RankTimeline& timeline) {
-  std::int64_t first = INT64_MAX, last = INT64_MIN;
-  for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (!is_device_work(timeline.kind(row)) && timeline.kind(row) != Kind::kHostRange) continue;
-    first = std::min(first, timeline.start_ns(row));
-    last = std::max(last, timeline.end_ns(row));
-  }
-  return {first, last};
 }
 
 // Ranks that share a file share its threads and steps: no budget of one of them can be told.
@@ -86,23 +86,6 @@ void check_not_merged(const std::vector<RankTimeline>& timelines) {
         std::to_string(ranks) +
             " ranks that `sidestream-trace merge` put into one file, for Perfetto. Give the run "
             "directory, or the files that it was made of"});
-  }
-}
-
-void check_no_rank_twice(const std::vector<RankTimeline>& timelines) {
-  std::map<int, std::vector<const RankTimeline*>> of_rank;
-  for (const RankTimeline& timeline : timelines) of_rank[timeline.info.rank].push_back(&timeline);
-  for (const auto& [rank, all] : of_rank) {
-    for (std::size_t i = 0; i + 1 < all.size(); ++i) {
-      const auto [first, last] = extent_of(*all[i]);
-      const auto [next_first, next_last] = extent_of(*all[i + 1]);
-      if (all[i]->info.window != all[i + 1]->info.window &&
-          (next_first >= last || first >= next_last))
-        continue;
-      throw core::DataError(core::FileFault{
-          all[i + 1]->info.file, std::nullopt, "one trace for each rank and window",
-          "rank " + std::to_string(rank) + " of the same time again, after " + all[i]->info.file});
-    }
   }
 }
 
@@ -168,11 +151,11 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
   for (const TraceFile& file : files) set.files.push_back(file.path.filename().string());
   std::set<std::string> seen;
   for (const TraceFile& file : files) add_samples(file, seen, set);
+  check_not_merged(set.timelines);
+  set.warnings = separate_windows(set.timelines);
   std::stable_sort(set.timelines.begin(), set.timelines.end(), [](const auto& a, const auto& b) {
     return std::tie(a.info.window, a.info.rank) < std::tie(b.info.window, b.info.rank);
   });
-  check_not_merged(set.timelines);
-  check_no_rank_twice(set.timelines);
   find_missing_ranks(set);
   return set;
 }

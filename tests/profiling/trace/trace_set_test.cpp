@@ -153,6 +153,56 @@ TEST_F(TraceSetTest, windows_of_one_rank_are_no_conflict) {
   EXPECT_EQ(load().timelines.size(), 2u);
 }
 
+// Windows of the timelines of a set, with their ranks: "flat 1/0 ...".
+std::string windows_of(const TraceSet& set) {
+  std::string text;
+  for (const RankTimeline& one : set.timelines)
+    text += one.info.window.substr(one.info.window.find(' ')) + "/" + std::to_string(one.info.rank);
+  return text;
+}
+
+std::string kernel_at(const std::string& time_us) {
+  return complete_event("kernel", "k", time_us, "5");
+}
+
+TEST_F(TraceSetTest, windows_of_all_ranks_in_one_folder_are_told_apart_by_time) {
+  // As PyTorch's handler writes them: names do not sort by time.
+  write_text(scratch_ / "flat" / "a_00000.9.pt.trace.json", trace_of(kernel_at("10"), 0, 2));
+  write_text(scratch_ / "flat" / "a_00000.12.pt.trace.json", trace_of(kernel_at("100"), 0, 2));
+  write_text(scratch_ / "flat" / "a_00001.9.pt.trace.json", trace_of(kernel_at("12"), 1, 2));
+  write_text(scratch_ / "flat" / "a_00001.12.pt.trace.json", trace_of(kernel_at("103"), 1, 2));
+
+  const TraceSet set = load();
+
+  EXPECT_EQ(windows_of(set), " 1/0 1/1 2/0 2/1");
+  EXPECT_EQ(set.timelines[0].start_ns(0), 10'000);
+  EXPECT_EQ(set.timelines[3].start_ns(0), 103'000);
+  EXPECT_TRUE(set.warnings.empty());
+}
+
+TEST_F(TraceSetTest, a_rank_without_one_of_the_windows_gets_the_nearest) {
+  for (const char* time : {"10", "100", "200"})
+    write_text(scratch_ / "flat" / ("rank-0." + std::string(time) + ".json"),
+               trace_of(kernel_at(time), 0, 2));
+  write_text(scratch_ / "flat" / "rank-1.json", trace_of(kernel_at("104"), 1, 2));
+
+  const TraceSet set = load();
+
+  EXPECT_EQ(windows_of(set), " 1/0 2/0 2/1 3/0");
+  ASSERT_EQ(set.warnings.size(), 1u);
+  EXPECT_THAT(set.warnings[0], ::testing::HasSubstr("different numbers of traces in flat"));
+}
+
+TEST_F(TraceSetTest, files_of_one_process_without_a_rank_are_one_rank) {
+  const std::string first = R"({"traceEvents":[)" + kernel_at("10") + "]}";
+  const std::string second = R"({"traceEvents":[)" + kernel_at("100") + "]}";
+  write_text(scratch_ / "flat" / "host_1234.170000000000001.pt.trace.json", first);
+  write_text(scratch_ / "flat" / "host_1234.170000000000002.pt.trace.json", second);
+  write_text(scratch_ / "flat" / "host_1235.170000000000002.pt.trace.json", first);
+
+  EXPECT_EQ(windows_of(load()), " 1/0 1/1 2/0");
+}
+
 TEST_F(TraceSetTest, a_missing_rank_is_a_warning) {
   write_text(scratch_ / "rank-0.json", trace_of(complete_event("kernel", "k", "1", "1"), 0, 3));
   write_text(scratch_ / "rank-2.json", trace_of(complete_event("kernel", "k", "1", "1"), 2, 3));
