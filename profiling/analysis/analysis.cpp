@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "profiling/analysis/align.hpp"
 
@@ -57,7 +58,9 @@ Analysis analyse(trace::TraceSet& set, int threads) {
   align_clocks(set, all.matches);
   all.collectives = collective_table(all.ranks, all.matches);
   all.operations = operations(all.ranks);
-  all.straggler = find_straggler(all.ranks, all.matches);
+  StragglerSearch search = find_straggler(all.ranks, all.matches);
+  all.straggler = std::move(search.straggler);
+  all.rotating_wait_ns = search.rotating_ns_per_step;
   all.verdict = find_verdict(all.ranks);
   all.tax = overlap_tax(all.ranks);
   all.utilisation = find_utilisation(all.ranks);
