@@ -18,6 +18,7 @@ namespace {
 
 struct Loaded {
   std::vector<RankTimeline> timelines;
+  std::vector<std::string> warnings;
   bool has_rank = false;
   std::uint64_t events = 0;
 };
@@ -31,7 +32,7 @@ Loaded load_one(const TraceFile& file) {
   }
   if (file.kind == FileKind::kNsysSqlite) {
     NsysFile nsys = read_nsys(file.path);
-    loaded = {std::move(nsys.timelines), nsys.has_ranks, nsys.events};
+    loaded = {std::move(nsys.timelines), std::move(nsys.warnings), nsys.has_ranks, nsys.events};
   } else {
     KinetoFile kineto = read_kineto(file.path);
     loaded.has_rank = kineto.has_rank;
@@ -43,15 +44,18 @@ Loaded load_one(const TraceFile& file) {
     timeline.info.path = file.path.string();
     timeline.info.window = file.window;
   }
+  for (std::string& warning : loaded.warnings)
+    warning = file.path.filename().string() + ": " + warning;
   return loaded;
 }
 
-// Of the file itself, else of its name, else the next free number.
+// Of the file itself, else of its name when it holds one rank, else the next free number.
 void number_ranks(std::vector<Loaded>& loaded) {
   std::set<std::pair<std::string, int>> used;
   for (Loaded& one : loaded) {
     if (one.timelines.empty()) continue;
-    const auto named = rank_in_name(one.timelines.front().info.file);
+    const auto named =
+        one.timelines.size() == 1 ? rank_in_name(one.timelines.front().info.file) : std::nullopt;
     if (!one.has_rank && named) one.timelines.front().info.rank = *named;
     one.has_rank = one.has_rank || named.has_value();
     for (const RankTimeline& timeline : one.timelines) {
@@ -111,6 +115,21 @@ void find_missing_ranks(TraceSet& set) {
                          "): waiting in collectives is that of the others only");
 }
 
+// Files that can be read and say nothing: as bad as no files when all are like that.
+void check_for_events(TraceSet& set) {
+  std::vector<std::string> empty;
+  for (const RankTimeline& timeline : set.timelines) {
+    if (timeline.size() == 0) empty.push_back(timeline.info.file);
+  }
+  constexpr const char* kFound =
+      "none: record with PyTorch's profiler, `sidestream train --profile` or Nsight Systems";
+  if (empty.size() == set.timelines.size())
+    throw core::DataError(core::FileFault{set.files.empty() ? "the traces" : set.files.front(),
+                                          std::nullopt, "events of a profiler", kFound});
+  for (const std::string& file : empty)
+    set.warnings.push_back(file + " has no event that a report could use");
+}
+
 // Each window has its own file; their samples are of the same clocks.
 void add_samples(const TraceFile& file, std::set<std::string>& seen, TraceSet& set) {
   static constexpr const char* kName = "clock.json";
@@ -144,15 +163,20 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
                      [&](std::uint64_t index, int) { loaded[index] = load_one(files[index]); });
   number_ranks(loaded);
   TraceSet set;
+  std::vector<std::string> warnings;
   for (Loaded& one : loaded) {
     set.events += one.events;
+    warnings.insert(warnings.end(), one.warnings.begin(), one.warnings.end());
     for (RankTimeline& timeline : one.timelines) set.timelines.push_back(std::move(timeline));
   }
   for (const TraceFile& file : files) set.files.push_back(file.path.filename().string());
   std::set<std::string> seen;
   for (const TraceFile& file : files) add_samples(file, seen, set);
   check_not_merged(set.timelines);
-  set.warnings = separate_windows(set.timelines);
+  check_for_events(set);
+  for (std::string& warning : separate_windows(set.timelines))
+    set.warnings.push_back(std::move(warning));
+  set.warnings.insert(set.warnings.end(), warnings.begin(), warnings.end());
   std::stable_sort(set.timelines.begin(), set.timelines.end(), [](const auto& a, const auto& b) {
     return std::tie(a.info.window, a.info.rank) < std::tie(b.info.window, b.info.rank);
   });

@@ -71,6 +71,34 @@ TEST_F(TraceSetTest, devices_of_an_export_become_ranks) {
   EXPECT_THAT(scratch_.names(), ::testing::ElementsAre("a.sqlite"));
 }
 
+TEST_F(TraceSetTest, exports_of_several_devices_each_are_numbered_through) {
+  make_database("node0.sqlite", kOldExport);
+  make_database("rank_00001.sqlite", kOldExport);
+
+  EXPECT_THAT(load().ranks(), ::testing::ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(TraceSetTest, a_helper_process_of_an_export_is_no_rank) {
+  make_database("a.sqlite", std::string(kOldExport) +
+                                "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES "
+                                "(50,60,33554433,77,3);");
+
+  const TraceSet set = load();
+
+  EXPECT_THAT(set.ranks(), ::testing::ElementsAre(0, 1));
+  EXPECT_THAT(set.warnings, ::testing::ElementsAre(::testing::HasSubstr("1 processes without")));
+}
+
+TEST_F(TraceSetTest, processes_with_ranges_of_the_user_alone_are_ranks) {
+  make_database("a.sqlite",
+                "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
+                "CREATE TABLE NVTX_EVENTS(start INT,end INT,eventType INT,text TEXT,globalTid INT);"
+                "INSERT INTO NVTX_EVENTS VALUES (10,400,59,'mine',16777217),"
+                "(10,400,59,'mine',33554433);");
+
+  EXPECT_THAT(load().ranks(), ::testing::ElementsAre(0, 1));
+}
+
 // Names of the runtime calls of a rank, one after the other.
 std::string calls_of(const RankTimeline& timeline) {
   std::string names;
@@ -137,6 +165,35 @@ TEST_F(TraceSetTest, a_folder_without_traces) {
 TEST_F(TraceSetTest, an_empty_file) {
   write_text(scratch_ / "rank-0.json", "");
   EXPECT_THROW(load(), core::DataError);
+}
+
+TEST_F(TraceSetTest, files_without_any_event_are_no_traces) {
+  for (const char* text : {"{}", "[]", R"({"a":{"b":1}})", R"({"traceEvents":[]})",
+                           R"({"traceEvents":[{"ph":"X","cat":"junk"}]})"}) {
+    write_text(scratch_ / "rank-0.json", text);
+    EXPECT_THROW(load(), core::DataError) << text;
+  }
+}
+
+TEST_F(TraceSetTest, a_file_without_events_beside_others_is_a_warning) {
+  write_text(scratch_ / "rank-0.json", trace_of(complete_event("kernel", "k", "1", "1"), 0, 2));
+  write_text(scratch_ / "rank-1.json", trace_of("", 1, 2));
+
+  EXPECT_THAT(load().warnings, ::testing::ElementsAre(::testing::HasSubstr("rank-1.json has no")));
+}
+
+TEST_F(TraceSetTest, what_an_export_lacks_is_said) {
+  make_database("a.sqlite",
+                "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
+                "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT,end INT);"
+                "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10,20);");
+
+  const TraceSet set = load();
+
+  using ::testing::AllOf, ::testing::Contains, ::testing::HasSubstr;
+  EXPECT_THAT(set.warnings,
+              AllOf(Contains(HasSubstr("no table NVTX_EVENTS")),
+                    Contains(HasSubstr("no column deviceId")), Contains(HasSubstr("no names"))));
 }
 
 TEST_F(TraceSetTest, two_files_of_one_rank_and_window) {
