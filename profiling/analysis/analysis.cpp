@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "profiling/analysis/align.hpp"
+#include "profiling/analysis/clock_faults.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -30,6 +31,27 @@ void warn_about_collectives(trace::TraceSet& set, const CollectiveMatches& match
     if (group.count_of_rank.size() < 2) continue;
     set.warnings.push_back("collectives of " + group.group +
                            " cannot be matched: ranks have different numbers of them");
+  }
+}
+
+// What a run writes about itself is the same in all its traces.
+void warn_about_models(trace::TraceSet& set) {
+  std::set<std::pair<double, double>> figures;
+  for (const trace::RankTimeline& timeline : set.timelines) {
+    const trace::RunFigures& one = timeline.info.figures;
+    if (one.flops_per_token > 0) figures.insert({one.flops_per_token, one.tokens_per_step});
+  }
+  if (figures.size() < 2) return;
+  set.warnings.push_back("these traces are of " + std::to_string(figures.size()) +
+                         " models or batch sizes: figures over all of them are of none of them");
+}
+
+void warn_about_clocks(trace::TraceSet& set) {
+  for (const trace::RankTimeline& timeline : set.timelines) {
+    const ClockFaults faults = clock_faults(timeline);
+    if (!faults.any()) continue;
+    set.warnings.push_back(timeline.info.file + ": its clocks ran backwards or do not agree: " +
+                           describe(faults) + "; times and idle causes may be wrong");
   }
 }
 
@@ -68,6 +90,8 @@ Analysis analyse(trace::TraceSet& set, int threads) {
   warn_about_steps(set, all.ranks);
   warn_about_collectives(set, all.matches, all.collectives);
   warn_about_graphs(set);
+  warn_about_clocks(set);
+  warn_about_models(set);
   return all;
 }
 
