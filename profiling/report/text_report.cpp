@@ -156,31 +156,33 @@ std::string straggler_text(const Analysis& all) {
   if (all.ranks.size() < 2 || all.matches.matched.empty()) return "";
   if (!all.straggler) {
     if (!all.rotating_wait_ns) return "Stragglers: none\n";
-    return fmt::format(
-        "Stragglers: none; another rank is last from step to step, which costs the others {} a "
-        "step\n",
-        duration_text(real(*all.rotating_wait_ns)));
+    return fmt::format("Stragglers: none; the last rank changes from step to step, at {} a step\n",
+                       duration_text(real(*all.rotating_wait_ns)));
   }
   const analysis::Straggler& one = *all.straggler;
-  const std::string sure =
-      one.cost_low_ns ? fmt::format(" ({} to {} with 95 %)", duration_text(real(*one.cost_low_ns)),
-                                    duration_text(real(*one.cost_high_ns)))
-                      : ", too few steps to tell from chance";
-  return fmt::format("Straggler: rank {}{}, last in {} of {} steps, costs the others {} a step{}\n",
-                     one.rank, one.phase.empty() ? "" : " in " + one.phase, one.steps_last,
-                     one.steps, duration_text(real(one.cost_ns_per_step)), sure);
+  const std::string sure = one.cost_low_ns ? fmt::format("between {} and {} with 95 %",
+                                                         duration_text(real(*one.cost_low_ns)),
+                                                         duration_text(real(*one.cost_high_ns)))
+                                           : "too few steps to tell from chance";
+  return fmt::format(
+      "Straggler: rank {}{}, costs the others {} a step\n  last in {} of {} steps; {}\n", one.rank,
+      one.phase.empty() ? "" : " in " + one.phase, duration_text(real(one.cost_ns_per_step)),
+      one.steps_last, one.steps, sure);
 }
 
-// What the budget of a step does not have.
+// What the budget of a step does not have, of the rank that has most of it.
 std::string between_text(const Analysis& all) {
   constexpr double kWorthALine = 0.01;  // of a step
-  std::string text;
+  int most_rank = 0;
+  RankMean most;
   for (const auto& [rank, mean] : means_of_ranks(all)) {
-    if (!mean.between_ns || real(*mean.between_ns) < kWorthALine * real(mean.window_ns)) continue;
-    text += fmt::format("{}rank {} {} a step", text.empty() ? "Between steps: " : ", ", rank,
-                        duration_text(real(*mean.between_ns)));
+    if (mean.between_ns.value_or(0) <= most.between_ns.value_or(0)) continue;
+    most_rank = rank;
+    most = mean;
   }
-  return text.empty() ? text : text + "; the others wait for it inside their steps\n";
+  if (!most.between_ns || real(*most.between_ns) < kWorthALine * real(most.window_ns)) return "";
+  return fmt::format("Between steps rank {} spends {} a step, which no step contains\n", most_rank,
+                     duration_text(real(*most.between_ns)));
 }
 
 std::string clock_text(const Analysis& all) {
