@@ -9,34 +9,18 @@ bytes. A sample is the slowest rank's time. Needs root and iproute2.
 import argparse
 import collections
 import datetime
-import fcntl
 import os
 import pathlib
-import shutil
-import socket
 import statistics
-import struct
-import subprocess
 import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+import cables  # noqa: E402
+
 MEGABYTES = 64
 BYTES = MEGABYTES << 20
-UNITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
-
-
-def interface_of_the_cable():
-    """The interface of this namespace that has an address of run_in_namespaces.sh; Gloo wants its name."""
-    probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    for _, name in socket.if_nameindex():
-        try:
-            address = fcntl.ioctl(probe, 0x8915, struct.pack("256s", name.encode()))[20:24]  # SIOCGIFADDR
-        except OSError:
-            continue
-        if socket.inet_ntoa(address).startswith("10.231."):
-            return name
-    sys.exit("no interface of run_in_namespaces.sh")
 
 
 def gloo_rank(repeats):
@@ -44,10 +28,10 @@ def gloo_rank(repeats):
     import torch
     import torch.distributed as dist
 
-    os.environ["GLOO_SOCKET_IFNAME"] = interface_of_the_cable()
+    os.environ["GLOO_SOCKET_IFNAME"] = cables.own_interface()
     rank, ranks = int(os.environ["OMPI_COMM_WORLD_RANK"]), int(os.environ["OMPI_COMM_WORLD_SIZE"])
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method="tcp://10.231.0.1:29517", rank=rank, world_size=ranks)
+    dist.init_process_group("gloo", init_method=cables.RENDEZVOUS, rank=rank, world_size=ranks)
     values = torch.zeros(BYTES // 4)
     for i in range(-1, repeats):
         dist.barrier()
@@ -60,23 +44,19 @@ def gloo_rank(repeats):
     dist.destroy_process_group()
 
 
-def on_hosts(options, hosts, words):
-    command = ["bash", ROOT / "tests/comm/run_in_namespaces.sh", shutil.which("mpirun"), *["1"] * hosts, *words]
-    done = subprocess.run([str(word) for word in command], env=os.environ | {"SIDESTREAM_LINK_RATE": options.rate},
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{words}\nended with {done.returncode}\n{done.stdout}{done.stderr}")
-    return [line.split() for line in done.stdout.splitlines() if line and not line.startswith("#")]
+def lines_of(options, hosts, words):
+    output = cables.run_on_hosts([1] * hosts, options.rate, words)
+    return [line.split() for line in output.splitlines() if line and not line.startswith("#")]
 
 
 def row(options, hosts):
     samples = collections.defaultdict(list)
     for _ in range(options.rounds):
-        lines = on_hosts(options, hosts, [options.build / "tests/bench/bench_allreduce", options.repeats, "--samples", "--only", MEGABYTES])
-        lines += on_hosts(options, hosts, [sys.executable, __file__, "--gloo", "--repeats", options.repeats])
+        lines = lines_of(options, hosts, [options.build / "tests/bench/bench_allreduce", options.repeats, "--samples", "--only", MEGABYTES])
+        lines += lines_of(options, hosts, [sys.executable, __file__, "--gloo", "--repeats", options.repeats])
         for name, _, us in lines:
             samples[name].append(float(us) * 1e-6)
-    limit_s = 2 * (hosts - 1) / hosts * BYTES * 8 / (float(options.rate[:-4]) * UNITS[options.rate[-4:]])
+    limit_s = 2 * (hosts - 1) / hosts * BYTES / cables.bytes_per_s(options.rate)
     cells = [f"{statistics.median(samples[name]):.3f} s, {100 * limit_s / statistics.median(samples[name]):.0f} %"
              for name in ("ours", "openmpi", "gloo")]
     return f"| {hosts} | {limit_s:.3f} s | " + " | ".join(cells) + " |"

@@ -80,7 +80,7 @@ def run_peer(case, ranks, flags=()):
         command = [ROOT / "build/env/bin/python", ROOT / "tests/bench/ddp/peer.py", "--model", case["model"], "--vocab-size",
                    case["vocab"], "--batch-size", case["batch"], "--sequence-length", case["length"], "--steps",
                    case["steps"], "--warmup", WARMUP, "--precision", case["precision"], "--ranks", ranks, "--rendezvous",
-                   f"{folder}/rendezvous", *flags]
+                   f"file://{folder}/rendezvous", *flags]
         output, peak = run_measured(command, lambda pids: [p for p in pids if "spawn_main" in " ".join(command_line(p))])
     step_s = statistics.median(json.loads(output.splitlines()[-1])["step_s"])
     return ranks * case["batch"] * case["length"] / step_s, peak
