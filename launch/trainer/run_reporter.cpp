@@ -13,6 +13,7 @@
 #include "launch/reporting/progress_reporter.hpp"
 #include "launch/reporting/rate_meter.hpp"
 #include "launch/reporting/tensorboard_writer.hpp"
+#include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::launch {
 
@@ -50,6 +51,7 @@ class RunReporter::Impl {
     const bool last = state.step == options_.steps || outcome.stop_requested;
     const bool due = options_.log_every > 0 && state.step % options_.log_every == 0;
     if (!due && !last && !val_loss) return;
+    const ranges::ScopedRange range(ranges::Phase::kLog);
     const StepMetrics metrics = metrics_of(state, outcome, val_loss);
     metrics_.write(metrics);
     events_.write(metrics);

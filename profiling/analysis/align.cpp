@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <deque>
 #include <map>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "profiling/trace/clock_bounds.hpp"
 #include "profiling/trace/clock_fit.hpp"
 
 namespace sidestream::analysis {
@@ -15,24 +20,114 @@ using trace::ClockFit;
 using trace::ClockModel;
 using trace::ClockPair;
 using trace::TraceSet;
-using PairsOfRank = std::map<int, std::vector<ClockPair>>;
 
+// A rank's clock goes by that of another rank, with which it shares collectives: the reference
+// where it can, else one that goes by the reference itself, and so on.
+struct Link {
+  int rank = 0;
+  int anchor = 0;
+  std::vector<ClockPair> ends;      // reference_ns: on the anchor's own clock
+  trace::ClockBounds moments = {};  // the same
+};
+
+std::int64_t wall_start_ns(const TraceSet& set, const CollectivePart& part) {
+  return part.start_ns + set.timelines[part.timeline].info.base_ns;
+}
 std::int64_t wall_end_ns(const TraceSet& set, const CollectivePart& part) {
   return part.end_ns() + set.timelines[part.timeline].info.base_ns;
 }
 
-// Ends of matched collectives: of each rank against the reference. No rank leaves a collective
-// before every other one has entered it, so that the ends lie no further apart than its duration.
-PairsOfRank end_pairs(const TraceSet& set, const CollectiveMatches& matches, int reference) {
-  PairsOfRank pairs;
-  for (const MatchedCollective& one : matches.matched) {
-    if (one.parts.front().rank != reference) continue;
-    for (std::size_t i = 1; i < one.parts.size(); ++i)
-      pairs[one.parts[i].rank].push_back(
-          {wall_end_ns(set, one.parts[i]), wall_end_ns(set, one.parts.front()),
-           std::max(one.parts[i].duration_ns, one.parts.front().duration_ns)});
+// Every rank needs what every other one has: none leaves before the last has entered. Not so a
+// broadcast, or a send and its receive.
+bool all_wait_for_all(std::string name) {
+  std::erase(name, '_');
+  for (char& letter : name)
+    letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  for (const char* word : {"allreduce", "reducescatter", "allgather", "alltoall", "barrier"}) {
+    if (name.find(word) != std::string::npos) return true;
   }
-  return pairs;
+  return false;
+}
+
+std::vector<int> ranks_of(const MatchedCollective& one) {
+  std::vector<int> ranks;
+  for (const CollectivePart& part : one.parts) ranks.push_back(part.rank);
+  return ranks;
+}
+
+// Breadth first from the reference over the groups of ranks that share collectives; ranks that are
+// not reached have no link.
+std::vector<Link> links_from(int reference, const CollectiveMatches& matches) {
+  std::set<std::vector<int>> groups;
+  for (const MatchedCollective& one : matches.matched) groups.insert(ranks_of(one));
+  std::vector<Link> links;
+  std::set<int> seen = {reference};
+  for (std::deque<int> next = {reference}; !next.empty(); next.pop_front()) {
+    for (const std::vector<int>& group : groups) {
+      if (std::find(group.begin(), group.end(), next.front()) == group.end()) continue;
+      for (const int rank : group) {
+        if (!seen.insert(rank).second) continue;
+        links.push_back({.rank = rank, .anchor = next.front(), .ends = {}});
+        next.push_back(rank);
+      }
+    }
+  }
+  return links;
+}
+
+// Ends of matched collectives of a rank and its anchor lie no further apart than the longer of the
+// two. A microsecond is what profilers round.
+void add_moments(Link& link, const TraceSet& set, const MatchedCollective& one,
+                 const CollectivePart& mine, const CollectivePart& anchors) {
+  constexpr std::int64_t kRoundingNs = 1000;
+  link.ends.push_back({wall_end_ns(set, mine), wall_end_ns(set, anchors),
+                       std::max(mine.duration_ns, anchors.duration_ns)});
+  if (!all_wait_for_all(one.kernel)) return;
+  link.moments.not_before.push_back(
+      {wall_end_ns(set, mine), wall_start_ns(set, anchors) - kRoundingNs});
+  link.moments.not_after.push_back(
+      {wall_start_ns(set, mine), wall_end_ns(set, anchors) + kRoundingNs});
+}
+
+// In an order in which anchors come before those that go by them.
+std::vector<Link> find_links(const TraceSet& set, const CollectiveMatches& matches, int reference) {
+  std::vector<Link> links = links_from(reference, matches);
+  std::map<int, Link*> of_rank;
+  for (Link& link : links) of_rank[link.rank] = &link;
+  for (const MatchedCollective& one : matches.matched) {
+    std::map<int, const CollectivePart*> part_of;
+    for (const CollectivePart& part : one.parts) part_of[part.rank] = &part;
+    for (const CollectivePart& part : one.parts) {
+      const auto link = of_rank.find(part.rank);
+      if (link == of_rank.end()) continue;
+      const auto anchor = part_of.find(link->second->anchor);
+      if (anchor != part_of.end()) add_moments(*link->second, set, one, part, *anchor->second);
+    }
+  }
+  return links;
+}
+
+// The anchor's clock is known by now: its moments become those of the common clock.
+void move_to_common(Link& link, const ClockModel& clock) {
+  const trace::RankClock anchor = clock.of(link.anchor);
+  for (ClockPair& pair : link.ends) pair.reference_ns = anchor.to_common(pair.reference_ns);
+  for (auto* list : {&link.moments.not_before, &link.moments.not_after}) {
+    for (trace::ClockBound& one : *list) one.reference_ns = anchor.to_common(one.reference_ns);
+  }
+}
+
+// The reference has none.
+double of_rank(const std::map<int, double>& uncertainties, int rank) {
+  const auto found = uncertainties.find(rank);
+  return found == uncertainties.end() ? 0 : found->second;
+}
+
+// What is not known of the anchor is not known of the rank either.
+void store(ClockModel& clock, const Link& link, const ClockFit& fit) {
+  clock.ranks[link.rank] = fit.clock;
+  clock.uncertainty_us[link.rank] = fit.uncertainty_us + of_rank(clock.uncertainty_us, link.anchor);
+  clock.drift_uncertainty_ppm[link.rank] =
+      fit.drift_uncertainty_ppm + of_rank(clock.drift_uncertainty_ppm, link.anchor);
 }
 
 bool one_host(const trace::ClockSamples& samples, const std::vector<int>& ranks) {
@@ -58,37 +153,55 @@ void from_samples(ClockModel& clock, const trace::ClockSamples& samples, int ref
 
 // Collectives correct samples only where they agree
 // among themselves better than the samples are known.
-void refine(ClockModel& clock, const PairsOfRank& pairs) {
+void refine(ClockModel& clock, std::vector<Link>& links) {
   bool refined = false;
-  for (const auto& [rank, of_rank] : pairs) {
+  for (Link& link : links) {
+    move_to_common(link, clock);
+    const auto known = clock.ranks.find(link.rank);
+    if (known == clock.ranks.end()) {
+      store(clock, link, trace::fit_clock(link.ends));
+      continue;
+    }
     std::vector<ClockPair> aligned;
-    const trace::RankClock before = clock.of(rank);
-    for (const ClockPair& pair : of_rank)
-      aligned.push_back({before.to_common(pair.time_ns), pair.reference_ns, pair.slack_ns});
+    for (const ClockPair& pair : link.ends)
+      aligned.push_back({known->second.to_common(pair.time_ns), pair.reference_ns, pair.slack_ns});
     const ClockFit rest = trace::fit_clock(aligned, trace::Drift::kNone);
-    if (rest.uncertainty_us >= clock.uncertainty_us[rank]) continue;
-    clock.ranks[rank].offset_ns += rest.clock.offset_ns;
-    clock.uncertainty_us[rank] = rest.uncertainty_us;
+    const double uncertainty_us = rest.uncertainty_us + of_rank(clock.uncertainty_us, link.anchor);
+    if (uncertainty_us >= clock.uncertainty_us[link.rank]) continue;
+    known->second.offset_ns += rest.clock.offset_ns;
+    clock.uncertainty_us[link.rank] = uncertainty_us;
     refined = true;
   }
   if (refined) clock.method = "samples+collectives";
 }
 
-void from_collectives(ClockModel& clock, const PairsOfRank& pairs) {
+void from_collectives(ClockModel& clock, std::vector<Link>& links) {
   clock.method = "collectives";
-  for (const auto& [rank, of_rank] : pairs) {
-    const ClockFit fit = trace::fit_clock(of_rank);
-    clock.ranks[rank] = fit.clock;
-    clock.uncertainty_us[rank] = fit.uncertainty_us;
-    clock.drift_uncertainty_ppm[rank] = fit.drift_uncertainty_ppm;
+  for (Link& link : links) {
+    move_to_common(link, clock);
+    ClockFit fit = trace::fit_clock(link.ends);
+    trace::keep_within(fit, link.moments);
+    store(clock, link, fit);
   }
 }
 
-void measure_residuals(ClockModel& clock, const PairsOfRank& pairs) {
+void warn_about_lost_ranks(TraceSet& set, const std::vector<int>& ranks, int reference) {
+  std::string lost;
+  for (const int rank : ranks) {
+    if (rank != reference && !set.clock.ranks.contains(rank))
+      lost += (lost.empty() ? "" : ", ") + std::to_string(rank);
+  }
+  if (lost.empty()) return;
+  set.warnings.push_back("no collectives tie the clocks of ranks " + lost + " to that of rank " +
+                         std::to_string(reference) + ": they keep their own clocks");
+}
+
+// Moments of the anchors are common ones by now, except on one host, where all are.
+void measure_residuals(ClockModel& clock, const std::vector<Link>& links) {
   std::vector<double> residuals;
-  for (const auto& [rank, of_rank] : pairs) {
-    const trace::RankClock of = clock.of(rank);
-    for (const ClockPair& pair : of_rank)
+  for (const Link& link : links) {
+    const trace::RankClock of = clock.of(link.rank);
+    for (const ClockPair& pair : link.ends)
       residuals.push_back(
           std::abs(static_cast<double>(of.to_common(pair.time_ns) - pair.reference_ns)) / 1000);
   }
@@ -108,22 +221,25 @@ void measure_residuals(ClockModel& clock, const PairsOfRank& pairs) {
 void align_clocks(TraceSet& set, const CollectiveMatches& matches) {
   const std::vector<int> ranks = set.ranks();
   if (ranks.size() < 2) return;
-  const PairsOfRank pairs = end_pairs(set, matches, ranks.front());
+  const int reference = ranks.front();
+  std::vector<Link> links = find_links(set, matches, reference);
   ClockModel& clock = set.clock;
   if (set.samples && one_host(*set.samples, ranks)) {
     clock.method = "same host";
   } else if (set.samples) {
-    from_samples(clock, *set.samples, ranks.front());
-    refine(clock, pairs);
-  } else if (!pairs.empty()) {
-    from_collectives(clock, pairs);
+    from_samples(clock, *set.samples, reference);
+    refine(clock, links);
+    warn_about_lost_ranks(set, ranks, reference);
+  } else if (!links.empty()) {
+    from_collectives(clock, links);
     set.warnings.push_back(
         "no clock samples beside the traces: ranks are aligned on matched collectives alone");
+    warn_about_lost_ranks(set, ranks, reference);
   } else {
     set.warnings.push_back(
         "neither clock samples nor matched collectives: ranks keep their own clocks");
   }
-  measure_residuals(clock, pairs);
+  measure_residuals(clock, links);
 }
 
 }  // namespace sidestream::analysis

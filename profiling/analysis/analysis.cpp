@@ -3,8 +3,10 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "profiling/analysis/align.hpp"
+#include "profiling/analysis/clock_faults.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -29,6 +31,27 @@ void warn_about_collectives(trace::TraceSet& set, const CollectiveMatches& match
     if (group.count_of_rank.size() < 2) continue;
     set.warnings.push_back("collectives of " + group.group +
                            " cannot be matched: ranks have different numbers of them");
+  }
+}
+
+// What a run writes about itself is the same in all its traces.
+void warn_about_models(trace::TraceSet& set) {
+  std::set<std::pair<double, double>> figures;
+  for (const trace::RankTimeline& timeline : set.timelines) {
+    const trace::RunFigures& one = timeline.info.figures;
+    if (one.flops_per_token > 0) figures.insert({one.flops_per_token, one.tokens_per_step});
+  }
+  if (figures.size() < 2) return;
+  set.warnings.push_back("these traces are of " + std::to_string(figures.size()) +
+                         " models or batch sizes: figures over all of them are of none of them");
+}
+
+void warn_about_clocks(trace::TraceSet& set) {
+  for (const trace::RankTimeline& timeline : set.timelines) {
+    const ClockFaults faults = clock_faults(timeline);
+    if (!faults.any()) continue;
+    set.warnings.push_back(timeline.info.file + ": its clocks ran backwards or do not agree: " +
+                           describe(faults) + "; times and idle causes may be wrong");
   }
 }
 
@@ -57,7 +80,9 @@ Analysis analyse(trace::TraceSet& set, int threads) {
   align_clocks(set, all.matches);
   all.collectives = collective_table(all.ranks, all.matches);
   all.operations = operations(all.ranks);
-  all.straggler = find_straggler(all.ranks, all.matches);
+  StragglerSearch search = find_straggler(all.ranks, all.matches);
+  all.straggler = std::move(search.straggler);
+  all.rotating_wait_ns = search.rotating_ns_per_step;
   all.verdict = find_verdict(all.ranks);
   all.tax = overlap_tax(all.ranks);
   all.utilisation = find_utilisation(all.ranks);
@@ -65,6 +90,8 @@ Analysis analyse(trace::TraceSet& set, int threads) {
   warn_about_steps(set, all.ranks);
   warn_about_collectives(set, all.matches, all.collectives);
   warn_about_graphs(set);
+  warn_about_clocks(set);
+  warn_about_models(set);
   return all;
 }
 

@@ -1,6 +1,7 @@
 // Every question asked once, for the reports.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Analysis {
   std::vector<CollectiveRow> collectives;
   std::vector<Operation> operations;
   std::optional<Straggler> straggler;
+  std::optional<std::int64_t> rotating_wait_ns;  // of a step; stragglers.hpp
   std::optional<Verdict> verdict;
   OverlapTax tax;
   Utilisation utilisation;

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "profiling/analysis/collective_list.hpp"
 #include "profiling/analysis/host_activity.hpp"
@@ -18,11 +19,40 @@ struct Sums {
   CollectiveRow row;
   std::int64_t events = 0;
   int group_size = 0;
-  std::int64_t matched = 0, transfer_ns = 0, wait_ns = 0, parts = 0;
+  std::int64_t matched = 0;
+  std::int64_t transfer_ns = 0;     // of the matched ones, each once
+  std::int64_t transfer_parts = 0;  // the same of all ranks that took part, nanoseconds
+  std::int64_t wait_ns = 0;         // of all ranks
+  double moved_bytes = 0;           // one input each; of a gather the inputs of all ranks
   std::map<int, int> came_last;
 };
 
+// Ranks may send different sizes: a matched collective goes by the largest of them on all ranks.
+using MatchedKeys = std::vector<std::unordered_map<std::size_t, Key>>;  // by file, then row
+
 Key key_of(const CollectiveFacts& facts) { return {facts.name, facts.bucket, facts.bytes}; }
+
+bool is_gather(const std::string& name) { return name.find("gather") != std::string::npos; }
+
+CollectiveFacts facts_of(const std::vector<RankView>& ranks, const CollectivePart& part) {
+  return collective_facts(*ranks[part.timeline].timeline, part.row);
+}
+
+Key key_of(const MatchedCollective& one, const std::vector<RankView>& ranks) {
+  CollectiveFacts facts = facts_of(ranks, one.parts.front());
+  for (const CollectivePart& part : one.parts)
+    facts.bytes = std::max(facts.bytes, facts_of(ranks, part).bytes);
+  return key_of(facts);
+}
+
+MatchedKeys matched_keys(const CollectiveMatches& matches, const std::vector<RankView>& ranks) {
+  MatchedKeys keys(ranks.size());
+  for (const MatchedCollective& one : matches.matched) {
+    const Key key = key_of(one, ranks);
+    for (const CollectivePart& part : one.parts) keys[part.timeline][part.row] = key;
+  }
+  return keys;
+}
 
 // A wait that the trace shows: on the device's timeline, or of the host.
 IntervalSet waits_of(const RankTimeline& timeline) {
@@ -35,7 +65,8 @@ IntervalSet waits_of(const RankTimeline& timeline) {
   return IntervalSet(std::move(waits)) | host.sync | host.communication;
 }
 
-void add_rank(std::map<Key, Sums>& table, const RankView& rank) {
+void add_rank(std::map<Key, Sums>& table, const RankView& rank,
+              const std::unordered_map<std::size_t, Key>& matched) {
   const auto groups = collectives_by_group(*rank.timeline);
   if (groups.empty()) return;
   const IntervalSet blocking = rank.sets.exposed_communication() & waits_of(*rank.timeline);
@@ -43,7 +74,8 @@ void add_rank(std::map<Key, Sums>& table, const RankView& rank) {
     for (const std::size_t row : rows) {
       const CollectiveFacts facts = collective_facts(*rank.timeline, row);
       const Interval interval{rank.timeline->start_ns(row), rank.timeline->end_ns(row)};
-      Sums& sums = table[key_of(facts)];
+      const auto key = matched.find(row);
+      Sums& sums = table[key == matched.end() ? key_of(facts) : key->second];
       ++sums.events;
       sums.group_size = std::max(sums.group_size, facts.group_size);
       sums.row.total_ns += interval.length_ns();
@@ -54,15 +86,31 @@ void add_rank(std::map<Key, Sums>& table, const RankView& rank) {
   }
 }
 
+// Bytes that algorithm bandwidth counts. Ranks that are not in the trace gather as much as those
+// that are.
+double moved_bytes(const MatchedCollective& one, const std::vector<RankView>& ranks,
+                   const Key& key) {
+  const auto& [name, bucket, bytes] = key;
+  if (!is_gather(name)) return static_cast<double>(bytes);
+  double sum = 0;
+  for (const CollectivePart& part : one.parts)
+    sum += static_cast<double>(facts_of(ranks, part).bytes);
+  const auto parts = static_cast<double>(one.parts.size());
+  const int group = facts_of(ranks, one.parts.front()).group_size;
+  return sum * std::max<double>(group, parts) / parts;
+}
+
 void add_match(std::map<Key, Sums>& table, const MatchedCollective& one,
                const std::vector<RankView>& ranks) {
-  const CollectivePart& first = one.parts.front();
-  Sums& sums = table[key_of(collective_facts(*ranks[first.timeline].timeline, first.row))];
+  const Key key = key_of(one, ranks);
+  const auto parts = static_cast<std::int64_t>(one.parts.size());
+  Sums& sums = table[key];
   ++sums.matched;
   sums.transfer_ns += one.transfer_ns;
-  sums.group_size = std::max(sums.group_size, static_cast<int>(one.parts.size()));
+  sums.transfer_parts += one.transfer_ns * parts;
+  sums.group_size = std::max(sums.group_size, static_cast<int>(parts));
   for (const CollectivePart& part : one.parts) sums.wait_ns += part.duration_ns - one.transfer_ns;
-  sums.parts += static_cast<std::int64_t>(one.parts.size());
+  sums.moved_bytes += moved_bytes(one, ranks, key);
   ++sums.came_last[one.last().rank];
 }
 
@@ -79,24 +127,21 @@ double bus_factor(const std::string& name, int ranks) {
 
 void fill_bandwidth(CollectiveRow& row, const Sums& sums) {
   if (row.bytes < 0 || sums.transfer_ns <= 0) return;
-  const bool gather = row.name.find("gather") != std::string::npos;
-  const double bytes = static_cast<double>(row.bytes) * (gather ? sums.group_size : 1);
-  row.alg_gb_per_s =
-      bytes * static_cast<double>(sums.matched) / static_cast<double>(sums.transfer_ns);
+  row.alg_gb_per_s = sums.moved_bytes / static_cast<double>(sums.transfer_ns);
   row.bus_gb_per_s = *row.alg_gb_per_s * bus_factor(row.name, sums.group_size);
 }
 
 CollectiveRow finished(const Key& key, const Sums& sums, std::int64_t ranks) {
   CollectiveRow row = sums.row;
   std::tie(row.name, row.bucket, row.bytes) = key;
-  row.count = sums.events / ranks;
+  row.count = std::max<std::int64_t>(1, (sums.events + ranks / 2) / ranks);
   row.total_ns /= ranks;
   row.exposed_ns /= ranks;
   row.overlapped_ns /= ranks;
   row.blocking_ns /= ranks;
   if (sums.matched == 0) return row;
-  row.transfer_ns = sums.transfer_ns;
-  row.wait_ns = sums.wait_ns * sums.matched / std::max<std::int64_t>(1, sums.parts);
+  row.transfer_ns = sums.transfer_parts / ranks;
+  row.wait_ns = sums.wait_ns / ranks;
   row.slowest_rank =
       std::max_element(sums.came_last.begin(), sums.came_last.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; })
@@ -110,7 +155,8 @@ CollectiveRow finished(const Key& key, const Sums& sums, std::int64_t ranks) {
 std::vector<CollectiveRow> collective_table(const std::vector<RankView>& ranks,
                                             const CollectiveMatches& matches) {
   std::map<Key, Sums> table;
-  for (const RankView& rank : ranks) add_rank(table, rank);
+  const MatchedKeys keys = matched_keys(matches, ranks);
+  for (std::size_t file = 0; file < ranks.size(); ++file) add_rank(table, ranks[file], keys[file]);
   for (const MatchedCollective& one : matches.matched) add_match(table, one, ranks);
   std::vector<CollectiveRow> rows;
   std::set<int> numbers;  // a rank has a file for each window

@@ -5,7 +5,8 @@
 // Algorithm bandwidth is bytes over transfer time; bus bandwidth multiplies it with
 // what the operation has to move at least (nccl-tests, doc/PERFORMANCE.md):
 // all-reduce 2 (n - 1) / n, reduce-scatter, all-gather and all-to-all (n - 1) / n,
-// else 1. Bytes are those of one rank's input; of an all-gather all inputs together.
+// else 1. Bytes are those of one rank's input, the largest where ranks send different sizes; of an
+// all-gather all inputs together.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ struct CollectiveRow {
   std::string name;
   std::int64_t bucket = -1;  // below 0: none
   std::int64_t bytes = -1;   // below 0: not known
-  std::int64_t count = 0;    // of one rank
+  std::int64_t count = 0;    // of one rank; 1 where it is less in the mean
   std::int64_t total_ns = 0;
   std::int64_t exposed_ns = 0;
   std::int64_t overlapped_ns = 0;

@@ -64,6 +64,17 @@ HostActivity host_activity(const RankTimeline& timeline) {
           .active = IntervalSet(std::move(pieces.active))};
 }
 
+bool device_work_is_missing(const RankTimeline& timeline) {
+  const NameClasses classes(timeline.names);
+  bool launches = false;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (trace::is_device_work(timeline.kind(row))) return false;
+    launches = launches || (timeline.kind(row) == Kind::kRuntime &&
+                            classes[timeline.name_id(row)] == NameClass::kLaunchCall);
+  }
+  return launches;
+}
+
 IntervalSet launch_gaps(const RankTimeline& timeline, const IntervalSet& busy) {
   // Start of a busy stretch -> its first event's launch.
   std::unordered_map<std::int64_t, std::uint64_t> first_at;

@@ -19,6 +19,10 @@ struct HostActivity {
 
 HostActivity host_activity(const trace::RankTimeline& timeline);
 
+// Calls that launch work on a device, and none of that work in the trace: what a host operator took
+// is its launch, and no rate can be told from it.
+bool device_work_is_missing(const trace::RankTimeline& timeline);
+
 // For every device event with a known launch: from the end of the device work before it to its
 // launch, sorted. In that time the device had nothing to do because nothing was launched.
 IntervalSet launch_gaps(const trace::RankTimeline& timeline, const IntervalSet& busy);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -50,28 +51,78 @@ std::int64_t sequence_of(const RankTimeline& timeline, std::size_t row) {
 
 // Sequence number -> the forward operator with it, the first of them.
 std::unordered_map<std::int64_t, std::size_t> forward_calls(const RankTimeline& timeline,
-                                                            const CallTree& tree) {
+                                                            const CallTree& tree,
+                                                            const std::vector<bool>& backward) {
   std::unordered_map<std::int64_t, std::size_t> calls;
   for (std::size_t i = 0; i < tree.calls.size(); ++i) {
     const std::int64_t sequence = sequence_of(timeline, tree.calls[i].row);
-    if (sequence >= 0 && !is_backward(timeline, tree.calls[i].row)) calls.try_emplace(sequence, i);
+    if (sequence >= 0 && !backward[i]) calls.try_emplace(sequence, i);
   }
   return calls;
 }
 
+// What stands in the table: ranges, and operators that know their module.
+bool counts(const RankTimeline& timeline, std::size_t row) {
+  return timeline.kind(row) == Kind::kHostRange || has_module(timeline, row);
+}
+
+// Autograd runs a module's backward inside the range of the phase, on another thread or on this
+// one: its operators know the module too, and are no forward.
+std::vector<bool> inside_backward(const RankTimeline& timeline, const CallTree& tree) {
+  std::vector<bool> inside(tree.calls.size(), false);
+  for (std::size_t i = 0; i < tree.calls.size(); ++i) {
+    const Call& call = tree.calls[i];
+    inside[i] =
+        is_backward(timeline, call.row) || (call.parent != kNoParent && inside[call.parent]);
+  }
+  return inside;
+}
+
+// Parents come before what is inside them.
+bool has_ancestor(const CallTree& tree, const std::vector<Key>& keys, std::size_t call) {
+  for (std::size_t at = tree.calls[call].parent; at != kNoParent; at = tree.calls[at].parent) {
+    if (keys[at] == keys[call]) return true;
+  }
+  return false;
+}
+
+// Of calls inside one another only the outermost of a key counts.
+void add_forward(std::map<Key, ModuleRow>& rows, const RankTimeline& timeline, const CallTree& tree,
+                 const std::vector<bool>& backward) {
+  std::vector<Key> keys(tree.calls.size());
+  for (std::size_t i = 0; i < tree.calls.size(); ++i) {
+    const std::size_t row = tree.calls[i].row;
+    if (!counts(timeline, row) || (backward[i] && has_module(timeline, row))) continue;
+    keys[i] = key_of(timeline, row);
+    if (!has_ancestor(tree, keys, i)) rows[keys[i]].sums.add(timeline, tree.calls[i]);
+  }
+}
+
+// The layers and modules that the forward of this operator ran in, each once.
+std::set<Key> modules_around(const RankTimeline& timeline, const CallTree& tree, std::size_t call) {
+  std::set<Key> keys;
+  for (std::size_t at = call; at != kNoParent; at = tree.calls[at].parent) {
+    const std::size_t row = tree.calls[at].row;
+    const bool layer =
+        timeline.kind(row) == Kind::kHostRange && kind_of_range(timeline.name(row)) == "layer";
+    if (layer || has_module(timeline, row)) keys.insert(key_of(timeline, row));
+  }
+  return keys;
+}
+
 void add_backward(std::map<Key, ModuleRow>& rows, const RankTimeline& timeline,
-                  const CallTree& tree) {
-  const auto forward = forward_calls(timeline, tree);
+                  const CallTree& tree, const std::vector<bool>& backward) {
+  const auto forward = forward_calls(timeline, tree, backward);
   for (const Call& call : tree.calls) {
     if (!is_backward(timeline, call.row)) continue;
     const auto found = forward.find(sequence_of(timeline, call.row));
-    if (found == forward.end()) continue;
-    for (std::size_t at = found->second; at != kNoParent; at = tree.calls[at].parent) {
-      const std::size_t row = tree.calls[at].row;
-      const bool layer =
-          timeline.kind(row) == Kind::kHostRange && kind_of_range(timeline.name(row)) == "layer";
-      if (!layer && !has_module(timeline, row)) continue;
-      ModuleRow& module = rows[key_of(timeline, row)];
+    // Without the forward operator in the trace there is what the node itself says.
+    const std::set<Key> keys =
+        found != forward.end()           ? modules_around(timeline, tree, found->second)
+        : has_module(timeline, call.row) ? std::set<Key>{key_of(timeline, call.row)}
+                                         : std::set<Key>();
+    for (const Key& key : keys) {
+      ModuleRow& module = rows[key];
       module.backward_host_ns += timeline.duration_ns(call.row);
       module.backward_device_ns += call.device_total_ns;
     }
@@ -85,11 +136,9 @@ std::vector<ModuleRow> module_table(const std::vector<RankView>& ranks,
   std::map<Key, ModuleRow> rows;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const RankTimeline& timeline = *ranks[i].timeline;
-    for (const Call& call : trees[i].calls) {
-      if (timeline.kind(call.row) == Kind::kHostRange || has_module(timeline, call.row))
-        rows[key_of(timeline, call.row)].sums.add(timeline, call);
-    }
-    add_backward(rows, timeline, trees[i]);
+    const std::vector<bool> backward = inside_backward(timeline, trees[i]);
+    add_forward(rows, timeline, trees[i], backward);
+    add_backward(rows, timeline, trees[i], backward);
   }
   std::vector<ModuleRow> table;
   for (auto& [key, row] : rows) {

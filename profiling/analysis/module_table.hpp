@@ -1,5 +1,8 @@
 // Steps, phases, layers and modules: time of the ranges on host threads and of the device work
 // inside them, and of the backward of what ran inside them.
+//
+// A module is what operators say that they belong to; its calls are the outermost operators of it
+// in forward. Of ranges or operators of one name inside one another only the outermost counts.
 #pragma once
 
 #include <string>

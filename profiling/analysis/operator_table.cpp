@@ -5,6 +5,7 @@
 #include <memory>
 #include <tuple>
 
+#include "profiling/analysis/host_activity.hpp"
 #include "profiling/analysis/row_work.hpp"
 #include "profiling/ranges/phases.hpp"
 
@@ -33,6 +34,7 @@ using RowKey = std::tuple<trace::NameId, trace::NameId, trace::NameId>;
 std::map<RowKey, OperatorRow> rows_of_rank(const RankTimeline& timeline, const CallTree& tree) {
   std::map<RowKey, OperatorRow> rows;
   RowWork work(timeline);
+  const bool launches_only = device_work_is_missing(timeline);
   for (const Call& call : tree.calls) {
     if (timeline.kind(call.row) != Kind::kOperator) continue;
     const trace::HostDetail* detail = timeline.host(call.row);
@@ -40,6 +42,7 @@ std::map<RowKey, OperatorRow> rows_of_rank(const RankTimeline& timeline, const C
                      detail ? detail->stack : trace::kNoName};
     OperatorRow& row = rows[key];
     row.sums.add(timeline, call);
+    if (launches_only) continue;
     const std::int64_t time_ns =
         call.device_total_ns > 0 ? call.device_total_ns : timeline.duration_ns(call.row);
     const OperatorWork done = work.of(call.row);

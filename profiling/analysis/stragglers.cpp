@@ -1,8 +1,13 @@
 #include "profiling/analysis/stragglers.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <set>
 
 #include "profiling/analysis/phase_times.hpp"
+#include "profiling/analysis/step_gaps.hpp"
+#include "profiling/analysis/step_waiting.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -29,31 +34,25 @@ double caused_share(const CollectiveMatches& matches, int rank) {
   return all == 0 ? 0 : static_cast<double>(caused) / static_cast<double>(all);
 }
 
-std::int64_t steps_of(const std::vector<RankView>& ranks, int rank) {
-  std::int64_t steps = 0;
-  for (const RankView& one : ranks) {
-    if (one.timeline->info.rank == rank) steps += static_cast<std::int64_t>(one.steps.size());
-  }
-  return std::max<std::int64_t>(1, steps);
-}
-
 struct LongerPhase {
   std::string name = {};
   std::int64_t excess_ns = 0;
 };
 
-// The phase in which this rank exceeds the median of the others most.
+// The phase in which this rank exceeds the median of the others most. A phase that the others do
+// not have takes them no time.
 LongerPhase longer_phase(const std::vector<RankView>& ranks, int rank) {
   std::map<int, std::map<std::string, std::int64_t>> of_rank;  // over its files
   for (const RankView& one : ranks) {
-    for (const auto& [phase, time_ns] : phase_times(*one.timeline))
-      of_rank[one.timeline->info.rank][phase] += time_ns;
+    auto& phases = of_rank[one.timeline->info.rank];
+    for (const auto& [phase, time_ns] : phase_times(*one.timeline)) phases[phase] += time_ns;
+    phases[kBetweenSteps] += step_gaps(one).unnamed_ns;
   }
   const std::map<std::string, std::int64_t> own = of_rank[rank];
   std::map<std::string, std::vector<std::int64_t>> others;
-  for (const auto& [other, phases] : of_rank) {
+  for (auto& [other, phases] : of_rank) {
     if (other == rank) continue;
-    for (const auto& [phase, time_ns] : phases) others[phase].push_back(time_ns);
+    for (const auto& [phase, time_ns] : own) others[phase].push_back(phases[phase]);
   }
   LongerPhase longest;
   for (const auto& [phase, time_ns] : own) {
@@ -87,13 +86,11 @@ std::string phase_of(const std::vector<RankView>& ranks, const CollectiveMatches
 }
 
 bool lies_in_a_step(const std::vector<RankView>& ranks, const CollectivePart& part) {
-  for (const RankView& one : ranks) {
-    if (one.timeline->info.rank != part.rank) continue;
-    for (const StepRow& step : one.steps) {
-      if (part.start_ns >= step.window.start_ns && part.start_ns < step.window.end_ns) return true;
-    }
-  }
-  return false;
+  const std::vector<StepRow>& steps = ranks[part.timeline].steps;
+  const auto after = std::upper_bound(
+      steps.begin(), steps.end(), part.start_ns,
+      [](std::int64_t time_ns, const StepRow& step) { return time_ns < step.window.start_ns; });
+  return after != steps.begin() && part.start_ns < std::prev(after)->window.end_ns;
 }
 
 // Between steps ranks wait for one that saves or evaluates: that is no slow rank.
@@ -105,25 +102,80 @@ CollectiveMatches inside_steps(const std::vector<RankView>& ranks, const Collect
   return inside;
 }
 
-// What waiting costs each rank, at most: once where several collectives wait at the same time, and
-// no more than the communication that nothing hides. A wait behind compute may still push what
-// comes after it into the open. Ranks wait at the beginning of their part, until the last one
-// comes.
-std::map<int, std::int64_t> costly_waiting(const std::vector<RankView>& ranks,
-                                           const CollectiveMatches& matches) {
-  std::map<std::size_t, std::vector<Interval>> of_file;
-  for (const MatchedCollective& one : matches.matched) {
-    for (const CollectivePart& part : one.parts)
-      of_file[part.timeline].push_back({part.start_ns, part.end_ns() - one.transfer_ns});
+// How much less a rank waited than the median of the others.
+std::int64_t lead_ns(const StepWaiting& step, int rank) {
+  std::vector<std::int64_t> others;
+  for (const auto& [other, wait] : step.of_rank) {
+    if (other != rank) others.push_back(wait.costly_ns);
   }
-  std::map<int, std::int64_t> waiting;
-  for (auto& [file, intervals] : of_file) {
-    std::int64_t exposed_ns = 0;
-    for (const StepRow& step : ranks[file].steps) exposed_ns += step.budget.exposed_comm_ns;
-    const IntervalSet waits(std::move(intervals));
-    waiting[ranks[file].timeline->info.rank] += std::min(waits.length_ns(), exposed_ns);
+  return median_of(others) - step.of_rank.at(rank).costly_ns;
+}
+
+int least_waiting(const StepWaiting& step) {
+  return std::min_element(
+             step.of_rank.begin(), step.of_rank.end(),
+             [](const auto& a, const auto& b) { return a.second.costly_ns < b.second.costly_ns; })
+      ->first;
+}
+
+// Steps that all ranks have which any step has.
+std::vector<StepWaiting> complete_steps(const std::vector<RankView>& ranks,
+                                        const CollectiveMatches& matches) {
+  std::vector<StepWaiting> steps = waiting_in_steps(ranks, matches);
+  std::set<int> waiting;
+  for (const StepWaiting& step : steps) {
+    for (const auto& [rank, wait] : step.of_rank) waiting.insert(rank);
   }
-  return waiting;
+  std::erase_if(steps, [&](const StepWaiting& step) {
+    return waiting.size() < 2 || step.of_rank.size() < waiting.size();
+  });
+  return steps;
+}
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// Half the width of the 95 % interval of the mean, for the one of `choices` that was picked.
+double half_interval(const std::vector<double>& values, std::size_t choices) {
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const auto count = static_cast<double>(values.size());
+  const double error = std::sqrt(squares / (count - 1) / count);
+  const double outside = 0.05 / static_cast<double>(choices);
+  return boost::math::quantile(boost::math::students_t(count - 1), 1 - outside / 2) * error;
+}
+
+// Of the rank that waited least in all: what it costs the others, and how sure that is.
+Straggler least_waiting_rank(const std::vector<StepWaiting>& steps) {
+  StepWaiting all;
+  for (const StepWaiting& step : steps) {
+    for (const auto& [rank, wait] : step.of_rank) all.of_rank[rank].costly_ns += wait.costly_ns;
+  }
+  Straggler found{.rank = least_waiting(all), .phase = {}};
+  std::vector<double> leads;
+  for (const StepWaiting& step : steps) {
+    leads.push_back(static_cast<double>(lead_ns(step, found.rank)));
+    found.steps_last += least_waiting(step) == found.rank;
+  }
+  found.steps = static_cast<std::int64_t>(steps.size());
+  found.cost_ns_per_step = std::llround(mean_of(leads));
+  constexpr std::size_t kLeastForScatter = 3;
+  if (leads.size() < kLeastForScatter) return found;
+  const double half = half_interval(leads, all.of_rank.size());
+  found.cost_low_ns = std::llround(mean_of(leads) - half);
+  found.cost_high_ns = std::llround(mean_of(leads) + half);
+  return found;
+}
+
+// What the last rank of each step, whichever it is, costs the others.
+std::int64_t cost_of_last_ranks(const std::vector<StepWaiting>& steps) {
+  std::int64_t sum_ns = 0;
+  for (const StepWaiting& step : steps) sum_ns += lead_ns(step, least_waiting(step));
+  return sum_ns / static_cast<std::int64_t>(steps.size());
 }
 
 }  // namespace
@@ -137,36 +189,27 @@ std::map<int, std::int64_t> waiting_of_ranks(const CollectiveMatches& matches) {
   return waiting;
 }
 
-std::map<std::size_t, std::int64_t> waiting_of_files(const CollectiveMatches& matches) {
-  std::map<std::size_t, std::int64_t> waiting;
-  for (const MatchedCollective& one : matches.matched) {
-    for (const CollectivePart& part : one.parts)
-      waiting[part.timeline] += part.duration_ns - one.transfer_ns;
-  }
-  return waiting;
-}
-
-std::optional<Straggler> find_straggler(const std::vector<RankView>& ranks,
-                                        const CollectiveMatches& all_matches) {
+StragglerSearch find_straggler(const std::vector<RankView>& ranks,
+                               const CollectiveMatches& all_matches) {
   const CollectiveMatches matches = inside_steps(ranks, all_matches);
-  const std::map<int, std::int64_t> waiting = costly_waiting(ranks, matches);
-  if (waiting.size() < 2) return std::nullopt;
-  const auto least =
-      std::min_element(waiting.begin(), waiting.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::vector<std::int64_t> others;
-  for (const auto& [rank, waiting_ns] : waiting) {
-    if (rank != least->first) others.push_back(waiting_ns);
-  }
+  const std::vector<StepWaiting> steps = complete_steps(ranks, matches);
+  if (steps.empty()) return {};
   std::vector<std::int64_t> windows;
   for (const StepRow* step : plain_steps(ranks)) windows.push_back(step->budget.window_ns);
-  const std::int64_t all_ns = median_of(others) - least->second;
-  const std::int64_t cost_ns = all_ns / steps_of(ranks, least->first);
-  if (static_cast<double>(cost_ns) < kLeastShareOfStep * static_cast<double>(median_of(windows)))
-    return std::nullopt;
-  if (cost_ns <= 0 || caused_share(matches, least->first) < kLeastShareOfWaiting)
-    return std::nullopt;
-  return Straggler{least->first, phase_of(ranks, matches, least->first, all_ns), cost_ns};
+  const auto matters = [&](std::int64_t cost_ns) {
+    return cost_ns > 0 && static_cast<double>(cost_ns) >=
+                              kLeastShareOfStep * static_cast<double>(median_of(windows));
+  };
+  Straggler found = least_waiting_rank(steps);
+  const bool by_chance = found.cost_low_ns && *found.cost_low_ns <= 0;
+  if (matters(found.cost_ns_per_step) && !by_chance &&
+      caused_share(matches, found.rank) >= kLeastShareOfWaiting) {
+    found.phase = phase_of(ranks, matches, found.rank, found.cost_ns_per_step * found.steps);
+    return {.straggler = std::move(found)};
+  }
+  const std::int64_t rotating_ns = cost_of_last_ranks(steps);
+  if (!matters(rotating_ns)) return {};
+  return {.straggler = {}, .rotating_ns_per_step = rotating_ns};
 }
 
 }  // namespace sidestream::analysis

@@ -1,9 +1,15 @@
 // The rank that the others wait for. Found by least waiting in matched
 // collectives, which needs no common clock: who comes last waits least.
 //
-// A rank is named only when it costs the others something: its waiting that may cost is below
-// that of every other rank by at least 2 % of a step, and it came last in most of the collectives,
-// weighted by the waiting they caused. Only collectives inside steps count. A healthy run has none.
+// Judged step by step, over the steps without tags: in each one it is known what each rank's
+// waiting cost it (step_waiting.hpp), and how much less one rank waited than the median of the
+// others. A rank is named only when
+// - that costs the others at least 2 % of a step in the mean,
+// - it came last in most of the collectives, weighted by the waiting they caused, and
+// - chance does not explain it: from three steps on the 95 % interval of the cost (Student's, over
+//   the steps, with Bonferroni's correction because the rank was chosen among all) is above 0.
+// A healthy run has none. On a machine with other work now this rank is late, now that one: the
+// waiting is real and nobody's fault, and it is said how much it is.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +23,34 @@
 
 namespace sidestream::analysis {
 
+// Work between steps, outside any phase, as the phase of a straggler.
+inline constexpr const char* kBetweenSteps = "between steps";
+
 struct Straggler {
   int rank = 0;
-  // What this rank does longer than the others; a collective, when it is late to that and no phase
-  // explains it. Empty: no phases in the trace.
+  // What this rank does longer than the others: a phase, or kBetweenSteps; a collective, when it is
+  // late to that and neither explains it. Empty: no phases in the trace.
   std::string phase;
   std::int64_t cost_ns_per_step = 0;
+  std::int64_t steps = 0;       // judged
+  std::int64_t steps_last = 0;  // of them, those where it waited least
+  // 95 % interval of the cost; nothing below three steps.
+  std::optional<std::int64_t> cost_low_ns = {};
+  std::optional<std::int64_t> cost_high_ns = {};
 };
 
-// Total waiting of each rank in matched collectives, hidden behind compute or not.
-std::map<int, std::int64_t> waiting_of_ranks(const CollectiveMatches& matches);
-// The same of each file, by its place in the set.
-std::map<std::size_t, std::int64_t> waiting_of_files(const CollectiveMatches& matches);
+struct StragglerSearch {
+  std::optional<Straggler> straggler = {};
+  // There is none, and still ranks wait for whoever is last in this step: the mean over the steps
+  // of what that costs the median of the others. Nothing below 2 % of a step.
+  std::optional<std::int64_t> rotating_ns_per_step = {};
+};
 
-std::optional<Straggler> find_straggler(const std::vector<RankView>& ranks,
-                                        const CollectiveMatches& matches);
+// Total waiting of each rank in matched collectives, hidden behind compute or not, inside steps or
+// not.
+std::map<int, std::int64_t> waiting_of_ranks(const CollectiveMatches& matches);
+
+StragglerSearch find_straggler(const std::vector<RankView>& ranks,
+                               const CollectiveMatches& matches);
 
 }  // namespace sidestream::analysis

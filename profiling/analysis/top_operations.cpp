@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "profiling/analysis/event_class.hpp"
+#include "profiling/analysis/host_activity.hpp"
 #include "profiling/analysis/row_work.hpp"
 
 namespace sidestream::analysis {
@@ -66,6 +67,7 @@ void add_device_rank(const RankTimeline& timeline, ByName& all) {
 void add_host_rank(const RankTimeline& timeline, ByName& all) {
   RowWork work(timeline);
   const NameClasses classes(timeline.names);
+  const bool launches_only = device_work_is_missing(timeline);
   for (const Call& one : call_tree(timeline).calls) {
     const Kind kind = timeline.kind(one.row);
     const bool phase =
@@ -74,7 +76,7 @@ void add_host_rank(const RankTimeline& timeline, ByName& all) {
     Sums& sums = all[{std::string(timeline.name(one.row)), kind}];
     ++sums.calls;
     sums.total_ns += one.self_ns;
-    sums.add(work.of(one.row), timeline.duration_ns(one.row));
+    if (!launches_only) sums.add(work.of(one.row), timeline.duration_ns(one.row));
   }
 }
 

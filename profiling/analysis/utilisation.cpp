@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <map>
 
 namespace sidestream::analysis {
 namespace {
@@ -16,38 +18,90 @@ constexpr std::array<std::string_view, 22> kTensorCoreWords = {
 struct Sums {
   double window_ns = 0, kernels_ns = 0;
   double compute_ns = 0, tensor_core_ns = 0;
-  double all_kernels_ns = 0, sm_ns = 0, sm_known_ns = 0, occupied_ns = 0, occupancy_known_ns = 0;
+  double sm_ns = 0, occupied_ns = 0, occupancy_known_ns = 0;
+  bool sm_known = false;
 };
 
-void add_kernel(const trace::RankTimeline& timeline, std::size_t row, Sums& sums) {
-  const auto duration_ns = static_cast<double>(timeline.duration_ns(row));
+// A kernel reaches this share of the SMs of its device.
+struct SmUse {
+  Interval interval;
+  double share = 0;
+};
+
+std::optional<double> sm_share(const trace::RankTimeline& timeline,
+                               const trace::DeviceDetail& detail) {
+  const auto device = timeline.info.devices.find(detail.device);
+  if (device == timeline.info.devices.end() || device->second.sm_count <= 0) return std::nullopt;
+  const double blocks = static_cast<double>(detail.grid[0]) * detail.grid[1] * detail.grid[2];
+  return std::min(1.0, blocks / device->second.sm_count);
+}
+
+// The largest share at each moment, added up over time.
+double sm_time_ns(const std::vector<SmUse>& uses) {
+  struct Edge {
+    std::int64_t time_ns;
+    double share;
+    bool begins;
+  };
+  std::vector<Edge> edges;
+  for (const SmUse& use : uses) {
+    edges.push_back({use.interval.start_ns, use.share, true});
+    edges.push_back({use.interval.end_ns, use.share, false});
+  }
+  std::sort(edges.begin(), edges.end(),
+            [](const Edge& a, const Edge& b) { return a.time_ns < b.time_ns; });
+  std::map<double, int> running;  // share -> kernels
+  double sum_ns = 0;
+  std::int64_t before_ns = 0;
+  for (const Edge& edge : edges) {
+    if (!running.empty())
+      sum_ns += running.rbegin()->first * static_cast<double>(edge.time_ns - before_ns);
+    before_ns = edge.time_ns;
+    const int kernels = running[edge.share] += edge.begins ? 1 : -1;
+    if (kernels == 0) running.erase(edge.share);
+  }
+  return sum_ns;
+}
+
+void add_kernel(const trace::RankTimeline& timeline, std::size_t row, double inside_ns,
+                Sums& sums) {
   if (!trace::is_collective_kernel(timeline.name(row))) {
-    sums.compute_ns += duration_ns;
-    if (uses_tensor_cores(timeline.name(row))) sums.tensor_core_ns += duration_ns;
+    sums.compute_ns += inside_ns;
+    if (uses_tensor_cores(timeline.name(row))) sums.tensor_core_ns += inside_ns;
   }
   const trace::DeviceDetail* detail = timeline.device(row);
-  if (detail == nullptr) return;
-  if (detail->occupancy_percent >= 0) {
-    sums.occupancy_known_ns += duration_ns;
-    sums.occupied_ns += duration_ns * static_cast<double>(detail->occupancy_percent) / 100;
-  }
-  const auto device = timeline.info.devices.find(detail->device);
-  if (device == timeline.info.devices.end() || device->second.sm_count <= 0) return;
-  const double blocks = static_cast<double>(detail->grid[0]) * detail->grid[1] * detail->grid[2];
-  sums.sm_known_ns += duration_ns;
-  sums.sm_ns += duration_ns * std::min(1.0, blocks / device->second.sm_count);
+  if (detail == nullptr || detail->occupancy_percent < 0) return;
+  sums.occupancy_known_ns += inside_ns;
+  sums.occupied_ns += inside_ns * static_cast<double>(detail->occupancy_percent) / 100;
 }
 
 void add_rank(const RankView& rank, Sums& sums) {
   if (rank.activity.where != Where::kDevice) return;
+  const trace::RankTimeline& timeline = *rank.timeline;
   const IntervalSet kernels = rank.activity.compute | rank.activity.communication;
+  std::vector<Interval> windows;
   for (const StepRow& step : rank.steps) {
+    windows.push_back(step.window);
     sums.window_ns += static_cast<double>(step.window.length_ns());
     sums.kernels_ns += static_cast<double>(kernels.length_within_ns(step.window));
   }
-  for (std::size_t row = 0; row < rank.timeline->size(); ++row) {
-    if (rank.timeline->kind(row) == trace::Kind::kKernel) add_kernel(*rank.timeline, row, sums);
+  const IntervalSet steps(std::move(windows));
+  std::vector<SmUse> uses;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.kind(row) != trace::Kind::kKernel) continue;
+    const Interval whole{timeline.start_ns(row), timeline.end_ns(row)};
+    const std::int64_t inside_ns = steps.length_within_ns(whole);
+    if (inside_ns == 0) continue;
+    add_kernel(timeline, row, static_cast<double>(inside_ns), sums);
+    const trace::DeviceDetail* detail = timeline.device(row);
+    const auto share = detail == nullptr ? std::nullopt : sm_share(timeline, *detail);
+    if (!share) continue;
+    sums.sm_known = true;
+    const bool cut = inside_ns < whole.length_ns();
+    const IntervalSet inside = cut ? steps.within(whole) : IntervalSet({whole});
+    for (const Interval& part : inside.intervals()) uses.push_back({part, *share});
   }
+  sums.sm_ns += sm_time_ns(uses);
 }
 
 }  // namespace
@@ -63,7 +117,7 @@ Utilisation find_utilisation(const std::vector<RankView>& ranks) {
   for (const RankView& rank : ranks) add_rank(rank, sums);
   Utilisation found;
   if (sums.window_ns > 0) found.gpu_utilisation = sums.kernels_ns / sums.window_ns;
-  if (sums.window_ns > 0 && sums.sm_known_ns > 0) found.sm_efficiency = sums.sm_ns / sums.window_ns;
+  if (sums.window_ns > 0 && sums.sm_known) found.sm_efficiency = sums.sm_ns / sums.window_ns;
   if (sums.occupancy_known_ns > 0) found.occupancy = sums.occupied_ns / sums.occupancy_known_ns;
   if (sums.compute_ns > 0) {
     found.tensor_core_share = sums.tensor_core_ns / sums.compute_ns;

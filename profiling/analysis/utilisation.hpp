@@ -1,9 +1,11 @@
 // How well the devices were used, as far as a trace without counters tells.
 //
-// GPU utilisation is the union of all kernels over the time of the steps. Estimated SM efficiency
-// weighs each kernel with the share of SMs its blocks can reach, estimated occupancy is the
-// profiler's, weighted by duration. Tensor Core share is time in kernels whose name says that they
-// use them, over the time of all compute kernels: an estimate, and `tensor_core_source` says so.
+// All of steps only: kernels are cut at their ends. GPU utilisation is the union of all kernels
+// over the time of the steps. Estimated SM efficiency is the share of SMs that the blocks of a
+// kernel can reach, over the time of the steps; where kernels run at the same time the largest
+// share counts, so that it is never above the utilisation. Estimated occupancy is the profiler's,
+// weighted by duration. Tensor Core share is time in kernels whose name says that they use them,
+// over the time of all compute kernels: an estimate, and `tensor_core_source` says so.
 #pragma once
 
 #include <optional>

@@ -30,8 +30,9 @@ enum class Phase : std::uint8_t {
   kZeroGrad,
   kCheckpoint,
   kEval,
+  kLog,  // metrics of the run: between steps, on the rank that writes them
 };
-inline constexpr std::size_t kPhaseCount = 13;
+inline constexpr std::size_t kPhaseCount = 14;
 
 enum class Category : std::uint32_t {
   kStep = 1,
@@ -75,6 +76,7 @@ inline constexpr std::array<PhaseInfo, kPhaseCount> kPhases = {{
     {"zero_grad", 0xFFA65628, Category::kCompute},
     {"checkpoint", 0xFFFFD92F, Category::kStorage},
     {"eval", 0xFF999999, Category::kCompute},
+    {"log", 0xFFE5C494, Category::kStorage},
 }};
 
 inline constexpr std::uint32_t kStepArgb = 0xFFCCCCCC;

@@ -1,10 +1,10 @@
 // Ranges on a timeline: NVTX in the domain `sidestream`, seen by Nsight Systems and by our own
 // recorder.
 //
-//   const ScopedRange range(Phase::kForward);          // on this thread, until the end of the
-//   scope const StepRange step(12);                          // ProfilerStep#12 AsyncRange
-//   reduce(Phase::kAllReduce, {.bucket = 3, .sequence = 41, .bytes = 1 << 20});  // may end on any
-//   thread
+//   const ScopedRange range(Phase::kForward);     // on this thread, to the end of the scope
+//   const StepRange step(12);                     // ProfilerStep#12
+//   AsyncRange sum(Phase::kAllReduce, {.bucket = 3, .sequence = 41, .bytes = 1 << 20});
+//   sum.end();                                    // on any thread
 //
 // Names are registered strings, so that `nsys --capture-range=nvtx` finds them. Nobody listening: a
 // few nanoseconds. Built without NVTX the same classes do nothing.

@@ -97,7 +97,11 @@ Json collective_of(const analysis::CollectiveRow& row) {
 Json straggler_of(const analysis::Straggler& one) {
   return {{"rank", one.rank},
           {"phase", one.phase.empty() ? Json() : Json(one.phase)},
-          {"cost_ns_per_step", one.cost_ns_per_step}};
+          {"cost_ns_per_step", one.cost_ns_per_step},
+          {"cost_low_ns", or_null(one.cost_low_ns)},
+          {"cost_high_ns", or_null(one.cost_high_ns)},
+          {"steps", one.steps},
+          {"steps_last", one.steps_last}};
 }
 
 Json metrics_of(const Analysis& all, const RunMetrics& run) {
@@ -193,6 +197,7 @@ Json json_summary(const Analysis& all, const RunMetrics& run) {
     report["collectives"].push_back(collective_of(row));
   report["stragglers"] = Json::array();
   if (all.straggler) report["stragglers"].push_back(straggler_of(*all.straggler));
+  report["rotating_wait_ns_per_step"] = or_null(all.rotating_wait_ns);
   report["metrics"] = metrics_of(all, run);
   report["verdict"] = all.verdict ? Json(all.verdict->word) : Json();
   report["advice"] = Json::array();

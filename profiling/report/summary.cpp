@@ -1,7 +1,11 @@
 #include "profiling/report/summary.hpp"
 
 #include <algorithm>
+#include <set>
 #include <vector>
+
+#include "profiling/analysis/step_gaps.hpp"
+#include "profiling/analysis/step_waiting.hpp"
 
 namespace sidestream::report {
 
@@ -54,42 +58,72 @@ std::vector<StepPart> parts_of(const MeanStep& mean) {
 
 namespace {
 
-void add_steps(RankMean& sum, const RankView& rank) {
-  for (const StepRow& step : rank.steps) {
+// Sums over the steps and gaps of one file.
+struct RankSums {
+  RankMean sum;
+  analysis::StepGaps gaps;
+
+  void add(const StepRow& step) {
+    ++sum.steps;
     sum.window_ns += step.budget.window_ns;
     sum.compute_ns += step.budget.compute_ns;
     sum.exposed_comm_ns += step.budget.exposed_comm_ns;
     sum.exposed_memcpy_ns += step.budget.exposed_memcpy_ns;
     sum.idle_ns += step.budget.idle_ns;
   }
-  sum.steps += static_cast<std::int64_t>(rank.steps.size());
-}
+  void add(const RankSums& other) {
+    sum.steps += other.sum.steps;
+    sum.window_ns += other.sum.window_ns;
+    sum.compute_ns += other.sum.compute_ns;
+    sum.exposed_comm_ns += other.sum.exposed_comm_ns;
+    sum.exposed_memcpy_ns += other.sum.exposed_memcpy_ns;
+    sum.idle_ns += other.sum.idle_ns;
+    if (other.sum.waited_ns) sum.waited_ns = sum.waited_ns.value_or(0) + *other.sum.waited_ns;
+    gaps.add(other.gaps);
+  }
+  RankMean mean() const {
+    RankMean mean = sum;
+    const std::int64_t steps = std::max<std::int64_t>(1, sum.steps);
+    for (std::int64_t* value : {&mean.window_ns, &mean.compute_ns, &mean.exposed_comm_ns,
+                                &mean.exposed_memcpy_ns, &mean.idle_ns})
+      *value /= steps;
+    if (mean.waited_ns) *mean.waited_ns /= steps;
+    if (gaps.gaps > 0) mean.between_ns = gaps.total_ns / gaps.gaps;
+    return mean;
+  }
+};
 
-void divide_by_steps(RankMean& sum) {
-  for (std::int64_t* value : {&sum.window_ns, &sum.compute_ns, &sum.exposed_comm_ns,
-                              &sum.exposed_memcpy_ns, &sum.idle_ns})
-    *value /= std::max<std::int64_t>(1, sum.steps);
+std::vector<RankSums> sums_of_files(const analysis::Analysis& all) {
+  const std::vector<const StepRow*> plain = analysis::plain_steps(all.ranks);
+  const std::set<const StepRow*> counts(plain.begin(), plain.end());
+  const auto waited = analysis::waited_in_files(all.ranks, all.matches);
+  std::vector<RankSums> files(all.ranks.size());
+  for (std::size_t file = 0; file < files.size(); ++file) {
+    for (const StepRow& step : all.ranks[file].steps) {
+      if (counts.contains(&step)) files[file].add(step);
+    }
+    files[file].gaps = analysis::step_gaps(all.ranks[file]);
+    const auto found = waited.find(file);
+    if (found != waited.end()) files[file].sum.waited_ns = found->second;
+  }
+  return files;
 }
 
 }  // namespace
 
-RankMean mean_of_rank(const RankView& rank) {
-  RankMean mean;
-  add_steps(mean, rank);
-  divide_by_steps(mean);
-  return mean;
+std::vector<RankMean> means_of_files(const analysis::Analysis& all) {
+  std::vector<RankMean> means;
+  for (const RankSums& one : sums_of_files(all)) means.push_back(one.mean());
+  return means;
 }
 
 std::map<int, RankMean> means_of_ranks(const analysis::Analysis& all) {
+  std::map<int, RankSums> of_rank;
+  const std::vector<RankSums> files = sums_of_files(all);
+  for (std::size_t file = 0; file < files.size(); ++file)
+    of_rank[all.ranks[file].timeline->info.rank].add(files[file]);
   std::map<int, RankMean> means;
-  for (const RankView& rank : all.ranks) add_steps(means[rank.timeline->info.rank], rank);
-  const std::map<int, std::int64_t> waiting = analysis::waiting_of_ranks(all.matches);
-  for (auto& [rank, mean] : means) {
-    divide_by_steps(mean);
-    const auto waited = waiting.find(rank);
-    if (waited != waiting.end())
-      mean.waited_ns = waited->second / std::max<std::int64_t>(1, mean.steps);
-  }
+  for (const auto& [rank, sums] : of_rank) means[rank] = sums.mean();
   return means;
 }
 

@@ -32,7 +32,7 @@ struct StepPart {
 };
 std::vector<StepPart> parts_of(const MeanStep& mean);
 
-// A step of one rank, over all its steps.
+// A step of one rank, over its steps without tags (over all where every step of the run has one).
 struct RankMean {
   std::int64_t steps = 0;
   std::int64_t window_ns = 0;
@@ -40,10 +40,11 @@ struct RankMean {
   std::int64_t exposed_comm_ns = 0;
   std::int64_t exposed_memcpy_ns = 0;
   std::int64_t idle_ns = 0;
-  std::optional<std::int64_t> waited_ns = {};  // for the others in collectives; hidden or not
+  std::optional<std::int64_t> waited_ns = {};   // for the others in collectives; hidden or not
+  std::optional<std::int64_t> between_ns = {};  // from a step to the next one; step_gaps.hpp
 };
-// Of one file.
-RankMean mean_of_rank(const analysis::RankView& rank);
+// Of each file, by its place in the set.
+std::vector<RankMean> means_of_files(const analysis::Analysis& all);
 // Of all files of each rank.
 std::map<int, RankMean> means_of_ranks(const analysis::Analysis& all);
 

@@ -6,7 +6,6 @@
 
 #include "core/base/error.hpp"
 #include "profiling/analysis/phase_times.hpp"
-#include "profiling/analysis/stragglers.hpp"
 #include "profiling/report/summary.hpp"
 
 namespace sidestream::report {
@@ -60,21 +59,19 @@ Table overview_table(const Findings& from) {
 Table ranks_table(const Findings& from) {
   Table table{.title = "ranks",
               .header = {"rank", "file", "window", "device", "steps", "step_ns", "compute_ns",
-                         "exposed_comm_ns", "exposed_memcpy_ns", "idle_ns", "waited_ns"},
+                         "exposed_comm_ns", "exposed_memcpy_ns", "idle_ns", "waited_ns",
+                         "between_steps_ns"},
               .rows = {}};
-  const std::map<std::size_t, std::int64_t> waiting =
-      analysis::waiting_of_files(from.analysis.matches);
+  const std::vector<RankMean> means = means_of_files(from.analysis);
   for (std::size_t i = 0; i < from.analysis.ranks.size(); ++i) {
     const analysis::RankView& rank = from.analysis.ranks[i];
-    const RankMean mean = mean_of_rank(rank);
+    const RankMean& mean = means[i];
     const trace::RankInfo& info = rank.timeline->info;
-    const auto waited = waiting.find(i);
     const std::string device = info.devices.empty() ? "" : info.devices.begin()->second.name;
-    table.rows.push_back(
-        {number(info.rank), info.file, info.window, device, mean.steps, mean.window_ns,
-         mean.compute_ns, mean.exposed_comm_ns, mean.exposed_memcpy_ns, mean.idle_ns,
-         waited == waiting.end() ? Cell()
-                                 : Cell(waited->second / std::max<std::int64_t>(1, mean.steps))});
+    table.rows.push_back({number(info.rank), info.file, info.window, device, mean.steps,
+                          mean.window_ns, mean.compute_ns, mean.exposed_comm_ns,
+                          mean.exposed_memcpy_ns, mean.idle_ns, or_empty(mean.waited_ns),
+                          or_empty(mean.between_ns)});
   }
   return table;
 }

@@ -31,7 +31,8 @@ std::string head(const Analysis& all) {
   if (all.verdict) {
     const analysis::Verdict& verdict = *all.verdict;
     text += fmt::format(
-        "Verdict: {}, bound by {}\n  compute {}, communication {}, input {}, host {} of a step\n",
+        "Verdict: {}, bound by {}\n  compute with copies {}, communication {}, input {}, host {} "
+        "of a step\n",
         verdict.word, what_bounds(verdict.word), percent_text(verdict.gpu),
         percent_text(verdict.comm), percent_text(verdict.io), percent_text(verdict.cpu));
   }
@@ -55,14 +56,16 @@ Table budget_table(const MeanStep& mean) {
 
 Table rank_table(const Analysis& all) {
   Table table{.title = "Ranks (of a step)",
-              .header = {"rank", "steps", "step", "compute", "exposed comm", "idle", "waited"},
+              .header = {"rank", "steps", "step", "compute", "exposed comm", "idle", "waited",
+                         "between steps"},
               .rows = {}};
   for (const auto& [rank, mean] : means_of_ranks(all)) {
     table.rows.push_back({std::to_string(rank), mean.steps, duration_text(real(mean.window_ns)),
                           duration_text(real(mean.compute_ns)),
                           duration_text(real(mean.exposed_comm_ns)),
                           duration_text(real(mean.idle_ns)),
-                          mean.waited_ns ? duration_text(real(*mean.waited_ns)) : "-"});
+                          mean.waited_ns ? duration_text(real(*mean.waited_ns)) : "-",
+                          mean.between_ns ? duration_text(real(*mean.between_ns)) : "-"});
   }
   return table;
 }
@@ -151,10 +154,33 @@ std::string profiler_text(const Analysis& all) {
 
 std::string straggler_text(const Analysis& all) {
   if (all.ranks.size() < 2 || all.matches.matched.empty()) return "";
-  if (!all.straggler) return "Stragglers: none\n";
-  return fmt::format("Straggler: rank {}{}, costs the others {} a step\n", all.straggler->rank,
-                     all.straggler->phase.empty() ? "" : " in " + all.straggler->phase,
-                     duration_text(real(all.straggler->cost_ns_per_step)));
+  if (!all.straggler) {
+    if (!all.rotating_wait_ns) return "Stragglers: none\n";
+    return fmt::format(
+        "Stragglers: none; another rank is last from step to step, which costs the others {} a "
+        "step\n",
+        duration_text(real(*all.rotating_wait_ns)));
+  }
+  const analysis::Straggler& one = *all.straggler;
+  const std::string sure =
+      one.cost_low_ns ? fmt::format(" ({} to {} with 95 %)", duration_text(real(*one.cost_low_ns)),
+                                    duration_text(real(*one.cost_high_ns)))
+                      : ", too few steps to tell from chance";
+  return fmt::format("Straggler: rank {}{}, last in {} of {} steps, costs the others {} a step{}\n",
+                     one.rank, one.phase.empty() ? "" : " in " + one.phase, one.steps_last,
+                     one.steps, duration_text(real(one.cost_ns_per_step)), sure);
+}
+
+// What the budget of a step does not have.
+std::string between_text(const Analysis& all) {
+  constexpr double kWorthALine = 0.01;  // of a step
+  std::string text;
+  for (const auto& [rank, mean] : means_of_ranks(all)) {
+    if (!mean.between_ns || real(*mean.between_ns) < kWorthALine * real(mean.window_ns)) continue;
+    text += fmt::format("{}rank {} {} a step", text.empty() ? "Between steps: " : ", ", rank,
+                        duration_text(real(*mean.between_ns)));
+  }
+  return text.empty() ? text : text + "; the others wait for it inside their steps\n";
 }
 
 std::string clock_text(const Analysis& all) {
@@ -186,7 +212,7 @@ std::string text_report(const Analysis& all, const RunMetrics& run, const TextSt
   if (!all.operations.empty()) text += text_of(operation_table(all), style) + "\n";
   if (!all.collectives.empty()) text += text_of(collective_text_table(all), style) + "\n";
   text += device_text(all) + throughput_text(all, run) + profiler_text(all) + tax_text(all.tax) +
-          straggler_text(all) + clock_text(all);
+          between_text(all) + straggler_text(all) + clock_text(all);
   return text + remarks(all);
 }
 

@@ -19,11 +19,12 @@ void append_without_breaks(std::string_view text, std::string& output) {
 }  // namespace
 
 void EventRewriter::replace(std::string_view part, std::string with) {
-  if (part.empty()) return;
+  if (part.data() == nullptr) return;
   Part one{static_cast<std::size_t>(part.data() - text_.data()), 0, std::move(with)};
   one.end = one.begin + part.size();
   const bool quoted = one.begin > 0 && one.end < text_.size() && text_[one.begin - 1] == '"' &&
                       text_[one.end] == '"';
+  if (!quoted && part.empty()) return;
   if (quoted) {
     --one.begin;
     ++one.end;

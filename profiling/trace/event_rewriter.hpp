@@ -15,7 +15,8 @@ class EventRewriter {
     text_ = text;
     parts_.clear();
   }
-  // A part that is quoted in the text loses its quotes. An empty part is ignored.
+  // A part that is quoted in the text loses its quotes. A part that is not there (null) is ignored,
+  // and so is an empty one without quotes.
   void replace(std::string_view part, std::string with);
   // Appends the event without line breaks.
   void write_to(std::string& output);

@@ -23,6 +23,12 @@ float fraction_of(std::string_view text) {
   return value;
 }
 
+// Kineto writes 0 where it cannot tell: a kernel of another architecture, or one with clusters.
+float occupancy_of(std::string_view text) {
+  const float percent = fraction_of(text);
+  return percent > 0 ? percent : -1;
+}
+
 // "[2400, 1, 1]"
 std::array<std::uint32_t, 3> triple_of(std::string_view text) {
   std::array<std::uint32_t, 3> triple = {};
@@ -94,7 +100,7 @@ class EventSorter {
         .registers_per_thread = small_of(fields.registers),
         .shared_memory_bytes = small_of(fields.shared_memory),
         .collective = collective_row(fields),
-        .occupancy_percent = fraction_of(fields.occupancy),
+        .occupancy_percent = occupancy_of(fields.occupancy),
         .blocks_per_sm = fraction_of(fields.blocks_per_sm),
         .device = static_cast<std::int32_t>(integer_of(fields.device, 0))};
   }

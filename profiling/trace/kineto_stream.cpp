@@ -43,7 +43,8 @@ void visit_events(JsonWindow& window, const KinetoVisitor& visitor, EventArray a
   }
 }
 
-void visit_member(JsonWindow& window, const KinetoVisitor& visitor) {
+// True: it was traceEvents.
+bool visit_member(JsonWindow& window, const KinetoVisitor& visitor) {
   if (window.peek() != '"') window.fail("a key", shown(window.peek()));
   std::string key(window.take_value().text);
   key = key.size() < 2 ? "" : key.substr(1, key.size() - 2);
@@ -52,12 +53,17 @@ void visit_member(JsonWindow& window, const KinetoVisitor& visitor) {
   const char next = window.peek();
   if (key == "traceEvents" && next == '[') {
     window.pass();
-    return visit_events(window, visitor, EventArray::kMember);
+    visit_events(window, visitor, EventArray::kMember);
+    return true;
   }
   if (next == 0 || next == ',' || next == '}' || next == ']') window.fail("a value", shown(next));
   const JsonValue value = window.take_value();
   if (!value.text.empty()) visitor.metadata(key, value.text);
+  return false;
 }
+
+constexpr const char* kNoEvents =
+    "the end of the object: no trace of PyTorch's profiler, or one without events";
 
 }  // namespace
 
@@ -71,11 +77,12 @@ void visit_kineto(const std::filesystem::path& path, const KinetoVisitor& visito
   }
   if (first != '{') window.fail("a JSON object with traceEvents", shown(first));
   window.pass();
-  if (window.peek() == '}') return;
-  for (;;) {
-    visit_member(window, visitor);
+  if (window.peek() == '}') window.fail("traceEvents", kNoEvents);
+  for (bool events = false;;) {
+    events = visit_member(window, visitor) || events;
     const char next = window.peek();
     if (next == '}') {
+      if (!events) window.fail("traceEvents", kNoEvents);
       window.pass();
       // Asking for more is also what finds a gzip file without its end.
       if (window.peek() != 0) visitor.skipped("something behind the end of the trace");

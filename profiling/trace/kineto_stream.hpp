@@ -19,7 +19,7 @@ struct KinetoVisitor {
 };
 
 // Order of keys and white space do not matter; a bare
-// array of events is a trace too. Throws core::DataError.
+// array of events is a trace too. Throws core::DataError, also for an object without traceEvents.
 void visit_kineto(const std::filesystem::path& path, const KinetoVisitor& visitor);
 
 }  // namespace sidestream::trace

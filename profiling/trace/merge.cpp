@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/byte_sink.hpp"
@@ -69,15 +71,28 @@ class KinetoPass {
     rewriter_.begin(decoder_.parsed_text());
     rewriter_.replace(fields_.time, microseconds_text(time_ns));
     rewriter_.replace(fields_.process, std::to_string(names_.process()));
-    rewriter_.replace(fields_.thread,
-                      std::to_string(names_.thread(fields_.process, fields_.thread)));
+    if (fields_.thread.data() != nullptr)
+      rewriter_.replace(fields_.thread,
+                        std::to_string(names_.thread(fields_.process, fields_.thread)));
     rewriter_.replace(fields_.id, std::to_string(names_.arrow(fields_.id)));
     event_.clear();
     rewriter_.write_to(event_);
+    const bool arrow = fields_.phase == "s" || fields_.phase == "f";
+    if (arrow && cut_.cuts()) return add_arrow_end();
     events_.add(event_);
   }
 
  private:
+  // Of a cut trace only arrows with both ends.
+  void add_arrow_end() {
+    const std::string key = std::string(fields_.category) + ' ' + std::string(fields_.id);
+    const auto [other, is_first] = open_arrows_.try_emplace(key, fields_.phase, event_);
+    if (is_first || other->second.first == fields_.phase) return;
+    events_.add(other->second.second);
+    events_.add(event_);
+    open_arrows_.erase(other);
+  }
+
   void add_metadata() {
     if (fields_.name == "thread_name" && !fields_.label.empty())
       names_.name_thread(fields_.process, fields_.thread, fields_.label);
@@ -91,6 +106,8 @@ class KinetoPass {
   KinetoFields fields_;
   EventRewriter rewriter_;
   std::string event_;
+  std::unordered_map<std::string, std::pair<std::string, std::string>>
+      open_arrows_;  // phase, event
 };
 
 std::int64_t first_start(const TraceSet& set, const std::vector<MergeCut>& cuts) {
@@ -141,7 +158,7 @@ void merge_one(const RankTimeline& timeline, const OutputClock& clock, const Mer
                MergeNames& names, EventList& events) {
   const bool kineto = find_traces({timeline.info.path}).front().kind == FileKind::kKineto;
   if (!kineto) {
-    StoreWriter writer(timeline, names);
+    StoreWriter writer(timeline, names, cut);
     for (std::size_t row = 0; row < timeline.size(); ++row) {
       if (timeline.end_ns(row) < cut.first_ns || timeline.start_ns(row) > cut.last_ns) continue;
       for (const std::string& event : writer.events_of(row, clock(timeline.start_ns(row))))
@@ -174,7 +191,8 @@ MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts,
     const auto place =
         static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
     MergeNames& of_rank =
-        names.try_emplace(rank, rank, place, static_cast<int>(ranks.size())).first->second;
+        names.try_emplace(rank, rank, place, static_cast<int>(set.timelines.size())).first->second;
+    of_rank.begin_file(static_cast<int>(i));
     merge_one(timeline, {set.clock.of(rank), timeline.info.base_ns, origin_ns}, cuts[i], of_rank,
               events);
   }

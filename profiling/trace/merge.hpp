@@ -20,6 +20,11 @@ struct MergeCut {
   bool leave_out = false;
   std::int64_t first_ns = INT64_MIN;  // events that touch this stretch are kept
   std::int64_t last_ns = INT64_MAX;
+
+  bool cuts() const noexcept { return first_ns != INT64_MIN || last_ns != INT64_MAX; }
+  bool touches(std::int64_t start_ns, std::int64_t end_ns) const noexcept {
+    return end_ns >= first_ns && start_ns <= last_ns;
+  }
 };
 
 struct MergeResult {

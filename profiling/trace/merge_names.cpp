@@ -31,14 +31,17 @@ void MergeNames::name_thread(std::string_view process, std::string_view thread,
 // Numbers stay below 2^53, which is what JavaScript's readers can tell apart.
 std::uint64_t MergeNames::arrow(std::string_view id) const {
   constexpr std::uint64_t kLargest = (std::uint64_t{1} << 53) - 1;
-  const auto places = static_cast<std::uint64_t>(places_);
+  const auto files = static_cast<std::uint64_t>(files_);
   std::uint64_t number = identifier_of(id);
-  if (number > kLargest / places - 1) number = hash_of(id) % (kLargest / places);
-  return number * places + static_cast<std::uint64_t>(place_);
+  if (number > kLargest / files - 1) number = hash_of(id) % (kLargest / files);
+  return number * files + static_cast<std::uint64_t>(file_);
 }
 
 std::string MergeNames::label_of(const Key& key, const Thread& thread) {
   if (!thread.name.empty()) return thread.name;
+  const bool number =
+      !key.second.empty() && key.second.find_first_not_of("-0123456789") == std::string::npos;
+  if (!number) return key.second.empty() ? "events of no thread" : key.second;
   return key.first == "device" ? "stream " + key.second : "thread " + key.second;
 }
 

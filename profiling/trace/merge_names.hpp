@@ -11,8 +11,12 @@ namespace sidestream::trace {
 
 class MergeNames {
  public:
-  // `place` counts the ranks of the trace from 0.
-  MergeNames(int rank, int place, int places) : rank_(rank), place_(place), places_(places) {}
+  // `place` counts the ranks of the trace from 0, `files` are all files of all ranks.
+  MergeNames(int rank, int place, int files) : rank_(rank), place_(place), files_(files) {}
+
+  // What comes now is of this file, counted from 0 over all ranks: two windows of a rank use the
+  // same numbers for different arrows.
+  void begin_file(int file) noexcept { file_ = file; }
 
   int process() const noexcept { return rank_; }
   // The number of a thread, made when it is new.
@@ -49,7 +53,8 @@ class MergeNames {
 
   int rank_;
   int place_;
-  int places_;
+  int files_;
+  int file_ = 0;
   std::map<Key, Thread> threads_;
   Key last_key_;
   std::int64_t last_number_ = 0;

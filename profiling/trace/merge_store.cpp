@@ -44,10 +44,18 @@ std::string arguments_of(const RankTimeline& timeline, std::size_t row) {
 
 }  // namespace
 
-StoreWriter::StoreWriter(const RankTimeline& timeline, MergeNames& names)
+StoreWriter::StoreWriter(const RankTimeline& timeline, MergeNames& names, const MergeCut& cut)
     : timeline_(timeline), names_(names) {
+  std::unordered_set<std::uint64_t> on_device;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (timeline.device(row) != nullptr) launched_.insert(timeline.correlation(row));
+    if (timeline.device(row) != nullptr &&
+        cut.touches(timeline.start_ns(row), timeline.end_ns(row)))
+      on_device.insert(timeline.correlation(row));
+  }
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.kind(row) == Kind::kRuntime && on_device.contains(timeline.correlation(row)) &&
+        cut.touches(timeline.start_ns(row), timeline.end_ns(row)))
+      tied_.insert(timeline.correlation(row));
   }
   for (const Track& track : timeline.tracks()) {
     if (!track.name.empty()) names_.name_thread(track.process, track.thread, track.name);
@@ -65,7 +73,7 @@ std::vector<std::string> StoreWriter::events_of(std::size_t row, std::int64_t ti
                                      ",\"dur\":" + microseconds_text(timeline_.duration_ns(row)) +
                                      ",\"args\":{" + arguments_of(timeline_, row) + "}}"};
   const std::uint64_t correlation = timeline_.correlation(row);
-  if (correlation == 0 || !launched_.contains(correlation)) return events;
+  if (correlation == 0 || !tied_.contains(correlation)) return events;
   const bool launch = timeline_.kind(row) == Kind::kRuntime;
   events.push_back("{\"ph\":\"" + std::string(launch ? "s" : "f\",\"bp\":\"e") +
                    "\",\"cat\":\"ac2g\",\"name\":\"ac2g\"" + ",\"id\":" +

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "profiling/trace/merge.hpp"
 #include "profiling/trace/merge_names.hpp"
 #include "profiling/trace/rank_timeline.hpp"
 
@@ -13,7 +14,8 @@ namespace sidestream::trace {
 
 class StoreWriter {
  public:
-  StoreWriter(const RankTimeline& timeline, MergeNames& names);
+  // Arrows only between events inside the cut.
+  StoreWriter(const RankTimeline& timeline, MergeNames& names, const MergeCut& cut);
 
   // The event of a row that starts at time_ns of the output,
   // and the end of the arrow that leads to or from it.
@@ -22,7 +24,7 @@ class StoreWriter {
  private:
   const RankTimeline& timeline_;
   MergeNames& names_;
-  std::unordered_set<std::uint64_t> launched_;  // correlations with work on the device
+  std::unordered_set<std::uint64_t> tied_;  // correlations with a call and work on the device
 };
 
 }  // namespace sidestream::trace

@@ -1,6 +1,8 @@
 #include "profiling/trace/nsys_processes.hpp"
 
-#include <algorithm>
+#include <set>
+
+#include "profiling/ranges/phases.hpp"
 
 namespace sidestream::trace {
 
@@ -25,18 +27,50 @@ const std::vector<std::size_t>& NsysProcesses::of_process(std::uint32_t process)
   return of_process_[process];
 }
 
-std::vector<RankTimeline> NsysProcesses::take(const std::map<std::uint32_t, int>& mpi_ranks) {
-  const bool by_mpi = !mpi_ranks.empty() && of_device_.size() == of_process_.size() &&
-                      std::all_of(of_process_.begin(), of_process_.end(),
-                                  [&](const auto& one) { return mpi_ranks.contains(one.first); });
-  int next = 0;
-  std::vector<RankTimeline> ordered;
-  for (const auto& [key, index] : of_device_) {
-    RankTimeline& timeline = timelines_[index];
-    timeline.info.rank = by_mpi ? mpi_ranks.at(key.first) : next++;
-    ordered.push_back(std::move(timeline));
+namespace {
+
+// A rank computes on a device, or has steps or phases: a process that only asked the driver for the
+// number of devices is none.
+bool is_rank(const RankTimeline& timeline) {
+  std::vector<bool> ours(timeline.names.size(), false);
+  for (const ranges::PhaseInfo& phase : ranges::kPhases)
+    ours[timeline.names.find(phase.name)] = true;
+  ours[kNoName] = false;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    const Kind kind = timeline.kind(row);
+    if (is_device_work(kind) || kind == Kind::kGraph) return true;
+    if (kind != Kind::kHostRange) continue;
+    if (ours[timeline.name_id(row)] || timeline.name(row).starts_with(ranges::kStepPrefix))
+      return true;
   }
-  return ordered;
+  return false;
+}
+
+}  // namespace
+
+NsysProcesses::Ranks NsysProcesses::take(const std::map<std::uint32_t, int>& mpi_ranks) {
+  std::vector<std::pair<std::uint32_t, std::size_t>> all, ranks;  // process, timeline
+  for (const auto& [key, index] : of_device_) {
+    all.emplace_back(key.first, index);
+    if (is_rank(timelines_[index])) ranks.push_back(all.back());
+  }
+  Ranks taken;
+  if (ranks.empty())
+    ranks = std::move(all);
+  else
+    taken.helpers = static_cast<int>(all.size() - ranks.size());
+  std::set<std::uint32_t> processes;
+  taken.known = !mpi_ranks.empty();
+  for (const auto& [process, index] : ranks) {
+    const bool one_device = processes.insert(process).second;
+    taken.known = taken.known && one_device && mpi_ranks.contains(process);
+  }
+  for (const auto& [process, index] : ranks) {
+    timelines_[index].info.rank =
+        taken.known ? mpi_ranks.at(process) : static_cast<int>(taken.timelines.size());
+    taken.timelines.push_back(std::move(timelines_[index]));
+  }
+  return taken;
 }
 
 }  // namespace sidestream::trace

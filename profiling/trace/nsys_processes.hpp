@@ -26,9 +26,15 @@ class NsysProcesses {
   const std::vector<std::size_t>& of_process(std::uint32_t process);
   RankTimeline& operator[](std::size_t index) { return timelines_[index]; }
 
-  // In the order of processes and devices; ranks are
-  // numbered, or MPI's where all processes have one.
-  std::vector<RankTimeline> take(const std::map<std::uint32_t, int>& mpi_ranks);
+  struct Ranks {
+    // In the order of processes and devices; ranks are
+    // numbered, or MPI's where all processes have one.
+    std::vector<RankTimeline> timelines;
+    bool known = false;  // MPI's
+    int helpers = 0;     // processes that are no rank: they have neither device work nor steps or
+                         // phases, while others do
+  };
+  Ranks take(const std::map<std::uint32_t, int>& mpi_ranks);
   std::size_t size() const noexcept { return timelines_.size(); }
 
  private:

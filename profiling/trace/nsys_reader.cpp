@@ -24,6 +24,37 @@ void check_is_export(const SqliteFile& file) {
            : "another kind of SQLite database"});
 }
 
+// Beside device work these are needed too; an export of host ranks has NVTX ranges alone.
+std::vector<std::string> missing_parts(const SqliteFile& file) {
+  constexpr const char* kKernels = "CUPTI_ACTIVITY_KIND_KERNEL";
+  std::vector<std::string> missing;
+  if (!file.has(kKernels)) return missing;
+  struct Need {
+    const char* name;
+    const char* without;
+  };
+  for (const Need& table :
+       {Need{"NVTX_EVENTS", "steps and phases are not known"},
+        Need{"CUPTI_ACTIVITY_KIND_RUNTIME", "why a device was idle cannot be told"},
+        Need{"StringIds", "kernels have no names"}}) {
+    if (!file.has(table.name))
+      missing.push_back("no table " + std::string(table.name) + ": " + table.without);
+  }
+  const auto columns = file.columns(kKernels);
+  for (const Need& column : {Need{"start", "no kernel counts"}, Need{"end", "no kernel counts"},
+                             Need{"deviceId", "devices are taken for one"},
+                             Need{"streamId", "streams are taken for one"},
+                             Need{"globalPid", "processes are taken for one"},
+                             Need{"correlationId", "kernels have no launch"}}) {
+    if (!columns.contains(column.name))
+      missing.push_back(std::string(kKernels) + " has no column " + column.name + ": " +
+                        column.without);
+  }
+  if (!columns.contains("shortName") && !columns.contains("demangledName"))
+    missing.push_back(std::string(kKernels) + " has no column shortName: kernels have no names");
+  return missing;
+}
+
 std::int64_t base_ns_of(const SqliteFile& file) {
   constexpr const char* kTable = "TARGET_INFO_SESSION_START_TIME";
   if (!file.has(kTable) || !file.columns(kTable).contains("utcEpochNs")) return 0;
@@ -57,11 +88,15 @@ NsysFile read_nsys(const std::filesystem::path& path) {
   NsysStrings strings(file);
   NsysProcesses processes;
   NsysFile result;
+  result.warnings = missing_parts(file);
   result.events = read_device_tables(file, strings, processes);
   result.events += read_host_tables(file, strings, processes);
-  const std::map<std::uint32_t, int> mpi_ranks = mpi_ranks_of(file, strings);
-  result.has_ranks = !mpi_ranks.empty() || processes.size() > 1;
-  result.timelines = processes.take(mpi_ranks);
+  NsysProcesses::Ranks ranks = processes.take(mpi_ranks_of(file, strings));
+  result.has_ranks = ranks.known;
+  result.timelines = std::move(ranks.timelines);
+  if (ranks.helpers > 0)
+    result.warnings.push_back(std::to_string(ranks.helpers) +
+                              " processes without device work, steps or phases are left out");
   const auto devices = devices_of(file);
   for (RankTimeline& timeline : result.timelines) {
     timeline.info.base_ns = base_ns_of(file);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "profiling/trace/rank_timeline.hpp"
@@ -17,8 +18,9 @@ namespace sidestream::trace {
 struct NsysFile {
   // info.rank: MPI's when the file says so, else numbered in order.
   std::vector<RankTimeline> timelines;
-  bool has_ranks = false;
+  bool has_ranks = false;  // MPI's
   std::uint64_t events = 0;
+  std::vector<std::string> warnings;  // what the export lacks, and what cannot be told without it
 };
 
 // Throws core::DataError for a file that is damaged or no export of Nsight Systems.

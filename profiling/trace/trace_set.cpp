@@ -11,12 +11,14 @@
 #include "core/data/parallel_for.hpp"
 #include "profiling/trace/kineto_reader.hpp"
 #include "profiling/trace/nsys_reader.hpp"
+#include "profiling/trace/time_windows.hpp"
 
 namespace sidestream::trace {
 namespace {
 
 struct Loaded {
   std::vector<RankTimeline> timelines;
+  std::vector<std::string> warnings;
   bool has_rank = false;
   std::uint64_t events = 0;
 };
@@ -30,7 +32,7 @@ Loaded load_one(const TraceFile& file) {
   }
   if (file.kind == FileKind::kNsysSqlite) {
     NsysFile nsys = read_nsys(file.path);
-    loaded = {std::move(nsys.timelines), nsys.has_ranks, nsys.events};
+    loaded = {std::move(nsys.timelines), std::move(nsys.warnings), nsys.has_ranks, nsys.events};
   } else {
     KinetoFile kineto = read_kineto(file.path);
     loaded.has_rank = kineto.has_rank;
@@ -42,38 +44,40 @@ Loaded load_one(const TraceFile& file) {
     timeline.info.path = file.path.string();
     timeline.info.window = file.window;
   }
+  for (std::string& warning : loaded.warnings)
+    warning = file.path.filename().string() + ": " + warning;
   return loaded;
 }
 
-// Of the file itself, else of its name, else the next free number.
+// Of the file itself, else of its name when it holds one rank, else the next free number.
 void number_ranks(std::vector<Loaded>& loaded) {
   std::set<std::pair<std::string, int>> used;
   for (Loaded& one : loaded) {
     if (one.timelines.empty()) continue;
-    const auto named = rank_in_name(one.timelines.front().info.file);
+    const auto named =
+        one.timelines.size() == 1 ? rank_in_name(one.timelines.front().info.file) : std::nullopt;
     if (!one.has_rank && named) one.timelines.front().info.rank = *named;
     one.has_rank = one.has_rank || named.has_value();
     for (const RankTimeline& timeline : one.timelines) {
       if (one.has_rank) used.insert({timeline.info.window, timeline.info.rank});
     }
   }
+  std::map<std::pair<std::string, std::string>, int> of_worker;
   for (Loaded& one : loaded) {
     if (one.has_rank) continue;
     for (RankTimeline& timeline : one.timelines) {
+      // A process that wrote several files is one rank.
+      const std::string worker = worker_in_name(timeline.info.file);
+      const auto known = of_worker.find({timeline.info.window, worker});
+      if (!worker.empty() && known != of_worker.end()) {
+        timeline.info.rank = known->second;
+        continue;
+      }
       timeline.info.rank = 0;
       while (!used.insert({timeline.info.window, timeline.info.rank}).second) ++timeline.info.rank;
+      of_worker[{timeline.info.window, worker}] = timeline.info.rank;
     }
   }
-}
-
-std::pair<std::int64_t, std::int64_t> extent_of(const RankTimeline& timeline) {
-  std::int64_t first = INT64_MAX, last = INT64_MIN;
-  for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (!is_device_work(timeline.kind(row)) && timeline.kind(row) != Kind::kHostRange) continue;
-    first = std::min(first, timeline.start_ns(row));
-    last = std::max(last, timeline.end_ns(row));
-  }
-  return {first, last};
 }
 
 // Ranks that share a file share its threads and steps: no budget of one of them can be told.
@@ -86,23 +90,6 @@ void check_not_merged(const std::vector<RankTimeline>& timelines) {
         std::to_string(ranks) +
             " ranks that `sidestream-trace merge` put into one file, for Perfetto. Give the run "
             "directory, or the files that it was made of"});
-  }
-}
-
-void check_no_rank_twice(const std::vector<RankTimeline>& timelines) {
-  std::map<int, std::vector<const RankTimeline*>> of_rank;
-  for (const RankTimeline& timeline : timelines) of_rank[timeline.info.rank].push_back(&timeline);
-  for (const auto& [rank, all] : of_rank) {
-    for (std::size_t i = 0; i + 1 < all.size(); ++i) {
-      const auto [first, last] = extent_of(*all[i]);
-      const auto [next_first, next_last] = extent_of(*all[i + 1]);
-      if (all[i]->info.window != all[i + 1]->info.window &&
-          (next_first >= last || first >= next_last))
-        continue;
-      throw core::DataError(core::FileFault{
-          all[i + 1]->info.file, std::nullopt, "one trace for each rank and window",
-          "rank " + std::to_string(rank) + " of the same time again, after " + all[i]->info.file});
-    }
   }
 }
 
@@ -126,6 +113,21 @@ void find_missing_ranks(TraceSet& set) {
   set.warnings.push_back("no trace of " + std::to_string(missing.size()) + " of " +
                          std::to_string(set.world_size) + " ranks (" + list_of(missing) +
                          "): waiting in collectives is that of the others only");
+}
+
+// Files that can be read and say nothing: as bad as no files when all are like that.
+void check_for_events(TraceSet& set) {
+  std::vector<std::string> empty;
+  for (const RankTimeline& timeline : set.timelines) {
+    if (timeline.size() == 0) empty.push_back(timeline.info.file);
+  }
+  constexpr const char* kFound =
+      "none: record with PyTorch's profiler, `sidestream train --profile` or Nsight Systems";
+  if (empty.size() == set.timelines.size())
+    throw core::DataError(core::FileFault{set.files.empty() ? "the traces" : set.files.front(),
+                                          std::nullopt, "events of a profiler", kFound});
+  for (const std::string& file : empty)
+    set.warnings.push_back(file + " has no event that a report could use");
 }
 
 // Each window has its own file; their samples are of the same clocks.
@@ -161,18 +163,23 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
                      [&](std::uint64_t index, int) { loaded[index] = load_one(files[index]); });
   number_ranks(loaded);
   TraceSet set;
+  std::vector<std::string> warnings;
   for (Loaded& one : loaded) {
     set.events += one.events;
+    warnings.insert(warnings.end(), one.warnings.begin(), one.warnings.end());
     for (RankTimeline& timeline : one.timelines) set.timelines.push_back(std::move(timeline));
   }
   for (const TraceFile& file : files) set.files.push_back(file.path.filename().string());
   std::set<std::string> seen;
   for (const TraceFile& file : files) add_samples(file, seen, set);
+  check_not_merged(set.timelines);
+  check_for_events(set);
+  for (std::string& warning : separate_windows(set.timelines))
+    set.warnings.push_back(std::move(warning));
+  set.warnings.insert(set.warnings.end(), warnings.begin(), warnings.end());
   std::stable_sort(set.timelines.begin(), set.timelines.end(), [](const auto& a, const auto& b) {
     return std::tie(a.info.window, a.info.rank) < std::tie(b.info.window, b.info.rank);
   });
-  check_not_merged(set.timelines);
-  check_no_rank_twice(set.timelines);
   find_missing_ranks(set);
   return set;
 }

@@ -31,8 +31,9 @@ struct LoadOptions {
   int threads = 0;  // 0: as many as there are processors
 };
 
-// Reads the files, several at a time. Throws core::DataError for a file that cannot be read, and
-// for two files of the same rank that cover the same time.
+// Reads the files, several at a time. Windows of a rank that lie in one folder are told apart by
+// time (time_windows.hpp). Throws core::DataError for a file that cannot be read, and for two files
+// of the same rank that cover the same time.
 TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& options = {});
 
 }  // namespace sidestream::trace

@@ -48,20 +48,62 @@ TEST(RateMeterTest, eta_leaves_the_first_step_out) {
   EXPECT_DOUBLE_EQ(meter.eta_s().value(), 2.0 * 5);
 }
 
-TEST(MemoryPeakTest, sample_sees_new_memory_and_keeps_the_peak) {
-  constexpr std::int64_t kBytes = 64 << 20;
-  MemoryPeak peak;
-  const std::int64_t before = peak.sample().value();
+// A process of 40 ms a walk.
+struct FakeMemory {
+  std::int64_t pss_bytes = 100, resident_bytes = 200;
+  std::chrono::steady_clock::time_point time{};
+  int walks = 0;
 
-  std::int64_t with_block = 0;
-  {
-    const std::vector<char> block(kBytes, 1);
-    with_block = peak.sample().value();
-    ASSERT_EQ(block.back(), 1);
+  MemorySource source() {
+    return {.pss_bytes =
+                [this] {
+                  ++walks;
+                  time += std::chrono::milliseconds(40);
+                  return pss_bytes;
+                },
+            .most_resident_bytes = [this] { return resident_bytes; },
+            .now = [this] { return time; }};
   }
+};
 
-  EXPECT_GE(with_block - before, kBytes * 9 / 10);
-  EXPECT_GE(peak.sample().value(), with_block);
+TEST(MemoryPeakTest, walks_only_when_memory_grew_and_never_for_more_than_a_small_share_of_time) {
+  FakeMemory memory;
+  MemoryPeak peak(memory.source());
+
+  EXPECT_EQ(peak.sample(), 100);
+  for (int step = 0; step < 100; ++step) {
+    memory.time += std::chrono::seconds(1);
+    EXPECT_EQ(peak.sample(), 100);
+  }
+  EXPECT_EQ(memory.walks, 1);  // nothing grew
+
+  memory.pss_bytes = 150;
+  memory.resident_bytes = 250;
+  EXPECT_EQ(peak.sample(), 150);
+  EXPECT_EQ(memory.walks, 2);
+
+  memory.pss_bytes = 170;
+  memory.resident_bytes = 270;
+  EXPECT_EQ(peak.sample(), 150);  // too soon
+  memory.time += std::chrono::seconds(21);
+  EXPECT_EQ(peak.sample(), 170);
+  memory.pss_bytes = 1;
+  memory.resident_bytes = 280;
+  memory.time += std::chrono::seconds(21);
+  EXPECT_EQ(peak.sample(), 170);
+  EXPECT_EQ(memory.walks, 4);
+}
+
+TEST(MemoryPeakTest, figures_of_this_process_see_new_memory) {
+  constexpr std::int64_t kBytes = 64 << 20;
+  const std::int64_t before = current_pss_bytes().value();
+
+  const std::vector<char> block(kBytes, 1);
+
+  ASSERT_EQ(block.back(), 1);
+  EXPECT_GE(current_pss_bytes().value() - before, kBytes * 9 / 10);
+  EXPECT_GE(most_resident_bytes().value(), before / 2 + kBytes);
+  EXPECT_GE(MemoryPeak().sample().value(), kBytes);
 }
 
 }  // namespace

@@ -1,10 +1,14 @@
 // Offset and drift put into clocks on purpose come back, within the uncertainty that is published.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <filesystem>
 #include <random>
 
 #include "profiling/analysis/align.hpp"
+#include "profiling/trace/clock_bounds.hpp"
+#include "profiling/trace/trace_files.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -67,6 +71,7 @@ class InjectedRun {
       return moment + std::llround(gaussian(injected_.jitter_ns)) + (late ? 5'000'000 : 0);
     };
     MatchedCollective one;
+    one.kernel = "allreduce";
     // Both are inside before one of them leaves.
     const std::int64_t first = leaves(), second = leaves();
     const std::int64_t entered = std::min(first, second) - 1'000;
@@ -135,6 +140,96 @@ TEST(ClockPropertyTest, from_samples_refined_by_collectives) {
     EXPECT_LE(run.excess_us(clock), 0) << seed;
     EXPECT_LE(clock.uncertainty_us.at(1), 35) << seed;
   }
+}
+
+// Traces that were recorded on one host: its clock is the truth for both ranks.
+struct Recorded {
+  const char* folder;
+  double uncertainty_us;  // at most
+};
+
+class RecordedClockTest : public ::testing::TestWithParam<Recorded> {
+ protected:
+  // Rank 1's clock is 100 ms ahead and 20 ppm fast, and there are no samples.
+  void SetUp() override {
+    const auto folder = std::filesystem::path(SIDESTREAM_TEST_DATA) / GetParam().folder;
+    set_ = trace::load_traces(trace::find_traces({folder}));
+    set_.samples.reset();
+    matches_ = match_collectives(set_);
+    ASSERT_FALSE(matches_.matched.empty());
+    for (MatchedCollective& one : matches_.matched) {
+      for (CollectivePart& part : one.parts) {
+        if (part.rank != 1) continue;
+        const std::int64_t end_ns = shown(part.end_ns());
+        part.start_ns = shown(part.start_ns);
+        part.duration_ns = end_ns - part.start_ns;
+      }
+    }
+  }
+
+  std::int64_t shown(std::int64_t true_ns) const {
+    const std::int64_t first_ns = set_.timelines[0].start_ns(0);
+    return true_ns + 100'000'000 + std::llround(20e-6 * static_cast<double>(true_ns - first_ns));
+  }
+
+  trace::TraceSet set_;
+  CollectiveMatches matches_;
+};
+
+TEST_P(RecordedClockTest, offset_and_drift_come_back_within_a_useful_uncertainty) {
+  align_clocks(set_, matches_);
+
+  const trace::ClockModel& clock = set_.clock;
+  EXPECT_EQ(clock.method, "collectives");
+  EXPECT_LE(clock.uncertainty_us.at(1), GetParam().uncertainty_us);
+  EXPECT_LE(clock.drift_uncertainty_ppm.at(1), 2 * trace::kMostDriftPpm);
+  EXPECT_LE(std::abs(clock.of(1).drift_ppm + 20), clock.drift_uncertainty_ppm.at(1));
+  // At the origin: a time of rank 1's clock, with the base of its file.
+  const trace::RankTimeline& rank1 = set_.timelines[1];
+  const std::int64_t base_ns = rank1.info.base_ns;
+  std::int64_t low = clock.of(1).origin_ns - base_ns - 200'000'000, high = low + 400'000'000;
+  while (high - low > 1) {  // the true time at which rank 1 showed the origin
+    const std::int64_t middle = low + (high - low) / 2;
+    (shown(middle) <= clock.of(1).origin_ns - base_ns ? low : high) = middle;
+  }
+  const std::int64_t error_ns = clock.of(1).to_common(clock.of(1).origin_ns) - (low + base_ns);
+  EXPECT_LE(std::abs(static_cast<double>(error_ns)) / 1000, clock.uncertainty_us.at(1) + 0.01);
+}
+
+INSTANTIATE_TEST_SUITE_P(Traces, RecordedClockTest,
+                         ::testing::Values(Recorded{"recorder_cpu_2ranks", 1'000},
+                                           Recorded{"trainer_cpu_2ranks", 3'000}),
+                         [](const auto& info) { return std::string(info.param.folder); });
+
+// Ranks 0 and 1 share collectives, 1 and 2 share others; 3 shares none.
+TEST(ClockTreeTest, a_rank_without_the_reference_goes_by_one_that_has_it) {
+  trace::TraceSet set;
+  for (int rank = 0; rank < 4; ++rank) {
+    trace::RankTimeline& timeline = set.timelines.emplace_back();
+    timeline.info.rank = rank;
+  }
+  constexpr std::array<std::int64_t, 4> kAhead = {0, 50'000'000, -30'000'000, 7};
+  CollectiveMatches matches;
+  for (int i = 0; i < 40; ++i) {
+    const std::int64_t moment = kStart + i * kSecond / 10;
+    MatchedCollective one;
+    one.kernel = "allreduce";
+    const int first = i % 2;
+    for (const int rank : {first, first + 1})
+      one.parts.push_back({rank, static_cast<std::size_t>(rank), 0, moment + kAhead[rank], 10'000});
+    matches.matched.push_back(one);
+  }
+
+  align_clocks(set, matches);
+
+  for (const int rank : {1, 2}) {
+    EXPECT_NEAR(static_cast<double>(set.clock.of(rank).offset_ns),
+                static_cast<double>(-kAhead[rank]), 2000);
+    EXPECT_LE(set.clock.uncertainty_us.at(rank), 25);
+  }
+  EXPECT_FALSE(set.clock.ranks.contains(3));
+  ASSERT_EQ(set.warnings.size(), 2u);
+  EXPECT_NE(set.warnings[1].find("ranks 3 "), std::string::npos) << set.warnings[1];
 }
 
 }  // namespace

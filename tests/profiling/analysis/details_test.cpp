@@ -117,6 +117,22 @@ TEST_F(DetailsTest, backward_of_a_layer_is_found_by_sequence_number) {
   EXPECT_EQ(named(details_.modules, "ProfilerStep").kind, "step");
 }
 
+TEST_F(DetailsTest, a_module_is_its_outermost_operators_of_forward_and_its_backward_once) {
+  const std::string module = R"("Module Hierarchy": "h.0.mlp", "Sequence number": 5)";
+  look({complete_event("cpu_op", "sidestream::mlp", "0", "20", module),
+        complete_event("cpu_op", "aten::mm", "2", "8", module),
+        complete_event("cpu_op", "aten::empty", "3", "1", module),
+        complete_event("cpu_op", "autograd::engine::evaluate_function: MlpBackward", "50", "25",
+                       module),
+        complete_event("cpu_op", "sidestream::mlp_backward", "52", "20", module)});
+
+  const ModuleRow& row = named(details_.modules, "h.0.mlp");
+  EXPECT_EQ(row.kind, "module");
+  EXPECT_EQ(row.sums.calls, 1);
+  EXPECT_EQ(row.sums.host_total_ns, 20'000);
+  EXPECT_EQ(row.backward_host_ns, 25'000);
+}
+
 TEST_F(DetailsTest, memory_at_the_peak_by_the_phase_that_took_it) {
   look({complete_event("user_annotation", "forward", "0", "50"),
         complete_event("user_annotation", "backward", "50", "50"), memory_event(10, 300, 1300, 1),

@@ -71,6 +71,34 @@ TEST_F(TraceSetTest, devices_of_an_export_become_ranks) {
   EXPECT_THAT(scratch_.names(), ::testing::ElementsAre("a.sqlite"));
 }
 
+TEST_F(TraceSetTest, exports_of_several_devices_each_are_numbered_through) {
+  make_database("node0.sqlite", kOldExport);
+  make_database("rank_00001.sqlite", kOldExport);
+
+  EXPECT_THAT(load().ranks(), ::testing::ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(TraceSetTest, a_helper_process_of_an_export_is_no_rank) {
+  make_database("a.sqlite", std::string(kOldExport) +
+                                "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES "
+                                "(50,60,33554433,77,3);");
+
+  const TraceSet set = load();
+
+  EXPECT_THAT(set.ranks(), ::testing::ElementsAre(0, 1));
+  EXPECT_THAT(set.warnings, ::testing::ElementsAre(::testing::HasSubstr("1 processes without")));
+}
+
+TEST_F(TraceSetTest, processes_with_ranges_of_the_user_alone_are_ranks) {
+  make_database("a.sqlite",
+                "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
+                "CREATE TABLE NVTX_EVENTS(start INT,end INT,eventType INT,text TEXT,globalTid INT);"
+                "INSERT INTO NVTX_EVENTS VALUES (10,400,59,'mine',16777217),"
+                "(10,400,59,'mine',33554433);");
+
+  EXPECT_THAT(load().ranks(), ::testing::ElementsAre(0, 1));
+}
+
 // Names of the runtime calls of a rank, one after the other.
 std::string calls_of(const RankTimeline& timeline) {
   std::string names;
@@ -139,6 +167,35 @@ TEST_F(TraceSetTest, an_empty_file) {
   EXPECT_THROW(load(), core::DataError);
 }
 
+TEST_F(TraceSetTest, files_without_any_event_are_no_traces) {
+  for (const char* text : {"{}", "[]", R"({"a":{"b":1}})", R"({"traceEvents":[]})",
+                           R"({"traceEvents":[{"ph":"X","cat":"junk"}]})"}) {
+    write_text(scratch_ / "rank-0.json", text);
+    EXPECT_THROW(load(), core::DataError) << text;
+  }
+}
+
+TEST_F(TraceSetTest, a_file_without_events_beside_others_is_a_warning) {
+  write_text(scratch_ / "rank-0.json", trace_of(complete_event("kernel", "k", "1", "1"), 0, 2));
+  write_text(scratch_ / "rank-1.json", trace_of("", 1, 2));
+
+  EXPECT_THAT(load().warnings, ::testing::ElementsAre(::testing::HasSubstr("rank-1.json has no")));
+}
+
+TEST_F(TraceSetTest, what_an_export_lacks_is_said) {
+  make_database("a.sqlite",
+                "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
+                "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT,end INT);"
+                "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10,20);");
+
+  const TraceSet set = load();
+
+  using ::testing::AllOf, ::testing::Contains, ::testing::HasSubstr;
+  EXPECT_THAT(set.warnings,
+              AllOf(Contains(HasSubstr("no table NVTX_EVENTS")),
+                    Contains(HasSubstr("no column deviceId")), Contains(HasSubstr("no names"))));
+}
+
 TEST_F(TraceSetTest, two_files_of_one_rank_and_window) {
   write_text(scratch_ / "rank-0.json", trace_of(complete_event("kernel", "k", "1", "1"), 0, 2));
   write_text(scratch_ / "rank-1.json", trace_of(complete_event("kernel", "k", "1", "1"), 0, 2));
@@ -151,6 +208,56 @@ TEST_F(TraceSetTest, windows_of_one_rank_are_no_conflict) {
   write_text(scratch_ / "step_9" / "a.pt.trace.json",
              trace_of(complete_event("kernel", "k", "9", "1")));
   EXPECT_EQ(load().timelines.size(), 2u);
+}
+
+// Windows of the timelines of a set, with their ranks: "flat 1/0 ...".
+std::string windows_of(const TraceSet& set) {
+  std::string text;
+  for (const RankTimeline& one : set.timelines)
+    text += one.info.window.substr(one.info.window.find(' ')) + "/" + std::to_string(one.info.rank);
+  return text;
+}
+
+std::string kernel_at(const std::string& time_us) {
+  return complete_event("kernel", "k", time_us, "5");
+}
+
+TEST_F(TraceSetTest, windows_of_all_ranks_in_one_folder_are_told_apart_by_time) {
+  // As PyTorch's handler writes them: names do not sort by time.
+  write_text(scratch_ / "flat" / "a_00000.9.pt.trace.json", trace_of(kernel_at("10"), 0, 2));
+  write_text(scratch_ / "flat" / "a_00000.12.pt.trace.json", trace_of(kernel_at("100"), 0, 2));
+  write_text(scratch_ / "flat" / "a_00001.9.pt.trace.json", trace_of(kernel_at("12"), 1, 2));
+  write_text(scratch_ / "flat" / "a_00001.12.pt.trace.json", trace_of(kernel_at("103"), 1, 2));
+
+  const TraceSet set = load();
+
+  EXPECT_EQ(windows_of(set), " 1/0 1/1 2/0 2/1");
+  EXPECT_EQ(set.timelines[0].start_ns(0), 10'000);
+  EXPECT_EQ(set.timelines[3].start_ns(0), 103'000);
+  EXPECT_TRUE(set.warnings.empty());
+}
+
+TEST_F(TraceSetTest, a_rank_without_one_of_the_windows_gets_the_nearest) {
+  for (const char* time : {"10", "100", "200"})
+    write_text(scratch_ / "flat" / ("rank-0." + std::string(time) + ".json"),
+               trace_of(kernel_at(time), 0, 2));
+  write_text(scratch_ / "flat" / "rank-1.json", trace_of(kernel_at("104"), 1, 2));
+
+  const TraceSet set = load();
+
+  EXPECT_EQ(windows_of(set), " 1/0 2/0 2/1 3/0");
+  ASSERT_EQ(set.warnings.size(), 1u);
+  EXPECT_THAT(set.warnings[0], ::testing::HasSubstr("different numbers of traces in flat"));
+}
+
+TEST_F(TraceSetTest, files_of_one_process_without_a_rank_are_one_rank) {
+  const std::string first = R"({"traceEvents":[)" + kernel_at("10") + "]}";
+  const std::string second = R"({"traceEvents":[)" + kernel_at("100") + "]}";
+  write_text(scratch_ / "flat" / "host_1234.170000000000001.pt.trace.json", first);
+  write_text(scratch_ / "flat" / "host_1234.170000000000002.pt.trace.json", second);
+  write_text(scratch_ / "flat" / "host_1235.170000000000002.pt.trace.json", first);
+
+  EXPECT_EQ(windows_of(load()), " 1/0 1/1 2/0");
 }
 
 TEST_F(TraceSetTest, a_missing_rank_is_a_warning) {

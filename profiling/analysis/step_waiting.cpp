@@ -1,0 +1,66 @@
+#include "profiling/analysis/step_waiting.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace sidestream::analysis {
+namespace {
+
+using WaitsOfFile = std::map<std::size_t, IntervalSet>;
+
+WaitsOfFile waits_of_files(const CollectiveMatches& matches) {
+  std::map<std::size_t, std::vector<Interval>> intervals;
+  for (const MatchedCollective& one : matches.matched) {
+    for (const CollectivePart& part : one.parts)
+      intervals[part.timeline].push_back({part.start_ns, part.end_ns() - one.transfer_ns});
+  }
+  WaitsOfFile waits;
+  for (auto& [file, list] : intervals) waits.emplace(file, IntervalSet(std::move(list)));
+  return waits;
+}
+
+// Calls visit(file, step) for every step that counts.
+template <typename Visit>
+void visit_plain_steps(const std::vector<RankView>& ranks, const Visit& visit) {
+  const bool any = std::any_of(ranks.begin(), ranks.end(), [](const RankView& rank) {
+    return std::any_of(rank.steps.begin(), rank.steps.end(),
+                       [](const StepRow& step) { return step.tags.empty(); });
+  });
+  for (std::size_t file = 0; file < ranks.size(); ++file) {
+    for (const StepRow& step : ranks[file].steps) {
+      if (step.tags.empty() || !any) visit(file, step);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<StepWaiting> waiting_in_steps(const std::vector<RankView>& ranks,
+                                          const CollectiveMatches& matches) {
+  const WaitsOfFile waits = waits_of_files(matches);
+  std::map<std::pair<std::string, std::int64_t>, StepWaiting> steps;
+  visit_plain_steps(ranks, [&](std::size_t file, const StepRow& step) {
+    const auto of_file = waits.find(file);
+    if (of_file == waits.end()) return;
+    const std::int64_t waited_ns = of_file->second.length_within_ns(step.window);
+    const auto key = std::pair(ranks[file].timeline->info.window, step.step.value_or(-1));
+    steps[key].of_rank[step.rank] = {waited_ns, std::min(waited_ns, step.budget.exposed_comm_ns)};
+  });
+  std::vector<StepWaiting> list;
+  for (auto& [key, step] : steps) list.push_back(std::move(step));
+  return list;
+}
+
+std::map<std::size_t, std::int64_t> waited_in_files(const std::vector<RankView>& ranks,
+                                                    const CollectiveMatches& matches) {
+  const WaitsOfFile waits = waits_of_files(matches);
+  std::map<std::size_t, std::int64_t> waited;
+  visit_plain_steps(ranks, [&](std::size_t file, const StepRow& step) {
+    const auto of_file = waits.find(file);
+    if (of_file != waits.end()) waited[file] += of_file->second.length_within_ns(step.window);
+  });
+  return waited;
+}
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,27 @@
+// Which windows of a run the traces of one folder are.
+//
+// Sidestream gives every window a folder. PyTorch's handler puts all windows of all ranks into one:
+// there the windows are told apart by time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiling/trace/rank_timeline.hpp"
+
+namespace sidestream::trace {
+
+// What PyTorch's handler writes before the time in a file's name, HOST_PID: the same process. Empty
+// for a name of another form (WORKER.TIME.pt.trace.json, torch.profiler.tensorboard_trace_handler).
+std::string worker_in_name(const std::string& file_name);
+
+// Renames the windows of folders that hold a rank more than once: "FOLDER 1", "FOLDER 2", ... A
+// rank's traces are numbered by time; a rank with fewer of them than the others gets the windows
+// that are nearest in time, and the warning that is handed back says so.
+//
+// Throws core::DataError for two traces of one rank that overlap in time, whatever folders they are
+// in.
+std::vector<std::string> separate_windows(std::vector<RankTimeline>& timelines);
+
+}  // namespace sidestream::trace

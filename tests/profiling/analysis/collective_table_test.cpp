@@ -1,0 +1,71 @@
+// Sums of collectives over ranks, groups and sizes, on traces by hand.
+#include "profiling/analysis/collective_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include "profiling/analysis/analysis.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/trace/trace_text.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using test::complete_event;
+
+class CollectiveTableTest : public ::testing::Test {
+ protected:
+  // A step of 20 ms with one collective of these bytes, from start_us to 10 ms.
+  void add_rank(int rank, int ranks, const std::string& name, const std::string& group, int bytes,
+                int start_us) {
+    const std::string events =
+        complete_event("user_annotation", "ProfilerStep#3", "0", "20000") + "," +
+        complete_event("kernel", "ncclDevKernel_" + name, std::to_string(start_us),
+                       std::to_string(10'000 - start_us),
+                       R"("stream":9,"Collective name":")" + name + R"(","In msg nelems":)" +
+                           std::to_string(bytes) + R"(,"dtype":"Byte","Process Group Name":")" +
+                           group + R"(","Seq":1)");
+    test::write_text(scratch_ / ("rank-" + std::to_string(rank) + ".json"),
+                     test::trace_of(events, rank, ranks));
+  }
+
+  std::vector<CollectiveRow> table() {
+    set_ = trace::load_traces(trace::find_traces({scratch_.path()}));
+    return analyse(set_, 1).collectives;
+  }
+
+  core::ScratchFolder scratch_;
+  trace::TraceSet set_;
+};
+
+TEST_F(CollectiveTableTest, ranks_that_send_different_sizes_are_in_one_row) {
+  add_rank(0, 2, "all_gather", "0", 370, 4'000);
+  add_rank(1, 2, "all_gather", "0", 400, 7'000);
+
+  const auto rows = table();
+
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].bytes, 400);
+  EXPECT_EQ(rows[0].count, 1);
+  EXPECT_EQ(rows[0].total_ns, 4'500'000);
+  EXPECT_EQ(rows[0].transfer_ns, 3'000'000);
+  EXPECT_EQ(rows[0].wait_ns, 1'500'000);
+  EXPECT_DOUBLE_EQ(rows[0].alg_gb_per_s.value(), 770 / 3e6);
+}
+
+TEST_F(CollectiveTableTest, groups_beside_each_other_do_not_add_up) {
+  for (int rank = 0; rank < 4; ++rank)
+    add_rank(rank, 4, "allreduce", rank < 2 ? "0" : "1", 1000, rank % 2 == 0 ? 5'000 : 7'000);
+
+  const auto rows = table();
+
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].count, 1);
+  EXPECT_EQ(rows[0].total_ns, 4'000'000);
+  EXPECT_EQ(rows[0].transfer_ns, 3'000'000);
+  EXPECT_EQ(rows[0].wait_ns, 1'000'000);
+  EXPECT_EQ(*rows[0].transfer_ns + *rows[0].wait_ns, rows[0].total_ns);
+  EXPECT_DOUBLE_EQ(rows[0].alg_gb_per_s.value(), 1000 / 3e6);
+}
+
+}  // namespace
+}  // namespace sidestream::analysis

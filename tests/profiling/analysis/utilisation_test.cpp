@@ -1,0 +1,64 @@
+// How well the devices were used, on traces by hand.
+#include "profiling/analysis/utilisation.hpp"
+
+#include <gtest/gtest.h>
+
+#include "profiling/analysis/analysis.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/trace/trace_text.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using test::complete_event;
+
+class UtilisationTest : public ::testing::Test {
+ protected:
+  Analysis look(const std::string& events) {
+    test::write_text(scratch_ / "rank-0.json",
+                     R"({"deviceProperties":[{"id":0,"name":"G","numSms":100}],"traceEvents":[)" +
+                         events + "]}");
+    set_ = trace::load_traces(trace::find_traces({scratch_.path()}));
+    return analyse(set_, 1);
+  }
+
+  static std::string kernel(const std::string& name, int start, int duration, int blocks,
+                            int occupancy) {
+    return "," +
+           complete_event("kernel", name, std::to_string(start), std::to_string(duration),
+                          R"("device":0,"stream":)" + std::to_string(start) + R"(,"grid":[)" +
+                              std::to_string(blocks) + R"(,1,1],"est. achieved occupancy %":)" +
+                              std::to_string(occupancy));
+  }
+
+  core::ScratchFolder scratch_;
+  trace::TraceSet set_;
+};
+
+TEST_F(UtilisationTest, kernels_are_cut_at_steps_and_do_not_add_up_where_they_overlap) {
+  const Analysis all = look(complete_event("user_annotation", "ProfilerStep#3", "0", "100") +
+                            kernel("a", 10, 50, 50, 50) + kernel("b_hmma", 40, 40, 100, 0) +
+                            kernel("c", 90, 60, 100, 20) + kernel("d_hmma", 200, 900, 100, 90));
+
+  EXPECT_DOUBLE_EQ(all.utilisation.gpu_utilisation.value(), 0.8);
+  // Half of the SMs for 30 us, all of them for 40 us and for the 10 us of c inside the step.
+  EXPECT_DOUBLE_EQ(all.utilisation.sm_efficiency.value(), 0.65);
+  // 0 is unknown: 50 us of 50 %, 10 us of 20 %.
+  EXPECT_NEAR(all.utilisation.occupancy.value(), 0.45, 1e-9);
+  EXPECT_DOUBLE_EQ(all.utilisation.tensor_core_share.value(), 0.4);
+}
+
+TEST_F(UtilisationTest, launches_of_work_that_is_not_in_the_trace_have_no_rate) {
+  const std::string host =
+      complete_event("user_annotation", "ProfilerStep#3", "0", "100") + "," +
+      complete_event("cpu_op", "aten::mm", "2", "6",
+                     R"("Input Dims": [[64, 32], [32, 16]], "Input type": ["float", "float"])");
+  const std::string launch =
+      "," + complete_event("cuda_runtime", "cudaLaunchKernel", "3", "1", R"("correlation": 1)");
+
+  EXPECT_TRUE(look(host).operations.at(0).flops.per_s().has_value());
+  EXPECT_FALSE(look(host + launch).operations.at(0).flops.per_s().has_value());
+}
+
+}  // namespace
+}  // namespace sidestream::analysis
