@@ -40,7 +40,7 @@ def window_of(fault):
 
 
 def folder_of(fault):
-    return fault.name.replace(",", "").replace(" ", "_").replace("50257", "with_odd_size").lower()
+    return fault.name.replace(",", "").replace(" ", "_").lower()
 
 
 def scrubbed_run(source, target):
