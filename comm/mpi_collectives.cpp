@@ -30,19 +30,22 @@ std::vector<const std::byte*> MpiCollectives::inputs_with_own(const Scratch& rec
   return inputs;
 }
 
-Steps MpiCollectives::all_reduce(std::byte* data, std::size_t count, core::DType dtype) {
-  Steps first = all_reduce_lane(0, data, count, dtype);
-  Steps second = all_reduce_lane(1, data, count, dtype);
+Steps MpiCollectives::all_reduce(std::byte* data, std::size_t count, core::DType dtype,
+                                 PartWork work) {
+  Steps first = all_reduce_lane(0, data, count, dtype, work);
+  Steps second = all_reduce_lane(1, data, count, dtype, work);
   co_await all_finished(first, second);
 }
 
 Steps MpiCollectives::all_reduce_lane(std::size_t lane, std::byte* data, std::size_t count,
-                                      core::DType dtype) {
+                                      core::DType dtype, const PartWork& work) {
   const std::size_t element_bytes = core::size_of(dtype);
   const std::size_t chunk_count = kChunkBytes / element_bytes;
   Scratch& received = scratch_[lane];
   for (std::size_t at = lane * chunk_count; at < count; at += kLanes * chunk_count) {
-    const Slicing slices(std::min(chunk_count, count - at), size_);
+    const std::size_t part = std::min(chunk_count, count - at);
+    if (work.before) work.before(at, part);
+    const Slicing slices(part, size_);
     std::byte* chunk = data + at * element_bytes;
     const Slice mine = slices.of(rank_);
     const std::size_t mine_bytes = mine.count * element_bytes;
@@ -72,6 +75,7 @@ Steps MpiCollectives::all_reduce_lane(std::size_t lane, std::byte* data, std::si
       gather.send(to, own, mine_bytes);
     }
     co_await until([&gather] { return gather.done(); });
+    if (work.after) work.after(at, part);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,12 @@
 
 namespace sidestream::comm {
 
+// What is done to a part of the buffer, given by its first element and their number.
+struct PartWork {
+  std::function<void(std::size_t begin, std::size_t count)> before = {};  // its first byte leaves
+  std::function<void(std::size_t begin, std::size_t count)> after = {};   // its sum is there
+};
+
 class MpiCollectives {
  public:
   explicit MpiCollectives(MPI_Comm comm);
@@ -25,8 +32,9 @@ class MpiCollectives {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
 
-  // Buffers as in Communicator. The object outlives the steps.
-  Steps all_reduce(std::byte* data, std::size_t count, core::DType dtype);
+  // Buffers as in Communicator. The object outlives the steps. `work` is called part by part, while
+  // other parts travel.
+  Steps all_reduce(std::byte* data, std::size_t count, core::DType dtype, PartWork work = {});
   Steps reduce_scatter(const std::byte* input, std::byte* output, std::size_t count_per_rank,
                        core::DType dtype);
   Steps all_gather(const std::byte* input, std::byte* output, std::size_t bytes_per_rank);
@@ -39,7 +47,8 @@ class MpiCollectives {
       2;  // chunks in flight: one is exchanged while the other is added
   using Scratch = std::vector<std::byte>;
 
-  Steps all_reduce_lane(std::size_t lane, std::byte* data, std::size_t count, core::DType dtype);
+  Steps all_reduce_lane(std::size_t lane, std::byte* data, std::size_t count, core::DType dtype,
+                        const PartWork& work);
   std::vector<const std::byte*> inputs_with_own(const Scratch& received, const std::byte* own,
                                                 std::size_t slice_bytes) const;
 

@@ -158,19 +158,26 @@ bool NodeCollectives::sum_next_piece(const Region& region, std::size_t count, co
 }
 
 // Several nodes: this rank adds its slice over the node, its lane adds it over the nodes, this rank
-// hands it out.
+// hands it out; part by part, so that the cable has work meanwhile.
 Steps NodeCollectives::sum_through_lane(Region region, std::size_t count, core::DType dtype) {
   if (lane_ == nullptr) co_return;
   const std::size_t element_bytes = core::size_of(dtype);
   const Slice slice = Slicing(count, lane_count()).of(local_rank_);
   const Region mine = region.from(slice.begin * element_bytes);
   std::byte* own = mine.of_rank[static_cast<std::size_t>(local_rank_)];
-  sum_in_order(mine.inputs(), {&own, 1}, slice.count, dtype);
-  Steps across = lane_->all_reduce(own, slice.count, dtype);
+  const auto add = [=](std::size_t begin, std::size_t part) {
+    const Region region_of_part = mine.from(begin * element_bytes);
+    std::byte* sum = own + begin * element_bytes;
+    sum_in_order(region_of_part.inputs(), {&sum, 1}, part, dtype);
+  };
+  const auto hand_out = [=](std::size_t begin, std::size_t part) {
+    const std::size_t offset = begin * element_bytes;
+    for (std::byte* peer : mine.of_rank) {
+      if (peer != own) std::memcpy(peer + offset, own + offset, part * element_bytes);
+    }
+  };
+  Steps across = lane_->all_reduce(own, slice.count, dtype, {.before = add, .after = hand_out});
   co_await all_finished(across);
-  for (std::byte* peer : mine.of_rank) {
-    if (peer != own) std::memcpy(peer, own, slice.count * element_bytes);
-  }
 }
 
 Steps NodeCollectives::reduce_scatter(Call call, const std::byte* input, std::byte* output) {

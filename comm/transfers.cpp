@@ -9,9 +9,11 @@
 namespace sidestream::comm {
 namespace {
 
-// One message holds an int's worth of bytes at most; larger blocks are cut, the same way on both
-// sides.
-constexpr std::size_t kMessageBytes = std::size_t{256} << 20;
+// Blocks are cut, the same way on both sides, into messages that Open MPI sends over TCP without
+// asking first (btl_tcp_eager_limit is 64 KiB with its header). Larger ones wait for a word of the
+// receiver, which waits behind all that the receiver itself has queued for the same socket: the
+// cable then works one way at a time, at half its rate.
+constexpr std::size_t kMessageBytes = std::size_t{60} << 10;
 
 // Open MPI looks at its sockets only in every eighth call, and a driver that finds nothing goes to
 // sleep.

@@ -71,7 +71,8 @@ DeviceDecision without_gpus(DeviceWish wish, std::span<const DeviceFinding> by_r
   const std::string first = topology.place_of(without.front()) +
                             " has no usable GPU: " + by_rank[without.front()].problem;
   if (wish == DeviceWish::kCuda) {
-    return {.refusal = "--device cuda: " + first + ". Say --device cpu to train on the processor"};
+    return {.refusal = "--device cuda or --backend nccl: " + first +
+                       ". Say --device cpu, and no --backend nccl, to train on the processor"};
   }
   if (without.size() < by_rank.size()) {
     return {.refusal = first +

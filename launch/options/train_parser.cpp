@@ -81,6 +81,10 @@ void validate(const TrainOptions& options) {
     throw core::ConfigError(
         "--device cpu and --backend nccl exclude each other: NCCL works on GPU memory");
   }
+  if (options.device == Device::kCpu && options.precision == Precision::kTf32) {
+    throw core::ConfigError(
+        "--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");
+  }
   const RecordOptions& record = options.record;
   if (!record.profile &&
       (record.shapes || record.memory || record.stacks || record.flops || record.wants_modules())) {

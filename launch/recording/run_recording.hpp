@@ -90,6 +90,7 @@ class RunRecording {
   std::optional<kineto::KinetoSession> kineto_;
   ClockNotes clocks_;  // since the last clock.json
   ProfileCost cost_;
+  ProfileCost record_cost_;  // of the light recorder, where it keeps every second step
   std::atomic<bool> in_window_{false};
   std::timed_mutex files_;  // one file at a time
   std::atomic<bool> dump_at_next_step_{false};

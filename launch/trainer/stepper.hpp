@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 namespace sidestream::launch {
 
@@ -11,10 +12,11 @@ struct StepOutcome {
   double grad_norm = 0;  // before clipping
   double lr = 0;
   std::uint64_t epoch = 0;
-  bool stop_requested = false;       // agreed by all ranks
-  std::int64_t step_ns = 0;          // on this rank
-  std::int64_t reader_ns = 0;        // of that, waiting for data
-  std::int64_t exposed_comm_ns = 0;  // of that, blocked by collectives
+  bool stop_requested = false;  // agreed by all ranks
+  std::int64_t step_ns = 0;     // on this rank
+  std::int64_t reader_ns = 0;   // of that, waiting for data
+  std::optional<std::int64_t> exposed_comm_ns =
+      {};  // of that, blocked by collectives; a GPU does not say
 };
 
 class Stepper {

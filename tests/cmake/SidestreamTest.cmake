@@ -25,7 +25,7 @@ function(sidestream_add_test name)
   if(NOT arg_RANKS)
     target_link_libraries(${name} PRIVATE GTest::gtest_main)
     include(GoogleTest)
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}.
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 TEST_PREFIX ${name}.
                          PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
     return()
   endif()

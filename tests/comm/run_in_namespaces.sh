@@ -1,49 +1,72 @@
 #!/bin/bash
-# Runs a program in two network namespaces that a virtual cable joins: for MPI these are two hosts, so that the path
-# between nodes is really used. Needs root and iproute2; removes the namespaces at the end, whatever happens.
+# Runs a program in network namespaces that virtual cables join: for MPI these are so many hosts, so that the path
+# between nodes is really used. Two hosts share a cable, more of them a switch. Needs root and iproute2; removes the
+# namespaces at the end, whatever happens.
 #
-#   run_in_namespaces.sh <mpirun> <ranks on the first> <ranks on the second> <program> [arguments]
+#   run_in_namespaces.sh <mpirun> <ranks on the first> <ranks on the second> [<on the third> ...] <program> [arguments]
 #
-# SIDESTREAM_LINK_RATE (1gbit): what the cable carries at most, each way; as fast as it goes when not set.
+# SIDESTREAM_LINK_RATE (1gbit): what a cable carries at most, each way; as fast as it goes when not set.
 set -u
 mpirun=$1
-on_first=$2
-on_second=$3
-shift 3
-first=sidestream-$$-a
-second=sidestream-$$-b
+shift
+ranks=()
+while [[ ${1:-} =~ ^[0-9]+$ ]]; do
+  ranks+=("$1")
+  shift
+done
+hosts=${#ranks[@]}
+name=sidestream-$$
+cable=ss$$
 agent=$(mktemp /tmp/sidestream-agent.XXXXXX)
 
 clean_up() {
-  ip netns del "$first" 2>/dev/null
-  ip netns del "$second" 2>/dev/null
+  for ((host = 0; host < hosts; ++host)); do ip netns del "$name-$host" 2>/dev/null; done
+  ip netns del "$name-switch" 2>/dev/null
   rm -f "$agent"
 }
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-add_side() {  # namespace, cable, address
-  ip link set "$2" netns "$1" && ip -n "$1" addr add "$3/24" dev "$2" && ip -n "$1" link set "$2" up &&
-    ip -n "$1" link set lo up || return
+shape() {  # namespace, end of a cable
   [ -z "${SIDESTREAM_LINK_RATE:-}" ] ||
     tc -n "$1" qdisc add dev "$2" root tbf rate "$SIDESTREAM_LINK_RATE" burst 128kb latency 50ms
 }
-cable=ss$$
-ip netns add "$first" && ip netns add "$second" && ip link add "${cable}a" type veth peer name "${cable}b" &&
-  add_side "$first" "${cable}a" 10.231.0.1 && add_side "$second" "${cable}b" 10.231.0.2 || exit 1
+add_host() {  # number, its end of a cable
+  ip link set "$2" netns "$name-$1" && ip -n "$name-$1" addr add "10.231.0.$(($1 + 1))/24" dev "$2" &&
+    ip -n "$name-$1" link set "$2" up && ip -n "$name-$1" link set lo up && shape "$name-$1" "$2"
+}
+join_two() {
+  ip link add "${cable}a" type veth peer name "${cable}b" && add_host 0 "${cable}a" && add_host 1 "${cable}b"
+}
+join_by_switch() {
+  ip netns add "$name-switch" && ip -n "$name-switch" link add bridge type bridge &&
+    ip -n "$name-switch" link set bridge up || return
+  for ((host = 0; host < hosts; ++host)); do
+    ip link add "$cable$host" type veth peer name "${cable}s$host" && add_host "$host" "$cable$host" &&
+      ip link set "${cable}s$host" netns "$name-switch" && ip -n "$name-switch" link set "${cable}s$host" master bridge up &&
+      shape "$name-switch" "${cable}s$host" || return
+  done
+}
+for ((host = 0; host < hosts; ++host)); do ip netns add "$name-$host" || exit 1; done
+if [ "$hosts" -eq 2 ]; then join_two; else join_by_switch; fi || exit 1
 
 # A host name, a /dev/shm and a boot of its own: Open MPI would mix up the files of two hosts with the same name, and
 # hosts with one boot have one clock. What mpirun calls instead of ssh: the first argument is the host, the rest the command.
 cat >"$agent" <<SCRIPT
 #!/bin/bash
+host=\$((\${1##*.} - 1))
 shift
-exec ip netns exec $second unshare --uts /bin/sh -c "hostname sidestream-b && mount -t tmpfs tmpfs /dev/shm &&
+exec ip netns exec "$name-\$host" unshare --uts /bin/sh -c "hostname sidestream-\$host && mount -t tmpfs tmpfs /dev/shm &&
   cat /proc/sys/kernel/random/uuid > /dev/shm/boot_id && mount --bind /dev/shm/boot_id /proc/sys/kernel/random/boot_id && \$*"
 SCRIPT
 chmod +x "$agent"
 
+places=() total=0
+for ((host = 0; host < hosts; ++host)); do
+  places+=("10.231.0.$((host + 1)):${ranks[host]}")
+  total=$((total + ranks[host]))
+done
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-ip netns exec "$first" "$mpirun" -np $((on_first + on_second)) \
-  --host "10.231.0.1:$on_first,10.231.0.2:$on_second" --bind-to none \
+ip netns exec "$name-0" "$mpirun" -np "$total" --host "$(IFS=,; echo "${places[*]}")" --bind-to none \
   --mca plm_rsh_agent "$agent" --mca btl tcp,vader,self --mca pml ob1 \
   --mca btl_tcp_if_include 10.231.0.0/24 --mca oob_tcp_if_include 10.231.0.0/24 "$@"

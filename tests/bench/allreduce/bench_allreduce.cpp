@@ -2,7 +2,7 @@
 // on the ranks that mpirun gives it. A sample is the slowest rank's time from a barrier to the end
 // of the wait.
 //
-//   mpirun -np 2 --bind-to none bench_allreduce [repeats] [--samples]
+//   mpirun -np 2 --bind-to none bench_allreduce [repeats] [--samples] [--only MB]
 //
 // --samples prints one line a sample ("ours 1048576 253.1", the last in microseconds) instead of
 // the table of medians.
@@ -29,6 +29,7 @@ constexpr int kWarmUps = 3;
 struct Options {
   int repeats = 15;
   bool samples = false;
+  std::size_t only_mb = 0;  // 0: all sizes
 };
 
 Options parse(int argc, char** argv) {
@@ -36,6 +37,8 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--samples") == 0) {
       options.samples = true;
+    } else if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+      options.only_mb = static_cast<std::size_t>(std::max(1, std::atoi(argv[++i])));
     } else {
       options.repeats = std::max(1, std::atoi(argv[i]));
     }
@@ -113,6 +116,7 @@ int main(int argc, char** argv) {
   std::byte* ours = communicator->allocate(largest).data;
   std::vector<float> plain(largest / sizeof(float));
   for (const std::size_t bytes : {kMiB, 4 * kMiB, 25 * kMiB, 64 * kMiB}) {
+    if (options.only_mb != 0 && bytes != options.only_mb * kMiB) continue;
     const Samples samples =
         measure(*communicator, ours, plain, bytes / sizeof(float), options.repeats);
     if (environment.rank() == 0) report(bytes, samples, options);

@@ -1,13 +1,16 @@
 """The peer: PyTorch DistributedDataParallel on Gloo with a GPT-2 in plain PyTorch, as a careful user would write it.
 
 Scaled-dot-product attention, tied head, tanh GELU, fused AdamW, clipping, gradients as views of the buckets, one thread
-per rank when ranks fill the cores. Prints one JSON line: the time of every step after the warm-up.
+per rank when ranks fill the cores. Prints one JSON line: the time of every step after the warm-up. Starts its ranks
+itself, or is one of those that mpirun starts on several hosts (--rendezvous tcp://...).
 """
 
 import argparse
 import json
 import math
 import os
+import pathlib
+import sys
 import time
 
 import torch
@@ -15,6 +18,9 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 import torch.nn as nn
 import torch.nn.functional as F
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "reference"))
+import cables  # noqa: E402
 
 SIZES = {"gpt2-mini": (6, 6, 384, 512, 256), "gpt2-124m": (12, 12, 768, 50257, 1024)}  # layers, heads, width, V, context
 
@@ -64,17 +70,19 @@ class Gpt2(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1))
 
 
-def train(rank, args, results):
+def train(rank, args):
+    """The times of the steps, in seconds."""
     cores = sorted(os.sched_getaffinity(0))
     share = max(1, len(cores) // args.ranks)
     os.sched_setaffinity(0, cores[rank * share % len(cores):][:share])
     torch.set_num_threads(share)
     torch.set_flush_denormal(True)
     torch.manual_seed(1337)
-    dist.init_process_group("gloo", rank=rank, world_size=args.ranks, init_method=f"file://{args.rendezvous}")
+    dist.init_process_group("gloo", rank=rank, world_size=args.ranks, init_method=args.rendezvous)
     layers, heads, width, vocab, context = SIZES[args.model]
     vocab = args.vocab_size or vocab
     model = nn.parallel.DistributedDataParallel(Gpt2(layers, heads, width, vocab, context), gradient_as_bucket_view=True)
+    step_model = torch.compile(model) if args.compile else model
     decayed = [p for p in model.parameters() if p.dim() >= 2]
     others = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
@@ -84,7 +92,7 @@ def train(rank, args, results):
         tokens = torch.randint(0, vocab, (args.batch_size, args.sequence_length + 1))
         begin = time.perf_counter()
         with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
-            loss = model(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+            loss = step_model(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -92,9 +100,26 @@ def train(rank, args, results):
         loss.item()
         if step >= args.warmup:
             times.append(time.perf_counter() - begin)
+    dist.destroy_process_group()
+    return times
+
+
+def train_one_of_many(rank, args, results):
+    times = train(rank, args)
     if rank == 0:
         results.put(times)
-    dist.destroy_process_group()
+
+
+def times_of_own_ranks(args):
+    context = mp.get_context("spawn")
+    results = context.SimpleQueue()
+    ranks = [context.Process(target=train_one_of_many, args=(rank, args, results)) for rank in range(args.ranks)]
+    for process in ranks:
+        process.start()
+    times = results.get()
+    for process in ranks:
+        process.join()
+    return times
 
 
 def main():
@@ -107,16 +132,19 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--rendezvous", required=True)
+    parser.add_argument("--compile", action="store_true", help="torch.compile, warm-up steps include the compilation")
+    parser.add_argument("--rendezvous", required=True, help="file:///... or tcp://host:port")
     args = parser.parse_args()
-    context = mp.get_context("spawn")
-    results = context.SimpleQueue()
-    ranks = [context.Process(target=train, args=(rank, args, results)) for rank in range(args.ranks)]
-    for process in ranks:
-        process.start()
-    times = results.get()
-    for process in ranks:
-        process.join()
+    rank = os.environ.get("OMPI_COMM_WORLD_RANK")
+    if rank is None:
+        times = times_of_own_ranks(args)
+    else:
+        args.ranks = int(os.environ["OMPI_COMM_WORLD_SIZE"])
+        if args.rendezvous.startswith("tcp://"):
+            os.environ["GLOO_SOCKET_IFNAME"] = cables.own_interface()
+        times = train(int(rank), args)
+        if rank != "0":
+            return
     print(json.dumps({"step_s": times}))
 
 

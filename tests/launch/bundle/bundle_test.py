@@ -23,7 +23,7 @@ def make_bundle(folder):
     (folder / "wheels").mkdir(parents=True)
     (folder / "wheels/a.whl").write_text("a wheel")
     digest = hashlib.sha256(b"a wheel").hexdigest()
-    (folder / "SHA256SUMS").write_text(f"{digest}  wheels/a.whl\n")
+    (folder / "SHA256SUMS").write_text(f"{digest}  wheels/a.whl\n# end of 1 files\n")
     return folder
 
 
@@ -59,6 +59,12 @@ def check_refusals(root):
     damaged = make_bundle(root / "damaged")
     (damaged / "wheels/a.whl").write_text("another wheel")
     expect_refusal(damaged, right, "damaged", "wheels/a.whl")
+    cut = make_bundle(root / "cut")
+    (cut / "SHA256SUMS").write_text((cut / "SHA256SUMS").read_text().splitlines()[0] + "\n")
+    expect_refusal(cut, right, "cut short", "copy it again")
+    stray = make_bundle(root / "stray")
+    (stray / "wheels/b.whl").write_text("from elsewhere")
+    expect_refusal(stray, right, "wheels/b.whl", "not in SHA256SUMS")
 
 
 def check_wheel(root):

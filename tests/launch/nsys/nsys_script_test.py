@@ -78,7 +78,7 @@ class NsysCollectTest(unittest.TestCase):
             self.assertTrue({"--trace=nvtx,mpi,cuda", "--sample=none", "--cpuctxsw=none", "--cuda-graph-trace=node",
                              "--capture-range=nvtx", "--capture-range-end=stop",
                              "--nvtx-capture=capture@sidestream"} <= set(lines), lines)
-            self.assertIn(f"{self.folder}/build/sidestream train --steps 40", lines)
+            self.assertTrue(any(line.endswith(f"{self.folder}/build/sidestream train --steps 40") for line in lines), lines)
             self.assertIn("SIDESTREAM_CAPTURE_STEPS 20:30", lines)
             self.assertIn("SIDESTREAM_CAPTURE_BY not set", lines)
             self.assertTrue((self.folder / "out" / name).with_suffix(".sqlite").exists())
@@ -126,9 +126,32 @@ class NsysCollectTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("did the run reach step 200?", done.stderr)
 
+    def test_run_that_failed_before_anything_was_recorded_keeps_its_code(self):
+        done = self.collect("-np", "1", "--steps", "2:3", "--", "train", RECORDS_NOTHING="yes", PROGRAM_CODE="3")
+
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("the run failed (3)", done.stderr)
+
+    def test_earlier_recording_is_kept_unless_it_is_to_be_replaced(self):
+        words = ("-np", "1", "--steps", "2:3", "--", "train")
+        self.collect(*words)
+        (self.folder / "out/recording-notes").mkdir()
+        before = self.reports()
+
+        refused = self.collect(*words)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--overwrite", refused.stderr)
+        self.assertEqual(self.reports(), before)
+        replaced = self.collect("--overwrite", *words)
+        self.assertEqual(replaced.returncode, 0, replaced.stderr)
+        self.assertTrue((self.folder / "out/recording-notes").exists())
+
     def test_calls_that_make_no_sense_are_refused(self):
         for words, message in [(["-np", "2", "--steps", "9-3", "--", "train"], "FIRST:LAST"),
+                               (["-np", "2", "--steps", "5:2", "--", "train"], "FIRST:LAST"),
+                               (["-np", "2", "--steps", "1:99999999999999999999", "--", "train"], "FIRST:LAST"),
                                (["-np", "0", "--steps", "1:2", "--", "train"], "-np"),
+                               (["-np", "2", "--steps", "1:2", "--hosts", "--", "train"], "--hosts needs a value"),
                                (["-np", "2", "--steps", "1:2", "--"], "nothing to start"),
                                (["-np", "2", "--steps", "1:2", "--frames", "--", "train"], "--frames"),
                                (["-np", "2", "--steps", "1:2", "--slurm", "--hosts", "a:1", "--", "train"], "--hosts")]:

@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -80,10 +82,31 @@ def check_by_hand(folder):
                 call(folder / "nsys/start")
                 time.sleep(1)
                 call(folder / "nsys/stop")
+    late = subprocess.run([folder / "nsys/start"], text=True, capture_output=True)
+    check(late.returncode == 2 and "the run has ended" in late.stderr, f"start after the run: {late}")
     check(process.returncode == 0 and any(f"step {LONG}/{LONG}" in line for line in lines), "".join(lines))
     for rank in range(2):
         names = [one[0] for one in ranges_of(folder / f"nsys/recording-1/rank_0000{rank}.sqlite")]
         check(sum(name.startswith("ProfilerStep#") for name in names) >= 1, f"rank {rank}: no step in {set(names)}")
+
+
+def check_interrupted(folder):
+    """Ctrl-C once: the ranks save and stop, the recording is kept, nothing goes on running."""
+    process = subprocess.Popen(command(folder, ["--steps", f"{FIRST}:{10 * LONG}"], 10 * LONG), text=True, errors="replace",
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if re.search(r"step \d+[1-9]\d/", line):
+            break
+    process.send_signal(signal.SIGINT)
+    lines.append(process.communicate(timeout=120)[0])
+    check(process.returncode == 75, f"exit code {process.returncode}\n{''.join(lines)}")
+    for rank in range(2):
+        names = [one[0] for one in ranges_of(folder / f"nsys/rank_0000{rank}.sqlite")]
+        check(sum(name.startswith("ProfilerStep#") for name in names) >= 1, f"rank {rank}: no step in {set(names)}")
+    left = subprocess.run(["pgrep", "-f", str(folder)], capture_output=True, text=True).stdout
+    check(not left, f"still running: {left}")
 
 
 def main():
@@ -96,6 +119,8 @@ def main():
         check(found[0] == found[1], f"the ranks differ: {found}")
     with tempfile.TemporaryDirectory(prefix="sidestream-nsys-") as name:
         check_by_hand(pathlib.Path(name))
+    with tempfile.TemporaryDirectory(prefix="sidestream-nsys-") as name:
+        check_interrupted(pathlib.Path(name))
     wrong = subprocess.run([ROOT / "launch/nsys-collect", "-np", "2", "--steps", "9-3", "--", "train"],
                            text=True, capture_output=True)
     check(wrong.returncode == 2 and "FIRST:LAST" in wrong.stderr, f"a wrong --steps: {wrong}")
