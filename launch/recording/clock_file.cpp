@@ -96,8 +96,11 @@ json rank_json(const ClockNotes& notes, const ClockNotes& reference, int rank,
     pairs.push_back({{"monotonic_ns", one.monotonic_ns}, {"realtime_ns", one.realtime_ns}});
   result["samples"] = std::move(samples);
   result["pairs"] = std::move(pairs);
-  if (!found.empty()) add_fit(result, found);
-  if (shares_clock) result["offset_us"] = result["drift_ppm"] = 0;  // one clock: nothing to fit
+  // One clock: nothing to fit, and nothing that a fit could miss.
+  if (shares_clock)
+    result["offset_us"] = result["drift_ppm"] = 0;
+  else if (!found.empty())
+    add_fit(result, found);
   return result;
 }
 

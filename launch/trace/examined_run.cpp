@@ -6,6 +6,7 @@
 
 #include "profiling/page/document.hpp"
 #include "profiling/report/json_report.hpp"
+#include "profiling/report/run_directory.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -17,6 +18,15 @@ int threads_of(const ExaminedRun::Settings& settings) {
   return settings.threads.value_or(processors);
 }
 
+// Figures of several runs together are of none of them.
+void warn_about_runs(const std::vector<std::filesystem::path>& inputs, trace::TraceSet& set) {
+  const auto runs = report::run_directories_of(inputs);
+  if (runs.size() < 2) return;
+  set.warnings.push_back("traces of " + std::to_string(runs.size()) +
+                         " run directories are taken as one run: give one of them, or `compare` "
+                         "two");
+}
+
 }  // namespace
 
 ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings settings)
@@ -25,7 +35,9 @@ ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings set
       set_(trace::load_traces(exports_.files(), {.threads = threads_of(settings)})),
       analysis_(analysis::analyse(set_, threads_of(settings))),
       metrics_(report::read_run_metrics(inputs_)),
-      advised_(advise_run(inputs_, analysis_)) {}
+      advised_(advise_run(inputs_, analysis_)) {
+  warn_about_runs(inputs_, set_);
+}
 
 const analysis::Details& ExaminedRun::details() {
   if (!details_) details_ = analysis::look_closer(analysis_);

@@ -91,7 +91,7 @@ Tensor backward_of(const Tensor& qkv_bt3c, const Attended& attended, const Tenso
 
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& qkv_bt3c, std::int64_t heads) {
-    RECORD_FUNCTION("sidestream::attention", Inputs({qkv_bt3c}));
+    RECORD_FUNCTION("sidestream::attention", Inputs({qkv_bt3c}), node_number());
     Attended attended;
     with_element_type(qkv_bt3c.scalar_type(), [&]<typename T>(T*) {
       attended = forward_of<T>(qkv_bt3c, Layout(qkv_bt3c, heads));

@@ -106,7 +106,7 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& tokens_bt, const Tensor& wte,
                         const std::optional<Tensor>& positions,
                         const c10::intrusive_ptr<TiedGradient>& tied) {
-    RECORD_FUNCTION("sidestream::embed", Inputs({tokens_bt}));
+    RECORD_FUNCTION("sidestream::embed", Inputs({tokens_bt}), node_number());
     const Tensor wpe = positions.value_or(Tensor());
     context->save_for_backward({tokens_bt});
     context->saved_data["rows"] = wte.size(0);

@@ -28,7 +28,7 @@ Tensor forward_of(const Tensor& x_tensor, const Tensor& weight, const Tensor& bi
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
                         const Tensor& bias) {
-    RECORD_FUNCTION("sidestream::linear", Inputs({x, weight}));
+    RECORD_FUNCTION("sidestream::linear", Inputs({x, weight}), node_number());
     context->save_for_backward({x, weight});
     Tensor y;
     with_element_type(x.scalar_type(), [&]<typename T>(T*) { y = forward_of<T>(x, weight, bias); });

@@ -76,7 +76,7 @@ HiddenGradient gradient_of_hidden(const Tensor& dy_tensor, const Tensor& out_wei
 struct MlpFunction : torch::autograd::Function<MlpFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& in_weight,
                         const Tensor& in_bias, const Tensor& out_weight, const Tensor& out_bias) {
-    RECORD_FUNCTION("sidestream::mlp", Inputs({x, in_weight, out_weight}));
+    RECORD_FUNCTION("sidestream::mlp", Inputs({x, in_weight, out_weight}), node_number());
     Tensor y;
     with_element_type(x.scalar_type(), [&]<typename T>(T*) {
       const Hidden hidden = into_hidden<T>(x, {in_weight, in_bias});

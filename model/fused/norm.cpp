@@ -88,7 +88,7 @@ NormGradient backward_of(const tensor_list& saved, const Tensor& normed_grad,
 struct NormFunction : torch::autograd::Function<NormFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
                         const Tensor& bias) {
-    RECORD_FUNCTION("sidestream::norm", Inputs({x}));
+    RECORD_FUNCTION("sidestream::norm", Inputs({x}), node_number());
     Normed out;
     with_element_type(x.scalar_type(), [&]<typename T>(T*) {
       out = forward_of<T>(x, {}, {weight, bias});
@@ -110,7 +110,7 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
 struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
   static tensor_list forward(AutogradContext* context, const Tensor& residual, const Tensor& branch,
                              const Tensor& weight, const Tensor& bias) {
-    RECORD_FUNCTION("sidestream::add_norm", Inputs({residual, branch}));
+    RECORD_FUNCTION("sidestream::add_norm", Inputs({residual, branch}), node_number());
     context->set_materialize_grads(false);
     Normed out;
     with_element_type(residual.scalar_type(), [&]<typename T>(T*) {

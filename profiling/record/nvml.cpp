@@ -2,7 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "profiling/record/clock.hpp"
 
@@ -21,8 +24,27 @@ struct Memory {
 enum ClockKind { kGraphics = 0, kMemoryClock = 2 };
 enum TemperatureSensor { kCore = 0 };
 
-// Reasons that have nothing to do with the load: power, heat, the board.
+// Why clocks are below what they could be: bits of nvmlClocksEventReasons. Idle is no reason.
+struct Reason {
+  unsigned long long bit;
+  const char* name;
+};
+constexpr std::array<Reason, 6> kReasons = {{{0x4, "power cap"},
+                                             {0x8, "hardware slowdown"},
+                                             {0x10, "sync boost"},
+                                             {0x20, "heat, by software"},
+                                             {0x40, "heat, by hardware"},
+                                             {0x80, "power brake"}}};
+
+// Nothing to do with the load: power, heat, the board.
 constexpr unsigned long long kHeldDown = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
+
+std::vector<std::pair<std::string, double>> held_down(unsigned long long reasons) {
+  const auto is_set = [&](unsigned long long bits) { return (reasons & bits) != 0 ? 1.0 : 0.0; };
+  std::vector<std::pair<std::string, double>> values = {{"by power or heat", is_set(kHeldDown)}};
+  for (const Reason& one : kReasons) values.emplace_back(one.name, is_set(one.bit));
+  return values;
+}
 
 }  // namespace
 
@@ -36,6 +58,8 @@ struct Nvml::Library {
   int (*temperature)(Device, int, unsigned*) = nullptr;
   int (*clock)(Device, int, unsigned*) = nullptr;
   int (*reasons)(Device, unsigned long long*) = nullptr;
+  int (*energy)(Device, unsigned long long*) = nullptr;
+  std::optional<unsigned long long> first_energy_mj = {};
 
   template <typename Function>
   void find(Function& function, const char* name) {
@@ -56,6 +80,7 @@ struct Nvml::Library {
     find(temperature, "nvmlDeviceGetTemperature");
     find(clock, "nvmlDeviceGetClockInfo");
     find(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    find(energy, "nvmlDeviceGetTotalEnergyConsumption");
     if (init == nullptr || by_index == nullptr || shutdown == nullptr || init() != kSuccess) {
       shutdown = nullptr;
       return false;
@@ -91,6 +116,12 @@ std::vector<SystemSample> Nvml::sample() {
     add("gpu memory [MiB]", {{"used", static_cast<double>(memory.used) / (1 << 20)}});
   if (unsigned watt = 0; of.power != nullptr && of.power(of.device, &watt) == kSuccess)
     add("gpu power [W]", {{"board", watt / 1000.0}});
+  // Counts from when the driver was loaded; here from the first sample.
+  unsigned long long energy_mj = 0;
+  if (of.energy != nullptr && of.energy(of.device, &energy_mj) == kSuccess) {
+    if (!of.first_energy_mj) of.first_energy_mj = energy_mj;
+    add("gpu energy [J]", {{"board", static_cast<double>(energy_mj - *of.first_energy_mj) / 1000}});
+  }
   unsigned degrees = 0;
   if (of.temperature != nullptr && of.temperature(of.device, kCore, &degrees) == kSuccess)
     add("gpu temperature [C]", {{"core", degrees}});
@@ -100,7 +131,7 @@ std::vector<SystemSample> Nvml::sample() {
     add("gpu clock [MHz]", {{"core", core}, {"memory", memory_clock}});
   unsigned long long reasons = 0;
   if (of.reasons != nullptr && of.reasons(of.device, &reasons) == kSuccess)
-    add("gpu held down", {{"by power or heat", (reasons & kHeldDown) != 0 ? 1.0 : 0.0}});
+    add("gpu held down", held_down(reasons));
   return samples;
 }
 

@@ -7,8 +7,11 @@ namespace sidestream::record {
 void PhaseAccount::add_collective(std::int64_t start_ns, std::int64_t end_ns) noexcept {
   const std::uint64_t index = collective_count_.fetch_add(1, std::memory_order_relaxed);
   SharedSpan& span = collectives_[index % kMostCollectives];
+  span.number.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
   span.start_ns.store(start_ns, std::memory_order_relaxed);
-  span.end_ns.store(end_ns, std::memory_order_release);
+  span.end_ns.store(end_ns, std::memory_order_relaxed);
+  span.number.store(index + 1, std::memory_order_release);
 }
 
 void PhaseAccount::begin_step(std::int64_t start_ns) noexcept {
@@ -53,8 +56,9 @@ std::int64_t PhaseAccount::exposed_ns(Span window, std::uint64_t last) noexcept 
   std::size_t count = 0;
   for (std::uint64_t i = first_collective_; i < last; ++i) {
     const SharedSpan& shared = collectives_[i % kMostCollectives];
+    if (shared.number.load(std::memory_order_acquire) != i + 1) continue;  // not written yet
     const Span span{std::max(window.start_ns, shared.start_ns.load(std::memory_order_relaxed)),
-                    std::min(window.end_ns, shared.end_ns.load(std::memory_order_acquire))};
+                    std::min(window.end_ns, shared.end_ns.load(std::memory_order_relaxed))};
     if (span.start_ns < span.end_ns) sorted_[count++] = span;
   }
   std::sort(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(count),

@@ -50,6 +50,7 @@ class PhaseAccount {
     std::int64_t end_ns = 0;
   };
   struct SharedSpan {
+    std::atomic<std::uint64_t> number{0};  // of the collective, from 1; 0: being written
     std::atomic<std::int64_t> start_ns{0};
     std::atomic<std::int64_t> end_ns{0};
   };

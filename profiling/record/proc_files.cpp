@@ -103,16 +103,30 @@ void read_process_io(std::string_view text, SystemTotals& totals) {
   totals.process_written_bytes = value_named(text, "write_bytes:");
 }
 
-// "cpu user nice system idle iowait irq softirq steal ..." in ticks of all processors.
+// "cpu user nice system idle iowait irq softirq steal ..." in ticks of all processors, then the
+// same of cpu0, cpu1 and so on; those that are switched off are missing.
 void read_machine_stat(std::string_view text, double ticks_per_s, SystemTotals& totals) {
-  const auto words = words_of(text.substr(0, text.find('\n')));
   constexpr std::size_t kIdle = 4, kIoWait = 5, kSteal = 8;
-  if (words.size() <= kSteal || words[0] != "cpu") return;
-  std::int64_t all = 0;
-  for (std::size_t i = 1; i <= kSteal; ++i) all += number_of(words[i]);
-  const std::int64_t idle = number_of(words[kIdle]) + number_of(words[kIoWait]);
-  totals.machine_total_s = static_cast<double>(all) / ticks_per_s;
-  totals.machine_busy_s = static_cast<double>(all - idle) / ticks_per_s;
+  for_each_line(text, [&](std::string_view line) {
+    if (!line.starts_with("cpu")) return;
+    const auto words = words_of(line);
+    if (words.size() <= kSteal) return;
+    std::int64_t all = 0;
+    for (std::size_t i = 1; i <= kSteal; ++i) all += number_of(words[i]);
+    const std::int64_t idle = number_of(words[kIdle]) + number_of(words[kIoWait]);
+    const double busy_s = static_cast<double>(all - idle) / ticks_per_s;
+    if (words[0] == "cpu") {
+      totals.machine_total_s = static_cast<double>(all) / ticks_per_s;
+      totals.machine_busy_s = busy_s;
+      return;
+    }
+    constexpr std::int64_t kMostCores = 1 << 16;
+    const std::int64_t core = number_of(words[0].substr(3));
+    if (core < 0 || core >= kMostCores) return;
+    if (totals.core_busy_s.size() <= static_cast<std::size_t>(core))
+      totals.core_busy_s.resize(static_cast<std::size_t>(core) + 1);
+    totals.core_busy_s[static_cast<std::size_t>(core)] = busy_s;
+  });
 }
 
 void read_meminfo(std::string_view text, SystemTotals& totals) {
@@ -125,6 +139,10 @@ void read_diskstats(std::string_view text, SystemTotals& totals) {
     if (words.size() < 10 || !is_whole_disk(words[2])) return;
     totals.disk_read_bytes += number_of(words[5]) * kSectorBytes;
     totals.disk_written_bytes += number_of(words[9]) * kSectorBytes;
+    constexpr std::size_t kBusyMilliseconds = 12;
+    if (words.size() > kBusyMilliseconds)
+      totals.disk_busy_s[std::string(words[2])] =
+          static_cast<double>(number_of(words[kBusyMilliseconds])) / 1000;
   });
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sidestream::record {
 
@@ -24,6 +25,8 @@ struct SystemTotals {
   std::int64_t process_written_bytes = 0;
   double machine_busy_s = 0;  // of all processors
   double machine_total_s = 0;
+  std::vector<double> core_busy_s;            // by processor
+  std::map<std::string, double> disk_busy_s;  // with a request in work
   std::int64_t available_bytes = 0;
   std::int64_t disk_read_bytes = 0;
   std::int64_t disk_written_bytes = 0;

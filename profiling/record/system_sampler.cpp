@@ -1,5 +1,7 @@
 #include "profiling/record/system_sampler.hpp"
 
+#include <algorithm>
+
 namespace sidestream::record {
 namespace {
 
@@ -41,9 +43,30 @@ class Rates {
     if (!waiting.empty()) add("thread waiting for a processor [%]", std::move(waiting));
   }
 
+  void add_cores() {
+    std::vector<std::pair<std::string, double>> busy;
+    for (std::size_t core = 0; core < after_.core_busy_s.size(); ++core) {
+      const double before = core < before_.core_busy_s.size() ? before_.core_busy_s[core] : 0;
+      busy.emplace_back(std::to_string(core), percent(after_.core_busy_s[core] - before));
+    }
+    if (!busy.empty()) add("core busy [%]", std::move(busy));
+  }
+
+  void add_disks() {
+    std::vector<std::pair<std::string, double>> busy;
+    for (const auto& [disk, now_s] : after_.disk_busy_s) {
+      const auto then = before_.disk_busy_s.find(disk);
+      if (then != before_.disk_busy_s.end()) busy.emplace_back(disk, percent(now_s - then->second));
+    }
+    if (!busy.empty()) add("disk busy [%]", std::move(busy));
+  }
+
   std::vector<SystemSample> take() { return std::move(samples_); }
 
  private:
+  // Ticks of the files are coarser than a short interval.
+  double percent(double busy_s) const { return std::clamp(busy_s / seconds_ * 100, 0.0, 100.0); }
+
   const SystemTotals& before_;
   const SystemTotals& after_;
   double seconds_;
@@ -61,6 +84,7 @@ std::vector<SystemSample> rates_between(const SystemTotals& before, const System
     rates.add("machine cpu [%]",
               {{"busy", (after.machine_busy_s - before.machine_busy_s) / machine_s * 100}});
   }
+  rates.add_cores();
   rates.add("memory [MiB]", {{"process", static_cast<double>(after.resident_bytes) / kMiB},
                              {"available", static_cast<double>(after.available_bytes) / kMiB}});
   rates.add("process storage [MiB/s]",
@@ -68,6 +92,7 @@ std::vector<SystemSample> rates_between(const SystemTotals& before, const System
              {"written", rates.mib_per_s(&SystemTotals::process_written_bytes)}});
   rates.add("disk [MiB/s]", {{"read", rates.mib_per_s(&SystemTotals::disk_read_bytes)},
                              {"written", rates.mib_per_s(&SystemTotals::disk_written_bytes)}});
+  rates.add_disks();
   rates.add("network [MiB/s]",
             {{"received", rates.mib_per_s(&SystemTotals::network_received_bytes)},
              {"sent", rates.mib_per_s(&SystemTotals::network_sent_bytes)},

@@ -13,4 +13,12 @@ std::optional<fs::path> run_directory_of(const fs::path& path) {
   return std::nullopt;
 }
 
+std::set<fs::path> run_directories_of(const std::vector<fs::path>& paths) {
+  std::set<fs::path> folders;
+  for (const fs::path& path : paths) {
+    if (const auto folder = run_directory_of(path)) folders.insert(fs::weakly_canonical(*folder));
+  }
+  return folders;
+}
+
 }  // namespace sidestream::report

@@ -103,6 +103,29 @@ class MergeTest(TraceTest):
         kernels = [event for event in self.of_phase(merged, "X") if event["name"] == "gemm"]
         self.assertEqual(len(kernels), 2 * 2)
 
+    def test_windows_of_a_rank_do_not_share_arrows(self):
+        for window, at in ("step_3", 0), ("step_9", 1000):
+            events = [complete("cuda_runtime", "cudaLaunchKernel", at, 2, correlation=1), complete("kernel", "gemm", at + 5, 9, correlation=1),
+                      {"ph": "s", "cat": "ac2g", "name": "ac2g", "id": 1, "pid": 1, "tid": 1, "ts": at},
+                      {"ph": "f", "cat": "ac2g", "name": "ac2g", "id": 1, "pid": 1, "tid": 1, "ts": at + 5, "bp": "e"}]
+            write(self.folder / f"in/{window}/rank-0.pt.trace.json", trace(events))
+        arrows = collections.Counter(event["id"] for event in self.of_phase(self.merge(self.folder / "in"), "s", "f"))
+        self.assertEqual(sorted(arrows.values()), [2, 2])
+
+    def test_a_cut_leaves_no_half_of_an_arrow(self):
+        merged = self.merge(GENERATED, "--steps", "3:3")
+        arrows = collections.Counter((event["cat"], event["id"]) for event in self.of_phase(merged, "s", "f"))
+        self.assertTrue(arrows)
+        self.assertEqual(set(arrows.values()), {2})
+
+    def test_instants_of_no_process_belong_to_the_rank(self):
+        end = {"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": 9}
+        counter = {"ph": "C", "name": "power", "pid": 3, "ts": 5, "args": {"W": 300}}
+        merged = self.merge(write(self.folder / "rank-0.json", trace([complete("kernel", "gemm", 1, 2), end, counter])), name="m.json")
+        self.assertEqual({event["pid"] for event in merged["traceEvents"]}, {0})
+        names = {event["args"]["name"] for event in self.of_phase(merged, "M") if event["name"] == "thread_name"}
+        self.assertNotIn("thread ", names)
+
     def test_unknown_events_and_fields_pass_through(self):
         strange = {"ph": "C", "name": "GPU power", "pid": "gpu", "tid": 0, "ts": 5, "args": {"W": 300, "text": "a\"b\\ü"}}
         events = [complete("kernel", "gemm", 1, 2, **{"a field of tomorrow": [1, {"x": None}]}), strange]

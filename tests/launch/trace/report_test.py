@@ -94,6 +94,21 @@ class ReportTest(TraceTest):
                 counted[row["operator"]] = counted.get(row["operator"], 0) + float(row["flops"])
         self.assertEqual(counted, json.loads((DATA / "torch_cpu/flops.json").read_text()))
 
+    def test_a_folder_for_csv_that_cannot_be_made(self):
+        self.fail_with(2, "cannot create '?/proc/nowhere", "report", DATA / "torch_cpu", "--quiet", "--csv", "/proc/nowhere/x")
+
+    def test_two_runs_are_not_mixed_in_silence(self):
+        for number, flops in enumerate((100.0, 200.0)):
+            run_dir = self.folder / f"run{number}"
+            own = {"flops_per_token": flops, "tokens_per_step": 8.0}
+            first = 3 + 10 * number
+            write(run_dir / "trace/step_3/rank-0.pt.trace.json", trace(step_events(0, first=first), sidestream=own))
+            write(run_dir / "run.json", {})
+        both = self.succeed("report", self.folder / "run0", self.folder / "run1").stdout
+        self.assertIn("warning: traces of 2 run directories", both)
+        self.assertIn("warning: these traces are of 2 models", both)
+        self.assertNotIn("run directories", self.succeed("report", self.folder / "run0").stdout)
+
     def test_csv_reads_back_and_agrees_with_json(self):
         for folder in FOLDERS:
             report, tables = self.report(folder), self.folder / folder.name

@@ -111,12 +111,23 @@ def check_tables(run_dir):
     check(found["verdict"] in ("gpu", "comm", "io", "cpu"), found["verdict"])
 
 
+def check_modules_of_fused_operators(run_dir):
+    """Two steps of two ranks: each layer's one fused operator in forward, and its backward."""
+    done = subprocess.run([TRACE, "report", run_dir, "--quiet", "--json", run_dir / "report.json"], capture_output=True, text=True)
+    check(done.returncode == 0, done.stdout + done.stderr)
+    table = json.loads((run_dir / "report.json").read_text())["tables"]["modules"]
+    rows = {(row["kind"], row["name"]): row for row in (dict(zip(table["columns"], row)) for row in table["rows"])}
+    mlp = rows["module", "transformer.h.0.mlp"]
+    check(mlp["calls"] == RANKS * 2, mlp)
+    check(0 < mlp["backward_host_ns"] and 0 < mlp["host_total_ns"], mlp)
+
+
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
         pretend_ceilings(root)
-        flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4", "--steps", str(STEPS),
-                        "--fused-ops", "off"]
+        fused = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4", "--steps", str(STEPS)]
+        flags = fused + ["--fused-ops", "off"]
         profile = ["--profile", "wait=1,warmup=1,active=3,repeat=2"]
         train(RANKS, root / "plain", flags)
         train(RANKS, root / "window", flags + profile + ["--sample-hz", "100"] + DETAILS)
@@ -134,6 +145,8 @@ def main():
         check(files == ["step_00000003", "step_00000005", "step_00000011"], f"files {files}")
         everything = [step for file in (root / "both/trace").glob("*/*_00000.*") for step in step_numbers(read(file))]
         check(sorted(everything) == list(range(1, STEPS + 1)), f"steps {sorted(everything)}")
+        train(RANKS, root / "fused", fused + ["--profile", "wait=2,warmup=1,active=2", "--profile-modules"])
+        check_modules_of_fused_operators(root / "fused")
 
 
 main()

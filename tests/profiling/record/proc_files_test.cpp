@@ -25,16 +25,23 @@ TEST(ProcFilesTest, processMemoryAndStorage) {
 
 TEST(ProcFilesTest, machine_idleIsNotBusy) {
   SystemTotals totals;
-  read_machine_stat("cpu  100 10 40 800 50 0 0 0 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n", 100, totals);
+  read_machine_stat(
+      "cpu  100 10 40 800 50 0 0 0 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu2 100 0 0 9 9 0 0 0 0 0\n"
+      "intr 5\n",
+      100, totals);
 
   EXPECT_DOUBLE_EQ(totals.machine_total_s, 10.0);
   EXPECT_DOUBLE_EQ(totals.machine_busy_s, 1.5);
+  ASSERT_EQ(totals.core_busy_s.size(), 3u);  // cpu1 is switched off
+  EXPECT_DOUBLE_EQ(totals.core_busy_s[0], 0.27);
+  EXPECT_DOUBLE_EQ(totals.core_busy_s[1], 0);
+  EXPECT_DOUBLE_EQ(totals.core_busy_s[2], 1);
 }
 
 TEST(ProcFilesTest, disks_countOnce) {
   SystemTotals totals;
   read_diskstats(
-      "   8       0 sda 10 0 100 0 20 0 200 0 0 0 0\n"
+      "   8       0 sda 10 0 100 0 20 0 200 0 0 2500 0\n"
       "   8       1 sda1 10 0 100 0 20 0 200 0 0 0 0\n"
       " 259       0 nvme0n1 1 0 8 0 1 0 16 0 0 0 0\n"
       " 259       1 nvme0n1p1 1 0 8 0 1 0 16 0 0 0 0\n"
@@ -43,6 +50,8 @@ TEST(ProcFilesTest, disks_countOnce) {
 
   EXPECT_EQ(totals.disk_read_bytes, 108 * 512);
   EXPECT_EQ(totals.disk_written_bytes, 216 * 512);
+  ASSERT_EQ(totals.disk_busy_s.size(), 2u);
+  EXPECT_DOUBLE_EQ(totals.disk_busy_s.at("sda"), 2.5);
 }
 
 TEST(ProcFilesTest, network_keepsTheLoopbackApart) {

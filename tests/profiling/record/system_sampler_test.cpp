@@ -31,12 +31,17 @@ TEST(SystemSamplerTest, rates_areOfTheTimeBetween) {
   before.machine_busy_s = 10;
   before.machine_total_s = 40;
   before.network_sent_bytes = 5;
+  before.core_busy_s = {1, 2};
+  before.disk_busy_s["sda"] = 3;
   after = before;
   after.monotonic_ns = 3'000'000'000;
   after.threads[7] = {.name = "main", .run_ns = 1'000'000'100, .wait_ns = 200'000'000};
   after.threads[8] = {.name = "ss-loader-0", .run_ns = 500'000'000, .wait_ns = 0};
   after.machine_busy_s = 11;
   after.machine_total_s = 44;
+  after.core_busy_s = {2, 4.5};
+  after.disk_busy_s["sda"] = 3.5;
+  after.disk_busy_s["sdb"] = 9;  // new: since when is not known
   after.resident_bytes = 3 << 20;
   after.network_sent_bytes = 5 + (4 << 20);
 
@@ -47,6 +52,9 @@ TEST(SystemSamplerTest, rates_areOfTheTimeBetween) {
   EXPECT_DOUBLE_EQ(value_of(samples, "process cpu [%]", "running"), 75);
   EXPECT_DOUBLE_EQ(value_of(samples, "process cpu [%]", "waiting"), 10);
   EXPECT_DOUBLE_EQ(value_of(samples, "machine cpu [%]", "busy"), 25);
+  EXPECT_DOUBLE_EQ(value_of(samples, "core busy [%]", "0"), 50);
+  EXPECT_DOUBLE_EQ(value_of(samples, "core busy [%]", "1"), 100);
+  EXPECT_DOUBLE_EQ(value_of(samples, "disk busy [%]", "sda"), 25);
   EXPECT_DOUBLE_EQ(value_of(samples, "memory [MiB]", "process"), 3);
   EXPECT_DOUBLE_EQ(value_of(samples, "network [MiB/s]", "sent"), 2);
   for (const SystemSample& sample : samples) EXPECT_EQ(sample.monotonic_ns, after.monotonic_ns);
@@ -84,6 +92,21 @@ TEST(NvmlTest, withoutTheLibrary_thereAreNoSamples) {
 
   EXPECT_FALSE(nvml.found());
   EXPECT_TRUE(nvml.sample().empty());
+}
+
+TEST(NvmlTest, energyAndReasons_areSampled) {
+  Nvml nvml(0, SIDESTREAM_FAKE_NVML);
+  ASSERT_TRUE(nvml.found());
+
+  const auto first = nvml.sample();
+  const auto second = nvml.sample();
+
+  EXPECT_DOUBLE_EQ(value_of(first, "gpu energy [J]", "board"), 0);
+  EXPECT_DOUBLE_EQ(value_of(second, "gpu energy [J]", "board"), 1.5);
+  EXPECT_DOUBLE_EQ(value_of(first, "gpu held down", "by power or heat"), 1);
+  EXPECT_DOUBLE_EQ(value_of(first, "gpu held down", "power cap"), 1);
+  EXPECT_DOUBLE_EQ(value_of(first, "gpu held down", "heat, by hardware"), 0);
+  EXPECT_DOUBLE_EQ(value_of(first, "gpu held down", "sync boost"), 1);
 }
 
 TEST(NvmlTest, libraryWithoutItsFunctions_isNotUsed) {
