@@ -1,11 +1,12 @@
 // The collectives of a group of ranks, on (pointer, count, element type) and raw streams; knows no
 // tensor.
 //
-// Every rank of the group calls the same operations in the same order, from one thread. Operations
-// of one communicator run in that order. An operation reads and writes its buffers until its Work
-// has been waited for. Every operation has a deadline: past it all ranks stop, and the error names
-// the rank that is missing and the operation. Errors carry the library's text, the rank, the
-// operation and its sequence number.
+// Every rank of the group calls the same operations in the same order, from one thread at a
+// time (gradients of a GPU are ready on a thread of autograd). Operations of one communicator run
+// in that order. An operation reads and writes its buffers until its Work has been waited for.
+// Every operation has a deadline: past it all ranks stop, and the error names the rank that is
+// missing and the operation. Errors carry the library's text, the rank, the operation and its
+// sequence number.
 #pragma once
 
 #include <chrono>

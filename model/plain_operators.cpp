@@ -46,8 +46,10 @@ Tensor PlainOperators::attention(const Tensor& qkv_bt3c, const AttentionOptions&
 
 Tensor PlainOperators::next_token_loss(const Tensor& x_btc, const Embeddings& embeddings,
                                        const Tensor& targets_bt, const LossOptions& options) {
-  const Tensor head_vc = embeddings.tokens_vc.narrow(0, 0, options.vocab_size);
-  const Tensor logits_nv = at::mm(x_btc.reshape({-1, x_btc.size(-1)}), head_vc.t());
+  // The padded columns take part in the products, which are what the padding is for, and in nothing
+  // else.
+  const Tensor logits_nv = at::mm(x_btc.reshape({-1, x_btc.size(-1)}), embeddings.tokens_vc.t())
+                               .narrow(1, 0, options.vocab_size);
   const bool wide = logits_nv.scalar_type() == at::kDouble;
   return at::cross_entropy_loss(wide ? logits_nv : logits_nv.to(at::kFloat),
                                 targets_bt.reshape(-1));

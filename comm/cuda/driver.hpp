@@ -64,6 +64,9 @@ class Driver {
   virtual void free(void* memory) noexcept = 0;
   virtual void* allocate_pinned(std::size_t bytes) = 0;
   virtual void free_pinned(void* memory) noexcept = 0;
+  // Host memory of another owner, which outlives it. False: it stays pageable, and copies block.
+  virtual bool pin(void* memory, std::size_t bytes) = 0;
+  virtual void unpin(void* memory) noexcept = 0;
 
   // Either side may be host memory; pinned, or the copy blocks.
   virtual void copy(void* to, const void* from, std::size_t bytes, Stream stream) = 0;

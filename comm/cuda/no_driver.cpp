@@ -28,6 +28,8 @@ class NoDriver final : public Driver {
   void free(void*) noexcept override {}
   void* allocate_pinned(std::size_t) override { refuse(); }
   void free_pinned(void*) noexcept override {}
+  bool pin(void*, std::size_t) override { refuse(); }
+  void unpin(void*) noexcept override {}
   void copy(void*, const void*, std::size_t, Stream) override { refuse(); }
   void set_zero(void*, std::size_t, Stream) override { refuse(); }
   void start_profiler() override { refuse(); }

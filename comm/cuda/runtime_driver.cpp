@@ -144,6 +144,12 @@ class RuntimeDriver final : public Driver {
                             " KiB of pinned host memory: --pin-memory off needs none");
   }
   void free_pinned(void* memory) noexcept override { cudaFreeHost(memory); }
+  bool pin(void* memory, std::size_t bytes) override {
+    const bool pinned = cudaHostRegister(memory, bytes, cudaHostRegisterDefault) == cudaSuccess;
+    if (!pinned) cudaGetLastError();  // locked memory has limits: pageable copies work too
+    return pinned;
+  }
+  void unpin(void* memory) noexcept override { cudaHostUnregister(memory); }
 
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, raw(stream)), "cudaMemcpyAsync");

@@ -41,6 +41,10 @@ StagedCommunicator::StagedCommunicator(std::unique_ptr<Communicator> host, Devic
 std::byte* StagedCommunicator::staging(std::size_t bytes) {
   if (bytes > staging_.bytes) {
     staging_ = host().allocate(std::max({bytes, 2 * staging_.bytes, kSmallestStaging}));
+    if (driver().pin(staging_.data, staging_.bytes)) {
+      pins_.emplace_back(staging_.data,
+                         [driver = context().driver](void* memory) { driver->unpin(memory); });
+    }
   }
   return staging_.data;
 }

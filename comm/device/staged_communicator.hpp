@@ -32,6 +32,7 @@ class StagedCommunicator final : public DeviceCommunicator {
   cuda::OwnedStream stream_;
   std::shared_ptr<cuda::EventPool> events_;
   Allocation staging_;
+  std::vector<std::shared_ptr<void>> pins_;  // of all that staging_ has been: the host keeps it
 };
 
 }  // namespace sidestream::comm

@@ -15,11 +15,14 @@ namespace {
 
 using Status = Result::Status;
 
-// By its name first: the copy that is in the process already, or the one on the program's path.
-// Never closed: its threads run to the end of the process.
+// The copy that is in the process already, because LibTorch came with it; else the one that this
+// build was made for, before any other that the loader's path may have. Never closed: its threads
+// run to the end of the process.
 void* open_library() {
+  constexpr const char* kName = "libnccl.so.2";
+  if (void* library = dlopen(kName, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)) return library;
   std::string problem;
-  for (const char* name : {"libnccl.so.2", SIDESTREAM_NCCL_PATH}) {
+  for (const char* name : {SIDESTREAM_NCCL_PATH, kName}) {
     if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
     const char* words = dlerror();
     if (problem.empty() && words != nullptr) problem = words;

@@ -12,6 +12,8 @@ namespace {
 using Status = Result::Status;
 
 constexpr std::chrono::seconds kLimitOfClosing{5};
+// A launch takes some ten microseconds: until here without sleeping, which takes longer than that.
+constexpr std::chrono::microseconds kLaunch{100};
 constexpr std::chrono::microseconds kBetweenPolls{50};
 
 }  // namespace
@@ -49,8 +51,13 @@ Link::~Link() {
 // Without the lock between polls: abort() must get in.
 Result Link::settle(Result result, std::chrono::milliseconds limit) {
   Deadline deadline(limit);
+  const auto awake_until = std::chrono::steady_clock::now() + kLaunch;
   while (result.status == Status::kInProgress && !deadline.is_over()) {
-    std::this_thread::sleep_for(kBetweenPolls);
+    if (std::chrono::steady_clock::now() < awake_until) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kBetweenPolls);
+    }
     deadline.tick();
     const std::lock_guard lock(mutex_);
     if (comm_ == nullptr)

@@ -6,11 +6,12 @@ namespace sidestream::launch {
 namespace {
 
 struct Memory {
-  std::string_view part_of_name;  // the first that fits counts
+  std::string_view model;  // the first that fits counts
   double gb_per_s;
 };
 
-constexpr Memory kMemories[] = {{"H100 PCIe", 2000},
+constexpr Memory kMemories[] = {{"H100 NVL", 3900},
+                                {"H100 PCIe", 2000},
                                 {"H200", 4800},
                                 {"H100", 3350},
                                 {"A100-SXM4-40GB", 1555},
@@ -26,7 +27,7 @@ constexpr Memory kMemories[] = {{"H100 PCIe", 2000},
 std::optional<DatasheetPeaks> datasheet_peaks(std::string_view device_name) {
   const auto fp32 = gpu_peak_flops_per_s(device_name, Precision::kFp32);
   for (const Memory& memory : kMemories) {
-    if (!fp32 || device_name.find(memory.part_of_name) == std::string_view::npos) continue;
+    if (!fp32 || !names_model(device_name, memory.model)) continue;
     return DatasheetPeaks{
         .flops_per_s = {{"fp32", *fp32},
                         {"tf32", *gpu_peak_flops_per_s(device_name, Precision::kTf32)},

@@ -1,7 +1,10 @@
-# CUDA toolkit and the NCCL of the Python environment: the one that LibTorch loads, and no other.
+# CUDA toolkit and the NCCL that LibTorch loads: the one of the Python environment; where torch came without one, the system's.
 set(SIDESTREAM_HAVE_CUDA OFF)
 set(SIDESTREAM_HAVE_NCCL OFF)
 if(SIDESTREAM_CUDA)
+  if(NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
+    set(ENV{CUDACXX} /usr/local/cuda/bin/nvcc)  # where NVIDIA's packages put it; often not on the path
+  endif()
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
@@ -14,6 +17,10 @@ if(SIDESTREAM_CUDA)
     set(SIDESTREAM_HAVE_CUDA ON)
     find_library(SIDESTREAM_NCCL_LIBRARY libnccl.so.2 PATHS "${SIDESTREAM_SITE}/nvidia/nccl/lib" NO_DEFAULT_PATH)
     find_path(SIDESTREAM_NCCL_INCLUDE nccl.h PATHS "${SIDESTREAM_SITE}/nvidia/nccl/include" NO_DEFAULT_PATH)
+    if(NOT SIDESTREAM_NCCL_LIBRARY)
+      find_library(SIDESTREAM_NCCL_LIBRARY libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR})
+      find_path(SIDESTREAM_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+    endif()
     if(SIDESTREAM_NCCL_LIBRARY AND SIDESTREAM_NCCL_INCLUDE)
       add_library(sidestream_nccl SHARED IMPORTED)
       add_library(sidestream::nccl ALIAS sidestream_nccl)

@@ -10,6 +10,15 @@ file(STRINGS "${SIDESTREAM_TORCH_DIR}/include/torch/headeronly/version.h" torch_
 string(REGEX REPLACE "[^0-9;]" "" torch_version_numbers "${torch_version_lines}")
 string(JOIN "." SIDESTREAM_TORCH_VERSION ${torch_version_numbers})
 
+file(STRINGS "${SIDESTREAM_TORCH_DIR}/version.py" torch_cuda_line REGEX "^cuda: .*= '")
+string(REGEX MATCH "'([0-9]+)" torch_cuda_major "${torch_cuda_line}")
+set(torch_cuda_major "${CMAKE_MATCH_1}")
+if(SIDESTREAM_HAVE_CUDA AND torch_cuda_major AND NOT torch_cuda_major EQUAL CUDAToolkit_VERSION_MAJOR)
+  message(WARNING "torch was built for CUDA ${torch_cuda_major}, the toolkit is ${CUDAToolkit_VERSION}: two CUDA runtimes in one "
+                  "process. Take a toolkit of CUDA ${torch_cuda_major} (CUDACXX=.../bin/nvcc), or a torch for CUDA "
+                  "${CUDAToolkit_VERSION_MAJOR}.")
+endif()
+
 add_library(sidestream_torch INTERFACE)
 add_library(sidestream::torch ALIAS sidestream_torch)
 target_include_directories(sidestream_torch SYSTEM INTERFACE

@@ -29,14 +29,16 @@ Run read_run(const std::filesystem::path& folder) {
           .metrics = read_metrics(paths.metrics())};
 }
 
-std::optional<double> measured(const Run& run, double RunPerformance::*field) {
-  return run.record.performance ? std::optional((*run.record.performance).*field) : std::nullopt;
+template <typename Field>
+std::optional<double> measured(const Run& run, Field RunPerformance::*field) {
+  if (!run.record.performance) return std::nullopt;
+  return (*run.record.performance).*field;
 }
 
 // Parts of a step are compared where they matter: a hundredth of the base's step or more.
 std::string compare(const Run& base, const Run& other) {
   const double step_ms = measured(base, &RunPerformance::step_ms_p50).value_or(0);
-  const auto row = [&](const char* name, double RunPerformance::*field, Better better) {
+  const auto row = [&](const char* name, auto RunPerformance::*field, Better better) {
     return ComparisonRow{name, measured(base, field), measured(other, field), better,
                          better == Better::kLower ? step_ms / 100 : 0};
   };

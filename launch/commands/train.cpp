@@ -34,6 +34,17 @@ void meet_faults_of_the_start(const TrainOptions& options) {
       .pass(faults::Point::kStart, 0);
 }
 
+// What libraries read from the environment, before their threads and MPI's begin.
+void prepare_environment(const TrainOptions& options) {
+  // Without a GPU Kineto prints an error that is none; it reads this before its first use.
+  if (options.record.profile) setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
+  if (!options.deterministic) return;
+  // cuBLAS keeps its promise of equal bits only with a workspace of fixed size; sums in switches
+  // (NVLS) come in any order.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  setenv("NCCL_NVLS_ENABLE", "0", /*overwrite=*/0);
+}
+
 }  // namespace
 
 int run_train(const CommandCall& call) {
@@ -42,8 +53,7 @@ int run_train(const CommandCall& call) {
   if (options.dry_run)
     return print_and_leave(dry_run_text(options, comm::LauncherEnvironment::read().size));
   meet_faults_of_the_start(options);
-  // Without a GPU Kineto prints an error that is none; it reads this before its first use.
-  if (options.record.profile) setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
+  prepare_environment(options);
   const std::string command_line = joined(call.argc, call.argv);
   comm::CommunicatorConfig communication = communicator_config(options);
   comm::choose_device(communication);

@@ -33,6 +33,14 @@ DeviceFeed::DeviceFeed(data::Loader& loader, std::shared_ptr<comm::cuda::Driver>
   }
 }
 
+// The slots go back to LibTorch's allocator, which knows nothing of the copy stream.
+DeviceFeed::~DeviceFeed() {
+  try {
+    driver_->synchronize(copy_stream_.get());
+  } catch (const std::exception&) {  // the device has failed: what matters has been reported
+  }
+}
+
 DeviceBatch DeviceFeed::next() {
   if (filled_ == taken_) fill_next();
   const Slot& slot = slots_[taken_ % kSlots];

@@ -39,6 +39,9 @@ class DeviceFeed {
 
   DeviceFeed(data::Loader& loader, std::shared_ptr<comm::cuda::Driver> driver,
              const FeedConfig& config, parallel::CurrentStream current_stream);
+  ~DeviceFeed();  // waits for copies into the slots
+  DeviceFeed(const DeviceFeed&) = delete;
+  DeviceFeed& operator=(const DeviceFeed&) = delete;
 
   DeviceBatch next();
   void consumed();

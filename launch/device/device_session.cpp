@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include <ATen/Context.h>
 #include <ATen/ops/_fused_sdp_choice.h>
 #include <c10/core/CachingDeviceAllocator.h>
@@ -24,12 +22,6 @@ void require_libtorch_with_cuda() {
       "CUDA, or say --device cpu");
 }
 
-// cuBLAS keeps its promise of equal bits only with a workspace of fixed size, named before its
-// first use.
-void prepare_determinism(const TrainOptions& options) {
-  if (options.deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
-}
-
 void choose_products(const TrainOptions& options) {
   const bool tf32 = options.precision == Precision::kTf32;
   at::globalContext().setAllowTF32CuBLAS(tf32);
@@ -48,7 +40,6 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
     return;
   }
   require_libtorch_with_cuda();
-  prepare_determinism(options);
   choose_products(options);
   device_ = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(*index));
   driver_ = comm::cuda::make_driver();
@@ -83,10 +74,17 @@ std::string attention_kernel(const torch::Device& device, const TrainOptions& op
   const auto type = options.precision == Precision::kBf16 ? torch::kBFloat16 : torch::kFloat32;
   const std::int64_t length =
       options.data.sequence_length > 0 ? options.data.sequence_length : model.context_length;
-  const torch::Tensor q_bhtd = torch::zeros({1, model.heads, length, model.width / model.heads},
-                                            torch::dtype(type).device(device).requires_grad(true));
+  // Views as the model makes them: the choice looks at strides too.
+  const std::int64_t batch = options.data.batch_size_per_rank;
+  const torch::Tensor qkv_bt3c = torch::empty(
+      {batch, length, 3 * model.width}, torch::dtype(type).device(device).requires_grad(true));
+  const auto heads_first = [&](const torch::Tensor& x_btc) {
+    return x_btc.view({batch, length, model.heads, model.width / model.heads}).transpose(1, 2);
+  };
+  const auto parts = qkv_bt3c.split(model.width, 2);
   const auto choice = static_cast<at::SDPBackend>(
-      at::_fused_sdp_choice(q_bhtd, q_bhtd, q_bhtd, {}, model.dropout, /*is_causal=*/true));
+      at::_fused_sdp_choice(heads_first(parts[0]), heads_first(parts[1]), heads_first(parts[2]), {},
+                            model.dropout, /*is_causal=*/true));
   switch (choice) {
     case at::SDPBackend::flash_attention:
       return "flash";

@@ -22,9 +22,13 @@ struct ProfileSchedule {
 ProfileSchedule parse_profile_schedule(std::string_view text);
 std::string profile_schedule_text(const ProfileSchedule& schedule);
 
+// Which steps the light recorder keeps. Every second one shows what recording costs: its steps
+// stand beside others of the same run.
+enum class RecordedSteps { kNone, kAll, kEverySecond };
+
 struct RecordOptions {
-  bool record = false;  // the light recorder, for the whole run
-  int sample_hz = 0;    // samples of the system a second; 0: none
+  RecordedSteps record = RecordedSteps::kNone;
+  int sample_hz = 0;  // samples of the system a second; 0: none
   std::optional<ProfileSchedule> profile = {};
   bool shapes = false;
   bool memory = false;
@@ -33,9 +37,10 @@ struct RecordOptions {
   std::string modules = "off";  // off, on (every layer), or a pattern of layer names
 
   bool wants_modules() const { return modules != "off"; }
+  bool every_second_step() const { return record == RecordedSteps::kEverySecond; }
   // The light recorder runs from the first step to the last; samples alone need it too.
-  bool whole_run() const { return record || (sample_hz > 0 && !profile); }
-  bool any() const { return record || sample_hz > 0 || profile.has_value(); }
+  bool whole_run() const { return record != RecordedSteps::kNone || (sample_hz > 0 && !profile); }
+  bool any() const { return whole_run() || sample_hz > 0 || profile.has_value(); }
 };
 
 }  // namespace sidestream::launch

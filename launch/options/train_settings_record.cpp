@@ -23,10 +23,14 @@ Setting<Options> profile() {
 
 SettingGroup<TrainOptions> record_settings() {
   return {"Seeing",
-          {on_off<Options>(
-               {"record", "on|off",
+          {choice<Options, RecordedSteps>(
+               {"record", "on|alternate|off",
                 "record the ranges of the whole run: written at its end, on SIGUSR2 and when a "
-                "collective times out"},
+                "collective times out; alternate: of every second step, which shows what "
+                "recording costs"},
+               {{"on", RecordedSteps::kAll},
+                {"alternate", RecordedSteps::kEverySecond},
+                {"off", RecordedSteps::kNone}},
                [](auto& o) -> auto& { return o.record.record; }),
            count<Options>({"sample-hz", "N",
                            "samples a second of processor, memory, disk, network and GPU; 0: none"},

@@ -1,4 +1,4 @@
-// What the profiler costs: the steps it saw against those that it did not see.
+// What the profiler or the recorder costs: the steps it saw against those that it did not see.
 #pragma once
 
 #include <cstdint>

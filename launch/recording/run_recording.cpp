@@ -99,6 +99,7 @@ RunRecording::~RunRecording() {
 }
 
 void RunRecording::before(std::int64_t step) {
+  if (options_.every_second_step() && !in_window_) recorder_.skip(step % 2 != 0);
   if (plan_.begins(step, ProfilePlan::Part::kWarmUp) || plan_.begins_window(step)) {
     if (!kineto_) {
       kineto_.emplace(kineto::KinetoConfig{.gpu = parts_.gpu,
@@ -131,6 +132,7 @@ void RunRecording::begin_window() {
 void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
   if (in_window_) kineto_->end_step();
   cost_.add(step_ns, in_window_);
+  if (options_.every_second_step() && !in_window_) record_cost_.add(step_ns, recorder_.keeps());
   if (in_window_ && plan_.ends_window(step)) end_window(step);
   if (dump_at_next_step_.exchange(false) && !in_window_) dump_now("asked to");
 }
@@ -207,10 +209,14 @@ void RunRecording::finish() {
     parts_.say(
         fmt::format("the profiler made its steps {:.0f} % longer than the others", *share * 100));
   }
+  if (const auto share = record_cost_.share()) {
+    parts_.say(fmt::format("recording made its steps {:.2f} % longer than those between them",
+                           *share * 100));
+  }
 }
 
 void RunRecording::dump_now(const std::string& why) noexcept {
-  if (finished_ || !recorder_.keeps()) return;
+  if (finished_ || !(options_.whole_run() || recorder_.keeps())) return;
   try {
     const std::unique_lock lock(files_, kLongestWrite);
     if (lock.owns_lock()) write_locked(recorder_.step());

@@ -92,6 +92,7 @@ class RunRecording {
   std::optional<kineto::KinetoSession> kineto_;
   ClockNotes clocks_;  // since the last clock.json
   ProfileCost cost_;
+  ProfileCost record_cost_;  // of the light recorder, where it keeps every second step
   std::atomic<bool> in_window_{false};
   comm::FailureHook::Id hook_ = 0;
   std::timed_mutex files_;  // one file at a time

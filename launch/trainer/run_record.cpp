@@ -41,7 +41,7 @@ json to_json(const RunPerformance& performance) {
   return {{"steps", performance.steps},
           {"step_ms_p50", performance.step_ms_p50},
           {"tokens_per_s", performance.tokens_per_s},
-          {"exposed_comm_ms_p50", performance.exposed_comm_ms_p50},
+          {"exposed_comm_ms_p50", or_null(performance.exposed_comm_ms_p50)},
           {"reader_cost_ms_p50", performance.reader_cost_ms_p50}};
 }
 
@@ -63,7 +63,7 @@ RunPerformance performance_from(const json& value) {
   return {.steps = value.at("steps"),
           .step_ms_p50 = value.at("step_ms_p50"),
           .tokens_per_s = value.at("tokens_per_s"),
-          .exposed_comm_ms_p50 = value.at("exposed_comm_ms_p50"),
+          .exposed_comm_ms_p50 = from_nullable<double>(value.at("exposed_comm_ms_p50")),
           .reader_cost_ms_p50 = value.at("reader_cost_ms_p50")};
 }
 
@@ -131,9 +131,10 @@ RunPerformance summarise(const std::vector<StepSample>& samples, std::int64_t to
       .steps = static_cast<std::int64_t>(steady.size()),
       .step_ms_p50 = median_ms(steady, [](const StepSample& s) { return s.step_ns; }),
       .tokens_per_s = 0,
-      .exposed_comm_ms_p50 =
-          median_ms(steady, [](const StepSample& s) { return s.exposed_comm_ns; }),
       .reader_cost_ms_p50 = median_ms(steady, [](const StepSample& s) { return s.reader_ns; })};
+  if (std::ranges::all_of(steady, [](const auto& s) { return s.exposed_comm_ns.has_value(); }))
+    result.exposed_comm_ms_p50 =
+        median_ms(steady, [](const StepSample& s) { return *s.exposed_comm_ns; });
   result.tokens_per_s = static_cast<double>(tokens_per_step) / (result.step_ms_p50 * 1e-3);
   return result;
 }

@@ -20,14 +20,14 @@ namespace sidestream::launch {
 struct RunPerformance {
   std::int64_t steps = 0;  // that the medians are taken over
   double step_ms_p50 = 0;
-  double tokens_per_s = 0;  // tokens of a step over the median step time
-  double exposed_comm_ms_p50 = 0;
+  double tokens_per_s = 0;                         // tokens of a step over the median step time
+  std::optional<double> exposed_comm_ms_p50 = {};  // not measured on a GPU: its trace says it
   double reader_cost_ms_p50 = 0;
 };
 
 struct StepSample {
   std::int64_t step_ns = 0;
-  std::int64_t exposed_comm_ns = 0;
+  std::optional<std::int64_t> exposed_comm_ns = {};
   std::int64_t reader_ns = 0;
 };
 

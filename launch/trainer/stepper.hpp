@@ -14,11 +14,12 @@ struct StepOutcome {
   double grad_norm = 0;  // before clipping
   double lr = 0;
   std::uint64_t epoch = 0;
-  bool stop_requested = false;          // agreed by all ranks
-  bool save_stage_done = false;         // likewise: a save that is under way can go on
-  std::int64_t step_ns = 0;             // on this rank
-  std::int64_t reader_ns = 0;           // of that, waiting for data
-  std::int64_t exposed_comm_ns = 0;     // of that, blocked by collectives
+  bool stop_requested = false;   // agreed by all ranks
+  bool save_stage_done = false;  // likewise: a save that is under way can go on
+  std::int64_t step_ns = 0;      // on this rank
+  std::int64_t reader_ns = 0;    // of that, waiting for data
+  std::optional<std::int64_t> exposed_comm_ns =
+      {};                               // of that, blocked by collectives; a GPU does not say
   std::optional<Anomaly> anomaly = {};  // agreed by all ranks
   bool updated = true;                  // false: the weights are those before the step
 };

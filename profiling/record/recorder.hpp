@@ -53,6 +53,8 @@ class Recorder {
 
   // Recording into rings begins or ends; from any thread.
   void keep(bool on) noexcept;
+  // Leaves ranges out of a recording that goes on; after keep(true).
+  void skip(bool on) noexcept { keeps_.store(!on, std::memory_order_relaxed); }
   bool keeps() const noexcept { return keeps_.load(std::memory_order_relaxed); }
 
   // What NVTX tells. No lock, no memory asked for but at a thread's first range; never throw.

@@ -32,6 +32,27 @@ std::vector<float> naive_sum(int ranks, std::size_t count) {
   return sum;
 }
 
+// As when autograd's thread of a device launches buckets while the training thread waits for it.
+TEST(ChangingThreadsTest, operations_keep_their_order) {
+  constexpr std::size_t kCount = 1000;
+  const auto communicator = make_host_communicator(true);
+  auto* data = reinterpret_cast<float*>(communicator->allocate(kCount * sizeof(float)).data);
+  const std::vector<float> mine = nasty_floats(communicator->rank(), kCount);
+  std::memcpy(data, mine.data(), kCount * sizeof(float));
+
+  std::vector<comm::Work> works;
+  for (std::size_t at = 0; at < kCount; at += kCount / 4) {
+    std::thread([&] {
+      works.push_back(communicator->all_reduce(data + at, kCount / 4, DType::kFloat32));
+    }).join();
+  }
+  for (comm::Work& work : works) work.wait();
+
+  const auto expected = naive_sum(communicator->size(), kCount);
+  EXPECT_EQ(std::memcmp(data, expected.data(), kCount * sizeof(float)), 0);
+  communicator->barrier();
+}
+
 class RankOrderTest : public ::testing::TestWithParam<std::tuple<bool, Memory, std::size_t>> {};
 
 TEST_P(RankOrderTest, all_reduce_equalsNaiveLoopForAnyBuckets) {

@@ -75,6 +75,7 @@ def train(rank, args, results):
     layers, heads, width, vocab, context = SIZES[args.model]
     vocab = args.vocab_size or vocab
     model = nn.parallel.DistributedDataParallel(Gpt2(layers, heads, width, vocab, context), gradient_as_bucket_view=True)
+    step_model = torch.compile(model) if args.compile else model
     decayed = [p for p in model.parameters() if p.dim() >= 2]
     others = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
@@ -84,7 +85,7 @@ def train(rank, args, results):
         tokens = torch.randint(0, vocab, (args.batch_size, args.sequence_length + 1))
         begin = time.perf_counter()
         with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
-            loss = model(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+            loss = step_model(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -107,6 +108,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--compile", action="store_true", help="torch.compile, warm-up steps include the compilation")
     parser.add_argument("--rendezvous", required=True)
     args = parser.parse_args()
     context = mp.get_context("spawn")

@@ -1,9 +1,11 @@
-"""Sidestream against PyTorch DDP on Gloo, side by side on CPU ranks: tokens per second and memory.
+"""Sidestream against PyTorch DDP on Gloo, eager and with torch.compile, side by side on CPU ranks: tokens per second and
+memory.
 
     build/env/bin/python tests/bench/ddp/versus_ddp.py [--repeats 3] [--only gpt2-mini-bf16] [--output FILE]
 
-Both sides run in turn, each repeat is one pair; figures are medians over repeats of the median step. Memory is the peak
-of the proportional set sizes of all ranks, added, read from outside for both alike.
+The sides run in turn, each repeat is one round; figures are medians over repeats of the median step, ratios the median
+and the range of the rounds' own ratios, against the better of the two peers. Memory is the peak of the proportional set
+sizes of all ranks, added, read from outside for all alike. --eager-only leaves torch.compile out.
 """
 
 import argparse
@@ -19,6 +21,9 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+from process_memory import descendants, proportional_bytes  # noqa: E402
+
 CASES = {
     "gpt2-mini-fp32": dict(model="gpt2-mini", vocab=512, batch=16, length=256, precision="fp32", steps=6),
     "gpt2-mini-bf16": dict(model="gpt2-mini", vocab=512, batch=16, length=256, precision="bf16", steps=8),
@@ -26,23 +31,6 @@ CASES = {
     "gpt2-124m-bf16": dict(model="gpt2-124m", vocab=50257, batch=4, length=64, precision="bf16", steps=5),
 }
 WARMUP = 3
-
-
-def descendants(pid):
-    found = [pid]
-    for child in subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split():
-        found += descendants(int(child))
-    return found
-
-
-def pss_bytes(pid):
-    try:
-        for line in open(f"/proc/{pid}/smaps_rollup"):
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
 
 
 def run_measured(command, ranks_of):
@@ -55,7 +43,7 @@ def run_measured(command, ranks_of):
     def watch():
         nonlocal peak
         while process.poll() is None:
-            peak = max(peak, sum(pss_bytes(pid) for pid in ranks_of(descendants(process.pid))))
+            peak = max(peak, sum(proportional_bytes(pid) for pid in ranks_of(descendants(process.pid))))
             time.sleep(0.5)
 
     watcher = threading.Thread(target=watch)
@@ -87,15 +75,26 @@ def run_ours(case, ranks, flags):
     return ranks * case["batch"] * case["length"] / step_s, peak
 
 
-def run_peer(case, ranks):
+def run_peer(case, ranks, flags=()):
     with tempfile.TemporaryDirectory() as folder:
         command = [ROOT / "build/env/bin/python", ROOT / "tests/bench/ddp/peer.py", "--model", case["model"], "--vocab-size",
                    case["vocab"], "--batch-size", case["batch"], "--sequence-length", case["length"], "--steps",
                    case["steps"], "--warmup", WARMUP, "--precision", case["precision"], "--ranks", ranks, "--rendezvous",
-                   f"{folder}/rendezvous"]
+                   f"{folder}/rendezvous", *flags]
         output, peak = run_measured(command, lambda pids: [p for p in pids if "spawn_main" in " ".join(command_line(p))])
     step_s = statistics.median(json.loads(output.splitlines()[-1])["step_s"])
     return ranks * case["batch"] * case["length"] / step_s, peak
+
+
+def row(name, ours, peers):
+    """A line of the table; ours and each peer: (tokens/s, bytes) by round."""
+    speed = {peer: statistics.median(tokens for tokens, _ in rounds) for peer, rounds in peers.items()}
+    better = peers[max(speed, key=speed.get)]
+    ratios = [one[0] / other[0] for one, other in zip(ours, better)]
+    memory = [statistics.median(used for _, used in side) / 2**20 for side in (ours, peers["eager"])]
+    others = " | ".join(f"{value:.0f}" for value in speed.values())
+    return (f"| {name} | {statistics.median(tokens for tokens, _ in ours):.0f} | {others} | {statistics.median(ratios):.2f}x "
+            f"({min(ratios):.2f} to {max(ratios):.2f}) | {memory[0]:.0f} MiB | {memory[1]:.0f} MiB | {memory[0] / memory[1]:.2f} |")
 
 
 def processor():
@@ -110,24 +109,24 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--only", choices=CASES, nargs="*")
+    parser.add_argument("--eager-only", action="store_true", help="without torch.compile, which compiles for minutes")
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--flags", default="", help="further flags of our side, in one string")
     args = parser.parse_args()
+    flags_of_peers = {"eager": []} if args.eager_only else {"eager": [], "compiled": ["--compile"]}
+    titles = {"eager": "PyTorch DDP tok/s", "compiled": "with torch.compile tok/s"}
     lines = [f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, {args.ranks} ranks, medians of "
              f"{args.repeats} interleaved repeats.", f"Command: `python tests/bench/ddp/versus_ddp.py --repeats {args.repeats}`", "",
-             "| case | Sidestream tok/s | PyTorch DDP tok/s | ratio | Sidestream memory | DDP memory | ratio |",
-             "|---|--:|--:|--:|--:|--:|--:|"]
+             f"| case | Sidestream tok/s | {' | '.join(titles[peer] for peer in flags_of_peers)} | against the better | Sidestream memory | "
+             "DDP memory, eager | ratio |", "|---|" + "--:|" * (5 + len(flags_of_peers))]
     for name in args.only or CASES:
-        ours, peer = [], []
+        ours, peers = [], {peer: [] for peer in flags_of_peers}
         for _ in range(args.repeats):
             ours.append(run_ours(CASES[name], args.ranks, args.flags.split()))
-            peer.append(run_peer(CASES[name], args.ranks))
-            print(name, ours[-1], peer[-1], file=sys.stderr, flush=True)
-        speed = [statistics.median(side[0] for side in sides) for sides in (ours, peer)]
-        ratio = statistics.median(a[0] / b[0] for a, b in zip(ours, peer))
-        memory = [statistics.median(side[1] for side in sides) / 2**20 for sides in (ours, peer)]
-        lines.append(f"| {name} | {speed[0]:.0f} | {speed[1]:.0f} | {ratio:.2f}x | {memory[0]:.0f} MiB | {memory[1]:.0f} MiB | "
-                     f"{memory[0] / memory[1]:.2f} |")
+            for peer, flags in flags_of_peers.items():
+                peers[peer].append(run_peer(CASES[name], args.ranks, flags))
+            print(name, ours[-1], {peer: rounds[-1] for peer, rounds in peers.items()}, file=sys.stderr, flush=True)
+        lines.append(row(name, ours, peers))
         print(lines[-1], flush=True)
     if args.output:
         args.output.write_text("\n".join(lines) + "\n")

@@ -1,6 +1,6 @@
-// What a range costs, in nanoseconds: told to the recorder that keeps it, told to the recorder that
-// only adds up phases, and the account of a step. Blocks of each kind in turn; the median over
-// blocks.
+// What recording costs, in nanoseconds: a range told to the recorder that keeps it, told to the
+// recorder that only adds up phases, the account of a step, a sample of the system. Blocks of each
+// kind in turn; the median over blocks.
 //
 //   bench_ranges [blocks]        one line a kind: "name nanoseconds"
 #include <algorithm>
@@ -12,6 +12,7 @@
 
 #include "profiling/ranges/ranges.hpp"
 #include "profiling/record/process_recorder.hpp"
+#include "profiling/record/system_sampler.hpp"
 
 namespace {
 
@@ -59,6 +60,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "bench_ranges: the recorder is not attached: is a tool?\n");
     return 2;
   }
+  record::SystemSampler sampler(/*gpu=*/-1);
   std::vector<Kind> kinds = {{"clock", false, kPerBlock, [] { record::monotonic_ns(); }},
                              {"range_kept", true, kPerBlock, plain_range},
                              {"range_not_kept", false, kPerBlock, plain_range},
@@ -66,7 +68,8 @@ int main(int argc, char** argv) {
                              {"operation_kept", true, kPerBlock, operation_in_flight},
                              {"operation_not_kept", false, kPerBlock, operation_in_flight},
                              {"step_kept", true, kPerBlock / 20, step},
-                             {"step_not_kept", false, kPerBlock / 20, step}};
+                             {"step_not_kept", false, kPerBlock / 20, step},
+                             {"sample", false, kPerBlock / 200, [&] { sampler.sample(); }}};
   for (int block = 0; block < blocks; ++block) {
     for (Kind& kind : kinds) {
       record::process_recorder().keep(kind.keeps);

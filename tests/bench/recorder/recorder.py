@@ -3,8 +3,11 @@ window; and whether recorder and Nsight Systems measure the same steps.
 
     build/env/bin/python tests/bench/recorder/recorder.py [--repeats 5] [--nsys] [--output FILE]
 
-The sides run in turn, repeat by repeat, and swap places; a ratio is the median over repeats of the ratio within a repeat.
---nsys: two more runs a repeat, one under Nsight Systems (launch/nsys-collect fetches it) and one with the recorder.
+The recorder is measured inside one run that keeps every second step (--record alternate): a kept step is divided by the
+mean of the steps before and after it, which the slow noise of a machine cancels out of. The profiler's window is in runs
+of its own, in turn. Intervals are of the median, 95 %, by bootstrap at a fixed seed.
+--nsys: two more runs a repeat, one under Nsight Systems (launch/nsys-collect fetches it) and one with the recorder; each
+tool's step is divided by what the trainer's own clock says of the same step of the same run.
 """
 
 import argparse
@@ -12,6 +15,7 @@ import datetime
 import json
 import os
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -19,12 +23,13 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 WARMUP = 3
+SAMPLES_A_SECOND = 10
 
 
-def command(run_dir, args, flags):
+def command(run_dir, args, steps, flags):
     return ["train", "--run-dir", run_dir, "--data", "synthetic", "--device", "cpu", "--model", args.model, "--sequence-length",
-            args.sequence_length, "--batch-size-per-rank", args.batch_size, "--steps", WARMUP + args.steps, "--eval-every", 0,
-            "--precision", args.precision, *flags]
+            args.sequence_length, "--batch-size-per-rank", args.batch_size, "--steps", WARMUP + steps, "--eval-every", 0,
+            "--checkpoint-every", 0, "--log-every", 1, "--precision", args.precision, *flags]
 
 
 def start(words):
@@ -34,34 +39,58 @@ def start(words):
         sys.exit(f"{' '.join(words)}\nended with {done.returncode}\n{done.stdout}")
 
 
+def under_mpi(args, run_dir, steps, flags):
+    start([ROOT / "launch/run", "-np", args.ranks, "--build", args.build, "--", *command(run_dir, args, steps, flags)])
+
+
+def step_times(run_dir):
+    """Seconds by step, by the trainer's own clock; the first steps are left out."""
+    lines = [json.loads(line) for line in open(f"{run_dir}/metrics.jsonl")]
+    return {line["step"]: line["batch_cost_s"] for line in lines if line["step"] > WARMUP}
+
+
+def alternating(args, flags):
+    """Kept step over the mean of its neighbours, for every kept step of one run."""
+    with tempfile.TemporaryDirectory() as folder:
+        under_mpi(args, f"{folder}/run", args.steps, ["--record", "alternate", *flags])
+        seconds = step_times(f"{folder}/run")
+    return [time / ((seconds[step - 1] + seconds[step + 1]) / 2) for step, time in seconds.items()
+            if step % 2 == 0 and step - 1 in seconds and step + 1 in seconds], statistics.median(seconds.values())
+
+
 def step_s(args, flags):
-    """Median step time of one run."""
+    """Median step time of one short run."""
     with tempfile.TemporaryDirectory() as folder:
-        start([ROOT / "launch/run", "-np", args.ranks, "--build", args.build, "--", *command(f"{folder}/run", args, flags)])
-        lines = [json.loads(line) for line in open(f"{folder}/run/metrics.jsonl")]
-        return statistics.median(line["batch_cost_s"] for line in lines[WARMUP:])
+        under_mpi(args, f"{folder}/run", 12, flags)
+        return statistics.median(step_times(f"{folder}/run").values())
 
 
-def reported_step_ms(args, trace):
-    """The median step that sidestream-trace reads out of a recording."""
+def tool_over_trainer(args, tool):
+    """A tool's length of each step over the trainer's own, of one run."""
     with tempfile.TemporaryDirectory() as folder:
+        run_dir, trace = f"{folder}/run", f"{folder}/run/trace"
+        if tool == "nsys":
+            trace = f"{folder}/nsys"
+            start([ROOT / "launch/nsys-collect", "-np", args.ranks, "--steps", "all", "--output", trace, "--build", args.build,
+                   "--", *command(run_dir, args, 12, [])])
+        else:
+            under_mpi(args, run_dir, 12, ["--record", "on"])
         start([args.build / "sidestream-trace", "report", trace, "--json", f"{folder}/report.json"])
-        steps = json.load(open(f"{folder}/report.json"))["steps"]
-    return statistics.median(step["window_ns"] for step in steps if step["step"] > WARMUP) * 1e-6
+        seconds = step_times(run_dir)
+        return [step["window_ns"] * 1e-9 / seconds[step["step"]] for step in json.load(open(f"{folder}/report.json"))["steps"]
+                if step["rank"] == 0 and step["step"] in seconds]
 
 
-def nsys_step_ms(args):
-    with tempfile.TemporaryDirectory() as folder:
-        start([ROOT / "launch/nsys-collect", "-np", args.ranks, "--steps", "all", "--output", f"{folder}/nsys", "--build", args.build,
-               "--", *command(f"{folder}/run", args, [])])
-        return reported_step_ms(args, f"{folder}/nsys")
+def interval(values):
+    """95 % of the medians of values drawn again."""
+    draws = random.Random(1)
+    medians = sorted(statistics.median(draws.choices(values, k=len(values))) for _ in range(2000))
+    return medians[50], medians[-51]
 
 
-def recorder_step_ms(args):
-    with tempfile.TemporaryDirectory() as folder:
-        start([ROOT / "launch/run", "-np", args.ranks, "--build", args.build, "--",
-               *command(f"{folder}/run", args, ["--record", "on"])])
-        return reported_step_ms(args, f"{folder}/run/trace")
+def text_of(ratios):
+    low, high = interval(ratios)
+    return f"{statistics.median(ratios):.4f}x ({low:.4f} to {high:.4f}, {len(ratios)} ratios)"
 
 
 def interleaved(sides, repeats):
@@ -71,10 +100,6 @@ def interleaved(sides, repeats):
         for name in list(sides) if repeat % 2 == 0 else reversed(list(sides)):
             values[name].append(sides[name]())
     return values
-
-
-def ratio(values, name, base):
-    return statistics.median(one / other for one, other in zip(values[name], values[base]))
 
 
 def processor():
@@ -89,6 +114,15 @@ def cost_of_ranges(args):
     return {line.split()[0]: float(line.split()[1]) for line in output.splitlines()}
 
 
+def parts_text(ranges, step):
+    account_s, sampling_s = ranges["step_not_kept"] * 1e-9, ranges["sample"] * 1e-9
+    return [f"A range that is kept costs {ranges['range_kept']:.0f} ns, an operation in flight {ranges['operation_kept']:.0f} ns; the "
+            f"clock alone {2 * ranges['clock']:.0f} ns of each. What is always on (7 phases, 24 collectives, the account of the step) "
+            f"costs {account_s * 1e6:.1f} us a step: {100 * account_s / step:.4f} % of {step * 1e3:.0f} ms. A sample of the system takes "
+            f"{sampling_s * 1e6:.0f} us on a thread of its own: {100 * sampling_s * SAMPLES_A_SECOND:.2f} % of a core at "
+            f"{SAMPLES_A_SECOND} Hz.", ""]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="gpt2-mini")
@@ -96,35 +130,31 @@ def main():
     parser.add_argument("--sequence-length", type=int, default=256)
     parser.add_argument("--batch-size", type=int, default=4)
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=100, help="of a run that keeps every second step")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--nsys", action="store_true")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--output", type=pathlib.Path)
     args = parser.parse_args()
 
-    sides = {"off": lambda: step_s(args, []),
-             "record": lambda: step_s(args, ["--record", "on", "--sample-hz", "10"]),
-             "layers": lambda: step_s(args, ["--record", "on", "--ranges", "layers"]),
-             "profile": lambda: step_s(args, ["--profile", "wait=2,warmup=1,active=100"])}
-    ranges = cost_of_ranges(args)
-    steps = interleaved(sides, args.repeats)
-    off_ms = statistics.median(steps["off"]) * 1e3
-    account_ms = ranges["step_not_kept"] * 1e-6
+    recorded = interleaved({"record": lambda: alternating(args, []), "layers": lambda: alternating(args, ["--ranges", "layers"])},
+                           args.repeats)
+    windows = interleaved({"off": lambda: step_s(args, []), "profile": lambda: step_s(args, ["--profile", "wait=2,warmup=1,active=100"])},
+                          args.repeats)
+    step = statistics.median(median for _, median in recorded["record"])
     lines = [f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, {args.ranks} ranks, {args.model}, {args.precision}, "
-             f"B = {args.batch_size}, T = {args.sequence_length}, {args.repeats} interleaved repeats", "",
-             f"A range that is kept costs {ranges['range_kept']:.0f} ns, an operation in flight {ranges['operation_kept']:.0f} ns; the "
-             f"clock alone {2 * ranges['clock']:.0f} ns of each. What is always on (7 phases, 24 collectives, the account of the step) "
-             f"costs {account_ms * 1e3:.1f} us a step: {100 * account_ms / off_ms:.4f} % of {off_ms:.0f} ms.", "",
-             "| | step, ms | against off |", "|---|--:|--:|"]
-    names = {"off": "`--record off`", "record": "`--record on --sample-hz 10`", "layers": "`--record on --ranges layers`",
-             "profile": "`--profile` (every operator)"}
-    for name, text in names.items():
-        lines.append(f"| {text} | {statistics.median(steps[name]) * 1e3:.1f} | {ratio(steps, name, 'off'):.4f}x |")
+             f"B = {args.batch_size}, T = {args.sequence_length}, {args.repeats} interleaved repeats, step {step * 1e3:.0f} ms", "",
+             *parts_text(cost_of_ranges(args), step), "| | step against off |", "|---|---|"]
+    for name, title in {"record": "`--record on`", "layers": "`--record on --ranges layers`"}.items():
+        lines.append(f"| {title} | {text_of([one for ratios, _ in recorded[name] for one in ratios])} |")
+    lines.append("| `--profile` (every operator) | "
+                 f"{text_of([one / other for one, other in zip(windows['profile'], windows['off'])])} |")
     if args.nsys:
-        both = interleaved({"nsys": lambda: nsys_step_ms(args), "recorder": lambda: recorder_step_ms(args)}, args.repeats)
-        lines += ["", f"Median step, recorder against Nsight Systems, runs in turn: {statistics.median(both['recorder']):.1f} ms and "
-                      f"{statistics.median(both['nsys']):.1f} ms, {ratio(both, 'recorder', 'nsys'):.4f}x."]
+        tools = interleaved({"recorder": lambda: tool_over_trainer(args, "recorder"), "nsys": lambda: tool_over_trainer(args, "nsys")},
+                            args.repeats)
+        medians = {name: statistics.median(one for run in runs for one in run) for name, runs in tools.items()}
+        lines += ["", f"Length of a step by the tool over the trainer's own: recorder {medians['recorder']:.4f}, Nsight Systems "
+                      f"{medians['nsys']:.4f}; recorder against Nsight Systems {medians['recorder'] / medians['nsys']:.4f}x."]
     print("\n".join(lines))
     if args.output:
         args.output.write_text("\n".join(lines) + "\n")

@@ -5,7 +5,7 @@ input.
 
 TraceLens is not on PyPI: --tracelens names a Python in which github.com/AMD-AGI/TraceLens has been installed. The other
 peers live in an environment of their own, made from PyPI by the first call. Prints wall and processor seconds, peak
-memory of the largest process of each tree (HTA starts several), and MB/s. An export of Nsight Systems has to be given:
+memory of the largest process and of all processes together (HTA starts several), and MB/s. An export of Nsight Systems has to be given:
 it is replicated to 3 million rows, and its hash is compared before and after we read it. nsys-ai adds indexes to the
 file that it reads and gets a copy of its own for each call.
 """
@@ -27,16 +27,12 @@ import own_environment  # noqa: E402
 
 
 def measured(command):
-    """Wall seconds, processor seconds, peak MB of the largest process."""
-    code = ("import resource,subprocess,sys,time;t=time.perf_counter();"
-            "r=subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL,stderr=subprocess.DEVNULL).returncode;"
-            "u=resource.getrusage(resource.RUSAGE_CHILDREN);"
-            "print(r,time.perf_counter()-t,u.ru_utime+u.ru_stime,u.ru_maxrss/1024)")
-    output = subprocess.run([sys.executable, "-c", code, *map(str, command)], capture_output=True, text=True, check=True)
-    code, wall, processor, memory = map(float, output.stdout.split())
+    """Wall seconds, processor seconds, peak MB of the largest process, peak MB of all processes together."""
+    output = subprocess.run([sys.executable, HERE / "measured.py", *map(str, command)], capture_output=True, text=True, check=True)
+    code, *figures = map(float, output.stdout.split())
     if code != 0:
         raise SystemExit(f"{' '.join(map(str, command))} failed with {code:.0f}")
-    return wall, processor, memory
+    return figures
 
 
 def compare(title, ours, theirs, megabytes, repeats, before_theirs=lambda: None):
@@ -48,9 +44,9 @@ def compare(title, ours, theirs, megabytes, repeats, before_theirs=lambda: None)
         results["theirs"].append(measured(theirs))
     medians = {name: [statistics.median(column) for column in zip(*runs)] for name, runs in results.items()}
     lines = [f"{title}, {megabytes:.0f} MB, medians of {repeats}", "",
-             "| | wall s | processor s | peak MB | MB/s |", "|---|--:|--:|--:|--:|"]
-    lines += [f"| {name} | {wall:.2f} | {processor:.2f} | {memory:.0f} | {megabytes / wall:.0f} |"
-              for name, (wall, processor, memory) in medians.items()]
+             "| | wall s | processor s | peak MB, largest process | peak MB, all processes | MB/s |", "|---|--:|--:|--:|--:|--:|"]
+    lines += [f"| {name} | {wall:.2f} | {processor:.2f} | {largest:.0f} | {together:.0f} | {megabytes / wall:.0f} |"
+              for name, (wall, processor, largest, together) in medians.items()]
     ratios = [theirs / ours for ours, theirs in zip(medians["ours"], medians["theirs"])]
     return lines + ["| theirs / ours | " + " | ".join(f"{ratio:.1f}" for ratio in ratios) + " | |", ""]
 

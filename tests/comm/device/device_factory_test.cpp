@@ -150,5 +150,21 @@ TEST_F(DeviceFactoryTest, staged_sums_come_back_ordered_and_unchanged_by_one_ran
   EXPECT_EQ(data, (std::array<float, 4>{1, 2, 3, 4}));
 }
 
+TEST_F(DeviceFactoryTest, staging_memory_is_pinned_while_it_is_used) {
+  config.backend = Backend::kMpi;
+  auto communicator = make(2);
+  const Stream compute = driver->create_stream(cuda::Priority::kNormal);
+  std::vector<float> data(std::size_t{1} << 19);
+
+  communicator->all_reduce(data.data(), 16, core::DType::kFloat32, {.after = compute}).wait();
+  communicator->all_reduce(data.data(), data.size(), core::DType::kFloat32, {.after = compute})
+      .wait();  // more than there was
+  const auto pinned = driver->pinned_places;
+  communicator.reset();
+
+  EXPECT_EQ(pinned.size(), 2U);
+  EXPECT_TRUE(driver->pinned_places.empty());
+}
+
 }  // namespace
 }  // namespace sidestream::comm

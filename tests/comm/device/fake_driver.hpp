@@ -37,6 +37,7 @@ class FakeDriver : public Driver {
   int queries = 0;
   int profiler_starts = 0, profiler_stops = 0;
   std::size_t streams_alive = 0, events_alive = 0, blocks_alive = 0, pinned_alive = 0;
+  std::map<void*, std::size_t> pinned_places;  // of other owners
   std::vector<Priority> priorities;
   int current = -1;
 
@@ -150,6 +151,11 @@ class FakeDriver : public Driver {
     --pinned_alive;
     std::free(memory);
   }
+  bool pin(void* memory, std::size_t bytes) override {
+    pinned_places.insert({memory, bytes});
+    return true;
+  }
+  void unpin(void* memory) noexcept override { pinned_places.erase(memory); }
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
     const std::lock_guard lock(mutex_);
     add("copy", stream);

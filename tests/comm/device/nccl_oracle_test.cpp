@@ -46,6 +46,34 @@ class NcclOracleTest : public ::testing::TestWithParam<std::tuple<DType, std::si
     return data;
   }
 
+  // For types that are carried and not added.
+  std::vector<std::byte> any_bytes(std::size_t elements) const {
+    std::vector<std::byte> data(bytes(elements));
+    for (std::size_t i = 0; i < data.size(); ++i)
+      data[i] = static_cast<std::byte>(7 * i + 31 * static_cast<std::size_t>(host_->rank()));
+    return data;
+  }
+
+  void check_all_gather(const std::vector<std::byte>& input) const {
+    std::vector<std::byte> expected(bytes(count() * ranks()));
+    const auto found = on_device(input, expected.size(), [&](auto* from, auto* to, auto options) {
+      return gpu_->all_gather(from, to, count(), dtype(), options);
+    });
+    host_->all_gather(input.data(), expected.data(), count(), dtype()).wait();
+    EXPECT_EQ(found, expected);
+  }
+
+  void check_broadcast(std::vector<std::byte> expected) const {
+    const int root = host_->size() - 1;
+    const auto found =
+        on_device(expected, expected.size(), [&](auto* from, auto* to, auto options) {
+          driver_->copy(to, from, bytes(count()), options.after);
+          return gpu_->broadcast(to, count(), dtype(), root, options);
+        });
+    host_->broadcast(expected.data(), count(), dtype(), root).wait();
+    EXPECT_EQ(found, expected);
+  }
+
   // Runs `collective` on the device, between a copy there and a copy back on one stream.
   template <typename Collective>
   std::vector<std::byte> on_device(const std::vector<std::byte>& input, std::size_t output_bytes,
@@ -90,29 +118,10 @@ TEST_P(NcclOracleTest, reduce_scatter_equals_host) {
   EXPECT_EQ(found, expected);
 }
 
-TEST_P(NcclOracleTest, all_gather_equals_host) {
-  const auto input = values(count());
-  std::vector<std::byte> expected(bytes(count() * ranks()));
-
-  const auto found = on_device(input, expected.size(), [&](auto* from, auto* to, auto options) {
-    return gpu_->all_gather(from, to, count(), dtype(), options);
-  });
-  host_->all_gather(input.data(), expected.data(), count(), dtype()).wait();
-
-  EXPECT_EQ(found, expected);
-}
+TEST_P(NcclOracleTest, all_gather_equals_host) { check_all_gather(values(count())); }
 
 TEST_P(NcclOracleTest, broadcast_from_the_last_rank_equals_host) {
-  auto expected = values(count());
-  const int root = host_->size() - 1;
-
-  const auto found = on_device(expected, expected.size(), [&](auto* from, auto* to, auto options) {
-    driver_->copy(to, from, bytes(count()), options.after);
-    return gpu_->broadcast(to, count(), dtype(), root, options);
-  });
-  host_->broadcast(expected.data(), count(), dtype(), root).wait();
-
-  EXPECT_EQ(found, expected);
+  check_broadcast(values(count()));
 }
 
 TEST_P(NcclOracleTest, overlapping_collectives_keep_their_order) {
@@ -134,6 +143,19 @@ INSTANTIATE_TEST_SUITE_P(TypesAndSizes, NcclOracleTest,
                                                               DType::kFloat16, DType::kInt64),
                                             ::testing::Values(std::size_t{1}, std::size_t{1000},
                                                               std::size_t{1} << 20)));
+
+class NcclCarriedTest : public NcclOracleTest {};
+
+TEST_P(NcclCarriedTest, all_gather_equals_host) { check_all_gather(any_bytes(count())); }
+
+TEST_P(NcclCarriedTest, broadcast_from_the_last_rank_equals_host) {
+  check_broadcast(any_bytes(count()));
+}
+
+INSTANTIATE_TEST_SUITE_P(TypesAndSizes, NcclCarriedTest,
+                         ::testing::Combine(::testing::Values(DType::kUInt8, DType::kUInt16,
+                                                              DType::kInt32, DType::kFloat64),
+                                            ::testing::Values(std::size_t{1}, std::size_t{1001})));
 
 }  // namespace
 }  // namespace sidestream::test

@@ -197,6 +197,9 @@ TEST(GpuPeakTest, peak_is_that_of_the_datasheet_or_nothing) {
   EXPECT_EQ(gpu_peak_flops_per_s("NVIDIA H100 PCIe", Precision::kBf16), 756e12);
   EXPECT_EQ(gpu_peak_flops_per_s("NVIDIA A100-SXM4-80GB", Precision::kFp32), 19.5e12);
   EXPECT_EQ(gpu_peak_flops_per_s("NVIDIA L40S", Precision::kBf16), 362e12);
+  EXPECT_EQ(gpu_peak_flops_per_s("NVIDIA L4", Precision::kBf16), 121e12);
+  EXPECT_EQ(gpu_peak_flops_per_s("NVIDIA L40", Precision::kBf16), std::nullopt);
+  EXPECT_EQ(gpu_peak_flops_per_s("NVIDIA GeForce RTX 4090", Precision::kFp32), 82.6e12);
   EXPECT_EQ(gpu_peak_flops_per_s("Fake 100", Precision::kBf16), std::nullopt);
 }
 

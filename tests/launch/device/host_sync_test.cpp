@@ -1,5 +1,5 @@
 // How often the host waits for the device inside a step, counted by CUPTI: never, in any toggle.
-// Needs a GPU.
+// Needs a GPU, which two ranks share: with one rank NCCL launches nothing.
 #include <cupti.h>
 #include <gtest/gtest.h>
 
@@ -8,13 +8,12 @@
 #include <set>
 #include <string>
 
-#include "comm/device/device_factory.hpp"
-#include "comm/single_communicator.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
 #include "launch/assembly/stepper_assembly.hpp"
 #include "launch/device/device_session.hpp"
 #include "launch/options/train_parser.hpp"
+#include "tests/comm/communicator_fixture.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -64,14 +63,13 @@ class BlockingCalls {
   std::multiset<std::string> names_;
 };
 
-// NCCL with one rank: its launches are those of many.
 std::unique_ptr<comm::Communicator> make_gpu_communicator() {
   comm::CommunicatorConfig config{.backend = comm::Backend::kNccl,
-                                  .device = comm::DeviceWish::kCuda};
+                                  .device = comm::DeviceWish::kCuda,
+                                  .gpu_sharing = comm::GpuSharing::kAllowed};
   comm::choose_device(config);
   std::vector<std::string> warnings;
-  return comm::place_on_device(std::make_unique<comm::SingleCommunicator>(), config,
-                               comm::DeviceLibraries::of_this_build(), {}, warnings);
+  return comm::make_communicator(test::mpi_environment(), config, warnings);
 }
 
 struct HostSyncTest : testing::TestWithParam<std::vector<std::string>> {
@@ -128,6 +126,8 @@ TEST_P(HostSyncTest, steps_never_block_the_host) {
 
 INSTANTIATE_TEST_SUITE_P(Toggles, HostSyncTest,
                          testing::Values(std::vector<std::string>{},
+                                         // more tokens than the embedding's small path takes
+                                         std::vector<std::string>{"--batch-size-per-rank", "128"},
                                          std::vector<std::string>{"--precision", "bf16"},
                                          std::vector<std::string>{"--precision", "tf32"},
                                          std::vector<std::string>{"--overlap", "off"},

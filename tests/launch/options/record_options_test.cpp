@@ -49,6 +49,14 @@ TEST_F(RecordOptionsTest, details_needAWindow) {
   }
 }
 
+TEST_F(RecordOptionsTest, record_takesAllStepsOrEverySecond) {
+  EXPECT_FALSE(parse({"--record", "on"}).record.every_second_step());
+  EXPECT_TRUE(parse({"--record", "alternate"}).record.every_second_step());
+  EXPECT_TRUE(parse({"--record", "alternate"}).record.whole_run());
+  EXPECT_FALSE(parse({"--record", "off"}).record.any());
+  EXPECT_THROW(parse({"--record", "sometimes"}), core::ConfigError);
+}
+
 TEST_F(RecordOptionsTest, samplesAlone_runTheRecorder) {
   EXPECT_TRUE(parse({"--sample-hz", "10"}).record.whole_run());
   EXPECT_FALSE(parse({"--sample-hz", "10", "--profile", "active=1"}).record.whole_run());

@@ -102,6 +102,16 @@ def check_report(run_dir):
     check(abs(compute - verdict["gpu"]) < 0.03, f"compute {compute} in the report, {verdict} at the end of the run")
 
 
+def check_every_second_step(root, flags):
+    output = train(RANKS, root / "alternate", flags + ["--steps", str(STEPS), "--record", "alternate"])
+    check(losses(root / "off") == losses(root / "alternate"), "losses differ with every second step recorded")
+    for file in traces(root / "alternate"):
+        steps = [event["name"] for event in ranges(read(file)) if event["name"].startswith("ProfilerStep#")]
+        check(steps == [f"ProfilerStep#{step}" for step in range(2, STEPS + 1, 2)], f"steps {steps}")
+    check("recording made its steps" in output, f"no word on what recording cost:\n{output}")
+    report(root / "alternate")
+
+
 def check_verdict_without_recorder(run_dir):
     verdict = json.loads((run_dir / "run.json").read_text())["verdict"]
     check(verdict["word"] in ("io", "cpu", "gpu", "comm") and verdict["steps"] == STEPS - 1, verdict)
@@ -183,6 +193,7 @@ def main():
         check_report(root / "on")
         check_figures(root / "on")
         check_verdict_without_recorder(root / "off")
+        check_every_second_step(root, flags)
         check_dump_on_request(root, flags)
         check_dump_of_a_hang(root, flags)
         check_own_failure(root, flags)

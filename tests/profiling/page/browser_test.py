@@ -67,7 +67,8 @@ def browse(page, first=None):
     with tempfile.TemporaryDirectory(prefix="sidestream-browser-") as profile:
         done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--window-size=1400,1000",
                                "--enable-logging=stderr", "--dump-dom", f"file://{copy}"], text=True, capture_output=True, timeout=120)
-    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    # The browser's own pages complain about slow machines.
+    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line and "source: chrome://" not in line]
     check(not console, f"{page.name}: messages on the console: {console}")
     match = re.search(r'data-found="([^"]*)"', done.stdout)
     check(match, f"{page.name}: the page did not run to its end: {done.stdout[-500:]} {done.stderr[-500:]}")
