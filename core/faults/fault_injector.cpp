@@ -94,6 +94,7 @@ std::vector<Fault> FaultInjector::take(const std::function<bool(const Fault&)>& 
   std::vector<Fault> due;
   for (Planted& planted : planted_) {
     const Fault& fault = planted.fault;
+    if (planted.last_step > step) planted.last_step = -1;  // the run has gone back
     if (!wanted(fault) || !is_due(fault, step)) continue;
     if (fault.steps > 0 && planted.times >= fault.steps) continue;
     if (planted.last_step == step) continue;  // a step has several micro-steps

@@ -66,7 +66,8 @@ class RunReporter::Impl {
                 .batch_s = static_cast<double>(outcome.step_ns) * 1e-9,
                 .reader_s = static_cast<double>(outcome.reader_ns) * 1e-9},
                Clock::now());
-    samples_.push_back({outcome.step_ns, outcome.exposed_comm_ns, outcome.reader_ns});
+    if (outcome.updated)  // others say nothing about the usual step
+      samples_.push_back({outcome.step_ns, outcome.exposed_comm_ns, outcome.reader_ns});
     if (val_loss) record_.last_val_loss = val_loss;
     const bool last = state.step == options_.steps || outcome.stop_requested;
     const bool due = options_.log_every > 0 && state.step % options_.log_every == 0;

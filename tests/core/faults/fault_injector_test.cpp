@@ -58,6 +58,16 @@ TEST(FaultInjectorTest, lossFactor_onceAStepForSoManySteps) {
   EXPECT_EQ(faults.loss_factor(7), 1);
 }
 
+TEST(FaultInjectorTest, lossFactor_againAfterARollbackIfThereAreStepsLeft) {
+  FaultInjector faults(parse_faults("spike:step=6,steps=2,factor=3"), {});
+
+  EXPECT_EQ(faults.loss_factor(6), 3);
+  EXPECT_EQ(faults.loss_factor(5), 1);
+  EXPECT_EQ(faults.loss_factor(6), 3);
+  EXPECT_EQ(faults.loss_factor(5), 1);
+  EXPECT_EQ(faults.loss_factor(6), 1);
+}
+
 TEST(FaultInjectorDeathTest, pass_endsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto meet = [](const char* text) {

@@ -88,7 +88,7 @@ def check_rollback(root, flags):
 
     output = train(RANKS, root / "nowhere", flags + ["--steps", "9", "--nan-policy", "rollback", "--inject", "nan:step=3"], expect=NUMERICS)
     check(len(messages(output, "there is no checkpoint to go back to: --checkpoint-every")) == 1, output)
-    output = train(RANKS, root / "again", rollback + ["--max-skipped-steps", "2", "--inject", "nan:step=6;nan:step=6;nan:step=6;nan:step=6"],
+    output = train(RANKS, root / "again", rollback + ["--max-skipped-steps", "2", "--inject", "nan:step=6,steps=9"],
                    expect=NUMERICS)
     check(len(messages(output, "more than 2 rollbacks to step 4")) == 1, output)
 

@@ -121,7 +121,8 @@ TEST(ThreadStacksTest, take_everyThreadByName) {
   });
   std::vector<std::string> names;
   std::size_t calls = 0;
-  for (int attempt = 0; attempt < 50 && calls == 0; ++attempt) {
+  for (int attempt = 0; attempt < 500 && calls == 0; ++attempt) {
+    std::this_thread::sleep_for(milliseconds(10));  // until it has its name
     names.clear();
     for (const ThreadStack& stack : stacks.take()) {
       names.push_back(stack.name);
