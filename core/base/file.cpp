@@ -117,6 +117,8 @@ void sync_folder(const std::filesystem::path& folder) {
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (::access(folder.c_str(), W_OK) != 0) fail_to_write("cannot write", path);
   // In the same folder: a rename across file systems is no rename.
   const std::filesystem::path temporary = path.string() + ".tmp." + std::to_string(::getpid());
   try {
@@ -128,7 +130,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
     ::unlink(temporary.c_str());
     throw;
   }
-  sync_folder(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+  sync_folder(folder);
 }
 
 }  // namespace sidestream::core

@@ -16,7 +16,7 @@ namespace sidestream::launch {
 // Of the first GPU. Empty: there is none.
 struct DeviceCeilings {
   std::string name = {};
-  std::map<std::string, double> flops_per_s = {};  // matrix products: "fp32", "tf32", "bf16"
+  std::map<std::string, double> flops_per_s = {};  // matrix products: "fp32", "tf32", ...
   double memory_bytes_per_s = 0;                   // read + write of a copy on the device
   double host_to_device_bytes_per_s = 0;           // from pinned memory
   double device_to_host_bytes_per_s = 0;

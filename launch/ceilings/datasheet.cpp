@@ -31,7 +31,8 @@ std::optional<DatasheetPeaks> datasheet_peaks(std::string_view device_name) {
     return DatasheetPeaks{
         .flops_per_s = {{"fp32", *fp32},
                         {"tf32", *gpu_peak_flops_per_s(device_name, Precision::kTf32)},
-                        {"bf16", *gpu_peak_flops_per_s(device_name, Precision::kBf16)}},
+                        {"bf16", *gpu_peak_flops_per_s(device_name, Precision::kBf16)},
+                        {"fp16", *gpu_peak_flops_per_s(device_name, Precision::kBf16)}},
         .memory_bytes_per_s = memory.gb_per_s * 1e9};
   }
   return std::nullopt;

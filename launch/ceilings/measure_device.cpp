@@ -4,6 +4,7 @@
 
 #include <torch/cuda.h>
 
+#include "comm/cuda/driver.hpp"
 #include "launch/ceilings/ceilings.hpp"
 
 namespace sidestream::launch {
@@ -57,10 +58,11 @@ double copy_bytes_per_s(const torch::Tensor& target, const torch::Tensor& source
 std::optional<DeviceCeilings> measure_device(double seconds) {
   if (!torch::cuda::is_available()) return std::nullopt;
   const torch::NoGradGuard no_grad;
-  DeviceCeilings device;
+  DeviceCeilings device{.name = comm::cuda::make_driver()->properties(0).name};
   device.flops_per_s = {{"fp32", product_flops_per_s(torch::kFloat32, false, seconds)},
                         {"tf32", product_flops_per_s(torch::kFloat32, true, seconds)},
-                        {"bf16", product_flops_per_s(torch::kBFloat16, false, seconds)}};
+                        {"bf16", product_flops_per_s(torch::kBFloat16, false, seconds)},
+                        {"fp16", product_flops_per_s(torch::kHalf, false, seconds)}};
   const torch::Tensor on_device = torch::ones({kElements}, torch::kCUDA);
   const torch::Tensor other = torch::empty({kElements}, torch::kCUDA);
   const torch::Tensor pinned = torch::ones({kElements}).pin_memory();

@@ -27,9 +27,9 @@ std::filesystem::path ceilings_file() {
 
 namespace {
 
-// Figure by figure, of the same GPU.
+// Figure by figure, of the same GPU: figures without a name may be of any.
 void keep_device(const std::optional<DeviceCeilings>& stored, Ceilings& kept) {
-  if (!stored) return;
+  if (!stored || stored->name.empty()) return;
   if (!kept.device) kept.device = stored;
   if (kept.device->name != stored->name) return;
   for (const auto& [dtype, rate] : stored->flops_per_s)

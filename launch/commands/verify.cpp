@@ -96,9 +96,11 @@ int run_verify(const CommandCall& call) {
   refuse_ranks();
   VerifyOptions options = parse_verify_options(call.arguments);
   fill_in_data(options);
+  if (options.output.empty()) options.output = default_output(options);
   check_sides(options);
   if (options.dry_run) return print_plan(options);
   const std::string command = shell_words({call.argv, call.argv + call.argc});
+  if (!options.log.empty()) check_log(options.log);
   const OutputFolder folder(options);
   RunProgress progress(2 * options.blocks + (options.profile ? 2 : 0), detect_terminal(1));
   try {

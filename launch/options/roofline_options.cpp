@@ -8,20 +8,21 @@ namespace {
 using Options = RooflineOptions;
 
 SettingTable<Options> table() {
-  return {{"The longest operations against what the machine can do",
-           {words<Options>(
-                {"input", "PATH...", "traces, or folders with traces; the words alone are enough"},
-                [](auto& o) -> auto& { return o.inputs; }),
-            text<Options>(
-                {"ncu", "FILE", "counters of Nsight Compute as CSV, instead of estimates", "none"},
-                [](auto& o) -> auto& { return o.ncu; }),
-            text<Options>(
-                {"json", "FILE", "write report.json with bounds and causes", "not written"},
-                [](auto& o) -> auto& { return o.json; }),
-            count<Options>({"operations", "N", "how many of them"},
-                           [](auto& o) -> auto& { return o.operations; }, {1, 1000}),
-            optional_count<Options>({"threads", "N", "files read at once", "every core"},
-                                    [](auto& o) -> auto& { return o.threads; }, {1, 4096})}}};
+  return {
+      {"The longest operations against what the machine can do",
+       {words<Options>(
+            {"input", "PATH...", "traces, or folders with traces; the words alone are enough"},
+            [](auto& o) -> auto& { return o.inputs; }),
+        words<Options>(
+            {"ncu", "FILE...", "counters of Nsight Compute as CSV, instead of estimates", "none"},
+            [](auto& o) -> auto& { return o.ncu; }),
+        text<Options>(
+            {"json", "FILE", "write report.json with bounds and causes", "not written"},
+            [](auto& o) -> auto& { return o.json; }),
+        count<Options>({"operations", "N", "how many of them"},
+                       [](auto& o) -> auto& { return o.operations; }, {1, 1000}),
+        optional_count<Options>({"threads", "N", "files read at once", "every core"},
+                                [](auto& o) -> auto& { return o.threads; }, {1, 4096})}}};
 }
 
 }  // namespace
@@ -40,8 +41,8 @@ std::string roofline_help(int width) {
          "command reads the counters that would tell more.\n\n"
          "  sidestream-trace roofline runs/a\n"
          "  sidestream-trace roofline runs/a --ncu ncu.csv\n\n"
-         "Roofs on a processor are those of `sidestream bench ceilings`; on a GPU its datasheet's, "
-         "marked as such.\n\n" +
+         "Roofs are those that `sidestream bench ceilings` measured on this machine; of a GPU its "
+         "datasheet's, marked as such, where nothing was measured.\n\n" +
          flags_help(flags_of(table()), width);
 }
 

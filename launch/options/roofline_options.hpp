@@ -10,8 +10,8 @@ namespace sidestream::launch {
 
 struct RooflineOptions {
   std::vector<std::filesystem::path> inputs = {};
-  std::filesystem::path ncu = {};   // CSV of Nsight Compute; empty: none
-  std::filesystem::path json = {};  // empty: none
+  std::vector<std::filesystem::path> ncu = {};  // CSV of Nsight Compute; empty: none
+  std::filesystem::path json = {};              // empty: none
   int operations = 5;
   std::optional<int> threads = {};
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 
 #include "launch/options/command_options.hpp"
 #include "launch/options/compare_options.hpp"
@@ -35,6 +36,19 @@ StepRange parse_range(const std::string& text) {
   return {first, last};
 }
 
+// "40", "12:40" or "10:20:40": what stands before the last colon is a step or a range of steps.
+void parse_mfu_gate(const std::string& text, ReportOptions& options) {
+  const std::size_t colon = text.rfind(':');
+  const std::string percent = colon == std::string::npos ? text : text.substr(colon + 1);
+  char* end = nullptr;
+  const double value = std::strtod(percent.c_str(), &end);
+  if (percent.empty() || *end != 0 || !(value >= 0 && value <= 100))
+    throw core::ConfigError("expected a percentage from 0 to 100, such as 40 or 10:20:40, found '" +
+                            text + "'");
+  options.require_mfu_pct = value;
+  if (colon != std::string::npos) options.require_mfu_steps = parse_range(text.substr(0, colon));
+}
+
 std::vector<std::string> parse_names(const std::string& text) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at <= text.size();) {
@@ -61,41 +75,44 @@ std::vector<int> parse_ranks(const std::string& text) {
 
 SettingTable<ReportOptions> report_table() {
   using Options = ReportOptions;
-  return {
-      {"What a run did with its time",
-       {words<Options>(
-            kInput, [](auto& o) -> auto& { return o.inputs; }),
-        text<Options>(
-            {"json", "FILE", "write everything as JSON too", "not written"},
-            [](auto& o) -> auto& { return o.json; }),
-        text<Options>(
-            {"html", "FILE", "write a page for the browser too, one file", "not written"},
-            [](auto& o) -> auto& { return o.html; }),
-        text<Options>(
-            {"csv", "FOLDER", "write every table as a CSV file too", "not written"},
-            [](auto& o) -> auto& { return o.csv; }),
-        {{"tables", "NAME,NAME", "print these tables instead of the report; all: every one",
-          "the report"},
-         [](Options& o, const std::string& value) { o.tables = parse_names(value); },
-         [](const Options&) -> std::optional<std::string> { return std::nullopt; }},
-        count<Options>(
-            {"rows", "N", "of each of these tables"}, [](auto& o) -> auto& { return o.rows; },
-            kRows),
-        number<Options>({"require-mfu", "PERCENT",
-                         "exit code 11 when the model FLOPs utilisation is below this, 12 when "
-                         "it is not known",
-                         "no gate"},
-                        [](auto& o) -> auto& { return o.require_mfu_pct; }, {.min = 0, .max = 100}),
-        on_off<Options>(
-            {.name = "quiet",
-             .value_name = "",
-             .help = "no text on the terminal",
-             .default_text = "off",
-             .kind = FlagKind::kSwitch},
-            [](auto& o) -> auto& { return o.quiet; }),
-        optional_count<Options>(
-            {"threads", "N", "files read at once", "every core"},
-            [](auto& o) -> auto& { return o.threads; }, kThreads)}}};
+  return {{"What a run did with its time",
+           {words<Options>(
+                kInput, [](auto& o) -> auto& { return o.inputs; }),
+            text<Options>(
+                {"json", "FILE", "write everything as JSON too", "not written"},
+                [](auto& o) -> auto& { return o.json; }),
+            text<Options>(
+                {"html", "FILE", "write a page for the browser too, one file", "not written"},
+                [](auto& o) -> auto& { return o.html; }),
+            text<Options>(
+                {"csv", "FOLDER", "write every table as a CSV file too", "not written"},
+                [](auto& o) -> auto& { return o.csv; }),
+            words<Options>(
+                {"ncu", "FILE...", "counters of Nsight Compute as CSV, for JSON and page", "none"},
+                [](auto& o) -> auto& { return o.ncu; }),
+            {{"tables", "NAME,NAME", "print these tables instead of the report; all: every one",
+              "the report"},
+             [](Options& o, const std::string& value) { o.tables = parse_names(value); },
+             [](const Options&) -> std::optional<std::string> { return std::nullopt; }},
+            count<Options>(
+                {"rows", "N", "of each of these tables"}, [](auto& o) -> auto& { return o.rows; },
+                kRows),
+            {{"require-mfu", "[RANGE:]PERCENT",
+              "exit code 11 when the model FLOPs utilisation is below this, 12 when it is not "
+              "known; RANGE are logged steps, such as 10:20:40",
+              "no gate"},
+             [](Options& o, const std::string& value) { parse_mfu_gate(value, o); },
+             [](const Options&) -> std::optional<std::string> { return std::nullopt; }},
+            on_off<Options>(
+                {.name = "quiet",
+                 .value_name = "",
+                 .help = "no text on the terminal",
+                 .default_text = "off",
+                 .kind = FlagKind::kSwitch},
+                [](auto& o) -> auto& { return o.quiet; }),
+            optional_count<Options>(
+                {"threads", "N", "files read at once", "every core"},
+                [](auto& o) -> auto& { return o.threads; }, kThreads)}}};
 }
 
 SettingTable<MergeOptions> merge_table() {

@@ -9,21 +9,23 @@
 
 namespace sidestream::launch {
 
-struct ReportOptions {
-  std::vector<std::filesystem::path> inputs = {};
-  std::filesystem::path json = {};  // empty: none
-  std::filesystem::path html = {};  // empty: none
-  std::filesystem::path csv = {};   // a folder; empty: none
-  bool quiet = false;               // no text
-  std::optional<double> require_mfu_pct = {};
-  std::vector<std::string> tables = {};  // printed instead of the report; empty: the report
-  int rows = 20;                         // of each of these tables
-  std::optional<int> threads = {};       // empty: every core
-};
-
 struct StepRange {
   std::int64_t first = 0;
   std::int64_t last = 0;
+};
+
+struct ReportOptions {
+  std::vector<std::filesystem::path> inputs = {};
+  std::filesystem::path json = {};              // empty: none
+  std::filesystem::path html = {};              // empty: none
+  std::filesystem::path csv = {};               // a folder; empty: none
+  std::vector<std::filesystem::path> ncu = {};  // CSV of Nsight Compute; empty: none
+  bool quiet = false;                           // no text
+  std::optional<double> require_mfu_pct = {};
+  std::optional<StepRange> require_mfu_steps = {};  // empty: all
+  std::vector<std::string> tables = {};  // printed instead of the report; empty: the report
+  int rows = 20;                         // of each of these tables
+  std::optional<int> threads = {};       // empty: every core
 };
 
 struct MergeOptions {

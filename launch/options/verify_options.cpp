@@ -83,7 +83,7 @@ SettingGroup<Options> outcome_group() {
       "What becomes of it",
       {text<Options>(
            {"out", "FOLDER", "runs, report.html, report.json, report.md, report.txt",
-            "must be given"},
+            "runs/verify_ and a number, the same for the same command"},
            [](auto& o) -> auto& { return o.output; }),
        text<Options>(
            {"log", "FILE", "decision log that this decision is added to", "OUT/decisions.jsonl"},
@@ -123,7 +123,6 @@ std::vector<std::string> tied(const std::vector<std::string>& arguments) {
 VerifyOptions parse_verify_options(const std::vector<std::string>& arguments) {
   VerifyOptions options = parse_command(tied(arguments), table(), {.command = "verify"});
   if (options.config.empty()) throw core::ConfigError("--config is missing: give a file");
-  if (options.output.empty()) throw core::ConfigError("--out is missing: give a folder");
   if (options.warm_up >= options.steps)
     throw core::ConfigError(fmt::format("--warm-up: expected less than the {} of --steps, found {}",
                                         options.steps, options.warm_up));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -15,6 +16,7 @@
 #include "profiling/page/document.hpp"
 #include "profiling/page/html.hpp"
 #include "profiling/report/summary.hpp"
+#include "profiling/verify/trace_comparability.hpp"
 #include "profiling/verify/verification_report.hpp"
 
 namespace sidestream::launch {
@@ -49,14 +51,29 @@ double step_ms_of(const ExaminedRun& run, const fs::path& path) {
   return *step;
 }
 
+// The same capture twice is no second block: it would have no scatter.
+void refuse_repeated(const std::vector<fs::path>& paths, const Examined& runs) {
+  std::map<std::string, fs::path> seen;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i]) continue;
+    const auto [before, is_new] = seen.emplace(verify::identity_of(runs[i]->analysis()), paths[i]);
+    if (!is_new)
+      throw core::ConfigError(
+          fmt::format("{} and {} are the same capture: every block needs a run of its own",
+                      before->second.string(), paths[i].string()));
+  }
+}
+
 verify::Verification by_traces(const CompareOptions& options, const Examined& base,
                                const Examined& fresh, const verify::Settings& settings) {
+  refuse_repeated(options.base, base);
+  refuse_repeated(options.fresh, fresh);
   std::vector<verify::BlockRow> blocks;
   for (std::size_t i = 0; i < base.size(); ++i) {
     if (!base[i] || !fresh[i])
       throw core::ConfigError("one side has run directories and the other has traces only");
-    const int left = base[i]->traces().world_size, right = fresh[i]->traces().world_size;
-    if (left != right) refuse(fmt::format("world_size is {} and {}", left, right), options);
+    refuse(verify::refusal_text(verify::differences_of(base[i]->analysis(), fresh[i]->analysis())),
+           options);
     blocks.push_back({.block = static_cast<int>(i) + 1,
                       .base_ms = step_ms_of(*base[i], options.base[i]),
                       .fresh_ms = step_ms_of(*fresh[i], options.fresh[i])});

@@ -44,26 +44,27 @@ const analysis::Details& ExaminedRun::details() {
   return *details_;
 }
 
-Json ExaminedRun::advised(Json report, const advice::NcuByFunction& counters) const {
+Json ExaminedRun::advised(Json report, const advice::NcuByKernel& counters) const {
   advice::add_rooflines(report, advised_.facts, counters);
   advice::add_to_report(advised_.advice, report);
+  report["ceilings"] = ceilings_json(advised_.facts.ceilings);
   return report;
 }
 
-Json ExaminedRun::summary(const advice::NcuByFunction& counters) const {
+Json ExaminedRun::summary(const advice::NcuByKernel& counters) const {
   return advised(report::json_summary(analysis_, metrics_), counters);
 }
 
-Json ExaminedRun::report(const advice::NcuByFunction& counters) {
+Json ExaminedRun::report(const advice::NcuByKernel& counters) {
   return advised(report::json_report(analysis_, details(), metrics_), counters);
 }
 
-std::string ExaminedRun::report_text(const advice::NcuByFunction& counters) {
+std::string ExaminedRun::report_text(const advice::NcuByKernel& counters) {
   return report(counters).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Json ExaminedRun::page_part(const std::string& label) {
-  return page::run_document(label, analysis_, details(), summary());
+Json ExaminedRun::page_part(const std::string& label, const advice::NcuByKernel& counters) {
+  return page::run_document(label, analysis_, details(), summary(counters));
 }
 
 }  // namespace sidestream::launch

@@ -46,17 +46,18 @@ class ExaminedRun {
 
   // What report.json begins with, which needs no details: steps, budget, verdict, advice, the
   // longest operations with bound and cause.
-  nlohmann::ordered_json summary(const advice::NcuByFunction& counters = {}) const;
+  nlohmann::ordered_json summary(const advice::NcuByKernel& counters = {}) const;
   // report.json with the advice, and bound and cause of the longest operations.
-  nlohmann::ordered_json report(const advice::NcuByFunction& counters = {});
+  nlohmann::ordered_json report(const advice::NcuByKernel& counters = {});
   // As the file is written: one key a line, with what is no UTF-8 replaced.
-  std::string report_text(const advice::NcuByFunction& counters = {});
+  std::string report_text(const advice::NcuByKernel& counters = {});
   // This run on a page, for page::DocumentParts::runs.
-  nlohmann::ordered_json page_part(const std::string& label);
+  nlohmann::ordered_json page_part(const std::string& label,
+                                   const advice::NcuByKernel& counters = {});
 
  private:
   nlohmann::ordered_json advised(nlohmann::ordered_json report,
-                                 const advice::NcuByFunction& counters) const;
+                                 const advice::NcuByKernel& counters) const;
 
   std::vector<std::filesystem::path> inputs_;
   NsysExports exports_;

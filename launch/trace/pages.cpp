@@ -7,9 +7,9 @@
 namespace sidestream::launch {
 
 void write_report_page(const std::filesystem::path& file, const std::string& label,
-                       ExaminedRun& run) {
+                       ExaminedRun& run, const advice::NcuByKernel& counters) {
   page::DocumentParts parts{.title = label, .ceilings = ceilings_json(run.facts().ceilings)};
-  parts.runs.push_back(run.page_part(label));
+  parts.runs.push_back(run.page_part(label, counters));
   core::write_file_atomically(file, page::html_page(page::document_of(std::move(parts))));
 }
 

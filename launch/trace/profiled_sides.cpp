@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 namespace sidestream::launch {
-namespace {
-
 std::string folder_name(const std::filesystem::path& input) {
   const std::filesystem::path folder = input.lexically_normal();
-  return (folder.has_filename() ? folder : folder.parent_path()).filename();
+  const std::string name = (folder.has_filename() ? folder : folder.parent_path()).filename();
+  return name.empty() || name == "."
+             ? std::filesystem::absolute(input).lexically_normal().parent_path().filename().string()
+             : name;
 }
-
-}  // namespace
 
 verify::Profiles profiles_of(const ExaminedRun& base, const ExaminedRun& fresh) {
   return {.base = verify::side_profile(base.inputs().front().string(), base.summary()),

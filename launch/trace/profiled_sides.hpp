@@ -7,6 +7,9 @@
 
 namespace sidestream::launch {
 
+// What a run is called on a page: the last part of its path.
+std::string folder_name(const std::filesystem::path& input);
+
 // What the profiled runs of both sides say, and what the change is made of.
 verify::Profiles profiles_of(const ExaminedRun& base, const ExaminedRun& fresh);
 

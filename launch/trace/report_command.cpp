@@ -5,7 +5,9 @@
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
 #include "launch/trace/examined_run.hpp"
+#include "launch/trace/ncu_counters.hpp"
 #include "launch/trace/pages.hpp"
+#include "launch/trace/profiled_sides.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/report/csv_report.hpp"
 #include "profiling/report/summary.hpp"
@@ -39,10 +41,21 @@ std::string text_of_tables(const report::Findings& findings,
   return text;
 }
 
+// Of the steps that the gate is about; nothing when it is not known of any.
+std::optional<double> mfu_of(const ExaminedRun& run, const std::optional<StepRange>& steps) {
+  if (!steps) return report::throughput_of(run.analysis(), run.metrics()).mfu;
+  std::vector<double> values;
+  for (const auto& [step, mfu] : run.metrics().mfu_of_steps) {
+    if (step >= steps->first && step <= steps->last) values.push_back(mfu);
+  }
+  if (values.empty()) return std::nullopt;
+  return verify::median_of(std::move(values));
+}
+
 // Says why a gate is not passed, also when nothing else is said.
 int check_mfu(const ExaminedRun& run, const ReportOptions& options) {
   if (!options.require_mfu_pct) return static_cast<int>(verify::GateCode::kPassed);
-  const std::optional<double> mfu = report::throughput_of(run.analysis(), run.metrics()).mfu;
+  const std::optional<double> mfu = mfu_of(run, options.require_mfu_steps);
   if (!mfu) {
     fmt::print(stderr,
                "sidestream-trace: --require-mfu {:g}: MFU is not known: it needs a run directory "
@@ -62,9 +75,10 @@ int check_mfu(const ExaminedRun& run, const ReportOptions& options) {
 int run_report(const ReportOptions& options) {
   const std::vector<report::TableSource> tables = wanted_tables(options);
   ExaminedRun run(options.inputs, {.threads = options.threads});
-  if (!options.json.empty()) core::write_file_atomically(options.json, run.report_text());
+  const advice::NcuByKernel counters = read_counters(options.ncu, run.analysis());
+  if (!options.json.empty()) core::write_file_atomically(options.json, run.report_text(counters));
   if (!options.html.empty())
-    write_report_page(options.html, options.inputs.front().lexically_normal().string(), run);
+    write_report_page(options.html, folder_name(options.inputs.front()), run, counters);
   if (!options.csv.empty()) report::write_csv_folder(run.findings(), options.csv);
   if (options.quiet) return check_mfu(run, options);
   const Terminal terminal = detect_terminal(1);

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
 #include "launch/trace/examined_run.hpp"
+#include "launch/trace/ncu_counters.hpp"
 #include "launch/trace/trace_commands.hpp"
+#include "profiling/advice/ncu_command.hpp"
 #include "profiling/advice/roofline.hpp"
 #include "profiling/report/json_report.hpp"
 #include "profiling/report/wrap.hpp"
@@ -17,33 +18,20 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 
-advice::NcuByFunction read_counters(const RooflineOptions& options,
-                                    const analysis::Analysis& analysis) {
-  if (options.ncu.empty()) return {};
-  auto counters = advice::counters_by_function(advice::read_ncu_csv(options.ncu));
-  const bool fits = std::any_of(
-      analysis.operations.begin(), analysis.operations.end(),
-      [&](const auto& one) { return counters.contains(advice::function_of(one.name)); });
-  if (fits) return counters;
-  throw core::DataError(core::FileFault{
-      options.ncu.string(), std::nullopt, "counters of kernels that are in the traces",
-      fmt::format("{} only: is it of another program?", counters.begin()->first)});
-}
-
 std::string or_dash(const std::optional<double>& value, double unit, const char* text) {
   return value ? fmt::format("{:.4g} {}", *value / unit, text) : "-";
 }
 
 report::Table table_of(const std::vector<advice::RooflinePoint>& points) {
-  report::Table table{
-      .title = "Longest operations",
-      .header = {"name", "time", "share", "calls", "GFLOP/s", "GB/s", "bound", "of the roof"},
-      .rows = {}};
+  report::Table table{.title = "Longest operations",
+                      .header = {"name", "time", "share", "calls", "type", "GFLOP/s", "GB/s",
+                                 "bound", "of the roof"},
+                      .rows = {}};
   for (const advice::RooflinePoint& one : points)
     table.rows.push_back({one.name, report::duration_text(one.total_ns),
                           report::percent_text(one.share), std::to_string(one.calls),
-                          or_dash(one.flops_per_s, 1e9, ""), or_dash(one.bytes_per_s, 1e9, ""),
-                          one.bound.empty() ? "-" : one.bound,
+                          one.dtype.empty() ? "-" : one.dtype, or_dash(one.flops_per_s, 1e9, ""),
+                          or_dash(one.bytes_per_s, 1e9, ""), one.bound.empty() ? "-" : one.bound,
                           one.share_of_roof ? report::percent_text(*one.share_of_roof) : "-"});
   return table;
 }
@@ -83,33 +71,52 @@ std::string causes_text(const std::vector<advice::RooflinePoint>& points) {
   return text;
 }
 
+void add_roof(std::string& text, const advice::Ceilings& ceilings, const std::string& name,
+              const std::string& figure) {
+  text += fmt::format("{} {}{}, ", name, figure,
+                      ceilings.of_datasheet.contains(name) ? " (datasheet)" : "");
+}
+
 std::string roofs_text(const std::optional<advice::Ceilings>& ceilings) {
   if (!ceilings)
     return "Roofs: not measured; `sidestream bench ceilings` measures them on the machine of the "
            "run\n";
   std::string text = "Roofs: ";
   for (const auto& [dtype, peak] : ceilings->flops_per_s)
-    text += fmt::format("{} {:.4g} GFLOP/s, ", dtype, peak * 1e-9);
-  text +=
-      fmt::format("memory {:.4g} GB/s ({})", ceilings->memory_bytes_per_s * 1e-9, ceilings->source);
-  return report::wrapped(text, kWidth, 2);
+    add_roof(text, *ceilings, dtype, report::rate_text(peak, "FLOP/s"));
+  for (const auto& [name, rate] :
+       {std::pair("memory", ceilings->memory_bytes_per_s),
+        std::pair("host to device", ceilings->host_to_device_bytes_per_s),
+        std::pair("device to host", ceilings->device_to_host_bytes_per_s),
+        std::pair("link", ceilings->link_bytes_per_s)})
+    if (rate > 0) add_roof(text, *ceilings, name, report::rate_text(rate, "B/s"));
+  return report::wrapped(text + ceilings->source, kWidth, 2);
 }
 
-std::string ncu_text(const std::vector<advice::RooflinePoint>& points, const advice::Facts& facts) {
-  if (!facts.on_device) return "Counters: of kernels on a GPU only; these are host ranks\n";
-  std::vector<std::string> kernels;
-  for (const auto& one : points) kernels.push_back(one.name);
-  const auto run = facts.environment.find("command_line");
-  const std::string command =
-      advice::ncu_command(kernels, run == facts.environment.end() ? "PROGRAM ..." : run->second);
-  return command.empty() ? "" : "Counters of these kernels, one rank at a time:\n" + command + "\n";
+std::string ncu_text(const std::vector<advice::RooflinePoint>& points, const ExaminedRun& run) {
+  if (!run.facts().on_device) return "Counters: of kernels on a GPU only; these are host ranks\n";
+  double steps = 0;
+  for (const analysis::RankView& rank : run.analysis().ranks)
+    steps += static_cast<double>(rank.steps.size());
+  std::vector<advice::MeasuredKernel> kernels;
+  for (const auto& one : points)
+    kernels.push_back({one.name, static_cast<double>(one.calls) / std::max(1.0, steps)});
+  const auto& environment = run.facts().environment;
+  const auto recorded = environment.find("command_line");
+  const auto commands = advice::ncu_commands(
+      kernels, advice::words_of(recorded == environment.end() ? "" : recorded->second));
+  if (commands.empty()) return "";
+  std::string text =
+      "Counters of these kernels, one rank and one kernel at a time; then --ncu ncu*.csv:\n";
+  for (const std::string& command : commands) text += command + "\n";
+  return text;
 }
 
 }  // namespace
 
 int run_roofline(const RooflineOptions& options) {
   ExaminedRun run(options.inputs, {.threads = options.threads});
-  const auto counters = read_counters(options, run.analysis());
+  const auto counters = read_counters(options.ncu, run.analysis());
   std::vector<advice::RooflinePoint> points;
   for (const auto& operation : report::top_operations_json(run.analysis())) {
     if (points.size() == static_cast<std::size_t>(options.operations)) break;
@@ -118,7 +125,7 @@ int run_roofline(const RooflineOptions& options) {
   if (!options.json.empty()) core::write_file_atomically(options.json, run.report_text(counters));
   const report::TextStyle style{.width_columns = kWidth, .color = detect_terminal(1).color};
   const std::string text = report::text_of(table_of(points), style) + "\n" + causes_text(points) +
-                           "\n" + roofs_text(run.facts().ceilings) + ncu_text(points, run.facts());
+                           "\n" + roofs_text(run.facts().ceilings) + ncu_text(points, run);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
 }

@@ -1,13 +1,8 @@
 #include "launch/trace/run_advice.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cstdlib>
-
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
-#include "launch/ceilings/datasheet.hpp"
+#include "launch/ceilings/roofs.hpp"
 #include "profiling/report/run_directory.hpp"
 #include "profiling/verify/recorded_run.hpp"
 
@@ -27,40 +22,36 @@ std::optional<verify::RecordedRun> run_of(const fs::path& path) {
   }
 }
 
-// Of the cores that were measured, the part that a rank computes on: what all of them reach
-// together is no roof of one rank.
-double share_of_rank(const advice::Facts& facts, int cores) {
-  const auto threads = facts.environment.find("threads_per_rank");
-  if (threads == facts.environment.end() || cores <= 0) return 1;
-  return std::clamp(std::atof(threads->second.c_str()) / cores, 1.0 / cores, 1.0);
-}
-
-// What was measured here is the roof of traces from a processor of this kind only.
-std::optional<advice::Ceilings> measured_ceilings(const advice::Facts& facts) {
+std::optional<advice::Ceilings> roofs_of(const analysis::Analysis& analysis,
+                                         const advice::Facts& facts) {
   const auto stored = load_ceilings(ceilings_file());
-  const auto processor = facts.environment.find("processor");
-  if (!stored || processor == facts.environment.end() || processor->second != stored->processor)
-    return std::nullopt;
-  const double share = share_of_rank(facts, stored->cores);
-  return advice::Ceilings{
-      .flops_per_s = {{"fp32", stored->fp32_flops_per_s * share},
-                      {"bf16", stored->bf16_flops_per_s * share}},
-      .memory_bytes_per_s = stored->memory_bytes_per_s * share,
-      .source = fmt::format("measured on {} cores of {}; {:.3g} of it is a rank's", stored->cores,
-                            stored->processor, share)};
-}
-
-std::optional<advice::Ceilings> of_the_datasheet(const analysis::Analysis& analysis) {
+  if (!facts.on_device) return stored ? roofs_of_processor(*stored, facts) : std::nullopt;
   for (const analysis::RankView& rank : analysis.ranks) {
     for (const auto& [number, device] : rank.timeline->info.devices) {
-      const auto peaks = datasheet_peaks(device.name);
-      if (peaks)
-        return advice::Ceilings{.flops_per_s = peaks->flops_per_s,
-                                .memory_bytes_per_s = peaks->memory_bytes_per_s,
-                                .source = "datasheet of " + device.name + ", not measured"};
+      if (auto roofs = roofs_of_device(stored, device.name, facts.world_size)) return roofs;
     }
   }
   return std::nullopt;
+}
+
+// Of the folder that a run read; nothing when it is not here.
+std::optional<advice::DataFacts> data_of(const advice::Facts& facts) {
+  const auto folder = facts.setting("data");
+  std::error_code error;
+  if (!folder || !fs::is_directory(*folder, error)) return std::nullopt;
+  advice::DataFacts data;
+  for (const auto& entry : fs::directory_iterator(*folder, error)) {
+    if (!entry.is_regular_file(error)) continue;
+    data.files += 1;
+    data.mean_bytes += static_cast<double>(entry.file_size(error));
+  }
+  if (data.files == 0) return std::nullopt;
+  data.mean_bytes /= data.files;
+  return data;
+}
+
+nlohmann::ordered_json known(double rate) {
+  return rate > 0 ? nlohmann::ordered_json(rate) : nlohmann::ordered_json();
 }
 
 }  // namespace
@@ -74,9 +65,10 @@ RunAdvice advise_run(const std::vector<fs::path>& inputs, const analysis::Analys
     facts.config = run->config;
     facts.environment = run->environment;
     facts.environment["command_line"] = run->command_line;
+    facts.data = data_of(facts);
     break;
   }
-  facts.ceilings = facts.on_device ? of_the_datasheet(analysis) : measured_ceilings(facts);
+  facts.ceilings = roofs_of(analysis, facts);
   result.advice = advice::advise(facts);
   return result;
 }
@@ -85,6 +77,10 @@ nlohmann::ordered_json ceilings_json(const std::optional<advice::Ceilings>& ceil
   if (!ceilings) return nullptr;
   return {{"flops_per_s", ceilings->flops_per_s},
           {"memory_bytes_per_s", ceilings->memory_bytes_per_s},
+          {"host_to_device_bytes_per_s", known(ceilings->host_to_device_bytes_per_s)},
+          {"device_to_host_bytes_per_s", known(ceilings->device_to_host_bytes_per_s)},
+          {"link_bytes_per_s", known(ceilings->link_bytes_per_s)},
+          {"of_datasheet", ceilings->of_datasheet},
           {"source", ceilings->source}};
 }
 

@@ -20,7 +20,7 @@ struct RunAdvice {
 RunAdvice advise_run(const std::vector<std::filesystem::path>& inputs,
                      const analysis::Analysis& analysis);
 
-// {"flops_per_s": {dtype: ..}, "memory_bytes_per_s", "source"}, or null.
+// {"flops_per_s": {dtype: ..}, "memory_bytes_per_s", ..., "source", "of_datasheet": [..]}, or null.
 nlohmann::ordered_json ceilings_json(const std::optional<advice::Ceilings>& ceilings);
 
 }  // namespace sidestream::launch

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
@@ -63,6 +64,20 @@ void OutputFolder::claim(const std::string& identity) {
     throw core::ConfigError(fmt::format(
         "--out: {} holds runs, but no verification. Give a new folder", root_.string()));
   core::write_file_atomically(file, identity);
+}
+
+fs::path default_output(const VerifyOptions& options) {
+  std::uint32_t hash = 2166136261;  // FNV-1a
+  for (const char one : identity_of(options))
+    hash = (hash ^ static_cast<unsigned char>(one)) * 16777619;
+  return fs::path("runs") / fmt::format("verify_{:08x}", hash);
+}
+
+void check_log(const fs::path& log) {
+  const core::UniqueFd file(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!file)
+    throw core::ConfigError(
+        fmt::format("--log: {}", core::system_error_text("cannot write", log, errno)));
 }
 
 bool is_finished(const PlannedRun& run) {

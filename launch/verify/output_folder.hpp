@@ -28,6 +28,12 @@ class OutputFolder {
   core::UniqueFd lock_;
 };
 
+// runs/verify_NNNNNNNN, by what is verified: the same command goes on where it stopped.
+std::filesystem::path default_output(const VerifyOptions& options);
+
+// Throws ConfigError when decisions cannot be added to this log: before the runs, not after them.
+void check_log(const std::filesystem::path& log);
+
 // A run that ended well: it is not repeated.
 bool is_finished(const PlannedRun& run);
 

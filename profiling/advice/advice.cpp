@@ -25,9 +25,17 @@ std::string fix_of(const Finding& one) {
   return one.what.fix.empty() ? one.rule->fix : one.what.fix;
 }
 
+// A count is "12 a step", a share "12 % of the step".
+std::string whole_of(const Evidence& one) {
+  if (one.denominator.empty()) return "";
+  if (one.unit == "%") return " of the " + one.denominator;
+  const bool sentence = one.denominator.find(' ') != std::string::npos;
+  return (sentence ? ", " : " a ") + one.denominator;
+}
+
 std::string text_of(const Evidence& one) {
   return fmt::format("{} {:.4g}{}{}{}", one.name, one.value, one.unit.empty() ? "" : " ", one.unit,
-                     one.denominator.empty() ? "" : " of the " + one.denominator);
+                     whole_of(one));
 }
 
 std::string evidence_text(const Finding& one) {
@@ -49,9 +57,10 @@ Json json_of(const Finding& one, std::size_t number) {
           {"title", one.rule->title},
           {"severity", severity_of(one)},
           {"rank", one.what.rank < 0 ? Json() : Json(one.what.rank)},
-          {"stream", nullptr},
-          {"start_ns", nullptr},
-          {"end_ns", nullptr},
+          {"stream", one.place && one.place->stream ? Json(*one.place->stream) : Json()},
+          {"start_ns", one.place ? Json(one.place->start_ns) : Json()},
+          {"end_ns", one.place ? Json(one.place->end_ns) : Json()},
+          {"place_rank", one.place ? Json(one.place->rank) : Json()},
           {"count", one.count},
           {"evidence", evidence},
           {"threshold", one.rule->threshold},
@@ -98,7 +107,11 @@ Advice advise(const Facts& facts) {
   for (const Rule& rule : all_rules()) {
     Outcome outcome = rule.look(facts, rule);
     if (!outcome.needs.empty()) advice.not_measured.emplace_back(rule.id, outcome.needs);
-    if (outcome.found) advice.findings.push_back({&rule, std::move(*outcome.found)});
+    if (outcome.needs.empty() && !outcome.found) advice.nothing_found.push_back(rule.id);
+    if (!outcome.found) continue;
+    advice.findings.push_back({&rule, std::move(*outcome.found)});
+    const auto place = facts.places.find(rule.place);
+    if (place != facts.places.end()) advice.findings.back().place = place->second;
   }
   advice.findings = merged(std::move(advice.findings));
   return advice;
@@ -108,12 +121,32 @@ void add_to_report(const Advice& advice, Json& report) {
   report["advice"] = Json::array();
   for (std::size_t i = 0; i < advice.findings.size(); ++i)
     report["advice"].push_back(json_of(advice.findings[i], i + 1));
+  report["nothing_found"] = advice.nothing_found;
   for (const auto& [rule, needs] : advice.not_measured)
     report["not_measured"].push_back({{"rule", rule}, {"needs", needs}});
 }
 
+namespace {
+
+// "Looked and found nothing" is not "could not look": both are said.
+std::string silent_rules_text(const Advice& advice, std::size_t width) {
+  std::string looked, needs;
+  for (const std::string& rule : advice.nothing_found)
+    looked += (looked.empty() ? "" : ", ") + rule;
+  for (const auto& [rule, what] : advice.not_measured) needs += (needs.empty() ? "" : ", ") + rule;
+  std::string text;
+  if (!looked.empty()) text += report::wrapped("Looked and found nothing: " + looked, width, 2);
+  if (!needs.empty())
+    text += report::wrapped("Could not look (report.json says why): " + needs, width, 2);
+  return text;
+}
+
+}  // namespace
+
 std::string advice_text(const Advice& advice, const report::TextStyle& style) {
-  if (advice.findings.empty()) return "Advice: nothing found by the rules that could look\n";
+  if (advice.findings.empty())
+    return "Advice: nothing found by the rules that could look\n" +
+           silent_rules_text(advice, style.width_columns);
   std::string text = "Advice (bounds, no promises)\n";
   for (const Finding& one : advice.findings) {
     const std::string bound = one.what.bound
@@ -122,10 +155,12 @@ std::string advice_text(const Advice& advice, const report::TextStyle& style) {
     const std::string rank = one.what.rank < 0 ? "" : fmt::format(" (rank {})", one.what.rank);
     text += fmt::format("{}{}{}{}: {}\n", style.color ? "\033[1m" : "", one.rule->title, rank,
                         style.color ? "\033[0m" : "", bound);
-    for (const std::string& line : {"why: " + evidence_text(one), "fix: " + fix_of(one)})
+    for (const std::string& line :
+         {"why: " + evidence_text(one), "fix: " + fix_of(one),
+          "false if: " + std::string(one.rule->false_if), "check: " + std::string(one.rule->check)})
       text += report::wrapped("  " + line, style.width_columns, 7);
   }
-  return text;
+  return text + silent_rules_text(advice, style.width_columns);
 }
 
 }  // namespace sidestream::advice

@@ -41,11 +41,19 @@ bool tiny_buckets(const Facts& facts) {
   return facts.collectives && facts.collectives->small_per_step >= kMany;
 }
 
+// Its own rule explains exposed communication that is mostly many small collectives.
+bool exposed_in_tiny_buckets(const Facts& facts) {
+  return tiny_buckets(facts) &&
+         facts.share_of(facts.collectives->small_exposed_ns) > exposed(facts) / 2;
+}
+
 Outcome not_overlapped(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (facts.world_size < 2 || exposed(facts) <= rule.threshold) return nothing_found();
   constexpr double kHidden = 0.1;
-  if (hidden_share(*facts.step) > kHidden || one_huge_bucket(facts)) return nothing_found();
+  if (hidden_share(*facts.step) > kHidden || one_huge_bucket(facts) ||
+      exposed_in_tiny_buckets(facts))
+    return nothing_found();
   return found({.bound = hideable(facts), .evidence = evidence_of(facts)});
 }
 
@@ -81,7 +89,25 @@ Outcome bound_by_link(const Facts& facts, const Rule& rule) {
   if (hidden_share(*facts.step) <= kHidden || one_huge_bucket(facts) || tiny_buckets(facts) ||
       facts.straggler)
     return nothing_found();
-  return found({.bound = exposed(facts), .evidence = evidence_of(facts)});
+  Found what{.bound = exposed(facts), .evidence = evidence_of(facts)};
+  const auto& bus = facts.collectives ? facts.collectives->bus_bytes_per_s : std::nullopt;
+  if (bus && facts.ceilings && facts.ceilings->link_bytes_per_s > 0)
+    what.evidence.push_back(
+        share("bus bandwidth", *bus / facts.ceilings->link_bytes_per_s, "link as measured"));
+  return found(what);
+}
+
+// What the straggler is slower at, as something to do.
+std::string straggler_fix(const std::string& phase) {
+  if (phase == "data" || phase == "h2d")
+    return "look at the storage and the loader of this rank; more --loader-workers";
+  if (phase == "allreduce" || phase == "reduce_scatter" || phase == "all_gather")
+    return "its part of the collectives takes longer (" + phase +
+           "): look at its link, and at what else runs on its cores";
+  if (phase == "checkpoint" || phase == "eval")
+    return "only this rank spends the time in " + phase + ": do it on all ranks, or less often";
+  return "it is slower in " + phase +
+         ": the same --batch-size-per-rank everywhere, clocks and other programs on its machine";
 }
 
 Outcome straggler(const Facts& facts, const Rule& rule) {
@@ -94,14 +120,7 @@ Outcome straggler(const Facts& facts, const Rule& rule) {
   Found what{.bound = cost,
              .evidence = {share("others wait for it", cost)},
              .rank = facts.straggler->rank};
-  const std::string& phase = facts.straggler->phase;
-  if (phase == "data" || phase == "h2d") {
-    what.fix = "look at the storage and the loader of this rank; more --loader-workers";
-  } else if (!phase.empty()) {
-    what.fix =
-        "it is slower in " + phase +
-        ": the same --batch-size-per-rank everywhere, clocks and other programs on its machine";
-  }
+  if (!facts.straggler->phase.empty()) what.fix = straggler_fix(facts.straggler->phase);
   return found(what);
 }
 
@@ -122,28 +141,31 @@ std::vector<Rule> communication_rules() {
        "TensorBoard plugin: communication above 10 % of a step; half of it, because all of it "
        "could hide",
        "--overlap on", "the backward is shorter than the communication: then part of it stays",
-       "overlapped communication in the step budget", not_overlapped},
+       "overlapped communication in the step budget", not_overlapped, PlaceKind::kCollective},
       {"tiny-buckets", "Many small collectives", 0.03,
        "exposed time in 20 or more collectives a step below 1 MB",
        "DistributedDataParallel's first bucket is 1 MB, for latency",
        "--bucketing on --bucket-mb auto", "they are the optimizer's or the loss's, not gradients",
-       "collectives of a step", tiny},
+       "collectives of a step", tiny, PlaceKind::kCollective},
       {"one-bucket", "All gradients travel in one bucket", 0.05,
        "exposed communication, with one collective that carries 80 % of the bytes",
        "DistributedDataParallel's default is 25 MB a bucket", "--bucket-mb auto",
-       "the model is smaller than a bucket", "overlapped communication in the step budget", huge},
+       "the model is smaller than a bucket", "overlapped communication in the step budget", huge,
+       PlaceKind::kCollective},
       {"link-bound", "Communication takes longer than there is compute to hide it", 0.10,
        "exposed communication although a tenth or more is hidden",
        "TensorBoard plugin: communication above 10 % of a step",
        "--reduce-dtype bf16, --grad-accumulation, or a larger batch",
-       "a slow rank is what takes the time", "bus bandwidth of the largest buckets", bound_by_link},
+       "a slow rank is what takes the time", "bus bandwidth of the largest buckets", bound_by_link,
+       PlaceKind::kCollective},
       {"straggler", "One rank is slower than the others", 0.03, "what the others wait for it",
        "the resolution of the straggler search: 2 % of a step", "look at this rank's machine",
-       "its work is larger by design", "heat map of the stragglers", straggler},
+       "its work is larger by design", "heat map of the stragglers", straggler,
+       PlaceKind::kCollective},
       {"one-stream", "Collectives run on the stream of the compute", 0.05,
        "exposed communication with compute on the same streams", "TensorBoard plugin, as above",
        "collectives on a stream of their own (--overlap on)", "they depend on each other anyway",
-       "timeline: lanes of compute and communication", one_stream}};
+       "timeline: lanes of compute and communication", one_stream, PlaceKind::kCollective}};
 }
 
 }  // namespace sidestream::advice

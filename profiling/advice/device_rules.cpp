@@ -60,6 +60,10 @@ Outcome shapes(const Facts& facts, const Rule& rule) {
                               facts.products->unaligned_flops, "FLOP"}}});
 }
 
+std::string limited_by(const std::string& limiter) {
+  return limiter.empty() ? "" : ", limited by " + limiter;
+}
+
 Outcome occupancy(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (!facts.on_device) return nothing_found();
@@ -68,8 +72,41 @@ Outcome occupancy(const Facts& facts, const Rule& rule) {
   if (time <= rule.threshold) return nothing_found();
   return found({.bound = time,
                 .evidence = {share("kernels below 25 % occupancy, without products", time),
-                             {"longest: " + facts.kernels->low_occupancy_kernel,
+                             {"below, the longest: " + facts.kernels->low_occupancy_kernel +
+                                  limited_by(facts.kernels->low_occupancy_limiter),
                               kLowOccupancyPercent, "%"}}});
+}
+
+Outcome small_kernels(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();
+  if (!facts.kernels) return could_not_look("kernels in the traces");
+  const double time = facts.share_of(facts.kernels->short_ns);
+  if (time <= rule.threshold) return nothing_found();
+  return found({.bound = time,
+                .evidence = {share("kernels below 10 us, without products", time),
+                             {"such kernels", facts.kernels->short_per_step, "", "step"}}});
+}
+
+Outcome channels_first(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();
+  if (!facts.kernels) return could_not_look("kernels in the traces");
+  const double time = facts.share_of(facts.kernels->layout_ns);
+  if (time <= rule.threshold) return nothing_found();
+  return found({.bound = time, .evidence = {share("kernels that turn tensors round", time)}});
+}
+
+Outcome convolution_choice(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();
+  if (!facts.kernels) return could_not_look("kernels in the traces");
+  const double time = facts.share_of(facts.kernels->convolution_ns);
+  if (time <= rule.threshold) return nothing_found();
+  const auto benchmark = facts.setting("cudnn-benchmark");
+  if (!benchmark) return could_not_look("the run directory of the traces (config.cfg)");
+  if (*benchmark != "off") return nothing_found();
+  return found({.bound = time, .evidence = {share("convolutions", time)}});
 }
 
 Outcome memory_full(const Facts& facts, const Rule& rule) {
@@ -95,29 +132,45 @@ Outcome memory_free(const Facts& facts, const Rule& rule) {
 }  // namespace
 
 std::vector<Rule> device_rules() {
-  return {{"no-amp", "Matrix products in fp32 where bf16 is at hand", 0.03,
-           "time in fp32 products that the faster type would save",
-           "TensorBoard plugin: no Tensor Core time on compute capability 7.0 or later",
-           "--precision bf16", "the model does not converge in bf16",
-           "`verify` with --new \"--precision bf16\": step time and loss", no_amp},
-          {"shapes", "Shapes that are no multiples of 8", 0.03,
-           "time in products of which an extent is no multiple of 8",
-           "NVIDIA's guide to matrix products: 16 bytes, 8 elements of bf16",
-           "--pad-vocab 64; widths and batches in multiples of 8",
-           "the library pads them itself at no cost", "time of these products", shapes},
-          {"low-occupancy", "Kernels that leave most of the device empty", 0.05,
-           "time in kernels below 25 % estimated occupancy, without matrix products",
-           "a quarter: memory latency is no longer hidden",
-           "a larger batch, or fused operators (--fused-ops on)",
-           "the kernel needs its registers, as flash attention does",
-           "ncu: occupancy and its limiter", occupancy},
-          {"memory-full", "Device memory is nearly full", 0.9, "peak over the memory of the device",
-           "TensorBoard plugin: above 90 %", "--recompute activations, --zero 1, a smaller batch",
-           "the allocator only keeps it", "reserved against allocated", memory_full},
-          {"memory-free", "A larger batch would fit", 0.5,
-           "peak over the memory of the device, where it is busy less than half the time",
-           "TensorBoard plugin: GPU utilisation below 50 %", "a larger --batch-size-per-rank",
-           "the batch is part of the recipe", "`verify` step time per sample", memory_free}};
+  return {
+      {"no-amp", "Matrix products in fp32 where bf16 is at hand", 0.03,
+       "time in fp32 products that the faster type would save",
+       "TensorBoard plugin: no Tensor Core time on compute capability 7.0 or later",
+       "--precision bf16", "the model does not converge in bf16",
+       "`verify` with --new \"--precision bf16\": step time and loss", no_amp, PlaceKind::kProduct},
+      {"shapes", "Shapes that are no multiples of 8", 0.03,
+       "time in products of which an extent is no multiple of 8",
+       "NVIDIA's guide to matrix products: 16 bytes, 8 elements of bf16",
+       "--pad-vocab 64; widths and batches in multiples of 8",
+       "the library pads them itself at no cost", "time of these products", shapes,
+       PlaceKind::kProduct},
+      {"low-occupancy", "Kernels that leave most of the device empty", 0.05,
+       "time in kernels below 25 % estimated occupancy, without matrix products",
+       "a quarter: memory latency is no longer hidden",
+       "a larger batch, or fused operators (--fused-ops on)",
+       "the kernel needs its registers, as flash attention does", "ncu: occupancy and its limiter",
+       occupancy, PlaceKind::kKernel},
+      {"small-kernels", "Many kernels too small to be worth a launch", 0.10,
+       "time in kernels below 10 us that are no products", "a launch takes about 5 us: twice that",
+       "--fused-ops on, --cuda-graph on", "they run beside others", "kernels of a step",
+       small_kernels, PlaceKind::kKernel},
+      {"channels-first", "Tensors are turned round for convolutions", 0.03,
+       "time in nchwToNhwc and nhwcToNchw kernels",
+       "NVIDIA's guide to convolutions: channels last is what Tensor Cores read",
+       "channels-last tensors (memory_format=channels_last)", "the data comes channels-first once",
+       "kernels named nchwToNhwc", channels_first, PlaceKind::kKernel},
+      {"convolution-choice", "Convolutions by the first algorithm that fits", 0.10,
+       "time in convolutions with --cudnn-benchmark off",
+       "where a tenth of the step is at stake, a search pays in the first steps",
+       "--cudnn-benchmark on", "the heuristic had chosen the fastest one already",
+       "time in convolutions", convolution_choice, PlaceKind::kProduct},
+      {"memory-full", "Device memory is nearly full", 0.9, "peak over the memory of the device",
+       "TensorBoard plugin: above 90 %", "--recompute activations, --zero 1, a smaller batch",
+       "the allocator only keeps it", "reserved against allocated", memory_full},
+      {"memory-free", "A larger batch would fit", 0.5,
+       "peak over the memory of the device, where it is busy less than half the time",
+       "TensorBoard plugin: GPU utilisation below 50 %", "a larger --batch-size-per-rank",
+       "the batch is part of the recipe", "`verify` step time per sample", memory_free}};
 }
 
 }  // namespace sidestream::advice

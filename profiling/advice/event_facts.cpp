@@ -22,6 +22,26 @@ bool is_matrix_kernel(std::string_view name) {
                      [&](const char* word) { return name.find(word) != std::string_view::npos; });
 }
 
+bool is_convolution_kernel(std::string_view name) {
+  constexpr std::array kWords = {"conv", "fprop", "dgrad", "wgrad", "winograd"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](const char* word) { return name.find(word) != std::string_view::npos; });
+}
+
+// What leaves room for the fewest warps on a multiprocessor of 65536 registers, 2048 threads and
+// 32 blocks (compute capability 7.0 to 9.0 but 7.5 and 8.6; CUDA C++ Programming Guide, technical
+// specifications). Shared memory is left for last: how much of it there is depends on the device.
+std::string limiter_of(const trace::DeviceDetail& kernel) {
+  const double threads = static_cast<double>(kernel.block[0]) * kernel.block[1] * kernel.block[2];
+  if (threads <= 0 || kernel.registers_per_thread == 0) return "";
+  const double by_registers = 65536.0 / (kernel.registers_per_thread * threads);
+  const double by_threads = 2048 / threads, by_blocks = 32;
+  if (by_registers < by_threads && by_registers < by_blocks) return "registers";
+  if (by_blocks < by_threads) return "block size";
+  constexpr std::uint32_t kMuchSharedMemory = 48 << 10;
+  return kernel.shared_memory_bytes > kMuchSharedMemory ? "shared memory" : "too few blocks";
+}
+
 bool is_item(std::string_view name) {
   return name == "aten::item" || name == "aten::_local_scalar_dense";
 }
@@ -103,7 +123,7 @@ class RankScan {
     sums_.compute_streams.insert(stream);
     sums_.kernels.per_step += 1;
     sums_.kernel_ns += duration(row);
-    if (is_matrix_kernel(timeline_.name(row))) sums_.kernels.matrix_ns += duration(row);
+    add_kind(row);
     const bool low = detail != nullptr && detail->occupancy_percent >= 0 &&
                      static_cast<double>(detail->occupancy_percent) < kLowOccupancyPercent;
     if (!low) return;
@@ -111,6 +131,22 @@ class RankScan {
     if (duration(row) <= sums_.longest_low_occupancy) return;
     sums_.longest_low_occupancy = duration(row);
     sums_.kernels.low_occupancy_kernel = timeline_.name(row);
+    sums_.kernels.low_occupancy_limiter = limiter_of(*detail);
+  }
+
+  void add_kind(std::size_t row) {
+    const std::string_view name = timeline_.name(row);
+    KernelFacts& kernels = sums_.kernels;
+    if (name.find("nchwToNhwc") != std::string_view::npos ||
+        name.find("nhwcToNchw") != std::string_view::npos) {
+      kernels.layout_ns += duration(row);
+    } else if (is_matrix_kernel(name)) {
+      kernels.matrix_ns += duration(row);
+      if (is_convolution_kernel(name)) kernels.convolution_ns += duration(row);
+    } else if (duration(row) < kShortKernelNs) {
+      kernels.short_ns += duration(row);
+      kernels.short_per_step += 1;
+    }
   }
 
   void copy(std::size_t row) {
@@ -235,7 +271,9 @@ void gather_events(const analysis::Analysis& all, double recorded, Facts& facts)
         !sums.collective_streams.empty() &&
         std::includes(sums.compute_streams.begin(), sums.compute_streams.end(),
                       sums.collective_streams.begin(), sums.collective_streams.end());
-    divide(recorded, {&kernels.per_step, &kernels.matrix_ns, &kernels.low_occupancy_ns});
+    divide(recorded,
+           {&kernels.per_step, &kernels.matrix_ns, &kernels.low_occupancy_ns, &kernels.short_ns,
+            &kernels.short_per_step, &kernels.layout_ns, &kernels.convolution_ns});
     facts.kernels = kernels;
   }
   if (sums.any_shape) {

@@ -1,8 +1,10 @@
 #include "profiling/advice/facts.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "profiling/advice/event_facts.hpp"
+#include "profiling/advice/places.hpp"
 #include "profiling/analysis/interval_set.hpp"
 #include "profiling/analysis/phase_times.hpp"
 #include "profiling/ranges/phases.hpp"
@@ -30,14 +32,20 @@ std::optional<StepFacts> step_facts(const Analysis& all) {
     facts.idle_host_ns += real(row->idle.host_ns) / count;
     facts.idle_sync_ns += real(row->idle.sync_ns) / count;
     facts.idle_comm_ns += real(row->idle.comm_ns) / count;
+    facts.idle_lock_ns += real(row->idle.lock_ns) / count;
   }
   return facts;
 }
 
 CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) {
   CollectiveFacts facts;
+  double moved = 0, transfer_ns = 0;
   for (const analysis::CollectiveRow& row : all.collectives) {
     facts.per_step += real(row.count) / steps_of_one_rank;
+    if (row.bus_gb_per_s && row.transfer_ns) {
+      moved += *row.bus_gb_per_s * real(*row.transfer_ns);  // GB/s x ns: bytes
+      transfer_ns += real(*row.transfer_ns);
+    }
     if (row.bytes <= 0 || row.count == 0) continue;
     const double each = real(row.bytes);
     facts.bytes += each * real(row.count) / steps_of_one_rank;
@@ -47,6 +55,7 @@ CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) 
     facts.small_per_step += real(row.count) / steps_of_one_rank;
     facts.small_exposed_ns += real(row.exposed_ns) / steps_of_one_rank;
   }
+  if (transfer_ns > 0) facts.bus_bytes_per_s = moved / transfer_ns * 1e9;
   return facts;
 }
 
@@ -97,6 +106,17 @@ void device_memory(const analysis::RankView& rank, Facts& facts) {
 
 }  // namespace
 
+double Facts::threads_per_core() const {
+  const auto get = [&](const char* name) {
+    const auto entry = environment.find(name);
+    return entry == environment.end() ? 0.0 : std::atof(entry->second.c_str());
+  };
+  const double cores = get("cores");
+  return cores > 0
+             ? get("threads_per_rank") * get("world_size") / std::max(1.0, get("nodes")) / cores
+             : 0;
+}
+
 Facts gather_facts(const Analysis& all) {
   Facts facts{.world_size = all.set->world_size,
               .step = step_facts(all),
@@ -118,6 +138,7 @@ Facts gather_facts(const Analysis& all) {
   if (!facts.phase_ns.empty()) facts.saves = saves;
   if (!all.collectives.empty()) facts.collectives = collective_facts(all, steps / ranks);
   gather_events(all, steps, facts);
+  facts.places = longest_places(all);
   return facts;
 }
 

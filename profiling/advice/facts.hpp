@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,11 @@ namespace sidestream::advice {
 struct Ceilings {
   std::map<std::string, double> flops_per_s = {};  // by "fp32", "bf16", ...
   double memory_bytes_per_s = 0;
-  std::string source = {};  // "measured on PROCESSOR", "datasheet"
+  double host_to_device_bytes_per_s = 0;  // 0: not measured
+  double device_to_host_bytes_per_s = 0;
+  double link_bytes_per_s = 0;  // bus bandwidth of an all-reduce between as many ranks
+  std::string source = {};      // "measured on PROCESSOR", "datasheet of DEVICE, not measured"
+  std::set<std::string> of_datasheet = {};  // figures that were not measured: "fp32", "memory"
 };
 
 // Of one rank and one step, nanoseconds.
@@ -33,6 +38,7 @@ struct StepFacts {
   double idle_host_ns = 0;
   double idle_sync_ns = 0;
   double idle_comm_ns = 0;
+  double idle_lock_ns = 0;
 };
 
 struct KernelFacts {
@@ -41,9 +47,16 @@ struct KernelFacts {
   double matrix_ns = 0;         // of a step: in kernels of matrix products and convolutions
   double low_occupancy_ns = 0;  // of a step: in kernels below kLowOccupancy
   std::string low_occupancy_kernel = {};
-  bool one_stream = false;  // collectives on the stream of the compute
+  std::string low_occupancy_limiter =
+      {};                     // "registers", "shared memory", "block size"; of that one
+  double short_ns = 0;        // of a step: in kernels below kShortKernelNs that are no products
+  double short_per_step = 0;  // how many
+  double layout_ns = 0;       // of a step: turning channels-first tensors round
+  double convolution_ns = 0;  // of a step
+  bool one_stream = false;    // collectives on the stream of the compute
 };
 inline constexpr double kLowOccupancyPercent = 25;
+inline constexpr double kShortKernelNs = 10'000;
 
 // Of operators that are matrix products, with shapes.
 struct ProductFacts {
@@ -88,9 +101,35 @@ struct CollectiveFacts {
   double buckets_per_step = 0;  // of at least kBucketBytes: what is below carries no gradients
   double small_per_step = 0;    // below kSmallCollectiveBytes
   double small_exposed_ns = 0;
+  std::optional<double> bus_bytes_per_s = {};  // weighted by the time of the transfers
 };
 inline constexpr double kSmallCollectiveBytes = 1e6;
 inline constexpr double kBucketBytes = 1024;
+
+// An event in the timeline: the longest of what a rule looks at.
+enum class PlaceKind {
+  kNone,
+  kInput,
+  kCollective,
+  kOptimizer,
+  kCheckpoint,
+  kCopy,
+  kSync,
+  kKernel,
+  kProduct
+};
+struct Place {
+  int rank = 0;
+  std::optional<std::int64_t> stream = {};
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+// The folder that the run read its data from, where it is still there.
+struct DataFacts {
+  double files = 0;
+  double mean_bytes = 0;
+};
 
 struct Facts {
   int world_size = 0;
@@ -104,6 +143,7 @@ struct Facts {
   std::optional<SyncFacts> syncs = {};
   std::optional<CopyFacts> copies = {};
   std::optional<CollectiveFacts> collectives = {};
+  std::optional<DataFacts> data = {};
   std::optional<analysis::Straggler> straggler = {};
   std::optional<double> gpu_utilisation = {};
   std::optional<double> tensor_core_share = {};
@@ -112,11 +152,14 @@ struct Facts {
   std::map<std::string, std::string> config = {};  // of the run directory; empty: none
   std::map<std::string, std::string> environment = {};
   std::optional<Ceilings> ceilings = {};
+  std::map<PlaceKind, Place> places = {};
 
   // Of the step; 0 without steps.
   double share_of(double time_ns) const {
     return step && step->window_ns > 0 ? time_ns / step->window_ns : 0;
   }
+  // Computing threads of all ranks of a node over its cores; 0 where the run does not say.
+  double threads_per_core() const;
   std::optional<std::string> setting(const std::string& name) const {
     const auto found = config.find(name);
     return found == config.end() ? std::nullopt : std::optional(found->second);

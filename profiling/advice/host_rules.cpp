@@ -26,7 +26,8 @@ Outcome synchronisation(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (!facts.syncs) return could_not_look("host events in the traces");
   const double idle = facts.share_of(facts.step->idle_sync_ns);
-  if (idle <= rule.threshold || facts.syncs->item_calls >= 1) return nothing_found();
+  const bool logging = facts.setting("log-every") == "1";  // its own rule
+  if (idle <= rule.threshold || facts.syncs->item_calls >= 1 || logging) return nothing_found();
   return found({.bound = idle,
                 .evidence = {{"synchronising calls", facts.syncs->calls, "", "step"},
                              share("idle after synchronisation", idle)}});
@@ -43,6 +44,18 @@ Outcome unfused_optimizer(const Facts& facts, const Rule& rule) {
   return found({.bound = time,
                 .evidence = {{"operators in the optimizer", facts.optimizer->launches, "", "step"},
                              share("optimizer", time)}});
+}
+
+Outcome logging(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();  // on the processor a loss is there when it is made
+  const auto every = facts.setting("log-every");
+  if (!every) return could_not_look(kNeedsRun);
+  const double idle = facts.share_of(facts.step->idle_sync_ns);
+  if (*every != "1" || idle <= rule.threshold) return nothing_found();
+  return found(
+      {.bound = idle,
+       .evidence = {{"log-every", 1, "", "step"}, share("idle after synchronisation", idle)}});
 }
 
 Outcome launch_bound(const Facts& facts, const Rule& rule) {
@@ -69,19 +82,12 @@ Outcome checkpoint(const Facts& facts, const Rule& rule) {
 }
 
 Outcome oversubscribed(const Facts& facts, const Rule& rule) {
-  const auto get = [&](const char* name) {
-    const auto entry = facts.environment.find(name);
-    return entry == facts.environment.end() ? 0.0 : std::atof(entry->second.c_str());
-  };
-  const double cores = get("cores"), threads = get("threads_per_rank"), ranks = get("world_size"),
-               nodes = std::max(1.0, get("nodes"));
   if (facts.environment.empty()) return could_not_look(kNeedsRun);
-  if (cores == 0) return could_not_look("the number of cores in run.json");
-  const double wanted = threads * ranks / nodes;
-  if (wanted <= cores * rule.threshold) return nothing_found();
+  const double wanted = facts.threads_per_core();
+  if (wanted == 0) return could_not_look("the number of cores in run.json");
+  if (wanted <= rule.threshold) return nothing_found();
   return found(
-      {.bound = 1 - cores / wanted,
-       .evidence = {{"threads that compute", wanted, "", "node"}, {"cores", cores, "", "node"}}});
+      {.bound = 1 - 1 / wanted, .evidence = {{"threads that compute", wanted, "", "core"}}});
 }
 
 Outcome denormals(const Facts& facts, const Rule&) {
@@ -98,16 +104,20 @@ std::vector<Rule> host_rules() {
       {"item-each-step", "A value is fetched from the device in every step", 1,
        "calls of item() a step", "nsys rule cuda_api_sync: any synchronising call",
        "fetch it every --log-every steps, or without waiting", "the loop needs the value to go on",
-       "idle after synchronisation", item_calls},
+       "idle after synchronisation", item_calls, PlaceKind::kSync},
       {"synchronisation", "The host waits for the device", 0.03, "idle after synchronising calls",
        "nsys rule cuda_api_sync: any; 3 % so that ends of steps do not count",
        "no cudaDeviceSynchronize or blocking copy inside a step", "it is the profiler's own",
-       "idle after synchronisation", synchronisation},
+       "idle after synchronisation", synchronisation, PlaceKind::kSync},
+      {"logging-each-step", "Every step waits for its log line", 0.03,
+       "idle after synchronisation with --log-every 1",
+       "nsys rule cuda_api_sync: any; 3 % so that ends of steps do not count", "--log-every 10",
+       "something else waits too", "idle after synchronisation", logging, PlaceKind::kSync},
       {"unfused-optimizer", "The optimizer goes through the parameters one by one", 50,
        "operators or kernels in the optimizer's range, where it takes more than 3 % of a step",
        "a fused update is a handful of kernels, whatever the number of parameters",
        "--fused-optimizer on", "most of it is clipping or communication",
-       "time of the phase optimizer", unfused_optimizer},
+       "time of the phase optimizer", unfused_optimizer, PlaceKind::kOptimizer},
       {"launch-bound", "Kernels are launched too late", 0.10, "idle because nothing was launched",
        "HTA counts a launch delay above 100 us; 10 % of a step is where it shows",
        "--cuda-graph on, --fused-ops on, a larger batch",
@@ -117,7 +127,7 @@ std::vector<Rule> host_rules() {
        "saving inside of steps and between them, over the time from one step to the next",
        "1 %: what a save a minute of one second costs",
        "a larger --checkpoint-every, faster storage", "the window was chosen around a save",
-       "steps tagged checkpoint", checkpoint},
+       "steps tagged checkpoint", checkpoint, PlaceKind::kCheckpoint},
       {"oversubscribed", "More threads than cores", 1,
        "threads of all ranks of a node over its cores", "one computing thread a core",
        "--threads auto", "the ranks share threads on purpose", "threads_per_rank in run.json",

@@ -6,12 +6,19 @@ namespace {
 
 constexpr const char* kNeedsSteps = "steps (ranges ProfilerStep#N) in the traces";
 
+// Opening and reading many of them costs more than what is in them.
+constexpr double kManyFiles = 100;
+bool small_files(const Facts& facts) {
+  constexpr double kSmallBytes = 1e6;
+  return facts.data && facts.data->files >= kManyFiles && facts.data->mean_bytes < kSmallBytes;
+}
+
 Outcome waiting_for_data(const Facts& facts, const Rule& rule, bool without_workers) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   const auto workers = facts.setting("loader-workers");
   if (without_workers && !workers)
     return could_not_look("the run directory of the traces (config.cfg)");
-  if ((workers == "0") != without_workers) return nothing_found();
+  if ((workers == "0") != without_workers || small_files(facts)) return nothing_found();
   const double waiting = facts.share_of(facts.step->idle_data_ns);
   if (waiting <= rule.threshold) return nothing_found();
   Found what{.bound = waiting, .evidence = {share("waiting for data", waiting)}};
@@ -23,7 +30,17 @@ Outcome no_workers(const Facts& facts, const Rule& rule) {
   return waiting_for_data(facts, rule, true);
 }
 
+bool without_prefetch(const Facts& facts) { return facts.setting("prefetch") == "0"; }
+
+Outcome no_prefetch(const Facts& facts, const Rule& rule) {
+  if (facts.step && !facts.setting("prefetch"))
+    return could_not_look("the run directory of the traces (config.cfg)");
+  if (facts.step && !without_prefetch(facts)) return nothing_found();
+  return waiting_for_data(facts, rule, false);
+}
+
 Outcome slow_loader(const Facts& facts, const Rule& rule) {
+  if (facts.step && without_prefetch(facts)) return nothing_found();
   return waiting_for_data(facts, rule, false);
 }
 
@@ -41,12 +58,23 @@ Outcome pageable_copies(const Facts& facts, const Rule& rule) {
                              share("exposed copies", exposed)}});
 }
 
-Outcome small_files(const Facts&, const Rule&) {
-  return could_not_look("file opens (a trace of the operating system: nsys --trace osrt)");
+Outcome many_small_files(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (facts.setting("data") == "synthetic") return nothing_found();
+  if (!facts.data)
+    return could_not_look("the data folder that config.cfg of the run directory names");
+  const double waiting = facts.share_of(facts.step->idle_data_ns);
+  if (!small_files(facts) || waiting <= rule.threshold) return nothing_found();
+  return found({.bound = waiting,
+                .evidence = {share("waiting for data", waiting),
+                             {"files in the data folder", facts.data->files, ""},
+                             {"a file has on average", facts.data->mean_bytes, "B"}}});
 }
 
 Outcome storage(const Facts&, const Rule&) {
-  return could_not_look("system samples of the disks beside the traces");
+  return could_not_look(
+      "busy time of the disks: not read from traces yet; where --sample-hz recorded it, Perfetto "
+      "shows the counters");
 }
 
 }  // namespace
@@ -57,19 +85,30 @@ std::vector<Rule> input_rules() {
        "waiting for data with --loader-workers 0",
        "TensorBoard plugin: DataLoader above 5 % of a step", "--loader-workers 2 --prefetch 4",
        "reading takes no time but the copy to the device does",
-       "waiting for data in the step budget", no_workers},
+       "waiting for data in the step budget", no_workers, PlaceKind::kInput},
+      {"input-no-prefetch", "Batches are not read ahead", 0.05,
+       "waiting for data with --prefetch 0 and loader workers",
+       "TensorBoard plugin: DataLoader above 5 % of a step", "--prefetch 4",
+       "the run with --fix-batch on is as slow", "waiting for data in the step budget", no_prefetch,
+       PlaceKind::kInput},
       {"input-slow", "The loader does not keep up", 0.05, "waiting for data with loader workers",
        "TensorBoard plugin: DataLoader above 5 % of a step",
        "more --loader-workers or --prefetch; prepare the data once, in large shards",
        "the run with --fix-batch on is as slow",
-       "`verify --base \"\" --new \"--fix-batch on\"` removes it", slow_loader},
+       "`verify --base \"\" --new \"--fix-batch on\"` removes it", slow_loader, PlaceKind::kInput},
       {"pageable-copies", "Copies from memory that is not pinned", 65536,
        "bytes a step in pageable copies that nothing hides",
        "nsys rule cuda_memcpy_async; copies up to 64 KB are ignored there too", "--pin-memory on",
        "the copies are of a logger or a checkpoint", "exposed copies in the step budget",
-       pageable_copies},
-      {"many-small-files", "Many small files", 0, "file opens a step", "none", "prepare shards", "",
-       "", small_files},
+       pageable_copies, PlaceKind::kCopy},
+      {"many-small-files", "Many small files", 0.05,
+       "waiting for data, with 100 files or more below 1 MB on average in the data folder",
+       "TensorBoard plugin: DataLoader above 5 % of a step; a megabyte is what a disk reads while "
+       "it "
+       "opens a file",
+       "`sidestream prepare`: the same data in a few large shards",
+       "the files are in memory already", "waiting for data in the step budget", many_small_files,
+       PlaceKind::kInput},
       {"storage-saturated", "The storage is saturated", 0, "utilisation of the disk", "none",
        "faster storage, or data in memory", "", "", storage}};
 }

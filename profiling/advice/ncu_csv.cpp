@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <regex>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
@@ -17,12 +18,13 @@ using Row = std::vector<std::string>;
 struct NumberedRow {
   std::size_t offset = 0;
   Row cells;
+  bool open = false;  // the file ended inside of quotes
 };
 
 // RFC 4180; a quoted cell may hold commas, quotes and line breaks.
 class CsvReader {
  public:
-  explicit CsvReader(const std::string& text) : text_(text) {}
+  CsvReader(const std::string& text, std::string file) : text_(text), file_(std::move(file)) {}
 
   bool next(NumberedRow& row) {
     if (at_ >= text_.size()) return false;
@@ -45,11 +47,22 @@ class CsvReader {
         row.cells.back() += one;
       }
     }
+    row.open = quoted;
     return true;
+  }
+
+  // A row that lacks cells of the header was cut: what is left of it may be half a number.
+  bool next_of(const Row& header, NumberedRow& row) {
+    if (!next(row)) return false;
+    if (!row.open && (row.cells.size() >= header.size() || row.cells.size() <= 1)) return true;
+    throw core::DataError(core::FileFault{file_, row.offset,
+                                          fmt::format("{} cells as in the header", header.size()),
+                                          fmt::format("{}: the file was cut", row.cells.size())});
   }
 
  private:
   const std::string& text_;
+  std::string file_;
   std::size_t at_ = 0;
 };
 
@@ -88,8 +101,8 @@ std::string cell(const Row& row, std::size_t at) { return at < row.size() ? row[
 std::vector<NcuLaunch> read_wide(CsvReader& reader, const Row& header, std::size_t kernel) {
   std::vector<NcuLaunch> launches;
   NumberedRow units, row;
-  if (!reader.next(units)) return launches;
-  while (reader.next(row)) {
+  if (!reader.next_of(header, units)) return launches;
+  while (reader.next_of(header, row)) {
     if (cell(row.cells, kernel).empty()) continue;
     NcuLaunch launch{.kernel = row.cells[kernel], .metrics = {}};
     for (std::size_t at = 0; at < header.size(); ++at) {
@@ -108,7 +121,7 @@ std::vector<NcuLaunch> read_long(CsvReader& reader, const Row& header, std::size
   std::vector<NcuLaunch> launches;
   std::string current;
   NumberedRow row;
-  while (value && reader.next(row)) {
+  while (value && reader.next_of(header, row)) {
     if (cell(row.cells, kernel).empty()) continue;
     if (launches.empty() || cell(row.cells, id) != current)
       launches.push_back({row.cells[kernel], {}});
@@ -208,6 +221,40 @@ NcuCounters counters_of(const std::vector<const NcuLaunch*>& launches) {
   return all;
 }
 
+std::vector<NcuLaunch> with_metrics(std::vector<NcuLaunch> launches,
+                                    const std::filesystem::path& file, std::size_t offset) {
+  for (const NcuLaunch& launch : launches) {
+    for (const auto& [metric, value] : launch.metrics) {
+      if (metric != kDuration && ncu_metrics().find(metric) != std::string::npos) return launches;
+    }
+  }
+  throw core::DataError(core::FileFault{
+      file.string(), offset, "a metric that is used, such as dram__bytes.sum",
+      "none with a value: take the --metrics of the command that `roofline` prints"});
+}
+
+void erase_all(std::string& text, const std::string& part) {
+  for (std::size_t at; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());
+}
+
+// Where the list of the function's arguments begins: the first bracket outside of any template that
+// is not the anonymous namespace's.
+std::size_t end_of_name(const std::string& kernel) {
+  int depth = 0;
+  for (std::size_t at = 0; at < kernel.size(); ++at) {
+    depth += kernel[at] == '<' ? 1 : kernel[at] == '>' ? -1 : 0;
+    if (kernel[at] == '(' && depth == 0 && kernel.compare(at, 11, "(anonymous ") != 0) return at;
+  }
+  return kernel.size();
+}
+
+// true is 1, and 16u is 16.
+std::string with_plain_values(const std::string& key) {
+  static const std::regex yes("\\btrue\\b"), no("\\bfalse\\b"), suffix("\\b(\\d+)[uUlL]+\\b");
+  return std::regex_replace(std::regex_replace(std::regex_replace(key, yes, "1"), no, "0"), suffix,
+                            "$1");
+}
+
 }  // namespace
 
 std::vector<NcuLaunch> read_ncu_csv(const std::filesystem::path& file) {
@@ -217,7 +264,7 @@ std::vector<NcuLaunch> read_ncu_csv(const std::filesystem::path& file) {
   } catch (const core::Error& error) {
     throw core::DataError(error.what());
   }
-  CsvReader reader(text);
+  CsvReader reader(text, file.string());
   NumberedRow row;
   while (reader.next(row)) {
     const auto kernel = column(row.cells, "Kernel Name");
@@ -225,7 +272,7 @@ std::vector<NcuLaunch> read_ncu_csv(const std::filesystem::path& file) {
     const Row header = row.cells;
     auto launches = column(header, "Metric Name") ? read_long(reader, header, *kernel)
                                                   : read_wide(reader, header, *kernel);
-    if (!launches.empty()) return launches;
+    if (!launches.empty()) return with_metrics(std::move(launches), file, row.offset);
     throw core::DataError(core::FileFault{file.string(), row.offset, "launches after the header",
                                           "none: did the regular expression match a kernel?"});
   }
@@ -251,12 +298,35 @@ std::string function_of(const std::string& kernel) {
   return blank == std::string::npos ? name : name.substr(blank + 1);
 }
 
-std::map<std::string, NcuCounters> counters_by_function(const std::vector<NcuLaunch>& launches) {
+std::string kernel_key(const std::string& kernel) {
+  std::string name = kernel.substr(0, end_of_name(kernel));
+  for (const char* part : {"(anonymous namespace)::", "<unnamed>::", "(unsigned int)", "(int)",
+                           "(unsigned long)", "(long)", "(bool)"})
+    erase_all(name, part);
+  std::string key;
+  int depth = 0;
+  for (const char one : name) {
+    depth += one == '<' ? 1 : one == '>' ? -1 : 0;
+    if (one == ' ' && depth == 0) key.clear();  // what is returned stands before the name
+    if (one != ' ') key += one;
+  }
+  return with_plain_values(key);
+}
+
+NcuByKernel counters_by_kernel(const std::vector<NcuLaunch>& launches) {
   std::map<std::string, std::vector<const NcuLaunch*>> groups;
-  for (const NcuLaunch& launch : launches) groups[function_of(launch.kernel)].push_back(&launch);
-  std::map<std::string, NcuCounters> result;
-  for (const auto& [function, group] : groups) result[function] = counters_of(group);
+  for (const NcuLaunch& launch : launches) groups[kernel_key(launch.kernel)].push_back(&launch);
+  NcuByKernel result;
+  for (const auto& [key, group] : groups) result[key] = counters_of(group);
   return result;
+}
+
+std::optional<NcuCounters> counters_for(const NcuByKernel& counters, const std::string& kernel) {
+  for (const std::string& key : {kernel_key(kernel), function_of(kernel)}) {
+    const auto found = counters.find(key);
+    if (found != counters.end()) return found->second;
+  }
+  return std::nullopt;
 }
 
 std::string ncu_metrics() {

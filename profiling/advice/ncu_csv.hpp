@@ -19,8 +19,9 @@ struct NcuLaunch {
       metrics;  // in base units: seconds, bytes, per second; percent as it is
 };
 
-// Throws core::DataError (file, byte, expected, found) for a file without a header or launches, and
-// with what to do about counters that were refused (ERR_NVGPUCTRPERM).
+// Throws core::DataError (file, byte, expected, found) for a file without a header or launches, for
+// a row that was cut, for launches without a single metric that is used, and with what to do about
+// counters that were refused (ERR_NVGPUCTRPERM).
 std::vector<NcuLaunch> read_ncu_csv(const std::filesystem::path& file);
 
 // The counters of one kernel that an explanation uses; means over its launches. Empty: not
@@ -42,8 +43,15 @@ struct NcuCounters {
   std::string top_stall = {};          // "long scoreboard"
 };
 
-// By function name (function_of). Counters of all launches of the function.
-std::map<std::string, NcuCounters> counters_by_function(const std::vector<NcuLaunch>& launches);
+// By kernel_key(): instances of one template are different kernels.
+using NcuByKernel = std::map<std::string, NcuCounters>;
+NcuByKernel counters_by_kernel(const std::vector<NcuLaunch>& launches);
+// Of a kernel by its name in a trace; a CSV with bare names of functions fits every instance.
+std::optional<NcuCounters> counters_for(const NcuByKernel& counters, const std::string& kernel);
+
+// Scope, function and arguments of the template, without what demanglers write differently:
+// "void a::foo<(int)4, float >(float*)" and "void a::foo<4, float>(T2)" are "a::foo<4,float>".
+std::string kernel_key(const std::string& kernel);
 
 // "void at::native::foo<float>(int)" -> "foo": what --kernel-name-base function matches.
 std::string function_of(const std::string& kernel);

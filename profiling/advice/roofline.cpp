@@ -1,11 +1,10 @@
 #include "profiling/advice/roofline.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
-#include <set>
+#include <cstdlib>
 
+#include "profiling/advice/causes.hpp"
+#include "profiling/advice/operation_kind.hpp"
 #include "profiling/ranges/phases.hpp"
 #include "profiling/trace/kind.hpp"
 
@@ -14,52 +13,42 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kNear = 0.6;            // of the roof: what is left is hard to get
-constexpr double kShortKernelNs = 5000;  // a launch takes about as long
-constexpr double kLowOccupancy = 25, kPoorSectors = 8;
-
 std::optional<double> number_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number()) return std::nullopt;
   return found->get<double>();
 }
 
-bool has(const std::string& name, std::initializer_list<const char*> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](const char* word) { return name.find(word) != std::string::npos; });
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
 }
 
-bool is_copy(const std::string& name) {
-  return name.starts_with("Memcpy") || name.starts_with("Memset");
+// Of one call, from the shapes.
+std::optional<double> flops_of_call(const Json& operation) {
+  const auto flops = number_at(operation, "flops");
+  const double calls = operation.at("calls").get<double>();
+  return flops && calls > 0 ? std::optional(*flops / calls) : std::nullopt;
 }
 
-bool is_product(const std::string& name) {
-  static const std::set<std::string> operators = {"aten::mm",
-                                                  "aten::addmm",
-                                                  "aten::bmm",
-                                                  "aten::linear",
-                                                  "aten::convolution",
-                                                  "aten::baddbmm",
-                                                  "sidestream::linear",
-                                                  "sidestream::mlp",
-                                                  "sidestream::linear_backward",
-                                                  "sidestream::mlp_backward",
-                                                  "sidestream::head_loss",
-                                                  "sidestream::head_loss_and_gradients"};
-  return operators.contains(name) ||
-         has(name, {"gemm", "Gemm", "GEMM", "xmma", "cutlass", "convolve"});
+// Counters are of the hardware: what they say holds, whatever the shapes say. Those of
+// floating-point instructions leave Tensor Cores out, so they count where no Tensor Core worked.
+void replace_rates(RooflinePoint& point, const Json& operation) {
+  if (!point.counters || !point.counters->duration_s || *point.counters->duration_s <= 0) return;
+  const NcuCounters& counters = *point.counters;
+  constexpr double kNoTensorCores = 1;  // % of the time
+  std::optional<double> flops = flops_of_call(operation);
+  if (counters.flops && counters.tensor_percent && *counters.tensor_percent < kNoTensorCores)
+    flops = counters.flops;
+  if (counters.dram_bytes) point.bytes_per_s = *counters.dram_bytes / *counters.duration_s;
+  if (flops) point.flops_per_s = *flops / *counters.duration_s;
 }
 
-std::string dtype_of(const Facts& facts) {
-  const auto precision = facts.setting("precision");
-  return precision ? *precision : "fp32";
-}
-
-void place_under_roof(RooflinePoint& point, const Facts& facts) {
+void place_under_roof(RooflinePoint& point, const std::string& dtype, const Facts& facts) {
   if (!point.flops_per_s || !point.bytes_per_s || *point.bytes_per_s <= 0) return;
   point.intensity = *point.flops_per_s / *point.bytes_per_s;
   if (!facts.ceilings || facts.ceilings->memory_bytes_per_s <= 0) return;
-  const auto peak = facts.ceilings->flops_per_s.find(dtype_of(facts));
+  const auto peak = facts.ceilings->flops_per_s.find(dtype);
   if (peak == facts.ceilings->flops_per_s.end()) return;
   const double slope = *point.intensity * facts.ceilings->memory_bytes_per_s;
   point.bound = slope < peak->second ? "memory" : "compute";
@@ -69,155 +58,105 @@ void place_under_roof(RooflinePoint& point, const Facts& facts) {
 // Of operations that only move bytes. Far below the bandwidth something else holds them up.
 void place_by_bandwidth(RooflinePoint& point, const Facts& facts) {
   constexpr double kHeldUpByMemory = 0.3;
-  if (!point.bound.empty() || !point.bytes_per_s || point.flops_per_s || is_copy(point.name))
-    return;
+  if (!point.bound.empty() || !point.bytes_per_s || point.flops_per_s) return;
+  if (is_copy(point.name) || trace::is_collective_kernel(point.name)) return;
   if (!facts.ceilings || facts.ceilings->memory_bytes_per_s <= 0) return;
   point.share_of_roof = *point.bytes_per_s / facts.ceilings->memory_bytes_per_s;
   if (*point.share_of_roof >= kHeldUpByMemory) point.bound = "memory";
 }
 
-// Counters are of the hardware: what they say holds, whatever the shapes say.
-void replace_by_counters(RooflinePoint& point) {
-  if (!point.counters) return;
+// Copies between host and device, and collectives: their roof is a link.
+void place_by_link(RooflinePoint& point, const Facts& facts) {
+  if (!facts.ceilings) return;
+  const auto against = [&](const std::optional<double>& rate, double link) {
+    if (rate && link > 0) point.share_of_roof = *rate / link;
+  };
+  if (point.name.find("HtoD") != std::string::npos)
+    against(point.bytes_per_s, facts.ceilings->host_to_device_bytes_per_s);
+  if (point.name.find("DtoH") != std::string::npos)
+    against(point.bytes_per_s, facts.ceilings->device_to_host_bytes_per_s);
+  if (trace::is_collective_kernel(point.name) && facts.collectives)
+    against(facts.collectives->bus_bytes_per_s, facts.ceilings->link_bytes_per_s);
+}
+
+// The fused optimizer is no operator of a trace: its phase is held against what AdamW in fp32
+// moves, 28 bytes a parameter (weight and two moments read and written, the gradient read).
+void place_optimizer(RooflinePoint& point, const Facts& facts) {
+  constexpr double kBytes = 28;
+  const auto parameters = facts.environment.find("parameters");
+  const bool adamw = facts.setting("algorithm").value_or("adamw") == "adamw" &&
+                     facts.setting("optimizer-state-dtype").value_or("fp32") == "fp32";
+  if (point.name != ranges::name_of(ranges::Phase::kOptimizer) || point.bytes_per_s || !adamw ||
+      parameters == facts.environment.end() || point.total_ns <= 0)
+    return;
+  const double ranks =
+      facts.setting("zero").value_or("1") == "0" ? 1 : std::max(1, facts.world_size);
+  const double bytes = kBytes * std::atof(parameters->second.c_str()) / ranks;
+  point.bytes_per_s = bytes * static_cast<double>(point.calls) / point.total_ns * 1e9;
+}
+
+void place_by_counters(RooflinePoint& point) {
+  if (!point.counters || !point.counters->compute_percent || !point.counters->memory_percent)
+    return;
   const NcuCounters& counters = *point.counters;
-  if (counters.dram_bytes && counters.duration_s && *counters.duration_s > 0)
-    point.bytes_per_s = *counters.dram_bytes / *counters.duration_s;
-  if (!counters.compute_percent || !counters.memory_percent) return;
   const bool memory = *counters.memory_percent > *counters.compute_percent;
   point.bound = memory ? "memory" : "compute";
   point.share_of_roof = std::max(*counters.memory_percent, *counters.compute_percent) / 100;
 }
 
-std::string cause_by_counters(const RooflinePoint& point) {
-  const NcuCounters& counters = *point.counters;
-  std::string text =
-      fmt::format("{}-bound by its counters", point.bound.empty() ? "un" : point.bound);
-  if (point.share_of_roof)
-    text += fmt::format(", {:.0f} % of the peak", *point.share_of_roof * 100);
-  if (counters.occupancy_percent && *counters.occupancy_percent < kLowOccupancy)
-    text += fmt::format(
-        "; occupancy {:.0f} %, limited by {}", *counters.occupancy_percent,
-        counters.occupancy_limiter.empty() ? "(not measured)" : counters.occupancy_limiter);
-  if (counters.sectors_per_request && *counters.sectors_per_request > kPoorSectors)
-    text += fmt::format("; {:.1f} sectors a request: accesses are scattered",
-                        *counters.sectors_per_request);
-  if (!counters.top_stall.empty()) text += "; warps wait most for " + counters.top_stall;
-  return text;
-}
-
-std::string cause_of_product(const RooflinePoint& point, const Facts& facts) {
-  const auto& products = facts.products;
-  constexpr double kMost = 0.5;
-  if (products && products->flops > 0 && products->unaligned_flops > kMost * products->flops)
-    return fmt::format("shapes that are no multiples of 8, such as {}", products->unaligned_shape);
-  if (products && products->flops > 0 && products->fp32_flops > kMost * products->flops &&
-      facts.ceilings && facts.ceilings->flops_per_s.contains("bf16"))
-    return "fp32, where bf16 is at hand";
-  if (point.name.find("sgemm") != std::string::npos) return "fp32 product, no Tensor Cores";
-  return "";
-}
-
-std::string cause_under_roof(const RooflinePoint& point, const Facts& facts) {
-  const double reached = *point.share_of_roof;
-  if (reached >= kNear)
-    return point.bound == "memory"
-               ? "memory-bound and near the roof: only fewer bytes help (fusion, a smaller dtype)"
-               : "compute-bound and near the roof";
-  if (is_product(point.name)) {
-    const std::string why = cause_of_product(point, facts);
-    if (!why.empty()) return why;
-  }
-  const double mean_ns =
-      point.total_ns / static_cast<double>(std::max<std::int64_t>(1, point.calls));
-  constexpr double kSmallNs = 50'000;
-  if (mean_ns < kSmallNs) return "too small to fill the machine";
-  const std::string share =
-      reached < 0.01 ? "less than 1 %" : fmt::format("{:.0f} %", reached * 100);
-  return fmt::format("{} of the {} roof; {} would say why", share,
-                     point.bound.empty() ? "memory" : point.bound,
-                     facts.on_device ? "counters" : "a sampling profiler such as perf");
-}
-
-bool is_phase(const std::string& name) {
-  return std::any_of(ranges::kPhases.begin(), ranges::kPhases.end(),
-                     [&](const ranges::PhaseInfo& phase) { return phase.name == name; });
-}
-
-std::string cause_by_name(const RooflinePoint& point, const Facts& facts) {
-  if (is_phase(point.name))
-    return "time of this phase outside of any operator, such as fused code: its work is not in the "
-           "trace";
-  if (point.name.find("autograd::") != std::string::npos)
-    return "a node of autograd without what it calls: a function of one's own, or a hook; its work "
-           "is not in the trace";
-  if (is_product(point.name)) return cause_of_product(point, facts);
-  if (has(point.name,
-          {"elementwise", "layer_norm", "softmax", "gelu", "dropout", "multi_tensor", "foreach"}))
-    return "memory-bound by its kind (name only: FLOPs and bytes are not measured)";
-  return "";
-}
-
-void explain(RooflinePoint& point, const Facts& facts) {
-  const double mean_ns =
-      point.total_ns / static_cast<double>(std::max<std::int64_t>(1, point.calls));
-  if (trace::is_collective_kernel(point.name)) {
-    point.bound = "communication";
-    point.cause = "a collective: its time is transfer and waiting for other ranks";
-  } else if (point.counters) {
-    point.cause = cause_by_counters(point);
-  } else if (is_copy(point.name)) {
-    point.cause = has(point.name, {"ageable"}) ? "copy from memory that is not pinned" : "copy";
-  } else if (facts.on_device && mean_ns < kShortKernelNs) {
-    point.bound = "launch";
-    point.cause = fmt::format("{:.1f} us a call: shorter than a launch", mean_ns * 1e-3);
-  } else {
-    point.cause =
-        point.share_of_roof ? cause_under_roof(point, facts) : cause_by_name(point, facts);
-  }
+Json json_of(const NcuCounters& counters) {
+  return {{"launches", counters.launches},
+          {"duration_s", or_null(counters.duration_s)},
+          {"flops", or_null(counters.flops)},
+          {"dram_bytes", or_null(counters.dram_bytes)},
+          {"compute_percent", or_null(counters.compute_percent)},
+          {"memory_percent", or_null(counters.memory_percent)},
+          {"tensor_percent", or_null(counters.tensor_percent)},
+          {"occupancy_percent", or_null(counters.occupancy_percent)},
+          {"occupancy_limiter",
+           counters.occupancy_limiter.empty() ? Json() : Json(counters.occupancy_limiter)},
+          {"l2_hit_percent", or_null(counters.l2_hit_percent)},
+          {"sectors_per_request", or_null(counters.sectors_per_request)},
+          {"bank_conflicts", or_null(counters.bank_conflicts)},
+          {"top_stall", counters.top_stall.empty() ? Json() : Json(counters.top_stall)}};
 }
 
 }  // namespace
 
 RooflinePoint place_operation(const Json& operation, const Facts& facts,
-                              const NcuByFunction& counters) {
+                              const NcuByKernel& counters) {
+  const ComputedOn computed = computed_on(operation);
   RooflinePoint point{.name = operation.at("name").get<std::string>(),
                       .calls = operation.at("calls").get<std::int64_t>(),
                       .total_ns = operation.at("total_ns").get<double>(),
                       .share = operation.at("share").get<double>(),
+                      .dtype = computed.dtype,
                       .flops_per_s = number_at(operation, "flops_per_s"),
-                      .bytes_per_s = number_at(operation, "bytes_per_s")};
-  const auto found = counters.find(function_of(point.name));
-  if (found != counters.end()) point.counters = found->second;
-  place_under_roof(point, facts);
+                      .bytes_per_s = number_at(operation, "bytes_per_s"),
+                      .occupancy_percent = number_at(operation, "occupancy_percent"),
+                      .counters = counters_for(counters, operation.at("name"))};
+  replace_rates(point, operation);
+  place_optimizer(point, facts);
+  place_under_roof(point, computed.dtype, facts);
   place_by_bandwidth(point, facts);
-  replace_by_counters(point);
-  explain(point, facts);
+  place_by_link(point, facts);
+  place_by_counters(point);
+  explain(point, computed, facts);
   return point;
 }
 
-void add_rooflines(Json& report, const Facts& facts, const NcuByFunction& counters) {
+void add_rooflines(Json& report, const Facts& facts, const NcuByKernel& counters) {
   for (Json& operation : report.at("top_ops")) {
     const RooflinePoint point = place_operation(operation, facts, counters);
+    operation["flops_per_s"] = or_null(point.flops_per_s);
+    operation["bytes_per_s"] = or_null(point.bytes_per_s);
     operation["roofline_bound"] = point.bound.empty() ? Json() : Json(point.bound);
     operation["cause"] = point.cause.empty() ? Json() : Json(point.cause);
-    operation["share_of_roof"] = point.share_of_roof ? Json(*point.share_of_roof) : Json();
+    operation["share_of_roof"] = or_null(point.share_of_roof);
+    operation["dtype"] = point.dtype.empty() ? Json() : Json(point.dtype);
+    operation["intensity"] = or_null(point.intensity);
+    operation["counters"] = point.counters ? json_of(*point.counters) : Json();
   }
-}
-
-std::string ncu_command(const std::vector<std::string>& kernels, const std::string& program) {
-  std::set<std::string> seen;
-  std::string names;
-  for (const std::string& kernel : kernels) {
-    if (is_copy(kernel) || trace::is_collective_kernel(kernel) || kernel.starts_with("aten::"))
-      continue;
-    const std::string function = function_of(kernel);
-    if (seen.insert(function).second) names += (names.empty() ? "" : "|") + function;
-  }
-  if (names.empty()) return "";
-  return fmt::format(
-      "ncu --csv --page raw --target-processes all --kernel-name-base function --kernel-name "
-      "'regex:^({})$' --launch-skip 200 --launch-count 20 --metrics {} {} > ncu.csv",
-      names, ncu_metrics(), program);
 }
 
 }  // namespace sidestream::advice

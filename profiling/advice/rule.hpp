@@ -44,6 +44,7 @@ struct Rule {
   const char* false_if;
   const char* check;  // what to look at afterwards
   Outcome (*look)(const Facts& facts, const Rule& rule);
+  PlaceKind place = PlaceKind::kNone;  // an event of which kind shows it
 };
 
 inline Evidence share(std::string name, double value, std::string denominator = "step") {

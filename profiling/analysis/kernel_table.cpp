@@ -55,10 +55,10 @@ void add_rank(std::map<Key, Sums>& table, const RankTimeline& timeline, const Ca
     add_call(table[key_of(timeline, row, *detail)], *detail, timeline.duration_ns(row));
   }
   if (!has_shapes(timeline)) return;
-  visit_kernel_work(timeline, tree, [&](std::size_t row, const OperatorWork& work) {
-    KernelRow& kernel = table.at(key_of(timeline, row, *timeline.device(row))).row;
-    kernel.flops.add(work.flops, timeline.duration_ns(row));
-    kernel.bytes.add(work.bytes, timeline.duration_ns(row));
+  visit_kernel_work(timeline, tree, [&](const KernelWork& one) {
+    KernelRow& kernel = table.at(key_of(timeline, one.row, *timeline.device(one.row))).row;
+    kernel.flops.add(one.work.flops, timeline.duration_ns(one.row));
+    kernel.bytes.add(one.work.bytes, timeline.duration_ns(one.row));
   });
 }
 

@@ -5,27 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "profiling/analysis/input_shapes.hpp"
+#include "profiling/analysis/operator_bytes.hpp"
 
 namespace sidestream::analysis {
 namespace {
 
 using Flops = std::optional<double>;
 
-// The arguments of one call, taken apart.
-struct Inputs {
-  std::vector<ArgumentShapes> shapes;
-  std::vector<std::string_view> types;
-  std::vector<std::string_view> values;
-
-  // The tensor at this place; empty when there is none.
-  Dims tensor(std::size_t place) const {
-    return place < shapes.size() && shapes[place].size() == 1 ? shapes[place].front() : Dims{};
-  }
-  std::string_view value(std::size_t place) const {
-    return place < values.size() ? values[place] : std::string_view{};
-  }
-};
+using Inputs = OperatorInputs;
 
 double real(std::int64_t value) { return static_cast<double>(value); }
 
@@ -232,33 +219,6 @@ constexpr std::array<TypeSize, 14> kTypeSizes = {{{"float", 4},
                                                   {"c10::Float8_e5m2", 1},
                                                   {"c10::complex<float>", 8}}};
 
-double size_of_type(std::string_view type) {
-  for (const TypeSize& one : kTypeSizes) {
-    if (one.name == type) return one.bytes;
-  }
-  return 0;
-}
-
-// Of all tensors whose type is known; nothing when none is.
-std::optional<double> input_bytes(const Inputs& in) {
-  double bytes = 0;
-  for (std::size_t place = 0; place < std::min(in.shapes.size(), in.types.size()); ++place) {
-    for (const Dims& tensor : in.shapes[place])
-      bytes += element_count(tensor) * size_of_type(in.types[place]);
-  }
-  return bytes > 0 ? std::optional(bytes) : std::nullopt;
-}
-
-// What a product writes: its first matrix without the inner dimension times the columns of its
-// second.
-double product_bytes(const Inputs& in, double flops, std::size_t left) {
-  const Dims matrix = in.tensor(left);
-  const std::string_view type = left < in.types.size() ? in.types[left] : std::string_view{};
-  return matrix.empty() || matrix.back() == 0
-             ? 0
-             : flops / 2 / real(matrix.back()) * size_of_type(type);
-}
-
 // A shell: what works are the operators that it calls. "AddmmBackward0",
 // "torch::autograd::AccumulateGrad".
 bool is_autograd_node(std::string_view name) {
@@ -270,19 +230,23 @@ bool is_autograd_node(std::string_view name) {
 
 }  // namespace
 
+double size_of_type(std::string_view type) {
+  for (const TypeSize& one : kTypeSizes) {
+    if (one.name == type) return one.bytes;
+  }
+  return 0;
+}
+
 OperatorWork work_of(const OperatorCall& call) {
   if (call.shapes.empty() || is_autograd_node(call.name)) return {};
   if (std::find(kMoveNothing.begin(), kMoveNothing.end(), call.name) != kMoveNothing.end())
     return {};
   const Inputs in{parse_shapes(call.shapes), list_elements(call.types), list_elements(call.values)};
-  OperatorWork work{.flops = {}, .bytes = input_bytes(in)};
+  OperatorWork work;
   const auto counter = std::find_if(kCounters.begin(), kCounters.end(),
                                     [&](const Counter& one) { return one.name == call.name; });
-  if (counter == kCounters.end()) return work;
-  work.flops = counter->flops(in);
-  const bool added = counter->flops == added_product, plain = counter->flops == matrix_product;
-  if (work.flops && work.bytes && (added || plain))
-    *work.bytes += product_bytes(in, *work.flops, added ? 1 : 0);
+  if (counter != kCounters.end()) work.flops = counter->flops(in);
+  work.bytes = bytes_of_call(call.name, in, work.flops);
   return work;
 }
 

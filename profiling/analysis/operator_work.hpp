@@ -3,9 +3,8 @@
 // FLOPs are counted where the arithmetic is: matrix products (2 m n k), convolutions and attention,
 // forward and backward, as torch.utils.flop_counter counts them (a multiplication and an addition
 // are two; causal attention counts in full). Operators that only pass work on, such as
-// aten::linear, count nothing, so that sums over a tree count nothing twice. All other operators
-// move bytes: the tensors that go in, once each. What comes out is not in a trace, except for
-// products: a lower bound. Views move nothing.
+// aten::linear, count nothing, so that sums over a tree count nothing twice. Bytes are those of
+// operator_bytes.hpp; views move nothing.
 #pragma once
 
 #include <optional>

@@ -47,7 +47,7 @@ bool has_shapes(const RankTimeline& timeline) {
 }
 
 void visit_kernel_work(const RankTimeline& timeline, const CallTree& tree,
-                       const std::function<void(std::size_t row, const OperatorWork& work)>& use) {
+                       const std::function<void(const KernelWork& one)>& use) {
   RowWork work(timeline);
   std::vector<std::size_t> longest(tree.calls.size(), kNoParent);  // row of a call's longest kernel
   for (std::size_t row = 0; row < timeline.size(); ++row) {
@@ -62,7 +62,8 @@ void visit_kernel_work(const RankTimeline& timeline, const CallTree& tree,
       so_far = row;
   }
   for (std::size_t call = 0; call < longest.size(); ++call) {
-    if (longest[call] != kNoParent) use(longest[call], work.of(tree.calls[call].row));
+    const std::size_t operator_row = tree.calls[call].row;
+    if (longest[call] != kNoParent) use({longest[call], operator_row, work.of(operator_row)});
   }
 }
 

@@ -27,9 +27,16 @@ class RowWork {
 
 bool has_shapes(const trace::RankTimeline& timeline);
 
-// Calls `use` with the row of a kernel and what its operator had to do. An operator that launches
-// several kernels did it in the longest of them. Nothing comes of a trace without shapes.
+// What an operator had to do, in the row of one of its kernels.
+struct KernelWork {
+  std::size_t row = 0;
+  std::size_t operator_row = 0;
+  OperatorWork work = {};
+};
+
+// An operator that launches several kernels did its work in the longest of them. Nothing comes of a
+// trace without shapes.
 void visit_kernel_work(const trace::RankTimeline& timeline, const CallTree& tree,
-                       const std::function<void(std::size_t row, const OperatorWork& work)>& use);
+                       const std::function<void(const KernelWork& one)>& use);
 
 }  // namespace sidestream::analysis

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "profiling/analysis/event_class.hpp"
@@ -17,9 +18,13 @@ using trace::RankTimeline;
 
 constexpr std::size_t kDeviceKinds = 3;
 
+using ByShapes = std::map<std::array<std::string, 3>, double>;  // operator, shapes, types: FLOPs
+
 struct Sums {
   std::int64_t calls = 0, total_ns = 0;
   KnownWork flops, bytes;
+  ByShapes shaped;
+  double occupancy = 0, occupied_ns = 0;
 
   void add(const OperatorWork& work, std::int64_t duration_ns) {
     flops.add(work.flops, duration_ns);
@@ -30,14 +35,54 @@ struct Sums {
     total_ns += other.total_ns;
     flops.add(other.flops.total(), other.flops.time_ns);
     bytes.add(other.bytes.total(), other.bytes.time_ns);
+    for (const auto& [shapes, amount] : other.shaped) shaped[shapes] += amount;
+    occupancy += other.occupancy;
+    occupied_ns += other.occupied_ns;
   }
 };
 using ByName = std::map<std::pair<std::string, Kind>, Sums>;
 
 OperatorWork work_of_copy(const RankTimeline& timeline, std::size_t row) {
   const trace::DeviceDetail* detail = timeline.device(row);
+  const trace::CollectiveDetail* collective = timeline.collective(row);
+  if (collective != nullptr && collective->bytes > 0)
+    return {.flops = {}, .bytes = static_cast<double>(collective->bytes)};
   if (detail == nullptr || timeline.kind(row) == Kind::kKernel || detail->bytes == 0) return {};
   return {.flops = {}, .bytes = static_cast<double>(detail->bytes)};
+}
+
+// FLOPs of one rank by the ids of their texts: the texts are copied once, not for every call.
+class ShapeCount {
+ public:
+  explicit ShapeCount(const RankTimeline& timeline) : timeline_(timeline) {}
+
+  // `key` is what the sums are kept by, `row` the operator that had the work.
+  void add(std::size_t key, std::size_t row, const OperatorWork& work) {
+    const trace::HostDetail* detail = timeline_.host(row);
+    if (detail == nullptr || !work.flops) return;
+    flops_[{key, timeline_.name_id(row), detail->shapes, detail->types}] += *work.flops;
+  }
+  template <typename SumsOf>
+  void move_to(SumsOf sums_of) const {
+    for (const auto& [key, flops] : flops_) {
+      const auto& [place, name, shapes, types] = key;
+      sums_of(place).shaped[{text(name), text(shapes), text(types)}] += flops;
+    }
+  }
+
+ private:
+  std::string text(trace::NameId id) const { return std::string(timeline_.names[id]); }
+
+  const RankTimeline& timeline_;
+  std::map<std::tuple<std::size_t, trace::NameId, trace::NameId, trace::NameId>, double> flops_;
+};
+
+void add_occupancy(const RankTimeline& timeline, std::size_t row, Sums& sums) {
+  const trace::DeviceDetail* detail = timeline.device(row);
+  if (detail == nullptr || detail->occupancy_percent < 0) return;
+  const double duration = static_cast<double>(timeline.duration_ns(row));
+  sums.occupancy += static_cast<double>(detail->occupancy_percent) * duration;
+  sums.occupied_ns += duration;
 }
 
 void add_device_rank(const RankTimeline& timeline, ByName& all) {
@@ -48,12 +93,15 @@ void add_device_rank(const RankTimeline& timeline, ByName& all) {
     ++sums.calls;
     sums.total_ns += timeline.duration_ns(row);
     sums.add(work_of_copy(timeline, row), timeline.duration_ns(row));
+    add_occupancy(timeline, row, sums);
   }
   if (has_shapes(timeline)) {
-    visit_kernel_work(timeline, call_tree(timeline),
-                      [&](std::size_t row, const OperatorWork& work) {
-                        of_name[timeline.name_id(row)][0].add(work, timeline.duration_ns(row));
-                      });
+    ShapeCount shapes(timeline);
+    visit_kernel_work(timeline, call_tree(timeline), [&](const KernelWork& one) {
+      of_name[timeline.name_id(one.row)][0].add(one.work, timeline.duration_ns(one.row));
+      shapes.add(timeline.name_id(one.row), one.operator_row, one.work);
+    });
+    shapes.move_to([&](std::size_t name) -> Sums& { return of_name[name][0]; });
   }
   for (trace::NameId id = 0; id < of_name.size(); ++id) {
     for (std::size_t kind = 0; kind < kDeviceKinds; ++kind) {
@@ -63,12 +111,37 @@ void add_device_rank(const RankTimeline& timeline, ByName& all) {
   }
 }
 
+// aten::convolution passes its work on to aten::mkldnn_convolution, which takes the time and whose
+// name is no counter's: what takes most of the time of a call that computes did its work.
+struct Passed {
+  std::size_t row = 0;  // that the work is known of
+  OperatorWork work = {};
+};
+Passed passed_work(const RankTimeline& timeline, const CallTree& tree, std::size_t call,
+                   RowWork& work) {
+  const std::size_t row = tree.calls[call].row;
+  Passed own{row, work.of(row)};
+  if (own.work.flops || timeline.kind(row) != Kind::kOperator) return own;
+  for (std::size_t at = tree.calls[call].parent; at != kNoParent; at = tree.calls[at].parent) {
+    const std::size_t above = tree.calls[at].row;
+    if (timeline.kind(above) != Kind::kOperator) break;
+    const OperatorWork known = work.of(above);
+    if (!known.flops) continue;
+    const bool most = tree.calls[call].self_ns > timeline.duration_ns(above) / 2;
+    return most ? Passed{above, known} : own;
+  }
+  return own;
+}
+
 // Work is done in the whole of a call, time is counted where it is spent.
 void add_host_rank(const RankTimeline& timeline, ByName& all) {
   RowWork work(timeline);
+  ShapeCount shapes(timeline);
   const NameClasses classes(timeline.names);
   const bool launches_only = device_work_is_missing(timeline);
-  for (const Call& one : call_tree(timeline).calls) {
+  const CallTree tree = call_tree(timeline);
+  for (std::size_t call = 0; call < tree.calls.size(); ++call) {
+    const Call& one = tree.calls[call];
     const Kind kind = timeline.kind(one.row);
     const bool phase =
         kind == Kind::kHostRange && classes[timeline.name_id(one.row)] == NameClass::kComputeRange;
@@ -76,8 +149,39 @@ void add_host_rank(const RankTimeline& timeline, ByName& all) {
     Sums& sums = all[{std::string(timeline.name(one.row)), kind}];
     ++sums.calls;
     sums.total_ns += one.self_ns;
-    if (!launches_only) sums.add(work.of(one.row), timeline.duration_ns(one.row));
+    if (launches_only) continue;
+    const Passed done = passed_work(timeline, tree, call, work);
+    sums.add(done.work, timeline.duration_ns(one.row));
+    shapes.add(timeline.name_id(one.row), done.row, done.work);
   }
+  shapes.move_to([&](std::size_t name) -> Sums& {
+    return all[{std::string(timeline.names[static_cast<trace::NameId>(name)]), Kind::kOperator}];
+  });
+}
+
+std::vector<ShapedWork> most_first(const ByShapes& shaped) {
+  std::vector<ShapedWork> list;
+  for (const auto& [texts, flops] : shaped)
+    list.push_back(
+        {.operator_name = texts[0], .shapes = texts[1], .types = texts[2], .flops = flops});
+  std::stable_sort(list.begin(), list.end(),
+                   [](const ShapedWork& a, const ShapedWork& b) { return a.flops > b.flops; });
+  return list;
+}
+
+Operation operation_of(const std::string& name, Kind kind, const Sums& sums, double all_ns) {
+  const double total = static_cast<double>(sums.total_ns);
+  return {.name = name,
+          .kind = kind,
+          .calls = sums.calls,
+          .total_ns = sums.total_ns,
+          .share = all_ns > 0 ? total / all_ns : 0,
+          .flops = sums.flops,
+          .bytes = sums.bytes,
+          .shaped = most_first(sums.shaped),
+          .occupancy_percent = sums.occupied_ns > 0
+                                   ? std::optional(sums.occupancy / sums.occupied_ns)
+                                   : std::nullopt};
 }
 
 }  // namespace
@@ -90,20 +194,11 @@ std::vector<Operation> operations(const std::vector<RankView>& ranks) {
     else
       add_host_rank(*rank.timeline, all);
   }
-  std::int64_t total_ns = 0;
-  for (const auto& [key, sums] : all) total_ns += sums.total_ns;
+  double all_ns = 0;
+  for (const auto& [key, sums] : all) all_ns += static_cast<double>(sums.total_ns);
   std::vector<Operation> list;
-  for (const auto& [key, sums] : all) {
-    list.push_back(
-        {.name = key.first,
-         .kind = key.second,
-         .calls = sums.calls,
-         .total_ns = sums.total_ns,
-         .share =
-             total_ns == 0 ? 0 : static_cast<double>(sums.total_ns) / static_cast<double>(total_ns),
-         .flops = sums.flops,
-         .bytes = sums.bytes});
-  }
+  for (const auto& [key, sums] : all)
+    list.push_back(operation_of(key.first, key.second, sums, all_ns));
   std::stable_sort(list.begin(), list.end(),
                    [](const Operation& a, const Operation& b) { return a.total_ns > b.total_ns; });
   return list;

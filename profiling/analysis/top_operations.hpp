@@ -29,6 +29,14 @@ struct KnownWork {
   }
 };
 
+// The part of an operation's FLOPs that came with inputs of these shapes and types.
+struct ShapedWork {
+  std::string operator_name;  // that did it: of a kernel, the one that launched it
+  std::string shapes;         // "Input Dims" as the profiler wrote them
+  std::string types;          // "Input type"
+  double flops = 0;
+};
+
 struct Operation {
   std::string name;
   trace::Kind kind = trace::Kind::kKernel;
@@ -37,6 +45,8 @@ struct Operation {
   double share = 0;  // of the time of all operations
   KnownWork flops;   // from the shapes of the operators
   KnownWork bytes;   // of copies: what was copied; else a lower bound from the shapes
+  std::vector<ShapedWork> shaped = {};           // the most FLOPs first
+  std::optional<double> occupancy_percent = {};  // the profiler's estimate, weighted by duration
 };
 
 // By total time, the longest first.

@@ -14,9 +14,10 @@ using Json = nlohmann::ordered_json;
 
 // A table of a long run has more rows than anybody scrolls through; --csv writes them all.
 constexpr std::size_t kRows = 1000;
+constexpr std::size_t kEvents = 300;
 // report.json has them already, or they are longer than a page can hold.
-constexpr const char* kLeftOut[] = {"overview",    "ranks",         "steps",       "collectives",
-                                    "distributed", "operator_tree", "memory_curve"};
+constexpr const char* kLeftOut[] = {"overview",    "ranks",       "steps",
+                                    "collectives", "distributed", "memory_curve"};
 
 Json json_of(const report::Cell& cell) {
   if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
@@ -35,17 +36,22 @@ Json rows_of(const report::Table& table) {
   return rows;
 }
 
+Json table_json(const std::string& name, const report::Table& table) {
+  return {{"name", name},
+          {"header", table.header},
+          {"rows", rows_of(table)},
+          {"total", table.rows.size()}};
+}
+
 Json tables_of(const report::Findings& findings) {
   Json list = Json::array();
   for (const report::TableSource& source : report::all_tables()) {
     if (std::find(std::begin(kLeftOut), std::end(kLeftOut), source.name) != std::end(kLeftOut))
       continue;
     const report::Table table = source.make(findings);
-    list.push_back({{"name", source.name},
-                    {"header", table.header},
-                    {"rows", rows_of(table)},
-                    {"total", table.rows.size()}});
+    list.push_back(table_json(source.name, table));
   }
+  list.push_back(table_json("events", report::longest_events_table(findings.analysis, kEvents)));
   return list;
 }
 

@@ -64,6 +64,20 @@ Json step_of(const analysis::StepRow& row) {
             {"other", row.idle.other_ns}}}};
 }
 
+// What the FLOPs were computed on.
+Json shapes_of(const analysis::Operation& one) {
+  constexpr std::size_t kShapes = 8;
+  Json list = Json::array();
+  for (std::size_t i = 0; i < std::min(kShapes, one.shaped.size()); ++i) {
+    const analysis::ShapedWork& work = one.shaped[i];
+    list.push_back({{"operator", work.operator_name},
+                    {"shapes", work.shapes},
+                    {"types", work.types},
+                    {"flops", work.flops}});
+  }
+  return list;
+}
+
 Json operation_of(const analysis::Operation& one) {
   return {{"name", one.name},
           {"calls", one.calls},
@@ -75,7 +89,9 @@ Json operation_of(const analysis::Operation& one) {
           {"bytes_per_s", or_null(one.bytes.per_s())},
           {"roofline_bound", nullptr},
           {"cause", nullptr},
-          {"kind", trace::name_of(one.kind)}};
+          {"kind", trace::name_of(one.kind)},
+          {"occupancy_percent", or_null(one.occupancy_percent)},
+          {"shapes", shapes_of(one)}};
 }
 
 Json collective_of(const analysis::CollectiveRow& row) {

@@ -33,6 +33,8 @@ void read_lines(const fs::path& file, RunMetrics& metrics) {
     if (!line.is_object()) continue;
     take(line, "tokens_per_s", tokens);
     take(line, "mfu", mfu);
+    if (line.contains("mfu") && line["mfu"].is_number() && line.contains("step"))
+      metrics.mfu_of_steps[line["step"].get<std::int64_t>()] = line["mfu"].get<double>();
     take(line, "mfu_palm", palm);
   }
   metrics.tokens_per_s = median_of(std::move(tokens));

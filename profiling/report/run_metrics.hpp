@@ -1,7 +1,9 @@
 // What a run directory knows and a trace does not: throughput, MFU, the share of useful time.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -12,6 +14,7 @@ struct RunMetrics {
   std::optional<double> mfu = {};
   std::optional<double> mfu_palm = {};
   std::optional<double> ettr = {};
+  std::map<std::int64_t, double> mfu_of_steps = {};  // as logged
 };
 
 // From metrics.jsonl and run.json of the first of these paths that is a run directory, or lies

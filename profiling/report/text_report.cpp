@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "profiling/report/summary.hpp"
+#include "profiling/report/wrap.hpp"
 
 namespace sidestream::report {
 namespace {
@@ -111,17 +112,18 @@ std::string or_dash(const std::optional<double>& share) {
 }
 
 // Host ranks have no device to say anything about.
-std::string device_text(const Analysis& all) {
+std::string device_text(const Analysis& all, std::size_t width) {
   const analysis::Utilisation& use = all.utilisation;
   const bool device =
       std::any_of(all.ranks.begin(), all.ranks.end(), [](const analysis::RankView& rank) {
         return rank.activity.where == analysis::Where::kDevice;
       });
   if (!device) return "";
-  return fmt::format(
-      "GPU busy {}, SM efficiency {} (estimated), occupancy {} (estimated), Tensor Cores {}{}\n",
+  const std::string text = fmt::format(
+      "GPU busy {}, SM efficiency {} (estimated), occupancy {} (estimated), Tensor Cores {}{}",
       or_dash(use.gpu_utilisation), or_dash(use.sm_efficiency), or_dash(use.occupancy),
       or_dash(use.tensor_core_share), use.tensor_core_source.empty() ? "" : " (by kernel names)");
+  return wrapped(text, width, 2);
 }
 
 std::string throughput_text(const Analysis& all, const RunMetrics& run) {
@@ -196,9 +198,10 @@ std::string clock_text(const Analysis& all) {
   return text + "\n";
 }
 
-std::string remarks(const Analysis& all) {
+std::string remarks(const Analysis& all, std::size_t width) {
   std::string text;
-  for (const std::string& warning : all.set->warnings) text += "warning: " + warning + "\n";
+  for (const std::string& warning : all.set->warnings)
+    text += wrapped("warning: " + warning, width, 2);
   for (const auto& [reason, count] : skipped_events(*all.set))
     text += fmt::format("left out: {} event{} ({})\n", count, count == 1 ? "" : "s", reason);
   return text;
@@ -213,9 +216,9 @@ std::string text_report(const Analysis& all, const RunMetrics& run, const TextSt
   if (all.ranks.size() > 1) text += text_of(rank_table(all), style) + "\n";
   if (!all.operations.empty()) text += text_of(operation_table(all), style) + "\n";
   if (!all.collectives.empty()) text += text_of(collective_text_table(all), style) + "\n";
-  text += device_text(all) + throughput_text(all, run) + profiler_text(all) + tax_text(all.tax) +
-          between_text(all) + straggler_text(all) + clock_text(all);
-  return text + remarks(all);
+  text += device_text(all, style.width_columns) + throughput_text(all, run) + profiler_text(all) +
+          tax_text(all.tax) + between_text(all) + straggler_text(all) + clock_text(all);
+  return text + remarks(all, style.width_columns);
 }
 
 }  // namespace sidestream::report

@@ -1,10 +1,12 @@
 // The change of the step time as parts that add up to it; what no part measures has a name too.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "profiling/verify/convergence.hpp"
+#include "profiling/verify/paired_ratio.hpp"
 #include "profiling/verify/recorded_run.hpp"
 
 namespace sidestream::verify {
@@ -13,6 +15,7 @@ struct Part {
   std::string name;
   double base_ms = 0;  // of a typical step, medians over the runs
   double fresh_ms = 0;
+  std::optional<DifferenceInterval> interval_ms = {};  // of the change, over the blocks
   double change_ms() const { return fresh_ms - base_ms; }
 };
 

@@ -34,6 +34,12 @@ const std::set<std::string>& refused_fields() {
   return fields;
 }
 
+// Of the machine and the build, which explain a change as well as the flags do.
+const std::set<std::string>& machine_fields() {
+  static const std::set<std::string> fields = {"processor", "cores", "nodes", "version", "build"};
+  return fields;
+}
+
 // Of one call, not of what it does.
 const std::set<std::string>& ignored_fields() {
   static const std::set<std::string> fields = {
@@ -92,9 +98,13 @@ std::vector<Difference> differences_of(const RecordedRun& base, const RecordedRu
 std::string refusal_text(const std::vector<Difference>& differences) {
   std::string text;
   for (const Difference& one : differences) {
-    if (one.kind != DifferenceKind::kRefused) continue;
-    text +=
-        fmt::format("{}{} is {} and {}", text.empty() ? "" : ", ", one.field, one.base, one.fresh);
+    const bool machine =
+        one.kind == DifferenceKind::kEnvironment && machine_fields().contains(one.field);
+    if (one.kind != DifferenceKind::kRefused && !machine) continue;
+    if (!text.empty()) text += ", ";
+    // A build is a page of text.
+    text += one.field == "build" ? "build is not the same"
+                                 : fmt::format("{} is {} and {}", one.field, one.base, one.fresh);
   }
   return text;
 }

@@ -10,7 +10,7 @@ namespace sidestream::verify {
 
 enum class DifferenceKind {
   kRefused,      // another model, other data, batch, steps or ranks: a ratio would mean nothing
-  kEnvironment,  // another machine or build: a figure, with a warning
+  kEnvironment,  // of run.json: another machine or build is refused too, the rest is said
   kSubject,      // what is compared
 };
 
@@ -26,7 +26,9 @@ std::vector<Difference> differences_of(const RecordedRun& base, const RecordedRu
 std::vector<Difference> differences_of(const std::map<std::string, std::string>& base_config,
                                        const std::map<std::string, std::string>& fresh_config);
 
-// "batch-size-per-rank is 4 and 8, data is a and b"; empty when nothing is refused.
+// "batch-size-per-rank is 4 and 8, data is a and b"; empty when nothing is refused. Another
+// processor, number of cores or nodes, version or build is refused as well: any of them explains a
+// change.
 std::string refusal_text(const std::vector<Difference>& differences);
 
 // True when nothing that changes what is learned differs, but by rounding.

@@ -59,6 +59,17 @@ std::optional<RatioEstimate> estimate_ratio(std::span<const Pair> pairs) {
                        .log_sd = sd};
 }
 
+std::optional<DifferenceInterval> difference_interval(std::span<const Pair> pairs) {
+  if (pairs.size() < 2) return std::nullopt;
+  const double count = static_cast<double>(pairs.size());
+  double mean = 0, squares = 0;
+  for (const Pair& one : pairs) mean += (one.fresh - one.base) / count;
+  for (const Pair& one : pairs) squares += std::pow(one.fresh - one.base - mean, 2);
+  const double half =
+      critical_t(static_cast<int>(pairs.size())) * std::sqrt(squares / (count - 1) / count);
+  return DifferenceInterval{mean - half, mean + half};
+}
+
 Verdict verdict_of(const RatioEstimate& estimate) {
   if (estimate.high < 1) return Verdict::kFaster;
   if (estimate.low > 1) return Verdict::kSlower;

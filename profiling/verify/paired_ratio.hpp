@@ -33,6 +33,13 @@ struct RatioEstimate {
 // positive and finite.
 std::optional<RatioEstimate> estimate_ratio(std::span<const Pair> pairs);
 
+// The 95 % interval of the mean of fresh - base (Student's); empty for fewer than two pairs.
+struct DifferenceInterval {
+  double low = 0;
+  double high = 0;
+};
+std::optional<DifferenceInterval> difference_interval(std::span<const Pair> pairs);
+
 enum class Verdict { kFaster, kSlower, kNoDifferenceShown };
 
 // By the interval: on one side of 1, or not.

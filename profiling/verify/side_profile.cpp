@@ -49,9 +49,11 @@ std::string evidence_of(const Json& finding) {
   std::string text;
   for (const Json& one : finding.at("evidence")) {
     const std::string unit = text_at(one, "unit"), whole = text_at(one, "denominator");
-    text += fmt::format("{}{} {:.4g}{}{}{}", text.empty() ? "" : "; ", text_at(one, "name"),
-                        one.at("value").get<double>(), unit.empty() ? "" : " " + unit,
-                        whole.empty() ? "" : " of the ", whole);
+    const bool sentence = whole.find(' ') != std::string::npos;
+    const char* joint = whole.empty() ? "" : unit == "%" ? " of the " : sentence ? ", " : " a ";
+    text +=
+        fmt::format("{}{} {:.4g}{}{}{}", text.empty() ? "" : "; ", text_at(one, "name"),
+                    one.at("value").get<double>(), unit.empty() ? "" : " " + unit, joint, whole);
   }
   return text;
 }

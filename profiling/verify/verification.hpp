@@ -105,7 +105,8 @@ struct Decision {
   GateCode code = GateCode::kPassed;
 };
 
-// Accepted: shown to be faster, and not shown to learn worse. Slower by more than the gate allows
+// Accepted: shown to be faster, and shown to learn the same or better. A new side with --fix-batch
+// on is a proof of what the input costs and never accepted. Slower by more than the gate allows
 // means that the whole interval lies above it; when the interval reaches over the gate, it cannot
 // be judged.
 Decision decide(const Verification& one, const Gates& gates);

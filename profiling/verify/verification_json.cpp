@@ -43,7 +43,7 @@ const char* name_of(DifferenceKind kind) {
     case DifferenceKind::kSubject:
       break;
   }
-  return "subject";
+  return "compared";
 }
 
 Json step_time_of(const Verification& one) {
@@ -90,7 +90,9 @@ Json json_of(const std::vector<Part>& parts) {
     list.push_back({{"name", part.name},
                     {"base_ms", part.base_ms},
                     {"new_ms", part.fresh_ms},
-                    {"change_ms", part.change_ms()}});
+                    {"change_ms", part.change_ms()},
+                    {"low_ms", part.interval_ms ? Json(part.interval_ms->low) : Json()},
+                    {"high_ms", part.interval_ms ? Json(part.interval_ms->high) : Json()}});
   return list;
 }
 

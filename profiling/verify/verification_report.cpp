@@ -34,16 +34,23 @@ std::string profiled_text(const Verification& one) {
       fresh, base, traced, timed, traced - timed);
 }
 
+// From half as much again on it is a factor: nothing is 132 % shorter.
+std::string effect_text(double effect) {
+  return effect < 0.5 ? fmt::format("{:.1f} %", effect * 100)
+                      : fmt::format("a factor of {:.3g}", 1 + effect);
+}
+
 std::vector<std::string> sentences(const Verification& one, const Decision& decision) {
   std::vector<std::string> lines = {"Step time: " + verdict_sentence(one)};
   if (one.step_time) lines.push_back("Speed-up: " + speed_up_text(one));
   if (one.smallest_effect)
-    lines.push_back(fmt::format(
-        "A change of {:.1f} % or more would have been shown in 80 % of such verifications; for one "
-        "of {:g} % {}",
-        *one.smallest_effect * 100, kEffectAskedFor * 100,
-        one.blocks_for_effect ? fmt::format("plan {} blocks", *one.blocks_for_effect)
-                              : "more than 1000 blocks would be needed"));
+    lines.push_back(
+        fmt::format("Resolution: with the scatter of these {} blocks, 80 % of such verifications "
+                    "show a change by "
+                    "{} or more; for one of {:g} % {}",
+                    one.blocks.size(), effect_text(*one.smallest_effect), kEffectAskedFor * 100,
+                    one.blocks_for_effect ? fmt::format("plan {} blocks", *one.blocks_for_effect)
+                                          : "more than 1000 blocks would be needed"));
   lines.push_back(fmt::format("Convergence: {} ({})", name_of(one.convergence.verdict),
                               one.convergence.reason));
   if (one.convergence.curve) lines.push_back(curve_text(*one.convergence.curve));

@@ -21,7 +21,10 @@ Table blocks_table(const Verification& one) {
 }
 
 report::Row part_row(const Part& part) {
-  return {part.name, ms(part.base_ms), ms(part.fresh_ms), fmt::format("{:+.4g}", part.change_ms())};
+  std::string change = fmt::format("{:+.3g}", part.change_ms());
+  if (part.interval_ms)
+    change += fmt::format(" ({:+.3g} to {:+.3g})", part.interval_ms->low, part.interval_ms->high);
+  return {part.name, ms(part.base_ms), ms(part.fresh_ms), change};
 }
 
 Table parts_table(const char* title, const std::vector<Part>& parts, const char* sum_name) {

@@ -31,6 +31,15 @@ const rateText = (rate, unit) => scaled(rate, 1000, ["", "K", "M", "G", "T", "P"
 const percentText = share => share === null || share === undefined ? "–" : `${(share * 100).toFixed(1)} %`;
 const numberText = value => value === null || value === undefined ? "–"
   : Number.isInteger(value) ? value.toLocaleString("en") : String(Number(value.toPrecision(5)));
+// A count is "12 a step", a share "12 % of the step".
+function evidenceText(item) {
+  const {unit, denominator} = item;
+  const whole = !denominator ? "" : unit === "%" ? ` of the ${denominator}` : denominator.includes(" ") ? `, ${denominator}` : ` a ${denominator}`;
+  return `${item.name} ${numberText(item.value)}${unit ? ` ${unit}` : ""}${whole}`;
+}
+// Both ends of a long name: kernels differ at either.
+const shortName = (name, most) => name.length <= most ? name
+  : `${name.slice(0, Math.ceil(most / 2))}…${name.slice(name.length - Math.floor(most / 2) + 1)}`;
 const signed = (value, digits) => `${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(digits)}`;
 
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -44,8 +53,10 @@ const sum = values => values.reduce((total, value) => total + value, 0);
 
 function figure(name, value, note) {
   const missing = value === null || value === undefined || value === "–";
+  const long = !missing && String(value).length > 16;
   return element("div", {class: missing ? "figure missing" : "figure"},
-    element("b", {class: !missing && String(value).length > 16 ? "long" : null}, missing ? "not measured" : value), element("span", {}, note ? `${name} (${note})` : name));
+    element("b", {class: long ? "long" : null}, missing ? "not measured" : value),
+    element("span", {}, note ? `${name} (${note})` : name));
 }
 
 // The parts of a step, in the order in which they are stacked. They add up to the step.

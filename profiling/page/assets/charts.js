@@ -18,6 +18,12 @@ function chart(body, config, low) {
 
 function axis(title, more) { return {title: {display: true, text: title}, ...more}; }
 
+// Names take a third of a chart at most: the bars are what is looked at.
+function fittingLabel(value) {
+  const name = String(this.getLabelForValue(value)), characters = Math.floor(this.chart.width / 3 / 6.5);
+  return shortName(name, Math.max(12, characters));
+}
+
 // Horizontal stacked bars: rows of names, series of {label, colour, values}.
 function stackedBars(body, names, series, unit, text) {
   const holder = element("div", {class: "plot", style: `height:${Math.max(120, 34 * names.length + 90)}px`});
@@ -28,7 +34,7 @@ function stackedBars(body, names, series, unit, text) {
     type: "bar",
     data: {labels: names, datasets: series.map(one => ({
       label: one.label, data: one.values, backgroundColor: one.colour, stack: "one", maxBarThickness: 26}))},
-    options: {indexAxis: "y", scales: {x: axis(unit, {stacked: true}), y: {stacked: true, grid: {display: false}}},
+    options: {indexAxis: "y", scales: {x: axis(unit, {stacked: true}), y: {stacked: true, grid: {display: false}, ticks: {callback: fittingLabel}}},
       plugins: {legend: {position: "bottom", labels: {boxWidth: 12}},
         tooltip: {callbacks: {label: item => `${item.dataset.label}: ${text(item.raw)}`}}}}});
   Page.charts.push(made);
@@ -38,18 +44,31 @@ function stackedBars(body, names, series, unit, text) {
 function lines(body, series, xTitle, yTitle, low) {
   return chart(body, {
     type: "line",
-    data: {datasets: series.map(one => ({label: one.label, data: one.points.map(([x, y]) => ({x, y})), borderColor: one.colour,
-      backgroundColor: one.colour, borderWidth: one.width || 1.6, pointRadius: one.points.length > 60 ? 0 : 2, stepped: one.stepped || false, order: series.length - series.indexOf(one)}))},
+    data: {datasets: series.map((one, at) => ({label: one.label, data: one.points.map(([x, y]) => ({x, y})), borderColor: one.colour,
+      backgroundColor: one.colour, borderWidth: one.width || 1.6, pointRadius: one.points.length > 60 || one.dash ? 0 : 2,
+      borderDash: one.dash, stepped: one.stepped || false, order: series.length - at}))},
     options: {parsing: false, normalized: true, scales: {x: axis(xTitle, {type: "linear"}), y: axis(yTitle)},
       interaction: {mode: "nearest", intersect: false}, plugins: {legend: {position: "bottom", labels: {boxWidth: 12}}}}}, low);
 }
 
-// points: {x, y, label}; extra datasets may be lines, such as a roof.
+// The number of a point beside it: as in the table.
+const numbers = {id: "numbers", afterDatasetsDraw(made) {
+  made.data.datasets.forEach((set, at) => made.getDatasetMeta(at).data.forEach((mark, index) => {
+    const text = set.data[index] && set.data[index].mark;
+    if (!text) return;
+    made.ctx.fillStyle = colour("ink");
+    made.ctx.font = "11px system-ui, sans-serif";
+    made.ctx.fillText(text, mark.x + 8, mark.y - 5);
+  }));
+}};
+
+// points: {x, y, label, mark}; extra datasets may be lines, such as a roof.
 function scatter(body, points, xTitle, yTitle, extra, onclick) {
   const log = title => axis(title, {type: "logarithmic"});
   return chart(body, {
     data: {datasets: [...(extra || []), {type: "scatter", label: points.name || "operations", data: points, pointRadius: 6,
       pointHoverRadius: 8, backgroundColor: colour("accent")}]},
+    plugins: [numbers],
     options: {scales: {x: log(xTitle), y: log(yTitle)}, onclick,
       plugins: {legend: {position: "bottom", labels: {boxWidth: 12}},
         tooltip: {callbacks: {label: item => item.raw.label || item.dataset.label}}}}});

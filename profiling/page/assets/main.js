@@ -17,7 +17,10 @@ function drawAll() {
     const body = element("section", {id: one.id}, element("h2", {}, one.title), element("p", {class: "what"}, one.what));
     main.append(body);
     let filled = false;
-    try { filled = one.draw(body); } catch (error) { body.append(element("p", {class: "bad"}, `This section could not be drawn: ${error.message}`)); console.error(one.id, error); }
+    try { filled = one.draw(body); } catch (error) {
+      body.append(element("p", {class: "bad"}, `This section could not be drawn: ${error.message}`));
+      console.error(one.id, error);
+    }
     nav.append(element("a", {href: `#${one.id}`, class: filled ? null : "empty"}, one.title));
   }
   watchScrolling();
@@ -40,20 +43,21 @@ function setTheme(theme) {
 }
 
 function start() {
-  const began = performance.now();
   const header = document.querySelector("header");
   document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   if (Page.data.runs.length > 1) {
     Page.run = Page.data.runs.length - 1;
-    header.append(element("select", {id: "run", "aria-label": "run", onchange: event => { Page.run = Number(event.target.value); drawAll(); }},
+    const choose = event => { Page.run = Number(event.target.value); drawAll(); };
+    header.append(element("select", {id: "run", "aria-label": "run", onchange: choose},
       Page.data.runs.map((run, at) => element("option", {value: at, selected: at === Page.run ? "" : null}, run.label))));
   }
-  header.append(element("button", {id: "theme", onclick: () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark")}, "light / dark"));
+  const other = () => document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  header.append(element("button", {id: "theme", onclick: () => setTheme(other())}, "light / dark"));
   drawAll();
   // Paper is white: charts are drawn with its colours while it prints.
   let before = null;
   window.addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; setTheme("light"); });
   window.addEventListener("afterprint", () => { if (before) setTheme(before); });
-  document.body.dataset.readyMs = String(Math.round(performance.now() - began));
+  document.body.dataset.readyMs = String(Math.round(performance.now()));  // since the page was opened
 }
 start();

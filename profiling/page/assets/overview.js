@@ -9,17 +9,24 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
   const report = run.report, metrics = report.metrics, steps = plainSteps(report);
   const names = {io: "waiting for input", cpu: "other work of the host", gpu: "computing", comm: "communication"};
   const device = metrics.gpu_utilisation !== null, cost = metrics.profiler_cost;
+  const read = new Set(report.steps.map(step => step.rank)).size;
+  const rounded = metrics.tokens_per_s === null ? null : numberText(Math.round(metrics.tokens_per_s));
+  const tensor = metrics.tensor_core_share === null ? null : percentText(metrics.tensor_core_share);
   if (report.verdict) body.append(element("p", {}, "Bound by ", wordOf(names[report.verdict] || report.verdict, "neutral")));
   body.append(element("div", {class: "cards"},
-    figure("step, median", msText(metrics.step_ms_p50)), figure("tokens per second", metrics.tokens_per_s === null ? null : numberText(Math.round(metrics.tokens_per_s))),
-    figure("MFU", metrics.mfu === null ? null : percentText(metrics.mfu)), figure("MFU by PaLM's formula", metrics.mfu_palm === null ? null : percentText(metrics.mfu_palm)),
+    figure("step, median", msText(metrics.step_ms_p50)), figure("tokens per second", rounded),
+    figure("MFU", metrics.mfu === null ? null : percentText(metrics.mfu)),
+    figure("MFU by PaLM's formula", metrics.mfu_palm === null ? null : percentText(metrics.mfu_palm)),
     device ? figure("device busy", percentText(metrics.gpu_utilisation)) : null,
-    device ? figure("Tensor Core share", metrics.tensor_core_share === null ? null : percentText(metrics.tensor_core_share), metrics.tensor_core_source) : null,
+    device ? figure("Tensor Core share", tensor, metrics.tensor_core_source) : null,
     cost === null ? null : figure("profiler: longer steps", `${signed(cost * 100, 1)} %`),
-    figure("ranks", String(report.world_size))));
+    figure("ranks", String(report.world_size), read < report.world_size ? `${read} of them read` : "")));
   if (steps.length === 0) { body.append(absent("no steps in the traces")); return true; }
   const ranks = [...new Set(steps.map(step => step.rank))].sort((a, b) => a - b);
-  const mean = (rank, part) => { const own = steps.filter(step => step.rank === rank); return sum(own.map(part)) / own.length / 1e6; };
+  const mean = (rank, part) => {
+    const own = steps.filter(step => step.rank === rank);
+    return sum(own.map(part)) / own.length / 1e6;
+  };
   body.append(element("h3", {}, `Step budget: mean of ${steps.length} steps` +
     (steps.length < report.steps.length ? ` (${report.steps.length - steps.length} tagged ones left out)` : "")));
   stackedBars(body, ranks.map(rank => `rank ${rank}`), PARTS.map(([label, tone, part]) => ({label, colour: colour(tone),
@@ -27,15 +34,25 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
   return true;
 }});
 
-Page.sections.push({id: "advice", title: "Advice", what: "What to change, the largest possible gain first. A bound is the time that would vanish over the step time: no promise.", draw(body) {
+// Where the largest piece of it lies, as the timeline shows it.
+function placeOf(one) {
+  if (one.start_ns === null) return "";
+  const begin = Math.min(...currentRun().report.steps.map(step => step.start_ns));
+  const stream = one.stream === null ? "" : `, stream ${one.stream}`;
+  return `rank ${one.place_rank}${stream}, ${nsText(one.start_ns - begin)} to ${nsText(one.end_ns - begin)} after the first step began`;
+}
+
+Page.sections.push({id: "advice", title: "Advice", what: "What to change, the largest possible gain first. " +
+  "A bound is the time that would vanish over the step time: no promise.", draw(body) {
   const run = currentRun();
   if (!run) { body.append(absent("no traces")); return false; }
   const {advice, not_measured} = run.report;
   if (advice.length === 0) body.append(element("p", {}, "Nothing found by the rules that could look."));
   for (const one of advice) {
-    const evidence = one.evidence.map(item => `${item.name} ${numberText(item.value)}${item.unit ? ` ${item.unit}` : ""}` + (item.denominator ? ` of ${item.denominator}` : "")).join("; ");
-    const rows = [["evidence", evidence], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
-    body.append(element("div", {class: "advice"}, element("h4", {}, element("span", {}, `${one.title || one.rule}${one.rank === null ? "" : ` (rank ${one.rank})`}`),
+    const evidence = one.evidence.map(evidenceText).join("; ");
+    const rows = [["evidence", evidence], ["where", placeOf(one)], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
+    const title = `${one.title || one.rule}${one.rank === null ? "" : ` (rank ${one.rank})`}`;
+    body.append(element("div", {class: "advice"}, element("h4", {}, element("span", {}, title),
       element("span", {class: "neutral"}, one.gain_ceiling_pct === null ? "bound not known" : `at most ${one.gain_ceiling_pct.toFixed(1)} %`)),
       element("dl", {}, rows.filter(row => row[1]).flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]))));
   }
@@ -59,8 +76,10 @@ const isThere = part => part.change_ms !== 0 || part.base_ms !== 0;
 function drawParts(body, given, whole = "step") {
   const parts = given.filter(isThere);
   const total = key => sum(parts.map(part => part[key]));
-  drawTable(body, {header: ["part", "base, ms", "new, ms", "change, ms"],
-    rows: [...parts.map(part => [part.name, part.base_ms, part.new_ms, part.change_ms]), [whole, total("base_ms"), total("new_ms"), total("change_ms")]]});
+  const ofBlocks = part => part.low_ms === null || part.low_ms === undefined ? "" : `${signed(part.low_ms, 2)} to ${signed(part.high_ms, 2)}`;
+  drawTable(body, {header: ["part", "base, ms", "new, ms", "change, ms", "95 % over the blocks"],
+    rows: [...parts.map(part => [part.name, part.base_ms, part.new_ms, part.change_ms, ofBlocks(part)]),
+      [whole, total("base_ms"), total("new_ms"), total("change_ms"), ""]]});
 }
 
 function drawChange(body, parts) {
@@ -69,10 +88,12 @@ function drawChange(body, parts) {
     "ms, new − base (below 0: faster)", msText);
 }
 
+// Where both sides learn the same their curves lie on each other: the new side is a thick line, the
+// base dashed on top of it.
 function drawCurves(body, curves) {
-  const tone = {base: colour("soft"), new: colour("accent")}, series = [];
-  for (const side of ["base", "new"]) for (const [at, one] of curves[side].entries())
-    series.push({label: `${side}, seed ${one.seed || at + 1}`, points: one.loss, colour: tone[side], width: side === "base" ? 3 : 1.3});
+  const look = {new: {colour: colour("accent"), width: 4}, base: {colour: colour("ink"), width: 1.4, dash: [5, 4]}};
+  const series = ["new", "base"].flatMap(side => curves[side].map((one, at) =>
+    ({label: `${side}, seed ${one.seed || at + 1}`, points: one.loss, ...look[side]})));
   lines(body, series, "step", "training loss");
 }
 
@@ -84,13 +105,14 @@ function drawBudgets(body, runs) {
   });
   if (rows.length === 0) { body.append(absent("no steps in the traces")); return; }
   stackedBars(body, rows.map(row => row.name), PARTS.map(([label, tone, part]) => ({label, colour: colour(tone),
-    values: rows.map(row => sum(row.steps.map(part)) / row.steps.length / 1e6)})).filter(one => one.values.some(value => value > 0)), "ms of a mean step", msText);
+    values: rows.map(row => sum(row.steps.map(part)) / row.steps.length / 1e6)})).filter(one => one.values.some(value => value > 0)),
+    "ms of a mean step", msText);
 }
 
 // A finding is taken up when a flag of its fix is among what differs.
 function takenUp(fix, differences) {
   const flags = (fix.match(/--[a-z0-9-]+/g) || []).map(flag => flag.slice(2));
-  return differences.some(one => one.kind === "subject" && flags.includes(one.field));
+  return differences.some(one => one.kind === "compared" && flags.includes(one.field));
 }
 
 function drawAdvised(body, side, differences) {
@@ -104,25 +126,32 @@ function drawAdvised(body, side, differences) {
 function drawOperations(body, side) {
   if (side.top_ops.length === 0) { body.append(absent("no operations recorded")); return; }
   drawTable(body, {header: ["operation", "ms a step", "step_share", "bound", "roof_share", "room, ms", "cause"],
-    rows: side.top_ops.map(one => [one.name, one.step_ms, one.share_of_step, one.roofline_bound, one.share_of_roof, one.room_ms, one.cause ?? "not measured"])});
+    rows: side.top_ops.map(one => [one.name, one.step_ms, one.share_of_step, one.roofline_bound, one.share_of_roof, one.room_ms,
+      one.cause ?? "not measured"])});
 }
 
 function drawHeadline(body, found) {
-  const time = found.step_time, percent = ratio => `${signed((ratio - 1) * 100, 1)} %`, times = value => `${Number(value.toPrecision(3))}×`;
+  const time = found.step_time, losses = found.convergence.final_val_loss, memory = found.memory;
+  const percent = ratio => `${signed((ratio - 1) * 100, 1)} %`, times = value => `${Number(value.toPrecision(3))}×`;
+  const interval = (text, low, high) => low === null ? "" : `95 %: ${text(low)} to ${text(high)}`;
+  const kind = found.decision.accepted ? "good" : "neutral";
   body.append(element("p", {}, "The new side is ", wordOf(time.verdict, kindOfVerdict(time.verdict)), " and ",
-    wordOf(found.decision.accepted ? "accepted" : "not accepted", found.decision.accepted ? "good" : "neutral"), `: ${found.decision.reason}.`));
-  const losses = found.convergence.final_val_loss;
-  body.append(element("div", {class: "cards"}, figure("speed-up", time.speed_up ? times(time.speed_up) : null, time.speed_up ? `95 %: ${times(time.speed_up_low)} to ${times(time.speed_up_high)}` : ""),
+    wordOf(found.decision.accepted ? "accepted" : "not accepted", kind), `: ${found.decision.reason}.`));
+  body.append(element("div", {class: "cards"},
+    figure("speed-up", time.speed_up ? times(time.speed_up) : null, interval(times, time.speed_up_low, time.speed_up_high)),
     figure("base step", msText(time.base_ms)), figure("new step", msText(time.new_ms)),
-    figure("step takes", time.ratio === null ? null : percent(time.ratio), time.ratio === null ? "" : `95 %: ${percent(time.ratio_low)} to ${percent(time.ratio_high)}`),
+    figure("step takes", time.ratio === null ? null : percent(time.ratio), interval(percent, time.ratio_low, time.ratio_high)),
     figure("convergence", found.convergence.verdict),
     figure("final validation loss", losses ? losses.new.toFixed(4) : null, losses ? `base ${losses.base.toFixed(4)}` : ""),
-    figure("peak memory", found.memory ? bytesText(found.memory.new_bytes) : null, found.memory ? `base ${bytesText(found.memory.base_bytes)}` : "")));
+    figure("peak memory", memory ? bytesText(memory.new_bytes) : null, memory ? `base ${bytesText(memory.base_bytes)}` : "")));
 }
 
 function drawSides(body, found) {
   const {base, new: fresh, needs} = found.profiles;
-  if (!base) { body.append(element("h3", {}, "What was slow"), absent(`not measured: no profiled runs${needs ? ` (${needs})` : ""}`)); return; }
+  if (!base) {
+    body.append(element("h3", {}, "What was slow"), absent(`not measured: no profiled runs${needs ? ` (${needs})` : ""}`));
+    return;
+  }
   body.append(element("h3", {}, "What was slow"), element("p", {}, "The base is bound by ", wordOf(base.verdict || "not measured", "neutral"),
     "; the new side by ", wordOf(fresh.verdict || "not measured", "neutral"), "."));
   drawBudgets(body, Page.data.runs);
@@ -132,11 +161,15 @@ function drawSides(body, found) {
   drawAdvised(body, base, found.differences);
 }
 
+// Half as much again is a factor: nothing is 132 % shorter.
+const effectText = effect => effect < 0.5 ? `${percentText(effect)} or more` : `a factor of ${(1 + effect).toPrecision(3)} or more`;
+
 function drawProof(body, found) {
   const time = found.step_time, left = element("div"), right = element("div");
   body.append(element("h3", {}, "The proof"));
   if (time.smallest_effect !== null)
-    body.append(element("p", {class: "what"}, `${found.blocks.length} pairs of runs, ${found.warm_up_steps} warm-up steps left out of each. A change of ${percentText(time.smallest_effect)} or more would have been shown in 80 % of such verifications` +
+    body.append(element("p", {class: "what"}, `${found.blocks.length} pairs of runs, ${found.warm_up_steps} warm-up steps left out of each. ` +
+      `With the scatter of these pairs, 80 % of such verifications show a change by ${effectText(time.smallest_effect)}` +
       (time.blocks_for_3_pct === null ? "." : `; one of 3 % needs ${time.blocks_for_3_pct} blocks.`)));
   body.append(element("div", {class: "columns"}, left, right));
   drawPairs(left, found);
@@ -165,13 +198,17 @@ function drawWhy(body, found) {
 function drawMade(body, found) {
   if (found.trials && found.trials.length > 0) {
     body.append(element("h3", {}, "Tried before"));
-    drawTable(body, {header: ["base", "new", "accepted", "verdict", "time"], rows: found.trials.map(one => [one.base, one.new, one.accepted ? "yes" : "no", one.verdict, one.time])});
+    drawTable(body, {header: ["base", "new", "accepted", "verdict", "time"],
+      rows: found.trials.map(one => [one.base, one.new, one.accepted ? "yes" : "no", one.verdict, one.time])});
   }
-  body.append(element("h3", {}, "How it was made"), element("pre", {}, `${[found.command, ...(found.commands || [])].join("\n\n")}\n\nbase: ${found.base}\nnew:  ${found.new}\n` +
-    Object.entries(found.environment || {}).map(([name, value]) => `${name}: ${value}`).join("\n")));
+  const commands = [found.command, ...(found.commands || [])].join("\n\n");
+  const environment = Object.entries(found.environment || {}).map(([name, value]) => `${name}: ${value}`);
+  body.append(element("h3", {}, "How it was made"),
+    element("pre", {}, [`${commands}\n`, `base: ${found.base}`, `new:  ${found.new}`, ...environment].join("\n")));
 }
 
-Page.sections.push({id: "verification", title: "Before and after", what: "What was slow, what was advised, what changed, and the proof: base and new in pairs, the step time with its interval, and whether the same is learned.", draw(body) {
+Page.sections.push({id: "verification", title: "Before and after", what: "What was slow, what was advised, what changed, and the proof: " +
+  "base and new in pairs, the step time with its interval, and whether the same is learned.", draw(body) {
   const found = Page.data.verification;
   if (!found) { body.append(absent("one run only: `sidestream verify` or `sidestream-trace compare` make this section")); return false; }
   drawHeadline(body, found);

@@ -6,49 +6,80 @@ section("timeline", "Timeline", "All ranks on one clock. Blue lines are the ends
   const timeline = currentRun() && currentRun().timeline;
   if (!timeline || timeline.ranks.length === 0) { body.append(absent("no traces")); return false; }
   if (timeline.left_out > 0)
-    body.append(element("p", {class: "what"}, `${numberText(timeline.left_out)} events shorter than ${nsText(timeline.shortest_ns)} are not in this page; sidestream-trace merge keeps all for Perfetto.`));
+    body.append(element("p", {class: "what"}, `${numberText(timeline.left_out)} events shorter than ${nsText(timeline.shortest_ns)} ` +
+      "are not in this page; sidestream-trace merge keeps all for Perfetto."));
   Page.timeline = new Timeline(body, timeline);
   return true;
 });
 
+// Wide enough for every point and every ridge: a roof has a slope and a flat part.
 function roofs(ceilings, intensities) {
   if (!ceilings || intensities.length === 0) return [];
-  const low = Math.min(...intensities) / 4, high = Math.max(...intensities, 10) * 4, tones = ["compute", "comm", "copies", "ranges"];
-  return Object.entries(ceilings.flops_per_s).map(([dtype, peak], at) => {
-    const ridge = peak / ceilings.memory_bytes_per_s, xs = [low, Math.min(Math.max(ridge, low), high), high];
-    return {type: "line", label: `roof, ${dtype}`, data: xs.map(x => ({x, y: Math.min(peak, x * ceilings.memory_bytes_per_s)})),
-      borderColor: colour(tones[at % tones.length]), borderWidth: 1.5, pointRadius: 0};
-  });
+  const peaks = Object.entries(ceilings.flops_per_s), memory = ceilings.memory_bytes_per_s;
+  const ridges = peaks.map(([, peak]) => peak / memory), tones = ["compute", "comm", "copies", "ranges"];
+  const low = Math.min(...intensities, ...ridges) / 4, high = Math.max(...intensities, ...ridges) * 4;
+  return peaks.map(([dtype, peak], at) => ({type: "line", label: `roof, ${dtype}`,
+    data: [low, ridges[at], high].map(x => ({x, y: Math.min(peak, x * memory)})),
+    borderColor: colour(tones[at % tones.length]), borderWidth: 1.5, pointRadius: 0}));
 }
 
-section("top", "Top operations and roofline", "The operations that take the most time, how near they come to what the machine can do, and why not nearer.", body => {
+function drawRoofline(body, top) {
+  const points = top.map((one, at) => ({one, at})).filter(({one}) => one.intensity > 0 && one.flops_per_s > 0).map(({one, at}) =>
+    ({x: one.intensity, y: one.flops_per_s / 1e9, mark: String(at + 1),
+      label: `${at + 1}. ${one.name}: ${rateText(one.flops_per_s, "FLOP/s")} at ${one.intensity.toPrecision(3)} FLOP/B`}));
+  body.append(element("h3", {}, "Roofline"));
+  if (points.length === 0) { body.append(absent("not measured: needs the shapes of operators (--profile-shapes)")); return; }
+  const lines = roofs(Page.data.ceilings, points.map(point => point.x));
+  const extra = lines.map(line => ({...line, data: line.data.map(({x, y}) => ({x, y: y / 1e9}))}));
+  scatter(body, points, "FLOP per byte", "GFLOP/s", extra);
+  const source = Page.data.ceilings && `Roofs: ${Page.data.ceilings.source}.`;
+  body.append(element("p", {class: "what"}, "Numbers are those of the table. ", source || "No roofs: `sidestream bench ceilings` measures them."));
+}
+
+function drawCounters(body, top) {
+  const rows = top.map((one, at) => [at + 1, one.name, one.counters]).filter(row => row[2]);
+  if (rows.length === 0) return;
+  const keys = Object.keys(rows[0][2]);
+  body.append(element("h3", {}, "Counters of Nsight Compute"));
+  drawTable(body, {header: ["number", "name", ...keys],
+    rows: rows.map(([at, name, counters]) => [at, name, ...keys.map(key => counters[key])])});
+}
+
+section("top", "Top operations and roofline", "The operations that take the most time, how near they come to what the machine can do, " +
+  "and why not nearer.", body => {
   const run = currentRun();
   if (!run || run.report.top_ops.length === 0) { body.append(absent("no operations recorded")); return false; }
-  const top = run.report.top_ops, five = top.slice(0, 5);
-  stackedBars(body, five.map(one => one.name.length > 48 ? `${one.name.slice(0, 47)}…` : one.name),
-    [{label: "share of all operations, %", colour: colour("accent"), values: five.map(one => one.share * 100)}], "%", value => `${value.toFixed(1)} %`);
-  drawTable(body, {header: ["name", "calls", "total_ns", "share", "flops_per_s", "bytes_per_s", "bound", "cause"],
-    rows: top.map(one => [one.name, one.calls, one.total_ns, one.share, one.flops_per_s, one.bytes_per_s, one.roofline_bound ?? "", one.cause ?? ""])});
-  const points = top.filter(one => one.flops > 0 && one.bytes > 0 && one.flops_per_s > 0).map(one => ({x: one.flops / one.bytes, y: one.flops_per_s / 1e9,
-    label: `${one.name}: ${rateText(one.flops_per_s, "FLOP/s")} at ${(one.flops / one.bytes).toPrecision(3)} FLOP/B`}));
-  body.append(element("h3", {}, "Roofline"));
-  if (points.length === 0) { body.append(absent("not measured: needs the shapes of operators (--profile-shapes)")); return true; }
-  const extra = roofs(Page.data.ceilings, points.map(point => point.x)).map(line => ({...line, data: line.data.map(({x, y}) => ({x, y: y / 1e9}))}));
-  scatter(body, points, "FLOP per byte", "GFLOP/s", extra);
-  body.append(element("p", {class: "what"}, Page.data.ceilings ? `Roofs: ${Page.data.ceilings.source}.` : "No roofs: `sidestream bench ceilings` measures them."));
+  const top = run.report.top_ops, five = top.slice(0, 5), whole = sum(run.report.steps.map(step => step.window_ns));
+  stackedBars(body, five.map((one, at) => `${at + 1} ${one.name}`),
+    [{label: "share of all operations, %", colour: colour("accent"), values: five.map(one => one.share * 100)}], "%",
+    value => `${value.toFixed(1)} %`);
+  drawTable(body, {header: ["name", "total_ns", "step_share", "calls", "dtype", "flops_per_s", "bytes_per_s", "roof_share", "bound", "cause"],
+    rows: top.map((one, at) => [`${at + 1} ${one.name}`, one.total_ns, whole > 0 ? one.total_ns / whole : "", one.calls, one.dtype ?? "",
+      one.flops_per_s, one.bytes_per_s, one.share_of_roof, one.roofline_bound ?? "", one.cause ?? ""])});
+  drawCounters(body, top);
+  drawRoofline(body, top);
   return true;
 });
 
-section("operators", "Operators", "Time of the framework's operators, with and without what they call.", body => drawNamedTable(body, "operators", {empty: "no operators recorded", sort: /^(device|host)_self_ns$/}));
-section("kernels", "Kernels", "What ran on the device, by name.", body => drawNamedTable(body, "kernels", {sort: /^total_ns$/, empty: "no kernels recorded: host ranks have operators instead"}));
+section("operators", "Operators", "Time of the framework's operators, with and without what they call.", body => {
+  const filled = drawNamedTable(body, "operators", {amounts: true, empty: "no operators recorded", sort: /^(device|host)_self_ns$/});
+  const tree = currentRun() && namedTable("operator_tree");
+  if (!tree || tree.rows.length === 0) return filled;
+  body.append(element("h3", {}, "Operator tree: what calls what"));
+  return drawTable(body, amountsFirst(tree)) || filled;
+});
+section("kernels", "Kernels", "What ran on the device, by name.", body => drawNamedTable(body, "kernels",
+  {amounts: true, sort: /^total_ns$/, empty: "no kernels recorded: host ranks have operators instead"}));
 
-section("memory", "Memory", "Allocated memory over time, and what was held at the peak. Of host memory: what was taken since the profiler started.", body => {
+section("memory", "Memory", "Allocated memory over time, and what was held at the peak. " +
+  "Of host memory: what was taken since the profiler started.", body => {
   const curve = currentRun() ? currentRun().memory || [] : [];
   const tones = ["accent", "comm", "compute", "copies", "data", "host", "ranges", "lock"];
   const windows = new Set(curve.map(one => one.window));
   if (curve.length > 0)
-    lines(body, curve.map((one, at) => ({label: `rank ${one.rank}, ${one.device < 0 ? "host" : `device ${one.device}`}${windows.size > 1 ? `, ${one.window}` : ""}`, colour: colour(tones[at % tones.length]),
-      points: one.points.map(([time, bytes]) => [time / 1e6, bytes / 1e6]), stepped: true})), "ms", "MB allocated");
+    lines(body, curve.map((one, at) => ({colour: colour(tones[at % tones.length]), stepped: true,
+      label: `rank ${one.rank}, ${one.device < 0 ? "host" : `device ${one.device}`}${windows.size > 1 ? `, ${one.window}` : ""}`,
+      points: one.points.map(([time, bytes]) => [time / 1e6, bytes / 1e6])})), "ms", "MB allocated");
   else body.append(absent("no curve: needs memory events (--profile-memory)"));
   let any = curve.length > 0;
   for (const [name, title] of [["memory_categories", "What the peak was made of"], ["memory_peaks", "Peaks"], ["memory", "Allocations and releases"]]) {
@@ -60,9 +91,11 @@ section("memory", "Memory", "Allocated memory over time, and what was held at th
   return any;
 });
 
-section("modules", "Modules and layers", "Time by the module that the work belongs to, forward and backward.", body => drawNamedTable(body, "modules", {sort: /total_ns$/, empty: "not measured: needs --ranges layers or --profile-modules"}));
+section("modules", "Modules and layers", "Time by the module that the work belongs to, forward and backward.", body => drawNamedTable(body, "modules",
+  {sort: /total_ns$/, empty: "not measured: needs --ranges layers or --profile-modules"}));
 
-section("collectives", "Collectives", "By bucket, of one rank: what hid behind compute and what did not; transfer is the shortest time of any rank, the rest is waiting for the others.", body => {
+section("collectives", "Collectives", "By bucket, of one rank: what hid behind compute and what did not; " +
+  "transfer is the shortest time of any rank, the rest is waiting for the others.", body => {
   const rows = currentRun() ? currentRun().report.collectives : [];
   if (rows.length === 0) { body.append(absent("no collectives recorded")); return false; }
   const name = row => row.bucket === null ? row.name : `${row.name}, bucket ${row.bucket}`, first = rows.slice(0, 16);
@@ -80,11 +113,13 @@ section("collectives", "Collectives", "By bucket, of one rank: what hid behind c
   const sized = rows.filter(row => row.bytes > 0 && row.bus_gb_per_s > 0);
   if (sized.length > 0) {
     body.append(element("h3", {}, "Size against bus bandwidth"));
-    scatter(body, Object.assign(sized.map(row => ({x: row.bytes / 1e6, y: row.bus_gb_per_s, label: `${name(row)}: ${row.bus_gb_per_s.toPrecision(3)} GB/s`})), {name: "collectives"}),
-      "MB each", "GB/s");
+    const points = sized.map(row => ({x: row.bytes / 1e6, y: row.bus_gb_per_s, label: `${name(row)}: ${row.bus_gb_per_s.toPrecision(3)} GB/s`}));
+    scatter(body, Object.assign(points, {name: "collectives"}), "MB each", "GB/s");
   }
-  drawTable(body, {header: ["name", "bucket", "bytes", "count", "exposed_ns", "overlapped_ns", "transfer_ns", "wait_ns", "alg GB/s", "bus GB/s", "slowest rank"],
-    rows: rows.map(row => [row.name, row.bucket, row.bytes, row.count, row.exposed_ns, row.overlapped_ns, row.transfer_ns, row.wait_ns, row.alg_gb_per_s, row.bus_gb_per_s, row.slowest_rank])});
+  const keys = ["name", "bucket", "bytes", "count", "exposed_ns", "overlapped_ns", "transfer_ns", "wait_ns", "alg_gb_per_s", "bus_gb_per_s",
+    "slowest_rank"];
+  const titles = {alg_gb_per_s: "alg GB/s", bus_gb_per_s: "bus GB/s"};
+  drawTable(body, {header: keys.map(key => titles[key] || key), rows: rows.map(row => keys.map(key => row[key]))});
   return true;
 });
 
@@ -101,18 +136,22 @@ function heat(report) {
 section("stragglers", "Stragglers", "Time that each rank did not wait for the others, against the median rank of that step: red is slower.", body => {
   const run = currentRun();
   if (!run || run.report.world_size < 2) { body.append(absent("one rank only")); return false; }
-  const found = run.report.stragglers, steps = heat(run.report), ranks = [...new Set(run.report.steps.map(step => step.rank))].sort((a, b) => a - b);
+  const found = run.report.stragglers, steps = heat(run.report);
+  const ranks = [...new Set(run.report.steps.map(step => step.rank))].sort((a, b) => a - b);
   body.append(element("p", {}, found.length === 0 ? "No rank is waited for more than the others."
     : found.map(one => `Rank ${one.rank}${one.phase ? ` (${one.phase})` : ""} costs the others ${nsText(one.cost_ns_per_step)} a step.`).join(" ")));
-  const grid = element("div", {class: "heat", style: `grid-template-columns: 4.5rem repeat(${steps.size}, minmax(2.6rem, 1fr))`}, element("div", {class: "head"}, ""),
+  const grid = element("div", {class: "heat", style: `grid-template-columns: 4.5rem repeat(${steps.size}, minmax(2.6rem, 1fr))`},
+    element("div", {class: "head"}, ""),
     [...steps.keys()].map(step => element("div", {class: "head"}, step === null ? "all" : `${step}`)));
   for (const rank of ranks) {
     grid.append(element("div", {class: "head"}, `rank ${rank}`));
     for (const [step, times] of steps) {
-      const middle = median([...times.values()]), own = times.get(rank), over = own === undefined || middle === 0 ? null : own / middle - 1;
+      const middle = median([...times.values()]), own = times.get(rank);
+      const over = own === undefined || middle === 0 ? null : own / middle - 1;
       const strength = over === null ? 0 : Math.min(Math.abs(over) / 0.2, 1) * 70;
       grid.append(element("div", {title: own === undefined ? "not recorded" : `rank ${rank}, step ${step}: ${nsText(own)}`,
-        style: `background: color-mix(in srgb, ${colour(over > 0 ? "bad" : "good")} ${strength}%, ${colour("bg")})`}, over === null ? "–" : `${signed(over * 100, 0)} %`));
+        style: `background: color-mix(in srgb, ${colour(over > 0 ? "bad" : "good")} ${strength}%, ${colour("bg")})`},
+      over === null ? "–" : `${signed(over * 100, 0)} %`));
     }
   }
   body.append(grid);
@@ -122,17 +161,22 @@ section("stragglers", "Stragglers", "Time that each rank did not wait for the ot
 section("data", "Data loading", "Time in each phase of the host, the input phases among them.", body => {
   const table = currentRun() && namedTable("data");
   if (!table || table.rows.length === 0) { body.append(absent("not measured: needs ranges named data or h2d")); return false; }
-  const input = currentRun().report.steps.length > 0 ? sum(plainSteps(currentRun().report).map(step => step.idle_by_cause_ns.data)) / plainSteps(currentRun().report).length : null;
+  const steps = plainSteps(currentRun().report);
+  const input = steps.length > 0 ? sum(steps.map(step => step.idle_by_cause_ns.data)) / steps.length : null;
   if (input !== null) body.append(element("div", {class: "cards"}, figure("waiting for data, a step", nsText(input))));
   return drawTable(body, table);
 });
+
+section("events", "Longest events", "The longest events of all ranks that are no steps; --csv writes all of them.",
+  body => drawNamedTable(body, "events", {empty: "no events"}));
 
 section("import", "Import notes", "What was read, what was left out, how the clocks were brought together.", body => {
   const run = currentRun();
   if (!run) { body.append(absent("no traces")); return false; }
   const {clock} = run.report, notes = run.report.import;
   body.append(element("p", {}, `${notes.files.length} file${notes.files.length === 1 ? "" : "s"}, ${numberText(notes.events)} events. Clocks: ${clock.method}` +
-    (clock.residual_us_p50 === null ? "." : `; ends of collectives agree within ${numberText(clock.residual_us_p50)} µs (median), ${numberText(clock.residual_us_p95)} µs (95 %).`)));
+    (clock.residual_us_p50 === null ? "." : "; ends of collectives agree within " +
+      `${numberText(clock.residual_us_p50)} µs (median), ${numberText(clock.residual_us_p95)} µs (95 %).`)));
   for (const warning of notes.warnings || []) body.append(element("p", {class: "neutral"}, warning));
   const skipped = Object.entries(notes.skipped);
   if (skipped.length > 0) drawTable(body, {header: ["left out", "events"], rows: skipped});

@@ -1,6 +1,6 @@
 "use strict";
 // Tables that sort by a click on a column and filter by what is typed.
-const SHOWN_ROWS = 200, SENTENCES = new Set(["cause", "needs"]);
+const SHOWN_ROWS = 200, PRINTED_ROWS = 12, SENTENCES = new Set(["cause", "needs"]);
 
 function isNumber(text) { return typeof text === "number" || (text !== "" && text !== null && !isNaN(text)); }
 
@@ -22,6 +22,8 @@ function cellText(column, value) {
   if (/flops_per_s$/.test(column)) return rateText(number, "FLOP/s");
   if (/^flops$/.test(column)) return rateText(number, "FLOP");
   if (/^share$|_share$/.test(column)) return percentText(number);
+  if (column === "change, ms") return `${number > 0 ? "+" : number < 0 ? "−" : ""}${Number(Math.abs(number).toPrecision(3))}`;
+  if (/, ms$/.test(column)) return String(Number(number.toPrecision(4)));
   return numberText(number);
 }
 
@@ -33,6 +35,14 @@ function withoutEmptyColumns(table) {
   const says = (value, at) => value !== "" && value !== null && value !== undefined && !(isAmount(table.header[at]) && Number(value) === 0);
   const kept = table.header.map((_, at) => at).filter(at => at === 0 || table.rows.some(row => says(row[at], at)));
   return {...table, header: kept.map(at => table.header[at]), rows: table.rows.map(row => kept.map(at => row[at]))};
+}
+
+// Names and shapes are long: what is measured stands between the name and the rest of the texts.
+function amountsFirst(table) {
+  const isText = at => table.rows.some(row => typeof row[at] === "string" && !isNumber(row[at]));
+  const places = table.header.map((_, at) => at), rest = places.slice(1);
+  const order = [0, ...rest.filter(at => !isText(at)), ...rest.filter(isText)];
+  return {...table, header: order.map(at => table.header[at]), rows: table.rows.map(row => order.map(at => row[at]))};
 }
 
 // {header, rows, total}: rows may be fewer than total; onrow(row) is called for a click.
@@ -59,11 +69,15 @@ function drawTable(body, given, options = {}) {
     const sign = state.down ? -1 : 1, at = state.column;
     return rows.sort((a, b) => sign * (numeric[at] ? Number(a[at]) - Number(b[at]) : String(a[at]).localeCompare(String(b[at]))));
   }
+  function classOf(at) {
+    if (numeric[at]) return null;
+    return SENTENCES.has(table.header[at]) ? "text sentence" : "text";
+  }
   function fill() {
     const rows = chosen(), shown = state.all ? rows : rows.slice(0, SHOWN_ROWS);
-    content.replaceChildren(...shown.map((row, index) => element("tr", {class: index >= 40 ? "beyond" : null,
+    content.replaceChildren(...shown.map((row, index) => element("tr", {class: index >= PRINTED_ROWS ? "beyond" : null,
       onclick: options.onrow ? () => options.onrow(row) : () => {}},
-      row.map((cell, at) => element("td", {class: numeric[at] ? null : SENTENCES.has(table.header[at]) ? "text sentence" : "text", title: numeric[at] ? String(cell) : cell},
+      row.map((cell, at) => element("td", {class: classOf(at), title: numeric[at] ? String(cell) : cell},
         cellText(table.header[at], cell))))));
     const total = table.total || table.rows.length;
     note.textContent = `${shown.length} of ${total} rows` +
@@ -74,7 +88,9 @@ function drawTable(body, given, options = {}) {
   const search = element("input", {type: "search", placeholder: "filter", "aria-label": "filter rows",
     oninput: event => { state.filter = event.target.value; fill(); }});
   if (table.rows.length > 8) body.append(element("div", {class: "tools"}, search, note, more));
-  body.append(element("div", {class: "scroll"}, element("table", {class: table.header.some(name => SENTENCES.has(name)) ? "explained" : null}, element("thead", {}, head), content)));
+  const explained = table.header.some(name => SENTENCES.has(name));
+  body.append(element("div", {class: "scroll"},
+    element("table", {class: explained ? "explained" : null}, element("thead", {}, head), content)));
   const first = options.sort ? table.header.findIndex(name => options.sort.test(name)) : -1;
   if (first >= 0) sortBy(first); else fill();
   return true;
@@ -85,5 +101,5 @@ function namedTable(name) { return currentRun().tables.find(table => table.name 
 function drawNamedTable(body, name, options) {
   const table = namedTable(name);
   if (!table) { body.append(absent("not measured")); return false; }
-  return drawTable(body, table, options);
+  return drawTable(body, options && options.amounts ? amountsFirst(table) : table, options);
 }

@@ -217,9 +217,13 @@ class Timeline {
       pressed = {x: event.clientX, moved: true};
       this.pan(-shift / (this.width - LABEL_WIDTH));
     });
-    this.canvas.addEventListener("pointerup", event => { if (pressed && !pressed.moved) this.choose(this.at(...place(event))); pressed = null; });
+    this.canvas.addEventListener("pointerup", event => {
+      if (pressed && !pressed.moved) this.choose(this.at(...place(event)));
+      pressed = null;
+    });
     this.canvas.addEventListener("keydown", event => {
-      const act = {"+": () => this.zoom(0.7, 0.5), "-": () => this.zoom(1.4, 0.5), ArrowLeft: () => this.pan(-0.15), ArrowRight: () => this.pan(0.15)}[event.key];
+      const act = {"+": () => this.zoom(0.7, 0.5), "-": () => this.zoom(1.4, 0.5),
+        ArrowLeft: () => this.pan(-0.15), ArrowRight: () => this.pan(0.15)}[event.key];
       if (act) { event.preventDefault(); act(); }
     });
     new ResizeObserver(() => { if (this.frame.clientWidth !== this.width) this.resize(); }).observe(this.frame);

@@ -37,6 +37,7 @@ SCHEMA = {
     "import": {"files": [str], "events": int, "skipped": dict, "warnings": list},
     "overview": {"steps": int, "tagged_steps": int, "mean_step": [{"part": str, "time_ns": int}]},
     "overlap_tax": dict.fromkeys(["hidden_ns", "tax_ns", "net_gain_ns", "judged_ns", "beside_ns"], int),
+    "nothing_found": list, "ceilings": None,
     "timeline": [{"rank": int, "step": None, "window_ns": int, "lanes": [{"name": str, "intervals_ns": list}]}],
     "tables": dict,
 }
@@ -191,11 +192,16 @@ class ReportTest(TraceTest):
         write(folder / "trace/step_00000003/HOST_00000.3.pt.trace.json", trace(step_events(0)))
         self.assertEqual(self.succeed("report", folder, "--quiet", "--require-mfu", "25").stderr, "")
         self.fail_with(11, "MFU is 25 %, --require-mfu asks for 25.5 %", "report", folder, "--quiet", "--require-mfu", "25.5")
+        write(folder / "metrics.jsonl", '{"step":1,"mfu":0.25}\n{"step":2,"mfu":0.5}\n{"step":3,"mfu":0.75}\n')
+        self.succeed("report", folder, "--quiet", "--require-mfu", "2:3:60")
+        self.fail_with(11, "MFU is 25 %", "report", folder, "--quiet", "--require-mfu", "1:30")
+        self.fail_with(12, "MFU is not known", "report", folder, "--quiet", "--require-mfu", "8:9:30")
+        self.fail_with(2, "such as 40 or 10:20:40", "report", folder, "--quiet", "--require-mfu", "1:x")
         unknown = write(self.folder / "rank-0.json", trace(step_events(0)))
         self.fail_with(12, "MFU is not known", "report", unknown, "--quiet", "--require-mfu", "1")
         below = run("report", folder, "--require-mfu", "90")
         self.assertEqual(below.returncode, 11)
-        self.assertIn("MFU 25.0 %", below.stdout)
+        self.assertIn("MFU 50.0 %", below.stdout)
 
     def test_windows_of_a_rank_are_one_rank(self):
         """Figures of a rank are over all its windows: six steps of two ranks, twice three."""

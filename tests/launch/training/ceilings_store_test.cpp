@@ -34,6 +34,15 @@ TEST(CeilingsTest, come_back_as_they_were_stored) {
   EXPECT_EQ(loaded->device->flops_per_s.at("bf16"), 1e15);
 }
 
+TEST(CeilingsTest, figures_of_another_gpu_are_not_kept) {
+  for (const char* other : {"A", ""}) {
+    Ceilings stored = measured(2, 1e11), fresh = measured(2, 1e11);
+    stored.device = DeviceCeilings{.name = other, .flops_per_s = {{"bf16", 9e14}}};
+    fresh.device = DeviceCeilings{.name = *other == 0 ? "" : "H", .flops_per_s = {{"bf16", 1e14}}};
+    EXPECT_EQ(keep_better(stored, fresh).kept.device->flops_per_s.at("bf16"), 1e14) << other;
+  }
+}
+
 TEST(CeilingsTest, machines_that_share_a_home_keep_their_entries) {
   const core::ScratchFolder scratch;
   Ceilings other = measured(8, 9e11);

@@ -40,7 +40,7 @@ def test_two_sides_are_compared(data, folder, config):
     check(report["convergence"]["verdict"] == "identical", f"overlap changed the losses: {report['convergence']}")
     check(report["convergence"]["curve"]["points"] == 8, "not every step was compared")
     check(report["convergence"]["final_val_loss"] is not None, "no validation loss")
-    changed = [one["field"] for one in report["differences"] if one["kind"] == "subject"]
+    changed = [one["field"] for one in report["differences"] if one["kind"] == "compared"]
     check("overlap" in changed, f"differences {report['differences']}")
     total = sum(part["change_ms"] for part in report["parts"])
     step = report["step_time"]["new_ms"] - report["step_time"]["base_ms"]
@@ -115,7 +115,7 @@ def test_bad_flags(data, folder, config):
 def test_a_base_that_fails(data, folder, config):
     output = call(command(data, folder / "nan", "--base", "--algorithm sgd --lr 1000 --grad-clip 0", "--steps", "6", "--warm-up", "1",
                           config=config), 5)
-    check("block 1, base failed with exit code 5" in output and "sidestream:" in output, output)
+    check("block 1, base failed with exit code 5" in output and "\n  sidestream" in output, output)
 
 
 def test_interruption(data, folder, config):

@@ -24,14 +24,22 @@ with tempfile.TemporaryDirectory(prefix="sidestream-roofline-") as name:
     call(sys.executable, ROOT / "tests/bench/trace/generate.py", "--ranks", 2, "--megabytes", 1, "--output", traces)
 
     text = call(PROGRAM, "roofline", traces)
-    check("ncu --csv --page raw" in text and "vectorized_layer_norm_kernel" in text, text)
-    check("nccl" not in text.split("regex:")[1].split("'")[0], "collectives under ncu wait for ever")
+    commands = [line for line in text.splitlines() if line.startswith("ncu --csv --page raw")]
+    check(any("vectorized_layer_norm_kernel" in line for line in commands), text)
+    check(not any("nccl" in line.split("regex:")[1].split("'")[0] for line in commands), "collectives under ncu wait for ever")
 
     own = ncu(folder / "own.csv", "void at::native::vectorized_layer_norm_kernel<float, float>(int)")
     text = call(PROGRAM, "roofline", traces, "--ncu", own, "--json", folder / "r.json")
     check("memory-bound by its counters, 90 % of the peak" in text, text)
     operation = [one for one in json.loads((folder / "r.json").read_text())["top_ops"] if "layer_norm" in one["name"]][0]
     check(operation["roofline_bound"] == "memory" and operation["cause"], str(operation))
+    check(operation["counters"]["memory_percent"] == 90 and operation["counters"]["dram_bytes"] is None, str(operation))
+
+    call(PROGRAM, "report", traces, "--ncu", own, "--html", folder / "r.html", "--json", folder / "n.json", "--quiet")
+    check('"memory_percent":90' in (folder / "r.html").read_text().replace(" ", ""), "the page has no counters")
+    cut = folder / "cut.csv"
+    cut.write_text(own.read_text()[:-8])
+    check("the file was cut" in call(PROGRAM, "roofline", traces, "--ncu", cut, expect=3), "a cut file is taken")
 
     text = call(PROGRAM, "roofline", traces, "--ncu", ncu(folder / "other.csv", "other_program"), expect=3)
     check("other_program only: is it of another program?" in text, text)

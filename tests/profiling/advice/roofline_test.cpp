@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/error.hpp"
-#include "tests/core/base/scratch_folder.hpp"
-#include "tests/profiling/trace/trace_text.hpp"
+#include "tests/profiling/advice/operation_maker.hpp"
 
 namespace sidestream::advice {
 namespace {
@@ -14,27 +12,13 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::ordered_json;
 
-Json operation(const std::string& name, double total_ms, std::int64_t calls, Json flops_per_s,
-               Json bytes_per_s) {
-  return {{"name", name},
-          {"calls", calls},
-          {"total_ns", total_ms * 1e6},
-          {"share", 0.5},
-          {"flops_per_s", flops_per_s},
-          {"bytes_per_s", bytes_per_s}};
-}
-
-// 1 TFLOP/s and 100 GB/s: the ridge lies at 10 FLOP a byte.
-Facts machine() {
-  Facts facts{.on_device = true};
-  facts.ceilings =
-      Ceilings{.flops_per_s = {{"fp32", 1e12}}, .memory_bytes_per_s = 1e11, .source = "test"};
-  return facts;
+std::string cause_of(const Json& one, const Facts& facts) {
+  return place_operation(one, facts, {}).cause;
 }
 
 TEST(RooflineTest, below_the_ridge_memory_is_the_roof) {
   const auto point =
-      place_operation(operation("x", 100, 10, 1e11, 5e10), machine(), {});  // 2 FLOP/B
+      place_operation(in_fp32(operation("x", 100, 10, 1e11, 5e10)), machine(), {});  // 2 FLOP/B
 
   EXPECT_EQ(point.bound, "memory");
   EXPECT_DOUBLE_EQ(*point.intensity, 2);
@@ -42,30 +26,129 @@ TEST(RooflineTest, below_the_ridge_memory_is_the_roof) {
 }
 
 TEST(RooflineTest, above_the_ridge_compute_is) {
-  const auto point = place_operation(operation("gemm", 100, 10, 8e11, 1e10), machine(), {});  // 80
+  const auto point =
+      place_operation(in_fp32(operation("gemm", 100, 10, 8e11, 1e10)), machine(), {});  // 80
 
   EXPECT_EQ(point.bound, "compute");
   EXPECT_DOUBLE_EQ(*point.share_of_roof, 0.8);
   EXPECT_EQ(point.cause, "compute-bound and near the roof");
 }
 
-TEST(RooflineTest, causes_come_from_evidence) {
+TEST(RooflineTest, the_roof_is_that_of_the_type_computed_with) {
   Facts facts = machine();
-  facts.products =
-      ProductFacts{.flops = 10, .unaligned_flops = 9, .unaligned_shape = "[[1, 50257]]"};
-  EXPECT_THAT(place_operation(operation("gemm", 100, 10, 1e11, 1e9), facts, {}).cause,
-              HasSubstr("50257"));
-  facts.products = ProductFacts{.flops = 10, .fp32_flops = 10};
-  facts.ceilings->flops_per_s["bf16"] = 4e12;
-  EXPECT_EQ(place_operation(operation("gemm", 100, 10, 1e11, 1e9), facts, {}).cause,
-            "fp32, where bf16 is at hand");
-  EXPECT_EQ(place_operation(operation("scan", 0.1, 10, 1e11, 1e9), facts, {}).cause,
-            "too small to fill the machine");
-  EXPECT_EQ(place_operation(operation("x", 0.01, 10, nullptr, nullptr), facts, {}).bound, "launch");
+  facts.ceilings->flops_per_s = {{"fp32", 1e11}, {"tf32", 5e11}, {"bf16", 1e12}};
+  Json one = operation("gemm", 100, 10, 6e11, 1e9);
+  one["shapes"] = {shaped("aten::mm", "[[64, 64], [64, 64]]", "c10::BFloat16")};
+  EXPECT_DOUBLE_EQ(*place_operation(one, facts, {}).share_of_roof, 0.6);
+  EXPECT_EQ(place_operation(one, facts, {}).dtype, "bf16");
   EXPECT_EQ(
-      place_operation(operation("ncclDevKernel_AllReduce", 10, 1, nullptr, nullptr), facts, {})
+      place_operation(operation("ampere_bf16_s16816gemm_bf16_128x64_nn", 1, 1, 1, 1), facts, {})
+          .dtype,
+      "bf16");
+  EXPECT_EQ(place_operation(operation("ampere_sgemm_128x64_nn", 1, 1, 1, 1), facts, {}).dtype,
+            "fp32");
+  one = in_fp32(operation("sm80_xmma_gemm_f32f32_tf32f32_f32_nn", 100, 10, 4e11, 1e9));
+  EXPECT_EQ(place_operation(one, facts, {}).dtype, "tf32");
+}
+
+TEST(RooflineTest, without_a_type_there_is_no_compute_roof) {
+  EXPECT_FALSE(
+      place_operation(operation("gemm", 100, 10, 8e11, 1e10), machine(), {}).share_of_roof);
+}
+
+TEST(RooflineTest, above_the_roof_the_roof_is_wrong) {
+  const std::string cause = cause_of(in_fp32(operation("gemm", 100, 10, 9e12, 1e10)), machine());
+  EXPECT_THAT(cause, HasSubstr("the roof is too low (test)"));
+  EXPECT_THAT(cause, Not(HasSubstr("near")));
+}
+
+TEST(RooflineTest, shapes_are_those_of_the_operation) {
+  Facts facts = machine();  // of the whole run: another product
+  facts.products = ProductFacts{.flops = 10, .unaligned_flops = 9, .unaligned_shape = "[[1, 77]]"};
+  const Json aligned = in_fp32(operation("gemm", 100, 10, 1e11, 1e9));
+  EXPECT_THAT(cause_of(aligned, facts), Not(HasSubstr("multiples")));
+  Json one = operation("gemm", 100, 10, 1e11, 1e9);
+  one["shapes"] = {shaped("aten::mm", "[[64, 64], [64, 50257]]", "float", 9),
+                   shaped("aten::mm", "[[64, 64], [64, 64]]", "float", 1)};
+  EXPECT_THAT(cause_of(one, facts), HasSubstr("50257"));
+}
+
+TEST(RooflineTest, a_product_in_the_arguments_makes_no_product) {
+  Json one = operation("void fbgemm_gpu::lookup_kernel<float>(fbgemm_gpu::FixedDivisor, int)", 100,
+                       10, 1e11, 1e9);
+  one["shapes"] = {shaped("aten::mm", "[[64, 64], [64, 50257]]", "float")};
+  EXPECT_THAT(cause_of(one, machine()), Not(HasSubstr("multiples")));
+}
+
+TEST(RooflineTest, another_type_explains_no_distance_to_its_own_roof) {
+  Facts facts = machine();
+  facts.ceilings->flops_per_s["bf16"] = 4e12;
+  const std::string small = cause_of(in_fp32(operation("gemm", 0.3, 10, 1.6e11, 1e9)), facts);
+  EXPECT_THAT(small, HasSubstr("too small to fill the machine"));
+  EXPECT_THAT(small, HasSubstr("computed in fp32; the roof of bf16 is 4.0 times as high"));
+  EXPECT_THAT(cause_of(in_fp32(operation("gemm", 100, 10, 8e11, 1e9)), facts),
+              HasSubstr("near the roof; computed in fp32"));
+}
+
+TEST(RooflineTest, what_takes_long_at_its_roof_is_not_too_small) {
+  const Json long_enough = operation("scan", 0.4, 10, nullptr, 3.8e10);  // 40 us, 15 at the roof
+  EXPECT_THAT(cause_of(long_enough, machine()), Not(HasSubstr("too small")));
+}
+
+TEST(RooflineTest, occupancy_threads_locks_and_denormals_are_causes) {
+  Json one = in_fp32(operation("x", 100, 10, 1e10, 1e9));
+  one["occupancy_percent"] = 12;
+  EXPECT_THAT(cause_of(one, machine()), HasSubstr("occupancy 12 %"));
+  one.erase("occupancy_percent");
+  Facts host = machine();
+  host.on_device = false;
+  host.config = {{"flush-denormals", "off"}};
+  EXPECT_THAT(cause_of(one, host), HasSubstr("denormal"));
+  host.step = StepFacts{.window_ns = 100, .idle_lock_ns = 20};
+  EXPECT_THAT(cause_of(one, host), HasSubstr("locks in 20 %"));
+  host.environment = {
+      {"cores", "2"}, {"threads_per_rank", "4"}, {"world_size", "2"}, {"nodes", "1"}};
+  EXPECT_THAT(cause_of(one, host), HasSubstr("4.0 computing threads a core"));
+}
+
+TEST(RooflineTest, kernels_that_turn_tensors_round_name_the_layout) {
+  EXPECT_THAT(
+      cause_of(operation("void cudnn::ops::nchwToNhwcKernel<float>(int)", 1, 10, nullptr, nullptr),
+               machine()),
+      HasSubstr("channels-first"));
+}
+
+TEST(RooflineTest, short_kernels_and_collectives_have_bounds_of_their_own) {
+  EXPECT_EQ(place_operation(operation("x", 0.01, 10, nullptr, nullptr), machine(), {}).bound,
+            "launch");
+  EXPECT_EQ(
+      place_operation(operation("ncclDevKernel_AllReduce", 10, 1, nullptr, nullptr), machine(), {})
           .bound,
       "communication");
+}
+
+TEST(RooflineTest, copies_and_collectives_are_held_against_links) {
+  Facts facts = machine();
+  facts.ceilings->host_to_device_bytes_per_s = 5e10;
+  facts.ceilings->link_bytes_per_s = 1e11;
+  facts.collectives = CollectiveFacts{.bus_bytes_per_s = 4e10};
+  const auto copy = place_operation(
+      operation("Memcpy HtoD (Pageable -> Device)", 10, 1, nullptr, 1e10), facts, {});
+  EXPECT_DOUBLE_EQ(*copy.share_of_roof, 0.2);
+  EXPECT_THAT(copy.cause, HasSubstr("not pinned; 20 % of what was measured"));
+  const auto sum =
+      place_operation(operation("ncclDevKernel_AllReduce", 10, 1, nullptr, nullptr), facts, {});
+  EXPECT_DOUBLE_EQ(*sum.share_of_roof, 0.4);
+  EXPECT_THAT(sum.cause, HasSubstr("40 GB/s on the bus, 40 % of the link"));
+}
+
+TEST(RooflineTest, the_optimizer_phase_is_held_against_what_adamw_moves) {
+  Facts facts = machine();
+  facts.on_device = false;
+  facts.environment = {{"parameters", "1000000"}};
+  const auto point = place_operation(operation("optimizer", 10, 10, nullptr, nullptr), facts, {});
+  EXPECT_NEAR(*point.bytes_per_s, 28e6 / 1e-3, 1);
+  EXPECT_NEAR(*point.share_of_roof, 0.28, 1e-9);
 }
 
 TEST(RooflineTest, what_is_not_measured_is_not_guessed) {
@@ -89,108 +172,15 @@ TEST(RooflineTest, operations_without_arithmetic_are_held_against_the_bandwidth)
 }
 
 TEST(RooflineTest, report_gets_bound_and_cause_or_null) {
-  Json report = {
-      {"top_ops",
-       {operation("gemm", 100, 10, 8e11, 1e10), operation("mystery", 100, 10, nullptr, nullptr)}}};
+  Json report = {{"top_ops",
+                  {in_fp32(operation("gemm", 100, 10, 8e11, 1e10)),
+                   operation("mystery", 100, 10, nullptr, nullptr)}}};
 
   add_rooflines(report, machine(), {});
 
   EXPECT_EQ(report["top_ops"][0]["roofline_bound"], "compute");
+  EXPECT_EQ(report["top_ops"][0]["dtype"], "fp32");
   EXPECT_TRUE(report["top_ops"][1]["roofline_bound"].is_null());
-}
-
-TEST(FunctionNameTest, as_ncu_matches_them) {
-  EXPECT_EQ(function_of("void at::native::vectorized_elementwise_kernel<4, float>(int, float)"),
-            "vectorized_elementwise_kernel");
-  EXPECT_EQ(function_of("ampere_sgemm_128x64_nn"), "ampere_sgemm_128x64_nn");
-  EXPECT_EQ(function_of("void at::native::(anonymous "
-                        "namespace)::vectorized_layer_norm_kernel<float, float>(int, float)"),
-            "vectorized_layer_norm_kernel");
-}
-
-TEST(FunctionNameTest, arguments_of_templates_do_not_count) {
-  EXPECT_EQ(
-      function_of(
-          "void a::(anonymous namespace)::Copy<a::(anonymous namespace)::Opaque<16u>, int>(int)"),
-      "Copy");
-}
-
-TEST(NcuCommandTest, names_these_kernels_and_no_collective) {
-  const std::string command = ncu_command(
-      {"void a::foo<int>(int)", "foo", "ncclDevKernel_AllReduce", "Memcpy HtoD", "bar"}, "prog");
-
-  EXPECT_THAT(command, HasSubstr("'regex:^(foo|bar)$'"));
-  EXPECT_THAT(command, Not(HasSubstr("nccl")));
-  EXPECT_THAT(command, HasSubstr("dram__bytes.sum"));
-  EXPECT_EQ(ncu_command({"ncclDevKernel_AllReduce", "aten::mm"}, "prog"), "");
-}
-
-class NcuCsvTest : public ::testing::Test {
- protected:
-  std::filesystem::path file(const std::string& text) {
-    return test::write_text(scratch_ / "ncu.csv", text);
-  }
-  std::string error_of(const std::string& text) {
-    try {
-      read_ncu_csv(file(text));
-    } catch (const core::DataError& error) {
-      return error.what();
-    }
-    return "no error";
-  }
-  core::ScratchFolder scratch_;
-};
-
-const char* kWide =
-    "==PROF== Connected to process 12\n"
-    R"csv("ID","Kernel Name","gpu__time_duration.sum","dram__bytes.sum","sm__throughput.avg.pct_of_peak_sustained_elapsed","gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed","sm__warps_active.avg.pct_of_peak_sustained_active","launch__occupancy_limit_registers","launch__occupancy_limit_warps","lts__t_sector_hit_rate.pct"
-"","","usecond","Mbyte","%","%","%","block","block","%"
-"0","void foo<float>(int, float)","10","1,000","20","80","15","2","8","n/a"
-"1","void foo<float>(int, float)","30","3,000","40","60","17","2","8","n/a"
-)csv";
-
-TEST_F(NcuCsvTest, wide_rows_are_launches_and_units_count) {
-  const auto launches = read_ncu_csv(file(kWide));
-  ASSERT_EQ(launches.size(), 2u);
-  const NcuCounters foo = counters_by_function(launches).at("foo");
-
-  EXPECT_EQ(foo.launches, 2);
-  EXPECT_NEAR(*foo.duration_s, 20e-6, 1e-12);
-  EXPECT_DOUBLE_EQ(*foo.dram_bytes, 2e9);
-  EXPECT_EQ(foo.occupancy_limiter, "registers");
-  EXPECT_FALSE(foo.l2_hit_percent);
-}
-
-TEST_F(NcuCsvTest, counters_replace_estimates) {
-  const auto counters = counters_by_function(read_ncu_csv(file(kWide)));
-  const auto point = place_operation(operation("void foo<float>(int, float)", 100, 10, 8e11, 1e10),
-                                     machine(), counters);
-
-  EXPECT_EQ(point.bound, "memory");
-  EXPECT_DOUBLE_EQ(*point.share_of_roof, 0.7);
-  EXPECT_THAT(point.cause, HasSubstr("occupancy 16 %, limited by registers"));
-}
-
-TEST_F(NcuCsvTest, rows_a_metric_are_joined_by_id) {
-  const auto launches = read_ncu_csv(file(
-      R"csv("ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value"
-"0","foo(int)","x","gpu__time_duration.sum","nsecond","5,000"
-"0","foo(int)","x","dram__bytes.sum","byte","12"
-"1","foo(int)","x","gpu__time_duration.sum","nsecond","7000"
-)csv"));
-
-  ASSERT_EQ(launches.size(), 2u);
-  EXPECT_NEAR(launches[0].metrics.at("gpu__time_duration.sum"), 5e-6, 1e-15);
-  EXPECT_DOUBLE_EQ(launches[0].metrics.at("dram__bytes.sum"), 12);
-}
-
-TEST_F(NcuCsvTest, what_is_no_csv_of_ncu_is_refused_with_advice) {
-  EXPECT_THAT(error_of("a,b\n1,2\n"), HasSubstr("--page raw"));
-  EXPECT_THAT(error_of("==ERROR== ERR_NVGPUCTRPERM - no permission\n"),
-              HasSubstr("run ncu as root"));
-  EXPECT_THAT(error_of("\"ID\",\"Kernel Name\",\"dram__bytes.sum\"\n"),
-              HasSubstr("launches after the header"));
-  EXPECT_THROW(read_ncu_csv(scratch_ / "not_there.csv"), core::DataError);
 }
 
 }  // namespace

@@ -15,13 +15,13 @@ from calls import call, check  # noqa: E402
 
 BROWSER, PROGRAM = sys.argv[1], sys.argv[2]
 SECTIONS = ["overview", "advice", "verification", "timeline", "top", "operators", "kernels", "memory", "modules", "collectives",
-            "stragglers", "data", "import"]
+            "stragglers", "data", "events", "import"]
 LARGEST_BYTES = 8_000_000
 SLOWEST_MS = 2000
 
 CLICKS = """
 const found = {};
-const rows = id => [...document.querySelectorAll(`#${id} tbody tr`)].map(row => row.cells[0].textContent);
+const rows = id => [...document.querySelector(`#${id} table`).querySelectorAll("tbody tr")].map(row => row.cells[0].textContent);
 const canvas = document.querySelector("#timeline canvas");
 if (canvas) {
   const box = canvas.getBoundingClientRect(), lane = Page.timeline.lanes[0];

@@ -12,6 +12,15 @@
 namespace sidestream::verify {
 namespace {
 
+TEST(DifferenceIntervalTest, is_that_of_student_by_hand) {
+  const std::vector<Pair> pairs = {{10, 11}, {10, 12}, {10, 13}};  // mean 2, sd 1
+  const auto interval = difference_interval(pairs);
+  ASSERT_TRUE(interval);
+  EXPECT_NEAR(interval->high, 2 + 4.302653 / std::sqrt(3.0), 1e-5);
+  EXPECT_NEAR(interval->low, 2 - 4.302653 / std::sqrt(3.0), 1e-5);
+  EXPECT_FALSE(difference_interval(std::span(pairs).first(1)));
+}
+
 constexpr int kComparisons = 2000;
 constexpr std::uint64_t kSeed = 20261121;
 constexpr int kPairCounts[] = {3, 5, 8, 16};

@@ -99,8 +99,21 @@ TEST(ComparabilityTest, models_data_and_ranks_are_refused_and_toggles_are_the_su
   EXPECT_EQ(found[0].kind, DifferenceKind::kSubject);
   EXPECT_EQ(found[1].field, "version");
   EXPECT_EQ(found[1].kind, DifferenceKind::kEnvironment);
-  EXPECT_EQ(refusal_text(found), "width is not set and 96, world_size is 2 and 4");
+  EXPECT_EQ(refusal_text(found),
+            "version is 1 and 2, width is not set and 96, world_size is 2 and 4");
   EXPECT_FALSE(same_training(found));
+}
+
+TEST(ComparabilityTest, another_machine_or_build_withholds_the_figure) {
+  RecordedRun base = make_run({}), fresh = make_run({});
+  fresh.environment["processor"] = "another";
+  base.environment["build"] = "a page of text";
+  fresh.environment["build"] = "another page";
+  EXPECT_EQ(refusal_text(differences_of(base, fresh)),
+            "build is not the same, processor is one and another");
+  fresh = base;
+  fresh.environment["threads_per_rank"] = "4";  // follows from a flag
+  EXPECT_EQ(refusal_text(differences_of(base, fresh)), "");
 }
 
 TEST(ComparabilityTest, toggles_learn_the_same_and_another_rate_does_not) {

@@ -54,6 +54,10 @@ TEST(VerificationTest, parts_add_up_on_both_sides) {
   EXPECT_NEAR(change, -20, 1e-9);
   EXPECT_DOUBLE_EQ(one.parts[0].change_ms(), -4);
   EXPECT_DOUBLE_EQ(one.parts[1].change_ms(), -7);
+  ASSERT_TRUE(one.parts[0].interval_ms);
+  EXPECT_NEAR(one.parts[0].interval_ms->low, -4, 1e-9);  // the same in every block
+  EXPECT_LT(one.parts[2].interval_ms->low, -9);
+  EXPECT_GT(one.parts[2].interval_ms->high, -9.5);
 }
 
 TEST(VerificationTest, one_block_is_inconclusive_and_never_accepted) {
@@ -89,6 +93,38 @@ TEST(VerificationTest, faster_but_worse_fails) {
 
   EXPECT_FALSE(decision.accepted);
   EXPECT_EQ(decision.code, GateCode::kDiverged);
+}
+
+TEST(VerificationTest, faster_without_equal_convergence_is_not_accepted) {
+  std::vector<RecordedRun> base, fresh;
+  for (int seed = 1; seed <= 3; ++seed) {
+    base.push_back(make_run({.step_ms = 100.0 + seed, .seed = seed}));
+    fresh.push_back(make_run({.step_ms = 50.0 + seed, .seed = seed}));
+    fresh.back().config["lr"] = "0";  // learns nothing, and is not compared
+  }
+  const Decision decision = decide(verify_runs(base, fresh, {}), {});
+
+  EXPECT_FALSE(decision.accepted);
+  EXPECT_THAT(decision.reason, HasSubstr("convergence not shown"));
+}
+
+TEST(VerificationTest, one_batch_for_all_steps_is_a_proof_and_never_accepted) {
+  std::vector<RecordedRun> base, fresh;
+  for (int seed = 1; seed <= 3; ++seed) {
+    base.push_back(make_run({.step_ms = 100, .seed = seed}));
+    fresh.push_back(make_run({.step_ms = 70.0 + 0.1 * seed, .seed = seed}));
+    fresh.back().config["fix-batch"] = "on";
+  }
+  const Decision decision = decide(verify_runs(base, fresh, {}), {});
+
+  EXPECT_FALSE(decision.accepted);
+  EXPECT_THAT(decision.reason, HasSubstr("is what the input costs"));
+}
+
+TEST(VerificationTest, differences_come_from_every_pair) {
+  std::vector<RecordedRun> base = {make_run({}), make_run({})}, fresh = base;
+  fresh[1].config["overlap"] = "off";
+  EXPECT_EQ(verify_runs(base, fresh, {}).differences.size(), 1u);
 }
 
 TEST(VerificationTest, sides_of_another_size_are_refused) {

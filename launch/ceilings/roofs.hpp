@@ -1,0 +1,22 @@
+// The roofs of a run: what was measured on its machine, and its GPU's datasheet where nothing was.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "launch/ceilings/ceilings.hpp"
+#include "profiling/advice/facts.hpp"
+
+namespace sidestream::launch {
+
+// Of a rank on the processor: the part of the measured cores that it computes on. Nothing when the
+// run's processor is another one than the measured one.
+std::optional<advice::Ceilings> roofs_of_processor(const Ceilings& stored,
+                                                   const advice::Facts& facts);
+
+// Figure by figure: measured on a GPU of this name, else from its datasheet (datasheet.hpp), else
+// not there. Nothing when there is neither.
+std::optional<advice::Ceilings> roofs_of_device(const std::optional<Ceilings>& stored,
+                                                const std::string& device_name, int world_size);
+
+}  // namespace sidestream::launch

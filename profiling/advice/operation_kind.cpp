@@ -1,0 +1,108 @@
+#include "profiling/advice/operation_kind.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "profiling/advice/event_facts.hpp"
+#include "profiling/advice/ncu_csv.hpp"
+#include "profiling/analysis/input_shapes.hpp"
+#include "profiling/ranges/phases.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool has(const std::string& name, std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char* word) { return name.find(word) != std::string::npos; });
+}
+
+struct TypeName {
+  const char* written;  // by the profiler
+  const char* dtype;
+};
+constexpr std::array<TypeName, 4> kTypes = {
+    {{"float", "fp32"}, {"c10::BFloat16", "bf16"}, {"c10::Half", "fp16"}, {"double", "fp64"}}};
+
+// Of the first matrix among the inputs: biases and scalars may be of another type.
+std::string dtype_of_inputs(const std::string& shapes_text, const std::string& types_text) {
+  const auto shapes = analysis::parse_shapes(shapes_text);
+  const auto types = analysis::list_elements(types_text);
+  for (std::size_t i = 0; i < std::min(shapes.size(), types.size()); ++i) {
+    if (shapes[i].size() != 1 || shapes[i].front().size() < 2) continue;
+    for (const TypeName& type : kTypes) {
+      if (types[i] == type.written) return type.dtype;
+    }
+  }
+  return "";
+}
+
+// cuBLAS and cutlass write the type into the name, and Tensor Cores that take fp32 as "tf32".
+std::string dtype_of_kernel(const std::string& name) {
+  if (has(name, {"tf32", "s1688gemm", "s1688tf32"})) return "tf32";
+  if (has(name, {"bf16"})) return "bf16";
+  if (has(name, {"sgemm", "f32f32"})) return "fp32";
+  if (has(name, {"hgemm", "f16", "h884", "h1688", "h16816"})) return "fp16";
+  return has(name, {"dgemm"}) ? "fp64" : "";
+}
+
+// fp32 inputs may be computed in the shorter type: only the kernel says.
+std::string joined_dtype(const std::string& inputs, const std::string& kernel) {
+  if (inputs.empty() || (inputs == "fp32" && kernel == "tf32")) return kernel;
+  return inputs;
+}
+
+}  // namespace
+
+bool is_copy(const std::string& name) {
+  return name.starts_with("Memcpy") || name.starts_with("Memset");
+}
+
+bool is_phase(const std::string& name) {
+  return std::any_of(ranges::kPhases.begin(), ranges::kPhases.end(),
+                     [&](const ranges::PhaseInfo& phase) { return phase.name == name; });
+}
+
+bool is_product(const std::string& name) {
+  static const std::set<std::string> operators = {"aten::mm",
+                                                  "aten::addmm",
+                                                  "aten::bmm",
+                                                  "aten::linear",
+                                                  "aten::convolution",
+                                                  "aten::mkldnn_convolution",
+                                                  "aten::baddbmm",
+                                                  "sidestream::linear",
+                                                  "sidestream::mlp",
+                                                  "sidestream::linear_backward",
+                                                  "sidestream::mlp_backward",
+                                                  "sidestream::head_loss",
+                                                  "sidestream::head_loss_and_gradients"};
+  if (operators.contains(name)) return true;
+  // Of cutlass the function is "Kernel2"; its namespace says it.
+  const std::string qualified = name.substr(0, name.find_first_of("<("));
+  return has(function_of(name), {"gemm", "Gemm", "GEMM", "xmma", "cutlass", "convolve", "nvjet"}) ||
+         has(qualified, {"cutlass::"});
+}
+
+ComputedOn computed_on(const Json& operation) {
+  ComputedOn result;
+  std::string of_inputs;
+  double all = 0, unaligned = 0;
+  for (const Json& one : operation.value("shapes", Json::array())) {
+    const std::string shapes = one.at("shapes");
+    const double flops = one.at("flops");
+    if (of_inputs.empty()) of_inputs = dtype_of_inputs(shapes, one.at("types"));
+    all += flops;
+    const auto product = product_of(one.at("operator").get<std::string>(), shapes);
+    if (!product || product->aligned) continue;
+    unaligned += flops;
+    if (result.unaligned_shapes.empty()) result.unaligned_shapes = shapes;
+  }
+  result.dtype = joined_dtype(of_inputs, dtype_of_kernel(operation.at("name")));
+  if (all > 0) result.unaligned_share = unaligned / all;
+  return result;
+}
+
+}  // namespace sidestream::advice

@@ -1,0 +1,26 @@
+// What kind of work an operation is, from its name, and what its FLOPs were computed on, from the
+// shapes and types of a report.json.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace sidestream::advice {
+
+bool is_copy(const std::string& name);
+bool is_phase(const std::string& name);
+// By the name of the function, not by those of its arguments or its namespace: "fbgemm_gpu::" is
+// none.
+bool is_product(const std::string& name);
+
+// What an operation of `top_ops` computed with.
+struct ComputedOn {
+  // "fp32", "tf32", "bf16", "fp16", "fp64": of most of its FLOPs, from the types of the inputs,
+  // else from the name of the kernel; empty when neither tells.
+  std::string dtype = {};
+  double unaligned_share = 0;  // of its FLOPs, in products with an extent that is no multiple of 8
+  std::string unaligned_shapes = {};  // the most of them
+};
+ComputedOn computed_on(const nlohmann::ordered_json& operation);
+
+}  // namespace sidestream::advice

@@ -1,0 +1,198 @@
+#include "profiling/analysis/operator_bytes.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace sidestream::analysis {
+namespace {
+
+using In = OperatorInputs;
+
+double real(std::int64_t value) { return static_cast<double>(value); }
+
+double type_size(const In& in, std::size_t place) {
+  return place < in.types.size() ? size_of_type(in.types[place]) : 0;
+}
+
+// What a product writes: its first matrix without the inner dimension times the columns of its
+// second.
+double product_result(const In& in, double flops, std::size_t left) {
+  const Dims matrix = in.tensor(left);
+  return matrix.empty() || matrix.back() == 0
+             ? 0
+             : flops / 2 / real(matrix.back()) * type_size(in, left);
+}
+double first_product(const In& in, double flops) { return product_result(in, flops, 0); }
+double added_product(const In& in, double flops) { return product_result(in, flops, 1); }
+
+// As large as one of the inputs, or as several.
+template <std::size_t... places>
+double like(const In& in, double) {
+  return (bytes_of(in, places) + ...);
+}
+
+// Inputs are stretched to the largest of them.
+double like_largest(const In& in, double) {
+  double most = 0;
+  for (std::size_t place = 0; place < in.shapes.size(); ++place)
+    most = std::max(most, bytes_of(in, place));
+  return most;
+}
+
+// The last dimension of x becomes that of the weight.
+double rows_result(const Dims& x, const Dims& weight, double size) {
+  return x.empty() || weight.empty() || x.back() == 0
+             ? 0
+             : element_count(x) / real(x.back()) * real(weight.back()) * size;
+}
+double fused_linear(const In& in, double) {
+  return rows_result(in.tensor(0), in.tensor(1), type_size(in, 0));
+}
+double fused_mlp(const In& in, double) {
+  return rows_result(in.tensor(0), in.tensor(2), type_size(in, 0));
+}
+// Queries, keys and values in, a third of it out.
+double fused_attention(const In& in, double) { return bytes_of(in, 0) / 3; }
+
+// [b, h, s, d] of the queries with the size of the values.
+double attention(const In& in, double) {
+  const Dims query = in.tensor(0), value = in.tensor(2);
+  if (query.size() != 4 || value.size() != 4 || query[3] == 0) return 0;
+  return bytes_of(in, 0) / real(query[3]) * real(value[3]);
+}
+
+// FLOPs are 2 x (elements of the result) x (elements of one filter).
+double convolution(const In& in, double flops) {
+  const Dims weight = in.tensor(1);
+  if (weight.empty() || weight[0] == 0) return 0;
+  const double filter = element_count(weight) / real(weight[0]);
+  return filter > 0 ? flops / 2 / filter * type_size(in, 0) : 0;
+}
+
+struct Result {
+  std::string_view name;
+  double (*bytes)(const In& in, double flops);
+};
+
+constexpr std::array<Result, 31> kResults = {{
+    {"aten::mm", first_product},
+    {"aten::bmm", first_product},
+    {"aten::_scaled_mm", first_product},
+    {"aten::_int_mm", first_product},
+    {"aten::addmm", added_product},
+    {"aten::_addmm_activation", added_product},
+    {"aten::baddbmm", added_product},
+    {"aten::convolution", convolution},
+    {"aten::mkldnn_convolution", convolution},
+    {"aten::convolution_backward", like<1, 2>},
+    {"sidestream::linear", fused_linear},
+    {"sidestream::linear_backward", like<1, 2>},
+    {"sidestream::mlp", fused_mlp},
+    {"sidestream::mlp_backward", like<1, 2, 3>},
+    {"sidestream::attention", fused_attention},
+    {"sidestream::attention_backward", like<0>},
+    {"sidestream::head_loss_and_gradients", like<0, 1>},
+    {"aten::_softmax", like<0>},
+    {"aten::_log_softmax", like<0>},
+    {"aten::softmax", like<0>},
+    {"aten::log_softmax", like<0>},
+    {"aten::_softmax_backward_data", like<0>},
+    {"aten::_log_softmax_backward_data", like<0>},
+    {"aten::native_layer_norm", like<0>},
+    {"aten::layer_norm", like<0>},
+    {"aten::native_layer_norm_backward", like<0>},
+    {"aten::native_batch_norm", like<0>},
+    {"aten::native_batch_norm_backward", like<0>},
+    {"aten::native_group_norm", like<0>},
+    {"aten::cat", like<0>},
+    {"aten::clone", like<0>},
+}};
+
+// One result as large as the largest input.
+constexpr std::array<std::string_view, 34> kElementWise = {"aten::add",
+                                                           "aten::sub",
+                                                           "aten::mul",
+                                                           "aten::div",
+                                                           "aten::gelu",
+                                                           "aten::relu",
+                                                           "aten::silu",
+                                                           "aten::tanh",
+                                                           "aten::sigmoid",
+                                                           "aten::exp",
+                                                           "aten::log",
+                                                           "aten::sqrt",
+                                                           "aten::rsqrt",
+                                                           "aten::pow",
+                                                           "aten::neg",
+                                                           "aten::abs",
+                                                           "aten::where",
+                                                           "aten::addcmul",
+                                                           "aten::addcdiv",
+                                                           "aten::lerp",
+                                                           "aten::clamp",
+                                                           "aten::eq",
+                                                           "aten::ne",
+                                                           "aten::lt",
+                                                           "aten::gt",
+                                                           "aten::maximum",
+                                                           "aten::minimum",
+                                                           "aten::masked_fill",
+                                                           "aten::_to_copy",
+                                                           "aten::gelu_backward",
+                                                           "aten::silu_backward",
+                                                           "aten::threshold_backward",
+                                                           "aten::sigmoid_backward",
+                                                           "aten::tanh_backward"};
+
+bool starts_attention(std::string_view name) {
+  return name.starts_with("aten::_scaled_dot_product_");
+}
+
+// Of a table only the rows that are asked for are read.
+std::optional<double> embedding(const In& in) {
+  const Dims table = in.tensor(0), indices = in.tensor(1);
+  if (table.size() != 2 || type_size(in, 0) == 0) return std::nullopt;
+  return bytes_of(in, 1) + 2 * element_count(indices) * real(table[1]) * type_size(in, 0);
+}
+
+// Parameters, gradients and both moments are read, all but the gradients written.
+std::optional<double> fused_adamw(const In& in) {
+  double bytes = 0;
+  for (const std::size_t place : {0, 1, 2, 3}) bytes += (place == 1 ? 1 : 2) * bytes_of(in, place);
+  return bytes > 0 ? std::optional(bytes) : std::nullopt;
+}
+
+double result_of(std::string_view name, const In& in, double flops) {
+  const auto known = std::find_if(kResults.begin(), kResults.end(),
+                                  [&](const Result& one) { return one.name == name; });
+  if (known != kResults.end()) return known->bytes(in, flops);
+  if (starts_attention(name))
+    return name.ends_with("_backward") ? like<1, 2, 3>(in, flops) : attention(in, flops);
+  if (std::find(kElementWise.begin(), kElementWise.end(), name) != kElementWise.end())
+    return like_largest(in, flops);
+  // "aten::add_" writes its first input; what only overwrites it does not read it as well.
+  const bool in_place = name.starts_with("aten::") && name.ends_with("_");
+  const bool overwrites = name == "aten::copy_" || name == "aten::fill_" || name == "aten::zero_";
+  return in_place && !overwrites ? bytes_of(in, 0) : 0;
+}
+
+}  // namespace
+
+double bytes_of(const In& in, std::size_t place) {
+  if (place >= in.shapes.size()) return 0;
+  double elements = 0;
+  for (const Dims& tensor : in.shapes[place]) elements += element_count(tensor);
+  return elements * type_size(in, place);
+}
+
+std::optional<double> bytes_of_call(std::string_view name, const In& in,
+                                    const std::optional<double>& flops) {
+  if (name == "aten::embedding") return embedding(in);
+  if (name.starts_with("aten::_fused_adam")) return fused_adamw(in);
+  double bytes = 0;
+  for (std::size_t place = 0; place < in.shapes.size(); ++place) bytes += bytes_of(in, place);
+  if (bytes <= 0) return std::nullopt;
+  return bytes + result_of(name, in, flops.value_or(0));
+}
+
+}  // namespace sidestream::analysis

@@ -1,0 +1,82 @@
+#include "profiling/verify/trace_comparability.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace sidestream::verify {
+namespace {
+
+using analysis::Analysis;
+
+// Of the first rank that says so.
+trace::RunFigures figures_of(const Analysis& all) {
+  for (const analysis::RankView& rank : all.ranks) {
+    if (rank.timeline->info.figures.flops_per_token > 0) return rank.timeline->info.figures;
+  }
+  return {};
+}
+
+std::string devices_of(const Analysis& all) {
+  std::set<std::string> names;
+  for (const analysis::RankView& rank : all.ranks) {
+    if (rank.activity.where != analysis::Where::kDevice) continue;
+    for (const auto& [number, device] : rank.timeline->info.devices) names.insert(device.name);
+    if (rank.timeline->info.devices.empty()) names.insert("a device");
+  }
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " and ") + name;
+  return text.empty() ? "a processor" : text;
+}
+
+// Of the time in operations, the part whose names the other side has too.
+double known_share(const Analysis& one, const Analysis& other) {
+  std::set<std::string> names;
+  for (const analysis::Operation& operation : other.operations) names.insert(operation.name);
+  double known = 0;
+  for (const analysis::Operation& operation : one.operations)
+    known += names.contains(operation.name) ? operation.share : 0;
+  return known;
+}
+
+void add(std::vector<Difference>& found, const std::string& field, const std::string& base,
+         const std::string& fresh) {
+  if (base != fresh) found.push_back({field, base, fresh, DifferenceKind::kRefused});
+}
+
+}  // namespace
+
+std::vector<Difference> differences_of(const Analysis& base, const Analysis& fresh) {
+  std::vector<Difference> found;
+  add(found, "world_size", std::to_string(base.set->world_size),
+      std::to_string(fresh.set->world_size));
+  add(found, "device", devices_of(base), devices_of(fresh));
+  const trace::RunFigures left = figures_of(base), right = figures_of(fresh);
+  if (left.flops_per_token > 0 && right.flops_per_token > 0) {
+    add(found, "FLOPs of a token", fmt::format("{:.6g}", left.flops_per_token),
+        fmt::format("{:.6g}", right.flops_per_token));
+    add(found, "tokens of a step", fmt::format("{:.6g}", left.tokens_per_step),
+        fmt::format("{:.6g}", right.tokens_per_step));
+    return found;
+  }
+  constexpr double kLeast = 0.5;
+  const double of_base = known_share(base, fresh), of_fresh = known_share(fresh, base);
+  if (of_base < kLeast && of_fresh < kLeast)
+    add(found, "model",
+        fmt::format("one with {:.0f} % of its time in operations of its own", (1 - of_base) * 100),
+        fmt::format("another one with {:.0f} %", (1 - of_fresh) * 100));
+  return found;
+}
+
+std::string identity_of(const Analysis& all) {
+  std::string text = fmt::format("{} events", all.set->events);
+  for (const analysis::RankView& rank : all.ranks) {
+    if (rank.steps.empty()) continue;
+    const analysis::Interval& first = rank.steps.front().window;
+    text += fmt::format(", {} {} {}", rank.timeline->info.rank,
+                        first.start_ns + rank.timeline->info.base_ns, first.length_ns());
+  }
+  return text;
+}
+
+}  // namespace sidestream::verify

@@ -1,0 +1,195 @@
+// Counters of Nsight Compute: their CSV, what they replace, and the commands that read them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+#include "profiling/advice/ncu_command.hpp"
+#include "profiling/advice/roofline.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/advice/operation_maker.hpp"
+#include "tests/profiling/trace/trace_text.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::ordered_json;
+
+TEST(FunctionNameTest, as_ncu_matches_them) {
+  EXPECT_EQ(function_of("void at::native::vectorized_elementwise_kernel<4, float>(int, float)"),
+            "vectorized_elementwise_kernel");
+  EXPECT_EQ(function_of("ampere_sgemm_128x64_nn"), "ampere_sgemm_128x64_nn");
+  EXPECT_EQ(function_of("void at::native::(anonymous "
+                        "namespace)::vectorized_layer_norm_kernel<float, float>(int, float)"),
+            "vectorized_layer_norm_kernel");
+}
+
+TEST(FunctionNameTest, arguments_of_templates_do_not_count) {
+  EXPECT_EQ(
+      function_of(
+          "void a::(anonymous namespace)::Copy<a::(anonymous namespace)::Opaque<16u>, int>(int)"),
+      "Copy");
+}
+
+TEST(KernelKeyTest, demanglers_agree) {
+  EXPECT_EQ(
+      kernel_key("void a::(anonymous namespace)::foo<4, a::Fill<float>, true, char* >(int, float)"),
+      kernel_key("void a::<unnamed>::foo<(int)4, a::Fill<float>, (bool)1, char *>(T2, T3)"));
+  EXPECT_NE(kernel_key("void foo<a::Fill>(int)"), kernel_key("void foo<a::Add>(int)"));
+  EXPECT_EQ(kernel_key("void foo<16u>(int)"), "foo<16>");
+  EXPECT_EQ(kernel_key("ampere_sgemm_128x64_nn"), "ampere_sgemm_128x64_nn");
+}
+
+std::vector<std::string> commands_of(const std::string& run) {
+  return ncu_commands({{"void a::foo<a::Fill<float> >(int)", 12},
+                       {"ncclDevKernel_AllReduce", 1},
+                       {"Memcpy HtoD", 1},
+                       {"aten::mm", 1},
+                       {"bar", 2}},
+                      words_of(run));
+}
+
+TEST(NcuCommandTest, one_command_a_kernel_and_none_for_collectives) {
+  const auto commands = commands_of("sidestream train");
+
+  ASSERT_EQ(commands.size(), 2u);
+  EXPECT_THAT(commands[0], HasSubstr("--kernel-name 'regex:foo.*a.*Fill.*float'"));
+  EXPECT_THAT(commands[0], HasSubstr("--launch-skip 36 "));
+  EXPECT_THAT(commands[1], HasSubstr("'regex:bar'"));
+  EXPECT_THAT(commands[1], HasSubstr("dram__bytes.sum"));
+  EXPECT_TRUE(ncu_commands({{"ncclDevKernel_AllReduce", 1}, {"aten::mm", 1}}, {}).empty());
+}
+
+TEST(NcuCommandTest, types_of_two_words_are_left_out) {
+  const auto commands = ncu_commands({{"void foo<unsigned int, Fill>(int)", 1}}, {});
+  EXPECT_THAT(commands.at(0), HasSubstr("'regex:foo.*Fill'"));
+}
+
+TEST(NcuCommandTest, the_run_directory_is_fresh_and_the_profiler_is_off) {
+  const auto commands = commands_of(
+      "sidestream train --run-dir runs/a --profile wait=1,active=2 --profile-shapes --resume=auto "
+      "--steps 20");
+
+  EXPECT_THAT(commands[0],
+              HasSubstr("sidestream train --steps 20 --run-dir runs/a_ncu1 > ncu1.csv"));
+  EXPECT_THAT(commands[1], HasSubstr("--run-dir runs/a_ncu2 > ncu2.csv"));
+  EXPECT_THAT(commands[0], Not(HasSubstr("--profile")));
+}
+
+class NcuCsvTest : public ::testing::Test {
+ protected:
+  std::filesystem::path file(const std::string& text) {
+    return test::write_text(scratch_ / "ncu.csv", text);
+  }
+  std::string error_of(const std::string& text) {
+    try {
+      read_ncu_csv(file(text));
+    } catch (const core::DataError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+  core::ScratchFolder scratch_;
+};
+
+const char* kWide =
+    "==PROF== Connected to process 12\n"
+    R"csv("ID","Kernel Name","gpu__time_duration.sum","dram__bytes.sum","sm__throughput.avg.pct_of_peak_sustained_elapsed","gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed","sm__warps_active.avg.pct_of_peak_sustained_active","launch__occupancy_limit_registers","launch__occupancy_limit_warps","lts__t_sector_hit_rate.pct"
+"","","usecond","Mbyte","%","%","%","block","block","%"
+"0","void foo<float>(int, float)","10","1,000","20","80","15","2","8","n/a"
+"1","void foo<float>(int, float)","30","3,000","40","60","17","2","8","n/a"
+)csv";
+
+TEST_F(NcuCsvTest, wide_rows_are_launches_and_units_count) {
+  const auto launches = read_ncu_csv(file(kWide));
+  ASSERT_EQ(launches.size(), 2u);
+  const NcuCounters foo = counters_by_kernel(launches).at("foo<float>");
+
+  EXPECT_EQ(foo.launches, 2);
+  EXPECT_NEAR(*foo.duration_s, 20e-6, 1e-12);
+  EXPECT_DOUBLE_EQ(*foo.dram_bytes, 2e9);
+  EXPECT_EQ(foo.occupancy_limiter, "registers");
+  EXPECT_FALSE(foo.l2_hit_percent);
+}
+
+TEST_F(NcuCsvTest, counters_replace_estimates) {
+  const auto counters = counters_by_kernel(read_ncu_csv(file(kWide)));
+  const auto point = place_operation(operation("void foo<float>(int, float)", 100, 10, 8e11, 1e10),
+                                     machine(), counters);
+
+  EXPECT_EQ(point.bound, "memory");
+  EXPECT_DOUBLE_EQ(*point.share_of_roof, 0.7);
+  EXPECT_THAT(point.cause, HasSubstr("occupancy 16 %, limited by registers"));
+}
+
+TEST_F(NcuCsvTest, counters_of_another_instance_do_not_count) {
+  const auto counters = counters_by_kernel(read_ncu_csv(file(kWide)));
+  EXPECT_FALSE(counters_for(counters, "void foo<double>(int, double)"));
+  EXPECT_TRUE(counters_for(counters, "void foo<float>(int, float)"));
+  NcuByKernel bare;
+  bare["foo"].launches = 3;
+  EXPECT_TRUE(counters_for(bare, "void foo<double>(int, double)"));
+}
+
+TEST_F(NcuCsvTest, rates_come_from_the_counters_and_go_into_the_report) {
+  const auto counters = counters_by_kernel(read_ncu_csv(file(
+      R"csv("ID","Kernel Name","gpu__time_duration.sum","dram__bytes.sum","sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active","smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
+"","","usecond","byte","%","inst"
+"0","foo","10","1000000","0","2000000"
+)csv")));
+  Json report = {{"top_ops", {in_fp32(operation("foo", 100, 10, 8e13, 1e13))}}};
+
+  add_rooflines(report, machine(), counters);
+
+  const Json& one = report["top_ops"][0];
+  EXPECT_NEAR(one["flops_per_s"].get<double>(), 4e6 / 10e-6, 1);  // an FMA is two
+  EXPECT_NEAR(one["bytes_per_s"].get<double>(), 1e6 / 10e-6, 1);
+  EXPECT_NEAR(one["intensity"].get<double>(), 4, 1e-9);
+  EXPECT_EQ(one["counters"]["dram_bytes"], 1e6);
+  EXPECT_TRUE(one["counters"]["compute_percent"].is_null());
+  EXPECT_THAT(one["cause"].get<std::string>(), Not(HasSubstr("by its counters")));
+}
+
+TEST_F(NcuCsvTest, a_cut_file_is_refused_with_the_place) {
+  const std::string whole = kWide;
+  const std::string cut = whole.substr(0, whole.rfind("\"2\",\"8\""));
+  EXPECT_THAT(error_of(cut), HasSubstr("the file was cut"));
+  EXPECT_THAT(error_of(cut), HasSubstr(std::to_string(whole.rfind("\"1\",\"void"))));
+}
+
+TEST_F(NcuCsvTest, a_file_that_ends_inside_of_a_cell_was_cut) {
+  const std::string whole = kWide;
+  EXPECT_THAT(error_of(whole.substr(0, whole.size() - 3)), HasSubstr("the file was cut"));
+}
+
+TEST_F(NcuCsvTest, launches_without_a_metric_that_is_used_are_refused) {
+  EXPECT_THAT(error_of("\"ID\",\"Kernel Name\",\"some__other.sum\"\n\"\",\"\",\"\"\n"
+                       "\"0\",\"foo\",\"5\"\n"),
+              HasSubstr("a metric that is used"));
+}
+
+TEST_F(NcuCsvTest, rows_a_metric_are_joined_by_id) {
+  const auto launches = read_ncu_csv(file(
+      R"csv("ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value"
+"0","foo(int)","x","gpu__time_duration.sum","nsecond","5,000"
+"0","foo(int)","x","dram__bytes.sum","byte","12"
+"1","foo(int)","x","gpu__time_duration.sum","nsecond","7000"
+)csv"));
+
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_NEAR(launches[0].metrics.at("gpu__time_duration.sum"), 5e-6, 1e-15);
+  EXPECT_DOUBLE_EQ(launches[0].metrics.at("dram__bytes.sum"), 12);
+}
+
+TEST_F(NcuCsvTest, what_is_no_csv_of_ncu_is_refused_with_advice) {
+  EXPECT_THAT(error_of("a,b\n1,2\n"), HasSubstr("--page raw"));
+  EXPECT_THAT(error_of("==ERROR== ERR_NVGPUCTRPERM - no permission\n"),
+              HasSubstr("run ncu as root"));
+  EXPECT_THAT(error_of("\"ID\",\"Kernel Name\",\"dram__bytes.sum\"\n"),
+              HasSubstr("launches after the header"));
+  EXPECT_THROW(read_ncu_csv(scratch_ / "not_there.csv"), core::DataError);
+}
+
+}  // namespace
+}  // namespace sidestream::advice

@@ -1,0 +1,46 @@
+// Traces of different models, devices or world sizes are no A and B; one capture is one block.
+#include "profiling/verify/trace_comparability.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/analysed.hpp"
+#include "tests/profiling/trace/trace_text.hpp"
+
+namespace sidestream::verify {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TraceComparabilityTest : public ::testing::Test {
+ protected:
+  // Steps of 100 us in one operation.
+  analysis::Analysis analysed(const std::string& operation, int start_us = 0) {
+    const core::ScratchFolder scratch;
+    test::write_text(
+        scratch / "rank-0.json",
+        test::trace_of(
+            test::complete_event("user_annotation", "ProfilerStep#1", std::to_string(start_us),
+                                 "100") +
+            "," + test::complete_event("cpu_op", operation, std::to_string(start_us + 1), "90")));
+    sets_.push_back(std::make_unique<trace::TraceSet>(
+        trace::load_traces(trace::find_traces({scratch.path()}))));
+    return analysis::analyse(*sets_.back(), 1);
+  }
+  std::vector<std::unique_ptr<trace::TraceSet>> sets_;
+};
+
+TEST_F(TraceComparabilityTest, sides_without_common_operations_are_different_models) {
+  EXPECT_THAT(refusal_text(differences_of(analysed("aten::mm"), analysed("aten::conv2d"))),
+              HasSubstr("model is"));
+  EXPECT_EQ(refusal_text(differences_of(analysed("aten::mm"), analysed("aten::mm"))), "");
+}
+
+TEST_F(TraceComparabilityTest, a_copy_of_a_capture_is_the_same_capture) {
+  EXPECT_EQ(identity_of(analysed("aten::mm")), identity_of(analysed("aten::mm")));
+  EXPECT_NE(identity_of(analysed("aten::mm")), identity_of(analysed("aten::mm", 500)));
+}
+
+}  // namespace
+}  // namespace sidestream::verify
