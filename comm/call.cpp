@@ -25,7 +25,9 @@ std::string Call::name() const {
 std::string Call::arguments() const {
   if (kind == CallKind::kBarrier || kind == CallKind::kExchange) return name();
   const std::string from = root >= 0 ? " from rank " + std::to_string(root) : "";
-  return name() + " of " + std::to_string(count) + " " + std::string(core::name_of(dtype)) + from;
+  const std::string in_bucket = bucket >= 0 ? " for bucket " + std::to_string(bucket) : "";
+  return name() + " of " + std::to_string(count) + " " + std::string(core::name_of(dtype)) + from +
+         in_bucket;
 }
 
 std::string Call::description() const {

@@ -32,10 +32,10 @@ struct Call {
   // The same on all ranks, or the program is wrong.
   bool agrees_with(const Call& other) const noexcept {
     return kind == other.kind && dtype == other.dtype && root == other.root &&
-           count == other.count && sequence == other.sequence;
+           count == other.count && sequence == other.sequence && bucket == other.bucket;
   }
   std::string name() const;         // "all_reduce"
-  std::string arguments() const;    // "all_reduce of 100 float32"
+  std::string arguments() const;    // "all_reduce of 100 float32 for bucket 3"
   std::string description() const;  // "all_reduce (operation 12, bucket 3, 400 bytes)"
   ranges::Phase phase() const;
 };

@@ -23,6 +23,7 @@
 #include "comm/topology.hpp"
 #include "comm/work.hpp"
 #include "core/base/dtype.hpp"
+#include "profiling/ranges/phases.hpp"
 
 namespace sidestream::comm {
 
@@ -135,6 +136,20 @@ class Communicator {
   // What a peer has announced, as far as it can be seen without a collective. Callable from any
   // thread, does not block.
   virtual std::optional<std::string> failure_of_peer() const { return std::nullopt; }
+
+  // What this rank is busy with, for the messages of others when it is late. Callable from one
+  // thread at a time, costs nothing worth mentioning.
+  virtual void note_activity(ranges::Phase phase, std::int64_t step) noexcept {
+    static_cast<void>(phase);
+    static_cast<void>(step);
+  }
+
+  // Whether a collective of this rank is in flight: then its deadline counts, and no other.
+  virtual bool is_in_flight() const noexcept { return false; }
+
+  // True for the rank that tells people about a failure that several ranks of a node see at once:
+  // the first that asks.
+  virtual bool claim_message() noexcept { return true; }
 
   // For the communicator of a device that owns this one; null where there are no peers.
   virtual PeerProgress* peer_progress() noexcept { return nullptr; }

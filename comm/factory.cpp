@@ -51,7 +51,9 @@ std::unique_ptr<Communicator> make_communicator(const MpiEnvironment& environmen
                          {.timeout_setup = config.timeout_setup,
                           .timeout_collective = config.timeout_collective,
                           .failed = environment.failure_flag(),
-                          .failure_hook = config.failure_hook},
+                          .failure_hook = config.failure_hook,
+                          .flights = config.flights,
+                          .check_collectives = config.check_collectives},
                          warnings);
 }
 

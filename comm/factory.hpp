@@ -10,6 +10,7 @@
 #include "comm/communicator.hpp"
 #include "comm/device/device_choice.hpp"
 #include "comm/failure_hook.hpp"
+#include "comm/flight_recorder.hpp"
 #include "comm/mpi_environment.hpp"
 
 namespace sidestream::comm {
@@ -23,9 +24,11 @@ struct CommunicatorConfig {
   GpuSharing gpu_sharing = GpuSharing::kRefused;
   // Set what it does at any time; never null.
   std::shared_ptr<FailureHook> failure_hook = std::make_shared<FailureHook>();
+  std::shared_ptr<FlightRecorder> flights = std::make_shared<FlightRecorder>();  // never null
   DeviceFinding gpu = {.problem = "nobody has looked for one"};  // of choose_device()
   std::chrono::milliseconds timeout_setup{std::chrono::minutes(5)};
   std::chrono::milliseconds timeout_collective{std::chrono::minutes(3)};
+  bool check_collectives = false;  // all ranks compare every call before its data moves
 };
 
 // Before MPI starts: looks for the GPU of this rank, by its number on the node, when `config` may

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -11,25 +12,37 @@ namespace sidestream::comm {
 
 class FailureHook {
  public:
-  // The hook must not communicate. An empty one takes the hook away, and waits for one that runs.
-  void set(std::function<void()> hook) {
+  using Id = int;
+
+  // The hook must not communicate. Hooks run in the order in which they were added.
+  Id add(std::function<void()> hook) {
     const std::lock_guard lock(mutex_);
-    hook_ = std::move(hook);
+    hooks_.emplace(++last_id_, std::move(hook));
+    return last_id_;
   }
 
-  // Once; by the thread that finds out. What the hook throws is dropped: the failure is what
-  // counts.
+  // Takes it away, and waits for one that runs. An unknown id is none of this object's business.
+  void remove(Id id) {
+    const std::lock_guard lock(mutex_);
+    hooks_.erase(id);
+  }
+
+  // Each hook once; by the thread that finds out. What a hook throws is dropped: the failure is
+  // what counts.
   void run() noexcept {
     const std::lock_guard lock(mutex_);
-    try {
-      if (const auto hook = std::exchange(hook_, nullptr)) hook();
-    } catch (...) {
+    for (const auto& [id, hook] : std::exchange(hooks_, {})) {
+      try {
+        hook();
+      } catch (...) {
+      }
     }
   }
 
  private:
   std::mutex mutex_;
-  std::function<void()> hook_;
+  std::map<Id, std::function<void()>> hooks_;
+  Id last_id_ = 0;
 };
 
 }  // namespace sidestream::comm

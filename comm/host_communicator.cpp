@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "comm/call_check.hpp"
 #include "comm/job_setup.hpp"
 #include "comm/mpi_check.hpp"
 #include "comm/reduce.hpp"
@@ -61,7 +62,7 @@ HostCommunicator::HostCommunicator(const CommunicatorConfig& config,
   device_progress_ =
       std::make_unique<DeviceProgress>(topology_, board_.get(), channel_.get(), board_ranks);
   engine_ = std::make_unique<ProgressEngine>(
-      topology_.rank, *watch_,
+      topology_.rank, *watch_, *config_.flights,
       ProgressEngine::Hooks{.on_failure = [flag = failed_] { flag->store(true); },
                             .before_throwing = [hook = config_.failure_hook] { hook->run(); }});
   const auto warning = binding_warning(Binding::of_this_process(topology_.local_size));
@@ -133,6 +134,7 @@ bool HostCommunicator::close() noexcept {
       return false;
     }
     barrier({});
+    if (board_) board_->note_left();
     return true;
   } catch (const std::exception& error) {
     spdlog::warn("rank {}: closing the communicator: {}", topology_.rank, error.what());
@@ -152,6 +154,7 @@ Call HostCommunicator::next_call(CallKind kind, std::size_t count, core::DType d
 
 std::shared_ptr<Operation> HostCommunicator::start(const Call& call, Steps steps,
                                                    const CollectiveOptions& options) {
+  if (config_.check_collectives) steps = compared(call, std::move(steps));
   auto operation = std::make_shared<Operation>(
       call, std::move(steps), options.deadline.value_or(config_.timeout_collective));
   engine_->submit(operation);
@@ -169,6 +172,16 @@ Steps HostCommunicator::checked(Call call, Steps steps) {
     Steps agreement = node_->agree(call);
     co_await all_finished(agreement);
   }
+  co_await all_finished(steps);
+}
+
+// All ranks of the job say what they call, before the call itself.
+Steps HostCommunicator::compared(Call call, Steps steps) {
+  std::vector<std::string> stamps;
+  Steps exchange = mpi_->exchange(call_stamp(call), stamps);
+  co_await all_finished(exchange);
+  if (const std::string difference = call_difference(stamps); !difference.empty())
+    throw core::CollectiveError(difference);
   co_await all_finished(steps);
 }
 

@@ -55,6 +55,11 @@ class HostCommunicator final : public Communicator {
   std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
   void announce_failure(std::string_view message) noexcept override;
   std::optional<std::string> failure_of_peer() const override;
+  void note_activity(ranges::Phase phase, std::int64_t step) noexcept override {
+    if (board_) board_->note_activity(phase, step);
+  }
+  bool is_in_flight() const noexcept override { return !engine_->is_idle(); }
+  bool claim_message() noexcept override { return !board_ || board_->claim_message(); }
   PeerProgress* peer_progress() noexcept override { return device_progress_.get(); }
 
  private:
@@ -69,6 +74,7 @@ class HostCommunicator final : public Communicator {
   std::shared_ptr<Operation> start(const Call& call, Steps steps, const CollectiveOptions& options);
   Work started(const Call& call, Steps steps, const CollectiveOptions& options);
   Steps checked(Call call, Steps steps);
+  Steps compared(Call call, Steps steps);
   bool close() noexcept;
 
   CommunicatorConfig config_;

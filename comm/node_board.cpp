@@ -1,5 +1,7 @@
 #include "comm/node_board.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,6 +12,15 @@ namespace {
 
 constexpr std::size_t kLineBytes = 64;
 constexpr std::size_t kMessageBytes = 1500;
+
+// A word, so that nobody reads half of it.
+std::uint64_t packed(ranges::Phase phase, std::int64_t step) noexcept {
+  return (static_cast<std::uint64_t>(step) << 8) | (static_cast<std::uint64_t>(phase) + 1);
+}
+
+std::int64_t clock_ns() noexcept {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 enum FailureState : std::uint32_t { kNone, kBeingWritten, kWritten };
 
@@ -24,6 +35,11 @@ struct NodeBoard::Slot {
   alignas(kLineBytes) std::atomic<std::int64_t> alive_at_ns;  // the clock is the same for the node
   alignas(kLineBytes) std::atomic<std::uint32_t> failures;    // used in the first rank's slot
   alignas(kLineBytes) std::array<Stamp, 2> stamps;
+  std::atomic<std::uint64_t> activity;  // step and phase, see packed(); 0: none
+  std::atomic<std::int64_t> activity_since_ns;
+  std::atomic<std::int32_t> process;
+  std::atomic<bool> left;
+  std::atomic<std::int32_t> speaker;  // used in the first rank's slot: its place + 1
   std::atomic<std::uint32_t> failure_state;
   std::array<char, kMessageBytes> message;
 };
@@ -31,7 +47,7 @@ struct NodeBoard::Slot {
 NodeBoard::NodeBoard(const NodeMeeting& node) : window_(node, sizeof(Slot)), rank_(node.rank) {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free,
                 "counters are shared between processes");
-  new (window_.segment(rank_)) Slot{};
+  (new (window_.segment(rank_)) Slot{})->process.store(::getpid());
   for (int peer = 0; peer < node.size; ++peer) {
     slots_.push_back(std::launder(reinterpret_cast<Slot*>(window_.segment(peer))));
   }
@@ -98,6 +114,42 @@ void NodeBoard::note_device_started(std::uint64_t sequence) noexcept {
 std::uint64_t NodeBoard::device_started_by(int local_rank) const noexcept {
   return slots_[static_cast<std::size_t>(local_rank)]->device_started.load(
       std::memory_order_acquire);
+}
+
+void NodeBoard::note_activity(ranges::Phase phase, std::int64_t step) noexcept {
+  mine().activity_since_ns.store(clock_ns(), std::memory_order_relaxed);
+  mine().activity.store(packed(phase, step), std::memory_order_release);
+}
+
+std::string NodeBoard::activity_of(int local_rank) const {
+  const Slot& slot = *slots_[static_cast<std::size_t>(local_rank)];
+  const std::uint64_t word = slot.activity.load(std::memory_order_acquire);
+  const std::uint64_t phase = (word & 0xFF) - 1;
+  if (word == 0 || phase >= ranges::kPhaseCount) return {};
+  const auto since_ns = clock_ns() - slot.activity_since_ns.load(std::memory_order_relaxed);
+  const auto tenths = std::max<std::int64_t>(0, since_ns / 100'000'000);
+  return std::string(ranges::name_of(static_cast<ranges::Phase>(phase))) + " of step " +
+         std::to_string(word >> 8) + " for " + std::to_string(tenths / 10) + "." +
+         std::to_string(tenths % 10) + " s";
+}
+
+std::vector<int> NodeBoard::peer_processes() const {
+  std::vector<int> processes;
+  for (int peer = 0; peer < size(); ++peer)
+    processes.push_back(peer == rank_ ? 0 : slots_[static_cast<std::size_t>(peer)]->process.load());
+  return processes;
+}
+
+void NodeBoard::note_left() noexcept { mine().left.store(true, std::memory_order_release); }
+
+bool NodeBoard::has_left(int local_rank) const noexcept {
+  return slots_[static_cast<std::size_t>(local_rank)]->left.load(std::memory_order_acquire);
+}
+
+bool NodeBoard::claim_message() noexcept {
+  std::int32_t speaker = 0;
+  slots_[0]->speaker.compare_exchange_strong(speaker, rank_ + 1);
+  return speaker == 0 || speaker == rank_ + 1;
 }
 
 void NodeBoard::announce_failure(std::string_view message) noexcept {

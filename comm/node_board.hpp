@@ -61,6 +61,21 @@ class NodeBoard {
   void note_alive(std::chrono::steady_clock::time_point now) noexcept;
   std::chrono::nanoseconds silent_for(int local_rank) const noexcept;
 
+  // What the rank is busy with, for messages of others: set by its own thread, with the time.
+  void note_activity(ranges::Phase phase, std::int64_t step) noexcept;
+  // "backward of step 26 for 4.1 s"; empty where it has said nothing.
+  std::string activity_of(int local_rank) const;
+
+  // Process numbers of all slots, this rank's as 0.
+  std::vector<int> peer_processes() const;
+  // This rank has met the others a last time: its end is none to worry about.
+  void note_left() noexcept;
+  bool has_left(int local_rank) const noexcept;
+
+  // True for one rank of the node: the first that asks, however often it does. It tells people
+  // about the failure.
+  bool claim_message() noexcept;
+
   // Callable from any thread; only the first message of a rank counts.
   void announce_failure(std::string_view message) noexcept;
   std::optional<std::string> failure_of_peer() const;

@@ -35,6 +35,10 @@ class Operation {
   Deadline& deadline() { return *deadline_; }
   Advance advance() { return steps_.advance(); }
 
+  // Since when the deadline is over and nobody has said so yet.
+  const std::optional<Deadline::Clock::time_point>& over_since() const noexcept { return over_; }
+  void note_over() { over_ = Deadline::Clock::now(); }
+
   // Half-time: peers are asked once how far they are.
   bool ask_now() { return deadline_->is_half_over() && !std::exchange(asked_, true); }
 
@@ -63,6 +67,7 @@ class Operation {
   std::chrono::milliseconds limit_;
   std::optional<Deadline> deadline_;
   bool asked_ = false;
+  std::optional<Deadline::Clock::time_point> over_;
   ranges::AsyncRange range_;
   std::exception_ptr error_;
   std::atomic<bool> done_{false};

@@ -8,6 +8,17 @@ namespace {
 // A process that runs leaves a sign of life every few milliseconds; a starved one may take longer.
 constexpr std::chrono::milliseconds kLongSilence{400};
 
+constexpr std::chrono::milliseconds kBetweenLooksForTheDead{100};
+
+// Nodes speak one after another, unless one of them has spoken meanwhile; in the end everybody may.
+constexpr std::chrono::milliseconds kTurn{250};
+constexpr std::chrono::milliseconds kLastTurn{2500};
+
+std::string seconds_text(std::chrono::nanoseconds time) {
+  const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(time).count() / 100;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
 }  // namespace
 
 PeerWatch::PeerWatch(const Topology& topology, NodeBoard* board, ControlChannel* channel,
@@ -15,7 +26,8 @@ PeerWatch::PeerWatch(const Topology& topology, NodeBoard* board, ControlChannel*
     : topology_(topology),
       board_(board),
       channel_(channel),
-      slot_of_rank_(slots_of_ranks(topology.size, board_ranks)) {}
+      slot_of_rank_(slots_of_ranks(topology.size, board_ranks)),
+      processes_(board == nullptr ? std::vector<int>() : board->peer_processes()) {}
 
 void PeerWatch::note_started(std::uint64_t sequence) {
   if (board_ != nullptr) board_->note_started(sequence);
@@ -27,9 +39,31 @@ void PeerWatch::poll() {
   if (now - last_poll_ < std::chrono::milliseconds(1)) return;
   last_poll_ = now;
   if (board_ != nullptr) board_->note_alive(now);
+  look_for_the_dead(now);
   if (channel_ == nullptr) return;
   send_announcement();
   channel_->poll();
+}
+
+void PeerWatch::look_for_the_dead(std::chrono::steady_clock::time_point now) {
+  if (board_ == nullptr || death_ || now - last_look_ < kBetweenLooksForTheDead) return;
+  last_look_ = now;
+  const std::optional<int> slot = processes_.first_gone();
+  if (!slot || board_->has_left(*slot)) return;
+  for (int rank = 0; rank < topology_.size; ++rank) {
+    if (slot_of_rank_[static_cast<std::size_t>(rank)] != *slot) continue;
+    const std::string activity = board_->activity_of(*slot);
+    death_ = topology_.place_of(static_cast<std::size_t>(rank)) +
+             " has died: its process is gone (killed, or out of memory: look at the system's log)" +
+             (activity.empty() ? "" : "; it was in " + activity);
+  }
+}
+
+bool PeerWatch::may_speak(std::chrono::steady_clock::time_point since) noexcept {
+  const auto waited = std::chrono::steady_clock::now() - since;
+  if (waited >= kLastTurn) return true;
+  const int turn = board_ != nullptr ? topology_.node : topology_.rank;
+  return waited >= turn * kTurn && (board_ == nullptr || board_->claim_message());
 }
 
 void PeerWatch::send_announcement() {
@@ -91,6 +125,16 @@ void PeerWatch::describe_rank(int rank, std::uint64_t sequence, std::string& tex
   } else {
     text += name + " (last started operation " + std::to_string(*started) + ")";
   }
+  if (slot >= 0) describe_silence(slot, text);
+}
+
+// What its thread was busy with, and whether the process does anything at all.
+void PeerWatch::describe_silence(int slot, std::string& text) const {
+  const std::string activity = board_->activity_of(slot);
+  if (!activity.empty()) text += ", in " + activity;
+  const auto silent = board_->silent_for(slot);
+  if (silent > kLongSilence)
+    text += ", silent for " + seconds_text(silent) + ": stopped or starved";
 }
 
 std::string PeerWatch::describe_missing(std::uint64_t sequence) const {

@@ -11,6 +11,7 @@
 
 #include "comm/control_channel.hpp"
 #include "comm/node_board.hpp"
+#include "comm/peer_processes.hpp"
 #include "comm/topology.hpp"
 
 namespace sidestream::comm {
@@ -24,6 +25,10 @@ class PeerWatch {
   void note_started(std::uint64_t sequence);
   void poll();  // cheap: messages are looked for once a millisecond
   std::optional<std::string> failure_of_peer() const;
+  const std::optional<std::string>& death_of_peer() const noexcept { return death_; }
+  // Whether this rank is the one that tells people about a failure that all see: one of a node at
+  // once, those of other nodes a little later. A rank that is not asks again.
+  bool may_speak(std::chrono::steady_clock::time_point since) noexcept;
   void ask_everyone();  // before describe_missing, with time to answer between
   std::string describe_missing(std::uint64_t sequence) const;
 
@@ -34,12 +39,17 @@ class PeerWatch {
   void flush_announcement(std::chrono::milliseconds limit) noexcept;
 
  private:
+  void describe_silence(int slot, std::string& text) const;
+  void look_for_the_dead(std::chrono::steady_clock::time_point now);
   void describe_rank(int rank, std::uint64_t sequence, std::string& text) const;
 
   const Topology& topology_;
   NodeBoard* board_;
   ControlChannel* channel_;
   std::vector<int> slot_of_rank_;  // -1: not on the board
+  PeerProcesses processes_;
+  std::chrono::steady_clock::time_point last_look_;
+  std::optional<std::string> death_;
   std::chrono::steady_clock::time_point last_poll_;
   std::mutex announcement_mutex_;
   std::optional<std::string> announcement_;

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "core/base/error.hpp"
+#include "core/base/dead_peer_error.hpp"
 
 namespace sidestream::comm {
 namespace {
@@ -39,6 +39,16 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
+bool is_dead_peer_error(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const core::DeadPeerError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 bool is_peer_error(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -51,9 +61,10 @@ bool is_peer_error(const std::exception_ptr& error) {
 
 }  // namespace
 
-ProgressEngine::ProgressEngine(int rank, PeerWatch& watch, Hooks hooks)
+ProgressEngine::ProgressEngine(int rank, PeerWatch& watch, FlightRecorder& flights, Hooks hooks)
     : rank_(rank),
       watch_(watch),
+      flights_(flights),
       hooks_(std::move(hooks)),
       thread_([this](const std::stop_token& stop) { run_thread(stop); }) {}
 
@@ -67,6 +78,7 @@ void ProgressEngine::submit(std::shared_ptr<Operation> operation) {
   {
     const std::lock_guard lock(queue_mutex_);
     if (failure_) std::rethrow_exception(failure_);
+    flights_.note(FlightPlane::kHost, operation->call(), FlightState::kQueued);
     queue_.push_back(std::move(operation));
     if (waiting_callers_ > 0) return;
   }
@@ -152,6 +164,8 @@ bool ProgressEngine::drive() {
     // Read first: what a peer had done before it failed is there by now, and an operation that all
     // ranks have reached ends well.
     const std::optional<std::string> failure = watch_.failure_of_peer();
+    if (const auto& death = watch_.death_of_peer(); death && !failure)
+      throw core::DeadPeerError(*death);
     const auto operation = front();
     const bool moved = operation && (operation->started() || !failure) && advance(*operation);
     if (failure && !moved) throw core::PeerError(*failure);
@@ -167,6 +181,7 @@ bool ProgressEngine::drive() {
 bool ProgressEngine::advance(Operation& operation) {
   if (!operation.started()) {
     operation.start();
+    flights_.note(FlightPlane::kHost, operation.call(), FlightState::kStarted);
     watch_.note_started(operation.call().sequence);
   }
   const Advance advance = operation.advance();
@@ -180,6 +195,7 @@ bool ProgressEngine::advance(Operation& operation) {
       queue_.pop_front();
     }
     operation.finish();
+    flights_.note(FlightPlane::kHost, operation.call(), FlightState::kFinished);
   }
   return true;
 }
@@ -188,6 +204,8 @@ void ProgressEngine::check_deadline(Operation& operation) {
   operation.deadline().tick();
   if (operation.ask_now()) watch_.ask_everyone();
   if (!operation.deadline().is_over()) return;
+  if (!operation.over_since()) operation.note_over();
+  if (!watch_.may_speak(*operation.over_since())) return;  // another rank tells it
   throw core::CollectiveError(
       "not finished after " + std::to_string(operation.deadline().limit().count()) +
       " ms; missing: " + watch_.describe_missing(operation.call().sequence));
@@ -197,6 +215,7 @@ std::exception_ptr ProgressEngine::describe(const Operation& operation,
                                             const std::exception_ptr& cause) const {
   const std::string text = "rank " + std::to_string(rank_) + ": " + operation.call().description() +
                            ": " + text_of(cause);
+  if (is_dead_peer_error(cause)) return std::make_exception_ptr(core::DeadPeerError(text));
   if (is_peer_error(cause)) return std::make_exception_ptr(core::PeerError(text));
   return std::make_exception_ptr(core::CollectiveError(text));
 }
@@ -205,6 +224,8 @@ std::exception_ptr ProgressEngine::describe(const Operation& operation,
 // soon as they are told. So the peers are told first, and from then on this process does not call
 // MPI any more: what arrives stays outside.
 void ProgressEngine::fail(std::exception_ptr error) {
+  if (const auto operation = front())
+    flights_.note(FlightPlane::kHost, operation->call(), FlightState::kFailed);
   hooks_.on_failure();
   if (!is_peer_error(error)) watch_.announce_failure(text_of(error));
   watch_.flush_announcement(kAnnouncementTime);

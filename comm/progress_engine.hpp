@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "comm/backoff.hpp"
+#include "comm/flight_recorder.hpp"
 #include "comm/operation.hpp"
 #include "comm/peer_watch.hpp"
 
@@ -29,8 +30,8 @@ class ProgressEngine {
     std::function<void()> on_failure;       // once, by the driver, when an operation fails
     std::function<void()> before_throwing;  // then, when the peers know and no caller does
   };
-  // `watch` outlives the engine.
-  ProgressEngine(int rank, PeerWatch& watch, Hooks hooks);
+  // `watch` and `flights` outlive the engine.
+  ProgressEngine(int rank, PeerWatch& watch, FlightRecorder& flights, Hooks hooks);
   ~ProgressEngine();  // stops the thread; operations that are not done are dropped
   ProgressEngine(const ProgressEngine&) = delete;
   ProgressEngine& operator=(const ProgressEngine&) = delete;
@@ -46,6 +47,7 @@ class ProgressEngine {
   void run_exclusively(const std::function<void()>& action);
 
   bool failed() const;
+  bool is_idle() const;  // nothing is in flight; callable from any thread
   std::optional<std::string> failure_text() const;  // callable from any thread
   std::int64_t progress_cpu_ns() const noexcept;    // CPU time that the progress thread has used
 
@@ -57,10 +59,10 @@ class ProgressEngine {
   void fail(std::exception_ptr error);
   std::exception_ptr describe(const Operation& operation, const std::exception_ptr& cause) const;
   std::shared_ptr<Operation> front() const;
-  bool is_idle() const;
 
   int rank_;
   PeerWatch& watch_;
+  FlightRecorder& flights_;
   Hooks hooks_;
   std::mutex drive_mutex_;          // held by the driver
   mutable std::mutex queue_mutex_;  // the three below

@@ -60,9 +60,21 @@ std::string groups_text(const std::map<Hash, std::vector<std::size_t>>& ranks_by
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
+// Where most ranks agree, the others are the odd ones.
+std::string odd_ranks_text(const std::map<Hash, std::vector<std::size_t>>& ranks_by_hash,
+                           std::size_t ranks) {
+  std::vector<std::size_t> odd;
+  for (const auto& [hash, group] : ranks_by_hash) {
+    if (2 * group.size() <= ranks) odd.insert(odd.end(), group.begin(), group.end());
+  }
+  if (odd.size() == ranks) return "";  // nobody has a majority
+  return fmt::format(" The odd one{}: rank {}.", odd.size() == 1 ? "" : "s", fmt::join(odd, ", "));
+}
+
 }  // namespace
 
 void check_replicas(comm::Communicator& communicator, const ParameterSpace& parameters) {
+  if (parameters.is_shared()) return;  // one copy: nothing can differ
   const std::vector<std::string> all = communicator.exchange(hashes_of(parameters));
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     std::map<Hash, std::vector<std::size_t>> ranks_by_hash;
@@ -70,11 +82,12 @@ void check_replicas(comm::Communicator& communicator, const ParameterSpace& para
       ranks_by_hash[hash_at(all[rank], i)].push_back(rank);
     }
     if (ranks_by_hash.size() == 1) continue;
-    throw core::NumericsError(
-        fmt::format("Replicas have drifted apart: parameter '{}' should be the same on every rank, "
-                    "found {}. Resume from a checkpoint; if it happens again, check the memory of "
-                    "the odd rank's machine.",
-                    parameters.at(i).name, groups_text(ranks_by_hash)));
+    throw core::NumericsError(fmt::format(
+        "Replicas have drifted apart: parameter '{}' should be the same on every rank, "
+        "found {}.{} Resume from a checkpoint; if it happens again, check the memory of "
+        "the odd rank's machine.",
+        parameters.at(i).name, groups_text(ranks_by_hash),
+        odd_ranks_text(ranks_by_hash, all.size())));
   }
 }
 

@@ -33,6 +33,11 @@ class DeviceCommunicator : public Communicator {
     host_->announce_failure(message);
   }
 
+  void note_activity(ranges::Phase phase, std::int64_t step) noexcept override {
+    host_->note_activity(phase, step);
+  }
+  bool is_in_flight() const noexcept override { return host_->is_in_flight(); }
+  bool claim_message() noexcept override { return host_->claim_message(); }
   std::optional<std::string> failure_of_peer() const override { return host_->failure_of_peer(); }
   std::int64_t device_memory_taken() const override;
 

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "comm/call_check.hpp"
 #include "comm/reduce.hpp"
 #include "core/base/error.hpp"
 
@@ -134,7 +135,12 @@ void NcclCommunicator::watch() {
           .peer_failure = [this] { return this->host().failure_of_peer(); },
           .missing = [this](std::uint64_t sequence) { return missing_ranks(sequence); },
           .on_start = [this] { driver().set_device(this->context().index); },
-          .on_failure = [this](const std::string& message) { on_failure(message); }},
+          .on_failure = [this](const std::string& message) { on_failure(message); },
+          .on_finished =
+              [this](const Call& call) {
+                config_.flights->note(FlightPlane::kDevice, call, FlightState::kFinished);
+              },
+          .may_speak = [this] { return this->host().claim_message(); }},
       config_.watch_interval);
 }
 
@@ -184,6 +190,8 @@ Call NcclCommunicator::next_call(CallKind kind, std::size_t count, core::DType d
 
 Work NcclCommunicator::launch(const Call& call, const CollectiveOptions& options,
                               const Launch& launch) {
+  config_.flights->note(FlightPlane::kDevice, call, FlightState::kQueued);
+  if (config_.check_collectives) compare(call);
   if (options.after != nullptr) {
     cuda::order(*cuda::EventPool::take(events_), options.after, stream_.get());
   }
@@ -204,8 +212,15 @@ Work NcclCommunicator::launch(const Call& call, const CollectiveOptions& options
     watchdog_->fail(call, error.what());
   }
   operation->end->record(stream_.get());
+  config_.flights->note(FlightPlane::kDevice, call, FlightState::kStarted);
   watchdog_->add(operation);
   return Work(std::make_shared<NcclWork>(operation->end, *watchdog_));
+}
+
+// Over the host, before NCCL sees the call: blocks, so it is for looking for a fault.
+void NcclCommunicator::compare(const Call& call) {
+  const std::string difference = call_difference(host().exchange(call_stamp(call), {}));
+  if (!difference.empty()) watchdog_->fail(call, difference);
 }
 
 void NcclCommunicator::require_rank(int root) const {

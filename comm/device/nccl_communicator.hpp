@@ -11,6 +11,7 @@
 #include "comm/cuda/handles.hpp"
 #include "comm/device/device_communicator.hpp"
 #include "comm/failure_hook.hpp"
+#include "comm/flight_recorder.hpp"
 #include "comm/nccl/api.hpp"
 #include "comm/nccl/link.hpp"
 #include "comm/nccl/watchdog.hpp"
@@ -23,6 +24,8 @@ struct NcclConfig {
   std::chrono::milliseconds watch_interval{20};
   std::shared_ptr<std::atomic<bool>> failed = {};  // set when an operation fails; may be null
   std::shared_ptr<FailureHook> failure_hook = {};  // may be null
+  std::shared_ptr<FlightRecorder> flights = std::make_shared<FlightRecorder>();
+  bool check_collectives = false;
 };
 
 class NcclCommunicator final : public DeviceCommunicator {
@@ -34,6 +37,9 @@ class NcclCommunicator final : public DeviceCommunicator {
   ~NcclCommunicator() override;
 
   std::string_view backend_name() const noexcept override { return "nccl"; }
+  bool is_in_flight() const noexcept override {
+    return !watchdog_->idle() || host().is_in_flight();
+  }
 
   Work all_reduce(void* data, std::size_t count, core::DType dtype,
                   const CollectiveOptions& options) override;
@@ -55,6 +61,7 @@ class NcclCommunicator final : public DeviceCommunicator {
                  const CollectiveOptions& options);
   Work launch(const Call& call, const CollectiveOptions& options, const Launch& launch);
   void require_rank(int root) const;
+  void compare(const Call& call);
   void connect();
   std::string first_problem_of_all(const std::string& mine);
   void watch();

@@ -8,6 +8,7 @@ namespace sidestream::comm::nccl {
 namespace {
 
 constexpr std::chrono::microseconds kBetweenPolls{20};
+constexpr std::chrono::milliseconds kLongestSilence{2500};
 
 }  // namespace
 
@@ -85,8 +86,16 @@ void Watchdog::drop_finished() {
   const std::lock_guard lock(mutex_);
   while (!queue_.empty() && queue_.front()->end->done()) {
     queue_.front()->range.end();
+    if (hooks_.on_finished) hooks_.on_finished(queue_.front()->call);
     queue_.pop_front();
   }
+}
+
+// One message for all: another rank of the node has some time to send its own.
+bool Watchdog::may_speak() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!over_since_) over_since_ = now;
+  return !hooks_.may_speak || now - *over_since_ >= kLongestSilence || hooks_.may_speak();
 }
 
 void Watchdog::check_front() {
@@ -103,7 +112,7 @@ void Watchdog::check_front() {
   }
   if (!front->deadline) front->deadline.emplace(front->limit);
   front->deadline->tick();
-  if (front->deadline->is_over()) {
+  if (front->deadline->is_over() && may_speak()) {
     fail(front->call, "not finished after " + std::to_string(front->limit.count()) +
                           " ms; missing: " + hooks_.missing(front->call.sequence));
   }

@@ -39,6 +39,8 @@ struct WatchdogHooks {
   std::function<std::string(std::uint64_t sequence)> missing;  // who has not come to an operation
   std::function<void()> on_start;                              // of the thread
   std::function<void(const std::string& message)> on_failure;
+  std::function<void(const Call& call)> on_finished = {};  // may be empty
+  std::function<bool()> may_speak = {};  // empty: yes; else another rank may tell of the deadline
 };
 
 class Watchdog {
@@ -68,6 +70,7 @@ class Watchdog {
   void look();
   void drop_finished();
   void check_front();
+  bool may_speak();
   void fail_with(std::exception_ptr error, const std::string& message) noexcept;
   std::string prefix_of(const Call& call) const;
 
@@ -79,6 +82,7 @@ class Watchdog {
   std::exception_ptr failure_;
   std::atomic<bool> failed_{false};
   std::condition_variable_any work_;
+  std::optional<std::chrono::steady_clock::time_point> over_since_;  // of the watching thread
   std::jthread thread_;  // last: started when the rest exists
 };
 

@@ -19,6 +19,9 @@ class RunPaths {
   std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
   std::filesystem::path lock() const { return root_ / "lock"; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
+  std::filesystem::path ettr() const { return root_ / "ettr.jsonl"; }
+  std::filesystem::path incidents() const { return root_ / "incidents.jsonl"; }
+  std::filesystem::path flight() const { return root_ / "flight"; }
   std::filesystem::path report() const { return root_ / "report"; }
   std::filesystem::path trace_window(std::int64_t step) const;  // trace/step_00000012
 

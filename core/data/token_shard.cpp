@@ -9,6 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/vectorize.hpp"
+#include "core/data/megatron_index.hpp"
 
 namespace sidestream::data {
 namespace {
@@ -87,17 +88,22 @@ std::uint64_t first_not_below(const Token* tokens, std::uint64_t limit, std::uin
 TokenShard::TokenShard(const std::filesystem::path& path) : file_(map_or_throw(path)) {
   const auto bytes = file_.bytes();
   if (bytes.empty()) throw DataError({path.string(), 0, "token ids", "an empty file"});
-  if (starts_with_magic(bytes, LlmCHeader::kMagic16) ||
-      starts_with_magic(bytes, LlmCHeader::kMagic32)) {
+  const std::filesystem::path index = megatron_index_of(path);
+  if (std::filesystem::exists(index)) {
+    open_megatron(index);
+  } else if (starts_with_magic(bytes, LlmCHeader::kMagic16) ||
+             starts_with_magic(bytes, LlmCHeader::kMagic32)) {
     open_llm_c();
   } else if (has_raw_name(path) && !looks_like_header(bytes)) {
     open_nano_gpt();
   } else {
-    throw DataError({path.string(), 0,
-                     "magic 20240520 or 20240801 of an llm.c token shard (headerless nanoGPT "
-                     "tokens are read from "
-                     "files named train.bin, val.bin or *.nanogpt.bin)",
-                     describe_magic(bytes)});
+    throw DataError(
+        {path.string(), 0,
+         "magic 20240520 or 20240801 of an llm.c token shard (headerless nanoGPT "
+         "tokens are read from "
+         "files named train.bin, val.bin or *.nanogpt.bin; Megatron's have their NAME.idx "
+         "beside them)",
+         describe_magic(bytes)});
   }
 }
 
@@ -139,6 +145,13 @@ void TokenShard::open_nano_gpt() {
                      "an odd size of " + std::to_string(bytes) + " bytes"});
   }
   size_ = bytes / 2;
+}
+
+void TokenShard::open_megatron(const std::filesystem::path& index) {
+  const MegatronIndex found = read_megatron_index(index, file_.bytes().size());
+  format_ = ShardFormat::kMegatron;
+  token_bytes_ = found.token_bytes;
+  size_ = found.tokens;
 }
 
 // A shard that was removed or replaced is still whole for those who have it open.

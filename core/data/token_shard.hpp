@@ -5,10 +5,13 @@
 //          https://github.com/karpathy/llm.c (dev/data/data_common.py)
 // nanoGPT: uint16 ids and no header. https://github.com/karpathy/nanoGPT (data/*/prepare.py)
 //
-// A file that does not start with one of the magics is taken for nanoGPT only when its name says so
-// (train.bin, val.bin, *.nanogpt.bin) and its first kilobyte does not look like a header: a damaged
-// header is an error and never becomes tokens. The other way round nothing can be mistaken: the low
-// halves of the magics, 55448 and 55729, are no GPT-2 ids.
+// Megatron: NAME.bin with uint16 or int32 ids and no header, beside NAME.idx (megatron_index.hpp).
+//
+// A file with such an index is Megatron's. Any other that does not start with one of the magics is
+// taken for nanoGPT only when its name says so (train.bin, val.bin, *.nanogpt.bin) and its first
+// kilobyte does not look like a header: a damaged header is an error and never becomes tokens. The
+// other way round nothing can be mistaken: the low halves of the magics, 55448 and 55729, are no
+// GPT-2 ids.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +23,7 @@
 
 namespace sidestream::data {
 
-enum class ShardFormat : std::uint8_t { kLlmC, kNanoGpt };
+enum class ShardFormat : std::uint8_t { kLlmC, kNanoGpt, kMegatron };
 
 struct LlmCHeader {
   static constexpr std::size_t kBytes = 1024;
@@ -33,7 +36,7 @@ struct LlmCHeader {
 class TokenShard {
  public:
   // Throws DataError: cannot be opened, empty, unknown magic, wrong version, size and header
-  // disagree, half a token.
+  // disagree, half a token, an index that does not fit.
   explicit TokenShard(const std::filesystem::path& path);
 
   std::uint64_t size() const noexcept { return size_; }              // tokens
@@ -58,6 +61,7 @@ class TokenShard {
   void require_whole() const;
   void open_llm_c();
   void open_nano_gpt();
+  void open_megatron(const std::filesystem::path& index);
 
   core::MappedFile file_;
   ShardFormat format_ = ShardFormat::kLlmC;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "comm/mpi_environment.hpp"
+#include "core/faults/fault_injector.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/dry_run.hpp"
 #include "launch/assembly/training_run.hpp"
@@ -25,6 +26,14 @@ int print_and_leave(const std::string& text) {
   return 0;
 }
 
+// What is planted before MPI starts: for ranks that never come to it.
+void meet_faults_of_the_start(const TrainOptions& options) {
+  faults::require_permission(options.faults);
+  faults::FaultInjector(options.faults, {.rank = comm::LauncherEnvironment::read().rank,
+                                         .attempt = faults::Victim::attempt_of_this_process()})
+      .pass(faults::Point::kStart, 0);
+}
+
 // What libraries read from the environment, before their threads and MPI's begin.
 void prepare_environment(const TrainOptions& options) {
   // Without a GPU Kineto prints an error that is none; it reads this before its first use.
@@ -43,6 +52,7 @@ int run_train(const CommandCall& call) {
   if (options.print_config) return print_and_leave(config_text(options));
   if (options.dry_run)
     return print_and_leave(dry_run_text(options, comm::LauncherEnvironment::read().size));
+  meet_faults_of_the_start(options);
   prepare_environment(options);
   const std::string command_line = joined(call.argc, call.argv);
   comm::CommunicatorConfig communication = communicator_config(options);

@@ -1,14 +1,12 @@
 #include "launch/device/device_step_runner.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cmath>
 #include <thread>
 #include <utility>
 
-#include "launch/process/agreement.hpp"
 #include "launch/trainer/dropout_seed.hpp"
+#include "launch/trainer/planted_faults.hpp"
 #include "launch/trainer/step_agreement.hpp"
 #include "parallel/parameter_list.hpp"
 #include "profiling/ranges/ranges.hpp"
@@ -28,13 +26,6 @@ constexpr std::size_t kScalarsAt = 1;  // as optim::StepScalars
 constexpr std::size_t kGradNorm = kScalarsAt;
 constexpr std::size_t kFirstBadStep = kScalarsAt + 2;
 
-std::string not_finite_text(std::int64_t step, const std::string& what) {
-  return fmt::format(
-      "step {}: {} is not finite. Weights were not changed. A lower --lr, more --warmup-steps or a "
-      "smaller --grad-clip usually help.",
-      step, what);
-}
-
 }  // namespace
 
 DeviceStepRunner::DeviceStepRunner(const DeviceStepParts& parts, const StepRunnerConfig& config,
@@ -49,6 +40,8 @@ DeviceStepRunner::DeviceStepRunner(const DeviceStepParts& parts, const StepRunne
 }
 
 void DeviceStepRunner::queue_micro_step(std::int64_t step, int micro_step) {
+  config_.heartbeat->beat(Phase::kData, step);
+  plant_before_batch(*config_.faults, step, parts_.model);
   const DeviceBatch batch = parts_.feed.next();
   outcome_.epoch = batch.epoch;
   if (parts_.model.config().dropout > 0) {
@@ -62,10 +55,14 @@ void DeviceStepRunner::queue_micro_step(std::int64_t step, int micro_step) {
   torch::Tensor loss;
   {
     const ScopedRange range(Phase::kForward);
-    loss = parts_.model.loss(batch.inputs_bt, batch.targets_bt);
+    config_.heartbeat->beat(Phase::kForward, step);
+    config_.faults->pass(faults::Point::kForward, step);
+    loss =
+        plant_in_loss(*config_.faults, step, parts_.model.loss(batch.inputs_bt, batch.targets_bt));
   }
   {
     const ScopedRange range(Phase::kBackward);
+    config_.heartbeat->beat(Phase::kBackward, step);
     loss.backward();
   }
   const torch::NoGradGuard no_grad;
@@ -83,10 +80,15 @@ StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>
     for (int micro_step = 0; micro_step < config_.grad_accumulation; ++micro_step)
       queue_micro_step(step, micro_step);
     parts_.replicas.finish_backward();
+    config_.heartbeat->beat(Phase::kOptimizer, step);
+    config_.faults->pass(faults::Point::kUpdate, step);
     outcome_.lr = optim::learning_rate(config_.schedule, step);
     outcome_.grad_norm = parts_.replicas.update(outcome_.lr).grad_norm;
   }
   outcome_.stop_requested = false;
+  outcome_.save_stage_done = false;
+  outcome_.anomaly.reset();
+  outcome_.updated = true;
   keep_pace();
   if (is_due_(step) || step % kLongestSilence == 0) look(step, stop_requested());
   outcome_.reader_ns = static_cast<std::int64_t>(parts_.feed.reader_cost_ns() - reader_before);
@@ -113,22 +115,29 @@ void DeviceStepRunner::look(std::int64_t step, bool stop_requested) {
   late_.ask(kScalarsAt, parts_.replicas.device_scalars());
   late_.seal();
   const auto& values = late_.read([] {});
-  if (values[kFirstBadStep] != 0) {  // of the summed gradients: the same on all ranks
-    throw AgreedError(
-        not_finite_text(static_cast<std::int64_t>(values[kFirstBadStep]), "the gradient norm"),
-        core::ExitCode::kNumerics);
-  }
-  const auto verdict = agree_on_step(
-      parts_.communicator,
-      {.loss = values[kLossAt] / config_.grad_accumulation, .stop_requested = stop_requested});
-  if (verdict.first_bad_rank >= 0) {
-    throw AgreedError(
-        not_finite_text(step, fmt::format("the loss of rank {}", verdict.first_bad_rank)),
-        core::ExitCode::kNumerics);
-  }
+  const auto verdict =
+      agree_on_step(parts_.communicator, {.loss = values[kLossAt] / config_.grad_accumulation,
+                                          .grad_norm = values[kGradNorm],
+                                          .stop_requested = stop_requested,
+                                          .save_stage_done = config_.save_stage_done()});
   outcome_.loss = verdict.mean_loss;
-  outcome_.grad_norm = values[kGradNorm];
+  outcome_.grad_norm = verdict.grad_norm;
   outcome_.stop_requested = verdict.stop;
+  outcome_.save_stage_done = verdict.save_stage_done;
+  // Of the summed gradients: the same on all ranks. From that step on the device has changed
+  // nothing.
+  const auto bad_step = static_cast<std::int64_t>(values[kFirstBadStep]);
+  judge(bad_step != 0 ? StepValues{.step = bad_step, .grad_norm = NAN}
+                      : StepValues{.step = step,
+                                   .loss = verdict.mean_loss,
+                                   .grad_norm = verdict.grad_norm,
+                                   .bad_rank = verdict.first_bad_rank});
+}
+
+void DeviceStepRunner::judge(const StepValues& values) {
+  const auto judgement = config_.judge->judge(values);
+  outcome_.anomaly = judgement.anomaly;
+  outcome_.updated = judgement.update;
 }
 
 }  // namespace sidestream::launch

@@ -44,6 +44,7 @@ class DeviceStepRunner final : public Stepper {
   void queue_micro_step(std::int64_t step, int micro_step);
   void keep_pace();
   void look(std::int64_t step, bool stop_requested);
+  void judge(const StepValues& values);
   void wait_for(const comm::cuda::OwnedEvent& event) const;
 
   DeviceStepParts parts_;

@@ -10,8 +10,11 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/factory.hpp"
+#include "core/faults/fault.hpp"
+#include "launch/options/numerics_options.hpp"
 #include "launch/options/record_options.hpp"
 #include "model/config.hpp"
 #include "parallel/config.hpp"
@@ -59,6 +62,7 @@ struct EvaluationOptions {
 struct CheckpointOptions {
   std::int64_t every = 0;       // 0: only at the end
   int keep = 2;                 // 0: all
+  bool asynchronous = true;     // write a copy while training goes on
   std::string resume = "none";  // none | auto | path of a checkpoint or run directory
 };
 
@@ -95,6 +99,8 @@ struct TrainOptions {
   comm::CommunicatorConfig comm = {};  // its deadlines: from `timeouts`, in launch/assembly
   Timeouts timeouts = {};
   RecordOptions record = {};
+  NumericsOptions numerics = {};
+  std::vector<faults::Fault> faults = {};  // --inject: planted for a test
 };
 
 }  // namespace sidestream::launch

@@ -19,6 +19,7 @@ SettingGroup<TrainOptions> model_settings();
 SettingGroup<TrainOptions> optimizer_settings();
 SettingGroup<TrainOptions> evaluation_settings();
 SettingGroup<TrainOptions> toggle_settings();
+SettingGroup<TrainOptions> fault_settings();
 }  // namespace detail
 
 }  // namespace sidestream::launch

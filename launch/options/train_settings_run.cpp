@@ -78,6 +78,11 @@ SettingGroup<TrainOptions> run_settings() {
                       [](auto& o) -> auto& { return o.checkpoint.every; }, {}),
        count<Options>({"keep-checkpoints", "N", "newest checkpoints to keep; 0: all"},
                       [](auto& o) -> auto& { return o.checkpoint.keep; }, {0, 1'000'000}),
+       on_off<Options>(
+           {"async-checkpoints", "on|off",
+            "write a copy of the tensors while training goes on; off: training waits "
+            "until the checkpoint is on disk"},
+           [](auto& o) -> auto& { return o.checkpoint.asynchronous; }),
        text<Options>(
            {"resume", "auto|none|PATH",
             "go on from the newest good checkpoint of the run directory "

@@ -4,14 +4,18 @@
 
 #include <c10/util/Exception.h>
 
-#include "core/base/error.hpp"
+#include "core/base/dead_peer_error.hpp"
 
 namespace sidestream::launch {
 
 using core::ExitCode;
 
 Failure describe_failure(const std::exception& error) {
-  if (const auto* own = dynamic_cast<const core::Error*>(&error)) return {own->code(), own->what()};
+  if (const auto* own = dynamic_cast<const core::Error*>(&error)) {
+    return {.code = own->code(),
+            .message = own->what(),
+            .peer_is_gone = dynamic_cast<const core::DeadPeerError*>(&error) != nullptr};
+  }
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     return {ExitCode::kMemory,
             "out of memory: a smaller --batch-size-per-rank or --sequence-length needs less"};

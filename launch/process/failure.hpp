@@ -11,6 +11,7 @@ namespace sidestream::launch {
 struct Failure {
   core::ExitCode code = core::ExitCode::kOther;
   std::string message;
+  bool peer_is_gone = false;  // a peer's process has ended: it says nothing itself
 };
 
 // Own errors carry their code; running out of memory is recognised in LibTorch's and the

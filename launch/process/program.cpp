@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -33,11 +34,16 @@ void print_error(int rank, int size, const std::string& message) {
 // time to do so, for its exit code is the one that explains what happened.
 void wait_for_the_failing_peer() { std::this_thread::sleep_for(std::chrono::seconds(5)); }
 
+// One message of a node is enough: the rank that has it ends the job meanwhile.
+void wait_unless_speaker(comm::Communicator* communicator) {
+  if (communicator == nullptr || communicator->claim_message()) return;
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+}
+
 [[noreturn]] void stop_all_ranks(const comm::MpiEnvironment& environment,
                                  comm::Communicator* communicator, const Failure& failure) {
-  if (failure.code == ExitCode::kPeer) {
-    wait_for_the_failing_peer();
-  }
+  if (failure.code == ExitCode::kPeer && !failure.peer_is_gone) wait_for_the_failing_peer();
+  wait_unless_speaker(communicator);
   print_error(environment.rank(), environment.size(), failure.message);
   if (communicator != nullptr) communicator->announce_failure(failure.message);
   environment.abort(static_cast<int>(failure.code));
@@ -51,6 +57,14 @@ void print_warnings(const comm::Communicator& communicator,
 }
 
 }  // namespace
+
+void Session::end_hanging_rank(const std::string& message) const noexcept {
+  comm::Communicator& ranks = communicator();
+  ranks.announce_failure(message);
+  wait_unless_speaker(&ranks);
+  print_error(ranks.rank(), ranks.size(), message);
+  std::_Exit(static_cast<int>(ExitCode::kCollective));  // its thread cannot be called back
+}
 
 int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
                 const ProgramBody& body) {
@@ -68,7 +82,11 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
     std::vector<std::string> warnings;
     communicator = comm::make_communicator(*environment, config, warnings);
     print_warnings(*communicator, warnings);
-    Session session(*communicator, stop, dump, *config.failure_hook);
+    Session session({.communicator = *communicator,
+                     .stop = stop,
+                     .dump = dump,
+                     .failure_hook = *config.failure_hook,
+                     .flights = *config.flights});
     return static_cast<int>(body(session));
   } catch (const AgreedError& error) {
     if (environment->rank() == 0) print_error(0, 1, error.what());

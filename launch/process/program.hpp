@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "comm/communicator.hpp"
 #include "comm/factory.hpp"
@@ -18,25 +19,35 @@
 
 namespace sidestream::launch {
 
+// What a session stands on; all outlive it.
+struct SessionParts {
+  comm::Communicator& communicator;
+  const StopRequest& stop;
+  const DumpRequest& dump;
+  comm::FailureHook& failure_hook;
+  const comm::FlightRecorder& flights;
+};
+
 // What a program has while it runs. Not copyable; lives in run_program.
 class Session {
  public:
-  Session(comm::Communicator& communicator, const StopRequest& stop, const DumpRequest& dump,
-          comm::FailureHook& failure_hook)
-      : communicator_(communicator), stop_(stop), dump_(dump), failure_hook_(failure_hook) {}
+  explicit Session(const SessionParts& parts) : parts_(parts) {}
 
-  comm::Communicator& communicator() const noexcept { return communicator_; }
-  bool is_first_rank() const noexcept { return communicator_.rank() == 0; }
-  bool stop_requested() const noexcept { return stop_.requested(); }
-  const DumpRequest& dump_request() const noexcept { return dump_; }
+  comm::Communicator& communicator() const noexcept { return parts_.communicator; }
+  bool is_first_rank() const noexcept { return communicator().rank() == 0; }
+  bool stop_requested() const noexcept { return parts_.stop.requested(); }
+  const DumpRequest& dump_request() const noexcept { return parts_.dump; }
   // Of the communicator's collectives.
-  comm::FailureHook& failure_hook() const noexcept { return failure_hook_; }
+  comm::FailureHook& failure_hook() const noexcept { return parts_.failure_hook; }
+  // The last ones.
+  const comm::FlightRecorder& flights() const noexcept { return parts_.flights; }
+
+  // For a watchdog whose rank does not come back: tells the peers, prints the message unless a peer
+  // does, and ends this process with exit code 6, upon which the launcher ends the job.
+  [[noreturn]] void end_hanging_rank(const std::string& message) const noexcept;
 
  private:
-  comm::Communicator& communicator_;
-  const StopRequest& stop_;
-  const DumpRequest& dump_;
-  comm::FailureHook& failure_hook_;
+  SessionParts parts_;
 };
 
 using ProgramBody = std::function<core::ExitCode(Session&)>;

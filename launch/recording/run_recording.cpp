@@ -69,8 +69,8 @@ RunRecording::RunRecording(const RecordOptions& options, RecordingParts parts)
       origin_(TraceOrigin::of(parts_.communicator)),
       plan_(options.profile, parts_.first_step),
       recorder_(record::process_recorder()) {
-  if (!options_.any()) return;
-  begin_recording();
+  if (options_.any()) begin_recording();
+  if (options_.any() || parts_.on_request) begin_watching();
 }
 
 void RunRecording::begin_recording() {
@@ -80,13 +80,16 @@ void RunRecording::begin_recording() {
   if (options_.whole_run()) {
     sample_clocks(parts_.communicator, clocks_);
     recorder_.keep(true);
-    parts_.failure_hook.set([this] { dump_now("a collective has failed"); });
+    hook_ = parts_.failure_hook.add([this] { dump_now("a collective has failed"); });
   }
+}
+
+void RunRecording::begin_watching() {
   watcher_ = std::jthread([this](const std::stop_token& stop) { watch_requests(stop); });
 }
 
 RunRecording::~RunRecording() {
-  parts_.failure_hook.set({});
+  parts_.failure_hook.remove(hook_);
   if (watcher_.joinable()) {
     watcher_.request_stop();
     parts_.dump_request.interrupt();
@@ -236,6 +239,7 @@ void RunRecording::watch_requests(const std::stop_token& stop) {
 }
 
 void RunRecording::answer_request() {
+  if (parts_.on_request) parts_.on_request();
   dump_at_next_step_ = true;
   for (milliseconds waited{0}; waited < kLongestStep; waited += kBetweenLooks) {
     if (!dump_at_next_step_) return;

@@ -39,6 +39,7 @@ namespace sidestream::launch {
 struct RecordingParts {
   comm::Communicator& communicator;
   comm::FailureHook& failure_hook;
+  std::function<void()> on_request = {};  // SIGUSR2: beside what is recorded; may be empty
   const DumpRequest& dump_request;
   std::filesystem::path run_dir;
   std::int64_t first_step = 1;
@@ -71,6 +72,7 @@ class RunRecording {
 
  private:
   void begin_recording();
+  void begin_watching();
   void begin_window();
   void end_window(std::int64_t step);
   enum class Profiler { kOff, kOn };
@@ -92,6 +94,7 @@ class RunRecording {
   ProfileCost cost_;
   ProfileCost record_cost_;  // of the light recorder, where it keeps every second step
   std::atomic<bool> in_window_{false};
+  comm::FailureHook::Id hook_ = 0;
   std::timed_mutex files_;  // one file at a time
   std::atomic<bool> dump_at_next_step_{false};
   std::atomic<bool> finished_{false};

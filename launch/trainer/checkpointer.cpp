@@ -1,29 +1,62 @@
 #include "launch/trainer/checkpointer.hpp"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/checkpoint/checkpoint_writer.hpp"
 #include "core/checkpoint/tensor_assignment.hpp"
 #include "core/checkpoint/tensor_set.hpp"
 #include "launch/process/agreement.hpp"
-#include "launch/trainer/checkpoint_tensors.hpp"
 #include "launch/trainer/model_folder.hpp"
+#include "launch/trainer/snapshot.hpp"
 #include "model/hugging_face.hpp"
 #include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::launch {
+
+using Clock = std::chrono::steady_clock;
+
+struct Checkpointer::Job {
+  Job(const CheckpointerConfig& wanted, int of_rank, int of_ranks)
+      : config(wanted), store(wanted.folder), rank(of_rank), ranks(of_ranks) {}
+
+  const CheckpointerConfig config;
+  const checkpoint::CheckpointStore store;
+  const int rank;
+  const int ranks;
+  Snapshot weights;  // rank 0 only
+  Snapshot moments;
+  TrainingState state;
+  std::vector<std::string> digests;  // before the commit: this rank's; then everybody's
+  Clock::time_point begin;
+  double stall_s = 0;
+
+  void write_files();
+  void commit() const;
+};
+
 namespace {
 
-// The moments that this rank writes.
-std::vector<NamedTensor> my_share(const std::vector<NamedTensor>& moments,
-                                  const comm::Communicator& communicator) {
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::uint64_t bytes_of(const std::vector<NamedTensor>& tensors) {
+  std::uint64_t bytes = 0;
+  for (const NamedTensor& named : tensors) bytes += named.tensor.nbytes();
+  return bytes;
+}
+
+// The moments that this rank writes: rank 0 fewer, for it writes the weights.
+std::vector<NamedTensor> share_of(int rank, int ranks, const std::vector<NamedTensor>& moments,
+                                  std::uint64_t weight_bytes) {
   std::vector<std::uint64_t> bytes;
   for (const NamedTensor& moment : moments) bytes.push_back(moment.tensor.nbytes());
-  const std::vector<int> ranks = checkpoint::assign_tensors(bytes, communicator.size());
+  const std::vector<int> assigned = checkpoint::assign_tensors(bytes, ranks, weight_bytes);
   std::vector<NamedTensor> mine;
   for (std::size_t i = 0; i < moments.size(); ++i) {
-    if (ranks[i] == communicator.rank()) mine.push_back(moments[i]);
+    if (assigned[i] == rank) mine.push_back(moments[i]);
   }
   return mine;
 }
@@ -34,63 +67,119 @@ void read_all(const checkpoint::TensorSet& files, const std::vector<NamedTensor>
 
 }  // namespace
 
-void Checkpointer::agree_in_time(const std::function<void()>& work) const {
-  agree(communicator_, work, {.deadline = config_.deadline});
-}
-
-void Checkpointer::write_files(const TrainingState& state, std::string& digests) const {
-  checkpoint::CheckpointWriter writer(store_.pending_folder(state.step));
-  const auto states = replicas_.states();
-  const int rank = communicator_.rank();
+void Checkpointer::Job::write_files() {
+  weights.require_finite(state.step);
+  moments.require_finite(state.step);
+  config.faults->pass(faults::Point::kCheckpoint, state.step);
+  checkpoint::CheckpointWriter writer(store.pending_folder(state.step));
   if (rank == 0) {
-    const std::vector<NamedTensor> weights = on_host(weights_of(states, config_.model));
     // transformers refuses a file whose metadata does not name the framework that laid the tensors
     // out.
-    writer.add_safetensors("model.safetensors", sources_of(weights), {{"format", "pt"}});
-    writer.add_text("config.json", model::to_hugging_face(config_.model).dump(2) + "\n");
-    if (!config_.tokenizer.empty()) writer.add_copy("tokenizer.json", config_.tokenizer);
+    writer.add_safetensors("model.safetensors", sources_of(weights.tensors()), {{"format", "pt"}});
+    writer.add_text("config.json", model::to_hugging_face(config.model).dump(2) + "\n");
+    if (!config.tokenizer.empty()) writer.add_copy("tokenizer.json", config.tokenizer);
   }
-  const std::vector<NamedTensor> moments =
-      on_host(my_share(moments_of(states, config_.model), communicator_));
-  writer.add_safetensors(checkpoint::optimizer_file_name(rank, communicator_.size()),
-                         sources_of(moments));
-  digests = checkpoint::digests_to_text(writer.files());
+  writer.add_safetensors(checkpoint::optimizer_file_name(rank, ranks),
+                         sources_of(moments.tensors()));
+  digests = {checkpoint::digests_to_text(writer.files())};
 }
 
-void Checkpointer::commit(const TrainingState& state,
-                          const std::vector<std::string>& digests) const {
+void Checkpointer::Job::commit() const {
+  config.faults->pass(faults::Point::kCommit, state.step);
   checkpoint::Manifest manifest{.step = state.step,
-                                .world_size = communicator_.size(),
-                                .model = identity_of(config_.model),
+                                .world_size = ranks,
+                                .model = identity_of(config.model),
                                 .training = to_json(state)};
   for (const std::string& text : digests) {
     const auto files = checkpoint::digests_from_text(text);
     manifest.files.insert(manifest.files.end(), files.begin(), files.end());
   }
-  store_.commit(manifest);
-  store_.prune(config_.keep, state.step);
+  store.commit(manifest);
+  store.prune(config.keep, state.step);
 }
 
-void Checkpointer::save(const TrainingState& state) const {
-  const ranges::ScopedRange range(ranges::Phase::kCheckpoint);
-  const bool first = communicator_.rank() == 0;
+Checkpointer::Checkpointer(const CheckpointerConfig& config, comm::Communicator& communicator,
+                           parallel::DataParallel& replicas)
+    : config_(config),
+      store_(config.folder),
+      communicator_(communicator),
+      replicas_(replicas),
+      job_(std::make_shared<Job>(config, communicator.rank(), communicator.size())) {}
+
+void Checkpointer::agree_in_time(const std::function<void()>& work) const {
+  agree(communicator_, work, {.deadline = config_.deadline});
+}
+
+// A save that failed leaves nothing behind.
+void Checkpointer::agree_or_abandon(const std::function<void()>& work) {
   try {
-    agree_in_time([&] {
-      if (first) store_.begin(state.step);
-    });
-    std::string digests;
-    agree_in_time([&] { write_files(state, digests); });
-    const std::vector<std::string> all_digests = communicator_.exchange(digests);
-    agree_in_time([&] {
-      if (first) commit(state, all_digests);
-    });
-  } catch (const AgreedError&) {
-    if (first) store_.abandon(state.step);
+    agree_in_time(work);
+  } catch (const core::AgreedError&) {
+    stage_ = Stage::kNone;
+    if (communicator_.rank() == 0) store_.abandon(job_->state.step);
     throw;
   }
 }
 
-TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint) const {
+std::vector<SavedCheckpoint> Checkpointer::save(const TrainingState& state) {
+  const ranges::ScopedRange range(ranges::Phase::kCheckpoint);
+  std::vector<SavedCheckpoint> saved;
+  const auto note = [&](std::optional<SavedCheckpoint> one) {
+    if (one) saved.push_back(std::move(*one));
+  };
+  const auto begin = Clock::now();
+  note(finish());  // one at a time
+  job_->state = state;
+  job_->begin = begin;
+  agree_or_abandon([&] {
+    if (communicator_.rank() == 0) store_.begin(state.step);
+    take_snapshot(*job_);
+  });
+  stage_ = Stage::kWriting;
+  task_.start([job = job_] { job->write_files(); });
+  if (config_.mode == SaveMode::kBlocking) note(finish());
+  job_->stall_s = seconds_since(begin);
+  if (!saved.empty() && saved.back().state.step == state.step) saved.back().stall_s = job_->stall_s;
+  return saved;
+}
+
+void Checkpointer::take_snapshot(Job& job) {
+  const auto states = replicas_.states();
+  const std::vector<NamedTensor> weights = weights_of(states, config_.model);
+  if (job.rank == 0) job.weights.take(weights);
+  job.moments.take(
+      share_of(job.rank, job.ranks, moments_of(states, config_.model), bytes_of(weights)));
+}
+
+std::optional<SavedCheckpoint> Checkpointer::advance() {
+  if (stage_ == Stage::kNone) return std::nullopt;
+  const auto begin = Clock::now();
+  agree_or_abandon([&] { task_.finish(); });
+  if (stage_ == Stage::kWriting) {
+    start_commit();
+    job_->stall_s += seconds_since(begin);
+    return std::nullopt;
+  }
+  stage_ = Stage::kNone;
+  job_->stall_s += seconds_since(begin);
+  return SavedCheckpoint{
+      .state = job_->state, .stall_s = job_->stall_s, .total_s = seconds_since(job_->begin)};
+}
+
+void Checkpointer::start_commit() {
+  job_->digests = communicator_.exchange(job_->digests.front(), {.deadline = config_.deadline});
+  stage_ = Stage::kCommitting;
+  if (communicator_.rank() == 0) task_.start([job = job_] { job->commit(); });
+}
+
+std::optional<SavedCheckpoint> Checkpointer::finish() {
+  std::optional<SavedCheckpoint> saved;
+  while (stage_ != Stage::kNone && !saved) saved = advance();
+  return saved;
+}
+
+TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
+                                    Buckets buckets) const {
   TrainingState state;
   agree_in_time([&] {
     require_same_model(checkpoint, config_.model);
@@ -103,8 +192,9 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint) co
                moments_of(states, config_.model));
   });
   replicas_.refresh_parameters();
-  replicas_.set_steps_taken(state.step);
-  if (!state.bucket_order.empty()) replicas_.set_bucket_order(state.bucket_order);
+  replicas_.set_steps_taken(state.step - state.skipped);
+  if (buckets == Buckets::kFromCheckpoint && !state.bucket_order.empty())
+    replicas_.set_bucket_order(state.bucket_order);
   return state;
 }
 

@@ -3,23 +3,36 @@
 // model.safetensors and config.json are what Hugging Face's transformers loads; the optimizer's
 // tensors are shared out over the ranks. A failure on any rank is agreed: all ranks throw, the
 // older checkpoints stay.
+//
+// A save holds training up while tensors are copied; a thread of each rank then writes the copy,
+// and one of rank 0 gives the whole its name. Ranks agree between the two, at steps that they agree
+// on anyway:
+//   checkpointer.save(state);                       // collective: copies, and starts to write
+//   each step: vote = checkpointer.stage_done();    // of this rank; costs nothing
+//   when all say so: saved = checkpointer.advance();  // collective
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/communicator.hpp"
 #include "core/checkpoint/checkpoint_store.hpp"
+#include "core/faults/fault_injector.hpp"
+#include "launch/process/background_task.hpp"
+#include "launch/trainer/checkpoint_tensors.hpp"
 #include "launch/trainer/training_state.hpp"
 #include "model/config.hpp"
 #include "parallel/data_parallel.hpp"
 
 namespace sidestream::launch {
+
+enum class SaveMode { kBlocking, kAsynchronous };
 
 struct CheckpointerConfig {
   std::filesystem::path folder = {};     // of the checkpoints
@@ -27,34 +40,61 @@ struct CheckpointerConfig {
   int keep = 2;                          // 0: all
   model::ModelConfig model = {};
   std::chrono::milliseconds deadline{std::chrono::minutes(10)};  // of a save or restore
+  SaveMode mode = SaveMode::kBlocking;
+  std::shared_ptr<faults::FaultInjector> faults = std::make_shared<faults::FaultInjector>();
+};
+
+// A checkpoint that is durable and has its name.
+struct SavedCheckpoint {
+  TrainingState state;
+  double stall_s = 0;  // that this rank's training has waited for it
+  double total_s = 0;  // from the call of save() to its name
 };
 
 class Checkpointer {
  public:
   Checkpointer(const CheckpointerConfig& config, comm::Communicator& communicator,
-               parallel::DataParallel& replicas)
-      : config_(config), store_(config.folder), communicator_(communicator), replicas_(replicas) {}
+               parallel::DataParallel& replicas);
 
-  // Collective; blocks until the checkpoint is durable. Throws AgreedError.
-  void save(const TrainingState& state) const;
+  // Collective. Finishes an earlier save first. On return the tensors may change; blocking, the
+  // checkpoint is there. What is returned has been saved meanwhile. Throws AgreedError.
+  std::vector<SavedCheckpoint> save(const TrainingState& state);
+
+  // A save is under way and this rank has done what it can do alone. Does not block.
+  bool stage_done() const noexcept { return stage_ != Stage::kNone && task_.done(); }
+  // Collective, once every rank's stage is done. Nothing while there is more to do. Throws
+  // AgreedError.
+  std::optional<SavedCheckpoint> advance();
+  // Collective: waits for the end of a save that is under way. Throws AgreedError.
+  std::optional<SavedCheckpoint> finish();
 
   // Collective. Loads weights, moments and state from the checkpoint. Throws AgreedError; with
-  // another model the message lists the fields.
-  TrainingState restore(const checkpoint::Checkpoint& checkpoint) const;
+  // another model the message lists the fields. In the middle of a run buckets stay as they are.
+  enum class Buckets { kFromCheckpoint, kAsTheyAre };
+  TrainingState restore(const checkpoint::Checkpoint& checkpoint,
+                        Buckets buckets = Buckets::kFromCheckpoint) const;
 
   // Collective. Weights only, from a checkpoint of ours or a folder of Hugging Face. Throws
   // AgreedError.
   void load_weights(const std::filesystem::path& folder) const;
 
  private:
+  enum class Stage { kNone, kWriting, kCommitting };
+  // What a thread works on; it may outlive the checkpointer.
+  struct Job;
+
   void agree_in_time(const std::function<void()>& work) const;
-  void write_files(const TrainingState& state, std::string& digests) const;
-  void commit(const TrainingState& state, const std::vector<std::string>& digests) const;
+  void agree_or_abandon(const std::function<void()>& work);
+  void take_snapshot(Job& job);
+  void start_commit();
 
   CheckpointerConfig config_;
   checkpoint::CheckpointStore store_;
   comm::Communicator& communicator_;
   parallel::DataParallel& replicas_;
+  std::shared_ptr<Job> job_;  // the last one: its memory is used again
+  Stage stage_ = Stage::kNone;
+  BackgroundTask task_;  // last: uses the job
 };
 
 }  // namespace sidestream::launch

@@ -89,7 +89,8 @@ json to_json(const RunRecord& record) {
                  {"last_step", or_null(record.last_step)},
                  {"last_val_loss", or_null(record.last_val_loss)},
                  {"time_to_target_s", or_null(record.time_to_target_s)},
-                 {"ettr", nullptr}};
+                 {"ettr", record.ettr ? json(record.ettr->ettr()) : json(nullptr)}};
+  if (record.ettr) result["ettr_account"] = to_json(*record.ettr);
   result["performance"] = record.performance ? to_json(*record.performance) : json(nullptr);
   result["verdict"] = record.verdict ? to_json(*record.verdict) : json(nullptr);
   return result;

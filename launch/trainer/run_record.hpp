@@ -10,6 +10,7 @@
 
 #include "comm/topology.hpp"
 #include "core/base/exit_code.hpp"
+#include "launch/trainer/ettr_ledger.hpp"
 #include "profiling/record/verdict.hpp"
 
 namespace sidestream::launch {
@@ -50,6 +51,7 @@ struct RunRecord {
   std::optional<double> time_to_target_s = {};  // of training until --target-val-loss was reached
   std::optional<RunPerformance> performance = {};
   std::optional<record::PhaseVerdict> verdict = {};
+  std::optional<EttrAccount> ettr = {};  // over all starts of the run; not read back
 };
 
 // Throws Error when the file cannot be written.

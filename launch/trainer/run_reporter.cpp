@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
+#include "core/checkpoint/checkpoint_interval.hpp"
 #include "core/checkpoint/run_directory.hpp"
+#include "core/faults/fault_injector.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/options/train_parser.hpp"
+#include "launch/reporting/jsonl_file.hpp"
 #include "launch/reporting/memory_peak.hpp"
 #include "launch/reporting/metrics_file.hpp"
 #include "launch/reporting/progress_reporter.hpp"
@@ -16,7 +23,13 @@
 
 namespace sidestream::launch {
 
+namespace {
+
 using Clock = std::chrono::steady_clock;
+
+constexpr double kHour = 3600;
+
+}  // namespace
 
 class RunReporter::Impl {
  public:
@@ -26,8 +39,8 @@ class RunReporter::Impl {
         record_(record),
         mfu_(mfu),
         paths_(options.run_dir),
-        metrics_(paths_.metrics(), start.step),
-        events_(paths_.root(), start.step),
+        metrics_(std::in_place, paths_.metrics(), start.step),
+        events_(std::in_place, paths_.root(), start.step),
         progress_({.total_steps = options.steps}),
         meter_(options.steps),
         device_memory_(std::move(device_memory)),
@@ -37,22 +50,31 @@ class RunReporter::Impl {
 
   void info(const std::string& line) { progress_.info(line); }
 
+  void started(const TrainingState& state, double restore_s) {
+    ledger_.emplace(paths_.ettr(), faults::Victim::attempt_of_this_process(), sums_of(state),
+                    restore_s);
+  }
+  void evaluated(double seconds) { sums_.evaluation_s += seconds; }
+  void waited_for_save(double seconds) { sums_.stall_s += seconds; }
+
   void step(const TrainingState& state, const StepOutcome& outcome,
             std::optional<double> val_loss) {
+    if (ledger_) ledger_->progress(sums_of(state), EttrLedger::When::kEveryFewSeconds);
     meter_.add(state.step,
                {.samples = static_cast<std::int64_t>(state.samples_per_step),
                 .tokens = tokens_per_step_,
                 .batch_s = static_cast<double>(outcome.step_ns) * 1e-9,
                 .reader_s = static_cast<double>(outcome.reader_ns) * 1e-9},
                Clock::now());
-    samples_.push_back({outcome.step_ns, outcome.exposed_comm_ns, outcome.reader_ns});
+    if (outcome.updated)  // others say nothing about the usual step
+      samples_.push_back({outcome.step_ns, outcome.exposed_comm_ns, outcome.reader_ns});
     if (val_loss) record_.last_val_loss = val_loss;
     const bool last = state.step == options_.steps || outcome.stop_requested;
     const bool due = options_.log_every > 0 && state.step % options_.log_every == 0;
     if (!due && !last && !val_loss) return;
     const StepMetrics metrics = metrics_of(state, outcome, val_loss);
-    metrics_.write(metrics);
-    events_.write(metrics);
+    metrics_->write(metrics);
+    events_->write(metrics);
     const bool first = samples_.size() == 1;
     progress_.update(metrics,
                      first || last || val_loss ? Importance::kAlways : Importance::kNormal);
@@ -70,13 +92,28 @@ class RunReporter::Impl {
     if (verdict) progress_.info("time of a step: " + record::describe(*verdict));
   }
 
-  void saved(const TrainingState& state) {
-    metrics_.sync();
-    progress_.info(fmt::format("saved checkpoint of step {}", state.step));
+  void saved(const SavedCheckpoint& saved) {
+    metrics_->sync();
+    if (ledger_) ledger_->progress(sums_, EttrLedger::When::kNow);
+    note_stall(saved.stall_s);
+    progress_.info(fmt::format("saved checkpoint of step {} (training waited {:.3f} s of {:.3f} s)",
+                               saved.state.step, saved.stall_s, saved.total_s));
+  }
+
+  void incident(const nlohmann::ordered_json& incident) {
+    append_json_line(paths_.incidents(), incident);
+  }
+
+  void rewind(const TrainingState& state) {
+    metrics_.reset();
+    events_.reset();
+    metrics_.emplace(paths_.metrics(), state.step);
+    events_.emplace(paths_.root(), state.step);
   }
 
   void finish(core::ExitCode code, const TrainingState& state) {
     progress_.finish();
+    account_for_time(code, state);
     record_.exit_code = static_cast<int>(code);
     record_.wall_s = std::chrono::duration<double>(Clock::now() - started_).count();
     record_.last_step = state.step;
@@ -85,6 +122,35 @@ class RunReporter::Impl {
   }
 
  private:
+  EttrLedger::Sums sums_of(const TrainingState& state) {
+    sums_.step = state.step;
+    sums_.training_s = state.training_s;
+    return sums_;
+  }
+
+  void note_stall(double seconds) {
+    ++saves_;
+    longest_stall_s_ = std::max(longest_stall_s_, seconds);
+  }
+
+  // What is told at the end of every run: where the time went, and how often to save.
+  void account_for_time(core::ExitCode code, const TrainingState& state) {
+    if (!ledger_) return;
+    ledger_->finished(sums_of(state), static_cast<int>(code));
+    record_.ettr = ledger_->account();
+    progress_.info(describe(*record_.ettr));
+    if (saves_ == 0 || samples_.empty()) return;
+    const double step_s = summarise(samples_, tokens_per_step_).step_ms_p50 * 1e-3;
+    const double mtbf_s = record_.ettr->mtbf_s().value_or(kHour);
+    const double interval_s = checkpoint::young_interval_s(longest_stall_s_, mtbf_s);
+    progress_.info(fmt::format(
+        "a save holds training up for {:.3f} s: with {} --checkpoint-every {} loses least (Young)",
+        longest_stall_s_,
+        record_.ettr->failures > 0 ? fmt::format("a failure every {:.0f} s, as seen,", mtbf_s)
+                                   : std::string("a failure every hour"),
+        std::max<std::int64_t>(1, std::llround(interval_s / step_s))));
+  }
+
   std::optional<std::int64_t> memory_peak_bytes() {
     const auto on_device = device_memory_ ? device_memory_() : std::nullopt;
     return on_device ? on_device : memory_.sample();
@@ -112,12 +178,16 @@ class RunReporter::Impl {
   RunRecord record_;
   Mfu mfu_;
   checkpoint::RunPaths paths_;
-  MetricsWriter metrics_;
-  TensorBoardWriter events_;
+  std::optional<MetricsWriter> metrics_;  // there always, but for a moment in rewind()
+  std::optional<TensorBoardWriter> events_;
   ProgressReporter progress_;
   RateMeter meter_;
   MemoryPeak memory_;
   DeviceMemory device_memory_;
+  std::optional<EttrLedger> ledger_;  // once training has begun
+  EttrLedger::Sums sums_;
+  std::int64_t saves_ = 0;
+  double longest_stall_s_ = 0;
   std::int64_t tokens_per_step_;
   std::vector<StepSample> samples_;
   Clock::time_point started_ = Clock::now();
@@ -141,8 +211,23 @@ void RunReporter::step(const TrainingState& state, const StepOutcome& outcome,
 void RunReporter::target_reached(const TrainingState& state, double val_loss) {
   if (impl_) impl_->target_reached(state, val_loss);
 }
-void RunReporter::saved(const TrainingState& state) {
-  if (impl_) impl_->saved(state);
+void RunReporter::started(const TrainingState& state, double restore_s) {
+  if (impl_) impl_->started(state, restore_s);
+}
+void RunReporter::evaluated(double seconds) {
+  if (impl_) impl_->evaluated(seconds);
+}
+void RunReporter::waited_for_save(double seconds) {
+  if (impl_) impl_->waited_for_save(seconds);
+}
+void RunReporter::saved(const SavedCheckpoint& saved) {
+  if (impl_) impl_->saved(saved);
+}
+void RunReporter::incident(const nlohmann::ordered_json& incident) {
+  if (impl_) impl_->incident(incident);
+}
+void RunReporter::rewind(const TrainingState& state) {
+  if (impl_) impl_->rewind(state);
 }
 void RunReporter::verdict(const std::optional<record::PhaseVerdict>& verdict) {
   if (impl_) impl_->verdict(verdict);

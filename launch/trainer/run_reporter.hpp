@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "core/base/exit_code.hpp"
 #include "launch/options/train_options.hpp"
+#include "launch/trainer/checkpointer.hpp"
 #include "launch/trainer/mfu.hpp"
 #include "launch/trainer/run_record.hpp"
 #include "launch/trainer/stepper.hpp"
@@ -36,8 +38,17 @@ class RunReporter {
   void info(const std::string& line);
   // After every step; decides by --log-every what is written.
   void step(const TrainingState& state, const StepOutcome& outcome, std::optional<double> val_loss);
+  // The first step is about to begin; restoring has taken so long.
+  void started(const TrainingState& state, double restore_s);
+  // Time outside of steps.
+  void evaluated(double seconds);
+  void waited_for_save(double seconds);
   void target_reached(const TrainingState& state, double val_loss);
-  void saved(const TrainingState& state);
+  void saved(const SavedCheckpoint& saved);
+  // Appends a line to incidents.jsonl.
+  void incident(const nlohmann::ordered_json& incident);
+  // The run goes on from an earlier step: lines of later ones go.
+  void rewind(const TrainingState& state);
   // What bounds the run; nothing: not measured.
   void verdict(const std::optional<record::PhaseVerdict>& verdict);
   // At the end; writes the last run.json. Throws Error when it cannot.

@@ -17,7 +17,9 @@ StepVerdict agree_on_step(comm::Communicator& communicator, const StepVote& vote
     StepVote theirs;
     std::memcpy(&theirs, bytes.data(), sizeof(theirs));
     sum += theirs.loss;
+    if (rank == 0) verdict.grad_norm = theirs.grad_norm;
     verdict.stop = verdict.stop || theirs.stop_requested;
+    verdict.save_stage_done = verdict.save_stage_done && theirs.save_stage_done;
     if (!std::isfinite(theirs.loss) && verdict.first_bad_rank < 0) verdict.first_bad_rank = rank;
     ++rank;
   }

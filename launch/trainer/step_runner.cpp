@@ -1,13 +1,10 @@
 #include "launch/trainer/step_runner.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
-#include <cmath>
+#include <string>
 
-#include "core/base/exit_code.hpp"
-#include "launch/process/agreement.hpp"
 #include "launch/trainer/dropout_seed.hpp"
+#include "launch/trainer/planted_faults.hpp"
 #include "launch/trainer/step_agreement.hpp"
 #include "profiling/ranges/ranges.hpp"
 
@@ -30,6 +27,15 @@ torch::Tensor as_tensor(std::span<const std::int64_t> tokens, std::int64_t seque
   return torch::from_blob(data, {rows, sequence_length}, torch::kInt64);
 }
 
+// Gradients are sums over all ranks by now: the same name everywhere.
+std::string first_bad_gradient(const torch::nn::Module& model) {
+  for (const auto& parameter : model.named_parameters()) {
+    const torch::Tensor& gradient = parameter.value().grad();
+    if (gradient.defined() && !gradient.isfinite().all().item<bool>()) return parameter.key();
+  }
+  return {};
+}
+
 }  // namespace
 
 void StepRunner::seed_dropout(std::int64_t step, int micro_step) const {
@@ -44,6 +50,8 @@ void StepRunner::seed_dropout(std::int64_t step, int micro_step) const {
 double StepRunner::run_micro_step(std::int64_t step, int micro_step, StepOutcome& outcome) {
   const data::Batch batch = [&] {
     const ScopedRange range(Phase::kData);
+    config_.heartbeat->beat(Phase::kData, step);
+    plant_before_batch(*config_.faults, step, model_);
     return loader_.next();
   }();
   outcome.reader_ns += static_cast<std::int64_t>(loader_.last_reader_cost_ns());
@@ -53,10 +61,14 @@ double StepRunner::run_micro_step(std::int64_t step, int micro_step, StepOutcome
   torch::Tensor loss;
   {
     const ScopedRange range(Phase::kForward);
+    config_.heartbeat->beat(Phase::kForward, step);
+    config_.faults->pass(faults::Point::kForward, step);
     loss = model_.loss(as_tensor(batch.inputs(), config_.sequence_length),
                        as_tensor(batch.targets(), config_.sequence_length));
+    loss = plant_in_loss(*config_.faults, step, std::move(loss));
   }
   const ScopedRange range(Phase::kBackward);
+  config_.heartbeat->beat(Phase::kBackward, step);
   loss.backward();
   return loss.item<double>();
 }
@@ -72,30 +84,35 @@ StepOutcome StepRunner::run(std::int64_t step, const std::function<bool()>& stop
     loss_sum += run_micro_step(step, micro_step, outcome);
   }
   replicas_.finish_backward();
-  const auto verdict = agree_on_step(communicator_, {.loss = loss_sum / config_.grad_accumulation,
-                                                     .stop_requested = stop_requested()});
-  if (verdict.first_bad_rank >= 0) {
-    throw AgreedError(
-        fmt::format(
-            "step {}: the loss of rank {} is not finite. Weights were not changed. A lower --lr, "
-            "more --warmup-steps or a smaller --grad-clip usually help.",
-            step, verdict.first_bad_rank),
-        core::ExitCode::kNumerics);
-  }
-  if (!std::isfinite(replicas_.grad_norm())) {  // the same on all ranks: of the summed gradients
-    throw AgreedError(fmt::format("step {}: the gradient norm is not finite. Weights were not "
-                                  "changed. A lower --lr, more "
-                                  "--warmup-steps or a smaller --grad-clip usually help.",
-                                  step),
-                      core::ExitCode::kNumerics);
-  }
-  const parallel::StepStatistics statistics = replicas_.update(outcome.lr);
+  const StepVerdict verdict =
+      agree_on_step(communicator_, {.loss = loss_sum / config_.grad_accumulation,
+                                    .grad_norm = replicas_.grad_norm(),
+                                    .stop_requested = stop_requested(),
+                                    .save_stage_done = config_.save_stage_done()});
   outcome.loss = verdict.mean_loss;
+  outcome.grad_norm = verdict.grad_norm;
   outcome.stop_requested = verdict.stop;
-  outcome.grad_norm = statistics.grad_norm;
-  outcome.exposed_comm_ns = statistics.exposed_comm_ns;
+  outcome.save_stage_done = verdict.save_stage_done;
+  update(step, verdict, outcome);
   outcome.step_ns = ns_since(start);
   return outcome;
+}
+
+void StepRunner::update(std::int64_t step, const StepVerdict& verdict, StepOutcome& outcome) {
+  const auto judgement = config_.judge->judge({.step = step,
+                                               .loss = verdict.mean_loss,
+                                               .grad_norm = verdict.grad_norm,
+                                               .bad_rank = verdict.first_bad_rank});
+  outcome.anomaly = judgement.anomaly;
+  outcome.updated = judgement.update;
+  if (!judgement.update) {
+    if (!outcome.anomaly->is_spike()) outcome.anomaly->parameter = first_bad_gradient(model_);
+    return;
+  }
+  config_.heartbeat->beat(Phase::kOptimizer, step);
+  config_.faults->pass(faults::Point::kUpdate, step);
+  if (config_.faults->desynchronises(step)) communicator_.barrier();
+  outcome.exposed_comm_ns = replicas_.update(outcome.lr).exposed_comm_ns;
 }
 
 }  // namespace sidestream::launch

@@ -3,10 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "comm/communicator.hpp"
 #include "core/data/loader.hpp"
+#include "core/faults/fault_injector.hpp"
 #include "core/optim/schedule.hpp"
+#include "launch/process/heartbeat.hpp"
+#include "launch/trainer/step_agreement.hpp"
 #include "launch/trainer/stepper.hpp"
 #include "model/language_model.hpp"
 #include "parallel/data_parallel.hpp"
@@ -18,6 +22,12 @@ struct StepRunnerConfig {
   int grad_accumulation = 1;
   std::int64_t sequence_length = 0;
   optim::ScheduleConfig schedule = {};
+  // Never null; plants nothing unless told.
+  std::shared_ptr<faults::FaultInjector> faults = std::make_shared<faults::FaultInjector>();
+  // Whether this rank's part of a save that is under way is done; asked in every vote.
+  std::function<bool()> save_stage_done = [] { return false; };
+  std::shared_ptr<Heartbeat> heartbeat = std::make_shared<Heartbeat>();    // never null
+  std::shared_ptr<AnomalyJudge> judge = std::make_shared<AnomalyJudge>();  // never null
 };
 
 class StepRunner final : public Stepper {
@@ -30,13 +40,13 @@ class StepRunner final : public Stepper {
         communicator_(communicator),
         config_(config) {}
 
-  // Collective. `stop_requested` tells, after backward, whether this rank was asked to stop. Throws
-  // AgreedError (numerics) before any weight has changed when a loss or the gradient norm is not
-  // finite.
+  // Collective. `stop_requested` tells, after backward, whether this rank was asked to stop.
+  // Without an update where the judge of the run says so: then no weight has changed.
   StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested) override;
 
  private:
   double run_micro_step(std::int64_t step, int micro_step, StepOutcome& outcome);
+  void update(std::int64_t step, const StepVerdict& verdict, StepOutcome& outcome);
   void seed_dropout(std::int64_t step, int micro_step) const;
 
   model::LanguageModel& model_;

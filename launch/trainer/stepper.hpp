@@ -5,6 +5,8 @@
 #include <functional>
 #include <optional>
 
+#include "launch/trainer/anomaly.hpp"
+
 namespace sidestream::launch {
 
 struct StepOutcome {
@@ -12,11 +14,14 @@ struct StepOutcome {
   double grad_norm = 0;  // before clipping
   double lr = 0;
   std::uint64_t epoch = 0;
-  bool stop_requested = false;  // agreed by all ranks
-  std::int64_t step_ns = 0;     // on this rank
-  std::int64_t reader_ns = 0;   // of that, waiting for data
+  bool stop_requested = false;   // agreed by all ranks
+  bool save_stage_done = false;  // likewise: a save that is under way can go on
+  std::int64_t step_ns = 0;      // on this rank
+  std::int64_t reader_ns = 0;    // of that, waiting for data
   std::optional<std::int64_t> exposed_comm_ns =
-      {};  // of that, blocked by collectives; a GPU does not say
+      {};                               // of that, blocked by collectives; a GPU does not say
+  std::optional<Anomaly> anomaly = {};  // agreed by all ranks
+  bool updated = true;                  // false: the weights are those before the step
 };
 
 class Stepper {
@@ -25,9 +30,8 @@ class Stepper {
   Stepper(const Stepper&) = delete;
   Stepper& operator=(const Stepper&) = delete;
 
-  // Collective. `stop_requested` tells, after backward, whether this rank was asked to stop. Throws
-  // AgreedError (numerics) when a loss or the gradient norm is not finite; the weights are those
-  // before that step.
+  // Collective. `stop_requested` tells, after backward, whether this rank was asked to stop. What
+  // to do about an anomaly is the caller's.
   virtual StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested) = 0;
 
  protected:

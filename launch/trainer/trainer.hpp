@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/data/sample_order.hpp"
+#include "core/faults/fault_injector.hpp"
 #include "launch/options/train_options.hpp"
+#include "launch/process/heartbeat.hpp"
 #include "launch/process/program.hpp"
 #include "launch/recording/run_recording.hpp"
 #include "launch/trainer/checkpointer.hpp"
@@ -21,12 +24,16 @@ struct TrainerParts {
   parallel::DataParallel& replicas;
   Stepper& steps;
   const Evaluator* evaluator;  // null: no validation data
-  const Checkpointer& checkpointer;
+  Checkpointer& checkpointer;
   RunReporter& reporter;
   RunRecording& recording;
+  faults::FaultInjector& faults;
+  Heartbeat& heartbeat;
+  AnomalyJudge& judge;
+  const data::SampleOrder& order;  // of the batches, to name those of an anomaly
 };
 
-enum class StopReason { kAllSteps, kTargetReached, kRequested };
+enum class StopReason { kAllSteps, kTargetReached, kRequested, kRollback };
 
 class Trainer {
  public:
@@ -39,20 +46,27 @@ class Trainer {
         saved_step_(state.step) {}
 
   // Collective. Runs from the state's step to the last one, to --target-val-loss, or until a rank
-  // is asked to stop; a checkpoint of the last step is there afterwards. Throws what a step, an
-  // evaluation or a save throws.
+  // is asked to stop; a checkpoint of the last step is there afterwards. Or until an anomaly asks
+  // to go back to a checkpoint (kRollback): nothing is saved then. Throws what a step, an
+  // evaluation or a save throws; AgreedError (numerics) for an anomaly that ends the run.
   StopReason run();
 
  private:
   std::optional<StopReason> after_step(const StepOutcome& outcome);
+  std::optional<StopReason> meet(const StepOutcome& outcome);
   std::optional<double> evaluate_if_due();
+  void check_drift();
   void save();
+  void finish_save();
+  void note_saved(const SavedCheckpoint& saved);
 
   const TrainOptions& options_;
   Session& session_;
   TrainerParts parts_;
   TrainingState& state_;  // the caller's: what was reached is known after a failure too
   std::int64_t saved_step_;
+  std::int64_t checked_step_ = -1;  // when the replicas were compared last
+  std::int64_t skipped_in_a_row_ = 0;
 };
 
 }  // namespace sidestream::launch

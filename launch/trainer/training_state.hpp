@@ -13,6 +13,10 @@ struct TrainingState {
   std::uint64_t samples = 0;           // samples taken from the order by all ranks
   std::uint64_t samples_per_step = 0;  // B G R of the run that saved
   double training_s = 0;               // time in steps so far, for time to train
+  std::int64_t skipped = 0;            // of the steps, those without an update
+  // The last losses and gradient norms, oldest first: what spikes are judged by.
+  std::vector<double> recent_losses = {};
+  std::vector<double> recent_norms = {};
   std::vector<std::string> bucket_order = {};
 };
 

@@ -2,7 +2,7 @@
 // documented exit code, all ranks stopped. failures_test.cpp starts it under mpirun and looks at
 // both.
 //
-//   failure_program <scenario> <shared-memory: on|off>
+//   failure_program <scenario> <shared-memory: on|off> [checked]
 #include <mpi.h>
 #include <signal.h>
 
@@ -58,9 +58,27 @@ void receive_after_a_failure(Communicator& communicator) {
   }
 }
 
+// As a trainer does: one message of a node is enough.
+void wait_unless_speaker(Communicator& communicator) {
+  if (!communicator.claim_message()) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+}
+
 void stop_this_process_soon() {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   raise(SIGSTOP);  // all threads of it
+}
+
+// Rank 1 is killed while nobody waits for it; the others notice.
+void outlive(Communicator& communicator) {
+  communicator.note_activity(sidestream::ranges::Phase::kBackward, 26);
+  communicator.barrier();
+  if (communicator.rank() == 1) raise(SIGKILL);
+  const auto begin = std::chrono::steady_clock::now();
+  while (!communicator.failure_of_peer()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - begin);
+  std::fprintf(stderr, "noticed after %d ms\n", static_cast<int>(ms.count()));
+  communicator.barrier();
 }
 
 // Two operations that work, then rank 1 does something else than rank 0.
@@ -81,6 +99,8 @@ void play(Communicator& communicator, const std::string& scenario) {
     while (true) communicator.exchange("round and round");
   }
   if (culprit && scenario == "killed") raise(SIGKILL);
+  if (scenario == "killed-later") return outlive(communicator);
+  if (scenario == "buckets") return all_reduce(communicator, 100, culprit ? 8 : 7);
   if (culprit && scenario == "throws")
     throw sidestream::core::DataError("rank 1: shard_7.bin is cut short");
   if (culprit && scenario == "announces") {
@@ -92,7 +112,7 @@ void play(Communicator& communicator, const std::string& scenario) {
   if (culprit && scenario == "unfinished-work") {
     std::vector<float> values(100);
     sidestream::comm::Work dropped =
-        communicator.all_reduce(values.data(), values.size(), DType::kFloat32);
+        communicator.all_reduce(values.data(), values.size(), DType::kFloat32, {.bucket = 2});
     std::this_thread::sleep_for(kLongerThanTheTest);
   }
   if (scenario == "unfinished-work")
@@ -103,7 +123,7 @@ void play(Communicator& communicator, const std::string& scenario) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 1;
+  if (argc < 3) return 1;
   try {
     const std::string scenario = argv[1];
     come_to("mpi", scenario);
@@ -116,12 +136,14 @@ int main(int argc, char** argv) {
                                               {.backend = sidestream::comm::Backend::kMpi,
                                                .shared_memory = std::strcmp(argv[2], "on") == 0,
                                                .timeout_setup = kSetupDeadline,
-                                               .timeout_collective = kDeadline},
+                                               .timeout_collective = kDeadline,
+                                               .check_collectives = argc > 3},
                                               warnings);
       try {
         play(*communicator, scenario);
       } catch (const sidestream::core::Error& error) {
         communicator->announce_failure(error.what());
+        wait_unless_speaker(*communicator);
         throw;
       }
     } catch (const sidestream::core::Error& error) {

@@ -51,6 +51,53 @@ TEST_P(FailuresTest, wait_killedRankEndsTheJob) {
   EXPECT_LT(outcome.seconds, 15);
 }
 
+// The launcher is told to let the others live: they find out by themselves.
+TEST_P(FailuresTest, wait_deadPeerIsNamedWithinTwoSeconds) {
+  if (std::string(GetParam()) == "off") return;  // without a board the launcher has to notice
+  const Outcome outcome =
+      run_on_ranks(3, "--enable-recovery " SIDESTREAM_FAILURE_PROGRAM, "killed-later on");
+
+  EXPECT_THAT(outcome.output, ContainsRegex("rank 1 on .* has died: its process is gone"));
+  EXPECT_THAT(outcome.output, HasSubstr("it was in backward of step 26"));
+  EXPECT_THAT(outcome.output, HasSubstr("FAILED(7)"));
+  EXPECT_LT(outcome.seconds, 10);
+  const auto at = outcome.output.find("noticed after ");
+  ASSERT_NE(at, std::string::npos) << outcome.output;
+  EXPECT_LT(std::stoi(outcome.output.substr(at + 14)), 2000);
+}
+
+TEST_P(FailuresTest, wait_manyRanksGiveOneMessage) {
+  const Outcome outcome =
+      run_on_ranks(4, SIDESTREAM_FAILURE_PROGRAM, std::string("stopped ") + GetParam());
+
+  EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
+  std::size_t messages = 0;
+  for (auto at = outcome.output.find("FAILED(6)"); at != std::string::npos;
+       at = outcome.output.find("FAILED(6)", at + 1))
+    ++messages;
+  EXPECT_EQ(messages, 1U) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("missing: rank 1 on "));
+}
+
+TEST_P(FailuresTest, check_collectives_differentCallsAreRefusedBeforeDataMoves) {
+  for (const char* scenario : {"counts", "kinds", "buckets"}) {
+    const Outcome outcome = run_on_ranks(3, SIDESTREAM_FAILURE_PROGRAM,
+                                         std::string(scenario) + " " + GetParam() + " checked");
+
+    EXPECT_THAT(outcome.exit_code, AnyOf(6, 7)) << outcome.output;
+    EXPECT_THAT(outcome.output, ContainsRegex("rank 1 calls [a-z_]+.*as operation 3, ranks 0, 2 "
+                                              "call all_reduce of [0-9]+ float32"));
+    EXPECT_THAT(outcome.output, HasSubstr("no data was moved"));
+  }
+}
+
+TEST_P(FailuresTest, check_collectives_sameCallsPass) {
+  const Outcome outcome = run_on_ranks(3, SIDESTREAM_FAILURE_PROGRAM,
+                                       std::string("nothing ") + GetParam() + " checked");
+
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+}
+
 TEST_P(FailuresTest, announce_failure_peersThrowWithTheMessage) {
   const Outcome outcome = run("announces");
 

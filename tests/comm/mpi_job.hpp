@@ -33,11 +33,13 @@ inline Outcome run_command(const std::string& command) {
   return outcome;
 }
 
-// A program of the build on two ranks; what hangs is killed.
+// A program of the build on several ranks; what hangs is killed.
+inline Outcome run_on_ranks(int ranks, const std::string& program, const std::string& arguments) {
+  return run_command("timeout -k 1 25 " SIDESTREAM_MPIEXEC " --oversubscribe --bind-to none -np " +
+                     std::to_string(ranks) + " " + program + " " + arguments);
+}
 inline Outcome run_on_two_ranks(const std::string& program, const std::string& arguments) {
-  return run_command("timeout -k 1 25 " SIDESTREAM_MPIEXEC
-                     " --oversubscribe --bind-to none -np 2 " +
-                     program + " " + arguments);
+  return run_on_ranks(2, program, arguments);
 }
 
 }  // namespace sidestream::test

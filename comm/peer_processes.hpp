@@ -1,0 +1,25 @@
+// The processes of the other ranks of this node: whether one of them is gone. A handle on the
+// process itself, so that a number that is used again fools nobody.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/base/file.hpp"
+
+namespace sidestream::comm {
+
+class PeerProcesses {
+ public:
+  // Numbers as their owners see them; 0 for this rank. A process that cannot be watched (another
+  // container's numbers, an old kernel) is left out.
+  explicit PeerProcesses(const std::vector<int>& process_ids);
+
+  // The place of the first process that has ended; nothing while all run, stopped or not.
+  std::optional<int> first_gone() const noexcept;
+
+ private:
+  std::vector<core::UniqueFd> handles_;
+};
+
+}  // namespace sidestream::comm

@@ -1,0 +1,151 @@
+#include "core/faults/fault_injector.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <string_view>
+#include <thread>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::faults {
+namespace {
+
+[[noreturn]] void sleep_for_ever() {
+  while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+void end_process(const Fault& fault) {
+  if (fault.kind == Kind::kKill) raise(SIGKILL);
+  if (fault.kind == Kind::kStop) raise(SIGSTOP);
+  if (fault.kind == Kind::kExit) _exit(fault.code);
+}
+
+// At once, or while the run goes on: a moment that lies at no place in particular.
+void end_process_in_time(const Fault& fault) {
+  if (fault.ms.count() == 0) return end_process(fault);
+  std::thread([fault] {
+    std::this_thread::sleep_for(fault.ms);
+    end_process(fault);
+  }).detach();
+}
+
+void happen(const Fault& fault) {
+  std::fprintf(stderr, "sidestream: planted fault: %s\n", describe(fault).c_str());
+  switch (fault.kind) {
+    case Kind::kKill:
+    case Kind::kStop:
+    case Kind::kExit:
+      return end_process_in_time(fault);
+    case Kind::kHang:
+      sleep_for_ever();
+    case Kind::kThrow:
+      throw core::Error("planted fault: " + describe(fault));
+    case Kind::kMemory:
+      throw std::bad_alloc();
+    case Kind::kDiskFull:
+      throw core::CheckpointError("planted fault: " + describe(fault) +
+                                  ": No space left on device");
+    case Kind::kSlow:
+    case Kind::kNan:
+    case Kind::kSpike:
+    case Kind::kFlip:
+    case Kind::kDesync:
+      return;
+  }
+}
+
+// Checkpoints and evaluations do not come at every step: the next one counts.
+bool is_due(const Fault& fault, std::int64_t step) {
+  if (!fault.step) return true;
+  const bool rare = fault.at == Point::kEvaluation || fault.at == Point::kCheckpoint ||
+                    fault.at == Point::kCommit;
+  const bool for_ever = fault.steps == 0;
+  return step >= *fault.step && (rare || for_ever || step < *fault.step + fault.steps);
+}
+
+bool acts_at_a_place(Kind kind) {
+  return kind != Kind::kNan && kind != Kind::kSpike && kind != Kind::kFlip && kind != Kind::kDesync;
+}
+
+}  // namespace
+
+int Victim::attempt_of_this_process() {
+  const char* const text = std::getenv("SIDESTREAM_ATTEMPT");
+  const int number = text == nullptr ? 1 : std::atoi(text);
+  return number < 1 ? 1 : number;
+}
+
+FaultInjector::FaultInjector(const std::vector<Fault>& faults, const Victim& victim) {
+  for (const Fault& fault : faults) {
+    const bool mine = !fault.rank || *fault.rank == victim.rank;
+    const bool now = fault.attempt == 0 || fault.attempt == victim.attempt;
+    if (mine && now) planted_.push_back({.fault = fault});
+  }
+}
+
+std::vector<Fault> FaultInjector::take(const std::function<bool(const Fault&)>& wanted,
+                                       std::int64_t step) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Fault> due;
+  for (Planted& planted : planted_) {
+    const Fault& fault = planted.fault;
+    if (planted.last_step > step) planted.last_step = -1;  // the run has gone back
+    if (!wanted(fault) || !is_due(fault, step)) continue;
+    if (fault.steps > 0 && planted.times >= fault.steps) continue;
+    if (planted.last_step == step) continue;  // a step has several micro-steps
+    planted.last_step = step;
+    ++planted.times;
+    due.push_back(fault);
+  }
+  return due;
+}
+
+void FaultInjector::pass(Point point, std::int64_t step) {
+  if (planted_.empty()) return;
+  const auto here = [point](const Fault& fault) {
+    return fault.at == point && acts_at_a_place(fault.kind);
+  };
+  for (const Fault& fault : take(here, step)) {
+    if (fault.kind == Kind::kSlow) std::this_thread::sleep_for(fault.ms);
+    if (fault.kind != Kind::kSlow) happen(fault);
+  }
+}
+
+double FaultInjector::loss_factor(std::int64_t step) {
+  if (planted_.empty()) return 1;
+  double factor = 1;
+  const auto changes_loss = [](const Fault& fault) {
+    return fault.kind == Kind::kNan || fault.kind == Kind::kSpike;
+  };
+  for (const Fault& fault : take(changes_loss, step)) {
+    happen(fault);
+    factor *= fault.kind == Kind::kNan ? std::numeric_limits<double>::quiet_NaN() : fault.factor;
+  }
+  return factor;
+}
+
+bool FaultInjector::desynchronises(std::int64_t step) {
+  if (planted_.empty()) return false;
+  return !take([](const Fault& fault) { return fault.kind == Kind::kDesync; }, step).empty();
+}
+
+bool FaultInjector::flips_a_bit(std::int64_t step) {
+  if (planted_.empty()) return false;
+  return !take([](const Fault& fault) { return fault.kind == Kind::kFlip; }, step).empty();
+}
+
+void require_permission(const std::vector<Fault>& faults) {
+  if (faults.empty()) return;
+  const char* const permission = std::getenv("SIDESTREAM_FAULT_INJECTION");
+  if (permission != nullptr && std::string_view(permission) == "1") return;
+  throw core::ConfigError(
+      "--inject plants faults that end or spoil the run: it is for tests and exercises, and "
+      "needs SIDESTREAM_FAULT_INJECTION=1 in the environment");
+}
+
+}  // namespace sidestream::faults

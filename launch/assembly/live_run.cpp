@@ -1,0 +1,262 @@
+#include "launch/assembly/live_run.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "core/base/error.hpp"
+#include "core/checkpoint/run_directory.hpp"
+#include "launch/assembly/assembly.hpp"
+#include "launch/assembly/run_start.hpp"
+#include "launch/assembly/stepper_assembly.hpp"
+#include "launch/options/train_parser.hpp"
+#include "launch/process/tuning.hpp"
+#include "launch/recording/flight_file.hpp"
+#include "launch/recording/phase_verdict.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using core::ExitCode;
+
+LoaderStart loader_start(const TrainingState& state, std::uint64_t samples_per_step) {
+  if (state.samples == static_cast<std::uint64_t>(state.step) * samples_per_step) {
+    return {.first_step = static_cast<std::uint64_t>(state.step) + 1};
+  }
+  // Another global batch before: go on in the order where it stopped.
+  return {.first_step = 1, .first_sample = state.samples};
+}
+
+}  // namespace
+
+LiveRun::LiveRun(Session& session, const TrainOptions& options, const DataSources& sources,
+                 const DeviceSession& device)
+    : session_(session),
+      options_(options),
+      heartbeat_(std::make_shared<Heartbeat>(session.communicator())),
+      faults_(std::make_shared<faults::FaultInjector>(
+          options.faults, faults::Victim{.rank = session.communicator().rank(),
+                                         .attempt = faults::Victim::attempt_of_this_process()})),
+      judge_(std::make_shared<AnomalyJudge>(options.numerics)),
+      sources_(sources),
+      device_(device),
+      model_(model::make_language_model(options.model.config)),
+      replicas_(initialised(), session.communicator(), data_parallel_config(options)),
+      checkpointer_(checkpointer_config(), session.communicator(), replicas_) {}
+
+TrainingState LiveRun::restore(const std::optional<checkpoint::Checkpoint>& checkpoint,
+                               std::vector<std::string>& notes) {
+  const auto begin = std::chrono::steady_clock::now();
+  TrainingState state;
+  if (checkpoint) {
+    state = checkpointer_.restore(*checkpoint);
+  } else if (!options_.model.init.empty()) {
+    checkpointer_.load_weights(options_.model.init);
+  }
+  replicas_.check_replicas();
+  give_judge(state);
+  agree_on_setup(session_, options_, [&] { clear_way(state.step, notes); });
+  state.samples_per_step = samples_per_step();
+  restore_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return state;
+}
+
+StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu& mfu) {
+  const std::optional<Evaluator> evaluator = make_evaluator();
+  FlightFile flight(flight_folder(state.step), session_.communicator().rank(), session_.flights(),
+                    *heartbeat_);
+  const FlightOnFailure on_failure(session_.failure_hook(), flight);
+  const Watchdog watchdog(*heartbeat_, session_.communicator(), watchdog_limits(),
+                          [&](const std::string& message) {
+                            flight.write(message);
+                            session_.end_hanging_rank(message);
+                          });
+  RunRecording recording(options_.record, {.communicator = session_.communicator(),
+                                           .failure_hook = session_.failure_hook(),
+                                           .on_request = [&] { flight.write("asked to"); },
+                                           .dump_request = session_.dump_request(),
+                                           .run_dir = options_.run_dir,
+                                           .first_step = state.step + 1,
+                                           .gpu = device_.on_gpu(),
+                                           .figures = figures_of(mfu),
+                                           .say = [&](const auto& line) { reporter.info(line); }});
+  reporter.started(state, restore_s_);
+  keep_freed_memory();  // from here on: what building the replicas freed has gone back to the
+                        // system
+  try {
+    StopReason reason = train_on(state, evaluator, reporter, recording);
+    while (reason == StopReason::kRollback) {
+      go_back(state, reporter);
+      reason = train_on(state, evaluator, reporter, recording);
+    }
+    recording.finish();
+    reporter.verdict(verdict_of_all_ranks());
+    return reason;
+  } catch (const core::AgreedError& error) {
+    finish_save_after(error, reporter);
+    recording.dump_now("the run has failed");
+    throw;
+  } catch (const std::exception&) {
+    recording.dump_now("the run has failed");
+    throw;
+  }
+}
+
+model::LanguageModel& LiveRun::initialised() {
+  model_->initialise(options_.seed);
+  model_->to(device_.device());
+  return *model_;
+}
+
+// All ranks end the run together, but not because of a save: one that is under way is of good
+// steps.
+void LiveRun::finish_save_after(const core::AgreedError& error, RunReporter& reporter) {
+  if (error.code() != ExitCode::kNumerics) return;
+  heartbeat_->rest();
+  if (const auto saved = checkpointer_.finish()) reporter.saved(*saved);
+}
+
+// From where the state is; the order of samples goes on where it stopped.
+StopReason LiveRun::train_on(TrainingState& state, const std::optional<Evaluator>& evaluator,
+                             RunReporter& reporter, RunRecording& recording) {
+  const auto loader =
+      make_loader(sources_, options_, session_.communicator().topology(),
+                  loader_start(state, samples_per_step()), loader_memory(options_, device_));
+  const auto steps = make_stepper({.model = *model_,
+                                   .replicas = replicas_,
+                                   .loader = *loader,
+                                   .communicator = session_.communicator()},
+                                  {.seed = options_.seed,
+                                   .grad_accumulation = options_.parallel.grad_accumulation,
+                                   .sequence_length = sequence_length(options_),
+                                   .schedule = schedule_config(options_),
+                                   .faults = faults_,
+                                   .save_stage_done = [this] { return checkpointer_.stage_done(); },
+                                   .heartbeat = heartbeat_,
+                                   .judge = judge_},
+                                  options_, device_);
+  Trainer trainer(options_, session_,
+                  {.model = *model_,
+                   .replicas = replicas_,
+                   .steps = *steps,
+                   .evaluator = evaluator ? &*evaluator : nullptr,
+                   .checkpointer = checkpointer_,
+                   .reporter = reporter,
+                   .recording = recording,
+                   .faults = *faults_,
+                   .heartbeat = *heartbeat_,
+                   .judge = *judge_,
+                   .order = loader->order()},
+                  state);
+  return trainer.run();
+}
+
+// After an anomaly: weights of the newest checkpoint, and the batches after the one that did it.
+void LiveRun::go_back(TrainingState& state, RunReporter& reporter) {
+  heartbeat_->beat(ranges::Phase::kCheckpoint, state.step);
+  if (const auto saved = checkpointer_.finish()) reporter.saved(*saved);
+  TrainOptions newest = options_;
+  newest.checkpoint.resume = "auto";
+  std::vector<std::string> notes;
+  const auto checkpoint = checkpoint_to_resume(session_, newest, notes);
+  const std::int64_t bad_step = state.step;
+  state.step -= 1;  // for the record of a run that ends here
+  if (!checkpoint) {
+    throw core::AgreedError(
+        fmt::format("step {}: there is no checkpoint to go back to: --checkpoint-every STEPS "
+                    "makes them. Weights were not changed",
+                    bad_step),
+        ExitCode::kNumerics);
+  }
+  count_rollback(checkpoint->manifest.step, bad_step);
+  const std::uint64_t samples = state.samples;
+  state = checkpointer_.restore(*checkpoint, Checkpointer::Buckets::kAsTheyAre);
+  state.samples = samples;
+  state.samples_per_step = samples_per_step();
+  give_judge(state);
+  for (const std::string& note : notes) reporter.info(note);
+  reporter.info(fmt::format("step {}: back to step {}, and on with the batches that come next",
+                            bad_step, state.step));
+  reporter.rewind(state);
+}
+
+void LiveRun::count_rollback(std::int64_t to_step, std::int64_t bad_step) {
+  rollbacks_ = to_step == rollback_to_ ? rollbacks_ + 1 : 1;
+  rollback_to_ = to_step;
+  if (rollbacks_ <= options_.numerics.max_skipped_steps) return;
+  throw core::AgreedError(
+      fmt::format("step {}: more than {} rollbacks to step {} (--max-skipped-steps): the batches "
+                  "are not what is wrong",
+                  bad_step, options_.numerics.max_skipped_steps, to_step),
+      ExitCode::kNumerics);
+}
+
+void LiveRun::give_judge(const TrainingState& state) {
+  judge_->losses().restore(state.recent_losses);
+  judge_->norms().restore(state.recent_norms);
+}
+
+// What a run that died left behind goes; checkpoints of steps that are now taken again make room.
+void LiveRun::clear_way(std::int64_t step, std::vector<std::string>& notes) const {
+  if (!session_.is_first_rank()) return;
+  const checkpoint::CheckpointStore store(checkpoint::RunPaths(options_.run_dir).checkpoints());
+  store.remove_leftovers();
+  for (const auto& folder : store.set_aside_after(step)) {
+    notes.push_back(
+        fmt::format("set aside as {}: a checkpoint newer than step {}, from where training goes on",
+                    folder.string(), step));
+  }
+}
+
+CheckpointerConfig LiveRun::checkpointer_config() const {
+  return {.folder = checkpoint::RunPaths(options_.run_dir).checkpoints(),
+          .tokenizer = sources_.tokenizer,
+          .keep = options_.checkpoint.keep,
+          .model = options_.model.config,
+          .deadline = options_.timeouts.checkpoint,
+          .mode = options_.checkpoint.asynchronous ? SaveMode::kAsynchronous : SaveMode::kBlocking,
+          .faults = faults_};
+}
+
+// What readers of the traces cannot see.
+trace::RunFigures LiveRun::figures_of(const Mfu& mfu) const {
+  return {.flops_per_token = mfu.flops_per_token().causal,
+          .flops_per_token_palm = mfu.flops_per_token().palm,
+          .tokens_per_step =
+              static_cast<double>(tokens_per_step(options_, session_.communicator().size())),
+          .peak_flops_per_s = mfu.peak_flops_per_s().value_or(0)};
+}
+
+// Phases of a GPU rank say when work was queued, not when it ran: there they give no verdict.
+std::optional<record::PhaseVerdict> LiveRun::verdict_of_all_ranks() {
+  if (device_.on_gpu()) return std::nullopt;
+  return agreed_verdict(session_.communicator(), record::process_recorder().totals());
+}
+
+// One a start: what the start before has left is still to be read.
+std::filesystem::path LiveRun::flight_folder(std::int64_t step) const {
+  return checkpoint::RunPaths(options_.run_dir).flight() / fmt::format("from_step_{:08}", step);
+}
+
+WatchdogLimits LiveRun::watchdog_limits() const {
+  return {.setup = options_.timeouts.setup,
+          .step = options_.timeouts.step,
+          .checkpoint = options_.timeouts.checkpoint,
+          .evaluation = options_.timeouts.evaluation};
+}
+
+std::uint64_t LiveRun::samples_per_step() const {
+  return static_cast<std::uint64_t>(tokens_per_step(options_, session_.communicator().size()) /
+                                    sequence_length(options_));
+}
+
+std::optional<Evaluator> LiveRun::make_evaluator() const {
+  if (!sources_.validation || options_.evaluation.every == 0) return std::nullopt;
+  return Evaluator(*sources_.validation, {.tokens = options_.evaluation.tokens,
+                                          .sequence_length = sequence_length(options_),
+                                          .batch_size_per_rank = options_.data.batch_size_per_rank,
+                                          .device = device_.device(),
+                                          .deadline = options_.timeouts.evaluation});
+}
+
+}  // namespace sidestream::launch

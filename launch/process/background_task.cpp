@@ -1,0 +1,58 @@
+#include "launch/process/background_task.hpp"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+namespace sidestream::launch {
+namespace {
+
+constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::milliseconds kBetweenLooks{2};
+constexpr int kNiceness = 5;
+
+void prepare_thread() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  pthread_setname_np(pthread_self(), "ss-background");
+  setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNiceness);
+}
+
+}  // namespace
+
+BackgroundTask::~BackgroundTask() {
+  if (!thread_.joinable()) return;
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!done() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(kBetweenLooks);
+  done() ? thread_.join() : thread_.detach();
+}
+
+void BackgroundTask::start(std::function<void()> work) {
+  state_ = std::make_shared<State>();
+  thread_ = std::thread([state = state_, work = std::move(work)]() mutable {
+    prepare_thread();
+    try {
+      work();
+    } catch (...) {
+      state->failure = std::current_exception();
+    }
+    work = nullptr;  // frees what it owns before anybody is told
+    state->done.store(true, std::memory_order_release);
+  });
+}
+
+void BackgroundTask::finish() {
+  if (!thread_.joinable()) return;
+  thread_.join();
+  const auto state = std::exchange(state_, nullptr);
+  if (state->failure) std::rethrow_exception(state->failure);
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,39 @@
+// One piece of work on a thread of its own, with its failure kept for whoever asks.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <thread>
+
+namespace sidestream::launch {
+
+class BackgroundTask {
+ public:
+  BackgroundTask() = default;
+  // Waits for the work a moment; what hangs then (a dead file system) is left behind, because the
+  // end of the process must not hang with it. The work owns what it uses.
+  ~BackgroundTask();
+  BackgroundTask(const BackgroundTask&) = delete;
+  BackgroundTask& operator=(const BackgroundTask&) = delete;
+
+  // Nothing may be running. The thread gives way to those that compute.
+  void start(std::function<void()> work);
+
+  // No work runs; without waiting.
+  bool done() const noexcept { return !state_ || state_->done.load(std::memory_order_acquire); }
+
+  // Waits for the work and throws what it threw, once.
+  void finish();
+
+ private:
+  struct State {
+    std::atomic<bool> done{false};
+    std::exception_ptr failure;
+  };
+  std::shared_ptr<State> state_;
+  std::thread thread_;
+};
+
+}  // namespace sidestream::launch

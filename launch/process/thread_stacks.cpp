@@ -1,0 +1,145 @@
+#include "launch/process/thread_stacks.hpp"
+
+#include <cxxabi.h>
+#include <dirent.h>
+#include <execinfo.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <memory>
+
+namespace sidestream::launch {
+namespace {
+
+constexpr int kMostCalls = 64;
+constexpr long kPatienceNs = 100'000'000;
+
+// Signal handlers have no argument for a context: this is the one place with static state.
+std::array<void*, kMostCalls> frames;
+std::atomic<int> frame_count{0};
+std::atomic<int> asked_thread{0};
+sem_t answered;
+struct sigaction previous_action;
+
+int signal_number() { return SIGRTMAX - 4; }
+int this_thread_id() { return static_cast<int>(::syscall(SYS_gettid)); }
+
+// A late answer to an earlier question is none to this one.
+void answer(int) {
+  const int saved_error = errno;
+  if (asked_thread.load() == this_thread_id()) {
+    frame_count.store(::backtrace(frames.data(), kMostCalls));
+    asked_thread.store(0);
+    sem_post(&answered);
+  }
+  errno = saved_error;
+}
+
+std::vector<int> threads_of_this_process() {
+  std::vector<int> ids;
+  DIR* const folder = ::opendir("/proc/self/task");
+  if (folder == nullptr) return ids;
+  while (const dirent* const entry = ::readdir(folder)) {
+    if (entry->d_name[0] != '.') ids.push_back(std::atoi(entry->d_name));
+  }
+  ::closedir(folder);
+  return ids;
+}
+
+std::string name_of_thread(int id) {
+  std::string name;
+  std::ifstream file("/proc/self/task/" + std::to_string(id) + "/comm");
+  std::getline(file, name);
+  return name;
+}
+
+// Such a thread would never answer. "SigBlk: 0000000000004a02", a bit a signal from 1 on.
+bool takes_no_signals(int id) {
+  std::ifstream file("/proc/self/task/" + std::to_string(id) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("SigBlk:")) continue;
+    return (std::strtoull(line.c_str() + 7, nullptr, 16) >> (signal_number() - 1) & 1) != 0;
+  }
+  return true;  // it has ended
+}
+
+// "program(_Zmangled+0x1f) [0x55..]" with the name as a person reads it.
+std::string readable(const std::string& symbol) {
+  const auto open = symbol.find('(');
+  const auto plus = symbol.find('+', open);
+  if (open == std::string::npos || plus == std::string::npos || plus == open + 1) return symbol;
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(symbol.substr(open + 1, plus - open - 1).c_str(), nullptr, nullptr,
+                          &status),
+      &std::free);
+  return status == 0 ? name.get() + symbol.substr(plus) : symbol;
+}
+
+std::vector<std::string> names_of(void* const* calls, int count) {
+  std::vector<std::string> names;
+  const std::unique_ptr<char*, decltype(&std::free)> symbols(::backtrace_symbols(calls, count),
+                                                             &std::free);
+  for (int i = 0; symbols && i < count; ++i) names.push_back(readable(symbols.get()[i]));
+  return names;
+}
+
+bool has_answered() {
+  timespec until{};
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += kPatienceNs;
+  until.tv_sec += until.tv_nsec / 1'000'000'000;
+  until.tv_nsec %= 1'000'000'000;
+  while (sem_timedwait(&answered, &until) != 0) {
+    if (errno != EINTR) return asked_thread.exchange(0) == 0;
+  }
+  return true;
+}
+
+std::vector<std::string> calls_of_thread(int id) {
+  if (takes_no_signals(id)) return {};
+  while (sem_trywait(&answered) == 0) {
+  }
+  asked_thread.store(id);
+  if (::syscall(SYS_tgkill, ::getpid(), id, signal_number()) != 0 || !has_answered()) return {};
+  return names_of(frames.data(), frame_count.load());
+}
+
+}  // namespace
+
+ThreadStacks::ThreadStacks() {
+  std::array<void*, 1> first;
+  ::backtrace(first.data(), 1);  // loads what it needs now, and not in a handler
+  sem_init(&answered, 0, 0);
+  struct sigaction action {};
+  action.sa_handler = answer;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal_number(), &action, &previous_action);
+}
+
+ThreadStacks::~ThreadStacks() { sigaction(signal_number(), &previous_action, nullptr); }
+
+std::vector<ThreadStack> ThreadStacks::take() const {
+  std::vector<ThreadStack> stacks;
+  std::array<void*, kMostCalls> own;
+  const int self = this_thread_id();
+  stacks.push_back({.id = self,
+                    .name = name_of_thread(self),
+                    .calls = names_of(own.data(), ::backtrace(own.data(), kMostCalls))});
+  for (const int id : threads_of_this_process()) {
+    if (id != self)
+      stacks.push_back({.id = id, .name = name_of_thread(id), .calls = calls_of_thread(id)});
+  }
+  return stacks;
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,48 @@
+// Ends a rank that does nothing any more outside of collectives, which have deadlines of their own:
+// a reader that hangs, a dead file system, a lock that is never released.
+//
+// A part of a step (a phase), a save and an evaluation each have their deadline, counted from the
+// last heartbeat while no collective of this rank is in flight. A pause of the whole process does
+// not count.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "launch/process/heartbeat.hpp"
+
+namespace sidestream::launch {
+
+struct WatchdogLimits {
+  std::chrono::milliseconds setup;
+  std::chrono::milliseconds step;  // of one phase of a step
+  std::chrono::milliseconds checkpoint;
+  std::chrono::milliseconds evaluation;
+
+  std::chrono::milliseconds of(const Heartbeat::Beat& beat) const noexcept;
+};
+
+class Watchdog {
+ public:
+  using OnTimeout = std::function<void(const std::string& message)>;
+
+  // `on_timeout` is called once, by the watchdog's thread; the message has no rank in it. All
+  // outlive the watchdog.
+  Watchdog(const Heartbeat& heartbeat, const comm::Communicator& communicator,
+           const WatchdogLimits& limits, OnTimeout on_timeout);
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+ private:
+  void run(const std::stop_token& stop);
+
+  const Heartbeat& heartbeat_;
+  const comm::Communicator& communicator_;
+  WatchdogLimits limits_;
+  OnTimeout on_timeout_;
+  std::jthread thread_;  // last: uses the rest
+};
+
+}  // namespace sidestream::launch

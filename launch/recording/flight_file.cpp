@@ -1,0 +1,71 @@
+#include "launch/recording/flight_file.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "core/base/file.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// How long a second failure waits for the file of the first.
+constexpr std::chrono::seconds kLongestWrite{5};
+
+Json seconds_before(std::int64_t now_ns, std::int64_t then_ns) {
+  return then_ns == 0 ? Json(nullptr) : Json(static_cast<double>(now_ns - then_ns) * 1e-9);
+}
+
+Json json_of(const comm::Flight& flight, std::int64_t now_ns) {
+  return {{"plane", comm::name_of(flight.plane)},
+          {"sequence", flight.call.sequence},
+          {"operation", flight.call.name()},
+          {"bucket", flight.call.bucket},
+          {"bytes", flight.call.bytes},
+          {"state", comm::name_of(flight.state)},
+          {"queued_s_ago", seconds_before(now_ns, flight.queued_ns)},
+          {"started_s_ago", seconds_before(now_ns, flight.started_ns)},
+          {"ended_s_ago", seconds_before(now_ns, flight.finished_ns)}};
+}
+
+}  // namespace
+
+std::string FlightFile::text(const std::string& why) const {
+  const auto now_ns =
+      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  const Heartbeat::Beat beat = heartbeat_.last();
+  Json file = {
+      {"schema", 1},
+      {"rank", rank_},
+      {"why", why},
+      {"written_at", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+      {"step", beat.step},
+      {"phase", ranges::name_of(beat.phase)},
+      {"collectives", Json::array()},
+      {"threads", Json::array()}};
+  for (const comm::Flight& flight : flights_.flights())
+    file["collectives"].push_back(json_of(flight, now_ns));
+  for (const ThreadStack& stack : stacks_.take())
+    file["threads"].push_back({{"id", stack.id}, {"name", stack.name}, {"calls", stack.calls}});
+  return file.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void FlightFile::write(const std::string& why) noexcept {
+  try {
+    const std::unique_lock lock(mutex_, kLongestWrite);
+    if (!lock.owns_lock()) return;
+    std::filesystem::create_directories(folder_);
+    core::write_file_atomically(folder_ / fmt::format("rank_{:05}.json", rank_), text(why));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sidestream: warning: the last collectives are not written: %s\n",
+                 error.what());
+  }
+}
+
+}  // namespace sidestream::launch

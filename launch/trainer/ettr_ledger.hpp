@@ -1,0 +1,78 @@
+// Where the time of a run went, over all its starts: RUN/ettr.jsonl, one line an event, appended by
+// rank 0 and by launch/supervise; and the account that follows from it.
+//
+// Events have `event` and `at` (seconds since 1970):
+//   launched {attempt}                                   by the supervisor
+//   started  {attempt, step, training_s, startup_s, restore_s}   before the first step
+//   progress {step, training_s, stall_s, evaluation_s}   every few seconds, and after saves
+//   finished {step, training_s, stall_s, evaluation_s, code}     the run's own end
+//   ended    {attempt, code}                             the supervisor has seen the end
+// training_s is the time inside steps that a checkpoint of that step keeps; the other sums are of
+// this start alone. A start that was killed has no `finished`.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sidestream::launch {
+
+// All in seconds; the parts add up to wall_s.
+struct EttrAccount {
+  double wall_s = 0;
+  double productive_s = 0;  // steps whose effect is in the weights now
+  double replayed_s = 0;    // steps that were lost, and trained again
+  double startup_s = 0;     // from launch to the first step, without restoring
+  double restore_s = 0;
+  double checkpoint_stall_s = 0;
+  double evaluation_s = 0;
+  double detection_s = 0;  // from the last sign of progress to the end of the ranks
+  double idle_s = 0;       // nothing ran: back-off, queues
+  double other_s = 0;      // between steps: lines, votes, recordings
+  std::int64_t starts = 0;
+  std::int64_t failures = 0;  // starts that ended other than done or preempted
+
+  // Effective training time: productive over wall.
+  double ettr() const noexcept { return wall_s > 0 ? productive_s / wall_s : 0; }
+  // Nothing without failures.
+  std::optional<double> mtbf_s() const noexcept;
+};
+
+// Of the whole ledger up to `now_s`. Lines that are none of these events are left out.
+EttrAccount account_of(const std::vector<nlohmann::json>& ledger, double now_s);
+
+nlohmann::ordered_json to_json(const EttrAccount& account);
+std::string describe(const EttrAccount& account);  // one line for people
+
+// Seconds since 1970.
+double wall_clock_s();
+
+// Writes the trainer's part.
+class EttrLedger {
+ public:
+  struct Sums {
+    std::int64_t step = 0;
+    double training_s = 0;
+    double stall_s = 0;
+    double evaluation_s = 0;
+  };
+
+  // Appends `started`.
+  EttrLedger(std::filesystem::path path, int attempt, const Sums& start, double restore_s);
+
+  enum class When { kEveryFewSeconds, kNow };
+  void progress(const Sums& sums, When when);
+  void finished(const Sums& sums, int code);
+
+  EttrAccount account() const;
+
+ private:
+  std::filesystem::path path_;
+  std::chrono::steady_clock::time_point last_line_;
+};
+
+}  // namespace sidestream::launch

@@ -1,0 +1,28 @@
+// Copies of tensors in host memory that training does not touch, in memory that is used again for
+// the next copy: fresh memory would have to be faulted in, page by page, while training waits.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "launch/trainer/checkpoint_tensors.hpp"
+
+namespace sidestream::launch {
+
+class Snapshot {
+ public:
+  // Copies, with all threads of this rank. Throws std::bad_alloc.
+  void take(const std::vector<NamedTensor>& tensors);
+
+  // Nothing bad gets into a checkpoint, whatever the losses were: throws NumericsError naming the
+  // first tensor with a value that is not finite. Any thread.
+  void require_finite(std::int64_t step) const;
+
+  // Of the last take(); not to be written.
+  const std::vector<NamedTensor>& tensors() const noexcept { return tensors_; }
+
+ private:
+  std::vector<NamedTensor> tensors_;
+};
+
+}  // namespace sidestream::launch

@@ -1,0 +1,166 @@
+"""launch/supervise: which ends are restarted, from where, how often; signals, hosts, leftovers. Without a trainer: a stand-in for
+the program plays the starts that a test wants."""
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+loader = importlib.machinery.SourceFileLoader("supervise", str(ROOT / "launch/supervise"))
+supervise = importlib.util.module_from_spec(importlib.util.spec_from_loader("supervise", loader))
+import sys
+sys.dont_write_bytecode = True
+loader.exec_module(supervise)
+
+# Plays line N of PLAY at start N: an exit code, "ck STEP CODE" (a checkpoint first), "sleep", "orphan CODE".
+PROGRAM = """#!/usr/bin/env python3
+import os, pathlib, signal, subprocess, sys, time
+play = os.environ["PLAY"].split(";")
+run = pathlib.Path(sys.argv[sys.argv.index("--run-dir") + 1])
+run.mkdir(exist_ok=True)
+attempt = int(os.environ["SIDESTREAM_ATTEMPT"])
+(run / "starts").open("a").write(" ".join(sys.argv[1:]) + "\\n")
+words = play[min(attempt, len(play)) - 1].split()
+if words[0] == "ck":
+    folder = run / "checkpoints" / f"step_{int(words[1]):08d}"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("{}")
+    words = words[2:]
+if words[0] == "orphan":
+    subprocess.Popen(["sleep", "60"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    words = words[1:]
+if words[0] == "sleep":
+    signal.signal(signal.SIGUSR1, lambda *_: sys.exit(75))
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(75))
+    (run / "ready").touch()
+    time.sleep(60)
+sys.stderr.write("".join(word + " " for word in words[1:]) + "\\n")
+sys.exit(int(words[0]))
+"""
+
+
+class SuperviseTest(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory(prefix="sidestream-supervise-")
+        self.folder = pathlib.Path(self.scratch.name)
+        self.run_dir = self.folder / "run"
+        program = self.folder / "sidestream"
+        program.write_text(PROGRAM)
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+    def tearDown(self):
+        self.scratch.cleanup()
+
+    def command(self, *flags, train=()):
+        return [str(ROOT / "launch/supervise"), "-np", "1", "--build", str(self.folder), "--backoff", "0.05", *flags, "--", "train", "--run-dir",
+                str(self.run_dir), *train]
+
+    def play(self, text, *flags, train=()):
+        done = subprocess.run(self.command(*flags, train=train), env=dict(os.environ, PLAY=text), capture_output=True, text=True, timeout=60)
+        starts = (self.run_dir / "starts").read_text().splitlines()
+        return done, starts
+
+    def ledger(self):
+        return [json.loads(line) for line in (self.run_dir / "ettr.jsonl").read_text().splitlines()]
+
+    def test_done_at_once(self):
+        done, starts = self.play("0")
+        self.assertEqual((done.returncode, len(starts)), (0, 1), done.stderr)
+        self.assertIn("--resume auto", starts[0])
+        self.assertEqual([(line["event"], line.get("code")) for line in self.ledger()], [("launched", None), ("ended", 0)])
+
+    def test_failures_are_restarted(self):
+        for code in (1, 6, 7, 75, 137, 139):
+            with self.subTest(code=code):
+                self.tearDown(), self.setUp()
+                done, starts = self.play(f"{code};0")
+                self.assertEqual((done.returncode, len(starts)), (0, 2), done.stderr)
+                self.assertIn(f"ended with {code}; start 2", done.stderr)
+
+    def test_what_would_end_the_same_way_is_not(self):
+        for code in (2, 3, 4, 5, 8):
+            with self.subTest(code=code):
+                self.tearDown(), self.setUp()
+                done, starts = self.play(f"{code};0")
+                self.assertEqual((done.returncode, len(starts)), (code, 1), done.stderr)
+
+    def test_gives_up_without_progress(self):
+        done, starts = self.play("6")
+        self.assertEqual((done.returncode, len(starts)), (6, 4), done.stderr)
+        self.assertIn("giving up after 3 restarts without a new checkpoint (newest: none)", done.stderr)
+        self.assertEqual([line["attempt"] for line in self.ledger() if line["event"] == "ended"], [1, 2, 3, 4])
+
+    def test_progress_counts_anew(self):
+        done, starts = self.play("6;6;6;ck 10 6;6;6;ck 20 6;0")
+        self.assertEqual((done.returncode, len(starts)), (0, 8), done.stderr)
+        self.assertIn("from step 20", done.stderr)
+
+    def test_resume_that_is_given_stays(self):
+        _, starts = self.play("0", train=("--resume", "none"))
+        self.assertNotIn("auto", starts[0])
+
+    def test_signals_stop_it(self):
+        for number in (signal.SIGUSR1, signal.SIGINT):
+            with self.subTest(signal=number):
+                self.tearDown(), self.setUp()
+                process = subprocess.Popen(self.command(), env=dict(os.environ, PLAY="sleep"), stderr=subprocess.PIPE, text=True)
+                while not (self.run_dir / "ready").exists():
+                    time.sleep(0.02)
+                process.send_signal(number)
+                _, errors = process.communicate(timeout=30)
+                self.assertEqual(process.returncode, 75, errors)
+                self.assertEqual(len((self.run_dir / "starts").read_text().splitlines()), 1)
+
+    def test_no_orphans(self):
+        self.play("orphan 6;0")
+        self.assertEqual([pid for pid in supervise.processes_with(f"PLAY=orphan 6;0")], [])
+
+    def test_its_own_death_ends_the_run(self):
+        process = subprocess.Popen(self.command(), env=dict(os.environ, PLAY="sleep"), stderr=subprocess.DEVNULL)
+        while not (self.run_dir / "ready").exists():
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+        end = time.monotonic() + 20
+        while supervise.processes_with("PLAY=sleep") and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual(supervise.processes_with("PLAY=sleep"), [])
+
+    def test_hosts_of_failures_are_seen(self):
+        lines = ["sidestream [rank 0]: rank 0: all_reduce (operation 3): not finished after 600 ms; missing: rank 1 on node7 (last started)",
+                 "sidestream [rank 0]: rank 0: barrier: rank 2 on node8.lan has died: its process is gone",
+                 "mpirun noticed that process rank 3 with PID 0 on node node9 exited on signal 9 (Killed)."]
+        found = [match.group(1) or match.group(2) for line in lines for match in supervise.BLAMED.finditer(line)]
+        self.assertEqual(found, ["node7", "node8.lan", "node9"])
+
+    def test_bad_hosts_are_left_out_while_there_are_spares(self):
+        hosts = [("a", 2), ("b", 2), ("c", 2)]
+        self.assertEqual(supervise.pick_hosts(hosts, {}, 4), [("a", 2), ("b", 2)])
+        self.assertEqual(supervise.pick_hosts(hosts, {"a": 1}, 4), [("a", 2), ("b", 2)])
+        self.assertEqual(supervise.pick_hosts(hosts, {"a": 2}, 4), [("b", 2), ("c", 2)])
+        self.assertEqual(supervise.pick_hosts(hosts, {"a": 2, "b": 3}, 4), [("c", 2), ("a", 2)])
+
+    def test_run_directory_is_the_trainers(self):
+        config = self.folder / "train.cfg"
+        config.write_text("steps = 3\nrun-dir = runs/from-file  # here\n")
+        self.assertEqual(str(supervise.run_directory(["train", "--config", str(config)])), "runs/from-file")
+        self.assertEqual(str(supervise.run_directory(["train", "--config", str(config), "--run-dir=runs/b"])), "runs/b")
+        self.assertEqual(str(supervise.run_directory(["train"])), "runs/default")
+
+    def test_bad_calls(self):
+        for words in (["-np", "0", "--", "train"], ["-np", "2", "--", "verify"], ["-np", "2", "--hosts", "a:x", "--", "train"],
+                      ["--frobnicate", "--", "train"], ["-np", "2", "--hostfile", "/nowhere", "--", "train"]):
+            done = subprocess.run([ROOT / "launch/supervise", *words], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, words)
+
+
+if __name__ == "__main__":
+    unittest.main()

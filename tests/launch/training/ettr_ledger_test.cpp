@@ -1,0 +1,135 @@
+#include "launch/trainer/ettr_ledger.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/checkpoint/checkpoint_interval.hpp"
+#include "launch/reporting/jsonl_file.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using nlohmann::json;
+
+json progress(double at, double training_s, double stall_s = 0, double evaluation_s = 0) {
+  return {{"event", "progress"},
+          {"at", at},
+          {"training_s", training_s},
+          {"stall_s", stall_s},
+          {"evaluation_s", evaluation_s}};
+}
+
+// Two starts: the first is killed at 160 with 50 s of steps, of which 30 s are in a checkpoint; the
+// second ends well.
+std::vector<json> killed_once() {
+  json finished = progress(300, 140, 4, 6);
+  finished["event"] = "finished";
+  finished["code"] = 0;
+  return {
+      {{"event", "launched"}, {"at", 100.0}, {"attempt", 1}},
+      {{"event", "started"}, {"at", 107.0}, {"training_s", 0}, {"startup_s", 5}, {"restore_s", 0}},
+      progress(140, 30, 2),
+      progress(160, 50, 2),
+      {{"event", "ended"}, {"at", 161.5}, {"attempt", 1}, {"code", 137}},
+      {{"event", "launched"}, {"at", 163.0}, {"attempt", 2}},
+      {{"event", "started"}, {"at", 173.0}, {"training_s", 30}, {"startup_s", 6}, {"restore_s", 3}},
+      finished,
+      {{"event", "ended"}, {"at", 301.0}, {"attempt", 2}, {"code", 0}}};
+}
+
+TEST(EttrLedgerTest, account_partsAddUp) {
+  const EttrAccount account = account_of(killed_once(), 9999);
+
+  EXPECT_DOUBLE_EQ(account.wall_s, 201);
+  EXPECT_DOUBLE_EQ(account.productive_s, 140);
+  EXPECT_DOUBLE_EQ(account.replayed_s, 20);
+  EXPECT_DOUBLE_EQ(account.startup_s, 7 + 7);
+  EXPECT_DOUBLE_EQ(account.restore_s, 3);
+  EXPECT_DOUBLE_EQ(account.checkpoint_stall_s, 6);
+  EXPECT_DOUBLE_EQ(account.evaluation_s, 6);
+  EXPECT_DOUBLE_EQ(account.detection_s, 1.5 + 1);
+  EXPECT_DOUBLE_EQ(account.idle_s, 1.5);
+  EXPECT_NEAR(account.other_s, 201 - 140 - 20 - 14 - 3 - 6 - 6 - 2.5 - 1.5, 1e-9);
+  EXPECT_EQ(account.starts, 2);
+  EXPECT_EQ(account.failures, 1);
+  EXPECT_DOUBLE_EQ(*account.mtbf_s(), 201);
+  EXPECT_DOUBLE_EQ(account.ettr(), 140.0 / 201);
+}
+
+TEST(EttrLedgerTest, account_linesInAnyOrder) {
+  std::vector<json> shuffled = killed_once();
+  std::reverse(shuffled.begin(), shuffled.end());
+  shuffled.push_back({{"event", "unknown"}, {"at", 1.0}});
+  shuffled.push_back({{"note", 1}});
+
+  EXPECT_DOUBLE_EQ(account_of(shuffled, 9999).replayed_s, 20);
+  EXPECT_DOUBLE_EQ(account_of(shuffled, 9999).wall_s, 201);
+}
+
+TEST(EttrLedgerTest, account_withoutASupervisor) {
+  json finished = progress(30, 18);
+  finished["event"] = "finished";
+  finished["code"] = 75;
+  const EttrAccount account = account_of(
+      {{{"event", "started"}, {"at", 12.0}, {"training_s", 0}, {"startup_s", 2}, {"restore_s", 0}},
+       finished},
+      9999);
+
+  EXPECT_DOUBLE_EQ(account.wall_s, 20);
+  EXPECT_DOUBLE_EQ(account.startup_s, 2);
+  EXPECT_DOUBLE_EQ(account.productive_s, 18);
+  EXPECT_EQ(account.failures, 0) << "preempted is no failure";
+  EXPECT_FALSE(account.mtbf_s());
+}
+
+TEST(EttrLedgerTest, account_rollbackIsReplayed) {
+  const EttrAccount account = account_of(
+      {{{"event", "started"}, {"at", 0.0}, {"training_s", 0}, {"startup_s", 0}, {"restore_s", 0}},
+       progress(10, 10),
+       progress(12, 4),
+       progress(20, 12)},
+      20);
+
+  EXPECT_DOUBLE_EQ(account.productive_s, 12);
+  EXPECT_DOUBLE_EQ(account.replayed_s, 6);
+}
+
+TEST(EttrLedgerTest, account_nothing) { EXPECT_EQ(account_of({}, 10).ettr(), 0); }
+
+TEST(EttrLedgerTest, ledger_writesWhatTheAccountReads) {
+  const core::ScratchFolder scratch;
+  EttrLedger ledger(scratch / "ettr.jsonl", 1, {.step = 0}, 0.25);
+  ledger.progress({.step = 3, .training_s = 1}, EttrLedger::When::kEveryFewSeconds);
+  ledger.progress({.step = 4, .training_s = 2, .stall_s = 0.5}, EttrLedger::When::kNow);
+  ledger.finished({.step = 5, .training_s = 3, .stall_s = 0.5}, 0);
+
+  const auto lines = read_json_lines(scratch / "ettr.jsonl");
+  ASSERT_EQ(lines.size(), 3U) << "the first progress came too early";
+  EXPECT_DOUBLE_EQ(ledger.account().productive_s, 3);
+  EXPECT_DOUBLE_EQ(ledger.account().checkpoint_stall_s, 0.5);
+  EXPECT_GT(ledger.account().startup_s, 0);
+}
+
+TEST(EttrLedgerTest, describe_oneLine) {
+  EXPECT_EQ(describe(account_of(killed_once(), 0)),
+            "effective training time 69.7 % of 201 s, start-up 14.0 s, restoring 3.0 s, saving 6.0 "
+            "s, evaluating 6.0 s, trained again 20.0 s, noticing failures 2.5 s, idle 1.5 s, other "
+            "8.0 s; 2 starts, 1 failures");
+}
+
+TEST(CheckpointIntervalTest, young_isTheBestOfTheFormula) {
+  checkpoint::FailureCosts costs{.stall_s = 2, .detect_s = 1, .restart_s = 20, .mtbf_s = 3600};
+  costs.interval_s = checkpoint::young_interval_s(costs.stall_s, costs.mtbf_s);
+  EXPECT_DOUBLE_EQ(costs.interval_s, 120);
+  const double best = checkpoint::expected_ettr(costs);
+  for (const double other : {60.0, 240.0}) {
+    costs.interval_s = other;
+    EXPECT_LT(checkpoint::expected_ettr(costs), best);
+  }
+}
+
+}  // namespace
+}  // namespace sidestream::launch

@@ -1,0 +1,109 @@
+"""A rank that hangs, is stopped, dies or does something else than the others, by planted faults: one message that names it, in
+time, the documented code, and what every rank was doing is in the run directory."""
+
+import json
+import pathlib
+import re
+import subprocess
+import time
+
+from support import BINARY, TINY, check, environment, make_data, metrics, mpirun, train, workspace
+
+COLLECTIVE, PEER, KILLED = 6, 7, 137
+DEADLINE_S = 3
+
+
+def run_with(root, name, ranks, inject, flags, code, limit_s, after_step=5):
+    """Runs with a planted fault; returns the message and how long the end took after the last step that was logged."""
+    run_dir = root / name
+    env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
+    command = mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, "--inject", inject, *flags])
+    done = subprocess.run(command, env=env, text=True, errors="replace", timeout=120, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    ended = time.time()
+    lines = [line for line in done.stdout.splitlines() if line.startswith("sidestream") and "planted fault" not in line]
+    check(done.returncode == code, f"{name}: expected exit code {code}, found {done.returncode}\n{done.stdout}")
+    check(len(lines) == 1, f"{name}: expected one message, found {lines}\n{done.stdout}")
+    took = ended - (run_dir / "metrics.jsonl").stat().st_mtime
+    check(took < limit_s, f"{name}: took {took:.1f} s after the last step")
+    check(metrics(run_dir)[-1]["step"] >= after_step - 1, f"{name}: stopped at {metrics(run_dir)[-1]}")
+    print(f"{name}: {took:.2f} s: {lines[0]}")
+    return lines[0], sorted((run_dir / "flight").glob("from_step_*/rank_*.json"))
+
+
+def has(message, *words):
+    for word in words:
+        check(re.search(word, message), f"expected '{word}' in: {message}")
+
+
+def check_flights(files, ranks):
+    """Of these ranks at least: a stopped one may write its file too, when the launcher lets it go on in order to end it."""
+    check({int(file.stem[5:]) for file in files} >= set(ranks), f"expected the files of {ranks}, found {files}")
+    for file in files:
+        flight = json.loads(file.read_text())
+        check(flight["collectives"] and flight["collectives"][-1]["state"] in ("queued", "started", "finished", "failed"), f"{file}: {flight}")
+        check(any(len(thread["calls"]) > 3 for thread in flight["threads"]), f"{file}: no stacks")
+
+
+def refused_without_permission(root, flags):
+    env = {key: value for key, value in environment().items() if key != "SIDESTREAM_FAULT_INJECTION"}
+    done = subprocess.run([BINARY, "train", "--run-dir", root / "refused", "--inject", "kill", *flags], env=env, text=True, capture_output=True)
+    check(done.returncode == 2 and "SIDESTREAM_FAULT_INJECTION=1" in done.stderr, f"{done.returncode} {done.stderr}")
+    check(not (root / "refused").exists(), "a refused call left a run directory behind")
+    done = subprocess.run([BINARY, "train", "--inject", "explode:rank=1", *flags], env=env, text=True, capture_output=True)
+    check(done.returncode == 2 and "one of kill, stop" in done.stderr, f"{done.returncode} {done.stderr}")
+
+
+def main():
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        data = make_data(root / "data")
+        flags = TINY + ["--data", data, "--batch-size-per-rank", "2", "--steps", "100000", "--timeout-step", DEADLINE_S]
+        flags = [str(flag) for flag in flags]
+        refused_without_permission(root, flags)
+
+        message, files = run_with(root, "stopped", 4, "stop:rank=2,step=5", flags, COLLECTIVE, DEADLINE_S + 10)
+        has(message, r"missing: rank 2 on ", r"not finished after 3000 ms", r"silent for .* stopped or starved")
+        check_flights(files, [0, 1, 3])
+
+        message, files = run_with(root, "hangs", 2, "hang:rank=1,step=5,at=data", flags, COLLECTIVE, DEADLINE_S + 10)
+        has(message, r"(\[rank 1\]: step 5, data: not finished after 3000 ms|missing: rank 1 on .* in data of step 5)")
+        check_flights(files, [0, 1])
+
+        message, _ = run_with(root, "all-hang", 2, "hang:step=5,at=forward", flags, COLLECTIVE, DEADLINE_S + 10)
+        has(message, r"step 5, forward: not finished after 3000 ms, and no collective is in flight")
+
+        message, files = run_with(root, "alone", 1, "hang:step=5", flags, COLLECTIVE, DEADLINE_S + 10)
+        has(message, r"^sidestream: step 5, forward: not finished")
+
+        message, _ = run_with(root, "desync", 3, "desync:rank=1,step=5", flags + ["--check-collectives"], COLLECTIVE, 20)
+        has(message, r"rank 1 calls barrier as operation \d+, ranks 0, 2 call \w+", "no data was moved")
+
+        killed_without_help(root, flags)
+        slow_rank_goes_on(root, flags)
+
+
+def killed_without_help(root, flags):
+    """mpirun leaves the others alone: they find out by themselves, within two seconds."""
+    run_dir = root / "killed"
+    env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
+    command = mpirun(3, [BINARY, "train", "--run-dir", run_dir, "--inject", "kill:rank=1,step=5", *flags])
+    command.insert(1, "--enable-recovery")
+    done = subprocess.run(command, env=env, text=True, errors="replace", timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    took = time.time() - (run_dir / "metrics.jsonl").stat().st_mtime
+    lines = [line for line in done.stdout.splitlines() if line.startswith("sidestream") and "planted fault" not in line]
+    check(len(lines) == 1 and re.search(r"rank 1 on .* has died: its process is gone", lines[0]), f"{lines}\n{done.stdout}")
+    check(took < 6, f"took {took:.1f} s")  # two to notice; the rest is mpirun taking down the job
+    check_flights(sorted((run_dir / "flight").glob("from_step_*/rank_*.json")), [0, 2])
+
+
+def slow_rank_goes_on(root, flags):
+    """Slow is not dead."""
+    short = flags[:flags.index("--steps")] + ["--steps", "6", "--timeout-step", str(DEADLINE_S)]
+    env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
+    done = subprocess.run(mpirun(2, [BINARY, "train", "--run-dir", root / "slow", "--inject", "slow:rank=1,ms=500", *short]), env=env,
+                          text=True, capture_output=True, timeout=60)
+    check(done.returncode == 0, f"a slow rank ended the run: {done.returncode}\n{done.stdout}{done.stderr}")
+    check(metrics(root / "slow")[-1]["batch_cost_s"] > 0.4, f"not slowed: {metrics(root / 'slow')[-1]}")
+
+
+main()

@@ -1,0 +1,121 @@
+"""Checkpoints that are written while training goes on: the same bits as written at once, whatever fails on the way all ranks agree,
+the older ones stay, nothing half-written is ever taken for one."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+from support import BINARY, TINY, check, checkpoint, environment, losses, make_data, may_mount, mpirun, train, workspace
+
+CHECKPOINT, KILLED = 4, 137
+RANKS = 2
+
+
+def folders(run_dir):
+    return sorted(folder.name for folder in (pathlib.Path(run_dir) / "checkpoints").iterdir())
+
+
+def hashes(folder):
+    return {file["name"]: file["sha256"] for file in json.loads((folder / "manifest.json").read_text())["files"]}
+
+
+def errors(output):
+    return [line for line in output.splitlines() if line.startswith("sidestream") and "planted fault:" not in line.split("sidestream", 1)[1][:20]]
+
+
+def check_same_bits(root, flags):
+    saving = flags + ["--steps", "12", "--checkpoint-every", "5", "--keep-checkpoints", "0"]
+    train(RANKS, root / "async", saving)
+    train(RANKS, root / "sync", saving + ["--async-checkpoints", "off"])
+    check(folders(root / "async") == folders(root / "sync") == [f"step_{step:08d}" for step in (5, 10, 12)], folders(root / "async"))
+    for step in (5, 10, 12):
+        check(hashes(checkpoint(root / "async", step)) == hashes(checkpoint(root / "sync", step)), f"other bits at step {step}")
+    check(losses(root / "async") == losses(root / "sync"), "other losses")
+
+
+def check_training_goes_on(root, flags):
+    """A disk that takes 1.5 s longer holds training up for less than a third of it."""
+    slow = ["--inject", "slow:rank=0,ms=20; slow:rank=0,step=150,steps=1,at=checkpoint,ms=1500"]
+    output = train(RANKS, root / "slow", flags + ["--steps", "300", "--checkpoint-every", "150", *slow])
+    waited, total = map(float, re.search(r"saved checkpoint of step 150 \(training waited ([\d.]+) s of ([\d.]+) s\)", output).groups())
+    check(total >= 1.5, f"took {total} s")
+    check(waited < 0.5, f"training waited {waited} s for a save of {total} s")
+    check("a save holds training up for" in output and "(Young)" in output, output)
+    blocking = train(RANKS, root / "slow-sync", flags + ["--steps", "160", "--checkpoint-every", "150", "--async-checkpoints", "off", *slow])
+    held_up = float(re.search(r"saved checkpoint of step 150 \(training waited ([\d.]+) s", blocking).group(1))
+    check(held_up >= 1.5, f"blocking, but waited {held_up}")
+
+
+def check_planted_disk_full(root, flags):
+    for rank in (0, 1):
+        run_dir = root / f"full-{rank}"
+        output = train(RANKS, run_dir, flags + ["--steps", "40", "--checkpoint-every", "5", "--inject", f"disk-full:rank={rank},step=10"], expect=CHECKPOINT)
+        found = errors(output)
+        check(len(found) == 1 and f"rank {rank}: planted fault" in found[0] and "No space left on device" in found[0], output)
+        check(folders(run_dir) == ["step_00000005"], folders(run_dir))
+        train(RANKS, run_dir, flags + ["--steps", "12", "--checkpoint-every", "5", "--resume", "auto"])
+
+
+def check_kills(root, flags):
+    saving = flags + ["--steps", "14", "--checkpoint-every", "5"]
+    train(RANKS, root / "whole", saving)
+    for place in ("checkpoint", "commit"):
+        for rank in (0, 1) if place == "checkpoint" else (0,):
+            run_dir = root / f"killed-{place}-{rank}"
+            train(RANKS, run_dir, saving + ["--inject", f"kill:rank={rank},step=10,at={place}"], expect=KILLED)
+            check([name for name in folders(run_dir) if not name.endswith(".pending")] == ["step_00000005"], folders(run_dir))
+            output = train(RANKS, run_dir, saving + ["--resume", "auto"])
+            check("resumed from" in output and "step_00000005" in output, output)
+            check(losses(run_dir) == losses(root / "whole"), f"other losses after a kill at {place}")
+            check(not [name for name in folders(run_dir) if "pending" in name], folders(run_dir))
+
+
+def in_own_file_system(root, name, flags, prepare, while_running, expect):
+    """A run whose checkpoints go to a small file system of its own; what is left there is listed before it goes."""
+    run_dir, left = root / name, root / f"{name}.left"
+    (run_dir / "checkpoints").mkdir(parents=True)
+    ranks = " ".join(mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, "--resume", "auto", *flags]))
+    script = f"""{prepare} {run_dir}/checkpoints || exit 99
+{ranks} & pid=$!
+{while_running}
+wait $pid; code=$?
+ls {run_dir}/checkpoints > {left}
+exit $code"""
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], env=environment(), text=True, capture_output=True, timeout=120)
+    output = done.stdout + done.stderr
+    check(done.returncode == expect, f"{name}: expected {expect}, found {done.returncode}\n{output}")
+    found = errors(output)
+    check(len(found) == 1, f"{name}: {found}\n{output}")
+    return found[0], left.read_text().split()
+
+
+def check_file_systems(root, flags):
+    if not may_mount():
+        return
+    saving = flags + ["--steps", "100000", "--checkpoint-every", "10", "--keep-checkpoints", "0"]
+    size = sum(file.stat().st_size for file in checkpoint(root / "async", 5).iterdir())
+    message, left = in_own_file_system(root, "no-space", saving, f"mount -t tmpfs -o size={int(2.5 * size)} tmpfs", "true", CHECKPOINT)
+    check("No space left on device" in message and "cannot write" in message, message)
+    check(left == ["step_00000010", "step_00000020"], left)
+    wait = f"while [ ! -e {root}/read-only/checkpoints/step_00000010 ]; do sleep 0.05; done; mount -o remount,ro {root}/read-only/checkpoints"
+    message, left = in_own_file_system(root, "read-only", saving, "mount -t tmpfs tmpfs", wait, CHECKPOINT)
+    check("Read-only file system" in message, message)
+    check(left[0] == "step_00000010", left)
+
+
+def main():
+    os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        data = make_data(root / "data")
+        flags = TINY + ["--data", str(data), "--batch-size-per-rank", "4", "--lr-schedule", "constant"]
+        check_same_bits(root, flags)
+        check_training_goes_on(root, flags)
+        check_planted_disk_full(root, flags)
+        check_kills(root, flags)
+        check_file_systems(root, flags)
+
+
+main()

@@ -1,0 +1,165 @@
+#include "launch/process/watchdog.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "launch/process/thread_stacks.hpp"
+#include "launch/recording/flight_file.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// A rank of which only the watchdog's question matters.
+class LoneRank final : public comm::Communicator {
+ public:
+  std::atomic<bool> in_flight{false};
+
+  const comm::Topology& topology() const noexcept override { return topology_; }
+  std::string_view backend_name() const noexcept override { return "lone"; }
+  bool is_in_flight() const noexcept override { return in_flight; }
+  comm::Work all_reduce(void*, std::size_t, core::DType, const comm::CollectiveOptions&) override {
+    return {};
+  }
+  comm::Work reduce_scatter(const void*, void*, std::size_t, core::DType,
+                            const comm::CollectiveOptions&) override {
+    return {};
+  }
+  comm::Work all_gather(const void*, void*, std::size_t, core::DType,
+                        const comm::CollectiveOptions&) override {
+    return {};
+  }
+  comm::Work broadcast(void*, std::size_t, core::DType, int,
+                       const comm::CollectiveOptions&) override {
+    return {};
+  }
+  void barrier(const comm::CollectiveOptions&) override {}
+  std::vector<std::string> exchange(std::string_view, const comm::CollectiveOptions&) override {
+    return {};
+  }
+  comm::Allocation allocate(std::size_t) override { return {}; }
+  void announce_failure(std::string_view) noexcept override {}
+
+ private:
+  comm::Topology topology_;
+};
+
+struct WatchdogTest : ::testing::Test {
+  LoneRank rank;
+  Heartbeat heartbeat;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::string message;
+  Watchdog watchdog{heartbeat, rank,
+                    WatchdogLimits{.setup = milliseconds(60'000),
+                                   .step = milliseconds(500),
+                                   .checkpoint = milliseconds(1500),
+                                   .evaluation = milliseconds(60'000)},
+                    [this](const std::string& text) {
+                      const std::lock_guard lock(mutex);
+                      message = text;
+                      changed.notify_all();
+                    }};
+
+  std::string message_within(milliseconds limit) {
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, limit, [this] { return !message.empty(); });
+    return message;
+  }
+};
+
+TEST_F(WatchdogTest, timeout_namesStepAndPhase) {
+  heartbeat.beat(ranges::Phase::kData, 7);
+
+  EXPECT_THAT(message_within(milliseconds(20'000)),
+              HasSubstr("step 7, data: not finished after 500 ms, and no collective is in flight"));
+  EXPECT_THAT(message, HasSubstr("--timeout-step"));
+}
+
+TEST_F(WatchdogTest, noTimeout_whileItBeatsOrWaitsForPeersOrRests) {
+  for (int step = 1; step <= 10; ++step) {
+    heartbeat.beat(ranges::Phase::kForward, step);
+    EXPECT_EQ(message_within(milliseconds(120)), "");
+  }
+  rank.in_flight = true;
+  EXPECT_EQ(message_within(milliseconds(1500)), "");
+  heartbeat.rest();
+  rank.in_flight = false;
+  EXPECT_EQ(message_within(milliseconds(1500)), "");
+}
+
+TEST_F(WatchdogTest, timeout_isThatOfThePhase) {
+  const auto begin = std::chrono::steady_clock::now();
+  heartbeat.beat(ranges::Phase::kCheckpoint, 7);
+
+  EXPECT_THAT(message_within(milliseconds(20'000)), HasSubstr("--timeout-checkpoint"));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(1500));
+}
+
+[[gnu::noinline]] void wait_here(std::atomic<bool>& stop) {
+  while (!stop) std::this_thread::sleep_for(milliseconds(10));
+}
+
+TEST(ThreadStacksTest, take_everyThreadByName) {
+  const ThreadStacks stacks;
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    pthread_setname_np(pthread_self(), "waits-here");
+    wait_here(stop);
+  });
+  std::vector<std::string> names;
+  std::size_t calls = 0;
+  for (int attempt = 0; attempt < 500 && calls == 0; ++attempt) {
+    std::this_thread::sleep_for(milliseconds(10));  // until it has its name
+    names.clear();
+    for (const ThreadStack& stack : stacks.take()) {
+      names.push_back(stack.name);
+      if (stack.name == "waits-here") calls = stack.calls.size();
+    }
+  }
+  stop = true;
+  other.join();
+
+  EXPECT_THAT(names, Contains("waits-here"));
+  EXPECT_GT(calls, 2U);
+}
+
+TEST(FlightFileTest, write_collectivesAndThreads) {
+  const core::ScratchFolder scratch;
+  comm::FlightRecorder flights;
+  flights.note(comm::FlightPlane::kHost,
+               {.kind = comm::CallKind::kAllReduce, .sequence = 12, .bytes = 400, .bucket = 3},
+               comm::FlightState::kQueued);
+  Heartbeat heartbeat;
+  heartbeat.beat(ranges::Phase::kBackward, 26);
+  FlightFile file(scratch.path() / "flight", 1, flights, heartbeat);
+
+  file.write("a test");
+
+  const auto json =
+      nlohmann::json::parse(std::ifstream(scratch.path() / "flight" / "rank_00001.json"));
+  EXPECT_EQ(json["rank"], 1);
+  EXPECT_EQ(json["why"], "a test");
+  EXPECT_EQ(json["step"], 26);
+  EXPECT_EQ(json["phase"], "backward");
+  EXPECT_EQ(json["collectives"][0]["operation"], "all_reduce");
+  EXPECT_EQ(json["collectives"][0]["bucket"], 3);
+  EXPECT_EQ(json["collectives"][0]["state"], "queued");
+  EXPECT_TRUE(json["collectives"][0]["started_s_ago"].is_null());
+  EXPECT_GE(json["threads"].size(), 1U);
+}
+
+}  // namespace
+}  // namespace sidestream::launch

@@ -1,0 +1,106 @@
+"""Ten minutes of training under launch/supervise while ranks are killed at random: the measured effective training time against
+the formula, and what the measured costs would give with one failure an hour. Writes tests/soak/ettr.md.
+
+  build/env/bin/python tests/soak/ettr.py [--minutes 10] [--mtbf 60] [--seed N]
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/launch/training"))
+from support import BINARY, TINY, environment, make_data  # noqa: E402
+
+RANKS = 2
+
+
+def ranks_of(run_dir):
+    """Processes of the run's ranks."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if words[0] == str(BINARY).encode() and str(run_dir).encode() in words:
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def kill_at_random(run_dir, dice, mtbf_s, end):
+    kills = 0
+    while True:
+        pause = dice.expovariate(1 / mtbf_s)
+        if time.monotonic() + pause > end:
+            return kills
+        time.sleep(pause)
+        victims = ranks_of(run_dir)
+        if victims:
+            os.kill(dice.choice(victims), signal.SIGKILL)
+            kills += 1
+
+
+def expected(interval_s, stall_s, detect_s, restart_s, mtbf_s):
+    """As core/checkpoint/checkpoint_interval.hpp."""
+    return max(0, (1 - stall_s / (interval_s + stall_s)) * (1 - (interval_s / 2 + detect_s + restart_s) / mtbf_s))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--mtbf", type=float, default=60, help="seconds between failures, on average")
+    parser.add_argument("--every", type=int, default=20, help="steps between checkpoints")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
+    wanted = parser.parse_args()
+    dice = random.Random(wanted.seed)
+    with tempfile.TemporaryDirectory(prefix="sidestream-ettr-") as scratch:
+        root = pathlib.Path(scratch)
+        data, run_dir = make_data(root / "data"), root / "run"
+        flags = [flag for flag in TINY] + ["--data", str(data), "--batch-size-per-rank", "256", "--steps", "100000000",
+                                           "--lr-schedule", "constant", "--lr", "1e-4", "--log-every", "10"]
+        command = [str(ROOT / "launch/supervise"), "-np", str(RANKS), "--build", str(BINARY.parent), "--restarts", "20", "--",
+                   "train", "--run-dir", str(run_dir), "--checkpoint-every", str(wanted.every), *flags]
+        process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        threading.Thread(target=lambda: [None for _ in process.stderr], daemon=True).start()
+        kills = kill_at_random(run_dir, dice, wanted.mtbf, time.monotonic() + 60 * wanted.minutes)
+        process.send_signal(signal.SIGUSR1)
+        code = process.wait(timeout=120)
+        record = json.loads((run_dir / "run.json").read_text())
+        progress = [json.loads(line) for line in (run_dir / "ettr.jsonl").read_text().splitlines()]
+    report(wanted, kills, code, record, progress)
+
+
+def report(wanted, kills, code, record, ledger):
+    account = record["ettr_account"]
+    step_s = record["performance"]["step_ms_p50"] / 1e3
+    saves = max(1, sum(1 for line in ledger if line["event"] == "progress"))
+    failures = max(1, account["failures"])
+    costs = {"interval_s": wanted.every * step_s, "stall_s": account["checkpoint_stall_s"] / saves,
+             "detect_s": account["detection_s"] / failures,
+             "restart_s": (account["startup_s"] + account["restore_s"] + account["idle_s"]) / account["starts"]}
+    formula = expected(**costs, mtbf_s=account["wall_s"] / failures)
+    hourly = expected(**costs, mtbf_s=3600)
+    lines = [f"{datetime.date.today()}: {account['wall_s']:.0f} s of training on {RANKS} CPU ranks, {kills} ranks killed (SIGKILL, random rank and moment, "
+             f"seed {wanted.seed}), ended with {code} as asked.", "",
+             f"- effective training time: measured {100 * record['ettr']:.1f} %, by the formula {100 * formula:.1f} %",
+             f"- by the measured costs, with one failure an hour: {100 * hourly:.1f} %",
+             "- where the time went, in seconds: " + ", ".join(f"{name[:-2]} {value:.1f}" for name, value in account.items() if name.endswith("_s")),
+             "- costs of the formula, in seconds: " + ", ".join(f"{name[:-2]} {value:.3f}" for name, value in costs.items())]
+    print("\n".join(lines))
+    (ROOT / "tests/soak/ettr.md").write_text("# Effective training time under failures\n\n" + "\n".join(lines) + "\n\nMade by `tests/soak/ettr.py`.\n")
+    good = abs(record["ettr"] - formula) <= 0.02 and hourly >= 0.97
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
