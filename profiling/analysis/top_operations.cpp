@@ -149,9 +149,8 @@ void add_host_rank(const RankTimeline& timeline, ByName& all) {
     Sums& sums = all[{std::string(timeline.name(one.row)), kind}];
     ++sums.calls;
     sums.total_ns += one.self_ns;
-    if (launches_only) continue;
     const Passed done = passed_work(timeline, tree, call, work);
-    sums.add(done.work, timeline.duration_ns(one.row));
+    if (!launches_only) sums.add(done.work, timeline.duration_ns(one.row));
     shapes.add(timeline.name_id(one.row), done.row, done.work);
   }
   shapes.move_to([&](std::size_t name) -> Sums& {

@@ -112,6 +112,19 @@ def test_bad_flags(data, folder, config):
     check("--out: cannot make" in output, output)
 
 
+def test_log_is_checked_before_the_runs(data, folder, config):
+    output = call(command(data, folder / "unlogged", "--log", folder / "nowhere/log.jsonl", config=config), 2)
+    check("--log: cannot write" in output and not (folder / "unlogged").exists(), output)
+
+
+def test_a_folder_is_found_for_the_same_command(data, folder, config):
+    words = [str(BINARY), "verify", "--config", str(config), "--blocks", "1", "--dry-run", "--common", f"--data {data}"]
+    first, again = call(words, 0), call(words, 0)
+    other = call([*words, "--seed", "9"], 0)
+    name = first.split("--run-dir ")[1].split("/runs/")[0]
+    check(name.startswith("runs/verify_") and name in again and name not in other, f"{first}\n{other}")
+
+
 def test_a_base_that_fails(data, folder, config):
     output = call(command(data, folder / "nan", "--base", "--algorithm sgd --lr 1000 --grad-clip 0", "--steps", "6", "--warm-up", "1",
                           config=config), 5)
