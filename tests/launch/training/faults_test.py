@@ -133,7 +133,8 @@ def check_killed_rank(root, flags):
         wait_for_step(run.process, run.run_dir, 25)
         run.send(1, signal.SIGKILL)
         lines = run.end(KILLED, limit_s=30)
-    check(not lines, f"a killed rank says nothing, and mpirun ends the others: {lines}")
+    # The other rank may see it die before mpirun ends that one too.
+    check(len(lines) <= 1 and all("rank 1 on" in line and "has died" in line for line in lines), f"after a killed rank: {lines}")
     check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
 
 
