@@ -116,7 +116,7 @@ def check_modules_of_fused_operators(run_dir):
     done = subprocess.run([TRACE, "report", run_dir, "--quiet", "--json", run_dir / "report.json"], capture_output=True, text=True)
     check(done.returncode == 0, done.stdout + done.stderr)
     table = json.loads((run_dir / "report.json").read_text())["tables"]["modules"]
-    rows = {(row["kind"], row["name"]): row for row in (dict(zip(table["columns"], row)) for row in table["rows"])}
+    rows = {(row["kind"], row["module"]): row for row in (dict(zip(table["columns"], row)) for row in table["rows"])}
     mlp = rows["module", "transformer.h.0.mlp"]
     check(mlp["calls"] == RANKS * 2, mlp)
     check(0 < mlp["backward_host_ns"] and 0 < mlp["host_total_ns"], mlp)
