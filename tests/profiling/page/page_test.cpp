@@ -72,11 +72,6 @@ TEST(TimelineDataTest, windows_of_a_rank_are_one_rank) {
   EXPECT_EQ(lane_of(rank, "compute").size(), 6u);
 }
 
-TEST(TimelineDataTest, no_events_are_no_ranks) {
-  const Analysed one(test::complete_event("cpu_instant", "x", "1", "1"));
-  EXPECT_EQ(timeline_data(one.all).at("length_ns"), 0);
-}
-
 std::string allocation(int at_us, int bytes, int total) {
   return R"({"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":1,"ts":)" +
          std::to_string(at_us) + R"(,"args":{"Total Allocated":)" + std::to_string(total) +

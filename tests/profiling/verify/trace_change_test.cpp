@@ -99,7 +99,7 @@ TEST(TraceChangeTest, without_ranges_there_are_no_phases) {
 }
 
 TEST(TraceChangeTest, without_steps_there_is_nothing_to_say) {
-  const Analysed base(test::complete_event("cpu_instant", "x", "1", "1"));
+  const Analysed base(test::complete_event("cpu_op", "x", "1", "1"));
   EXPECT_TRUE(compare_traces(base.all, base.all).parts.empty());
 }
 
