@@ -32,16 +32,11 @@ class Flights {
   }
 
   // Nothing for an operation that was lost.
-  std::optional<RangeRecord> find(std::uint64_t id) noexcept {
+  std::optional<RangeRecord> end(std::uint64_t id) noexcept {
     Place& place = places_[id % kPlaces];
     if (place.id.load(std::memory_order_acquire) != id) return std::nullopt;
-    return load_range(place.range);
-  }
-
-  // As find(), and it is in flight no more.
-  std::optional<RangeRecord> end(std::uint64_t id) noexcept {
-    const std::optional<RangeRecord> range = find(id);
-    if (range) places_[id % kPlaces].id.store(0, std::memory_order_release);
+    const RangeRecord range = load_range(place.range);
+    place.id.store(0, std::memory_order_release);
     return range;
   }
 

@@ -30,18 +30,12 @@ class OpenRanges {
   }
 
   // The innermost; nothing where it was too deep to be kept, or nothing is open.
-  std::optional<RangeRecord> top() noexcept {
-    const std::size_t depth = this->depth();
-    if (depth == 0 || depth > kDeepest) return std::nullopt;
-    return load_range(frames_[depth - 1]);
-  }
-
-  // As top(), and it is open no more.
   std::optional<RangeRecord> pop() noexcept {
-    const std::optional<RangeRecord> innermost = top();
-    if (const std::size_t depth = this->depth(); depth > 0)
-      depth_.store(depth - 1, std::memory_order_release);
-    return innermost;
+    const std::size_t depth = this->depth();
+    if (depth == 0) return std::nullopt;
+    depth_.store(depth - 1, std::memory_order_relaxed);
+    if (depth > kDeepest) return std::nullopt;
+    return load_range(frames_[depth - 1]);
   }
 
   std::size_t depth() const noexcept { return depth_.load(std::memory_order_relaxed); }

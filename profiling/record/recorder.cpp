@@ -44,15 +44,6 @@ bool is_collective(NameId name) {
   return is_phase(name) && category_of(name) == ranges::Category::kCommunication;
 }
 
-// A range that was open when its thread was looked at, and in the ring right after.
-bool has_ended(const RangeRecord& open, const std::vector<RangeRecord>& ended) {
-  return std::any_of(ended.begin(), ended.end(), [&](const RangeRecord& range) {
-    return range.start_ns == open.start_ns && range.name == open.name &&
-           range.payload.sequence == open.payload.sequence &&
-           range.payload.bucket == open.payload.bucket;
-  });
-}
-
 }  // namespace
 
 Recorder::Recorder(const RecorderConfig& config)
@@ -105,25 +96,22 @@ void Recorder::pop() noexcept {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  std::optional<RangeRecord> range = log->open.top();
+  std::optional<RangeRecord> range = log->open.pop();
   if (!range) {
-    log->open.pop();
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   range->end_ns = now;
-  // First into the ring: a take in between finds it twice, and not nowhere.
-  if (keeps()) log->ring.push(*range);
-  log->open.pop();
-  tell_account(*log, *range);
+  finish(*log, *range);
 }
 
-void Recorder::tell_account(ThreadLog& log, const RangeRecord& range) noexcept {
+void Recorder::finish(ThreadLog& log, const RangeRecord& range) noexcept {
   if (is_step(range.name)) {
     account_.end_step(range.end_ns);
   } else if (is_phase(range.name) && is_step(log.open.innermost())) {
     account_.add_phase(category_of(range.name), range.start_ns, range.end_ns);
   }
+  if (keeps()) log.ring.push(range);
 }
 
 std::uint64_t Recorder::start(NameId name, const ranges::CollectivePayload* payload) noexcept {
@@ -133,18 +121,17 @@ std::uint64_t Recorder::start(NameId name, const ranges::CollectivePayload* payl
 }
 
 void Recorder::end(std::uint64_t id) noexcept {
-  std::optional<RangeRecord> range = flights_.find(id);
+  std::optional<RangeRecord> range = flights_.end(id);
   if (!range) return;
   range->end_ns = monotonic_ns();
   if (is_collective(range->name)) account_.add_collective(range->start_ns, range->end_ns);
-  if (keeps()) {
-    ThreadLog* const log = log_of_this_thread();
-    if (log != nullptr)
-      log->ring.push(*range);  // before it lands, as in pop()
-    else
-      dropped_.fetch_add(1, std::memory_order_relaxed);
+  if (!keeps()) return;
+  ThreadLog* const log = log_of_this_thread();
+  if (log == nullptr) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return;
   }
-  flights_.end(id);
+  log->ring.push(*range);
 }
 
 // What lies before the take before was taken then; what lies behind this one waits for the next.
@@ -175,7 +162,7 @@ void Recorder::take_thread(ThreadLog& log, Recording& recording) {
   }
   const bool kept = keeps();
   for (RangeRecord range : open) {
-    if (range.start_ns >= end_ns || !kept || has_ended(range, all)) continue;
+    if (range.start_ns >= end_ns || !kept) continue;
     range.end_ns = end_ns;
     range.open = true;
     place(range, recording, &thread);
@@ -191,8 +178,6 @@ Recording Recorder::take() {
   recording.begin = last_take_;
   recording.end = read_clocks();
   recording.step = step();
-  // Looked at before the rings: what lands meanwhile is in a ring too, and counts once.
-  const std::vector<RangeRecord> flying = flights_.look();
   std::vector<std::shared_ptr<ThreadLog>> living;
   for (const auto& log : logs_) {
     const bool ended = log->thread_has_ended.load(std::memory_order_acquire);
@@ -200,11 +185,8 @@ Recording Recorder::take() {
     if (!ended || !log->rest.empty()) living.push_back(log);
   }
   logs_ = std::move(living);
-  const std::vector<RangeRecord> landed = recording.in_flight;
-  for (RangeRecord range : flying) {
+  for (RangeRecord range : flights_.look()) {
     if (range.start_ns >= recording.end.monotonic_ns || !keeps()) continue;
-    range.start_ns = std::max(range.start_ns, recording.begin.monotonic_ns);
-    if (has_ended(range, landed)) continue;
     range.end_ns = recording.end.monotonic_ns;
     range.open = true;
     place(range, recording, nullptr);

@@ -77,7 +77,7 @@ class Recorder {
  private:
   ThreadLog* log_of_this_thread() noexcept;
   ThreadLog* new_log() noexcept;
-  void tell_account(ThreadLog& log, const RangeRecord& range) noexcept;
+  void finish(ThreadLog& log, const RangeRecord& range) noexcept;
   void take_thread(ThreadLog& log, Recording& recording);
   void place(RangeRecord range, Recording& recording, ThreadRanges* thread);
 

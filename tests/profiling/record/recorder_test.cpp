@@ -2,11 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <set>
 #include <thread>
-#include <utility>
-#include <vector>
 
 namespace sidestream::record {
 namespace {
@@ -194,59 +190,6 @@ TEST(RecorderTest, takesBesideWriters_loseNothing) {
   EXPECT_LE(ended + dropped, 3u * kRanges);
   EXPECT_GE(ended + dropped, 3u * kRanges - 3u);
   EXPECT_LT(dropped, 100u);
-}
-
-// Parts of ranges and operations over many takes, while another thread is at work all the time.
-class BusyRecorderTest : public ::testing::Test {
- protected:
-  static void look_at(const std::vector<RangeRecord>& ranges, const Recording& recording,
-                      std::set<std::int64_t>& cut_before) {
-    std::set<std::int64_t> seen, cut_now;
-    for (const RangeRecord& range : ranges) {
-      EXPECT_TRUE(seen.insert(range.payload.sequence).second) << "twice in one take";
-      if (range.start_ns == recording.begin.monotonic_ns && range.end_ns > range.start_ns)
-        EXPECT_TRUE(cut_before.contains(range.payload.sequence)) << "no part before the cut";
-      if (range.end_ns == recording.end.monotonic_ns) cut_now.insert(range.payload.sequence);
-    }
-    cut_before = std::move(cut_now);
-  }
-
-  template <typename Work>
-  void run(const Work& work) {
-    recorder_.keep(true);
-    std::atomic<bool> stop{false};
-    std::thread busy([&] {
-      for (std::int64_t i = 1; !stop; ++i) {
-        const ranges::CollectivePayload payload{.sequence = i};
-        work(payload);
-      }
-    });
-    std::set<std::int64_t> cut_thread, cut_flights;
-    for (int take = 0; take < 3000; ++take) {
-      const Recording recording = recorder_.take();
-      look_at(recording.in_flight, recording, cut_flights);
-      for (const ThreadRanges& thread : recording.threads)
-        look_at(thread.ranges, recording, cut_thread);
-      if (recording.threads.empty()) cut_thread.clear();
-    }
-    stop = true;
-    busy.join();
-  }
-
-  Recorder recorder_;
-};
-
-TEST_F(BusyRecorderTest, aRangeThatEndsDuringATake_isInItOnce) {
-  run([&](const ranges::CollectivePayload& payload) {
-    recorder_.push(kAllReduce, &payload);
-    recorder_.pop();
-  });
-}
-
-TEST_F(BusyRecorderTest, anOperationThatLandsDuringATake_isInItOnceAndWhole) {
-  run([&](const ranges::CollectivePayload& payload) {
-    recorder_.end(recorder_.start(kAllReduce, &payload));
-  });
 }
 
 }  // namespace
