@@ -47,12 +47,18 @@ bool exposed_in_tiny_buckets(const Facts& facts) {
          facts.share_of(facts.collectives->small_exposed_ns) > exposed(facts) / 2;
 }
 
+// Nothing hides what is spent waiting for a rank that comes late.
+bool exposed_by_straggler(const Facts& facts) {
+  return facts.straggler && facts.share_of(static_cast<double>(facts.straggler->cost_ns_per_step)) >
+                                exposed(facts) / 2;
+}
+
 Outcome not_overlapped(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (facts.world_size < 2 || exposed(facts) <= rule.threshold) return nothing_found();
   constexpr double kHidden = 0.1;
   if (hidden_share(*facts.step) > kHidden || one_huge_bucket(facts) ||
-      exposed_in_tiny_buckets(facts))
+      exposed_in_tiny_buckets(facts) || exposed_by_straggler(facts))
     return nothing_found();
   return found({.bound = hideable(facts), .evidence = evidence_of(facts)});
 }

