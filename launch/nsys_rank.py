@@ -13,9 +13,11 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT, signal.SIGTERM)
 BETWEEN_LOOKS_S = 0.1
+ATTEMPTS = 4  # nsys 2022 sometimes fails to start beside another ("Local Endpoint is not available")
 
 
 def own_rank():
@@ -43,18 +45,26 @@ def run_rank(folder, recorder, command):
         signal.signal(number, lambda got, _frame: waiting.append(got))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)  # launch/run blocks some until the trainer is ready for them
     words = [one.replace("{rank}", rank) for one in json.loads(recorder)]
+    for attempt in range(ATTEMPTS):
+        code = run_recorder(words, word, command, waiting)
+        if word.with_suffix(".pid").exists() or waiting:
+            break
+        time.sleep(0.5 * (attempt + 1) + 0.1 * own_rank())
+    of_trainer = number_in(word.with_suffix(".code"))
+    return of_trainer if of_trainer is not None else code if code >= 0 else 128 - code
+
+
+def run_recorder(words, word, command, waiting):
+    """Exit code of nsys around the trainer; `waiting`: signals to pass on, filled meanwhile."""
     # A session of its own: launchers signal the whole group of the process that they have started, and nsys would end.
     process = subprocess.Popen([*words, sys.executable, __file__, "trainer", str(word), *command], start_new_session=True)
     while True:
         try:
-            code = process.wait(BETWEEN_LOOKS_S)
-            break
+            return process.wait(BETWEEN_LOOKS_S)
         except subprocess.TimeoutExpired:
             trainer = number_in(word.with_suffix(".pid"))
             while waiting and trainer is not None:
                 signal_trainer(trainer, waiting.pop(0))
-    of_trainer = number_in(word.with_suffix(".code"))
-    return of_trainer if of_trainer is not None else code if code >= 0 else 128 - code
 
 
 def signal_trainer(pid, number):

@@ -21,6 +21,7 @@ def main():
         root = pathlib.Path(folder)
         data = make_data(root / "data")
         flags = TINY + ["--data", str(data), "--batch-size-per-rank", "4", "--steps", "40", "--checkpoint-every", "10"]
+        flags += ["--async-checkpoints", "off"]  # the step before a failure's is saved for certain
         train(2, root / "whole", flags)
 
         done = supervised(root / "run", flags, "kill:rank=1,step=17; exit:rank=0,step=25,code=1,attempt=2")
