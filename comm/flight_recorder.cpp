@@ -1,19 +1,11 @@
 #include "comm/flight_recorder.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/base/error.hpp"
+#include "profiling/record/clock.hpp"
 
 namespace sidestream::comm {
-namespace {
-
-std::int64_t now_ns() noexcept {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
-
 std::string_view name_of(FlightState state) {
   switch (state) {
     case FlightState::kQueued:
@@ -43,7 +35,7 @@ Flight* FlightRecorder::find(FlightPlane plane, std::uint64_t sequence) noexcept
 }
 
 void FlightRecorder::note(FlightPlane plane, const Call& call, FlightState state) noexcept {
-  const std::int64_t now = now_ns();
+  const std::int64_t now = record::monotonic_ns();
   const std::lock_guard lock(mutex_);
   Flight* flight = state == FlightState::kQueued ? nullptr : find(plane, call.sequence);
   if (flight == nullptr) {

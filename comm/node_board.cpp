@@ -7,6 +7,9 @@
 #include <cstring>
 #include <new>
 
+#include "comm/seconds_text.hpp"
+#include "profiling/record/clock.hpp"
+
 namespace sidestream::comm {
 namespace {
 
@@ -16,10 +19,6 @@ constexpr std::size_t kMessageBytes = 1500;
 // A word, so that nobody reads half of it.
 std::uint64_t packed(ranges::Phase phase, std::int64_t step) noexcept {
   return (static_cast<std::uint64_t>(step) << 8) | (static_cast<std::uint64_t>(phase) + 1);
-}
-
-std::int64_t clock_ns() noexcept {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 enum FailureState : std::uint32_t { kNone, kBeingWritten, kWritten };
@@ -117,7 +116,7 @@ std::uint64_t NodeBoard::device_started_by(int local_rank) const noexcept {
 }
 
 void NodeBoard::note_activity(ranges::Phase phase, std::int64_t step) noexcept {
-  mine().activity_since_ns.store(clock_ns(), std::memory_order_relaxed);
+  mine().activity_since_ns.store(record::monotonic_ns(), std::memory_order_relaxed);
   mine().activity.store(packed(phase, step), std::memory_order_release);
 }
 
@@ -126,11 +125,11 @@ std::string NodeBoard::activity_of(int local_rank) const {
   const std::uint64_t word = slot.activity.load(std::memory_order_acquire);
   const std::uint64_t phase = (word & 0xFF) - 1;
   if (word == 0 || phase >= ranges::kPhaseCount) return {};
-  const auto since_ns = clock_ns() - slot.activity_since_ns.load(std::memory_order_relaxed);
-  const auto tenths = std::max<std::int64_t>(0, since_ns / 100'000'000);
+  const auto since_ns =
+      record::monotonic_ns() - slot.activity_since_ns.load(std::memory_order_relaxed);
   return std::string(ranges::name_of(static_cast<ranges::Phase>(phase))) + " of step " +
-         std::to_string(word >> 8) + " for " + std::to_string(tenths / 10) + "." +
-         std::to_string(tenths % 10) + " s";
+         std::to_string(word >> 8) + " for " +
+         seconds_text(std::chrono::nanoseconds(std::max<std::int64_t>(0, since_ns)));
 }
 
 std::vector<int> NodeBoard::peer_processes() const {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "comm/seconds_text.hpp"
+
 namespace sidestream::comm {
 namespace {
 
@@ -13,11 +15,6 @@ constexpr std::chrono::milliseconds kBetweenLooksForTheDead{100};
 // Nodes speak one after another, unless one of them has spoken meanwhile; in the end everybody may.
 constexpr std::chrono::milliseconds kTurn{250};
 constexpr std::chrono::milliseconds kLastTurn{2500};
-
-std::string seconds_text(std::chrono::nanoseconds time) {
-  const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(time).count() / 100;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
-}
 
 }  // namespace
 

@@ -1,15 +1,14 @@
 #include "comm/progress_engine.hpp"
 
-#include <pthread.h>
 #include <sys/prctl.h>
 
-#include <csignal>
 #include <ctime>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "core/base/dead_peer_error.hpp"
+#include "core/base/worker_thread.hpp"
 
 namespace sidestream::comm {
 namespace {
@@ -20,13 +19,10 @@ constexpr std::chrono::milliseconds kAnnouncementTime{500};
 // How often an idle progress thread looks for messages of its peers.
 constexpr std::chrono::milliseconds kIdlePoll{20};
 
-// Signals belong to the program's own threads, and a sleep of 50 us must not become one of 100.
+// A sleep of 50 us must not become one of 100.
 void prepare_thread() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  core::become_worker_thread("ss-progress");
   prctl(PR_SET_TIMERSLACK, 1000);  // ns
-  pthread_setname_np(pthread_self(), "ss-progress");
 }
 
 std::string text_of(const std::exception_ptr& error) {
@@ -39,20 +35,11 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
-bool is_dead_peer_error(const std::exception_ptr& error) {
+template <typename Error>
+bool is(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
-  } catch (const core::DeadPeerError&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
-bool is_peer_error(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const core::PeerError&) {
+  } catch (const Error&) {
     return true;
   } catch (...) {
     return false;
@@ -215,8 +202,8 @@ std::exception_ptr ProgressEngine::describe(const Operation& operation,
                                             const std::exception_ptr& cause) const {
   const std::string text = "rank " + std::to_string(rank_) + ": " + operation.call().description() +
                            ": " + text_of(cause);
-  if (is_dead_peer_error(cause)) return std::make_exception_ptr(core::DeadPeerError(text));
-  if (is_peer_error(cause)) return std::make_exception_ptr(core::PeerError(text));
+  if (is<core::DeadPeerError>(cause)) return std::make_exception_ptr(core::DeadPeerError(text));
+  if (is<core::PeerError>(cause)) return std::make_exception_ptr(core::PeerError(text));
   return std::make_exception_ptr(core::CollectiveError(text));
 }
 
@@ -227,7 +214,7 @@ void ProgressEngine::fail(std::exception_ptr error) {
   if (const auto operation = front())
     flights_.note(FlightPlane::kHost, operation->call(), FlightState::kFailed);
   hooks_.on_failure();
-  if (!is_peer_error(error)) watch_.announce_failure(text_of(error));
+  if (!is<core::PeerError>(error)) watch_.announce_failure(text_of(error));
   watch_.flush_announcement(kAnnouncementTime);
   hooks_.before_throwing();
   std::deque<std::shared_ptr<Operation>> dropped;

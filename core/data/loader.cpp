@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/worker_thread.hpp"
 #include "core/data/parallel_for.hpp"
 
 namespace sidestream::data {
@@ -114,7 +115,7 @@ Batch Loader::next() {
 }
 
 void Loader::work(int worker) noexcept {
-  name_this_thread("ss-loader-" + std::to_string(worker));
+  core::name_this_thread("ss-loader-" + std::to_string(worker));
   std::exception_ptr error;
   try {
     if (config_.on_worker_start) config_.on_worker_start(worker);

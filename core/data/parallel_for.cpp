@@ -1,13 +1,13 @@
 #include "core/data/parallel_for.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "core/base/worker_thread.hpp"
 
 namespace sidestream::data {
 namespace {
@@ -50,10 +50,6 @@ class Job {
 
 }  // namespace
 
-void name_this_thread(const std::string& name) {
-  ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
-}
-
 void parallel_for(const ParallelFor& options, const std::function<void(std::uint64_t, int)>& work) {
   Job job(options.count, work);
   const auto useful = std::min<std::uint64_t>(
@@ -62,7 +58,7 @@ void parallel_for(const ParallelFor& options, const std::function<void(std::uint
     std::vector<std::jthread> threads;
     for (int i = 1; i < static_cast<int>(useful); ++i) {
       threads.emplace_back([&job, &options, i] {
-        name_this_thread(options.thread_name + "-" + std::to_string(i));
+        core::name_this_thread(options.thread_name + "-" + std::to_string(i));
         job.run(i);
       });
     }

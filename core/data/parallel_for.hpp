@@ -18,7 +18,4 @@ struct ParallelFor {
 // `work` gets the index and the number of the thread, 0 <= thread < threads, for state of its own.
 void parallel_for(const ParallelFor& options, const std::function<void(std::uint64_t, int)>& work);
 
-// The name that debuggers, top and traces show for the calling thread; cut to 15 characters.
-void name_this_thread(const std::string& name);
-
 }  // namespace sidestream::data

@@ -60,7 +60,7 @@ void happen(const Fault& fault) {
 }
 
 // Checkpoints and evaluations do not come at every step: the next one counts.
-bool is_due(const Fault& fault, std::int64_t step) {
+bool comes_at(const Fault& fault, std::int64_t step) {
   if (!fault.step) return true;
   const bool rare = fault.at == Point::kEvaluation || fault.at == Point::kCheckpoint ||
                     fault.at == Point::kCommit;
@@ -95,7 +95,7 @@ std::vector<Fault> FaultInjector::take(const std::function<bool(const Fault&)>& 
   for (Planted& planted : planted_) {
     const Fault& fault = planted.fault;
     if (planted.last_step > step) planted.last_step = -1;  // the run has gone back
-    if (!wanted(fault) || !is_due(fault, step)) continue;
+    if (!wanted(fault) || !comes_at(fault, step)) continue;
     if (fault.steps > 0 && planted.times >= fault.steps) continue;
     if (planted.last_step == step) continue;  // a step has several micro-steps
     planted.last_step = step;
@@ -129,14 +129,9 @@ double FaultInjector::loss_factor(std::int64_t step) {
   return factor;
 }
 
-bool FaultInjector::desynchronises(std::int64_t step) {
+bool FaultInjector::is_due(Kind kind, std::int64_t step) {
   if (planted_.empty()) return false;
-  return !take([](const Fault& fault) { return fault.kind == Kind::kDesync; }, step).empty();
-}
-
-bool FaultInjector::flips_a_bit(std::int64_t step) {
-  if (planted_.empty()) return false;
-  return !take([](const Fault& fault) { return fault.kind == Kind::kFlip; }, step).empty();
+  return !take([kind](const Fault& fault) { return fault.kind == kind; }, step).empty();
 }
 
 void require_permission(const std::vector<Fault>& faults) {

@@ -36,9 +36,9 @@ class FaultInjector {
   // What the loss of this step is multiplied with: 1 where nothing is planted.
   double loss_factor(std::int64_t step);
   // Whether this rank makes a collective too many in this step.
-  bool desynchronises(std::int64_t step);
+  bool desynchronises(std::int64_t step) { return is_due(Kind::kDesync, step); }
   // Whether a bit of its weights is to be turned over before this step.
-  bool flips_a_bit(std::int64_t step);
+  bool flips_a_bit(std::int64_t step) { return is_due(Kind::kFlip, step); }
 
  private:
   struct Planted {
@@ -46,6 +46,7 @@ class FaultInjector {
     std::int64_t times = 0;  // that it has happened
     std::int64_t last_step = -1;
   };
+  bool is_due(Kind kind, std::int64_t step);
   std::vector<Fault> take(const std::function<bool(const Fault&)>& wanted, std::int64_t step);
 
   std::mutex mutex_;

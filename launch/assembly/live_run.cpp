@@ -66,7 +66,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
   FlightFile flight(flight_folder(state.step), session_.communicator().rank(), session_.flights(),
                     *heartbeat_);
   const FlightOnFailure on_failure(session_.failure_hook(), flight);
-  const Watchdog watchdog(*heartbeat_, session_.communicator(), watchdog_limits(),
+  const Watchdog watchdog(*heartbeat_, session_.communicator(), options_.timeouts,
                           [&](const std::string& message) {
                             flight.write(message);
                             session_.end_hanging_rank(message);
@@ -236,13 +236,6 @@ std::optional<record::PhaseVerdict> LiveRun::verdict_of_all_ranks() {
 // One a start: what the start before has left is still to be read.
 std::filesystem::path LiveRun::flight_folder(std::int64_t step) const {
   return checkpoint::RunPaths(options_.run_dir).flight() / fmt::format("from_step_{:08}", step);
-}
-
-WatchdogLimits LiveRun::watchdog_limits() const {
-  return {.setup = options_.timeouts.setup,
-          .step = options_.timeouts.step,
-          .checkpoint = options_.timeouts.checkpoint,
-          .evaluation = options_.timeouts.evaluation};
 }
 
 std::uint64_t LiveRun::samples_per_step() const {

@@ -55,7 +55,6 @@ class LiveRun {
   trace::RunFigures figures_of(const Mfu& mfu) const;
   std::optional<record::PhaseVerdict> verdict_of_all_ranks();
   std::filesystem::path flight_folder(std::int64_t step) const;
-  WatchdogLimits watchdog_limits() const;
   std::uint64_t samples_per_step() const;
   std::optional<Evaluator> make_evaluator() const;
 

@@ -1,13 +1,13 @@
 #include "launch/process/background_task.hpp"
 
-#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <utility>
+
+#include "core/base/worker_thread.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -17,10 +17,7 @@ constexpr std::chrono::milliseconds kBetweenLooks{2};
 constexpr int kNiceness = 5;
 
 void prepare_thread() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
-  pthread_setname_np(pthread_self(), "ss-background");
+  core::become_worker_thread("ss-background");
   setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNiceness);
 }
 

@@ -6,23 +6,14 @@
 // not count.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
 
+#include "launch/options/train_options.hpp"
 #include "launch/process/heartbeat.hpp"
 
 namespace sidestream::launch {
-
-struct WatchdogLimits {
-  std::chrono::milliseconds setup;
-  std::chrono::milliseconds step;  // of one phase of a step
-  std::chrono::milliseconds checkpoint;
-  std::chrono::milliseconds evaluation;
-
-  std::chrono::milliseconds of(const Heartbeat::Beat& beat) const noexcept;
-};
 
 class Watchdog {
  public:
@@ -31,7 +22,7 @@ class Watchdog {
   // `on_timeout` is called once, by the watchdog's thread; the message has no rank in it. All
   // outlive the watchdog.
   Watchdog(const Heartbeat& heartbeat, const comm::Communicator& communicator,
-           const WatchdogLimits& limits, OnTimeout on_timeout);
+           const Timeouts& limits, OnTimeout on_timeout);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
@@ -40,7 +31,7 @@ class Watchdog {
 
   const Heartbeat& heartbeat_;
   const comm::Communicator& communicator_;
-  WatchdogLimits limits_;
+  Timeouts limits_;  // that of a step counts for one phase of it
   OnTimeout on_timeout_;
   std::jthread thread_;  // last: uses the rest
 };

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/file.hpp"
+#include "profiling/record/clock.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -37,8 +38,7 @@ Json json_of(const comm::Flight& flight, std::int64_t now_ns) {
 }  // namespace
 
 std::string FlightFile::text(const std::string& why) const {
-  const auto now_ns =
-      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  const std::int64_t now_ns = record::monotonic_ns();
   const Heartbeat::Beat beat = heartbeat_.last();
   Json file = {
       {"schema", 1},

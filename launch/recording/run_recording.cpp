@@ -1,7 +1,6 @@
 #include "launch/recording/run_recording.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <chrono>
 #include <csignal>
@@ -11,6 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/worker_thread.hpp"
 #include "launch/recording/nvml_index.hpp"
 #include "launch/recording/recording_file.hpp"
 #include "launch/recording/window_file.hpp"
@@ -227,11 +227,7 @@ void RunRecording::dump_now(const std::string& why) noexcept {
 }
 
 void RunRecording::watch_requests(const std::stop_token& stop) {
-  sigset_t others;  // SIGUSR2 may come here; all other signals belong to the main thread
-  sigfillset(&others);
-  sigdelset(&others, SIGUSR2);
-  pthread_sigmask(SIG_SETMASK, &others, nullptr);
-  pthread_setname_np(pthread_self(), "ss-recorder");
+  core::become_worker_thread("ss-recorder", {SIGUSR2});
   while (!stop.stop_requested()) {
     constexpr milliseconds kForever{3'600'000};
     if (parts_.dump_request.wait_for(kForever) && !stop.stop_requested()) answer_request();

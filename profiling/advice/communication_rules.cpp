@@ -6,8 +6,6 @@
 namespace sidestream::advice {
 namespace {
 
-constexpr const char* kNeedsSteps = "steps (ranges ProfilerStep#N) in the traces";
-
 double exposed(const Facts& facts) {
   return facts.share_of(facts.step->exposed_comm_ns + facts.step->idle_comm_ns);
 }
@@ -131,9 +129,7 @@ Outcome straggler(const Facts& facts, const Rule& rule) {
 }
 
 Outcome one_stream(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
-  if (!facts.on_device) return nothing_found();
-  if (!facts.kernels) return could_not_look("kernels in the traces");
+  if (const auto nothing = without_kernels(facts)) return *nothing;
   if (!facts.kernels->one_stream || exposed(facts) <= rule.threshold) return nothing_found();
   return found({.bound = hideable(facts), .evidence = evidence_of(facts)});
 }

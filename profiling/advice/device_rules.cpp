@@ -6,7 +6,6 @@
 namespace sidestream::advice {
 namespace {
 
-constexpr const char* kNeedsSteps = "steps (ranges ProfilerStep#N) in the traces";
 constexpr const char* kNeedsShapes = "shapes of operators in the traces (--profile-shapes)";
 
 // Time of a step in matrix products: their kernels, or on host ranks their operators.
@@ -65,9 +64,7 @@ std::string limited_by(const std::string& limiter) {
 }
 
 Outcome occupancy(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
-  if (!facts.on_device) return nothing_found();
-  if (!facts.kernels) return could_not_look("kernels in the traces");
+  if (const auto nothing = without_kernels(facts)) return *nothing;
   const double time = facts.share_of(facts.kernels->low_occupancy_ns - facts.kernels->matrix_ns);
   if (time <= rule.threshold) return nothing_found();
   return found({.bound = time,
@@ -78,9 +75,7 @@ Outcome occupancy(const Facts& facts, const Rule& rule) {
 }
 
 Outcome small_kernels(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
-  if (!facts.on_device) return nothing_found();
-  if (!facts.kernels) return could_not_look("kernels in the traces");
+  if (const auto nothing = without_kernels(facts)) return *nothing;
   const double time = facts.share_of(facts.kernels->short_ns);
   if (time <= rule.threshold) return nothing_found();
   return found({.bound = time,
@@ -89,18 +84,14 @@ Outcome small_kernels(const Facts& facts, const Rule& rule) {
 }
 
 Outcome channels_first(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
-  if (!facts.on_device) return nothing_found();
-  if (!facts.kernels) return could_not_look("kernels in the traces");
+  if (const auto nothing = without_kernels(facts)) return *nothing;
   const double time = facts.share_of(facts.kernels->layout_ns);
   if (time <= rule.threshold) return nothing_found();
   return found({.bound = time, .evidence = {share("kernels that turn tensors round", time)}});
 }
 
 Outcome convolution_choice(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
-  if (!facts.on_device) return nothing_found();
-  if (!facts.kernels) return could_not_look("kernels in the traces");
+  if (const auto nothing = without_kernels(facts)) return *nothing;
   const double time = facts.share_of(facts.kernels->convolution_ns);
   if (time <= rule.threshold) return nothing_found();
   const auto benchmark = facts.setting("cudnn-benchmark");
@@ -152,7 +143,7 @@ std::vector<Rule> device_rules() {
        occupancy, PlaceKind::kKernel},
       {"small-kernels", "Many kernels too small to be worth a launch", 0.10,
        "time in kernels below 10 us that are no products", "a launch takes about 5 us: twice that",
-       "--fused-ops on, --cuda-graph on", "they run beside others", "kernels of a step",
+       "--fused-ops on, or a CUDA graph of the step", "they run beside others", "kernels of a step",
        small_kernels, PlaceKind::kKernel},
       {"channels-first", "Tensors are turned round for convolutions", 0.03,
        "time in nchwToNhwc and nhwcToNchw kernels",
@@ -160,12 +151,13 @@ std::vector<Rule> device_rules() {
        "channels-last tensors (memory_format=channels_last)", "the data comes channels-first once",
        "kernels named nchwToNhwc", channels_first, PlaceKind::kKernel},
       {"convolution-choice", "Convolutions by the first algorithm that fits", 0.10,
-       "time in convolutions with --cudnn-benchmark off",
+       "time in convolutions with cudnn-benchmark off",
        "where a tenth of the step is at stake, a search pays in the first steps",
-       "--cudnn-benchmark on", "the heuristic had chosen the fastest one already",
+       "torch.backends.cudnn.benchmark = True", "the heuristic had chosen the fastest one already",
        "time in convolutions", convolution_choice, PlaceKind::kProduct},
       {"memory-full", "Device memory is nearly full", 0.9, "peak over the memory of the device",
-       "TensorBoard plugin: above 90 %", "--recompute activations, --zero 1, a smaller batch",
+       "TensorBoard plugin: above 90 %",
+       "activations computed again in backward, --zero 1, a smaller batch",
        "the allocator only keeps it", "reserved against allocated", memory_full},
       {"memory-free", "A larger batch would fit", 0.5,
        "peak over the memory of the device, where it is busy less than half the time",

@@ -6,7 +6,6 @@
 namespace sidestream::advice {
 namespace {
 
-constexpr const char* kNeedsSteps = "steps (ranges ProfilerStep#N) in the traces";
 constexpr const char* kNeedsRun = "the run directory of the traces (config.cfg, run.json)";
 
 Outcome item_calls(const Facts& facts, const Rule& rule) {
@@ -59,9 +58,7 @@ Outcome logging(const Facts& facts, const Rule& rule) {
 }
 
 Outcome launch_bound(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
-  if (!facts.on_device) return nothing_found();
-  if (!facts.kernels) return could_not_look("kernels in the traces");
+  if (const auto nothing = without_kernels(facts)) return *nothing;
   const double idle = facts.share_of(facts.step->idle_host_ns);
   if (idle <= rule.threshold) return nothing_found();
   return found({.bound = idle,
@@ -120,7 +117,7 @@ std::vector<Rule> host_rules() {
        "time of the phase optimizer", unfused_optimizer, PlaceKind::kOptimizer},
       {"launch-bound", "Kernels are launched too late", 0.10, "idle because nothing was launched",
        "HTA counts a launch delay above 100 us; 10 % of a step is where it shows",
-       "--cuda-graph on, --fused-ops on, a larger batch",
+       "a CUDA graph of the step, --fused-ops on, a larger batch",
        "the host was busy with something else: see the timeline", "idle, host too slow",
        launch_bound},
       {"checkpoint-in-step", "Steps wait for checkpoints to be written", 0.01,

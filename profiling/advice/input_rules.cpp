@@ -4,8 +4,6 @@
 namespace sidestream::advice {
 namespace {
 
-constexpr const char* kNeedsSteps = "steps (ranges ProfilerStep#N) in the traces";
-
 // Opening and reading many of them costs more than what is in them.
 constexpr double kManyFiles = 100;
 bool small_files(const Facts& facts) {

@@ -34,6 +34,16 @@ inline Outcome nothing_found() { return {}; }
 inline Outcome could_not_look(std::string needs) { return {.needs = std::move(needs)}; }
 inline Outcome found(Found what) { return {.found = std::move(what)}; }
 
+inline constexpr const char* kNeedsSteps = "steps (ranges ProfilerStep#N) in the traces";
+
+// Of a rule about kernels: why it has nothing to look at, or nothing where it has.
+inline std::optional<Outcome> without_kernels(const Facts& facts) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();
+  if (!facts.kernels) return could_not_look("kernels in the traces");
+  return std::nullopt;
+}
+
 struct Rule {
   const char* id;
   const char* title;

@@ -1,11 +1,9 @@
 #include "profiling/record/background_sampler.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 
+#include "core/base/worker_thread.hpp"
 #include "profiling/record/clock.hpp"
 
 namespace sidestream::record {
@@ -18,10 +16,7 @@ BackgroundSampler::BackgroundSampler(int samples_per_s, int gpu)
 BackgroundSampler::~BackgroundSampler() { thread_.request_stop(); }
 
 void BackgroundSampler::run(const std::stop_token& stop) {
-  sigset_t all;  // signals belong to the program's own threads
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
-  pthread_setname_np(pthread_self(), "ss-sampler");
+  core::become_worker_thread("ss-sampler");
   SystemSampler sampler(gpu_);
   auto next = std::chrono::steady_clock::now();
   while (!stop.stop_requested()) {

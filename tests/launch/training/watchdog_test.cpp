@@ -63,10 +63,10 @@ struct WatchdogTest : ::testing::Test {
   std::condition_variable changed;
   std::string message;
   Watchdog watchdog{heartbeat, rank,
-                    WatchdogLimits{.setup = milliseconds(60'000),
-                                   .step = milliseconds(500),
-                                   .checkpoint = milliseconds(1500),
-                                   .evaluation = milliseconds(60'000)},
+                    Timeouts{.setup = milliseconds(60'000),
+                             .step = milliseconds(500),
+                             .checkpoint = milliseconds(1500),
+                             .evaluation = milliseconds(60'000)},
                     [this](const std::string& text) {
                       const std::lock_guard lock(mutex);
                       message = text;

@@ -1,0 +1,20 @@
+#include "core/base/worker_thread.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace sidestream::core {
+
+void name_this_thread(const std::string& name) {
+  ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+}
+
+void become_worker_thread(const std::string& name, std::initializer_list<int> welcome) {
+  sigset_t kept_away;
+  sigfillset(&kept_away);
+  for (const int number : welcome) sigdelset(&kept_away, number);
+  ::pthread_sigmask(SIG_SETMASK, &kept_away, nullptr);
+  name_this_thread(name);
+}
+
+}  // namespace sidestream::core
