@@ -25,6 +25,8 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "launch/training"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "reference"))
+from machine import processor  # noqa: E402
 from support import BINARY, BUILD, ROOT, environment, mpirun  # noqa: E402
 
 TRACE = BUILD / "sidestream-trace"
@@ -278,10 +280,8 @@ def row_of(fault, folder, pairs):
 def table(rows, pairs, version):
     header = ["fault", "rule", "bound", "other findings above 3 %", "gain of the fix (95 % interval)", "bound holds"]
     lines = ["| " + " | ".join(row) + " |" for row in [header, ["---"] * len(header), *rows]]
-    processor = next((line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-                      if line.startswith("model name")), "unknown processor")
     cores = len([line for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("processor")])
-    return (f"# Faults planted in live trainings\n\n{datetime.date.today()}, {cores} cores of {processor}, {RANKS} CPU ranks, {pairs} pairs of runs each; "
+    return (f"# Faults planted in live trainings\n\n{datetime.date.today()}, {cores} cores of {processor()}, {RANKS} CPU ranks, {pairs} pairs of runs each; "
             f"{version}. Made by `tests/soak/faults.py`.\n\n"
             "The bound is what the rule promises at most; the gain is measured, fix against fault in pairs. A gain may only lie above its bound\n"
             "within the 99.9 % interval of the measurement.\n\n" + "\n".join(lines) + "\n")

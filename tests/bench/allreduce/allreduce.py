@@ -10,14 +10,17 @@ change of the machine's speed meets all three. A sample is the slowest rank's ti
 
 import argparse
 import collections
-import datetime
 import os
-import platform
+import pathlib
 import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+import machine  # noqa: E402
 
 SIZES_MB = (1, 4, 25, 64)
 MB = 1 << 20
@@ -84,14 +87,6 @@ def table(samples):
     return "\n".join(lines)
 
 
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", help="the program bench_allreduce")
@@ -116,7 +111,7 @@ def main():
         with open(options.results, "w", encoding="utf-8") as file:
             file.write(
                 "# All-reduce, fp32, two ranks of one host\n\n"
-                f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores. Medians of "
+                f"{machine.today_here()}. Medians of "
                 f"{options.rounds * options.repeats} samples, interleaved; a sample is the slowest rank's time.\n"
                 f"Command: `{shlex.join(['python'] + sys.argv)}`\n\n{text}\n"
             )

@@ -8,7 +8,6 @@ bytes. A sample is the slowest rank's time. Needs root and iproute2.
 """
 import argparse
 import collections
-import datetime
 import os
 import pathlib
 import statistics
@@ -18,6 +17,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/reference"))
 import cables  # noqa: E402
+import machine  # noqa: E402
 
 MEGABYTES = 64
 BYTES = MEGABYTES << 20
@@ -74,9 +74,8 @@ def main():
     options = parser.parse_args()
     if options.gloo:
         return gloo_rank(options.repeats)
-    model = next(line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
     lines = [f"# All-reduce of {MEGABYTES} MiB, fp32, over cables of {options.rate}", "",
-             f"{datetime.date.today()}, {model}, {os.cpu_count()} cores for all hosts together, one rank a host. Medians of "
+             f"{machine.today_here()} for all hosts together, one rank a host. Medians of "
              f"{options.rounds * options.repeats} samples, interleaved; in percent: share of the ring limit.",
              f"Command: `python tests/bench/allreduce/over_a_link.py --rate {options.rate}`", "",
              "| hosts | ring limit | ours | Open MPI | Gloo |", "|--:|--:|--:|--:|--:|"]

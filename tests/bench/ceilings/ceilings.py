@@ -19,6 +19,8 @@ import numpy
 import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+from machine import processor  # noqa: E402
 BINARY = ROOT / "build/release/sidestream"
 SECONDS, ALLOWED = 2.0, 0.1
 ROWS, INNER, COLUMNS = 2048, 1536, 1536
@@ -85,8 +87,7 @@ def main():
         ratio = sides["ours"] / sides["independent"]
         good = good and ratio >= 1 - ALLOWED
         rows.append(f"| {figure} | {sides['ours'] * 1e-9:.1f} | {sides['independent'] * 1e-9:.1f} | {ratio:.2f} |")
-    processor = next(line.split(": ", 1)[1] for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name"))
-    text = (f"# Ceilings against independent measurements\n\n{datetime.date.today()}, {len(os.sched_getaffinity(0))} cores of {processor}; "
+    text = (f"# Ceilings against independent measurements\n\n{datetime.date.today()}, {len(os.sched_getaffinity(0))} cores of {processor()}; "
             f"best of {wanted.repeats} measurements of {SECONDS:g} s, in turns. PyTorch {torch.__version__}: `torch.mm`; numpy: `copyto`.\n\n"
             "| figure | `bench ceilings`, G/s | independent, G/s | ratio |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n")
     print(text)

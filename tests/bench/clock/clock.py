@@ -6,7 +6,6 @@ The two hosts are network namespaces of this machine with a boot id each: the pr
 estimates an offset, and the right answer, 0, is known. Needs root and iproute2 for the second row.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -17,6 +16,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+import machine  # noqa: E402
 
 
 def train(program, folder):
@@ -62,11 +63,6 @@ def row(title, runs):
     return f"| {title} | {method} | " + " | ".join(cells) + " |"
 
 
-def machine():
-    model = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
-    return f"{os.cpu_count()} cores, {model}, {datetime.date.today()}"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5)
@@ -80,7 +76,7 @@ def main():
         for title, start in places.items():
             runs[title].append(measured(start, options))
     lines = ["# Clocks of ranks", "",
-             f"{machine()}; medians of {options.repeats} runs, microseconds. "
+             f"{machine.today_here()}; medians of {options.repeats} runs, microseconds. "
              f"Command: `python tests/bench/clock/clock.py --repeats {options.repeats} --rate {options.rate}`.", "",
              "| | method | error of the offset | published uncertainty | samples off by, p50 | p95 | ends of collectives apart, p50 "
              "| p95 |", "|---|---|--:|--:|--:|--:|--:|--:|",

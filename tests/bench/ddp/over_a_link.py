@@ -7,9 +7,7 @@ The hosts are network namespaces of this machine. Compute: the same run over a c
 communication: the all-reduces of a step back to back, by their bytes and the rate of the cable. Needs root and iproute2.
 """
 import argparse
-import datetime
 import json
-import os
 import pathlib
 import statistics
 import sys
@@ -18,6 +16,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/reference"))
 import cables  # noqa: E402
+import machine  # noqa: E402
 
 MODEL = {"model": "gpt2-mini", "vocab": 512, "batch": 16, "length": 256}
 WARMUP, STEPS = 3, 8
@@ -64,9 +63,8 @@ def main():
     bound = max(middle["computing"], wire_s)
     hidden = (middle["computing"] + wire_s - middle["overlapped"]) / min(middle["computing"], wire_s)
     ratio = statistics.median(one["ddp"] / one["overlapped"] for one in rounds)
-    model = next(line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
     lines = [f"# {MODEL['model']}, {options.precision}, over a cable of {options.rate}", "",
-             f"{datetime.date.today()}, {model}, {os.cpu_count()} cores for both hosts, one rank and one thread a host, B = "
+             f"{machine.today_here()} for both hosts, one rank and one thread a host, B = "
              f"{MODEL['batch']}, T = {MODEL['length']}. Medians of {options.repeats} interleaved repeats.",
              f"Command: `python tests/bench/ddp/over_a_link.py --rate {options.rate} --precision {options.precision}`", "",
              "| | s |", "|---|--:|",

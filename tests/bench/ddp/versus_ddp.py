@@ -9,7 +9,6 @@ sizes of all ranks, added, read from outside for all alike. --eager-only leaves 
 """
 
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -22,6 +21,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/reference"))
+import machine  # noqa: E402
 from process_memory import descendants, proportional_bytes  # noqa: E402
 
 CASES = {
@@ -97,13 +97,6 @@ def row(name, ours, peers):
             f"({min(ratios):.2f} to {max(ratios):.2f}) | {memory[0]:.0f} MiB | {memory[1]:.0f} MiB | {memory[0] / memory[1]:.2f} |")
 
 
-def processor():
-    for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown processor"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
@@ -115,7 +108,7 @@ def main():
     args = parser.parse_args()
     flags_of_peers = {"eager": []} if args.eager_only else {"eager": [], "compiled": ["--compile"]}
     titles = {"eager": "PyTorch DDP tok/s", "compiled": "with torch.compile tok/s"}
-    lines = [f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, {args.ranks} ranks, medians of "
+    lines = [f"{machine.today_here()}, {args.ranks} ranks, medians of "
              f"{args.repeats} interleaved repeats.", f"Command: `python tests/bench/ddp/versus_ddp.py --repeats {args.repeats}`", "",
              f"| case | Sidestream tok/s | {' | '.join(titles[peer] for peer in flags_of_peers)} | against the better | Sidestream memory | "
              "DDP memory, eager | ratio |", "|---|" + "--:|" * (5 + len(flags_of_peers))]

@@ -11,9 +11,7 @@ tool's step is divided by what the trainer's own clock says of the same step of 
 """
 
 import argparse
-import datetime
 import json
-import os
 import pathlib
 import random
 import statistics
@@ -22,6 +20,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+import machine  # noqa: E402
 WARMUP = 3
 SAMPLES_A_SECOND = 10
 
@@ -102,13 +102,6 @@ def interleaved(sides, repeats):
     return values
 
 
-def processor():
-    for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown processor"
-
-
 def cost_of_ranges(args):
     output = subprocess.run([args.build / "tests/bench/bench_ranges"], check=True, capture_output=True, text=True).stdout
     return {line.split()[0]: float(line.split()[1]) for line in output.splitlines()}
@@ -142,7 +135,7 @@ def main():
     windows = interleaved({"off": lambda: step_s(args, []), "profile": lambda: step_s(args, ["--profile", "wait=2,warmup=1,active=100"])},
                           args.repeats)
     step = statistics.median(median for _, median in recorded["record"])
-    lines = [f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, {args.ranks} ranks, {args.model}, {args.precision}, "
+    lines = [f"{machine.today_here()}, {args.ranks} ranks, {args.model}, {args.precision}, "
              f"B = {args.batch_size}, T = {args.sequence_length}, {args.repeats} interleaved repeats, step {step * 1e3:.0f} ms", "",
              *parts_text(cost_of_ranges(args), step), "| | step against off |", "|---|---|"]
     for name, title in {"record": "`--record on`", "layers": "`--record on --ranges layers`"}.items():

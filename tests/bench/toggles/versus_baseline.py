@@ -7,15 +7,16 @@ variant's in the same repeat.
 """
 
 import argparse
-import datetime
 import json
-import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/reference"))
+import machine  # noqa: E402
 VARIANTS = {
     "--baseline": ["--baseline"],
     "--baseline --shared-memory on": ["--baseline", "--shared-memory", "on"],
@@ -42,13 +43,6 @@ def run(flags, args):
     return statistics.median(line["batch_cost_s"] for line in lines[WARMUP:])
 
 
-def processor():
-    for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown processor"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="gpt2-mini")
@@ -63,7 +57,7 @@ def main():
     for _ in range(args.repeats):
         for name, flags in VARIANTS.items():
             times[name].append(run(flags, args))
-    lines = [f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores, {args.ranks} ranks, {args.model}, B = "
+    lines = [f"{machine.today_here()}, {args.ranks} ranks, {args.model}, B = "
              f"{args.batch_size}, T = {args.sequence_length}, medians of {args.repeats} interleaved repeats.",
              f"Command: `python tests/bench/toggles/versus_baseline.py --repeats {args.repeats}`", "",
              "| flags | step, ms | against --baseline |", "|---|--:|--:|"]

@@ -10,9 +10,7 @@ it is replicated to 3 million rows, and its hash is compared before and after we
 file that it reads and gets a copy of its own for each call.
 """
 import argparse
-import datetime
 import hashlib
-import os
 import pathlib
 import shutil
 import statistics
@@ -23,6 +21,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path.insert(0, str(ROOT / "tests/reference"))
+import machine  # noqa: E402
 import own_environment  # noqa: E402
 
 
@@ -49,11 +48,6 @@ def compare(title, ours, theirs, megabytes, repeats, before_theirs=lambda: None)
               for name, (wall, processor, largest, together) in medians.items()]
     ratios = [theirs / ours for ours, theirs in zip(medians["ours"], medians["theirs"])]
     return lines + ["| theirs / ours | " + " | ".join(f"{ratio:.1f}" for ratio in ratios) + " | |", ""]
-
-
-def machine():
-    model = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
-    return f"{os.cpu_count()} cores, {model}, {datetime.date.today()}. Command: `python tests/bench/trace/versus_peers.py`."
 
 
 def size_of(folder):
@@ -111,7 +105,7 @@ def main():
     text = "\n".join(lines)
     print(text)
     if options.output is not None:
-        options.output.write_text(f"# sidestream-trace beside its peers\n\n{machine()}\n\n{text}")
+        options.output.write_text(f"# sidestream-trace beside its peers\n\n{machine.today_here()}. Command: `python tests/bench/trace/versus_peers.py`.\n\n{text}")
 
 
 if __name__ == "__main__":

@@ -4,12 +4,15 @@ profiler cost."""
 import gzip
 import json
 import os
-import pathlib
 import re
 import statistics
 import subprocess
+import sys
 
-from support import BINARY, check, metrics
+from support import BINARY, ROOT, check, metrics
+
+sys.path.insert(0, str(ROOT / "tests/reference"))
+from machine import processor  # noqa: E402
 
 TRACE = BINARY.parent / "sidestream-trace"
 PEAK = 2.5e11  # fp32 FLOP/s of this machine, as far as these tests are concerned
@@ -17,11 +20,10 @@ PEAK = 2.5e11  # fp32 FLOP/s of this machine, as far as these tests are concerne
 
 def pretend_ceilings(folder):
     """From here on the programs of this test find a measurement of this processor: without one there is no MFU."""
-    model = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     cache = folder / "cache/sidestream"
     cache.mkdir(parents=True)
     (cache / "ceilings.json").write_text(json.dumps({
-        "processor": model[1] if model else "unknown processor", "cores": 1, "fp32_flops_per_s": PEAK,
+        "processor": processor(), "cores": 1, "fp32_flops_per_s": PEAK,
         "bf16_flops_per_s": 2 * PEAK, "memory_bytes_per_s": 1e10}))
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
 

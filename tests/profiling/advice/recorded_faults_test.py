@@ -13,6 +13,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/reference"))
 from calls import call, check  # noqa: E402
+from machine import processor  # noqa: E402
 
 PROGRAM = sys.argv[1]
 FAULTS = ROOT / "tests/data/traces/faults"
@@ -21,11 +22,6 @@ FEWEST = 10
 LARGEST_BYTES = 300_000
 # What the machine of the recordings can do: bf16 is at hand.
 CEILINGS = {"cores": 2, "fp32_flops_per_s": 1e11, "bf16_flops_per_s": 4e11, "memory_bytes_per_s": 2e10}
-
-
-def processor():
-    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.split(": ", 1)[1] for line in lines if line.startswith("model name")), "unknown processor")
 
 
 def place(recording, folder, expected):
