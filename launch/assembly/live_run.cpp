@@ -90,7 +90,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
       reason = train_on(state, evaluator, reporter, recording);
     }
     recording.finish();
-    reporter.verdict(verdict_of_all_ranks());
+    reporter.verdict(verdict());
     return reason;
   } catch (const core::AgreedError& error) {
     finish_save_after(error, reporter);
@@ -228,9 +228,9 @@ trace::RunFigures LiveRun::figures_of(const Mfu& mfu) const {
 }
 
 // Phases of a GPU rank say when work was queued, not when it ran: there they give no verdict.
-std::optional<record::PhaseVerdict> LiveRun::verdict_of_all_ranks() {
+std::optional<record::RunVerdict> LiveRun::verdict() {
   if (device_.on_gpu()) return std::nullopt;
-  return agreed_verdict(session_.communicator(), record::process_recorder().totals());
+  return verdict_of_all_ranks(session_.communicator(), record::process_recorder());
 }
 
 // One a start: what the start before has left is still to be read.

@@ -1,5 +1,6 @@
 #include "launch/recording/phase_verdict.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -9,27 +10,53 @@ namespace {
 
 using nlohmann::json;
 
-std::string text_of(const record::PhaseTotals& totals) {
-  return json({totals.steps, totals.window_ns, totals.io_ns, totals.compute_ns, totals.comm_ns})
+// All ranks together send no more than this many steps, and each at least what a verdict needs.
+constexpr std::size_t kMostStepsOfAll = 1 << 16;
+
+std::size_t steps_to_send(int ranks) {
+  return std::clamp<std::size_t>(kMostStepsOfAll / static_cast<std::size_t>(ranks),
+                                 record::kLeastStepsForVerdict, record::PhaseHistory::kMostSteps);
+}
+
+std::string text_of(const record::RankAccount& account) {
+  const record::PhaseTotals& totals = account.totals;
+  json steps = json::array();
+  for (const record::StepTimes& step : account.newest)
+    steps.push_back({step.number, step.window_ns, step.comm_ns, step.phase_ns});
+  return json({{totals.steps, totals.window_ns, totals.io_ns, totals.compute_ns, totals.comm_ns},
+               std::move(steps)})
       .dump();
 }
 
-record::PhaseTotals totals_from(const std::string& text) {
+record::RankAccount account_from(const std::string& text) {
   const json value = json::parse(text);
-  return {.steps = value.at(0),
-          .window_ns = value.at(1),
-          .io_ns = value.at(2),
-          .compute_ns = value.at(3),
-          .comm_ns = value.at(4)};
+  const json& totals = value.at(0);
+  record::RankAccount account{.totals = {.steps = totals.at(0),
+                                         .window_ns = totals.at(1),
+                                         .io_ns = totals.at(2),
+                                         .compute_ns = totals.at(3),
+                                         .comm_ns = totals.at(4)},
+                              .newest = {}};
+  for (const json& step : value.at(1)) {
+    account.newest.push_back({.number = step.at(0),
+                              .window_ns = step.at(1),
+                              .comm_ns = step.at(2),
+                              .phase_ns = step.at(3)});
+  }
+  return account;
 }
 
 }  // namespace
 
-std::optional<record::PhaseVerdict> agreed_verdict(comm::Communicator& communicator,
-                                                   const record::PhaseTotals& mine) {
-  std::vector<record::PhaseTotals> ranks;
-  for (const std::string& one : communicator.exchange(text_of(mine)))
-    ranks.push_back(totals_from(one));
+std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& communicator,
+                                                       const record::Recorder& recorder) {
+  const record::RankAccount mine{
+      .totals = recorder.totals(),
+      .newest = recorder.history().newest(steps_to_send(communicator.size()))};
+  const std::vector<std::string> texts = communicator.exchange(text_of(mine));
+  if (communicator.rank() != 0) return std::nullopt;
+  std::vector<record::RankAccount> ranks;
+  for (const std::string& text : texts) ranks.push_back(account_from(text));
   return record::find_verdict(ranks);
 }
 

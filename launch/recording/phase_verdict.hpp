@@ -1,16 +1,18 @@
-// What bounds a run, over the steps of all its ranks: at the end of every run, recorded or not.
+// What bounds a run and which rank is late, over all its ranks: at the end of every run, recorded
+// or not.
 #pragma once
 
 #include <optional>
 
 #include "comm/communicator.hpp"
+#include "profiling/record/recorder.hpp"
 #include "profiling/record/verdict.hpp"
 
 namespace sidestream::launch {
 
-// Collective. Nothing when no rank has counted a step: a tool took the recorder's place, or the
-// program was built without NVTX.
-std::optional<record::PhaseVerdict> agreed_verdict(comm::Communicator& communicator,
-                                                   const record::PhaseTotals& mine);
+// Collective; the verdict is rank 0's, the others have none. Nothing either after fewer than 20
+// steps, when a tool took the recorder's place, or when the program was built without NVTX.
+std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& communicator,
+                                                       const record::Recorder& recorder);
 
 }  // namespace sidestream::launch

@@ -10,6 +10,7 @@
 #include "core/base/file.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/process/build_summary.hpp"
+#include "launch/trainer/verdict_json.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -45,20 +46,6 @@ json to_json(const RunPerformance& performance) {
           {"reader_cost_ms_p50", performance.reader_cost_ms_p50}};
 }
 
-json to_json(const record::PhaseVerdict& verdict) {
-  return {{"word", verdict.word}, {"io", verdict.io},     {"cpu", verdict.cpu},
-          {"gpu", verdict.gpu},   {"comm", verdict.comm}, {"steps", verdict.steps}};
-}
-
-record::PhaseVerdict verdict_from(const json& value) {
-  return {.word = value.at("word"),
-          .io = value.at("io"),
-          .cpu = value.at("cpu"),
-          .gpu = value.at("gpu"),
-          .comm = value.at("comm"),
-          .steps = value.at("steps")};
-}
-
 RunPerformance performance_from(const json& value) {
   return {.steps = value.at("steps"),
           .step_ms_p50 = value.at("step_ms_p50"),
@@ -92,7 +79,7 @@ json to_json(const RunRecord& record) {
                  {"ettr", record.ettr ? json(record.ettr->ettr()) : json(nullptr)}};
   if (record.ettr) result["ettr_account"] = to_json(*record.ettr);
   result["performance"] = record.performance ? to_json(*record.performance) : json(nullptr);
-  result["verdict"] = record.verdict ? to_json(*record.verdict) : json(nullptr);
+  result["verdict"] = record.verdict ? verdict_json(*record.verdict) : json(nullptr);
   return result;
 }
 
@@ -112,12 +99,9 @@ RunRecord record_from(const json& value) {
                    .last_step = from_nullable<std::int64_t>(value.at("last_step")),
                    .last_val_loss = from_nullable<double>(value.at("last_val_loss")),
                    .time_to_target_s = from_nullable<double>(value.at("time_to_target_s")),
-                   .performance = std::nullopt,
-                   .verdict = std::nullopt};
+                   .performance = std::nullopt};
   if (!value.at("performance").is_null())
     record.performance = performance_from(value.at("performance"));
-  if (value.contains("verdict") && !value.at("verdict").is_null())  // older files have none
-    record.verdict = verdict_from(value.at("verdict"));
   return record;
 }
 

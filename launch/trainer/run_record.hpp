@@ -50,8 +50,8 @@ struct RunRecord {
   std::optional<double> last_val_loss = {};
   std::optional<double> time_to_target_s = {};  // of training until --target-val-loss was reached
   std::optional<RunPerformance> performance = {};
-  std::optional<record::PhaseVerdict> verdict = {};
-  std::optional<EttrAccount> ettr = {};  // over all starts of the run; not read back
+  std::optional<record::RunVerdict> verdict = {};  // not read back
+  std::optional<EttrAccount> ettr = {};            // over all starts of the run; not read back
 };
 
 // Throws Error when the file cannot be written.

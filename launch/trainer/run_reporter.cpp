@@ -21,6 +21,7 @@
 #include "launch/reporting/rate_meter.hpp"
 #include "launch/reporting/tensorboard_writer.hpp"
 #include "profiling/ranges/ranges.hpp"
+#include "profiling/record/verdict_text.hpp"
 
 namespace sidestream::launch {
 
@@ -89,9 +90,10 @@ class RunReporter::Impl {
         val_loss, *options_.evaluation.target_val_loss, state.step, state.training_s));
   }
 
-  void verdict(const std::optional<record::PhaseVerdict>& verdict) {
+  void verdict(const std::optional<record::RunVerdict>& verdict) {
     record_.verdict = verdict;
-    if (verdict) progress_.info("time of a step: " + record::describe(*verdict));
+    if (!verdict) return;
+    for (const std::string& line : record::lines_of(*verdict)) progress_.info(line);
   }
 
   void saved(const SavedCheckpoint& saved) {
@@ -231,7 +233,7 @@ void RunReporter::incident(const nlohmann::ordered_json& incident) {
 void RunReporter::rewind(const TrainingState& state) {
   if (impl_) impl_->rewind(state);
 }
-void RunReporter::verdict(const std::optional<record::PhaseVerdict>& verdict) {
+void RunReporter::verdict(const std::optional<record::RunVerdict>& verdict) {
   if (impl_) impl_->verdict(verdict);
 }
 void RunReporter::finish(core::ExitCode code, const TrainingState& state) {

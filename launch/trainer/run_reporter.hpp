@@ -50,7 +50,7 @@ class RunReporter {
   // The run goes on from an earlier step: lines of later ones go.
   void rewind(const TrainingState& state);
   // What bounds the run; nothing: not measured.
-  void verdict(const std::optional<record::PhaseVerdict>& verdict);
+  void verdict(const std::optional<record::RunVerdict>& verdict);
   // At the end; writes the last run.json. Throws Error when it cannot.
   void finish(core::ExitCode code, const TrainingState& state);
   // The same after a failure, which nothing may hide: what goes wrong here becomes a warning.

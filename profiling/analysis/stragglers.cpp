@@ -1,26 +1,22 @@
 #include "profiling/analysis/stragglers.hpp"
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
-#include <cmath>
 #include <set>
 
 #include "profiling/analysis/phase_times.hpp"
 #include "profiling/analysis/step_gaps.hpp"
 #include "profiling/analysis/step_waiting.hpp"
+#include "profiling/statistics/late_rank.hpp"
+#include "profiling/statistics/median.hpp"
 
 namespace sidestream::analysis {
 namespace {
 
+using statistics::StepWaits;
+using statistics::upper_median;
+
 constexpr double kLeastShareOfStep = 0.02;
 constexpr double kLeastShareOfWaiting = 0.6;
-
-std::int64_t median_of(std::vector<std::int64_t> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Waiting of the others in collectives where this rank came last, as a share of all waiting.
 double caused_share(const CollectiveMatches& matches, int rank) {
@@ -56,7 +52,7 @@ LongerPhase longer_phase(const std::vector<RankView>& ranks, int rank) {
   }
   LongerPhase longest;
   for (const auto& [phase, time_ns] : own) {
-    const std::int64_t excess_ns = time_ns - median_of(others[phase]);
+    const std::int64_t excess_ns = time_ns - upper_median(others[phase]);
     if (excess_ns > longest.excess_ns) longest = {phase, excess_ns};
   }
   return longest;
@@ -102,80 +98,22 @@ CollectiveMatches inside_steps(const std::vector<RankView>& ranks, const Collect
   return inside;
 }
 
-// How much less a rank waited than the median of the others.
-std::int64_t lead_ns(const StepWaiting& step, int rank) {
-  std::vector<std::int64_t> others;
-  for (const auto& [other, wait] : step.of_rank) {
-    if (other != rank) others.push_back(wait.costly_ns);
-  }
-  return median_of(others) - step.of_rank.at(rank).costly_ns;
-}
-
-int least_waiting(const StepWaiting& step) {
-  return std::min_element(
-             step.of_rank.begin(), step.of_rank.end(),
-             [](const auto& a, const auto& b) { return a.second.costly_ns < b.second.costly_ns; })
-      ->first;
-}
-
 // Steps that all ranks have which any step has.
-std::vector<StepWaiting> complete_steps(const std::vector<RankView>& ranks,
-                                        const CollectiveMatches& matches) {
-  std::vector<StepWaiting> steps = waiting_in_steps(ranks, matches);
+std::vector<StepWaits> complete_steps(const std::vector<RankView>& ranks,
+                                      const CollectiveMatches& matches) {
+  std::vector<StepWaits> steps;
   std::set<int> waiting;
-  for (const StepWaiting& step : steps) {
-    for (const auto& [rank, wait] : step.of_rank) waiting.insert(rank);
+  for (const StepWaiting& step : waiting_in_steps(ranks, matches)) {
+    StepWaits& waits = steps.emplace_back();
+    for (const auto& [rank, wait] : step.of_rank) {
+      waits[rank] = wait.costly_ns;
+      waiting.insert(rank);
+    }
   }
-  std::erase_if(steps, [&](const StepWaiting& step) {
-    return waiting.size() < 2 || step.of_rank.size() < waiting.size();
+  std::erase_if(steps, [&](const StepWaits& step) {
+    return waiting.size() < 2 || step.size() < waiting.size();
   });
   return steps;
-}
-
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-// Half the width of the 95 % interval of the mean, for the one of `choices` that was picked.
-double half_interval(const std::vector<double>& values, std::size_t choices) {
-  const double mean = mean_of(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  const auto count = static_cast<double>(values.size());
-  const double error = std::sqrt(squares / (count - 1) / count);
-  const double outside = 0.05 / static_cast<double>(choices);
-  return boost::math::quantile(boost::math::students_t(count - 1), 1 - outside / 2) * error;
-}
-
-// Of the rank that waited least in all: what it costs the others, and how sure that is.
-Straggler least_waiting_rank(const std::vector<StepWaiting>& steps) {
-  StepWaiting all;
-  for (const StepWaiting& step : steps) {
-    for (const auto& [rank, wait] : step.of_rank) all.of_rank[rank].costly_ns += wait.costly_ns;
-  }
-  Straggler found{.rank = least_waiting(all), .phase = {}};
-  std::vector<double> leads;
-  for (const StepWaiting& step : steps) {
-    leads.push_back(static_cast<double>(lead_ns(step, found.rank)));
-    found.steps_last += least_waiting(step) == found.rank;
-  }
-  found.steps = static_cast<std::int64_t>(steps.size());
-  found.cost_ns_per_step = std::llround(mean_of(leads));
-  constexpr std::size_t kLeastForScatter = 3;
-  if (leads.size() < kLeastForScatter) return found;
-  const double half = half_interval(leads, all.of_rank.size());
-  found.cost_low_ns = std::llround(mean_of(leads) - half);
-  found.cost_high_ns = std::llround(mean_of(leads) + half);
-  return found;
-}
-
-// What the last rank of each step, whichever it is, costs the others.
-std::int64_t cost_of_last_ranks(const std::vector<StepWaiting>& steps) {
-  std::int64_t sum_ns = 0;
-  for (const StepWaiting& step : steps) sum_ns += lead_ns(step, least_waiting(step));
-  return sum_ns / static_cast<std::int64_t>(steps.size());
 }
 
 }  // namespace
@@ -192,22 +130,21 @@ std::map<int, std::int64_t> waiting_of_ranks(const CollectiveMatches& matches) {
 StragglerSearch find_straggler(const std::vector<RankView>& ranks,
                                const CollectiveMatches& all_matches) {
   const CollectiveMatches matches = inside_steps(ranks, all_matches);
-  const std::vector<StepWaiting> steps = complete_steps(ranks, matches);
+  const std::vector<StepWaits> steps = complete_steps(ranks, matches);
   if (steps.empty()) return {};
   std::vector<std::int64_t> windows;
   for (const StepRow* step : plain_steps(ranks)) windows.push_back(step->budget.window_ns);
   const auto matters = [&](std::int64_t cost_ns) {
     return cost_ns > 0 && static_cast<double>(cost_ns) >=
-                              kLeastShareOfStep * static_cast<double>(median_of(windows));
+                              kLeastShareOfStep * static_cast<double>(upper_median(windows));
   };
-  Straggler found = least_waiting_rank(steps);
-  const bool by_chance = found.cost_low_ns && *found.cost_low_ns <= 0;
-  if (matters(found.cost_ns_per_step) && !by_chance &&
-      caused_share(matches, found.rank) >= kLeastShareOfWaiting) {
-    found.phase = phase_of(ranks, matches, found.rank, found.cost_ns_per_step * found.steps);
-    return {.straggler = std::move(found)};
+  const statistics::LateRank late = statistics::least_waiting_rank(steps);
+  if (matters(late.cost_ns_per_step) && !late.may_be_chance() &&
+      caused_share(matches, late.rank) >= kLeastShareOfWaiting) {
+    return {.straggler = Straggler{
+                late, phase_of(ranks, matches, late.rank, late.cost_ns_per_step * late.steps)}};
   }
-  const std::int64_t rotating_ns = cost_of_last_ranks(steps);
+  const std::int64_t rotating_ns = statistics::cost_of_last_ranks(steps);
   if (!matters(rotating_ns)) return {};
   return {.straggler = {}, .rotating_ns_per_step = rotating_ns};
 }

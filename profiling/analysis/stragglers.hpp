@@ -20,23 +20,17 @@
 
 #include "profiling/analysis/collective_match.hpp"
 #include "profiling/analysis/step_table.hpp"
+#include "profiling/statistics/late_rank.hpp"
 
 namespace sidestream::analysis {
 
 // Work between steps, outside any phase, as the phase of a straggler.
 inline constexpr const char* kBetweenSteps = "between steps";
 
-struct Straggler {
-  int rank = 0;
+struct Straggler : statistics::LateRank {
   // What this rank does longer than the others: a phase, or kBetweenSteps; a collective, when it is
   // late to that and neither explains it. Empty: no phases in the trace.
-  std::string phase;
-  std::int64_t cost_ns_per_step = 0;
-  std::int64_t steps = 0;       // judged
-  std::int64_t steps_last = 0;  // of them, those where it waited least
-  // 95 % interval of the cost; nothing below three steps.
-  std::optional<std::int64_t> cost_low_ns = {};
-  std::optional<std::int64_t> cost_high_ns = {};
+  std::string phase = {};
 };
 
 struct StragglerSearch {

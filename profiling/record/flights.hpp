@@ -32,12 +32,16 @@ class Flights {
   }
 
   // Nothing for an operation that was lost.
-  std::optional<RangeRecord> end(std::uint64_t id) noexcept {
+  std::optional<RangeRecord> find(std::uint64_t id) noexcept {
     Place& place = places_[id % kPlaces];
     if (place.id.load(std::memory_order_acquire) != id) return std::nullopt;
-    const RangeRecord range = load_range(place.range);
-    place.id.store(0, std::memory_order_release);
-    return range;
+    return load_range(place.range);
+  }
+
+  // After find(). What was written before it is seen by whoever no longer sees the operation.
+  void end(std::uint64_t id) noexcept {
+    places_[id % kPlaces].id.compare_exchange_strong(id, 0, std::memory_order_release,
+                                                     std::memory_order_relaxed);
   }
 
   // From any thread, in the order of their starts.

@@ -21,7 +21,10 @@ inline constexpr NameId kStepBit = NameId{1} << 62;
 
 constexpr NameId id_of(ranges::Phase phase) { return 1 + static_cast<NameId>(phase); }
 constexpr bool is_phase(NameId name) { return name >= 1 && name <= ranges::kPhaseCount; }
-constexpr ranges::Category category_of(NameId phase) { return ranges::kPhases[phase - 1].category; }
+constexpr ranges::Phase phase_of(NameId phase) { return static_cast<ranges::Phase>(phase - 1); }
+constexpr ranges::Category category_of(NameId phase) {
+  return ranges::info_of(phase_of(phase)).category;
+}
 constexpr bool is_step(NameId name) { return (name & kStepBit) != 0; }
 constexpr std::int64_t step_of(NameId name) { return static_cast<std::int64_t>(name & ~kStepBit); }
 

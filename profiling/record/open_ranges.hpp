@@ -29,16 +29,20 @@ class OpenRanges {
     }
   }
 
-  // The innermost; nothing where it was too deep to be kept, or nothing is open.
-  std::optional<RangeRecord> pop() noexcept {
+  // The innermost; nothing where it was too deep to be kept, or nothing is open. By the owner.
+  std::optional<RangeRecord> top() noexcept {
     const std::size_t depth = this->depth();
-    if (depth == 0) return std::nullopt;
-    depth_.store(depth - 1, std::memory_order_relaxed);
-    if (depth > kDeepest) return std::nullopt;
+    if (depth == 0 || depth > kDeepest) return std::nullopt;
     return load_range(frames_[depth - 1]);
   }
 
-  std::size_t depth() const noexcept { return depth_.load(std::memory_order_relaxed); }
+  // What the owner wrote before it is seen by whoever no longer sees the range.
+  void pop() noexcept {
+    const std::size_t depth = this->depth();
+    if (depth > 0) depth_.store(depth - 1, std::memory_order_release);
+  }
+
+  std::size_t depth() const noexcept { return depth_.load(std::memory_order_acquire); }
 
   // The name of the innermost; by the owner.
   NameId innermost() noexcept {

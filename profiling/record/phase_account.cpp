@@ -4,6 +4,25 @@
 
 namespace sidestream::record {
 
+void PhaseTotals::add(const StepTimes& step) noexcept {
+  ++steps;
+  window_ns += step.window_ns;
+  comm_ns += step.comm_ns;
+  for (std::size_t phase = 0; phase < ranges::kPhaseCount; ++phase) {
+    const bool input = ranges::kPhases[phase].category == ranges::Category::kInput;
+    (input ? io_ns : compute_ns) += step.phase_ns[phase];
+  }
+}
+
+void PhaseTotals::add(const PhaseTotals& others) noexcept {
+  steps += others.steps;
+  window_ns += others.window_ns;
+  io_ns += others.io_ns;
+  compute_ns += others.compute_ns;
+  comm_ns += others.comm_ns;
+  uncounted_steps += others.uncounted_steps;
+}
+
 void PhaseAccount::add_collective(std::int64_t start_ns, std::int64_t end_ns) noexcept {
   const std::uint64_t index = collective_count_.fetch_add(1, std::memory_order_relaxed);
   SharedSpan& span = collectives_[index % kMostCollectives];
@@ -16,39 +35,31 @@ void PhaseAccount::add_collective(std::int64_t start_ns, std::int64_t end_ns) no
 
 void PhaseAccount::begin_step(std::int64_t start_ns) noexcept {
   step_start_ns_ = start_ns;
-  step_io_ns_ = 0;
-  step_compute_ns_ = 0;
+  step_ = {.number = step_.number + 1};
   phase_count_ = 0;
   first_collective_ = collective_count_.load(std::memory_order_acquire);
 }
 
-void PhaseAccount::add_phase(ranges::Category category, std::int64_t start_ns,
+void PhaseAccount::add_phase(ranges::Phase phase, std::int64_t start_ns,
                              std::int64_t end_ns) noexcept {
-  if (category == ranges::Category::kInput)
-    step_io_ns_ += end_ns - start_ns;
-  else if (category == ranges::Category::kCompute)
-    step_compute_ns_ += end_ns - start_ns;
-  else
-    return;
+  const ranges::Category category = ranges::info_of(phase).category;
+  if (category != ranges::Category::kInput && category != ranges::Category::kCompute) return;
+  step_.phase_ns[static_cast<std::size_t>(phase)] += end_ns - start_ns;
   if (phase_count_ < kMostPhases) phases_[phase_count_] = {start_ns, end_ns};
   ++phase_count_;
 }
 
 void PhaseAccount::end_step(std::int64_t end_ns) noexcept {
-  if (first_step_) {
-    first_step_ = false;
-    return;
-  }
+  if (step_.number == 1) return;
   const std::uint64_t last = collective_count_.load(std::memory_order_acquire);
   if (phase_count_ > kMostPhases || last - first_collective_ > kMostCollectives) {
     ++totals_.uncounted_steps;
     return;
   }
-  ++totals_.steps;
-  totals_.window_ns += end_ns - step_start_ns_;
-  totals_.io_ns += step_io_ns_;
-  totals_.compute_ns += step_compute_ns_;
-  totals_.comm_ns += exposed_ns({step_start_ns_, end_ns}, last);
+  step_.window_ns = end_ns - step_start_ns_;
+  step_.comm_ns = exposed_ns({step_start_ns_, end_ns}, last);
+  totals_.add(step_);
+  history_.add(step_);
 }
 
 // Length of the union of the collectives inside the window, less what phases cover.

@@ -4,7 +4,7 @@
 // Of a step: io is the time inside data and h2d; gpu (the word for whatever computes) the time
 // inside forward, backward, optimizer and zero_grad; comm the time when a collective was in flight
 // and none of these phases was open; cpu is the rest. The same words and the same arithmetic as in
-// the report of a trace. The first step of a run is left out.
+// the report of a trace. The first step of a run is left out. The newest steps are kept one by one.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "profiling/record/phase_history.hpp"
 #include "profiling/record/range_record.hpp"
 
 namespace sidestream::record {
@@ -26,6 +27,8 @@ struct PhaseTotals {
   std::int64_t uncounted_steps = 0;  // with more phases or collectives than are kept for a step
 
   std::int64_t other_ns() const noexcept { return window_ns - io_ns - compute_ns - comm_ns; }
+  void add(const StepTimes& step) noexcept;
+  void add(const PhaseTotals& others) noexcept;
 };
 
 class PhaseAccount {
@@ -36,10 +39,11 @@ class PhaseAccount {
   // The three below on the thread of the steps.
   void begin_step(std::int64_t start_ns) noexcept;
   // A phase directly inside the step has ended.
-  void add_phase(ranges::Category category, std::int64_t start_ns, std::int64_t end_ns) noexcept;
+  void add_phase(ranges::Phase phase, std::int64_t start_ns, std::int64_t end_ns) noexcept;
   void end_step(std::int64_t end_ns) noexcept;
 
   const PhaseTotals& totals() const noexcept { return totals_; }
+  const PhaseHistory& history() const noexcept { return history_; }
 
  private:
   static constexpr std::size_t kMostPhases = 512;
@@ -65,10 +69,9 @@ class PhaseAccount {
   std::size_t phase_count_ = 0;
   std::uint64_t first_collective_ = 0;
   std::int64_t step_start_ns_ = 0;
-  std::int64_t step_io_ns_ = 0;
-  std::int64_t step_compute_ns_ = 0;
-  bool first_step_ = true;
+  StepTimes step_;  // that is under way
   PhaseTotals totals_;
+  PhaseHistory history_;
 };
 
 }  // namespace sidestream::record

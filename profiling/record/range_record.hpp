@@ -21,6 +21,13 @@ struct RangeRecord {
   ranges::CollectivePayload payload = {};
 };
 
+// Whether two records of one thread, or of operations in flight, are of the same range: one taken
+// while it was open, one when it had ended.
+inline bool is_same_range(const RangeRecord& a, const RangeRecord& b) noexcept {
+  return a.start_ns == b.start_ns && a.name == b.name && a.payload.sequence == b.payload.sequence &&
+         a.payload.bucket == b.payload.bucket;
+}
+
 using PackedRange = std::array<std::uint64_t, 6>;
 
 inline void store_range(PackedRange& words, const RangeRecord& record) noexcept {

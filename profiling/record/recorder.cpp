@@ -1,9 +1,9 @@
 #include "profiling/record/recorder.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <utility>
 
+#include "profiling/record/recording_cut.hpp"
 #include "profiling/record/thread_log.hpp"
 
 namespace sidestream::record {
@@ -96,22 +96,23 @@ void Recorder::pop() noexcept {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  std::optional<RangeRecord> range = log->open.pop();
-  if (!range) {
+  std::optional<RangeRecord> range = log->open.top();
+  if (range) {
+    range->end_ns = now;
+    if (keeps()) log->ring.push(*range);  // before it closes: a take in between finds it twice
+  } else {
     dropped_.fetch_add(1, std::memory_order_relaxed);
-    return;
   }
-  range->end_ns = now;
-  finish(*log, *range);
+  log->open.pop();
+  if (range) tell_account(*log, *range);
 }
 
-void Recorder::finish(ThreadLog& log, const RangeRecord& range) noexcept {
+void Recorder::tell_account(ThreadLog& log, const RangeRecord& range) noexcept {
   if (is_step(range.name)) {
     account_.end_step(range.end_ns);
   } else if (is_phase(range.name) && is_step(log.open.innermost())) {
-    account_.add_phase(category_of(range.name), range.start_ns, range.end_ns);
+    account_.add_phase(phase_of(range.name), range.start_ns, range.end_ns);
   }
-  if (keeps()) log.ring.push(range);
 }
 
 std::uint64_t Recorder::start(NameId name, const ranges::CollectivePayload* payload) noexcept {
@@ -121,52 +122,33 @@ std::uint64_t Recorder::start(NameId name, const ranges::CollectivePayload* payl
 }
 
 void Recorder::end(std::uint64_t id) noexcept {
-  std::optional<RangeRecord> range = flights_.end(id);
+  std::optional<RangeRecord> range = flights_.find(id);
   if (!range) return;
   range->end_ns = monotonic_ns();
   if (is_collective(range->name)) account_.add_collective(range->start_ns, range->end_ns);
-  if (!keeps()) return;
-  ThreadLog* const log = log_of_this_thread();
-  if (log == nullptr) {
-    dropped_.fetch_add(1, std::memory_order_relaxed);
-    return;
+  if (keeps()) {
+    ThreadLog* const log = log_of_this_thread();
+    if (log != nullptr)
+      log->ring.push(*range);  // before it lands, as in pop()
+    else
+      dropped_.fetch_add(1, std::memory_order_relaxed);
   }
-  log->ring.push(*range);
+  flights_.end(id);
 }
 
-// What lies before the take before was taken then; what lies behind this one waits for the next.
-void Recorder::place(RangeRecord range, Recording& recording, ThreadRanges* thread) {
-  if (range.end_ns < recording.begin.monotonic_ns) {  // told too late
-    ++recording.dropped;
-    return;
-  }
-  range.start_ns = std::max(range.start_ns, recording.begin.monotonic_ns);
-  range.end_ns = std::min(range.end_ns, recording.end.monotonic_ns);
-  if (range.in_flight || thread == nullptr)
-    recording.in_flight.push_back(range);
-  else
-    thread->ranges.push_back(range);
-}
-
-void Recorder::take_thread(ThreadLog& log, Recording& recording) {
+void Recorder::take_thread(ThreadLog& log, Recording& recording, Cut& flights) {
   ThreadRanges thread{.thread_id = log.thread_id, .name = {}, .ranges = {}};
+  Cut own(recording, std::exchange(log.shown_open, {}), thread.ranges);
   const std::vector<RangeRecord> open = log.open.look();
   RangeRing::Taken taken = log.ring.take();
   recording.dropped += taken.dropped;
-  std::vector<RangeRecord> all = std::exchange(log.rest, {});
-  all.insert(all.end(), taken.records.begin(), taken.records.end());
-  const std::int64_t end_ns = recording.end.monotonic_ns;
-  for (const RangeRecord& range : all) {
-    if (range.end_ns > end_ns) log.rest.push_back(range);
-    if (range.start_ns < end_ns) place(range, recording, &thread);
+  std::vector<RangeRecord> ended = std::exchange(log.rest, {});
+  ended.insert(ended.end(), taken.records.begin(), taken.records.end());
+  for (const RangeRecord& range : ended) {
+    (range.in_flight ? flights : own).add_ended(range);
+    if (range.end_ns > recording.end.monotonic_ns) log.rest.push_back(range);
   }
-  const bool kept = keeps();
-  for (RangeRecord range : open) {
-    if (range.start_ns >= end_ns || !kept) continue;
-    range.end_ns = end_ns;
-    range.open = true;
-    place(range, recording, &thread);
-  }
+  if (keeps()) log.shown_open = own.add_open(open);
   if (thread.ranges.empty()) return;
   thread.name = name_of_thread(log.thread_id);
   recording.threads.push_back(std::move(thread));
@@ -178,19 +160,17 @@ Recording Recorder::take() {
   recording.begin = last_take_;
   recording.end = read_clocks();
   recording.step = step();
+  Cut flights(recording, std::exchange(flights_shown_open_, {}), recording.in_flight);
+  // Looked at before the rings, as each thread's open ranges are.
+  const std::vector<RangeRecord> flying = flights_.look();
   std::vector<std::shared_ptr<ThreadLog>> living;
   for (const auto& log : logs_) {
     const bool ended = log->thread_has_ended.load(std::memory_order_acquire);
-    take_thread(*log, recording);
+    take_thread(*log, recording, flights);
     if (!ended || !log->rest.empty()) living.push_back(log);
   }
   logs_ = std::move(living);
-  for (RangeRecord range : flights_.look()) {
-    if (range.start_ns >= recording.end.monotonic_ns || !keeps()) continue;
-    range.end_ns = recording.end.monotonic_ns;
-    range.open = true;
-    place(range, recording, nullptr);
-  }
+  if (keeps()) flights_shown_open_ = flights.add_open(flying);
   const std::uint64_t dropped = dropped_.load(std::memory_order_relaxed) + flights_.lost();
   recording.dropped += dropped - std::exchange(dropped_before_, dropped);
   last_take_ = recording.end;

@@ -18,6 +18,7 @@
 #include "profiling/record/names.hpp"
 #include "profiling/record/phase_account.hpp"
 #include "profiling/record/range_record.hpp"
+#include "profiling/record/recording.hpp"
 
 namespace sidestream::record {
 
@@ -26,22 +27,7 @@ struct RecorderConfig {
   std::size_t most_threads = 256;           // ranges of further ones are dropped and counted
 };
 
-struct ThreadRanges {
-  std::int64_t thread_id = 0;  // the system's
-  std::string name;
-  std::vector<RangeRecord> ranges;  // finished ones in the order of their ends, then open ones
-};
-
-// What take() hands over.
-struct Recording {
-  ClockReading begin;  // both clocks at the take before, or when keeping began
-  ClockReading end;
-  std::int64_t step = 0;  // the newest that had begun
-  std::vector<ThreadRanges> threads;
-  std::vector<RangeRecord> in_flight;  // operations that belong to no thread
-  std::uint64_t dropped = 0;
-};
-
+class Cut;
 class ThreadLog;
 
 class Recorder {
@@ -71,15 +57,15 @@ class Recorder {
 
   // On the thread of the steps, between steps.
   const PhaseTotals& totals() const noexcept { return account_.totals(); }
+  const PhaseHistory& history() const noexcept { return account_.history(); }
   // The newest step that has begun; 0: none.
   std::int64_t step() const noexcept { return step_.load(std::memory_order_relaxed); }
 
  private:
   ThreadLog* log_of_this_thread() noexcept;
   ThreadLog* new_log() noexcept;
-  void finish(ThreadLog& log, const RangeRecord& range) noexcept;
-  void take_thread(ThreadLog& log, Recording& recording);
-  void place(RangeRecord range, Recording& recording, ThreadRanges* thread);
+  void tell_account(ThreadLog& log, const RangeRecord& range) noexcept;
+  void take_thread(ThreadLog& log, Recording& recording, Cut& flights);
 
   RecorderConfig config_;
   const std::uint64_t number_;  // of this recorder, for what threads remember
@@ -93,6 +79,7 @@ class Recorder {
   std::mutex mutex_;  // all below
   std::vector<std::shared_ptr<ThreadLog>> logs_;
   ClockReading last_take_;
+  std::vector<RangeRecord> flights_shown_open_;  // by the last take
   std::uint64_t dropped_before_ = 0;
 };
 

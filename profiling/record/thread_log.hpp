@@ -21,7 +21,9 @@ class ThreadLog {
   RangeRing ring;
   const std::int64_t thread_id;
   std::atomic<bool> thread_has_ended{false};
-  std::vector<RangeRecord> rest;  // of the reader: parts of ranges that lie behind its last take
+  // Of the reader: parts of ranges that lie behind its last take, and what it showed as open there.
+  std::vector<RangeRecord> rest;
+  std::vector<RangeRecord> shown_open;
 };
 
 }  // namespace sidestream::record

@@ -7,15 +7,16 @@ import tree
 # longest name that fits a path is its room.
 ROOMS = {
     "profiling/ranges": [],
+    "profiling/statistics": [],
     "core/base": [],
     "core": ["profiling/ranges"],
-    "profiling/record": ["core", "profiling/ranges"],
+    "profiling/record": ["core", "profiling/ranges", "profiling/statistics"],
     "comm": ["core", "profiling/ranges", "profiling/record"],
     "parallel": ["core", "profiling/ranges", "profiling/record", "comm"],
     "model": ["core", "profiling/ranges"],
     "profiling/torch": ["core", "profiling/ranges", "profiling/record"],
     "profiling/trace": ["core", "profiling/ranges"],
-    "profiling/analysis": ["core", "profiling/ranges", "profiling/trace"],
+    "profiling/analysis": ["core", "profiling/ranges", "profiling/statistics", "profiling/trace"],
     "profiling/report": ["core", "profiling/ranges", "profiling/trace", "profiling/analysis"],
     "profiling/advice": ["core", "profiling/ranges", "profiling/trace", "profiling/analysis", "profiling/report"],
     "profiling/verify": ["core", "profiling/ranges", "profiling/analysis", "profiling/report"],

@@ -13,7 +13,7 @@ import time
 from figures import check_figures, pretend_ceilings
 from support import BINARY, ROOT, TINY, check, environment, losses, make_data, metrics, mpirun, train, wait_for_step, workspace
 
-RANKS, STEPS = 2, 12
+RANKS, STEPS = 2, 22
 TRACE = BINARY.parent / "sidestream-trace"
 
 
@@ -115,6 +115,25 @@ def check_every_second_step(root, flags):
 def check_verdict_without_recorder(run_dir):
     verdict = json.loads((run_dir / "run.json").read_text())["verdict"]
     check(verdict["word"] in ("io", "cpu", "gpu", "comm") and verdict["steps"] == STEPS - 1, verdict)
+    check([rank["rank"] for rank in verdict["ranks"]] == list(range(RANKS)), verdict)
+    for rank in verdict["ranks"]:
+        parts = sum(rank["phases_ms"].values()) + rank["comm_ms"] + rank["other_ms"]
+        check(abs(parts - rank["step_ms"]) < 1e-6 and rank["phases_ms"]["backward"] > 0, f"{rank} does not add up")
+
+
+def check_late_rank(root, flags):
+    """Without a recording: the rank that makes the others wait, in which phase, and what it costs."""
+    late = {"rank": 1, "ms": 25}
+    for place in "data", "forward":
+        run_dir = root / f"late-{place}"
+        command = mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, *flags, "--steps", "32",
+                                 "--inject", f"slow:rank={late['rank']},ms={late['ms']},at={place}"])
+        done = subprocess.run(command, env=environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}, text=True, capture_output=True, timeout=120)
+        check(done.returncode == 0, done.stderr)
+        found = json.loads((run_dir / "run.json").read_text())["verdict"]["straggler"]
+        check(found and found["rank"] == late["rank"] and found["phase"] == place, f"late in {place}: {found}")
+        check(abs(found["cost_ns_per_step"] * 1e-6 - late["ms"]) < 0.2 * late["ms"], f"cost of {late}: {found}")
+        check(f"straggler: rank 1, in {place}: costs the others" in done.stdout + done.stderr, done.stdout + done.stderr)
 
 
 def check_dump_on_request(root, flags):
@@ -193,6 +212,7 @@ def main():
         check_report(root / "on")
         check_figures(root / "on")
         check_verdict_without_recorder(root / "off")
+        check_late_rank(root, flags)
         check_every_second_step(root, flags)
         check_dump_on_request(root, flags)
         check_dump_of_a_hang(root, flags)

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
 
 namespace sidestream::record {
@@ -14,6 +15,12 @@ RangeRecord at(std::int64_t start_ns, NameId name) {
   return range;
 }
 
+std::optional<RangeRecord> close(OpenRanges& open) {
+  const auto range = open.top();
+  open.pop();
+  return range;
+}
+
 TEST(OpenRangesTest, ranges_comeBackInnermostFirst) {
   OpenRanges open;
   open.push(at(1, 7));
@@ -21,10 +28,10 @@ TEST(OpenRangesTest, ranges_comeBackInnermostFirst) {
 
   EXPECT_EQ(open.innermost(), 8u);
   EXPECT_EQ(open.look().size(), 2u);
-  EXPECT_EQ(open.pop()->start_ns, 2);
+  EXPECT_EQ(close(open)->start_ns, 2);
   EXPECT_EQ(open.innermost(), 7u);
-  EXPECT_EQ(open.pop()->start_ns, 1);
-  EXPECT_FALSE(open.pop().has_value());
+  EXPECT_EQ(close(open)->start_ns, 1);
+  EXPECT_FALSE(close(open).has_value());
 }
 
 TEST(OpenRangesTest, tooDeep_isCountedAndTheRestIsIntact) {
@@ -32,8 +39,8 @@ TEST(OpenRangesTest, tooDeep_isCountedAndTheRestIsIntact) {
   for (std::size_t i = 0; i < OpenRanges::kDeepest + 3; ++i)
     open.push(at(static_cast<std::int64_t>(i), i + 1));
 
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(open.pop().has_value());
-  EXPECT_EQ(open.pop()->start_ns, static_cast<std::int64_t>(OpenRanges::kDeepest) - 1);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(close(open).has_value());
+  EXPECT_EQ(close(open)->start_ns, static_cast<std::int64_t>(OpenRanges::kDeepest) - 1);
   EXPECT_EQ(open.depth(), OpenRanges::kDeepest - 1);
 }
 

@@ -8,7 +8,7 @@
 namespace sidestream::record {
 namespace {
 
-using ranges::Category;
+using ranges::Phase;
 
 class PhaseAccountTest : public ::testing::Test {
  protected:
@@ -21,10 +21,10 @@ class PhaseAccountTest : public ::testing::Test {
 
 TEST_F(PhaseAccountTest, step_isSharedOut) {
   account_.begin_step(100);
-  account_.add_phase(Category::kInput, 100, 110);
-  account_.add_phase(Category::kCompute, 110, 150);
+  account_.add_phase(Phase::kData, 100, 110);
+  account_.add_phase(Phase::kForward, 110, 150);
   account_.add_collective(130, 170);  // 20 hidden, 20 exposed
-  account_.add_phase(Category::kCompute, 180, 190);
+  account_.add_phase(Phase::kForward, 180, 190);
   account_.end_step(200);
 
   const PhaseTotals& totals = account_.totals();
@@ -50,7 +50,7 @@ TEST_F(PhaseAccountTest, whatIsBetweenSteps_doesNotCount) {
   account_.add_collective(20, 90);
   account_.begin_step(100);
   account_.add_collective(90, 120);  // begun before, ended inside
-  account_.add_phase(Category::kStorage, 150, 160);
+  account_.add_phase(Phase::kCheckpoint, 150, 160);
   account_.end_step(200);
 
   EXPECT_EQ(account_.totals().comm_ns, 20);
@@ -59,7 +59,7 @@ TEST_F(PhaseAccountTest, whatIsBetweenSteps_doesNotCount) {
 
 TEST_F(PhaseAccountTest, tooMuchForAStep_leavesTheStepOutAndSaysSo) {
   account_.begin_step(0);
-  for (int i = 0; i < 600; ++i) account_.add_phase(Category::kCompute, i, i + 1);
+  for (int i = 0; i < 600; ++i) account_.add_phase(Phase::kForward, i, i + 1);
   account_.end_step(1000);
 
   EXPECT_EQ(account_.totals().steps, 0);
@@ -83,7 +83,7 @@ TEST_F(PhaseAccountTest, randomSteps_agreeWithCounting) {
     while (at < kLength - 30) {
       const std::int64_t end = at + 1 + pick(30);
       const bool io = pick(4) == 0;
-      account.add_phase(io ? Category::kInput : Category::kCompute, at, end);
+      account.add_phase(io ? Phase::kData : Phase::kForward, at, end);
       std::fill(phase.begin() + at, phase.begin() + end, io ? 'i' : 'c');
       at = end + pick(25);
     }

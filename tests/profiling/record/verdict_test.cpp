@@ -4,30 +4,143 @@
 
 #include <vector>
 
+#include "profiling/record/verdict_text.hpp"
+
 namespace sidestream::record {
 namespace {
 
-TEST(PhaseVerdictTest, largestShareOfAllRanks_isTheWord) {
-  const std::vector<PhaseTotals> ranks = {
-      {.steps = 2, .window_ns = 100, .io_ns = 70, .compute_ns = 20, .comm_ns = 10},
-      {.steps = 2, .window_ns = 100, .io_ns = 0, .compute_ns = 20, .comm_ns = 70}};
+using ranges::Phase;
+
+constexpr std::int64_t kMs = 1'000'000;
+
+struct Shape {
+  std::int64_t data_ms = 1;
+  std::int64_t forward_ms = 5;
+  std::int64_t comm_ms = 3;
+  std::int64_t other_ms = 1;
+};
+
+StepTimes step_of(std::int64_t number, const Shape& shape, std::int64_t jitter_ns) {
+  StepTimes step{.number = number, .comm_ns = shape.comm_ms * kMs};
+  step.phase_ns[static_cast<std::size_t>(Phase::kData)] = shape.data_ms * kMs;
+  step.phase_ns[static_cast<std::size_t>(Phase::kForward)] = shape.forward_ms * kMs + jitter_ns;
+  step.window_ns =
+      (shape.data_ms + shape.forward_ms + shape.comm_ms + shape.other_ms) * kMs + jitter_ns;
+  return step;
+}
+
+RankAccount account_of(int steps, const Shape& shape) {
+  RankAccount account;
+  for (int i = 0; i < steps; ++i) {
+    account.newest.push_back(step_of(i + 2, shape, (i % 5) * 1000));
+    account.totals.add(account.newest.back());
+  }
+  return account;
+}
+
+TEST(RunVerdictTest, largestShareOfAllRanks_isTheWord) {
+  const std::vector<RankAccount> ranks = {account_of(40, {}), account_of(40, {})};
 
   const auto verdict = find_verdict(ranks);
 
   ASSERT_TRUE(verdict.has_value());
-  EXPECT_EQ(verdict->word, "comm");
-  EXPECT_DOUBLE_EQ(verdict->io, 0.35);
-  EXPECT_DOUBLE_EQ(verdict->comm, 0.4);
-  EXPECT_DOUBLE_EQ(verdict->gpu, 0.2);
-  EXPECT_NEAR(verdict->cpu, 0.05, 1e-12);
-  EXPECT_EQ(verdict->steps, 2);
-  EXPECT_EQ(describe(*verdict),
-            "computing 20 %, collectives 40 %, data 35 %, other work of the host 5 %: bound by "
-            "collectives");
+  EXPECT_EQ(verdict->steps, 40);
+  EXPECT_EQ(verdict->bound.word, "gpu");
+  EXPECT_EQ(verdict->bound.runner_up, "comm");
+  EXPECT_NEAR(verdict->bound.gpu, 0.5, 1e-3);
+  EXPECT_NEAR(verdict->bound.io, 0.1, 1e-3);
+  EXPECT_TRUE(verdict->bound.is_sure());
+  EXPECT_NEAR(verdict->bound.lead->mean, 0.2, 1e-3);
+  EXPECT_FALSE(verdict->straggler.has_value());
+  EXPECT_FALSE(verdict->rotating_ns_per_step.has_value());
+  EXPECT_NEAR(verdict->ranks.at(1).phase_ms[static_cast<std::size_t>(Phase::kForward)], 5.002,
+              1e-9);
+  EXPECT_NEAR(verdict->ranks.at(1).other_ms, 1, 1e-9);
 }
 
-TEST(PhaseVerdictTest, withoutSteps_thereIsNone) {
-  EXPECT_FALSE(find_verdict(std::vector<PhaseTotals>(2)).has_value());
+TEST(RunVerdictTest, belowTwentySteps_saysNothing) {
+  EXPECT_FALSE(find_verdict(std::vector<RankAccount>(2, account_of(19, {}))).has_value());
+  EXPECT_TRUE(find_verdict(std::vector<RankAccount>(2, account_of(20, {}))).has_value());
+  EXPECT_FALSE(find_verdict(std::vector<RankAccount>(2)).has_value());
+}
+
+// Computing and collectives take turns in being longer: their means do not say which it is.
+TEST(RunVerdictTest, sharesThatTakeTurns_areNotSure) {
+  RankAccount account;
+  for (int i = 0; i < 40; ++i) {
+    const Shape shape =
+        i % 2 == 0 ? Shape{.forward_ms = 6, .comm_ms = 2} : Shape{.forward_ms = 2, .comm_ms = 6};
+    account.newest.push_back(step_of(i + 2, shape, i));
+    account.totals.add(account.newest.back());
+  }
+  const auto verdict = find_verdict(std::vector<RankAccount>{account});
+  EXPECT_FALSE(verdict->bound.is_sure());
+  EXPECT_NE(lines_of(*verdict).front().find("bound by computing or by collectives: not sure"),
+            std::string::npos)
+      << lines_of(*verdict).front();
+}
+
+TEST(RunVerdictTest, rankWithASlowLoader_isTheStraggler) {
+  const std::vector<RankAccount> ranks = {account_of(40, {.comm_ms = 7}),
+                                          account_of(40, {.comm_ms = 7}),
+                                          account_of(40, {.data_ms = 5, .comm_ms = 3})};
+
+  const auto verdict = find_verdict(ranks);
+
+  ASSERT_TRUE(verdict->straggler.has_value());
+  EXPECT_EQ(verdict->straggler->rank, 2);
+  EXPECT_EQ(verdict->straggler->phase, "data");
+  EXPECT_EQ(verdict->straggler->cost_ns_per_step, 4 * kMs);
+  EXPECT_EQ(verdict->straggler->steps_last, 40);
+  const std::string last = lines_of(*verdict).back();
+  EXPECT_EQ(last.find("straggler: rank 2, in data: costs the others 4.000 ms a step"), 0) << last;
+}
+
+TEST(RunVerdictTest, workOutsideEveryPhase_isOther) {
+  const std::vector<RankAccount> ranks = {account_of(30, {.comm_ms = 7}),
+                                          account_of(30, {.comm_ms = 3, .other_ms = 5})};
+  EXPECT_EQ(find_verdict(ranks)->straggler->phase, kOtherWork);
+}
+
+TEST(RunVerdictTest, lastRankThatChanges_isNoStraggler) {
+  std::vector<RankAccount> ranks(2);
+  for (int i = 0; i < 40; ++i) {
+    for (int rank = 0; rank < 2; ++rank) {
+      const Shape shape = i % 2 == rank ? Shape{.forward_ms = 7, .comm_ms = 1} : Shape{};
+      RankAccount& account = ranks[static_cast<std::size_t>(rank)];
+      account.newest.push_back(step_of(i + 2, shape, i * 100));
+      account.totals.add(account.newest.back());
+    }
+  }
+  const auto verdict = find_verdict(ranks);
+  EXPECT_FALSE(verdict->straggler.has_value());
+  EXPECT_EQ(verdict->rotating_ns_per_step, 2 * kMs);
+  EXPECT_EQ(lines_of(*verdict).back().find("no straggler: the last rank changes"), 0);
+}
+
+// One rank could not account for a step: that one is left out, and the others stay in line.
+TEST(RunVerdictTest, stepsThatARankLacks_areLeftOut) {
+  std::vector<RankAccount> ranks = {account_of(40, {}), account_of(40, {})};
+  ranks[1].newest.erase(ranks[1].newest.begin() + 7);
+  EXPECT_EQ(find_verdict(ranks)->newest_steps, 39);
+}
+
+TEST(RunVerdictTest, manyRanks_showThoseThatWaitLeastAndMost) {
+  std::vector<RankAccount> ranks(64, account_of(20, {}));
+  ranks[17] = account_of(20, {.data_ms = 3, .comm_ms = 1});
+  const auto lines = lines_of(*find_verdict(ranks));
+  EXPECT_EQ(lines.size(), 1U + 2U + 16U + 1U);
+  EXPECT_NE(lines[3].find("    17  "), std::string::npos) << lines[3];
+}
+
+TEST(PhaseHistoryTest, keepsTheNewest) {
+  PhaseHistory history;
+  EXPECT_TRUE(history.newest().empty());
+  for (int i = 1; i <= 300; ++i) history.add({.number = i});
+  EXPECT_EQ(history.newest().size(), PhaseHistory::kMostSteps);
+  EXPECT_EQ(history.newest().front().number, 300 - 255);
+  EXPECT_EQ(history.newest(3).front().number, 298);
+  EXPECT_EQ(history.newest(3).back().number, 300);
 }
 
 }  // namespace

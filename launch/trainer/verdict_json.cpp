@@ -1,0 +1,57 @@
+#include "launch/trainer/verdict_json.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using nlohmann::json;
+
+json to_json(const record::RankPhases& rank) {
+  json phases = json::object();
+  for (std::size_t phase = 0; phase < ranges::kPhaseCount; ++phase) {
+    if (rank.phase_ms[phase] > 0) phases[ranges::kPhases[phase].name] = rank.phase_ms[phase];
+  }
+  return {{"rank", rank.rank},
+          {"step_ms", rank.step_ms},
+          {"phases_ms", std::move(phases)},
+          {"comm_ms", rank.comm_ms},
+          {"other_ms", rank.other_ms}};
+}
+
+json to_json(const record::RunStraggler& late) {
+  const auto or_null = [](const auto& value) { return value ? json(*value) : json(nullptr); };
+  return {{"rank", late.rank},
+          {"phase", late.phase},
+          {"cost_ns_per_step", late.cost_ns_per_step},
+          {"cost_low_ns", or_null(late.cost_low_ns)},
+          {"cost_high_ns", or_null(late.cost_high_ns)},
+          {"steps", late.steps},
+          {"steps_last", late.steps_last}};
+}
+
+json to_json(const statistics::Interval& interval) {
+  return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}};
+}
+
+}  // namespace
+
+json verdict_json(const record::RunVerdict& verdict) {
+  const record::Bound& bound = verdict.bound;
+  json ranks = json::array();
+  for (const record::RankPhases& rank : verdict.ranks) ranks.push_back(to_json(rank));
+  return {{"word", bound.word},
+          {"runner_up", bound.runner_up},
+          {"sure", bound.is_sure()},
+          {"lead", bound.lead ? to_json(*bound.lead) : json(nullptr)},
+          {"io", bound.io},
+          {"cpu", bound.cpu},
+          {"gpu", bound.gpu},
+          {"comm", bound.comm},
+          {"steps", verdict.steps},
+          {"newest_steps", verdict.newest_steps},
+          {"ranks", std::move(ranks)},
+          {"straggler", verdict.straggler ? to_json(*verdict.straggler) : json(nullptr)},
+          {"rotating_ns_per_step",
+           verdict.rotating_ns_per_step ? json(*verdict.rotating_ns_per_step) : json(nullptr)}};
+}
+
+}  // namespace sidestream::launch

@@ -1,0 +1,44 @@
+// The newest steps of this rank, phase by phase: bounded, so that it can be kept all the time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "profiling/ranges/phases.hpp"
+
+namespace sidestream::record {
+
+struct StepTimes {
+  std::int64_t number = 0;     // of this step since the start of the process: the same on all ranks
+  std::int64_t window_ns = 0;  // from its begin to its end
+  std::int64_t comm_ns = 0;    // a collective was in flight and no phase below was open
+  std::array<std::int64_t, ranges::kPhaseCount> phase_ns = {};  // of input and of compute
+
+  std::int64_t other_ns() const noexcept {
+    return window_ns - comm_ns - std::accumulate(phase_ns.begin(), phase_ns.end(), std::int64_t{0});
+  }
+};
+
+class PhaseHistory {
+ public:
+  static constexpr std::size_t kMostSteps = 256;
+
+  void add(const StepTimes& step) noexcept { steps_[count_++ % kMostSteps] = step; }
+
+  // In the order of the steps. Throws std::bad_alloc.
+  std::vector<StepTimes> newest(std::size_t most = kMostSteps) const {
+    const std::size_t kept = count_ < kMostSteps ? count_ : kMostSteps;
+    const std::size_t wanted = most < kept ? most : kept;
+    std::vector<StepTimes> steps;
+    for (std::size_t i = count_ - wanted; i < count_; ++i) steps.push_back(steps_[i % kMostSteps]);
+    return steps;
+  }
+
+ private:
+  std::array<StepTimes, kMostSteps> steps_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace sidestream::record

@@ -1,0 +1,29 @@
+// What a recorder hands over: the ranges of a process between two times.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profiling/record/clock.hpp"
+#include "profiling/record/range_record.hpp"
+
+namespace sidestream::record {
+
+struct ThreadRanges {
+  std::int64_t thread_id = 0;  // the system's
+  std::string name;
+  std::vector<RangeRecord> ranges;  // finished ones in the order of their ends, then open ones
+};
+
+// What take() hands over.
+struct Recording {
+  ClockReading begin;  // both clocks at the take before, or when keeping began
+  ClockReading end;
+  std::int64_t step = 0;  // the newest that had begun
+  std::vector<ThreadRanges> threads;
+  std::vector<RangeRecord> in_flight;  // operations that belong to no thread
+  std::uint64_t dropped = 0;
+};
+
+}  // namespace sidestream::record

@@ -1,0 +1,120 @@
+#include "profiling/record/verdict_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+namespace sidestream::record {
+namespace {
+
+// Of more ranks the table shows those that differ most.
+constexpr std::size_t kMostRows = 16;
+
+std::string name_of(const std::string& word) {
+  if (word == "gpu") return "computing";
+  if (word == "comm") return "collectives";
+  return word == "io" ? "data" : "other work of the host";
+}
+
+std::string sureness(const Bound& bound) {
+  if (!bound.lead) return "";
+  const auto range =
+      fmt::format("{:.1f} to {:.1f} % of a step", bound.lead->low * 100, bound.lead->high * 100);
+  if (bound.is_sure())
+    return fmt::format(" (it leads {} by {}, 95 %)", name_of(bound.runner_up), range);
+  return fmt::format(" or by {}: not sure ({}, 95 %)", name_of(bound.runner_up), range);
+}
+
+std::string bound_line(const RunVerdict& verdict) {
+  const Bound& bound = verdict.bound;
+  const auto percent = [](double share) { return std::lround(share * 100); };
+  return fmt::format(
+      "time of a step, mean of {}: computing {} %, collectives {} %, data {} %, other work of the "
+      "host {} %: bound by {}{}",
+      verdict.steps, percent(bound.gpu), percent(bound.comm), percent(bound.io), percent(bound.cpu),
+      name_of(bound.word), sureness(bound));
+}
+
+struct Column {
+  std::string name;
+  std::function<double(const RankPhases&)> ms;
+};
+
+// Phases in the order of a step; those that no rank has are left out.
+std::vector<Column> columns_of(const std::vector<RankPhases>& ranks) {
+  std::vector<Column> columns = {{"step", [](const auto& rank) { return rank.step_ms; }}};
+  for (std::size_t phase = 0; phase < ranges::kPhaseCount; ++phase) {
+    const auto ms = [phase](const RankPhases& rank) { return rank.phase_ms[phase]; };
+    if (std::ranges::any_of(ranks, [&](const auto& rank) { return ms(rank) > 0; }))
+      columns.push_back({ranges::kPhases[phase].name, ms});
+  }
+  columns.push_back({"collectives", [](const auto& rank) { return rank.comm_ms; }});
+  columns.push_back({kOtherWork, [](const auto& rank) { return rank.other_ms; }});
+  return columns;
+}
+
+// All of a few; of many those that wait least and most: the late ones and what they cost.
+std::vector<RankPhases> rows_of(const std::vector<RankPhases>& ranks) {
+  if (ranks.size() <= kMostRows) return ranks;
+  std::vector<RankPhases> rows = ranks;
+  std::ranges::stable_sort(rows, {}, &RankPhases::comm_ms);
+  rows.erase(rows.begin() + kMostRows / 2, rows.end() - kMostRows / 2);
+  return rows;
+}
+
+void append_table(const RunVerdict& verdict, std::vector<std::string>& lines) {
+  const std::vector<Column> columns = columns_of(verdict.ranks);
+  const std::vector<RankPhases> rows = rows_of(verdict.ranks);
+  const std::string which =
+      rows.size() == verdict.ranks.size()
+          ? ""
+          : fmt::format(", the {} of {} ranks that wait least and most in collectives", rows.size(),
+                        verdict.ranks.size());
+  lines.push_back(
+      fmt::format("by rank, ms, mean of the newest {} steps{}:", verdict.newest_steps, which));
+  std::string head = fmt::format("{:>6}", "rank");
+  for (const Column& column : columns) head += fmt::format("  {:>9}", column.name);
+  lines.push_back(std::move(head));
+  for (const RankPhases& row : rows) {
+    std::string line = fmt::format("{:>6}", row.rank);
+    for (const Column& column : columns)
+      line +=
+          fmt::format("  {:>{}.3f}", column.ms(row), std::max<std::size_t>(9, column.name.size()));
+    lines.push_back(std::move(line));
+  }
+}
+
+std::string straggler_line(const RunVerdict& verdict) {
+  if (verdict.straggler) {
+    const RunStraggler& late = *verdict.straggler;
+    const std::string phase = late.phase.empty() ? "in no phase of its own" : "in " + late.phase;
+    return fmt::format(
+        "straggler: rank {}, {}: costs the others {:.3f} ms a step (95 %: {:.3f} to {:.3f}), last "
+        "in {} of {} steps",
+        late.rank, phase, static_cast<double>(late.cost_ns_per_step) * 1e-6,
+        static_cast<double>(late.cost_low_ns.value_or(0)) * 1e-6,
+        static_cast<double>(late.cost_high_ns.value_or(0)) * 1e-6, late.steps_last, late.steps);
+  }
+  if (verdict.rotating_ns_per_step) {
+    return fmt::format(
+        "no straggler: the last rank changes from step to step, which costs the others {:.3f} ms a "
+        "step",
+        static_cast<double>(*verdict.rotating_ns_per_step) * 1e-6);
+  }
+  return "no straggler";
+}
+
+}  // namespace
+
+std::vector<std::string> lines_of(const RunVerdict& verdict) {
+  std::vector<std::string> lines = {bound_line(verdict)};
+  if (verdict.newest_steps == 0) return lines;
+  append_table(verdict, lines);
+  if (verdict.ranks.size() > 1) lines.push_back(straggler_line(verdict));
+  return lines;
+}
+
+}  // namespace sidestream::record

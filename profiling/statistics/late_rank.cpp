@@ -1,0 +1,67 @@
+#include "profiling/statistics/late_rank.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "profiling/statistics/mean_interval.hpp"
+#include "profiling/statistics/median.hpp"
+
+namespace sidestream::statistics {
+namespace {
+
+// How much less a rank waited than the median of the others.
+std::int64_t lead_ns(const StepWaits& step, int rank) {
+  std::vector<std::int64_t> others;
+  for (const auto& [other, wait_ns] : step) {
+    if (other != rank) others.push_back(wait_ns);
+  }
+  return upper_median(std::move(others)) - step.at(rank);
+}
+
+int least_waiting(const StepWaits& step) {
+  return std::min_element(step.begin(), step.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+}  // namespace
+
+LateRank least_waiting_rank(const std::vector<StepWaits>& steps) {
+  StepWaits all;
+  for (const StepWaits& step : steps) {
+    for (const auto& [rank, wait_ns] : step) all[rank] += wait_ns;
+  }
+  LateRank found{.rank = least_waiting(all), .steps = static_cast<std::int64_t>(steps.size())};
+  std::vector<double> leads;
+  for (const StepWaits& step : steps) {
+    leads.push_back(static_cast<double>(lead_ns(step, found.rank)));
+    found.steps_last += least_waiting(step) == found.rank;
+  }
+  found.cost_ns_per_step = std::llround(std::accumulate(leads.begin(), leads.end(), 0.0) /
+                                        static_cast<double>(leads.size()));
+  if (const auto interval = mean_interval(leads, all.size())) {
+    found.cost_low_ns = std::llround(interval->low);
+    found.cost_high_ns = std::llround(interval->high);
+  }
+  return found;
+}
+
+std::int64_t cost_of_last_ranks(const std::vector<StepWaits>& steps) {
+  std::int64_t sum_ns = 0;
+  for (const StepWaits& step : steps) sum_ns += lead_ns(step, least_waiting(step));
+  return sum_ns / static_cast<std::int64_t>(steps.size());
+}
+
+double share_of_costs(const std::vector<StepWaits>& steps, int rank) {
+  std::int64_t all_ns = 0, own_ns = 0;
+  for (const StepWaits& step : steps) {
+    const int last = least_waiting(step);
+    const std::int64_t cost_ns = lead_ns(step, last);
+    all_ns += cost_ns;
+    if (last == rank) own_ns += cost_ns;
+  }
+  return all_ns == 0 ? 0 : static_cast<double>(own_ns) / static_cast<double>(all_ns);
+}
+
+}  // namespace sidestream::statistics
