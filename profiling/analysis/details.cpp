@@ -9,7 +9,8 @@ Details look_closer(const Analysis& all) {
           .tree = operator_tree(all.ranks, trees),
           .kernels = kernel_table(all.ranks, trees),
           .modules = module_table(all.ranks, trees),
-          .memory = memory_use(all.ranks)};
+          .memory = memory_use(all.ranks),
+          .counters = counter_table(all.ranks)};
 }
 
 }  // namespace sidestream::analysis

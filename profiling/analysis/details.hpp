@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "profiling/analysis/analysis.hpp"
+#include "profiling/analysis/counter_table.hpp"
 #include "profiling/analysis/kernel_table.hpp"
 #include "profiling/analysis/memory_use.hpp"
 #include "profiling/analysis/module_table.hpp"
@@ -18,6 +19,7 @@ struct Details {
   std::vector<KernelRow> kernels;
   std::vector<ModuleRow> modules;
   std::vector<MemoryUse> memory;
+  std::vector<CounterRow> counters;
 };
 
 Details look_closer(const Analysis& analysis);

@@ -34,6 +34,7 @@ const std::vector<TableSource>& all_tables() {
       {"memory_curve", "memory over time", memory_curve_table},
       {"memory", "allocations and releases", memory_events_table},
       {"data", "phases of each rank", data_table},
+      {"counters", "samples of processors, memory, disks, network and devices", counters_table},
       {"collectives", "collectives by kind and bucket", collectives_table},
       {"distributed", "every matched collective of every rank", distributed_table}};
   return tables;
@@ -143,6 +144,17 @@ Table data_table(const Findings& from) {
     for (const auto& [phase, total_ns] : times)
       table.rows.push_back(
           {number(rank), phase, total_ns, total_ns / std::max<std::int64_t>(1, steps[rank])});
+  }
+  return table;
+}
+
+Table counters_table(const Findings& from) {
+  Table table{.title = "counters",
+              .header = {"rank", "counter", "series", "samples", "mean", "least", "most"},
+              .rows = {}};
+  for (const analysis::CounterRow& row : from.details.counters) {
+    table.rows.push_back(
+        {number(row.rank), row.counter, row.series, row.samples, row.mean, row.least, row.most});
   }
   return table;
 }

@@ -32,6 +32,7 @@ Table ranks_table(const Findings& findings);
 Table collectives_table(const Findings& findings);
 Table distributed_table(const Findings& findings);
 Table data_table(const Findings& findings);
+Table counters_table(const Findings& findings);
 Table kernels_table(const Findings& findings);
 Table overlap_tax_table(const Findings& findings);
 Table operators_table(const Findings& findings);

@@ -61,6 +61,14 @@ struct MemoryDetail {
   std::int32_t device = -1;  // below 0: the host's memory
 };
 
+// One value of a counter at one time: a sample of the system, or of whoever wrote the trace.
+struct CounterReading {
+  NameId counter = kNoName;  // "process cpu [%]"
+  NameId series = kNoName;   // "running"
+  std::int64_t time_ns = 0;
+  double value = 0;
+};
+
 // Texts point into the reader's buffer: the store copies what it keeps.
 struct Event {
   Kind kind = Kind::kOther;

@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <cmath>
 #include <string>
 
 #include "profiling/trace/utf8_repair.hpp"
@@ -160,6 +161,11 @@ bool take_arguments(ondemand::value value, KinetoFields& fields) {
   return true;
 }
 
+simdjson::padded_string_view padded(std::string_view text) {
+  return simdjson::padded_string_view(text.data(), text.size(),
+                                      text.size() + simdjson::SIMDJSON_PADDING);
+}
+
 bool take_event(ondemand::object object, KinetoFields& fields) {
   for (auto item : object) {
     ondemand::field field;
@@ -182,19 +188,35 @@ bool take_event(ondemand::object object, KinetoFields& fields) {
 
 struct KinetoDecoder::Parser {
   ondemand::parser parser;
+  ondemand::parser numbers;  // of its own: what fields point into stays
   std::string repaired;
 
   simdjson::error_code parse(std::string_view text, KinetoFields& fields) {
     fields = {};
     ondemand::document document;
-    const simdjson::padded_string_view padded(text.data(), text.size(),
-                                              text.size() + simdjson::SIMDJSON_PADDING);
-    if (const auto error = parser.iterate(padded).get(document)) return error;
+    if (const auto error = parser.iterate(padded(text)).get(document)) return error;
     ondemand::object object;
     if (const auto error = document.get_object().get(object)) return error;
     return take_event(object, fields) ? simdjson::SUCCESS : simdjson::TAPE_ERROR;
   }
 };
+
+void KinetoDecoder::visit_numbers(
+    const std::function<void(std::string_view name, double value)>& visit) {
+  ondemand::document document;
+  ondemand::object arguments;
+  if (parser_->numbers.iterate(padded(parsed_text_)).get(document) != simdjson::SUCCESS) return;
+  if (document["args"].get_object().get(arguments) != simdjson::SUCCESS) return;
+  for (auto item : arguments) {
+    ondemand::field field;
+    std::string_view name;
+    double value = 0;
+    if (std::move(item).get(field) != simdjson::SUCCESS) return;
+    if (field.unescaped_key().get(name) != simdjson::SUCCESS) continue;
+    if (field.value().get_double().get(value) != simdjson::SUCCESS) continue;
+    if (std::isfinite(value)) visit(name, value);
+  }
+}
 
 KinetoDecoder::KinetoDecoder() : parser_(std::make_unique<Parser>()) {}
 KinetoDecoder::~KinetoDecoder() = default;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -44,6 +45,9 @@ class KinetoDecoder {
   // into this object; they hold until the next call. kRepaired: there were
   // bytes that are no UTF-8, now question marks. kBroken: no JSON object.
   Result decode(std::string_view text, KinetoFields& fields);
+  // Arguments of the event decoded last that are finite numbers, whatever their names: the series
+  // of a counter. The names hold until the next call.
+  void visit_numbers(const std::function<void(std::string_view name, double value)>& visit);
   // What the fields of the last call point into: its text, or the repaired copy of it.
   std::string_view parsed_text() const noexcept { return parsed_text_; }
 

@@ -43,12 +43,14 @@ std::array<std::uint32_t, 3> triple_of(std::string_view text) {
 
 class EventSorter {
  public:
-  explicit EventSorter(RankTimeline& timeline) : timeline_(timeline), tracks_(timeline) {}
+  EventSorter(RankTimeline& timeline, KinetoDecoder& decoder)
+      : timeline_(timeline), decoder_(decoder), tracks_(timeline) {}
 
   void add(const KinetoFields& fields) {
     if (fields.phase == "X") return add_complete(fields);
     if (fields.phase == "M") return add_metadata(fields);
     if (fields.phase == "i" || fields.phase == "I") return add_instant(fields);
+    if (fields.phase == "C") return add_counter(fields);
     if (fields.phase == "B" || fields.phase == "E")
       timeline_.skip("begin and end as two events");
     else if (fields.phase.empty())
@@ -157,12 +159,22 @@ class EventSorter {
                    .device = on_device ? static_cast<int>(integer_of(fields.device_id, 0)) : -1}));
   }
 
+  void add_counter(const KinetoFields& fields) {
+    const auto time = nanoseconds_of_microseconds(fields.time);
+    if (!time) return timeline_.skip("no time");
+    const NameId counter = timeline_.names.intern(fields.name);
+    decoder_.visit_numbers([&](std::string_view series, double value) {
+      timeline_.add_counter({counter, timeline_.names.intern(series), *time, value});
+    });
+  }
+
   void add_metadata(const KinetoFields& fields) {
     if (fields.name != "thread_name" || fields.label.empty()) return;
     timeline_.tracks()[tracks_.find(fields.process, fields.thread)].name = fields.label;
   }
 
   RankTimeline& timeline_;
+  KinetoDecoder& decoder_;
   TrackCache tracks_;
 };
 
@@ -170,8 +182,8 @@ class EventSorter {
 
 KinetoFile read_kineto(const std::filesystem::path& path) {
   KinetoFile file;
-  EventSorter sorter(file.timeline);
   KinetoDecoder decoder;
+  EventSorter sorter(file.timeline, decoder);
   KinetoFields fields;
   KinetoVisitor visitor;
   visitor.event = [&](std::string_view text) {

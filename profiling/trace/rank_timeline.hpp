@@ -79,6 +79,9 @@ class RankTimeline {
     return append(correlation_, correlation);
   }
 
+  void add_counter(const CounterReading& reading) { counters_.push_back(reading); }
+  const Column<CounterReading>& counters() const noexcept { return counters_; }
+
   // Number of the track with these texts, made when it is new.
   std::uint32_t track(std::string_view process, std::string_view thread);
   std::vector<Track>& tracks() noexcept { return tracks_; }
@@ -120,6 +123,7 @@ class RankTimeline {
   Column<CollectiveDetail> collective_;
   Column<MemoryDetail> memory_;
   Column<std::uint64_t> correlation_;
+  Column<CounterReading> counters_;
   std::vector<Track> tracks_;
   std::unordered_map<std::string, std::uint32_t> track_of_key_;
 };

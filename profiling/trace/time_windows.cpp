@@ -11,28 +11,11 @@
 namespace sidestream::trace {
 namespace {
 
-// Of work and ranges, on the clock of the rank's host.
-struct Extent {
-  std::int64_t first_ns = INT64_MAX;
-  std::int64_t last_ns = INT64_MIN;
-};
-
 struct Trace {
   RankTimeline* timeline = nullptr;
   Extent extent;
 };
 using TracesOfRank = std::map<int, std::vector<Trace>>;  // by time
-
-Extent extent_of(const RankTimeline& timeline) {
-  Extent extent;
-  for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (!is_device_work(timeline.kind(row)) && timeline.kind(row) != Kind::kHostRange) continue;
-    extent.first_ns = std::min(extent.first_ns, timeline.start_ns(row));
-    extent.last_ns = std::max(extent.last_ns, timeline.end_ns(row));
-  }
-  if (extent.first_ns > extent.last_ns) return extent;
-  return {extent.first_ns + timeline.info.base_ns, extent.last_ns + timeline.info.base_ns};
-}
 
 TracesOfRank by_rank(std::vector<RankTimeline>& timelines) {
   TracesOfRank of_rank;
@@ -103,6 +86,17 @@ bool number_folder(const std::string& folder, const TracesOfRank& of_rank) {
 }
 
 }  // namespace
+
+Extent extent_of(const RankTimeline& timeline) {
+  Extent extent;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (!is_device_work(timeline.kind(row)) && timeline.kind(row) != Kind::kHostRange) continue;
+    extent.first_ns = std::min(extent.first_ns, timeline.start_ns(row));
+    extent.last_ns = std::max(extent.last_ns, timeline.end_ns(row));
+  }
+  if (extent.first_ns > extent.last_ns) return extent;
+  return {extent.first_ns + timeline.info.base_ns, extent.last_ns + timeline.info.base_ns};
+}
 
 std::string worker_in_name(const std::string& file_name) {
   // Milliseconds in PyTorch 1.8 to 2.1, nanoseconds today.

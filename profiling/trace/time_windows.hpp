@@ -4,6 +4,7 @@
 // there the windows are told apart by time.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,17 @@
 #include "profiling/trace/rank_timeline.hpp"
 
 namespace sidestream::trace {
+
+// Of work and ranges, on the clock of the rank's host.
+struct Extent {
+  std::int64_t first_ns = INT64_MAX;
+  std::int64_t last_ns = INT64_MIN;
+
+  bool overlaps(const Extent& other) const noexcept {
+    return first_ns < other.last_ns && other.first_ns < last_ns;
+  }
+};
+Extent extent_of(const RankTimeline& timeline);
 
 // What PyTorch's handler writes before the time in a file's name, HOST_PID: the same process. Empty
 // for a name of another form (WORKER.TIME.pt.trace.json, torch.profiler.tensorboard_trace_handler).

@@ -49,34 +49,63 @@ Loaded load_one(const TraceFile& file) {
   return loaded;
 }
 
-// Of the file itself, else of its name when it holds one rank, else the next free number.
-void number_ranks(std::vector<Loaded>& loaded) {
-  std::set<std::pair<std::string, int>> used;
-  for (Loaded& one : loaded) {
-    if (one.timelines.empty()) continue;
-    const auto named =
-        one.timelines.size() == 1 ? rank_in_name(one.timelines.front().info.file) : std::nullopt;
-    if (!one.has_rank && named) one.timelines.front().info.rank = *named;
-    one.has_rank = one.has_rank || named.has_value();
-    for (const RankTimeline& timeline : one.timelines) {
-      if (one.has_rank) used.insert({timeline.info.window, timeline.info.rank});
-    }
+// Numbers for traces that have none: the next one that no trace of the same folder or of the same
+// time has.
+class FreeRanks {
+ public:
+  void take(const RankTimeline& timeline) {
+    taken_[timeline.info.rank].push_back({timeline.info.window, extent_of(timeline)});
   }
-  std::map<std::pair<std::string, std::string>, int> of_worker;
-  for (Loaded& one : loaded) {
-    if (one.has_rank) continue;
-    for (RankTimeline& timeline : one.timelines) {
-      // A process that wrote several files is one rank.
-      const std::string worker = worker_in_name(timeline.info.file);
-      const auto known = of_worker.find({timeline.info.window, worker});
-      if (!worker.empty() && known != of_worker.end()) {
-        timeline.info.rank = known->second;
-        continue;
-      }
-      timeline.info.rank = 0;
-      while (!used.insert({timeline.info.window, timeline.info.rank}).second) ++timeline.info.rank;
-      of_worker[{timeline.info.window, worker}] = timeline.info.rank;
+
+  int next_for(const RankTimeline& timeline) const {
+    const Extent extent = extent_of(timeline);
+    int rank = 0;
+    for (auto at = taken_.find(rank); at != taken_.end(); at = taken_.find(++rank)) {
+      const bool free = std::none_of(at->second.begin(), at->second.end(), [&](const Taken& one) {
+        return one.window == timeline.info.window || one.extent.overlaps(extent);
+      });
+      if (free) break;
     }
+    return rank;
+  }
+
+ private:
+  struct Taken {
+    std::string window;
+    Extent extent;
+  };
+  std::map<int, std::vector<Taken>> taken_;
+};
+
+// Of the file itself, else of its name when it holds one rank.
+bool find_rank(Loaded& one) {
+  if (one.has_rank || one.timelines.size() != 1) return one.has_rank;
+  const auto named = rank_in_name(one.timelines.front().info.file);
+  if (named) one.timelines.front().info.rank = *named;
+  return named.has_value();
+}
+
+void number_ranks(std::vector<Loaded>& loaded) {
+  std::vector<RankTimeline*> named, nameless;
+  for (Loaded& one : loaded) {
+    auto& list = find_rank(one) ? named : nameless;
+    for (RankTimeline& timeline : one.timelines) list.push_back(&timeline);
+  }
+  if (nameless.empty()) return;
+  FreeRanks free;
+  for (const RankTimeline* timeline : named) free.take(*timeline);
+  std::map<std::pair<std::string, std::string>, int> of_worker;
+  for (RankTimeline* timeline : nameless) {
+    // A process that wrote several files is one rank.
+    const std::string worker = worker_in_name(timeline->info.file);
+    const auto known = of_worker.find({timeline->info.window, worker});
+    if (!worker.empty() && known != of_worker.end()) {
+      timeline->info.rank = known->second;
+      continue;
+    }
+    timeline->info.rank = free.next_for(*timeline);
+    free.take(*timeline);
+    of_worker[{timeline->info.window, worker}] = timeline->info.rank;
   }
 }
 

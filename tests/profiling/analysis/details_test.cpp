@@ -156,6 +156,23 @@ TEST_F(DetailsTest, memory_at_the_peak_by_the_phase_that_took_it) {
   EXPECT_EQ(use.curve.size(), 6u);
 }
 
+TEST_F(DetailsTest, counters_have_mean_least_and_most) {
+  const auto sample = [](int time_us, double value) {
+    return R"({"ph":"C","name":"process cpu [%]","pid":1,"tid":0,"ts":)" + std::to_string(time_us) +
+           R"(,"args":{"running":)" + std::to_string(value) + R"(,"waiting":1}})";
+  };
+  look({complete_event("user_annotation", "ProfilerStep#1", "0", "100"), sample(10, 120),
+        sample(20, 180), sample(30, 90)});
+
+  ASSERT_EQ(details_.counters.size(), 2U);
+  const CounterRow& row = details_.counters[0];
+  EXPECT_EQ(row.counter + "/" + row.series, "process cpu [%]/running");
+  EXPECT_EQ(row.samples, 3);
+  EXPECT_DOUBLE_EQ(row.mean, 130);
+  EXPECT_DOUBLE_EQ(row.least, 90);
+  EXPECT_DOUBLE_EQ(row.most, 180);
+}
+
 TEST_F(DetailsTest, a_long_curve_keeps_its_peak) {
   std::vector<std::string> events;
   for (int i = 0; i < 4321; ++i)

@@ -128,6 +128,25 @@ TEST_F(KinetoReaderTest, senseless_events_are_counted_by_kind) {
   EXPECT_EQ(file.timeline.skipped.at("no phase"), 1u);
 }
 
+TEST_F(KinetoReaderTest, counters_are_kept_series_by_series) {
+  const KinetoFile file = read(trace_of(
+      R"({"args":{"running":150.5,"wait\u0069ng":2,"text":"x","inner":{"y":1}},"ts":10.5,"pid":1,)"
+      R"("name":"process cpu [%]","ph":"C"},)"
+      R"({"ph":"C","name":"memory","pid":1,"ts":"soon","args":{"used":1}},)"
+      R"({"ph":"C","name":"memory","pid":1,"ts":11})"));
+
+  const auto& counters = file.timeline.counters();
+  const NameTable& names = file.timeline.names;
+  ASSERT_EQ(counters.size(), 2U);
+  EXPECT_EQ(names[counters[0].counter], "process cpu [%]");
+  EXPECT_EQ(names[counters[0].series], "running");
+  EXPECT_EQ(counters[0].time_ns, 10'500);
+  EXPECT_EQ(counters[0].value, 150.5);
+  EXPECT_EQ(names[counters[1].series], "waiting");
+  EXPECT_EQ(file.timeline.skipped.at("no time"), 1U);
+  EXPECT_EQ(file.timeline.size(), 0U);
+}
+
 TEST_F(KinetoReaderTest, deep_nesting_and_huge_events_are_passed_over) {
   const std::string deep =
       R"({"args":)" + std::string(100000, '[') + std::string(100000, ']') + "}";

@@ -210,6 +210,23 @@ TEST_F(TraceSetTest, windows_of_one_rank_are_no_conflict) {
   EXPECT_EQ(load().timelines.size(), 2u);
 }
 
+TEST_F(TraceSetTest, files_without_a_rank_of_the_same_time_are_different_ranks_in_any_folder) {
+  const auto nameless = [](const std::string& event) {
+    return R"({"traceEvents":[)" + event + "]}";
+  };
+  write_text(scratch_ / "one" / "a.pt.trace.json",
+             nameless(complete_event("kernel", "k", "10", "20")));
+  write_text(scratch_ / "other" / "a.pt.trace.json",
+             nameless(complete_event("kernel", "k", "15", "20")));
+  write_text(scratch_ / "later" / "a.pt.trace.json",
+             nameless(complete_event("kernel", "k", "90", "20")));
+
+  const TraceSet set = load();
+
+  EXPECT_THAT(set.ranks(), ::testing::ElementsAre(0, 1));
+  EXPECT_EQ(set.timelines.size(), 3u);
+}
+
 // Windows of the timelines of a set, with their ranks: "flat 1/0 ...".
 std::string windows_of(const TraceSet& set) {
   std::string text;
