@@ -29,6 +29,12 @@ std::size_t regular_size(const UniqueFd& fd, const std::filesystem::path& path) 
   return static_cast<std::size_t>(status.st_size);
 }
 
+void write_to_stream(const std::filesystem::path& path, std::string_view content) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd) fail_to_write("cannot open", path);
+  write_all(fd.get(), content, path);
+}
+
 void write_and_sync(const std::filesystem::path& path, std::string_view content) {
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!fd) fail_to_write("cannot create", path);
@@ -116,7 +122,13 @@ void sync_folder(const std::filesystem::path& folder) {
   if (::fsync(fd.get()) != 0) throw Error(system_error_text("cannot sync folder", folder, errno));
 }
 
+bool is_stream(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  if (is_stream(path)) return write_to_stream(path, content);
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   if (::access(folder.c_str(), W_OK) != 0) fail_to_write("cannot write", path);
   // In the same folder: a rename across file systems is no rename.

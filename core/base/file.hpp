@@ -48,9 +48,13 @@ std::string read_file(const std::filesystem::path& path,
 void read_in_pieces(const std::filesystem::path& path,
                     const std::function<void(std::span<const std::byte>)>& take);
 
+// What is there and is no file, but takes bytes: a pipe, a terminal, /dev/null. Nothing may be
+// renamed over it.
+bool is_stream(const std::filesystem::path& path);
+
 // Writes a sibling with a temporary name, syncs it, renames it over path and syncs the folder. On
 // any failure the sibling is removed, the old file stays, and Error names the step and the system's
-// text.
+// text. What is_stream() is written to as it is.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
 // Throws Error for the errno of now: "cannot sync PATH: No space left on device". With the exit

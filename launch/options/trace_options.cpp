@@ -66,6 +66,10 @@ std::vector<int> parse_ranks(const std::string& text) {
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
     const StepRange range = parse_range(text.substr(at, comma - at));
+    constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;
+    if (range.last >= kMostRanks)
+      throw core::ConfigError("expected ranks below " + std::to_string(kMostRanks) + ", found '" +
+                              text + "'");
     for (std::int64_t rank = range.first; rank <= range.last; ++rank)
       ranks.push_back(static_cast<int>(rank));
     at = comma + 1;

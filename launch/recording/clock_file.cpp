@@ -97,10 +97,12 @@ json rank_json(const ClockNotes& notes, const ClockNotes& reference, int rank,
   result["samples"] = std::move(samples);
   result["pairs"] = std::move(pairs);
   // One clock: nothing to fit, and nothing that a fit could miss.
-  if (shares_clock)
-    result["offset_us"] = result["drift_ppm"] = 0;
-  else if (!found.empty())
+  if (shares_clock) {
+    for (const char* key : {"offset_us", "drift_ppm", "residual_us_p50", "residual_us_p95"})
+      result[key] = 0;
+  } else if (!found.empty()) {
     add_fit(result, found);
+  }
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
 #include "launch/trace/examined_run.hpp"
+#include "launch/trace/output_check.hpp"
 #include "launch/trace/profiled_sides.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/page/document.hpp"
@@ -121,6 +122,8 @@ std::string joined(const std::vector<fs::path>& paths) {
 }  // namespace
 
 int run_compare(const CompareOptions& options) {
+  check_outputs({options.json, options.html}, options.base);
+  check_outputs({options.json, options.html}, options.fresh);
   Examined base, fresh;
   for (const fs::path& path : options.base) base.push_back(examine(path, options));
   for (const fs::path& path : options.fresh) fresh.push_back(examine(path, options));

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "launch/trace/nsys_export.hpp"
+#include "launch/trace/output_check.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/analysis/align.hpp"
 #include "profiling/analysis/collective_match.hpp"
@@ -35,6 +36,7 @@ trace::MergeCut cut_of(const trace::RankTimeline& timeline, const MergeOptions& 
 }  // namespace
 
 int run_merge(const MergeOptions& options) {
+  check_outputs({options.output}, options.inputs);
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const NsysExports exports(trace::find_traces(options.inputs));
   trace::TraceSet set =

@@ -3,6 +3,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <string>
 #include <system_error>
@@ -22,9 +23,14 @@ int run_and_wait(std::vector<std::string> words) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);  // ours is the report's
   pid_t child = 0;
-  if (posix_spawnp(&child, arguments.front(), nullptr, nullptr, arguments.data(), environ) != 0)
-    return kNotFound;
+  const int failed =
+      posix_spawnp(&child, arguments.front(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return kNotFound;
   int status = 0;
   if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return kNotFound;
   return WEXITSTATUS(status);
@@ -49,7 +55,10 @@ void NsysExports::replace(trace::TraceFile& file) {
     if (::mkdtemp(name.data()) == nullptr) throw core::Error("cannot make a folder like " + name);
     folder_ = name;
   }
-  const fs::path output = folder_ / (file.path.stem().string() + ".sqlite");
+  // Recordings of several sessions have the same names.
+  const fs::path place = folder_ / std::to_string(exported_++);
+  fs::create_directory(place);
+  const fs::path output = place / (file.path.stem().string() + ".sqlite");
   const int code =
       run_and_wait({"nsys", "export", "-t", "sqlite", "--lazy=false", "--force-overwrite=true",
                     "-o", output.string(), file.path.string()});

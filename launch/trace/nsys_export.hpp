@@ -25,6 +25,7 @@ class NsysExports {
 
   std::vector<trace::TraceFile> files_;
   std::filesystem::path folder_;
+  int exported_ = 0;
 };
 
 }  // namespace sidestream::launch

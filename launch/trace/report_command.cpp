@@ -6,6 +6,7 @@
 #include "launch/reporting/terminal.hpp"
 #include "launch/trace/examined_run.hpp"
 #include "launch/trace/ncu_counters.hpp"
+#include "launch/trace/output_check.hpp"
 #include "launch/trace/pages.hpp"
 #include "launch/trace/profiled_sides.hpp"
 #include "launch/trace/trace_commands.hpp"
@@ -74,6 +75,7 @@ int check_mfu(const ExaminedRun& run, const ReportOptions& options) {
 
 int run_report(const ReportOptions& options) {
   const std::vector<report::TableSource> tables = wanted_tables(options);
+  check_outputs({options.json, options.html}, options.inputs);
   ExaminedRun run(options.inputs, {.threads = options.threads});
   const advice::NcuByKernel counters = read_counters(options.ncu, run.analysis());
   if (!options.json.empty()) core::write_file_atomically(options.json, run.report_text(counters));

@@ -7,6 +7,7 @@
 #include "launch/reporting/terminal.hpp"
 #include "launch/trace/examined_run.hpp"
 #include "launch/trace/ncu_counters.hpp"
+#include "launch/trace/output_check.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/advice/ncu_command.hpp"
 #include "profiling/advice/roofline.hpp"
@@ -115,6 +116,7 @@ std::string ncu_text(const std::vector<advice::RooflinePoint>& points, const Exa
 }  // namespace
 
 int run_roofline(const RooflineOptions& options) {
+  check_outputs({options.json}, options.inputs);
   ExaminedRun run(options.inputs, {.threads = options.threads});
   const auto counters = read_counters(options.ncu, run.analysis());
   std::vector<advice::RooflinePoint> points;

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "profiling/analysis/collective_list.hpp"
 #include "profiling/analysis/host_activity.hpp"
@@ -54,8 +55,8 @@ MatchedKeys matched_keys(const CollectiveMatches& matches, const std::vector<Ran
   return keys;
 }
 
-// A wait that the trace shows: on the device's timeline, or of the host.
-IntervalSet waits_of(const RankTimeline& timeline) {
+// A wait that the trace shows: on the device's timeline, or of the host that feeds it.
+IntervalSet waits_for_device(const RankTimeline& timeline) {
   std::vector<Interval> waits;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (timeline.kind(row) == trace::Kind::kDeviceSync)
@@ -65,11 +66,30 @@ IntervalSet waits_of(const RankTimeline& timeline) {
   return IntervalSet(std::move(waits)) | host.sync | host.communication;
 }
 
+// Exposed communication while nothing else could be done. A host rank that neither computes nor
+// fetches its input waits: collectives run beside its thread, and leave no wait on it.
+IntervalSet blocking_of(const RankView& rank) {
+  const IntervalSet& exposed = rank.sets.exposed_communication();
+  if (rank.activity.where == Where::kHost) return exposed - host_activity(*rank.timeline).data;
+  return exposed & waits_for_device(*rank.timeline);
+}
+
+// All of a trace without steps.
+IntervalSet counted_time(const RankView& rank) {
+  std::vector<Interval> windows;
+  for (const StepRow& step : rank.steps) windows.push_back(step.window);
+  if (windows.empty()) windows.push_back({INT64_MIN / 4, INT64_MAX / 4});
+  return IntervalSet(std::move(windows));
+}
+
 void add_rank(std::map<Key, Sums>& table, const RankView& rank,
               const std::unordered_map<std::size_t, Key>& matched) {
   const auto groups = collectives_by_group(*rank.timeline);
   if (groups.empty()) return;
-  const IntervalSet blocking = rank.sets.exposed_communication() & waits_of(*rank.timeline);
+  const IntervalSet counted = counted_time(rank);
+  const IntervalSet exposed = rank.sets.exposed_communication() & counted;
+  const IntervalSet overlapped = rank.sets.overlapped_communication() & counted;
+  const IntervalSet blocking = blocking_of(rank) & counted;
   for (const auto& [group, rows] : groups) {
     for (const std::size_t row : rows) {
       const CollectiveFacts facts = collective_facts(*rank.timeline, row);
@@ -79,8 +99,8 @@ void add_rank(std::map<Key, Sums>& table, const RankView& rank,
       ++sums.events;
       sums.group_size = std::max(sums.group_size, facts.group_size);
       sums.row.total_ns += interval.length_ns();
-      sums.row.exposed_ns += rank.sets.exposed_communication().length_within_ns(interval);
-      sums.row.overlapped_ns += rank.sets.overlapped_communication().length_within_ns(interval);
+      sums.row.exposed_ns += exposed.length_within_ns(interval);
+      sums.row.overlapped_ns += overlapped.length_within_ns(interval);
       sums.row.blocking_ns += blocking.length_within_ns(interval);
     }
   }

@@ -1,7 +1,9 @@
 // Every kind of collective: how much of it hid behind
 // compute, what the transfer took and what was waiting.
 //
-// Sums of one rank, averaged over the ranks, so that they compare with a step.
+// Sums of one rank, averaged over the ranks, so that they compare with a step. Overlapped, exposed
+// and blocking are of the time inside steps, as the budget of a step is; count, total, transfer and
+// waiting are of the whole trace.
 // Algorithm bandwidth is bytes over transfer time; bus bandwidth multiplies it with
 // what the operation has to move at least (nccl-tests, doc/PERFORMANCE.md):
 // all-reduce 2 (n - 1) / n, reduce-scatter, all-gather and all-to-all (n - 1) / n,
@@ -27,7 +29,8 @@ struct CollectiveRow {
   std::int64_t total_ns = 0;
   std::int64_t exposed_ns = 0;
   std::int64_t overlapped_ns = 0;
-  std::int64_t blocking_ns = 0;  // of the exposed part, while a wait for it is on record
+  // Of the exposed part: the host waited, on a device by a wait that is on record.
+  std::int64_t blocking_ns = 0;
   // Only of what could be matched over ranks.
   std::optional<std::int64_t> transfer_ns = {};
   std::optional<std::int64_t> wait_ns = {};

@@ -14,7 +14,6 @@ using Json = nlohmann::ordered_json;
 
 // A table of a long run has more rows than anybody scrolls through; --csv writes them all.
 constexpr std::size_t kRows = 1000;
-constexpr std::size_t kEvents = 300;
 // report.json has them already, or they are longer than a page can hold.
 constexpr const char* kLeftOut[] = {"overview",    "ranks",       "steps",
                                     "collectives", "distributed", "memory_curve"};
@@ -51,7 +50,6 @@ Json tables_of(const report::Findings& findings) {
     const report::Table table = source.make(findings);
     list.push_back(table_json(source.name, table));
   }
-  list.push_back(table_json("events", report::longest_events_table(findings.analysis, kEvents)));
   return list;
 }
 

@@ -37,7 +37,9 @@ void write_event_list(const analysis::Analysis& all, const std::filesystem::path
   sink.finish();
 }
 
-Table longest_events_table(const analysis::Analysis& all, std::size_t most) {
+Table events_table(const Findings& findings) {
+  constexpr std::size_t kMost = 1000;
+  const analysis::Analysis& all = findings.analysis;
   struct Place {
     const trace::RankTimeline* timeline;
     std::size_t row;
@@ -49,17 +51,17 @@ Table longest_events_table(const analysis::Analysis& all, std::size_t most) {
     for (std::size_t row = 0; row < rank.timeline->size(); ++row) {
       if (rank.timeline->name(row).starts_with(ranges::kStepPrefix)) continue;
       const Place place{rank.timeline, row, rank.timeline->duration_ns(row)};
-      if (places.size() == most && !longer(place, places.front())) continue;
+      if (places.size() == kMost && !longer(place, places.front())) continue;
       places.push_back(place);  // a heap with the shortest in front
       std::push_heap(places.begin(), places.end(), longer);
-      if (places.size() <= most) continue;
+      if (places.size() <= kMost) continue;
       std::pop_heap(places.begin(), places.end(), longer);
       places.pop_back();
     }
   }
   std::sort_heap(places.begin(), places.end(), longer);
   const CommonTime time(all);
-  Table table{.title = "events", .header = kHeader, .rows = {}};
+  Table table{.title = kEventsTable, .header = kHeader, .rows = {}};
   for (const Place& one : places) table.rows.push_back(event_row(*one.timeline, one.row, time));
   return table;
 }

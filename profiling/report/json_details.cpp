@@ -95,7 +95,6 @@ Json tables_json(const Findings& from) {
   Json tables = Json::object();
   for (const TableSource& source : all_tables())
     tables[source.name] = table_json(source.make(from));
-  tables["events"] = table_json(longest_events_table(from.analysis, kRows));
   return tables;
 }
 

@@ -33,7 +33,8 @@ void read_lines(const fs::path& file, RunMetrics& metrics) {
     if (!line.is_object()) continue;
     take(line, "tokens_per_s", tokens);
     take(line, "mfu", mfu);
-    if (line.contains("mfu") && line["mfu"].is_number() && line.contains("step"))
+    if (line.contains("mfu") && line["mfu"].is_number() && line.contains("step") &&
+        line["step"].is_number_integer())
       metrics.mfu_of_steps[line["step"].get<std::int64_t>()] = line["mfu"].get<double>();
     take(line, "mfu_palm", palm);
   }

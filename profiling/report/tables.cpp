@@ -36,7 +36,8 @@ const std::vector<TableSource>& all_tables() {
       {"data", "phases of each rank", data_table},
       {"counters", "samples of processors, memory, disks, network and devices", counters_table},
       {"collectives", "collectives by kind and bucket", collectives_table},
-      {"distributed", "every matched collective of every rank", distributed_table}};
+      {"distributed", "every matched collective of every rank", distributed_table},
+      {kEventsTable, "raw events, the longest first", events_table}};
   return tables;
 }
 

@@ -21,6 +21,8 @@ struct TableSource {
   Table (*make)(const Findings& findings);
 };
 
+inline constexpr const char* kEventsTable = "events";
+
 // In the order in which people read them.
 const std::vector<TableSource>& all_tables();
 // Throws core::ConfigError with the names that there are.
@@ -42,10 +44,10 @@ Table memory_peaks_table(const Findings& findings);
 Table memory_categories_table(const Findings& findings);
 Table memory_curve_table(const Findings& findings);
 Table memory_events_table(const Findings& findings);
+// The longest events of all ranks that are no steps.
+Table events_table(const Findings& findings);
 
 // Every event, written as it goes: too many for a table in memory.
 void write_event_list(const analysis::Analysis& analysis, const std::filesystem::path& file);
-// The `most` longest events of all ranks that are no steps.
-Table longest_events_table(const analysis::Analysis& analysis, std::size_t most);
 
 }  // namespace sidestream::report

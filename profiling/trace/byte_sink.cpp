@@ -10,6 +10,8 @@
 
 namespace sidestream::trace {
 
+namespace fs = std::filesystem;
+
 // zlib writes plain files too (mode T).
 struct ByteSink::Stream {
   gzFile file = nullptr;
@@ -21,7 +23,7 @@ struct ByteSink::Stream {
 
 ByteSink::ByteSink(std::filesystem::path path)
     : path_(std::move(path)),
-      partial_(path_.string() + ".partial"),
+      partial_(core::is_stream(path_) ? path_ : fs::path(path_.string() + ".partial")),
       stream_(std::make_unique<Stream>()) {
   constexpr const char* kFastGzip = "wb2";
   constexpr const char* kPlain = "wbT";
@@ -34,8 +36,12 @@ ByteSink::ByteSink(std::filesystem::path path)
 ByteSink::~ByteSink() {
   if (stream_->file == nullptr) return;
   stream_.reset();
+  drop_partial();
+}
+
+void ByteSink::drop_partial() noexcept {
   std::error_code ignored;
-  std::filesystem::remove(partial_, ignored);
+  if (partial_ != path_) fs::remove(partial_, ignored);
 }
 
 void ByteSink::write(std::string_view bytes) {
@@ -49,11 +55,16 @@ void ByteSink::finish() {
   stream_->file = nullptr;
   if (result != Z_OK) {
     const std::string text = core::system_error_text("cannot write", partial_, errno);
-    std::error_code ignored;
-    std::filesystem::remove(partial_, ignored);
+    drop_partial();
     throw core::Error(text);
   }
-  std::filesystem::rename(partial_, path_);
+  if (partial_ == path_) return;
+  std::error_code error;
+  fs::rename(partial_, path_, error);
+  if (!error) return;
+  drop_partial();
+  throw core::Error("cannot write " + path_.string() + ": " + error.message(),
+                    core::ExitCode::kConfig);
 }
 
 }  // namespace sidestream::trace

@@ -1,5 +1,5 @@
-// A file that is written from front to back, gzip when its
-// name ends in .gz, and appears only when it is complete.
+// A file that is written from front to back, gzip when its name ends in .gz, and appears only when
+// it is complete. A pipe or a device is written to as it is.
 #pragma once
 
 #include <filesystem>
@@ -22,6 +22,8 @@ class ByteSink {
   void finish();
 
  private:
+  void drop_partial() noexcept;
+
   struct Stream;
   std::filesystem::path path_;
   std::filesystem::path partial_;

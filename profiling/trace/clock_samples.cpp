@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
@@ -11,20 +13,33 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr const char* kExpected =
+    "clock samples (ranks, each with local_ns, reference_ns, round_trip_ns)";
+
 struct Sample {
   ClockPair pair;
   std::int64_t round_trip_ns = 0;
 };
 
+std::int64_t whole_number(const Json& object, const char* key) {
+  const Json& value = object.at(key);
+  if (!value.is_number_integer())
+    throw std::invalid_argument(std::string(key) + " that is no whole number");
+  return value.get<std::int64_t>();
+}
+
+Sample sample_of(const Json& one) {
+  const Sample sample{{whole_number(one, "local_ns"), whole_number(one, "reference_ns")},
+                      whole_number(one, "round_trip_ns")};
+  if (sample.round_trip_ns < 0) throw std::invalid_argument("a round trip below 0 ns");
+  return sample;
+}
+
 RankSamples samples_of(const Json& rank) {
   RankSamples result;
   result.boot_id = rank.value("boot_id", "");
   std::vector<Sample> samples;
-  for (const Json& one : rank.value("samples", Json::array())) {
-    samples.push_back(
-        {{one.at("local_ns").get<std::int64_t>(), one.at("reference_ns").get<std::int64_t>()},
-         one.at("round_trip_ns").get<std::int64_t>()});
-  }
+  for (const Json& one : rank.value("samples", Json::array())) samples.push_back(sample_of(one));
   std::sort(samples.begin(), samples.end(),
             [](const Sample& a, const Sample& b) { return a.round_trip_ns < b.round_trip_ns; });
   samples.resize((samples.size() + 1) / 2);
@@ -36,15 +51,21 @@ RankSamples samples_of(const Json& rank) {
 }  // namespace
 
 std::optional<ClockSamples> read_clock_samples(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) return std::nullopt;
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return std::nullopt;
   try {
     const Json parsed = Json::parse(core::read_file(file));
     ClockSamples all;
     for (const Json& rank : parsed.at("ranks")) all[rank.at("rank").get<int>()] = samples_of(rank);
     return all;
-  } catch (const Json::exception& error) {
-    throw core::DataError(
-        core::FileFault{file.string(), std::nullopt, "clock samples", error.what()});
+  } catch (const Json::exception&) {
+    throw core::DataError(core::FileFault{file.string(), std::nullopt, kExpected,
+                                          "something else: remove the file to align clocks on "
+                                          "collectives alone"});
+  } catch (const std::invalid_argument& found) {
+    throw core::DataError(core::FileFault{file.string(), std::nullopt, kExpected, found.what()});
+  } catch (const core::Error& error) {  // cannot be read
+    throw core::DataError(error.what());
   }
 }
 

@@ -23,13 +23,17 @@ std::optional<std::int64_t> number_in(const Json& object, const char* key) {
   return value == kNoNumber ? std::nullopt : std::optional(value);
 }
 
+// More ranks than any job has: a number out of a damaged file.
+constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;
+
 bool read_distributed(const Json& object, RankInfo& info) {
   if (!object.is_object()) return false;
-  info.world_size = static_cast<int>(number_in(object, "world_size").value_or(0));
+  const std::int64_t world_size = number_in(object, "world_size").value_or(0);
+  info.world_size = world_size > 0 && world_size <= kMostRanks ? static_cast<int>(world_size) : 0;
   if (const auto backend = object.find("backend"); backend != object.end() && backend->is_string())
     info.backend = backend->get<std::string>();
   const auto rank = number_in(object, "rank");
-  if (!rank || *rank < 0) return false;
+  if (!rank || *rank < 0 || *rank >= kMostRanks) return false;
   info.rank = static_cast<int>(*rank);
   return true;
 }

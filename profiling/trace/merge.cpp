@@ -78,12 +78,12 @@ class KinetoPass {
     event_.clear();
     rewriter_.write_to(event_);
     const bool arrow = fields_.phase == "s" || fields_.phase == "f";
-    if (arrow && cut_.cuts()) return add_arrow_end();
+    if (arrow) return add_arrow_end();
     events_.add(event_);
   }
 
  private:
-  // Of a cut trace only arrows with both ends.
+  // Only arrows with both ends: profilers leave halves behind, and a cut makes more of them.
   void add_arrow_end() {
     const std::string key = std::string(fields_.category) + ' ' + std::string(fields_.id);
     const auto [other, is_first] = open_arrows_.try_emplace(key, fields_.phase, event_);

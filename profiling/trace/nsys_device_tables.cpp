@@ -148,6 +148,11 @@ std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysS
       timeline->skip("negative duration");
       continue;
     }
+    std::int64_t duration = 0;
+    if (__builtin_sub_overflow(end, start, &duration)) {
+      timeline->skip("time out of range");
+      continue;
+    }
     if (of_track != rows.integer(kStream)) {
       of_track = rows.integer(kStream);
       track = stream_track(*timeline, of_track);
@@ -157,7 +162,7 @@ std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysS
     timeline->add({.kind = table.kind,
                    .name = name_of_row(rows, table.kind, strings),
                    .start_ns = start,
-                   .duration_ns = end - start,
+                   .duration_ns = duration,
                    .track = track},
                   timeline->add_detail(detail_of(rows, table.kind)));
   }

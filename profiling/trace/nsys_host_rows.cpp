@@ -66,10 +66,13 @@ void NsysHostRows::find_tracks(const HostRow& row, Thread& thread) {
 void NsysHostRows::add_at(const HostRow& row, const Thread& thread, std::size_t place) {
   RankTimeline& timeline = processes_[thread.timelines[place]];
   if (row.end_ns < row.start_ns) return timeline.skip("negative duration");
+  std::int64_t duration = 0;
+  if (__builtin_sub_overflow(row.end_ns, row.start_ns, &duration))
+    return timeline.skip("time out of range");
   timeline.add({.kind = row.kind,
                 .name = row.name,
                 .start_ns = row.start_ns,
-                .duration_ns = row.end_ns - row.start_ns,
+                .duration_ns = duration,
                 .track = thread.tracks[place]},
                row.correlation != 0 ? timeline.add_correlation(row.correlation) : kNone);
 }

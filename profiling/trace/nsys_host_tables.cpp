@@ -1,7 +1,9 @@
 #include "profiling/trace/nsys_host_tables.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,10 +19,31 @@ constexpr int kThreadName = 39;
 constexpr int kPushPopRange = 59;
 constexpr int kStartEndRange = 60;
 
+// Without one of these columns a table says nothing that could be placed on a timeline.
+using Columns = std::initializer_list<const char*>;
+constexpr Columns kCallColumns = {"start", "end", "globalTid", "nameId"};
+constexpr Columns kRangeColumns = {"start", "end", "globalTid", "eventType"};
+
+bool has_all(const std::set<std::string>& columns, Columns wanted) {
+  return std::all_of(wanted.begin(), wanted.end(),
+                     [&](const char* one) { return columns.contains(one); });
+}
+
+void note_missing(const SqliteFile& file, const char* table, Columns wanted,
+                  std::vector<std::string>& warnings) {
+  if (!file.has(table)) return;
+  const auto columns = file.columns(table);
+  for (const char* one : wanted) {
+    if (!columns.contains(one))
+      warnings.push_back(std::string(table) + " has no column " + one + ": it is not read");
+  }
+}
+
 std::uint64_t read_runtime(const SqliteFile& file, NsysStrings& strings, NsysHostRows& host) {
   constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
   if (!file.has(kTable)) return 0;
   const auto columns = file.columns(kTable);
+  if (!has_all(columns, kCallColumns)) return 0;
   SqliteRows rows =
       file.query("SELECT start, end, globalTid, nameId, " +
                  SqliteFile::first_of(columns, {"correlationId"}) + " FROM " + kTable);
@@ -61,6 +84,7 @@ std::uint64_t read_ranges(const SqliteFile& file, int type, NsysStrings& strings
                           NsysProcesses& processes, NsysHostRows& host) {
   if (!file.has("NVTX_EVENTS")) return 0;
   const auto columns = file.columns("NVTX_EVENTS");
+  if (!has_all(columns, kRangeColumns)) return 0;
   const std::string text_id = SqliteFile::first_of(columns, {"textId"});
   SqliteRows rows =
       file.query("SELECT start, end, globalTid, " + SqliteFile::first_of(columns, {"text"}) + ", " +
@@ -92,7 +116,7 @@ bool is_lock_call(std::string_view name) {
 }
 
 std::uint64_t read_locks(const SqliteFile& file, NsysStrings& strings, NsysHostRows& host) {
-  if (!file.has("OSRT_API")) return 0;
+  if (!file.has("OSRT_API") || !has_all(file.columns("OSRT_API"), kCallColumns)) return 0;
   std::string ids;
   for (const std::int64_t id :
        strings.ids_where([](const std::string& text) { return is_lock_call(text); }))
@@ -119,11 +143,35 @@ std::uint64_t read_host_tables(const SqliteFile& file, NsysStrings& strings,
          read_locks(file, strings, host);
 }
 
+namespace {
+
+// Newer exports; the columns as the documentation of nsys export names them.
+std::map<std::uint32_t, int> ranks_of_table(const SqliteFile& file) {
+  std::map<std::uint32_t, int> ranks;
+  if (!file.has("MPI_RANKS") || !has_all(file.columns("MPI_RANKS"), {"globalTid", "rank"}))
+    return ranks;
+  SqliteRows rows = file.query("SELECT globalTid, rank FROM MPI_RANKS WHERE rank >= 0");
+  while (rows.next())
+    ranks[NsysProcesses::process_of(rows.integer(0))] = static_cast<int>(rows.integer(1));
+  return ranks;
+}
+
+}  // namespace
+
+std::vector<std::string> missing_host_columns(const SqliteFile& file) {
+  std::vector<std::string> warnings;
+  note_missing(file, "CUPTI_ACTIVITY_KIND_RUNTIME", kCallColumns, warnings);
+  note_missing(file, "NVTX_EVENTS", kRangeColumns, warnings);
+  note_missing(file, "OSRT_API", kCallColumns, warnings);
+  return warnings;
+}
+
 std::map<std::uint32_t, int> mpi_ranks_of(const SqliteFile& file, NsysStrings& strings) {
   constexpr std::string_view kPrefix = "MPI Rank ";
-  std::map<std::uint32_t, int> ranks;
-  if (!file.has("NVTX_EVENTS")) return ranks;
+  std::map<std::uint32_t, int> ranks = ranks_of_table(file);
+  if (!ranks.empty() || !file.has("NVTX_EVENTS")) return ranks;
   const auto columns = file.columns("NVTX_EVENTS");
+  if (!has_all(columns, kRangeColumns)) return ranks;
   SqliteRows rows =
       file.query("SELECT globalTid, " + SqliteFile::first_of(columns, {"text"}) + ", " +
                  SqliteFile::first_of(columns, {"textId"}) +

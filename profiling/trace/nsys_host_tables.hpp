@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "profiling/trace/nsys_processes.hpp"
 #include "profiling/trace/nsys_strings.hpp"
@@ -15,8 +17,11 @@ namespace sidestream::trace {
 std::uint64_t read_host_tables(const SqliteFile& file, NsysStrings& strings,
                                NsysProcesses& processes);
 
-// Process -> rank, from the names that MPI's ranges give
-// to threads, or from a table of its own. Empty: unknown.
+// What keeps a table of these from being read, for people.
+std::vector<std::string> missing_host_columns(const SqliteFile& file);
+
+// Process -> rank, from the table MPI_RANKS of newer exports, else from the names that MPI's ranges
+// give to threads. Empty: unknown.
 std::map<std::uint32_t, int> mpi_ranks_of(const SqliteFile& file, NsysStrings& strings);
 
 }  // namespace sidestream::trace

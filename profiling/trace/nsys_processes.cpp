@@ -2,12 +2,17 @@
 
 #include <set>
 
+#include "core/base/error.hpp"
 #include "profiling/ranges/phases.hpp"
 
 namespace sidestream::trace {
 
 std::size_t NsysProcesses::add(std::uint32_t process, int device) {
+  constexpr std::size_t kMostTimelines = 1024;
   const std::size_t index = timelines_.size();
+  if (index == kMostTimelines)
+    throw core::DataError("more than " + std::to_string(kMostTimelines) +
+                          " devices and processes in one export: it is damaged");
   timelines_.emplace_back();
   of_device_[{process, device}] = index;
   of_process_[process].push_back(index);

@@ -89,6 +89,8 @@ NsysFile read_nsys(const std::filesystem::path& path) {
   NsysProcesses processes;
   NsysFile result;
   result.warnings = missing_parts(file);
+  for (std::string& warning : missing_host_columns(file))
+    result.warnings.push_back(std::move(warning));
   result.events = read_device_tables(file, strings, processes);
   result.events += read_host_tables(file, strings, processes);
   NsysProcesses::Ranks ranks = processes.take(mpi_ranks_of(file, strings));

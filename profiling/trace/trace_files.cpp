@@ -34,6 +34,10 @@ FileKind kind_of_file(const fs::path& path) {
 }
 
 TraceFile trace_file(const fs::path& path) {
+  if (!fs::is_regular_file(path)) {
+    throw core::DataError(core::FileFault{path.string(), std::nullopt, "a file or a folder",
+                                          "a pipe, a socket or a device"});
+  }
   return {path, kind_of_file(path), fs::absolute(path).parent_path().filename().string()};
 }
 
@@ -48,6 +52,10 @@ bool is_named_as_trace(const std::string& name) {
   return ends_with_any(name, {".pt.trace.json", ".pt.trace.json.gz", ".sqlite"});
 }
 
+bool is_nsys_report(const std::string& name) {
+  return ends_with_any(name, {".nsys-rep", ".qdrep"});
+}
+
 bool may_be_trace(const std::string& name) {
   return ends_with_any(name, {"trace.json", "trace.json.gz"}) ||
          (ends_with_any(name, {".json", ".json.gz"}) && rank_in_name(name).has_value());
@@ -56,7 +64,8 @@ bool may_be_trace(const std::string& name) {
 std::vector<fs::path> files_in(const fs::path& folder, bool (*wanted)(const std::string&)) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file() && wanted(entry.path().filename().string()))
+    std::error_code unreadable;  // a link to nowhere, or to itself, is no trace
+    if (entry.is_regular_file(unreadable) && wanted(entry.path().filename().string()))
       found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
@@ -66,13 +75,31 @@ std::vector<fs::path> files_in(const fs::path& folder, bool (*wanted)(const std:
 std::vector<fs::path> traces_in(const fs::path& folder) {
   std::vector<fs::path> found = files_in(folder, is_named_as_trace);
   if (found.empty()) found = files_in(folder, may_be_trace);
+  if (found.empty()) found = files_in(folder, is_nsys_report);
   if (!found.empty()) return found;
   throw core::DataError(core::FileFault{
-      folder.string(), std::nullopt, "traces (*.pt.trace.json, *.pt.trace.json.gz, *.sqlite)",
+      folder.string(), std::nullopt,
+      "traces (*.pt.trace.json, *.pt.trace.json.gz, *.sqlite, *.nsys-rep)",
       "none: record some with `sidestream train --profile`, or name the files one by one"});
 }
 
+void add_traces(const fs::path& path, std::vector<TraceFile>& files) {
+  if (!fs::exists(path)) {
+    throw core::DataError(
+        core::FileFault{path.string(), std::nullopt, "a file or a folder", "nothing there"});
+  }
+  if (!fs::is_directory(path)) {
+    files.push_back(trace_file(path));
+    return;
+  }
+  for (const fs::path& one : traces_in(path)) files.push_back(trace_file(one));
+}
+
 }  // namespace
+
+bool is_trace_name(const std::string& file_name) {
+  return is_named_as_trace(file_name) || may_be_trace(file_name) || is_nsys_report(file_name);
+}
 
 std::optional<int> rank_in_name(const std::string& file_name) {
   static const std::regex kRank(R"((?:^|[^a-z])(?:rank|r)[-_]?(\d{1,6})(?:[^0-9]|$)|_(\d{5})\.)",
@@ -85,15 +112,14 @@ std::optional<int> rank_in_name(const std::string& file_name) {
 std::vector<TraceFile> find_traces(const std::vector<fs::path>& paths) {
   std::vector<TraceFile> files;
   for (const fs::path& path : paths) {
-    if (!fs::exists(path)) {
-      throw core::DataError(
-          core::FileFault{path.string(), std::nullopt, "a file or a folder", "nothing there"});
+    try {
+      add_traces(path, files);
+    } catch (const fs::filesystem_error& error) {
+      const fs::path& where = error.path1().empty() ? path : error.path1();
+      throw core::DataError(core::FileFault{where.string(), std::nullopt,
+                                            "a file or a folder that can be read",
+                                            "'" + error.code().message() + "'"});
     }
-    if (!fs::is_directory(path)) {
-      files.push_back(trace_file(path));
-      continue;
-    }
-    for (const fs::path& one : traces_in(path)) files.push_back(trace_file(one));
   }
   return files;
 }

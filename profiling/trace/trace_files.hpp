@@ -21,6 +21,9 @@ struct TraceFile {
 // empty file, a file that is no trace, and a folder without traces.
 std::vector<TraceFile> find_traces(const std::vector<std::filesystem::path>& paths);
 
+// Whether a folder that is given would have a file of this name read as a trace.
+bool is_trace_name(const std::string& file_name);
+
 // The rank that a file's name carries: rank-3, rank_3,
 // r_3, or Sidestream's HOST_00003.12.pt.trace.json.
 std::optional<int> rank_in_name(const std::string& file_name);

@@ -12,6 +12,7 @@
 #include "profiling/trace/kineto_reader.hpp"
 #include "profiling/trace/nsys_reader.hpp"
 #include "profiling/trace/time_windows.hpp"
+#include "profiling/trace/utf8_repair.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -40,7 +41,7 @@ Loaded load_one(const TraceFile& file) {
     loaded.timelines.push_back(std::move(kineto.timeline));
   }
   for (RankTimeline& timeline : loaded.timelines) {
-    timeline.info.file = file.path.filename().string();
+    timeline.info.file = with_valid_utf8(file.path.filename().string());
     timeline.info.path = file.path.string();
     timeline.info.window = file.window;
   }

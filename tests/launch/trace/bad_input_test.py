@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import resource
 import sqlite3
 import subprocess
 import unittest
@@ -72,6 +71,53 @@ class UnusableTest(TraceTest):
         (self.folder / "bad.sqlite").write_bytes(b"SQLite format 3\0" + os.urandom(5000))
         self.refused("bad.sqlite.*readable SQLite", self.folder / "bad.sqlite")
 
+    def test_a_pipe(self):
+        os.mkfifo(self.folder / "pipe.json")
+        self.refused("pipe.json.*expected a file or a folder.*a pipe", self.folder / "pipe.json")
+
+    def test_a_link_to_itself(self):
+        (self.folder / "loop").symlink_to("loop")
+        self.refused("loop.*can be read.*symbolic links", self.folder / "loop")
+
+    def test_a_name_that_is_too_long(self):
+        self.refused("can be read.*too long", self.folder / ("x" * 300))
+
+    def test_damaged_clock_samples(self):
+        for text, found in (("{}", "something else"), ('{"ranks": [{"rank": 0, "samples": [{"local_ns": 1e300, '
+                            '"reference_ns": 1, "round_trip_ns": 1}]}]}', "local_ns that is no whole number"),
+                            ('{"ranks": [{"rank": 0, "samples": [{"local_ns": 1, "reference_ns": 1, '
+                             '"round_trip_ns": -5}]}]}', "a round trip below 0 ns")):
+            with self.subTest(found):
+                folder = self.two_ranks()
+                write(folder / "clock.json", text)
+                self.refused(f"clock.json.*expected clock samples.*{found}", folder)
+
+    def test_clock_samples_that_are_a_folder(self):
+        (self.two_ranks() / "clock.json").mkdir()
+        self.refused("clock.json", self.folder / "in")
+
+    def test_more_processes_than_an_export_can_have(self):
+        database = sqlite3.connect(self.folder / "many.sqlite")
+        database.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER)")
+        database.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, ?)", [(i,) for i in range(1100)])
+        database.commit()
+        database.close()
+        self.refused("more than 1024 devices", self.folder / "many.sqlite")
+
+    def test_a_view_in_place_of_a_table(self):
+        database = sqlite3.connect(self.folder / "view.sqlite")
+        database.execute("CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT 1 FROM n) "
+                         "SELECT i AS start, i AS end FROM n")
+        database.close()
+        self.refused("another kind of SQLite database", self.folder / "view.sqlite")
+
+    def test_folder_of_reports_of_nsys_without_nsys(self):
+        for name in ("recording-1", "recording-2"):
+            write(self.folder / name / "rank_00000.nsys-rep", "x")
+        done = subprocess.run([PROGRAM, "report", self.folder], text=True, capture_output=True, env={"PATH": "/nowhere"})
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("nsys export -t sqlite --lazy=false rank_00000.nsys-rep", done.stderr)
+
     def test_report_of_nsys_without_nsys(self):
         write(self.folder / "a.nsys-rep", "x")
         done = subprocess.run([PROGRAM, "report", self.folder / "a.nsys-rep"], text=True, capture_output=True,
@@ -97,6 +143,18 @@ class UsableTest(TraceTest):
         write(self.folder / "in/rank-0.json", trace(step_events(0, steps=3), 0, 2))
         write(self.folder / "in/rank-1.json", trace(step_events(1, steps=2), 1, 2))
         self.assertIn("different numbers of steps, from 2 to 3", self.warning_of(self.folder / "in"))
+
+    def test_a_world_of_billions_of_ranks(self):
+        report = self.report(write(self.folder / "rank-0.json", trace(step_events(0), 0, 2_000_000_000)))
+        self.assertEqual(report["world_size"], 1)
+
+    def test_an_export_whose_ranges_lack_a_column(self):
+        database = sqlite3.connect(self.folder / "old.sqlite")
+        database.executescript("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER);"
+                               "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 5, 0);"
+                               "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, globalTid INTEGER, text TEXT)")
+        database.close()
+        self.assertIn("NVTX_EVENTS has no column eventType: it is not read", self.warning_of(self.folder / "old.sqlite"))
 
     def test_ranks_without_a_collective(self):
         for rank in range(2):
@@ -131,9 +189,12 @@ class UsableTest(TraceTest):
             for _ in range(600):
                 file.write(block)
             file.write(b'"},' + json.dumps(complete("kernel", "b", 10, 2)).encode() + b"]}")
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        report = self.report(path)
-        peak_mb = max(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, before) / 1024
+        output = self.folder / "report.json"
+        process = subprocess.Popen([PROGRAM, "report", path, "--quiet", "--json", output])
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        report, peak_mb = json.loads(output.read_text()), usage.ru_maxrss / 1024
         self.assertEqual(report["import"]["skipped"], {"event above 16 MB": 1})
         self.assertEqual(report["steps"][0]["compute_ns"], 4000)
         self.assertLess(peak_mb, float(os.environ.get("SIDESTREAM_MEMORY_LIMIT_MB", 100)))

@@ -118,6 +118,14 @@ class MergeTest(TraceTest):
         self.assertTrue(arrows)
         self.assertEqual(set(arrows.values()), {2})
 
+    def test_halves_of_arrows_that_the_profiler_left_are_not_taken_over(self):
+        events = step_events(0)
+        events.append({"ph": "s", "id": 999, "pid": 1, "tid": 1, "ts": 3100, "cat": "ac2g", "name": "ac2g"})
+        write(self.folder / "rank-0.json", trace(events))
+        self.succeed("merge", self.folder / "rank-0.json", "-o", self.folder / "m.json")
+        arrows = [event for event in json.loads((self.folder / "m.json").read_text())["traceEvents"] if event["ph"] in "sf"]
+        self.assertEqual(len(arrows), 6)
+
     def test_instants_of_no_process_belong_to_the_rank(self):
         end = {"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": 9}
         counter = {"ph": "C", "name": "power", "pid": 3, "ts": 5, "args": {"W": 300}}

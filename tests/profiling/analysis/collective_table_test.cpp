@@ -67,5 +67,35 @@ TEST_F(CollectiveTableTest, groups_beside_each_other_do_not_add_up) {
   EXPECT_DOUBLE_EQ(rows[0].alg_gb_per_s.value(), 1000 / 3e6);
 }
 
+// A host rank: 40 us of a collective beside forward, 30 us that nothing hides, 10 of them while
+// data is fetched; and a collective between steps, which no budget of a step has in it.
+TEST_F(CollectiveTableTest, overlapped_exposed_and_blocking_are_those_of_steps) {
+  const std::string bucket = R"("bucket":2,"payload bytes":1000,"sequence":)";
+  const auto range = [](const std::string& name, const std::string& start,
+                        const std::string& time) {
+    return complete_event("user_annotation", name, start, time);
+  };
+  const auto flight = [&](const std::string& start, const std::string& time,
+                          const std::string& sequence) {
+    std::string event =
+        complete_event("user_annotation", "allreduce", start, time, bucket + sequence);
+    return event.replace(event.find("\"tid\":1"), 7, "\"tid\":99");
+  };
+  test::write_text(scratch_ / "rank-0.json",
+                   test::trace_of(range("ProfilerStep#3", "0", "100") + "," +
+                                  range("forward", "10", "50") + "," + range("data", "70", "10") +
+                                  "," + flight("20", "70", "1") + "," + flight("200", "50", "2")));
+
+  const auto rows = table();
+
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].bucket, 2);
+  EXPECT_EQ(rows[0].count, 2);
+  EXPECT_EQ(rows[0].total_ns, 120'000);
+  EXPECT_EQ(rows[0].overlapped_ns, 40'000);
+  EXPECT_EQ(rows[0].exposed_ns, 30'000);
+  EXPECT_EQ(rows[0].blocking_ns, 20'000);
+}
+
 }  // namespace
 }  // namespace sidestream::analysis

@@ -1,18 +1,14 @@
-// Nsight Systems reader against any bytes: it may refuse them with core::DataError, and nothing
-// else.
+// Exports of Nsight Systems out of any bytes, read and analysed: they may be refused with
+// core::DataError, and nothing else; of what is accepted every step's budget closes.
 #include <cstddef>
 #include <cstdint>
 
-#include "core/base/error.hpp"
-#include "profiling/trace/nsys_reader.hpp"
+#include "tests/profiling/trace/fuzz_analysis.hpp"
 #include "tests/profiling/trace/fuzz_file.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const sidestream::test::FuzzFile file("nsys.sqlite");
   file.write(data, size);
-  try {
-    sidestream::trace::read_nsys(file.path());
-  } catch (const sidestream::core::DataError&) {
-  }
+  sidestream::test::read_and_analyse(file.path());
   return 0;
 }

@@ -1,0 +1,73 @@
+"""Where the commands write: never over what they read, never over what is no file, and the same figure everywhere."""
+
+import hashlib
+import json
+import os
+import re
+import threading
+import unittest
+
+from support import TraceTest, read_csv
+
+
+def hash_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class OutputTest(TraceTest):
+    def test_inputs_are_not_written_over(self):
+        folder = self.two_ranks()
+        file = folder / "rank-0.json"
+        before = hash_of(file)
+        for words in (["merge", folder, "-o", file], ["merge", file, "-o", file], ["report", folder, "--json", file],
+                      ["report", file, "--html", file], ["roofline", folder, "--json", file],
+                      ["compare", folder, folder, "--json", file]):
+            with self.subTest(words[0]):
+                self.fail_with(2, "rank-0.json is read, and would be written over", *words)
+                self.assertEqual(hash_of(file), before)
+
+    def test_another_file_in_the_folder_of_the_traces_is_fine(self):
+        folder = self.two_ranks()
+        for _ in range(2):
+            self.succeed("report", folder, "--quiet", "--json", folder / "report.json")
+
+    def test_a_folder_is_no_output(self):
+        folder = self.two_ranks()
+        (self.folder / "out").mkdir()
+        self.fail_with(2, "out: expected the name of a file, found a folder", "merge", folder, "-o", self.folder / "out")
+        self.fail_with(2, "out: expected the name of a file, found a folder", "report", folder, "--json", self.folder / "out")
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["in", "out"])
+
+    def test_a_pipe_stays_a_pipe(self):
+        folder = self.two_ranks()
+        for words in (["report", folder, "--quiet", "--json"], ["merge", folder, "-o"]):
+            pipe = self.folder / f"pipe-{words[0]}"
+            os.mkfifo(pipe)
+            got = []
+            reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
+            reader.start()
+            self.succeed(*words, pipe)
+            reader.join(timeout=60)
+            self.assertTrue(pipe.is_fifo())
+            self.assertIsInstance(json.loads(got[0]), dict)
+
+    def test_idle_time_is_the_same_figure_in_every_view(self):
+        folder = self.two_ranks()
+        json_file, page, tables = self.folder / "r.json", self.folder / "r.html", self.folder / "csv"
+        text = self.succeed("report", folder, "--json", json_file, "--html", page, "--csv", tables).stdout
+        report = json.loads(json_file.read_text())
+        steps = [step["idle_ns"] for step in report["steps"]]
+        mean_ns = sum(steps) / len(steps)
+        part = next(part for part in report["overview"]["mean_step"] if part["part"] == "idle")
+        self.assertAlmostEqual(part["time_ns"], mean_ns, delta=1)
+        self.assertEqual([int(row["idle_ns"]) for row in read_csv(tables / "steps.csv")], steps)
+        self.assertEqual([int(row["time_ns"]) for row in read_csv(tables / "overview.csv") if row["part"] == "idle"],
+                         [part["time_ns"]])
+        shown = re.search(r"^idle +([0-9.]+) us", text, re.MULTILINE)
+        self.assertTrue(shown, text)
+        self.assertAlmostEqual(float(shown[1]), mean_ns / 1e3, delta=0.1)
+        self.assertIn(f'"idle_ns":{steps[0]}', page.read_text().replace(" ", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

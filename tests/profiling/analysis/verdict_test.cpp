@@ -1,0 +1,51 @@
+// What bounds a run, on steps of 100 us of a host rank whose longest part is known.
+#include "profiling/analysis/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/profiling/analysed.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using test::complete_event;
+
+struct Parts {
+  int data_us = 0, forward_us = 0, exposed_us = 0;
+};
+
+// Data, then forward, then a collective that nothing hides; the rest of the 100 us is nothing.
+Verdict verdict_of(const Parts& parts) {
+  const auto range = [](const std::string& name, int start, int time) {
+    return complete_event("user_annotation", name, std::to_string(start), std::to_string(time));
+  };
+  std::string collective = complete_event(
+      "user_annotation", "allreduce", std::to_string(parts.data_us + parts.forward_us),
+      std::to_string(parts.exposed_us), R"("bucket":1,"payload bytes":10,"sequence":1)");
+  collective.replace(collective.find("\"tid\":1"), 7, "\"tid\":99");
+  const test::Analysed analysed(
+      range("ProfilerStep#3", 0, 100) + "," + range("data", 0, parts.data_us) + "," +
+      range("forward", parts.data_us, parts.forward_us) + "," + collective);
+  return find_verdict(analysed.all.ranks).value();
+}
+
+TEST(VerdictTest, the_longest_part_is_the_word) {
+  EXPECT_EQ(verdict_of({.data_us = 60, .forward_us = 20, .exposed_us = 10}).word, "io");
+  EXPECT_EQ(verdict_of({.data_us = 10, .forward_us = 60, .exposed_us = 20}).word, "gpu");
+  EXPECT_EQ(verdict_of({.data_us = 10, .forward_us = 20, .exposed_us = 60}).word, "comm");
+  EXPECT_EQ(verdict_of({.data_us = 10, .forward_us = 20, .exposed_us = 10}).word, "cpu");
+}
+
+TEST(VerdictTest, shares_are_those_of_the_step) {
+  const Verdict verdict = verdict_of({.data_us = 10, .forward_us = 20, .exposed_us = 60});
+  EXPECT_DOUBLE_EQ(verdict.io, 0.1);
+  EXPECT_DOUBLE_EQ(verdict.gpu, 0.2);
+  EXPECT_DOUBLE_EQ(verdict.comm, 0.6);
+  EXPECT_NEAR(verdict.cpu, 0.1, 1e-12);
+}
+
+}  // namespace
+}  // namespace sidestream::analysis
