@@ -39,6 +39,16 @@ ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings set
   warn_about_runs(inputs_, set_);
 }
 
+void ExaminedRun::take_counters(const advice::NcuByKernel& counters) {
+  if (counters.empty()) return;
+  analysis_.utilisation = analysis::find_utilisation(
+      analysis_.ranks, [&](std::string_view kernel) -> std::optional<bool> {
+        const auto one = advice::counters_for(counters, std::string(kernel));
+        if (!one || !one->tensor_percent) return std::nullopt;
+        return *one->tensor_percent > 0;
+      });
+}
+
 const analysis::Details& ExaminedRun::details() {
   if (!details_) details_ = analysis::look_closer(analysis_);
   return *details_;

@@ -40,6 +40,9 @@ class ExaminedRun {
   const advice::Facts& facts() const noexcept { return advised_.facts; }
   const advice::Advice& advice() const noexcept { return advised_.advice; }
 
+  // Counters of kernels say more than their names do.
+  void take_counters(const advice::NcuByKernel& counters);
+
   // Not from two threads at once: the first call looks.
   const analysis::Details& details();
   report::Findings findings() { return {analysis_, details()}; }

@@ -78,6 +78,7 @@ int run_report(const ReportOptions& options) {
   check_outputs({options.json, options.html}, options.inputs);
   ExaminedRun run(options.inputs, {.threads = options.threads});
   const advice::NcuByKernel counters = read_counters(options.ncu, run.analysis());
+  run.take_counters(counters);
   if (!options.json.empty()) core::write_file_atomically(options.json, run.report_text(counters));
   if (!options.html.empty())
     write_report_page(options.html, folder_name(options.inputs.front()), run, counters);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <map>
 
@@ -17,7 +18,7 @@ constexpr std::array<std::string_view, 22> kTensorCoreWords = {
 
 struct Sums {
   double window_ns = 0, kernels_ns = 0;
-  double compute_ns = 0, tensor_core_ns = 0;
+  double compute_ns = 0, tensor_core_ns = 0, counted_ns = 0;
   double sm_ns = 0, occupied_ns = 0, occupancy_known_ns = 0;
   bool sm_known = false;
 };
@@ -64,10 +65,12 @@ double sm_time_ns(const std::vector<SmUse>& uses) {
 }
 
 void add_kernel(const trace::RankTimeline& timeline, std::size_t row, double inside_ns,
-                Sums& sums) {
+                const TensorCoreCounters& counters, Sums& sums) {
   if (!trace::is_collective_kernel(timeline.name(row))) {
+    const auto counted = counters ? counters(timeline.name(row)) : std::nullopt;
     sums.compute_ns += inside_ns;
-    if (uses_tensor_cores(timeline.name(row))) sums.tensor_core_ns += inside_ns;
+    if (counted) sums.counted_ns += inside_ns;
+    if (counted.value_or(uses_tensor_cores(timeline.name(row)))) sums.tensor_core_ns += inside_ns;
   }
   const trace::DeviceDetail* detail = timeline.device(row);
   if (detail == nullptr || detail->occupancy_percent < 0) return;
@@ -75,7 +78,7 @@ void add_kernel(const trace::RankTimeline& timeline, std::size_t row, double ins
   sums.occupied_ns += inside_ns * static_cast<double>(detail->occupancy_percent) / 100;
 }
 
-void add_rank(const RankView& rank, Sums& sums) {
+void add_rank(const RankView& rank, const TensorCoreCounters& counters, Sums& sums) {
   if (rank.activity.where != Where::kDevice) return;
   const trace::RankTimeline& timeline = *rank.timeline;
   const IntervalSet kernels = rank.activity.compute | rank.activity.communication;
@@ -92,7 +95,7 @@ void add_rank(const RankView& rank, Sums& sums) {
     const Interval whole{timeline.start_ns(row), timeline.end_ns(row)};
     const std::int64_t inside_ns = steps.length_within_ns(whole);
     if (inside_ns == 0) continue;
-    add_kernel(timeline, row, static_cast<double>(inside_ns), sums);
+    add_kernel(timeline, row, static_cast<double>(inside_ns), counters, sums);
     const trace::DeviceDetail* detail = timeline.device(row);
     const auto share = detail == nullptr ? std::nullopt : sm_share(timeline, *detail);
     if (!share) continue;
@@ -104,6 +107,13 @@ void add_rank(const RankView& rank, Sums& sums) {
   sums.sm_ns += sm_time_ns(uses);
 }
 
+std::string tensor_core_source(const Sums& sums) {
+  if (sums.counted_ns == 0) return "kernel names";
+  if (sums.counted_ns == sums.compute_ns) return "counters";
+  const long percent = std::lround(100 * sums.counted_ns / sums.compute_ns);
+  return "counters for " + std::to_string(percent) + " % of the time, else kernel names";
+}
+
 }  // namespace
 
 bool uses_tensor_cores(std::string_view kernel) {
@@ -112,16 +122,17 @@ bool uses_tensor_cores(std::string_view kernel) {
   });
 }
 
-Utilisation find_utilisation(const std::vector<RankView>& ranks) {
+Utilisation find_utilisation(const std::vector<RankView>& ranks,
+                             const TensorCoreCounters& counters) {
   Sums sums;
-  for (const RankView& rank : ranks) add_rank(rank, sums);
+  for (const RankView& rank : ranks) add_rank(rank, counters, sums);
   Utilisation found;
   if (sums.window_ns > 0) found.gpu_utilisation = sums.kernels_ns / sums.window_ns;
   if (sums.window_ns > 0 && sums.sm_known) found.sm_efficiency = sums.sm_ns / sums.window_ns;
   if (sums.occupancy_known_ns > 0) found.occupancy = sums.occupied_ns / sums.occupancy_known_ns;
   if (sums.compute_ns > 0) {
     found.tensor_core_share = sums.tensor_core_ns / sums.compute_ns;
-    found.tensor_core_source = "kernel names";
+    found.tensor_core_source = tensor_core_source(sums);
   }
   return found;
 }

@@ -4,10 +4,12 @@
 // over the time of the steps. Estimated SM efficiency is the share of SMs that the blocks of a
 // kernel can reach, over the time of the steps; where kernels run at the same time the largest
 // share counts, so that it is never above the utilisation. Estimated occupancy is the profiler's,
-// weighted by duration. Tensor Core share is time in kernels whose name says that they use them,
-// over the time of all compute kernels: an estimate, and `tensor_core_source` says so.
+// weighted by duration. Tensor Core share is time in kernels that use them over the time of all
+// compute kernels, of kernels that counters know by those, of others by their names: an estimate,
+// and `tensor_core_source` says so.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,10 +24,16 @@ struct Utilisation {
   std::optional<double> sm_efficiency = {};
   std::optional<double> occupancy = {};
   std::optional<double> tensor_core_share = {};
-  std::string tensor_core_source = {};  // "kernel names"
+  // "counters", "kernel names", or how much of the time is by counters.
+  std::string tensor_core_source = {};
 };
 
-Utilisation find_utilisation(const std::vector<RankView>& ranks);
+// Whether a kernel keeps the Tensor pipes busy, by its counters; nothing where there are none of
+// it.
+using TensorCoreCounters = std::function<std::optional<bool>(std::string_view kernel)>;
+
+Utilisation find_utilisation(const std::vector<RankView>& ranks,
+                             const TensorCoreCounters& counters = {});
 
 // By name: Volta to Hopper and later (HMMA, IMMA, WGMMA kernels of
 // cuBLAS, CUTLASS and flash attention), and AMD's matrix cores.

@@ -122,7 +122,8 @@ std::string device_text(const Analysis& all, std::size_t width) {
   const std::string text = fmt::format(
       "GPU busy {}, SM efficiency {} (estimated), occupancy {} (estimated), Tensor Cores {}{}",
       or_dash(use.gpu_utilisation), or_dash(use.sm_efficiency), or_dash(use.occupancy),
-      or_dash(use.tensor_core_share), use.tensor_core_source.empty() ? "" : " (by kernel names)");
+      or_dash(use.tensor_core_share),
+      use.tensor_core_source.empty() ? "" : " (by " + use.tensor_core_source + ")");
   return wrapped(text, width, 2);
 }
 

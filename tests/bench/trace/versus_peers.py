@@ -84,6 +84,27 @@ def compare_nsys(options, python, scratch):
     return lines
 
 
+def own_sizes(options, scratch):
+    """Time and memory of our report over the size of its input: up to 1 GB, and a small export of Nsight Systems."""
+    lines = ["Our report alone, medians of %d" % options.repeats, "", "| input | MB | wall s | MB/s | peak MB |", "|---|--:|--:|--:|--:|"]
+
+    def add(name, place, megabytes):
+        runs = [measured([options.program, "report", place]) for _ in range(options.repeats)]
+        wall, _, largest, _ = [statistics.median(column) for column in zip(*runs)]
+        lines.append(f"| {name} | {megabytes:.1f} | {wall:.3f} | {megabytes / wall:.0f} | {largest:.0f} |")
+
+    for each in (6, 25, 128):
+        folder = scratch / f"sizes-{each}"
+        subprocess.run([sys.executable, HERE / "generate.py", "--ranks", "8", "--megabytes", str(each), "--output", folder], check=True)
+        add("Kineto JSON, 8 ranks", folder, size_of(folder))
+        shutil.rmtree(folder)
+    if options.nsys is not None:
+        small = scratch / "small.sqlite"
+        subprocess.run([sys.executable, HERE / "replicate_nsys.py", options.nsys, small, "--rows", "20000"], check=True)
+        add("SQLite export of Nsight Systems", small, small.stat().st_size / 1e6)
+    return lines + [""]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/sidestream-trace")
@@ -100,6 +121,7 @@ def main():
     python = options.peer_python or own_environment.python_with(ROOT / "tests/reference/readers.txt", HERE / "peers.txt")
     with tempfile.TemporaryDirectory() as name:
         lines = compare_kineto(options, python, pathlib.Path(name))
+        lines += own_sizes(options, pathlib.Path(name))
         if options.nsys is not None:
             lines += compare_nsys(options, python, pathlib.Path(name))
     text = "\n".join(lines)

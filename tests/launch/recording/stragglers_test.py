@@ -33,7 +33,8 @@ def recorded(run_dir, sleep):
 
 
 def fault_of(found, phase):
-    """What is wrong with the stragglers that a report names, or None."""
+    """What is wrong with the stragglers that a report names, or None. No noise excuses another rank."""
+    check(all(one["rank"] == SLOW for one in found), f"the report names another rank than {SLOW}, which slept: {found}")
     if len(found) != 1 or found[0]["rank"] != SLOW or found[0]["phase"] != phase:
         return f"found {found}"
     cost_ms = found[0]["cost_ns_per_step"] * 1e-6

@@ -193,12 +193,13 @@ def check_own_failure(root, flags):
 
 
 def check_refusals(root, flags):
-    env = environment()
-    env["NVTX_INJECTION64_PATH"] = str(root / "tool.so")
-    for flag, word in (["--record", "on"], "--record"), (["--profile", "active=1"], "one profiler"):
+    profile = ["--profile", "active=1"], "one profiler"
+    for variable, (flag, word) in (("NVTX_INJECTION64_PATH", (["--record", "on"], "--record")), ("NVTX_INJECTION64_PATH", profile),
+                                   ("CUDA_INJECTION64_PATH", profile), ("NV_NSIGHT_INJECTION_TRANSPORT_TYPE", profile)):
+        env = environment() | {variable: str(root / "tool.so")}
         done = subprocess.run(mpirun(1, [BINARY, "train", "--run-dir", root / "refused", *flags, "--steps", "1", *flag]),
                               env=env, text=True, capture_output=True, timeout=60)
-        check(done.returncode == 2 and word in done.stderr, f"{flag}: {done.returncode} {done.stderr}")
+        check(done.returncode == 2 and word in done.stderr, f"{variable}, {flag}: {done.returncode} {done.stderr}")
     check(not (root / "refused").exists(), "a refused call left a run directory behind")
 
 

@@ -48,6 +48,24 @@ TEST_F(UtilisationTest, kernels_are_cut_at_steps_and_do_not_add_up_where_they_ov
   EXPECT_DOUBLE_EQ(all.utilisation.tensor_core_share.value(), 0.4);
 }
 
+TEST_F(UtilisationTest, counters_say_more_of_tensor_cores_than_names_do) {
+  const Analysis all = look(complete_event("user_annotation", "ProfilerStep#3", "0", "100") +
+                            kernel("plain", 0, 30, 100, 0) + kernel("b_hmma", 40, 10, 100, 0));
+  EXPECT_DOUBLE_EQ(all.utilisation.tensor_core_share.value(), 0.25);
+  EXPECT_EQ(all.utilisation.tensor_core_source, "kernel names");
+
+  const auto of_plain = [](std::string_view name) {
+    return name == "plain" ? std::optional(true) : std::nullopt;
+  };
+  const Utilisation some = find_utilisation(all.ranks, of_plain);
+  EXPECT_DOUBLE_EQ(some.tensor_core_share.value(), 1);
+  EXPECT_EQ(some.tensor_core_source, "counters for 75 % of the time, else kernel names");
+
+  const auto of_none = [](std::string_view) { return std::optional(false); };
+  EXPECT_DOUBLE_EQ(find_utilisation(all.ranks, of_none).tensor_core_share.value(), 0);
+  EXPECT_EQ(find_utilisation(all.ranks, of_none).tensor_core_source, "counters");
+}
+
 TEST_F(UtilisationTest, launches_of_work_that_is_not_in_the_trace_have_no_rate) {
   const std::string host =
       complete_event("user_annotation", "ProfilerStep#3", "0", "100") + "," +
