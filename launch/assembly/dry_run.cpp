@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "launch/assembly/assembly.hpp"
@@ -26,13 +27,25 @@ std::string mib(std::size_t bytes) {
   return fmt::format("{:10.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-std::string memory_text(const parallel::MemoryPlan& plan) {
+// The copy that a checkpoint is written from, beside training: fp32 weights and moments, spread
+// over the ranks; the first one has all weights (checkpointer.hpp).
+std::size_t snapshot_bytes(const std::vector<parallel::ParameterShape>& shapes,
+                           const parallel::DataParallelConfig& config, int ranks) {
+  std::size_t weights = 0;
+  for (const parallel::ParameterShape& shape : shapes) weights += shape.elements() * sizeof(float);
+  const auto copies =
+      static_cast<std::size_t>(1 + parallel::moments_per_parameter(config.optimizer));
+  return std::max(weights, weights * copies / static_cast<std::size_t>(ranks));
+}
+
+std::string memory_text(const parallel::MemoryPlan& plan, std::size_t snapshot) {
   return fmt::format(
       "Memory of each rank, without activations{}\n  parameters     {}\n  master weights {}\n"
-      "  gradients      {}\n  moments        {}\n  together       {}\n",
+      "  gradients      {}\n  moments        {}\n  together       {}\n"
+      "  and a copy of  {} while a checkpoint is written (rank 0)\n",
       plan.shares_state ? "; of what all ranks share, its part" : "", mib(plan.parameter_bytes),
       mib(plan.master_bytes), mib(plan.gradient_bytes), mib(plan.moment_bytes),
-      mib(plan.total_bytes()));
+      mib(plan.total_bytes()), mib(snapshot));
 }
 
 std::string bucket_text(const parallel::MemoryPlan& plan,
@@ -79,7 +92,8 @@ std::string dry_run_text(TrainOptions options, int ranks) {
                      options.model.preset, model::parameter_count(options.model.config),
                      options.model.config.vocab_size, options.model.config.padded_vocab_size,
                      sequence_length(options)) +
-         data_text(sources, options, ranks) + memory_text(plan) +
+         data_text(sources, options, ranks) +
+         memory_text(plan, snapshot_bytes(shapes, config, ranks)) +
          bucket_text(plan, shapes, config) + "Nothing was trained (--dry-run).\n";
 }
 

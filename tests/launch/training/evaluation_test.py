@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 from support import TINY, check, losses, make_data, train, workspace
 
@@ -33,6 +34,8 @@ def main():
         planned = root / "planned"
         output = train(1, planned, flags + ["--dry-run"])
         check("bucket" in output and "Memory of each rank" in output, output)
+        planned_mib = {name: float(size) for name, size in re.findall(r"^  ([a-z ]+?) +([0-9.]+) MiB", output, re.MULTILINE)}
+        check(abs(planned_mib["and a copy of"] - planned_mib["parameters"] - planned_mib["moments"]) < 0.2, str(planned_mib))
         check(not planned.exists(), "a dry run made its run directory")
         check(len(losses(missed)) == 9, "steps of a whole run")
 
