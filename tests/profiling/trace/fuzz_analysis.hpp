@@ -1,6 +1,8 @@
 // What fuzz targets of trace readers do with a file, as `sidestream-trace report` does.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 
@@ -10,6 +12,14 @@
 
 namespace sidestream::test {
 
+// By its bytes, so that an input always takes the same way.
+inline bool is_one_in_eight(const std::uint8_t* data, std::size_t size) {
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < size; ++i) hash = hash * 1099511628211u + data[i];
+  return (hash >> 32) % 8 == 0;
+}
+
+// Of what is accepted every step's budget closes.
 inline void read_and_analyse(const std::filesystem::path& file) {
   try {
     trace::TraceSet set = trace::load_traces(trace::find_traces({file}), {.threads = 1});
