@@ -18,7 +18,7 @@ std::optional<std::string> partial_overlap(const JobFacts& job) {
     const std::vector<int>& mine = job.ranks[a].processor.allowed;
     for (std::size_t b = a + 1; b < job.ranks.size(); ++b) {
       const std::vector<int>& theirs = job.ranks[b].processor.allowed;
-      if (job.topology.hosts.at(a) != job.topology.hosts.at(b) || mine == theirs) continue;
+      if (job.ranks[a].host != job.ranks[b].host || mine == theirs) continue;
       std::vector<int> both;
       std::set_intersection(mine.begin(), mine.end(), theirs.begin(), theirs.end(),
                             std::back_inserter(both));
@@ -31,11 +31,10 @@ std::optional<std::string> partial_overlap(const JobFacts& job) {
   return std::nullopt;
 }
 
-int processors_of_ranks(const JobFacts& job, const std::string& host) {
+int processors_of_ranks(const JobFacts& job, int host) {
   std::set<int> all;
-  for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
-    const std::vector<int>& allowed = job.ranks[rank].processor.allowed;
-    if (job.topology.hosts.at(rank) == host) all.insert(allowed.begin(), allowed.end());
+  for (const RankFacts& rank : job.ranks) {
+    if (rank.host == host) all.insert(rank.processor.allowed.begin(), rank.processor.allowed.end());
   }
   return static_cast<int>(all.size());
 }
@@ -51,8 +50,8 @@ struct HostBinding {
 HostBinding tightest(const JobFacts& job) {
   HostBinding worst;
   for (const std::size_t rank : first_ranks(job)) {
-    const std::string& host = job.topology.hosts[rank];
-    const HostBinding one{host, ranks_beside(job, rank), processors_of_ranks(job, host),
+    const HostBinding one{job.topology.hosts.at(rank), ranks_beside(job, rank),
+                          processors_of_ranks(job, job.ranks[rank].host),
                           job.ranks[rank].processor.machine.processors};
     const bool tighter = one.used * worst.ranks < worst.used * one.ranks;
     if (worst.ranks == 0 || tighter) worst = one;

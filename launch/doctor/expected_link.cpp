@@ -10,12 +10,9 @@
 namespace sidestream::launch::doctor {
 namespace {
 
-double memory_of_host(const JobFacts& job, std::size_t first) {
+double memory_of_all(const JobFacts& job) {
   double sum = 0;
-  for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
-    if (job.topology.hosts.at(rank) == job.topology.hosts.at(first))
-      sum += job.ranks[rank].memory_bytes_per_s;
-  }
+  for (const RankFacts& rank : job.ranks) sum += rank.memory_bytes_per_s;
   return sum;
 }
 
@@ -41,7 +38,7 @@ ExpectedLink expected_between_hosts(const JobFacts& job) {
 ExpectedLink expected_host_link(const JobFacts& job) {
   if (job.ranks.size() < 2) return {};
   if (job.topology.node_count > 1) return expected_between_hosts(job);
-  const double memory = memory_of_host(job, 0);
+  const double memory = memory_of_all(job);
   if (memory <= 0) return {};
   const auto ranks = static_cast<double>(job.ranks.size());
   return {.bus_bytes_per_s = (ranks - 1) / (ranks * ranks) * memory,

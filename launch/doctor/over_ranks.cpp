@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace sidestream::launch::doctor {
 namespace {
@@ -30,18 +31,17 @@ std::string text_of(const JobFacts& job, Subject subject, const std::vector<std:
 
 std::vector<std::size_t> first_ranks(const JobFacts& job) {
   std::vector<std::size_t> ranks;
-  const auto& hosts = job.topology.hosts;
+  std::set<int> seen;
   for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
-    if (std::find(hosts.begin(), hosts.end(), hosts.at(rank)) - hosts.begin() ==
-        static_cast<std::ptrdiff_t>(rank))
-      ranks.push_back(rank);
+    if (seen.insert(job.ranks[rank].host).second) ranks.push_back(rank);
   }
   return ranks;
 }
 
 int ranks_beside(const JobFacts& job, std::size_t rank) {
-  const auto& hosts = job.topology.hosts;
-  return static_cast<int>(std::count(hosts.begin(), hosts.end(), hosts.at(rank)));
+  return static_cast<int>(
+      std::count_if(job.ranks.begin(), job.ranks.end(),
+                    [&](const RankFacts& other) { return other.host == job.ranks[rank].host; }));
 }
 
 int most_ranks_of_a_host(const JobFacts& job) {

@@ -36,9 +36,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(GpuFacts, device, on_bus, driver
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NetworkFacts, fastest, bytes_per_s, remote_memory)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StorageFacts, probed, folder, filesystem, inode,
                                                 free_bytes, problem, fsync_s, bytes_per_s)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RankFacts, program, mpi, mpirun, nccl, processor,
-                                                clock_source, memory, limits, gpu, network, storage,
-                                                memory_bytes_per_s, stop)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RankFacts, host, program, mpi, mpirun, nccl,
+                                                processor, clock_source, memory, limits, gpu,
+                                                network, storage, memory_bytes_per_s, stop)
 
 std::string RankFacts::to_text() const {
   // A host name or a path may hold bytes that are no UTF-8.

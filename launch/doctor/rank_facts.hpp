@@ -83,6 +83,7 @@ struct StorageFacts {
 };
 
 struct RankFacts {
+  int host = 0;  // index, in order of the lowest ranks: names of hosts need not be different
   ProgramFacts program = {};
   comm::MpiLibrary mpi = {};
   bool mpirun = false;  // one is in PATH

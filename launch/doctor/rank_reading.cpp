@@ -77,7 +77,8 @@ GpuFacts read_all_of_gpu(const comm::DeviceFinding& device) {
 }  // namespace
 
 RankFacts read_rank(const comm::DeviceFinding& device, const comm::Topology& topology) {
-  return {.program = read_program(topology),
+  return {.host = topology.node,
+          .program = read_program(topology),
           .mpi = comm::MpiLibrary::read(),
           .mpirun = is_in_path("mpirun"),
           .nccl = read_nccl(),

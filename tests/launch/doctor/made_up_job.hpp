@@ -41,10 +41,12 @@ inline RankFacts good_rank() {
   return rank;
 }
 
-// Ranks by the names of their hosts.
+// Ranks by the names of their hosts, of which there are two at most.
 inline JobFacts good_job(std::vector<std::string> hosts = {"a", "a"}) {
   JobFacts job;
   job.ranks.assign(hosts.size(), good_rank());
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank)
+    job.ranks[rank].host = hosts[rank] == hosts.front() ? 0 : 1;
   job.topology = {.size = static_cast<int>(hosts.size()), .hosts = std::move(hosts)};
   job.need = need_of_example(2);
   job.has_ceilings = true;
