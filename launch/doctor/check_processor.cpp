@@ -70,11 +70,12 @@ std::optional<Finding> check_load(const JobFacts& job) {
     const ProcessorFacts& processor = rank.processor;
     const double processors = std::max(1, processor.machine.processors);
     Finding finding{.name = "load",
-                    .found = fmt::format("{:.1f} of {:.0f} processors were busy in the last minute",
-                                         processor.load, processors)};
+                    .found = fmt::format(
+                        "in the last minute {:.1f} processes wanted to run, on {:.0f} processors",
+                        processor.load, processors)};
     if (processor.load < 0.5 * processors) return finding;
     finding.level = Level::kNote;
-    finding.expected = "a machine of its own: less than half of them";
+    finding.expected = "a machine of its own: less than half as many";
     finding.remedy = "wait for what runs there (top names it), or expect slower steps";
     return finding;
   });

@@ -13,7 +13,8 @@ namespace {
 constexpr double kFairShare = 0.4;
 
 std::string ranks_text(const JobFacts& job) {
-  return fmt::format("{} ranks on {} host(s)", job.ranks.size(), job.topology.node_count);
+  const int hosts = job.topology.node_count;
+  return fmt::format("{} ranks on {} host{}", job.ranks.size(), hosts, hosts == 1 ? "" : "s");
 }
 
 Finding hello(const JobFacts& job, const char* name, const LinkFacts& link) {

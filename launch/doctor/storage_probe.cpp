@@ -28,6 +28,7 @@ double seconds_since(Clock::time_point start) {
 fs::path nearest_existing(const fs::path& folder) {
   std::error_code ignored;
   fs::path there = fs::absolute(folder, ignored).lexically_normal();
+  if (!there.has_filename()) there = there.parent_path();  // "/tmp/." and "/tmp/" are /tmp
   while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
   return there;
 }

@@ -53,7 +53,7 @@ def test_what_stops_a_training(folder):
     check("has no usable GPU" in output, output)  # the tests hide what GPUs there are
     output = run(2, [BINARY, "doctor", "--device", "cpu", "--json", folder / "nowhere/a.json"], expect=2)
     check(output.count("cannot write") == 1, output)
-    output = run(1, [BINARY, "doctor", "--runs", "x"], expect=2)
+    output = run(1, [BINARY, "doctor", "--run-dri", "x"], expect=2)
     check("Did you mean --run-dir?" in output, output)
 
 
