@@ -1,6 +1,5 @@
 #include "comm/job_setup.hpp"
 
-#include <hwloc.h>
 #include <sched.h>
 
 #include <array>
@@ -8,25 +7,12 @@
 #include <thread>
 #include <vector>
 
+#include "comm/machine.hpp"
 #include "comm/mpi_check.hpp"
 #include "core/base/error.hpp"
 
 namespace sidestream::comm {
 namespace {
-
-// Processors that the machine and its control groups allow, whatever this process is bound to; 0 if
-// unknown.
-int allowed_cpus() {
-  hwloc_topology_t machine = nullptr;
-  if (hwloc_topology_init(&machine) != 0) return 0;
-  int count = 0;
-  hwloc_topology_set_all_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_NONE);
-  if (hwloc_topology_load(machine) == 0) {
-    count = hwloc_bitmap_weight(hwloc_topology_get_allowed_cpuset(machine));
-  }
-  hwloc_topology_destroy(machine);
-  return count;
-}
 
 std::vector<std::string> host_names(MPI_Comm job) {
   using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
@@ -110,7 +96,7 @@ Binding Binding::of_this_process(int ranks_on_node) {
   CPU_ZERO(&mask);
   if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return binding;
   binding.bound_cpus = CPU_COUNT(&mask);
-  binding.available_cpus = allowed_cpus();
+  binding.available_cpus = Machine::read().processors;
   return binding;
 }
 

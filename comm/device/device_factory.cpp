@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "comm/device/nccl_finding.hpp"
 #include "comm/device/single_gpu_communicator.hpp"
-#include "comm/device/socket_interfaces.hpp"
 #include "comm/device/staged_communicator.hpp"
 #include "core/base/error.hpp"
 
@@ -24,34 +24,6 @@ std::vector<DeviceFinding> exchange_findings(Communicator& host, const DeviceFin
 [[noreturn]] void refuse(std::unique_ptr<Communicator> host, const std::string& message) {
   host.reset();
   throw core::ConfigError(message);
-}
-
-std::string version_problem(nccl::Api& api) {
-  const int runtime = api.runtime_version();
-  if (runtime == api.built_version()) return {};
-  return "NCCL " + nccl::version_text(runtime) + " was loaded, this build was made with NCCL " +
-         nccl::version_text(api.built_version()) +
-         ": another libnccl.so.2 comes first (LD_LIBRARY_PATH, LD_PRELOAD?)";
-}
-
-struct NcclFinding {
-  std::shared_ptr<nccl::Api> api;
-  std::string problem;
-};
-
-NcclFinding find_nccl(const DeviceLibraries& libraries) {
-  NcclFinding found;
-  try {
-    found.api = libraries.load_nccl();
-    found.problem = version_problem(*found.api);
-  } catch (const core::Error& error) {
-    found.problem = error.what();
-  }
-  if (found.problem.empty()) {
-    found.problem =
-        socket_interface_problem(std::getenv("NCCL_SOCKET_IFNAME"), network_interfaces());
-  }
-  return found;
 }
 
 std::string first_problem(Communicator& host, const std::string& mine) {
@@ -74,7 +46,7 @@ std::unique_ptr<Communicator> with_nccl(std::unique_ptr<Communicator> host, Devi
                                         const CommunicatorConfig& config,
                                         const DeviceLibraries& libraries,
                                         const NcclConfig& nccl_config) {
-  NcclFinding found = find_nccl(libraries);
+  NcclFinding found = find_nccl(libraries.load_nccl);
   const std::string problem = first_problem(*host, found.problem);
   if (!problem.empty()) refuse(std::move(host), problem);
   if (config.gpu_sharing == GpuSharing::kAllowed) pretend_own_host(host->topology());

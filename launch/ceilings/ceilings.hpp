@@ -1,6 +1,7 @@
 // What this machine can do at most, as measured: the denominators of MFU and of rooflines.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -38,6 +39,9 @@ struct Ceilings {
 // Best of repeated products and copies, `seconds` for each figure, on all intra-op threads of this
 // process, and on the first GPU when there is one.
 Ceilings measure_ceilings(double seconds);
+
+// Of a copy from one block of `bytes` to another, on all intra-op threads; read + written.
+double measure_memory(double seconds, std::int64_t bytes);
 
 // Nothing without a GPU.
 std::optional<DeviceCeilings> measure_device(double seconds);

@@ -50,23 +50,25 @@ double product_flops_per_s(torch::ScalarType dtype, double budget_s) {
   return std::max(theirs, ours);
 }
 
-double copy_bytes_per_s(double budget_s) {
-  constexpr int64_t kElements = int64_t{1}
-                                << 26;  // 256 MB each: beyond any last-level cache in use
-  const torch::Tensor source = torch::ones({kElements});
-  torch::Tensor target = torch::empty({kElements});
-  return best_rate(budget_s, 2.0 * kElements * sizeof(float), [&] { target.copy_(source); });
-}
-
 }  // namespace
 
+double measure_memory(double seconds, std::int64_t bytes) {
+  const auto elements = bytes / static_cast<std::int64_t>(sizeof(float));
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor source = torch::ones({elements});
+  torch::Tensor target = torch::empty({elements});
+  return best_rate(seconds, 2.0 * static_cast<double>(source.nbytes()),
+                   [&] { target.copy_(source); });
+}
+
 Ceilings measure_ceilings(double seconds) {
+  constexpr std::int64_t kBeyondAnyCache = 256 << 20;
   const torch::NoGradGuard no_grad;
   return {.processor = processor_name(),
           .cores = at::get_num_threads(),
           .fp32_flops_per_s = product_flops_per_s<float>(torch::kFloat32, seconds),
           .bf16_flops_per_s = product_flops_per_s<core::BFloat16>(torch::kBFloat16, seconds),
-          .memory_bytes_per_s = copy_bytes_per_s(seconds),
+          .memory_bytes_per_s = measure_memory(seconds, kBeyondAnyCache),
           .seconds = seconds,
           .device = measure_device(seconds)};
 }

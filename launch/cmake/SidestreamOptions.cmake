@@ -23,10 +23,17 @@ if(SIDESTREAM_WERROR)
 endif()
 target_include_directories(sidestream_options INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                                         $<INSTALL_INTERFACE:include/sidestream>)
+if(SIDESTREAM_SANITIZE STREQUAL "address")
+  set(sanitizers -fsanitize=address,undefined)
+elseif(SIDESTREAM_SANITIZE STREQUAL "thread")
+  set(sanitizers -fsanitize=thread)
+elseif(SIDESTREAM_SANITIZE)
+  message(FATAL_ERROR "SIDESTREAM_SANITIZE: expected OFF, address or thread, found '${SIDESTREAM_SANITIZE}'")
+endif()
 if(SIDESTREAM_SANITIZE)
-  target_compile_options(sidestream_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined>
+  target_compile_options(sidestream_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${sanitizers}>
     $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all;-fno-omit-frame-pointer>)
-  target_link_options(sidestream_options INTERFACE -fsanitize=address,undefined)
+  target_link_options(sidestream_options INTERFACE ${sanitizers})
 endif()
 if(SIDESTREAM_FUZZ)
   # Coverage for everything that a fuzz target calls; the target itself brings libFuzzer's main.

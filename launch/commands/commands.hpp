@@ -19,5 +19,6 @@ int run_generate(const CommandCall& call);
 int run_bench(const CommandCall& call);
 int run_summary(const CommandCall& call);
 int run_verify(const CommandCall& call);
+int run_doctor(const CommandCall& call);
 
 }  // namespace sidestream::launch

@@ -30,6 +30,8 @@ int run(const launch::Invocation& invocation, int& argc, char**& argv) {
       return launch::run_summary(call);
     case launch::Command::kVerify:
       return launch::run_verify(call);
+    case launch::Command::kDoctor:
+      return launch::run_doctor(call);
   }
   return 1;
 }

@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "launch/options/bench_options.hpp"
 #include "launch/options/command_line.hpp"
+#include "launch/options/doctor_options.hpp"
 #include "launch/options/generate_options.hpp"
 #include "launch/options/nearest_name.hpp"
 #include "launch/options/prepare_options.hpp"
@@ -33,7 +34,9 @@ const std::vector<Entry>& entries() {
       {"bench", Command::kBench, "measure what this machine can do at most", bench_help},
       {"summary", Command::kSummary, "lay runs side by side", summary_help},
       {"verify", Command::kVerify, "prove that a change is faster and learns the same",
-       verify_help}};
+       verify_help},
+      {"doctor", Command::kDoctor, "look whether training can start here, and what is missing",
+       doctor_help}};
   return all;
 }
 

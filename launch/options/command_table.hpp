@@ -6,7 +6,7 @@
 
 namespace sidestream::launch {
 
-enum class Command { kTrain, kPrepare, kGenerate, kBench, kSummary, kVerify };
+enum class Command { kTrain, kPrepare, kGenerate, kBench, kSummary, kVerify, kDoctor };
 
 struct Invocation {
   enum class Action { kRun, kPrintText } action = Action::kRun;

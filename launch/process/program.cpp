@@ -82,7 +82,8 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
     std::vector<std::string> warnings;
     communicator = comm::make_communicator(*environment, config, warnings);
     print_warnings(*communicator, warnings);
-    Session session({.communicator = *communicator,
+    Session session({.environment = *environment,
+                     .communicator = *communicator,
                      .stop = stop,
                      .dump = dump,
                      .failure_hook = *config.failure_hook,

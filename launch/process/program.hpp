@@ -21,6 +21,7 @@ namespace sidestream::launch {
 
 // What a session stands on; all outlive it.
 struct SessionParts {
+  const comm::MpiEnvironment& environment;
   comm::Communicator& communicator;
   const StopRequest& stop;
   const DumpRequest& dump;
@@ -34,6 +35,8 @@ class Session {
   explicit Session(const SessionParts& parts) : parts_(parts) {}
 
   comm::Communicator& communicator() const noexcept { return parts_.communicator; }
+  // For a second communicator.
+  const comm::MpiEnvironment& environment() const noexcept { return parts_.environment; }
   bool is_first_rank() const noexcept { return communicator().rank() == 0; }
   bool stop_requested() const noexcept { return parts_.stop.requested(); }
   const DumpRequest& dump_request() const noexcept { return parts_.dump; }

@@ -1,6 +1,7 @@
 # sidestream_add_test(<name> SOURCES ... LIBRARIES ... [TORCH] [RANKS 1 2 3] [LABELS ...] [TIMEOUT seconds])
 # One GoogleTest program. RANKS runs it under mpirun, once per number of ranks, as <name>.<n>ranks; its main gathers
-# the failures of all ranks. Without RANKS the tests are discovered one by one and run in this process.
+# the failures of all ranks. Without RANKS the tests are discovered one by one and run in this process. The label
+# `threads` is for what the thread sanitizer can judge: threads of one process, no MPI that runs, no LibTorch.
 find_program(SIDESTREAM_MPIEXEC mpirun REQUIRED)
 
 add_library(sidestream_mpi_test_main STATIC EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/mpi_test_main.cpp)
@@ -12,6 +13,8 @@ if(SIDESTREAM_SANITIZE)
   list(APPEND SIDESTREAM_MPI_TEST_ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 endif()
 
+add_custom_target(tests_of_threads)
+
 function(sidestream_add_test name)
   cmake_parse_arguments(arg "TORCH" "TIMEOUT" "SOURCES;LIBRARIES;RANKS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -21,6 +24,9 @@ function(sidestream_add_test name)
   target_link_libraries(${name} PRIVATE sidestream::options ${arg_LIBRARIES} GTest::gtest GTest::gmock)
   if(arg_TORCH)
     sidestream_use_torch(${name} PRIVATE)
+  endif()
+  if("threads" IN_LIST arg_LABELS)
+    add_dependencies(tests_of_threads ${name})
   endif()
   if(NOT arg_RANKS)
     target_link_libraries(${name} PRIVATE GTest::gtest_main)

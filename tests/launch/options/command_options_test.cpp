@@ -4,6 +4,7 @@
 #include "core/base/error.hpp"
 #include "launch/options/bench_options.hpp"
 #include "launch/options/command_table.hpp"
+#include "launch/options/doctor_options.hpp"
 #include "launch/options/generate_options.hpp"
 #include "launch/options/nearest_name.hpp"
 #include "launch/options/prepare_options.hpp"
@@ -79,6 +80,18 @@ TEST(BenchOptionsTest, parse_takes_the_subject_as_a_word) {
               HasSubstr("what to measure"));
   EXPECT_THAT(error_of([] { parse_bench_options({"floors"}); }),
               HasSubstr("expected one of ceilings"));
+}
+
+TEST(DoctorOptionsTest, parse_sets_every_member) {
+  const DoctorOptions options =
+      parse_doctor_options({"--device", "cuda", "--run-dir", "runs/a", "--json", "a.json"});
+
+  EXPECT_EQ(std::tie(options.device, options.run_dir, options.json),
+            std::make_tuple(comm::DeviceWish::kCuda, std::filesystem::path("runs/a"),
+                            std::filesystem::path("a.json")));
+  EXPECT_EQ(parse_doctor_options({}).run_dir, ".");
+  EXPECT_THAT(error_of([] { parse_doctor_options({"--device", "tpu"}); }), HasSubstr("--device"));
+  EXPECT_EQ(invoke({"doctor"}).command, Command::kDoctor);
 }
 
 TEST(CommandTableTest, parse_invocation_finds_the_command) {
