@@ -19,6 +19,9 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
     figure("MFU by PaLM's formula", metrics.mfu_palm === null ? null : percentText(metrics.mfu_palm)),
     device ? figure("device busy", percentText(metrics.gpu_utilisation)) : null,
     device ? figure("Tensor Core share", tensor, metrics.tensor_core_source) : null,
+    metrics.process_cores === null ? null
+      : figure("processors a rank runs on", numberText(metrics.process_cores), `${numberText(metrics.process_cores_short)} more wanted`),
+    metrics.machine_cpu === null ? null : figure("processors busy", percentText(metrics.machine_cpu), "of the machine"),
     cost === null ? null : figure("profiler: longer steps", `${signed(cost * 100, 1)} %`),
     figure("ranks", String(report.world_size), read < report.world_size ? `${read} of them read` : "")));
   if (steps.length === 0) { body.append(absent("no steps in the traces")); return true; }
