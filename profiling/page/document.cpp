@@ -12,7 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A table of a long run has more rows than anybody scrolls through; --csv writes them all.
+// A table of a long run has more rows than anybody scrolls through; --csv
+// writes them all.
 constexpr std::size_t kRows = 1000;
 // report.json has them already, or they are longer than a page can hold.
 constexpr const char* kLeftOut[] = {"overview",    "ranks",       "steps",
@@ -75,6 +76,14 @@ Json run_document(const std::string& label, const analysis::Analysis& all,
           {"timeline", timeline_data(all)}};
 }
 
+Json short_run_document(const std::string& label, Json report) {
+  return {{"label", label},
+          {"report", std::move(report)},
+          {"tables", Json::array()},
+          {"memory", Json::array()},
+          {"timeline", nullptr}};
+}
+
 Json loss_curves(const std::vector<verify::RecordedRun>& base,
                  const std::vector<verify::RecordedRun>& fresh) {
   return {{"base", losses_of(base)}, {"new", losses_of(fresh)}};
@@ -88,6 +97,8 @@ Json document_of(DocumentParts parts) {
   document["curves"] = std::move(parts.curves);
   document["trace_change"] = std::move(parts.trace_change);
   document["ceilings"] = std::move(parts.ceilings);
+  document["sections"] = parts.sections.empty() ? Json() : Json(parts.sections);
+  document["counter_commands"] = parts.counter_commands;
   return document;
 }
 
