@@ -54,7 +54,8 @@ Page.sections.push({id: "advice", title: "Advice", what: "What to change, the la
   for (const one of advice) {
     const evidence = one.evidence.map(evidenceText).join("; ");
     const rows = [["evidence", evidence], ["where", placeOf(one)], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
-    const title = `${one.title || one.rule}${one.rank === null ? "" : ` (rank ${one.rank})`}`;
+    const whose = one.rank !== null ? ` (rank ${one.rank})` : one.count > 1 ? ` (${one.count} ranks)` : "";
+    const title = `${one.title || one.rule}${whose}`;
     body.append(element("div", {class: "advice"}, element("h4", {}, element("span", {}, title),
       element("span", {class: "neutral"}, one.gain_ceiling_pct === null ? "bound not known" : `at most ${one.gain_ceiling_pct.toFixed(1)} %`)),
       element("dl", {}, rows.filter(row => row[1]).flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]))));
