@@ -62,11 +62,9 @@ std::unique_ptr<ProfiledSides> add_profiles(const VerifyOptions& options,
   }
 }
 
-std::string page_of(const RunsOfSides& timed, ProfiledSides* profiled, const Json& json,
-                    const std::string& title) {
+std::string page_of(ProfiledSides* profiled, const Json& json, const std::string& title) {
   page::DocumentParts parts{.title = title,
                             .verification = json,
-                            .curves = page::loss_curves(timed.base, timed.fresh),
                             .trace_change = json.at("trace")};
   if (profiled != nullptr) add_sides(parts, &profiled->base, &profiled->fresh);
   return page::html_page(page::document_of(std::move(parts)));
@@ -102,7 +100,7 @@ int write_reports(const VerifyOptions& options, const OutputFolder& folder,
   core::write_file_atomically(folder.file("report.json"), json);
   core::write_file_atomically(
       folder.file("report.html"),
-      page_of(runs.timed, profiled.get(), Json::parse(json),
+      page_of(profiled.get(), Json::parse(json),
               fmt::format("Base against new: {}", verify::verdict_word(result))));
   core::write_file_atomically(folder.file("report.md"), verification_markdown(result, decision));
   core::write_file_atomically(folder.file("report.txt"), plain);

@@ -12,8 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A table of a long run has more rows than anybody scrolls through; --csv
-// writes them all.
+// A table of a long run has more rows than anybody scrolls through; --csv writes them all.
 constexpr std::size_t kRows = 1000;
 // report.json has them already, or they are longer than a page can hold.
 constexpr const char* kLeftOut[] = {"overview",    "ranks",       "steps",
@@ -54,17 +53,6 @@ Json tables_of(const report::Findings& findings) {
   return list;
 }
 
-Json losses_of(const std::vector<verify::RecordedRun>& runs) {
-  Json list = Json::array();
-  for (const verify::RecordedRun& run : runs) {
-    Json points = Json::array();
-    for (const verify::RecordedStep& step : run.steps) points.push_back({step.step, step.loss});
-    const auto seed = run.config.find("seed");
-    list.push_back({{"seed", seed == run.config.end() ? "" : seed->second}, {"loss", points}});
-  }
-  return list;
-}
-
 }  // namespace
 
 Json run_document(const std::string& label, const analysis::Analysis& all,
@@ -84,17 +72,11 @@ Json short_run_document(const std::string& label, Json report) {
           {"timeline", nullptr}};
 }
 
-Json loss_curves(const std::vector<verify::RecordedRun>& base,
-                 const std::vector<verify::RecordedRun>& fresh) {
-  return {{"base", losses_of(base)}, {"new", losses_of(fresh)}};
-}
-
 Json document_of(DocumentParts parts) {
   Json document = {{"schema", 1}, {"title", parts.title}};
   document["runs"] = Json::array();
   for (Json& run : parts.runs) document["runs"].push_back(std::move(run));
   document["verification"] = std::move(parts.verification);
-  document["curves"] = std::move(parts.curves);
   document["trace_change"] = std::move(parts.trace_change);
   document["ceilings"] = std::move(parts.ceilings);
   document["sections"] = parts.sections.empty() ? Json() : Json(parts.sections);

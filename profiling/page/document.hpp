@@ -1,5 +1,5 @@
-// What the page shows, as one JSON document: report.json of every run, the
-// tables, the timeline, the verification.
+// What the page shows, as one JSON document: report.json of every run, the tables, the timeline,
+// the verification.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,22 +7,16 @@
 #include <vector>
 
 #include "profiling/analysis/details.hpp"
-#include "profiling/verify/recorded_run.hpp"
 
 namespace sidestream::page {
 
-// One run with traces. `report` is what report.json holds; the page needs
-// neither its `timeline` nor its `tables`.
+// One run with traces. `report` is what report.json holds; the page needs neither its `timeline`
+// nor its `tables`.
 nlohmann::ordered_json run_document(const std::string& label, const analysis::Analysis& all,
                                     const analysis::Details& details,
                                     nlohmann::ordered_json report);
 
-// Loss curves of both sides, for the section with the verification.
-nlohmann::ordered_json loss_curves(const std::vector<verify::RecordedRun>& base,
-                                   const std::vector<verify::RecordedRun>& fresh);
-
-// The same with what report.json begins with and nothing else: for a page of
-// few sections.
+// The same with what report.json begins with and nothing else: for a page of few sections.
 nlohmann::ordered_json short_run_document(const std::string& label, nlohmann::ordered_json report);
 
 struct DocumentParts {
@@ -30,7 +24,6 @@ struct DocumentParts {
   std::vector<std::string> sections = {};         // by id; empty: all
   std::vector<nlohmann::ordered_json> runs = {};  // by run_document
   nlohmann::ordered_json verification = nullptr;  // JSON of a verification
-  nlohmann::ordered_json curves = nullptr;        // by loss_curves
   nlohmann::ordered_json trace_change = nullptr;  // "trace" of a comparison
   nlohmann::ordered_json ceilings =
       nullptr;  // {"flops_per_s": {dtype: ..}, "memory_bytes_per_s", "source"}

@@ -126,6 +126,8 @@ Verification verify_runs(const std::vector<RecordedRun>& base,
   std::vector<RunPair> pairs;
   for (std::size_t i = 0; i < base.size(); ++i) {
     pairs.emplace_back(&base[i], &fresh[i]);
+    result.base_curves.push_back(loss_curve_of(base[i]));
+    result.fresh_curves.push_back(loss_curve_of(fresh[i]));
     result.blocks.push_back({.block = static_cast<int>(i) + 1,
                              .seed = seed_of(base[i]),
                              .base_ms = step_ms_of(base[i], settings.warm_up),

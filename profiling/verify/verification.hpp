@@ -9,6 +9,7 @@
 #include "profiling/verify/change.hpp"
 #include "profiling/verify/comparability.hpp"
 #include "profiling/verify/convergence.hpp"
+#include "profiling/verify/loss_curve.hpp"
 #include "profiling/verify/paired_ratio.hpp"
 #include "profiling/verify/side_profile.hpp"
 #include "profiling/verify/trace_change.hpp"
@@ -64,6 +65,8 @@ struct Verification {
   std::optional<int> blocks_for_effect = {};    // that show a change of kEffectAskedFor
   std::vector<Part> parts = {};
   ConvergenceResult convergence = {};
+  std::vector<LossCurve> base_curves = {};  // one a run; empty: step times only
+  std::vector<LossCurve> fresh_curves = {};
   std::optional<MemoryPeak> memory = {};
   std::optional<Profiles> profiles = {};
   std::string profiles_missing = {};       // why there are none

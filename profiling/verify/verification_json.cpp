@@ -79,6 +79,26 @@ Json convergence_of(const ConvergenceResult& convergence) {
           {"final_loss", json_of(convergence.final_loss)}};
 }
 
+Json json_of(const std::vector<LossPoint>& points) {
+  Json list = Json::array();
+  for (const LossPoint& one : points) list.push_back({one.step, one.loss});
+  return list;
+}
+
+Json json_of(const std::vector<LossCurve>& curves) {
+  Json list = Json::array();
+  for (const LossCurve& one : curves)
+    list.push_back({{"seed", one.seed},
+                    {"loss", json_of(one.training)},
+                    {"val_loss", json_of(one.validation)}});
+  return list;
+}
+
+Json curves_of(const Verification& one) {
+  if (one.base_curves.empty()) return {};
+  return {{"base", json_of(one.base_curves)}, {"new", json_of(one.fresh_curves)}};
+}
+
 Json memory_of(const std::optional<MemoryPeak>& memory) {
   if (!memory) return {};
   return {{"base_bytes", memory->base_bytes}, {"new_bytes", memory->fresh_bytes}};
@@ -175,6 +195,7 @@ Json whole(const Verification& one, const Decision& decision) {
   json["step_time"] = step_time_of(one);
   json["parts"] = json_of(one.parts);
   json["convergence"] = convergence_of(one.convergence);
+  json["curves"] = curves_of(one);
   json["memory"] = memory_of(one.memory);
   json["decision"] = {{"accepted", decision.accepted},
                       {"reason", decision.reason},

@@ -96,9 +96,11 @@ function drawChange(body, parts) {
 // base dashed on top of it.
 function drawCurves(body, curves) {
   const look = {new: {colour: colour("accent"), width: 4}, base: {colour: colour("ink"), width: 1.4, dash: [5, 4]}};
-  const series = ["new", "base"].flatMap(side => curves[side].map((one, at) =>
-    ({label: `${side}, seed ${one.seed || at + 1}`, points: one.loss, ...look[side]})));
-  lines(body, series, "step", "training loss");
+  const series = key => ["new", "base"].flatMap(side => curves[side].map((one, at) =>
+    ({label: `${side}, seed ${one.seed || at + 1}`, points: one[key], ...look[side]}))).filter(one => one.points.length > 0);
+  lines(body, series("loss"), "step", "training loss");
+  const evaluated = series("val_loss");
+  if (evaluated.some(one => one.points.length > 1)) lines(body, evaluated, "step", "validation loss", true);
 }
 
 // The budgets of both sides on one scale: what was slow, and what became of it.
@@ -177,7 +179,7 @@ function drawProof(body, found) {
       (time.blocks_for_3_pct === null ? "." : `; one of 3 % needs ${time.blocks_for_3_pct} blocks.`)));
   body.append(element("div", {class: "columns"}, left, right));
   drawPairs(left, found);
-  if (Page.data.curves) drawCurves(right, Page.data.curves); else right.append(absent("no metrics.jsonl of both sides"));
+  if (found.curves) drawCurves(right, found.curves); else right.append(absent("no metrics.jsonl of both sides"));
   right.append(element("p", {class: "what"}, found.convergence.reason));
 }
 

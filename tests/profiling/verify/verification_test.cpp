@@ -152,6 +152,12 @@ TEST(VerificationReportTest, json_has_every_key_and_the_same_figures) {
   EXPECT_EQ(json.at("convergence").at("verdict"), "identical");
   EXPECT_EQ(json.at("decision").at("accepted"), true);
   EXPECT_EQ(json.at("memory").at("new_bytes"), 1'000'000);
+  const auto& curve = json.at("curves").at("new").at(0);
+  ASSERT_EQ(curve.at("loss").size(), 20u);
+  EXPECT_EQ(curve.at("loss").at(4).at(0), 5);
+  EXPECT_DOUBLE_EQ(curve.at("loss").at(4).at(1).get<double>(),
+                   one.fresh_curves[0].training[4].loss);
+  EXPECT_EQ(curve.at("val_loss").at(0).at(0), 20);
 }
 
 TEST(VerificationReportTest, text_fits_into_100_columns) {
