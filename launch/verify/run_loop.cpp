@@ -92,7 +92,7 @@ std::optional<verify::RecordedRun> make_run(const VerifyOptions& options, const 
     if (*code != 0) fail(run, *code);
   }
   verify::RecordedRun recorded = read_and_trim(run);
-  const int warm_up = run.block == 0 ? 0 : options.warm_up;
+  const int warm_up = run.purpose == RunPurpose::kProfile ? 0 : options.warm_up;
   const double milliseconds = step_ms(recorded, warm_up);
   before ? progress.kept(run, milliseconds) : progress.finished(run, milliseconds);
   return recorded;

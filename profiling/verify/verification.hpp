@@ -42,6 +42,16 @@ struct Profiles {
   TraceChange change = {};
 };
 
+// The base against itself on one batch: whether it waits for input, as the advice says.
+struct InputProof {
+  std::string finding = {};              // title of the rule
+  std::optional<double> bound_pct = {};  // the most that it promised
+  std::vector<BlockRow> blocks = {};     // new: on one batch
+  std::optional<RatioEstimate> step_time = {};
+  std::string verdict = {};  // sentences
+  std::string reason = {};
+};
+
 // A line of the decision log.
 struct Trial {
   std::string time = {};
@@ -70,6 +80,7 @@ struct Verification {
   std::optional<MemoryPeak> memory = {};
   std::optional<Profiles> profiles = {};
   std::string profiles_missing = {};       // why there are none
+  std::optional<InputProof> proof = {};    // empty: nothing to prove
   std::vector<Trial> trials = {};          // before this one
   std::vector<std::string> commands = {};  // that a run of each side was started with
 };

@@ -156,7 +156,32 @@ Json trace_of(const Verification& one) {
   const TraceChange& traces = one.profiles->change;
   return {{"base_steps", traces.base_steps},          {"new_steps", traces.fresh_steps},
           {"parts", json_of(traces.parts)},           {"phases", json_of(traces.phases)},
-          {"operations", json_of(traces.operations)}, {"collectives", json_of(traces.collectives)}};
+          {"operations", json_of(traces.operations)}, {"collectives", json_of(traces.collectives)},
+          {"base_windows", traces.base_windows},      {"new_windows", traces.fresh_windows}};
+}
+
+Json json_of(const std::vector<BlockRow>& blocks) {
+  Json list = Json::array();
+  for (const BlockRow& row : blocks)
+    list.push_back({{"block", row.block},
+                    {"seed", row.seed},
+                    {"base_ms", row.base_ms},
+                    {"new_ms", row.fresh_ms}});
+  return list;
+}
+
+// Of the base against itself on one batch.
+Json proof_of(const std::optional<InputProof>& proof) {
+  if (!proof) return {};
+  const auto& ratio = proof->step_time;
+  return {{"finding", proof->finding},
+          {"gain_ceiling_pct", or_null(proof->bound_pct)},
+          {"blocks", json_of(proof->blocks)},
+          {"ratio", ratio ? Json(ratio->ratio) : Json()},
+          {"ratio_low", ratio ? Json(ratio->low) : Json()},
+          {"ratio_high", ratio ? Json(ratio->high) : Json()},
+          {"verdict", proof->verdict},
+          {"reason", proof->reason}};
 }
 
 Json trials_of(const Verification& one) {
@@ -186,12 +211,7 @@ Json whole(const Verification& one, const Decision& decision) {
                                    {"base", each.base},
                                    {"new", each.fresh},
                                    {"kind", name_of(each.kind)}});
-  json["blocks"] = Json::array();
-  for (const BlockRow& row : one.blocks)
-    json["blocks"].push_back({{"block", row.block},
-                              {"seed", row.seed},
-                              {"base_ms", row.base_ms},
-                              {"new_ms", row.fresh_ms}});
+  json["blocks"] = json_of(one.blocks);
   json["step_time"] = step_time_of(one);
   json["parts"] = json_of(one.parts);
   json["convergence"] = convergence_of(one.convergence);
@@ -201,6 +221,7 @@ Json whole(const Verification& one, const Decision& decision) {
                       {"reason", decision.reason},
                       {"exit_code", static_cast<int>(decision.code)}};
   json["profiles"] = profiles_of(one);
+  json["proof"] = proof_of(one.proof);
   json["trials"] = trials_of(one);
   json["commands"] = one.commands;
   return json;

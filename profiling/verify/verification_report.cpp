@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "profiling/report/wrap.hpp"
+#include "profiling/verify/input_proof.hpp"
 #include "profiling/verify/verification_tables.hpp"
 
 namespace sidestream::verify {
@@ -60,6 +61,7 @@ std::vector<std::string> sentences(const Verification& one, const Decision& deci
   } else if (!one.profiles_missing.empty()) {
     lines.push_back("Profiled runs: none, " + one.profiles_missing);
   }
+  if (one.proof) lines.push_back(proof_sentence(*one.proof));
   lines.push_back(fmt::format("Decision: {} ({})", decision.accepted ? "accepted" : "not accepted",
                               decision.reason));
   return lines;

@@ -165,6 +165,7 @@ function drawSides(body, found) {
   drawOperations(body, base);
   body.append(element("h3", {}, "What was advised for the base"));
   drawAdvised(body, base, found.differences);
+  if (found.proof) body.append(element("p", {}, `Proof of "${found.proof.finding}": ${found.proof.reason}.`));
 }
 
 // Half as much again is a factor: nothing is 132 % shorter.
@@ -191,6 +192,8 @@ function drawWhy(body, found) {
   }
   if (!traces || traces.parts.length === 0) return;
   body.append(element("h3", {}, "The same by the traces: a mean step of one rank"));
+  body.append(element("p", {class: "what"}, `Of ${traces.base_steps} and ${traces.new_steps} steps of all ranks, from ${traces.base_windows} and ` +
+    `${traces.new_windows} profiled windows: by operation and by bucket there are no intervals.`));
   drawChange(body, traces.parts);
   drawParts(body, traces.parts);
   for (const [key, title, whole] of [["phases", "By phase", "step"], ["operations", "By operation, the largest changes", "step"],
