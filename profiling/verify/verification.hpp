@@ -78,6 +78,7 @@ struct Verification {
   std::vector<LossCurve> base_curves = {};  // one a run; empty: step times only
   std::vector<LossCurve> fresh_curves = {};
   std::optional<MemoryPeak> memory = {};
+  std::optional<ClockChange> clocks = {};  // empty: not measured
   std::optional<Profiles> profiles = {};
   std::string profiles_missing = {};       // why there are none
   std::optional<InputProof> proof = {};    // empty: nothing to prove

@@ -25,6 +25,19 @@ std::string memory_text(const MemoryPeak& memory) {
                      (memory.fresh_bytes / memory.base_bytes - 1) * 100);
 }
 
+std::string clocks_text(const std::optional<ClockChange>& clocks) {
+  if (!clocks) return "Clocks: not measured (no cpufreq, no busy GPU with NVML)";
+  const std::string warning = clock_warning(*clocks);
+  std::string text = warning.empty() ? fmt::format("Clocks: the same on both sides within {:g} %",
+                                                   kClockChange * 100)
+                                     : "Clocks: " + warning + ", which is in the ratio";
+  const auto &base = clocks->base.gpu_held_down, &fresh = clocks->fresh.gpu_held_down;
+  if (base && fresh && *base + *fresh > 0)
+    text += fmt::format("; held down by power or heat in {} of the base and {} of the new runs",
+                        report::percent_text(*base), report::percent_text(*fresh));
+  return text;
+}
+
 // Timed and profiled steps are different runs: what they differ by is said, not hidden.
 std::string profiled_text(const Verification& one) {
   const double base = one.profiles->base.step_ms, fresh = one.profiles->fresh.step_ms;
@@ -56,6 +69,7 @@ std::vector<std::string> sentences(const Verification& one, const Decision& deci
                               one.convergence.reason));
   if (one.convergence.curve) lines.push_back(curve_text(*one.convergence.curve));
   lines.push_back(one.memory ? memory_text(*one.memory) : "Peak memory: not measured");
+  lines.push_back(clocks_text(one.clocks));
   if (one.profiles) {
     lines.push_back(profiled_text(one));
   } else if (!one.profiles_missing.empty()) {
