@@ -1,6 +1,5 @@
 #include "launch/verify/clock_watch.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <map>
 #include <string>

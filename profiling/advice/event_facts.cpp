@@ -43,6 +43,17 @@ std::string limiter_of(const trace::DeviceDetail& kernel) {
   return kernel.shared_memory_bytes > kMuchSharedMemory ? "shared memory" : "too few blocks";
 }
 
+// Some writers spread lists over lines.
+std::string on_one_line(std::string_view text) {
+  std::string line;
+  for (const char one : text) {
+    const bool space = one == ' ' || one == '\n' || one == '\t' || one == '\r';
+    if (!space) line += one;
+    if (one == ',') line += ' ';
+  }
+  return line;
+}
+
 bool is_item(std::string_view name) {
   return name == "aten::item" || name == "aten::_local_scalar_dense";
 }
@@ -165,7 +176,7 @@ class RankScan {
     sums_.products.unaligned_flops += product->flops;
     if (product->flops <= sums_.longest_unaligned) return;
     sums_.longest_unaligned = product->flops;
-    sums_.products.unaligned_shape = timeline_.names[detail->shapes];
+    sums_.products.unaligned_shape = on_one_line(timeline_.names[detail->shapes]);
   }
 
   void add_off_line(std::size_t row, const Product& product, bool fp32) {
@@ -173,7 +184,7 @@ class RankScan {
     sums_.products.off_line_flops += product.flops;
     if (product.flops <= sums_.longest_off_line) return;
     sums_.longest_off_line = product.flops;
-    sums_.products.off_line_shape = timeline_.names[timeline_.host(row)->shapes];
+    sums_.products.off_line_shape = on_one_line(timeline_.names[timeline_.host(row)->shapes]);
   }
 
   void runtime_call(std::size_t row) {

@@ -36,17 +36,37 @@ bool is_pass(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-// By thread: what the host spends inside calls of the runtime is launching or waiting.
-std::vector<IntervalSet> runtime_calls(const RankTimeline& timeline) {
-  std::vector<std::vector<analysis::Interval>> found(timeline.tracks().size());
-  for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (timeline.kind(row) == Kind::kRuntime)
-      found[timeline.track_of(row)].push_back({timeline.start_ns(row), timeline.end_ns(row)});
+// Calls of the runtime by thread: what the host spends inside of them is launching or waiting.
+class RuntimeCalls {
+ public:
+  RuntimeCalls(const RankTimeline& timeline, const analysis::NameClasses& classes)
+      : all_(timeline.tracks().size()), launches_(timeline.tracks().size()) {
+    std::vector<std::vector<analysis::Interval>> all(all_.size()), launches(all_.size());
+    for (std::size_t row = 0; row < timeline.size(); ++row) {
+      if (timeline.kind(row) != Kind::kRuntime) continue;
+      const analysis::Interval call{timeline.start_ns(row), timeline.end_ns(row)};
+      all[timeline.track_of(row)].push_back(call);
+      if (classes[timeline.name_id(row)] == NameClass::kLaunchCall)
+        launches[timeline.track_of(row)].push_back(call);
+    }
+    for (std::size_t track = 0; track < all.size(); ++track) {
+      all_[track] = IntervalSet(std::move(all[track]));
+      launches_[track] = IntervalSet(std::move(launches[track]));
+    }
   }
-  std::vector<IntervalSet> sets;
-  for (auto& one : found) sets.emplace_back(std::move(one));
-  return sets;
-}
+
+  std::int64_t inside_ns(const RankTimeline& timeline, std::size_t row) const {
+    return all_[timeline.track_of(row)].length_within_ns(
+        {timeline.start_ns(row), timeline.end_ns(row)});
+  }
+  bool launches(const RankTimeline& timeline, std::size_t row) const {
+    return launches_[timeline.track_of(row)].length_within_ns(
+               {timeline.start_ns(row), timeline.end_ns(row)}) > 0;
+  }
+
+ private:
+  std::vector<IntervalSet> all_, launches_;
+};
 
 // Sums over all ranks, and the longest heavy operator.
 struct Sums {
@@ -71,13 +91,13 @@ class RankOperators {
   void add_to(Sums& sums) const {
     if (optimizer_.empty() && !on_device_) return;
     const CallTree tree = analysis::call_tree(timeline_);
-    const std::vector<IntervalSet> runtime = runtime_calls(timeline_);
+    const RuntimeCalls runtime(timeline_, classes_);
     for (const Call& call : tree.calls) {
       if (timeline_.kind(call.row) != Kind::kOperator) continue;
       if (!optimizer_.empty()) add_update(call, sums.optimizer);
       if (!on_device_) continue;
       if (!sums.heavy) sums.heavy.emplace();
-      add_heavy(call, runtime[timeline_.track_of(call.row)], sums);
+      add_heavy(call, runtime, sums);
     }
   }
 
@@ -95,13 +115,13 @@ class RankOperators {
       optimizer.passes_ns += static_cast<double>(on_device_ ? call.device_self_ns : call.self_ns);
   }
 
-  void add_heavy(const Call& call, const IntervalSet& runtime, Sums& sums) const {
-    if (call.device_self_ns > 0 || !starts_in(steps_, call.row) ||
+  void add_heavy(const Call& call, const RuntimeCalls& runtime, Sums& sums) const {
+    if (call.device_self_ns > 0 || runtime.launches(timeline_, call.row) ||
+        !starts_in(steps_, call.row) ||
         classes_[timeline_.name_id(call.row)] == NameClass::kSyncCall)
       return;
-    const std::int64_t in_runtime_ns =
-        runtime.length_within_ns({timeline_.start_ns(call.row), timeline_.end_ns(call.row)});
-    const double own_ns = static_cast<double>(call.self_ns - in_runtime_ns);
+    const double own_ns =
+        static_cast<double>(call.self_ns - runtime.inside_ns(timeline_, call.row));
     if (own_ns < kHeavyOperatorNs) return;
     sums.heavy->time_ns += own_ns;
     if (own_ns <= sums.heavy->longest_ns) return;
