@@ -138,7 +138,7 @@ std::vector<PlannedRun> plan_runs(const VerifyOptions& options) {
 }
 
 std::vector<PlannedRun> plan_proof(const VerifyOptions& options) {
-  return in_turns(options, std::min(options.blocks, kProofBlocks), in_proof);
+  return in_turns(options, kProofBlocks, in_proof);
 }
 
 std::vector<PlannedRun> plan_profiles(const VerifyOptions& options) {

@@ -36,8 +36,8 @@ std::vector<PlannedRun> plan_runs(const VerifyOptions& options);
 // them: the profiler costs time.
 std::vector<PlannedRun> plan_profiles(const VerifyOptions& options);
 
-// Blocks of the base against itself with --fix-batch on, which takes the reading away; as long as
-// the timed runs, at most kProofBlocks of them.
+// Blocks of the base against itself with --fix-batch on, which takes the reading away. Runs as long
+// as the timed ones; three blocks, because the interval of two is six times as wide.
 inline constexpr int kProofBlocks = 3;
 std::vector<PlannedRun> plan_proof(const VerifyOptions& options);
 

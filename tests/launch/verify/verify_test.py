@@ -97,8 +97,8 @@ def test_waiting_for_input_is_proved(data, folder, config):
     out = folder / "proof"
     words = [str(word) for word in [SLEEPING, "verify", "--config", config, "--out", out, "--common", f"--data {data} --loader-workers 0 --prefetch 0",
                                     "--base", "--fused-optimizer off", "--new", "", "--blocks", "2", "--steps", "6", "--warm-up", "1"]]
-    output = call(words, 0, SIDESTREAM_TEST_SLEEP="-1:load:100")
-    check("4 more runs, with --fix-batch on in turns" in output, output)
+    output = call(words, 0, SIDESTREAM_TEST_SLEEP="-1:load:200")
+    check("6 more runs, with --fix-batch on in turns" in output, output)
     report = json.loads((out / "report.json").read_text())
     proof = report["proof"]
     check(proof["ratio_high"] < 1 and "is what the input costs" in proof["reason"], f"proof {proof}")
@@ -106,8 +106,8 @@ def test_waiting_for_input_is_proved(data, folder, config):
     check("Proof of the advice" in (out / "report.txt").read_text(), "the report does not show the proof")
     log = [json.loads(line) for line in (out / "decisions.jsonl").read_text().splitlines()]
     check(len(log) == 2 and "--fix-batch on" in log[0]["new"] and not log[0]["accepted"], f"the log: {log}")
-    again = call(words, 0, SIDESTREAM_TEST_SLEEP="-1:load:100")
-    check(again.count("finished before") == 10, f"finished runs were made again:\n{again}")
+    again = call(words, 0, SIDESTREAM_TEST_SLEEP="-1:load:200")
+    check(again.count("finished before") == 12, f"finished runs were made again:\n{again}")
     check(json.loads((out / "report.json").read_text())["trials"] == [], "its own proof is a trial of before")
 
 
