@@ -133,7 +133,6 @@ void Loader::work(int worker) noexcept {
 }
 
 void Loader::fill_and_publish(std::uint64_t ticket, std::byte* slot) noexcept {
-  const ranges::ScopedRange range(load_range_);
   try {
     fill(ticket, slot);
     ring_->publish(ticket);
@@ -145,6 +144,7 @@ void Loader::fill_and_publish(std::uint64_t ticket, std::byte* slot) noexcept {
 void Loader::fill(std::uint64_t ticket, std::byte* slot) const {
   const bool fixed = config_.fix_batch == FixBatch::kOn;
   if (fixed && ticket >= ring_->slots()) return;  // the slot holds that batch already
+  const ranges::ScopedRange range(load_range_);
   const std::uint64_t first = geometry_.first_index(fixed ? BatchPlace{} : place_of(ticket));
   const std::size_t length = config_.sequence_length;
   for (std::uint64_t row = 0; row < config_.batch_size; ++row) {

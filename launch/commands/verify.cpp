@@ -44,11 +44,17 @@ int print_plan(const VerifyOptions& options) {
   for (const PlannedRun& run : plan)
     fmt::print("{}\n", shell_words(start_command(options, run, "sidestream")));
   const auto seconds = expected_seconds_of(options, plan);
-  fmt::print("{} timed runs of {} steps, {} profiled{}: {} (--dry-run: none was started)\n", timed,
-             options.steps, profiles.size(),
+  const std::string proof =
+      options.profile && options.prove
+          ? fmt::format("; {} more should the first advice be that the base waits for input",
+                        plan_proof(options).size())
+          : "";
+  fmt::print("{} timed runs of {} steps, {} profiled{}: {} (--dry-run: none was started){}\n",
+             timed, options.steps, profiles.size(),
              profiles.empty() ? "" : fmt::format(" of {} steps", profiles.front().steps),
              seconds ? time_text(*seconds)
-                     : "how long is not known before `sidestream bench ceilings` has run here");
+                     : "how long is not known before `sidestream bench ceilings` has run here",
+             proof);
   return 0;
 }
 
@@ -85,9 +91,14 @@ std::optional<VerificationRuns> make_all_runs(const VerifyOptions& options, RunP
   const StopRequest stop;
   auto timed = make_runs(options, plan_runs(options), stop, progress);
   if (!timed) return std::nullopt;
-  ProfiledRuns profiled = make_profiles(options, plan_profiles(options), stop, progress);
+  const ProfiledRuns profiled = make_profiles(options, plan_profiles(options), stop, progress);
   if (profiled.stopped) return std::nullopt;
-  return VerificationRuns{std::move(*timed), std::move(profiled)};
+  VerificationRuns runs{.timed = std::move(*timed), .profiled = read_profiles(options, profiled)};
+  if (!runs.profiled.sides) return runs;
+  ProofOutcome proof = make_proof(options, runs.profiled.sides->base, stop, progress);
+  if (proof.stopped) return std::nullopt;
+  runs.proof = std::move(proof.proof);
+  return runs;
 }
 
 }  // namespace

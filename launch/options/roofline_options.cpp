@@ -19,6 +19,9 @@ SettingTable<Options> table() {
         text<Options>(
             {"json", "FILE", "write report.json with bounds and causes", "not written"},
             [](auto& o) -> auto& { return o.json; }),
+        text<Options>(
+            {"html", "FILE", "write a page for the browser, with roofs and causes", "not written"},
+            [](auto& o) -> auto& { return o.html; }),
         count<Options>({"operations", "N", "how many of them"},
                        [](auto& o) -> auto& { return o.operations; }, {1, 1000}),
         optional_count<Options>({"threads", "N", "files read at once", "every core"},
@@ -40,7 +43,7 @@ std::string roofline_help(int width) {
   return "Says how near the longest operations come to their roof, why not nearer, and which "
          "command reads the counters that would tell more.\n\n"
          "  sidestream-trace roofline runs/a\n"
-         "  sidestream-trace roofline runs/a --ncu ncu.csv\n\n"
+         "  sidestream-trace roofline runs/a --ncu ncu.csv --html roofline.html\n\n"
          "Roofs are those that `sidestream bench ceilings` measured on this machine; of a GPU its "
          "datasheet's, marked as such, where nothing was measured.\n\n" +
          flags_help(flags_of(table()), width);

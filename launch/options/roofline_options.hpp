@@ -12,6 +12,7 @@ struct RooflineOptions {
   std::vector<std::filesystem::path> inputs = {};
   std::vector<std::filesystem::path> ncu = {};  // CSV of Nsight Compute; empty: none
   std::filesystem::path json = {};              // empty: none
+  std::filesystem::path html = {};              // empty: none
   int operations = 5;
   std::optional<int> threads = {};
 };

@@ -75,7 +75,12 @@ SettingGroup<Options> measuring_group() {
                {"profile", "on|off",
                 "after the timed runs one profiled run of each side: timeline, longest "
                 "operations, advice, and what the change is made of"},
-               [](auto& o) -> auto& { return o.profile; })}};
+               [](auto& o) -> auto& { return o.profile; }),
+           on_off<Options>(
+               {"prove", "on|off",
+                "when the first advice for the base is that it waits for input: a few more runs of "
+                "it, with --fix-batch on in turns, which prove or refute that"},
+               [](auto& o) -> auto& { return o.prove; })}};
 }
 
 SettingGroup<Options> outcome_group() {

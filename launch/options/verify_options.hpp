@@ -24,6 +24,7 @@ struct VerifyOptions {
   std::filesystem::path log = {};     // decision log; empty: decisions.jsonl in the output folder
   std::optional<double> fail_if_slower_pct = {};
   bool profile = true;  // one more run of each side, with every operator of a few steps
+  bool prove = true;    // advice that the base waits for input, by runs on one batch
   bool force = false;
   bool dry_run = false;
 };

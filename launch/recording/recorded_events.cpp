@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launch/recording/json_text.hpp"
+#include "profiling/ranges/system_counters.hpp"
 #include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/event_rewriter.hpp"
 
@@ -112,9 +113,9 @@ void write_counters(const std::vector<record::SystemSample>& samples, const Trac
     std::string values;
     for (const auto& [name, value] : sample.values)
       values += fmt::format("{}{}:{:.6g}", values.empty() ? "" : ",", json_text(name), value);
-    take(fmt::format(
-        R"({{"ph":"C","cat":"system","name":{},"pid":{},"tid":0,"ts":{},"args":{{{}}}}})",
-        json_text(sample.name), origin.process_id, clock.text(sample.monotonic_ns), values));
+    take(fmt::format(R"({{"ph":"C","cat":"{}","name":{},"pid":{},"tid":0,"ts":{},"args":{{{}}}}})",
+                     ranges::kSystemCategory, json_text(sample.name), origin.process_id,
+                     clock.text(sample.monotonic_ns), values));
   }
 }
 

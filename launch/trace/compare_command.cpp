@@ -100,15 +100,14 @@ Records read_records(const CompareOptions& options) {
   return records;
 }
 
-void write_page(const CompareOptions& options, const Records& records, const Examined& base,
-                const Examined& fresh, const std::string& comparison) {
+void write_page(const CompareOptions& options, const Examined& base, const Examined& fresh,
+                const std::string& comparison) {
   const auto json = nlohmann::ordered_json::parse(comparison);
   page::DocumentParts parts{
       .title = fmt::format("{} against {}", options.fresh.front().filename().string(),
                            options.base.front().filename().string()),
       .verification = json.at("verification"),
       .trace_change = json.at("trace")};
-  if (!records.base.empty()) parts.curves = page::loss_curves(records.base, records.fresh);
   add_sides(parts, base.front().get(), fresh.front().get());
   core::write_file_atomically(options.html, page::html_page(page::document_of(std::move(parts))));
 }
@@ -144,7 +143,7 @@ int run_compare(const CompareOptions& options) {
   if (base.front() && fresh.front()) result.profiles = profiles_of(*base.front(), *fresh.front());
   const std::string json = comparison_json(result, decision);
   if (!options.json.empty()) core::write_file_atomically(options.json, json);
-  if (!options.html.empty()) write_page(options, records, base, fresh, json);
+  if (!options.html.empty()) write_page(options, base, fresh, json);
   if (options.quiet) return static_cast<int>(decision.code);
   const report::TextStyle style{.width_columns = 100, .color = detect_terminal(1).color};
   const std::string text = verification_text(result, decision, style);

@@ -1,5 +1,7 @@
 #include "launch/trace/pages.hpp"
 
+#include <utility>
+
 #include "core/base/file.hpp"
 #include "profiling/page/document.hpp"
 #include "profiling/page/html.hpp"
@@ -10,6 +12,17 @@ void write_report_page(const std::filesystem::path& file, const std::string& lab
                        ExaminedRun& run, const advice::NcuByKernel& counters) {
   page::DocumentParts parts{.title = label, .ceilings = ceilings_json(run.facts().ceilings)};
   parts.runs.push_back(run.page_part(label, counters));
+  core::write_file_atomically(file, page::html_page(page::document_of(std::move(parts))));
+}
+
+void write_roofline_page(const std::filesystem::path& file, const std::string& label,
+                         const ExaminedRun& run, const advice::NcuByKernel& counters,
+                         std::vector<std::string> commands) {
+  page::DocumentParts parts{.title = "Roofline: " + label,
+                            .sections = {"top", "import"},
+                            .ceilings = ceilings_json(run.facts().ceilings),
+                            .counter_commands = std::move(commands)};
+  parts.runs.push_back(page::short_run_document(label, run.summary(counters)));
   core::write_file_atomically(file, page::html_page(page::document_of(std::move(parts))));
 }
 

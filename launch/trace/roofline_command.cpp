@@ -8,6 +8,8 @@
 #include "launch/trace/examined_run.hpp"
 #include "launch/trace/ncu_counters.hpp"
 #include "launch/trace/output_check.hpp"
+#include "launch/trace/pages.hpp"
+#include "launch/trace/profiled_sides.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/advice/ncu_command.hpp"
 #include "profiling/advice/roofline.hpp"
@@ -94,8 +96,9 @@ std::string roofs_text(const std::optional<advice::Ceilings>& ceilings) {
   return report::wrapped(text + ceilings->source, kWidth, 2);
 }
 
-std::string ncu_text(const std::vector<advice::RooflinePoint>& points, const ExaminedRun& run) {
-  if (!run.facts().on_device) return "Counters: of kernels on a GPU only; these are host ranks\n";
+std::vector<std::string> counter_commands(const std::vector<advice::RooflinePoint>& points,
+                                          const ExaminedRun& run) {
+  if (!run.facts().on_device) return {};
   double steps = 0;
   for (const analysis::RankView& rank : run.analysis().ranks)
     steps += static_cast<double>(rank.steps.size());
@@ -104,8 +107,12 @@ std::string ncu_text(const std::vector<advice::RooflinePoint>& points, const Exa
     kernels.push_back({one.name, static_cast<double>(one.calls) / std::max(1.0, steps)});
   const auto& environment = run.facts().environment;
   const auto recorded = environment.find("command_line");
-  const auto commands = advice::ncu_commands(
+  return advice::ncu_commands(
       kernels, advice::words_of(recorded == environment.end() ? "" : recorded->second));
+}
+
+std::string ncu_text(const std::vector<std::string>& commands, const ExaminedRun& run) {
+  if (!run.facts().on_device) return "Counters: of kernels on a GPU only; these are host ranks\n";
   if (commands.empty()) return "";
   std::string text =
       "Counters of these kernels, one rank and one kernel at a time; then --ncu ncu*.csv:\n";
@@ -116,7 +123,7 @@ std::string ncu_text(const std::vector<advice::RooflinePoint>& points, const Exa
 }  // namespace
 
 int run_roofline(const RooflineOptions& options) {
-  check_outputs({options.json}, options.inputs);
+  check_outputs({options.json, options.html}, options.inputs);
   ExaminedRun run(options.inputs, {.threads = options.threads});
   const auto counters = read_counters(options.ncu, run.analysis());
   std::vector<advice::RooflinePoint> points;
@@ -125,9 +132,12 @@ int run_roofline(const RooflineOptions& options) {
     points.push_back(advice::place_operation(operation, run.facts(), counters));
   }
   if (!options.json.empty()) core::write_file_atomically(options.json, run.report_text(counters));
+  const std::vector<std::string> commands = counter_commands(points, run);
+  if (!options.html.empty())
+    write_roofline_page(options.html, folder_name(options.inputs.front()), run, counters, commands);
   const report::TextStyle style{.width_columns = kWidth, .color = detect_terminal(1).color};
   const std::string text = report::text_of(table_of(points), style) + "\n" + causes_text(points) +
-                           "\n" + roofs_text(run.facts().ceilings) + ncu_text(points, run);
+                           "\n" + roofs_text(run.facts().ceilings) + ncu_text(commands, run);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/process/build_summary.hpp"
 #include "launch/trainer/verdict_json.hpp"
+#include "profiling/record/numa_nodes.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -54,6 +55,12 @@ RunPerformance performance_from(const json& value) {
           .reader_cost_ms_p50 = value.at("reader_cost_ms_p50")};
 }
 
+// Of the first rank.
+json numa_json() {
+  const auto nodes = record::numa_nodes(record::allowed_processors());
+  return nodes ? json{{"nodes", nodes->machine}, {"nodes_of_rank", nodes->process}} : json(nullptr);
+}
+
 json to_json(const RunRecord& record) {
   json result = {{"schema", 1},
                  {"version", version_text()},
@@ -62,6 +69,7 @@ json to_json(const RunRecord& record) {
                   {{"processor", processor_name()},
                    {"nodes", record.nodes},
                    {"cores", sysconf(_SC_NPROCESSORS_ONLN)}}},  // of this node
+                 {"numa", numa_json()},
                  {"command_line", record.command_line},
                  {"started_at", record.started_at},
                  {"world_size", record.world_size},

@@ -44,11 +44,12 @@ std::vector<verify::Trial> read_decisions(const std::filesystem::path& log,
                                           const std::filesystem::path& reports) {
   std::vector<std::pair<std::string, verify::Trial>> by_folder;
   std::ifstream input(log);
+  const std::string own = name_of(reports);  // its proof lies inside
   for (std::string line; std::getline(input, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object() || !json.contains("verdict")) continue;
     const std::string folder = json.value("reports", "");
-    if (folder == name_of(reports)) continue;
+    if (folder == own || folder.starts_with(own + "/")) continue;
     std::erase_if(by_folder, [&](const auto& one) { return one.first == folder; });
     by_folder.emplace_back(folder, verify::Trial{.time = json.value("time", ""),
                                                  .base_flags = json.value("base", ""),

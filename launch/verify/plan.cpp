@@ -27,19 +27,46 @@ std::vector<std::string> side_flags(const VerifyOptions& options, Side side) {
   return words;
 }
 
-PlannedRun planned(const VerifyOptions& options, int block, Side side) {
-  PlannedRun run{
-      .block = block,
-      .side = side,
-      .folder = options.output / "runs" / fmt::format("block_{:03}_{}", block, name_of(side)),
-      .steps = options.steps,
-      .train_arguments = side_flags(options, side)};
-  const auto seed = options.seed + static_cast<std::uint64_t>(block) - 1;
+// What a run of a block is told besides its flags.
+PlannedRun in_block(const VerifyOptions& options, PlannedRun run, const std::string& name) {
+  run.folder = options.output / "runs" / name;
+  run.steps = options.steps;
+  const auto seed = options.seed + static_cast<std::uint64_t>(run.block) - 1;
   append(run.train_arguments,
          {"--run-dir", run.folder.string(), "--steps", std::to_string(options.steps), "--seed",
           std::to_string(seed), "--log-every", "1", "--eval-every", std::to_string(options.steps),
           "--checkpoint-every", "0"});
   return run;
+}
+
+PlannedRun planned(const VerifyOptions& options, int block, Side side) {
+  return in_block(
+      options,
+      {.block = block, .side = side, .folder = {}, .train_arguments = side_flags(options, side)},
+      fmt::format("block_{:03}_{}", block, name_of(side)));
+}
+
+PlannedRun in_proof(const VerifyOptions& options, int block, Side side) {
+  PlannedRun run{.purpose = RunPurpose::kProof,
+                 .block = block,
+                 .side = side,
+                 .folder = {},
+                 .train_arguments = side_flags(options, Side::kBase)};
+  if (side == Side::kNew) append(run.train_arguments, {"--fix-batch", "on"});
+  return in_block(options, std::move(run),
+                  fmt::format("proof_{:03}_{}", block, side == Side::kBase ? "base" : "fixed"));
+}
+
+// Who goes first changes from block to block, so that a drift of the machine favours neither.
+std::vector<PlannedRun> in_turns(const VerifyOptions& options, int blocks,
+                                 PlannedRun (*make)(const VerifyOptions&, int, Side)) {
+  std::vector<PlannedRun> runs;
+  for (int block = 1; block <= blocks; ++block) {
+    const bool base_first = block % 2 == 1;
+    runs.push_back(make(options, block, base_first ? Side::kBase : Side::kNew));
+    runs.push_back(make(options, block, base_first ? Side::kNew : Side::kBase));
+  }
+  return runs;
 }
 
 // The order of the buckets settles in step 2, and readers fill up: two steps pass before the
@@ -48,7 +75,7 @@ constexpr const char* kProfileWindow = "wait=2,warmup=1,active=3,repeat=1";
 constexpr std::int64_t kProfiledRunSteps = 7;
 
 PlannedRun profiled(const VerifyOptions& options, Side side) {
-  PlannedRun run{.block = 0,
+  PlannedRun run{.purpose = RunPurpose::kProfile,
                  .side = side,
                  .folder = options.output / "runs" / fmt::format("profile_{}", name_of(side)),
                  .steps = kProfiledRunSteps,
@@ -57,8 +84,10 @@ PlannedRun profiled(const VerifyOptions& options, Side side) {
          {"--run-dir", run.folder.string(), "--steps", std::to_string(kProfiledRunSteps), "--seed",
           std::to_string(options.seed), "--log-every", "1", "--eval-every", "0",
           "--checkpoint-every", "0"});
-  const std::vector<std::vector<std::string>> wanted = {
-      {"--profile", kProfileWindow}, {"--profile-shapes"}, {"--profile-flops"}};
+  const std::vector<std::vector<std::string>> wanted = {{"--profile", kProfileWindow},
+                                                        {"--profile-shapes"},
+                                                        {"--profile-flops"},
+                                                        {"--sample-hz", "20"}};
   const std::vector<std::string>& given = run.train_arguments;
   for (const auto& flag : wanted) {  // what the side asks for itself stays
     const bool there = std::any_of(given.begin(), given.end(), [&](const std::string& word) {
@@ -92,18 +121,24 @@ std::map<std::string, std::string> values_of(const PlannedRun& run, const char* 
 }  // namespace
 
 std::string describe(const PlannedRun& run) {
-  if (run.block == 0) return fmt::format("profile, {}", name_of(run.side));
+  switch (run.purpose) {
+    case RunPurpose::kProfile:
+      return fmt::format("profile, {}", name_of(run.side));
+    case RunPurpose::kProof:
+      return fmt::format("proof {}, {}", run.block,
+                         run.side == Side::kBase ? "base" : "base on one batch");
+    case RunPurpose::kTimed:
+      break;
+  }
   return fmt::format("block {}, {}", run.block, name_of(run.side));
 }
 
 std::vector<PlannedRun> plan_runs(const VerifyOptions& options) {
-  std::vector<PlannedRun> runs;
-  for (int block = 1; block <= options.blocks; ++block) {
-    const bool base_first = block % 2 == 1;
-    runs.push_back(planned(options, block, base_first ? Side::kBase : Side::kNew));
-    runs.push_back(planned(options, block, base_first ? Side::kNew : Side::kBase));
-  }
-  return runs;
+  return in_turns(options, options.blocks, planned);
+}
+
+std::vector<PlannedRun> plan_proof(const VerifyOptions& options) {
+  return in_turns(options, kProofBlocks, in_proof);
 }
 
 std::vector<PlannedRun> plan_profiles(const VerifyOptions& options) {

@@ -12,15 +12,22 @@ namespace sidestream::launch {
 
 enum class Side { kBase, kNew };
 
+enum class RunPurpose {
+  kTimed,    // in a block: what the verdict rests on
+  kProfile,  // where the time goes
+  kProof,    // in a block of a proof: the base, and the base on one batch
+};
+
 struct PlannedRun {
-  int block = 1;  // 0: a profiled run, which is in no block
-  Side side = Side::kBase;
+  RunPurpose purpose = RunPurpose::kTimed;
+  int block = 1;
+  Side side = Side::kBase;       // of a proof: new is the one on one batch
   std::filesystem::path folder;  // run directory
   std::int64_t steps = 0;
   std::vector<std::string> train_arguments;  // after `train`
 };
 
-std::string describe(const PlannedRun& run);  // "block 3, base", "profile, new"
+std::string describe(const PlannedRun& run);  // "block 3, base", "profile, new", "proof 1, base"
 
 // Blocks take turns in which side goes first, so that a drift of the machine favours neither.
 std::vector<PlannedRun> plan_runs(const VerifyOptions& options);
@@ -28,6 +35,11 @@ std::vector<PlannedRun> plan_runs(const VerifyOptions& options);
 // One profiled run of each side; none with --profile off. After the timed runs and never one of
 // them: the profiler costs time.
 std::vector<PlannedRun> plan_profiles(const VerifyOptions& options);
+
+// Blocks of the base against itself with --fix-batch on, which takes the reading away. Runs as long
+// as the timed ones; three blocks, because the interval of two is six times as wide.
+inline constexpr int kProofBlocks = 3;
+std::vector<PlannedRun> plan_proof(const VerifyOptions& options);
 
 // mpirun as launch/run calls it; one rank on this machine starts without it.
 std::vector<std::string> start_command(const VerifyOptions& options, const PlannedRun& run,

@@ -2,17 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
-#include "launch/trace/examined_run.hpp"
 #include "launch/trace/profiled_sides.hpp"
 #include "launch/verify/decision_log.hpp"
 #include "launch/verify/shell_words.hpp"
 #include "profiling/page/document.hpp"
 #include "profiling/page/html.hpp"
+#include "profiling/verify/input_proof.hpp"
 #include "profiling/verify/verification_report.hpp"
 
 namespace sidestream::launch {
@@ -30,44 +28,24 @@ std::string side_text(const VerifyOptions& options, const std::vector<std::strin
   return shell_words(words);
 }
 
-// The traces of both profiled runs.
-struct ProfiledSides {
-  ExaminedRun base, fresh;
-};
-
-std::unique_ptr<ProfiledSides> read_traces(const std::vector<PlannedRun>& plan) {
-  auto sides = std::unique_ptr<ProfiledSides>(
-      new ProfiledSides{{{plan.front().folder}, {}}, {{plan.back().folder}, {}}});
-  for (const auto& [run, traces] :
-       {std::pair(&plan.front(), &sides->base), std::pair(&plan.back(), &sides->fresh)}) {
-    fs::create_directories(run->folder / "report");
-    core::write_file_atomically(run->folder / "report" / "report.json", traces->report_text());
-  }
-  return sides;
+void add_profiles(const ProfileReading& read, verify::Verification& result) {
+  result.profiles_missing = read.missing;
+  if (read.sides) result.profiles = profiles_of(read.sides->base, read.sides->fresh);
 }
 
-// Null, with the reason in the verification, when there is nothing to read.
-std::unique_ptr<ProfiledSides> add_profiles(const VerifyOptions& options,
-                                            const ProfiledRuns& profiled,
-                                            verify::Verification& result) {
-  result.profiles_missing = profiled.missing;
-  if (!profiled.missing.empty()) return nullptr;
-  try {
-    auto sides = read_traces(plan_profiles(options));
-    result.profiles = profiles_of(sides->base, sides->fresh);
-    return sides;
-  } catch (const core::Error& error) {
-    result.profiles_missing = std::string("their traces cannot be read: ") + error.what();
-    return nullptr;
-  }
+// The proof is a verification of its own, with a line of its own in the log.
+void add_proof(const VerifyOptions& options, const ProofRuns& proof, const fs::path& log,
+               verify::Verification& result) {
+  verify::Settings settings = result.settings;
+  settings.fresh_flags = settings.base_flags + " --fix-batch on";
+  const verify::Verification runs =
+      verify::verify_runs(proof.sides.base, proof.sides.fresh, settings);
+  result.proof = verify::input_proof(proof.finding, proof.bound_pct, runs);
+  append_decision(log, options.output / "runs" / "proof", runs, verify::decide(runs, {}));
 }
 
-std::string page_of(const RunsOfSides& timed, ProfiledSides* profiled, const Json& json,
-                    const std::string& title) {
-  page::DocumentParts parts{.title = title,
-                            .verification = json,
-                            .curves = page::loss_curves(timed.base, timed.fresh),
-                            .trace_change = json.at("trace")};
+std::string page_of(ExaminedSides* profiled, const Json& json, const std::string& title) {
+  page::DocumentParts parts{.title = title, .verification = json, .trace_change = json.at("trace")};
   if (profiled != nullptr) add_sides(parts, &profiled->base, &profiled->fresh);
   return page::html_page(page::document_of(std::move(parts)));
 }
@@ -94,7 +72,8 @@ int write_reports(const VerifyOptions& options, const OutputFolder& folder,
                   const VerificationRuns& runs, const std::string& command) {
   const fs::path log = options.log.empty() ? folder.file("decisions.jsonl") : options.log;
   verify::Verification result = judge(options, runs.timed, command, log);
-  const auto profiled = add_profiles(options, runs.profiled, result);
+  add_profiles(runs.profiled, result);
+  if (runs.proof) add_proof(options, *runs.proof, log, result);
   const verify::Decision decision =
       verify::decide(result, {.fail_if_slower_pct = options.fail_if_slower_pct});
   const std::string plain = verification_text(result, decision, {.width_columns = kWidthColumns});
@@ -102,7 +81,7 @@ int write_reports(const VerifyOptions& options, const OutputFolder& folder,
   core::write_file_atomically(folder.file("report.json"), json);
   core::write_file_atomically(
       folder.file("report.html"),
-      page_of(runs.timed, profiled.get(), Json::parse(json),
+      page_of(runs.profiled.sides.get(), Json::parse(json),
               fmt::format("Base against new: {}", verify::verdict_word(result))));
   core::write_file_atomically(folder.file("report.md"), verification_markdown(result, decision));
   core::write_file_atomically(folder.file("report.txt"), plain);

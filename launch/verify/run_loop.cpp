@@ -12,6 +12,7 @@
 
 #include "core/base/error.hpp"
 #include "launch/verify/child_process.hpp"
+#include "launch/verify/clock_watch.hpp"
 #include "launch/verify/output_folder.hpp"
 
 namespace sidestream::launch {
@@ -51,7 +52,7 @@ std::string last_lines(const fs::path& file) {
 
 // The exit code, or nothing when a stop was asked for.
 std::optional<int> run_once(const VerifyOptions& options, const PlannedRun& run,
-                            const StopRequest& stop, RunProgress& progress) {
+                            const StopRequest& stop, RunProgress& progress, ClockWatch& clocks) {
   constexpr std::chrono::milliseconds kPoll{100};
   fs::remove_all(run.folder);  // what an interrupted run has left
   ChildProcess child(start_command(options, run, fs::read_symlink("/proc/self/exe")),
@@ -64,6 +65,7 @@ std::optional<int> run_once(const VerifyOptions& options, const PlannedRun& run,
       progress.say("stopping at the end of this step; once more stops at once");
     }
     if (!told) progress.look(run);
+    clocks.look();
     std::this_thread::sleep_for(kPoll);
   }
   return told ? std::nullopt : child.exit_code();
@@ -82,17 +84,20 @@ double step_ms(const verify::RecordedRun& run, int warm_up) {
 
 // Nothing when a stop was asked for. Throws RunFailure.
 std::optional<verify::RecordedRun> make_run(const VerifyOptions& options, const PlannedRun& run,
-                                            const StopRequest& stop, RunProgress& progress) {
+                                            const StopRequest& stop, RunProgress& progress,
+                                            ClockWatch& clocks) {
   const bool before = is_finished(run);
   if (!before) {
     if (stop.requested()) return std::nullopt;
     progress.started(run);
-    const std::optional<int> code = run_once(options, run, stop, progress);
+    const std::optional<int> code = run_once(options, run, stop, progress, clocks);
+    const verify::Clocks measured = clocks.take();
     if (!code) return std::nullopt;
     if (*code != 0) fail(run, *code);
+    if (measured.any()) verify::write_clocks(measured, run.folder / "clocks.json");
   }
   verify::RecordedRun recorded = read_and_trim(run);
-  const int warm_up = run.block == 0 ? 0 : options.warm_up;
+  const int warm_up = run.purpose == RunPurpose::kProfile ? 0 : options.warm_up;
   const double milliseconds = step_ms(recorded, warm_up);
   before ? progress.kept(run, milliseconds) : progress.finished(run, milliseconds);
   return recorded;
@@ -105,8 +110,9 @@ std::optional<RunsOfSides> make_runs(const VerifyOptions& options,
                                      RunProgress& progress) {
   prepare_environment();
   RunsOfSides sides;
+  ClockWatch clocks;
   for (const PlannedRun& run : plan) {
-    std::optional<verify::RecordedRun> recorded = make_run(options, run, stop, progress);
+    std::optional<verify::RecordedRun> recorded = make_run(options, run, stop, progress, clocks);
     if (!recorded) return std::nullopt;
     (run.side == Side::kBase ? sides.base : sides.fresh).push_back(std::move(*recorded));
   }
@@ -118,8 +124,9 @@ ProfiledRuns make_profiles(const VerifyOptions& options, const std::vector<Plann
   if (plan.empty()) return {.missing = "--profile off"};
   prepare_environment();
   try {
+    ClockWatch clocks;
     for (const PlannedRun& run : plan) {
-      if (!make_run(options, run, stop, progress)) return {.stopped = true};
+      if (!make_run(options, run, stop, progress, clocks)) return {.stopped = true};
     }
   } catch (const core::Error& error) {
     progress.say(error.what());

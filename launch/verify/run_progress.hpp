@@ -15,6 +15,7 @@ class RunProgress {
  public:
   RunProgress(int runs, Terminal terminal) : runs_(runs), terminal_(terminal) {}
 
+  void expect(int more_runs) { runs_ += more_runs; }
   void started(const PlannedRun& run);
   // Looks at the end of the run's metrics; redraws at most twice a second.
   void look(const PlannedRun& run);

@@ -62,6 +62,7 @@ Json json_of(const Finding& one, std::size_t number) {
           {"end_ns", one.place ? Json(one.place->end_ns) : Json()},
           {"place_rank", one.place ? Json(one.place->rank) : Json()},
           {"count", one.count},
+          {"ranks", one.ranks},
           {"evidence", evidence},
           {"threshold", one.rule->threshold},
           {"looks_at", one.rule->looks_at},
@@ -77,12 +78,15 @@ Json json_of(const Finding& one, std::size_t number) {
 const std::vector<Rule>& all_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all;
-    for (const auto& some : {input_rules(), communication_rules(), host_rules(), device_rules()})
+    for (const auto& some :
+         {input_rules(), communication_rules(), host_rules(), device_rules(), machine_rules()})
       all.insert(all.end(), some.begin(), some.end());
     return all;
   }();
   return rules;
 }
+
+bool is_waiting_for_input(const Rule& rule) { return rule.place == PlaceKind::kInput; }
 
 std::vector<Finding> merged(std::vector<Finding> findings) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& one, const Finding& other) {
@@ -97,10 +101,32 @@ std::vector<Finding> merged(std::vector<Finding> findings) {
       result.push_back(std::move(one));
     } else {
       same->count += one.count;
+      same->ranks.insert(same->ranks.end(), one.ranks.begin(), one.ranks.end());
+      if (same->what.rank != one.what.rank) same->what.rank = -1;
     }
   }
   return result;
 }
+
+namespace {
+
+// Of each rank that shows what all of them show together; of all together when none does by itself,
+// or when the finding names its rank.
+std::vector<Finding> on_ranks(const Facts& facts, const Rule& rule, const Found& of_all) {
+  std::vector<Finding> findings;
+  if (of_all.rank < 0 && facts.step_of_rank.size() > 1) {
+    for (const auto& [rank, step] : facts.step_of_rank) {
+      Outcome outcome = rule.look(facts.of_rank(rank), rule);
+      if (!outcome.found) continue;
+      outcome.found->rank = rank;
+      findings.push_back({.rule = &rule, .what = std::move(*outcome.found), .ranks = {rank}});
+    }
+  }
+  if (findings.empty()) findings.push_back({.rule = &rule, .what = of_all});
+  return findings;
+}
+
+}  // namespace
 
 Advice advise(const Facts& facts) {
   Advice advice;
@@ -109,9 +135,11 @@ Advice advise(const Facts& facts) {
     if (!outcome.needs.empty()) advice.not_measured.emplace_back(rule.id, outcome.needs);
     if (outcome.needs.empty() && !outcome.found) advice.nothing_found.push_back(rule.id);
     if (!outcome.found) continue;
-    advice.findings.push_back({&rule, std::move(*outcome.found)});
     const auto place = facts.places.find(rule.place);
-    if (place != facts.places.end()) advice.findings.back().place = place->second;
+    for (Finding& one : on_ranks(facts, rule, *outcome.found)) {
+      if (place != facts.places.end()) one.place = place->second;
+      advice.findings.push_back(std::move(one));
+    }
   }
   advice.findings = merged(std::move(advice.findings));
   return advice;
@@ -127,6 +155,11 @@ void add_to_report(const Advice& advice, Json& report) {
 }
 
 namespace {
+
+std::string whose_text(const Finding& one) {
+  if (one.what.rank >= 0) return fmt::format(" (rank {})", one.what.rank);
+  return one.count > 1 ? fmt::format(" ({} ranks)", one.count) : "";
+}
 
 // "Looked and found nothing" is not "could not look": both are said.
 std::string silent_rules_text(const Advice& advice, std::size_t width) {
@@ -152,9 +185,8 @@ std::string advice_text(const Advice& advice, const report::TextStyle& style) {
     const std::string bound = one.what.bound
                                   ? fmt::format("at most {:.1f} %", *one.what.bound * 100)
                                   : std::string("bound not known");
-    const std::string rank = one.what.rank < 0 ? "" : fmt::format(" (rank {})", one.what.rank);
-    text += fmt::format("{}{}{}{}: {}\n", style.color ? "\033[1m" : "", one.rule->title, rank,
-                        style.color ? "\033[0m" : "", bound);
+    text += fmt::format("{}{}{}{}: {}\n", style.color ? "\033[1m" : "", one.rule->title,
+                        whose_text(one), style.color ? "\033[0m" : "", bound);
     for (const std::string& line :
          {"why: " + evidence_text(one), "fix: " + fix_of(one),
           "false if: " + std::string(one.rule->false_if), "check: " + std::string(one.rule->check)})

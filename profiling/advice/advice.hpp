@@ -13,7 +13,8 @@ namespace sidestream::advice {
 struct Finding {
   const Rule* rule = nullptr;
   Found what = {};
-  int count = 1;                    // merged ones
+  int count = 1;                    // merged ones: of so many ranks, unless it is of all together
+  std::vector<int> ranks = {};      // that show it; empty: it is of all together
   std::optional<Place> place = {};  // where to look in the timeline
 };
 
@@ -25,9 +26,16 @@ struct Advice {
 
 const std::vector<Rule>& all_rules();
 
+// What a rule finds in the mean of all ranks is looked for on each of them: a finding of a few says
+// which, and how many.
 Advice advise(const Facts& facts);
 
-// Findings of the same rule and fix become one, with their evidence of the largest bound.
+// Whether the rule says that steps wait for input: a run on one batch takes that away, and proves
+// or refutes it.
+bool is_waiting_for_input(const Rule& rule);
+
+// Findings of the same rule and fix, on several ranks, become one, with the evidence of the largest
+// bound and without a rank of its own.
 std::vector<Finding> merged(std::vector<Finding> findings);
 
 // Fills `advice` and `nothing_found` of a report.json and adds to its `not_measured`.

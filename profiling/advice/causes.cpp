@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "profiling/trace/kind.hpp"
-
 namespace sidestream::advice {
 namespace {
 
@@ -171,7 +169,7 @@ bool changes_layout(const std::string& name) { return has(name, {"nchwToNhwc", "
 }  // namespace
 
 void explain(RooflinePoint& point, const ComputedOn& computed, const Facts& facts) {
-  if (trace::is_collective_kernel(point.name)) {
+  if (is_collective(point.name)) {
     point.bound = "communication";
     point.cause = cause_of_collective(point, facts);
   } else if (changes_layout(point.name)) {

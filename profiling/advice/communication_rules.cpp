@@ -134,6 +134,25 @@ Outcome one_stream(const Facts& facts, const Rule& rule) {
   return found({.bound = hideable(facts), .evidence = evidence_of(facts)});
 }
 
+// A sharded update needs of each sum its own part only; the parameters are gathered afterwards.
+Outcome collective_choice(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (facts.world_size < 2) return nothing_found();
+  if (!facts.collectives || facts.collectives->bytes == 0)
+    return could_not_look("sizes of collectives in the traces");
+  const CollectiveFacts& all = *facts.collectives;
+  constexpr double kAsMany = 0.5, kHardlyAny = 0.1;
+  const bool shards = all.all_reduce_bytes > kSmallCollectiveBytes &&
+                      all.gathered_bytes > kAsMany * all.all_reduce_bytes &&
+                      all.reduce_scatter_bytes < kHardlyAny * all.all_reduce_bytes;
+  const double saved = facts.share_of(all.all_reduce_exposed_ns) / 2;
+  if (!shards || saved <= rule.threshold) return nothing_found();
+  return found({.bound = saved,
+                .evidence = {{"all-reduced", all.all_reduce_bytes, "B", "step"},
+                             {"gathered afterwards", all.gathered_bytes, "B", "step"},
+                             share("exposed in all-reduces", 2 * saved)}});
+}
+
 }  // namespace
 
 std::vector<Rule> communication_rules() {
@@ -167,7 +186,17 @@ std::vector<Rule> communication_rules() {
       {"one-stream", "Collectives run on the stream of the compute", 0.05,
        "exposed communication with compute on the same streams", "TensorBoard plugin, as above",
        "collectives on a stream of their own (--overlap on)", "they depend on each other anyway",
-       "timeline: lanes of compute and communication", one_stream, PlaceKind::kCollective}};
+       "timeline: lanes of compute and communication", one_stream, PlaceKind::kCollective},
+      {"collective-choice", "All-reduce where reduce-scatter would do", 0.03,
+       "half of the exposed time in all-reduces, where about as much is gathered in the same step "
+       "and "
+       "nothing is reduce-scattered",
+       "nccl-tests' PERFORMANCE.md: an all-reduce moves 2 (n - 1) / n of its bytes, a "
+       "reduce-scatter "
+       "half of that",
+       "reduce-scatter of the gradients before a sharded update (--zero 1)",
+       "every rank needs all of the sum, to clip by its norm for instance",
+       "bytes and exposed time of the collectives", collective_choice, PlaceKind::kCollective}};
 }
 
 }  // namespace sidestream::advice

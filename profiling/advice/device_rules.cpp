@@ -59,6 +59,24 @@ Outcome shapes(const Facts& facts, const Rule& rule) {
                               facts.products->unaligned_flops, "FLOP"}}});
 }
 
+// Tensor Cores of A100 and later read whole lines; those before are content with 8 elements.
+Outcome lines(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();
+  const auto time = product_time(facts);
+  if (!facts.products || !time || facts.products->flops == 0) return could_not_look(kNeedsShapes);
+  if (!facts.compute_capability) return could_not_look("device properties in the traces");
+  constexpr int kAmpere = 80;
+  const double part = facts.products->off_line_flops / facts.products->flops;
+  const double bound = facts.share_of(*time) * part;
+  if (*facts.compute_capability < kAmpere || bound <= rule.threshold) return nothing_found();
+  return found({.bound = bound,
+                .evidence = {share("products with such shapes", bound),
+                             share("of all products", part, "FLOPs"),
+                             {"largest: " + facts.products->off_line_shape,
+                              facts.products->off_line_flops, "FLOP"}}});
+}
+
 std::string limited_by(const std::string& limiter) {
   return limiter.empty() ? "" : ", limited by " + limiter;
 }
@@ -134,6 +152,16 @@ std::vector<Rule> device_rules() {
        "NVIDIA's guide to matrix products: 16 bytes, 8 elements of bf16",
        "--pad-vocab 64; widths and batches in multiples of 8",
        "the library pads them itself at no cost", "time of these products", shapes,
+       PlaceKind::kProduct},
+      {"shapes-64", "Shapes that are multiples of 8, but not of 64", 0.10,
+       "time in products of which an extent is a multiple of 8 and not of 128 bytes (64 elements "
+       "of "
+       "bf16), on compute capability 8.0 or later",
+       "NVIDIA's guide to matrix products: multiples of 128 bytes are best on A100; a tenth, "
+       "because "
+       "only the edges of tiles are lost",
+       "--pad-vocab 64; widths, heads and batches in multiples of 64",
+       "the library's tiles fit these shapes all the same", "time of these products", lines,
        PlaceKind::kProduct},
       {"low-occupancy", "Kernels that leave most of the device empty", 0.05,
        "time in kernels below 25 % estimated occupancy, without matrix products",

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <vector>
 
+#include "profiling/advice/optimizer_ranges.hpp"
 #include "profiling/analysis/event_class.hpp"
-#include "profiling/ranges/phases.hpp"
 
 namespace sidestream::advice {
 namespace {
@@ -42,6 +43,17 @@ std::string limiter_of(const trace::DeviceDetail& kernel) {
   return kernel.shared_memory_bytes > kMuchSharedMemory ? "shared memory" : "too few blocks";
 }
 
+// Some writers spread lists over lines.
+std::string on_one_line(std::string_view text) {
+  std::string line;
+  for (const char one : text) {
+    const bool space = one == ' ' || one == '\n' || one == '\t' || one == '\r';
+    if (!space) line += one;
+    if (one == ',') line += ' ';
+  }
+  return line;
+}
+
 bool is_item(std::string_view name) {
   return name == "aten::item" || name == "aten::_local_scalar_dense";
 }
@@ -54,23 +66,11 @@ struct Sums {
   OptimizerFacts optimizer;
   SyncFacts syncs;
   CopyFacts copies;
-  double longest_unaligned = 0, longest_low_occupancy = 0;
+  double longest_unaligned = 0, longest_off_line = 0, longest_low_occupancy = 0;
   bool any_kernel = false, any_shape = false, any_optimizer = false, any_host = false,
        any_copy = false;
   std::set<std::int64_t> compute_streams, collective_streams;
 };
-
-analysis::IntervalSet optimizer_ranges(const RankTimeline& timeline) {
-  std::vector<analysis::Interval> found;
-  for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (timeline.kind(row) != Kind::kHostRange) continue;
-    const std::string_view name = timeline.name(row);
-    // Sidestream's phase, and the range that torch.optim puts around step().
-    if (name == ranges::name_of(ranges::Phase::kOptimizer) || name.starts_with("Optimizer.step#"))
-      found.push_back({timeline.start_ns(row), timeline.end_ns(row)});
-  }
-  return analysis::IntervalSet(std::move(found));
-}
 
 class RankScan {
  public:
@@ -172,11 +172,19 @@ class RankScan {
     const bool fp32 = detail->types != trace::kNoName &&
                       timeline_.names[detail->types].find("float") != std::string_view::npos;
     if (fp32) sums_.products.fp32_flops += product->flops;
-    if (product->aligned) return;
+    if (product->aligned) return add_off_line(row, *product, fp32);
     sums_.products.unaligned_flops += product->flops;
     if (product->flops <= sums_.longest_unaligned) return;
     sums_.longest_unaligned = product->flops;
-    sums_.products.unaligned_shape = timeline_.names[detail->shapes];
+    sums_.products.unaligned_shape = on_one_line(timeline_.names[detail->shapes]);
+  }
+
+  void add_off_line(std::size_t row, const Product& product, bool fp32) {
+    if (product.divisor >= (fp32 ? 32 : 64)) return;  // 128 bytes
+    sums_.products.off_line_flops += product.flops;
+    if (product.flops <= sums_.longest_off_line) return;
+    sums_.longest_off_line = product.flops;
+    sums_.products.off_line_shape = on_one_line(timeline_.names[timeline_.host(row)->shapes]);
   }
 
   void runtime_call(std::size_t row) {
@@ -257,7 +265,10 @@ std::optional<Product> product_of(std::string_view name, std::string_view input_
   // The number of products in a batch may be anything; rows that are flattened are one extent.
   std::int64_t rows = left[left.size() - 2];
   for (std::size_t i = 0; place->flattened && i + 2 < left.size(); ++i) rows *= left[i];
-  product.aligned = rows % 8 == 0 && left.back() % 8 == 0 && columns % 8 == 0;
+  const std::int64_t divisor =
+      std::gcd(std::gcd(rows, left.back()), std::gcd(columns, std::int64_t{64}));
+  product.divisor = static_cast<int>(divisor);
+  product.aligned = divisor % 8 == 0;
   return product;
 }
 
@@ -278,8 +289,8 @@ void gather_events(const analysis::Analysis& all, double recorded, Facts& facts)
   }
   if (sums.any_shape) {
     ProductFacts& products = sums.products;
-    divide(recorded,
-           {&products.flops, &products.unaligned_flops, &products.fp32_flops, &products.host_ns});
+    divide(recorded, {&products.flops, &products.unaligned_flops, &products.off_line_flops,
+                      &products.fp32_flops, &products.host_ns});
     facts.products = products;
   }
   if (sums.any_optimizer) {

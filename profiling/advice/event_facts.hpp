@@ -12,6 +12,7 @@ void gather_events(const analysis::Analysis& all, double recorded, Facts& facts)
 struct Product {
   double flops = 0;
   bool aligned = true;  // every extent is a multiple of 8
+  int divisor = 64;     // largest power of two, up to 64, that divides every extent
 };
 // Nothing when the operator is no product or the shapes do not fit.
 std::optional<Product> product_of(std::string_view operator_name, std::string_view input_dims);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "profiling/advice/event_facts.hpp"
+#include "profiling/advice/operator_facts.hpp"
 #include "profiling/advice/places.hpp"
 #include "profiling/analysis/interval_set.hpp"
 #include "profiling/analysis/phase_times.hpp"
@@ -16,9 +17,7 @@ using analysis::Analysis;
 
 double real(std::int64_t value) { return static_cast<double>(value); }
 
-std::optional<StepFacts> step_facts(const Analysis& all) {
-  const auto rows = analysis::plain_steps(all.ranks);
-  if (rows.empty()) return std::nullopt;
+StepFacts mean_of(const std::vector<const analysis::StepRow*>& rows) {
   StepFacts facts{.steps = static_cast<std::int64_t>(rows.size())};
   const double count = real(facts.steps);
   for (const analysis::StepRow* row : rows) {
@@ -37,6 +36,30 @@ std::optional<StepFacts> step_facts(const Analysis& all) {
   return facts;
 }
 
+void add_steps(const Analysis& all, Facts& facts) {
+  const auto rows = analysis::plain_steps(all.ranks);
+  if (rows.empty()) return;
+  facts.step = mean_of(rows);
+  std::map<int, std::vector<const analysis::StepRow*>> by_rank;
+  for (const analysis::StepRow* row : rows) by_rank[row->rank].push_back(row);
+  for (const auto& [rank, own] : by_rank) facts.step_of_rank[rank] = mean_of(own);
+}
+
+bool has(const std::string& name, const char* word) { return name.find(word) != std::string::npos; }
+
+// Names are ours, NCCL's, or those of c10d: "_reduce_scatter_base".
+void add_kind(const analysis::CollectiveRow& row, double bytes, double steps, int world_size,
+              CollectiveFacts& facts) {
+  if (has(row.name, "reduce_scatter")) {
+    facts.reduce_scatter_bytes += bytes;
+  } else if (has(row.name, "gather")) {
+    facts.gathered_bytes += bytes * std::max(1, world_size);
+  } else if (has(row.name, "allreduce") || has(row.name, "all_reduce")) {
+    facts.all_reduce_bytes += bytes;
+    facts.all_reduce_exposed_ns += real(row.exposed_ns) / steps;
+  }
+}
+
 CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) {
   CollectiveFacts facts;
   double moved = 0, transfer_ns = 0;
@@ -49,6 +72,8 @@ CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) 
     if (row.bytes <= 0 || row.count == 0) continue;
     const double each = real(row.bytes);
     facts.bytes += each * real(row.count) / steps_of_one_rank;
+    add_kind(row, each * real(row.count) / steps_of_one_rank, steps_of_one_rank,
+             all.set->world_size, facts);
     facts.largest_bytes = std::max(facts.largest_bytes, each);
     if (each >= kBucketBytes) facts.buckets_per_step += real(row.count) / steps_of_one_rank;
     if (each >= kSmallCollectiveBytes) continue;
@@ -90,8 +115,10 @@ void add_saves(const analysis::RankView& rank, double ranks, SaveFacts& facts) {
   facts.between_ns += between / std::max(1.0, gaps) / ranks;
 }
 
-void device_memory(const analysis::RankView& rank, Facts& facts) {
+void device_and_libraries(const analysis::RankView& rank, Facts& facts) {
   const auto& devices = rank.timeline->info.devices;
+  facts.cuda_driver = std::max(facts.cuda_driver, rank.timeline->info.cuda_driver);
+  facts.cuda_runtime = std::max(facts.cuda_runtime, rank.timeline->info.cuda_runtime);
   for (const auto& [number, device] : devices)
     facts.compute_capability = device.compute_major * 10 + device.compute_minor;
   if (devices.empty() || devices.begin()->second.memory_bytes == 0) return;
@@ -106,6 +133,13 @@ void device_memory(const analysis::RankView& rank, Facts& facts) {
 
 }  // namespace
 
+Facts Facts::of_rank(int rank) const {
+  Facts own = *this;
+  own.step = step_of_rank.at(rank);
+  own.step_of_rank.clear();
+  return own;
+}
+
 double Facts::threads_per_core() const {
   const auto get = [&](const char* name) {
     const auto entry = environment.find(name);
@@ -119,10 +153,11 @@ double Facts::threads_per_core() const {
 
 Facts gather_facts(const Analysis& all) {
   Facts facts{.world_size = all.set->world_size,
-              .step = step_facts(all),
               .straggler = all.straggler,
               .gpu_utilisation = all.utilisation.gpu_utilisation,
-              .tensor_core_share = all.utilisation.tensor_core_share};
+              .tensor_core_share = all.utilisation.tensor_core_share,
+              .system = all.system};
+  add_steps(all, facts);
   std::size_t recorded = 0;
   for (const analysis::RankView& rank : all.ranks) recorded += rank.steps.size();
   const double steps = static_cast<double>(std::max<std::size_t>(1, recorded));
@@ -132,13 +167,14 @@ Facts gather_facts(const Analysis& all) {
     facts.on_device = facts.on_device || rank.activity.where == analysis::Where::kDevice;
     for (const auto& [phase, total_ns] : analysis::phase_times(*rank.timeline))
       facts.phase_ns[phase] += real(total_ns) / steps;
-    device_memory(rank, facts);
+    device_and_libraries(rank, facts);
     add_saves(rank, ranks, saves);
   }
   if (!facts.phase_ns.empty()) facts.saves = saves;
   if (!all.collectives.empty()) facts.collectives = collective_facts(all, steps / ranks);
   gather_events(all, steps, facts);
   facts.places = longest_places(all);
+  gather_operators(all, steps, facts);
   return facts;
 }
 

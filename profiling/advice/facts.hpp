@@ -63,6 +63,8 @@ struct ProductFacts {
   double flops = 0;            // of a step of one rank
   double unaligned_flops = 0;  // some extent is no multiple of 8
   std::string unaligned_shape = {};
+  double off_line_flops = 0;  // multiples of 8, but some extent is not whole lines of 128 bytes
+  std::string off_line_shape = {};
   double fp32_flops = 0;
   double host_ns = 0;  // duration of the operators: their compute on host ranks
 };
@@ -70,7 +72,17 @@ struct ProductFacts {
 struct OptimizerFacts {
   double launches = 0;  // kernels started, or operators called, in the optimizer's range of a step
   double time_ns = 0;
+  bool fused_update = false;  // an operator such as aten::_fused_adamw_ is among them
+  double passes_ns = 0;       // sums and products over parameters, each a pass of its own
 };
+
+// Operators that keep the host of a device busy for long and start nothing there.
+struct HeavyOperatorFacts {
+  double time_ns = 0;  // of a step
+  std::string longest = {};
+  double longest_ns = 0;  // one call
+};
+inline constexpr double kHeavyOperatorNs = 1'000'000;
 
 // Checkpoints, of a mean step over all recorded ones, tagged ones too.
 struct SaveFacts {
@@ -101,6 +113,10 @@ struct CollectiveFacts {
   double buckets_per_step = 0;  // of at least kBucketBytes: what is below carries no gradients
   double small_per_step = 0;    // below kSmallCollectiveBytes
   double small_exposed_ns = 0;
+  double all_reduce_bytes = 0;  // of a step of one rank
+  double all_reduce_exposed_ns = 0;
+  double reduce_scatter_bytes = 0;
+  double gathered_bytes = 0;                   // what all-gathers leave on each rank
   std::optional<double> bus_bytes_per_s = {};  // weighted by the time of the transfers
 };
 inline constexpr double kSmallCollectiveBytes = 1e6;
@@ -116,7 +132,8 @@ enum class PlaceKind {
   kCopy,
   kSync,
   kKernel,
-  kProduct
+  kProduct,
+  kHostOperator
 };
 struct Place {
   int rank = 0;
@@ -135,11 +152,13 @@ struct Facts {
   int world_size = 0;
   bool on_device = false;
   std::optional<StepFacts> step = {};
+  std::map<int, StepFacts> step_of_rank = {};   // empty where there are no steps
   std::map<std::string, double> phase_ns = {};  // a step of one rank; empty: no phases in the trace
   std::optional<SaveFacts> saves = {};
   std::optional<KernelFacts> kernels = {};
   std::optional<ProductFacts> products = {};
   std::optional<OptimizerFacts> optimizer = {};
+  std::optional<HeavyOperatorFacts> heavy_operators = {};  // empty: no host operators
   std::optional<SyncFacts> syncs = {};
   std::optional<CopyFacts> copies = {};
   std::optional<CollectiveFacts> collectives = {};
@@ -147,8 +166,11 @@ struct Facts {
   std::optional<analysis::Straggler> straggler = {};
   std::optional<double> gpu_utilisation = {};
   std::optional<double> tensor_core_share = {};
-  std::optional<double> memory_share = {};         // peak over what the device has
-  std::optional<int> compute_capability = {};      // 80 for 8.0
+  std::optional<double> memory_share = {};     // peak over what the device has
+  std::optional<int> compute_capability = {};  // 80 for 8.0
+  int cuda_driver = 0;                         // 12090 for 12.9; 0: not said
+  int cuda_runtime = 0;
+  analysis::SystemUse system = {};
   std::map<std::string, std::string> config = {};  // of the run directory; empty: none
   std::map<std::string, std::string> environment = {};
   std::optional<Ceilings> ceilings = {};
@@ -158,6 +180,8 @@ struct Facts {
   double share_of(double time_ns) const {
     return step && step->window_ns > 0 ? time_ns / step->window_ns : 0;
   }
+  // With the mean step of one rank; all else stays what it is of all ranks.
+  Facts of_rank(int rank) const;
   // Computing threads of all ranks of a node over its cores; 0 where the run does not say.
   double threads_per_core() const;
   std::optional<std::string> setting(const std::string& name) const {

@@ -45,6 +45,31 @@ Outcome unfused_optimizer(const Facts& facts, const Rule& rule) {
                              share("optimizer", time)}});
 }
 
+// Where nothing is fused the whole optimizer is the finding.
+Outcome separate_weight_decay(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.optimizer) return could_not_look("ranges named optimizer in the traces");
+  const double time = facts.share_of(facts.optimizer->passes_ns);
+  const bool fused = facts.optimizer->fused_update || facts.setting("fused-optimizer") == "on";
+  if (!fused || time <= rule.threshold) return nothing_found();
+  return found({.bound = time,
+                .evidence = {share("sums and products over parameters, beside the update", time)}});
+}
+
+Outcome heavy_operators(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();  // on the processor operators are the compute
+  if (!facts.heavy_operators) return could_not_look("operators of the host in the traces");
+  const HeavyOperatorFacts& heavy = *facts.heavy_operators;
+  const double idle = facts.share_of(facts.step->idle_host_ns + facts.step->idle_data_ns);
+  const double bound = std::min(idle, facts.share_of(heavy.time_ns));
+  if (bound <= rule.threshold) return nothing_found();
+  return found({.bound = bound,
+                .evidence = {milliseconds("in operators of 1 ms or more", heavy.time_ns),
+                             {"longest: " + heavy.longest, heavy.longest_ns * 1e-6, "ms"},
+                             share("device idle meanwhile, at most", idle)}});
+}
+
 Outcome logging(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (!facts.on_device) return nothing_found();  // on the processor a loss is there when it is made
@@ -60,7 +85,9 @@ Outcome logging(const Facts& facts, const Rule& rule) {
 Outcome launch_bound(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_kernels(facts)) return *nothing;
   const double idle = facts.share_of(facts.step->idle_host_ns);
-  if (idle <= rule.threshold) return nothing_found();
+  const bool computing =  // its own rule
+      facts.heavy_operators && facts.share_of(facts.heavy_operators->time_ns) > idle / 2;
+  if (idle <= rule.threshold || computing) return nothing_found();
   return found({.bound = idle,
                 .evidence = {share("idle, the host too slow", idle),
                              {"kernels", facts.kernels->per_step, "", "step"},
@@ -115,6 +142,18 @@ std::vector<Rule> host_rules() {
        "a fused update is a handful of kernels, whatever the number of parameters",
        "--fused-optimizer on", "most of it is clipping or communication",
        "time of the phase optimizer", unfused_optimizer, PlaceKind::kOptimizer},
+      {"separate-weight-decay", "Weight decay or clipping in a pass of its own", 0.02,
+       "sums and products over parameters in the optimizer's range, beside a fused update",
+       "a pass reads and writes every parameter once; the fused update does it on its way",
+       "weight decay and clipping folded into the update (--fused-optimizer on)",
+       "the passes are over something else", "time of the phase optimizer", separate_weight_decay,
+       PlaceKind::kOptimizer},
+      {"heavy-host-operators", "The host computes while the device waits", 0.05,
+       "operators of the host that take 1 ms or more and start nothing, where the device is idle",
+       "HTA counts launch calls above 50 us: 1 ms is twenty of them",
+       "the operator on the device, or ahead of time by --loader-workers",
+       "the device would wait for something else all the same", "idle, host too slow",
+       heavy_operators, PlaceKind::kHostOperator},
       {"launch-bound", "Kernels are launched too late", 0.10, "idle because nothing was launched",
        "HTA counts a launch delay above 100 us; 10 % of a step is where it shows",
        "a CUDA graph of the step, --fused-ops on, a larger batch",

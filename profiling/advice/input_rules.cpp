@@ -11,12 +11,19 @@ bool small_files(const Facts& facts) {
   return facts.data && facts.data->files >= kManyFiles && facts.data->mean_bytes < kSmallBytes;
 }
 
+// iostat's manual: a disk that is near 100 % busy is saturated.
+constexpr double kSaturated = 0.9;
+bool storage_saturated(const Facts& facts) {
+  return facts.system.disk_busy.value_or(0) >= kSaturated;
+}
+
 Outcome waiting_for_data(const Facts& facts, const Rule& rule, bool without_workers) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   const auto workers = facts.setting("loader-workers");
   if (without_workers && !workers)
     return could_not_look("the run directory of the traces (config.cfg)");
-  if ((workers == "0") != without_workers || small_files(facts)) return nothing_found();
+  if ((workers == "0") != without_workers || small_files(facts) || storage_saturated(facts))
+    return nothing_found();
   const double waiting = facts.share_of(facts.step->idle_data_ns);
   if (waiting <= rule.threshold) return nothing_found();
   Found what{.bound = waiting, .evidence = {share("waiting for data", waiting)}};
@@ -62,17 +69,25 @@ Outcome many_small_files(const Facts& facts, const Rule& rule) {
   if (!facts.data)
     return could_not_look("the data folder that config.cfg of the run directory names");
   const double waiting = facts.share_of(facts.step->idle_data_ns);
-  if (!small_files(facts) || waiting <= rule.threshold) return nothing_found();
+  if (!small_files(facts) || waiting <= rule.threshold || storage_saturated(facts))
+    return nothing_found();
   return found({.bound = waiting,
                 .evidence = {share("waiting for data", waiting),
                              {"files in the data folder", facts.data->files, ""},
                              {"a file has on average", facts.data->mean_bytes, "B"}}});
 }
 
-Outcome storage(const Facts&, const Rule&) {
-  return could_not_look(
-      "busy time of the disks: not read from traces yet; where --sample-hz recorded it, Perfetto "
-      "shows the counters");
+Outcome storage(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (facts.setting("data") == "synthetic") return nothing_found();
+  if (!facts.system.disk_busy)
+    return could_not_look("busy time of the disks inside the steps (--sample-hz 20)");
+  const double waiting = facts.share_of(facts.step->idle_data_ns);
+  if (!storage_saturated(facts) || waiting <= rule.threshold) return nothing_found();
+  return found(
+      {.bound = waiting,
+       .evidence = {share("waiting for data", waiting), share("disk " + facts.system.disk + " busy",
+                                                              *facts.system.disk_busy, "time")}});
 }
 
 }  // namespace
@@ -107,8 +122,13 @@ std::vector<Rule> input_rules() {
        "`sidestream prepare`: the same data in a few large shards",
        "the files are in memory already", "waiting for data in the step budget", many_small_files,
        PlaceKind::kInput},
-      {"storage-saturated", "The storage is saturated", 0, "utilisation of the disk", "none",
-       "faster storage, or data in memory", "", "", storage}};
+      {"storage-saturated", "The storage is saturated", 0.05,
+       "waiting for data while a disk is busy for 90 % of the time or more",
+       "TensorBoard plugin: DataLoader above 5 % of a step; iostat's manual: near 100 % a disk is "
+       "saturated",
+       "data on faster storage or in memory; `sidestream prepare` makes it smaller",
+       "something else keeps the disk busy", "disk busy in the samples of the system", storage,
+       PlaceKind::kInput}};
 }
 
 }  // namespace sidestream::advice

@@ -6,6 +6,7 @@
 
 #include "profiling/advice/event_facts.hpp"
 #include "profiling/advice/ncu_csv.hpp"
+#include "profiling/analysis/event_class.hpp"
 #include "profiling/analysis/input_shapes.hpp"
 #include "profiling/ranges/phases.hpp"
 
@@ -58,6 +59,12 @@ std::string joined_dtype(const std::string& inputs, const std::string& kernel) {
 
 bool is_copy(const std::string& name) {
   return name.starts_with("Memcpy") || name.starts_with("Memset");
+}
+
+bool is_collective(const std::string& name) {
+  const analysis::NameClass what = analysis::class_of(name);
+  return what == analysis::NameClass::kCollectiveKernel ||
+         what == analysis::NameClass::kCollectiveRange;
 }
 
 bool is_phase(const std::string& name) {

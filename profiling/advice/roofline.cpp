@@ -6,7 +6,6 @@
 #include "profiling/advice/causes.hpp"
 #include "profiling/advice/operation_kind.hpp"
 #include "profiling/ranges/phases.hpp"
-#include "profiling/trace/kind.hpp"
 
 namespace sidestream::advice {
 namespace {
@@ -59,7 +58,7 @@ void place_under_roof(RooflinePoint& point, const std::string& dtype, const Fact
 void place_by_bandwidth(RooflinePoint& point, const Facts& facts) {
   constexpr double kHeldUpByMemory = 0.3;
   if (!point.bound.empty() || !point.bytes_per_s || point.flops_per_s) return;
-  if (is_copy(point.name) || trace::is_collective_kernel(point.name)) return;
+  if (is_copy(point.name) || is_collective(point.name)) return;
   if (!facts.ceilings || facts.ceilings->memory_bytes_per_s <= 0) return;
   point.share_of_roof = *point.bytes_per_s / facts.ceilings->memory_bytes_per_s;
   if (*point.share_of_roof >= kHeldUpByMemory) point.bound = "memory";
@@ -75,7 +74,7 @@ void place_by_link(RooflinePoint& point, const Facts& facts) {
     against(point.bytes_per_s, facts.ceilings->host_to_device_bytes_per_s);
   if (point.name.find("DtoH") != std::string::npos)
     against(point.bytes_per_s, facts.ceilings->device_to_host_bytes_per_s);
-  if (trace::is_collective_kernel(point.name) && facts.collectives)
+  if (is_collective(point.name) && facts.collectives)
     against(facts.collectives->bus_bytes_per_s, facts.ceilings->link_bytes_per_s);
 }
 

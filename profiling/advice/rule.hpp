@@ -69,5 +69,6 @@ std::vector<Rule> input_rules();
 std::vector<Rule> communication_rules();
 std::vector<Rule> host_rules();
 std::vector<Rule> device_rules();
+std::vector<Rule> machine_rules();
 
 }  // namespace sidestream::advice

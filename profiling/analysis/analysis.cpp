@@ -86,6 +86,7 @@ Analysis analyse(trace::TraceSet& set, int threads) {
   all.verdict = find_verdict(all.ranks);
   all.tax = overlap_tax(all.ranks);
   all.utilisation = find_utilisation(all.ranks);
+  all.system = find_system_use(all.ranks);
   all.model = model_use(all.ranks);
   warn_about_steps(set, all.ranks);
   warn_about_collectives(set, all.matches, all.collectives);

@@ -10,6 +10,7 @@
 #include "profiling/analysis/overlap_tax.hpp"
 #include "profiling/analysis/step_table.hpp"
 #include "profiling/analysis/stragglers.hpp"
+#include "profiling/analysis/system_use.hpp"
 #include "profiling/analysis/top_operations.hpp"
 #include "profiling/analysis/utilisation.hpp"
 #include "profiling/analysis/verdict.hpp"
@@ -27,6 +28,7 @@ struct Analysis {
   std::optional<Verdict> verdict;
   OverlapTax tax;
   Utilisation utilisation;
+  SystemUse system;
   ModelUse model;
 };
 

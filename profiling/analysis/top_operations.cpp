@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiling/analysis/collective_list.hpp"
 #include "profiling/analysis/event_class.hpp"
 #include "profiling/analysis/host_activity.hpp"
 #include "profiling/analysis/row_work.hpp"
@@ -42,11 +43,15 @@ struct Sums {
 };
 using ByName = std::map<std::pair<std::string, Kind>, Sums>;
 
+OperatorWork work_of_collective(const RankTimeline& timeline, std::size_t row) {
+  const std::int64_t bytes = collective_facts(timeline, row).bytes;
+  if (bytes <= 0) return {};
+  return {.flops = {}, .bytes = static_cast<double>(bytes)};
+}
+
 OperatorWork work_of_copy(const RankTimeline& timeline, std::size_t row) {
   const trace::DeviceDetail* detail = timeline.device(row);
-  const trace::CollectiveDetail* collective = timeline.collective(row);
-  if (collective != nullptr && collective->bytes > 0)
-    return {.flops = {}, .bytes = static_cast<double>(collective->bytes)};
+  if (timeline.collective(row) != nullptr) return work_of_collective(timeline, row);
   if (detail == nullptr || timeline.kind(row) == Kind::kKernel || detail->bytes == 0) return {};
   return {.flops = {}, .bytes = static_cast<double>(detail->bytes)};
 }
@@ -143,12 +148,17 @@ void add_host_rank(const RankTimeline& timeline, ByName& all) {
   for (std::size_t call = 0; call < tree.calls.size(); ++call) {
     const Call& one = tree.calls[call];
     const Kind kind = timeline.kind(one.row);
-    const bool phase =
-        kind == Kind::kHostRange && classes[timeline.name_id(one.row)] == NameClass::kComputeRange;
-    if (kind != Kind::kOperator && !phase) continue;
+    const NameClass what = classes[timeline.name_id(one.row)];
+    const bool phase = kind == Kind::kHostRange && what == NameClass::kComputeRange;
+    const bool collective = kind == Kind::kHostRange && what == NameClass::kCollectiveRange;
+    if (kind != Kind::kOperator && !phase && !collective) continue;
     Sums& sums = all[{std::string(timeline.name(one.row)), kind}];
     ++sums.calls;
     sums.total_ns += one.self_ns;
+    if (collective) {
+      sums.add(work_of_collective(timeline, one.row), one.self_ns);
+      continue;
+    }
     const Passed done = passed_work(timeline, tree, call, work);
     if (!launches_only) sums.add(done.work, timeline.duration_ns(one.row));
     shapes.add(timeline.name_id(one.row), done.row, done.work);

@@ -1,6 +1,6 @@
 // What took the most time: kernels and copies of device ranks; of host ranks operators and phases
-// that compute, each its own time without what it calls. A fused optimizer is no operator, and a
-// recording without the profiler has phases only. Sums over all ranks.
+// that compute, each its own time without what it calls, and collectives. A fused optimizer is no
+// operator, and a recording without the profiler has phases only. Sums over all ranks.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,8 @@ struct Operation {
   std::int64_t total_ns = 0;
   double share = 0;  // of the time of all operations
   KnownWork flops;   // from the shapes of the operators
-  KnownWork bytes;   // of copies: what was copied; else a lower bound from the shapes
+  KnownWork bytes;  // of copies what was copied, of collectives what each rank put in; else a lower
+                    // bound from the shapes
   std::vector<ShapedWork> shaped = {};           // the most FLOPs first
   std::optional<double> occupancy_percent = {};  // the profiler's estimate, weighted by duration
 };

@@ -53,17 +53,6 @@ Json tables_of(const report::Findings& findings) {
   return list;
 }
 
-Json losses_of(const std::vector<verify::RecordedRun>& runs) {
-  Json list = Json::array();
-  for (const verify::RecordedRun& run : runs) {
-    Json points = Json::array();
-    for (const verify::RecordedStep& step : run.steps) points.push_back({step.step, step.loss});
-    const auto seed = run.config.find("seed");
-    list.push_back({{"seed", seed == run.config.end() ? "" : seed->second}, {"loss", points}});
-  }
-  return list;
-}
-
 }  // namespace
 
 Json run_document(const std::string& label, const analysis::Analysis& all,
@@ -75,9 +64,12 @@ Json run_document(const std::string& label, const analysis::Analysis& all,
           {"timeline", timeline_data(all)}};
 }
 
-Json loss_curves(const std::vector<verify::RecordedRun>& base,
-                 const std::vector<verify::RecordedRun>& fresh) {
-  return {{"base", losses_of(base)}, {"new", losses_of(fresh)}};
+Json short_run_document(const std::string& label, Json report) {
+  return {{"label", label},
+          {"report", std::move(report)},
+          {"tables", Json::array()},
+          {"memory", Json::array()},
+          {"timeline", nullptr}};
 }
 
 Json document_of(DocumentParts parts) {
@@ -85,9 +77,10 @@ Json document_of(DocumentParts parts) {
   document["runs"] = Json::array();
   for (Json& run : parts.runs) document["runs"].push_back(std::move(run));
   document["verification"] = std::move(parts.verification);
-  document["curves"] = std::move(parts.curves);
   document["trace_change"] = std::move(parts.trace_change);
   document["ceilings"] = std::move(parts.ceilings);
+  document["sections"] = parts.sections.empty() ? Json() : Json(parts.sections);
+  document["counter_commands"] = parts.counter_commands;
   return document;
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "profiling/analysis/details.hpp"
-#include "profiling/verify/recorded_run.hpp"
 
 namespace sidestream::page {
 
@@ -17,18 +16,18 @@ nlohmann::ordered_json run_document(const std::string& label, const analysis::An
                                     const analysis::Details& details,
                                     nlohmann::ordered_json report);
 
-// Loss curves of both sides, for the section with the verification.
-nlohmann::ordered_json loss_curves(const std::vector<verify::RecordedRun>& base,
-                                   const std::vector<verify::RecordedRun>& fresh);
+// The same with what report.json begins with and nothing else: for a page of few sections.
+nlohmann::ordered_json short_run_document(const std::string& label, nlohmann::ordered_json report);
 
 struct DocumentParts {
   std::string title = {};
+  std::vector<std::string> sections = {};         // by id; empty: all
   std::vector<nlohmann::ordered_json> runs = {};  // by run_document
   nlohmann::ordered_json verification = nullptr;  // JSON of a verification
-  nlohmann::ordered_json curves = nullptr;        // by loss_curves
   nlohmann::ordered_json trace_change = nullptr;  // "trace" of a comparison
   nlohmann::ordered_json ceilings =
       nullptr;  // {"flops_per_s": {dtype: ..}, "memory_bytes_per_s", "source"}
+  std::vector<std::string> counter_commands = {};  // that read the counters of the longest kernels
 };
 
 nlohmann::ordered_json document_of(DocumentParts parts);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiling/analysis/event_class.hpp"
+#include "profiling/page/sample_lanes.hpp"
 
 namespace sidestream::page {
 namespace {
@@ -81,6 +82,7 @@ struct Window {
 struct Rank {
   std::vector<Window> windows;
   std::array<std::vector<Event>, kLaneNames.size()> lanes;
+  std::vector<SampleLane> samples;
 };
 
 class Names {
@@ -99,6 +101,20 @@ class Names {
   Json list_ = Json::array();
 };
 
+// Lanes of the files of a rank follow each other in time.
+void add_samples(std::vector<SampleLane> more, Rank& rank) {
+  for (SampleLane& lane : more) {
+    const auto same = std::find_if(rank.samples.begin(), rank.samples.end(),
+                                   [&](const SampleLane& one) { return one.name == lane.name; });
+    if (same == rank.samples.end()) {
+      rank.samples.push_back(std::move(lane));
+    } else {
+      same->full = std::max(same->full, lane.full);
+      same->points.insert(same->points.end(), lane.points.begin(), lane.points.end());
+    }
+  }
+}
+
 // What lies inside the steps, or everything when there are none.
 bool inside_a_step(const analysis::RankView& view, std::int64_t start_ns, std::int64_t end_ns) {
   if (view.steps.empty()) return true;
@@ -114,6 +130,10 @@ void add_file(const analysis::Analysis& all, const analysis::RankView& view, Nam
   };
   for (const analysis::StepRow& row : view.steps)
     rank.windows.push_back({row.step, common(row.window.start_ns), common(row.window.end_ns)});
+  if (!view.steps.empty())
+    add_samples(sample_lanes(timeline, view.steps.front().window.start_ns,
+                             view.steps.back().window.end_ns, common),
+                rank);
   const analysis::NameClasses classes(timeline.names);
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     const Lane lane = lane_of(timeline.kind(row), classes[timeline.name_id(row)]);
@@ -162,7 +182,10 @@ Json json_of(int number, Rank& rank, std::int64_t origin_ns) {
     }
     lanes.push_back({{"kind", kLaneNames[lane]}, {"events", std::move(flat)}});
   }
-  return {{"rank", number}, {"windows", windows}, {"lanes", lanes}};
+  return {{"rank", number},
+          {"windows", windows},
+          {"lanes", lanes},
+          {"samples", json_of(rank.samples, origin_ns)}};
 }
 
 }  // namespace

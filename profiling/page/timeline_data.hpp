@@ -8,7 +8,7 @@
 namespace sidestream::page {
 
 // {"length_ns", "names": [..], "left_out", "shortest_ns", "ranks": [{"rank", "windows": [[step,
-// start, end]..], "lanes": [{"kind", "events": [start, duration, name, ...]}]}]}
+// start, end]..], "lanes": [{"kind", "events": [start, duration, name, ...]}], "samples": [..]}]}
 // Times are nanoseconds from the first event. Above `limit` events the shortest are left out,
 // counted in left_out.
 nlohmann::ordered_json timeline_data(const analysis::Analysis& all, std::size_t limit = 120'000);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "profiling/ranges/system_counters.hpp"
 #include "profiling/record/clock.hpp"
 
 namespace sidestream::record {
@@ -41,7 +42,8 @@ constexpr unsigned long long kHeldDown = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
 std::vector<std::pair<std::string, double>> held_down(unsigned long long reasons) {
   const auto is_set = [&](unsigned long long bits) { return (reasons & bits) != 0 ? 1.0 : 0.0; };
-  std::vector<std::pair<std::string, double>> values = {{"by power or heat", is_set(kHeldDown)}};
+  std::vector<std::pair<std::string, double>> values = {
+      {ranges::kHeldDownByPowerOrHeat, is_set(kHeldDown)}};
   for (const Reason& one : kReasons) values.emplace_back(one.name, is_set(one.bit));
   return values;
 }
@@ -111,7 +113,7 @@ std::vector<SystemSample> Nvml::sample() {
   };
   Library& of = *library_;
   if (Utilisation use; of.utilisation != nullptr && of.utilisation(of.device, &use) == kSuccess)
-    add("gpu use [%]", {{"kernels", use.gpu}, {"memory", use.memory}});
+    add(ranges::kGpuUse, {{"kernels", use.gpu}, {"memory", use.memory}});
   if (Memory memory; of.memory != nullptr && of.memory(of.device, &memory) == kSuccess)
     add("gpu memory [MiB]", {{"used", static_cast<double>(memory.used) / (1 << 20)}});
   if (unsigned watt = 0; of.power != nullptr && of.power(of.device, &watt) == kSuccess)
@@ -128,10 +130,10 @@ std::vector<SystemSample> Nvml::sample() {
   unsigned core = 0, memory_clock = 0;
   if (of.clock != nullptr && of.clock(of.device, kGraphics, &core) == kSuccess &&
       of.clock(of.device, kMemoryClock, &memory_clock) == kSuccess)
-    add("gpu clock [MHz]", {{"core", core}, {"memory", memory_clock}});
+    add(ranges::kGpuClock, {{"core", core}, {"memory", memory_clock}});
   unsigned long long reasons = 0;
   if (of.reasons != nullptr && of.reasons(of.device, &reasons) == kSuccess)
-    add("gpu held down", held_down(reasons));
+    add(ranges::kGpuHeldDown, held_down(reasons));
   return samples;
 }
 

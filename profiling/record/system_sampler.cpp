@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profiling/ranges/system_counters.hpp"
+
 namespace sidestream::record {
 namespace {
 
@@ -38,7 +40,7 @@ class Rates {
       if (runs >= kLeastShareOfThread) running.emplace_back(name, runs * 100);
       if (waits >= kLeastShareOfThread) waiting.emplace_back(name, waits * 100);
     }
-    add("process cpu [%]", {{"running", all_running * 100}, {"waiting", all_waiting * 100}});
+    add(ranges::kProcessCpu, {{"running", all_running * 100}, {"waiting", all_waiting * 100}});
     if (!running.empty()) add("thread running [%]", std::move(running));
     if (!waiting.empty()) add("thread waiting for a processor [%]", std::move(waiting));
   }
@@ -58,7 +60,7 @@ class Rates {
       const auto then = before_.disk_busy_s.find(disk);
       if (then != before_.disk_busy_s.end()) busy.emplace_back(disk, percent(now_s - then->second));
     }
-    if (!busy.empty()) add("disk busy [%]", std::move(busy));
+    if (!busy.empty()) add(ranges::kDiskBusy, std::move(busy));
   }
 
   std::vector<SystemSample> take() { return std::move(samples_); }
@@ -81,7 +83,7 @@ std::vector<SystemSample> rates_between(const SystemTotals& before, const System
   rates.add_threads();
   const double machine_s = after.machine_total_s - before.machine_total_s;
   if (machine_s > 0) {
-    rates.add("machine cpu [%]",
+    rates.add(ranges::kMachineCpu,
               {{"busy", (after.machine_busy_s - before.machine_busy_s) / machine_s * 100}});
   }
   rates.add_cores();
@@ -90,8 +92,8 @@ std::vector<SystemSample> rates_between(const SystemTotals& before, const System
   rates.add("process storage [MiB/s]",
             {{"read", rates.mib_per_s(&SystemTotals::process_read_bytes)},
              {"written", rates.mib_per_s(&SystemTotals::process_written_bytes)}});
-  rates.add("disk [MiB/s]", {{"read", rates.mib_per_s(&SystemTotals::disk_read_bytes)},
-                             {"written", rates.mib_per_s(&SystemTotals::disk_written_bytes)}});
+  rates.add(ranges::kDiskBytes, {{"read", rates.mib_per_s(&SystemTotals::disk_read_bytes)},
+                                 {"written", rates.mib_per_s(&SystemTotals::disk_written_bytes)}});
   rates.add_disks();
   rates.add("network [MiB/s]",
             {{"received", rates.mib_per_s(&SystemTotals::network_received_bytes)},

@@ -134,6 +134,13 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"gpu_utilisation", or_null(use.gpu_utilisation)},
           {"sm_efficiency", or_null(use.sm_efficiency)},
           {"occupancy", or_null(use.occupancy)},
+          {"process_cores", or_null(all.system.process_cores)},
+          {"process_cores_short", or_null(all.system.process_cores_short)},
+          {"machine_cpu", or_null(all.system.machine_cpu)},
+          {"disk_busy", or_null(all.system.disk_busy)},
+          {"gpu_clock_mhz", or_null(all.system.gpu_clock_mhz)},
+          {"gpu_held_down", or_null(all.system.gpu_held_down)},
+          {"system_samples", all.system.samples},
           {"mfu_source", throughput.source.empty() ? Json() : Json(throughput.source)},
           {"profiler_cost", or_null(all.model.profiler_cost)}};
 }
@@ -161,6 +168,8 @@ Json not_measured(const Analysis& all, const RunMetrics& run) {
   need(list, !run.ettr, "ettr", "a run.json that holds it");
   need(list, !all.utilisation.gpu_utilisation, "gpu_utilisation", "device events");
   need(list, !all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
+  need(list, !all.system.machine_cpu, "machine_cpu",
+       "system samples inside the steps (--sample-hz)");
   need(list, !transfers, "transfer and waiting of collectives",
        "the traces of all ranks of a process group");
   need(list, !any_flops(all), "flops of operations", "shapes (--profile-shapes)");

@@ -135,6 +135,19 @@ std::string throughput_text(const Analysis& all, const RunMetrics& run) {
       found.source.empty() ? "" : ", of " + found.source);
 }
 
+// Of the samples that a run may record.
+std::string system_text(const Analysis& all, std::size_t width) {
+  const analysis::SystemUse& use = all.system;
+  if (!use.process_cores) return "";
+  std::string text = fmt::format("A rank runs on {:.2g} processors", *use.process_cores);
+  if (use.process_cores_short && *use.process_cores_short >= 0.05)
+    text += fmt::format(" and is ready for {:.2g} more", *use.process_cores_short);
+  if (use.machine_cpu)
+    text += fmt::format(", those of the machine are busy {}", percent_text(*use.machine_cpu));
+  if (use.disk_busy) text += fmt::format(", disk {} {}", use.disk, percent_text(*use.disk_busy));
+  return wrapped(text + fmt::format(" ({} system samples)", use.samples), width, 2);
+}
+
 std::string tax_text(const analysis::OverlapTax& tax) {
   if (tax.hidden_ns == 0) return "";
   if (tax.judged_ns == 0)
@@ -217,8 +230,9 @@ std::string text_report(const Analysis& all, const RunMetrics& run, const TextSt
   if (all.ranks.size() > 1) text += text_of(rank_table(all), style) + "\n";
   if (!all.operations.empty()) text += text_of(operation_table(all), style) + "\n";
   if (!all.collectives.empty()) text += text_of(collective_text_table(all), style) + "\n";
-  text += device_text(all, style.width_columns) + throughput_text(all, run) + profiler_text(all) +
-          tax_text(all.tax) + between_text(all) + straggler_text(all) + clock_text(all);
+  text += device_text(all, style.width_columns) + system_text(all, style.width_columns) +
+          throughput_text(all, run) + profiler_text(all) + tax_text(all.tax) + between_text(all) +
+          straggler_text(all) + clock_text(all);
   return text + remarks(all, style.width_columns);
 }
 

@@ -79,6 +79,11 @@ bool read_kineto_metadata(std::string_view key, std::string_view text, RankInfo&
     info.base_ns = integer_of(text, 0);
     return false;
   }
+  if (key == "cuda_driver_version" || key == "cuda_runtime_version") {
+    int& version = key == "cuda_driver_version" ? info.cuda_driver : info.cuda_runtime;
+    version = static_cast<int>(std::clamp<std::int64_t>(integer_of(text, 0), 0, 1'000'000));
+    return false;
+  }
   const bool figures = key == ranges::kMetadataObject;
   if (key != "distributedInfo" && key != "deviceProperties" && !figures) return false;
   const Json parsed = Json::parse(text, nullptr, false);

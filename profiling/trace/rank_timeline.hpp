@@ -47,6 +47,8 @@ struct RankInfo {
   // Add to a time of this file for nanoseconds since 1970; 0 when not known.
   std::int64_t base_ns = 0;
   std::map<int, DeviceProperties> devices = {};
+  int cuda_driver = 0;   // newest version that the driver knows, 12090 for 12.9; 0: not said
+  int cuda_runtime = 0;  // version that the program runs with
   RunFigures figures = {};
 };
 

@@ -80,6 +80,10 @@ void read_record(const fs::path& file, RecordedRun& run) {
     run.environment["nodes"] = plain(record.at("machine").at("nodes"));
     if (const auto cores = maybe<int>(record.at("machine"), "cores"))
       run.environment["cores"] = std::to_string(*cores);
+    if (const auto numa = maybe<Json>(record, "numa")) {
+      run.environment["numa_nodes"] = plain(numa->at("nodes"));
+      run.environment["numa_nodes_of_rank"] = plain(numa->at("nodes_of_rank"));
+    }
     run.environment["build"] = plain(record.at("build"));
     run.version = plain(record.at("version"));
     run.command_line = plain(record.at("command_line"));
@@ -120,6 +124,7 @@ RecordedRun read_recorded_run(const fs::path& folder) {
   const fs::path config = folder / "config.cfg";
   run.config = config_values(text_of_file(config), config.string());
   run.steps = read_steps(folder / "metrics.jsonl");
+  run.clocks = read_clocks(folder / "clocks.json");
   return run;
 }
 

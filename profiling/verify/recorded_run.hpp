@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "profiling/verify/clock_change.hpp"
+
 namespace sidestream::verify {
 
 // One logged step. Times are means since the line before: log every step for scatter that means
@@ -32,6 +34,7 @@ struct RecordedRun {
   std::optional<double> exposed_comm_ms = {};  // median of a step
   std::optional<double> tokens_per_s = {};
   std::optional<int> exit_code = {};
+  std::optional<Clocks> clocks = {};  // of the machine meanwhile; empty: nobody looked
 };
 
 // Throws core::DataError naming the file, and the byte for a line that is no metrics. A last line

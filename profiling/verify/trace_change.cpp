@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <string>
 
 #include "profiling/report/summary.hpp"
 #include "profiling/verify/phase_change.hpp"
@@ -75,6 +77,12 @@ double steps_of_one_rank(const Analysis& all) {
          static_cast<double>(std::max<std::size_t>(1, all.set->ranks().size()));
 }
 
+std::size_t windows_of(const Analysis& all) {
+  std::set<std::string> windows;
+  for (const analysis::RankView& rank : all.ranks) windows.insert(rank.timeline->info.window);
+  return windows.size();
+}
+
 // Below 0 where operations run beside each other.
 Part no_operation(const report::MeanStep& base, const report::MeanStep& fresh,
                   const std::vector<Part>& operations) {
@@ -96,7 +104,10 @@ std::string name_of(const analysis::CollectiveRow& row) {
 TraceChange compare_traces(const Analysis& base, const Analysis& fresh, std::size_t rows) {
   const report::MeanStep left = report::mean_step(base.ranks),
                          right = report::mean_step(fresh.ranks);
-  TraceChange change{.base_steps = left.steps, .fresh_steps = right.steps};
+  TraceChange change{.base_steps = left.steps,
+                     .fresh_steps = right.steps,
+                     .base_windows = windows_of(base),
+                     .fresh_windows = windows_of(fresh)};
   if (left.steps == 0 || right.steps == 0) return change;
   change.parts = parts_of(left, right);
   Joined operations, collectives;

@@ -12,6 +12,8 @@ namespace sidestream::verify {
 struct TraceChange {
   std::int64_t base_steps = 0;  // untagged steps over all ranks
   std::int64_t fresh_steps = 0;
+  std::size_t base_windows = 0;  // recordings that they are from
+  std::size_t fresh_windows = 0;
   std::vector<Part> parts = {};        // compute, exposed communication, ...
   std::vector<Part> phases = {};       // by phase_change.hpp; empty without such ranges
   std::vector<Part> operations = {};   // the largest changes, the other ones, and no operation

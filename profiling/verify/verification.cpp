@@ -34,6 +34,13 @@ std::optional<MemoryPeak> memory_of(const std::vector<RunPair>& pairs) {
   return MemoryPeak{median_of(base), median_of(fresh)};
 }
 
+std::optional<ClockChange> clocks_of(const std::vector<RunPair>& pairs) {
+  std::vector<std::pair<const Clocks*, const Clocks*>> clocks;
+  const auto of_run = [](const RecordedRun& run) { return run.clocks ? &*run.clocks : nullptr; };
+  for (const auto& [base, fresh] : pairs) clocks.emplace_back(of_run(*base), of_run(*fresh));
+  return clock_change(clocks);
+}
+
 void judge_step_time(Verification& result) {
   std::vector<Pair> pairs;
   std::vector<double> base, fresh;
@@ -126,6 +133,8 @@ Verification verify_runs(const std::vector<RecordedRun>& base,
   std::vector<RunPair> pairs;
   for (std::size_t i = 0; i < base.size(); ++i) {
     pairs.emplace_back(&base[i], &fresh[i]);
+    result.base_curves.push_back(loss_curve_of(base[i]));
+    result.fresh_curves.push_back(loss_curve_of(fresh[i]));
     result.blocks.push_back({.block = static_cast<int>(i) + 1,
                              .seed = seed_of(base[i]),
                              .base_ms = step_ms_of(base[i], settings.warm_up),
@@ -135,6 +144,7 @@ Verification verify_runs(const std::vector<RecordedRun>& base,
   judge_step_time(result);
   result.parts = parts_of_change(pairs, settings.warm_up);
   result.memory = memory_of(pairs);
+  result.clocks = clocks_of(pairs);
   if (same_training(result.differences)) {
     result.convergence = compare_convergence(pairs);
   } else {
@@ -161,11 +171,12 @@ std::string verdict_sentence(const Verification& one) {
         "inconclusive: one run a side, {:.4g} and {:.4g} ms a step; two or more blocks are needed",
         one.base_ms, one.fresh_ms);
   const RatioEstimate& ratio = *one.step_time;
+  const std::string clocks = one.clocks ? clock_warning(*one.clocks) : "";
   return fmt::format(
       "{}: a step takes {:+.1f} % (95 % interval {:+.1f} to {:+.1f} %, {} blocks; {:.4g} ms "
-      "against {:.4g} ms)",
+      "against {:.4g} ms){}{}",
       verdict_word(one), pct(ratio.ratio), pct(ratio.low), pct(ratio.high), ratio.pairs,
-      one.fresh_ms, one.base_ms);
+      one.fresh_ms, one.base_ms, clocks.empty() ? "" : "; ", clocks);
 }
 
 Decision decide(const Verification& one, const Gates& gates) {

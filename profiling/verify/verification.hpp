@@ -9,6 +9,7 @@
 #include "profiling/verify/change.hpp"
 #include "profiling/verify/comparability.hpp"
 #include "profiling/verify/convergence.hpp"
+#include "profiling/verify/loss_curve.hpp"
 #include "profiling/verify/paired_ratio.hpp"
 #include "profiling/verify/side_profile.hpp"
 #include "profiling/verify/trace_change.hpp"
@@ -41,6 +42,16 @@ struct Profiles {
   TraceChange change = {};
 };
 
+// The base against itself on one batch: whether it waits for input, as the advice says.
+struct InputProof {
+  std::string finding = {};              // title of the rule
+  std::optional<double> bound_pct = {};  // the most that it promised
+  std::vector<BlockRow> blocks = {};     // new: on one batch
+  std::optional<RatioEstimate> step_time = {};
+  std::string verdict = {};  // sentences
+  std::string reason = {};
+};
+
 // A line of the decision log.
 struct Trial {
   std::string time = {};
@@ -64,9 +75,13 @@ struct Verification {
   std::optional<int> blocks_for_effect = {};    // that show a change of kEffectAskedFor
   std::vector<Part> parts = {};
   ConvergenceResult convergence = {};
+  std::vector<LossCurve> base_curves = {};  // one a run; empty: step times only
+  std::vector<LossCurve> fresh_curves = {};
   std::optional<MemoryPeak> memory = {};
+  std::optional<ClockChange> clocks = {};  // empty: not measured
   std::optional<Profiles> profiles = {};
   std::string profiles_missing = {};       // why there are none
+  std::optional<InputProof> proof = {};    // empty: nothing to prove
   std::vector<Trial> trials = {};          // before this one
   std::vector<std::string> commands = {};  // that a run of each side was started with
 };

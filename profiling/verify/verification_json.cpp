@@ -79,9 +79,42 @@ Json convergence_of(const ConvergenceResult& convergence) {
           {"final_loss", json_of(convergence.final_loss)}};
 }
 
+Json json_of(const std::vector<LossPoint>& points) {
+  Json list = Json::array();
+  for (const LossPoint& one : points) list.push_back({one.step, one.loss});
+  return list;
+}
+
+Json json_of(const std::vector<LossCurve>& curves) {
+  Json list = Json::array();
+  for (const LossCurve& one : curves)
+    list.push_back({{"seed", one.seed},
+                    {"loss", json_of(one.training)},
+                    {"val_loss", json_of(one.validation)}});
+  return list;
+}
+
+Json curves_of(const Verification& one) {
+  if (one.base_curves.empty()) return {};
+  return {{"base", json_of(one.base_curves)}, {"new", json_of(one.fresh_curves)}};
+}
+
 Json memory_of(const std::optional<MemoryPeak>& memory) {
   if (!memory) return {};
   return {{"base_bytes", memory->base_bytes}, {"new_bytes", memory->fresh_bytes}};
+}
+
+Json json_of(const Clocks& clocks) {
+  return {{"cpu_mhz", or_null(clocks.cpu_mhz)},
+          {"gpu_mhz", or_null(clocks.gpu_mhz)},
+          {"gpu_held_down", or_null(clocks.gpu_held_down)}};
+}
+
+Json clocks_of(const std::optional<ClockChange>& clocks) {
+  if (!clocks) return {};
+  return {{"base", json_of(clocks->base)},
+          {"new", json_of(clocks->fresh)},
+          {"ratio", or_null(clocks->ratio())}};
 }
 
 Json json_of(const std::vector<Part>& parts) {
@@ -136,7 +169,32 @@ Json trace_of(const Verification& one) {
   const TraceChange& traces = one.profiles->change;
   return {{"base_steps", traces.base_steps},          {"new_steps", traces.fresh_steps},
           {"parts", json_of(traces.parts)},           {"phases", json_of(traces.phases)},
-          {"operations", json_of(traces.operations)}, {"collectives", json_of(traces.collectives)}};
+          {"operations", json_of(traces.operations)}, {"collectives", json_of(traces.collectives)},
+          {"base_windows", traces.base_windows},      {"new_windows", traces.fresh_windows}};
+}
+
+Json json_of(const std::vector<BlockRow>& blocks) {
+  Json list = Json::array();
+  for (const BlockRow& row : blocks)
+    list.push_back({{"block", row.block},
+                    {"seed", row.seed},
+                    {"base_ms", row.base_ms},
+                    {"new_ms", row.fresh_ms}});
+  return list;
+}
+
+// Of the base against itself on one batch.
+Json proof_of(const std::optional<InputProof>& proof) {
+  if (!proof) return {};
+  const auto& ratio = proof->step_time;
+  return {{"finding", proof->finding},
+          {"gain_ceiling_pct", or_null(proof->bound_pct)},
+          {"blocks", json_of(proof->blocks)},
+          {"ratio", ratio ? Json(ratio->ratio) : Json()},
+          {"ratio_low", ratio ? Json(ratio->low) : Json()},
+          {"ratio_high", ratio ? Json(ratio->high) : Json()},
+          {"verdict", proof->verdict},
+          {"reason", proof->reason}};
 }
 
 Json trials_of(const Verification& one) {
@@ -166,20 +224,18 @@ Json whole(const Verification& one, const Decision& decision) {
                                    {"base", each.base},
                                    {"new", each.fresh},
                                    {"kind", name_of(each.kind)}});
-  json["blocks"] = Json::array();
-  for (const BlockRow& row : one.blocks)
-    json["blocks"].push_back({{"block", row.block},
-                              {"seed", row.seed},
-                              {"base_ms", row.base_ms},
-                              {"new_ms", row.fresh_ms}});
+  json["blocks"] = json_of(one.blocks);
   json["step_time"] = step_time_of(one);
   json["parts"] = json_of(one.parts);
   json["convergence"] = convergence_of(one.convergence);
+  json["curves"] = curves_of(one);
   json["memory"] = memory_of(one.memory);
+  json["clocks"] = clocks_of(one.clocks);
   json["decision"] = {{"accepted", decision.accepted},
                       {"reason", decision.reason},
                       {"exit_code", static_cast<int>(decision.code)}};
   json["profiles"] = profiles_of(one);
+  json["proof"] = proof_of(one.proof);
   json["trials"] = trials_of(one);
   json["commands"] = one.commands;
   return json;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "profiling/report/wrap.hpp"
+#include "profiling/verify/input_proof.hpp"
 #include "profiling/verify/verification_tables.hpp"
 
 namespace sidestream::verify {
@@ -22,6 +23,19 @@ std::string memory_text(const MemoryPeak& memory) {
   return fmt::format("Peak memory of the first rank: {} against {} ({:+.1f} %)",
                      report::bytes_text(memory.fresh_bytes), report::bytes_text(memory.base_bytes),
                      (memory.fresh_bytes / memory.base_bytes - 1) * 100);
+}
+
+std::string clocks_text(const std::optional<ClockChange>& clocks) {
+  if (!clocks) return "Clocks: not measured (no cpufreq, no busy GPU with NVML)";
+  const std::string warning = clock_warning(*clocks);
+  std::string text = warning.empty() ? fmt::format("Clocks: the same on both sides within {:g} %",
+                                                   kClockChange * 100)
+                                     : "Clocks: " + warning + ", which is in the ratio";
+  const auto &base = clocks->base.gpu_held_down, &fresh = clocks->fresh.gpu_held_down;
+  if (base && fresh && *base + *fresh > 0)
+    text += fmt::format("; held down by power or heat in {} of the base and {} of the new runs",
+                        report::percent_text(*base), report::percent_text(*fresh));
+  return text;
 }
 
 // Timed and profiled steps are different runs: what they differ by is said, not hidden.
@@ -55,11 +69,13 @@ std::vector<std::string> sentences(const Verification& one, const Decision& deci
                               one.convergence.reason));
   if (one.convergence.curve) lines.push_back(curve_text(*one.convergence.curve));
   lines.push_back(one.memory ? memory_text(*one.memory) : "Peak memory: not measured");
+  lines.push_back(clocks_text(one.clocks));
   if (one.profiles) {
     lines.push_back(profiled_text(one));
   } else if (!one.profiles_missing.empty()) {
     lines.push_back("Profiled runs: none, " + one.profiles_missing);
   }
+  if (one.proof) lines.push_back(proof_sentence(*one.proof));
   lines.push_back(fmt::format("Decision: {} ({})", decision.accepted ? "accepted" : "not accepted",
                               decision.reason));
   return lines;

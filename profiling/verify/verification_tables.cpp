@@ -27,7 +27,13 @@ report::Row part_row(const Part& part) {
   return {part.name, ms(part.base_ms), ms(part.fresh_ms), change};
 }
 
-Table parts_table(const char* title, const std::vector<Part>& parts, const char* sum_name) {
+// Steps of one window are too alike to say how windows scatter: these changes have no interval.
+std::string basis_of(const TraceChange& change) {
+  return fmt::format(" (of {} and {} profiled windows: no interval)", change.base_windows,
+                     change.fresh_windows);
+}
+
+Table parts_table(const std::string& title, const std::vector<Part>& parts, const char* sum_name) {
   Table table{.title = title, .header = {"part", "base, ms", "new, ms", "change, ms"}, .rows = {}};
   Part sum{sum_name, 0, 0};
   for (const Part& part : parts) {
@@ -102,14 +108,16 @@ std::vector<Table> profile_tables(const Profiles& profiles) {
 
 std::vector<Table> trace_change_tables(const TraceChange& change) {
   if (change.parts.empty()) return {};
+  const std::string basis = basis_of(change);
   std::vector<Table> tables = {
       parts_table("By the traces: a mean step of one rank", change.parts, "step")};
   if (!change.phases.empty())
     tables.push_back(parts_table("The same by phase", change.phases, "step"));
   tables.push_back(
-      parts_table("The same by operation, the largest changes", change.operations, "step"));
+      parts_table("The same by operation, the largest changes" + basis, change.operations, "step"));
   if (!change.collectives.empty())
-    tables.push_back(parts_table("Exposed communication by bucket", change.collectives, "all"));
+    tables.push_back(
+        parts_table("Exposed communication by bucket" + basis, change.collectives, "all"));
   return tables;
 }
 

@@ -20,7 +20,7 @@ ROOMS = {
     "profiling/report": ["core", "profiling/ranges", "profiling/trace", "profiling/analysis"],
     "profiling/advice": ["core", "profiling/ranges", "profiling/trace", "profiling/analysis", "profiling/report"],
     "profiling/verify": ["core", "profiling/ranges", "profiling/analysis", "profiling/report"],
-    "profiling/page": ["core", "profiling/trace", "profiling/analysis", "profiling/report", "profiling/verify"],
+    "profiling/page": ["core", "profiling/ranges", "profiling/trace", "profiling/analysis", "profiling/report", "profiling/verify"],
     "launch": ["core", "comm", "parallel", "model", "profiling"],
     # Flags and reports work without LibTorch: of the rooms with tensors they see plain configurations only.
     "launch/options": ["core", "comm", "parallel", "model"],

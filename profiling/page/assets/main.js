@@ -2,8 +2,9 @@
 // Puts the sections on the page, and again when run or theme change.
 // A comparison begins with what came of it.
 function inOrder() {
-  const first = Page.data.verification ? Page.sections.filter(one => one.id === "verification") : [];
-  return [...first, ...Page.sections.filter(one => !first.includes(one))];
+  const wanted = Page.sections.filter(one => !Page.data.sections || Page.data.sections.includes(one.id));
+  const first = Page.data.verification ? wanted.filter(one => one.id === "verification") : [];
+  return [...first, ...wanted.filter(one => !first.includes(one))];
 }
 
 function drawAll() {

@@ -19,6 +19,9 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
     figure("MFU by PaLM's formula", metrics.mfu_palm === null ? null : percentText(metrics.mfu_palm)),
     device ? figure("device busy", percentText(metrics.gpu_utilisation)) : null,
     device ? figure("Tensor Core share", tensor, metrics.tensor_core_source) : null,
+    metrics.process_cores === null ? null
+      : figure("processors a rank runs on", numberText(metrics.process_cores), `${numberText(metrics.process_cores_short)} more wanted`),
+    metrics.machine_cpu === null ? null : figure("processors busy", percentText(metrics.machine_cpu), "of the machine"),
     cost === null ? null : figure("profiler: longer steps", `${signed(cost * 100, 1)} %`),
     figure("ranks", String(report.world_size), read < report.world_size ? `${read} of them read` : "")));
   if (steps.length === 0) { body.append(absent("no steps in the traces")); return true; }
@@ -51,7 +54,8 @@ Page.sections.push({id: "advice", title: "Advice", what: "What to change, the la
   for (const one of advice) {
     const evidence = one.evidence.map(evidenceText).join("; ");
     const rows = [["evidence", evidence], ["where", placeOf(one)], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
-    const title = `${one.title || one.rule}${one.rank === null ? "" : ` (rank ${one.rank})`}`;
+    const whose = one.rank !== null ? ` (rank ${one.rank})` : one.count > 1 ? ` (${one.count} ranks)` : "";
+    const title = `${one.title || one.rule}${whose}`;
     body.append(element("div", {class: "advice"}, element("h4", {}, element("span", {}, title),
       element("span", {class: "neutral"}, one.gain_ceiling_pct === null ? "bound not known" : `at most ${one.gain_ceiling_pct.toFixed(1)} %`)),
       element("dl", {}, rows.filter(row => row[1]).flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]))));
@@ -92,9 +96,11 @@ function drawChange(body, parts) {
 // base dashed on top of it.
 function drawCurves(body, curves) {
   const look = {new: {colour: colour("accent"), width: 4}, base: {colour: colour("ink"), width: 1.4, dash: [5, 4]}};
-  const series = ["new", "base"].flatMap(side => curves[side].map((one, at) =>
-    ({label: `${side}, seed ${one.seed || at + 1}`, points: one.loss, ...look[side]})));
-  lines(body, series, "step", "training loss");
+  const series = key => ["new", "base"].flatMap(side => curves[side].map((one, at) =>
+    ({label: `${side}, seed ${one.seed || at + 1}`, points: one[key], ...look[side]}))).filter(one => one.points.length > 0);
+  lines(body, series("loss"), "step", "training loss");
+  const evaluated = series("val_loss");
+  if (evaluated.some(one => one.points.length > 1)) lines(body, evaluated, "step", "validation loss", true);
 }
 
 // The budgets of both sides on one scale: what was slow, and what became of it.
@@ -159,6 +165,7 @@ function drawSides(body, found) {
   drawOperations(body, base);
   body.append(element("h3", {}, "What was advised for the base"));
   drawAdvised(body, base, found.differences);
+  if (found.proof) body.append(element("p", {}, `Proof of "${found.proof.finding}": ${found.proof.reason}.`));
 }
 
 // Half as much again is a factor: nothing is 132 % shorter.
@@ -173,7 +180,7 @@ function drawProof(body, found) {
       (time.blocks_for_3_pct === null ? "." : `; one of 3 % needs ${time.blocks_for_3_pct} blocks.`)));
   body.append(element("div", {class: "columns"}, left, right));
   drawPairs(left, found);
-  if (Page.data.curves) drawCurves(right, Page.data.curves); else right.append(absent("no metrics.jsonl of both sides"));
+  if (found.curves) drawCurves(right, found.curves); else right.append(absent("no metrics.jsonl of both sides"));
   right.append(element("p", {class: "what"}, found.convergence.reason));
 }
 
@@ -185,6 +192,8 @@ function drawWhy(body, found) {
   }
   if (!traces || traces.parts.length === 0) return;
   body.append(element("h3", {}, "The same by the traces: a mean step of one rank"));
+  body.append(element("p", {class: "what"}, `Of ${traces.base_steps} and ${traces.new_steps} steps of all ranks, from ${traces.base_windows} and ` +
+    `${traces.new_windows} profiled windows: by operation and by bucket there are no intervals.`));
   drawChange(body, traces.parts);
   drawParts(body, traces.parts);
   for (const [key, title, whole] of [["phases", "By phase", "step"], ["operations", "By operation, the largest changes", "step"],

@@ -38,6 +38,11 @@ function drawRoofline(body, top) {
 
 function drawCounters(body, top) {
   const rows = top.map((one, at) => [at + 1, one.name, one.counters]).filter(row => row[2]);
+  const commands = Page.data.counter_commands;
+  if (rows.length === 0 && commands.length > 0)
+    body.append(element("h3", {}, "Counters of Nsight Compute"),
+      element("p", {class: "what"}, "Not measured. These commands read them, one rank and one kernel at a time; then --ncu ncu*.csv:"),
+      element("pre", {}, commands.join("\n")));
   if (rows.length === 0) return;
   const keys = Object.keys(rows[0][2]);
   body.append(element("h3", {}, "Counters of Nsight Compute"));

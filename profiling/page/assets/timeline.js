@@ -1,6 +1,7 @@
 "use strict";
 // The timeline of all ranks: a canvas with lanes, zoom with the wheel, pan by dragging, a click for an event.
 const LANE_HEIGHT = 15, LANE_GAP = 3, RANK_GAP = 12, LABEL_WIDTH = 128, AXIS_HEIGHT = 22, DEEPEST = 6;
+const SAMPLE_HEIGHT = 22, SAMPLES = "system";
 
 class Timeline {
   constructor(body, timeline) {
@@ -51,6 +52,9 @@ class Timeline {
     const boxes = kinds.map(kind => element("label", {}, element("input", {type: "checkbox", checked: this.hidden.has(kind) ? null : "",
       onchange: event => { event.target.checked ? this.hidden.delete(kind) : this.hidden.add(kind); this.resize(); }}),
       ` ${LANES[kind].label}`));
+    if (this.timeline.ranks.some(rank => rank.samples.length > 0))
+      boxes.push(element("label", {}, element("input", {type: "checkbox", checked: "",
+        onchange: event => { event.target.checked ? this.hidden.delete(SAMPLES) : this.hidden.add(SAMPLES); this.resize(); }}), " system samples"));
     return element("div", {class: "tools"}, this.select,
       element("button", {onclick: () => this.zoom(0.5, 0.5)}, "zoom in"), element("button", {onclick: () => this.zoom(2, 0.5)}, "zoom out"), boxes);
   }
@@ -64,6 +68,7 @@ class Timeline {
 
   layout() {
     this.lanes = [];
+    this.curves = [];  // of system samples
     let top = AXIS_HEIGHT;
     for (const rank of this.timeline.ranks) {
       rank.top = top;
@@ -71,6 +76,10 @@ class Timeline {
         if (this.hidden.has(lane.kind)) continue;
         this.lanes.push({lane, rank, top});
         top += lane.rows * LANE_HEIGHT + LANE_GAP;
+      }
+      for (const lane of this.hidden.has(SAMPLES) ? [] : rank.samples) {
+        this.curves.push({lane, rank, top});
+        top += SAMPLE_HEIGHT + LANE_GAP;
       }
       rank.bottom = top;
       top += RANK_GAP;
@@ -109,8 +118,11 @@ class Timeline {
     context.textBaseline = "middle";
     this.drawAxis();
     for (const {lane, rank, top} of this.lanes) this.drawLane(lane, top);
+    for (const {lane, top} of this.curves) this.drawCurve(lane, top);
     context.fillStyle = colour("card");
     context.fillRect(0, AXIS_HEIGHT, LABEL_WIDTH - 2, this.height);
+    context.fillStyle = colour("soft");
+    for (const {lane, top} of this.curves) context.fillText(lane.name, 52, top + SAMPLE_HEIGHT / 2, LABEL_WIDTH - 58);
     for (const {lane, rank, top} of this.lanes) {
       context.fillStyle = colour("soft");
       context.fillText(LANES[lane.kind].label, 52, top + LANE_HEIGHT / 2, LABEL_WIDTH - 58);
@@ -160,6 +172,21 @@ class Timeline {
     }
   }
 
+  // A sample is of the time since the one before it.
+  drawCurve(lane, top) {
+    const context = this.context, {points, full} = lane;
+    context.strokeStyle = colour("line");
+    context.strokeRect(LABEL_WIDTH + 0.5, top + 0.5, this.width - LABEL_WIDTH - 1, SAMPLE_HEIGHT - 1);
+    context.fillStyle = colour("accent");
+    for (let i = 0; i + 1 < points.length; i += 2) {
+      const before = i === 0 ? points[0] : points[i - 2];
+      const left = Math.max(this.x(before), LABEL_WIDTH), right = Math.min(this.x(points[i]), this.width);
+      if (right < left) continue;
+      const height = full > 0 ? points[i + 1] / full * (SAMPLE_HEIGHT - 2) : 0;
+      context.fillRect(left, top + SAMPLE_HEIGHT - 1 - height, Math.max(right - left, 1), height);
+    }
+  }
+
   drawName(name, left, y, width) {
     const context = this.context, room = Math.floor((width - 6) / 6);
     context.fillStyle = "#fff";
@@ -186,12 +213,24 @@ class Timeline {
       }
       if (best) return best;
     }
+    return this.sampleAt(time, y);
+  }
+
+  sampleAt(time, y) {
+    const found = this.curves.find(one => one.top <= y && y < one.top + SAMPLE_HEIGHT);
+    if (!found) return null;
+    const {points} = found.lane;
+    for (let i = 0; i + 1 < points.length; i += 2)
+      if (points[i] >= time) return {sample: points[i + 1], lane: found.lane, rank: found.rank};
     return null;
   }
 
   choose(chosen) {
     this.chosen = chosen;
-    if (chosen) {
+    if (chosen && chosen.sample !== undefined) {
+      this.detail.replaceChildren(element("b", {}, chosen.lane.name), element("br"),
+        `rank ${chosen.rank.rank}: ${numberText(chosen.sample)} (scale: 0 to ${numberText(chosen.lane.full)})`);
+    } else if (chosen) {
       const [start, length, name] = chosen.lane.events.slice(3 * chosen.index, 3 * chosen.index + 3);
       const window = chosen.rank.windows.find(one => one[1] <= start && start < one[2]);
       this.detail.replaceChildren(element("b", {}, this.timeline.names[name]), element("br"),

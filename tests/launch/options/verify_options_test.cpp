@@ -42,6 +42,11 @@ TEST(VerifyOptionsTest, profiled_runs_are_made_unless_they_are_turned_off) {
   EXPECT_THAT(error_of(with({"--profile", "maybe"})), HasSubstr("--profile"));
 }
 
+TEST(VerifyOptionsTest, proofs_are_made_unless_they_are_turned_off) {
+  EXPECT_TRUE(parse_verify_options(with({})).prove);
+  EXPECT_FALSE(parse_verify_options(with({"--prove", "off"})).prove);
+}
+
 TEST(VerifyOptionsTest, what_is_missing_or_impossible_is_named) {
   EXPECT_THAT(error_of({"--out", "x"}), HasSubstr("--config is missing"));
   EXPECT_THAT(error_of({"--config", "x"}), HasSubstr("no error"));  // --out has a default

@@ -7,9 +7,10 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "training"))
-from support import BINARY, check, environment, make_data, workspace  # noqa: E402
+from support import BINARY, BUILD, check, environment, make_data, workspace  # noqa: E402
 
 TIMEOUT_S = 400
+SLEEPING = BUILD / "tests/launch/recording/sidestream_slow_rank"  # the same program, with a sleep where SIDESTREAM_TEST_SLEEP says
 
 
 def command(data, out, *flags, config):
@@ -17,8 +18,8 @@ def command(data, out, *flags, config):
                                    "--common", f"--data {data}", *flags]]
 
 
-def call(words, expect):
-    done = subprocess.run(words, env=environment(), text=True, timeout=TIMEOUT_S, stdout=subprocess.PIPE,
+def call(words, expect, **more):
+    done = subprocess.run(words, env={**environment(), **more}, text=True, timeout=TIMEOUT_S, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     check(done.returncode == expect, f"expected exit code {expect}, found {done.returncode} from {words}\n{done.stdout}")
     return done.stdout
@@ -90,6 +91,24 @@ def test_without_profiled_runs(data, folder, config):
     check(report["profiles"]["base"] is None and report["trace"] is None, "profiles that were not made")
     check(len(report["trials"]) == 1 and "--overlap off" in report["trials"][0]["base"], f"the log of before is not shown: {report['trials']}")
     check(not list((folder / "plain/runs").glob("profile_*")), "--profile off made profiled runs")
+
+
+def test_waiting_for_input_is_proved(data, folder, config):
+    out = folder / "proof"
+    words = [str(word) for word in [SLEEPING, "verify", "--config", config, "--out", out, "--common", f"--data {data} --loader-workers 0 --prefetch 0",
+                                    "--base", "--fused-optimizer off", "--new", "", "--blocks", "2", "--steps", "6", "--warm-up", "1"]]
+    output = call(words, 0, SIDESTREAM_TEST_SLEEP="-1:load:200")
+    check("6 more runs, with --fix-batch on in turns" in output, output)
+    report = json.loads((out / "report.json").read_text())
+    proof = report["proof"]
+    check(proof["ratio_high"] < 1 and "is what the input costs" in proof["reason"], f"proof {proof}")
+    check(100 * (1 - proof["ratio"]) <= proof["gain_ceiling_pct"] + 5, f"more than the advice promised at most: {proof}")
+    check("Proof of the advice" in (out / "report.txt").read_text(), "the report does not show the proof")
+    log = [json.loads(line) for line in (out / "decisions.jsonl").read_text().splitlines()]
+    check(len(log) == 2 and "--fix-batch on" in log[0]["new"] and not log[0]["accepted"], f"the log: {log}")
+    again = call(words, 0, SIDESTREAM_TEST_SLEEP="-1:load:200")
+    check(again.count("finished before") == 12, f"finished runs were made again:\n{again}")
+    check(json.loads((out / "report.json").read_text())["trials"] == [], "its own proof is a trial of before")
 
 
 def test_sides_that_cannot_be_compared(data, folder, config):

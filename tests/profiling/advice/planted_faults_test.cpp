@@ -110,6 +110,11 @@ const Case kCases[] = {
        s.optimizer_us = 24'000;
      },
      "unfused-optimizer"},
+    {"weight_decay_beside_a_fused_update", [](StepShape& s) { s.decay_us = 9000; },
+     "separate-weight-decay"},
+    {"heavy_host_operator", [](StepShape& s) { s.heavy_operator_us = 30'000; },
+     "heavy-host-operators"},
+    {"shapes_of_half_lines", [](StepShape& s) { s.vocabulary = 50272; }, "shapes-64"},
     {"item_each_step",
      [](StepShape& s) {
        s.item_calls = 1;

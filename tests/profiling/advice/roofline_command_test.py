@@ -28,6 +28,10 @@ with tempfile.TemporaryDirectory(prefix="sidestream-roofline-") as name:
     check(any("vectorized_layer_norm_kernel" in line for line in commands), text)
     check(not any("nccl" in line.split("regex:")[1].split("'")[0] for line in commands), "collectives under ncu wait for ever")
 
+    call(PROGRAM, "roofline", traces, "--html", folder / "roofline.html")
+    page = (folder / "roofline.html").read_text()
+    check("ncu --csv --page raw" in page and '"sections":["top","import"]' in page, "no page of the roofline alone")
+
     own = ncu(folder / "own.csv", "void at::native::vectorized_layer_norm_kernel<float, float>(int)")
     text = call(PROGRAM, "roofline", traces, "--ncu", own, "--json", folder / "r.json")
     check("memory-bound by its counters, 90 % of the peak" in text, text)

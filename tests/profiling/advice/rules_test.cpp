@@ -6,29 +6,12 @@
 
 #include "profiling/advice/advice.hpp"
 #include "profiling/advice/event_facts.hpp"
+#include "tests/profiling/advice/facts_maker.hpp"
 
 namespace sidestream::advice {
 namespace {
 
 using ::testing::HasSubstr;
-
-Facts step_of(double window_ms) {
-  Facts facts{.world_size = 2, .on_device = true};
-  facts.step = StepFacts{.steps = 4, .window_ns = window_ms * 1e6};
-  return facts;
-}
-
-bool speaks(const Advice& advice, const std::string& rule) {
-  for (const Finding& one : advice.findings)
-    if (one.rule->id == rule) return true;
-  return false;
-}
-
-std::string needs_of(const Advice& advice, const std::string& rule) {
-  for (const auto& [id, needs] : advice.not_measured)
-    if (id == rule) return needs;
-  return "";
-}
 
 TEST(RulesTest, every_rule_is_whole_and_named_once) {
   std::set<std::string> names;
@@ -170,10 +153,6 @@ TEST(RulesTest, many_small_files_are_counted_in_the_data_folder) {
   EXPECT_TRUE(speaks(advise(facts), "input-slow"));
 }
 
-TEST(RulesTest, what_the_reader_leaves_out_is_not_said_to_be_missing) {
-  EXPECT_THAT(needs_of(advise(step_of(100)), "storage-saturated"), HasSubstr("not read"));
-}
-
 TEST(RulesTest, denormals_have_no_bound_and_come_last) {
   Facts facts = step_of(100);
   facts.on_device = false;
@@ -218,6 +197,28 @@ TEST(RulesTest, pageable_copies_up_to_64_kb_are_ignored) {
   const Advice advice = advise(facts);
   ASSERT_TRUE(speaks(advice, "pageable-copies"));
   EXPECT_NEAR(*advice.findings.front().what.bound, 0.07, 1e-9);
+}
+
+TEST(MergedTest, a_finding_of_several_ranks_is_one_and_of_one_rank_names_it) {
+  Facts facts = step_of(100);
+  facts.config["loader-workers"] = "2";
+  facts.step->idle_data_ns = 20e6;
+  facts.step_of_rank = {{0, *facts.step}, {1, *facts.step}, {2, *facts.step}};
+  facts.step_of_rank[1].idle_data_ns = 30e6;
+
+  const Advice of_all = advise(facts);
+  facts.step_of_rank[0].idle_data_ns = facts.step_of_rank[2].idle_data_ns = 0;
+  const Advice of_one = advise(facts);
+
+  ASSERT_EQ(of_all.findings.size(), 1u);
+  EXPECT_EQ(of_all.findings[0].count, 3);
+  EXPECT_EQ(of_all.findings[0].ranks, (std::vector<int>{1, 0, 2}));  // the worst one first
+  EXPECT_EQ(of_all.findings[0].what.rank, -1);
+  EXPECT_DOUBLE_EQ(*of_all.findings[0].what.bound, 0.3);
+  EXPECT_THAT(advice_text(of_all, {.width_columns = 100}), HasSubstr("(3 ranks): at most 30.0 %"));
+  ASSERT_EQ(of_one.findings.size(), 1u);
+  EXPECT_EQ(of_one.findings[0].count, 1);
+  EXPECT_EQ(of_one.findings[0].what.rank, 1);
 }
 
 TEST(MergedTest, same_rule_and_fix_are_counted_and_the_largest_kept) {
@@ -274,6 +275,8 @@ TEST(ProductTest, counts_and_alignment_by_hand) {
   ASSERT_TRUE(bmm);
   EXPECT_DOUBLE_EQ(bmm->flops, 2.0 * 3 * 8 * 8 * 24);
   EXPECT_TRUE(bmm->aligned);
+  EXPECT_EQ(bmm->divisor, 8);
+  EXPECT_EQ(product_of("aten::mm", "[[64, 192], [192, 96]]")->divisor, 32);
 }
 
 TEST(ProductTest, rows_of_fused_operators_are_one_extent) {

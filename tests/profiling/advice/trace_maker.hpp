@@ -20,6 +20,8 @@ struct StepShape {
   int bucket_us = 6000;
   int optimizer_operators = 4;
   int optimizer_us = 3000;
+  int decay_us = 0;           // weight decay beside a fused update
+  int heavy_operator_us = 0;  // of the host, before forward; nothing is on the device meanwhile
   int item_calls = 0;
   int item_wait_us = 0;   // idle after each
   int launch_gap_us = 0;  // before each of the 20 forward kernels
@@ -93,6 +95,9 @@ class TraceMaker {
     int device = start;
     range("data", start, shape_.data_us);
     device = start + std::max(0, shape_.data_us - shape_.hidden_data_us);
+    if (shape_.heavy_operator_us > 0)
+      add("cpu_op", "aten::sort", kHost, kHost, device, shape_.heavy_operator_us - 100);
+    device += shape_.heavy_operator_us;
     const int extra = rank == 1 ? shape_.slow_rank_us : 0;
     const int forward = device;
     for (int i = 0; i < kKernels; ++i) {
@@ -118,7 +123,14 @@ class TraceMaker {
     }
     range("backward", backward, backward_us);
     device = std::max(backward + backward_us, link);
-    range("optimizer", device, shape_.optimizer_us);
+    range("optimizer", device, shape_.optimizer_us + shape_.decay_us);
+    if (shape_.decay_us > 0) {
+      add("cpu_op", "aten::_fused_adamw_", kHost, kHost, device, 2);
+      add("cpu_op", "aten::_foreach_mul_", kHost, kHost, device + 10, 8);
+      kernel("void at::native::multi_tensor_apply_kernel", kCompute, device + 12, device + 20,
+             shape_.decay_us - 20);
+      device += shape_.decay_us;
+    }
     for (int i = 0; i < shape_.optimizer_operators; ++i) {
       const int each = shape_.optimizer_us / shape_.optimizer_operators;
       add("cpu_op", "aten::add_", kHost, kHost, device + i * each, 2);

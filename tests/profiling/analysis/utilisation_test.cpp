@@ -78,5 +78,16 @@ TEST_F(UtilisationTest, launches_of_work_that_is_not_in_the_trace_have_no_rate) 
   EXPECT_FALSE(look(host + launch).operations.at(0).flops.per_s().has_value());
 }
 
+TEST_F(UtilisationTest, collectives_among_the_operations_have_their_bytes) {
+  const std::string kernel = complete_event(
+      "kernel", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "10", "4",
+      R"("device":0,"stream":20,"Collective name":"allreduce","In msg nelems":1000,"dtype":"BFloat16")");
+  const Analysis all =
+      look(complete_event("user_annotation", "ProfilerStep#3", "0", "100") + "," + kernel);
+
+  EXPECT_DOUBLE_EQ(all.operations.at(0).bytes.total().value(), 2000);
+  EXPECT_DOUBLE_EQ(all.operations.at(0).bytes.per_s().value(), 2000 / 4e-6);
+}
+
 }  // namespace
 }  // namespace sidestream::analysis

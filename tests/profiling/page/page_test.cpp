@@ -4,6 +4,7 @@
 #include "profiling/page/document.hpp"
 #include "profiling/page/html.hpp"
 #include "profiling/page/memory_curve.hpp"
+#include "profiling/page/sample_lanes.hpp"
 #include "profiling/page/timeline_data.hpp"
 #include "tests/profiling/analysed.hpp"
 
@@ -70,6 +71,37 @@ TEST(TimelineDataTest, windows_of_a_rank_are_one_rank) {
   const Json& rank = data.at("ranks").at(0);
   EXPECT_EQ(rank.at("windows"), (Json{{4, 0, 50000}, {4, 800000, 850000}}));
   EXPECT_EQ(lane_of(rank, "compute").size(), 6u);
+}
+
+TEST(SampleLanesTest, those_inside_the_steps_are_lanes_of_their_rank) {
+  std::string samples;
+  for (const char* at : {"90", "110", "120", "170"})
+    samples += "," + test::counter_event("machine cpu [%]", at, R"("busy":)" + std::string(at)) +
+               "," + test::counter_event("disk busy [%]", at, R"("a":1,"b":2)");
+  const Analysed one(kStep + samples);
+
+  const Json lanes = timeline_data(one.all).at("ranks").at(0).at("samples");
+
+  ASSERT_EQ(lanes.size(), 2u);
+  EXPECT_EQ(lanes.at(0).at("name"), "machine cpu, %");
+  EXPECT_EQ(lanes.at(0).at("points"), (Json{5000, 110.0, 15000, 120.0}));  // first event: 105 us
+  EXPECT_EQ(lanes.at(0).at("full"), 120.0);
+  EXPECT_EQ(lanes.at(1).at("name"), "disk b, %");
+}
+
+TEST(SampleLanesTest, thinning_keeps_the_peak) {
+  trace::RankTimeline timeline;
+  const trace::NameId counter = timeline.names.intern("machine cpu [%]");
+  const trace::NameId series = timeline.names.intern("busy");
+  for (int i = 0; i < 500; ++i) timeline.add_counter({counter, series, i, i == 333 ? 99.0 : 10.0});
+  const auto lanes = sample_lanes(
+      timeline, 0, 500, [](std::int64_t time) { return time; }, 20);
+
+  ASSERT_EQ(lanes.size(), 1u);
+  EXPECT_LE(lanes[0].points.size(), 20u);
+  double peak = 0;
+  for (const SamplePoint& point : lanes[0].points) peak = std::max(peak, point.value);
+  EXPECT_DOUBLE_EQ(peak, 99);
 }
 
 std::string allocation(int at_us, int bytes, int total) {

@@ -22,6 +22,13 @@ inline std::string complete_event(const std::string& category, const std::string
          time + R"(,"dur":)" + duration + R"(,"args":{)" + arguments + "}}";
 }
 
+// A sample of the system: `values` is "\"busy\":40".
+inline std::string counter_event(const std::string& name, const std::string& time,
+                                 const std::string& values) {
+  return R"({"ph":"C","cat":"system","name":")" + name + R"(","pid":1,"tid":0,"ts":)" + time +
+         R"(,"args":{)" + values + "}}";
+}
+
 inline std::string trace_of(const std::string& events, int rank = 0, int world_size = 1) {
   return R"({"distributedInfo":{"rank":)" + std::to_string(rank) + R"(,"world_size":)" +
          std::to_string(world_size) + R"(},"traceEvents":[)" + events + "]}";

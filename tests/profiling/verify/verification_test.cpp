@@ -121,6 +121,23 @@ TEST(VerificationTest, one_batch_for_all_steps_is_a_proof_and_never_accepted) {
   EXPECT_THAT(decision.reason, HasSubstr("is what the input costs"));
 }
 
+TEST(VerificationTest, clocks_that_fell_are_part_of_the_verdict) {
+  std::vector<RecordedRun> base, fresh;
+  for (int seed = 1; seed <= 2; ++seed) {
+    base.push_back(make_run({.step_ms = 100, .seed = seed}));
+    fresh.push_back(make_run({.step_ms = 105.0 + seed, .seed = seed}));
+    base.back().clocks = Clocks{.gpu_mhz = 2000};
+    fresh.back().clocks = Clocks{.gpu_mhz = 1900};
+  }
+  EXPECT_THAT(verdict_sentence(verify_runs(base, fresh, {})),
+              HasSubstr("; clocks fell by 5.0 % from base to new (GPU 2000 to 1900 MHz)"));
+  fresh.back().clocks.reset();
+  const Verification unknown = verify_runs(base, fresh, {});
+  EXPECT_FALSE(unknown.clocks);
+  EXPECT_THAT(verification_text(unknown, decide(unknown, {}), {.width_columns = 100}),
+              HasSubstr("Clocks: not measured"));
+}
+
 TEST(VerificationTest, differences_come_from_every_pair) {
   std::vector<RecordedRun> base = {make_run({}), make_run({})}, fresh = base;
   fresh[1].config["overlap"] = "off";
@@ -152,6 +169,12 @@ TEST(VerificationReportTest, json_has_every_key_and_the_same_figures) {
   EXPECT_EQ(json.at("convergence").at("verdict"), "identical");
   EXPECT_EQ(json.at("decision").at("accepted"), true);
   EXPECT_EQ(json.at("memory").at("new_bytes"), 1'000'000);
+  const auto& curve = json.at("curves").at("new").at(0);
+  ASSERT_EQ(curve.at("loss").size(), 20u);
+  EXPECT_EQ(curve.at("loss").at(4).at(0), 5);
+  EXPECT_DOUBLE_EQ(curve.at("loss").at(4).at(1).get<double>(),
+                   one.fresh_curves[0].training[4].loss);
+  EXPECT_EQ(curve.at("val_loss").at(0).at(0), 20);
 }
 
 TEST(VerificationReportTest, text_fits_into_100_columns) {

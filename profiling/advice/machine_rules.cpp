@@ -1,0 +1,84 @@
+// The machine under the run: where ranks sit on it, and how old its libraries are.
+#include <array>
+#include <cstdlib>
+
+#include "profiling/advice/rule.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+std::optional<double> recorded(const Facts& facts, const char* name) {
+  const auto found = facts.environment.find(name);
+  return found == facts.environment.end() ? std::nullopt
+                                          : std::optional(std::atof(found->second.c_str()));
+}
+
+// What remote memory costs here is not measured: no bound.
+Outcome numa(const Facts& facts, const Rule& rule) {
+  const auto nodes = recorded(facts, "numa_nodes");
+  const auto of_rank = recorded(facts, "numa_nodes_of_rank");
+  if (!nodes || !of_rank)
+    return could_not_look("a run.json that says on which NUMA nodes a rank may run");
+  if (*nodes < 2 || *of_rank <= rule.threshold) return nothing_found();
+  return found({.evidence = {{"NUMA nodes of the machine", *nodes, ""},
+                             {"NUMA nodes that a rank may run on", *of_rank, ""}}});
+}
+
+// The first CUDA that has code for a device of this compute capability.
+int first_cuda_for(int compute_capability) {
+  struct First {
+    int capability, version;
+  };
+  constexpr std::array<First, 8> kFirst = {{{120, 12080},
+                                            {100, 12080},
+                                            {90, 11080},
+                                            {89, 11080},
+                                            {86, 11010},
+                                            {80, 11000},
+                                            {75, 10000},
+                                            {70, 9000}}};
+  for (const First& one : kFirst) {
+    if (compute_capability >= one.capability) return one.version;
+  }
+  return 0;
+}
+
+double as_written(int version) { return version / 1000 + version % 1000 / 10 * 0.1; }  // 12.8
+
+Outcome old_libraries(const Facts& facts, const Rule&) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();
+  if (facts.cuda_runtime == 0 || facts.cuda_driver == 0 || !facts.compute_capability)
+    return could_not_look("versions of CUDA and of its driver in the traces");
+  const int wanted = first_cuda_for(*facts.compute_capability);
+  Found what{
+      .evidence = {{"CUDA of the program", as_written(facts.cuda_runtime), ""},
+                   {"newest CUDA that the driver knows", as_written(facts.cuda_driver), ""}}};
+  if (facts.cuda_runtime < wanted) {
+    what.evidence.push_back({"first CUDA with code for this device", as_written(wanted), ""});
+    what.fix = "libraries built with a CUDA that knows this device";
+    return found(what);
+  }
+  return facts.cuda_driver < facts.cuda_runtime ? found(what) : nothing_found();
+}
+
+}  // namespace
+
+std::vector<Rule> machine_rules() {
+  return {{"numa", "A rank runs on several NUMA nodes", 1,
+           "NUMA nodes among the processors that a rank may run on",
+           "memory of another node is farther away: one node a rank",
+           "one rank a NUMA node, bound to it (numactl, or mpirun's binding), with --threads as "
+           "many as "
+           "that node has cores",
+           "the memory of the rank is interleaved on purpose", "step time with ranks bound", numa},
+          {"old-libraries", "CUDA or its driver is older than what it is used with", 0,
+           "versions of CUDA and driver, and compute capability of the device",
+           "CUDA Compatibility guide: an older driver leaves out what needs a newer one; release "
+           "notes of "
+           "CUDA: the first version with code for a device",
+           "a driver as new as the CUDA of the program", "the compatibility package is installed",
+           "versions at the head of the trace", old_libraries}};
+}
+
+}  // namespace sidestream::advice

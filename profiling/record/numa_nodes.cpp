@@ -1,0 +1,81 @@
+#include "profiling/record/numa_nodes.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+namespace sidestream::record {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostProcessors = 1 << 16;
+
+bool is_node(const std::string& name) {
+  return name.size() > 4 && name.starts_with("node") &&
+         name.find_first_not_of("0123456789", 4) == std::string::npos;
+}
+
+// The number at the start of the text, which it is taken from; below 0 when there is none.
+int take_number(std::string_view& text) {
+  int value = -1;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec != std::errc{} || value < 0 || value > kMostProcessors) return -1;
+  text.remove_prefix(static_cast<std::size_t>(result.ptr - text.data()));
+  return value;
+}
+
+}  // namespace
+
+std::vector<int> processor_list(const std::string& list) {
+  std::vector<int> processors;
+  std::string_view text = list;
+  while (!text.empty() && text.front() != '\n') {
+    const int first = take_number(text);
+    if (first < 0) return {};
+    int last = first;
+    if (text.starts_with('-')) {
+      text.remove_prefix(1);
+      last = take_number(text);
+      if (last < first) return {};
+    }
+    for (int one = first; one <= last; ++one) processors.push_back(one);
+    if (text.starts_with(',')) text.remove_prefix(1);
+  }
+  return processors;
+}
+
+std::vector<int> allowed_processors() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  std::vector<int> processors;
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return processors;
+  for (int one = 0; one < CPU_SETSIZE; ++one) {
+    if (CPU_ISSET(one, &mask)) processors.push_back(one);
+  }
+  return processors;
+}
+
+std::optional<NumaNodes> numa_nodes(const std::vector<int>& allowed, const fs::path& nodes) {
+  NumaNodes found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(nodes, error)) {
+    if (!is_node(entry.path().filename().string())) continue;
+    std::ifstream file(entry.path() / "cpulist");
+    std::string text;
+    std::getline(file, text);
+    const std::vector<int> of_node = processor_list(text);
+    if (of_node.empty()) continue;  // memory without processors
+    ++found.machine;
+    found.process += std::any_of(of_node.begin(), of_node.end(), [&](int one) {
+      return std::find(allowed.begin(), allowed.end(), one) != allowed.end();
+    });
+  }
+  return found.machine == 0 || found.process == 0 ? std::nullopt : std::optional(found);
+}
+
+}  // namespace sidestream::record

@@ -1,0 +1,69 @@
+// Advice names no flag that does not exist.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <set>
+
+#include "profiling/advice/advice.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+// Those of `train`, and the two sides of `verify`.
+std::set<std::string> existing_flags() {
+  std::set<std::string> flags = {"base", "new"};
+  std::ifstream file(SIDESTREAM_TRAIN_FLAGS);
+  for (std::string flag; file >> flag;) flags.insert(flag);
+  return flags;
+}
+
+std::set<std::string> flags_in(const std::string& text) {
+  static const std::regex flag("--([a-z][a-z0-9-]*)");
+  std::set<std::string> found;
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), flag); at != std::sregex_iterator();
+       ++at)
+    found.insert((*at)[1]);
+  return found;
+}
+
+void expect_existing(const std::string& text, const std::string& whose) {
+  static const std::set<std::string> existing = existing_flags();
+  ASSERT_GT(existing.size(), 50u) << SIDESTREAM_TRAIN_FLAGS;
+  for (const std::string& flag : flags_in(text))
+    EXPECT_TRUE(existing.contains(flag)) << whose << ": --" << flag;
+}
+
+TEST(FixFlagsTest, every_flag_of_a_rule_exists) {
+  std::size_t named = 0;
+  for (const Rule& rule : all_rules()) {
+    for (const char* text : {rule.title, rule.looks_at, rule.fix, rule.false_if, rule.check}) {
+      expect_existing(text, rule.id);
+      named += flags_in(text).size();
+    }
+  }
+  EXPECT_GT(named, 10u);
+}
+
+TEST(FixFlagsTest, every_flag_that_a_missing_input_asks_for_exists) {
+  for (const auto& [rule, needs] : advise({.world_size = 2, .on_device = true}).not_measured)
+    expect_existing(needs, rule);
+  Facts facts{.world_size = 2, .on_device = true};
+  facts.step = StepFacts{.steps = 4, .window_ns = 1e8};
+  for (const auto& [rule, needs] : advise(facts).not_measured) expect_existing(needs, rule);
+}
+
+TEST(FixFlagsTest, every_flag_for_a_slow_rank_exists) {
+  for (const char* phase : {"data", "allreduce", "checkpoint", "forward"}) {
+    Facts facts{.world_size = 2, .on_device = true};
+    facts.step = StepFacts{.steps = 4, .window_ns = 1e8};
+    facts.collectives = CollectiveFacts{};
+    facts.straggler = analysis::Straggler{{.rank = 1, .cost_ns_per_step = 20'000'000}, phase};
+    const Advice advice = advise(facts);
+    ASSERT_FALSE(advice.findings.empty());
+    expect_existing(advice.findings.front().what.fix, phase);
+  }
+}
+
+}  // namespace
+}  // namespace sidestream::advice
