@@ -38,6 +38,12 @@ struct Call {
   std::string arguments() const;    // "all_reduce of 100 float32 for bucket 3"
   std::string description() const;  // "all_reduce (operation 12, bucket 3, 400 bytes)"
   ranges::Phase phase() const;
+  // What the range of this operation carries.
+  ranges::CollectivePayload payload() const noexcept {
+    return {.bucket = bucket,
+            .sequence = static_cast<std::int64_t>(sequence),
+            .bytes = static_cast<std::int64_t>(bytes)};
+  }
 };
 
 }  // namespace sidestream::comm

@@ -237,6 +237,8 @@ Work HostCommunicator::broadcast(void* data, std::size_t count, core::DType dtyp
 void HostCommunicator::barrier(const CollectiveOptions& options) {
   const Call call = next_call(CallKind::kBarrier, 0, core::DType::kUInt8, 0, options);
   const bool board_is_enough = node_ && topology_.node_count == 1;
+  // On this thread: whatever phase it is in does nothing meanwhile.
+  const ranges::ScopedRange range(call.phase(), call.payload());
   engine_->wait(
       *start(call, board_is_enough ? node_->agree(call) : checked(call, mpi_->barrier()), options));
 }

@@ -27,10 +27,9 @@ class Operation {
   bool started() const noexcept { return deadline_.has_value(); }
   void start() {
     deadline_.emplace(limit_);
-    range_ =
-        ranges::AsyncRange(call_.phase(), {.bucket = call_.bucket,
-                                           .sequence = static_cast<std::int64_t>(call_.sequence),
-                                           .bytes = static_cast<std::int64_t>(call_.bytes)});
+    // A barrier is nothing but waiting: its range is on the thread that waits.
+    if (call_.kind != CallKind::kBarrier)
+      range_ = ranges::AsyncRange(call_.phase(), call_.payload());
   }
   Deadline& deadline() { return *deadline_; }
   Advance advance() { return steps_.advance(); }

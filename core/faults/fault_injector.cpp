@@ -134,6 +134,14 @@ bool FaultInjector::is_due(Kind kind, std::int64_t step) {
   return !take([kind](const Fault& fault) { return fault.kind == kind; }, step).empty();
 }
 
+void require_ranks(const std::vector<Fault>& faults, int world_size) {
+  for (const Fault& fault : faults) {
+    if (fault.rank.value_or(0) < world_size) continue;
+    throw core::ConfigError("--inject: " + describe(fault) + ": there are " +
+                            std::to_string(world_size) + " ranks, from 0 on");
+  }
+}
+
 void require_permission(const std::vector<Fault>& faults) {
   if (faults.empty()) return;
   const char* const permission = std::getenv("SIDESTREAM_FAULT_INJECTION");

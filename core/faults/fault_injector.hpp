@@ -56,4 +56,7 @@ class FaultInjector {
 // Faults are for tests and exercises: throws ConfigError unless SIDESTREAM_FAULT_INJECTION is 1.
 void require_permission(const std::vector<Fault>& faults);
 
+// Throws ConfigError for a fault of a rank that the job does not have.
+void require_ranks(const std::vector<Fault>& faults, int world_size);
+
 }  // namespace sidestream::faults

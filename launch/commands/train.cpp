@@ -29,6 +29,7 @@ int print_and_leave(const std::string& text) {
 // What is planted before MPI starts: for ranks that never come to it.
 void meet_faults_of_the_start(const TrainOptions& options) {
   faults::require_permission(options.faults);
+  faults::require_ranks(options.faults, comm::LauncherEnvironment::read().size);
   faults::FaultInjector(options.faults, {.rank = comm::LauncherEnvironment::read().rank,
                                          .attempt = faults::Victim::attempt_of_this_process()})
       .pass(faults::Point::kStart, 0);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -41,6 +42,14 @@ bool cupti_is_taken() {
     if (value != nullptr && *value != '\0') return true;
   }
   return false;
+}
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return;
+  errno = error.value();
+  core::fail_to_write("cannot make the folder", folder);
 }
 
 }  // namespace
@@ -134,7 +143,10 @@ void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
   cost_.add(step_ns, in_window_);
   if (options_.every_second_step() && !in_window_) record_cost_.add(step_ns, recorder_.keeps());
   if (in_window_ && plan_.ends_window(step)) end_window(step);
-  if (dump_at_next_step_.exchange(false) && !in_window_) dump_now("asked to");
+  if (dump_at_next_step_.exchange(false) && !in_window_) {
+    const std::string folder = dump_asked();
+    if (!folder.empty()) parts_.say("asked to, and wrote what was recorded so far: " + folder);
+  }
 }
 
 void RunRecording::end_window(std::int64_t step) {
@@ -142,7 +154,7 @@ void RunRecording::end_window(std::int64_t step) {
   const record::Recording recording = recorder_.take();
   if (!options_.whole_run()) recorder_.keep(false);
   const TracePlace place = trace_place(parts_.run_dir, origin_, step);
-  std::filesystem::create_directories(place.folder);
+  make_folder(place.folder);
   const std::filesystem::path raw = place.folder / fmt::format(".raw_{:05}.json", origin_.rank);
   const kineto::KinetoNotes notes = kineto_->stop(raw);
   kineto_.reset();
@@ -181,13 +193,12 @@ void RunRecording::write_clock_file(const std::filesystem::path& folder) {
 
 std::filesystem::path RunRecording::write_since_last(std::int64_t step) {
   const std::lock_guard lock(files_);
-  return write_locked(step);
+  return write_locked(trace_place(parts_.run_dir, origin_, step));
 }
 
-std::filesystem::path RunRecording::write_locked(std::int64_t step) {
+std::filesystem::path RunRecording::write_locked(const TracePlace& place) {
   const record::Recording recording = recorder_.take();
-  const TracePlace place = trace_place(parts_.run_dir, origin_, step);
-  std::filesystem::create_directories(place.folder);
+  make_folder(place.folder);
   write_recording(
       recording, recorder_.names(),
       sampler_ ? sampler_->take(recording.end.monotonic_ns) : std::vector<record::SystemSample>(),
@@ -206,8 +217,10 @@ void RunRecording::finish() {
                            folder.lexically_relative(parts_.run_dir).string()));
   }
   if (const auto share = cost_.share()) {
-    parts_.say(
-        fmt::format("the profiler made its steps {:.0f} % longer than the others", *share * 100));
+    parts_.say(*share > 0
+                   ? fmt::format("the profiler made its steps {:.0f} % longer than the others",
+                                 *share * 100)
+                   : "what the profiler cost its steps is less than they scatter");
   }
   if (const auto share = record_cost_.share()) {
     parts_.say(fmt::format("recording made its steps {:.2f} % longer than those between them",
@@ -216,13 +229,27 @@ void RunRecording::finish() {
 }
 
 void RunRecording::dump_now(const std::string& why) noexcept {
-  if (finished_ || !(options_.whole_run() || recorder_.keeps())) return;
+  dump(why, [&] { return trace_place(parts_.run_dir, origin_, recorder_.step()); });
+}
+
+// Ranks are asked at the same time, and may be in different steps: their window is the request.
+std::string RunRecording::dump_asked() noexcept {
+  const int request = ++requests_;
+  return dump("asked to",
+              [&] { return trace_place(parts_.run_dir, origin_, recorder_.step(), request); });
+}
+
+std::string RunRecording::dump(const std::string& why,
+                               const std::function<TracePlace()>& place) noexcept {
+  if (finished_ || !(options_.whole_run() || recorder_.keeps())) return {};
   try {
     const std::unique_lock lock(files_, kLongestWrite);
-    if (lock.owns_lock()) write_locked(recorder_.step());
+    if (!lock.owns_lock()) return {};
+    return write_locked(place()).lexically_relative(parts_.run_dir).string();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sidestream: warning: %s, and what was recorded is not written: %s\n",
                  why.c_str(), error.what());
+    return {};
   }
 }
 
@@ -242,7 +269,7 @@ void RunRecording::answer_request() {
     std::this_thread::sleep_for(kBetweenLooks);
   }
   // In a window the profiler's file will have it.
-  if (dump_at_next_step_.exchange(false) && !in_window_) dump_now("asked to");
+  if (dump_at_next_step_.exchange(false) && !in_window_) dump_asked();
 }
 
 }  // namespace sidestream::launch

@@ -79,7 +79,10 @@ class RunRecording {
   trace::RunFigures figures(Profiler profiler) const;
   void write_clock_file(const std::filesystem::path& folder);
   std::filesystem::path write_since_last(std::int64_t step);
-  std::filesystem::path write_locked(std::int64_t step);
+  std::filesystem::path write_locked(const TracePlace& place);
+  // Where it was written, seen from the run directory; empty: it was not.
+  std::string dump(const std::string& why, const std::function<TracePlace()>& place) noexcept;
+  std::string dump_asked() noexcept;
   void watch_requests(const std::stop_token& stop);
   void answer_request();
 
@@ -97,6 +100,7 @@ class RunRecording {
   comm::FailureHook::Id hook_ = 0;
   std::timed_mutex files_;  // one file at a time
   std::atomic<bool> dump_at_next_step_{false};
+  std::atomic<int> requests_{0};
   std::atomic<bool> finished_{false};
   std::jthread watcher_;  // last: started when the rest exists
 };

@@ -27,5 +27,8 @@ struct TracePlace {
 };
 TracePlace trace_place(const std::filesystem::path& run_dir, const TraceOrigin& origin,
                        std::int64_t step);
+// trace/asked_0001/ for the first time that somebody asked all ranks, in whatever step each was.
+TracePlace trace_place(const std::filesystem::path& run_dir, const TraceOrigin& origin,
+                       std::int64_t step, int request);
 
 }  // namespace sidestream::launch

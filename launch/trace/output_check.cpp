@@ -48,8 +48,12 @@ void check_output(const fs::path& output, const std::vector<fs::path>& inputs) {
 }  // namespace
 
 void check_outputs(const std::vector<fs::path>& outputs, const std::vector<fs::path>& inputs) {
-  for (const fs::path& output : outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const fs::path& output = outputs[i];
     if (output.empty()) continue;
+    if (std::find(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(i), output) !=
+        outputs.begin() + static_cast<std::ptrdiff_t>(i))
+      throw core::ConfigError(output.string() + " is given for two outputs");
     try {
       check_output(output, inputs);
     } catch (const fs::filesystem_error& error) {

@@ -55,6 +55,8 @@ NameClass class_of(std::string_view name) {
   // PyTorch names the range around next(loader) after the class:
   // enumerate(DataLoader)#_MultiProcessing...
   if (name.starts_with("enumerate(DataLoader)")) return NameClass::kInputRange;
+  // torch.distributed's backend for processors, on threads of its own: gloo:all_reduce.
+  if (name.starts_with("gloo:")) return NameClass::kCollectiveRange;
   return class_of_phase(name);
 }
 

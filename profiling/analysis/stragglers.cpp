@@ -35,6 +35,12 @@ struct LongerPhase {
   std::int64_t excess_ns = 0;
 };
 
+std::int64_t other_work_ns(const RankView& rank) {
+  std::int64_t sum_ns = 0;
+  for (const StepRow& step : rank.steps) sum_ns += step.idle.host_ns + step.idle.other_ns;
+  return sum_ns;
+}
+
 // The phase in which this rank exceeds the median of the others most. A phase that the others do
 // not have takes them no time.
 LongerPhase longer_phase(const std::vector<RankView>& ranks, int rank) {
@@ -43,6 +49,7 @@ LongerPhase longer_phase(const std::vector<RankView>& ranks, int rank) {
     auto& phases = of_rank[one.timeline->info.rank];
     for (const auto& [phase, time_ns] : phase_times(*one.timeline)) phases[phase] += time_ns;
     phases[kBetweenSteps] += step_gaps(one).unnamed_ns;
+    if (one.activity.where == Where::kHost) phases[kOtherWork] += other_work_ns(one);
   }
   const std::map<std::string, std::int64_t> own = of_rank[rank];
   std::map<std::string, std::vector<std::int64_t>> others;

@@ -26,10 +26,12 @@ namespace sidestream::analysis {
 
 // Work between steps, outside any phase, as the phase of a straggler.
 inline constexpr const char* kBetweenSteps = "between steps";
+// Work of a host rank inside steps, outside any phase.
+inline constexpr const char* kOtherWork = "other";
 
 struct Straggler : statistics::LateRank {
-  // What this rank does longer than the others: a phase, or kBetweenSteps; a collective, when it is
-  // late to that and neither explains it. Empty: no phases in the trace.
+  // What this rank does longer than the others: a phase, kBetweenSteps or kOtherWork; a collective,
+  // when it is late to that and neither explains it. Empty: no phases in the trace.
   std::string phase = {};
 };
 

@@ -50,6 +50,9 @@ class OpenRanges {
     return depth == 0 || depth > kDeepest ? kOtherName : load_range(frames_[depth - 1]).name;
   }
 
+  // The name of the first that was opened; by the owner.
+  NameId outermost() noexcept { return depth() == 0 ? kOtherName : load_range(frames_[0]).name; }
+
   // From any thread. Empty when the owner opens ranges faster than they can be looked at: then
   // nothing hangs there.
   std::vector<RangeRecord> look() {

@@ -36,7 +36,7 @@ void PhaseAccount::add_collective(std::int64_t start_ns, std::int64_t end_ns) no
 void PhaseAccount::begin_step(std::int64_t start_ns) noexcept {
   step_start_ns_ = start_ns;
   step_ = {.number = step_.number + 1};
-  phase_count_ = 0;
+  phase_count_ = wait_count_ = first_wait_ = 0;
   first_collective_ = collective_count_.load(std::memory_order_acquire);
 }
 
@@ -44,15 +44,32 @@ void PhaseAccount::add_phase(ranges::Phase phase, std::int64_t start_ns,
                              std::int64_t end_ns) noexcept {
   const ranges::Category category = ranges::info_of(phase).category;
   if (category != ranges::Category::kInput && category != ranges::Category::kCompute) return;
-  step_.phase_ns[static_cast<std::size_t>(phase)] += end_ns - start_ns;
-  if (phase_count_ < kMostPhases) phases_[phase_count_] = {start_ns, end_ns};
+  std::int64_t at = start_ns;
+  for (; first_wait_ < std::min(wait_count_, kMostPhases); ++first_wait_) {
+    const Span wait = waits_[first_wait_];
+    if (wait.end_ns <= start_ns) continue;  // before this phase
+    add_piece(phase, {at, wait.start_ns});
+    at = wait.end_ns;
+  }
+  add_piece(phase, {at, end_ns});
+}
+
+void PhaseAccount::add_piece(ranges::Phase phase, Span piece) noexcept {
+  step_.phase_ns[static_cast<std::size_t>(phase)] += piece.end_ns - piece.start_ns;
+  if (phase_count_ < kMostPhases) phases_[phase_count_] = piece;
   ++phase_count_;
+}
+
+void PhaseAccount::add_wait(std::int64_t start_ns, std::int64_t end_ns) noexcept {
+  if (wait_count_ < kMostPhases) waits_[wait_count_] = {start_ns, end_ns};
+  ++wait_count_;
 }
 
 void PhaseAccount::end_step(std::int64_t end_ns) noexcept {
   if (step_.number == 1) return;
   const std::uint64_t last = collective_count_.load(std::memory_order_acquire);
-  if (phase_count_ > kMostPhases || last - first_collective_ > kMostCollectives) {
+  if (phase_count_ > kMostPhases || wait_count_ > kMostPhases ||
+      last - first_collective_ > kMostCollectives) {
     ++totals_.uncounted_steps;
     return;
   }

@@ -3,8 +3,9 @@
 //
 // Of a step: io is the time inside data and h2d; gpu (the word for whatever computes) the time
 // inside forward, backward, optimizer and zero_grad; comm the time when a collective was in flight
-// and none of these phases was open; cpu is the rest. The same words and the same arithmetic as in
-// the report of a trace. The first step of a run is left out. The newest steps are kept one by one.
+// and none of these phases was open, or the one that was open waited for it; cpu is the rest. The
+// same words and the same arithmetic as in the report of a trace. The first step of a run is left
+// out. The newest steps are kept one by one.
 #pragma once
 
 #include <array>
@@ -36,9 +37,12 @@ class PhaseAccount {
   // A collective has ended, on any thread.
   void add_collective(std::int64_t start_ns, std::int64_t end_ns) noexcept;
 
-  // The three below on the thread of the steps.
+  // Those below on the thread of the steps.
   void begin_step(std::int64_t start_ns) noexcept;
-  // A phase directly inside the step has ended.
+  // A collective that the thread of the steps waited for, in a phase or not. It is one of those
+  // that add_collective() is told of.
+  void add_wait(std::int64_t start_ns, std::int64_t end_ns) noexcept;
+  // A phase directly inside the step has ended; after the waits in it.
   void add_phase(ranges::Phase phase, std::int64_t start_ns, std::int64_t end_ns) noexcept;
   void end_step(std::int64_t end_ns) noexcept;
 
@@ -59,6 +63,7 @@ class PhaseAccount {
     std::atomic<std::int64_t> end_ns{0};
   };
 
+  void add_piece(ranges::Phase phase, Span piece) noexcept;
   std::int64_t exposed_ns(Span window, std::uint64_t last) noexcept;
   std::int64_t outside_phases_ns(Span span, std::size_t& phase) const noexcept;
 
@@ -67,6 +72,9 @@ class PhaseAccount {
   std::array<Span, kMostCollectives> sorted_;  // scratch
   std::array<Span, kMostPhases> phases_;       // of this step, in order
   std::size_t phase_count_ = 0;
+  std::array<Span, kMostPhases> waits_;  // of this step, in order
+  std::size_t wait_count_ = 0;
+  std::size_t first_wait_ = 0;  // that no phase has been cut by
   std::uint64_t first_collective_ = 0;
   std::int64_t step_start_ns_ = 0;
   StepTimes step_;  // that is under way

@@ -110,6 +110,9 @@ void Recorder::pop() noexcept {
 void Recorder::tell_account(ThreadLog& log, const RangeRecord& range) noexcept {
   if (is_step(range.name)) {
     account_.end_step(range.end_ns);
+  } else if (is_collective(range.name)) {  // that its thread waits for and does nothing else
+    account_.add_collective(range.start_ns, range.end_ns);
+    if (is_step(log.open.outermost())) account_.add_wait(range.start_ns, range.end_ns);
   } else if (is_phase(range.name) && is_step(log.open.innermost())) {
     account_.add_phase(phase_of(range.name), range.start_ns, range.end_ns);
   }

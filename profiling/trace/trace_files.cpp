@@ -102,8 +102,10 @@ bool is_trace_name(const std::string& file_name) {
 }
 
 std::optional<int> rank_in_name(const std::string& file_name) {
-  static const std::regex kRank(R"((?:^|[^a-z])(?:rank|r)[-_]?(\d{1,6})(?:[^0-9]|$)|_(\d{5})\.)",
-                                std::regex::icase);
+  // HOST_PID.TIME of PyTorch's handler looks like our HOST_RANK.STEP: its time is longer.
+  static const std::regex kRank(
+      R"((?:^|[^a-z])(?:rank|r)[-_]?(\d{1,6})(?:[^0-9]|$)|_(\d{5})\.(?!\d{12,20}\.pt\.trace))",
+      std::regex::icase);
   std::smatch match;
   if (!std::regex_search(file_name, match, kRank)) return std::nullopt;
   return std::stoi(match[1].matched ? match[1].str() : match[2].str());

@@ -26,6 +26,11 @@ class OutputTest(TraceTest):
                 self.fail_with(2, "rank-0.json is read, and would be written over", *words)
                 self.assertEqual(hash_of(file), before)
 
+    def test_one_name_for_two_outputs(self):
+        folder, file = self.two_ranks(), self.folder / "both"
+        self.fail_with(2, "both is given for two outputs", "report", folder, "--json", file, "--html", file)
+        self.assertFalse(file.exists())
+
     def test_another_file_in_the_folder_of_the_traces_is_fine(self):
         folder = self.two_ranks()
         for _ in range(2):

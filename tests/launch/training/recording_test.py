@@ -122,18 +122,20 @@ def check_verdict_without_recorder(run_dir):
 
 
 def check_late_rank(root, flags):
-    """Without a recording: the rank that makes the others wait, in which phase, and what it costs."""
+    """At the run's end and in the report of its recording: the rank that makes the others wait, in which phase, at what cost."""
     late = {"rank": 1, "ms": 25}
-    for place in "data", "forward":
+    for place, phase in ("data", "data"), ("forward", "forward"), ("update", "other"):
         run_dir = root / f"late-{place}"
         command = mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, *flags, "--steps", "32",
-                                 "--inject", f"slow:rank={late['rank']},ms={late['ms']},at={place}"])
+                                 "--inject", f"slow:rank={late['rank']},ms={late['ms']},at={place}", "--record", "on"])
         done = subprocess.run(command, env=environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}, text=True, capture_output=True, timeout=120)
         check(done.returncode == 0, done.stderr)
         found = json.loads((run_dir / "run.json").read_text())["verdict"]["straggler"]
-        check(found and found["rank"] == late["rank"] and found["phase"] == place, f"late in {place}: {found}")
+        check(found and found["rank"] == late["rank"] and found["phase"] == phase, f"late in {place}: {found}")
         check(abs(found["cost_ns_per_step"] * 1e-6 - late["ms"]) < 0.2 * late["ms"], f"cost of {late}: {found}")
-        check(f"straggler: rank 1, in {place}: costs the others" in done.stdout + done.stderr, done.stdout + done.stderr)
+        reported = report(run_dir)["stragglers"]
+        check([(one["rank"], one["phase"]) for one in reported] == [(late["rank"], phase)], f"late in {place}: {reported}")
+        check(f"straggler: rank 1, in {phase}: costs the others" in done.stdout + done.stderr, done.stdout + done.stderr)
 
 
 def check_dump_on_request(root, flags):
@@ -155,6 +157,7 @@ def check_dump_on_request(root, flags):
     output, _ = process.communicate(timeout=120)
     check(process.returncode == 75, f"exit code {process.returncode}\n{output}")
     check(len(traces(run_dir)) == 4, f"files {traces(run_dir)}")
+    check(len(list((run_dir / "trace/asked_0001").iterdir())) == 2, f"files of the request: {traces(run_dir)}")
     report(run_dir)  # which refuses a rank that is twice at one time
     numbers = {}
     for file in traces(run_dir):

@@ -57,6 +57,23 @@ TEST_F(PhaseAccountTest, whatIsBetweenSteps_doesNotCount) {
   EXPECT_EQ(account_.totals().other_ns(), 80);
 }
 
+// A barrier inside the optimizer, and one between the phases.
+TEST_F(PhaseAccountTest, waitingInsideAPhase_isNoComputing) {
+  account_.begin_step(0);
+  account_.add_collective(10, 15);
+  account_.add_wait(10, 15);
+  account_.add_collective(30, 70);
+  account_.add_wait(30, 70);
+  account_.add_phase(Phase::kOptimizer, 20, 80);
+  account_.end_step(100);
+
+  EXPECT_EQ(account_.totals().compute_ns, 20);
+  EXPECT_EQ(account_.totals().comm_ns, 45);
+  EXPECT_EQ(account_.totals().other_ns(), 35);
+  EXPECT_EQ(account_.history().newest().at(0).phase_ns[static_cast<std::size_t>(Phase::kOptimizer)],
+            20);
+}
+
 TEST_F(PhaseAccountTest, tooMuchForAStep_leavesTheStepOutAndSaysSo) {
   account_.begin_step(0);
   for (int i = 0; i < 600; ++i) account_.add_phase(Phase::kForward, i, i + 1);
