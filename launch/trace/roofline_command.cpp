@@ -59,12 +59,17 @@ std::string counters_text(const advice::NcuCounters& counters) {
   return text;
 }
 
+std::string unknown_cause(const advice::RooflinePoint& one) {
+  if (one.flops_per_s || one.bytes_per_s)
+    return "not known: nobody measured what this machine reaches. `sidestream bench ceilings` does";
+  return "not known: the trace has neither FLOPs nor bytes of it";
+}
+
 std::string causes_text(const std::vector<advice::RooflinePoint>& points) {
   std::string text;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const advice::RooflinePoint& one = points[i];
-    const std::string cause =
-        one.cause.empty() ? "not known: the trace has neither FLOPs nor bytes of it" : one.cause;
+    const std::string cause = one.cause.empty() ? unknown_cause(one) : one.cause;
     text += report::wrapped(fmt::format("{}. {}", i + 1, cause), kWidth, 3);
     if (one.counters)
       text += report::wrapped(fmt::format("   ncu, {} launches: {}", one.counters->launches,

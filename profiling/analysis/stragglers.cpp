@@ -6,6 +6,7 @@
 #include "profiling/analysis/phase_times.hpp"
 #include "profiling/analysis/step_gaps.hpp"
 #include "profiling/analysis/step_waiting.hpp"
+#include "profiling/ranges/phases.hpp"
 #include "profiling/statistics/late_rank.hpp"
 #include "profiling/statistics/median.hpp"
 
@@ -80,12 +81,16 @@ std::string late_to(const CollectiveMatches& matches, int rank) {
 }
 
 // No phase of this rank explains half of what it costs: it is late to collectives by itself, not
-// because of what it did before.
+// because of what it did before. A thread that waits for a collective of its own that has not begun
+// looks as if it did other work; to a barrier it comes by itself.
 std::string phase_of(const std::vector<RankView>& ranks, const CollectiveMatches& matches, int rank,
                      std::int64_t cost_ns) {
   const LongerPhase longer = longer_phase(ranks, rank);
-  if (longer.name.empty() || 2 * longer.excess_ns >= cost_ns) return longer.name;
-  return late_to(matches, rank);
+  const bool explains = 2 * longer.excess_ns >= cost_ns;
+  if (longer.name.empty() || (explains && longer.name != kOtherWork)) return longer.name;
+  const std::string late = late_to(matches, rank);
+  const bool by_itself = late.empty() || late == ranges::name_of(ranges::Phase::kBarrier);
+  return explains && by_itself ? kOtherWork : late;
 }
 
 bool lies_in_a_step(const std::vector<RankView>& ranks, const CollectivePart& part) {

@@ -61,10 +61,17 @@ bool may_be_trace(const std::string& name) {
          (ends_with_any(name, {".json", ".json.gz"}) && rank_in_name(name).has_value());
 }
 
+// What ranks leave behind when a collective hangs: JSON of each rank, and no traces.
+constexpr const char* kFlights = "flight";
+
 std::vector<fs::path> files_in(const fs::path& folder, bool (*wanted)(const std::string&)) {
   std::vector<fs::path> found;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+  fs::recursive_directory_iterator entries(folder);
+  for (; entries != fs::recursive_directory_iterator(); ++entries) {
+    const fs::directory_entry& entry = *entries;
     std::error_code unreadable;  // a link to nowhere, or to itself, is no trace
+    if (entry.is_directory(unreadable) && entry.path().filename() == kFlights)
+      entries.disable_recursion_pending();
     if (entry.is_regular_file(unreadable) && wanted(entry.path().filename().string()))
       found.push_back(entry.path());
   }

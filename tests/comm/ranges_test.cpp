@@ -1,4 +1,5 @@
-// Every collective is one range with its bucket, sequence number and bytes, whoever drives it.
+// Every collective is one range with its bucket, sequence number and bytes: in flight, whoever
+// drives it; a barrier on the thread that waits.
 #include <gmock/gmock.h>
 
 #include "tests/comm/communicator_fixture.hpp"
@@ -25,7 +26,7 @@ TEST(CommRangesTest, collectives_areRanges) {
   EXPECT_THAT(take_nvtx_events(),
               ElementsAre("start allreduce payload 4 2 1200", StartsWith("end "),
                           "start all_gather payload -1 3 1200", StartsWith("end "),
-                          "start barrier payload -1 4 0", StartsWith("end ")));
+                          "push barrier payload -1 4 0", "pop"));
 }
 
 }  // namespace

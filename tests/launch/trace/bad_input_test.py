@@ -71,6 +71,10 @@ class UnusableTest(TraceTest):
         (self.folder / "bad.sqlite").write_bytes(b"SQLite format 3\0" + os.urandom(5000))
         self.refused("bad.sqlite.*readable SQLite", self.folder / "bad.sqlite")
 
+    def test_a_run_that_left_its_last_collectives_only(self):
+        write(self.folder / "run/flight/from_step_1/rank_00000.json", {"schema": 1})
+        self.refused("none: record some with", self.folder / "run")
+
     def test_a_pipe(self):
         os.mkfifo(self.folder / "pipe.json")
         self.refused("pipe.json.*expected a file or a folder.*a pipe", self.folder / "pipe.json")

@@ -1,6 +1,7 @@
 #include "profiling/record/proc_files.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace sidestream::record {
 namespace {
@@ -90,7 +91,14 @@ TEST(ProcFilesTest, thisProcess_isRead) {
   EXPECT_GT(totals.available_bytes, 0);
   EXPECT_GT(totals.machine_total_s, 0);
   ASSERT_FALSE(totals.threads.empty());
-  EXPECT_GT(totals.threads.begin()->second.run_ns, 0);
+}
+
+// The system counts a thread's time when it next looks at it: not before a first tick.
+TEST(ProcFilesTest, timeOfAThread_isCounted) {
+  const auto run_ns = [] { return read_system().threads.at(::gettid()).run_ns; };
+  std::int64_t found = 0;
+  for (int i = 0; i < 100'000 && found == 0; ++i) found = run_ns();
+  EXPECT_GT(found, 0);
 }
 
 }  // namespace
