@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "comm/factory.hpp"
+#include "core/base/dead_peer_error.hpp"
 #include "core/base/error.hpp"
 
 namespace {
@@ -120,6 +121,13 @@ void play(Communicator& communicator, const std::string& scenario) {
   all_reduce(communicator, 1000, 7);
 }
 
+// As the trainer does: the exit code of the rank that failed explains what happened.
+void leave_the_end_to_the_failing_rank(const sidestream::core::Error& error) {
+  const bool of_a_peer = error.code() == sidestream::core::ExitCode::kPeer &&
+                         dynamic_cast<const sidestream::core::DeadPeerError*>(&error) == nullptr;
+  if (of_a_peer) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -148,6 +156,7 @@ int main(int argc, char** argv) {
       }
     } catch (const sidestream::core::Error& error) {
       std::fprintf(stderr, "FAILED(%d): %s\n", static_cast<int>(error.code()), error.what());
+      leave_the_end_to_the_failing_rank(error);
       environment.abort(static_cast<int>(error.code()));
     }
   } catch (const sidestream::core::Error& error) {
