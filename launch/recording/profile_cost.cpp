@@ -1,7 +1,8 @@
 #include "launch/recording/profile_cost.hpp"
 
-#include <algorithm>
 #include <utility>
+
+#include "profiling/statistics/median.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -10,9 +11,7 @@ constexpr std::size_t kMostSteps = 4096;  // of each kind: a median needs no mor
 
 std::optional<double> median_ms(std::vector<std::int64_t> values) {
   if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return static_cast<double>(*middle) * 1e-6;
+  return static_cast<double>(statistics::upper_median(std::move(values))) * 1e-6;
 }
 
 }  // namespace

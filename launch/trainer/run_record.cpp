@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
@@ -12,6 +13,7 @@
 #include "launch/process/build_summary.hpp"
 #include "launch/trainer/verdict_json.hpp"
 #include "profiling/record/numa_nodes.hpp"
+#include "profiling/statistics/median.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -24,9 +26,7 @@ double median_ms(const std::vector<StepSample>& samples,
                  const std::function<std::int64_t(const StepSample&)>& field) {
   std::vector<std::int64_t> values;
   for (const StepSample& sample : samples) values.push_back(field(sample));
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return static_cast<double>(*middle) * 1e-6;
+  return static_cast<double>(statistics::upper_median(std::move(values))) * 1e-6;
 }
 
 template <typename T>

@@ -1,11 +1,12 @@
 #include "profiling/report/run_metrics.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "profiling/report/run_directory.hpp"
+#include "profiling/statistics/median.hpp"
 
 namespace sidestream::report {
 namespace {
@@ -20,9 +21,7 @@ void take(const Json& line, const char* key, std::vector<double>& values) {
 
 std::optional<double> median_of(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return statistics::upper_median(std::move(values));
 }
 
 void read_lines(const fs::path& file, RunMetrics& metrics) {

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <utility>
+
+#include "profiling/statistics/median.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -16,17 +19,11 @@ double quantile_of(std::vector<double> values, double share) {
   return values[place];
 }
 
-std::int64_t median_of(std::vector<std::int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 std::int64_t median_offset(const std::vector<ClockPair>& pairs, const RankClock& clock) {
   std::vector<std::int64_t> offsets;
   for (const ClockPair& pair : pairs)
     offsets.push_back(pair.reference_ns - clock.to_common(pair.time_ns));
-  return median_of(std::move(offsets));
+  return statistics::upper_median(std::move(offsets));
 }
 
 double spread_ns(const std::vector<ClockPair>& pairs, const RankClock& clock) {
