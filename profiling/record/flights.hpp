@@ -1,6 +1,7 @@
 // Operations in flight: started on one thread, ended on any. A fixed table without locks; an
-// operation that is still there when its place is needed again is lost and counted. Two threads
-// meet in one place only when a thousand operations start while one does.
+// operation that is still there when its place is needed again is lost and counted, and so is one
+// that needs a place which another thread is just writing (it was halted there while a thousand
+// operations started).
 #pragma once
 
 #include <algorithm>
@@ -22,9 +23,13 @@ class Flights {
   std::uint64_t start(const RangeRecord& range) noexcept {
     const std::uint64_t id = last_.fetch_add(1, std::memory_order_relaxed) + 1;
     Place& place = places_[id % kPlaces];
-    if (place.id.load(std::memory_order_acquire) != 0)
-      lost_.fetch_add(1, std::memory_order_relaxed);
-    place.id.store(0, std::memory_order_relaxed);
+    std::uint64_t before = place.id.load(std::memory_order_relaxed);
+    const bool is_mine =
+        before != kBeingWritten &&
+        place.id.compare_exchange_strong(before, kBeingWritten, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
+    if (before != 0 || !is_mine) lost_.fetch_add(1, std::memory_order_relaxed);
+    if (!is_mine) return id;
     std::atomic_thread_fence(std::memory_order_release);
     store_range(place.range, range);
     place.id.store(id, std::memory_order_release);
@@ -35,7 +40,7 @@ class Flights {
   std::optional<RangeRecord> find(std::uint64_t id) noexcept {
     Place& place = places_[id % kPlaces];
     if (place.id.load(std::memory_order_acquire) != id) return std::nullopt;
-    return load_range(place.range);
+    return load_unless_changed(place, id);
   }
 
   // After find(). What was written before it is seen by whoever no longer sees the operation.
@@ -49,9 +54,8 @@ class Flights {
     std::vector<RangeRecord> found;
     for (Place& place : places_) {
       const std::uint64_t before = place.id.load(std::memory_order_acquire);
-      const RangeRecord range = load_range(place.range);
-      std::atomic_thread_fence(std::memory_order_acquire);
-      if (before != 0 && place.id.load(std::memory_order_relaxed) == before) found.push_back(range);
+      if (before == 0 || before == kBeingWritten) continue;
+      if (const auto range = load_unless_changed(place, before)) found.push_back(*range);
     }
     std::sort(found.begin(), found.end(),
               [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
@@ -65,6 +69,14 @@ class Flights {
     std::atomic<std::uint64_t> id{0};  // 0: free
     PackedRange range = {};
   };
+  static constexpr std::uint64_t kBeingWritten = ~std::uint64_t{0};
+
+  static std::optional<RangeRecord> load_unless_changed(Place& place, std::uint64_t id) noexcept {
+    const RangeRecord range = load_range(place.range);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (place.id.load(std::memory_order_relaxed) != id) return std::nullopt;
+    return range;
+  }
 
   std::atomic<std::uint64_t> last_{0};
   std::atomic<std::uint64_t> lost_{0};

@@ -141,7 +141,7 @@ void Recorder::end(std::uint64_t id) noexcept {
 
 void Recorder::take_thread(ThreadLog& log, Recording& recording, Cut& flights) {
   ThreadRanges thread{.thread_id = log.thread_id, .name = {}, .ranges = {}};
-  Cut own(recording, std::exchange(log.shown_open, {}), thread.ranges);
+  Cut own(recording, std::exchange(log.seen_open, {}), thread.ranges);
   const std::vector<RangeRecord> open = log.open.look();
   RangeRing::Taken taken = log.ring.take();
   recording.dropped += taken.dropped;
@@ -151,7 +151,7 @@ void Recorder::take_thread(ThreadLog& log, Recording& recording, Cut& flights) {
     (range.in_flight ? flights : own).add_ended(range);
     if (range.end_ns > recording.end.monotonic_ns) log.rest.push_back(range);
   }
-  if (keeps()) log.shown_open = own.add_open(open);
+  if (keeps()) log.seen_open = own.add_open(open);
   if (thread.ranges.empty()) return;
   thread.name = name_of_thread(log.thread_id);
   recording.threads.push_back(std::move(thread));
@@ -163,7 +163,7 @@ Recording Recorder::take() {
   recording.begin = last_take_;
   recording.end = read_clocks();
   recording.step = step();
-  Cut flights(recording, std::exchange(flights_shown_open_, {}), recording.in_flight);
+  Cut flights(recording, std::exchange(flights_seen_open_, {}), recording.in_flight);
   // Looked at before the rings, as each thread's open ranges are.
   const std::vector<RangeRecord> flying = flights_.look();
   std::vector<std::shared_ptr<ThreadLog>> living;
@@ -173,7 +173,7 @@ Recording Recorder::take() {
     if (!ended || !log->rest.empty()) living.push_back(log);
   }
   logs_ = std::move(living);
-  if (keeps()) flights_shown_open_ = flights.add_open(flying);
+  if (keeps()) flights_seen_open_ = flights.add_open(flying);
   const std::uint64_t dropped = dropped_.load(std::memory_order_relaxed) + flights_.lost();
   recording.dropped += dropped - std::exchange(dropped_before_, dropped);
   last_take_ = recording.end;

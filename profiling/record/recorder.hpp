@@ -79,7 +79,7 @@ class Recorder {
   std::mutex mutex_;  // all below
   std::vector<std::shared_ptr<ThreadLog>> logs_;
   ClockReading last_take_;
-  std::vector<RangeRecord> flights_shown_open_;  // by the last take
+  std::vector<RangeRecord> flights_seen_open_;  // by the last take
   std::uint64_t dropped_before_ = 0;
 };
 

@@ -12,9 +12,9 @@ namespace sidestream::record {
 
 class Cut {
  public:
-  // `shown_open`: by the recording before, which showed them to its end. All outlive the cut.
-  Cut(Recording& recording, std::vector<RangeRecord> shown_open, std::vector<RangeRecord>& out)
-      : recording_(recording), shown_open_(std::move(shown_open)), out_(out) {}
+  // `seen_open`: what add_open() of the recording before gave back. All outlive the cut.
+  Cut(Recording& recording, std::vector<RangeRecord> seen_open, std::vector<RangeRecord>& out)
+      : recording_(recording), seen_open_(std::move(seen_open)), out_(out) {}
 
   // A part that lies behind the end comes with the next recording.
   void add_ended(const RangeRecord& range) {
@@ -22,27 +22,35 @@ class Cut {
     ended_.push_back(range);
     if (range.end_ns >= recording_.begin.monotonic_ns)
       place(range);
-    else if (!is_among(shown_open_, range))
+    else if (!is_among(seen_open_, range))
       ++recording_.dropped;  // told too late
   }
 
-  // After all that have ended. Gives back those that are in the recording as open.
+  // After all that have ended. Gives back those that were found open: `open` where they are in the
+  // recording as such, not where they have ended and their thread has yet to close them.
   std::vector<RangeRecord> add_open(const std::vector<RangeRecord>& open) {
-    std::vector<RangeRecord> shown;
+    std::vector<RangeRecord> seen;
     for (RangeRecord range : open) {
-      if (range.start_ns >= recording_.end.monotonic_ns || is_among(ended_, range)) continue;
-      shown.push_back(range);
+      if (range.start_ns >= recording_.end.monotonic_ns) continue;
+      range.open = !is_among(ended_, range) && !has_ended_before(range);
+      seen.push_back(range);
+      if (!range.open) continue;
       range.end_ns = recording_.end.monotonic_ns;
-      range.open = true;
       place(range);
     }
-    return shown;
+    return seen;
   }
 
  private:
   static bool is_among(const std::vector<RangeRecord>& ranges, const RangeRecord& range) {
     return std::any_of(ranges.begin(), ranges.end(),
                        [&](const RangeRecord& one) { return is_same_range(one, range); });
+  }
+
+  bool has_ended_before(const RangeRecord& range) const {
+    return std::any_of(seen_open_.begin(), seen_open_.end(), [&](const RangeRecord& one) {
+      return !one.open && is_same_range(one, range);
+    });
   }
 
   void place(RangeRecord range) {
@@ -52,7 +60,7 @@ class Cut {
   }
 
   Recording& recording_;
-  std::vector<RangeRecord> shown_open_;
+  std::vector<RangeRecord> seen_open_;
   std::vector<RangeRecord>& out_;
   std::vector<RangeRecord> ended_;
 };

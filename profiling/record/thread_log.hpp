@@ -21,9 +21,9 @@ class ThreadLog {
   RangeRing ring;
   const std::int64_t thread_id;
   std::atomic<bool> thread_has_ended{false};
-  // Of the reader: parts of ranges that lie behind its last take, and what it showed as open there.
+  // Of the reader: parts of ranges that lie behind its last take, and what it found open there.
   std::vector<RangeRecord> rest;
-  std::vector<RangeRecord> shown_open;
+  std::vector<RangeRecord> seen_open;
 };
 
 }  // namespace sidestream::record
