@@ -50,9 +50,9 @@ OperatorWork work_of_collective(const RankTimeline& timeline, std::size_t row) {
 }
 
 OperatorWork work_of_copy(const RankTimeline& timeline, std::size_t row) {
-  const trace::DeviceDetail* detail = timeline.device(row);
+  const auto detail = timeline.device(row);
   if (timeline.collective(row) != nullptr) return work_of_collective(timeline, row);
-  if (detail == nullptr || timeline.kind(row) == Kind::kKernel || detail->bytes == 0) return {};
+  if (!detail || timeline.kind(row) == Kind::kKernel || detail->bytes == 0) return {};
   return {.flops = {}, .bytes = static_cast<double>(detail->bytes)};
 }
 
@@ -63,8 +63,8 @@ class ShapeCount {
 
   // `key` is what the sums are kept by, `row` the operator that had the work.
   void add(std::size_t key, std::size_t row, const OperatorWork& work) {
-    const trace::HostDetail* detail = timeline_.host(row);
-    if (detail == nullptr || !work.flops) return;
+    const auto detail = timeline_.host(row);
+    if (!detail || !work.flops) return;
     flops_[{key, timeline_.name_id(row), detail->shapes, detail->types}] += *work.flops;
   }
   template <typename SumsOf>
@@ -83,8 +83,8 @@ class ShapeCount {
 };
 
 void add_occupancy(const RankTimeline& timeline, std::size_t row, Sums& sums) {
-  const trace::DeviceDetail* detail = timeline.device(row);
-  if (detail == nullptr || detail->occupancy_percent < 0) return;
+  const auto detail = timeline.device(row);
+  if (!detail || detail->occupancy_percent < 0) return;
   const double duration = static_cast<double>(timeline.duration_ns(row));
   sums.occupancy += static_cast<double>(detail->occupancy_percent) * duration;
   sums.occupied_ns += duration;
