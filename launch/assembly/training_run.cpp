@@ -142,9 +142,15 @@ core::ExitCode run_training(Session& session, TrainOptions options,
     reporter.info(fmt::format("{}: attention runs LibTorch's {} kernel", device->name(),
                               attention_kernel(device->device(), options)));
   }
-  if (resume_from)
+  if (resume_from) {
     reporter.info(
         fmt::format("resumed from {}, step {}", resume_from->folder.string(), state.step));
+    if (state.step >= options.steps)
+      reporter.info(
+          fmt::format("nothing is left to train: --steps {} is not more than the {} of "
+                      "the checkpoint",
+                      options.steps, state.step));
+  }
   ExitCode code = ExitCode::kOther;
   try {
     code = exit_code_of(run.train(state, reporter, mfu));

@@ -88,6 +88,9 @@ def check_going_back(root):
     output = train(1, back, flags + ["--steps", "7", "--lr", "2e-3", "--resume", "auto"])
     check("step_00000006, step 6" in output, f"expected to go on from the new step 6:\n{output}")
     check([line["step"] for line in metrics(back)] == list(range(1, 8)), "metrics.jsonl repeats or lacks steps")
+    output = train(1, back, flags + ["--steps", "5", "--lr", "2e-3", "--resume", "auto"])
+    check("nothing is left to train: --steps 5 is not more than the 7 of the checkpoint" in output, output)
+    check("step_00000007" in steps_in(back) and [line["step"] for line in metrics(back)] == list(range(1, 8)), "a run that is done was changed")
 
 
 def main():
