@@ -100,6 +100,15 @@ DataSources open_and_check_data(Session& session, TrainOptions& options) {
   return sources;
 }
 
+void tell_resumed(RunReporter& reporter, const checkpoint::Checkpoint& from, std::int64_t steps) {
+  const std::int64_t step = from.manifest.step;
+  reporter.info(fmt::format("resumed from {}, step {}", from.folder.string(), step));
+  if (step < steps) return;
+  reporter.info(
+      fmt::format("nothing is left to train: --steps {} is not more than the {} of the checkpoint",
+                  steps, step));
+}
+
 ExitCode exit_code_of(StopReason reason) {
   return reason == StopReason::kRequested ? ExitCode::kPreempted : ExitCode::kDone;
 }
@@ -142,15 +151,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
     reporter.info(fmt::format("{}: attention runs LibTorch's {} kernel", device->name(),
                               attention_kernel(device->device(), options)));
   }
-  if (resume_from) {
-    reporter.info(
-        fmt::format("resumed from {}, step {}", resume_from->folder.string(), state.step));
-    if (state.step >= options.steps)
-      reporter.info(
-          fmt::format("nothing is left to train: --steps {} is not more than the {} of "
-                      "the checkpoint",
-                      options.steps, state.step));
-  }
+  if (resume_from) tell_resumed(reporter, *resume_from, options.steps);
   ExitCode code = ExitCode::kOther;
   try {
     code = exit_code_of(run.train(state, reporter, mfu));
