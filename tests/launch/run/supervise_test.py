@@ -20,7 +20,8 @@ import sys
 sys.dont_write_bytecode = True
 loader.exec_module(supervise)
 
-# Plays line N of PLAY at start N: an exit code, "ck STEP CODE" (a checkpoint first), "sleep", "orphan CODE".
+# Plays line N of PLAY at start N: an exit code, "ck STEP CODE" (a checkpoint first), "sleep", "orphan CODE",
+# "segment CODE".
 PROGRAM = """#!/usr/bin/env python3
 import os, pathlib, signal, subprocess, sys, time
 play = os.environ["PLAY"].split(";")
@@ -36,6 +37,12 @@ if words[0] == "ck":
     words = words[2:]
 if words[0] == "orphan":
     subprocess.Popen(["sleep", "60"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    words = words[1:]
+if words[0] == "segment":  # as of a launcher that was killed: a rank of job 77 ran, its shared memory is there
+    rank = subprocess.Popen(["sleep", "60"], env=dict(os.environ, PMIX_NAMESPACE="77"), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    open("/dev/shm/vader_segment.test.0.4d.0", "w").close()
+    time.sleep(2.5)
+    rank.kill()
     words = words[1:]
 if words[0] == "sleep":
     signal.signal(signal.SIGUSR1, lambda *_: sys.exit(75))
@@ -173,6 +180,15 @@ class SuperviseTest(unittest.TestCase):
     def test_no_orphans(self):
         self.play("orphan 6;0")
         self.assertEqual([pid for pid in supervise.processes_with(f"PLAY=orphan 6;0")], [])
+
+    def test_no_shared_memory_of_its_jobs_is_left(self):
+        other = pathlib.Path("/dev/shm/vader_segment.test.0.4e.0")
+        other.touch()
+        self.addCleanup(other.unlink)
+        done, _ = self.play("segment 2")
+        self.assertIn("removing /dev/shm/vader_segment.test.0.4d.0, which the launcher left behind", done.stderr)
+        self.assertFalse(pathlib.Path("/dev/shm/vader_segment.test.0.4d.0").exists())
+        self.assertTrue(other.exists())
 
     def test_its_own_death_ends_the_run(self):
         process = subprocess.Popen(self.command(), env=dict(os.environ, PLAY="sleep"), stderr=subprocess.DEVNULL)
