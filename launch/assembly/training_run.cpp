@@ -57,15 +57,6 @@ void require_device_memory(Session& session, const TrainOptions& options,
   });
 }
 
-// A device updates before the host has seen its numbers.
-void require_host_for_dropped_updates(const TrainOptions& options, const DeviceSession& device) {
-  if (!device.on_gpu() || !options.numerics.drops_updates()) return;
-  throw core::ConfigError(
-      "--nan-policy and --spike-policy skip and rollback work on the processor only: on a GPU the "
-      "update is queued before the loss is known. Use stop (and warn), and go on with --resume "
-      "auto");
-}
-
 Mfu make_mfu(const TrainOptions& options, const comm::Communicator& communicator,
              const DeviceSession& device) {
   if (!device.on_gpu()) {
@@ -118,10 +109,7 @@ ExitCode exit_code_of(StopReason reason) {
 core::ExitCode run_training(Session& session, TrainOptions options,
                             const std::string& command_line) {
   std::optional<DeviceSession> device;
-  agree_on_setup(session, options, [&] {
-    device.emplace(session.communicator(), options);
-    require_host_for_dropped_updates(options, *device);
-  });
+  agree_on_setup(session, options, [&] { device.emplace(session.communicator(), options); });
   options.model.config.layer_ranges =
       options.ranges == Ranges::kLayers || options.record.wants_modules()
           ? model::LayerRanges::kOn
