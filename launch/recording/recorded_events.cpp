@@ -65,7 +65,8 @@ class RangeWriter {
     const std::string name = names_.text(range.name);
     std::string arguments;
     if (range.has_payload) arguments = collective_arguments(name, range.payload, origin_);
-    if (range.open) arguments += std::string(arguments.empty() ? "" : ",") + "\"open\":true";
+    if (range.open)
+      arguments += fmt::format(R"({}"{}":true)", arguments.empty() ? "" : ",", ranges::kOpen);
     take_(fmt::format(
         R"({{"ph":"X","cat":"user_annotation","name":{},"pid":{},"tid":{},"ts":{},"dur":{}{}}})",
         json_text(name), origin_.process_id, thread_id, clock_.text(range.start_ns),

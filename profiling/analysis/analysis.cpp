@@ -12,9 +12,9 @@ namespace sidestream::analysis {
 namespace {
 
 void warn_about_steps(trace::TraceSet& set, const std::vector<RankView>& ranks) {
-  std::map<int, std::size_t> steps;
-  for (const RankView& rank : ranks) steps[rank.timeline->info.rank] += rank.steps.size();
-  std::set<std::size_t> counts;
+  std::map<int, std::int64_t> steps;
+  for (const RankView& rank : ranks) steps[rank.timeline->info.rank] += rank.counted_steps();
+  std::set<std::int64_t> counts;
   for (const auto& [rank, count] : steps) counts.insert(count);
   if (counts.size() < 2) return;
   set.warnings.push_back("ranks have different numbers of steps, from " +
@@ -79,11 +79,15 @@ Analysis analyse(trace::TraceSet& set, int threads) {
   all.matches = match_collectives(set);
   align_clocks(set, all.matches);
   all.collectives = collective_table(all.ranks, all.matches);
-  all.operations = operations(all.ranks);
+  const std::optional<ProfiledSteps> profiled = profiled_steps(all.ranks);
+  all.operations = operations(all.ranks, profiled);
+  if (profiled) all.profiled_steps = profiled->steps;
   StragglerSearch search = find_straggler(all.ranks, all.matches);
   all.straggler = std::move(search.straggler);
   all.rotating_wait_ns = search.rotating_ns_per_step;
   all.verdict = find_verdict(all.ranks);
+  all.hang = find_hang(set, all.ranks);
+  all.outliers = find_outliers(all.ranks);
   all.tax = overlap_tax(all.ranks);
   all.utilisation = find_utilisation(all.ranks);
   all.system = find_system_use(all.ranks);

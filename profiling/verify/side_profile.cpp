@@ -26,7 +26,7 @@ std::string text_at(const Json& object, const char* key) {
 std::string words_of(const std::string& verdict) {
   if (verdict == "io") return "waiting for input";
   if (verdict == "cpu") return "the host";
-  if (verdict == "gpu") return "computing";
+  if (verdict == "gpu" || verdict == "compute") return "computing";
   return verdict == "comm" ? "communication" : verdict;
 }
 
