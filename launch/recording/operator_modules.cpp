@@ -9,7 +9,10 @@ namespace sidestream::launch {
 
 void OperatorModules::add_layer(std::int64_t thread_id, std::int64_t start_ns, std::int64_t end_ns,
                                 const std::string& name) {
-  if (pattern_ != "on" && fnmatch(pattern_.c_str(), name.c_str(), 0) != 0) return;
+  if (pattern_ != "on" && fnmatch(pattern_.c_str(), name.c_str(), 0) != 0) {
+    if (other_layer_.empty()) other_layer_ = name;
+    return;
+  }
   layers_[thread_id].push_back({start_ns, end_ns, name});
 }
 

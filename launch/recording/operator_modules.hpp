@@ -32,6 +32,9 @@ class OperatorModules {
 
   void add_layer(std::int64_t thread_id, std::int64_t start_ns, std::int64_t end_ns,
                  const std::string& name);
+  bool any_layer() const noexcept { return !layers_.empty(); }
+  // Of a layer that the pattern does not match; empty: there is none.
+  const std::string& other_layer() const noexcept { return other_layer_; }
   // First all operators of forward and backward, in any order, then questions.
   void note(const OperatorPlace& place);
   // Sorts what was noted; empty for an operator of no layer.
@@ -50,6 +53,7 @@ class OperatorModules {
   void settle();
 
   std::string pattern_;
+  std::string other_layer_;
   bool settled_ = false;
   Spans layers_;
   Spans backward_;

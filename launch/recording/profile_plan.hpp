@@ -24,6 +24,10 @@ class ProfilePlan {
     if (place < schedule_->wait) return Part::kNothing;
     return place < schedule_->wait + schedule_->warmup ? Part::kWarmUp : Part::kActive;
   }
+  std::optional<std::int64_t> first_active_step() const {
+    if (!schedule_) return std::nullopt;
+    return first_step_ + schedule_->wait + schedule_->warmup;
+  }
   bool begins(std::int64_t step, Part part) const {
     return part_of(step) == part && part_of(step - 1) != part;
   }

@@ -65,11 +65,12 @@ class RangeWriter {
     const std::string name = names_.text(range.name);
     std::string arguments;
     if (range.has_payload) arguments = collective_arguments(name, range.payload, origin_);
-    if (range.open) arguments += std::string(arguments.empty() ? "" : ",") + "\"open\":true";
+    if (range.open)
+      arguments += fmt::format(R"({}"{}":true)", arguments.empty() ? "" : ",", ranges::kOpen);
     take_(fmt::format(
         R"({{"ph":"X","cat":"user_annotation","name":{},"pid":{},"tid":{},"ts":{},"dur":{}{}}})",
         json_text(name), origin_.process_id, thread_id, clock_.text(range.start_ns),
-        microseconds_text(range.end_ns - range.start_ns),
+        microseconds_text(clock_.realtime_between(range.start_ns, range.end_ns)),
         arguments.empty() ? "" : ",\"args\":{" + arguments + "}"));
   }
 
@@ -90,6 +91,10 @@ std::string metadata_event(const TraceOrigin& origin, std::string_view name, std
 
 std::string TraceClock::text(std::int64_t monotonic_ns) const {
   return microseconds_text(wall.realtime_ns(monotonic_ns) - base_ns);
+}
+
+std::int64_t TraceClock::realtime_between(std::int64_t start_ns, std::int64_t end_ns) const {
+  return wall.realtime_ns(end_ns) - wall.realtime_ns(start_ns);
 }
 
 void write_recorded_ranges(const record::Recording& recording, const record::NameTable& names,

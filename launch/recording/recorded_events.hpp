@@ -25,6 +25,9 @@ struct TraceClock {
   std::int64_t base_ns = 0;
 
   std::string text(std::int64_t monotonic_ns) const;
+  // Both ends on the file's clock, which runs a little faster or slower: else a range that is cut
+  // where a file ends would end in the next one.
+  std::int64_t realtime_between(std::int64_t start_ns, std::int64_t end_ns) const;
 };
 
 enum class StepRanges { kWritten, kLeftOut };  // left out: somebody else wrote them already

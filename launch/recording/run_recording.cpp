@@ -162,14 +162,14 @@ void RunRecording::end_window(std::int64_t step) {
   const std::vector<record::SystemSample> samples =
       sampler_ ? sampler_->take(recording.end.monotonic_ns) : std::vector<record::SystemSample>();
   std::unique_lock lock(files_);
-  write_window({.raw_file = raw,
-                .notes = notes,
-                .recording = recording,
-                .names = recorder_.names(),
-                .samples = samples,
-                .modules = options_.modules,
-                .figures = figures(Profiler::kOn)},
-               origin_, place.file);
+  const WrittenWindow written = write_window({.raw_file = raw,
+                                              .notes = notes,
+                                              .recording = recording,
+                                              .names = recorder_.names(),
+                                              .samples = samples,
+                                              .modules = options_.modules,
+                                              .figures = figures(Profiler::kOn)},
+                                             origin_, place.file);
   std::error_code ignored;
   std::filesystem::remove(raw, ignored);
   lock.unlock();
@@ -177,6 +177,11 @@ void RunRecording::end_window(std::int64_t step) {
   if (options_.whole_run()) sample_clocks(parts_.communicator, clocks_);
   parts_.say(fmt::format("wrote the timeline of the steps up to {}: {}", step,
                          place.folder.lexically_relative(parts_.run_dir).string()));
+  ++windows_;
+  if (options_.wants_modules() && !written.any_layer && windows_ == 1)
+    parts_.say(fmt::format(
+        "--profile-modules={}: no layer has such a name{}", options_.modules,
+        written.other_layer.empty() ? "" : "; they are called like " + written.other_layer));
 }
 
 trace::RunFigures RunRecording::figures(Profiler profiler) const {
@@ -209,6 +214,11 @@ std::filesystem::path RunRecording::write_locked(const TracePlace& place) {
 void RunRecording::finish() {
   if (in_window_) end_window(recorder_.step());  // the run ended inside a window
   finished_ = true;
+  if (options_.profile && windows_ == 0)
+    parts_.say(fmt::format(
+        "--profile: nothing was profiled: the first step of a window would have been {}, and the "
+        "run ended with step {}",
+        plan_.first_active_step().value_or(0), recorder_.step()));
   if (options_.whole_run()) {
     sample_clocks(parts_.communicator, clocks_);
     const std::filesystem::path folder = write_since_last(recorder_.step());

@@ -97,6 +97,7 @@ class RunRecording {
   ProfileCost cost_;
   ProfileCost record_cost_;  // of the light recorder, where it keeps every second step
   std::atomic<bool> in_window_{false};
+  int windows_ = 0;  // written
   comm::FailureHook::Id hook_ = 0;
   std::timed_mutex files_;  // one file at a time
   std::atomic<bool> dump_at_next_step_{false};

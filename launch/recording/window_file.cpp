@@ -38,7 +38,7 @@ class WindowWriter {
   WindowWriter(const WindowParts& parts, const TraceOrigin& origin)
       : parts_(parts), origin_(origin), modules_(parts.modules) {}
 
-  void write(const std::filesystem::path& file) {
+  WrittenWindow write(const std::filesystem::path& file) {
     look_through();
     const TraceClock clock{record::WallClock(parts_.recording.begin, parts_.recording.end),
                            trace::integer_of(metadata_["baseTimeNanoseconds"], 0)};
@@ -58,6 +58,7 @@ class WindowWriter {
     events.flush();
     sink.write("\n]}\n");
     sink.finish();
+    return {.any_layer = modules_.any_layer(), .other_layer = modules_.other_layer()};
   }
 
  private:
@@ -165,9 +166,9 @@ class WindowWriter {
 
 }  // namespace
 
-void write_window(const WindowParts& parts, const TraceOrigin& origin,
-                  const std::filesystem::path& file) {
-  WindowWriter(parts, origin).write(file);
+WrittenWindow write_window(const WindowParts& parts, const TraceOrigin& origin,
+                           const std::filesystem::path& file) {
+  return WindowWriter(parts, origin).write(file);
 }
 
 }  // namespace sidestream::launch

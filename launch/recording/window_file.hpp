@@ -23,8 +23,13 @@ struct WindowParts {
   trace::RunFigures figures = {};
 };
 
+struct WrittenWindow {
+  bool any_layer = false;        // that WindowParts::modules matched
+  std::string other_layer = {};  // the name of one that it did not
+};
+
 // Complete or not there. Throws core::Error, and core::DataError when Kineto's file is no trace.
-void write_window(const WindowParts& parts, const TraceOrigin& origin,
-                  const std::filesystem::path& file);
+WrittenWindow write_window(const WindowParts& parts, const TraceOrigin& origin,
+                           const std::filesystem::path& file);
 
 }  // namespace sidestream::launch

@@ -100,6 +100,21 @@ Records read_records(const CompareOptions& options) {
   return records;
 }
 
+// Steps that metrics.jsonl has behind the warm-up, on both sides.
+bool are_logged(const Records& records, int warm_up) {
+  const auto has_steps = [&](const verify::RecordedRun& run) {
+    return run.steps.size() > static_cast<std::size_t>(warm_up);
+  };
+  return std::all_of(records.base.begin(), records.base.end(), has_steps) &&
+         std::all_of(records.fresh.begin(), records.fresh.end(), has_steps);
+}
+
+bool all_have_traces(const Examined& runs) {
+  return std::all_of(runs.begin(), runs.end(), [](const auto& run) {
+    return run && report::median_step_ms(run->analysis().ranks);
+  });
+}
+
 void write_page(const CompareOptions& options, const Examined& base, const Examined& fresh,
                 const std::string& comparison) {
   const auto json = nlohmann::ordered_json::parse(comparison);
@@ -126,15 +141,23 @@ int run_compare(const CompareOptions& options) {
   Examined base, fresh;
   for (const fs::path& path : options.base) base.push_back(examine(path, options));
   for (const fs::path& path : options.fresh) fresh.push_back(examine(path, options));
-  const bool recorded = std::all_of(options.base.begin(), options.base.end(), has_record) &&
-                        std::all_of(options.fresh.begin(), options.fresh.end(), has_record);
+  bool recorded = std::all_of(options.base.begin(), options.base.end(), has_record) &&
+                  std::all_of(options.fresh.begin(), options.fresh.end(), has_record);
+  const Records records = recorded ? read_records(options) : Records{};
+  if (recorded && !are_logged(records, options.warm_up) && all_have_traces(base) &&
+      all_have_traces(fresh)) {
+    fmt::print(stderr,
+               "sidestream-trace: warning: metrics.jsonl has too few steps behind the {} of the "
+               "warm-up (--log-every 1 logs all of them): step times are those of the traces\n",
+               options.warm_up);
+    recorded = false;
+  }
   const verify::Settings settings{
       .command = fmt::format("sidestream-trace compare --base {} --new {}", joined(options.base),
                              joined(options.fresh)),
       .base_flags = joined(options.base),
       .fresh_flags = joined(options.fresh),
       .warm_up = recorded ? options.warm_up : 0};
-  const Records records = recorded ? read_records(options) : Records{};
   verify::Verification result = recorded
                                     ? verify::verify_runs(records.base, records.fresh, settings)
                                     : by_traces(options, base, fresh, settings);

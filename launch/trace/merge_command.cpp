@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
 #include "launch/trace/nsys_export.hpp"
 #include "launch/trace/output_check.hpp"
 #include "launch/trace/trace_commands.hpp"
@@ -16,12 +20,15 @@
 namespace sidestream::launch {
 namespace {
 
+bool is_wanted(const MergeOptions& options, int rank) {
+  const auto& ranks = options.ranks;
+  return ranks.empty() || std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
+
 // From the start of the first wanted step to the end of the last one.
 trace::MergeCut cut_of(const trace::RankTimeline& timeline, const MergeOptions& options) {
   trace::MergeCut cut;
-  const auto& ranks = options.ranks;
-  cut.leave_out =
-      !ranks.empty() && std::find(ranks.begin(), ranks.end(), timeline.info.rank) == ranks.end();
+  cut.leave_out = !is_wanted(options, timeline.info.rank);
   if (cut.leave_out || !options.steps) return cut;
   cut = {.leave_out = true, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
   for (const analysis::StepWindow& one : analysis::step_windows(timeline, {})) {
@@ -31,6 +38,39 @@ trace::MergeCut cut_of(const trace::RankTimeline& timeline, const MergeOptions& 
     cut.last_ns = std::max(cut.last_ns, one.window.end_ns);
   }
   return cut;
+}
+
+// "0 to 3, 7"
+std::string text_of(const std::set<std::int64_t>& numbers) {
+  std::string text;
+  for (auto first = numbers.begin(); first != numbers.end();) {
+    auto last = first;
+    for (auto next = std::next(last); next != numbers.end() && *next == *last + 1; ++next)
+      last = next;
+    text += text.empty() ? "" : ", ";
+    text += *first == *last ? fmt::format("{}", *first) : fmt::format("{} to {}", *first, *last);
+    first = std::next(last);
+  }
+  return text.empty() ? "none" : text;
+}
+
+[[noreturn]] void refuse_empty_cut(const trace::TraceSet& set, const MergeOptions& options) {
+  std::set<std::int64_t> ranks, steps;
+  for (const trace::RankTimeline& timeline : set.timelines) {
+    ranks.insert(timeline.info.rank);
+    if (!is_wanted(options, timeline.info.rank)) continue;
+    for (const analysis::StepWindow& one : analysis::step_windows(timeline, {})) {
+      if (one.step) steps.insert(*one.step);
+    }
+  }
+  const bool any_rank = std::any_of(ranks.begin(), ranks.end(), [&](std::int64_t rank) {
+    return is_wanted(options, static_cast<int>(rank));
+  });
+  throw core::ConfigError(
+      any_rank
+          ? fmt::format("--steps: nothing of these traces is left; steps there: {}", text_of(steps))
+          : fmt::format("--ranks: nothing of these traces is left; ranks there: {}",
+                        text_of(ranks)));
 }
 
 }  // namespace
@@ -47,12 +87,14 @@ int run_merge(const MergeOptions& options) {
     cuts.push_back(cut_of(timeline, options));
   if (std::all_of(cuts.begin(), cuts.end(),
                   [](const trace::MergeCut& cut) { return cut.leave_out; }))
-    throw core::ConfigError("--ranks or --steps: nothing of these traces is left");
+    refuse_empty_cut(set, options);
   const trace::MergeResult result = trace::merge_traces(set, cuts, options.output);
   for (const std::string& warning : set.warnings)
     fmt::print(stderr, "sidestream-trace: warning: {}\n", warning);
-  fmt::print("{}: {} ranks, {} events, clocks: {}\n", options.output.string(), result.processes,
-             result.events, set.clock.method);
+  fmt::print(core::is_stream(options.output) ? stderr : stdout,
+             "{}: {} rank{}, {} event{}, clocks: {}\n", options.output.string(), result.processes,
+             result.processes == 1 ? "" : "s", result.events, result.events == 1 ? "" : "s",
+             set.clock.method);
   return 0;
 }
 

@@ -35,6 +35,9 @@ bool would_replace(const fs::path& output, const fs::path& input) {
 }
 
 void check_output(const fs::path& output, const std::vector<fs::path>& inputs) {
+  if (output == "-")
+    throw core::ConfigError(
+        "-: expected the name of a file; what is to go to standard output goes to /dev/stdout");
   if (fs::is_directory(output))
     throw core::ConfigError(output.string() + ": expected the name of a file, found a folder");
   if (!fs::exists(output)) return;

@@ -106,7 +106,8 @@ std::vector<std::string> counter_commands(const std::vector<advice::RooflinePoin
   if (!run.facts().on_device) return {};
   double steps = 0;
   for (const analysis::RankView& rank : run.analysis().ranks)
-    steps += static_cast<double>(rank.steps.size());
+    steps += static_cast<double>(rank.counted_steps());
+  if (run.analysis().profiled_steps) steps = static_cast<double>(*run.analysis().profiled_steps);
   std::vector<advice::MeasuredKernel> kernels;
   for (const auto& one : points)
     kernels.push_back({one.name, static_cast<double>(one.calls) / std::max(1.0, steps)});

@@ -67,6 +67,7 @@ RunAdvice advise_run(const std::vector<fs::path>& inputs, const analysis::Analys
     facts.environment = run->environment;
     facts.environment["command_line"] = run->command_line;
     facts.data = data_of(facts);
+    facts.foreign = false;
     break;
   }
   facts.ceilings = roofs_of(analysis, facts);

@@ -17,7 +17,7 @@ json to_json(const record::RankPhases& rank) {
           {"other_ms", rank.other_ms}};
 }
 
-json to_json(const record::RunStraggler& late) {
+json to_json(const statistics::Straggler& late) {
   const auto or_null = [](const auto& value) { return value ? json(*value) : json(nullptr); };
   return {{"rank", late.rank},
           {"phase", late.phase},
@@ -35,7 +35,7 @@ json to_json(const statistics::Interval& interval) {
 }  // namespace
 
 json verdict_json(const record::RunVerdict& verdict) {
-  const record::Bound& bound = verdict.bound;
+  const statistics::Bound& bound = verdict.bound;
   json ranks = json::array();
   for (const record::RankPhases& rank : verdict.ranks) ranks.push_back(to_json(rank));
   return {{"word", bound.word},
@@ -44,7 +44,7 @@ json verdict_json(const record::RunVerdict& verdict) {
           {"lead", bound.lead ? to_json(*bound.lead) : json(nullptr)},
           {"io", bound.io},
           {"cpu", bound.cpu},
-          {"gpu", bound.gpu},
+          {bound.compute_word, bound.compute},
           {"comm", bound.comm},
           {"steps", verdict.steps},
           {"newest_steps", verdict.newest_steps},

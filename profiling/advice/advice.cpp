@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "profiling/advice/pytorch_words.hpp"
 #include "profiling/report/wrap.hpp"
 
 namespace sidestream::advice {
@@ -21,8 +22,8 @@ const char* severity_of(const Finding& one) {
   return *one.what.bound >= kMedium ? "medium" : "low";
 }
 
-std::string fix_of(const Finding& one) {
-  return one.what.fix.empty() ? one.rule->fix : one.what.fix;
+const PyTorchWords* words_of(const Finding& one) {
+  return one.foreign ? pytorch_words(one.rule->id) : nullptr;
 }
 
 // A count is "12 a step", a share "12 % of the step".
@@ -68,12 +69,28 @@ Json json_of(const Finding& one, std::size_t number) {
           {"looks_at", one.rule->looks_at},
           {"source", one.rule->source},
           {"gain_ceiling_pct", one.what.bound ? Json(*one.what.bound * 100) : Json()},
-          {"fix", fix_of(one)},
-          {"false_if", one.rule->false_if},
-          {"check", one.rule->check}};
+          {"fix", one.fix()},
+          {"false_if", one.false_if()},
+          {"check", one.check()}};
 }
 
 }  // namespace
+
+std::string Finding::fix() const {
+  if (!what.fix.empty()) return what.fix;
+  const PyTorchWords* words = words_of(*this);
+  return words == nullptr ? rule->fix : words->fix;
+}
+
+std::string Finding::false_if() const {
+  const PyTorchWords* words = words_of(*this);
+  return words == nullptr || words->false_if == nullptr ? rule->false_if : words->false_if;
+}
+
+std::string Finding::check() const {
+  const PyTorchWords* words = words_of(*this);
+  return words == nullptr || words->check == nullptr ? rule->check : words->check;
+}
 
 const std::vector<Rule>& all_rules() {
   static const std::vector<Rule> rules = [] {
@@ -95,7 +112,7 @@ std::vector<Finding> merged(std::vector<Finding> findings) {
   std::vector<Finding> result;
   for (Finding& one : findings) {
     const auto same = std::find_if(result.begin(), result.end(), [&](const Finding& kept) {
-      return kept.rule == one.rule && fix_of(kept) == fix_of(one);
+      return kept.rule == one.rule && kept.fix() == one.fix();
     });
     if (same == result.end()) {
       result.push_back(std::move(one));
@@ -132,12 +149,15 @@ Advice advise(const Facts& facts) {
   Advice advice;
   for (const Rule& rule : all_rules()) {
     Outcome outcome = rule.look(facts, rule);
-    if (!outcome.needs.empty()) advice.not_measured.emplace_back(rule.id, outcome.needs);
+    if (!outcome.needs.empty())
+      advice.not_measured.emplace_back(
+          rule.id, facts.foreign ? needs_in_pytorch(outcome.needs) : outcome.needs);
     if (outcome.needs.empty() && !outcome.found) advice.nothing_found.push_back(rule.id);
     if (!outcome.found) continue;
     const auto place = facts.places.find(rule.place);
     for (Finding& one : on_ranks(facts, rule, *outcome.found)) {
       if (place != facts.places.end()) one.place = place->second;
+      one.foreign = facts.foreign;
       advice.findings.push_back(std::move(one));
     }
   }
@@ -187,9 +207,8 @@ std::string advice_text(const Advice& advice, const report::TextStyle& style) {
                                   : std::string("bound not known");
     text += fmt::format("{}{}{}{}: {}\n", style.color ? "\033[1m" : "", one.rule->title,
                         whose_text(one), style.color ? "\033[0m" : "", bound);
-    for (const std::string& line :
-         {"why: " + evidence_text(one), "fix: " + fix_of(one),
-          "false if: " + std::string(one.rule->false_if), "check: " + std::string(one.rule->check)})
+    for (const std::string& line : {"why: " + evidence_text(one), "fix: " + one.fix(),
+                                    "false if: " + one.false_if(), "check: " + one.check()})
       text += report::wrapped("  " + line, style.width_columns, 7);
   }
   return text + silent_rules_text(advice, style.width_columns);

@@ -16,6 +16,11 @@ struct Finding {
   int count = 1;                    // merged ones: of so many ranks, unless it is of all together
   std::vector<int> ranks = {};      // that show it; empty: it is of all together
   std::optional<Place> place = {};  // where to look in the timeline
+  bool foreign = false;             // of a trace of another program: in its words
+
+  std::string fix() const;
+  std::string false_if() const;
+  std::string check() const;
 };
 
 struct Advice {

@@ -102,16 +102,18 @@ Outcome bound_by_link(const Facts& facts, const Rule& rule) {
 }
 
 // What the straggler is slower at, as something to do.
-std::string straggler_fix(const std::string& phase) {
+std::string straggler_fix(const std::string& phase, bool foreign) {
   if (phase == "data" || phase == "h2d")
-    return "look at the storage and the loader of this rank; more --loader-workers";
+    return std::string("look at the storage and the loader of this rank; more ") +
+           (foreign ? "num_workers" : "--loader-workers");
   if (phase == "allreduce" || phase == "reduce_scatter" || phase == "all_gather")
     return "its part of the collectives takes longer (" + phase +
            "): look at its link, and at what else runs on its cores";
   if (phase == "checkpoint" || phase == "eval")
     return "only this rank spends the time in " + phase + ": do it on all ranks, or less often";
-  return "it is slower in " + phase +
-         ": the same --batch-size-per-rank everywhere, clocks and other programs on its machine";
+  return "it is slower in " + phase + ": the same " +
+         (foreign ? "batch size" : "--batch-size-per-rank") +
+         " everywhere, clocks and other programs on its machine";
 }
 
 Outcome straggler(const Facts& facts, const Rule& rule) {
@@ -124,7 +126,8 @@ Outcome straggler(const Facts& facts, const Rule& rule) {
   Found what{.bound = cost,
              .evidence = {share("others wait for it", cost)},
              .rank = facts.straggler->rank};
-  if (!facts.straggler->phase.empty()) what.fix = straggler_fix(facts.straggler->phase);
+  if (!facts.straggler->phase.empty())
+    what.fix = straggler_fix(facts.straggler->phase, facts.foreign);
   return found(what);
 }
 

@@ -75,17 +75,19 @@ struct Sums {
 
 class RankScan {
  public:
-  RankScan(const RankTimeline& timeline, Sums& sums)
-      : timeline_(timeline),
+  RankScan(const analysis::RankView& rank, Sums& sums)
+      : rank_(rank),
+        timeline_(*rank.timeline),
         sums_(sums),
-        classes_(timeline.names),
-        optimizer_(optimizer_ranges(timeline)) {
+        classes_(timeline_.names),
+        optimizer_(optimizer_ranges(timeline_)) {
     sums_.any_optimizer = sums_.any_optimizer || !optimizer_.empty();
     sums_.optimizer.time_ns += static_cast<double>(optimizer_.length_ns());
   }
 
   void run() {
     for (std::size_t row = 0; row < timeline_.size(); ++row) {
+      if (!rank_.counts(row)) continue;
       switch (timeline_.kind(row)) {
         case Kind::kKernel:
           kernel(row);
@@ -200,6 +202,7 @@ class RankScan {
     return place->second;
   }
 
+  const analysis::RankView& rank_;
   const RankTimeline& timeline_;
   Sums& sums_;
   std::unordered_map<std::uint64_t, std::optional<Product>> products_;  // by name and shapes
@@ -280,9 +283,14 @@ std::optional<Product> product_of(std::string_view name, std::string_view input_
   return product;
 }
 
+double profiled_of(const analysis::Analysis& all, double recorded) {
+  return all.profiled_steps ? static_cast<double>(*all.profiled_steps) : recorded;
+}
+
 void gather_events(const analysis::Analysis& all, double recorded, Facts& facts) {
+  const double profiled = profiled_of(all, recorded);
   Sums sums;
-  for (const analysis::RankView& rank : all.ranks) RankScan(*rank.timeline, sums).run();
+  for (const analysis::RankView& rank : all.ranks) RankScan(rank, sums).run();
   if (sums.any_kernel) {
     KernelFacts& kernels = sums.kernels;
     kernels.mean_ns = kernels.per_step > 0 ? sums.kernel_ns / kernels.per_step : 0;
@@ -290,27 +298,28 @@ void gather_events(const analysis::Analysis& all, double recorded, Facts& facts)
         !sums.collective_streams.empty() &&
         std::includes(sums.compute_streams.begin(), sums.compute_streams.end(),
                       sums.collective_streams.begin(), sums.collective_streams.end());
-    divide(recorded,
+    divide(profiled,
            {&kernels.per_step, &kernels.matrix_ns, &kernels.low_occupancy_ns, &kernels.short_ns,
             &kernels.short_per_step, &kernels.layout_ns, &kernels.convolution_ns});
     facts.kernels = kernels;
   }
   if (sums.any_shape) {
     ProductFacts& products = sums.products;
-    divide(recorded, {&products.flops, &products.unaligned_flops, &products.off_line_flops,
+    divide(profiled, {&products.flops, &products.unaligned_flops, &products.off_line_flops,
                       &products.fp32_flops, &products.host_ns});
     facts.products = products;
   }
   if (sums.any_optimizer) {
-    divide(recorded, {&sums.optimizer.launches, &sums.optimizer.time_ns});
+    divide(profiled, {&sums.optimizer.launches});
+    divide(recorded, {&sums.optimizer.time_ns});
     facts.optimizer = sums.optimizer;
   }
   if (sums.any_host) {
-    divide(recorded, {&sums.syncs.item_calls, &sums.syncs.calls});
+    divide(profiled, {&sums.syncs.item_calls, &sums.syncs.calls});
     facts.syncs = sums.syncs;
   }
   if (sums.any_copy) {
-    divide(recorded, {&sums.copies.pageable_ns, &sums.copies.pageable_bytes});
+    divide(profiled, {&sums.copies.pageable_ns, &sums.copies.pageable_bytes});
     facts.copies = sums.copies;
   }
 }

@@ -5,6 +5,9 @@
 
 namespace sidestream::advice {
 
+// Steps in which operators and kernels were recorded, of `recorded` ones.
+double profiled_of(const analysis::Analysis& all, double recorded);
+
 // `recorded` is the number of steps of all ranks: what sums are divided by.
 void gather_events(const analysis::Analysis& all, double recorded, Facts& facts);
 

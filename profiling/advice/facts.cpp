@@ -140,6 +140,21 @@ void add_operators(const OperatorFacts& operators, Facts& facts) {
   facts.optimizer->passes_ns = operators.passes_ns;
 }
 
+// What only Sidestream writes: its object in the file, or in recordings of other tools all of its
+// phases.
+bool is_ours(const Analysis& all, const Facts& facts) {
+  using ranges::Phase;
+  const bool says = std::any_of(all.ranks.begin(), all.ranks.end(), [](const auto& rank) {
+    const trace::RunFigures& figures = rank.timeline->info.figures;
+    return figures.profiled.has_value() || figures.flops_per_token > 0;
+  });
+  const auto has = [&](Phase phase) {
+    return facts.phase_ns.contains(std::string(ranges::name_of(phase)));
+  };
+  return says || (has(Phase::kData) && has(Phase::kForward) && has(Phase::kBackward) &&
+                  has(Phase::kOptimizer) && has(Phase::kZeroGrad));
+}
+
 }  // namespace
 
 Facts Facts::of_rank(int rank) const {
@@ -167,19 +182,20 @@ Facts gather_facts(const Analysis& all, int threads) {
               .tensor_core_share = all.utilisation.tensor_core_share,
               .system = all.system};
   add_steps(all, facts);
-  std::size_t recorded = 0;
-  for (const analysis::RankView& rank : all.ranks) recorded += rank.steps.size();
-  const double steps = static_cast<double>(std::max<std::size_t>(1, recorded));
+  std::int64_t recorded = 0;
+  for (const analysis::RankView& rank : all.ranks) recorded += rank.counted_steps();
+  const double steps = real(std::max<std::int64_t>(1, recorded));
   const double ranks = static_cast<double>(std::max<std::size_t>(1, all.set->ranks().size()));
   SaveFacts saves;
   for (const analysis::RankView& rank : all.ranks) {
     facts.on_device = facts.on_device || rank.activity.where == analysis::Where::kDevice;
-    for (const auto& [phase, total_ns] : analysis::phase_times(*rank.timeline))
+    for (const auto& [phase, total_ns] : analysis::phase_times(rank))
       facts.phase_ns[phase] += real(total_ns) / steps;
     device_and_libraries(rank, facts);
     add_saves(rank, ranks, saves);
   }
   if (!facts.phase_ns.empty()) facts.saves = saves;
+  facts.foreign = !is_ours(all, facts);
   if (!all.collectives.empty()) facts.collectives = collective_facts(all, steps / ranks);
   OperatorFacts operators;
   data::parallel_tasks(threads, {[&] { operators = gather_operators(all, steps); },

@@ -151,6 +151,7 @@ struct DataFacts {
 struct Facts {
   int world_size = 0;
   bool on_device = false;
+  bool foreign = false;  // another program wrote the traces
   std::optional<StepFacts> step = {};
   std::map<int, StepFacts> step_of_rank = {};   // empty where there are no steps
   std::map<std::string, double> phase_ns = {};  // a step of one rank; empty: no phases in the trace
@@ -163,7 +164,7 @@ struct Facts {
   std::optional<CopyFacts> copies = {};
   std::optional<CollectiveFacts> collectives = {};
   std::optional<DataFacts> data = {};
-  std::optional<analysis::Straggler> straggler = {};
+  std::optional<statistics::Straggler> straggler = {};
   std::optional<double> gpu_utilisation = {};
   std::optional<double> tensor_core_share = {};
   std::optional<double> memory_share = {};     // peak over what the device has

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "profiling/advice/event_facts.hpp"
 #include "profiling/advice/optimizer_ranges.hpp"
 #include "profiling/analysis/call_tree.hpp"
 #include "profiling/analysis/event_class.hpp"
@@ -79,7 +80,8 @@ struct Sums {
 class RankOperators {
  public:
   explicit RankOperators(const analysis::RankView& rank)
-      : timeline_(*rank.timeline),
+      : rank_(rank),
+        timeline_(*rank.timeline),
         on_device_(rank.activity.where == analysis::Where::kDevice),
         classes_(timeline_.names),
         optimizer_(optimizer_ranges(timeline_)) {
@@ -93,7 +95,7 @@ class RankOperators {
     const CallTree tree = analysis::call_tree(timeline_);
     const RuntimeCalls runtime(timeline_, classes_);
     for (const Call& call : tree.calls) {
-      if (timeline_.kind(call.row) != Kind::kOperator) continue;
+      if (timeline_.kind(call.row) != Kind::kOperator || !rank_.counts(call.row)) continue;
       if (!optimizer_.empty()) add_update(call, sums.optimizer);
       if (!on_device_) continue;
       if (!sums.heavy) sums.heavy.emplace();
@@ -138,6 +140,7 @@ class RankOperators {
     sums.row = call.row;
   }
 
+  const analysis::RankView& rank_;
   const RankTimeline& timeline_;
   bool on_device_ = false;
   analysis::NameClasses classes_;
@@ -156,11 +159,12 @@ std::optional<Place> place_of(const analysis::Analysis& all, const Sums& sums) {
 }  // namespace
 
 OperatorFacts gather_operators(const analysis::Analysis& all, double recorded) {
+  const double profiled = profiled_of(all, recorded);
   Sums sums;
   for (const analysis::RankView& rank : all.ranks) RankOperators(rank).add_to(sums);
-  if (sums.heavy) sums.heavy->time_ns /= recorded;
+  if (sums.heavy) sums.heavy->time_ns /= profiled;
   return {.fused_update = sums.optimizer.fused_update,
-          .passes_ns = sums.optimizer.passes_ns / recorded,
+          .passes_ns = sums.optimizer.passes_ns / profiled,
           .heavy = sums.heavy,
           .heavy_place = place_of(all, sums)};
 }

@@ -71,7 +71,7 @@ std::map<PlaceKind, Place> longest_places(const analysis::Analysis& all) {
     const KindsOfNames kinds(timeline);
     for (std::size_t row = 0; row < timeline.size(); ++row) {
       const auto kind = kinds.of(row);
-      if (!kind) continue;
+      if (!kind || !rank.counts(row)) continue;
       Place& place = places[*kind];
       if (timeline.duration_ns(row) <= place.end_ns - place.start_ns) continue;
       const std::int64_t start = time(timeline, timeline.start_ns(row));

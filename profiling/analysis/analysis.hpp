@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "profiling/analysis/collective_table.hpp"
+#include "profiling/analysis/hang.hpp"
 #include "profiling/analysis/model_use.hpp"
 #include "profiling/analysis/overlap_tax.hpp"
+#include "profiling/analysis/singular_steps.hpp"
 #include "profiling/analysis/step_table.hpp"
 #include "profiling/analysis/stragglers.hpp"
 #include "profiling/analysis/system_use.hpp"
@@ -23,9 +25,12 @@ struct Analysis {
   CollectiveMatches matches;
   std::vector<CollectiveRow> collectives;
   std::vector<Operation> operations;
-  std::optional<Straggler> straggler;
+  std::optional<std::int64_t> profiled_steps;  // that the operations are of; nothing: of all
+  std::optional<statistics::Straggler> straggler;
   std::optional<std::int64_t> rotating_wait_ns;  // of a step; stragglers.hpp
-  std::optional<Verdict> verdict;
+  std::optional<statistics::Bound> verdict;
+  std::optional<Hang> hang;
+  std::vector<Outlier> outliers;
   OverlapTax tax;
   Utilisation utilisation;
   SystemUse system;

@@ -92,6 +92,7 @@ void add_rank(std::map<Key, Sums>& table, const RankView& rank,
   const IntervalSet blocking = blocking_of(rank) & counted;
   for (const auto& [group, rows] : groups) {
     for (const std::size_t row : rows) {
+      if (!rank.counts(row)) continue;
       const CollectiveFacts facts = collective_facts(*rank.timeline, row);
       const Interval interval{rank.timeline->start_ns(row), rank.timeline->end_ns(row)};
       const auto key = matched.find(row);
@@ -132,6 +133,12 @@ void add_match(std::map<Key, Sums>& table, const MatchedCollective& one,
   for (const CollectivePart& part : one.parts) sums.wait_ns += part.duration_ns - one.transfer_ns;
   sums.moved_bytes += moved_bytes(one, ranks, key);
   ++sums.came_last[one.last().rank];
+}
+
+bool counts(const MatchedCollective& one, const std::vector<RankView>& ranks) {
+  return std::all_of(one.parts.begin(), one.parts.end(), [&](const CollectivePart& part) {
+    return ranks[part.timeline].counts(part.row);
+  });
 }
 
 double bus_factor(const std::string& name, int ranks) {
@@ -177,7 +184,9 @@ std::vector<CollectiveRow> collective_table(const std::vector<RankView>& ranks,
   std::map<Key, Sums> table;
   const MatchedKeys keys = matched_keys(matches, ranks);
   for (std::size_t file = 0; file < ranks.size(); ++file) add_rank(table, ranks[file], keys[file]);
-  for (const MatchedCollective& one : matches.matched) add_match(table, one, ranks);
+  for (const MatchedCollective& one : matches.matched) {
+    if (counts(one, ranks)) add_match(table, one, ranks);
+  }
   std::vector<CollectiveRow> rows;
   std::set<int> numbers;  // a rank has a file for each window
   for (const RankView& rank : ranks) numbers.insert(rank.timeline->info.rank);

@@ -7,14 +7,15 @@
 
 namespace sidestream::analysis {
 
-std::map<std::string, std::int64_t> phase_times(const trace::RankTimeline& timeline) {
+std::map<std::string, std::int64_t> phase_times(const RankView& rank) {
+  const trace::RankTimeline& timeline = *rank.timeline;
   std::map<trace::NameId, std::vector<Interval>> of_phase;
   for (const ranges::PhaseInfo& phase : ranges::kPhases) {
     const trace::NameId id = timeline.names.find(phase.name);
     if (id != trace::kNoName) of_phase[id];
   }
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (timeline.kind(row) != trace::Kind::kHostRange) continue;
+    if (timeline.kind(row) != trace::Kind::kHostRange || !rank.counts(row)) continue;
     const auto phase = of_phase.find(timeline.name_id(row));
     if (phase != of_phase.end())
       phase->second.push_back({timeline.start_ns(row), timeline.end_ns(row)});

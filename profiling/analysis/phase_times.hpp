@@ -5,12 +5,12 @@
 #include <map>
 #include <string>
 
-#include "profiling/trace/rank_timeline.hpp"
+#include "profiling/analysis/step_table.hpp"
 
 namespace sidestream::analysis {
 
-// Phase -> nanoseconds over the whole trace; a range inside another one of the same name counts
-// once. Collectives are left out: their length is the others' doing.
-std::map<std::string, std::int64_t> phase_times(const trace::RankTimeline& timeline);
+// Phase -> nanoseconds over the whole trace but singular steps; a range inside another one of the
+// same name counts once. Collectives are left out: their length is the others' doing.
+std::map<std::string, std::int64_t> phase_times(const RankView& rank);
 
 }  // namespace sidestream::analysis

@@ -1,8 +1,10 @@
 #include "profiling/analysis/step_table.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "core/data/parallel_for.hpp"
+#include "profiling/analysis/singular_steps.hpp"
 #include "profiling/ranges/phases.hpp"
 
 namespace sidestream::analysis {
@@ -38,6 +40,7 @@ std::vector<StepRow> step_rows(const RankTimeline& timeline, const DeviceActivit
                     .idle = idle_causes(sets.idle_in(one.window), host, gaps),
                     .tags = {}});
     if (one.step == 1) rows.back().tags.push_back("first");
+    if (!one.finished) rows.back().tags.push_back(StepRow::kUnfinished);
   }
   tag(rows, timeline, Phase::kEval);
   tag(rows, timeline, Phase::kCheckpoint);
@@ -45,6 +48,15 @@ std::vector<StepRow> step_rows(const RankTimeline& timeline, const DeviceActivit
 }
 
 }  // namespace
+
+bool StepRow::has_tag(std::string_view tag) const {
+  return std::find(tags.begin(), tags.end(), tag) != tags.end();
+}
+
+std::int64_t RankView::counted_steps() const {
+  return std::count_if(steps.begin(), steps.end(),
+                       [](const StepRow& step) { return !step.is_singular(); });
+}
 
 RankView::RankView(const RankTimeline& of_rank)
     : timeline(&of_rank),
@@ -60,6 +72,7 @@ std::vector<RankView> view_ranks(const trace::TraceSet& set, int threads) {
                      });
   std::vector<RankView> ranks;
   for (auto& view : views) ranks.push_back(std::move(*view));
+  tag_singular_steps(ranks);
   return ranks;
 }
 
@@ -67,7 +80,7 @@ std::vector<const StepRow*> plain_steps(const std::vector<RankView>& ranks) {
   std::vector<const StepRow*> plain, all;
   for (const RankView& rank : ranks) {
     for (const StepRow& step : rank.steps) {
-      all.push_back(&step);
+      if (!step.is_singular()) all.push_back(&step);
       if (step.tags.empty()) plain.push_back(&step);
     }
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "profiling/analysis/idle_causes.hpp"
@@ -19,7 +20,16 @@ struct StepRow {
   Interval window;  // on the rank's own clock
   StepBudget budget;
   IdleCauses idle;
-  std::vector<std::string> tags;  // "eval", "checkpoint", "first": left out of statistics
+  // "first", "eval", "checkpoint", and those below: left out of statistics.
+  std::vector<std::string> tags;
+
+  bool has_tag(std::string_view tag) const;
+  // Tells nothing about other steps, also where there is no other one: it is nobody's mean.
+  bool is_singular() const { return has_tag(kUnfinished) || has_tag(kOutlier); }
+
+  // Tags.
+  static constexpr const char* kUnfinished = "unfinished";  // the recording ended in it
+  static constexpr const char* kOutlier = "outlier";        // many times as long as the others
 };
 
 // One rank of the set, with everything that several analyses need of it.
@@ -28,13 +38,22 @@ struct RankView {
   DeviceActivity activity;
   BudgetSets sets;
   std::vector<StepRow> steps;
+  IntervalSet singular;  // the windows of such steps
 
   explicit RankView(const trace::RankTimeline& of_rank);
+
+  // Of an event: whether statistics have room for it.
+  bool counts(std::size_t row) const {
+    const std::int64_t start_ns = timeline->start_ns(row);
+    return singular.empty() || singular.length_within_ns({start_ns, start_ns + 1}) == 0;
+  }
+  std::int64_t counted_steps() const;
 };
 
+// Singular steps are tagged (singular_steps.hpp).
 std::vector<RankView> view_ranks(const trace::TraceSet& set, int threads);
 
-// Rows without tags; all of them when every row has one.
+// Rows without tags; all but singular ones when every row has one.
 std::vector<const StepRow*> plain_steps(const std::vector<RankView>& ranks);
 
 }  // namespace sidestream::analysis

@@ -29,7 +29,7 @@ void visit_plain_steps(const std::vector<RankView>& ranks, const Visit& visit) {
   });
   for (std::size_t file = 0; file < ranks.size(); ++file) {
     for (const StepRow& step : ranks[file].steps) {
-      if (step.tags.empty() || !any) visit(file, step);
+      if (step.tags.empty() || (!any && !step.is_singular())) visit(file, step);
     }
   }
 }

@@ -13,6 +13,7 @@ namespace sidestream::analysis {
 struct StepWindow {
   std::optional<std::int64_t> step;  // nothing: the whole trace
   Interval window;
+  bool finished = true;  // no: the recording ended in it
 };
 
 // In rising order of time. Empty when there is nothing on the device either.

@@ -13,11 +13,9 @@
 namespace sidestream::analysis {
 namespace {
 
+using statistics::kOtherWork;
 using statistics::StepWaits;
 using statistics::upper_median;
-
-constexpr double kLeastShareOfStep = 0.02;
-constexpr double kLeastShareOfWaiting = 0.6;
 
 // Waiting of the others in collectives where this rank came last, as a share of all waiting.
 double caused_share(const CollectiveMatches& matches, int rank) {
@@ -38,7 +36,9 @@ struct LongerPhase {
 
 std::int64_t other_work_ns(const RankView& rank) {
   std::int64_t sum_ns = 0;
-  for (const StepRow& step : rank.steps) sum_ns += step.idle.host_ns + step.idle.other_ns;
+  for (const StepRow& step : rank.steps) {
+    if (!step.is_singular()) sum_ns += step.idle.host_ns + step.idle.other_ns;
+  }
   return sum_ns;
 }
 
@@ -48,7 +48,7 @@ LongerPhase longer_phase(const std::vector<RankView>& ranks, int rank) {
   std::map<int, std::map<std::string, std::int64_t>> of_rank;  // over its files
   for (const RankView& one : ranks) {
     auto& phases = of_rank[one.timeline->info.rank];
-    for (const auto& [phase, time_ns] : phase_times(*one.timeline)) phases[phase] += time_ns;
+    for (const auto& [phase, time_ns] : phase_times(one)) phases[phase] += time_ns;
     phases[kBetweenSteps] += step_gaps(one).unnamed_ns;
     if (one.activity.where == Where::kHost) phases[kOtherWork] += other_work_ns(one);
   }
@@ -95,6 +95,7 @@ std::string phase_of(const std::vector<RankView>& ranks, const CollectiveMatches
 
 bool lies_in_a_step(const std::vector<RankView>& ranks, const CollectivePart& part) {
   const std::vector<StepRow>& steps = ranks[part.timeline].steps;
+  if (!ranks[part.timeline].counts(part.row)) return false;
   const auto after = std::upper_bound(
       steps.begin(), steps.end(), part.start_ns,
       [](std::int64_t time_ns, const StepRow& step) { return time_ns < step.window.start_ns; });
@@ -146,19 +147,16 @@ StragglerSearch find_straggler(const std::vector<RankView>& ranks,
   if (steps.empty()) return {};
   std::vector<std::int64_t> windows;
   for (const StepRow* step : plain_steps(ranks)) windows.push_back(step->budget.window_ns);
-  const auto matters = [&](std::int64_t cost_ns) {
-    return cost_ns > 0 && static_cast<double>(cost_ns) >=
-                              kLeastShareOfStep * static_cast<double>(upper_median(windows));
-  };
-  const statistics::LateRank late = statistics::least_waiting_rank(steps);
-  if (matters(late.cost_ns_per_step) && !late.may_be_chance() &&
-      caused_share(matches, late.rank) >= kLeastShareOfWaiting) {
-    return {.straggler = Straggler{
-                late, phase_of(ranks, matches, late.rank, late.cost_ns_per_step * late.steps)}};
+  const statistics::RankJudgement judged =
+      statistics::judge_ranks(steps, static_cast<double>(upper_median(windows)),
+                              [&](int rank) { return caused_share(matches, rank); });
+  StragglerSearch search{.rotating_ns_per_step = judged.rotating_ns_per_step};
+  if (judged.late) {
+    const statistics::LateRank& late = *judged.late;
+    search.straggler = statistics::Straggler{
+        late, phase_of(ranks, matches, late.rank, late.cost_ns_per_step * late.steps)};
   }
-  const std::int64_t rotating_ns = statistics::cost_of_last_ranks(steps);
-  if (!matters(rotating_ns)) return {};
-  return {.straggler = {}, .rotating_ns_per_step = rotating_ns};
+  return search;
 }
 
 }  // namespace sidestream::analysis

@@ -26,20 +26,11 @@ namespace sidestream::analysis {
 
 // Work between steps, outside any phase, as the phase of a straggler.
 inline constexpr const char* kBetweenSteps = "between steps";
-// Work of a host rank inside steps, outside any phase.
-inline constexpr const char* kOtherWork = "other";
-
-struct Straggler : statistics::LateRank {
-  // What this rank does longer than the others: a phase, kBetweenSteps or kOtherWork; a collective,
-  // when it is late to that and neither explains it. Empty: no phases in the trace.
-  std::string phase = {};
-};
-
+// Of the phase of a straggler: statistics::kOtherWork is work of a host rank inside steps, outside
+// any phase; a collective, when it is late to that and neither explains it.
 struct StragglerSearch {
-  std::optional<Straggler> straggler = {};
-  // There is none, and still ranks wait for whoever is last in this step: the mean over the steps
-  // of what that costs the median of the others. Nothing below 2 % of a step.
-  std::optional<std::int64_t> rotating_ns_per_step = {};
+  std::optional<statistics::Straggler> straggler = {};
+  std::optional<std::int64_t> rotating_ns_per_step = {};  // statistics::RankJudgement
 };
 
 // Total waiting of each rank in matched collectives, hidden behind compute or not, inside steps or

@@ -21,7 +21,9 @@ class Means {
  public:
   void add(const RankView& rank) {
     std::vector<Interval> windows;
-    for (const StepRow& step : rank.steps) windows.push_back(step.window);
+    for (const StepRow& step : rank.steps) {
+      if (!step.is_singular()) windows.push_back(step.window);
+    }
     const IntervalSet steps(std::move(windows));
     const trace::RankTimeline& timeline = *rank.timeline;
     std::map<trace::NameId, std::pair<std::int64_t, std::int64_t>> times;  // counter: before, now

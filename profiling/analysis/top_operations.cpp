@@ -56,6 +56,45 @@ OperatorWork work_of_copy(const RankTimeline& timeline, std::size_t row) {
   return {.flops = {}, .bytes = static_cast<double>(detail->bytes)};
 }
 
+// The host ranges of a file that are counted; what only a profiler records always is.
+class CountedRows {
+ public:
+  CountedRows(const RankView& rank, const IntervalSet* windows) : rank_(rank), windows_(windows) {}
+  bool contain(std::size_t row) const {
+    const std::int64_t start_ns = rank_.timeline->start_ns(row);
+    return rank_.counts(row) &&
+           (windows_ == nullptr || rank_.timeline->kind(row) != Kind::kHostRange ||
+            windows_->length_within_ns({start_ns, start_ns + 1}) > 0);
+  }
+
+ private:
+  const RankView& rank_;
+  const IntervalSet* windows_;
+};
+
+// Starts of operators, sorted.
+std::vector<std::int64_t> operator_starts(const RankTimeline& timeline) {
+  std::vector<std::int64_t> starts;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.kind(row) == Kind::kOperator) starts.push_back(timeline.start_ns(row));
+  }
+  std::sort(starts.begin(), starts.end());
+  return starts;
+}
+
+// Device work is never without its profiler.
+std::vector<Interval> profiled_windows(const RankView& rank) {
+  const std::vector<std::int64_t> starts = operator_starts(*rank.timeline);
+  std::vector<Interval> windows;
+  for (const StepRow& step : rank.steps) {
+    const auto first = std::lower_bound(starts.begin(), starts.end(), step.window.start_ns);
+    if (rank.activity.where == Where::kDevice ||
+        (first != starts.end() && *first < step.window.end_ns))
+      windows.push_back(step.window);
+  }
+  return windows;
+}
+
 // FLOPs of one rank by the ids of their texts: the texts are copied once, not for every call.
 class ShapeCount {
  public:
@@ -90,10 +129,11 @@ void add_occupancy(const RankTimeline& timeline, std::size_t row, Sums& sums) {
   sums.occupied_ns += duration;
 }
 
-void add_device_rank(const RankTimeline& timeline, ByName& all) {
+void add_device_rank(const RankView& rank, ByName& all) {
+  const RankTimeline& timeline = *rank.timeline;
   std::vector<std::array<Sums, kDeviceKinds>> of_name(timeline.names.size());
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (!trace::is_device_work(timeline.kind(row))) continue;
+    if (!trace::is_device_work(timeline.kind(row)) || !rank.counts(row)) continue;
     Sums& sums = of_name[timeline.name_id(row)][static_cast<std::size_t>(timeline.kind(row))];
     ++sums.calls;
     sums.total_ns += timeline.duration_ns(row);
@@ -103,6 +143,7 @@ void add_device_rank(const RankTimeline& timeline, ByName& all) {
   if (has_shapes(timeline)) {
     ShapeCount shapes(timeline);
     visit_kernel_work(timeline, call_tree(timeline), [&](const KernelWork& one) {
+      if (!rank.counts(one.row)) return;
       of_name[timeline.name_id(one.row)][0].add(one.work, timeline.duration_ns(one.row));
       shapes.add(timeline.name_id(one.row), one.operator_row, one.work);
     });
@@ -139,7 +180,8 @@ Passed passed_work(const RankTimeline& timeline, const CallTree& tree, std::size
 }
 
 // Work is done in the whole of a call, time is counted where it is spent.
-void add_host_rank(const RankTimeline& timeline, ByName& all) {
+void add_host_rank(const RankView& rank, const CountedRows& rows, ByName& all) {
+  const RankTimeline& timeline = *rank.timeline;
   RowWork work(timeline);
   ShapeCount shapes(timeline);
   const NameClasses classes(timeline.names);
@@ -147,6 +189,7 @@ void add_host_rank(const RankTimeline& timeline, ByName& all) {
   const CallTree tree = call_tree(timeline);
   for (std::size_t call = 0; call < tree.calls.size(); ++call) {
     const Call& one = tree.calls[call];
+    if (!rows.contain(one.row)) continue;
     const Kind kind = timeline.kind(one.row);
     const NameClass what = classes[timeline.name_id(one.row)];
     const bool phase = kind == Kind::kHostRange && what == NameClass::kComputeRange;
@@ -195,13 +238,29 @@ Operation operation_of(const std::string& name, Kind kind, const Sums& sums, dou
 
 }  // namespace
 
-std::vector<Operation> operations(const std::vector<RankView>& ranks) {
-  ByName all;
+std::optional<ProfiledSteps> profiled_steps(const std::vector<RankView>& ranks) {
+  ProfiledSteps profiled;
+  std::int64_t all = 0;
   for (const RankView& rank : ranks) {
+    std::vector<Interval> windows = profiled_windows(rank);
+    profiled.steps += static_cast<std::int64_t>(windows.size());
+    all += static_cast<std::int64_t>(rank.steps.size());
+    profiled.windows.emplace_back(std::move(windows));
+  }
+  if (profiled.steps == 0 || profiled.steps == all) return std::nullopt;
+  return profiled;
+}
+
+std::vector<Operation> operations(const std::vector<RankView>& ranks,
+                                  const std::optional<ProfiledSteps>& profiled) {
+  ByName all;
+  for (std::size_t file = 0; file < ranks.size(); ++file) {
+    const RankView& rank = ranks[file];
+    const CountedRows rows(rank, profiled ? &profiled->windows[file] : nullptr);
     if (rank.activity.where == Where::kDevice)
-      add_device_rank(*rank.timeline, all);
+      add_device_rank(rank, all);
     else
-      add_host_rank(*rank.timeline, all);
+      add_host_rank(rank, rows, all);
   }
   double all_ns = 0;
   for (const auto& [key, sums] : all) all_ns += static_cast<double>(sums.total_ns);

@@ -50,7 +50,17 @@ struct Operation {
   std::optional<double> occupancy_percent = {};  // the profiler's estimate, weighted by duration
 };
 
+// Where a run is recorded and some of its steps are profiled too, operations are those of the
+// profiled steps: in the others a phase would have the time of all its operators.
+struct ProfiledSteps {
+  std::vector<IntervalSet> windows;  // by file
+  std::int64_t steps = 0;            // of all ranks
+};
+// Nothing where all steps are profiled, or none.
+std::optional<ProfiledSteps> profiled_steps(const std::vector<RankView>& ranks);
+
 // By total time, the longest first.
-std::vector<Operation> operations(const std::vector<RankView>& ranks);
+std::vector<Operation> operations(const std::vector<RankView>& ranks,
+                                  const std::optional<ProfiledSteps>& profiled);
 
 }  // namespace sidestream::analysis

@@ -110,6 +110,7 @@ void add_rank(const RankView& rank, const TensorCoreCounters& counters, Sums& su
   const IntervalSet kernels = rank.activity.compute | rank.activity.communication;
   std::vector<Interval> windows;
   for (const StepRow& step : rank.steps) {
+    if (step.is_singular()) continue;
     windows.push_back(step.window);
     sums.window_ns += static_cast<double>(step.window.length_ns());
     sums.kernels_ns += static_cast<double>(kernels.length_within_ns(step.window));

@@ -1,29 +1,45 @@
 #include "profiling/analysis/verdict.hpp"
 
 #include <algorithm>
-#include <array>
+#include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace sidestream::analysis {
+namespace {
 
-std::optional<Verdict> find_verdict(const std::vector<RankView>& ranks) {
-  double window = 0, io = 0, comm = 0, gpu = 0;
-  for (const StepRow* step : plain_steps(ranks)) {
-    window += static_cast<double>(step->budget.window_ns);
-    io += static_cast<double>(step->idle.data_ns);
-    comm += static_cast<double>(step->budget.exposed_comm_ns + step->idle.comm_ns);
-    gpu += static_cast<double>(step->budget.compute_ns + step->budget.exposed_memcpy_ns);
+statistics::StepParts parts_of(const StepRow& step) {
+  const StepBudget& budget = step.budget;
+  return {.window_ns = static_cast<double>(budget.window_ns),
+          .io_ns = static_cast<double>(step.idle.data_ns),
+          .comm_ns = static_cast<double>(budget.exposed_comm_ns + step.idle.comm_ns),
+          .compute_ns = static_cast<double>(budget.compute_ns + budget.exposed_memcpy_ns)};
+}
+
+bool on_device(const std::vector<RankView>& ranks) {
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const RankView& rank) { return rank.activity.where == Where::kDevice; });
+}
+
+}  // namespace
+
+std::optional<statistics::Bound> find_verdict(const std::vector<RankView>& ranks) {
+  const std::vector<const StepRow*> rows = plain_steps(ranks);
+  const std::set<const StepRow*> plain(rows.begin(), rows.end());
+  statistics::StepParts sum;
+  std::map<std::pair<std::string, std::int64_t>, statistics::StepParts> of_step;  // of all ranks
+  for (const RankView& rank : ranks) {
+    for (const StepRow& step : rank.steps) {
+      if (!plain.contains(&step)) continue;
+      sum.add(parts_of(step));
+      of_step[{rank.timeline->info.window, step.step.value_or(-1)}].add(parts_of(step));
+    }
   }
-  if (window <= 0) return std::nullopt;
-  Verdict verdict{
-      .word = {}, .io = io / window, .cpu = 0, .gpu = gpu / window, .comm = comm / window};
-  verdict.cpu = std::max(0.0, 1 - verdict.io - verdict.gpu - verdict.comm);
-  const std::array<std::pair<double, const char*>, 4> shares = {
-      {{verdict.gpu, "gpu"}, {verdict.comm, "comm"}, {verdict.io, "io"}, {verdict.cpu, "cpu"}}};
-  verdict.word = std::max_element(shares.begin(), shares.end(), [](const auto& a, const auto& b) {
-                   return a.first < b.first;
-                 })->second;
-  return verdict;
+  std::vector<statistics::StepParts> steps;
+  for (const auto& [key, parts] : of_step) steps.push_back(parts);
+  return statistics::find_bound(sum, steps,
+                                on_device(ranks) ? statistics::kOnGpu : statistics::kOnProcessor);
 }
 
 }  // namespace sidestream::analysis

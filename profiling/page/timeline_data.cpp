@@ -54,6 +54,7 @@ Lane lane_of(Kind kind, NameClass name) {
     case Kind::kMemset:
       return Lane::kCopies;
     case Kind::kHostRange:
+    case Kind::kUnfinished:
       return lane_of_range(name);
     case Kind::kOperator:
       return Lane::kOperators;

@@ -31,4 +31,7 @@ inline constexpr std::string_view kRealtimeNanoseconds = "realtime_ns";
 // In a file of all ranks together, as `sidestream-trace merge` writes it: how many they are.
 inline constexpr std::string_view kMergedRanks = "merged_ranks";
 
+// Among the arguments of a range, with the value true: it had not ended when the recording did.
+inline constexpr std::string_view kOpen = "open";
+
 }  // namespace sidestream::ranges

@@ -13,29 +13,15 @@ namespace {
 // Of more ranks the table shows those that differ most.
 constexpr std::size_t kMostRows = 16;
 
-std::string name_of(const std::string& word) {
-  if (word == "gpu") return "computing";
-  if (word == "comm") return "collectives";
-  return word == "io" ? "data" : "other work of the host";
-}
-
-std::string sureness(const Bound& bound) {
-  if (!bound.lead) return "";
-  const auto range =
-      fmt::format("{:.1f} to {:.1f} % of a step", bound.lead->low * 100, bound.lead->high * 100);
-  if (bound.is_sure())
-    return fmt::format(" (it leads {} by {}, 95 %)", name_of(bound.runner_up), range);
-  return fmt::format(" or by {}: not sure ({}, 95 %)", name_of(bound.runner_up), range);
-}
-
 std::string bound_line(const RunVerdict& verdict) {
-  const Bound& bound = verdict.bound;
+  const statistics::Bound& bound = verdict.bound;
   const auto percent = [](double share) { return std::lround(share * 100); };
   return fmt::format(
-      "time of a step, mean of {}: computing {} %, collectives {} %, data {} %, other work of the "
-      "host {} %: bound by {}{}",
-      verdict.steps, percent(bound.gpu), percent(bound.comm), percent(bound.io), percent(bound.cpu),
-      name_of(bound.word), sureness(bound));
+      "time of a step, mean of {}: computing {} %, communication {} %, waiting for data {} %, "
+      "other "
+      "work of the host {} %: bound by {}",
+      verdict.steps, percent(bound.compute), percent(bound.comm), percent(bound.io),
+      percent(bound.cpu), statistics::text_of(bound));
 }
 
 struct Column {
@@ -52,7 +38,7 @@ std::vector<Column> columns_of(const std::vector<RankPhases>& ranks) {
       columns.push_back({ranges::kPhases[phase].name, ms});
   }
   columns.push_back({"collectives", [](const auto& rank) { return rank.comm_ms; }});
-  columns.push_back({kOtherWork, [](const auto& rank) { return rank.other_ms; }});
+  columns.push_back({statistics::kOtherWork, [](const auto& rank) { return rank.other_ms; }});
   return columns;
 }
 
@@ -89,7 +75,7 @@ void append_table(const RunVerdict& verdict, std::vector<std::string>& lines) {
 
 std::string straggler_line(const RunVerdict& verdict) {
   if (verdict.straggler) {
-    const RunStraggler& late = *verdict.straggler;
+    const statistics::Straggler& late = *verdict.straggler;
     const std::string phase = late.phase.empty() ? "in no phase of its own" : "in " + late.phase;
     return fmt::format(
         "straggler: rank {}, {}: costs the others {:.3f} ms a step (95 %: {:.3f} to {:.3f}), last "
@@ -110,10 +96,12 @@ std::string straggler_line(const RunVerdict& verdict) {
 }  // namespace
 
 std::vector<std::string> lines_of(const RunVerdict& verdict) {
-  std::vector<std::string> lines = {bound_line(verdict)};
+  std::vector<std::string> lines;
+  if (verdict.straggler) lines.push_back(straggler_line(verdict));
+  lines.push_back(bound_line(verdict));
   if (verdict.newest_steps == 0) return lines;
   append_table(verdict, lines);
-  if (verdict.ranks.size() > 1) lines.push_back(straggler_line(verdict));
+  if (verdict.ranks.size() > 1 && !verdict.straggler) lines.push_back(straggler_line(verdict));
   return lines;
 }
 

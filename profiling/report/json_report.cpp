@@ -110,7 +110,7 @@ Json collective_of(const analysis::CollectiveRow& row) {
           {"slowest_rank", or_null(row.slowest_rank)}};
 }
 
-Json straggler_of(const analysis::Straggler& one) {
+Json straggler_of(const statistics::Straggler& one) {
   return {{"rank", one.rank},
           {"phase", one.phase.empty() ? Json() : Json(one.phase)},
           {"cost_ns_per_step", one.cost_ns_per_step},
@@ -118,6 +118,27 @@ Json straggler_of(const analysis::Straggler& one) {
           {"cost_high_ns", or_null(one.cost_high_ns)},
           {"steps", one.steps},
           {"steps_last", one.steps_last}};
+}
+
+Json hang_of(const analysis::Hang& hang) {
+  Json ranks = Json::array();
+  for (const analysis::StandingRank& one : hang.ranks)
+    ranks.push_back({{"rank", one.rank},
+                     {"step", or_null(one.step)},
+                     {"phase", one.phase.empty() ? Json() : Json(one.phase)},
+                     {"collective", one.waits() ? Json(one.collective) : Json()},
+                     {"bucket", known(one.bucket)},
+                     {"since_ns", one.since_ns}});
+  return {
+      {"is_sure", hang.is_sure}, {"ranks", ranks}, {"ranks_without_records", hang.without_records}};
+}
+
+Json outlier_of(const analysis::Outlier& one) {
+  return {{"step", one.step},
+          {"length_ns", one.length_ns},
+          {"medians", one.medians},
+          {"rank", one.rank},
+          {"phase", one.phase.empty() ? Json() : Json(one.phase)}};
 }
 
 Json metrics_of(const Analysis& all, const RunMetrics& run) {
@@ -184,10 +205,11 @@ void add_overview(Json& report, const Analysis& all) {
   for (const StepPart& part : parts_of(mean))
     parts.push_back({{"part", part.name}, {"time_ns", part.time_ns}});
   report["overview"] = {{"steps", mean.steps}, {"tagged_steps", mean.tagged}, {"mean_step", parts}};
+  report["overview"]["profiled_steps"] = or_null(all.profiled_steps);
   if (all.verdict) {
     report["overview"]["verdict_shares"] = {{"io", all.verdict->io},
                                             {"cpu", all.verdict->cpu},
-                                            {"gpu", all.verdict->gpu},
+                                            {all.verdict->compute_word, all.verdict->compute},
                                             {"comm", all.verdict->comm}};
   }
   report["overlap_tax"] = {{"hidden_ns", all.tax.hidden_ns},
@@ -223,8 +245,13 @@ Json json_summary(const Analysis& all, const RunMetrics& run) {
   report["stragglers"] = Json::array();
   if (all.straggler) report["stragglers"].push_back(straggler_of(*all.straggler));
   report["rotating_wait_ns_per_step"] = or_null(all.rotating_wait_ns);
+  report["hang"] = all.hang ? hang_of(*all.hang) : Json();
+  report["outliers"] = Json::array();
+  for (const analysis::Outlier& one : all.outliers) report["outliers"].push_back(outlier_of(one));
   report["metrics"] = metrics_of(all, run);
   report["verdict"] = all.verdict ? Json(all.verdict->word) : Json();
+  report["verdict_text"] = all.verdict ? Json(statistics::text_of(*all.verdict)) : Json();
+  report["verdict_sure"] = all.verdict ? Json(all.verdict->is_sure()) : Json();
   report["advice"] = Json::array();
   report["not_measured"] = not_measured(all, run);
   report["import"] = {{"files", all.set->files},

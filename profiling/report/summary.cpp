@@ -15,9 +15,15 @@ using analysis::StepRow;
 MeanStep mean_step(const std::vector<RankView>& ranks) {
   const std::vector<const StepRow*> rows = analysis::plain_steps(ranks);
   MeanStep mean;
-  for (const RankView& rank : ranks) mean.tagged += static_cast<std::int64_t>(rank.steps.size());
   mean.steps = static_cast<std::int64_t>(rows.size());
-  mean.tagged -= mean.steps;
+  const std::set<const StepRow*> counted(rows.begin(), rows.end());
+  for (const RankView& rank : ranks) {
+    for (const StepRow& step : rank.steps) {
+      if (counted.contains(&step)) continue;
+      ++mean.tagged;
+      ++mean.left_out[step.tags.front()];
+    }
+  }
   if (rows.empty()) return mean;
   for (const StepRow* row : rows) {
     mean.compute_ns += row->budget.compute_ns;

@@ -16,6 +16,7 @@ namespace sidestream::report {
 struct MeanStep {
   std::int64_t steps = 0;
   std::int64_t tagged = 0;
+  std::map<std::string, std::int64_t> left_out = {};  // tagged ones by their first tag
   std::int64_t window_ns = 0;
   std::int64_t compute_ns = 0;
   std::int64_t overlapped_comm_ns = 0;

@@ -137,8 +137,8 @@ Table data_table(const Findings& from) {
   std::map<int, std::int64_t> steps;
   std::map<int, std::map<std::string, std::int64_t>> phases;
   for (const analysis::RankView& rank : from.analysis.ranks) {
-    steps[rank.timeline->info.rank] += static_cast<std::int64_t>(rank.steps.size());
-    for (const auto& [phase, total_ns] : analysis::phase_times(*rank.timeline))
+    steps[rank.timeline->info.rank] += rank.counted_steps();
+    for (const auto& [phase, total_ns] : analysis::phase_times(rank))
       phases[rank.timeline->info.rank][phase] += total_ns;
   }
   for (const auto& [rank, times] : phases) {

@@ -17,33 +17,72 @@ constexpr std::size_t kShownCollectives = 8;
 
 double real(std::int64_t value) { return static_cast<double>(value); }
 
-std::string what_bounds(const std::string& verdict) {
-  if (verdict == "gpu") return "computing";
-  if (verdict == "comm") return "communication";
-  return verdict == "io" ? "waiting for data" : "other work of the host";
+std::string place_text(const analysis::StandingRank& one) {
+  const std::string step = one.step ? fmt::format(" of step {}", *one.step) : "";
+  if (!one.waits()) return (one.phase.empty() ? "in no phase" : "in " + one.phase) + step;
+  const std::string bucket = one.bucket < 0 ? "" : fmt::format(" (bucket {})", one.bucket);
+  const std::string phase = one.phase.empty() ? "" : ", in " + one.phase;
+  return fmt::format("waits in {}{}{}{}", one.collective, bucket, phase, step);
 }
 
-std::string head(const Analysis& all) {
+// What a run that hangs is looked at for comes before everything else.
+std::string hang_text(const Analysis& all, std::size_t width) {
+  if (!all.hang) return "";
+  std::string text = all.hang->is_sure ? "Hang" : "Cut off";
+  for (const analysis::StandingRank& one : all.hang->ranks)
+    text += fmt::format("{} rank {} {} for {}", &one == all.hang->ranks.data() ? ":" : ";",
+                        one.rank, place_text(one), duration_text(real(one.since_ns)));
+  for (const int rank : all.hang->without_records)
+    text += fmt::format("; rank {} left no recording", rank);
+  return wrapped(text + " when the recording ended", width, 2);
+}
+
+std::string outlier_text(const Analysis& all) {
+  std::string text;
+  for (const analysis::Outlier& one : all.outliers)
+    text += fmt::format("Outlier: step {} took {}, {:.0f} times the median: rank {}{}\n", one.step,
+                        duration_text(real(one.length_ns)), one.medians, one.rank,
+                        one.phase.empty() ? "" : " in " + one.phase);
+  return text;
+}
+
+// A rank that certainly holds the others up is what to look at first.
+std::string late_text(const Analysis& all) {
+  if (!all.straggler || !all.straggler->is_sure()) return "";
+  const statistics::Straggler& late = *all.straggler;
+  return fmt::format("rank {} is late{}, which costs the others {} a step; else ", late.rank,
+                     late.phase.empty() ? "" : " in " + late.phase,
+                     duration_text(real(late.cost_ns_per_step)));
+}
+
+std::string head(const Analysis& all, std::size_t width) {
   const trace::TraceSet& set = *all.set;
   std::string text =
       fmt::format("{} file{}, {} event{}, {} of {} rank{}\n", set.files.size(),
                   set.files.size() == 1 ? "" : "s", set.events, set.events == 1 ? "" : "s",
                   set.ranks().size(), set.world_size, set.world_size == 1 ? "" : "s");
+  text += hang_text(all, width) + outlier_text(all);
   if (all.verdict) {
-    const analysis::Verdict& verdict = *all.verdict;
-    text += fmt::format(
-        "Verdict: {}, bound by {}\n  compute with copies {}, communication {}, input {}, host {} "
-        "of a step\n",
-        verdict.word, what_bounds(verdict.word), percent_text(verdict.gpu),
-        percent_text(verdict.comm), percent_text(verdict.io), percent_text(verdict.cpu));
+    const statistics::Bound& verdict = *all.verdict;
+    text += wrapped("Verdict: " + late_text(all) + "bound by " + statistics::text_of(verdict),
+                    width, 2) +
+            fmt::format("  compute with copies {}, communication {}, input {}, host {} of a step\n",
+                        percent_text(verdict.compute), percent_text(verdict.comm),
+                        percent_text(verdict.io), percent_text(verdict.cpu));
   }
   return text;
 }
 
+std::string left_out_text(const MeanStep& mean) {
+  std::string text;
+  for (const auto& [tag, count] : mean.left_out)
+    text += fmt::format("{}{} {}", text.empty() ? " (left out: " : ", ", count, tag);
+  return text.empty() ? "" : text + ")";
+}
+
 Table budget_table(const MeanStep& mean) {
-  Table table{.title = fmt::format(
-                  "Mean of {} step{}{}", mean.steps, mean.steps == 1 ? "" : "s",
-                  mean.tagged > 0 ? fmt::format(" ({} tagged ones left out)", mean.tagged) : ""),
+  Table table{.title = fmt::format("Mean of {} step{}{}", mean.steps, mean.steps == 1 ? "" : "s",
+                                   left_out_text(mean)),
               .header = {"part", "time", "share"},
               .rows = {}};
   for (const StepPart& part : parts_of(mean)) {
@@ -76,7 +115,10 @@ std::string rate_or_dash(const std::optional<double>& per_s, const char* unit) {
 }
 
 Table operation_table(const Analysis& all) {
-  Table table{.title = "Longest operations",
+  const std::string which =
+      all.profiled_steps ? fmt::format(" (of the {} steps that were profiled)", *all.profiled_steps)
+                         : "";
+  Table table{.title = "Longest operations" + which,
               .header = {"name", "calls", "total", "share", "work", "traffic"},
               .rows = {}};
   for (const analysis::Operation& one : all.operations) {
@@ -175,7 +217,7 @@ std::string straggler_text(const Analysis& all) {
     return fmt::format("Stragglers: none; the last rank changes from step to step, at {} a step\n",
                        duration_text(real(*all.rotating_wait_ns)));
   }
-  const analysis::Straggler& one = *all.straggler;
+  const statistics::Straggler& one = *all.straggler;
   const std::string sure = one.cost_low_ns ? fmt::format("between {} and {} with 95 %",
                                                          duration_text(real(*one.cost_low_ns)),
                                                          duration_text(real(*one.cost_high_ns)))
@@ -224,7 +266,7 @@ std::string remarks(const Analysis& all, std::size_t width) {
 }  // namespace
 
 std::string text_report(const Analysis& all, const RunMetrics& run, const TextStyle& style) {
-  std::string text = head(all) + "\n";
+  std::string text = head(all, style.width_columns) + "\n";
   const MeanStep mean = mean_step(all.ranks);
   if (mean.steps > 0) text += text_of(budget_table(mean), style) + "\n";
   if (all.ranks.size() > 1) text += text_of(rank_table(all), style) + "\n";

@@ -10,6 +10,9 @@
 namespace sidestream::statistics {
 namespace {
 
+constexpr double kLeastShareOfStep = 0.02;
+constexpr double kLeastShareOfCosts = 0.6;
+
 // How much less a rank waited than the median of the others.
 std::int64_t lead_ns(const StepWaits& step, int rank) {
   std::vector<std::int64_t> others;
@@ -62,6 +65,21 @@ double share_of_costs(const std::vector<StepWaits>& steps, int rank) {
     if (last == rank) own_ns += cost_ns;
   }
   return all_ns == 0 ? 0 : static_cast<double>(own_ns) / static_cast<double>(all_ns);
+}
+
+RankJudgement judge_ranks(const std::vector<StepWaits>& steps, double step_ns,
+                          const std::function<double(int rank)>& caused_share) {
+  if (steps.empty()) return {};
+  const auto matters = [&](std::int64_t cost_ns) {
+    return cost_ns > 0 && static_cast<double>(cost_ns) >= kLeastShareOfStep * step_ns;
+  };
+  const LateRank late = least_waiting_rank(steps);
+  if (matters(late.cost_ns_per_step) && !late.may_be_chance() &&
+      caused_share(late.rank) >= kLeastShareOfCosts)
+    return {.late = late};
+  const std::int64_t rotating_ns = cost_of_last_ranks(steps);
+  if (!matters(rotating_ns)) return {};
+  return {.rotating_ns_per_step = rotating_ns};
 }
 
 }  // namespace sidestream::statistics

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace sidestream::statistics {
@@ -22,7 +24,17 @@ struct LateRank {
   std::optional<std::int64_t> cost_high_ns = {};
 
   bool may_be_chance() const noexcept { return cost_low_ns && *cost_low_ns <= 0; }
+  // Not only not refuted: there are steps enough to tell.
+  bool is_sure() const noexcept { return cost_low_ns && *cost_low_ns > 0; }
 };
+
+// A late rank, and why it is.
+struct Straggler : LateRank {
+  std::string phase = {};  // that it does longer than the others; empty: none explains the cost
+};
+
+// Work of the host outside every phase, as the phase of a straggler.
+inline constexpr const char* kOtherWork = "other";
 
 // Of the rank that waited least in all. All steps hold the same two or more ranks; there is one.
 LateRank least_waiting_rank(const std::vector<StepWaits>& steps);
@@ -32,5 +44,17 @@ std::int64_t cost_of_last_ranks(const std::vector<StepWaits>& steps);
 
 // Of what last ranks cost, the share of the steps where it was this one; 0 where nothing costs.
 double share_of_costs(const std::vector<StepWaits>& steps, int rank);
+
+struct RankJudgement {
+  std::optional<LateRank> late = {};
+  // There is none, and still the others wait for whoever is last: at this cost.
+  std::optional<std::int64_t> rotating_ns_per_step = {};
+};
+
+// A rank is late only where that costs at least 2 % of a step, chance does not explain it, and it
+// is behind most (60 %) of what late ranks cost: `caused_share` says of how much. Waiting for
+// whoever is last that costs less than 2 % is not worth a word.
+RankJudgement judge_ranks(const std::vector<StepWaits>& steps, double step_ns,
+                          const std::function<double(int rank)>& caused_share);
 
 }  // namespace sidestream::statistics

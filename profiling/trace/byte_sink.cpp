@@ -28,8 +28,7 @@ ByteSink::ByteSink(std::filesystem::path path)
   constexpr const char* kFastGzip = "wb2";
   constexpr const char* kPlain = "wbT";
   stream_->file = gzopen(partial_.c_str(), path_.extension() == ".gz" ? kFastGzip : kPlain);
-  if (stream_->file == nullptr)
-    throw core::Error(core::system_error_text("cannot write", partial_, errno));
+  if (stream_->file == nullptr) core::fail_to_write("cannot write", partial_);
   gzbuffer(stream_->file, 1u << 18);
 }
 
@@ -47,7 +46,7 @@ void ByteSink::drop_partial() noexcept {
 void ByteSink::write(std::string_view bytes) {
   if (bytes.empty()) return;
   if (gzwrite(stream_->file, bytes.data(), static_cast<unsigned>(bytes.size())) == 0)
-    throw core::Error(core::system_error_text("cannot write", partial_, errno));
+    core::fail_to_write("cannot write", partial_);
 }
 
 void ByteSink::finish() {
@@ -56,7 +55,7 @@ void ByteSink::finish() {
   if (result != Z_OK) {
     const std::string text = core::system_error_text("cannot write", partial_, errno);
     drop_partial();
-    throw core::Error(text);
+    throw core::Error(text, core::ExitCode::kConfig);
   }
   if (partial_ == path_) return;
   std::error_code error;

@@ -19,14 +19,15 @@ enum class Kind : std::uint8_t {
   kPython,       // a Python function, with stacks only
   kLock,         // a host thread inside the operating system's locks
   kMemory,       // an allocation or release: an instant
+  kUnfinished,   // a host range that had not ended when the recording did
   kOther,
 };
-inline constexpr int kKindCount = 13;
+inline constexpr int kKindCount = 14;
 
 constexpr std::string_view name_of(Kind kind) {
   constexpr std::string_view names[kKindCount] = {
       "kernel",   "memcpy",     "memset", "graph", "device_sync", "device_range", "runtime",
-      "operator", "host_range", "python", "lock",  "memory",      "other"};
+      "operator", "host_range", "python", "lock",  "memory",      "unfinished",   "other"};
   return names[static_cast<int>(kind)];
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/utf8_repair.hpp"
 
 namespace sidestream::trace {
@@ -28,7 +29,7 @@ constexpr std::array<Key, 8> kEventKeys = {{{"ph", &KinetoFields::phase},
                                             {"id", &KinetoFields::id},
                                             {"name", &KinetoFields::name}}};
 
-constexpr std::array<Key, 45> kArgumentKeys = {{
+constexpr std::array<Key, 46> kArgumentKeys = {{
     {"External id", &KinetoFields::external_id},
     {"external id", &KinetoFields::external_id},
     {"correlation", &KinetoFields::correlation},
@@ -74,6 +75,7 @@ constexpr std::array<Key, 45> kArgumentKeys = {{
     {"Total allocated", &KinetoFields::allocated},
     {"Total reserved", &KinetoFields::reserved},
     {"Stream", &KinetoFields::stream},
+    {ranges::kOpen, &KinetoFields::open},
 }};
 
 template <std::size_t Count>
@@ -107,7 +109,7 @@ class KeyIndex {
 };
 
 constexpr KeyIndex<8> kEventIndex(kEventKeys);
-constexpr KeyIndex<45> kArgumentIndex(kArgumentKeys);
+constexpr KeyIndex<46> kArgumentIndex(kArgumentKeys);
 
 // Keys of these formats have no escapes; one that has is simply unknown.
 std::string_view key_text(ondemand::raw_json_string key) {

@@ -23,6 +23,8 @@ struct KinetoFields {
       occupancy, blocks_per_sm;
   // args of operators and host ranges
   std::string_view external_id, sequence, dimensions, types, values, stack, module;
+  // true: a range that had not ended when the recording did
+  std::string_view open;
   // args of collectives: c10d's, then ours
   std::string_view collective, elements_in, elements_out, group_size, dtype, group_name,
       group_ranks, collective_sequence, bucket, payload_bytes;

@@ -79,6 +79,7 @@ class EventSorter {
     // Before user_annotation existed, steps and other ranges were operators.
     if (event.kind == Kind::kOperator && fields.name.starts_with(ranges::kStepPrefix))
       event.kind = Kind::kHostRange;
+    if (event.kind == Kind::kHostRange && fields.open == "true") event.kind = Kind::kUnfinished;
     return event;
   }
 
@@ -87,7 +88,8 @@ class EventSorter {
     if (event.kind <= Kind::kDeviceSync) return timeline_.add_detail(device_detail(fields));
     if (event.kind == Kind::kRuntime)
       return timeline_.add_correlation(identifier_of(fields.correlation));
-    if (event.kind == Kind::kOperator || event.kind == Kind::kHostRange)
+    if (event.kind == Kind::kOperator || event.kind == Kind::kHostRange ||
+        event.kind == Kind::kUnfinished)
       return timeline_.add_detail(host_detail(fields));
     return kNone;
   }

@@ -63,6 +63,20 @@ void NsysHostRows::find_tracks(const HostRow& row, Thread& thread) {
     thread.launches = &launches_.try_emplace(process, processes_, thread.timelines).first->second;
 }
 
+namespace {
+
+std::uint32_t detail_of(const HostRow& row, RankTimeline& timeline) {
+  if (row.payload)
+    return timeline.add_detail(HostDetail{
+        .collective = timeline.add_detail(CollectiveDetail{.name = timeline.names.intern(row.name),
+                                                           .bytes = row.payload->bytes,
+                                                           .bucket = row.payload->bucket,
+                                                           .sequence = row.payload->sequence})});
+  return row.correlation != 0 ? timeline.add_correlation(row.correlation) : kNone;
+}
+
+}  // namespace
+
 void NsysHostRows::add_at(const HostRow& row, const Thread& thread, std::size_t place) {
   RankTimeline& timeline = processes_[thread.timelines[place]];
   if (row.end_ns < row.start_ns) return timeline.skip("negative duration");
@@ -74,7 +88,7 @@ void NsysHostRows::add_at(const HostRow& row, const Thread& thread, std::size_t 
                 .start_ns = row.start_ns,
                 .duration_ns = duration,
                 .track = thread.tracks[place]},
-               row.correlation != 0 ? timeline.add_correlation(row.correlation) : kNone);
+               detail_of(row, timeline));
 }
 
 void NsysHostRows::add(HostRow row) {

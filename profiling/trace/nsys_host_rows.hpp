@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "profiling/ranges/phases.hpp"
 #include "profiling/trace/nsys_processes.hpp"
 
 namespace sidestream::trace {
@@ -24,6 +26,7 @@ struct HostRow {
   std::int64_t global_tid = 0;
   std::uint64_t correlation = 0;
   int lane = 0;  // above 0: on no thread, but in flight beside others
+  std::optional<ranges::CollectivePayload> payload = {};
 };
 
 class NsysHostRows {

@@ -10,6 +10,7 @@
 
 #include "profiling/trace/decimal.hpp"
 #include "profiling/trace/nsys_host_rows.hpp"
+#include "profiling/trace/nsys_payloads.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -78,6 +79,13 @@ class Lanes {
   std::map<std::uint32_t, std::vector<std::int64_t>> lanes_;
 };
 
+bool is_collective(std::string_view name) {
+  return std::any_of(
+      ranges::kPhases.begin(), ranges::kPhases.end(), [&](const ranges::PhaseInfo& phase) {
+        return phase.category == ranges::Category::kCommunication && name == phase.name;
+      });
+}
+
 // Ranges that are pushed and popped nest on their thread. Those with a start and an end may end on
 // another one, overlap each other, and say nothing about what the thread did meanwhile.
 std::uint64_t read_ranges(const SqliteFile& file, int type, NsysStrings& strings,
@@ -88,10 +96,13 @@ std::uint64_t read_ranges(const SqliteFile& file, int type, NsysStrings& strings
   const std::string text_id = SqliteFile::first_of(columns, {"textId"});
   SqliteRows rows =
       file.query("SELECT start, end, globalTid, " + SqliteFile::first_of(columns, {"text"}) + ", " +
-                 text_id + " FROM NVTX_EVENTS WHERE eventType = " + std::to_string(type) +
+                 text_id + ", " + NsysPayloads::columns_of(columns) +
+                 " FROM NVTX_EVENTS WHERE eventType = " + std::to_string(type) +
                  (type == kStartEndRange ? " ORDER BY start" : ""));
+  constexpr int kFirstPayloadColumn = 5;
   std::uint64_t count = 0;
   Lanes lanes;
+  const NsysPayloads payloads(file, strings);
   for (; rows.next(); ++count) {
     const std::uint32_t process = NsysProcesses::process_of(rows.integer(2));
     if (rows.is_null(1)) {
@@ -103,6 +114,7 @@ std::uint64_t read_ranges(const SqliteFile& file, int type, NsysStrings& strings
                 .start_ns = rows.integer(0),
                 .end_ns = rows.integer(1),
                 .global_tid = rows.integer(2)};
+    if (is_collective(row.name)) row.payload = payloads.of(rows, kFirstPayloadColumn);
     if (type == kStartEndRange) row.lane = lanes.take(process, row.start_ns, row.end_ns);
     host.add(row);
   }

@@ -4,7 +4,9 @@ namespace sidestream::trace {
 namespace {
 
 bool has_device_detail(Kind kind) { return kind <= Kind::kDeviceSync; }
-bool has_host_detail(Kind kind) { return kind == Kind::kOperator || kind == Kind::kHostRange; }
+bool has_host_detail(Kind kind) {
+  return kind == Kind::kOperator || kind == Kind::kHostRange || kind == Kind::kUnfinished;
+}
 
 }  // namespace
 

@@ -40,6 +40,7 @@ class SqliteRows {
   bool is_null(int column) const;
   std::int64_t integer(int column) const;
   std::string_view text(int column) const;
+  std::string_view bytes(int column) const;  // as they are, whatever the type
 
  private:
   sqlite3* database_;

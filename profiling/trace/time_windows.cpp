@@ -38,8 +38,8 @@ void check_disjoint(const TracesOfRank& of_rank) {
       const RankInfo &before = traces[i].timeline->info, &after = traces[i + 1].timeline->info;
       if (empty ? before.window != after.window : b.first_ns >= a.last_ns) continue;
       throw core::DataError(core::FileFault{
-          after.file, std::nullopt, "one trace for each rank and window",
-          "rank " + std::to_string(rank) + " of the same time again, after " + before.file});
+          after.path, std::nullopt, "one trace for each rank and window",
+          "rank " + std::to_string(rank) + " of the same time again, after " + before.path});
     }
   }
 }
@@ -90,7 +90,8 @@ bool number_folder(const std::string& folder, const TracesOfRank& of_rank) {
 Extent extent_of(const RankTimeline& timeline) {
   Extent extent;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (!is_device_work(timeline.kind(row)) && timeline.kind(row) != Kind::kHostRange) continue;
+    const Kind kind = timeline.kind(row);
+    if (!is_device_work(kind) && kind != Kind::kHostRange && kind != Kind::kUnfinished) continue;
     extent.first_ns = std::min(extent.first_ns, timeline.start_ns(row));
     extent.last_ns = std::max(extent.last_ns, timeline.end_ns(row));
   }

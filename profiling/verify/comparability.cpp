@@ -95,6 +95,20 @@ std::vector<Difference> differences_of(const RecordedRun& base, const RecordedRu
   return found;
 }
 
+namespace {
+
+std::string sentence_of(const Difference& one) {
+  if (one.field == "build") return "build is not the same";  // it is a page of text
+  if (one.field == kOperations)
+    return fmt::format(
+        "most time of the base ({}) and of the new side ({}) is in operations that the other does "
+        "not have: traces of two models, or of two programs",
+        one.base, one.fresh);
+  return fmt::format("{} is {} and {}", one.field, one.base, one.fresh);
+}
+
+}  // namespace
+
 std::string refusal_text(const std::vector<Difference>& differences) {
   std::string text;
   for (const Difference& one : differences) {
@@ -102,9 +116,7 @@ std::string refusal_text(const std::vector<Difference>& differences) {
         one.kind == DifferenceKind::kEnvironment && machine_fields().contains(one.field);
     if (one.kind != DifferenceKind::kRefused && !machine) continue;
     if (!text.empty()) text += ", ";
-    // A build is a page of text.
-    text += one.field == "build" ? "build is not the same"
-                                 : fmt::format("{} is {} and {}", one.field, one.base, one.fresh);
+    text += sentence_of(one);
   }
   return text;
 }

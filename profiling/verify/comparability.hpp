@@ -34,4 +34,7 @@ std::string refusal_text(const std::vector<Difference>& differences);
 // True when nothing that changes what is learned differs, but by rounding.
 bool same_training(const std::vector<Difference>& differences);
 
+// The field of a difference of traces that have few operations in common.
+inline constexpr const char* kOperations = "operations";
+
 }  // namespace sidestream::verify

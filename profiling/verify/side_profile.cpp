@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "profiling/analysis/step_table.hpp"
 
 namespace sidestream::verify {
 namespace {
@@ -26,7 +27,7 @@ std::string text_at(const Json& object, const char* key) {
 std::string words_of(const std::string& verdict) {
   if (verdict == "io") return "waiting for input";
   if (verdict == "cpu") return "the host";
-  if (verdict == "gpu") return "computing";
+  if (verdict == "gpu" || verdict == "compute") return "computing";
   return verdict == "comm" ? "communication" : verdict;
 }
 
@@ -58,15 +59,39 @@ std::string evidence_of(const Json& finding) {
   return text;
 }
 
+// As sure as it is.
+std::string verdict_of(const Json& report) {
+  const auto sure = report.find("verdict_sure");
+  const bool unsure = sure != report.end() && *sure == false;
+  return unsure ? text_at(report, "verdict_text") : words_of(text_at(report, "verdict"));
+}
+
+// Of all ranks. Where a recording goes on around profiled steps, operations are of these.
+double steps_with_operations(const Json& report) {
+  const Json& overview = report.at("overview");
+  const auto profiled = overview.find("profiled_steps");
+  if (profiled != overview.end() && profiled->is_number()) return profiled->get<double>();
+  double steps = 0;
+  for (const Json& step : report.at("steps")) {
+    const auto tags = step.find("tags");
+    const bool singular =
+        tags != step.end() && std::any_of(tags->begin(), tags->end(), [](const Json& tag) {
+          return tag == analysis::StepRow::kUnfinished || tag == analysis::StepRow::kOutlier;
+        });
+    steps += singular ? 0 : 1;
+  }
+  return std::max(1.0, steps);
+}
+
 SideProfile read_report(const std::string& folder, const Json& report, std::size_t operations) {
-  SideProfile side{.folder = folder, .verdict = words_of(text_at(report, "verdict"))};
+  SideProfile side{.folder = folder, .verdict = verdict_of(report)};
   for (const Json& part : report.at("overview").at("mean_step")) {
     const std::string name = part.at("part");
     const double milliseconds = part.at("time_ns").get<double>() * 1e-6;
     if (name == "step") side.step_ms = milliseconds;
     side.budget.push_back({name, milliseconds});
   }
-  const double steps = std::max(1.0, static_cast<double>(report.at("steps").size()));
+  const double steps = steps_with_operations(report);
   for (const Json& one : report.at("top_ops")) {
     if (side.top.size() < operations) side.top.push_back(operation_of(one, steps, side.step_ms));
   }

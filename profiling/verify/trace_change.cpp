@@ -67,9 +67,13 @@ class Joined {
 
 // Tables hold sums over every step that was recorded, tagged ones too.
 double recorded_steps(const Analysis& all) {
-  std::size_t steps = 0;
-  for (const analysis::RankView& rank : all.ranks) steps += rank.steps.size();
-  return static_cast<double>(std::max<std::size_t>(1, steps));
+  std::int64_t steps = 0;
+  for (const analysis::RankView& rank : all.ranks) steps += rank.counted_steps();
+  return static_cast<double>(std::max<std::int64_t>(1, steps));
+}
+
+double profiled_steps(const Analysis& all) {
+  return all.profiled_steps ? static_cast<double>(*all.profiled_steps) : recorded_steps(all);
 }
 
 double steps_of_one_rank(const Analysis& all) {
@@ -112,9 +116,9 @@ TraceChange compare_traces(const Analysis& base, const Analysis& fresh, std::siz
   change.parts = parts_of(left, right);
   Joined operations, collectives;
   for (const analysis::Operation& one : base.operations)
-    operations.add_base(one.name, ms(static_cast<double>(one.total_ns)) / recorded_steps(base));
+    operations.add_base(one.name, ms(static_cast<double>(one.total_ns)) / profiled_steps(base));
   for (const analysis::Operation& one : fresh.operations)
-    operations.add_fresh(one.name, ms(static_cast<double>(one.total_ns)) / recorded_steps(fresh));
+    operations.add_fresh(one.name, ms(static_cast<double>(one.total_ns)) / profiled_steps(fresh));
   for (const analysis::CollectiveRow& row : base.collectives)
     collectives.add_base(name_of(row),
                          ms(static_cast<double>(row.exposed_ns)) / steps_of_one_rank(base));

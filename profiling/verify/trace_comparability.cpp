@@ -62,9 +62,9 @@ std::vector<Difference> differences_of(const Analysis& base, const Analysis& fre
   constexpr double kLeast = 0.5;
   const double of_base = known_share(base, fresh), of_fresh = known_share(fresh, base);
   if (of_base < kLeast && of_fresh < kLeast)
-    add(found, "model",
-        fmt::format("one with {:.0f} % of its time in operations of its own", (1 - of_base) * 100),
-        fmt::format("another one with {:.0f} %", (1 - of_fresh) * 100));
+    found.push_back({kOperations, fmt::format("{:.0f} % of its own", (1 - of_base) * 100),
+                     fmt::format("{:.0f} % of its own", (1 - of_fresh) * 100),
+                     DifferenceKind::kRefused});
   return found;
 }
 

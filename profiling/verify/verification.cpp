@@ -13,7 +13,8 @@ double step_ms_of(const RecordedRun& run, int warm_up) {
   const auto typical = typical_step(run, warm_up);
   if (!typical)
     throw core::DataError(fmt::format(
-        "{}: expected steps after the {} of the warm-up, found {} in all. Use more --steps",
+        "{}: expected steps after the {} of the warm-up, found {} in all. Use more --steps, "
+        "and --log-every 1 where steps were not logged",
         (run.folder / "metrics.jsonl").string(), warm_up, run.steps.size()));
   return typical->step_ms;
 }

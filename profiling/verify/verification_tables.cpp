@@ -33,15 +33,23 @@ std::string basis_of(const TraceChange& change) {
                      change.fresh_windows);
 }
 
-Table parts_table(const std::string& title, const std::vector<Part>& parts, const char* sum_name) {
+enum class EqualParts { kShown, kLeftOut };
+
+Table parts_table(const std::string& title, const std::vector<Part>& parts, const char* sum_name,
+                  EqualParts equal = EqualParts::kLeftOut) {
   Table table{.title = title, .header = {"part", "base, ms", "new, ms", "change, ms"}, .rows = {}};
   Part sum{sum_name, 0, 0};
+  std::size_t left_out = 0;
   for (const Part& part : parts) {
-    table.rows.push_back(part_row(part));
+    if (equal == EqualParts::kLeftOut && part.change_ms() == 0)
+      ++left_out;
+    else
+      table.rows.push_back(part_row(part));
     sum.base_ms += part.base_ms;
     sum.fresh_ms += part.fresh_ms;
   }
   table.rows.push_back(part_row(sum));
+  if (left_out > 0) table.title += fmt::format(" ({} without a change left out)", left_out);
   return table;
 }
 
@@ -95,7 +103,8 @@ Table top_table(const char* title, const SideProfile& side) {
 std::vector<Table> verification_tables(const Verification& one) {
   std::vector<Table> tables = {blocks_table(one)};
   if (!one.parts.empty())
-    tables.push_back(parts_table("What the change of the step is made of", one.parts, "step"));
+    tables.push_back(parts_table("What the change of the step is made of", one.parts, "step",
+                                 EqualParts::kShown));
   if (one.convergence.final_loss) tables.push_back(losses_table(one));
   if (!one.differences.empty()) tables.push_back(differences_table(one));
   return tables;

@@ -71,8 +71,10 @@ const PARTS = [
   ["idle: locks", "lock", step => step.idle_by_cause_ns.lock],
   ["idle: not explained", "other", step => step.idle_by_cause_ns.other],
 ];
-// Tagged steps (first, evaluation, checkpoint) stay out of means, unless there are no others.
+const isSingular = step => step.tags.some(tag => tag === "unfinished" || tag === "outlier");
+// Tagged steps (first, evaluation, checkpoint) stay out of means, unless there are no others; what
+// was cut off or is an outlier always does.
 function plainSteps(report) {
   const plain = report.steps.filter(step => step.tags.length === 0);
-  return plain.length > 0 ? plain : report.steps;
+  return plain.length > 0 ? plain : report.steps.filter(step => !isSingular(step));
 }

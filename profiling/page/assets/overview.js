@@ -3,16 +3,36 @@
 function wordOf(text, kind) { return element("span", {class: `word ${kind}`}, text); }
 const kindOfVerdict = word => word === "faster" ? "good" : word === "slower" ? "bad" : "neutral";
 
+function leftOutText(report) {
+  const counts = new Map();
+  if (report.steps.some(step => step.tags.length === 0))
+    for (const {tags} of report.steps) if (tags.length > 0) counts.set(tags[0], (counts.get(tags[0]) || 0) + 1);
+  return counts.size === 0 ? "" : ` (left out: ${[...counts].map(([tag, count]) => `${count} ${tag}`).join(", ")})`;
+}
+
+// What is to be looked at before any mean: a hang, steps far longer than the others, a late rank.
+function urgentLines(report) {
+  const standing = one => `rank ${one.rank} ` + (one.collective ? `waits in ${one.collective}` : `is in ${one.phase || "no phase"}`) +
+    (one.step === null ? "" : ` of step ${one.step}`) + ` for ${nsText(one.since_ns)}`;
+  const phase = one => one.phase ? ` in ${one.phase}` : "";
+  const hang = report.hang, late = report.stragglers.filter(one => one.cost_low_ns > 0);
+  return [...(hang ? [`${hang.is_sure ? "Hang" : "Cut off"}: ${hang.ranks.map(standing).join("; ")} when the recording ended`] : []),
+    ...(report.outliers || []).map(one => `Step ${one.step} took ${nsText(one.length_ns)}, ${numberText(Math.round(one.medians))} times the median: rank ${one.rank}${phase(one)}`),
+    ...late.map(one => `Rank ${one.rank} is late${phase(one)}: costs the others ${nsText(one.cost_ns_per_step)} a step`)];
+}
+
 Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes, on every rank, and what bounds the run.", draw(body) {
   const run = currentRun();
   if (!run) { body.append(absent("no traces: record some with --profile")); return false; }
   const report = run.report, metrics = report.metrics, steps = plainSteps(report);
-  const names = {io: "waiting for input", cpu: "other work of the host", gpu: "computing", comm: "communication"};
+  const names = {io: "waiting for input", cpu: "other work of the host", gpu: "computing", compute: "computing", comm: "communication"};
   const device = metrics.gpu_utilisation !== null, cost = metrics.profiler_cost;
   const read = new Set(report.steps.map(step => step.rank)).size;
   const rounded = metrics.tokens_per_s === null ? null : numberText(Math.round(metrics.tokens_per_s));
   const tensor = metrics.tensor_core_share === null ? null : percentText(metrics.tensor_core_share);
-  if (report.verdict) body.append(element("p", {}, "Bound by ", wordOf(names[report.verdict] || report.verdict, "neutral")));
+  for (const line of urgentLines(report)) body.append(element("p", {}, wordOf(line, "bad")));
+  if (report.verdict) body.append(element("p", {}, "Bound by ", wordOf(names[report.verdict] || report.verdict, "neutral"),
+    report.verdict_sure === false ? ` (not sure: by ${report.verdict_text})` : ""));
   body.append(element("div", {class: "cards"},
     figure("step, median", msText(metrics.step_ms_p50)), figure("tokens per second", rounded),
     figure("MFU", metrics.mfu === null ? null : percentText(metrics.mfu)),
@@ -31,7 +51,7 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
     return sum(own.map(part)) / own.length / 1e6;
   };
   body.append(element("h3", {}, `Step budget: mean of ${steps.length} steps` +
-    (steps.length < report.steps.length ? ` (${report.steps.length - steps.length} tagged ones left out)` : "")));
+    leftOutText(report)));
   stackedBars(body, ranks.map(rank => `rank ${rank}`), PARTS.map(([label, tone, part]) => ({label, colour: colour(tone),
     values: ranks.map(rank => mean(rank, part))})).filter(one => one.values.some(value => value > 0)), "ms", msText);
   return true;

@@ -54,7 +54,10 @@ section("top", "Top operations and roofline", "The operations that take the most
   "and why not nearer.", body => {
   const run = currentRun();
   if (!run || run.report.top_ops.length === 0) { body.append(absent("no operations recorded")); return false; }
-  const top = run.report.top_ops, five = top.slice(0, 5), whole = sum(run.report.steps.map(step => step.window_ns));
+  const top = run.report.top_ops, five = top.slice(0, 5), profiled = run.report.overview.profiled_steps;
+  const counted = run.report.steps.filter(step => !isSingular(step));
+  const whole = sum(counted.map(step => step.window_ns)) * (profiled ? profiled / counted.length : 1);
+  if (profiled) body.append(element("p", {class: "what"}, `Of the ${profiled} steps that were profiled, of ${counted.length} recorded ones.`));
   stackedBars(body, five.map((one, at) => `${at + 1} ${one.name}`),
     [{label: "share of all operations, %", colour: colour("accent"), values: five.map(one => one.share * 100)}], "%",
     value => `${value.toFixed(1)} %`);

@@ -1,6 +1,7 @@
 "use strict";
 // The timeline of all ranks: a canvas with lanes, zoom with the wheel, pan by dragging, a click for an event.
-const LANE_HEIGHT = 15, LANE_GAP = 3, RANK_GAP = 12, LABEL_WIDTH = 128, AXIS_HEIGHT = 22, DEEPEST = 6;
+const LANE_HEIGHT = 15, LANE_GAP = 3, RANK_GAP = 12, LANE_LABEL_WIDTH = 84, AXIS_HEIGHT = 22, DEEPEST = 6;
+const FONT = "11px system-ui, sans-serif";
 const SAMPLE_HEIGHT = 22, SAMPLES = "system";
 
 class Timeline {
@@ -16,8 +17,16 @@ class Timeline {
       steps.map((step, at) => element("option", {value: at}, step.label)));
     body.append(this.tools(), this.frame, this.detail);
     this.listen();
-    this.show(steps[Math.min(1, steps.length - 1)]);
-    this.select.value = String(Math.min(1, steps.length - 1));
+    const opened = this.firstPlain(steps);
+    this.show(steps[opened]);
+    this.select.value = String(opened);
+  }
+
+  // Of the steps that the means are of: the first of a run is not like the others.
+  firstPlain(steps) {
+    const plain = new Set(plainSteps(currentRun().report).map(step => step.step));
+    const at = steps.findIndex((one, index) => index > 0 && plain.has(one.step));
+    return at > 0 ? at : Math.min(1, steps.length - 1);
   }
 
   // Depth of nested events, once: an event lies below those that are still open when it starts.
@@ -41,8 +50,8 @@ class Timeline {
   steps() {
     const whole = {label: "everything", start: 0, end: this.timeline.length_ns}, byStep = new Map();
     for (const rank of this.timeline.ranks) for (const [step, start, end] of rank.windows) {
-      const one = byStep.get(step) || {label: step === null ? "window" : `step ${step}`, start, end};
-      byStep.set(step, {label: one.label, start: Math.min(one.start, start), end: Math.max(one.end, end)});
+      const one = byStep.get(step) || {step, label: step === null ? "window" : `step ${step}`, start, end};
+      byStep.set(step, {step, label: one.label, start: Math.min(one.start, start), end: Math.max(one.end, end)});
     }
     return [whole, ...byStep.values()];
   }
@@ -96,11 +105,14 @@ class Timeline {
     this.height = height;
     this.context = this.canvas.getContext("2d");
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.context.font = FONT;
+    this.rankWidth = Math.max(44, ...this.timeline.ranks.map(rank => this.context.measureText(`rank ${rank.rank}`).width + 8));
+    this.labelWidth = this.rankWidth + LANE_LABEL_WIDTH;
     this.draw();
   }
 
-  x(time) { return LABEL_WIDTH + (time - this.from) / (this.to - this.from) * (this.width - LABEL_WIDTH); }
-  time(x) { return this.from + (x - LABEL_WIDTH) / (this.width - LABEL_WIDTH) * (this.to - this.from); }
+  x(time) { return this.labelWidth + (time - this.from) / (this.to - this.from) * (this.width - this.labelWidth); }
+  time(x) { return this.from + (x - this.labelWidth) / (this.width - this.labelWidth) * (this.to - this.from); }
 
   // First event that may still be open at the left edge.
   first(lane) {
@@ -114,21 +126,21 @@ class Timeline {
     const context = this.context;
     context.fillStyle = colour("card");
     context.fillRect(0, 0, this.width, this.height);
-    context.font = "11px system-ui, sans-serif";
+    context.font = FONT;
     context.textBaseline = "middle";
     this.drawAxis();
     for (const {lane, rank, top} of this.lanes) this.drawLane(lane, top);
     for (const {lane, top} of this.curves) this.drawCurve(lane, top);
     context.fillStyle = colour("card");
-    context.fillRect(0, AXIS_HEIGHT, LABEL_WIDTH - 2, this.height);
+    context.fillRect(0, AXIS_HEIGHT, this.labelWidth - 2, this.height);
     context.fillStyle = colour("soft");
-    for (const {lane, top} of this.curves) context.fillText(lane.name, 52, top + SAMPLE_HEIGHT / 2, LABEL_WIDTH - 58);
+    for (const {lane, top} of this.curves) context.fillText(lane.name, this.rankWidth + 8, top + SAMPLE_HEIGHT / 2, LANE_LABEL_WIDTH - 14);
     for (const {lane, rank, top} of this.lanes) {
       context.fillStyle = colour("soft");
-      context.fillText(LANES[lane.kind].label, 52, top + LANE_HEIGHT / 2, LABEL_WIDTH - 58);
+      context.fillText(LANES[lane.kind].label, this.rankWidth + 8, top + LANE_HEIGHT / 2, LANE_LABEL_WIDTH - 14);
       if (rank.top === top || this.lanes.find(one => one.rank === rank).top === top) {
         context.fillStyle = colour("ink");
-        context.fillText(`rank ${rank.rank}`, 6, top + LANE_HEIGHT / 2, 44);
+        context.fillText(`rank ${rank.rank}`, 6, top + LANE_HEIGHT / 2, this.rankWidth);
       }
     }
   }
@@ -140,14 +152,17 @@ class Timeline {
     context.strokeStyle = colour("line");
     for (let time = Math.ceil(this.from / gap) * gap; time <= this.to; time += gap) {
       const x = Math.round(this.x(time)) + 0.5;
-      if (x < LABEL_WIDTH) continue;
+      if (x < this.labelWidth) continue;
       context.beginPath(); context.moveTo(x, AXIS_HEIGHT); context.lineTo(x, this.height); context.stroke();
-      context.fillText(nsText(time) === "0 ns" ? "0" : nsText(time), x + 3, AXIS_HEIGHT / 2);
+      const label = nsText(time) === "0 ns" ? "0" : nsText(time), fits = x + 3 + context.measureText(label).width <= this.width;
+      context.textAlign = fits ? "left" : "right";  // at the right edge it stands on the other side of its line
+      context.fillText(label, fits ? x + 3 : x - 3, AXIS_HEIGHT / 2);
+      context.textAlign = "left";
     }
     context.strokeStyle = colour("accent");
     for (const rank of this.timeline.ranks) for (const [, start, end] of rank.windows) for (const time of [start, end]) {
       const x = Math.round(this.x(time)) + 0.5;
-      if (x < LABEL_WIDTH || x > this.width) continue;
+      if (x < this.labelWidth || x > this.width) continue;
       context.globalAlpha = 0.5;
       context.beginPath(); context.moveTo(x, rank.top - 3); context.lineTo(x, rank.bottom); context.stroke();
       context.globalAlpha = 1;
@@ -157,9 +172,9 @@ class Timeline {
   drawLane(lane, top) {
     const context = this.context, events = lane.events, fill = colour(LANES[lane.kind].colour), drawn = new Float64Array(DEEPEST).fill(-1);
     for (let i = this.first(lane); i < events.length / 3 && events[3 * i] <= this.to; ++i) {
-      const left = Math.max(this.x(events[3 * i]), LABEL_WIDTH), right = Math.min(this.x(events[3 * i] + events[3 * i + 1]), this.width);
+      const left = Math.max(this.x(events[3 * i]), this.labelWidth), right = Math.min(this.x(events[3 * i] + events[3 * i + 1]), this.width);
       const width = Math.max(right - left, 1), depth = lane.depth[i];
-      if (right < LABEL_WIDTH || left + width <= drawn[depth] + 0.5) continue;  // the pixel has its event
+      if (right < this.labelWidth || left + width <= drawn[depth] + 0.5) continue;  // the pixel has its event
       drawn[depth] = left + width;
       const y = top + depth * LANE_HEIGHT;
       const chosen = this.chosen && this.chosen.lane === lane && this.chosen.index === i;
@@ -176,11 +191,11 @@ class Timeline {
   drawCurve(lane, top) {
     const context = this.context, {points, full} = lane;
     context.strokeStyle = colour("line");
-    context.strokeRect(LABEL_WIDTH + 0.5, top + 0.5, this.width - LABEL_WIDTH - 1, SAMPLE_HEIGHT - 1);
+    context.strokeRect(this.labelWidth + 0.5, top + 0.5, this.width - this.labelWidth - 1, SAMPLE_HEIGHT - 1);
     context.fillStyle = colour("accent");
     for (let i = 0; i + 1 < points.length; i += 2) {
       const before = i === 0 ? points[0] : points[i - 2];
-      const left = Math.max(this.x(before), LABEL_WIDTH), right = Math.min(this.x(points[i]), this.width);
+      const left = Math.max(this.x(before), this.labelWidth), right = Math.min(this.x(points[i]), this.width);
       if (right < left) continue;
       const height = full > 0 ? points[i + 1] / full * (SAMPLE_HEIGHT - 2) : 0;
       context.fillRect(left, top + SAMPLE_HEIGHT - 1 - height, Math.max(right - left, 1), height);
@@ -202,7 +217,7 @@ class Timeline {
   pan(share) { const shift = share * (this.to - this.from); this.from += shift; this.to += shift; this.draw(); }
 
   at(x, y) {
-    const time = this.time(x), slack = (this.to - this.from) / (this.width - LABEL_WIDTH) * 2;
+    const time = this.time(x), slack = (this.to - this.from) / (this.width - this.labelWidth) * 2;
     for (const {lane, rank, top} of this.lanes) {
       const depth = Math.floor((y - top) / LANE_HEIGHT);
       if (y < top || depth >= lane.rows) continue;
@@ -246,7 +261,7 @@ class Timeline {
     this.canvas.addEventListener("wheel", event => {
       if (event.shiftKey) return;
       event.preventDefault();
-      this.zoom(event.deltaY > 0 ? 1.25 : 0.8, Math.max(0, (place(event)[0] - LABEL_WIDTH) / (this.width - LABEL_WIDTH)));
+      this.zoom(event.deltaY > 0 ? 1.25 : 0.8, Math.max(0, (place(event)[0] - this.labelWidth) / (this.width - this.labelWidth)));
     }, {passive: false});
     this.canvas.addEventListener("pointerdown", event => { pressed = {x: event.clientX, moved: false}; this.canvas.setPointerCapture(event.pointerId); });
     this.canvas.addEventListener("pointermove", event => {
@@ -254,7 +269,7 @@ class Timeline {
       const shift = event.clientX - pressed.x;
       if (!pressed.moved && Math.abs(shift) < 4) return;
       pressed = {x: event.clientX, moved: true};
-      this.pan(-shift / (this.width - LABEL_WIDTH));
+      this.pan(-shift / (this.width - this.labelWidth));
     });
     this.canvas.addEventListener("pointerup", event => {
       if (pressed && !pressed.moved) this.choose(this.at(...place(event)));

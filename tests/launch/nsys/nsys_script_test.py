@@ -147,7 +147,8 @@ class NsysCollectTest(unittest.TestCase):
         self.assertTrue((self.folder / "out/recording-notes").exists())
 
     def test_calls_that_make_no_sense_are_refused(self):
-        for words, message in [(["-np", "2", "--steps", "9-3", "--", "train"], "FIRST:LAST"),
+        for words, message in [(["-np", "2", "--", "train"], "--steps is missing"),
+                               (["-np", "2", "--steps", "9-3", "--", "train"], "FIRST:LAST"),
                                (["-np", "2", "--steps", "5:2", "--", "train"], "FIRST:LAST"),
                                (["-np", "2", "--steps", "1:99999999999999999999", "--", "train"], "FIRST:LAST"),
                                (["-np", "0", "--steps", "1:2", "--", "train"], "-np"),

@@ -29,6 +29,13 @@ TEST(OperatorModulesTest, forward_isOfTheInnermostLayer) {
   EXPECT_EQ(modules.module_of({.thread_id = 2, .start_ns = 110, .end_ns = 115}), "");
 }
 
+TEST(OperatorModulesTest, aPatternThatNothingMatches_isTold) {
+  EXPECT_TRUE(two_layers("h.*.mlp").any_layer());
+  const OperatorModules none = two_layers("nosuch*");
+  EXPECT_FALSE(none.any_layer());
+  EXPECT_EQ(none.other_layer(), "h.0");
+}
+
 TEST(OperatorModulesTest, backward_isOfTheLayerOfItsForward) {
   OperatorModules modules = two_layers("on");
   modules.note(forward(125, 130, 41));

@@ -48,6 +48,12 @@ TEST(ProfilePlanTest, windowsSideBySide_areTwo) {
   EXPECT_EQ(picture(plan, 1, 6), "[AA][AA][AA]");
 }
 
+TEST(ProfilePlanTest, firstActiveStep_isKnownBefore) {
+  const ProfileSchedule schedule{.wait = 100, .warmup = 1, .active = 1, .repeat = 1};
+  EXPECT_EQ(ProfilePlan(schedule, 1).first_active_step(), 102);
+  EXPECT_EQ(ProfilePlan(std::nullopt, 1).first_active_step(), std::nullopt);
+}
+
 TEST(ProfilePlanTest, withoutASchedule_thereIsNothing) {
   EXPECT_EQ(picture(ProfilePlan(std::nullopt, 1), 1, 3), "...");
 }

@@ -68,6 +68,24 @@ class RecordingFileTest : public ::testing::Test {
   bool has_rank_ = false;
 };
 
+// The next file begins there: an overlap would look like the same time twice.
+TEST_F(RecordingFileTest, anOpenRange_endsWithItsFileWhicheverClockRunsFaster) {
+  record::Recording recording;
+  recording.begin = {.monotonic_ns = 1'000, .realtime_ns = 1'700'000'000'000'001'000};
+  recording.end = {.monotonic_ns = 5'000'001'000, .realtime_ns = 1'700'000'004'999'985'999};
+  RangeRecord step = range(2'000, 5'000'001'000, record::kStepBit | 3);
+  step.open = true;
+  recording.threads.push_back({.thread_id = 77, .name = "main", .ranges = {step}});
+  const auto file = scratch_.path() / "node0_00001.3.pt.trace.json.gz";
+
+  write_recording(recording, names_, {}, kOrigin, kFigures, file);
+
+  const trace::RankTimeline timeline = trace::read_kineto(file).timeline;
+  ASSERT_EQ(timeline.size(), 1u);
+  EXPECT_EQ(timeline.end_ns(0) + timeline.info.base_ns, recording.end.realtime_ns);
+  EXPECT_EQ(timeline.kind(0), trace::Kind::kUnfinished);
+}
+
 TEST_F(RecordingFileTest, ranges_comeBackToTheNanosecond) {
   TraceOrigin origin = kOrigin;
   origin.backend = "mpi";

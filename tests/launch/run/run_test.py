@@ -26,6 +26,11 @@ def save(*_):
     note("seen", "usr1")
     os._exit(75)
 
+def save_slowly(*_):
+    time.sleep(0.5)
+    note("saved", "all")
+    os._exit(75)
+
 mode = sys.argv[1]
 if mode == "exit":
     sys.exit(int(sys.argv[2]))
@@ -39,6 +44,8 @@ if mode == "late":  # not ready for signals before the test has sent one
         time.sleep(0.05)
 if mode in ("save", "late"):
     signal.signal(signal.SIGUSR1, save)
+if mode == "slow_save":
+    signal.signal(signal.SIGUSR1, save_slowly)
 if mode == "stubborn":
     signal.signal(signal.SIGUSR1, lambda *_: note("seen", "usr1"))
 signal.signal(signal.SIGINT, lambda *_: note("seen", "int"))
@@ -158,8 +165,19 @@ class RunTest(unittest.TestCase):
         self.assertIsNone(process.poll())
         os.killpg(process.pid, signal.SIGINT)
         _, messages = process.communicate(timeout=30)
-        self.assertNotIn(process.returncode, (0, 75))
+        self.assertEqual(process.returncode, 130)
         self.assertIn("stopping at once", messages)
+        self.assert_nothing_is_left(pids)
+
+    def test_ctrl_c_twice_in_a_row_does_not_save(self):
+        process = self.start("slow_save")
+        pids = self.pids()
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.1)  # two that come together are one
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual([saved.name for saved in self.folder.glob("saved*")], [])
         self.assert_nothing_is_left(pids)
 
     def test_ranks_end_when_the_script_is_killed(self):

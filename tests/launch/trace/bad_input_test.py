@@ -53,7 +53,7 @@ class UnusableTest(TraceTest):
     def test_two_files_of_one_rank_and_window(self):
         for name in ("a", "b"):
             write(self.folder / f"in/{name}.pt.trace.json", trace(step_events(0), 0, 2))
-        self.refused("one trace for each rank and window.*rank 0 of the same time again", self.folder / "in")
+        self.refused("one trace for each rank and window.*rank 0 of the same time again, after .*/in/", self.folder / "in")
 
     def test_sqlite_that_is_no_export(self):
         database = sqlite3.connect(self.folder / "people.sqlite")
@@ -231,7 +231,9 @@ class FlagsTest(TraceTest):
                                ("no table 'kernel'.*kernels", ["report", folder, "--tables", "kernel"]),
                                ("--output is missing", ["merge", folder]),
                                ("a range that rises", ["merge", folder, "-o", "x", "--steps", "5:3"]),
-                               ("nothing of these traces is left", ["merge", folder, "-o", "x", "--ranks", "7"]),
+                               ("--ranks: nothing.*ranks there: 0 to 1", ["merge", folder, "-o", "x", "--ranks", "7"]),
+                               ("--steps: nothing.*steps there: [0-9]+ to [0-9]+", ["merge", folder, "-o", "x", "--steps", "99:99"]),
+                               ("/dev/stdout", ["report", folder, "--json", "-"]),
                                ("--unknown", ["report", folder, "--unknown"])]:
             with self.subTest(words=words):
                 self.fail_with(2, pattern, *words)
@@ -244,8 +246,8 @@ class FlagsTest(TraceTest):
     def test_output_that_cannot_be_written(self):
         folder = self.two_ranks()
         missing = self.folder / "no/such/folder/out.json"
-        self.fail_with(1, "no/such/folder", "merge", folder, "-o", missing)
-        self.assertNotEqual(run("report", folder, "--quiet", "--json", missing).returncode, 0)
+        self.fail_with(2, "no/such/folder", "merge", folder, "-o", missing)
+        self.assertEqual(run("report", folder, "--quiet", "--json", missing).returncode, 2)
         self.assertFalse(missing.parent.exists())
 
 

@@ -113,7 +113,7 @@ def check_tables(run_dir):
     top = {one["name"]: one for one in found["top_ops"]}
     check("optimizer" in top and top["optimizer"]["calls"] == RANKS * 6, f"longest operations {list(top)}")
     check(not any(one["bytes"] for name, one in top.items() if "Backward" in name), "nodes of autograd move nothing themselves")
-    check(found["verdict"] in ("gpu", "comm", "io", "cpu"), found["verdict"])
+    check(found["verdict"] in ("compute", "comm", "io", "cpu"), found["verdict"])
 
 
 def check_modules_of_fused_operators(run_dir):

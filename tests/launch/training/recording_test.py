@@ -96,10 +96,10 @@ def check_report(run_dir):
     check(not found["import"]["skipped"], found["import"])
     # The verdict that every run ends with rests on the same ranges.
     verdict = json.loads((run_dir / "run.json").read_text())["verdict"]
-    check(abs(sum(verdict[part] for part in ("io", "cpu", "gpu", "comm")) - 1) < 1e-9, verdict)
+    check(abs(sum(verdict[part] for part in ("io", "cpu", "compute", "comm")) - 1) < 1e-9, verdict)
     plain = [step for step in found["steps"] if step["step"] > 1]
     compute = sum(step["compute_ns"] for step in plain) / sum(step["window_ns"] for step in plain)
-    check(abs(compute - verdict["gpu"]) < 0.03, f"compute {compute} in the report, {verdict} at the end of the run")
+    check(abs(compute - verdict["compute"]) < 0.03, f"compute {compute} in the report, {verdict} at the end of the run")
 
 
 def check_every_second_step(root, flags):
@@ -114,7 +114,7 @@ def check_every_second_step(root, flags):
 
 def check_verdict_without_recorder(run_dir):
     verdict = json.loads((run_dir / "run.json").read_text())["verdict"]
-    check(verdict["word"] in ("io", "cpu", "gpu", "comm") and verdict["steps"] == STEPS - 1, verdict)
+    check(verdict["word"] in ("io", "cpu", "compute", "comm") and verdict["steps"] == STEPS - 1, verdict)
     check([rank["rank"] for rank in verdict["ranks"]] == list(range(RANKS)), verdict)
     for rank in verdict["ranks"]:
         parts = sum(rank["phases_ms"].values()) + rank["comm_ms"] + rank["other_ms"]
@@ -187,6 +187,16 @@ def check_dump_of_a_hang(root, flags):
     check(any(name.startswith("ProfilerStep#") for name in names), f"open at the end: {names}")
     waiting = [event for event in hanging if "bucket" in event["args"]]
     check(len(waiting) == 1 and waiting[0]["dur"] > 2.5e6, f"in flight at the end: {waiting}")
+    found = report(run_dir)
+    hang = found["hang"]
+    # The stopped rank may leave a recording when it is ended, or none.
+    blamed = [one["rank"] for one in hang["ranks"] if one["collective"] is None] + hang["ranks_without_records"]
+    check(hang["is_sure"] and blamed == [1], f"hang {hang}")
+    waits = hang["ranks"][-1]
+    check(waits["rank"] == 0 and waits["collective"] == waiting[0]["name"] and waits["since_ns"] > 2.5e9, f"hang {hang}")
+    longest = max(step["window_ns"] for step in found["steps"] if not step["tags"])
+    check(longest < 2.5e9, f"a step of the means took {longest} ns")
+    check(not any(one["rule"] == "not-overlapped" for one in found["advice"]), str(found["advice"]))
 
 
 def check_own_failure(root, flags):

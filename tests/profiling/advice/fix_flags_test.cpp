@@ -6,6 +6,7 @@
 #include <set>
 
 #include "profiling/advice/advice.hpp"
+#include "profiling/advice/pytorch_words.hpp"
 
 namespace sidestream::advice {
 namespace {
@@ -45,6 +46,24 @@ TEST(FixFlagsTest, every_flag_of_a_rule_exists) {
   EXPECT_GT(named, 10u);
 }
 
+TEST(FixFlagsTest, traces_of_other_programs_get_words_without_our_flags) {
+  for (const Rule& rule : all_rules()) {
+    ASSERT_NE(pytorch_words(rule.id), nullptr) << rule.id;
+    const Finding one{.rule = &rule, .foreign = true};
+    for (const std::string& text : {one.fix(), one.false_if(), one.check()})
+      EXPECT_TRUE(flags_in(text).empty()) << rule.id << ": " << text;
+  }
+  EXPECT_EQ(pytorch_words("no such rule"), nullptr);
+  Facts facts{.world_size = 2, .foreign = true};
+  facts.step = StepFacts{.steps = 4, .window_ns = 1e8};
+  facts.optimizer = OptimizerFacts{.launches = 500, .time_ns = 2e7};
+  const Advice advice = advise(facts);
+  ASSERT_EQ(advice.findings.size(), 1u);
+  EXPECT_NE(advice.findings.front().fix().find("fused=True"), std::string::npos);
+  for (const auto& [rule, needs] : advice.not_measured)
+    EXPECT_EQ(needs.find("--profile-"), std::string::npos) << rule << ": " << needs;
+}
+
 TEST(FixFlagsTest, every_flag_that_a_missing_input_asks_for_exists) {
   for (const auto& [rule, needs] : advise({.world_size = 2, .on_device = true}).not_measured)
     expect_existing(needs, rule);
@@ -58,7 +77,7 @@ TEST(FixFlagsTest, every_flag_for_a_slow_rank_exists) {
     Facts facts{.world_size = 2, .on_device = true};
     facts.step = StepFacts{.steps = 4, .window_ns = 1e8};
     facts.collectives = CollectiveFacts{};
-    facts.straggler = analysis::Straggler{{.rank = 1, .cost_ns_per_step = 20'000'000}, phase};
+    facts.straggler = statistics::Straggler{{.rank = 1, .cost_ns_per_step = 20'000'000}, phase};
     const Advice advice = advise(facts);
     ASSERT_FALSE(advice.findings.empty());
     expect_existing(advice.findings.front().what.fix, phase);

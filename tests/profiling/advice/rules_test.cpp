@@ -72,7 +72,7 @@ TEST(RulesTest, the_fix_for_a_straggler_fits_its_phase) {
   const auto fix_for = [](const std::string& phase) {
     Facts facts = step_of(100);
     facts.collectives = CollectiveFacts{};
-    facts.straggler = analysis::Straggler{{.rank = 1, .cost_ns_per_step = 20'000'000}, phase};
+    facts.straggler = statistics::Straggler{{.rank = 1, .cost_ns_per_step = 20'000'000}, phase};
     return advise(facts).findings.front().what.fix;
   };
   EXPECT_THAT(fix_for("allreduce"), HasSubstr("look at its link"));

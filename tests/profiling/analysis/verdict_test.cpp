@@ -18,7 +18,7 @@ struct Parts {
 };
 
 // Data, then forward, then a collective that nothing hides; the rest of the 100 us is nothing.
-Verdict verdict_of(const Parts& parts) {
+statistics::Bound verdict_of(const Parts& parts) {
   const auto range = [](const std::string& name, int start, int time) {
     return complete_event("user_annotation", name, std::to_string(start), std::to_string(time));
   };
@@ -34,15 +34,15 @@ Verdict verdict_of(const Parts& parts) {
 
 TEST(VerdictTest, the_longest_part_is_the_word) {
   EXPECT_EQ(verdict_of({.data_us = 60, .forward_us = 20, .exposed_us = 10}).word, "io");
-  EXPECT_EQ(verdict_of({.data_us = 10, .forward_us = 60, .exposed_us = 20}).word, "gpu");
+  EXPECT_EQ(verdict_of({.data_us = 10, .forward_us = 60, .exposed_us = 20}).word, "compute");
   EXPECT_EQ(verdict_of({.data_us = 10, .forward_us = 20, .exposed_us = 60}).word, "comm");
   EXPECT_EQ(verdict_of({.data_us = 10, .forward_us = 20, .exposed_us = 10}).word, "cpu");
 }
 
 TEST(VerdictTest, shares_are_those_of_the_step) {
-  const Verdict verdict = verdict_of({.data_us = 10, .forward_us = 20, .exposed_us = 60});
+  const statistics::Bound verdict = verdict_of({.data_us = 10, .forward_us = 20, .exposed_us = 60});
   EXPECT_DOUBLE_EQ(verdict.io, 0.1);
-  EXPECT_DOUBLE_EQ(verdict.gpu, 0.2);
+  EXPECT_DOUBLE_EQ(verdict.compute, 0.2);
   EXPECT_DOUBLE_EQ(verdict.comm, 0.6);
   EXPECT_NEAR(verdict.cpu, 0.1, 1e-12);
 }

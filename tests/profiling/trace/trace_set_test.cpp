@@ -53,6 +53,54 @@ constexpr const char* kOldExport =
     "INSERT INTO NVTX_EVENTS VALUES "
     "(10,400,59,'ProfilerStep#5',16777217),(20,NULL,59,'open',16777217);";
 
+// NVTX_EVENTS of newer versions. The range has its payload in one of three places: 'json', 'text'
+// (of StringIds) or 'bytes'.
+std::string new_export(const std::string& place) {
+  const std::string json = R"({"sidestream.collective":{"bucket":3,"sequence":41,"bytes":4000}})";
+  const std::string bytes =  // domain 1, schema 0x010051DE, 24 of 56 bytes, then three numbers
+      "0100000000000000DE51000100000000"
+      "18000000000000003800000000000000"
+      "0300000000000000"
+      "2900000000000000"
+      "A00F000000000000";
+  return "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
+         "INSERT INTO StringIds VALUES (9,'" +
+         json +
+         "');"
+         "CREATE TABLE NVTX_EVENTS(start INT,end INT,eventType INT,text TEXT,globalTid INT,"
+         "jsonTextId INT,jsonText TEXT,binaryData BLOB);"
+         "CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES(domainId INT,schemaId INT,idx INT,type INT,"
+         "name TEXT,\"offset\" INT);"
+         "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1,16798174,0,17,'bucket',NULL),"
+         "(1,16798174,1,17,'sequence',8),(1,16798174,2,17,'bytes',16);"
+         "INSERT INTO NVTX_EVENTS VALUES (10,400,59,'ProfilerStep#5',16777217,NULL,NULL,NULL),"
+         "(20,60,60,'allreduce',16777217," +
+         (place == "text" ? "9," : "NULL,") + (place == "json" ? "'" + json + "'," : "NULL,") +
+         (place == "bytes"    ? "X'" + bytes + "'"
+          : place == "digits" ? "'" + bytes + "'"
+                              : "NULL") +
+         "),(70,80,60,'allreduce',16777217,77,'{\"bucket\":1}',X'00');";
+}
+
+TEST_F(TraceSetTest, payloads_of_newer_exports_are_read_wherever_they_are) {
+  for (const std::string place : {"json", "text", "bytes", "digits"}) {
+    make_database(place + ".sqlite", new_export(place));
+    const TraceSet set = load_traces(find_traces({scratch_ / (place + ".sqlite")}));
+
+    const RankTimeline& timeline = set.timelines.front();
+    std::vector<const CollectiveDetail*> details;
+    for (std::size_t row = 0; row < timeline.size(); ++row) {
+      if (timeline.name(row) == "allreduce") details.push_back(timeline.collective(row));
+    }
+    ASSERT_EQ(details.size(), 2u) << place;
+    ASSERT_NE(details[0], nullptr) << place;
+    EXPECT_EQ(details[0]->bucket, 3) << place;
+    EXPECT_EQ(details[0]->sequence, 41) << place;
+    EXPECT_EQ(details[0]->bytes, 4000) << place;
+    EXPECT_EQ(details[1], nullptr) << place << ": half a payload is none";
+  }
+}
+
 TEST_F(TraceSetTest, devices_of_an_export_become_ranks) {
   make_database("a.sqlite", kOldExport);
   const std::string before = core::read_file(scratch_ / "a.sqlite");

@@ -33,6 +33,18 @@ Json report() {
                               "denominator": "step"}]}]})");
 }
 
+TEST(SideProfileTest, operations_of_a_recording_are_of_its_profiled_steps) {
+  Json recorded = report();
+  recorded["overview"]["profiled_steps"] = 4;
+  recorded["verdict_sure"] = false;
+  recorded["verdict_text"] = "computing or by communication: not sure";
+
+  const SideProfile side = side_profile("runs/a", recorded);
+
+  EXPECT_DOUBLE_EQ(side.top.at(0).step_ms, 2);
+  EXPECT_EQ(side.verdict, "computing or by communication: not sure");
+}
+
 TEST(SideProfileTest, operations_are_of_a_step_and_room_is_up_to_the_roof) {
   const SideProfile side = side_profile("runs/a", report());
 

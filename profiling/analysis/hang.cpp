@@ -1,0 +1,114 @@
+#include "profiling/analysis/hang.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "profiling/analysis/event_class.hpp"
+#include "profiling/analysis/model_use.hpp"
+#include "profiling/ranges/phases.hpp"
+#include "profiling/trace/decimal.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using trace::RankTimeline;
+
+constexpr double kSureMedians = 3;
+constexpr std::int64_t kSureNs = 1'000'000'000;  // where no step is finished
+
+// Of each rank, when the last step ended that was finished; nanoseconds since 1970.
+std::map<int, std::int64_t> last_ends(const std::vector<RankView>& ranks) {
+  std::map<int, std::int64_t> last;
+  for (const RankView& rank : ranks) {
+    for (const StepRow& step : rank.steps) {
+      if (step.has_tag(StepRow::kUnfinished)) continue;
+      const std::int64_t end_ns = step.window.end_ns + rank.timeline->info.base_ns;
+      const auto [place, is_new] = last.try_emplace(step.rank, end_ns);
+      place->second = std::max(place->second, end_ns);
+    }
+  }
+  return last;
+}
+
+bool is_phase(std::string_view name) {
+  return std::any_of(ranges::kPhases.begin(), ranges::kPhases.end(),
+                     [&](const ranges::PhaseInfo& phase) { return name == phase.name; });
+}
+
+// The rows of open ranges, innermost phase and oldest collective.
+struct OpenRows {
+  std::optional<std::size_t> step, phase, collective;
+
+  explicit OpenRows(const RankTimeline& timeline) {
+    for (std::size_t row = 0; row < timeline.size(); ++row) {
+      if (timeline.kind(row) != trace::Kind::kUnfinished) continue;
+      const NameClass what = class_of(timeline.name(row));
+      const auto starts_before = [&](const std::optional<std::size_t>& other) {
+        return other && timeline.start_ns(row) < timeline.start_ns(*other);
+      };
+      if (what == NameClass::kStepRange) {
+        step = row;
+      } else if (what == NameClass::kCollectiveRange) {
+        if (!collective || starts_before(collective)) collective = row;
+      } else if (is_phase(timeline.name(row)) && !starts_before(phase)) {
+        phase = row;
+      }
+    }
+  }
+
+  std::optional<std::size_t> most_telling() const {
+    return collective ? collective : phase ? phase : step;
+  }
+};
+
+StandingRank standing_of(const RankTimeline& timeline, const OpenRows& open) {
+  StandingRank one{.rank = timeline.info.rank,
+                   .since_ns = timeline.duration_ns(*open.most_telling())};
+  if (open.step)
+    one.step = trace::integer_of(timeline.name(*open.step).substr(ranges::kStepPrefix.size()), -1);
+  if (open.phase) one.phase = timeline.name(*open.phase);
+  if (!open.collective) return one;
+  one.collective = timeline.name(*open.collective);
+  const trace::CollectiveDetail* detail = timeline.collective(*open.collective);
+  if (detail != nullptr) one.bucket = detail->bucket;
+  return one;
+}
+
+std::vector<StandingRank> standing_ranks(const std::vector<RankView>& ranks) {
+  const std::map<int, std::int64_t> last = last_ends(ranks);
+  std::vector<StandingRank> standing;
+  for (const RankView& rank : ranks) {
+    const RankTimeline& timeline = *rank.timeline;
+    const OpenRows open(timeline);
+    if (!open.most_telling()) continue;
+    const std::int64_t end_ns = timeline.end_ns(*open.most_telling()) + timeline.info.base_ns;
+    const auto newest = last.find(timeline.info.rank);
+    const bool went_on = newest != last.end() && newest->second > end_ns;
+    if (!went_on) standing.push_back(standing_of(timeline, open));
+  }
+  std::stable_sort(standing.begin(), standing.end(),
+                   [](const StandingRank& a, const StandingRank& b) {
+                     return a.waits() != b.waits() ? b.waits() : a.rank < b.rank;
+                   });
+  return standing;
+}
+
+}  // namespace
+
+std::optional<Hang> find_hang(const trace::TraceSet& set, const std::vector<RankView>& ranks) {
+  Hang hang{.ranks = standing_ranks(ranks)};
+  if (hang.ranks.empty()) return std::nullopt;
+  for (const StandingRank& one : hang.ranks)
+    hang.longest_ns = std::max(hang.longest_ns, one.since_ns);
+  const std::vector<int> recorded = set.ranks();
+  for (int rank = 0; rank < set.world_size; ++rank) {
+    if (std::find(recorded.begin(), recorded.end(), rank) == recorded.end())
+      hang.without_records.push_back(rank);
+  }
+  const std::optional<double> step_ns = median_step_ns(ranks);
+  const double sure_ns = step_ns ? kSureMedians * *step_ns : static_cast<double>(kSureNs);
+  hang.is_sure = static_cast<double>(hang.longest_ns) >= sure_ns;
+  return hang;
+}
+
+}  // namespace sidestream::analysis

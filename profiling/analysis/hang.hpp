@@ -1,0 +1,39 @@
+// Where a run stood when its recordings ended in the middle of a step: what each rank was inside of
+// and since when, from the ranges that are still open. A recorder writes them when a collective
+// times out, and on request.
+//
+// Who waits has a collective in flight; a rank that has none is what the others wait for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiling/analysis/step_table.hpp"
+
+namespace sidestream::analysis {
+
+struct StandingRank {
+  int rank = 0;
+  std::optional<std::int64_t> step = {};  // that it was in; nothing: in none
+  std::string phase = {};                 // the innermost; empty: in none
+  std::string collective = {};            // in flight, the oldest; empty: none
+  std::int64_t bucket = -1;
+  std::int64_t since_ns = 0;  // that the collective, else the phase, else the step has been open
+
+  bool waits() const noexcept { return !collective.empty(); }
+};
+
+struct Hang {
+  std::vector<StandingRank> ranks;   // whose recordings ended so; those that wait for none first
+  std::vector<int> without_records;  // of the run, ranks that left no recording
+  std::int64_t longest_ns = 0;
+  // As long as several steps, and not the instant at which somebody looked.
+  bool is_sure = false;
+};
+
+// Nothing where every rank finished the last step that it began.
+std::optional<Hang> find_hang(const trace::TraceSet& set, const std::vector<RankView>& ranks);
+
+}  // namespace sidestream::analysis

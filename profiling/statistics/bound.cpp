@@ -1,0 +1,80 @@
+#include "profiling/statistics/bound.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace sidestream::statistics {
+namespace {
+
+struct Share {
+  double value;
+  std::string word;
+};
+using Shares = std::array<Share, 4>;
+
+// The first of equals is the largest.
+Shares shares_of(const StepParts& parts, const char* compute_word) {
+  const double io = parts.io_ns / parts.window_ns, comm = parts.comm_ns / parts.window_ns,
+               compute = parts.compute_ns / parts.window_ns;
+  return {{{compute, compute_word},
+           {comm, "comm"},
+           {io, "io"},
+           {std::max(0.0, 1 - io - comm - compute), "cpu"}}};
+}
+
+double share_named(const Shares& shares, const std::string& word) {
+  return std::find_if(shares.begin(), shares.end(),
+                      [&](const Share& share) { return share.word == word; })
+      ->value;
+}
+
+std::string name_of(const std::string& word) {
+  if (word == "comm") return "communication";
+  if (word == "io") return "waiting for data";
+  return word == "cpu" ? "other work of the host" : "computing";
+}
+
+}  // namespace
+
+void StepParts::add(const StepParts& other) noexcept {
+  window_ns += other.window_ns;
+  io_ns += other.io_ns;
+  comm_ns += other.comm_ns;
+  compute_ns += other.compute_ns;
+}
+
+std::optional<Bound> find_bound(const StepParts& sum, std::span<const StepParts> steps,
+                                const char* compute_word) {
+  if (sum.window_ns <= 0) return std::nullopt;
+  Shares shares = shares_of(sum, compute_word);
+  Bound bound{.io = shares[2].value,
+              .cpu = shares[3].value,
+              .compute = shares[0].value,
+              .comm = shares[1].value,
+              .compute_word = compute_word};
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const Share& a, const Share& b) { return a.value > b.value; });
+  bound.word = shares[0].word;
+  bound.runner_up = shares[1].word;
+  std::vector<double> leads;
+  for (const StepParts& step : steps) {
+    if (step.window_ns <= 0) continue;
+    const Shares own = shares_of(step, compute_word);
+    leads.push_back(share_named(own, bound.word) - share_named(own, bound.runner_up));
+  }
+  bound.lead = mean_interval(leads);
+  return bound;
+}
+
+std::string text_of(const Bound& bound) {
+  const std::string first = name_of(bound.word), second = name_of(bound.runner_up);
+  if (!bound.lead) return first;
+  const std::string range =
+      fmt::format("{:.1f} to {:.1f} % of a step", bound.lead->low * 100, bound.lead->high * 100);
+  return bound.is_sure() ? fmt::format("{} (it leads {} by {}, 95 %)", first, second, range)
+                         : fmt::format("{} or by {}: not sure ({}, 95 %)", first, second, range);
+}
+
+}  // namespace sidestream::statistics

@@ -1,0 +1,170 @@
+// Steps that are nobody's mean: where a recording ends in one, and where one is far too long.
+#include "profiling/analysis/singular_steps.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "profiling/report/json_report.hpp"
+#include "profiling/report/text_report.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/trace/trace_text.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using test::complete_event;
+
+constexpr int kSteps = 20;
+constexpr int kStepUs = 1000;
+
+std::string range(const std::string& name, int start_us, int length_us,
+                  const std::string& arguments = "") {
+  return complete_event("user_annotation", name, std::to_string(start_us),
+                        std::to_string(length_us), arguments);
+}
+
+std::string collective(int start_us, int length_us, int sequence, const std::string& more = "") {
+  std::string event =
+      range("allreduce", start_us, length_us,
+            R"("bucket":3,"payload bytes":4000000,"sequence":)" + std::to_string(sequence) + more);
+  return event.replace(event.find("\"tid\":1"), 7, "\"tid\":99");
+}
+
+struct MadeRun {
+  int long_step = 0;  // in which rank 1 stalls in forward; 0: in none
+  int stall_us = 0;
+  bool ends_in_stall = false;  // the recordings end there
+  bool goes_on = false;        // ... and others follow
+};
+
+class SingularStepsTest : public ::testing::Test {
+ protected:
+  void make(const MadeRun& run) {
+    for (int rank = 0; rank < 2; ++rank) {
+      test::write_text(scratch_ / ("a/rank-" + std::to_string(rank) + ".json"),
+                       test::trace_of(events_of(run, rank), rank, 2));
+      if (!run.goes_on) continue;
+      const int now_us = (run.long_step + 1) * kStepUs + run.stall_us;
+      test::write_text(scratch_ / ("b/rank-" + std::to_string(rank) + ".json"),
+                       test::trace_of(range(step_name(run.long_step), now_us, 300) + "," +
+                                          range(step_name(run.long_step + 1), now_us + 300, 1000),
+                                      rank, 2));
+    }
+    set_ = trace::load_traces(trace::find_traces({scratch_.path()}), {.threads = 1});
+    all_ = analyse(set_, 1);
+  }
+
+  static std::string step_name(int step) { return "ProfilerStep#" + std::to_string(step); }
+
+  static std::string events_of(const MadeRun& run, int rank) {
+    std::string events;
+    int now_us = kStepUs;
+    for (int step = 2; step < 2 + kSteps; ++step) {
+      const bool stalls = step == run.long_step;
+      const int stall_us = stalls ? run.stall_us : 0;
+      const bool open = stalls && run.ends_in_stall;
+      const std::string mark = open ? R"("open":true)" : "";
+      const int forward_us = 600 + (rank == 1 ? stall_us : 0);
+      const int waits_us = 200 + (rank == 0 ? stall_us : 0);
+      events += (events.empty() ? "" : ",") +
+                range(step_name(step), now_us, kStepUs + stall_us, mark) + "," +
+                range("forward", now_us, forward_us, rank == 1 ? mark : "");
+      if (!open || rank == 0)
+        events += "," + collective(now_us + forward_us, waits_us, step, open ? "," + mark : "");
+      if (open) break;
+      now_us += kStepUs + stall_us;
+    }
+    return events;
+  }
+
+  std::string text() const { return report::text_report(all_, {}, {.width_columns = 100}); }
+
+  core::ScratchFolder scratch_;
+  trace::TraceSet set_;
+  Analysis all_;
+};
+
+TEST_F(SingularStepsTest, a_hang_is_named_first_and_is_in_no_mean) {
+  make({.long_step = 12, .stall_us = 5'000'000, .ends_in_stall = true});
+
+  ASSERT_TRUE(all_.hang.has_value());
+  EXPECT_TRUE(all_.hang->is_sure);
+  ASSERT_EQ(all_.hang->ranks.size(), 2u);
+  const StandingRank& hangs = all_.hang->ranks[0];
+  EXPECT_EQ(hangs.rank, 1);
+  EXPECT_EQ(hangs.phase, "forward");
+  EXPECT_EQ(hangs.step, 12);
+  EXPECT_FALSE(hangs.waits());
+  EXPECT_EQ(hangs.since_ns, 5'000'600'000);
+  EXPECT_EQ(all_.hang->ranks[1].collective, "allreduce");
+  EXPECT_EQ(all_.hang->ranks[1].bucket, 3);
+  for (const StepRow* step : plain_steps(all_.ranks)) EXPECT_LE(step->budget.window_ns, 1'000'000);
+  EXPECT_EQ(plain_steps(all_.ranks).size(), 20u);
+  for (const Operation& one : all_.operations) EXPECT_LT(one.total_ns, 100'000'000) << one.name;
+  EXPECT_EQ(all_.collectives.front().count, 10);
+  EXPECT_LT(all_.collectives.front().exposed_ns, 10'000'000);
+  const std::string said = text();
+  EXPECT_LT(said.find("Hang: rank 1 in forward of step 12 for 5.001 s; rank 0 waits in allreduce"),
+            said.find("Verdict:"))
+      << said;
+  EXPECT_NE(said.find("Mean of 20 steps (left out: 2 unfinished)"), std::string::npos) << said;
+  const auto json = report::json_summary(all_, {});
+  EXPECT_EQ(json["hang"]["ranks"][0]["phase"], "forward");
+  EXPECT_EQ(json["hang"]["ranks"][0]["collective"], nullptr);
+}
+
+TEST_F(SingularStepsTest, a_run_that_goes_on_behind_the_cut_does_not_hang) {
+  make({.long_step = 12, .stall_us = 5'000'000, .ends_in_stall = true, .goes_on = true});
+
+  EXPECT_FALSE(all_.hang.has_value());
+  EXPECT_EQ(plain_steps(all_.ranks).size(), 22u);
+  for (const StepRow* step : plain_steps(all_.ranks)) EXPECT_EQ(step->budget.window_ns, 1'000'000);
+}
+
+TEST_F(SingularStepsTest, a_look_at_a_healthy_run_is_no_hang) {
+  make({.long_step = 12, .stall_us = 0, .ends_in_stall = true});
+
+  ASSERT_TRUE(all_.hang.has_value());
+  EXPECT_FALSE(all_.hang->is_sure);
+  EXPECT_EQ(text().find("Hang"), std::string::npos);
+  EXPECT_NE(text().find("Cut off: rank 1 in forward of step 12"), std::string::npos) << text();
+}
+
+TEST_F(SingularStepsTest, a_rank_without_a_recording_is_said) {
+  test::write_text(
+      scratch_ / "c/rank-0.json",
+      test::trace_of(events_of({.long_step = 12, .stall_us = 9'000'000, .ends_in_stall = true}, 0),
+                     0, 2));
+  set_ = trace::load_traces(trace::find_traces({scratch_.path()}), {.threads = 1});
+  all_ = analyse(set_, 1);
+
+  ASSERT_TRUE(all_.hang.has_value());
+  EXPECT_EQ(all_.hang->without_records, std::vector<int>{1});
+  EXPECT_NE(text().find("rank 1 left no recording"), std::string::npos) << text();
+}
+
+TEST_F(SingularStepsTest, one_stall_is_an_outlier_and_in_no_mean) {
+  make({.long_step = 12, .stall_us = 500'000});
+
+  EXPECT_FALSE(all_.hang.has_value());
+  ASSERT_EQ(all_.outliers.size(), 1u);
+  EXPECT_EQ(all_.outliers[0].step, 12);
+  EXPECT_EQ(all_.outliers[0].rank, 1);
+  EXPECT_EQ(all_.outliers[0].phase, "forward");
+  EXPECT_NEAR(all_.outliers[0].medians, 501, 1);
+  for (const StepRow* step : plain_steps(all_.ranks)) EXPECT_EQ(step->budget.window_ns, 1'000'000);
+  EXPECT_FALSE(all_.straggler.has_value());
+  EXPECT_NE(text().find("Outlier: step 12 took 501 ms, 501 times the median: rank 1 in forward"),
+            std::string::npos)
+      << text();
+}
+
+TEST_F(SingularStepsTest, steps_that_are_long_now_and_then_are_the_run) {
+  make({.long_step = 12, .stall_us = 3'000});
+  EXPECT_TRUE(all_.outliers.empty());
+}
+
+}  // namespace
+}  // namespace sidestream::analysis
