@@ -51,6 +51,13 @@ def kill_at_random(supervisor, run_dir, dice, mtbf_s, end):
             kills += 1
 
 
+def wait_for_training(supervisor, run_dir):
+    """A run that has just lost a rank is not one to ask: until the start after it has taken a step."""
+    begun, end = time.time(), time.monotonic() + 60
+    while supervisor.poll() is None and time.monotonic() < end and (run_dir / "metrics.jsonl").stat().st_mtime <= begun + 1:
+        time.sleep(0.2)
+
+
 def expected(interval_s, stall_s, detect_s, restart_s, mtbf_s):
     """As core/checkpoint/checkpoint_interval.hpp."""
     return max(0, (1 - stall_s / (interval_s + stall_s)) * (1 - (interval_s / 2 + detect_s + restart_s) / mtbf_s))
@@ -76,6 +83,7 @@ def main():
         said = collections.deque(maxlen=20)
         threading.Thread(target=lambda: said.extend(process.stderr), daemon=True).start()
         kills = kill_at_random(process, run_dir, dice, wanted.mtbf, time.monotonic() + 60 * wanted.minutes)
+        wait_for_training(process, run_dir)
         process.send_signal(signal.SIGUSR1)
         code = process.wait(timeout=120)
         if code != 75:

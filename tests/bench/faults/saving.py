@@ -5,17 +5,20 @@ import tempfile
 
 from trainings import text_of_s, train
 
-EVERY, SAVES = 8, 3
+SAVES = 2
+# Steps between saves: beside training one takes longer, and the next would wait for it.
+EVERY = {"on": 25, "off": 6}
 SAVED = re.compile(r"saved checkpoint of step (\d+) \(training waited ([\d.]+) s of ([\d.]+) s\)")
 
 
 def saves(args, mode):
     """[(seconds that training waited, seconds until the checkpoint had its name)] of one run; the first is made with cold memory."""
+    every = EVERY[mode]
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-        output = train(args, f"{folder}/run", ["--model", "gpt2", "--sequence-length", 64, "--batch-size-per-rank", 1, "--steps",
-                                               EVERY * (SAVES + 1) - 1, "--checkpoint-every", EVERY, "--keep-checkpoints", 1,
+        output = train(args, f"{folder}/run", ["--model", "gpt2-124m", "--sequence-length", 64, "--batch-size-per-rank", 1, "--steps",
+                                               every * (SAVES + 1) - 1, "--checkpoint-every", every, "--keep-checkpoints", 1,
                                                "--async-checkpoints", mode])
-    return [(float(waited), float(total)) for step, waited, total in SAVED.findall(output) if int(step) % EVERY == 0]
+    return [(float(waited), float(total)) for step, waited, total in SAVED.findall(output) if int(step) % every == 0]
 
 
 def section(args):

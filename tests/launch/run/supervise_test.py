@@ -45,7 +45,7 @@ if words[0] == "segment":  # as of a launcher that was killed: a rank of job 77 
     rank.kill()
     words = words[1:]
 if words[0] == "sleep":
-    signal.signal(signal.SIGUSR1, lambda *_: sys.exit(75))
+    signal.signal(signal.SIGUSR1, lambda *_: sys.exit(int(words[1]) if len(words) > 1 else 75))
     signal.signal(signal.SIGINT, lambda *_: sys.exit(75))
     (run / "ready").touch()
     time.sleep(60)
@@ -133,13 +133,13 @@ class SuperviseTest(unittest.TestCase):
         tool.chmod(0o755)
         return dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}", SLURM_JOB_ID="42")
 
-    def stopped_under_slurm(self, environment):
-        process = subprocess.Popen(self.command("--requeue"), env=dict(environment, PLAY="sleep"), stderr=subprocess.PIPE, text=True)
+    def stopped_under_slurm(self, environment, play="sleep", code=75):
+        process = subprocess.Popen(self.command("--requeue"), env=dict(environment, PLAY=play), stderr=subprocess.PIPE, text=True)
         while not (self.run_dir / "ready").exists():
             time.sleep(0.02)
         process.send_signal(signal.SIGUSR1)
         _, errors = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 75, errors)
+        self.assertEqual(process.returncode, code, errors)
         return errors
 
     def test_slurm_job_is_put_into_the_queue_again(self):
@@ -151,6 +151,14 @@ class SuperviseTest(unittest.TestCase):
         self.assertIn("--resume auto", starts[1])
         self.assertEqual((self.folder / "asked").read_text(), "requeue 42\n")
         self.assertEqual([line.get("code") for line in self.ledger() if line["event"] == "ended"], [75, 0])
+
+    def test_slurm_job_that_fails_when_it_is_asked_goes_on_too(self):
+        self.stopped_under_slurm(self.fake_scontrol("exit 0"), play="sleep 137", code=137)
+        self.assertEqual((self.folder / "asked").read_text(), "requeue 42\n")
+
+    def test_slurm_job_that_would_fail_again_is_not_requeued(self):
+        self.stopped_under_slurm(self.fake_scontrol("exit 0"), play="sleep 5", code=5)
+        self.assertFalse((self.folder / "asked").exists())
 
     def test_slurm_that_refuses_is_told(self):
         self.assertIn("scontrol requeue 42 ended with 1: not allowed", self.stopped_under_slurm(self.fake_scontrol("echo not allowed >&2; exit 1")))
