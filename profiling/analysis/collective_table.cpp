@@ -69,7 +69,7 @@ IntervalSet waits_for_device(const RankTimeline& timeline) {
 // Exposed communication while nothing else could be done. A host rank that neither computes nor
 // fetches its input waits: collectives run beside its thread, and leave no wait on it.
 IntervalSet blocking_of(const RankView& rank) {
-  const IntervalSet& exposed = rank.sets.exposed_communication();
+  const IntervalSet& exposed = rank.exposed_communication;
   if (rank.activity.where == Where::kHost) return exposed - host_activity(*rank.timeline).data;
   return exposed & waits_for_device(*rank.timeline);
 }
@@ -87,8 +87,8 @@ void add_rank(std::map<Key, Sums>& table, const RankView& rank,
   const auto groups = collectives_by_group(*rank.timeline);
   if (groups.empty()) return;
   const IntervalSet counted = counted_time(rank);
-  const IntervalSet exposed = rank.sets.exposed_communication() & counted;
-  const IntervalSet overlapped = rank.sets.overlapped_communication() & counted;
+  const IntervalSet exposed = rank.exposed_communication & counted;
+  const IntervalSet overlapped = rank.overlapped_communication & counted;
   const IntervalSet blocking = blocking_of(rank) & counted;
   for (const auto& [group, rows] : groups) {
     for (const std::size_t row : rows) {

@@ -51,7 +51,7 @@ OverlapTax overlap_tax(const std::vector<RankView>& ranks) {
   OverlapTax tax;
   std::map<Key, Sums> kernels;
   for (const RankView& rank : ranks) {
-    tax.hidden_ns += rank.sets.overlapped_communication().length_ns();
+    tax.hidden_ns += rank.overlapped_communication.length_ns();
     add_rank(rank, kernels);
   }
   double sum_ns = 0;

@@ -30,7 +30,7 @@ void tag(std::vector<StepRow>& steps, const RankTimeline& timeline, Phase phase)
 std::vector<StepRow> step_rows(const RankTimeline& timeline, const DeviceActivity& activity,
                                const BudgetSets& sets) {
   const HostActivity host = host_activity(timeline);
-  const IntervalSet gaps = launch_gaps(timeline, activity.busy());
+  const IntervalSet gaps = launch_gaps(timeline, sets.busy());
   std::vector<StepRow> rows;
   for (const StepWindow& one : step_windows(timeline, activity)) {
     rows.push_back({.rank = timeline.info.rank,
@@ -59,10 +59,12 @@ std::int64_t RankView::counted_steps() const {
 }
 
 RankView::RankView(const RankTimeline& of_rank)
-    : timeline(&of_rank),
-      activity(device_activity(of_rank)),
-      sets(activity),
-      steps(step_rows(of_rank, activity, sets)) {}
+    : timeline(&of_rank), activity(device_activity(of_rank)) {
+  const BudgetSets sets(activity);  // as large as the rank's part of the trace: not kept
+  overlapped_communication = sets.overlapped_communication();
+  exposed_communication = sets.exposed_communication();
+  steps = step_rows(of_rank, activity, sets);
+}
 
 std::vector<RankView> view_ranks(const trace::TraceSet& set, int threads) {
   std::vector<std::unique_ptr<RankView>> views(set.timelines.size());

@@ -36,7 +36,8 @@ struct StepRow {
 struct RankView {
   const trace::RankTimeline* timeline = nullptr;
   DeviceActivity activity;
-  BudgetSets sets;
+  IntervalSet overlapped_communication;
+  IntervalSet exposed_communication;
   std::vector<StepRow> steps;
   IntervalSet singular;  // the windows of such steps
 

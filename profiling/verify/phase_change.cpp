@@ -52,7 +52,7 @@ std::vector<NamedSet> exclusive_phases(const analysis::RankView& rank) {
     covered = covered | times;
   }
   if (covered.empty()) return {};
-  phases.push_back({kCollectives, rank.sets.exposed_communication() - covered});
+  phases.push_back({kCollectives, rank.exposed_communication - covered});
   return phases;
 }
 
