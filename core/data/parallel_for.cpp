@@ -5,7 +5,6 @@
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "core/base/worker_thread.hpp"
 
@@ -65,6 +64,11 @@ void parallel_for(const ParallelFor& options, const std::function<void(std::uint
     job.run(0);
   }
   job.rethrow();
+}
+
+void parallel_tasks(int threads, const std::vector<std::function<void()>>& tasks) {
+  parallel_for({.count = tasks.size(), .threads = threads},
+               [&](std::uint64_t index, int) { tasks[index](); });
 }
 
 }  // namespace sidestream::data

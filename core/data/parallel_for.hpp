@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace sidestream::data {
 
@@ -17,5 +18,8 @@ struct ParallelFor {
 
 // `work` gets the index and the number of the thread, 0 <= thread < threads, for state of its own.
 void parallel_for(const ParallelFor& options, const std::function<void(std::uint64_t, int)>& work);
+
+// Calls each of `tasks` once, in the same way: the longest should stand first.
+void parallel_tasks(int threads, const std::vector<std::function<void()>>& tasks);
 
 }  // namespace sidestream::data

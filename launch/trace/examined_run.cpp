@@ -35,7 +35,7 @@ ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings set
       set_(trace::load_traces(exports_.files(), {.threads = threads_of(settings)})),
       analysis_(analysis::analyse(set_, threads_of(settings))),
       metrics_(report::read_run_metrics(inputs_)),
-      advised_(advise_run(inputs_, analysis_)) {
+      advised_(advise_run(inputs_, analysis_, threads_of(settings))) {
   warn_about_runs(inputs_, set_);
 }
 

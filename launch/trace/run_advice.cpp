@@ -56,8 +56,9 @@ nlohmann::ordered_json known(double rate) {
 
 }  // namespace
 
-RunAdvice advise_run(const std::vector<fs::path>& inputs, const analysis::Analysis& analysis) {
-  RunAdvice result{.facts = advice::gather_facts(analysis), .advice = {}};
+RunAdvice advise_run(const std::vector<fs::path>& inputs, const analysis::Analysis& analysis,
+                     int threads) {
+  RunAdvice result{.facts = advice::gather_facts(analysis, threads), .advice = {}};
   advice::Facts& facts = result.facts;
   for (const fs::path& input : inputs) {
     const auto run = run_of(input);

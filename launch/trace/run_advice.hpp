@@ -18,7 +18,7 @@ struct RunAdvice {
 
 // Takes settings and machine from the run directory that the inputs lie in, where they do.
 RunAdvice advise_run(const std::vector<std::filesystem::path>& inputs,
-                     const analysis::Analysis& analysis);
+                     const analysis::Analysis& analysis, int threads);
 
 // {"flops_per_s": {dtype: ..}, "memory_bytes_per_s", ..., "source", "of_datasheet": [..]}, or null.
 nlohmann::ordered_json ceilings_json(const std::optional<advice::Ceilings>& ceilings);

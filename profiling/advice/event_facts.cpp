@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "profiling/advice/optimizer_ranges.hpp"
@@ -116,8 +117,8 @@ class RankScan {
 
   void kernel(std::size_t row) {
     sums_.any_kernel = true;
-    const trace::DeviceDetail* detail = timeline_.device(row);
-    const std::int64_t stream = detail == nullptr ? -1 : detail->stream;
+    const auto detail = timeline_.device(row);
+    const std::int64_t stream = detail ? detail->stream : -1;
     if (classes_[timeline_.name_id(row)] == NameClass::kCollectiveKernel) {
       sums_.collective_streams.insert(stream);
       return;
@@ -126,7 +127,7 @@ class RankScan {
     sums_.kernels.per_step += 1;
     sums_.kernel_ns += duration(row);
     add_kind(row);
-    const bool low = detail != nullptr && detail->occupancy_percent >= 0 &&
+    const bool low = detail && detail->occupancy_percent >= 0 &&
                      static_cast<double>(detail->occupancy_percent) < kLowOccupancyPercent;
     if (!low) return;
     sums_.kernels.low_occupancy_ns += duration(row);
@@ -155,8 +156,8 @@ class RankScan {
     sums_.any_copy = true;
     if (timeline_.name(row).find("ageable") == std::string_view::npos) return;
     sums_.copies.pageable_ns += duration(row);
-    const trace::DeviceDetail* detail = timeline_.device(row);
-    if (detail != nullptr) sums_.copies.pageable_bytes += static_cast<double>(detail->bytes);
+    const auto detail = timeline_.device(row);
+    if (detail) sums_.copies.pageable_bytes += static_cast<double>(detail->bytes);
   }
 
   void host_operator(std::size_t row) {
@@ -164,9 +165,9 @@ class RankScan {
     const std::string_view name = timeline_.name(row);
     if (name == "aten::item") sums_.syncs.item_calls += 1;
     if (in_optimizer(row)) sums_.optimizer.launches += 1;
-    const trace::HostDetail* detail = timeline_.host(row);
-    if (detail == nullptr || detail->shapes == trace::kNoName) return;
-    const auto product = product_of(name, timeline_.names[detail->shapes]);
+    const auto detail = timeline_.host(row);
+    if (!detail || detail->shapes == trace::kNoName) return;
+    const auto& product = product_of_call(timeline_.name_id(row), detail->shapes);
     if (!product) return;
     sums_.any_shape = true;
     sums_.products.flops += product->flops;
@@ -195,9 +196,16 @@ class RankScan {
     if (what == NameClass::kSyncCall && !is_item(timeline_.name(row))) sums_.syncs.calls += 1;
   }
 
+  const std::optional<Product>& product_of_call(trace::NameId name, trace::NameId shapes) {
+    const auto [place, is_new] = products_.try_emplace(std::uint64_t{name} << 32 | shapes);
+    if (is_new) place->second = product_of(timeline_.names[name], timeline_.names[shapes]);
+    return place->second;
+  }
+
   const analysis::RankView& rank_;
   const RankTimeline& timeline_;
   Sums& sums_;
+  std::unordered_map<std::uint64_t, std::optional<Product>> products_;  // by name and shapes
   analysis::NameClasses classes_;
   analysis::IntervalSet optimizer_;
 };

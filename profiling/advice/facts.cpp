@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/data/parallel_for.hpp"
 #include "profiling/advice/event_facts.hpp"
 #include "profiling/advice/operator_facts.hpp"
 #include "profiling/advice/places.hpp"
@@ -146,6 +147,14 @@ bool is_ours(const Analysis& all, const Facts& facts) {
                   has(Phase::kOptimizer) && has(Phase::kZeroGrad));
 }
 
+void add_operators(const OperatorFacts& operators, Facts& facts) {
+  facts.heavy_operators = operators.heavy;
+  if (operators.heavy_place) facts.places[PlaceKind::kHostOperator] = *operators.heavy_place;
+  if (!facts.optimizer) return;
+  facts.optimizer->fused_update = operators.fused_update;
+  facts.optimizer->passes_ns = operators.passes_ns;
+}
+
 }  // namespace
 
 Facts Facts::of_rank(int rank) const {
@@ -166,7 +175,7 @@ double Facts::threads_per_core() const {
              : 0;
 }
 
-Facts gather_facts(const Analysis& all) {
+Facts gather_facts(const Analysis& all, int threads) {
   Facts facts{.world_size = all.set->world_size,
               .straggler = all.straggler,
               .gpu_utilisation = all.utilisation.gpu_utilisation,
@@ -188,9 +197,11 @@ Facts gather_facts(const Analysis& all) {
   if (!facts.phase_ns.empty()) facts.saves = saves;
   facts.foreign = !is_ours(all, facts);
   if (!all.collectives.empty()) facts.collectives = collective_facts(all, steps / ranks);
-  gather_events(all, steps, facts);
-  facts.places = longest_places(all);
-  gather_operators(all, steps, facts);
+  OperatorFacts operators;
+  data::parallel_tasks(threads, {[&] { operators = gather_operators(all, steps); },
+                                 [&] { gather_events(all, steps, facts); },
+                                 [&] { facts.places = longest_places(all); }});
+  add_operators(operators, facts);
   return facts;
 }
 

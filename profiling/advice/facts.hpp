@@ -191,6 +191,6 @@ struct Facts {
   }
 };
 
-Facts gather_facts(const analysis::Analysis& all);
+Facts gather_facts(const analysis::Analysis& all, int threads = 1);
 
 }  // namespace sidestream::advice

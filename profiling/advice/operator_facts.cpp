@@ -140,27 +140,26 @@ class RankOperators {
   IntervalSet optimizer_, steps_;
 };
 
-void add_place(const analysis::Analysis& all, const Sums& sums, Facts& facts) {
-  if (sums.timeline == nullptr) return;
+std::optional<Place> place_of(const analysis::Analysis& all, const Sums& sums) {
+  if (sums.timeline == nullptr) return std::nullopt;
   const std::int64_t start =
       report::CommonTime(all)(*sums.timeline, sums.timeline->start_ns(sums.row));
-  facts.places[PlaceKind::kHostOperator] = {.rank = sums.timeline->info.rank,
-                                            .start_ns = start,
-                                            .end_ns = start + sums.timeline->duration_ns(sums.row)};
+  return Place{.rank = sums.timeline->info.rank,
+               .start_ns = start,
+               .end_ns = start + sums.timeline->duration_ns(sums.row)};
 }
 
 }  // namespace
 
-void gather_operators(const analysis::Analysis& all, double recorded, Facts& facts) {
+OperatorFacts gather_operators(const analysis::Analysis& all, double recorded) {
   const double profiled = profiled_of(all, recorded);
   Sums sums;
   for (const analysis::RankView& rank : all.ranks) RankOperators(rank).add_to(sums);
-  facts.heavy_operators = sums.heavy;
-  if (facts.heavy_operators) facts.heavy_operators->time_ns /= profiled;
-  add_place(all, sums, facts);
-  if (!facts.optimizer) return;
-  facts.optimizer->fused_update = sums.optimizer.fused_update;
-  facts.optimizer->passes_ns = sums.optimizer.passes_ns / profiled;
+  if (sums.heavy) sums.heavy->time_ns /= profiled;
+  return {.fused_update = sums.optimizer.fused_update,
+          .passes_ns = sums.optimizer.passes_ns / profiled,
+          .heavy = sums.heavy,
+          .heavy_place = place_of(all, sums)};
 }
 
 }  // namespace sidestream::advice

@@ -5,8 +5,14 @@
 
 namespace sidestream::advice {
 
-// After gather_events and longest_places: adds to what they found. `recorded` is the number of
-// steps of all ranks.
-void gather_operators(const analysis::Analysis& all, double recorded, Facts& facts);
+struct OperatorFacts {
+  bool fused_update = false;  // of the optimizer
+  double passes_ns = 0;
+  std::optional<HeavyOperatorFacts> heavy;
+  std::optional<Place> heavy_place;
+};
+
+// `recorded` is the number of steps of all ranks.
+OperatorFacts gather_operators(const analysis::Analysis& all, double recorded);
 
 }  // namespace sidestream::advice

@@ -76,7 +76,7 @@ std::map<PlaceKind, Place> longest_places(const analysis::Analysis& all) {
       if (timeline.duration_ns(row) <= place.end_ns - place.start_ns) continue;
       const std::int64_t start = time(timeline, timeline.start_ns(row));
       place = {timeline.info.rank, {}, start, start + timeline.duration_ns(row)};
-      if (const trace::DeviceDetail* detail = timeline.device(row)) place.stream = detail->stream;
+      if (const auto detail = timeline.device(row)) place.stream = detail->stream;
     }
   }
   return places;

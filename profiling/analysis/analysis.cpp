@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/data/parallel_for.hpp"
 #include "profiling/analysis/align.hpp"
 #include "profiling/analysis/clock_faults.hpp"
 
@@ -46,13 +47,20 @@ void warn_about_models(trace::TraceSet& set) {
                          " models or batch sizes: figures over all of them are of none of them");
 }
 
-void warn_about_clocks(trace::TraceSet& set) {
-  for (const trace::RankTimeline& timeline : set.timelines) {
-    const ClockFaults faults = clock_faults(timeline);
-    if (!faults.any()) continue;
-    set.warnings.push_back(timeline.info.file + ": its clocks ran backwards or do not agree: " +
-                           describe(faults) + "; times and idle causes may be wrong");
+void warn_about_clocks(trace::TraceSet& set, const std::vector<ClockFaults>& faults) {
+  for (std::size_t i = 0; i < set.timelines.size(); ++i) {
+    if (!faults[i].any()) continue;
+    set.warnings.push_back(set.timelines[i].info.file +
+                           ": its clocks ran backwards or do not agree: " + describe(faults[i]) +
+                           "; times and idle causes may be wrong");
   }
+}
+
+std::vector<ClockFaults> all_clock_faults(const trace::TraceSet& set) {
+  std::vector<ClockFaults> faults;
+  for (const trace::RankTimeline& timeline : set.timelines)
+    faults.push_back(clock_faults(timeline));
+  return faults;
 }
 
 void warn_about_graphs(trace::TraceSet& set) {
@@ -70,6 +78,23 @@ void warn_about_graphs(trace::TraceSet& set) {
       " ns) hide their kernels and are not counted: record with --cuda-graph-trace=node");
 }
 
+void add_operations(Analysis& all) {
+  const std::optional<ProfiledSteps> profiled = profiled_steps(all.ranks);
+  all.operations = operations(all.ranks, profiled);
+  if (profiled) all.profiled_steps = profiled->steps;
+}
+
+void ask_about_steps(Analysis& all) {
+  StragglerSearch search = find_straggler(all.ranks, all.matches);
+  all.straggler = std::move(search.straggler);
+  all.rotating_wait_ns = search.rotating_ns_per_step;
+  all.verdict = find_verdict(all.ranks);
+  all.hang = find_hang(*all.set, all.ranks);
+  all.outliers = find_outliers(all.ranks);
+  all.system = find_system_use(all.ranks);
+  all.model = model_use(all.ranks);
+}
+
 }  // namespace
 
 Analysis analyse(trace::TraceSet& set, int threads) {
@@ -78,24 +103,17 @@ Analysis analyse(trace::TraceSet& set, int threads) {
   all.ranks = view_ranks(set, threads);
   all.matches = match_collectives(set);
   align_clocks(set, all.matches);
-  all.collectives = collective_table(all.ranks, all.matches);
-  const std::optional<ProfiledSteps> profiled = profiled_steps(all.ranks);
-  all.operations = operations(all.ranks, profiled);
-  if (profiled) all.profiled_steps = profiled->steps;
-  StragglerSearch search = find_straggler(all.ranks, all.matches);
-  all.straggler = std::move(search.straggler);
-  all.rotating_wait_ns = search.rotating_ns_per_step;
-  all.verdict = find_verdict(all.ranks);
-  all.hang = find_hang(set, all.ranks);
-  all.outliers = find_outliers(all.ranks);
-  all.tax = overlap_tax(all.ranks);
-  all.utilisation = find_utilisation(all.ranks);
-  all.system = find_system_use(all.ranks);
-  all.model = model_use(all.ranks);
+  std::vector<ClockFaults> faults;
+  data::parallel_tasks(threads,
+                       {[&] { all.utilisation = find_utilisation(all.ranks); },
+                        [&] { faults = all_clock_faults(set); },
+                        [&] { all.collectives = collective_table(all.ranks, all.matches); },
+                        [&] { all.tax = overlap_tax(all.ranks); }, [&] { add_operations(all); },
+                        [&] { ask_about_steps(all); }});
   warn_about_steps(set, all.ranks);
   warn_about_collectives(set, all.matches, all.collectives);
   warn_about_graphs(set);
-  warn_about_clocks(set);
+  warn_about_clocks(set, faults);
   warn_about_models(set);
   return all;
 }

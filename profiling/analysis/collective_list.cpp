@@ -85,7 +85,7 @@ std::map<std::string, std::vector<std::size_t>> collectives_by_group(const RankT
     return detail != nullptr && detail->group != trace::kNoName;
   };
   for (const std::size_t row : rows) {
-    if (timeline.device(row) != nullptr && !has_group(row))
+    if (timeline.device(row).has_value() && !has_group(row))
       streams.insert(timeline.device(row)->stream);
   }
   std::map<std::string, std::vector<std::size_t>> groups;
@@ -93,7 +93,7 @@ std::map<std::string, std::vector<std::size_t>> collectives_by_group(const RankT
     std::string group = "sidestream";
     if (has_group(row)) {
       group = "pg:" + std::string(timeline.names[timeline.collective(row)->group]);
-    } else if (const auto* device = timeline.device(row)) {
+    } else if (const auto device = timeline.device(row)) {
       group =
           "stream#" + std::to_string(std::distance(streams.begin(), streams.find(device->stream)));
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "profiling/analysis/row_work.hpp"
 #include "profiling/analysis/utilisation.hpp"
@@ -49,14 +50,20 @@ Key key_of(const RankTimeline& timeline, std::size_t row, const trace::DeviceDet
 }
 
 void add_rank(std::map<Key, Sums>& table, const RankTimeline& timeline, const CallTree& tree) {
+  std::unordered_map<std::uint64_t, Sums*> known;  // by numbers: texts are compared once a kernel
+  const auto sums_of = [&](std::size_t row, const trace::DeviceDetail& detail) -> Sums& {
+    Sums*& place = known[std::uint64_t{timeline.name_id(row)} << 32 | detail.shape];
+    if (place == nullptr) place = &table[key_of(timeline, row, detail)];
+    return *place;
+  };
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    const trace::DeviceDetail* detail = timeline.device(row);
-    if (timeline.kind(row) != trace::Kind::kKernel || detail == nullptr) continue;
-    add_call(table[key_of(timeline, row, *detail)], *detail, timeline.duration_ns(row));
+    const auto detail = timeline.device(row);
+    if (timeline.kind(row) != trace::Kind::kKernel || !detail) continue;
+    add_call(sums_of(row, *detail), *detail, timeline.duration_ns(row));
   }
   if (!has_shapes(timeline)) return;
   visit_kernel_work(timeline, tree, [&](const KernelWork& one) {
-    KernelRow& kernel = table.at(key_of(timeline, one.row, *timeline.device(one.row))).row;
+    KernelRow& kernel = sums_of(one.row, *timeline.device(one.row)).row;
     kernel.flops.add(one.work.flops, timeline.duration_ns(one.row));
     kernel.bytes.add(one.work.bytes, timeline.duration_ns(one.row));
   });

@@ -27,8 +27,8 @@ std::string kind_of_range(std::string_view name) {
 }
 
 bool has_module(const RankTimeline& timeline, std::size_t row) {
-  const trace::HostDetail* detail = timeline.host(row);
-  return detail != nullptr && detail->module != trace::kNoName;
+  const auto detail = timeline.host(row);
+  return detail && detail->module != trace::kNoName;
 }
 
 Key key_of(const RankTimeline& timeline, std::size_t row) {
@@ -44,8 +44,8 @@ bool is_backward(const RankTimeline& timeline, std::size_t row) {
 }
 
 std::int64_t sequence_of(const RankTimeline& timeline, std::size_t row) {
-  const trace::HostDetail* detail = timeline.host(row);
-  const bool counts = detail != nullptr && timeline.kind(row) == Kind::kOperator;
+  const auto detail = timeline.host(row);
+  const bool counts = detail && timeline.kind(row) == Kind::kOperator;
   return counts ? detail->sequence : -1;
 }
 

@@ -37,7 +37,7 @@ std::map<RowKey, OperatorRow> rows_of_rank(const RankTimeline& timeline, const C
   const bool launches_only = device_work_is_missing(timeline);
   for (const Call& call : tree.calls) {
     if (timeline.kind(call.row) != Kind::kOperator) continue;
-    const trace::HostDetail* detail = timeline.host(call.row);
+    const auto detail = timeline.host(call.row);
     const RowKey key{timeline.name_id(call.row), detail ? detail->shapes : trace::kNoName,
                      detail ? detail->stack : trace::kNoName};
     OperatorRow& row = rows[key];

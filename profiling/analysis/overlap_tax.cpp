@@ -4,6 +4,9 @@
 #include <array>
 #include <map>
 #include <tuple>
+#include <unordered_map>
+
+#include "profiling/analysis/event_class.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -17,16 +20,21 @@ struct Sums {
   std::int64_t alone = 0, beside = 0, alone_ns = 0, beside_ns = 0;
 };
 
+// By numbers first: texts are compared once a kernel, not once a call.
 void add_rank(const RankView& rank, std::map<Key, Sums>& kernels) {
   if (rank.activity.communication.empty()) return;
   const trace::RankTimeline& timeline = *rank.timeline;
+  const NameClasses classes(timeline.names);
+  std::unordered_map<std::uint64_t, Sums*> known;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    const trace::DeviceDetail* detail = timeline.device(row);
-    if (timeline.kind(row) != trace::Kind::kKernel || detail == nullptr) continue;
-    if (trace::is_collective_kernel(timeline.name(row))) continue;
+    const auto detail = timeline.device(row);
+    if (timeline.kind(row) != trace::Kind::kKernel || !detail) continue;
+    if (classes[timeline.name_id(row)] == NameClass::kCollectiveKernel) continue;
     const Interval interval{timeline.start_ns(row), timeline.end_ns(row)};
     const std::int64_t shared_ns = rank.activity.communication.length_within_ns(interval);
-    Sums& sums = kernels[{timeline.name(row), detail->grid, detail->block}];
+    Sums*& place = known[std::uint64_t{timeline.name_id(row)} << 32 | detail->shape];
+    if (place == nullptr) place = &kernels[{timeline.name(row), detail->grid, detail->block}];
+    Sums& sums = *place;
     if (shared_ns == 0) {
       ++sums.alone;
       sums.alone_ns += interval.length_ns();

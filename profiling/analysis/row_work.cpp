@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "profiling/analysis/event_class.hpp"
+
 namespace sidestream::analysis {
 namespace {
 
@@ -24,8 +26,8 @@ std::size_t worker_of(const RankTimeline& timeline, const CallTree& tree, std::s
 }  // namespace
 
 OperatorWork RowWork::of(std::size_t row) {
-  const trace::HostDetail* detail = timeline_.host(row);
-  if (timeline_.kind(row) != Kind::kOperator || detail == nullptr) return {};
+  const auto detail = timeline_.host(row);
+  if (timeline_.kind(row) != Kind::kOperator || !detail) return {};
   if (detail->shapes == trace::kNoName) return {};
   const Key key{timeline_.name_id(row), detail->shapes, detail->types, detail->values};
   const auto [place, is_new] = known_.try_emplace(key);
@@ -40,8 +42,8 @@ OperatorWork RowWork::of(std::size_t row) {
 
 bool has_shapes(const RankTimeline& timeline) {
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    const trace::HostDetail* detail = timeline.host(row);
-    if (detail != nullptr && detail->shapes != trace::kNoName) return true;
+    const auto detail = timeline.host(row);
+    if (detail && detail->shapes != trace::kNoName) return true;
   }
   return false;
 }
@@ -49,9 +51,11 @@ bool has_shapes(const RankTimeline& timeline) {
 void visit_kernel_work(const RankTimeline& timeline, const CallTree& tree,
                        const std::function<void(const KernelWork& one)>& use) {
   RowWork work(timeline);
+  const NameClasses classes(timeline.names);
   std::vector<std::size_t> longest(tree.calls.size(), kNoParent);  // row of a call's longest kernel
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (timeline.kind(row) != Kind::kKernel || trace::is_collective_kernel(timeline.name(row)))
+    if (timeline.kind(row) != Kind::kKernel ||
+        classes[timeline.name_id(row)] == NameClass::kCollectiveKernel)
       continue;
     const auto launch = tree.launched_by.find(timeline.correlation(row));
     if (launch == tree.launched_by.end()) continue;

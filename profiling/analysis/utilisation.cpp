@@ -64,16 +64,42 @@ double sm_time_ns(const std::vector<SmUse>& uses) {
   return sum_ns;
 }
 
-void add_kernel(const trace::RankTimeline& timeline, std::size_t row, double inside_ns,
-                const TensorCoreCounters& counters, Sums& sums) {
-  if (!trace::is_collective_kernel(timeline.name(row))) {
-    const auto counted = counters ? counters(timeline.name(row)) : std::nullopt;
-    sums.compute_ns += inside_ns;
-    if (counted) sums.counted_ns += inside_ns;
-    if (counted.value_or(uses_tensor_cores(timeline.name(row)))) sums.tensor_core_ns += inside_ns;
+// What the name of a kernel says, looked at once for every name.
+struct NameFacts {
+  bool is_known = false;
+  bool is_collective = false;
+  bool is_counted = false;  // by Nsight Compute
+  bool uses_tensor_cores = false;
+};
+
+class KernelNames {
+ public:
+  KernelNames(const trace::NameTable& names, const TensorCoreCounters& counters)
+      : names_(names), counters_(counters), facts_(names.size()) {}
+
+  const NameFacts& operator[](trace::NameId id) {
+    NameFacts& facts = facts_[id];
+    if (facts.is_known) return facts;
+    const std::string_view name = names_[id];
+    const auto counted = counters_ ? counters_(name) : std::nullopt;
+    return facts = {true, trace::is_collective_kernel(name), counted.has_value(),
+                    counted.value_or(uses_tensor_cores(name))};
   }
-  const trace::DeviceDetail* detail = timeline.device(row);
-  if (detail == nullptr || detail->occupancy_percent < 0) return;
+
+ private:
+  const trace::NameTable& names_;
+  const TensorCoreCounters& counters_;
+  std::vector<NameFacts> facts_;
+};
+
+void add_kernel(const std::optional<trace::DeviceDetail>& detail, const NameFacts& name,
+                double inside_ns, Sums& sums) {
+  if (!name.is_collective) {
+    sums.compute_ns += inside_ns;
+    if (name.is_counted) sums.counted_ns += inside_ns;
+    if (name.uses_tensor_cores) sums.tensor_core_ns += inside_ns;
+  }
+  if (!detail || detail->occupancy_percent < 0) return;
   sums.occupancy_known_ns += inside_ns;
   sums.occupied_ns += inside_ns * static_cast<double>(detail->occupancy_percent) / 100;
 }
@@ -91,14 +117,15 @@ void add_rank(const RankView& rank, const TensorCoreCounters& counters, Sums& su
   }
   const IntervalSet steps(std::move(windows));
   std::vector<SmUse> uses;
+  KernelNames names(timeline.names, counters);
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (timeline.kind(row) != trace::Kind::kKernel) continue;
     const Interval whole{timeline.start_ns(row), timeline.end_ns(row)};
     const std::int64_t inside_ns = steps.length_within_ns(whole);
     if (inside_ns == 0) continue;
-    add_kernel(timeline, row, static_cast<double>(inside_ns), counters, sums);
-    const trace::DeviceDetail* detail = timeline.device(row);
-    const auto share = detail == nullptr ? std::nullopt : sm_share(timeline, *detail);
+    const auto detail = timeline.device(row);
+    add_kernel(detail, names[timeline.name_id(row)], static_cast<double>(inside_ns), sums);
+    const auto share = detail ? sm_share(timeline, *detail) : std::nullopt;
     if (!share) continue;
     sums.sm_known = true;
     const bool cut = inside_ns < whole.length_ns();

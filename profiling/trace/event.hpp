@@ -12,30 +12,39 @@ namespace sidestream::trace {
 
 inline constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-// Of kernels, copies and graph launches.
-struct DeviceDetail {
-  std::uint64_t correlation = 0;  // the call that launched it; 0: not known
+// What launches of one kernel, or copies of one size, have in common. Told apart by its bytes.
+struct LaunchShape {
   std::int64_t stream = 0;
   std::uint64_t bytes = 0;
   std::array<std::uint32_t, 3> grid = {};
   std::array<std::uint32_t, 3> block = {};
   std::uint32_t registers_per_thread = 0;
   std::uint32_t shared_memory_bytes = 0;
-  std::uint32_t collective = kNone;  // row of the collective details
-  float occupancy_percent = -1;      // estimated by the profiler; below 0: not known
+  float occupancy_percent = -1;  // estimated by the profiler; below 0: not known
   float blocks_per_sm = -1;
   std::int32_t device = 0;
+  std::uint32_t unused = 0;  // leaves no byte without a value
+};
+
+// Of kernels, copies and graph launches.
+struct DeviceDetail : LaunchShape {
+  std::uint64_t correlation = 0;     // the call that launched it; 0: not known
+  std::uint32_t collective = kNone;  // row of the collective details
+  std::uint32_t shape = kNone;       // the same for equal shapes of one timeline; set by the store
+};
+
+// What calls of one operator with the same arguments from the same place have in common.
+struct CallTexts {
+  NameId shapes = kNoName;  // "Input Dims" as it stands in the file
+  NameId types = kNoName;   // "Input type", the same
+  NameId values = kNoName;  // "Concrete Inputs", of convolutions only: stride, padding, ...
+  NameId stack = kNoName;
+  NameId module = kNoName;
 };
 
 // Of operators and of host ranges: what the framework said about one call.
-struct HostDetail {
-  std::uint64_t external_id = 0;
+struct HostDetail : CallTexts {
   std::int64_t sequence = -1;  // links an operator to its backward
-  NameId shapes = kNoName;     // "Input Dims" as it stands in the file
-  NameId types = kNoName;      // "Input type", the same
-  NameId values = kNoName;     // "Concrete Inputs", of convolutions only: stride, padding, ...
-  NameId stack = kNoName;
-  NameId module = kNoName;
   std::uint32_t collective = kNone;
 };
 

@@ -95,18 +95,17 @@ class EventSorter {
   }
 
   DeviceDetail device_detail(const KinetoFields& fields) {
-    return {
-        .correlation = identifier_of(fields.correlation),
+    const LaunchShape shape = {
         .stream = integer_of(fields.stream, 0),
         .bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer_of(fields.bytes, 0))),
         .grid = triple_of(fields.grid),
         .block = triple_of(fields.block),
         .registers_per_thread = small_of(fields.registers),
         .shared_memory_bytes = small_of(fields.shared_memory),
-        .collective = collective_row(fields),
         .occupancy_percent = occupancy_of(fields.occupancy),
         .blocks_per_sm = fraction_of(fields.blocks_per_sm),
         .device = static_cast<std::int32_t>(integer_of(fields.device, 0))};
+    return {shape, identifier_of(fields.correlation), collective_row(fields)};
   }
 
   NameId values_of(const KinetoFields& fields) {
@@ -115,14 +114,12 @@ class EventSorter {
   }
 
   HostDetail host_detail(const KinetoFields& fields) {
-    return {.external_id = identifier_of(fields.external_id),
-            .sequence = integer_of(fields.sequence, -1),
-            .shapes = timeline_.names.intern(fields.dimensions),
-            .types = timeline_.names.intern(fields.types),
-            .values = values_of(fields),
-            .stack = timeline_.names.intern(fields.stack),
-            .module = timeline_.names.intern(fields.module),
-            .collective = collective_row(fields)};
+    const CallTexts texts = {.shapes = timeline_.names.intern(fields.dimensions),
+                             .types = timeline_.names.intern(fields.types),
+                             .values = values_of(fields),
+                             .stack = timeline_.names.intern(fields.stack),
+                             .module = timeline_.names.intern(fields.module)};
+    return {texts, integer_of(fields.sequence, -1), collective_row(fields)};
   }
 
   std::uint32_t collective_row(const KinetoFields& fields) {

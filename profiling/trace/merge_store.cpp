@@ -33,8 +33,8 @@ std::string quoted(std::string_view text) {
 std::string arguments_of(const RankTimeline& timeline, std::size_t row) {
   const std::uint64_t correlation = timeline.correlation(row);
   std::string text = correlation == 0 ? "" : "\"correlation\":" + std::to_string(correlation);
-  const DeviceDetail* device = timeline.device(row);
-  if (device == nullptr) return text;
+  const auto device = timeline.device(row);
+  if (!device) return text;
   if (!text.empty()) text += ",";
   text += "\"device\":" + std::to_string(device->device) +
           ",\"stream\":" + std::to_string(device->stream);
@@ -48,7 +48,7 @@ StoreWriter::StoreWriter(const RankTimeline& timeline, MergeNames& names, const 
     : timeline_(timeline), names_(names) {
   std::unordered_set<std::uint64_t> on_device;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (timeline.device(row) != nullptr &&
+    if (timeline.device(row).has_value() &&
         cut.touches(timeline.start_ns(row), timeline.end_ns(row)))
       on_device.insert(timeline.correlation(row));
   }

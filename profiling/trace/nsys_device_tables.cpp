@@ -89,10 +89,11 @@ std::uint32_t small(const SqliteRows& rows, int column) {
 }
 
 DeviceDetail detail_of(const SqliteRows& rows, Kind kind) {
-  DeviceDetail detail{.correlation = static_cast<std::uint64_t>(rows.integer(kCorrelation)),
-                      .stream = rows.integer(kStream),
-                      .bytes = static_cast<std::uint64_t>(rows.integer(kBytes)),
-                      .device = static_cast<std::int32_t>(rows.integer(kDevice))};
+  DeviceDetail detail;
+  detail.correlation = static_cast<std::uint64_t>(rows.integer(kCorrelation));
+  detail.stream = rows.integer(kStream);
+  detail.bytes = static_cast<std::uint64_t>(rows.integer(kBytes));
+  detail.device = static_cast<std::int32_t>(rows.integer(kDevice));
   if (kind != Kind::kKernel) return detail;
   detail.registers_per_thread = small(rows, kRegisters);
   detail.shared_memory_bytes = small(rows, kStaticShared) + small(rows, kDynamicShared);

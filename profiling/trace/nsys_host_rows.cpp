@@ -10,8 +10,8 @@ NsysHostRows::Launches::Launches(NsysProcesses& processes,
   for (std::size_t place = 0; place < timelines.size(); ++place) {
     const RankTimeline& timeline = processes[timelines[place]];
     for (std::size_t row = 0; row < timeline.size(); ++row) {
-      const DeviceDetail* detail = timeline.device(row);
-      if (detail != nullptr && detail->correlation != 0)
+      const auto detail = timeline.device(row);
+      if (detail && detail->correlation != 0)
         launches_.push_back({detail->correlation, static_cast<int>(place)});
     }
   }

@@ -20,12 +20,16 @@ std::uint32_t RankTimeline::track(std::string_view process, std::string_view thr
   return place->second;
 }
 
-const DeviceDetail* RankTimeline::device(std::size_t row) const {
-  return has_device_detail(kind_[row]) && detail_[row] != kNone ? &device_[detail_[row]] : nullptr;
+std::optional<DeviceDetail> RankTimeline::device(std::size_t row) const {
+  if (!has_device_detail(kind_[row]) || detail_[row] == kNone) return std::nullopt;
+  const DeviceRow& one = device_[detail_[row]];
+  return DeviceDetail{shapes_[one.shape], one.correlation, one.collective, one.shape};
 }
 
-const HostDetail* RankTimeline::host(std::size_t row) const {
-  return has_host_detail(kind_[row]) && detail_[row] != kNone ? &host_[detail_[row]] : nullptr;
+std::optional<HostDetail> RankTimeline::host(std::size_t row) const {
+  if (!has_host_detail(kind_[row]) || detail_[row] == kNone) return std::nullopt;
+  const HostRow& one = host_[detail_[row]];
+  return HostDetail{texts_[one.texts], one.sequence, one.collective};
 }
 
 const MemoryDetail* RankTimeline::memory(std::size_t row) const {
@@ -33,15 +37,17 @@ const MemoryDetail* RankTimeline::memory(std::size_t row) const {
 }
 
 const CollectiveDetail* RankTimeline::collective(std::size_t row) const {
+  if (detail_[row] == kNone) return nullptr;
   std::uint32_t index = kNone;
-  if (const DeviceDetail* detail = device(row)) index = detail->collective;
-  if (const HostDetail* detail = host(row)) index = detail->collective;
+  if (has_device_detail(kind_[row])) index = device_[detail_[row]].collective;
+  if (has_host_detail(kind_[row])) index = host_[detail_[row]].collective;
   return index == kNone ? nullptr : &collective_[index];
 }
 
 std::uint64_t RankTimeline::correlation(std::size_t row) const {
-  if (const DeviceDetail* detail = device(row)) return detail->correlation;
-  return kind_[row] == Kind::kRuntime && detail_[row] != kNone ? correlation_[detail_[row]] : 0;
+  if (detail_[row] == kNone) return 0;
+  if (has_device_detail(kind_[row])) return device_[detail_[row]].correlation;
+  return kind_[row] == Kind::kRuntime ? correlation_[detail_[row]] : 0;
 }
 
 }  // namespace sidestream::trace

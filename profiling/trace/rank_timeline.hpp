@@ -2,18 +2,21 @@
 //
 // Times are those of the file. `base_ns` and a clock model turn them into the common clock; within
 // one rank nothing needs it. Rows keep the order of the file. A detail exists only for the kinds
-// that have one: `detail` is its row in the column of that kind's family.
+// that have one: `detail` is its row in the column of that kind's family. What many events have in
+// common, texts and the shapes of launches, is kept once.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "profiling/trace/column.hpp"
+#include "profiling/trace/distinct.hpp"
 #include "profiling/trace/event.hpp"
 
 namespace sidestream::trace {
@@ -73,8 +76,12 @@ class RankTimeline {
     track_.push_back(event.track);
     detail_.push_back(detail);
   }
-  std::uint32_t add_detail(const DeviceDetail& detail) { return append(device_, detail); }
-  std::uint32_t add_detail(const HostDetail& detail) { return append(host_, detail); }
+  std::uint32_t add_detail(const DeviceDetail& detail) {
+    return append(device_, {detail.correlation, shapes_.intern(detail), detail.collective});
+  }
+  std::uint32_t add_detail(const HostDetail& detail) {
+    return append(host_, {detail.sequence, texts_.intern(detail), detail.collective});
+  }
   std::uint32_t add_detail(const CollectiveDetail& detail) { return append(collective_, detail); }
   std::uint32_t add_detail(const MemoryDetail& detail) { return append(memory_, detail); }
   std::uint32_t add_correlation(std::uint64_t correlation) {
@@ -97,9 +104,9 @@ class RankTimeline {
   std::int64_t duration_ns(std::size_t row) const { return duration_[row]; }
   std::int64_t end_ns(std::size_t row) const { return start_[row] + duration_[row]; }
   std::uint32_t track_of(std::size_t row) const { return track_[row]; }
-  // Null when the row has none.
-  const DeviceDetail* device(std::size_t row) const;
-  const HostDetail* host(std::size_t row) const;
+  // Empty, or null, when the row has none.
+  std::optional<DeviceDetail> device(std::size_t row) const;
+  std::optional<HostDetail> host(std::size_t row) const;
   const MemoryDetail* memory(std::size_t row) const;
   const CollectiveDetail* collective(std::size_t row) const;
   // The number that ties a runtime call to what it launched; 0: none.
@@ -108,8 +115,19 @@ class RankTimeline {
   void skip(const std::string& reason, std::uint64_t count = 1) { skipped[reason] += count; }
 
  private:
+  struct DeviceRow {
+    std::uint64_t correlation;
+    std::uint32_t shape;
+    std::uint32_t collective;
+  };
+  struct HostRow {
+    std::int64_t sequence;
+    std::uint32_t texts;
+    std::uint32_t collective;
+  };
+
   template <typename T>
-  static std::uint32_t append(Column<T>& column, const T& value) {
+  static std::uint32_t append(Column<T>& column, const std::type_identity_t<T>& value) {
     column.push_back(value);
     return static_cast<std::uint32_t>(column.size() - 1);
   }
@@ -120,8 +138,10 @@ class RankTimeline {
   Column<std::int64_t> duration_;
   Column<std::uint32_t> track_;
   Column<std::uint32_t> detail_;
-  Column<DeviceDetail> device_;
-  Column<HostDetail> host_;
+  Column<DeviceRow> device_;
+  Distinct<LaunchShape> shapes_;
+  Column<HostRow> host_;
+  Distinct<CallTexts> texts_;
   Column<CollectiveDetail> collective_;
   Column<MemoryDetail> memory_;
   Column<std::uint64_t> correlation_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
@@ -43,6 +44,15 @@ TEST(ParallelForTest, call_lowestFailureIsRethrown) {
     }
     EXPECT_LT(calls, 100000);
   }
+}
+
+TEST(ParallelForTest, tasks_allRunOnceAndTheFirstFailureIsRethrown) {
+  std::array<std::atomic<int>, 3> calls = {};
+  parallel_tasks(2, {[&] { ++calls[0]; }, [&] { ++calls[1]; }, [&] { ++calls[2]; }});
+  for (const auto& count : calls) EXPECT_EQ(count, 1);
+
+  EXPECT_THROW(parallel_tasks(2, {[] {}, [] { throw std::runtime_error("second"); }}),
+               std::runtime_error);
 }
 
 }  // namespace
