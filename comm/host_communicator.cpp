@@ -8,6 +8,7 @@
 
 #include "comm/call_check.hpp"
 #include "comm/job_setup.hpp"
+#include "comm/life_line_setup.hpp"
 #include "comm/mpi_check.hpp"
 #include "comm/reduce.hpp"
 #include "core/base/error.hpp"
@@ -58,7 +59,11 @@ HostCommunicator::HostCommunicator(const CommunicatorConfig& config,
   if (!board_ || topology_.node_count > 1) channel_ = std::make_unique<ControlChannel>(job_.get());
   const auto board_ranks =
       board_ ? layout_[static_cast<std::size_t>(topology_.node)] : std::vector<int>();
-  watch_ = std::make_unique<PeerWatch>(topology_, board_.get(), channel_.get(), board_ranks);
+  lines_ = connect_life_lines(job_.get(), topology_, board_ ? Boards::kOnEveryNode : Boards::kNone);
+  watch_ = std::make_unique<PeerWatch>(
+      topology_,
+      PeerWatch::Sources{.board = board_.get(), .channel = channel_.get(), .lines = lines_.get()},
+      board_ranks);
   device_progress_ =
       std::make_unique<DeviceProgress>(topology_, board_.get(), channel_.get(), board_ranks);
   engine_ = std::make_unique<ProgressEngine>(
@@ -113,6 +118,7 @@ HostCommunicator::~HostCommunicator() {
   static_cast<void>(lane_.release());
   static_cast<void>(node_.release());
   static_cast<void>(windows_.release());
+  static_cast<void>(lines_.release());  // open until the process ends: its peers see that then
   static_cast<void>(new std::vector<PageBlock>(std::move(private_blocks_)));
   if (channel_) channel_->abandon();
   lane_comm_.release();
@@ -134,7 +140,7 @@ bool HostCommunicator::close() noexcept {
       return false;
     }
     barrier({});
-    if (board_) board_->note_left();
+    engine_->run_exclusively([this] { watch_->note_left(); });
     return true;
   } catch (const std::exception& error) {
     spdlog::warn("rank {}: closing the communicator: {}", topology_.rank, error.what());

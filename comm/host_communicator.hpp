@@ -13,6 +13,7 @@
 #include "comm/control_channel.hpp"
 #include "comm/device_progress.hpp"
 #include "comm/factory.hpp"
+#include "comm/life_lines.hpp"
 #include "comm/mpi_collectives.hpp"
 #include "comm/node_board.hpp"
 #include "comm/node_collectives.hpp"
@@ -91,6 +92,7 @@ class HostCommunicator final : public Communicator {
   std::unique_ptr<WindowTable> windows_;
   std::unique_ptr<NodeCollectives> node_;
   std::unique_ptr<ControlChannel> channel_;  // null when the board reaches everybody
+  std::unique_ptr<LifeLines> lines_;         // null likewise
   std::vector<PageBlock> private_blocks_;
   bool warned_about_space_ = false;
   std::atomic<bool> announced_{false};  // this rank has said that it stops

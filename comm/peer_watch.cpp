@@ -1,5 +1,6 @@
 #include "comm/peer_watch.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "comm/seconds_text.hpp"
@@ -18,13 +19,13 @@ constexpr std::chrono::milliseconds kLastTurn{2500};
 
 }  // namespace
 
-PeerWatch::PeerWatch(const Topology& topology, NodeBoard* board, ControlChannel* channel,
-                     std::vector<int> board_ranks)
+PeerWatch::PeerWatch(const Topology& topology, const Sources& sources, std::vector<int> board_ranks)
     : topology_(topology),
-      board_(board),
-      channel_(channel),
+      board_(sources.board),
+      channel_(sources.channel),
+      lines_(sources.lines),
       slot_of_rank_(slots_of_ranks(topology.size, board_ranks)),
-      processes_(board == nullptr ? std::vector<int>() : board->peer_processes()) {}
+      processes_(board_ == nullptr ? std::vector<int>() : board_->peer_processes()) {}
 
 void PeerWatch::note_started(std::uint64_t sequence) {
   if (board_ != nullptr) board_->note_started(sequence);
@@ -43,17 +44,40 @@ void PeerWatch::poll() {
 }
 
 void PeerWatch::look_for_the_dead(std::chrono::steady_clock::time_point now) {
-  if (board_ == nullptr || death_ || now - last_look_ < kBetweenLooksForTheDead) return;
+  if (death_ || now - last_look_ < kBetweenLooksForTheDead) return;
   last_look_ = now;
+  if (board_ != nullptr) look_on_this_node();
+  if (lines_ != nullptr) look_at_lines(now);
+}
+
+void PeerWatch::look_on_this_node() {
   const std::optional<int> slot = processes_.first_gone();
   if (!slot || board_->has_left(*slot)) return;
   for (int rank = 0; rank < topology_.size; ++rank) {
-    if (slot_of_rank_[static_cast<std::size_t>(rank)] != *slot) continue;
-    const std::string activity = board_->activity_of(*slot);
-    death_ = topology_.place_of(static_cast<std::size_t>(rank)) +
-             " has died: its process is gone (killed, or out of memory: look at the system's log)" +
-             (activity.empty() ? "" : "; it was in " + activity);
+    if (slot_of_rank_[static_cast<std::size_t>(rank)] == *slot)
+      note_death(rank, board_->activity_of(*slot));
   }
+}
+
+// A rank that ended after a failure has sent its message on another way: that may come first. And
+// one node after another, so that one of them tells it.
+void PeerWatch::look_at_lines(std::chrono::steady_clock::time_point now) {
+  const std::optional<int> rank = lines_->first_gone();
+  if (!rank || death_) return;
+  if (!line_closed_at_) line_closed_at_ = now;
+  const auto turn = std::min(topology_.node * kTurn, kLastTurn);
+  if (now - *line_closed_at_ >= kTurn + turn) note_death(*rank, "");
+}
+
+void PeerWatch::note_death(int rank, const std::string& activity) {
+  death_ = topology_.place_of(static_cast<std::size_t>(rank)) +
+           " has died: its process is gone (killed, or out of memory: look at the system's log)" +
+           (activity.empty() ? "" : "; it was in " + activity);
+}
+
+void PeerWatch::note_left() noexcept {
+  if (board_ != nullptr) board_->note_left();
+  if (lines_ != nullptr) lines_->say_goodbye();
 }
 
 bool PeerWatch::may_speak(std::chrono::steady_clock::time_point since) noexcept {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/control_channel.hpp"
+#include "comm/life_lines.hpp"
 #include "comm/node_board.hpp"
 #include "comm/peer_processes.hpp"
 #include "comm/topology.hpp"
@@ -18,9 +19,13 @@ namespace sidestream::comm {
 
 class PeerWatch {
  public:
-  // Both may be null; board_ranks are the ranks in the job of the board's slots.
-  PeerWatch(const Topology& topology, NodeBoard* board, ControlChannel* channel,
-            std::vector<int> board_ranks);
+  // Each may be null; board_ranks are the ranks in the job of the board's slots.
+  struct Sources {
+    NodeBoard* board = nullptr;
+    ControlChannel* channel = nullptr;
+    LifeLines* lines = nullptr;
+  };
+  PeerWatch(const Topology& topology, const Sources& sources, std::vector<int> board_ranks);
 
   void note_started(std::uint64_t sequence);
   void poll();  // cheap: messages are looked for once a millisecond
@@ -38,17 +43,25 @@ class PeerWatch {
   // Sends it and lets MPI work until it has left, or the time is over. Never throws.
   void flush_announcement(std::chrono::milliseconds limit) noexcept;
 
+  // This rank has met the others a last time: its end is none to worry about.
+  void note_left() noexcept;
+
  private:
   void describe_silence(int slot, std::string& text) const;
   void look_for_the_dead(std::chrono::steady_clock::time_point now);
+  void look_on_this_node();
+  void look_at_lines(std::chrono::steady_clock::time_point now);
+  void note_death(int rank, const std::string& activity);
   void describe_rank(int rank, std::uint64_t sequence, std::string& text) const;
 
   const Topology& topology_;
   NodeBoard* board_;
   ControlChannel* channel_;
+  LifeLines* lines_;
   std::vector<int> slot_of_rank_;  // -1: not on the board
   PeerProcesses processes_;
   std::chrono::steady_clock::time_point last_look_;
+  std::optional<std::chrono::steady_clock::time_point> line_closed_at_;
   std::optional<std::string> death_;
   std::chrono::steady_clock::time_point last_poll_;
   std::mutex announcement_mutex_;

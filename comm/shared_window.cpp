@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <ctime>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -48,6 +50,53 @@ void require_everywhere(const NodeMeeting& node, int error_number, const char* w
                           ". In a container, start it with a larger --shm-size");
 }
 
+// How the first rank's file without a name can be opened by others, and known to be the right one.
+struct NamelessFile {
+  std::string path = "-";
+  unsigned long long device = 0;
+  unsigned long long inode = 0;
+
+  static NamelessFile of(int fd) {
+    struct stat status {};
+    if (fd < 0 || ::fstat(fd, &status) != 0) return {};
+    return {.path = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd),
+            .device = status.st_dev,
+            .inode = status.st_ino};
+  }
+  static NamelessFile from(const std::string& text) {
+    NamelessFile file;
+    std::istringstream(text) >> file.path >> file.device >> file.inode;
+    return file;
+  }
+  std::string text() const {
+    return path + " " + std::to_string(device) + " " + std::to_string(inode);
+  }
+  // Empty where this process may not, or where that path means another file.
+  core::UniqueFd open() const {
+    core::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    const NamelessFile found = of(fd.get());
+    if (fd && found.device == device && found.inode == inode) return fd;
+    return {};
+  }
+};
+
+// A file that no folder lists, so that nothing can stay behind, whenever a process is killed: the
+// first rank makes it, the others open it through that process. Empty on all ranks where one
+// cannot, as in containers of their own.
+core::UniqueFd open_nameless(const NodeMeeting& node, std::size_t bytes) {
+  core::UniqueFd fd;
+  if (node.rank == 0) {
+    fd.reset(::open("/dev/shm", O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600));
+    if (fd && ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) fd.reset();
+  }
+  const std::string file = node.exchange(NamelessFile::of(fd.get()).text()).at(0);
+  if (node.rank != 0) fd = NamelessFile::from(file).open();
+  for (const std::string& theirs : node.exchange(fd ? "open" : "closed")) {
+    if (theirs != "open") return {};
+  }
+  return fd;
+}
+
 // Removes the file's name, whatever happens: everybody who has it open keeps it.
 class NameGuard {
  public:
@@ -60,8 +109,9 @@ class NameGuard {
   std::string name_;
 };
 
-// The first rank creates it, then the others open it.
-core::UniqueFd open_shared(const NodeMeeting& node, const std::string& name, std::size_t bytes) {
+// The first rank creates it, then the others open it, and its name goes.
+core::UniqueFd open_named(const NodeMeeting& node, std::size_t bytes) {
+  const std::string name = agree_on_name(node);
   core::UniqueFd fd;
   int error_number = 0;
   std::optional<NameGuard> guard;
@@ -77,6 +127,11 @@ core::UniqueFd open_shared(const NodeMeeting& node, const std::string& name, std
   }
   require_everywhere(node, error_number, "open a file of the node's first rank");
   return fd;
+}
+
+core::UniqueFd open_shared(const NodeMeeting& node, std::size_t bytes) {
+  core::UniqueFd fd = open_nameless(node, bytes);
+  return fd ? std::move(fd) : open_named(node, bytes);
 }
 
 // Starts on a huge page, or the kernel could not use one. Null on failure.
@@ -117,7 +172,7 @@ SharedWindow::SharedWindow(const NodeMeeting& node, std::size_t bytes)
     : bytes_(bytes),
       segment_bytes_(segment_bytes(bytes)),
       mapped_bytes_(segment_bytes_ * static_cast<std::size_t>(node.size)) {
-  const core::UniqueFd fd = open_shared(node, agree_on_name(node), mapped_bytes_);
+  const core::UniqueFd fd = open_shared(node, mapped_bytes_);
   const auto mine = static_cast<std::size_t>(node.rank) * segment_bytes_;
   // By its owner, so that the pages are near it; ENOSPC here instead of SIGBUS later. Fresh pages
   // are zero.

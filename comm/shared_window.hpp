@@ -2,9 +2,10 @@
 // pages lie near the owner. Made by all ranks of the node together; each frees its own mapping
 // alone.
 //
-// A file in /dev/shm that is unlinked as soon as everybody has it, rather than an MPI window: it
-// can be aligned to huge pages (a quarter faster to reduce), a full /dev/shm is an error instead of
-// a SIGBUS, and freeing waits for nobody.
+// A file in /dev/shm without a name (where processes cannot see each other's: unlinked as soon as
+// everybody has it), rather than an MPI window: it can be aligned to huge pages (a quarter faster
+// to reduce), a full /dev/shm is an error instead of a SIGBUS, freeing waits for nobody, and a
+// killed process leaves nothing behind.
 #pragma once
 
 #include <cstddef>

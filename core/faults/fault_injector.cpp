@@ -131,7 +131,9 @@ double FaultInjector::loss_factor(std::int64_t step) {
 
 bool FaultInjector::is_due(Kind kind, std::int64_t step) {
   if (planted_.empty()) return false;
-  return !take([kind](const Fault& fault) { return fault.kind == kind; }, step).empty();
+  const auto due = take([kind](const Fault& fault) { return fault.kind == kind; }, step);
+  for (const Fault& fault : due) happen(fault);
+  return !due.empty();
 }
 
 void require_ranks(const std::vector<Fault>& faults, int world_size) {

@@ -53,9 +53,9 @@ struct StepScalars {
 };
 
 struct ClipRule {
-  double average;   // 1 / (R G)
-  double max_norm;  // 0: no clipping
-  std::int64_t step;
+  double average;     // 1 / (R G)
+  double max_norm;    // 0: no clipping
+  std::int64_t step;  // 0: a norm that is not finite is not marked
 };
 
 // From the sum of squares of the summed gradients.

@@ -57,15 +57,6 @@ void require_device_memory(Session& session, const TrainOptions& options,
   });
 }
 
-// A device updates before the host has seen its numbers.
-void require_host_for_dropped_updates(const TrainOptions& options, const DeviceSession& device) {
-  if (!device.on_gpu() || !options.numerics.drops_updates()) return;
-  throw core::ConfigError(
-      "--nan-policy and --spike-policy skip and rollback work on the processor only: on a GPU the "
-      "update is queued before the loss is known. Use stop (and warn), and go on with --resume "
-      "auto");
-}
-
 Mfu make_mfu(const TrainOptions& options, const comm::Communicator& communicator,
              const DeviceSession& device) {
   if (!device.on_gpu()) {
@@ -100,6 +91,15 @@ DataSources open_and_check_data(Session& session, TrainOptions& options) {
   return sources;
 }
 
+void tell_resumed(RunReporter& reporter, const checkpoint::Checkpoint& from, std::int64_t steps) {
+  const std::int64_t step = from.manifest.step;
+  reporter.info(fmt::format("resumed from {}, step {}", from.folder.string(), step));
+  if (step < steps) return;
+  reporter.info(
+      fmt::format("nothing is left to train: --steps {} is not more than the {} of the checkpoint",
+                  steps, step));
+}
+
 ExitCode exit_code_of(StopReason reason) {
   return reason == StopReason::kRequested ? ExitCode::kPreempted : ExitCode::kDone;
 }
@@ -109,10 +109,7 @@ ExitCode exit_code_of(StopReason reason) {
 core::ExitCode run_training(Session& session, TrainOptions options,
                             const std::string& command_line) {
   std::optional<DeviceSession> device;
-  agree_on_setup(session, options, [&] {
-    device.emplace(session.communicator(), options);
-    require_host_for_dropped_updates(options, *device);
-  });
+  agree_on_setup(session, options, [&] { device.emplace(session.communicator(), options); });
   options.model.config.layer_ranges =
       options.ranges == Ranges::kLayers || options.record.wants_modules()
           ? model::LayerRanges::kOn
@@ -142,9 +139,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
     reporter.info(fmt::format("{}: attention runs LibTorch's {} kernel", device->name(),
                               attention_kernel(device->device(), options)));
   }
-  if (resume_from)
-    reporter.info(
-        fmt::format("resumed from {}, step {}", resume_from->folder.string(), state.step));
+  if (resume_from) tell_resumed(reporter, *resume_from, options.steps);
   ExitCode code = ExitCode::kOther;
   try {
     code = exit_code_of(run.train(state, reporter, mfu));

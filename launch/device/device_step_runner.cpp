@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "launch/trainer/bad_gradient.hpp"
 #include "launch/trainer/dropout_seed.hpp"
 #include "launch/trainer/planted_faults.hpp"
 #include "launch/trainer/step_agreement.hpp"
@@ -80,20 +81,36 @@ StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>
     for (int micro_step = 0; micro_step < config_.grad_accumulation; ++micro_step)
       queue_micro_step(step, micro_step);
     parts_.replicas.finish_backward();
-    config_.heartbeat->beat(Phase::kOptimizer, step);
-    config_.faults->pass(faults::Point::kUpdate, step);
+    outcome_.stop_requested = false;
+    outcome_.save_stage_done = false;
+    outcome_.anomaly.reset();
+    outcome_.updated = true;
     outcome_.lr = optim::learning_rate(config_.schedule, step);
-    outcome_.grad_norm = parts_.replicas.update(outcome_.lr).grad_norm;
+    if (config_.judge->drops_updates()) look_before_update(step, stop_requested());
+    if (outcome_.updated) queue_update(step);
   }
-  outcome_.stop_requested = false;
-  outcome_.save_stage_done = false;
-  outcome_.anomaly.reset();
-  outcome_.updated = true;
   keep_pace();
-  if (is_due_(step) || step % kLongestSilence == 0) look(step, stop_requested());
+  const bool due = is_due_(step) || step % kLongestSilence == 0;
+  if (due && !config_.judge->drops_updates()) look(step, stop_requested());
   outcome_.reader_ns = static_cast<std::int64_t>(parts_.feed.reader_cost_ns() - reader_before);
   outcome_.step_ns = std::chrono::nanoseconds(Clock::now() - start).count();
   return outcome_;
+}
+
+void DeviceStepRunner::queue_update(std::int64_t step) {
+  config_.heartbeat->beat(Phase::kOptimizer, step);
+  config_.faults->pass(faults::Point::kUpdate, step);
+  const double norm = parts_.replicas.update(outcome_.lr).grad_norm;
+  if (!config_.judge->drops_updates()) outcome_.grad_norm = norm;
+}
+
+// An update that may be left out is not queued before its step is judged: the host waits for the
+// device in every step.
+void DeviceStepRunner::look_before_update(std::int64_t step, bool stop_requested) {
+  parts_.replicas.grad_norm();
+  look(step, stop_requested);
+  if (outcome_.anomaly && !outcome_.updated && !outcome_.anomaly->is_spike())
+    outcome_.anomaly->parameter = first_bad_gradient(parts_.model);
 }
 
 // Marks the end of this step, and waits for that of an earlier one: the time between two returns is

@@ -1,5 +1,5 @@
 // One optimizer step on a GPU. It queues work and returns; nothing inside a step waits for the
-// device.
+// device, unless the policies of the run may leave an update out.
 #pragma once
 
 #include <array>
@@ -42,6 +42,8 @@ class DeviceStepRunner final : public Stepper {
 
  private:
   void queue_micro_step(std::int64_t step, int micro_step);
+  void queue_update(std::int64_t step);
+  void look_before_update(std::int64_t step, bool stop_requested);
   void keep_pace();
   void look(std::int64_t step, bool stop_requested);
   void judge(const StepValues& values);

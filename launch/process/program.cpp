@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -22,9 +23,16 @@ namespace {
 
 using core::ExitCode;
 
+// Messages of the communicator begin with the rank, because peers hand them on: once is enough.
+std::string_view without_rank(std::string_view message, int rank) {
+  const std::string own = fmt::format("rank {}: ", rank);
+  return message.starts_with(own) ? message.substr(own.size()) : message;
+}
+
 void print_error(int rank, int size, const std::string& message) {
-  const std::string tag = size > 1 ? fmt::format("sidestream [rank {}]: ", rank) : "sidestream: ";
-  const std::string line = tag + message + "\n";
+  const std::string line =
+      size > 1 ? fmt::format("sidestream [rank {}]: {}\n", rank, without_rank(message, rank))
+               : fmt::format("sidestream: {}\n", message);
   std::fflush(stdout);
   std::fputs(line.c_str(), stderr);  // one write: lines of several ranks do not mix
   std::fflush(stderr);

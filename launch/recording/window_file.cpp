@@ -97,11 +97,11 @@ class WindowWriter {
     std::string text = "{";
     for (const std::string_view key : kKeptKeys) {
       const auto found = metadata_.find(std::string(key));
-      if (found != metadata_.end()) text += json_text(key) + ":" + found->second + ",";
+      if (found != metadata_.end()) text += fmt::format("{}:{},", json_text(key), found->second);
     }
     text += "\"distributedInfo\":" + distributed_info_text(origin_);
-    text += "," + json_text(ranges::kMetadataObject) + ":" +
-            metadata_text(parts_.recording, parts_.figures);
+    text += fmt::format(",{}:{}", json_text(ranges::kMetadataObject),
+                        metadata_text(parts_.recording, parts_.figures));
     return text + ",\"traceEvents\":[";
   }
 

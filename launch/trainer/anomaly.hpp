@@ -45,6 +45,8 @@ class AnomalyJudge {
 
   Judgement judge(const StepValues& values);
   AnomalyPolicy policy_for(const Anomaly& anomaly) const noexcept;
+  // Whether an update may be left out: then a step is judged before its update.
+  bool drops_updates() const noexcept { return options_.drops_updates(); }
 
   // Of losses and gradient norms: part of what a checkpoint keeps.
   optim::SpikeDetector& losses() noexcept { return losses_; }

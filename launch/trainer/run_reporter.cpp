@@ -90,6 +90,16 @@ class RunReporter::Impl {
         val_loss, *options_.evaluation.target_val_loss, state.step, state.training_s));
   }
 
+  void target_missed(const TrainingState& state) {
+    const std::string last = record_.last_val_loss
+                                 ? fmt::format("it was {:.4f} last", *record_.last_val_loss)
+                                 : "it was not measured";
+    progress_.info(
+        fmt::format("the target was not reached: {} steps, and the validation loss is not {:.4f} "
+                    "or less ({})",
+                    state.step, *options_.evaluation.target_val_loss, last));
+  }
+
   void verdict(const std::optional<record::RunVerdict>& verdict) {
     record_.verdict = verdict;
     if (!verdict) return;
@@ -214,6 +224,9 @@ void RunReporter::step(const TrainingState& state, const StepOutcome& outcome,
 }
 void RunReporter::target_reached(const TrainingState& state, double val_loss) {
   if (impl_) impl_->target_reached(state, val_loss);
+}
+void RunReporter::target_missed(const TrainingState& state) {
+  if (impl_) impl_->target_missed(state);
 }
 void RunReporter::started(const TrainingState& state, double restore_s) {
   if (impl_) impl_->started(state, restore_s);

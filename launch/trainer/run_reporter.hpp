@@ -44,6 +44,8 @@ class RunReporter {
   void evaluated(double seconds);
   void waited_for_save(double seconds);
   void target_reached(const TrainingState& state, double val_loss);
+  // All steps are done and --target-val-loss was never met.
+  void target_missed(const TrainingState& state);
   void saved(const SavedCheckpoint& saved);
   // Appends a line to incidents.jsonl.
   void incident(const nlohmann::ordered_json& incident);

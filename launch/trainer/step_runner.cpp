@@ -1,8 +1,8 @@
 #include "launch/trainer/step_runner.hpp"
 
 #include <chrono>
-#include <string>
 
+#include "launch/trainer/bad_gradient.hpp"
 #include "launch/trainer/dropout_seed.hpp"
 #include "launch/trainer/planted_faults.hpp"
 #include "launch/trainer/step_agreement.hpp"
@@ -25,15 +25,6 @@ torch::Tensor as_tensor(std::span<const std::int64_t> tokens, std::int64_t seque
       const_cast<std::int64_t*>(tokens.data());  // from_blob has no const form; nobody writes
   const auto rows = static_cast<std::int64_t>(tokens.size()) / sequence_length;
   return torch::from_blob(data, {rows, sequence_length}, torch::kInt64);
-}
-
-// Gradients are sums over all ranks by now: the same name everywhere.
-std::string first_bad_gradient(const torch::nn::Module& model) {
-  for (const auto& parameter : model.named_parameters()) {
-    const torch::Tensor& gradient = parameter.value().grad();
-    if (gradient.defined() && !gradient.isfinite().all().item<bool>()) return parameter.key();
-  }
-  return {};
 }
 
 }  // namespace

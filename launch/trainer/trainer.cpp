@@ -51,6 +51,7 @@ StopReason Trainer::run() {
   if (saved_step_ != state_.step) save();
   finish_save();
   parts_.heartbeat.rest();
+  if (!stop && options_.evaluation.target_val_loss) parts_.reporter.target_missed(state_);
   return stop.value_or(StopReason::kAllSteps);
 }
 

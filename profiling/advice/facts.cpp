@@ -132,6 +132,14 @@ void device_and_libraries(const analysis::RankView& rank, Facts& facts) {
   }
 }
 
+void add_operators(const OperatorFacts& operators, Facts& facts) {
+  facts.heavy_operators = operators.heavy;
+  if (operators.heavy_place) facts.places[PlaceKind::kHostOperator] = *operators.heavy_place;
+  if (!facts.optimizer) return;
+  facts.optimizer->fused_update = operators.fused_update;
+  facts.optimizer->passes_ns = operators.passes_ns;
+}
+
 // What only Sidestream writes: its object in the file, or in recordings of other tools all of its
 // phases.
 bool is_ours(const Analysis& all, const Facts& facts) {
@@ -145,14 +153,6 @@ bool is_ours(const Analysis& all, const Facts& facts) {
   };
   return says || (has(Phase::kData) && has(Phase::kForward) && has(Phase::kBackward) &&
                   has(Phase::kOptimizer) && has(Phase::kZeroGrad));
-}
-
-void add_operators(const OperatorFacts& operators, Facts& facts) {
-  facts.heavy_operators = operators.heavy;
-  if (operators.heavy_place) facts.places[PlaceKind::kHostOperator] = *operators.heavy_place;
-  if (!facts.optimizer) return;
-  facts.optimizer->fused_update = operators.fused_update;
-  facts.optimizer->passes_ns = operators.passes_ns;
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ class RankOperators {
   }
 
   void add_to(Sums& sums) const {
-    if (optimizer_.empty() && !on_device_) return;
+    if ((optimizer_.empty() && !on_device_) || !has_operators()) return;
     const CallTree tree = analysis::call_tree(timeline_);
     const RuntimeCalls runtime(timeline_, classes_);
     for (const Call& call : tree.calls) {
@@ -104,6 +104,13 @@ class RankOperators {
   }
 
  private:
+  bool has_operators() const {
+    for (std::size_t row = 0; row < timeline_.size(); ++row) {
+      if (timeline_.kind(row) == Kind::kOperator) return true;
+    }
+    return false;
+  }
+
   bool starts_in(const IntervalSet& set, std::size_t row) const {
     const std::int64_t start = timeline_.start_ns(row);
     return set.length_within_ns({start, start + 1}) > 0;

@@ -78,20 +78,14 @@ void warn_about_graphs(trace::TraceSet& set) {
       " ns) hide their kernels and are not counted: record with --cuda-graph-trace=node");
 }
 
-void add_operations(Analysis& all) {
-  const std::optional<ProfiledSteps> profiled = profiled_steps(all.ranks);
-  all.operations = operations(all.ranks, profiled);
-  if (profiled) all.profiled_steps = profiled->steps;
-}
-
-void ask_about_steps(Analysis& all) {
+void ask_about_steps(const trace::TraceSet& set, Analysis& all) {
   StragglerSearch search = find_straggler(all.ranks, all.matches);
   all.straggler = std::move(search.straggler);
   all.rotating_wait_ns = search.rotating_ns_per_step;
   all.verdict = find_verdict(all.ranks);
-  all.hang = find_hang(*all.set, all.ranks);
-  all.outliers = find_outliers(all.ranks);
   all.system = find_system_use(all.ranks);
+  all.hang = find_hang(set, all.ranks);
+  all.outliers = find_outliers(all.ranks);
   all.model = model_use(all.ranks);
 }
 
@@ -103,13 +97,16 @@ Analysis analyse(trace::TraceSet& set, int threads) {
   all.ranks = view_ranks(set, threads);
   all.matches = match_collectives(set);
   align_clocks(set, all.matches);
+  const std::optional<ProfiledSteps> profiled = profiled_steps(all.ranks);
+  if (profiled) all.profiled_steps = profiled->steps;
   std::vector<ClockFaults> faults;
   data::parallel_tasks(threads,
                        {[&] { all.utilisation = find_utilisation(all.ranks); },
                         [&] { faults = all_clock_faults(set); },
                         [&] { all.collectives = collective_table(all.ranks, all.matches); },
-                        [&] { all.tax = overlap_tax(all.ranks); }, [&] { add_operations(all); },
-                        [&] { ask_about_steps(all); }});
+                        [&] { all.tax = overlap_tax(all.ranks); },
+                        [&] { all.operations = operations(all.ranks, profiled); },
+                        [&] { ask_about_steps(set, all); }});
   warn_about_steps(set, all.ranks);
   warn_about_collectives(set, all.matches, all.collectives);
   warn_about_graphs(set);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "profiling/analysis/event_class.hpp"
 
@@ -75,30 +75,61 @@ bool device_work_is_missing(const RankTimeline& timeline) {
   return launches;
 }
 
-IntervalSet launch_gaps(const RankTimeline& timeline, const IntervalSet& busy) {
-  // Start of a busy stretch -> its first event's launch.
-  std::unordered_map<std::int64_t, std::uint64_t> first_at;
-  for (const Interval& stretch : busy.intervals()) first_at[stretch.start_ns] = 0;
-  std::unordered_map<std::uint64_t, std::int64_t> launched_at;
+namespace {
+
+// A device that was idle until `stretch` began, and the call that launched what it began with.
+struct FirstLaunch {
+  std::uint64_t correlation;
+  std::size_t stretch;
+};
+
+// Of every busy stretch that has one, sorted by correlation.
+std::vector<FirstLaunch> first_launches(const RankTimeline& timeline, const IntervalSet& busy) {
+  const std::vector<Interval>& stretches = busy.intervals();
+  std::vector<std::uint64_t> first(stretches.size(), 0);
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (!trace::is_device_work(timeline.kind(row)) || timeline.correlation(row) == 0) continue;
-    const auto stretch = first_at.find(timeline.start_ns(row));
-    if (stretch == first_at.end()) continue;
-    stretch->second = timeline.correlation(row);
-    launched_at[stretch->second] = INT64_MAX;
+    const std::int64_t start_ns = timeline.start_ns(row);
+    const auto found = std::lower_bound(
+        stretches.begin(), stretches.end(), start_ns,
+        [](const Interval& one, std::int64_t time_ns) { return one.start_ns < time_ns; });
+    if (found != stretches.end() && found->start_ns == start_ns)
+      first[static_cast<std::size_t>(found - stretches.begin())] = timeline.correlation(row);
   }
-  for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (timeline.kind(row) != Kind::kRuntime) continue;
-    const auto wanted = launched_at.find(timeline.correlation(row));
-    if (wanted != launched_at.end())
-      wanted->second = std::min(wanted->second, timeline.start_ns(row));
+  std::vector<FirstLaunch> launches;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (first[i] != 0) launches.push_back({first[i], i});
   }
+  std::sort(launches.begin(), launches.end(),
+            [](const auto& a, const auto& b) { return a.correlation < b.correlation; });
+  return launches;
+}
+
+// When the first call with that correlation began, for each stretch; INT64_MAX: not known.
+std::vector<std::int64_t> launch_times(const RankTimeline& timeline, const IntervalSet& busy) {
+  const std::vector<FirstLaunch> launches = first_launches(timeline, busy);
+  std::vector<std::int64_t> times(busy.intervals().size(), INT64_MAX);
+  for (std::size_t row = 0; row < timeline.size() && !launches.empty(); ++row) {
+    if (timeline.kind(row) != Kind::kRuntime || timeline.correlation(row) == 0) continue;
+    const std::uint64_t wanted = timeline.correlation(row);
+    auto found = std::lower_bound(
+        launches.begin(), launches.end(), wanted,
+        [](const FirstLaunch& one, std::uint64_t id) { return one.correlation < id; });
+    for (; found != launches.end() && found->correlation == wanted; ++found)
+      times[found->stretch] = std::min(times[found->stretch], timeline.start_ns(row));
+  }
+  return times;
+}
+
+}  // namespace
+
+IntervalSet launch_gaps(const RankTimeline& timeline, const IntervalSet& busy) {
+  const std::vector<std::int64_t> launched_at = launch_times(timeline, busy);
   std::vector<Interval> gaps;
   for (std::size_t i = 1; i < busy.intervals().size(); ++i) {
     const Interval gap{busy.intervals()[i - 1].end_ns, busy.intervals()[i].start_ns};
-    const auto launch = launched_at.find(first_at[gap.end_ns]);
-    if (launch == launched_at.end() || launch->second == INT64_MAX) continue;
-    gaps.push_back({gap.start_ns, std::min(launch->second, gap.end_ns)});
+    if (launched_at[i] != INT64_MAX)
+      gaps.push_back({gap.start_ns, std::min(launched_at[i], gap.end_ns)});
   }
   return IntervalSet(std::move(gaps));
 }

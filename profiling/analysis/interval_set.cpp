@@ -10,6 +10,11 @@ bool by_start(const Interval& a, const Interval& b) { return a.start_ns < b.star
 
 }  // namespace
 
+IntervalSet::IntervalSet() {
+  static const auto nothing = std::make_shared<const Kept>();
+  kept_ = nothing;
+}
+
 IntervalSet::IntervalSet(std::vector<Interval> intervals) {
   std::erase_if(intervals, [](const Interval& one) { return one.end_ns <= one.start_ns; });
   if (!std::is_sorted(intervals.begin(), intervals.end(), by_start))
@@ -23,28 +28,28 @@ IntervalSet::IntervalSet(std::vector<Interval> intervals) {
     }
   }
   intervals.resize(used);
-  intervals_ = std::move(intervals);
-  sum_up();
+  kept_ = keep(std::move(intervals));
 }
 
 IntervalSet::IntervalSet(Sorted, std::vector<Interval> intervals)
-    : intervals_(std::move(intervals)) {
-  sum_up();
-}
+    : kept_(keep(std::move(intervals))) {}
 
-void IntervalSet::sum_up() {
-  sums_.reserve(intervals_.size());
+std::shared_ptr<const IntervalSet::Kept> IntervalSet::keep(std::vector<Interval> intervals) {
+  intervals.shrink_to_fit();
+  auto kept = std::make_shared<Kept>(Kept{std::move(intervals), {}});
+  kept->sums.reserve(kept->intervals.size());
   std::int64_t sum = 0;
-  for (const Interval& one : intervals_) sums_.push_back(sum += one.length_ns());
+  for (const Interval& one : kept->intervals) kept->sums.push_back(sum += one.length_ns());
+  return kept;
 }
 
 std::int64_t IntervalSet::length_before_ns(std::int64_t time_ns) const {
-  const auto after =
-      std::lower_bound(intervals_.begin(), intervals_.end(), Interval{time_ns, time_ns}, by_start);
-  if (after == intervals_.begin()) return 0;
-  const auto last = static_cast<std::size_t>(after - intervals_.begin()) - 1;
-  const std::int64_t beyond = std::max<std::int64_t>(0, intervals_[last].end_ns - time_ns);
-  return sums_[last] - beyond;
+  const std::vector<Interval>& all = intervals();
+  const auto after = std::lower_bound(all.begin(), all.end(), Interval{time_ns, time_ns}, by_start);
+  if (after == all.begin()) return 0;
+  const auto last = static_cast<std::size_t>(after - all.begin()) - 1;
+  const std::int64_t beyond = std::max<std::int64_t>(0, all[last].end_ns - time_ns);
+  return kept_->sums[last] - beyond;
 }
 
 std::int64_t IntervalSet::length_within_ns(Interval window) const {
@@ -53,28 +58,31 @@ std::int64_t IntervalSet::length_within_ns(Interval window) const {
 }
 
 IntervalSet IntervalSet::within(Interval window) const {
+  const std::vector<Interval>& all = intervals();
   auto at =
-      std::upper_bound(intervals_.begin(), intervals_.end(), window.start_ns,
+      std::upper_bound(all.begin(), all.end(), window.start_ns,
                        [](std::int64_t time, const Interval& one) { return time < one.end_ns; });
   std::vector<Interval> inside;
-  for (; at != intervals_.end() && at->start_ns < window.end_ns; ++at)
+  for (; at != all.end() && at->start_ns < window.end_ns; ++at)
     inside.push_back(
         {std::max(at->start_ns, window.start_ns), std::min(at->end_ns, window.end_ns)});
   return {Sorted{}, std::move(inside)};
 }
 
 IntervalSet IntervalSet::operator|(const IntervalSet& other) const {
-  std::vector<Interval> both(intervals_.size() + other.intervals_.size());
-  std::merge(intervals_.begin(), intervals_.end(), other.intervals_.begin(), other.intervals_.end(),
-             both.begin(), by_start);
+  if (other.empty()) return *this;
+  if (empty()) return other;
+  const std::vector<Interval>&a = intervals(), &b = other.intervals();
+  std::vector<Interval> both(a.size() + b.size());
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), both.begin(), by_start);
   return IntervalSet(std::move(both));
 }
 
 IntervalSet IntervalSet::operator&(const IntervalSet& other) const {
   std::vector<Interval> common;
-  auto a = intervals_.begin();
-  auto b = other.intervals_.begin();
-  while (a != intervals_.end() && b != other.intervals_.end()) {
+  auto a = intervals().begin();
+  auto b = other.intervals().begin();
+  while (a != intervals().end() && b != other.intervals().end()) {
     const Interval part{std::max(a->start_ns, b->start_ns), std::min(a->end_ns, b->end_ns)};
     if (part.start_ns < part.end_ns) common.push_back(part);
     if (a->end_ns < b->end_ns)
@@ -86,11 +94,13 @@ IntervalSet IntervalSet::operator&(const IntervalSet& other) const {
 }
 
 IntervalSet IntervalSet::operator-(const IntervalSet& other) const {
+  if (other.empty()) return *this;
   std::vector<Interval> left;
-  auto b = other.intervals_.begin();
-  for (Interval one : intervals_) {
-    while (b != other.intervals_.end() && b->end_ns <= one.start_ns) ++b;
-    for (auto hole = b; hole != other.intervals_.end() && hole->start_ns < one.end_ns; ++hole) {
+  const auto end = other.intervals().end();
+  auto b = other.intervals().begin();
+  for (Interval one : intervals()) {
+    while (b != end && b->end_ns <= one.start_ns) ++b;
+    for (auto hole = b; hole != end && hole->start_ns < one.end_ns; ++hole) {
       if (hole->start_ns > one.start_ns) left.push_back({one.start_ns, hole->start_ns});
       one.start_ns = std::max(one.start_ns, hole->end_ns);
     }

@@ -1,8 +1,10 @@
 // Sets of moments on a timeline, as sorted half-open intervals that
 // do not touch. Everything in integer nanoseconds: sums are exact.
+// A set never changes, so that copies of it share their memory.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace sidestream::analysis {
@@ -17,13 +19,15 @@ struct Interval {
 
 class IntervalSet {
  public:
-  IntervalSet() = default;
+  IntervalSet();
+  IntervalSet(const IntervalSet&) = default;  // moved from, a set is what it was
+  IntervalSet& operator=(const IntervalSet&) = default;
   // The union of these, in any order; empty ones do not count.
   explicit IntervalSet(std::vector<Interval> intervals);
 
-  const std::vector<Interval>& intervals() const noexcept { return intervals_; }
-  bool empty() const noexcept { return intervals_.empty(); }
-  std::int64_t length_ns() const noexcept { return empty() ? 0 : sums_.back(); }
+  const std::vector<Interval>& intervals() const noexcept { return kept_->intervals; }
+  bool empty() const noexcept { return intervals().empty(); }
+  std::int64_t length_ns() const noexcept { return empty() ? 0 : kept_->sums.back(); }
   // Of the part inside the window.
   std::int64_t length_within_ns(Interval window) const;
   IntervalSet within(Interval window) const;
@@ -34,12 +38,16 @@ class IntervalSet {
 
  private:
   struct Sorted {};
+  struct Kept {
+    std::vector<Interval> intervals;
+    std::vector<std::int64_t> sums;  // length up to and with interval i
+  };
+
   IntervalSet(Sorted, std::vector<Interval> intervals);
-  void sum_up();
+  static std::shared_ptr<const Kept> keep(std::vector<Interval> intervals);
   std::int64_t length_before_ns(std::int64_t time_ns) const;
 
-  std::vector<Interval> intervals_;
-  std::vector<std::int64_t> sums_;  // length up to and with interval i
+  std::shared_ptr<const Kept> kept_;
 };
 
 }  // namespace sidestream::analysis

@@ -69,11 +69,11 @@ void stop_this_process_soon() {
   raise(SIGSTOP);  // all threads of it
 }
 
-// Rank 1 is killed while nobody waits for it; the others notice.
-void outlive(Communicator& communicator) {
+// A rank is killed while nobody waits for it; the others notice.
+void outlive(Communicator& communicator, int victim) {
   communicator.note_activity(sidestream::ranges::Phase::kBackward, 26);
   communicator.barrier();
-  if (communicator.rank() == 1) raise(SIGKILL);
+  if (communicator.rank() == victim) raise(SIGKILL);
   const auto begin = std::chrono::steady_clock::now();
   while (!communicator.failure_of_peer()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -95,12 +95,14 @@ void play(Communicator& communicator, const std::string& scenario) {
   }
   if (culprit && scenario == "late") std::this_thread::sleep_for(kLongerThanTheTest);
   if (culprit && scenario == "stopped") raise(SIGSTOP);
-  if (scenario == "stopped-anywhere") {
-    const std::jthread stopper = culprit ? std::jthread(stop_this_process_soon) : std::jthread();
+  if (scenario == "stopped-anywhere" || scenario == "for-ever") {
+    const bool stops = culprit && scenario == "stopped-anywhere";
+    const std::jthread stopper = stops ? std::jthread(stop_this_process_soon) : std::jthread();
     while (true) communicator.exchange("round and round");
   }
   if (culprit && scenario == "killed") raise(SIGKILL);
-  if (scenario == "killed-later") return outlive(communicator);
+  if (scenario == "killed-later") return outlive(communicator, 1);
+  if (scenario == "first-killed-later") return outlive(communicator, 0);
   if (scenario == "buckets") return all_reduce(communicator, 100, culprit ? 8 : 7);
   if (culprit && scenario == "throws")
     throw sidestream::core::DataError("rank 1: shard_7.bin is cut short");

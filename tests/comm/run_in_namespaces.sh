@@ -6,6 +6,8 @@
 #   run_in_namespaces.sh <mpirun> <ranks on the first> <ranks on the second> [<on the third> ...] <program> [arguments]
 #
 # SIDESTREAM_LINK_RATE (1gbit): what a cable carries at most, each way; as fast as it goes when not set.
+# SIDESTREAM_LINK_SILENT_AFTER (3): seconds after which nothing of the second host arrives at the first, as if the cable
+# were cut far away: no error, no end of a connection.
 set -u
 mpirun=$1
 shift
@@ -19,13 +21,19 @@ name=sidestream-$$
 cable=ss$$
 agent=$(mktemp /tmp/sidestream-agent.XXXXXX)
 
+launched=
 clean_up() {
+  [ -z "$launched" ] || kill -KILL "$launched" 2>/dev/null
+  for ((host = 0; host < hosts; ++host)); do
+    # Those that wait for a host that does not answer, for ever.
+    ip netns pids "$name-$host" 2>/dev/null | xargs -r kill -KILL 2>/dev/null
+  done
   for ((host = 0; host < hosts; ++host)); do ip netns del "$name-$host" 2>/dev/null; done
   ip netns del "$name-switch" 2>/dev/null
   rm -f "$agent"
 }
 trap clean_up EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM  # ends what was started, too
 
 shape() {  # namespace, end of a cable
   [ -z "${SIDESTREAM_LINK_RATE:-}" ] ||
@@ -61,6 +69,11 @@ exec ip netns exec "$name-\$host" unshare --uts /bin/sh -c "hostname sidestream-
 SCRIPT
 chmod +x "$agent"
 
+if [ -n "${SIDESTREAM_LINK_SILENT_AFTER:-}" ]; then
+  { sleep "$SIDESTREAM_LINK_SILENT_AFTER"
+    ip -n "$name-1" neigh replace 10.231.0.1 lladdr 02:00:00:00:00:01 dev "${cable}b" nud permanent; } &
+fi
+
 places=() total=0
 for ((host = 0; host < hosts; ++host)); do
   places+=("10.231.0.$((host + 1)):${ranks[host]}")
@@ -69,4 +82,9 @@ done
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 ip netns exec "$name-0" "$mpirun" -np "$total" --host "$(IFS=,; echo "${places[*]}")" --bind-to none \
   --mca plm_rsh_agent "$agent" --mca btl tcp,vader,self --mca pml ob1 \
-  --mca btl_tcp_if_include 10.231.0.0/24 --mca oob_tcp_if_include 10.231.0.0/24 "$@"
+  --mca btl_tcp_if_include 10.231.0.0/24 --mca oob_tcp_if_include 10.231.0.0/24 "$@" &
+launched=$!
+wait "$launched"
+code=$?
+launched=
+exit "$code"

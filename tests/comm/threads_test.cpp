@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <barrier>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +17,7 @@
 #include "comm/peer_watch.hpp"
 #include "comm/progress_engine.hpp"
 #include "core/base/error.hpp"
+#include "tests/comm/thread_meeting.hpp"
 
 // Steps of an operation that was cut short stay in memory to the end of the process: others may
 // still write there. LeakSanitizer, where there is one, is not to count them.
@@ -26,29 +26,8 @@ extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 namespace sidestream::comm {
 namespace {
 
+using test::Meeting;
 using ::testing::HasSubstr;
-
-// In place of MPI.
-class Meeting {
- public:
-  explicit Meeting(int size)
-      : words_(static_cast<std::size_t>(size)), size_(size), barrier_(size) {}
-
-  NodeMeeting of(int rank) {
-    return {.rank = rank, .size = size_, .exchange = [this, rank](std::string_view mine) {
-              words_[static_cast<std::size_t>(rank)] = mine;
-              barrier_.arrive_and_wait();
-              std::vector<std::string> all = words_;
-              barrier_.arrive_and_wait();  // nobody writes before all have read
-              return all;
-            }};
-  }
-
- private:
-  std::vector<std::string> words_;
-  int size_;
-  std::barrier<> barrier_;
-};
 
 Topology topology_of(int rank, int size) {
   return {.rank = rank,
@@ -75,7 +54,7 @@ class Rank {
         windows_(meeting.rank),
         bounce_(windows_.add(SharedWindow(meeting, NodeCollectives::kBounceBytes))),
         collectives_(board_, windows_, {ranks_up_to(meeting.size)}, 0, nullptr),
-        watch_(topology_, &board_, nullptr, ranks_up_to(meeting.size)),
+        watch_(topology_, {.board = &board_}, ranks_up_to(meeting.size)),
         engine_(meeting.rank, watch_, flights_,
                 {.on_failure = [this] { failures_.fetch_add(1); }, .before_throwing = [] {}}) {}
 

@@ -5,6 +5,7 @@ the formula, and what the measured costs would give with one failure an hour. Wr
 """
 
 import argparse
+import collections
 import datetime
 import json
 import os
@@ -37,17 +38,24 @@ def ranks_of(run_dir):
     return found
 
 
-def kill_at_random(run_dir, dice, mtbf_s, end):
+def kill_at_random(supervisor, run_dir, dice, mtbf_s, end):
     kills = 0
     while True:
         pause = dice.expovariate(1 / mtbf_s)
-        if time.monotonic() + pause > end:
+        if time.monotonic() + pause > end or supervisor.poll() is not None:
             return kills
         time.sleep(pause)
         victims = ranks_of(run_dir)
         if victims:
             os.kill(dice.choice(victims), signal.SIGKILL)
             kills += 1
+
+
+def wait_for_training(supervisor, run_dir):
+    """A run that has just lost a rank is not one to ask: until the start after it has taken a step."""
+    begun, end = time.time(), time.monotonic() + 60
+    while supervisor.poll() is None and time.monotonic() < end and (run_dir / "metrics.jsonl").stat().st_mtime <= begun + 1:
+        time.sleep(0.2)
 
 
 def expected(interval_s, stall_s, detect_s, restart_s, mtbf_s):
@@ -66,15 +74,20 @@ def main():
     with tempfile.TemporaryDirectory(prefix="sidestream-ettr-") as scratch:
         root = pathlib.Path(scratch)
         data, run_dir = make_data(root / "data"), root / "run"
-        flags = [flag for flag in TINY] + ["--data", str(data), "--batch-size-per-rank", "256", "--steps", "100000000",
+        plain = TINY[:TINY.index("--log-every")] + TINY[TINY.index("--log-every") + 2:]
+        flags = plain + ["--data", str(data), "--batch-size-per-rank", "256", "--steps", "100000000",
                                            "--lr-schedule", "constant", "--lr", "1e-4", "--log-every", "10"]
         command = [str(ROOT / "launch/supervise"), "-np", str(RANKS), "--build", str(BINARY.parent), "--restarts", "20", "--",
                    "train", "--run-dir", str(run_dir), "--checkpoint-every", str(wanted.every), *flags]
         process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        threading.Thread(target=lambda: [None for _ in process.stderr], daemon=True).start()
-        kills = kill_at_random(run_dir, dice, wanted.mtbf, time.monotonic() + 60 * wanted.minutes)
+        said = collections.deque(maxlen=20)
+        threading.Thread(target=lambda: said.extend(process.stderr), daemon=True).start()
+        kills = kill_at_random(process, run_dir, dice, wanted.mtbf, time.monotonic() + 60 * wanted.minutes)
+        wait_for_training(process, run_dir)
         process.send_signal(signal.SIGUSR1)
         code = process.wait(timeout=120)
+        if code != 75:
+            sys.exit(f"the supervisor ended with {code} and not as asked:\n{''.join(said)}")
         record = json.loads((run_dir / "run.json").read_text())
         progress = [json.loads(line) for line in (run_dir / "ettr.jsonl").read_text().splitlines()]
     report(wanted, kills, code, record, progress)

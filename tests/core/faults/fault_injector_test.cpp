@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <new>
+#include <string>
 
 #include "core/base/error.hpp"
 
@@ -66,6 +67,19 @@ TEST(FaultInjectorTest, lossFactor_againAfterARollbackIfThereAreStepsLeft) {
   EXPECT_EQ(faults.loss_factor(6), 3);
   EXPECT_EQ(faults.loss_factor(5), 1);
   EXPECT_EQ(faults.loss_factor(6), 1);
+}
+
+TEST(FaultInjectorTest, everyFaultIsTold) {
+  FaultInjector faults(parse_faults("flip:step=3; desync:step=3; nan:step=3"), {});
+
+  ::testing::internal::CaptureStderr();
+  faults.flips_a_bit(3);
+  faults.desynchronises(3);
+  faults.loss_factor(3);
+  const std::string told = ::testing::internal::GetCapturedStderr();
+
+  for (const char* name : {"planted fault: flip", "planted fault: desync", "planted fault: nan"})
+    EXPECT_NE(told.find(name), std::string::npos) << told;
 }
 
 TEST(FaultInjectorDeathTest, pass_endsTheProcess) {

@@ -168,5 +168,50 @@ TEST_F(DeviceStepTest, norm_that_is_not_finite_ends_the_run_with_the_number_of_i
   EXPECT_FALSE(outcome.updated);
 }
 
+// The host looks first: the step leaves no trace, and the steps after it are those of the
+// processor.
+TEST_F(DeviceStepTest, update_that_is_left_out_changes_nothing) {
+  const auto run_with = [this](auto make_steps) {
+    config.faults = std::make_shared<faults::FaultInjector>(
+        faults::parse_faults("nan:step=3; nan:step=5"), faults::Victim{});
+    config.judge =
+        std::make_shared<AnomalyJudge>(NumericsOptions{.nan_policy = AnomalyPolicy::kSkip});
+    std::vector<StepOutcome> outcomes;
+    make_steps([&](Stepper& steps) {
+      for (std::int64_t step = 1; step <= kSteps; ++step)
+        outcomes.push_back(steps.run(step, no_stop));
+    });
+    return outcomes;
+  };
+  comm::SingleCommunicator alone;
+  const auto on_host = run_with([&](const auto& take) {
+    const auto model = new_model();
+    const auto loader = new_loader();
+    parallel::DataParallel replicas(*model, alone, training);
+    StepRunner steps(*model, replicas, *loader, alone, config);
+    take(steps);
+  });
+  for (const auto kernel :
+       {parallel::OptimizerKernel::kFused, parallel::OptimizerKernel::kUnfused}) {
+    training.optimizer.kernel = kernel;
+    const auto on_device = run_with([&](const auto& take) {
+      DeviceRun device(*this, never);
+      take(device.steps);
+    });
+
+    for (std::size_t i = 0; i < on_host.size(); ++i) {
+      EXPECT_EQ(on_device[i].updated, i != 2 && i != 4) << i;
+      EXPECT_EQ(on_device[i].updated, on_host[i].updated) << i;
+      ASSERT_EQ(on_device[i].anomaly.has_value(), on_host[i].anomaly.has_value()) << i;
+      if (on_host[i].anomaly) {
+        EXPECT_EQ(on_device[i].anomaly->text(), on_host[i].anomaly->text());
+        continue;
+      }
+      EXPECT_NEAR(on_device[i].loss, on_host[i].loss, 1e-5) << i;
+      EXPECT_NEAR(on_device[i].grad_norm, on_host[i].grad_norm, 1e-4 * on_host[i].grad_norm) << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sidestream::launch

@@ -1,6 +1,6 @@
 """Training on a GPU against training on the processor, every strategy against the others, and GPT-2 124M in bf16.
 
-    gpu_training_test.py cpu|strategies|resume|large|transformers
+    gpu_training_test.py cpu|strategies|resume|anomalies|large|transformers
 
 Needs a GPU; with SIDESTREAM_TEST_DEVICE=cpu the script itself runs anywhere, with small models on the processor.
 """
@@ -52,6 +52,18 @@ def check_resume(root):
     check(losses(root / "rest") == losses(root / "whole")[10:], "a resumed run has other losses")
 
 
+def check_anomalies(root):
+    """An update that is left out, and going back to a checkpoint: as on the processor."""
+    os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
+    for policy in ("skip", "rollback"):
+        flags = STEPS + ["--nan-policy", policy, "--checkpoint-every", "4", "--lr-schedule", "constant", "--inject", "nan:rank=1,step=10"]
+        train(2, root / f"{policy}-cpu", flags + ["--device", "cpu"])
+        train(2, root / policy, flags + SHARED)
+        worst = max(abs((a or 0) - (b or 0)) for a, b in zip(losses(root / f"{policy}-cpu"), losses(root / policy), strict=True))
+        check(worst < 1e-4, f"{policy}: losses on GPU and CPU differ by {worst}")
+        check((losses(root / policy)[9] is None) == (policy == "skip"), f"{policy}: {losses(root / policy)}")
+
+
 def train_large(root):
     shape = ["--model", "gpt2-124m", "--sequence-length", "1024", "--batch-size-per-rank", "8"]
     if not ON_GPU:
@@ -82,7 +94,7 @@ def check_transformers(root):
     check(all(math.isfinite(p.double().sum().item()) for p in model.parameters()), "weights are not finite")
 
 
-PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "resume": check_resume, "large": check_large,
+PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "resume": check_resume, "anomalies": check_anomalies, "large": check_large,
          "transformers": check_transformers}
 
 

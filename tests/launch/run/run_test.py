@@ -1,6 +1,7 @@
 """launch/run against a program that only notes its signals: run_test.py ROOT"""
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -104,6 +105,20 @@ class RunTest(unittest.TestCase):
             return state != "Z"
 
         self.wait_for(lambda: not any(alive(pid) for pid in pids), "all ranks are gone")
+
+    def test_launcher_that_waits_for_a_silent_host_is_ended(self):
+        """mpirun stays when the ranks of this host have gone; one that ends by itself is left alone."""
+        shutil.copy("/bin/sleep", self.folder / "sidestream")
+        for stays_s, code in ((60, 137), (0, 6)):
+            mpirun = self.folder / "mpirun"
+            mpirun.write_text(f'#!/bin/sh\n"{self.folder}/sidestream" 2\nsleep {stays_s}\nexit 6\n')
+            mpirun.chmod(0o755)
+            self.environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
+            begin = time.monotonic()
+            done = self.run_to_end(self.command(2, "train", options=["--hosts", "a:1,b:1", "--patience", "2"]))
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertEqual("another host does not answer: ending mpirun" in done.stderr, code == 137, done.stderr)
+            self.assertLess(time.monotonic() - begin, 15)
 
     def test_exit_code_is_that_of_a_rank(self):
         self.assertEqual(self.run_to_end(self.command(2, "exit", "3")).returncode, 3)

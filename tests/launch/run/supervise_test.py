@@ -20,7 +20,8 @@ import sys
 sys.dont_write_bytecode = True
 loader.exec_module(supervise)
 
-# Plays line N of PLAY at start N: an exit code, "ck STEP CODE" (a checkpoint first), "sleep", "orphan CODE".
+# Plays line N of PLAY at start N: an exit code, "ck STEP CODE" (a checkpoint first), "sleep", "orphan CODE",
+# "segment CODE".
 PROGRAM = """#!/usr/bin/env python3
 import os, pathlib, signal, subprocess, sys, time
 play = os.environ["PLAY"].split(";")
@@ -37,8 +38,14 @@ if words[0] == "ck":
 if words[0] == "orphan":
     subprocess.Popen(["sleep", "60"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     words = words[1:]
+if words[0] == "segment":  # as of a launcher that was killed: a rank of job 77 ran, its shared memory is there
+    rank = subprocess.Popen(["sleep", "60"], env=dict(os.environ, PMIX_NAMESPACE="77"), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    open("/dev/shm/vader_segment.test.0.4d.0", "w").close()
+    time.sleep(2.5)
+    rank.kill()
+    words = words[1:]
 if words[0] == "sleep":
-    signal.signal(signal.SIGUSR1, lambda *_: sys.exit(75))
+    signal.signal(signal.SIGUSR1, lambda *_: sys.exit(int(words[1]) if len(words) > 1 else 75))
     signal.signal(signal.SIGINT, lambda *_: sys.exit(75))
     (run / "ready").touch()
     time.sleep(60)
@@ -119,9 +126,77 @@ class SuperviseTest(unittest.TestCase):
                 self.assertEqual(process.returncode, 75, errors)
                 self.assertEqual(len((self.run_dir / "starts").read_text().splitlines()), 1)
 
+    def fake_scontrol(self, script):
+        """An environment with this scontrol, in an allocation of three nodes."""
+        tool = self.folder / "scontrol"
+        tool.write_text(f'#!/bin/sh\necho "$@" >> {self.folder}/asked\n{script}\n')
+        tool.chmod(0o755)
+        return dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}", SLURM_JOB_ID="42")
+
+    def stopped_under_slurm(self, environment, play="sleep", code=75):
+        process = subprocess.Popen(self.command("--requeue"), env=dict(environment, PLAY=play), stderr=subprocess.PIPE, text=True)
+        while not (self.run_dir / "ready").exists():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGUSR1)
+        _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, code, errors)
+        return errors
+
+    def test_slurm_job_is_put_into_the_queue_again(self):
+        errors = self.stopped_under_slurm(self.fake_scontrol("exit 0"))
+        self.assertIn("job 42 is in the queue again", errors)
+        self.assertEqual((self.folder / "asked").read_text(), "requeue 42\n")
+        done, starts = self.play("0", "--requeue")  # the job's next start: it goes on, and nothing is asked at its end
+        self.assertEqual((done.returncode, len(starts)), (0, 2), done.stderr)
+        self.assertIn("--resume auto", starts[1])
+        self.assertEqual((self.folder / "asked").read_text(), "requeue 42\n")
+        self.assertEqual([line.get("code") for line in self.ledger() if line["event"] == "ended"], [75, 0])
+
+    def test_slurm_job_that_fails_when_it_is_asked_goes_on_too(self):
+        self.stopped_under_slurm(self.fake_scontrol("exit 0"), play="sleep 137", code=137)
+        self.assertEqual((self.folder / "asked").read_text(), "requeue 42\n")
+
+    def test_slurm_job_that_would_fail_again_is_not_requeued(self):
+        self.stopped_under_slurm(self.fake_scontrol("exit 0"), play="sleep 5", code=5)
+        self.assertFalse((self.folder / "asked").exists())
+
+    def test_slurm_that_refuses_is_told(self):
+        self.assertIn("scontrol requeue 42 ended with 1: not allowed", self.stopped_under_slurm(self.fake_scontrol("echo not allowed >&2; exit 1")))
+        (self.run_dir / "ready").unlink()
+        self.assertIn("this is no Slurm job", self.stopped_under_slurm(dict(os.environ)))
+        (self.run_dir / "ready").unlink()
+        (self.folder / "scontrol").unlink()
+        self.assertIn("scontrol: No such file", self.stopped_under_slurm(dict(os.environ, SLURM_JOB_ID="42")))
+
+    def test_hosts_of_an_allocation(self):
+        environment = self.fake_scontrol("printf 'n1\\nn2\\nn3\\n'")
+        os.environ["PATH"], path = environment["PATH"], os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", path)
+        hosts = supervise.hosts_of_slurm({"SLURM_JOB_NODELIST": "n[1-3]", "SLURM_TASKS_PER_NODE": "8(x2),4"})
+        self.assertEqual(hosts, [("n1", 8), ("n2", 8), ("n3", 4)])
+        self.assertEqual((self.folder / "asked").read_text(), "show hostnames n[1-3]\n")
+        self.assertIsNone(supervise.hosts_of_slurm({}))
+        os.environ.update(SLURM_JOB_NODELIST="n[1-3]", SLURM_TASKS_PER_NODE="8(x3)")
+        self.addCleanup(lambda: [os.environ.pop(name) for name in ("SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE")])
+        previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)}
+        self.addCleanup(lambda: [signal.signal(number, handler) for number, handler in previous.items()])
+        job = supervise.Supervisor(supervise.Options(["-np", "16", "--", "train"]))
+        self.assertNotIn("--hosts", job.command())
+        job.failures = {"n2": 2}
+        self.assertEqual(job.command()[job.command().index("--hosts") + 1], "n1:8,n3:8")
+
     def test_no_orphans(self):
         self.play("orphan 6;0")
         self.assertEqual([pid for pid in supervise.processes_with(f"PLAY=orphan 6;0")], [])
+
+    def test_no_shared_memory_of_its_jobs_is_left(self):
+        other = pathlib.Path("/dev/shm/vader_segment.test.0.4e.0")
+        other.touch()
+        self.addCleanup(other.unlink)
+        done, _ = self.play("segment 2")
+        self.assertIn("removing /dev/shm/vader_segment.test.0.4d.0, which the launcher left behind", done.stderr)
+        self.assertFalse(pathlib.Path("/dev/shm/vader_segment.test.0.4d.0").exists())
+        self.assertTrue(other.exists())
 
     def test_its_own_death_ends_the_run(self):
         process = subprocess.Popen(self.command(), env=dict(os.environ, PLAY="sleep"), stderr=subprocess.DEVNULL)
@@ -135,8 +210,8 @@ class SuperviseTest(unittest.TestCase):
         self.assertEqual(supervise.processes_with("PLAY=sleep"), [])
 
     def test_hosts_of_failures_are_seen(self):
-        lines = ["sidestream [rank 0]: rank 0: all_reduce (operation 3): not finished after 600 ms; missing: rank 1 on node7 (last started)",
-                 "sidestream [rank 0]: rank 0: barrier: rank 2 on node8.lan has died: its process is gone",
+        lines = ["sidestream [rank 0]: all_reduce (operation 3): not finished after 600 ms; missing: rank 1 on node7 (last started)",
+                 "sidestream [rank 0]: barrier: rank 2 on node8.lan has died: its process is gone",
                  "mpirun noticed that process rank 3 with PID 0 on node node9 exited on signal 9 (Killed)."]
         found = [match.group(1) or match.group(2) for line in lines for match in supervise.BLAMED.finditer(line)]
         self.assertEqual(found, ["node7", "node8.lan", "node9"])

@@ -27,7 +27,8 @@ def main():
             check((reached / "checkpoints/step_00000003/manifest.json").exists(), "nothing was saved at the target")
 
         missed = root / "missed"
-        train(1, missed, flags + ["--target-val-loss", "0.001"])
+        output = train(1, missed, flags + ["--target-val-loss", "0.001"])
+        check("the target was not reached: 9 steps, and the validation loss is not 0.0010 or less (it was " in output, output)
         check(json.loads((missed / "run.json").read_text())["time_to_target_s"] is None, "a target that was never reached")
         check([line["step"] for line in records(missed) if line.get("val_loss") is not None] == [3, 6, 9], "evaluations")
 

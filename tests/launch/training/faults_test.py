@@ -13,7 +13,7 @@ import struct
 import subprocess
 import time
 
-from support import BINARY, TINY, check, environment, make_data, may_mount, metrics, mpirun, train, wait_for_step, workspace
+from support import BINARY, TINY, check, environment, make_data, metrics, mpirun, train, wait_for_step, with_own_shared_memory, workspace
 
 CONFIG, DATA, COLLECTIVE, KILLED = 2, 3, 6, 128 + signal.SIGKILL
 HEADER_BYTES, SAMPLE_TOKENS = 1024, 32
@@ -28,10 +28,7 @@ class Run:
         self.run_dir = run_dir
         self.shared_memory = run_dir.parent / (run_dir.name + ".shm")
         command = mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, "--steps", "100000", *flags])
-        if may_mount():
-            command = ["unshare", "--mount", "sh", "-c",
-                       f'mount -t tmpfs tmpfs /dev/shm && "$@"; code=$?; ls -A /dev/shm > {self.shared_memory}; exit $code',
-                       "sh", *command]
+        command = with_own_shared_memory(command, self.shared_memory)
         self.process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                         text=True, errors="replace")
 

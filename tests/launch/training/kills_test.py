@@ -1,5 +1,5 @@
 """Ranks are killed at random moments, saves included, and the run is started again each time: no finished checkpoint is lost, none
-is half-visible, and the end is bit-identical to the run that nobody disturbed.
+is half-visible, and the end is bit-identical to the run that nobody disturbed. No process and no shared memory stays behind.
 
 SIDESTREAM_RANDOM_KILLS=N kills (5); SIDESTREAM_TEST_SEED repeats them.
 """
@@ -9,11 +9,14 @@ import os
 import pathlib
 import random
 import re
+import subprocess
+import sys
 import time
 
-from support import TINY, check, checkpoint, losses, make_data, train, workspace
+from support import TINY, check, checkpoint, losses, make_data, may_mount, train, with_own_shared_memory, workspace
 
 KILLED = 137
+OWN_SHARED_MEMORY = "SIDESTREAM_TEST_OWN_SHARED_MEMORY"
 RANKS, STEPS, EVERY = 2, 80, 4
 # One kill in two is aimed at a save, which is short; the others hit any moment of a step.
 PLACES = ["checkpoint", "commit", "data", "forward", "update", "checkpoint"]
@@ -27,6 +30,13 @@ def finished(run_dir):
     """Steps of checkpoints with a final name."""
     folders = (run_dir / "checkpoints").iterdir() if (run_dir / "checkpoints").exists() else []
     return sorted(int(folder.name[5:]) for folder in folders if re.fullmatch(r"step_\d+", folder.name))
+
+
+def check_nothing_left(run_dir, fault):
+    left = subprocess.run(["pgrep", "-f", f"sidestream train --run-dir {run_dir} "], capture_output=True, text=True).stdout.split()
+    check(not left, f"{fault}: processes {left} are left")
+    names = os.listdir("/dev/shm") if OWN_SHARED_MEMORY in os.environ else []
+    check(not names, f"{fault}: left in /dev/shm: {names}")
 
 
 def main():
@@ -53,6 +63,7 @@ def main():
             fault = f"kill:rank={rank},step={dice.randint(start + 1, start + 10)},at={place},ms={dice.choice([0, 0, 1, 3, 10, 30])}"
             before = finished(run_dir)
             train(RANKS, run_dir, flags + ["--resume", "auto", "--inject", fault], expect=KILLED)
+            check_nothing_left(run_dir, fault)
             after = finished(run_dir)
             check(set(before) <= set(after), f"{fault}: lost {set(before) - set(after)} (seed {seed})")
             for step in after:
@@ -69,4 +80,8 @@ def check_end(root, run_dir, flags, known):
     check(not [folder for folder in (run_dir / "checkpoints").iterdir() if "pending" in folder.name], "a save is left half-done")
 
 
-main()
+if OWN_SHARED_MEMORY in os.environ or not may_mount():
+    main()
+else:
+    again = with_own_shared_memory([sys.executable, *sys.argv])
+    os.execvpe(again[0], again, os.environ | {OWN_SHARED_MEMORY: "1"})

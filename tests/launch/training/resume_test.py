@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from support import BINARY, TINY, check, checkpoint, environment, losses, make_data, metrics, mpirun, train, workspace
+from support import BINARY, TINY, check, checkpoint, environment, losses, make_data, metrics, mpirun, train, with_own_shared_memory, workspace
 
 STEPS = 30
 
@@ -18,8 +18,9 @@ def lines_in(path):
 
 def kill_after(ranks, run_dir, flags, step):
     """Starts a run, waits until it has logged `step` and kills all of it without warning."""
-    process = subprocess.Popen(mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, *flags]), env=environment(),
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    command = with_own_shared_memory(mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, *flags]))  # Open MPI's is not removed
+    process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               start_new_session=True)
     deadline = time.monotonic() + 120
     while lines_in(run_dir / "metrics.jsonl") < step and process.poll() is None:
         check(time.monotonic() < deadline, "the run to be killed does not get anywhere")
@@ -88,6 +89,9 @@ def check_going_back(root):
     output = train(1, back, flags + ["--steps", "7", "--lr", "2e-3", "--resume", "auto"])
     check("step_00000006, step 6" in output, f"expected to go on from the new step 6:\n{output}")
     check([line["step"] for line in metrics(back)] == list(range(1, 8)), "metrics.jsonl repeats or lacks steps")
+    output = train(1, back, flags + ["--steps", "5", "--lr", "2e-3", "--resume", "auto"])
+    check("nothing is left to train: --steps 5 is not more than the 7 of the checkpoint" in output, output)
+    check("step_00000007" in steps_in(back) and [line["step"] for line in metrics(back)] == list(range(1, 8)), "a run that is done was changed")
 
 
 def main():

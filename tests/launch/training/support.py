@@ -93,6 +93,16 @@ def may_mount():
     return subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], capture_output=True).returncode == 0
 
 
+def with_own_shared_memory(command, left=None):
+    """The command with a /dev/shm of its own where this user may make one, so that nothing of it stays in the machine's: not even
+    of a launcher that is killed. `left`: a file for the names that are there at the end."""
+    if not may_mount():
+        return command
+    script = 'mount -t tmpfs tmpfs /dev/shm && '
+    script += 'exec "$@"' if left is None else f'"$@"; code=$?; ls -A /dev/shm > {left}; exit $code'
+    return ["unshare", "--mount", "sh", "-c", script, "sh", *command]
+
+
 def workspace():
     return tempfile.TemporaryDirectory(prefix="sidestream-test-")
 

@@ -1,0 +1,193 @@
+#include "comm/life_lines.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace sidestream::comm {
+namespace {
+
+constexpr char kWelcome = 'w';
+constexpr char kHere = 'h';
+constexpr char kGoodbye = 'g';
+
+// What a caller says first.
+struct Greeting {
+  std::array<std::uint8_t, 16> token{};
+  std::int32_t rank = 0;
+};
+
+core::UniqueFd open_socket() {
+  return core::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+sockaddr_in socket_address(std::uint32_t host, std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = host;
+  address.sin_port = port;
+  return address;
+}
+
+bool send_all(int socket, const void* data, std::size_t bytes) {
+  return ::send(socket, data, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
+}
+
+// Of this machine, the loopback last: it is the same for every machine.
+void list_hosts(LifeLineAddress& address) {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return;
+  std::vector<std::uint32_t> hosts, loopback;
+  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
+    const bool usable = entry->ifa_addr != nullptr && entry->ifa_addr->sa_family == AF_INET &&
+                        (entry->ifa_flags & IFF_UP) != 0;
+    if (!usable) continue;
+    const auto host = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr.s_addr;
+    ((entry->ifa_flags & IFF_LOOPBACK) != 0 ? loopback : hosts).push_back(host);
+  }
+  ::freeifaddrs(first);
+  hosts.insert(hosts.end(), loopback.begin(), loopback.end());
+  hosts.resize(std::min(hosts.size(), address.hosts.size()));
+  std::copy(hosts.begin(), hosts.end(), address.hosts.begin());
+}
+
+// A call to each address of the listener.
+std::vector<core::UniqueFd> calls_to(const LifeLineAddress& address) {
+  std::vector<core::UniqueFd> calls;
+  for (const std::uint32_t host : address.hosts) {
+    if (host == 0) break;
+    core::UniqueFd call = open_socket();
+    const sockaddr_in target = socket_address(host, address.port);
+    const bool begun = call && (::connect(call.get(), reinterpret_cast<const sockaddr*>(&target),
+                                          sizeof(target)) == 0 ||
+                                errno == EINPROGRESS);
+    if (begun) calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+enum class Answer { kNone, kWelcome, kRefused };
+
+// Says who calls, once the connection stands, and looks for the answer.
+class Call {
+ public:
+  explicit Call(core::UniqueFd socket) : socket_(std::move(socket)) {}
+
+  pollfd question() const {
+    return {.fd = socket_.get(),
+            .events = static_cast<short>(greeted_ ? POLLIN : POLLOUT),
+            .revents = 0};
+  }
+  Answer take(short events, const Greeting& greeting) {
+    if (events == 0) return Answer::kNone;
+    if (!greeted_) {
+      greeted_ = true;
+      return send_all(socket_.get(), &greeting, sizeof(greeting)) ? Answer::kNone
+                                                                  : Answer::kRefused;
+    }
+    char answer = 0;
+    const bool welcome = ::recv(socket_.get(), &answer, 1, 0) == 1 && answer == kWelcome;
+    return welcome ? Answer::kWelcome : Answer::kRefused;
+  }
+  core::UniqueFd take_socket() { return std::move(socket_); }
+
+ private:
+  core::UniqueFd socket_;
+  bool greeted_ = false;
+};
+
+}  // namespace
+
+LifeLineListener::LifeLineListener() : socket_(open_socket()) {
+  sockaddr_in address = socket_address(htonl(INADDR_ANY), 0);
+  socklen_t bytes = sizeof(address);
+  auto* const raw = reinterpret_cast<sockaddr*>(&address);
+  const bool listening = socket_ && ::bind(socket_.get(), raw, sizeof(address)) == 0 &&
+                         ::listen(socket_.get(), SOMAXCONN) == 0 &&
+                         ::getsockname(socket_.get(), raw, &bytes) == 0;
+  const bool named = ::getrandom(address_.token.data(), address_.token.size(), 0) ==
+                     static_cast<ssize_t>(address_.token.size());
+  if (!listening || !named) return;
+  address_.port = address.sin_port;
+  list_hosts(address_);
+}
+
+std::optional<LifeLineListener::Caller> LifeLineListener::accept() {
+  if (address_.port == 0) return std::nullopt;
+  core::UniqueFd caller(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (caller) strangers_.push_back(std::move(caller));
+  for (auto stranger = strangers_.begin(); stranger != strangers_.end(); ++stranger) {
+    Greeting greeting;
+    const ssize_t bytes = ::recv(stranger->get(), &greeting, sizeof(greeting), 0);
+    if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    core::UniqueFd line = std::move(*stranger);
+    strangers_.erase(stranger);
+    const bool ours = bytes == static_cast<ssize_t>(sizeof(greeting)) &&
+                      greeting.token == address_.token &&
+                      std::find(known_.begin(), known_.end(), greeting.rank) == known_.end();
+    if (!ours || !send_all(line.get(), &kWelcome, 1)) return std::nullopt;
+    known_.push_back(greeting.rank);
+    return Caller{.rank = greeting.rank, .line = std::move(line)};
+  }
+  return std::nullopt;
+}
+
+core::UniqueFd call_life_line(const LifeLineAddress& address, int rank,
+                              std::chrono::milliseconds limit) {
+  if (address.port == 0) return {};
+  std::vector<Call> calls;
+  for (core::UniqueFd& socket : calls_to(address)) calls.emplace_back(std::move(socket));
+  const Greeting greeting{.token = address.token, .rank = rank};
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (!calls.empty() && std::chrono::steady_clock::now() < end) {
+    std::vector<pollfd> questions;
+    for (const Call& call : calls) questions.push_back(call.question());
+    ::poll(questions.data(), questions.size(), 20);
+    for (std::size_t i = calls.size(); i-- > 0;) {
+      const Answer answer = calls[i].take(questions[i].revents, greeting);
+      if (answer == Answer::kWelcome) return calls[i].take_socket();
+      if (answer == Answer::kRefused) calls.erase(calls.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+  return {};
+}
+
+void LifeLines::add(int rank, core::UniqueFd line) {
+  if (line && send_all(line.get(), &kHere, 1))
+    lines_.push_back({.rank = rank, .socket = std::move(line)});
+}
+
+std::optional<int> LifeLines::first_gone() noexcept {
+  if (left_) return std::nullopt;
+  for (auto line = lines_.begin(); line != lines_.end();) {
+    char word = 0;
+    const ssize_t bytes = ::recv(line->socket.get(), &word, 1, MSG_DONTWAIT);
+    const bool gone = bytes == 0 || (bytes < 0 && errno == ECONNRESET);
+    if (gone && line->stands) return line->rank;
+    const bool silent = bytes < 0 && (errno == EAGAIN || errno == EINTR);
+    const bool here = bytes == 1 && word == kHere;
+    if (here) line->stands = true;
+    // After a goodbye, or an error that says nothing about the process, there is nothing to watch.
+    if (!here) line = silent ? line + 1 : lines_.erase(line);
+  }
+  return std::nullopt;
+}
+
+// What is left unread would make the kernel reset the connection at the end of this process, and a
+// reset overtakes the goodbye.
+void LifeLines::say_goodbye() noexcept {
+  static_cast<void>(first_gone());
+  left_ = true;
+  for (const Line& line : lines_) send_all(line.socket.get(), &kGoodbye, 1);
+}
+
+}  // namespace sidestream::comm

@@ -1,0 +1,75 @@
+"""How a run ends when a rank throws, exits, runs out of memory or of files, or hangs beside a step; and signals that come while it
+evaluates or saves: the documented code, one message, and a run directory that goes on."""
+
+import re
+import signal
+import subprocess
+import time
+
+import pathlib
+
+from support import BINARY, TINY, check, checkpoint, environment, make_data, metrics, mpirun, train, wait_for_step, workspace
+
+OTHER, MEMORY, COLLECTIVE, ASKED = 1, 8, 6, 75
+
+
+def evaluating(flags):
+    at = flags.index("--eval-every") + 1
+    return [*flags[:at], "4", *flags[at + 1:]]
+
+
+def ends(root, name, inject, flags, code, words, ranks=2, prefix=()):
+    """A run that ends with this code and one message that has the words."""
+    planted = ["--inject", inject] if inject else []
+    command = [*prefix, *mpirun(ranks, [BINARY, "train", "--run-dir", root / name, *flags, *planted])]
+    done = subprocess.run(command, env=environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}, text=True, errors="replace", timeout=60,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("sidestream") and not line.startswith("sidestream: planted fault: ")]
+    check(done.returncode == code, f"{name}: expected {code}, found {done.returncode}\n{done.stdout}")
+    check(len(lines) <= 1, f"{name}: {lines}\n{done.stdout}")
+    for word in words:
+        check(lines and re.search(word, lines[0]), f"{name}: expected '{word}' in: {lines}\n{done.stdout}")
+
+
+def check_ends(root, flags):
+    ends(root, "throws", "throw:rank=1,step=4", flags, OTHER, [r"\[rank 1\]: planted fault: throw of rank 1 at data of step 4"])
+    ends(root, "exits", "exit:rank=1,step=4,code=17", flags, 17, [])  # the other may see it go before the launcher ends both
+    ends(root, "memory", "memory:rank=1,step=4", flags, MEMORY, [r"\[rank 1\]: out of memory: a smaller --batch-size-per-rank"])
+    ends(root, "early", "exit:rank=1,at=start,code=17", flags, 17, [])
+    check(not (root / "early").exists(), "a run whose ranks never met has a directory")
+    ends(root, "eval", "hang:rank=1,step=4,at=evaluation", evaluating(flags) + ["--timeout-eval", "2"], COLLECTIVE,
+         [r"step 4, eval: not finished after 2000 ms|missing: rank 1 on .* in eval of step 4"])
+
+
+def check_too_few_files(root, flags):
+    ends(root, "files", None, flags, 2, ["Too many open files"], ranks=1, prefix=["sh", "-c", 'ulimit -n 6; exec "$@"', "sh"])
+
+
+def asked_during(root, name, inject, flags, wait):
+    run_dir = root / name
+    process = subprocess.Popen([str(word) for word in [BINARY, "train", "--run-dir", run_dir, *flags, "--inject", inject]],
+                               env=environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_for_step(process, run_dir, wait)
+    time.sleep(0.3)  # it is in the evaluation, or the save, by now
+    process.send_signal(signal.SIGUSR1)
+    output, _ = process.communicate(timeout=60)
+    check(process.returncode == ASKED, f"{name}: {process.returncode}\n{output}")
+    last = metrics(run_dir)[-1]["step"]
+    check((checkpoint(run_dir, last) / "manifest.json").exists(), f"{name}: no checkpoint of step {last}\n{output}")
+    at = flags.index("--steps")
+    without_steps = flags[:at] + flags[at + 2:]
+    train(1, run_dir, [*without_steps, "--resume", "auto", "--steps", str(last + 2)])
+    check([line["step"] for line in metrics(run_dir)] == list(range(1, last + 3)), f"{name}: steps are missing")
+
+
+def main():
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "2", "--steps", "1000", "--lr-schedule", "constant"]
+        check_ends(root, flags)
+        check_too_few_files(root, flags)
+        asked_during(root, "asked-in-eval", "slow:step=4,steps=1,at=evaluation,ms=1500", evaluating(flags), 3)
+        asked_during(root, "asked-in-save", "slow:step=4,steps=1,at=checkpoint,ms=1500", flags + ["--checkpoint-every", "4"], 4)
+
+
+main()
