@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -72,25 +73,23 @@ class CountedRows {
   const IntervalSet* windows_;
 };
 
-// Starts of operators, sorted.
-std::vector<std::int64_t> operator_starts(const RankTimeline& timeline) {
-  std::vector<std::int64_t> starts;
-  for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (timeline.kind(row) == Kind::kOperator) starts.push_back(timeline.start_ns(row));
-  }
-  std::sort(starts.begin(), starts.end());
-  return starts;
-}
-
-// Device work is never without its profiler.
+// Steps in which an operator began. Device work is never without its profiler.
 std::vector<Interval> profiled_windows(const RankView& rank) {
-  const std::vector<std::int64_t> starts = operator_starts(*rank.timeline);
+  const bool on_device = rank.activity.where == Where::kDevice;
+  const trace::RankTimeline& timeline = *rank.timeline;
+  std::vector<bool> profiled(rank.steps.size(), on_device);
+  for (std::size_t row = 0; row < timeline.size() && !on_device; ++row) {
+    if (timeline.kind(row) != Kind::kOperator) continue;
+    const auto after = std::upper_bound(
+        rank.steps.begin(), rank.steps.end(), timeline.start_ns(row),
+        [](std::int64_t time_ns, const StepRow& step) { return time_ns < step.window.start_ns; });
+    if (after == rank.steps.begin() || std::prev(after)->window.end_ns <= timeline.start_ns(row))
+      continue;
+    profiled[static_cast<std::size_t>(std::prev(after) - rank.steps.begin())] = true;
+  }
   std::vector<Interval> windows;
-  for (const StepRow& step : rank.steps) {
-    const auto first = std::lower_bound(starts.begin(), starts.end(), step.window.start_ns);
-    if (rank.activity.where == Where::kDevice ||
-        (first != starts.end() && *first < step.window.end_ns))
-      windows.push_back(step.window);
+  for (std::size_t step = 0; step < profiled.size(); ++step) {
+    if (profiled[step]) windows.push_back(rank.steps[step].window);
   }
   return windows;
 }
