@@ -81,6 +81,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
                                            .figures = figures_of(mfu),
                                            .say = [&](const auto& line) { reporter.info(line); }});
   reporter.started(state, restore_s_);
+  if (options_.checkpoint.every > 0) checkpointer_.prepare();
   keep_freed_memory();  // from here on: what building the replicas freed has gone back to the
                         // system
   try {

@@ -129,6 +129,7 @@ std::vector<SavedCheckpoint> Checkpointer::save(const TrainingState& state) {
   };
   const auto begin = Clock::now();
   note(finish());  // one at a time
+  task_.finish();  // of prepare()
   job_->state = state;
   job_->begin = begin;
   agree_or_abandon([&] {
@@ -143,12 +144,31 @@ std::vector<SavedCheckpoint> Checkpointer::save(const TrainingState& state) {
   return saved;
 }
 
+std::vector<NamedTensor> Checkpointer::moments_of_this_rank(
+    const std::vector<parallel::ParameterState>& states,
+    const std::vector<NamedTensor>& weights) const {
+  return share_of(job_->rank, job_->ranks, moments_of(states, config_.model), bytes_of(weights));
+}
+
+// Without that memory the save itself will say so, on all ranks.
+void Checkpointer::prepare() {
+  if (config_.mode == SaveMode::kBlocking) return;
+  const auto states = replicas_.states();
+  const std::vector<NamedTensor> weights = weights_of(states, config_.model);
+  task_.start([job = job_, weights, moments = moments_of_this_rank(states, weights)] {
+    try {
+      if (job->rank == 0) job->weights.reserve(weights);
+      job->moments.reserve(moments);
+    } catch (const std::exception&) {
+    }
+  });
+}
+
 void Checkpointer::take_snapshot(Job& job) {
   const auto states = replicas_.states();
   const std::vector<NamedTensor> weights = weights_of(states, config_.model);
   if (job.rank == 0) job.weights.take(weights);
-  job.moments.take(
-      share_of(job.rank, job.ranks, moments_of(states, config_.model), bytes_of(weights)));
+  job.moments.take(moments_of_this_rank(states, weights));
 }
 
 std::optional<SavedCheckpoint> Checkpointer::advance() {

@@ -56,6 +56,10 @@ class Checkpointer {
   Checkpointer(const CheckpointerConfig& config, comm::Communicator& communicator,
                parallel::DataParallel& replicas);
 
+  // Before the first save that training should not wait for: the memory for its copy is made beside
+  // training. Does not block.
+  void prepare();
+
   // Collective. Finishes an earlier save first. On return the tensors may change; blocking, the
   // checkpoint is there. What is returned has been saved meanwhile. Throws AgreedError.
   std::vector<SavedCheckpoint> save(const TrainingState& state);
@@ -85,6 +89,8 @@ class Checkpointer {
 
   void agree_in_time(const std::function<void()>& work) const;
   void agree_or_abandon(const std::function<void()>& work);
+  std::vector<NamedTensor> moments_of_this_rank(const std::vector<parallel::ParameterState>& states,
+                                                const std::vector<NamedTensor>& weights) const;
   void take_snapshot(Job& job);
   void start_commit();
 

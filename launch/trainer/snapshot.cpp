@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "core/base/error.hpp"
 #include "core/optim/reduce.hpp"
 
@@ -14,16 +16,27 @@ bool has_room_for(const NamedTensor& held, const NamedTensor& wanted) {
 
 }  // namespace
 
+bool Snapshot::make_room(std::size_t place, const NamedTensor& wanted) {
+  NamedTensor& held = tensors_[place];
+  if (held.tensor.defined() && has_room_for(held, wanted)) return false;
+  held = {wanted.name, torch::empty(wanted.tensor.sizes(), torch::dtype(wanted.tensor.dtype()))};
+  return true;
+}
+
+void Snapshot::reserve(const std::vector<NamedTensor>& tensors) {
+  tensors_.resize(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!make_room(i, tensors[i])) continue;
+    std::memset(tensors_[i].tensor.mutable_data_ptr(), 0, tensors_[i].tensor.nbytes());
+  }
+}
+
 void Snapshot::take(const std::vector<NamedTensor>& tensors) {
   const torch::NoGradGuard no_grad;
   tensors_.resize(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const NamedTensor& wanted = tensors[i];
-    if (!tensors_[i].tensor.defined() || !has_room_for(tensors_[i], wanted)) {
-      tensors_[i] = {wanted.name,
-                     torch::empty(wanted.tensor.sizes(), torch::dtype(wanted.tensor.dtype()))};
-    }
-    tensors_[i].tensor.copy_(wanted.tensor);
+    make_room(i, tensors[i]);
+    tensors_[i].tensor.copy_(tensors[i].tensor);
   }
 }
 

@@ -75,7 +75,7 @@ def main():
         root = pathlib.Path(scratch)
         data, run_dir = make_data(root / "data"), root / "run"
         plain = TINY[:TINY.index("--log-every")] + TINY[TINY.index("--log-every") + 2:]
-        flags = plain + ["--data", str(data), "--batch-size-per-rank", "256", "--steps", "100000000",
+        flags = plain + ["--data", str(data), "--batch-size-per-rank", "32", "--steps", "100000000",
                                            "--lr-schedule", "constant", "--lr", "1e-4", "--log-every", "10"]
         command = [str(ROOT / "launch/supervise"), "-np", str(RANKS), "--build", str(BINARY.parent), "--restarts", "20", "--",
                    "train", "--run-dir", str(run_dir), "--checkpoint-every", str(wanted.every), *flags]

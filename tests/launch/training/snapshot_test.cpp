@@ -29,6 +29,19 @@ TEST(SnapshotTest, take_copiesIntoTheSameMemory) {
   EXPECT_EQ(snapshot.tensors()[0].tensor[1][2].item<float>(), 6);
 }
 
+TEST(SnapshotTest, reserve_isTheMemoryOfTheFirstCopy) {
+  const torch::Tensor weight = torch::ones({3});
+  Snapshot snapshot;
+
+  snapshot.reserve({{"a", weight}});
+  const void* memory = snapshot.tensors()[0].tensor.const_data_ptr();
+  EXPECT_EQ(snapshot.tensors()[0].tensor[1].item<float>(), 0);
+  snapshot.take({{"a", weight}});
+
+  EXPECT_EQ(snapshot.tensors()[0].tensor.const_data_ptr(), memory);
+  EXPECT_EQ(snapshot.tensors()[0].tensor[1].item<float>(), 1);
+}
+
 TEST(SnapshotTest, take_sliceBecomesContiguous) {
   Snapshot snapshot;
   snapshot.take({{"a", torch::arange(8, torch::kFloat32).view({4, 2}).slice(0, 0, 3)}});
