@@ -26,8 +26,11 @@ import own_environment  # noqa: E402
 
 
 def measured(command):
-    """Wall seconds, processor seconds, peak MB of the largest process, peak MB of all processes together."""
-    output = subprocess.run([sys.executable, HERE / "measured.py", *map(str, command)], capture_output=True, text=True, check=True)
+    """Wall seconds, processor seconds, peak MB of the largest process, peak MB of all processes together. In an empty folder: nsys-ai
+    leaves files where it is started."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = subprocess.run([sys.executable, HERE / "measured.py", *map(str, command)], capture_output=True, text=True, check=True,
+                                cwd=folder)
     code, *figures = map(float, output.stdout.split())
     if code != 0:
         raise SystemExit(f"{' '.join(map(str, command))} failed with {code:.0f}")
@@ -118,6 +121,9 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output", type=pathlib.Path, help="a Markdown file")
     options = parser.parse_args()
+    for name in ("program", "peer_python", "tracelens", "traces", "nsys"):
+        place = getattr(options, name)  # not resolved: a virtual environment's Python is a link
+        setattr(options, name, place and place.absolute())
     python = options.peer_python or own_environment.python_with(ROOT / "tests/reference/readers.txt", HERE / "peers.txt")
     with tempfile.TemporaryDirectory() as name:
         lines = compare_kineto(options, python, pathlib.Path(name))
