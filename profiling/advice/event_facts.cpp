@@ -110,10 +110,7 @@ class RankScan {
  private:
   double duration(std::size_t row) const { return static_cast<double>(timeline_.duration_ns(row)); }
 
-  bool in_optimizer(std::size_t row) const {
-    const std::int64_t start = timeline_.start_ns(row);
-    return optimizer_.length_within_ns({start, start + 1}) > 0;
-  }
+  bool in_optimizer(std::size_t row) const { return optimizer_.contains(timeline_.start_ns(row)); }
 
   void kernel(std::size_t row) {
     sums_.any_kernel = true;

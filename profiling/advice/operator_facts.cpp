@@ -112,8 +112,7 @@ class RankOperators {
   }
 
   bool starts_in(const IntervalSet& set, std::size_t row) const {
-    const std::int64_t start = timeline_.start_ns(row);
-    return set.length_within_ns({start, start + 1}) > 0;
+    return set.contains(timeline_.start_ns(row));
   }
 
   void add_update(const Call& call, OptimizerFacts& optimizer) const {

@@ -26,8 +26,9 @@ struct StandingRank {
 };
 
 struct Hang {
-  std::vector<StandingRank> ranks;   // whose recordings ended so; those that wait for none first
-  std::vector<int> without_records;  // of the run, ranks that left no recording
+  std::vector<StandingRank> ranks =
+      {};  // whose recordings ended so; those that wait for none first
+  std::vector<int> without_records = {};  // of the run, ranks that left no recording
   std::int64_t longest_ns = 0;
   // As long as several steps, and not the instant at which somebody looked.
   bool is_sure = false;

@@ -30,6 +30,8 @@ class IntervalSet {
   std::int64_t length_ns() const noexcept { return empty() ? 0 : kept_->sums.back(); }
   // Of the part inside the window.
   std::int64_t length_within_ns(Interval window) const;
+  // Whether the nanosecond that begins at this moment is inside.
+  bool contains(std::int64_t time_ns) const { return length_within_ns({time_ns, time_ns + 1}) > 0; }
   IntervalSet within(Interval window) const;
 
   IntervalSet operator|(const IntervalSet& other) const;

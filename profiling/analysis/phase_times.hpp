@@ -12,5 +12,7 @@ namespace sidestream::analysis {
 // Phase -> nanoseconds over the whole trace but singular steps; a range inside another one of the
 // same name counts once. Collectives are left out: their length is the others' doing.
 std::map<std::string, std::int64_t> phase_times(const RankView& rank);
+// Of one step, singular or not.
+std::map<std::string, std::int64_t> phase_times_in(const RankView& rank, const StepRow& step);
 
 }  // namespace sidestream::analysis

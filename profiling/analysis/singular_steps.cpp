@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "profiling/analysis/phase_times.hpp"
 #include "profiling/ranges/phases.hpp"
 #include "profiling/statistics/median.hpp"
 
@@ -58,20 +59,13 @@ std::set<std::int64_t> outliers_among(const std::map<std::int64_t, std::int64_t>
 
 // The phase that takes most of a step.
 std::string longest_phase(const RankView& rank, const StepRow& step) {
-  std::map<trace::NameId, std::vector<Interval>> of_phase;
-  for (std::size_t row = 0; row < rank.timeline->size(); ++row) {
-    if (rank.timeline->kind(row) == trace::Kind::kHostRange)
-      of_phase[rank.timeline->name_id(row)].push_back(
-          {rank.timeline->start_ns(row), rank.timeline->end_ns(row)});
-  }
+  const std::map<std::string, std::int64_t> times = phase_times_in(rank, step);
   std::string name;
   std::int64_t longest_ns = 0;
   for (const ranges::PhaseInfo& phase : ranges::kPhases) {
-    const auto found = of_phase.find(rank.timeline->names.find(phase.name));
-    if (phase.category == ranges::Category::kCommunication || found == of_phase.end()) continue;
-    const std::int64_t time_ns = IntervalSet(found->second).length_within_ns(step.window);
-    if (time_ns <= longest_ns) continue;
-    longest_ns = time_ns;
+    const auto found = times.find(std::string(phase.name));
+    if (found == times.end() || found->second <= longest_ns) continue;
+    longest_ns = found->second;
     name = phase.name;
   }
   return 2 * longest_ns > step.window.length_ns() ? name : "";

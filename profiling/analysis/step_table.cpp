@@ -1,7 +1,9 @@
 #include "profiling/analysis/step_table.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <utility>
 
 #include "core/data/parallel_for.hpp"
 #include "profiling/analysis/singular_steps.hpp"
@@ -58,6 +60,22 @@ std::int64_t RankView::counted_steps() const {
                        [](const StepRow& step) { return !step.is_singular(); });
 }
 
+IntervalSet RankView::counted_windows() const {
+  std::vector<Interval> windows;
+  for (const StepRow& step : steps) {
+    if (!step.is_singular()) windows.push_back(step.window);
+  }
+  return IntervalSet(std::move(windows));
+}
+
+const StepRow* RankView::step_at(std::int64_t time_ns) const {
+  const auto after = std::upper_bound(
+      steps.begin(), steps.end(), time_ns,
+      [](std::int64_t time, const StepRow& step) { return time < step.window.start_ns; });
+  if (after == steps.begin() || std::prev(after)->window.end_ns <= time_ns) return nullptr;
+  return &*std::prev(after);
+}
+
 RankView::RankView(const RankTimeline& of_rank)
     : timeline(&of_rank), activity(device_activity(of_rank)) {
   const BudgetSets sets(activity);  // as large as the rank's part of the trace: not kept
@@ -78,15 +96,23 @@ std::vector<RankView> view_ranks(const trace::TraceSet& set, int threads) {
   return ranks;
 }
 
-std::vector<const StepRow*> plain_steps(const std::vector<RankView>& ranks) {
-  std::vector<const StepRow*> plain, all;
-  for (const RankView& rank : ranks) {
-    for (const StepRow& step : rank.steps) {
-      if (!step.is_singular()) all.push_back(&step);
-      if (step.tags.empty()) plain.push_back(&step);
+void visit_plain_steps(const std::vector<RankView>& ranks,
+                       const std::function<void(std::size_t file, const StepRow& step)>& visit) {
+  const bool any = std::any_of(ranks.begin(), ranks.end(), [](const RankView& rank) {
+    return std::any_of(rank.steps.begin(), rank.steps.end(),
+                       [](const StepRow& step) { return step.tags.empty(); });
+  });
+  for (std::size_t file = 0; file < ranks.size(); ++file) {
+    for (const StepRow& step : ranks[file].steps) {
+      if (step.tags.empty() || (!any && !step.is_singular())) visit(file, step);
     }
   }
-  return plain.empty() ? all : plain;
+}
+
+std::vector<const StepRow*> plain_steps(const std::vector<RankView>& ranks) {
+  std::vector<const StepRow*> plain;
+  visit_plain_steps(ranks, [&](std::size_t, const StepRow& step) { plain.push_back(&step); });
+  return plain;
 }
 
 }  // namespace sidestream::analysis

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,10 +46,13 @@ struct RankView {
 
   // Of an event: whether statistics have room for it.
   bool counts(std::size_t row) const {
-    const std::int64_t start_ns = timeline->start_ns(row);
-    return singular.empty() || singular.length_within_ns({start_ns, start_ns + 1}) == 0;
+    return singular.empty() || !singular.contains(timeline->start_ns(row));
   }
   std::int64_t counted_steps() const;
+  // Their windows.
+  IntervalSet counted_windows() const;
+  // The step that this moment is in; null between steps.
+  const StepRow* step_at(std::int64_t time_ns) const;
 };
 
 // Singular steps are tagged (singular_steps.hpp).
@@ -56,5 +60,8 @@ std::vector<RankView> view_ranks(const trace::TraceSet& set, int threads);
 
 // Rows without tags; all but singular ones when every row has one.
 std::vector<const StepRow*> plain_steps(const std::vector<RankView>& ranks);
+// The same with the place of each one's file among `ranks`.
+void visit_plain_steps(const std::vector<RankView>& ranks,
+                       const std::function<void(std::size_t file, const StepRow& step)>& visit);
 
 }  // namespace sidestream::analysis

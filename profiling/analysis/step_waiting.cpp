@@ -20,20 +20,6 @@ WaitsOfFile waits_of_files(const CollectiveMatches& matches) {
   return waits;
 }
 
-// Calls visit(file, step) for every step that counts.
-template <typename Visit>
-void visit_plain_steps(const std::vector<RankView>& ranks, const Visit& visit) {
-  const bool any = std::any_of(ranks.begin(), ranks.end(), [](const RankView& rank) {
-    return std::any_of(rank.steps.begin(), rank.steps.end(),
-                       [](const StepRow& step) { return step.tags.empty(); });
-  });
-  for (std::size_t file = 0; file < ranks.size(); ++file) {
-    for (const StepRow& step : ranks[file].steps) {
-      if (step.tags.empty() || (!any && !step.is_singular())) visit(file, step);
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<StepWaiting> waiting_in_steps(const std::vector<RankView>& ranks,

@@ -94,12 +94,8 @@ std::string phase_of(const std::vector<RankView>& ranks, const CollectiveMatches
 }
 
 bool lies_in_a_step(const std::vector<RankView>& ranks, const CollectivePart& part) {
-  const std::vector<StepRow>& steps = ranks[part.timeline].steps;
-  if (!ranks[part.timeline].counts(part.row)) return false;
-  const auto after = std::upper_bound(
-      steps.begin(), steps.end(), part.start_ns,
-      [](std::int64_t time_ns, const StepRow& step) { return time_ns < step.window.start_ns; });
-  return after != steps.begin() && part.start_ns < std::prev(after)->window.end_ns;
+  const RankView& rank = ranks[part.timeline];
+  return rank.counts(part.row) && rank.step_at(part.start_ns) != nullptr;
 }
 
 // Between steps ranks wait for one that saves or evaluates: that is no slow rank.

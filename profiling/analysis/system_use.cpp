@@ -20,11 +20,7 @@ struct Weighted {
 class Means {
  public:
   void add(const RankView& rank) {
-    std::vector<Interval> windows;
-    for (const StepRow& step : rank.steps) {
-      if (!step.is_singular()) windows.push_back(step.window);
-    }
-    const IntervalSet steps(std::move(windows));
+    const IntervalSet steps = rank.counted_windows();
     const trace::RankTimeline& timeline = *rank.timeline;
     std::map<trace::NameId, std::pair<std::int64_t, std::int64_t>> times;  // counter: before, now
     for (std::size_t i = 0; i < timeline.counters().size(); ++i) {

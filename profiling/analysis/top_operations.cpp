@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -62,10 +61,9 @@ class CountedRows {
  public:
   CountedRows(const RankView& rank, const IntervalSet* windows) : rank_(rank), windows_(windows) {}
   bool contain(std::size_t row) const {
-    const std::int64_t start_ns = rank_.timeline->start_ns(row);
     return rank_.counts(row) &&
            (windows_ == nullptr || rank_.timeline->kind(row) != Kind::kHostRange ||
-            windows_->length_within_ns({start_ns, start_ns + 1}) > 0);
+            windows_->contains(rank_.timeline->start_ns(row)));
   }
 
  private:
@@ -80,12 +78,8 @@ std::vector<Interval> profiled_windows(const RankView& rank) {
   std::vector<bool> profiled(rank.steps.size(), on_device);
   for (std::size_t row = 0; row < timeline.size() && !on_device; ++row) {
     if (timeline.kind(row) != Kind::kOperator) continue;
-    const auto after = std::upper_bound(
-        rank.steps.begin(), rank.steps.end(), timeline.start_ns(row),
-        [](std::int64_t time_ns, const StepRow& step) { return time_ns < step.window.start_ns; });
-    if (after == rank.steps.begin() || std::prev(after)->window.end_ns <= timeline.start_ns(row))
-      continue;
-    profiled[static_cast<std::size_t>(std::prev(after) - rank.steps.begin())] = true;
+    const StepRow* const step = rank.step_at(timeline.start_ns(row));
+    if (step != nullptr) profiled[static_cast<std::size_t>(step - rank.steps.data())] = true;
   }
   std::vector<Interval> windows;
   for (std::size_t step = 0; step < profiled.size(); ++step) {

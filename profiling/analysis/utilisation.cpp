@@ -108,14 +108,12 @@ void add_rank(const RankView& rank, const TensorCoreCounters& counters, Sums& su
   if (rank.activity.where != Where::kDevice) return;
   const trace::RankTimeline& timeline = *rank.timeline;
   const IntervalSet kernels = rank.activity.compute | rank.activity.communication;
-  std::vector<Interval> windows;
   for (const StepRow& step : rank.steps) {
     if (step.is_singular()) continue;
-    windows.push_back(step.window);
     sums.window_ns += static_cast<double>(step.window.length_ns());
     sums.kernels_ns += static_cast<double>(kernels.length_within_ns(step.window));
   }
-  const IntervalSet steps(std::move(windows));
+  const IntervalSet steps = rank.counted_windows();
   std::vector<SmUse> uses;
   KernelNames names(timeline.names, counters);
   for (std::size_t row = 0; row < timeline.size(); ++row) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -25,17 +24,12 @@ bool on_device(const std::vector<RankView>& ranks) {
 }  // namespace
 
 std::optional<statistics::Bound> find_verdict(const std::vector<RankView>& ranks) {
-  const std::vector<const StepRow*> rows = plain_steps(ranks);
-  const std::set<const StepRow*> plain(rows.begin(), rows.end());
   statistics::StepParts sum;
   std::map<std::pair<std::string, std::int64_t>, statistics::StepParts> of_step;  // of all ranks
-  for (const RankView& rank : ranks) {
-    for (const StepRow& step : rank.steps) {
-      if (!plain.contains(&step)) continue;
-      sum.add(parts_of(step));
-      of_step[{rank.timeline->info.window, step.step.value_or(-1)}].add(parts_of(step));
-    }
-  }
+  visit_plain_steps(ranks, [&](std::size_t file, const StepRow& step) {
+    sum.add(parts_of(step));
+    of_step[{ranks[file].timeline->info.window, step.step.value_or(-1)}].add(parts_of(step));
+  });
   std::vector<statistics::StepParts> steps;
   for (const auto& [key, parts] : of_step) steps.push_back(parts);
   return statistics::find_bound(sum, steps,

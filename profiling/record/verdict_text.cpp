@@ -18,8 +18,7 @@ std::string bound_line(const RunVerdict& verdict) {
   const auto percent = [](double share) { return std::lround(share * 100); };
   return fmt::format(
       "time of a step, mean of {}: computing {} %, communication {} %, waiting for data {} %, "
-      "other "
-      "work of the host {} %: bound by {}",
+      "other work of the host {} %: bound by {}",
       verdict.steps, percent(bound.compute), percent(bound.comm), percent(bound.io),
       percent(bound.cpu), statistics::text_of(bound));
 }
