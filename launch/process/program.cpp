@@ -29,13 +29,22 @@ std::string_view without_rank(std::string_view message, int rank) {
   return message.starts_with(own) ? message.substr(own.size()) : message;
 }
 
-void print_error(int rank, int size, const std::string& message) {
-  const std::string line =
-      size > 1 ? fmt::format("sidestream [rank {}]: {}\n", rank, without_rank(message, rank))
-               : fmt::format("sidestream: {}\n", message);
+void print_line(const std::string& line) {
   std::fflush(stdout);
   std::fputs(line.c_str(), stderr);  // one write: lines of several ranks do not mix
   std::fflush(stderr);
+}
+
+void print_error(int rank, int size, const std::string& message) {
+  print_line(size > 1 ? fmt::format("sidestream [rank {}]: {}\n", rank, without_rank(message, rank))
+                      : fmt::format("sidestream: {}\n", message));
+}
+
+// With the host where there are several: it may be the one that is to blame.
+void print_hanging(const comm::Topology& ranks, const std::string& message) {
+  if (ranks.node_count == 1) return print_error(ranks.rank, ranks.size, message);
+  print_line(fmt::format("sidestream [{}]: {}\n",
+                         ranks.place_of(static_cast<std::size_t>(ranks.rank)), message));
 }
 
 // A peer's failure reaches this rank as PeerError before the peer has ended the job: leave it the
@@ -70,7 +79,7 @@ void Session::end_hanging_rank(const std::string& message) const noexcept {
   comm::Communicator& ranks = communicator();
   ranks.announce_failure(message);
   wait_unless_speaker(&ranks);
-  print_error(ranks.rank(), ranks.size(), message);
+  print_hanging(ranks.topology(), message);
   std::_Exit(static_cast<int>(ExitCode::kCollective));  // its thread cannot be called back
 }
 

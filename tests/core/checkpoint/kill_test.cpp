@@ -78,7 +78,9 @@ TEST(KillTest, a_valid_checkpoint_is_found_after_every_kill) {
   const core::ScratchFolder folder;
   const CheckpointStore store(folder / "checkpoints");
   SharedStep committed;
-  std::mt19937 random(std::random_device{}());
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
   std::int64_t first_step = 1;
   int with_leftovers = 0;
   const int kills = kills_wanted();

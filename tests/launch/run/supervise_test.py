@@ -3,12 +3,14 @@ the program plays the starts that a test wants."""
 
 import importlib.machinery
 import importlib.util
+import io
 import json
 import os
 import pathlib
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -16,7 +18,6 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 loader = importlib.machinery.SourceFileLoader("supervise", str(ROOT / "launch/supervise"))
 supervise = importlib.util.module_from_spec(importlib.util.spec_from_loader("supervise", loader))
-import sys
 sys.dont_write_bytecode = True
 loader.exec_module(supervise)
 
@@ -46,7 +47,8 @@ if words[0] == "segment":  # as of a launcher that was killed: a rank of job 77 
     words = words[1:]
 if words[0] == "sleep":
     signal.signal(signal.SIGUSR1, lambda *_: sys.exit(int(words[1]) if len(words) > 1 else 75))
-    signal.signal(signal.SIGINT, lambda *_: sys.exit(75))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(75))
     (run / "ready").touch()
     time.sleep(60)
 sys.stderr.write("".join(word + " " for word in words[1:]) + "\\n")
@@ -115,7 +117,7 @@ class SuperviseTest(unittest.TestCase):
         self.assertNotIn("auto", starts[0])
 
     def test_signals_stop_it(self):
-        for number in (signal.SIGUSR1, signal.SIGINT):
+        for number in (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(signal=number):
                 self.tearDown(), self.setUp()
                 process = subprocess.Popen(self.command(), env=dict(os.environ, PLAY="sleep"), stderr=subprocess.PIPE, text=True)
@@ -178,9 +180,7 @@ class SuperviseTest(unittest.TestCase):
         self.assertIsNone(supervise.hosts_of_slurm({}))
         os.environ.update(SLURM_JOB_NODELIST="n[1-3]", SLURM_TASKS_PER_NODE="8(x3)")
         self.addCleanup(lambda: [os.environ.pop(name) for name in ("SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE")])
-        previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)}
-        self.addCleanup(lambda: [signal.signal(number, handler) for number, handler in previous.items()])
-        job = supervise.Supervisor(supervise.Options(["-np", "16", "--", "train"]))
+        job = self.supervisor("-np", "16")
         self.assertNotIn("--hosts", job.command())
         job.failures = {"n2": 2}
         self.assertEqual(job.command()[job.command().index("--hosts") + 1], "n1:8,n3:8")
@@ -212,9 +212,14 @@ class SuperviseTest(unittest.TestCase):
     def test_hosts_of_failures_are_seen(self):
         lines = ["sidestream [rank 0]: all_reduce (operation 3): not finished after 600 ms; missing: rank 1 on node7 (last started)",
                  "sidestream [rank 0]: barrier: rank 2 on node8.lan has died: its process is gone",
-                 "mpirun noticed that process rank 3 with PID 0 on node node9 exited on signal 9 (Killed)."]
-        found = [match.group(1) or match.group(2) for line in lines for match in supervise.BLAMED.finditer(line)]
-        self.assertEqual(found, ["node7", "node8.lan", "node9"])
+                 "mpirun noticed that process rank 3 with PID 0 on node node9 exited on signal 9 (Killed).",
+                 "sidestream [rank 2]: starting MPI: not finished after 9 ms; missing: local rank 1 on node10 (has not come to it).",
+                 "ssh: connect to host node11 port 22: No route to host",
+                 "ssh: Could not resolve hostname node12.lan: Name or service not known",
+                 "  Remote daemon: [[41413,0],1] on node node13",
+                 "sidestream [rank 1 on node14]: step 5, data: not finished after 3000 ms, this rank itself hangs."]
+        found = [name for line in lines for name in supervise.hosts_blamed(line)]
+        self.assertEqual(found, ["node7", "node8.lan", "node9", "node10", "node11", "node12.lan", "node13", "node14"])
 
     def test_bad_hosts_are_left_out_while_there_are_spares(self):
         hosts = [("a", 2), ("b", 2), ("c", 2)]
@@ -222,6 +227,33 @@ class SuperviseTest(unittest.TestCase):
         self.assertEqual(supervise.pick_hosts(hosts, {"a": 1}, 4), [("a", 2), ("b", 2)])
         self.assertEqual(supervise.pick_hosts(hosts, {"a": 2}, 4), [("b", 2), ("c", 2)])
         self.assertEqual(supervise.pick_hosts(hosts, {"a": 2, "b": 3}, 4), [("c", 2), ("a", 2)])
+
+    def supervisor(self, *words):
+        """In this process; signals keep their handlers."""
+        previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)}
+        self.addCleanup(lambda: [signal.signal(number, handler) for number, handler in previous.items()])
+        return supervise.Supervisor(supervise.Options([*words, "--", "train"]))
+
+    def test_a_host_that_is_named_twice_makes_way_for_a_spare(self):
+        job = self.supervisor("-np", "2", "--hosts", "a.lan:1,b.lan:1,127.0.0.1:1")
+        for message in (b"ssh: connect to host a port 22: No route to host\n", b"sidestream [rank 0 on a.lan]: this rank itself hangs\n"):
+            self.assertEqual(job.command()[job.command().index("--hosts") + 1], "a.lan:1,b.lan:1")
+            job.blamed = set()
+            job.watch_messages(io.BytesIO(message))
+            job.note_hosts()
+        self.assertEqual(job.command()[job.command().index("--hosts") + 1], "b.lan:1,127.0.0.1:1")
+        self.assertEqual(supervise.known_host("localhost", job.hosts), "127.0.0.1")
+        self.assertEqual(supervise.known_host("elsewhere", job.hosts), "elsewhere")
+
+    def test_slurm_job_that_is_asked_between_two_starts_is_requeued(self):
+        process = subprocess.Popen(self.command("--requeue", "--backoff", "20"), env=dict(self.fake_scontrol("exit 0"), PLAY="6"),
+                                   stderr=subprocess.PIPE, text=True)
+        with process.stderr as messages:
+            for line in messages:
+                if "start 2 in" in line:
+                    process.send_signal(signal.SIGUSR1)
+        self.assertEqual(process.wait(timeout=30), 75)
+        self.assertEqual((self.folder / "asked").read_text(), "requeue 42\n")
 
     def test_run_directory_is_the_trainers(self):
         config = self.folder / "train.cfg"

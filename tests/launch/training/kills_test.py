@@ -4,7 +4,7 @@ is half-visible, and the end is bit-identical to the run that nobody disturbed. 
 SIDESTREAM_RANDOM_KILLS=N kills (5); SIDESTREAM_TEST_SEED repeats them.
 """
 
-import json
+import hashlib
 import os
 import pathlib
 import random
@@ -18,12 +18,15 @@ from support import TINY, check, checkpoint, losses, make_data, may_mount, train
 KILLED = 137
 OWN_SHARED_MEMORY = "SIDESTREAM_TEST_OWN_SHARED_MEMORY"
 RANKS, STEPS, EVERY = 2, 80, 4
-# One kill in two is aimed at a save, which is short; the others hit any moment of a step.
-PLACES = ["checkpoint", "commit", "data", "forward", "update", "checkpoint"]
+# Four kills in ten are aimed at a save, which is short; the others hit any moment of a step, and the start, restoring included.
+PLACES = ["checkpoint", "commit", "data", "forward", "update", "checkpoint", "start", "commit", "forward", "start"]
+STARTING_MS = [0, 200, 400, 600, 800]  # from before MPI starts to the first steps
 
 
 def hashes(folder):
-    return {file["name"]: file["sha256"] for file in json.loads((folder / "manifest.json").read_text())["files"]}
+    """Of what the files hold, whatever their manifest says of them."""
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()
+            if file.suffix == ".safetensors"}
 
 
 def finished(run_dir):
@@ -60,9 +63,13 @@ def main():
                 run_dir, start = root / f"killed-{kill}", 0
             place = dice.choice(PLACES)
             rank = 0 if place == "commit" else dice.randrange(RANKS)  # the others have no part in it
-            fault = f"kill:rank={rank},step={dice.randint(start + 1, start + 10)},at={place},ms={dice.choice([0, 0, 1, 3, 10, 30])}"
+            if place == "start":
+                fault = f"kill:rank={rank},at=start,ms={dice.choice(STARTING_MS)}"
+            else:
+                fault = f"kill:rank={rank},step={dice.randint(start + 1, start + 10)},at={place},ms={dice.choice([0, 0, 1, 3, 10, 30])}"
             before = finished(run_dir)
-            train(RANKS, run_dir, flags + ["--resume", "auto", "--inject", fault], expect=KILLED)
+            said = train(RANKS, run_dir, flags + ["--resume", "auto", "--inject", fault], expect=KILLED)
+            check("skipped checkpoint" not in said, f"{fault}: a checkpoint could not be used (seed {seed})\n{said}")
             check_nothing_left(run_dir, fault)
             after = finished(run_dir)
             check(set(before) <= set(after), f"{fault}: lost {set(before) - set(after)} (seed {seed})")
@@ -74,7 +81,8 @@ def main():
 
 
 def check_end(root, run_dir, flags, known):
-    train(RANKS, run_dir, flags + ["--resume", "auto"])
+    said = train(RANKS, run_dir, flags + ["--resume", "auto"])
+    check("skipped checkpoint" not in said, f"{run_dir.name}: a checkpoint could not be used\n{said}")
     check(losses(run_dir) == losses(root / "whole"), f"{run_dir.name}: other losses")
     check(hashes(checkpoint(run_dir, STEPS)) == known[STEPS], f"{run_dir.name}: other weights at the end")
     check(not [folder for folder in (run_dir / "checkpoints").iterdir() if "pending" in folder.name], "a save is left half-done")
