@@ -89,7 +89,8 @@ LauncherEnvironment LauncherEnvironment::read() {
   return {};
 }
 
-MpiEnvironment::MpiEnvironment(int* argc, char*** argv, std::chrono::milliseconds limit) {
+MpiEnvironment::MpiEnvironment(int* argc, char*** argv, std::chrono::milliseconds limit)
+    : limit_(limit) {
   const LauncherEnvironment launcher = LauncherEnvironment::read();
   if (!launcher.launched) return;
   const SetupWatch watch(launcher, SetupWatch::Stage::kStartMpi, limit);
@@ -111,7 +112,9 @@ MpiEnvironment::MpiEnvironment(int* argc, char*** argv, std::chrono::millisecond
 
 MpiEnvironment::~MpiEnvironment() {
   if (!active_ || failed_->load() || std::uncaught_exceptions() > 0) return;
-  if (!mpi_is_finalized()) MPI_Finalize();
+  if (mpi_is_finalized()) return;
+  const SetupWatch watch(LauncherEnvironment::read(), SetupWatch::Stage::kFinishMpi, limit_);
+  MPI_Finalize();
 }
 
 void MpiEnvironment::abort(int exit_code) const noexcept {

@@ -33,8 +33,8 @@ class MpiEnvironment {
   // did not come: there is no way back out of MPI_Init.
   MpiEnvironment(int* argc, char*** argv,
                  std::chrono::milliseconds limit = std::chrono::minutes(5));
-  // MPI_Finalize. Left out after a failed collective and while an exception passes, when it would
-  // wait for ranks that never come: end such a program with abort().
+  // MPI_Finalize, within the same limit. Left out after a failed collective and while an exception
+  // passes, when it would wait for ranks that never come: end such a program with abort().
   ~MpiEnvironment();
   MpiEnvironment(const MpiEnvironment&) = delete;
   MpiEnvironment& operator=(const MpiEnvironment&) = delete;
@@ -52,6 +52,7 @@ class MpiEnvironment {
 
  private:
   std::shared_ptr<std::atomic<bool>> failed_ = std::make_shared<std::atomic<bool>>(false);
+  std::chrono::milliseconds limit_;
   bool active_ = false;
   int rank_ = 0;
   int size_ = 1;

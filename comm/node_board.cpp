@@ -127,9 +127,9 @@ std::string NodeBoard::activity_of(int local_rank) const {
   if (word == 0 || phase >= ranges::kPhaseCount) return {};
   const auto since_ns =
       record::monotonic_ns() - slot.activity_since_ns.load(std::memory_order_relaxed);
-  return std::string(ranges::name_of(static_cast<ranges::Phase>(phase))) + " of step " +
-         std::to_string(word >> 8) + " for " +
-         seconds_text(std::chrono::nanoseconds(std::max<std::int64_t>(0, since_ns)));
+  const std::string where = word >> 8 == 0 ? "the set-up" : "step " + std::to_string(word >> 8);
+  return std::string(ranges::name_of(static_cast<ranges::Phase>(phase))) + " of " + where +
+         " for " + seconds_text(std::chrono::nanoseconds(std::max<std::int64_t>(0, since_ns)));
 }
 
 std::vector<int> NodeBoard::peer_processes() const {

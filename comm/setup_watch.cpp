@@ -67,6 +67,18 @@ std::string host_name() {
   return name.data();
 }
 
+const char* text_of(SetupWatch::Stage stage) {
+  switch (stage) {
+    case SetupWatch::Stage::kStartMpi:
+      return "starting MPI";
+    case SetupWatch::Stage::kMakeCommunicator:
+      return "making the communicator";
+    case SetupWatch::Stage::kFinishMpi:
+      return "leaving MPI, with all work done";
+  }
+  return "MPI";
+}
+
 void sleep_unless_stopped(const std::stop_token& stop, std::chrono::milliseconds time) {
   std::mutex mutex;
   std::condition_variable_any never;
@@ -155,10 +167,9 @@ void SetupWatch::give_up(const std::stop_token& stop, std::chrono::milliseconds 
     missing = "nobody of the ranks on " + host_name() +
               ": look at the other hosts, and at the network between them";
   }
-  const char* stage = stage_ == Stage::kStartMpi ? "starting MPI" : "making the communicator";
-  const std::string line = "sidestream [rank " + std::to_string(launcher_.rank) + "]: " + stage +
-                           ": not finished after " + std::to_string(limit.count()) +
-                           " ms; missing: " + missing +
+  const std::string line = "sidestream [rank " + std::to_string(launcher_.rank) +
+                           "]: " + text_of(stage_) + ": not finished after " +
+                           std::to_string(limit.count()) + " ms; missing: " + missing +
                            ". --timeout-setup gives slow ranks more time\n";
   std::fputs(line.c_str(), stderr);
   std::fflush(stderr);

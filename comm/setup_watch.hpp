@@ -18,7 +18,7 @@ namespace sidestream::comm {
 
 class SetupWatch {
  public:
-  enum class Stage { kStartMpi, kMakeCommunicator };
+  enum class Stage { kStartMpi, kMakeCommunicator, kFinishMpi };
 
   // Until its destruction the stage has to be over. Does nothing for a rank that is alone.
   SetupWatch(const LauncherEnvironment& launcher, Stage stage, std::chrono::milliseconds limit);

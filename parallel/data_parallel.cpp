@@ -143,6 +143,7 @@ class DataParallel::Impl {
   }
 
   void check_replicas() { parallel::check_replicas(communicator_, parameters_); }
+  bool shares_weights() const { return parameters_.is_shared(); }
 
  private:
   double average() const {
@@ -300,5 +301,6 @@ std::vector<std::string> DataParallel::describe_buckets() const {
   return impl_->describe_buckets();
 }
 void DataParallel::check_replicas() { impl_->check_replicas(); }
+bool DataParallel::shares_weights() const { return impl_->shares_weights(); }
 
 }  // namespace sidestream::parallel

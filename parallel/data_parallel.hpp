@@ -100,6 +100,8 @@ class DataParallel {
   // Collective: throws NumericsError naming the first parameter whose bytes differ between ranks,
   // and the ranks. Weights that the ranks share cannot differ.
   void check_replicas();
+  // The ranks of the one node keep their weights once, in shared memory.
+  bool shares_weights() const;
 
  private:
   class Impl;

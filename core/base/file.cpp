@@ -17,7 +17,8 @@ namespace sidestream::core {
 namespace {
 
 UniqueFd open_or_throw(const std::filesystem::path& path, int flags, std::string_view what) {
-  UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC, 0644));
+  // A pipe without a writer would be waited for, for ever.
+  UniqueFd fd(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC, 0644));
   if (!fd) throw Error(system_error_text(what, path, errno));
   return fd;
 }
@@ -36,7 +37,9 @@ void write_to_stream(const std::filesystem::path& path, std::string_view content
 }
 
 void write_and_sync(const std::filesystem::path& path, std::string_view content) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  ::unlink(path.c_str());  // of a process that died; never what a link leads to
+  const UniqueFd fd(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!fd) fail_to_write("cannot create", path);
   write_all(fd.get(), content, path);
   if (::fsync(fd.get()) != 0) fail_to_write("cannot sync", path);

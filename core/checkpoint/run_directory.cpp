@@ -26,6 +26,20 @@ void create_folder(const fs::path& folder) {
   }
 }
 
+// What a run writes stays in its directory, wherever somebody lets a name in it lead.
+void refuse_links(const RunPaths& paths) {
+  for (const fs::path& path :
+       {paths.lock(), paths.metrics(), paths.ettr(), paths.incidents(), paths.checkpoints(),
+        paths.flight(), paths.report(), paths.traces()}) {
+    std::error_code ignored;
+    if (!fs::is_symlink(path, ignored)) continue;
+    throw core::ConfigError(
+        fmt::format("--run-dir: {} is a link, which a run does not follow. Let --run-dir itself be "
+                    "the link, or remove this one.",
+                    path.string()));
+  }
+}
+
 // A small file written and synced: permissions, read-only mounts and full disks show before any
 // work is done.
 void probe_writing(const fs::path& folder) {
@@ -52,7 +66,8 @@ std::string owner_text() {
 }
 
 core::UniqueFd take_lock(const RunPaths& paths) {
-  core::UniqueFd lock(::open(paths.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  core::UniqueFd lock(
+      ::open(paths.lock().c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!lock) {
     throw core::ConfigError("--run-dir: " +
                             core::system_error_text("cannot create", paths.lock(), errno));
@@ -78,7 +93,7 @@ core::UniqueFd take_lock(const RunPaths& paths) {
 }  // namespace
 
 fs::path RunPaths::trace_window(std::int64_t step) const {
-  return root_ / "trace" / fmt::format("step_{:08}", step);
+  return traces() / fmt::format("step_{:08}", step);
 }
 
 bool RunDirectory::is_used(const RunPaths& paths) {
@@ -93,6 +108,7 @@ bool RunDirectory::is_used(const RunPaths& paths) {
 RunDirectory::RunDirectory(const fs::path& root, UsedRun used) : paths_(root) {
   create_folder(root);
   probe_writing(root);
+  refuse_links(paths_);
   lock_ = take_lock(paths_);
   if (used == UsedRun::kRefuse && is_used(paths_)) {
     throw core::ConfigError(

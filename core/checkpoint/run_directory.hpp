@@ -23,6 +23,7 @@ class RunPaths {
   std::filesystem::path incidents() const { return root_ / "incidents.jsonl"; }
   std::filesystem::path flight() const { return root_ / "flight"; }
   std::filesystem::path report() const { return root_ / "report"; }
+  std::filesystem::path traces() const { return root_ / "trace"; }
   std::filesystem::path trace_window(std::int64_t step) const;  // trace/step_00000012
 
  private:
@@ -36,8 +37,9 @@ enum class UsedRun { kRefuse, kContinue };
 // destruction.
 class RunDirectory {
  public:
-  // Throws ConfigError when it cannot be created or written (the system's text), another process
-  // holds the lock (its text), or it has been used and `used` is kRefuse (the message names
+  // Throws ConfigError when it cannot be created or written (the system's text), something in it
+  // is a link, another process holds the lock (its text), or it has been used and `used` is kRefuse
+  // (the message names
   // --resume auto).
   RunDirectory(const std::filesystem::path& root, UsedRun used);
 

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/data/token_shard.hpp"
 
 namespace sidestream::data {
 namespace {
@@ -37,7 +38,7 @@ SplitInfo split_of(const json& value) {
 // A name inside the folder and nothing that leads out of it.
 std::string tokenizer_of(const std::filesystem::path& folder, const std::string& name) {
   if (name == "bytes") return name;
-  if (name.empty() || name.find('/') != std::string::npos) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
     throw DataError({(folder / DatasetInfo::kFileName).string(),
                      {},
                      "`bytes` or a file of the folder as tokenizer",
@@ -100,6 +101,24 @@ std::optional<DatasetInfo> read_dataset_info(const std::filesystem::path& folder
     return info_of(folder, root);
   } catch (const json::exception& error) {
     throw DataError({path.string(), {}, "the JSON that `prepare` writes", error.what()});
+  }
+}
+
+void require_shards(const std::filesystem::path& folder, const SplitInfo& split) {
+  for (const WrittenShard& listed : split.shards) {
+    const std::filesystem::path path = folder / std::filesystem::path(listed.file).filename();
+    std::error_code error;
+    const bool is_there = std::filesystem::is_regular_file(path, error);
+    const std::uint64_t tokens = is_there ? TokenShard(path).size() : 0;
+    if (is_there && tokens == listed.tokens) continue;
+    throw DataError({path.string(),
+                     {},
+                     "a shard of " + std::to_string(listed.tokens) + " tokens, as " +
+                         DatasetInfo::kFileName + " says",
+                     is_there
+                         ? std::to_string(tokens) + " tokens; `sidestream prepare` makes it again"
+                         : "no file; bring it back, or make the data again with `sidestream "
+                           "prepare`"});
   }
 }
 

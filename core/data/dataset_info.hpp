@@ -46,4 +46,8 @@ void write_dataset_info(const std::filesystem::path& folder, const DatasetInfo& 
 // for one that is damaged or of a newer schema.
 std::optional<DatasetInfo> read_dataset_info(const std::filesystem::path& folder);
 
+// A shard that has got lost would be trained around in silence. Throws DataError naming the first
+// one that is not in the folder, or has another number of tokens.
+void require_shards(const std::filesystem::path& folder, const SplitInfo& split);
+
 }  // namespace sidestream::data

@@ -38,7 +38,15 @@ std::vector<fs::path> shard_paths(const fs::path& folder, Split split) {
   }
   std::vector<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (belongs_to(entry.path(), split) && entry.is_regular_file()) paths.push_back(entry.path());
+    if (!belongs_to(entry.path(), split)) continue;
+    std::error_code no_target;
+    if (!entry.is_regular_file(no_target)) {
+      throw DataError({entry.path().string(),
+                       {},
+                       "a shard, which is a regular file",
+                       no_target ? no_target.message() : "something else; remove or rename it"});
+    }
+    paths.push_back(entry.path());
   }
   if (error) throw DataError("cannot list data folder " + folder.string() + ": " + error.message());
   std::sort(paths.begin(), paths.end());

@@ -28,7 +28,8 @@ const Names<Kind>& kinds() {
 
 const Names<Point>& points() {
   static const Names<Point> names = {
-      {"start", Point::kStart},           {"data", Point::kData},
+      {"start", Point::kStart},           {"setup", Point::kSetUp},
+      {"restore", Point::kRestore},       {"data", Point::kData},
       {"forward", Point::kForward},       {"update", Point::kUpdate},
       {"evaluation", Point::kEvaluation}, {"checkpoint", Point::kCheckpoint},
       {"commit", Point::kCommit}};

@@ -32,6 +32,8 @@ enum class Kind : std::uint8_t {
 // Where in a run. What a kind does not say with `at` happens at the place that fits it.
 enum class Point : std::uint8_t {
   kStart,       // before MPI starts; step 0
+  kSetUp,       // before the data is opened; step 0
+  kRestore,     // before a checkpoint is loaded at the start of a run; step 0
   kData,        // before a step takes its batch
   kForward,     // before the forward of a step
   kUpdate,      // before the weights of a step change

@@ -83,6 +83,10 @@ DataSources open_data(const TrainOptions& options) {
         folder.string()));
   }
   const auto info = data::read_dataset_info(folder);
+  if (info) {
+    data::require_shards(folder, info->train);
+    data::require_shards(folder, info->validation);
+  }
   sources.vocab_size =
       info ? static_cast<std::int64_t>(info->vocab_size) : known_vocabulary(options);
   std::string tokenizer = options.data.tokenizer.string();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/checkpoint/run_directory.hpp"
@@ -30,13 +31,11 @@ LoaderStart loader_start(const TrainingState& state, std::uint64_t samples_per_s
 }  // namespace
 
 LiveRun::LiveRun(Session& session, const TrainOptions& options, const DataSources& sources,
-                 const DeviceSession& device)
+                 const DeviceSession& device, std::shared_ptr<faults::FaultInjector> faults)
     : session_(session),
       options_(options),
       heartbeat_(std::make_shared<Heartbeat>(session.communicator())),
-      faults_(std::make_shared<faults::FaultInjector>(
-          options.faults, faults::Victim{.rank = session.communicator().rank(),
-                                         .attempt = faults::Victim::attempt_of_this_process()})),
+      faults_(std::move(faults)),
       judge_(std::make_shared<AnomalyJudge>(options.numerics)),
       sources_(sources),
       device_(device),
@@ -49,6 +48,7 @@ TrainingState LiveRun::restore(const std::optional<checkpoint::Checkpoint>& chec
   const auto begin = std::chrono::steady_clock::now();
   TrainingState state;
   if (checkpoint) {
+    faults_->pass(faults::Point::kRestore, 0);
     state = checkpointer_.restore(*checkpoint);
   } else if (!options_.model.init.empty()) {
     checkpointer_.load_weights(options_.model.init);
@@ -81,6 +81,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
                                            .figures = figures_of(mfu),
                                            .say = [&](const auto& line) { reporter.info(line); }});
   reporter.started(state, restore_s_);
+  tell_of_drift(reporter);
   if (options_.checkpoint.every > 0) checkpointer_.prepare();
   keep_freed_memory();  // from here on: what building the replicas freed has gone back to the
                         // system
@@ -101,6 +102,16 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
     recording.dump_now("the run has failed");
     throw;
   }
+}
+
+// Who asks for it should not think that it is done.
+void LiveRun::tell_of_drift(RunReporter& reporter) const {
+  const bool is_asked_for = options_.numerics.drift_every != TrainOptions{}.numerics.drift_every &&
+                            options_.numerics.drift_every > 0;
+  if (!is_asked_for || !replicas_.shares_weights()) return;
+  reporter.info(
+      "--drift-every: the ranks keep the weights once, in shared memory, so that there is nothing "
+      "to compare; --zero 0 gives each rank its own");
 }
 
 model::LanguageModel& LiveRun::initialised() {
@@ -216,7 +227,8 @@ CheckpointerConfig LiveRun::checkpointer_config() const {
           .model = options_.model.config,
           .deadline = options_.timeouts.checkpoint,
           .mode = options_.checkpoint.asynchronous ? SaveMode::kAsynchronous : SaveMode::kBlocking,
-          .faults = faults_};
+          .faults = faults_,
+          .heartbeat = heartbeat_};
 }
 
 // What readers of the traces cannot see.

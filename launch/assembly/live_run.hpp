@@ -33,7 +33,7 @@ class LiveRun {
  public:
   // Collective; all outlive it.
   LiveRun(Session& session, const TrainOptions& options, const DataSources& sources,
-          const DeviceSession& device);
+          const DeviceSession& device, std::shared_ptr<faults::FaultInjector> faults);
 
   // Collective. `notes` get what was set aside. Throws AgreedError.
   TrainingState restore(const std::optional<checkpoint::Checkpoint>& checkpoint,
@@ -44,6 +44,7 @@ class LiveRun {
 
  private:
   model::LanguageModel& initialised();
+  void tell_of_drift(RunReporter& reporter) const;
   StopReason train_on(TrainingState& state, const std::optional<Evaluator>& evaluator,
                       RunReporter& reporter, RunRecording& recording);
   void go_back(TrainingState& state, RunReporter& reporter);

@@ -15,6 +15,7 @@
 #include "launch/assembly/dry_run.hpp"
 #include "launch/assembly/live_run.hpp"
 #include "launch/assembly/run_start.hpp"
+#include "launch/assembly/set_up_guard.hpp"
 #include "launch/device/device_session.hpp"
 #include "launch/device/gpu_peak.hpp"
 #include "launch/options/train_parser.hpp"
@@ -81,6 +82,13 @@ RunRecord make_record(const TrainOptions& options, const comm::Communicator& com
           .parameters = model::parameter_count(options.model.config)};
 }
 
+std::shared_ptr<faults::FaultInjector> planted_faults(const TrainOptions& options,
+                                                      const comm::Communicator& communicator) {
+  return std::make_shared<faults::FaultInjector>(
+      options.faults, faults::Victim{.rank = communicator.rank(),
+                                     .attempt = faults::Victim::attempt_of_this_process()});
+}
+
 DataSources open_and_check_data(Session& session, TrainOptions& options) {
   DataSources sources;
   agree_on_setup(session, options, [&] {
@@ -108,6 +116,8 @@ ExitCode exit_code_of(StopReason reason) {
 
 core::ExitCode run_training(Session& session, TrainOptions options,
                             const std::string& command_line) {
+  std::optional<SetUpGuard> guard(std::in_place, session, options);
+  guard->beat(ranges::Phase::kData);
   std::optional<DeviceSession> device;
   agree_on_setup(session, options, [&] { device.emplace(session.communicator(), options); });
   options.model.config.layer_ranges =
@@ -116,14 +126,18 @@ core::ExitCode run_training(Session& session, TrainOptions options,
           : model::LayerRanges::kOff;
   agree_on_setup(session, options, [&] { check_recording(options.record); });
   const int threads = set_up_process(options, session.communicator());
+  const auto faults = planted_faults(options, session.communicator());
+  guard->beat(ranges::Phase::kData);
+  faults->pass(faults::Point::kSetUp, 0);
   const DataSources sources = open_and_check_data(session, options);
+  guard->beat(ranges::Phase::kCheckpoint);
   std::vector<std::string> notes;
   const auto resume_from = checkpoint_to_resume(session, options, notes);
   check_start(session, options, resume_from);
   require_device_memory(session, options, *device);
   const auto directory = claim_run_directory(session, options, resume_from, notes);
 
-  LiveRun run(session, options, sources, *device);
+  LiveRun run(session, options, sources, *device, faults);
   TrainingState state = run.restore(resume_from, notes);
   const Mfu mfu = make_mfu(options, session.communicator(), *device);
   RunReporter reporter;
@@ -140,6 +154,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
                               attention_kernel(device->device(), options)));
   }
   if (resume_from) tell_resumed(reporter, *resume_from, options.steps);
+  guard.reset();
   ExitCode code = ExitCode::kOther;
   try {
     code = exit_code_of(run.train(state, reporter, mfu));

@@ -31,9 +31,23 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return found.checkpoint.folder;
 }
 
+// Before memory is taken for what a wrong config.json describes.
+void require_weights_for(const model::ModelConfig& config, const checkpoint::TensorSet& tensors,
+                         const std::filesystem::path& folder) {
+  std::uint64_t stored = 0;
+  for (const std::string& name : tensors.names()) stored += tensors.at(name).elements();
+  const auto described = static_cast<std::uint64_t>(model::parameter_count(config));
+  if (stored >= described) return;
+  throw core::CheckpointError(
+      fmt::format("{}: config.json describes a model of {} parameters, model.safetensors holds {}",
+                  folder.string(), described, stored));
+}
+
 std::shared_ptr<model::LanguageModel> load_model(const std::filesystem::path& folder) {
-  auto model = model::make_language_model(read_model_config(folder));
+  const model::ModelConfig config = read_model_config(folder);
   const checkpoint::TensorSet tensors = checkpoint::TensorSet::open_model(folder);
+  require_weights_for(config, tensors, folder);
+  auto model = model::make_language_model(config);
   for (const auto& parameter : model->named_parameters()) {
     copy_into(tensors.at(parameter.key()), {parameter.key(), parameter.value()});
   }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "core/base/standard_output.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/command_table.hpp"
 #include "launch/process/build_summary.hpp"
@@ -13,6 +14,7 @@
 
 namespace {
 
+namespace core = sidestream::core;
 namespace launch = sidestream::launch;
 
 int run(const launch::Invocation& invocation, int& argc, char**& argv) {
@@ -44,9 +46,9 @@ int main(int argc, char** argv) {
         launch::parse_invocation(argc, argv, std::string(launch::build_summary_text()));
     if (invocation.action == launch::Invocation::Action::kPrintText) {
       std::fputs(invocation.text.c_str(), stdout);
-      return launch::with_output_written(0);
+      return core::with_output_written("sidestream", 0);
     }
-    return launch::with_output_written(run(invocation, argc, argv));
+    return core::with_output_written("sidestream", run(invocation, argc, argv));
   } catch (const std::exception& error) {
     return launch::report_early(error);
   }

@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <exception>
 
+#include "core/base/standard_output.hpp"
 #include "launch/trace/trace_commands.hpp"
 
 namespace {
 
+namespace core = sidestream::core;
 namespace launch = sidestream::launch;
 
 int run(const launch::TraceInvocation& invocation) {
@@ -32,9 +34,9 @@ int main(int argc, char** argv) {
         launch::parse_trace_invocation(argc, argv, "sidestream-trace " SIDESTREAM_VERSION "\n");
     if (invocation.action == launch::TraceInvocation::Action::kPrintText) {
       std::fputs(invocation.text.c_str(), stdout);
-      return 0;
+      return core::with_output_written("sidestream-trace", 0);
     }
-    return run(invocation);
+    return core::with_output_written("sidestream-trace", run(invocation));
   } catch (const std::exception& error) {
     return launch::report_trace_failure(error);
   }

@@ -45,7 +45,8 @@ SettingGroup<TrainOptions> fault_settings() {
   return {"When something goes wrong",
           {nan_policy(), spike_policy(),
            number<Options>(
-               {"spike-zscore", "Z", "standard deviations above their mean that make a spike"},
+               {"spike-zscore", "Z",
+                "standard deviations above the mean of the 128 steps before that make a spike"},
                [](auto& o) -> auto& { return o.numerics.spike_zscore; }, {.min = 1, .max = 1e6}),
            count<Options>({"max-skipped-steps", "N",
                            "updates that may be left out in a row, and rollbacks without a new "
@@ -54,7 +55,7 @@ SettingGroup<TrainOptions> fault_settings() {
                           {0, 1'000'000}),
            count<Options>({"drift-every", "STEPS",
                            "compare the weights of all ranks every so many steps, and before every "
-                           "save; 0: never"},
+                           "save; 0: never. Ranks that share them have nothing to compare"},
                           [](auto& o) -> auto& { return o.numerics.drift_every; }, {}),
            on_off<Options>(
                switch_named("check-collectives",

@@ -29,7 +29,22 @@ class Heartbeat {
     count_.fetch_add(1, std::memory_order_release);
     if (communicator_ != nullptr) communicator_->note_activity(phase, step);
   }
-  // From here on nothing is expected.
+  // A checkpoint is being written beside training: a sign of life of the thread that does it, when
+  // it begins and (step 0) when it has ended.
+  struct Save {
+    std::uint64_t count = 0;  // so far
+    std::int64_t step = 0;    // 0: none
+  };
+  void note_save(std::int64_t step) noexcept {
+    saving_.store(step, std::memory_order_relaxed);
+    saves_.fetch_add(1, std::memory_order_release);
+  }
+  Save save() const noexcept {
+    return {.count = saves_.load(std::memory_order_acquire),
+            .step = saving_.load(std::memory_order_relaxed)};
+  }
+
+  // From here on nothing is expected of training.
   void rest() noexcept { resting_.store(true, std::memory_order_release); }
 
   // A moment's inaccuracy between the fields does no harm.
@@ -46,6 +61,8 @@ class Heartbeat {
   std::atomic<ranges::Phase> phase_{ranges::Phase::kData};
   std::atomic<std::int64_t> step_{0};
   std::atomic<bool> resting_{true};
+  std::atomic<std::uint64_t> saves_{0};
+  std::atomic<std::int64_t> saving_{0};
 };
 
 }  // namespace sidestream::launch

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -118,13 +116,6 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
   } catch (const std::exception& error) {
     stop_all_ranks(*environment, communicator.get(), describe_failure(error));
   }
-}
-
-int with_output_written(int exit_code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
-  if (exit_code != 0 || errno == EPIPE) return exit_code;  // a reader like `head` has seen enough
-  fmt::print(stderr, "sidestream: cannot write to standard output: {}\n", std::strerror(errno));
-  return static_cast<int>(ExitCode::kOther);
 }
 
 int report_early(const std::exception& error) {

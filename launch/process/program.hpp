@@ -65,8 +65,4 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
 // returns the exit code.
 int report_early(const std::exception& error);
 
-// The exit code of a command that has printed its result: 1, with a message, when standard output
-// could not take it (a full disk, say).
-int with_output_written(int exit_code);
-
 }  // namespace sidestream::launch

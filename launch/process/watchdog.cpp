@@ -35,6 +35,33 @@ std::string timeout_text(const Heartbeat::Beat& beat, const Allowance& allowance
       where, ranges::name_of(beat.phase), allowance.limit.count(), allowance.flag);
 }
 
+// What has to give a sign of life: restarts the clock where it has.
+class Overdue {
+ public:
+  // True once nothing has changed for `limit`.
+  bool look(std::uint64_t count, bool is_expected, std::chrono::milliseconds limit) {
+    if (count != seen_ || !is_expected) {
+      seen_ = count;
+      deadline_ = comm::Deadline(limit);
+      return false;
+    }
+    deadline_.tick();
+    return deadline_.is_over();
+  }
+
+ private:
+  std::uint64_t seen_ = 0;
+  comm::Deadline deadline_{std::chrono::milliseconds(0)};
+};
+
+std::string save_text(const Heartbeat::Save& save, std::chrono::milliseconds limit) {
+  return fmt::format(
+      "the save of step {}, which is written beside training: not finished after {} ms: its thread "
+      "hangs, in a file system that does not answer, say. --timeout-checkpoint gives a slow one "
+      "more time",
+      save.step, limit.count());
+}
+
 }  // namespace
 
 Watchdog::Watchdog(const Heartbeat& heartbeat, const comm::Communicator& communicator,
@@ -49,21 +76,17 @@ void Watchdog::run(const std::stop_token& stop) {
   core::become_worker_thread("ss-watchdog");
   std::mutex mutex;
   std::condition_variable_any never;
-  Heartbeat::Beat seen;
-  comm::Deadline deadline(limits_.step);
+  Overdue training, saving;
   while (!stop.stop_requested()) {
     std::unique_lock lock(mutex);
     never.wait_for(lock, stop, kBetweenLooks, [] { return false; });
     const Heartbeat::Beat beat = heartbeat_.last();
-    if (beat.count != seen.count || beat.count == 0 || communicator_.is_in_flight()) {
-      seen = beat;
-      deadline = comm::Deadline(allowance_of(beat, limits_).limit);
-      continue;
-    }
-    deadline.tick();
-    if (!deadline.is_over()) continue;
-    on_timeout_(timeout_text(beat, allowance_of(beat, limits_)));
-    return;
+    const Heartbeat::Save save = heartbeat_.save();
+    const Allowance allowance = allowance_of(beat, limits_);
+    if (saving.look(save.count, save.step > 0, limits_.checkpoint))
+      return on_timeout_(save_text(save, limits_.checkpoint));
+    if (training.look(beat.count, beat.count > 0 && !communicator_.is_in_flight(), allowance.limit))
+      return on_timeout_(timeout_text(beat, allowance));
   }
 }
 

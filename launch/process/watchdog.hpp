@@ -2,8 +2,8 @@
 // a reader that hangs, a dead file system, a lock that is never released.
 //
 // A part of a step (a phase), a save and an evaluation each have their deadline, counted from the
-// last heartbeat while no collective of this rank is in flight. A pause of the whole process does
-// not count.
+// last heartbeat while no collective of this rank is in flight. So has the writing of a checkpoint
+// beside training. A pause of the whole process does not count.
 #pragma once
 
 #include <functional>

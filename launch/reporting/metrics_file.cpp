@@ -127,7 +127,7 @@ std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
 MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t resumed_step)
     : path_(path), last_sync_(std::chrono::steady_clock::now()) {
   cut_after_step(path, resumed_step);
-  file_.reset(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  file_.reset(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file_) core::fail_to_write("cannot open", path);
 }
 

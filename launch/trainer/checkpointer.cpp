@@ -1,5 +1,6 @@
 #include "launch/trainer/checkpointer.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -38,6 +39,20 @@ struct Checkpointer::Job {
 
 namespace {
 
+// A sign of life while a stage of a save is at work.
+class SaveMark {
+ public:
+  SaveMark(Heartbeat& heartbeat, std::int64_t step) : heartbeat_(heartbeat) {
+    heartbeat_.note_save(std::max<std::int64_t>(1, step));
+  }
+  ~SaveMark() { heartbeat_.note_save(0); }
+  SaveMark(const SaveMark&) = delete;
+  SaveMark& operator=(const SaveMark&) = delete;
+
+ private:
+  Heartbeat& heartbeat_;
+};
+
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -68,6 +83,7 @@ void read_all(const checkpoint::TensorSet& files, const std::vector<NamedTensor>
 }  // namespace
 
 void Checkpointer::Job::write_files() {
+  const SaveMark mark(*config.heartbeat, state.step);
   weights.require_finite(state.step);
   moments.require_finite(state.step);
   config.faults->pass(faults::Point::kCheckpoint, state.step);
@@ -85,6 +101,7 @@ void Checkpointer::Job::write_files() {
 }
 
 void Checkpointer::Job::commit() const {
+  const SaveMark mark(*config.heartbeat, state.step);
   config.faults->pass(faults::Point::kCommit, state.step);
   checkpoint::Manifest manifest{.step = state.step,
                                 .world_size = ranks,

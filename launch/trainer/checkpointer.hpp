@@ -25,6 +25,7 @@
 #include "core/checkpoint/checkpoint_store.hpp"
 #include "core/faults/fault_injector.hpp"
 #include "launch/process/background_task.hpp"
+#include "launch/process/heartbeat.hpp"
 #include "launch/trainer/checkpoint_tensors.hpp"
 #include "launch/trainer/training_state.hpp"
 #include "model/config.hpp"
@@ -42,6 +43,7 @@ struct CheckpointerConfig {
   std::chrono::milliseconds deadline{std::chrono::minutes(10)};  // of a save or restore
   SaveMode mode = SaveMode::kBlocking;
   std::shared_ptr<faults::FaultInjector> faults = std::make_shared<faults::FaultInjector>();
+  std::shared_ptr<Heartbeat> heartbeat = std::make_shared<Heartbeat>();  // of the writing
 };
 
 // A checkpoint that is durable and has its name.

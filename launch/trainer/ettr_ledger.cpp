@@ -1,11 +1,13 @@
 #include "launch/trainer/ettr_ledger.hpp"
 
 #include <fmt/format.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -111,6 +113,17 @@ void add_start(const Start& start, double end, EttrAccount& account) {
 
 }  // namespace
 
+void settle_clocks(std::vector<json>& ledger) {
+  std::map<std::string, double> booted_at;
+  for (json& line : ledger) {
+    const auto boot = line.find("boot");
+    if (boot == line.end() || !boot->is_string()) continue;
+    const double up_s = number(line, "up_s");
+    const double at = booted_at.try_emplace(*boot, number(line, "at") - up_s).first->second + up_s;
+    line["at"] = at;
+  }
+}
+
 std::optional<double> EttrAccount::mtbf_s() const noexcept {
   return failures == 0 ? std::nullopt : std::optional(wall_s / static_cast<double>(failures));
 }
@@ -199,23 +212,46 @@ double age_of_this_process_s() {
   return std::max(0.0, up - ticks / static_cast<double>(::sysconf(_SC_CLK_TCK)));
 }
 
+std::string boot_of_this_machine() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id.substr(0, 8);
+}
+
+double seconds_since_boot() {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+Ordered stamped(const char* event) {
+  return {{"event", event},
+          {"at", wall_clock_s()},
+          {"boot", boot_of_this_machine()},
+          {"up_s", seconds_since_boot()}};
+}
+
 Ordered line_of(const char* event, const EttrLedger::Sums& sums) {
-  return {{"event", event},          {"at", wall_clock_s()},
-          {"step", sums.step},       {"training_s", sums.training_s},
-          {"stall_s", sums.stall_s}, {"evaluation_s", sums.evaluation_s}};
+  Ordered line = stamped(event);
+  line.update({{"step", sums.step},
+               {"training_s", sums.training_s},
+               {"stall_s", sums.stall_s},
+               {"evaluation_s", sums.evaluation_s}});
+  return line;
 }
 
 }  // namespace
 
 EttrLedger::EttrLedger(std::filesystem::path path, int attempt, const Sums& start, double restore_s)
     : path_(std::move(path)), last_line_(std::chrono::steady_clock::now()) {
-  append_json_line(path_, {{"event", "started"},
-                           {"at", wall_clock_s()},
-                           {"attempt", attempt},
-                           {"step", start.step},
-                           {"training_s", start.training_s},
-                           {"startup_s", std::max(0.0, age_of_this_process_s() - restore_s)},
-                           {"restore_s", restore_s}});
+  Ordered line = stamped("started");
+  line.update({{"attempt", attempt},
+               {"step", start.step},
+               {"training_s", start.training_s},
+               {"startup_s", std::max(0.0, age_of_this_process_s() - restore_s)},
+               {"restore_s", restore_s}});
+  append_json_line(path_, line);
 }
 
 void EttrLedger::progress(const Sums& sums, When when) {
@@ -232,7 +268,10 @@ void EttrLedger::finished(const Sums& sums, int code) {
 }
 
 EttrAccount EttrLedger::account() const {
-  return account_of(read_json_lines(path_), wall_clock_s());
+  std::vector<json> ledger = read_json_lines(path_);
+  ledger.push_back(stamped("now"));
+  settle_clocks(ledger);
+  return account_of(ledger, number(ledger.back(), "at"));
 }
 
 }  // namespace sidestream::launch

@@ -1,7 +1,8 @@
 // Where the time of a run went, over all its starts: RUN/ettr.jsonl, one line an event, appended by
 // rank 0 and by launch/supervise; and the account that follows from it.
 //
-// Events have `event` and `at` (seconds since 1970):
+// Events have `event` and `at` (seconds since 1970), and since when the machine has run: `boot`, a
+// part of its boot id, and `up_s`, the seconds since then, which nobody can set back:
 //   launched {attempt}                                   by the supervisor
 //   started  {attempt, step, training_s, startup_s, restore_s}   before the first step
 //   progress {step, training_s, stall_s, evaluation_s}   every few seconds, and after saves
@@ -41,6 +42,10 @@ struct EttrAccount {
   // Nothing without failures.
   std::optional<double> mtbf_s() const noexcept;
 };
+
+// Puts right what was written after the time of day was set: `at` of a line becomes that of the
+// first line of the same boot, plus what has passed since then.
+void settle_clocks(std::vector<nlohmann::json>& ledger);
 
 // Of the whole ledger up to `now_s`. Lines that are none of these events are left out.
 EttrAccount account_of(const std::vector<nlohmann::json>& ledger, double now_s);

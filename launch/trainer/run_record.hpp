@@ -20,8 +20,9 @@ namespace sidestream::launch {
 struct RunPerformance {
   std::int64_t steps = 0;  // that the medians are taken over
   double step_ms_p50 = 0;
-  double tokens_per_s = 0;                         // tokens of a step over the median step time
-  std::optional<double> exposed_comm_ms_p50 = {};  // not measured on a GPU: its trace says it
+  double tokens_per_s = 0;  // tokens of a step over the median step time
+  // Mean over ranks; not measured on a GPU: its trace says it.
+  std::optional<double> exposed_comm_ms_p50 = {};
   double reader_cost_ms_p50 = 0;
 };
 

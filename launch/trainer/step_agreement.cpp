@@ -17,6 +17,7 @@ StepVerdict agree_on_step(comm::Communicator& communicator, const StepVote& vote
     StepVote theirs;
     std::memcpy(&theirs, bytes.data(), sizeof(theirs));
     sum += theirs.loss;
+    verdict.exposed_comm_ns += theirs.exposed_comm_ns;
     if (rank == 0) verdict.grad_norm = theirs.grad_norm;
     verdict.stop = verdict.stop || theirs.stop_requested;
     verdict.save_stage_done = verdict.save_stage_done && theirs.save_stage_done;
@@ -24,6 +25,7 @@ StepVerdict agree_on_step(comm::Communicator& communicator, const StepVote& vote
     ++rank;
   }
   verdict.mean_loss = sum / communicator.size();
+  verdict.exposed_comm_ns /= communicator.size();
   return verdict;
 }
 

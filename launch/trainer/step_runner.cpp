@@ -79,11 +79,13 @@ StepOutcome StepRunner::run(std::int64_t step, const std::function<bool()>& stop
       agree_on_step(communicator_, {.loss = loss_sum / config_.grad_accumulation,
                                     .grad_norm = replicas_.grad_norm(),
                                     .stop_requested = stop_requested(),
-                                    .save_stage_done = config_.save_stage_done()});
+                                    .save_stage_done = config_.save_stage_done(),
+                                    .exposed_comm_ns = exposed_comm_ns_});
   outcome.loss = verdict.mean_loss;
   outcome.grad_norm = verdict.grad_norm;
   outcome.stop_requested = verdict.stop;
   outcome.save_stage_done = verdict.save_stage_done;
+  outcome.exposed_comm_ns = verdict.exposed_comm_ns;
   update(step, verdict, outcome);
   outcome.step_ns = ns_since(start);
   return outcome;
@@ -103,7 +105,7 @@ void StepRunner::update(std::int64_t step, const StepVerdict& verdict, StepOutco
   config_.heartbeat->beat(Phase::kOptimizer, step);
   config_.faults->pass(faults::Point::kUpdate, step);
   if (config_.faults->desynchronises(step)) communicator_.barrier();
-  outcome.exposed_comm_ns = replicas_.update(outcome.lr).exposed_comm_ns;
+  exposed_comm_ns_ = replicas_.update(outcome.lr).exposed_comm_ns;
 }
 
 }  // namespace sidestream::launch

@@ -54,6 +54,7 @@ class StepRunner final : public Stepper {
   data::Loader& loader_;
   comm::Communicator& communicator_;
   StepRunnerConfig config_;
+  std::int64_t exposed_comm_ns_ = 0;  // of the step before, on this rank
 };
 
 }  // namespace sidestream::launch

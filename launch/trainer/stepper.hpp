@@ -18,8 +18,9 @@ struct StepOutcome {
   bool save_stage_done = false;  // likewise: a save that is under way can go on
   std::int64_t step_ns = 0;      // on this rank
   std::int64_t reader_ns = 0;    // of that, waiting for data
-  std::optional<std::int64_t> exposed_comm_ns =
-      {};                               // of that, blocked by collectives; a GPU does not say
+  // Of the step before, which is when the others say theirs: blocked by collectives, mean over
+  // ranks. A GPU does not say.
+  std::optional<std::int64_t> exposed_comm_ns = {};
   std::optional<Anomaly> anomaly = {};  // agreed by all ranks
   bool updated = true;                  // false: the weights are those before the step
 };

@@ -141,6 +141,13 @@ Json outlier_of(const analysis::Outlier& one) {
           {"phase", one.phase.empty() ? Json() : Json(one.phase)}};
 }
 
+Json wall_time_of(const RunMetrics& run) {
+  if (run.wall_time.empty()) return nullptr;
+  Json parts = {{"wall_s", run.wall_s}};
+  for (const WallTimePart& part : run.wall_time) parts[part.key] = part.seconds;
+  return parts;
+}
+
 Json metrics_of(const Analysis& all, const RunMetrics& run) {
   const analysis::Utilisation& use = all.utilisation;
   const Throughput throughput = throughput_of(all, run);
@@ -152,6 +159,7 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"tensor_core_source",
            use.tensor_core_source.empty() ? Json() : Json(use.tensor_core_source)},
           {"ettr", or_null(run.ettr)},
+          {"ettr_account", wall_time_of(run)},
           {"gpu_utilisation", or_null(use.gpu_utilisation)},
           {"sm_efficiency", or_null(use.sm_efficiency)},
           {"occupancy", or_null(use.occupancy)},

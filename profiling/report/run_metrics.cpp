@@ -1,5 +1,6 @@
 #include "profiling/report/run_metrics.hpp"
 
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -42,6 +43,32 @@ void read_lines(const fs::path& file, RunMetrics& metrics) {
   metrics.mfu_palm = median_of(std::move(palm));
 }
 
+struct PartName {
+  const char* key;
+  const char* name;
+};
+constexpr std::array<PartName, 9> kParts = {{{"productive_s", "productive"},
+                                             {"replayed_s", "trained again"},
+                                             {"startup_s", "start-up"},
+                                             {"restore_s", "restoring"},
+                                             {"checkpoint_stall_s", "saving"},
+                                             {"evaluation_s", "evaluating"},
+                                             {"detection_s", "noticing failures"},
+                                             {"idle_s", "idle"},
+                                             {"other_s", "other"}}};
+
+void read_wall_time(const Json& run, RunMetrics& metrics) {
+  const auto account = run.find("ettr_account");
+  if (account == run.end() || !account->is_object()) return;
+  const auto seconds = [&](const char* key) {
+    const auto found = account->find(key);
+    return found != account->end() && found->is_number() ? found->get<double>() : 0;
+  };
+  metrics.wall_s = seconds("wall_s");
+  for (const PartName& part : kParts)
+    metrics.wall_time.push_back({part.key, part.name, seconds(part.key)});
+}
+
 }  // namespace
 
 RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
@@ -54,6 +81,7 @@ RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
     const Json run = Json::parse(file, nullptr, false);
     std::vector<double> ettr;
     if (run.is_object()) take(run, "ettr", ettr);
+    if (run.is_object()) read_wall_time(run, metrics);
     metrics.ettr = median_of(std::move(ettr));
     break;
   }

@@ -5,15 +5,25 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace sidestream::report {
+
+// Where the wall time of a run went, over all its starts: run.json's ettr_account.
+struct WallTimePart {
+  std::string key;   // "startup_s"
+  std::string name;  // "start-up"
+  double seconds = 0;
+};
 
 struct RunMetrics {
   std::optional<double> tokens_per_s = {};  // medians over the logged steps
   std::optional<double> mfu = {};
   std::optional<double> mfu_palm = {};
-  std::optional<double> ettr = {};
+  std::optional<double> ettr = {};  // effective training time: productive over wall time
+  double wall_s = 0;
+  std::vector<WallTimePart> wall_time = {};          // in the order of that file
   std::map<std::int64_t, double> mfu_of_steps = {};  // as logged
 };
 

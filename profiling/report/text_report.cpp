@@ -177,6 +177,18 @@ std::string throughput_text(const Analysis& all, const RunMetrics& run) {
       found.source.empty() ? "" : ", of " + found.source);
 }
 
+// Of the whole run with all its starts, where only some steps of it are in the traces.
+std::string wall_time_text(const RunMetrics& run, std::size_t width) {
+  if (!run.ettr || run.wall_time.empty()) return "";
+  std::string text =
+      fmt::format("Effective training time {:.1f} % of {:.0f} s", 100 * *run.ettr, run.wall_s);
+  for (const WallTimePart& part : run.wall_time) {
+    if (part.key != "productive_s" && part.seconds >= 0.05)
+      text += fmt::format(", {} {:.1f} s", part.name, part.seconds);
+  }
+  return wrapped(text, width, 2);
+}
+
 // Of the samples that a run may record.
 std::string system_text(const Analysis& all, std::size_t width) {
   const analysis::SystemUse& use = all.system;
@@ -273,8 +285,9 @@ std::string text_report(const Analysis& all, const RunMetrics& run, const TextSt
   if (!all.operations.empty()) text += text_of(operation_table(all), style) + "\n";
   if (!all.collectives.empty()) text += text_of(collective_text_table(all), style) + "\n";
   text += device_text(all, style.width_columns) + system_text(all, style.width_columns) +
-          throughput_text(all, run) + profiler_text(all) + tax_text(all.tax) + between_text(all) +
-          straggler_text(all) + clock_text(all);
+          throughput_text(all, run) + wall_time_text(run, style.width_columns) +
+          profiler_text(all) + tax_text(all.tax) + between_text(all) + straggler_text(all) +
+          clock_text(all);
   return text + remarks(all, style.width_columns);
 }
 

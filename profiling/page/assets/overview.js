@@ -21,6 +21,14 @@ function urgentLines(report) {
     ...late.map(one => `Rank ${one.rank} is late${phase(one)}: costs the others ${nsText(one.cost_ns_per_step)} a step`)];
 }
 
+// What of the run's wall time was no training.
+function wallTimeText(account) {
+  const names = {replayed_s: "trained again", startup_s: "start-up", restore_s: "restoring", checkpoint_stall_s: "saving",
+    evaluation_s: "evaluating", detection_s: "noticing failures", idle_s: "idle", other_s: "other"};
+  const parts = Object.keys(names).filter(key => account[key] >= 0.05).map(key => `${names[key]} ${account[key].toFixed(1)} s`);
+  return [`of ${account.wall_s.toFixed(0)} s`, ...parts].join(", ");
+}
+
 Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes, on every rank, and what bounds the run.", draw(body) {
   const run = currentRun();
   if (!run) { body.append(absent("no traces: record some with --profile")); return false; }
@@ -37,6 +45,8 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
     figure("step, median", msText(metrics.step_ms_p50)), figure("tokens per second", rounded),
     figure("MFU", metrics.mfu === null ? null : percentText(metrics.mfu)),
     figure("MFU by PaLM's formula", metrics.mfu_palm === null ? null : percentText(metrics.mfu_palm)),
+    metrics.ettr === null || !metrics.ettr_account ? null
+      : figure("effective training time", percentText(metrics.ettr), wallTimeText(metrics.ettr_account)),
     device ? figure("device busy", percentText(metrics.gpu_utilisation)) : null,
     device ? figure("Tensor Core share", tensor, metrics.tensor_core_source) : null,
     metrics.process_cores === null ? null

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +101,28 @@ TEST(MappedFileTest, folder_or_absent_file_throws) {
 
   EXPECT_THROW(MappedFile(folder.path()), Error);
   EXPECT_THROW(MappedFile(folder / "absent"), Error);
+}
+
+TEST(MappedFileTest, pipe_without_a_writer_throws_at_once) {
+  const ScratchFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+
+  EXPECT_THROW(MappedFile(folder / "pipe"), Error);
+}
+
+TEST(FileTest, write_file_atomically_does_not_write_through_a_link) {
+  const ScratchFolder folder;
+  write_file_atomically(folder / "victim", "old");
+  const std::string temporary = "a.tmp." + std::to_string(::getpid());
+  std::filesystem::create_symlink("victim", folder / temporary);
+  std::filesystem::create_symlink("victim", folder / "b");
+
+  write_file_atomically(folder / "a", "new");
+  write_file_atomically(folder / "b", "new");
+
+  EXPECT_EQ(read_file(folder / "victim"), "old");
+  EXPECT_EQ(read_file(folder / "a"), "new");
+  EXPECT_EQ(read_file(folder / "b"), "new");
 }
 
 TEST(FileTest, read_file_above_the_limit_throws) {

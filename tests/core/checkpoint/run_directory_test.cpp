@@ -78,6 +78,28 @@ TEST_F(RunDirectoryTest, lock_of_a_killed_process_is_free) {
   EXPECT_EQ(error_of(root_), "");
 }
 
+TEST_F(RunDirectoryTest, link_out_of_the_folder_is_refused_and_nothing_written_through_it) {
+  for (const char* name : {"lock", "metrics.jsonl", "ettr.jsonl", "incidents.jsonl", "checkpoints",
+                           "flight", "trace", "report"}) {
+    SCOPED_TRACE(name);
+    fs::create_directories(root_);
+    core::write_file_atomically(folder_ / "victim", "mine");
+    fs::create_symlink(folder_ / "victim", root_ / name);
+
+    EXPECT_THAT(error_of(root_, UsedRun::kContinue), HasSubstr(std::string(name) + " is a link"));
+    EXPECT_EQ(core::read_file(folder_ / "victim"), "mine");
+    fs::remove_all(root_);
+  }
+}
+
+TEST_F(RunDirectoryTest, folder_that_is_a_link_itself_is_taken) {
+  fs::create_directories(folder_ / "large_disk");
+  fs::create_directories(root_.parent_path());
+  fs::create_symlink(folder_ / "large_disk", root_);
+
+  EXPECT_EQ(error_of(root_), "");
+}
+
 TEST_F(RunDirectoryTest, folder_that_cannot_be_made_or_written_is_named) {
   core::write_file_atomically(folder_ / "file", "not a folder");
 

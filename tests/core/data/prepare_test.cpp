@@ -271,10 +271,27 @@ TEST_F(PrepareTest, readDatasetInfo_tokenizerOutsideTheFolder) {
   options.val_fraction = 0;
   prepare(options);
   auto root = nlohmann::json::parse(core::read_file(options.output / "dataset.json"));
-  root["tokenizer"] = "../../etc/passwd";
-  testing::write_bytes(options.output / "dataset.json", root.dump());
+  for (const char* name : {"../../etc/passwd", "..", ".", ""}) {
+    root["tokenizer"] = name;
+    testing::write_bytes(options.output / "dataset.json", root.dump());
 
-  EXPECT_THROW(read_dataset_info(options.output), core::DataError);
+    EXPECT_THROW(read_dataset_info(options.output), core::DataError) << name;
+  }
+}
+
+TEST_F(PrepareTest, requireShards_missingOrOther) {
+  file("a.txt", "some words\n");
+  auto options = config();
+  options.val_fraction = 0;
+  prepare(options);
+  const DatasetInfo info = *read_dataset_info(options.output);
+  require_shards(options.output, info.train);
+
+  DatasetInfo other = info;
+  other.train.shards.front().tokens += 1;
+  EXPECT_THROW(require_shards(options.output, other.train), core::DataError);
+  fs::remove(options.output / info.train.shards.front().file);
+  EXPECT_THROW(require_shards(options.output, info.train), core::DataError);
 }
 
 TEST_F(PrepareTest, prepare_existingOutput) {

@@ -92,6 +92,19 @@ TEST_F(TokenStreamTest, open_badFolders) {
   EXPECT_THAT(open(folder_.path()), HasSubstr("rename"));
 }
 
+TEST_F(TokenStreamTest, open_shardThatLeadsNowhere) {
+  shard("train_0.bin", counting(0, 4));
+  const auto open = [&] {
+    return data_error_of([&] { TokenStream::open(folder_.path(), Split::kTrain); });
+  };
+
+  for (const char* target : {"nowhere", "train_1.bin"}) {
+    std::filesystem::create_symlink(target, folder_.path() / "train_1.bin");
+    EXPECT_THAT(open(), AllOf(HasSubstr("train_1.bin"), HasSubstr("regular file"))) << target;
+    std::filesystem::remove(folder_.path() / "train_1.bin");
+  }
+}
+
 TEST_F(TokenStreamTest, open_mixedWidths) {
   shard("train_0.bin", counting(0, 4));
   write_bytes(folder_.path() / "train_1.bin", llm_c_bytes<std::uint32_t>({1, 2, 3}));

@@ -53,7 +53,7 @@ TEST(FaultTest, parse_refusesWithWhatIsPossible) {
   EXPECT_THAT(message_of("kill:step=-1"), HasSubstr("found '-1'"));
   EXPECT_THAT(message_of("kill:step=1x"), HasSubstr("found '1x'"));
   EXPECT_THAT(message_of("spike:factor=nan"), HasSubstr("found 'nan'"));
-  EXPECT_THAT(message_of("kill:at=lunch"), HasSubstr("one of start, data"));
+  EXPECT_THAT(message_of("kill:at=lunch"), HasSubstr("one of start, setup, restore, data"));
 }
 
 TEST(FaultTest, describe_saysWhoWhereWhen) {

@@ -45,6 +45,11 @@ if words[0] == "segment":  # as of a launcher that was killed: a rank of job 77 
     time.sleep(2.5)
     rank.kill()
     words = words[1:]
+if words[0] == "deaf":
+    for number in (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    (run / "ready").touch()
+    time.sleep(60)
 if words[0] == "sleep":
     signal.signal(signal.SIGUSR1, lambda *_: sys.exit(int(words[1]) if len(words) > 1 else 75))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -208,6 +213,20 @@ class SuperviseTest(unittest.TestCase):
         while supervise.processes_with("PLAY=sleep") and time.monotonic() < end:
             time.sleep(0.05)
         self.assertEqual(supervise.processes_with("PLAY=sleep"), [])
+
+    def test_asked_twice_it_ends_at_once(self):
+        command = self.command()
+        command[command.index("-np") + 1] = "2"  # one rank is started without mpirun
+        process = subprocess.Popen(command, env=dict(os.environ, PLAY="deaf"), stderr=subprocess.PIPE, text=True)
+        while not (self.run_dir / "ready").exists():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)  # two that come together are one
+        process.send_signal(signal.SIGINT)
+        asked = time.monotonic()
+        _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertLess(time.monotonic() - asked, 4)  # not for as long as launch/run would wait for ranks that stay
 
     def test_hosts_of_failures_are_seen(self):
         lines = ["sidestream [rank 0]: all_reduce (operation 3): not finished after 600 ms; missing: rank 1 on node7 (last started)",

@@ -4,10 +4,11 @@ import hashlib
 import json
 import os
 import re
+import subprocess
 import threading
 import unittest
 
-from support import TraceTest, read_csv
+from support import PROGRAM, TraceTest, read_csv
 
 
 def hash_of(path):
@@ -35,6 +36,12 @@ class OutputTest(TraceTest):
         folder = self.two_ranks()
         for _ in range(2):
             self.succeed("report", folder, "--quiet", "--json", folder / "report.json")
+
+    def test_a_full_disk_behind_standard_output_is_no_success(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, "report", self.two_ranks()], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("sidestream-trace: cannot write to standard output", done.stderr)
 
     def test_a_folder_is_no_output(self):
         folder = self.two_ranks()

@@ -83,9 +83,12 @@ def check_short_validation(root, data):
     """Less than a sample cannot be evaluated; less than a batch can, and all ranks agree on the mean."""
     flags = TINY[:-2] + ["--steps", "2", "--eval-every", "1", "--lr-schedule", "constant"]
     folder = shutil.copytree(data, root / "short")
+    info = json.loads((folder / "dataset.json").read_text())
     for tokens in (20, 32, 3 * 32 + 1):
         (folder / "val_000000.bin").write_bytes(
             struct.pack("<256i", 20240520, 1, tokens, *[0] * 253) + struct.pack(f"<{tokens}H", *[65] * tokens))
+        info["val"]["shards"] = [{"file": "val_000000.bin", "tokens": tokens}]
+        (folder / "dataset.json").write_text(json.dumps(info))
         for ranks in (1, 2):
             call = flags + ["--data", str(folder), "--batch-size-per-rank", str(8 // ranks)]
             if tokens < 33:
@@ -95,6 +98,16 @@ def check_short_validation(root, data):
                 train(ranks, root / f"short-{ranks}", call)
     one, two = ([line["val_loss"] for line in metrics(root / f"short-{ranks}")] for ranks in (1, 2))
     check(max(abs(a - b) for a, b in zip(one, two, strict=True)) < 1e-5, f"validation losses {one} and {two}")
+
+
+def check_lost_shard(root, data):
+    """Training around it in silence would be another training."""
+    folder = shutil.copytree(data, root / "lost")
+    lost = sorted(folder.glob("train_*.bin"))[0]
+    lost.rename(folder / "elsewhere.bin")
+    for ranks in (1, 2):
+        expect(DATA, [lost.name, "as dataset.json says", "found no file"], ranks,
+               TINY + ["--steps", "2", "--data", str(folder), "--run-dir", str(root / "never")])
 
 
 def change_header(file, change):
@@ -143,6 +156,9 @@ def check_init(root, data):
         (["layers 4", "7", "width 128", "48"], variant("other", drop_layers)),
     ]
     run(1, [BINARY, "generate", "--checkpoint", root / "flipped", "--prompt", "a"], CHECKPOINT)
+    vast = variant("vast", lambda f: (f / "config.json").write_text(json.dumps({**json.loads((f / "config.json").read_text()), "n_layer": 10**9})))
+    (vast / "manifest.json").unlink()  # a folder of somebody else, of which nothing vouches for the config
+    check("config.json describes a model of" in run(1, [BINARY, "generate", "--checkpoint", vast, "--prompt", "a"], CHECKPOINT), "vast")
     for ranks in (1, 2):
         for words, folder in cases:
             expect(CHECKPOINT, words, ranks, base + ["--run-dir", str(root / "fresh"), "--init", str(folder)])
@@ -234,6 +250,7 @@ def main():
         check_data_folder(root, data)
         check_element_types(root, data)
         check_short_validation(root, data)
+        check_lost_shard(root, data)
         check_init(root, data)
         check_tokenizer(root, data)
         check_only_damaged(root, data)

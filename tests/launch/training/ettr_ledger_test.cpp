@@ -69,6 +69,29 @@ TEST(EttrLedgerTest, account_linesInAnyOrder) {
   EXPECT_DOUBLE_EQ(account_of(shuffled, 9999).wall_s, 201);
 }
 
+TEST(EttrLedgerTest, settleClocks_timeOfDayThatIsSetBack) {
+  std::vector<json> ledger = killed_once();
+  for (std::size_t i = 0; i < ledger.size(); ++i) {
+    ledger[i]["boot"] = "0a1b2c3d";
+    ledger[i]["up_s"] = ledger[i]["at"].get<double>() - 40;
+    if (i >= 3) ledger[i]["at"] = ledger[i]["at"].get<double>() - 3600;
+  }
+  EXPECT_NE(account_of(ledger, 9999).wall_s, 201);
+
+  settle_clocks(ledger);
+
+  EXPECT_NEAR(account_of(ledger, 9999).wall_s, 201, 1e-9);
+  EXPECT_NEAR(account_of(ledger, 9999).idle_s, 1.5, 1e-9);
+}
+
+TEST(EttrLedgerTest, settleClocks_linesWithoutABoot) {
+  std::vector<json> ledger = killed_once();
+
+  settle_clocks(ledger);
+
+  EXPECT_EQ(ledger, killed_once());
+}
+
 TEST(EttrLedgerTest, account_withoutASupervisor) {
   json finished = progress(30, 18);
   finished["event"] = "finished";

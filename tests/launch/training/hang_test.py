@@ -7,14 +7,15 @@ import re
 import subprocess
 import time
 
-from support import BINARY, TINY, check, environment, make_data, metrics, mpirun, train, workspace
+from support import BINARY, BUILD, TINY, check, environment, make_data, metrics, mpirun, train, workspace
 
 COLLECTIVE, PEER, KILLED = 6, 7, 137
 DEADLINE_S = 3
 
 
 def run_with(root, name, ranks, inject, flags, code, limit_s, after_step=5):
-    """Runs with a planted fault; returns the message and how long the end took after the last step that was logged."""
+    """Runs with a planted fault; returns the message and the flight files. The end comes within limit_s of the last step that was
+    logged; None: no step is taken."""
     run_dir = root / name
     env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
     command = mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, "--inject", inject, *flags])
@@ -23,11 +24,12 @@ def run_with(root, name, ranks, inject, flags, code, limit_s, after_step=5):
     lines = [line for line in done.stdout.splitlines() if line.startswith("sidestream") and "planted fault" not in line]
     check(done.returncode == code, f"{name}: expected exit code {code}, found {done.returncode}\n{done.stdout}")
     check(len(lines) == 1, f"{name}: expected one message, found {lines}\n{done.stdout}")
-    took = ended - (run_dir / "metrics.jsonl").stat().st_mtime
-    check(took < limit_s, f"{name}: took {took:.1f} s after the last step")
-    check(metrics(run_dir)[-1]["step"] >= after_step - 1, f"{name}: stopped at {metrics(run_dir)[-1]}")
-    print(f"{name}: {took:.2f} s: {lines[0]}")
-    return lines[0], sorted((run_dir / "flight").glob("from_step_*/rank_*.json"))
+    if limit_s is not None:
+        took = ended - (run_dir / "metrics.jsonl").stat().st_mtime
+        check(took < limit_s, f"{name}: took {took:.1f} s after the last step")
+        check(metrics(run_dir)[-1]["step"] >= after_step - 1, f"{name}: stopped at {metrics(run_dir)[-1]}")
+    print(f"{name}: {lines[0]}")
+    return lines[0], sorted((run_dir / "flight").glob("*/rank_*.json"))
 
 
 def has(message, *words):
@@ -75,6 +77,22 @@ def main():
         message, files = run_with(root, "alone", 1, "hang:step=5", flags, COLLECTIVE, DEADLINE_S + 10)
         has(message, r"^sidestream: step 5, forward: not finished")
 
+        message, files = run_with(root, "set-up", 2, "hang:rank=1,at=setup", flags + ["--timeout-setup", "2"], COLLECTIVE, None)
+        has(message, r"(\[rank 1\]: the set-up, data: not finished after 2000 ms|missing: rank 1 on )")
+        check({file.stem for file in files} >= {"rank_00001"}, f"{files}")
+
+        message, files = run_with(root, "set-up-alone", 1, "hang:at=setup", flags + ["--timeout-setup", "2"], COLLECTIVE, None)
+        has(message, r"^sidestream: the set-up, data: not finished after 2000 ms")
+        check(len(files) == 1, f"{files}")
+
+        hangs_at_the_end(root, flags)
+
+        # A step takes 0.2 s, so that the next save comes after the deadline of this one.
+        beside = "hang:rank=1,step=10,at=checkpoint; slow:rank=0,ms=200,steps=0"
+        message, files = run_with(root, "save", 2, beside, flags + ["--checkpoint-every", "10", "--timeout-checkpoint", "1"], COLLECTIVE, 10)
+        has(message, r"\[rank 1\]: the save of step 10, which is written beside training: not finished after 1000 ms")
+        check_flights(files, [1])
+
         message, _ = run_with(root, "desync", 3, "desync:rank=1,step=5", flags + ["--check-collectives"], COLLECTIVE, 20)
         has(message, r"rank 1 calls barrier as operation \d+, ranks 0, 2 call \w+", "no data was moved")
 
@@ -94,6 +112,17 @@ def killed_without_help(root, flags):
     check(len(lines) == 1 and re.search(r"rank 1 on .* has died: its process is gone", lines[0]), f"{lines}\n{done.stdout}")
     check(took < 6, f"took {took:.1f} s")  # two to notice; the rest is mpirun taking down the job
     check_flights(sorted((run_dir / "flight").glob("from_step_*/rank_*.json")), [0, 2])
+
+
+def hangs_at_the_end(root, flags):
+    """A rank does not come out of MPI, with all work done: the other says so and the job ends."""
+    short = flags[:flags.index("--steps")] + ["--steps", "3", "--timeout-setup", "3"]
+    preload = f"LD_PRELOAD={BUILD / 'tests/launch/training/libsidestream_hanging_finalize.so'}"
+    done = subprocess.run(mpirun(2, ["env", preload, BINARY, "train", "--run-dir", root / "end", *short]), env=environment(), text=True,
+                          capture_output=True, timeout=60)
+    check(done.returncode == COLLECTIVE, f"{done.returncode}\n{done.stdout}{done.stderr}")
+    has(done.stderr, r"leaving MPI, with all work done: not finished after 3000 ms")
+    check(len(metrics(root / "end")) == 3, "not all of its steps are there")
 
 
 def slow_rank_goes_on(root, flags):

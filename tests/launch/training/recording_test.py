@@ -14,6 +14,7 @@ from figures import check_figures, pretend_ceilings
 from support import BINARY, ROOT, TINY, check, environment, losses, make_data, metrics, mpirun, train, wait_for_step, workspace
 
 RANKS, STEPS = 2, 22
+SECRET = "sidestream-test-5d41402abc"  # stands for a key in the environment
 TRACE = BINARY.parent / "sidestream-trace"
 
 
@@ -45,6 +46,15 @@ def process_of_rank(run_dir, rank):
                     and f"OMPI_COMM_WORLD_RANK={rank}".encode() in variables:
                 return int(folder.name)
     check(False, f"{run_dir}: no rank {rank}")
+
+
+def check_no_secrets(run_dir):
+    """Nothing of the environment is in any file of the run."""
+    files = [file for file in pathlib.Path(run_dir).rglob("*") if file.is_file()]
+    check(len(files) > 5, f"{run_dir}: only {files}")
+    for file in files:
+        content = gzip.open(file).read() if file.suffix == ".gz" else file.read_bytes()
+        check(SECRET.encode() not in content, f"{file} holds a value of the environment")
 
 
 def check_nothing_private(run_dir):
@@ -84,6 +94,7 @@ def check_files(run_dir):
     clocks = json.loads((files[0].parent / "clock.json").read_text())
     check([len(rank["samples"]) for rank in clocks["ranks"]] == [48, 48], "no clock samples")
     check_nothing_private(run_dir)
+    check_no_secrets(run_dir)
 
 
 def check_report(run_dir):
@@ -97,6 +108,9 @@ def check_report(run_dir):
     # The verdict that every run ends with rests on the same ranges.
     verdict = json.loads((run_dir / "run.json").read_text())["verdict"]
     check(abs(sum(verdict[part] for part in ("io", "cpu", "compute", "comm")) - 1) < 1e-9, verdict)
+    account = json.loads((run_dir / "run.json").read_text())["ettr_account"]
+    parts = found["metrics"]["ettr_account"]
+    check(parts == {key: account[key] for key in parts} and len(parts) == 10, f"{parts} beside {account}")
     plain = [step for step in found["steps"] if step["step"] > 1]
     compute = sum(step["compute_ns"] for step in plain) / sum(step["window_ns"] for step in plain)
     check(abs(compute - verdict["compute"]) < 0.03, f"compute {compute} in the report, {verdict} at the end of the run")
@@ -220,6 +234,7 @@ def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
         pretend_ceilings(root)
+        os.environ["AWS_SECRET_ACCESS_KEY"] = SECRET
         flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4"]
         check_same_losses(root, flags)
         check_files(root / "on")

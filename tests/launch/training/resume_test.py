@@ -47,14 +47,21 @@ def check_kill(root, ranks, precision, seed):
     check(weights[0] == weights[1], f"{name}: final weights differ after a kill at step {step}")
 
 
-def check_other_world_size(root):
-    """Saved by two ranks, resumed by one with the same global batch: the same samples, nearly the same losses."""
-    common = TINY + ["--data", str(root / "data"), "--lr", "1e-3", "--lr-schedule", "constant"]
-    train(2, root / "two", common + ["--batch-size-per-rank", "4", "--steps", "16"])
-    train(2, root / "half", common + ["--batch-size-per-rank", "4", "--steps", "8"])
-    train(1, root / "half", common + ["--batch-size-per-rank", "8", "--steps", "16", "--resume", "auto"])
-    apart = max(abs(a - b) for a, b in zip(losses(root / "two"), losses(root / "half"), strict=True))
-    check(apart <= 1e-5, f"resumed at another world size: losses differ by {apart}")
+# Ranks before and after, and how each side keeps the optimizer's state: shared, each rank all of it (0), sharded (1).
+WORLDS = [((2, []), (1, [])), ((1, []), (3, ["--zero", "1"])), ((3, ["--zero", "1"]), (2, ["--zero", "0"])), ((2, ["--zero", "0"]), (2, ["--zero", "1"]))]
+GLOBAL_BATCH = 6
+
+
+def check_other_worlds(root):
+    """Saved by some ranks, resumed by others with the same global batch: the same samples, nearly the same losses."""
+    common = TINY + ["--data", str(root / "data"), "--lr", "1e-3", "--lr-schedule", "constant", "--batch-size-per-rank"]
+    train(1, root / "one", common + [str(GLOBAL_BATCH), "--steps", "16"])
+    for number, ((before, kept_before), (after, kept_after)) in enumerate(WORLDS):
+        run_dir = root / f"worlds-{number}"
+        train(before, run_dir, common + [str(GLOBAL_BATCH // before), "--steps", "8", *kept_before])
+        train(after, run_dir, common + [str(GLOBAL_BATCH // after), "--steps", "16", "--resume", "auto", *kept_after])
+        apart = max(abs(a - b) for a, b in zip(losses(root / "one"), losses(run_dir), strict=True))
+        check(apart <= 1e-5, f"{before} ranks {kept_before}, resumed by {after} {kept_after}: losses differ by {apart}")
 
 
 def steps_in(folder):
@@ -100,7 +107,7 @@ def main():
         make_data(root / "data")
         for seed, (ranks, precision) in enumerate([(1, "fp32"), (2, "fp32"), (2, "bf16")]):
             check_kill(root, ranks, precision, int(os.environ.get("SIDESTREAM_TEST_SEED", "7")) + seed)
-        check_other_world_size(root)
+        check_other_worlds(root)
         check_damaged_newest(root)
         check_going_back(root)
 

@@ -108,6 +108,28 @@ TEST_F(WatchdogTest, timeout_isThatOfThePhase) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(1500));
 }
 
+TEST_F(WatchdogTest, timeout_ofASaveBesideTraining) {
+  const auto begin = std::chrono::steady_clock::now();
+  heartbeat.note_save(7);
+  while (std::chrono::steady_clock::now() - begin < milliseconds(1000)) {
+    heartbeat.beat(ranges::Phase::kForward, 8);
+    EXPECT_EQ(message_within(milliseconds(100)), "");
+  }
+  heartbeat.rest();
+
+  EXPECT_THAT(message_within(milliseconds(20'000)), HasSubstr("the save of step 7, which is"));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(1500));
+}
+
+TEST_F(WatchdogTest, noTimeout_ofSavesThatEnd) {
+  for (int step = 1; step <= 3; ++step) {
+    heartbeat.note_save(step);
+    EXPECT_EQ(message_within(milliseconds(800)), "");
+    heartbeat.note_save(0);
+  }
+  EXPECT_EQ(message_within(milliseconds(1800)), "");
+}
+
 [[gnu::noinline]] void wait_here(std::atomic<bool>& stop) {
   while (!stop) std::this_thread::sleep_for(milliseconds(10));
 }

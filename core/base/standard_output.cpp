@@ -1,0 +1,18 @@
+#include "core/base/standard_output.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "core/base/exit_code.hpp"
+
+namespace sidestream::core {
+
+int with_output_written(const char* program, int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  if (exit_code != 0 || errno == EPIPE) return exit_code;
+  std::fprintf(stderr, "%s: cannot write to standard output: %s\n", program, std::strerror(errno));
+  return static_cast<int>(ExitCode::kOther);
+}
+
+}  // namespace sidestream::core
