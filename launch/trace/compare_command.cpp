@@ -157,7 +157,8 @@ int run_compare(const CompareOptions& options) {
                              joined(options.fresh)),
       .base_flags = joined(options.base),
       .fresh_flags = joined(options.fresh),
-      .warm_up = recorded ? options.warm_up : 0};
+      .warm_up = recorded ? options.warm_up : 0,
+      .force = options.force};
   verify::Verification result = recorded
                                     ? verify::verify_runs(records.base, records.fresh, settings)
                                     : by_traces(options, base, fresh, settings);

@@ -57,7 +57,8 @@ verify::Verification judge(const VerifyOptions& options, const RunsOfSides& time
                           {.command = command,
                            .base_flags = side_text(options, options.base),
                            .fresh_flags = side_text(options, options.fresh),
-                           .warm_up = options.warm_up});
+                           .warm_up = options.warm_up,
+                           .force = options.force});
   result.trials = read_decisions(log, options.output);
   std::vector<PlannedRun> examples = plan_runs(options);
   examples.resize(2);

@@ -120,6 +120,13 @@ std::vector<Difference> all_differences(const std::vector<RunPair>& pairs) {
   return all;
 }
 
+void refuse(const std::vector<Difference>& differences) {
+  const std::string refused = refusal_text(differences);
+  if (!refused.empty())
+    throw core::ConfigError("the runs cannot be compared: " + refused +
+                            ". --force compares them anyway");
+}
+
 }  // namespace
 
 Verification verify_runs(const std::vector<RecordedRun>& base,
@@ -142,6 +149,7 @@ Verification verify_runs(const std::vector<RecordedRun>& base,
                              .fresh_ms = step_ms_of(fresh[i], settings.warm_up)});
   }
   result.differences = all_differences(pairs);
+  if (!settings.force) refuse(result.differences);
   judge_step_time(result);
   result.parts = parts_of_change(pairs, settings.warm_up);
   result.memory = memory_of(pairs);

@@ -20,7 +20,8 @@ struct Settings {
   std::string command = {};     // as it was called
   std::string base_flags = {};  // or the name of the side
   std::string fresh_flags = {};
-  int warm_up = 3;  // steps left out at the start of each run
+  int warm_up = 3;     // steps left out at the start of each run
+  bool force = false;  // judge runs that cannot be compared all the same
 };
 
 struct BlockRow {
@@ -94,7 +95,8 @@ std::string verdict_word(const Verification& one);
 std::string verdict_sentence(const Verification& one);
 
 // base[i] and fresh[i] are one block. Throws core::ConfigError when the sides have no or another
-// number of runs, core::DataError when a run has no step after the warm-up.
+// number of runs, or unless forced when they cannot be compared; core::DataError when a run has no
+// step after the warm-up.
 Verification verify_runs(const std::vector<RecordedRun>& base,
                          const std::vector<RecordedRun>& fresh, const Settings& settings);
 

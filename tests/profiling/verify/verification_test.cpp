@@ -151,6 +151,16 @@ TEST(VerificationTest, sides_of_another_size_are_refused) {
                core::DataError);
 }
 
+TEST(VerificationTest, runs_that_cannot_be_compared_are_refused_unless_forced) {
+  std::vector<RecordedRun> base = {make_run({}), make_run({})}, fresh = base;
+  fresh[1].config["sequence-length"] = "64";
+  EXPECT_THROW(verify_runs(base, fresh, {}), core::ConfigError);
+  EXPECT_EQ(verify_runs(base, fresh, {.force = true}).differences.size(), 1u);
+  fresh[1] = base[1];
+  fresh[1].environment["build"] = "another";
+  EXPECT_THROW(verify_runs(base, fresh, {}), core::ConfigError);
+}
+
 TEST(VerificationTest, another_learning_rate_withholds_convergence) {
   std::vector<RecordedRun> base = {make_run({}), make_run({})}, fresh = base;
   for (RecordedRun& run : fresh) run.config["lr"] = "1";
