@@ -52,23 +52,23 @@ std::optional<double> last_loss(const RecordedRun& run) {
 
 bool ends_in_no_number(const std::vector<RunPair>& pairs) {
   return std::any_of(pairs.begin(), pairs.end(), [](const RunPair& pair) {
-    return last_loss(*pair.first) && !last_loss(*pair.second);
+    return last_loss(*pair.base) && !last_loss(*pair.fresh);
   });
 }
 
 std::optional<LossDifference> judge_figure(const std::vector<RunPair>& pairs,
                                            std::optional<double> (*figure)(const RecordedRun&)) {
-  std::vector<std::pair<double, double>> losses;
+  std::vector<LossPair> losses;
   for (const auto& [base, fresh] : pairs) {
     const auto left = figure(*base), right = figure(*fresh);
     if (!left || !right) return std::nullopt;
-    losses.emplace_back(*left, *right);
+    losses.push_back({*left, *right});
   }
   return judge_losses(losses);
 }
 
 // step -> loss of base and new, one entry a pair
-using Curve = std::map<std::int64_t, std::vector<std::pair<double, double>>>;
+using Curve = std::map<std::int64_t, std::vector<LossPair>>;
 
 Curve joined(const std::vector<RunPair>& pairs) {
   Curve curve;
@@ -77,7 +77,7 @@ Curve joined(const std::vector<RunPair>& pairs) {
     for (const RecordedStep& step : base->steps) left[step.step] = step.loss;
     for (const RecordedStep& step : fresh->steps) {
       const auto found = left.find(step.step);
-      if (found != left.end()) curve[step.step].emplace_back(found->second, step.loss);
+      if (found != left.end()) curve[step.step].push_back({found->second, step.loss});
     }
   }
   std::erase_if(curve, [&](const auto& entry) { return entry.second.size() != pairs.size(); });
@@ -99,7 +99,7 @@ std::optional<CurveComparison> compare_curves(const std::vector<RunPair>& pairs)
     if (!std::isfinite(mean)) mean = std::numeric_limits<double>::infinity();
     result.points += 1;
     result.identical_points += std::all_of(
-        losses.begin(), losses.end(), [](const auto& pair) { return pair.first == pair.second; });
+        losses.begin(), losses.end(), [](const LossPair& pair) { return pair.base == pair.fresh; });
     within += std::abs(mean) <= spread + kRounding;
     if (std::abs(mean) < std::abs(result.largest_difference)) continue;
     result.largest_difference = mean;
@@ -147,7 +147,7 @@ const char* name_of(Convergence verdict) {
   return "not measured";
 }
 
-std::optional<LossDifference> judge_losses(const std::vector<std::pair<double, double>>& losses) {
+std::optional<LossDifference> judge_losses(const std::vector<LossPair>& losses) {
   if (losses.size() < 2) return std::nullopt;
   std::vector<double> base, fresh, difference;
   for (const auto& [left, right] : losses) {

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "profiling/verify/recorded_run.hpp"
@@ -56,11 +55,19 @@ struct ConvergenceResult {
   std::optional<LossDifference> final_loss = {};  // mean of the last tenth of the steps
 };
 
-using RunPair = std::pair<const RecordedRun*, const RecordedRun*>;  // base, new
+struct RunPair {
+  const RecordedRun* base = nullptr;
+  const RecordedRun* fresh = nullptr;
+};
 
 ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs);
 
+struct LossPair {
+  double base = 0;
+  double fresh = 0;
+};
+
 // The judgement on one figure a run. Empty for fewer than two pairs.
-std::optional<LossDifference> judge_losses(const std::vector<std::pair<double, double>>& losses);
+std::optional<LossDifference> judge_losses(const std::vector<LossPair>& losses);
 
 }  // namespace sidestream::verify

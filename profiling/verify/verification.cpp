@@ -36,9 +36,9 @@ std::optional<MemoryPeak> memory_of(const std::vector<RunPair>& pairs) {
 }
 
 std::optional<ClockChange> clocks_of(const std::vector<RunPair>& pairs) {
-  std::vector<std::pair<const Clocks*, const Clocks*>> clocks;
+  std::vector<ClockPair> clocks;
   const auto of_run = [](const RecordedRun& run) { return run.clocks ? &*run.clocks : nullptr; };
-  for (const auto& [base, fresh] : pairs) clocks.emplace_back(of_run(*base), of_run(*fresh));
+  for (const auto& [base, fresh] : pairs) clocks.push_back({of_run(*base), of_run(*fresh)});
   return clock_change(clocks);
 }
 
@@ -140,7 +140,7 @@ Verification verify_runs(const std::vector<RecordedRun>& base,
                       .version = base.front().version};
   std::vector<RunPair> pairs;
   for (std::size_t i = 0; i < base.size(); ++i) {
-    pairs.emplace_back(&base[i], &fresh[i]);
+    pairs.push_back({&base[i], &fresh[i]});
     result.base_curves.push_back(loss_curve_of(base[i]));
     result.fresh_curves.push_back(loss_curve_of(fresh[i]));
     result.blocks.push_back({.block = static_cast<int>(i) + 1,

@@ -25,7 +25,7 @@ class ConvergenceTest : public ::testing::Test {
   }
   ConvergenceResult compare_again() {
     std::vector<RunPair> pairs;
-    for (std::size_t i = 0; i < base_.size(); ++i) pairs.emplace_back(&base_[i], &fresh_[i]);
+    for (std::size_t i = 0; i < base_.size(); ++i) pairs.push_back({&base_[i], &fresh_[i]});
     return compare_convergence(pairs);
   }
   std::vector<RecordedRun> base_, fresh_;
@@ -106,10 +106,10 @@ TEST_F(ConvergenceTest, rounding_is_rarely_called_worse) {
   std::normal_distribution<double> seeds(0, 0.02), rounding(0, 0.02);
   int worse = 0;
   for (int i = 0; i < 2000; ++i) {
-    std::vector<std::pair<double, double>> losses;
+    std::vector<LossPair> losses;
     for (int pair = 0; pair < 5; ++pair) {
       const double base = 4 + seeds(random);
-      losses.emplace_back(base, base + rounding(random));
+      losses.push_back({base, base + rounding(random)});
     }
     worse += judge_losses(losses)->verdict == Convergence::kWorse ? 1 : 0;
   }
