@@ -6,6 +6,7 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace sidestream::verify {
 namespace {
@@ -111,6 +112,26 @@ std::optional<CurveComparison> compare_curves(const std::vector<RunPair>& pairs)
   return result;
 }
 
+// What the base was seeded with; runs that do not say share one.
+std::set<std::string> seeds_of(const std::vector<RunPair>& pairs) {
+  std::set<std::string> seeds;
+  for (const RunPair& pair : pairs) {
+    const auto found = pair.base->config.find("seed");
+    seeds.insert(found == pair.base->config.end() ? "" : found->second);
+  }
+  return seeds;
+}
+
+// Runs of one seed do not scatter as seeds do: nothing can be held against their spread.
+void withhold(ConvergenceResult& result, const std::string& seed) {
+  for (auto* figure : {&result.final_val_loss, &result.final_loss}) {
+    if (*figure) (*figure)->verdict = Convergence::kNotMeasured;
+  }
+  result.reason = fmt::format(
+      "all blocks have seed {}: the tolerance is the spread of seeds, which takes two or more",
+      seed.empty() ? "(not said)" : seed);
+}
+
 std::string reason_of(Convergence verdict, const LossDifference& one, const char* figure) {
   const std::string numbers =
       fmt::format("{} {:+.2g} (95 % interval {:+.2g} to {:+.2g}), spread of {} seeds {:.2g}",
@@ -196,6 +217,11 @@ ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs) {
   if (!decisive) {
     result.reason = pairs.size() < 2 ? "one pair has no spread of seeds: two or more are needed"
                                      : "no finite loss at the end of a run";
+    return result;
+  }
+  const std::set<std::string> seeds = seeds_of(pairs);
+  if (seeds.size() < 2) {
+    withhold(result, *seeds.begin());
     return result;
   }
   result.verdict = decisive->verdict;

@@ -22,7 +22,7 @@ enum class Convergence {
   kBetter,       // lower by more than the spread of seeds, shown by the interval
   kWorse,        // higher by more than it
   kNotShown,     // the pairs scatter too much to tell
-  kNotMeasured,  // no two pairs, or no loss on both sides
+  kNotMeasured,  // no two seeds, or no loss on both sides
 };
 const char* name_of(Convergence verdict);
 

@@ -86,6 +86,21 @@ TEST_F(ConvergenceTest, one_pair_is_identical_or_not_measured) {
   EXPECT_EQ(compare({}, {.loss_offset = 0.01}, 1).verdict, Convergence::kNotMeasured);
 }
 
+TEST_F(ConvergenceTest, blocks_of_one_seed_have_no_spread_to_judge_by) {
+  compare({}, {.loss_offset = 0.002}, 2);
+  for (auto* side : {&base_, &fresh_}) {
+    (*side)[1] = (*side)[0];
+    for (RecordedRun& run : *side) run.config["seed"] = "1337";
+  }
+  const ConvergenceResult result = compare_again();
+
+  EXPECT_EQ(result.verdict, Convergence::kNotMeasured);
+  EXPECT_EQ(result.final_val_loss->verdict, Convergence::kNotMeasured);
+  EXPECT_THAT(result.reason, ::testing::HasSubstr("all blocks have seed 1337"));
+  fresh_ = base_;
+  EXPECT_EQ(compare_again().verdict, Convergence::kIdentical);
+}
+
 TEST_F(ConvergenceTest, a_new_side_that_ends_in_no_number_is_worse) {
   compare({.evaluated = false}, {.evaluated = false});
   fresh_[3].steps.back().loss = NAN;
