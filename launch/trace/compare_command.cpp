@@ -94,6 +94,8 @@ struct Records {
 
 Records read_records(const CompareOptions& options) {
   Records records{records_of(options.base), records_of(options.fresh)};
+  verify::refuse_repeated(records.base);
+  verify::refuse_repeated(records.fresh);
   for (std::size_t i = 0; i < records.base.size(); ++i)
     refuse(verify::refusal_text(verify::differences_of(records.base[i], records.fresh[i])),
            options);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/error.hpp"
+
 namespace sidestream::verify {
 namespace {
 
@@ -119,6 +121,21 @@ std::string refusal_text(const std::vector<Difference>& differences) {
     text += sentence_of(one);
   }
   return text;
+}
+
+void refuse_repeated(const std::vector<RecordedRun>& runs) {
+  std::map<std::string, std::filesystem::path> seen;
+  for (const RecordedRun& run : runs) {
+    std::set<std::string> names = {std::filesystem::weakly_canonical(run.folder).string()};
+    if (!run.started_at.empty()) names.insert(run.started_at + " " + run.command_line);
+    for (const std::string& name : names) {
+      const auto [before, is_new] = seen.emplace(name, run.folder);
+      if (!is_new)
+        throw core::ConfigError(
+            fmt::format("{} and {} are the same run: every block needs a run of its own",
+                        before->second.string(), run.folder.string()));
+    }
+  }
 }
 
 bool same_training(const std::vector<Difference>& differences) {

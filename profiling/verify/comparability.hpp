@@ -31,6 +31,10 @@ std::vector<Difference> differences_of(const std::map<std::string, std::string>&
 // change.
 std::string refusal_text(const std::vector<Difference>& differences);
 
+// Throws core::ConfigError when a run is there twice, copied ones too: it is no second block, and
+// would have no scatter.
+void refuse_repeated(const std::vector<RecordedRun>& runs);
+
 // True when nothing that changes what is learned differs, but by rounding.
 bool same_training(const std::vector<Difference>& differences);
 

@@ -87,6 +87,7 @@ void read_record(const fs::path& file, RecordedRun& run) {
     run.environment["build"] = plain(record.at("build"));
     run.version = plain(record.at("version"));
     run.command_line = plain(record.at("command_line"));
+    run.started_at = maybe<std::string>(record, "started_at").value_or("");
     run.exit_code = maybe<int>(record, "exit_code");
     const Json& performance = record.at("performance");
     if (performance.is_null()) return;

@@ -29,6 +29,7 @@ struct RecordedRun {
   std::map<std::string, std::string> config = {};       // what is set in config.cfg
   std::map<std::string, std::string> environment = {};  // of run.json: world_size, processor, ...
   std::string command_line = {};
+  std::string started_at = {};  // empty: a record of before it was kept
   std::string version = {};
   std::vector<RecordedStep> steps = {};
   std::optional<double> exposed_comm_ms = {};  // median of a step

@@ -57,6 +57,23 @@ TEST_F(RecordedRunTest, everything_is_read_and_a_torn_line_left_out) {
   EXPECT_TRUE(std::isnan(run.steps[1].loss));
 }
 
+TEST_F(RecordedRunTest, a_run_that_is_there_twice_is_refused_copied_too) {
+  const RecordedRun run{.folder = folder()}, other{.folder = folder() / "other"};
+  EXPECT_THROW(refuse_repeated({run, other, {.folder = folder() / "other" / ".."}}),
+               core::ConfigError);
+  EXPECT_NO_THROW(refuse_repeated({run, other}));
+  std::string record = kRecord;
+  record.insert(1, R"("started_at": "2026-01-02T03:04:05Z",)");
+  for (const char* name : {"a", "b"}) {
+    write_file(folder() / name / "run.json", record);
+    write_file(folder() / name / "config.cfg", "seed = 1\n");
+    write_file(folder() / name / "metrics.jsonl", "");
+  }
+  EXPECT_THROW(
+      refuse_repeated({read_recorded_run(folder() / "a"), read_recorded_run(folder() / "b")}),
+      core::ConfigError);
+}
+
 TEST_F(RecordedRunTest, what_is_wrong_is_named_with_its_place) {
   write_file(folder() / "metrics.jsonl", "{\"step\":1}\n");
   EXPECT_THAT(error_of_reading(), HasSubstr("metrics.jsonl, byte 0: expected a line of metrics"));
