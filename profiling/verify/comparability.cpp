@@ -38,7 +38,8 @@ const std::set<std::string>& refused_fields() {
 
 // Of the machine and the build, which explain a change as well as the flags do.
 const std::set<std::string>& machine_fields() {
-  static const std::set<std::string> fields = {"processor", "cores", "nodes", "version", "build"};
+  static const std::set<std::string> fields = {"processor",  "cores",   "nodes", "gpu",
+                                               "gpu_driver", "version", "build"};
   return fields;
 }
 

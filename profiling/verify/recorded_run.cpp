@@ -80,6 +80,10 @@ void read_record(const fs::path& file, RecordedRun& run) {
     run.environment["nodes"] = plain(record.at("machine").at("nodes"));
     if (const auto cores = maybe<int>(record.at("machine"), "cores"))
       run.environment["cores"] = std::to_string(*cores);
+    for (const char* key : {"gpu", "gpu_driver"}) {
+      if (const auto value = maybe<std::string>(record.at("machine"), key))
+        run.environment[key] = *value;
+    }
     if (const auto numa = maybe<Json>(record, "numa")) {
       run.environment["numa_nodes"] = plain(numa->at("nodes"));
       run.environment["numa_nodes_of_rank"] = plain(numa->at("nodes_of_rank"));

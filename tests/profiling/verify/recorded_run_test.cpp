@@ -57,6 +57,23 @@ TEST_F(RecordedRunTest, everything_is_read_and_a_torn_line_left_out) {
   EXPECT_TRUE(std::isnan(run.steps[1].loss));
 }
 
+TEST_F(RecordedRunTest, another_gpu_or_driver_is_another_machine) {
+  const auto on = [&](const std::string& gpu, const std::string& driver) {
+    std::string record = kRecord;
+    const std::string before = R"("nodes": 1)";
+    record.replace(record.find(before), before.size(),
+                   before + R"(, "gpu": )" + gpu + R"(, "gpu_driver": )" + driver);
+    write_file(folder() / "run.json", record);
+    return read_recorded_run(folder());
+  };
+  const RecordedRun h100 = on("\"H100\"", "\"1\""), h200 = on("\"H200\"", "\"1\"");
+
+  EXPECT_EQ(refusal_text(differences_of(h100, h200)), "gpu is H100 and H200");
+  EXPECT_THAT(refusal_text(differences_of(h100, on("\"H100\"", "\"2\""))),
+              HasSubstr("gpu_driver is 1 and 2"));
+  EXPECT_EQ(refusal_text(differences_of(on("null", "null"), on("null", "null"))), "");
+}
+
 TEST_F(RecordedRunTest, a_run_that_is_there_twice_is_refused_copied_too) {
   const RecordedRun run{.folder = folder()}, other{.folder = folder() / "other"};
   EXPECT_THROW(refuse_repeated({run, other, {.folder = folder() / "other" / ".."}}),
