@@ -122,7 +122,8 @@ struct Decision {
   GateCode code = GateCode::kPassed;
 };
 
-// Accepted: shown to be faster, and shown to learn the same or better. A new side with --fix-batch
+// Accepted: shown to be faster, by more than a rise of the clocks alone would make it, and shown to
+// learn the same or better. A new side with --fix-batch
 // on is a proof of what the input costs and never accepted. Slower by more than the gate allows
 // means that the whole interval lies above it; when the interval reaches over the gate, it cannot
 // be judged.

@@ -138,6 +138,18 @@ TEST(VerificationTest, clocks_that_fell_are_part_of_the_verdict) {
               HasSubstr("Clocks: not measured"));
 }
 
+TEST(VerificationTest, clocks_that_rose_by_as_much_withhold_the_gain) {
+  Verification one = verification_of({100, 102, 98}, {95, 97.2, 93.3});
+  ASSERT_TRUE(decide(one, {}).accepted);
+  one.clocks = ClockChange{.base = {.cpu_mhz = 3000}, .fresh = {.cpu_mhz = 3150}};
+  EXPECT_FALSE(decide(one, {}).accepted);
+  EXPECT_THAT(decide(one, {}).reason, HasSubstr("the clocks rose by 5.0 %"));
+  one.clocks->fresh.cpu_mhz = 3090;  // 3 %, and the step is shorter by 4 % or more
+  EXPECT_TRUE(decide(one, {}).accepted);
+  one.clocks->fresh.cpu_mhz = 2800;
+  EXPECT_TRUE(decide(one, {}).accepted);
+}
+
 TEST(VerificationTest, differences_come_from_every_pair) {
   std::vector<RecordedRun> base = {make_run({}), make_run({})}, fresh = base;
   fresh[1].config["overlap"] = "off";
