@@ -38,9 +38,14 @@ Convergence judge(const LossDifference& one) {
 
 std::optional<double> last_val_loss(const RecordedRun& run) {
   for (auto step = run.steps.rbegin(); step != run.steps.rend(); ++step) {
-    if (step->val_loss && std::isfinite(*step->val_loss)) return step->val_loss;
+    if (step->val_loss) return std::isfinite(*step->val_loss) ? step->val_loss : std::nullopt;
   }
   return std::nullopt;
+}
+
+bool is_evaluated(const RecordedRun& run) {
+  return std::any_of(run.steps.begin(), run.steps.end(),
+                     [](const RecordedStep& step) { return step.val_loss.has_value(); });
 }
 
 std::optional<double> last_loss(const RecordedRun& run) {
@@ -53,7 +58,10 @@ std::optional<double> last_loss(const RecordedRun& run) {
 
 bool ends_in_no_number(const std::vector<RunPair>& pairs) {
   return std::any_of(pairs.begin(), pairs.end(), [](const RunPair& pair) {
-    return last_loss(*pair.base) && !last_loss(*pair.fresh);
+    const bool in_training = last_loss(*pair.base) && !last_loss(*pair.fresh);
+    const bool in_validation =
+        last_val_loss(*pair.base) && is_evaluated(*pair.fresh) && !last_val_loss(*pair.fresh);
+    return in_training || in_validation;
   });
 }
 
@@ -199,6 +207,11 @@ ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs) {
   }
   result.final_val_loss = judge_figure(pairs, last_val_loss);
   result.final_loss = judge_figure(pairs, last_loss);
+  if (ends_in_no_number(pairs)) {
+    result.verdict = Convergence::kWorse;
+    result.reason = "a new run ends with a loss that is no finite number; its base does not";
+    return result;
+  }
   const bool curves_identical = result.curve->identical_points == result.curve->points;
   const auto& val = result.final_val_loss;
   const bool ends_identical = !val || (val->low == 0 && val->high == 0);
@@ -206,11 +219,6 @@ ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs) {
     result.verdict = Convergence::kIdentical;
     result.reason = fmt::format("all {} points of {} pair(s) are equal to the bit",
                                 result.curve->points, pairs.size());
-    return result;
-  }
-  if (ends_in_no_number(pairs)) {
-    result.verdict = Convergence::kWorse;
-    result.reason = "a new run ends with a loss that is no finite number; its base does not";
     return result;
   }
   const auto& decisive = val ? val : result.final_loss;

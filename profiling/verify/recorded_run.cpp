@@ -42,13 +42,18 @@ std::optional<T> maybe(const Json& object, const char* key) {
   return found->get<T>();
 }
 
+// Null is what a trainer writes for no finite number; empty: not evaluated.
+std::optional<double> val_loss_of(const Json& line) {
+  return line.contains("val_loss") ? std::optional(number_at(line, "val_loss")) : std::nullopt;
+}
+
 RecordedStep step_of(const Json& line) {
   return {.step = line.at("step").get<std::int64_t>(),
           .loss = number_at(line, "loss"),
           .step_ms = number_at(line, "batch_cost_s") * 1e3,
           .reader_ms = number_at(line, "reader_cost_s") * 1e3,
           .memory_bytes = maybe<std::int64_t>(line, "memory_bytes"),
-          .val_loss = maybe<double>(line, "val_loss")};
+          .val_loss = val_loss_of(line)};
 }
 
 std::vector<RecordedStep> read_steps(const fs::path& file) {

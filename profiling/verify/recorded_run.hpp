@@ -21,7 +21,7 @@ struct RecordedStep {
   double step_ms = 0;
   double reader_ms = 0;  // of it, waiting for data
   std::optional<std::int64_t> memory_bytes = {};
-  std::optional<double> val_loss = {};
+  std::optional<double> val_loss = {};  // empty: not evaluated; NaN: no finite number
 };
 
 struct RecordedRun {

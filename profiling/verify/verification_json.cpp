@@ -81,7 +81,7 @@ Json convergence_of(const ConvergenceResult& convergence) {
 
 Json json_of(const std::vector<LossPoint>& points) {
   Json list = Json::array();
-  for (const LossPoint& one : points) list.push_back({one.step, one.loss});
+  for (const LossPoint& one : points) list.push_back({one.step, one.loss});  // NaN becomes null
   return list;
 }
 

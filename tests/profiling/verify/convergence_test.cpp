@@ -108,6 +108,16 @@ TEST_F(ConvergenceTest, a_new_side_that_ends_in_no_number_is_worse) {
   EXPECT_EQ(compare_again().verdict, Convergence::kWorse);
 }
 
+TEST_F(ConvergenceTest, a_validation_loss_that_is_no_number_is_worse) {
+  compare({}, {});
+  base_[3].steps[9].val_loss = fresh_[3].steps[9].val_loss = 4.5;  // a good one before it
+  fresh_[3].steps.back().val_loss = NAN;
+
+  EXPECT_EQ(compare_again().verdict, Convergence::kWorse);
+  fresh_[3].steps.back().val_loss.reset();  // evaluated less often
+  EXPECT_NE(compare_again().verdict, Convergence::kWorse);
+}
+
 TEST_F(ConvergenceTest, runs_without_common_steps_are_not_measured) {
   compare({}, {}, 2);
   for (RecordedRun& run : fresh_) run.steps.clear();

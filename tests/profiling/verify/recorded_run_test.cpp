@@ -57,6 +57,16 @@ TEST_F(RecordedRunTest, everything_is_read_and_a_torn_line_left_out) {
   EXPECT_TRUE(std::isnan(run.steps[1].loss));
 }
 
+TEST_F(RecordedRunTest, an_evaluation_without_a_number_is_not_a_missing_one) {
+  write_file(folder() / "metrics.jsonl",
+             R"({"step":1,"loss":5,"batch_cost_s":1,"reader_cost_s":0,"val_loss":null})"
+             "\n");
+  const RecordedRun run = read_recorded_run(folder());
+
+  ASSERT_TRUE(run.steps.at(0).val_loss);
+  EXPECT_TRUE(std::isnan(*run.steps[0].val_loss));
+}
+
 TEST_F(RecordedRunTest, another_gpu_or_driver_is_another_machine) {
   const auto on = [&](const std::string& gpu, const std::string& driver) {
     std::string record = kRecord;
