@@ -83,7 +83,7 @@ std::string limited_by(const std::string& limiter) {
 
 Outcome occupancy(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_kernels(facts)) return *nothing;
-  const double time = facts.share_of(facts.kernels->low_occupancy_ns - facts.kernels->matrix_ns);
+  const double time = facts.share_of(facts.kernels->low_occupancy_ns);
   if (time <= rule.threshold) return nothing_found();
   return found({.bound = time,
                 .evidence = {share("kernels below 25 % occupancy, without products", time),

@@ -124,7 +124,8 @@ class RankScan {
     sums_.kernels.per_step += 1;
     sums_.kernel_ns += duration(row);
     add_kind(row);
-    const bool low = detail && detail->occupancy_percent >= 0 &&
+    const bool low = !is_matrix_kernel(timeline_.name(row)) && detail &&
+                     detail->occupancy_percent >= 0 &&
                      static_cast<double>(detail->occupancy_percent) < kLowOccupancyPercent;
     if (!low) return;
     sums_.kernels.low_occupancy_ns += duration(row);

@@ -45,7 +45,7 @@ struct KernelFacts {
   double per_step = 0;  // kernels that are no collectives
   double mean_ns = 0;
   double matrix_ns = 0;         // of a step: in kernels of matrix products and convolutions
-  double low_occupancy_ns = 0;  // of a step: in kernels below kLowOccupancy
+  double low_occupancy_ns = 0;  // of a step: in kernels below kLowOccupancy that are no products
   std::string low_occupancy_kernel = {};
   std::string low_occupancy_limiter =
       {};                     // "registers", "shared memory", "block size"; of that one

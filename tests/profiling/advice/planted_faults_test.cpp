@@ -150,6 +150,12 @@ const Case kCases[] = {
      },
      "low-occupancy",
      {"no-amp"}},
+    {"low_occupancy_beside_products",
+     [](StepShape& s) {
+       s.extra_us = 20'000;
+       s.extras = {{.name = "softmax_forward", .duration_us = 20'000, .occupancy = 10}};
+     },
+     "low-occupancy"},
     {"oversubscription",
      {},
      "oversubscribed",
