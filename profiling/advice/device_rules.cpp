@@ -8,8 +8,20 @@ namespace {
 
 constexpr const char* kNeedsShapes = "shapes of operators in the traces (--profile-shapes)";
 
+// Products were called, and no kernel has a name of the list: a library's new one.
+bool has_unknown_kernels(const Facts& facts) {
+  return facts.on_device && facts.kernels && facts.kernels->matrix_ns == 0 && facts.products &&
+         facts.products->flops > 0;
+}
+
+const char* needs_product_time(const Facts& facts) {
+  return has_unknown_kernels(facts) ? "kernels of matrix products with a name that is known"
+                                    : kNeedsShapes;
+}
+
 // Time of a step in matrix products: their kernels, or on host ranks their operators.
 std::optional<double> product_time(const Facts& facts) {
+  if (has_unknown_kernels(facts)) return std::nullopt;
   if (facts.on_device && facts.kernels) return facts.kernels->matrix_ns;
   if (facts.products) return facts.products->host_ns;
   return std::nullopt;
@@ -18,7 +30,7 @@ std::optional<double> product_time(const Facts& facts) {
 Outcome no_amp(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   const auto time = product_time(facts);
-  if (!time) return could_not_look(kNeedsShapes);
+  if (!time) return could_not_look(needs_product_time(facts));
   double speed_up = 2;  // Tensor Cores: 8 and more; what memory allows is twice
   double fp32 = 0;
   if (facts.on_device) {
@@ -48,7 +60,8 @@ Outcome no_amp(const Facts& facts, const Rule& rule) {
 Outcome shapes(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   const auto time = product_time(facts);
-  if (!facts.products || !time || facts.products->flops == 0) return could_not_look(kNeedsShapes);
+  if (!facts.products || !time || facts.products->flops == 0)
+    return could_not_look(needs_product_time(facts));
   const double part = facts.products->unaligned_flops / facts.products->flops;
   const double bound = facts.share_of(*time) * part;
   if (bound <= rule.threshold) return nothing_found();
@@ -64,7 +77,8 @@ Outcome lines(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (!facts.on_device) return nothing_found();
   const auto time = product_time(facts);
-  if (!facts.products || !time || facts.products->flops == 0) return could_not_look(kNeedsShapes);
+  if (!facts.products || !time || facts.products->flops == 0)
+    return could_not_look(needs_product_time(facts));
   if (!facts.compute_capability) return could_not_look("device properties in the traces");
   constexpr int kAmpere = 80;
   const double part = facts.products->off_line_flops / facts.products->flops;

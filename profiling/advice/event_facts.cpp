@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profiling/advice/matrix_kernels.hpp"
 #include "profiling/advice/optimizer_ranges.hpp"
 #include "profiling/analysis/event_class.hpp"
 
@@ -17,12 +18,6 @@ namespace {
 using analysis::NameClass;
 using trace::Kind;
 using trace::RankTimeline;
-
-bool is_matrix_kernel(std::string_view name) {
-  constexpr std::array kWords = {"gemm", "Gemm", "GEMM", "cutlass", "xmma", "gemv", "conv", "fmha"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](const char* word) { return name.find(word) != std::string_view::npos; });
-}
 
 bool is_convolution_kernel(std::string_view name) {
   constexpr std::array kWords = {"conv", "fprop", "dgrad", "wgrad", "winograd"};
@@ -80,7 +75,10 @@ class RankScan {
         timeline_(*rank.timeline),
         sums_(sums),
         classes_(timeline_.names),
+        matrix_(timeline_.names.size()),
         optimizer_(optimizer_ranges(timeline_)) {
+    for (trace::NameId id = 0; id < matrix_.size(); ++id)
+      matrix_[id] = is_matrix_kernel(timeline_.names[id]);
     sums_.any_optimizer = sums_.any_optimizer || !optimizer_.empty();
     sums_.optimizer.time_ns += static_cast<double>(optimizer_.length_ns());
   }
@@ -124,8 +122,7 @@ class RankScan {
     sums_.kernels.per_step += 1;
     sums_.kernel_ns += duration(row);
     add_kind(row);
-    const bool low = !is_matrix_kernel(timeline_.name(row)) && detail &&
-                     detail->occupancy_percent >= 0 &&
+    const bool low = !matrix_[timeline_.name_id(row)] && detail && detail->occupancy_percent >= 0 &&
                      static_cast<double>(detail->occupancy_percent) < kLowOccupancyPercent;
     if (!low) return;
     sums_.kernels.low_occupancy_ns += duration(row);
@@ -141,7 +138,7 @@ class RankScan {
     if (name.find("nchwToNhwc") != std::string_view::npos ||
         name.find("nhwcToNchw") != std::string_view::npos) {
       kernels.layout_ns += duration(row);
-    } else if (is_matrix_kernel(name)) {
+    } else if (matrix_[timeline_.name_id(row)]) {
       kernels.matrix_ns += duration(row);
       if (is_convolution_kernel(name)) kernels.convolution_ns += duration(row);
     } else if (duration(row) < kShortKernelNs) {
@@ -205,6 +202,7 @@ class RankScan {
   Sums& sums_;
   std::unordered_map<std::uint64_t, std::optional<Product>> products_;  // by name and shapes
   analysis::NameClasses classes_;
+  std::vector<bool> matrix_;  // by name
   analysis::IntervalSet optimizer_;
 };
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "profiling/advice/event_facts.hpp"
-#include "profiling/advice/ncu_csv.hpp"
+#include "profiling/advice/matrix_kernels.hpp"
 #include "profiling/analysis/event_class.hpp"
 #include "profiling/analysis/input_shapes.hpp"
 #include "profiling/ranges/phases.hpp"
@@ -86,11 +86,7 @@ bool is_product(const std::string& name) {
                                                   "sidestream::mlp_backward",
                                                   "sidestream::head_loss",
                                                   "sidestream::head_loss_and_gradients"};
-  if (operators.contains(name)) return true;
-  // Of cutlass the function is "Kernel2"; its namespace says it.
-  const std::string qualified = name.substr(0, name.find_first_of("<("));
-  return has(function_of(name), {"gemm", "Gemm", "GEMM", "xmma", "cutlass", "convolve", "nvjet"}) ||
-         has(qualified, {"cutlass::"});
+  return operators.contains(name) || (!name.starts_with("aten::") && is_matrix_kernel(name));
 }
 
 ComputedOn computed_on(const Json& operation) {

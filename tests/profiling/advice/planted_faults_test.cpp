@@ -137,6 +137,12 @@ const Case kCases[] = {
     {"checkpoint_between_steps", [](StepShape& s) { s.checkpoint_between_us = 20'000; },
      "checkpoint-in-step"},
     {"vocabulary_50257", [](StepShape& s) { s.vocabulary = 50257; }, "shapes"},
+    {"vocabulary_50257_on_hopper",
+     [](StepShape& s) {
+       s.vocabulary = 50257;
+       s.kernel = "nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN";
+     },
+     "shapes"},
     {"fp32_where_bf16_is_at_hand",
      [](StepShape& s) {
        s.type = "float";

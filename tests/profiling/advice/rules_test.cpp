@@ -6,6 +6,7 @@
 
 #include "profiling/advice/advice.hpp"
 #include "profiling/advice/event_facts.hpp"
+#include "profiling/advice/matrix_kernels.hpp"
 #include "tests/profiling/advice/facts_maker.hpp"
 
 namespace sidestream::advice {
@@ -108,6 +109,30 @@ TEST(RulesTest, kernels_too_small_layouts_and_convolutions) {
   EXPECT_TRUE(speaks(advise(facts), "convolution-choice"));
   facts.config["cudnn-benchmark"] = "on";
   EXPECT_FALSE(speaks(advise(facts), "convolution-choice"));
+}
+
+TEST(RulesTest, products_without_a_known_kernel_are_not_measured) {
+  Facts facts = step_of(100);
+  facts.compute_capability = 90;
+  facts.tensor_core_share = 0.5;
+  facts.products = ProductFacts{.flops = 1e9, .unaligned_flops = 1e9};
+  facts.kernels = KernelFacts{.per_step = 9};
+  const Advice advice = advise(facts);
+  for (const char* rule : {"no-amp", "shapes", "shapes-64"})
+    EXPECT_THAT(needs_of(advice, rule), HasSubstr("a name that is known")) << rule;
+}
+
+TEST(MatrixKernelTest, names_of_libraries) {
+  for (const char* name :
+       {"nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", "ampere_sgemm_128x64_nn",
+        "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>(params)",
+        "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(PyTorchMemEffAttention)",
+        "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16>(Params)",
+        "sm80_xmma_fprop_implicit_gemm_bf16bf16_bf16f32"})
+    EXPECT_TRUE(is_matrix_kernel(name)) << name;
+  for (const char* name : {"void fbgemm_gpu::lookup_kernel<float>(fbgemm_gpu::FixedDivisor, int)",
+                           "void at::native::convert_kernel<float>(int)", "softmax_forward"})
+    EXPECT_FALSE(is_matrix_kernel(name)) << name;
 }
 
 TEST(RulesTest, without_prefetch_that_is_the_finding) {
