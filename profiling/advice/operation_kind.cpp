@@ -41,11 +41,14 @@ std::string dtype_of_inputs(const std::string& shapes_text, const std::string& t
 }
 
 // cuBLAS and cutlass write the type into the name, and Tensor Cores that take fp32 as "tf32".
+// "s1688" sums in fp32 whatever it multiplies: alone it means tf32, after fp16 or bf16 it does not.
 std::string dtype_of_kernel(const std::string& name) {
-  if (has(name, {"tf32", "s1688gemm", "s1688tf32"})) return "tf32";
+  if (has(name, {"tf32"})) return "tf32";
   if (has(name, {"bf16"})) return "bf16";
+  if (has(name, {"fp16", "f16", "_h16816", "_h1688", "_h884"})) return "fp16";
+  if (has(name, {"s1688"})) return "tf32";
   if (has(name, {"sgemm", "f32f32"})) return "fp32";
-  if (has(name, {"hgemm", "f16", "h884", "h1688", "h16816"})) return "fp16";
+  if (has(name, {"hgemm", "h884", "h1688", "h16816"})) return "fp16";
   return has(name, {"dgemm"}) ? "fp64" : "";
 }
 

@@ -51,6 +51,29 @@ TEST(RooflineTest, the_roof_is_that_of_the_type_computed_with) {
   EXPECT_EQ(place_operation(one, facts, {}).dtype, "tf32");
 }
 
+TEST(RooflineTest, the_type_in_the_name_of_a_kernel) {
+  struct Named {
+    const char* kernel;
+    const char* dtype;
+  };
+  for (const Named& one : {Named{"ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn", "fp16"},
+                           {"turing_fp16_s1688gemm_fp16_128x64_sliced1x2_ldg8_f2f_nn", "fp16"},
+                           {"turing_s1688gemm_fp16_128x128_ldg8_tn", "fp16"},
+                           {"ampere_bf16_s16816gemm_bf16_128x64_nn", "bf16"},
+                           {"ampere_bf16_s1688gemm_bf16_128x128_ldg8_f2f_tn", "bf16"},
+                           {"cutlass_80_tensorop_s1688gemm_128x128_nn", "tf32"},
+                           {"cutlass_80_tensorop_s1688tf32gemm_256x64_nn", "tf32"},
+                           {"sm80_xmma_gemm_f32f32_tf32f32_f32_nn", "tf32"},
+                           {"sm90_xmma_gemm_f16f16_f16f32_f32_tn", "fp16"},
+                           {"volta_h884gemm_128x64_nn", "fp16"},
+                           {"volta_fp16_s884gemm_fp16_128x64_nn", "fp16"},
+                           {"ampere_sgemm_128x64_nn", "fp32"},
+                           {"volta_dgemm_128x64_nn", "fp64"},
+                           {"softmax_forward", ""}})
+    EXPECT_EQ(place_operation(operation(one.kernel, 1, 1, 1, 1), machine(), {}).dtype, one.dtype)
+        << one.kernel;
+}
+
 TEST(RooflineTest, without_a_type_there_is_no_compute_roof) {
   EXPECT_FALSE(
       place_operation(operation("gemm", 100, 10, 8e11, 1e10), machine(), {}).share_of_roof);
