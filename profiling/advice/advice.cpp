@@ -154,9 +154,8 @@ Advice advise(const Facts& facts) {
           rule.id, facts.foreign ? needs_in_pytorch(outcome.needs) : outcome.needs);
     if (outcome.needs.empty() && !outcome.found) advice.nothing_found.push_back(rule.id);
     if (!outcome.found) continue;
-    const auto place = facts.places.find(rule.place);
     for (Finding& one : on_ranks(facts, rule, *outcome.found)) {
-      if (place != facts.places.end()) one.place = place->second;
+      if (const Place* place = facts.places.find(rule.place, one.what.rank)) one.place = *place;
       one.foreign = facts.foreign;
       advice.findings.push_back(std::move(one));
     }

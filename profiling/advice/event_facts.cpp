@@ -10,6 +10,7 @@
 
 #include "profiling/advice/matrix_kernels.hpp"
 #include "profiling/advice/optimizer_ranges.hpp"
+#include "profiling/advice/places.hpp"
 #include "profiling/analysis/event_class.hpp"
 
 namespace sidestream::advice {
@@ -74,6 +75,7 @@ class RankScan {
       : rank_(rank),
         timeline_(*rank.timeline),
         sums_(sums),
+        places_(timeline_),
         classes_(timeline_.names),
         matrix_(timeline_.names.size()),
         optimizer_(optimizer_ranges(timeline_)) {
@@ -105,6 +107,8 @@ class RankScan {
     }
   }
 
+  const RankPlaces& places() const { return places_; }
+
  private:
   double duration(std::size_t row) const { return static_cast<double>(timeline_.duration_ns(row)); }
 
@@ -126,6 +130,7 @@ class RankScan {
                      static_cast<double>(detail->occupancy_percent) < kLowOccupancyPercent;
     if (!low) return;
     sums_.kernels.low_occupancy_ns += duration(row);
+    places_.offer(PlaceKind::kLowOccupancy, row);
     if (duration(row) <= sums_.longest_low_occupancy) return;
     sums_.longest_low_occupancy = duration(row);
     sums_.kernels.low_occupancy_kernel = timeline_.name(row);
@@ -138,12 +143,16 @@ class RankScan {
     if (name.find("nchwToNhwc") != std::string_view::npos ||
         name.find("nhwcToNchw") != std::string_view::npos) {
       kernels.layout_ns += duration(row);
+      places_.offer(PlaceKind::kLayoutKernel, row);
     } else if (matrix_[timeline_.name_id(row)]) {
       kernels.matrix_ns += duration(row);
-      if (is_convolution_kernel(name)) kernels.convolution_ns += duration(row);
+      if (!is_convolution_kernel(name)) return;
+      kernels.convolution_ns += duration(row);
+      places_.offer(PlaceKind::kConvolution, row);
     } else if (duration(row) < kShortKernelNs) {
       kernels.short_ns += duration(row);
       kernels.short_per_step += 1;
+      places_.offer(PlaceKind::kSmallKernel, row);
     }
   }
 
@@ -151,6 +160,7 @@ class RankScan {
     sums_.any_copy = true;
     if (timeline_.name(row).find("ageable") == std::string_view::npos) return;
     sums_.copies.pageable_ns += duration(row);
+    places_.offer(PlaceKind::kPageableCopy, row);
     const auto detail = timeline_.device(row);
     if (detail) sums_.copies.pageable_bytes += static_cast<double>(detail->bytes);
   }
@@ -172,6 +182,7 @@ class RankScan {
     if (fp32) sums_.products.fp32_flops += product->flops;
     if (product->aligned) return add_off_line(row, *product, fp32);
     sums_.products.unaligned_flops += product->flops;
+    places_.offer(PlaceKind::kUnaligned, row, product->flops);
     if (product->flops <= sums_.longest_unaligned) return;
     sums_.longest_unaligned = product->flops;
     sums_.products.unaligned_shape = on_one_line(timeline_.names[detail->shapes]);
@@ -180,6 +191,7 @@ class RankScan {
   void add_off_line(std::size_t row, const Product& product, bool fp32) {
     if (product.divisor >= (fp32 ? 32 : 64)) return;  // 128 bytes
     sums_.products.off_line_flops += product.flops;
+    places_.offer(PlaceKind::kOffLine, row, product.flops);
     if (product.flops <= sums_.longest_off_line) return;
     sums_.longest_off_line = product.flops;
     sums_.products.off_line_shape = on_one_line(timeline_.names[timeline_.host(row)->shapes]);
@@ -200,6 +212,7 @@ class RankScan {
   const analysis::RankView& rank_;
   const RankTimeline& timeline_;
   Sums& sums_;
+  RankPlaces places_;
   std::unordered_map<std::uint64_t, std::optional<Product>> products_;  // by name and shapes
   analysis::NameClasses classes_;
   std::vector<bool> matrix_;  // by name
@@ -283,10 +296,16 @@ double profiled_of(const analysis::Analysis& all, double recorded) {
   return all.profiled_steps ? static_cast<double>(*all.profiled_steps) : recorded;
 }
 
-void gather_events(const analysis::Analysis& all, double recorded, Facts& facts) {
+Places gather_events(const analysis::Analysis& all, double recorded, Facts& facts) {
   const double profiled = profiled_of(all, recorded);
   Sums sums;
-  for (const analysis::RankView& rank : all.ranks) RankScan(rank, sums).run();
+  Places places;
+  const report::CommonTime time(all);
+  for (const analysis::RankView& rank : all.ranks) {
+    RankScan scan(rank, sums);
+    scan.run();
+    scan.places().add_to(time, places);
+  }
   if (sums.any_kernel) {
     KernelFacts& kernels = sums.kernels;
     kernels.mean_ns = kernels.per_step > 0 ? sums.kernel_ns / kernels.per_step : 0;
@@ -318,6 +337,7 @@ void gather_events(const analysis::Analysis& all, double recorded, Facts& facts)
     divide(profiled, {&sums.copies.pageable_ns, &sums.copies.pageable_bytes});
     facts.copies = sums.copies;
   }
+  return places;
 }
 
 }  // namespace sidestream::advice

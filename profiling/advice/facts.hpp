@@ -122,24 +122,45 @@ struct CollectiveFacts {
 inline constexpr double kSmallCollectiveBytes = 1e6;
 inline constexpr double kBucketBytes = 1024;
 
-// An event in the timeline: the longest of what a rule looks at.
+// An event in the timeline: the longest of what a finding is about.
 enum class PlaceKind {
   kNone,
   kInput,
   kCollective,
+  kSmallCollective,
+  kStraggler,  // the phase that the slow rank is slow in, on that rank
   kOptimizer,
   kCheckpoint,
-  kCopy,
+  kPageableCopy,
+  kItem,  // a call of item()
   kSync,
-  kKernel,
+  kSmallKernel,
+  kLowOccupancy,
+  kLayoutKernel,
+  kConvolution,
   kProduct,
-  kHostOperator
+  kUnaligned,  // the product of most FLOPs
+  kOffLine,
+  kLaunchGap,  // the device idle, and the host neither waiting nor reading
+  kHostOperator,
+  kCount
 };
+inline constexpr std::size_t kPlaceKinds = static_cast<std::size_t>(PlaceKind::kCount);
+
 struct Place {
   int rank = 0;
   std::optional<std::int64_t> stream = {};
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
+  double weight = 0;  // that it was chosen by: its time, or FLOPs
+};
+
+struct Places {
+  std::map<PlaceKind, Place> of_all = {};
+  std::map<int, std::map<PlaceKind, Place>> of_rank = {};
+
+  // Of this rank where it has one, else of all. Null: nothing like that is in the timeline.
+  const Place* find(PlaceKind kind, int rank) const;
 };
 
 // The folder that the run read its data from, where it is still there.
@@ -175,7 +196,7 @@ struct Facts {
   std::map<std::string, std::string> config = {};  // of the run directory; empty: none
   std::map<std::string, std::string> environment = {};
   std::optional<Ceilings> ceilings = {};
-  std::map<PlaceKind, Place> places = {};
+  Places places = {};
 
   // Of the step; 0 without steps.
   double share_of(double time_ns) const {

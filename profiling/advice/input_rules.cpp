@@ -113,7 +113,7 @@ std::vector<Rule> input_rules() {
        "bytes a step in pageable copies that nothing hides",
        "nsys rule cuda_memcpy_async; copies up to 64 KB are ignored there too", "--pin-memory on",
        "the copies are of a logger or a checkpoint", "exposed copies in the step budget",
-       pageable_copies, PlaceKind::kCopy},
+       pageable_copies, PlaceKind::kPageableCopy},
       {"many-small-files", "Many small files", 0.05,
        "waiting for data, with 100 files or more below 1 MB on average in the data folder",
        "TensorBoard plugin: DataLoader above 5 % of a step; a megabyte is what a disk reads while "

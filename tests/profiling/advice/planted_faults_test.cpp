@@ -6,8 +6,7 @@
 #include <functional>
 
 #include "profiling/advice/advice.hpp"
-#include "tests/core/base/scratch_folder.hpp"
-#include "tests/profiling/advice/trace_maker.hpp"
+#include "tests/profiling/advice/traced_facts.hpp"
 
 namespace sidestream::advice {
 namespace {
@@ -27,15 +26,7 @@ struct Case {
 Advice advice_of(const Case& one) {
   StepShape shape;
   if (one.plant) one.plant(shape);
-  const core::ScratchFolder scratch;
-  std::vector<std::filesystem::path> files;
-  TraceMaker maker(shape);
-  for (int rank = 0; rank < shape.ranks; ++rank)
-    files.push_back(test::write_text(scratch / ("rank-" + std::to_string(rank) + ".json"),
-                                     maker.of_rank(rank)));
-  trace::TraceSet set = trace::load_traces(trace::find_traces(files), {.threads = 1});
-  const analysis::Analysis all = analysis::analyse(set, 1);
-  Facts facts = gather_facts(all);
+  Facts facts = facts_of(shape);
   facts.config = one.config;
   facts.environment = one.environment;
   return advise(facts);

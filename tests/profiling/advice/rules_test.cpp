@@ -150,7 +150,7 @@ TEST(RulesTest, a_finding_names_its_place_and_silent_rules_are_listed) {
   Facts facts = step_of(100);
   facts.config["loader-workers"] = "2";
   facts.step->idle_data_ns = 20e6;
-  facts.places[PlaceKind::kInput] = {.rank = 1, .start_ns = 5, .end_ns = 9};
+  facts.places.of_all[PlaceKind::kInput] = {.rank = 1, .start_ns = 5, .end_ns = 9};
   const Advice advice = advise(facts);
   nlohmann::ordered_json report = {{"not_measured", nlohmann::json::array()}};
   add_to_report(advice, report);
