@@ -27,11 +27,28 @@ std::optional<double> product_time(const Facts& facts) {
   return std::nullopt;
 }
 
+// How many times as fast bf16 is by the ceilings; nothing where they do not say.
+std::optional<double> bf16_factor(const Facts& facts) {
+  if (!facts.ceilings) return std::nullopt;
+  const auto& peaks = facts.ceilings->flops_per_s;
+  const auto bf16 = peaks.find("bf16"), fp32 = peaks.find("fp32");
+  if (bf16 == peaks.end() || fp32 == peaks.end() || fp32->second <= 0) return std::nullopt;
+  return bf16->second / fp32->second;
+}
+
+// What half the bytes save besides the products, at most: half of the other compute (attention,
+// element-wise operators), and of the exposed communication what products or bytes do.
+double saved_beside_products(const Facts& facts, double product_ns, double saved_share) {
+  constexpr double kHalf = 0.5;
+  return std::max(0.0, facts.step->compute_ns - product_ns) * kHalf +
+         facts.step->exposed_comm_ns * std::max(kHalf, saved_share);
+}
+
 Outcome no_amp(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   const auto time = product_time(facts);
   if (!time) return could_not_look(needs_product_time(facts));
-  double speed_up = 2;  // Tensor Cores: 8 and more; what memory allows is twice
+  const auto factor = bf16_factor(facts);
   double fp32 = 0;
   if (facts.on_device) {
     constexpr int kVolta = 70;
@@ -41,20 +58,20 @@ Outcome no_amp(const Facts& facts, const Rule& rule) {
     fp32 = 1;
   } else {
     if (!facts.products || facts.products->flops == 0) return could_not_look(kNeedsShapes);
-    if (!facts.ceilings || !facts.ceilings->flops_per_s.contains("bf16") ||
-        !facts.ceilings->flops_per_s.contains("fp32"))
-      return could_not_look("what the processor can do (`sidestream bench ceilings`)");
-    const auto& peaks = facts.ceilings->flops_per_s;
-    speed_up = peaks.at("bf16") / peaks.at("fp32");
+    if (!factor) return could_not_look("what the processor can do (`sidestream bench ceilings`)");
     fp32 = facts.products->fp32_flops / facts.products->flops;
   }
   constexpr double kWorthIt = 1.3;
-  const double bound = facts.share_of(*time * fp32) * (1 - 1 / speed_up);
-  if (speed_up < kWorthIt || bound <= rule.threshold) return nothing_found();
-  return found({.bound = bound,
-                .evidence = {share("matrix products", facts.share_of(*time)),
-                             share("of them in fp32", fp32, "products"),
-                             {"bf16 is faster by", speed_up, "x"}}});
+  const double saved = factor ? 1 - 1 / *factor : 1;  // of a product; unknown: all of it
+  const double in_products = facts.share_of(*time * fp32) * saved;
+  if (factor.value_or(kWorthIt) < kWorthIt || in_products <= rule.threshold) return nothing_found();
+  const double beside = facts.share_of(saved_beside_products(facts, *time, saved)) * fp32;
+  Found what{.bound = std::min(1.0, in_products + beside),
+             .evidence = {share("matrix products", facts.share_of(*time)),
+                          share("of them in fp32", fp32, "products")}};
+  if (factor) what.evidence.push_back({"the roof of bf16 is higher by", *factor, "x"});
+  if (beside > 0) what.evidence.push_back(share("saved beside products, at most", beside));
+  return found(what);
 }
 
 Outcome shapes(const Facts& facts, const Rule& rule) {
@@ -157,7 +174,8 @@ Outcome memory_free(const Facts& facts, const Rule& rule) {
 std::vector<Rule> device_rules() {
   return {
       {"no-amp", "Matrix products in fp32 where bf16 is at hand", 0.03,
-       "time in fp32 products that the faster type would save",
+       "time in fp32 products that the faster type would save, with what half the bytes save "
+       "besides",
        "TensorBoard plugin: no Tensor Core time on compute capability 7.0 or later",
        "--precision bf16", "the model does not converge in bf16",
        "`verify` with --new \"--precision bf16\": step time and loss", no_amp, PlaceKind::kProduct},

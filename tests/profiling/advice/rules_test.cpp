@@ -55,6 +55,24 @@ TEST(RulesTest, fp32_on_the_processor_is_bounded_by_the_measured_ceilings) {
 
   ASSERT_TRUE(speaks(advice, "no-amp"));
   EXPECT_NEAR(*advice.findings.front().what.bound, 0.6 * 0.75, 1e-9);
+  facts.step->compute_ns = 80e6;  // 20 ms of attention and element-wise operators
+  facts.step->exposed_comm_ns = 8e6;
+  EXPECT_NEAR(*advise(facts).findings.front().what.bound, 0.6 * 0.75 + 0.1 + 0.08 * 0.75, 1e-9);
+}
+
+TEST(RulesTest, fp32_on_a_device_is_bounded_by_its_roofs_or_by_all_of_the_products) {
+  Facts facts = step_of(100);
+  facts.kernels = KernelFacts{.matrix_ns = 60e6};
+  facts.compute_capability = 90;
+  facts.tensor_core_share = 0;
+  const auto bound = [&] {
+    for (const Finding& one : advise(facts).findings)
+      if (one.rule->id == std::string("no-amp")) return *one.what.bound;
+    return 0.0;
+  };
+  EXPECT_NEAR(bound(), 0.6, 1e-9);
+  facts.ceilings = Ceilings{.flops_per_s = {{"fp32", 60e12}, {"bf16", 900e12}}};
+  EXPECT_NEAR(bound(), 0.6 * (1 - 1 / 15.0), 1e-9);
 }
 
 TEST(RulesTest, exposed_communication_in_tiny_buckets_is_said_once) {
