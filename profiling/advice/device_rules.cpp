@@ -141,10 +141,11 @@ Outcome channels_first(const Facts& facts, const Rule& rule) {
 
 Outcome convolution_choice(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_kernels(facts)) return *nothing;
+  if (facts.kernels->convolution_ns == 0) return could_not_look("convolutions in the traces");
   const double time = facts.share_of(facts.kernels->convolution_ns);
   if (time <= rule.threshold) return nothing_found();
   const auto benchmark = facts.setting("cudnn-benchmark");
-  if (!benchmark) return could_not_look("the run directory of the traces (config.cfg)");
+  if (!benchmark) return could_not_look("the setting cudnn-benchmark in config.cfg of the run");
   if (*benchmark != "off") return nothing_found();
   return found({.bound = time, .evidence = {share("convolutions", time)}});
 }

@@ -158,11 +158,22 @@ class RankScan {
 
   void copy(std::size_t row) {
     sums_.any_copy = true;
-    if (timeline_.name(row).find("ageable") == std::string_view::npos) return;
+    if (timeline_.name(row).find("ageable") == std::string_view::npos)
+      return add_default_stream(row);
     sums_.copies.pageable_ns += duration(row);
     places_.offer(PlaceKind::kPageableCopy, row);
     const auto detail = timeline_.device(row);
     if (detail) sums_.copies.pageable_bytes += static_cast<double>(detail->bytes);
+  }
+
+  void add_default_stream(std::size_t row) {
+    const std::string_view name = timeline_.name(row);
+    const auto detail = timeline_.device(row);
+    const bool crosses =
+        name.find("HtoD") != std::string_view::npos || name.find("DtoH") != std::string_view::npos;
+    if (!crosses || !detail || detail->stream != kDefaultStream) return;
+    sums_.copies.default_stream_ns += duration(row);
+    places_.offer(PlaceKind::kDefaultStreamCopy, row);
   }
 
   void host_operator(std::size_t row) {
@@ -334,7 +345,9 @@ Places gather_events(const analysis::Analysis& all, double recorded, Facts& fact
     facts.syncs = sums.syncs;
   }
   if (sums.any_copy) {
-    divide(profiled, {&sums.copies.pageable_ns, &sums.copies.pageable_bytes});
+    divide(profiled,
+           {&sums.copies.pageable_ns, &sums.copies.pageable_bytes, &sums.copies.default_stream_ns});
+    if (!sums.compute_streams.contains(kDefaultStream)) sums.copies.default_stream_ns = 0;
     facts.copies = sums.copies;
   }
   return places;

@@ -104,6 +104,7 @@ struct SyncFacts {
 struct CopyFacts {
   double pageable_ns = 0;  // of a step
   double pageable_bytes = 0;
+  double default_stream_ns = 0;  // between host and device, pinned, on the stream of the kernels
 };
 
 struct CollectiveFacts {
@@ -119,6 +120,8 @@ struct CollectiveFacts {
   double gathered_bytes = 0;                   // what all-gathers leave on each rank
   std::optional<double> bus_bytes_per_s = {};  // weighted by the time of the transfers
 };
+// CUPTI's number of the legacy default stream, on which nothing runs beside anything.
+inline constexpr std::int64_t kDefaultStream = 7;
 inline constexpr double kSmallCollectiveBytes = 1e6;
 inline constexpr double kBucketBytes = 1024;
 
@@ -132,6 +135,7 @@ enum class PlaceKind {
   kOptimizer,
   kCheckpoint,
   kPageableCopy,
+  kDefaultStreamCopy,
   kItem,  // a call of item()
   kSync,
   kSmallKernel,

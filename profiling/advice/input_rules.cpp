@@ -1,4 +1,6 @@
 // Waiting for data: the loader, copies, files.
+#include <algorithm>
+
 #include "profiling/advice/rule.hpp"
 
 namespace sidestream::advice {
@@ -63,6 +65,19 @@ Outcome pageable_copies(const Facts& facts, const Rule& rule) {
                              share("exposed copies", exposed)}});
 }
 
+Outcome default_stream(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();
+  if (!facts.copies) return could_not_look("copies in the traces");
+  const double exposed = facts.share_of(facts.step->exposed_copies_ns);
+  const double bound = std::min(exposed, facts.share_of(facts.copies->default_stream_ns));
+  if (bound <= rule.threshold) return nothing_found();
+  return found({.bound = bound,
+                .evidence = {milliseconds("in copies on the default stream, beside kernels on it",
+                                          facts.copies->default_stream_ns),
+                             share("exposed copies", exposed)}});
+}
+
 Outcome many_small_files(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (facts.setting("data") == "synthetic") return nothing_found();
@@ -114,6 +129,12 @@ std::vector<Rule> input_rules() {
        "nsys rule cuda_memcpy_async; copies up to 64 KB are ignored there too", "--pin-memory on",
        "the copies are of a logger or a checkpoint", "exposed copies in the step budget",
        pageable_copies, PlaceKind::kPageableCopy},
+      {"default-stream", "Copies and kernels take turns on the default stream", 0.03,
+       "exposed copies between host and device from pinned memory, on the legacy default stream "
+       "that kernels run on too",
+       "CUDA C++ Programming Guide: work of one stream runs in order; 3 % of a step",
+       "copies ahead of time, on a stream of their own", "the next kernel needs this copy",
+       "timeline: the copies beside kernels", default_stream, PlaceKind::kDefaultStreamCopy},
       {"many-small-files", "Many small files", 0.05,
        "waiting for data, with 100 files or more below 1 MB on average in the data folder",
        "TensorBoard plugin: DataLoader above 5 % of a step; a megabyte is what a disk reads while "

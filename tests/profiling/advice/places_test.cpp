@@ -59,6 +59,7 @@ TEST(PlacesTest, pageable_copies_point_at_a_pageable_one) {
                                         .duration_us = 12'000,
                                         .arguments = R"(,"bytes":80000000)"}});
   EXPECT_EQ(length_ns(place_of(shape, "pageable-copies")), 8000 * kUs);
+  EXPECT_EQ(length_ns(place_of(shape, "default-stream")), 12'000 * kUs);
 }
 
 TEST(PlacesTest, tiny_buckets_point_at_a_small_collective) {

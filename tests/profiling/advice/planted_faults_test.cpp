@@ -153,6 +153,23 @@ const Case kCases[] = {
        s.extras = {{.name = "softmax_forward", .duration_us = 20'000, .occupancy = 10}};
      },
      "low-occupancy"},
+    {"copies_on_the_stream_of_the_kernels",
+     [](StepShape& s) {
+       s.extra_us = 10'000;
+       s.extras = {{.category = "gpu_memcpy",
+                    .name = "Memcpy HtoD (Pinned -> Device)",
+                    .duration_us = 10'000,
+                    .arguments = R"(,"bytes":400000000)"}};
+     },
+     "default-stream"},
+    {"copies_on_a_stream_of_their_own",
+     [](StepShape& s) {
+       s.extras = {{.category = "gpu_memcpy",
+                    .name = "Memcpy HtoD (Pinned -> Device)",
+                    .duration_us = 10'000,
+                    .stream = 21,
+                    .arguments = R"(,"bytes":400000000)"}};
+     }},
     {"oversubscription",
      {},
      "oversubscribed",

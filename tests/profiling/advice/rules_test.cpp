@@ -119,6 +119,7 @@ TEST(RulesTest, waiting_for_the_device_is_said_by_one_rule_only) {
 TEST(RulesTest, kernels_too_small_layouts_and_convolutions) {
   Facts facts = step_of(100);
   facts.kernels = KernelFacts{.per_step = 900, .short_ns = 12e6, .short_per_step = 800};
+  EXPECT_THAT(needs_of(advise(facts), "convolution-choice"), HasSubstr("convolutions in"));
   EXPECT_TRUE(speaks(advise(facts), "small-kernels"));
   facts.kernels = KernelFacts{.per_step = 9, .layout_ns = 5e6, .convolution_ns = 40e6};
   EXPECT_TRUE(speaks(advise(facts), "channels-first"));
