@@ -29,7 +29,8 @@ Moments moments_of(const std::vector<double>& values) {
 }
 
 Convergence judge(const LossDifference& one) {
-  const double margin = one.spread + kRounding;
+  if (!one.low || !one.high || !one.spread) return Convergence::kNotMeasured;
+  const double margin = *one.spread + kRounding;
   if (one.low >= -margin && one.high <= margin) return Convergence::kSame;
   if (one.low > 0 && one.difference > margin) return Convergence::kWorse;
   if (one.high < 0 && one.difference < -margin) return Convergence::kBetter;
@@ -141,9 +142,11 @@ void withhold(ConvergenceResult& result, const std::string& seed) {
 }
 
 std::string reason_of(Convergence verdict, const LossDifference& one, const char* figure) {
+  if (!one.low || !one.high || !one.spread)
+    return "one pair has no spread of seeds: two or more are needed";
   const std::string numbers =
       fmt::format("{} {:+.2g} (95 % interval {:+.2g} to {:+.2g}), spread of {} seeds {:.2g}",
-                  figure, one.difference, one.low, one.high, one.pairs, one.spread);
+                  figure, one.difference, *one.low, *one.high, one.pairs, *one.spread);
   switch (verdict) {
     case Convergence::kSame:
       return numbers + ": no more than another seed changes";
@@ -177,7 +180,7 @@ const char* name_of(Convergence verdict) {
 }
 
 std::optional<LossDifference> judge_losses(const std::vector<LossPair>& losses) {
-  if (losses.size() < 2) return std::nullopt;
+  if (losses.empty()) return std::nullopt;
   std::vector<double> base, fresh, difference;
   for (const auto& [left, right] : losses) {
     base.push_back(left);
@@ -185,16 +188,17 @@ std::optional<LossDifference> judge_losses(const std::vector<LossPair>& losses) 
     difference.push_back(right - left);
   }
   const Moments moments = moments_of(difference);
-  const double count = static_cast<double>(losses.size());
-  const double half = boost::math::quantile(boost::math::students_t(count - 1), 0.975) *
-                      moments.sd / std::sqrt(count);
   LossDifference result{.pairs = static_cast<int>(losses.size()),
                         .base = moments_of(base).mean,
                         .fresh = moments_of(fresh).mean,
-                        .difference = moments.mean,
-                        .low = moments.mean - half,
-                        .high = moments.mean + half,
-                        .spread = moments_of(base).sd};
+                        .difference = moments.mean};
+  if (losses.size() < 2) return result;
+  const double count = static_cast<double>(losses.size());
+  const double half = boost::math::quantile(boost::math::students_t(count - 1), 0.975) *
+                      moments.sd / std::sqrt(count);
+  result.low = moments.mean - half;
+  result.high = moments.mean + half;
+  result.spread = moments_of(base).sd;
   result.verdict = judge(result);
   return result;
 }
@@ -214,7 +218,8 @@ ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs) {
   }
   const bool curves_identical = result.curve->identical_points == result.curve->points;
   const auto& val = result.final_val_loss;
-  const bool ends_identical = !val || (val->low == 0 && val->high == 0);
+  const bool ends_identical =
+      !val || (val->difference == 0 && val->low.value_or(0) == 0 && val->high.value_or(0) == 0);
   if (curves_identical && ends_identical) {
     result.verdict = Convergence::kIdentical;
     result.reason = fmt::format("all {} points of {} pair(s) are equal to the bit",
@@ -223,12 +228,11 @@ ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs) {
   }
   const auto& decisive = val ? val : result.final_loss;
   if (!decisive) {
-    result.reason = pairs.size() < 2 ? "one pair has no spread of seeds: two or more are needed"
-                                     : "no finite loss at the end of a run";
+    result.reason = "no finite loss at the end of a run";
     return result;
   }
   const std::set<std::string> seeds = seeds_of(pairs);
-  if (seeds.size() < 2) {
+  if (pairs.size() > 1 && seeds.size() < 2) {
     withhold(result, *seeds.begin());
     return result;
   }

@@ -32,9 +32,10 @@ struct LossDifference {
   double base = 0;  // means over the pairs
   double fresh = 0;
   double difference = 0;
-  double low = 0;  // 95 % interval of the mean difference (Student's)
-  double high = 0;
-  double spread = 0;
+  // Nothing of one pair: 95 % interval of the mean difference (Student's), and the spread.
+  std::optional<double> low = {};
+  std::optional<double> high = {};
+  std::optional<double> spread = {};
   Convergence verdict = Convergence::kNotMeasured;
 };
 
@@ -67,7 +68,7 @@ struct LossPair {
   double fresh = 0;
 };
 
-// The judgement on one figure a run. Empty for fewer than two pairs.
+// The judgement on one figure a run. Empty without pairs; of one pair the figures alone.
 std::optional<LossDifference> judge_losses(const std::vector<LossPair>& losses);
 
 }  // namespace sidestream::verify

@@ -50,6 +50,8 @@ void judge_step_time(Verification& result) {
     base.push_back(row.base_ms);
     fresh.push_back(row.fresh_ms);
   }
+  result.base_interval_ms = statistics::mean_interval(base);
+  result.fresh_interval_ms = statistics::mean_interval(fresh);
   result.base_ms = median_of(std::move(base));
   result.fresh_ms = median_of(std::move(fresh));
   result.step_time = estimate_ratio(pairs);
@@ -183,6 +185,10 @@ Verification verify_step_times(std::vector<BlockRow> blocks, const Settings& set
 
 std::string verdict_word(const Verification& one) {
   return one.step_time ? name_of(verdict_of(*one.step_time)) : "inconclusive";
+}
+
+std::string interval_text(const std::optional<statistics::Interval>& interval_ms) {
+  return interval_ms ? fmt::format("{:.4g} to {:.4g} ms", interval_ms->low, interval_ms->high) : "";
 }
 
 std::string verdict_sentence(const Verification& one) {

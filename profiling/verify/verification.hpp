@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "profiling/statistics/mean_interval.hpp"
 #include "profiling/verify/change.hpp"
 #include "profiling/verify/comparability.hpp"
 #include "profiling/verify/convergence.hpp"
@@ -71,6 +72,9 @@ struct Verification {
   std::vector<BlockRow> blocks = {};
   double base_ms = 0;  // medians over the blocks
   double fresh_ms = 0;
+  // 95 %, of the mean over the blocks; nothing below three of them.
+  std::optional<statistics::Interval> base_interval_ms = {};
+  std::optional<statistics::Interval> fresh_interval_ms = {};
   std::optional<RatioEstimate> step_time = {};  // empty for one block: inconclusive
   std::optional<double> smallest_effect = {};   // that as many blocks show in 80 % of cases
   std::optional<int> blocks_for_effect = {};    // that show a change of kEffectAskedFor
@@ -91,6 +95,8 @@ inline constexpr double kEffectAskedFor = 0.03;
 
 // "faster", "slower", "no difference shown", "inconclusive"
 std::string verdict_word(const Verification& one);
+// "97.1 to 103 ms"; empty for too few blocks.
+std::string interval_text(const std::optional<statistics::Interval>& interval_ms);
 // The verdict with its numbers, in one sentence.
 std::string verdict_sentence(const Verification& one);
 

@@ -54,7 +54,7 @@ TEST_F(ConvergenceTest, a_shift_below_the_spread_of_seeds_is_the_same) {
 
   EXPECT_EQ(result.verdict, Convergence::kSame);
   EXPECT_NEAR(result.final_val_loss->difference, 0.01, 1e-12);
-  EXPECT_GT(result.final_val_loss->spread, 0.03);
+  EXPECT_GT(result.final_val_loss->spread.value(), 0.03);
   EXPECT_DOUBLE_EQ(result.curve->within_spread, 1);
 }
 

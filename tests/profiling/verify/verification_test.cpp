@@ -69,6 +69,19 @@ TEST(VerificationTest, one_block_is_inconclusive_and_never_accepted) {
   EXPECT_EQ(decide(one, {.fail_if_slower_pct = 5}).code, GateCode::kCannotJudge);
 }
 
+TEST(VerificationTest, one_block_has_losses_and_no_interval) {
+  const Verification one = verification_of({100}, {50}, {.loss_offset = 0.01});
+  const auto json = nlohmann::json::parse(verification_json(one, decide(one, {})));
+  const auto& loss = json.at("convergence").at("final_val_loss");
+
+  EXPECT_NEAR(loss.at("difference"), 0.01, 1e-9);
+  EXPECT_TRUE(loss.at("low").is_null() && loss.at("spread_of_seeds").is_null());
+  EXPECT_TRUE(json.at("step_time").at("base_low_ms").is_null());
+  EXPECT_THAT(one.convergence.reason, HasSubstr("one pair has no spread of seeds"));
+  EXPECT_THAT(verification_text(one, decide(one, {}), {.width_columns = 100}),
+              HasSubstr("Losses at the end"));
+}
+
 TEST(VerificationTest, gate_uses_the_whole_interval) {
   const Gates gate{.fail_if_slower_pct = 5};
 
@@ -187,6 +200,8 @@ TEST(VerificationReportTest, json_has_every_key_and_the_same_figures) {
   EXPECT_EQ(json.at("kind"), "verification");
   EXPECT_DOUBLE_EQ(json.at("step_time").at("ratio_low"), one.step_time->low);
   EXPECT_EQ(json.at("blocks").size(), 3u);
+  EXPECT_NEAR(json.at("step_time").at("base_low_ms"), 100 - 4.303 * 2 / std::sqrt(3), 0.01);
+  EXPECT_NEAR(json.at("step_time").at("new_high_ms"), 80 + 4.303 / std::sqrt(3), 0.01);
   EXPECT_EQ(json.at("differences").at(0).at("field"), "overlap");
   EXPECT_EQ(json.at("convergence").at("verdict"), "identical");
   EXPECT_EQ(json.at("decision").at("accepted"), true);
@@ -214,6 +229,8 @@ TEST(VerificationReportTest, markdown_has_verdict_tables_and_command) {
   const std::string text = verification_markdown(one, decide(one, {}));
 
   EXPECT_THAT(text, HasSubstr("# Base against new: faster"));
+  EXPECT_THAT(text,
+              HasSubstr("base 100 ms (95 % interval of the mean 95.03 to 105 ms), new 80 ms"));
   EXPECT_THAT(text, HasSubstr("| part | base, ms | new, ms | change, ms |"));
   EXPECT_THAT(text, HasSubstr("```\nverify\n```"));
 }
