@@ -23,11 +23,12 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
-// Of one call, from the shapes.
+// Of a mean call, from the shapes. They may be known of some calls only: the rate is of these.
 std::optional<double> flops_of_call(const Json& operation) {
-  const auto flops = number_at(operation, "flops");
+  const auto rate = number_at(operation, "flops_per_s");
   const double calls = operation.at("calls").get<double>();
-  return flops && calls > 0 ? std::optional(*flops / calls) : std::nullopt;
+  const double seconds = operation.at("total_ns").get<double>() * 1e-9;
+  return rate && calls > 0 ? std::optional(*rate * seconds / calls) : std::nullopt;
 }
 
 // Counters are of the hardware: what they say holds, whatever the shapes say. Those of

@@ -194,6 +194,14 @@ TEST(RooflineTest, operations_without_arithmetic_are_held_against_the_bandwidth)
   EXPECT_THAT(slow.cause, HasSubstr("less than 1 % of the memory roof"));
 }
 
+TEST(RooflineTest, flops_known_of_some_calls_are_those_of_each_call) {
+  Json one = in_fp32(operation("gemm", 100, 10, 8e11, 1e10));  // 10 ms and 8 GFLOP a call
+  one["flops"] = 8e9;                                          // known of one call of ten
+  NcuCounters counters{.launches = 1, .duration_s = 0.02, .dram_bytes = 1e8};
+  EXPECT_DOUBLE_EQ(place_operation(one, machine(), {{"gemm", counters}}).flops_per_s.value(),
+                   8e9 / 0.02);
+}
+
 TEST(RooflineTest, report_gets_bound_and_cause_or_null) {
   Json report = {{"top_ops",
                   {in_fp32(operation("gemm", 100, 10, 8e11, 1e10)),
