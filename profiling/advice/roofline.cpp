@@ -5,6 +5,7 @@
 
 #include "profiling/advice/causes.hpp"
 #include "profiling/advice/operation_kind.hpp"
+#include "profiling/analysis/element_work.hpp"
 #include "profiling/ranges/phases.hpp"
 
 namespace sidestream::advice {
@@ -80,7 +81,8 @@ void place_by_link(RooflinePoint& point, const Facts& facts) {
 }
 
 // The fused optimizer is no operator of a trace: its phase is held against what AdamW in fp32
-// moves, 28 bytes a parameter (weight and two moments read and written, the gradient read).
+// moves, 28 bytes a parameter (weight and two moments read and written, the gradient read), and
+// computes.
 void place_optimizer(RooflinePoint& point, const Facts& facts) {
   constexpr double kBytes = 28;
   const auto parameters = facts.environment.find("parameters");
@@ -93,6 +95,8 @@ void place_optimizer(RooflinePoint& point, const Facts& facts) {
       facts.setting("zero").value_or("1") == "0" ? 1 : std::max(1, facts.world_size);
   const double bytes = kBytes * std::atof(parameters->second.c_str()) / ranks;
   point.bytes_per_s = bytes * static_cast<double>(point.calls) / point.total_ns * 1e9;
+  point.flops_per_s = *point.bytes_per_s / kBytes * analysis::kAdamwFlops;
+  point.dtype = "fp32";
 }
 
 void place_by_counters(RooflinePoint& point) {
@@ -130,6 +134,7 @@ RooflinePoint place_operation(const Json& operation, const Facts& facts,
                       .calls = operation.at("calls").get<std::int64_t>(),
                       .total_ns = operation.at("total_ns").get<double>(),
                       .share = operation.at("share").get<double>(),
+                      .step_share = number_at(operation, "step_share"),
                       .dtype = computed.dtype,
                       .flops_per_s = number_at(operation, "flops_per_s"),
                       .bytes_per_s = number_at(operation, "bytes_per_s"),
@@ -137,7 +142,7 @@ RooflinePoint place_operation(const Json& operation, const Facts& facts,
                       .counters = counters_for(counters, operation.at("name"))};
   replace_rates(point, operation);
   place_optimizer(point, facts);
-  place_under_roof(point, computed.dtype, facts);
+  place_under_roof(point, point.dtype, facts);
   place_by_bandwidth(point, facts);
   place_by_link(point, facts);
   place_by_counters(point);

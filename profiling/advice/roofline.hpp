@@ -20,7 +20,8 @@ struct RooflinePoint {
   std::string name;
   std::int64_t calls = 0;
   double total_ns = 0;
-  double share = 0;
+  double share = 0;  // of the time of all operations
+  std::optional<double> step_share = {};
   std::string dtype = {};  // that it computes with; empty: not known, and then there is no roof
   std::optional<double> flops_per_s = {};
   std::optional<double> bytes_per_s = {};

@@ -172,6 +172,8 @@ TEST(RooflineTest, the_optimizer_phase_is_held_against_what_adamw_moves) {
   const auto point = place_operation(operation("optimizer", 10, 10, nullptr, nullptr), facts, {});
   EXPECT_NEAR(*point.bytes_per_s, 28e6 / 1e-3, 1);
   EXPECT_NEAR(*point.share_of_roof, 0.28, 1e-9);
+  EXPECT_NEAR(*point.flops_per_s, 14e6 / 1e-3, 1);
+  EXPECT_EQ(point.bound, "memory");
 }
 
 TEST(RooflineTest, what_is_not_measured_is_not_guessed) {

@@ -107,7 +107,7 @@ class TraceMaker {
             std::to_string(++sequence_));
   }
 
-  void extra(const ExtraEvent& one, int start) {
+  void add_extra(const ExtraEvent& one, int start) {
     if (one.category == "kernel") {
       kernel(one.name, one.stream, start - 2, start, one.duration_us, one.occupancy, one.arguments);
     } else if (one.category == "gpu_memcpy") {
@@ -139,7 +139,7 @@ class TraceMaker {
       add("cpu_op", "aten::item", kHost, kHost, device - 500, 500 + shape_.item_wait_us);
       device += shape_.item_wait_us;
     }
-    for (const ExtraEvent& one : shape_.extras) extra(one, device + one.at_us);
+    for (const ExtraEvent& one : shape_.extras) add_extra(one, device + one.at_us);
     device += shape_.extra_us;
     const int backward = device, backward_us = 60'000;
     kernel(shape_.kernel, kCompute, backward - 2, backward, backward_us);
