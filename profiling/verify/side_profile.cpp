@@ -38,7 +38,8 @@ TopOperation operation_of(const Json& one, double steps, double step_ms) {
                       .bytes_per_s = number_at(one, "bytes_per_s"),
                       .bound = text_at(one, "roofline_bound"),
                       .cause = text_at(one, "cause")};
-  result.share_of_step = step_ms > 0 ? result.step_ms / step_ms : 0;
+  result.share_of_step =
+      number_at(one, "step_share").value_or(step_ms > 0 ? result.step_ms / step_ms : 0);
   if (result.bound != "compute" && result.bound != "memory") return result;
   result.share_of_roof = number_at(one, "share_of_roof");
   if (result.share_of_roof)
