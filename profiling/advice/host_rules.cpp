@@ -118,7 +118,19 @@ Outcome denormals(const Facts& facts, const Rule&) {
   const auto flush = facts.setting("flush-denormals");
   if (!flush) return could_not_look(kNeedsRun);
   if (*flush != "off" || facts.on_device) return nothing_found();
-  return found({.evidence = {{"flush-denormals", 0, ""}}});
+  // All products may be of denormals, and without shapes all of the compute may be products.
+  constexpr double kSlower = 25;
+  const double time_ns = facts.products ? facts.products->host_ns
+                         : facts.step   ? facts.step->compute_ns
+                                        : 0;
+  Found what{.evidence = {{"flush-denormals", 0, ""}}};
+  if (time_ns > 0) {
+    what.bound = facts.share_of(time_ns) * (1 - 1 / kSlower);
+    what.evidence.push_back(
+        share(facts.products ? "matrix products" : "compute", facts.share_of(time_ns)));
+    what.evidence.push_back({"a product of denormals is slower by", kSlower, "x"});
+  }
+  return found(what);
 }
 
 }  // namespace

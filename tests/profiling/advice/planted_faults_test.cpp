@@ -112,6 +112,37 @@ const Case kCases[] = {
        s.item_wait_us = 6000;
      },
      "item-each-step"},
+    {"item_each_step_as_a_profiler_writes_it",
+     [](StepShape& s) {
+       s.extra_us = 6000;
+       s.extras = {
+           {.category = "cpu_op", .name = "aten::item", .duration_us = 6000},
+           {.category = "cpu_op", .name = "aten::_local_scalar_dense", .duration_us = 5990},
+           {.category = "cuda_runtime", .name = "cudaStreamSynchronize", .duration_us = 5980},
+           {.category = "gpu_memcpy",
+            .name = "Memcpy DtoH (Device -> Pageable)",
+            .duration_us = 2,
+            .arguments = R"(,"bytes":4)"}};
+     },
+     "item-each-step"},
+    {"logging_each_step_with_a_sync",
+     [](StepShape& s) {
+       s.extra_us = 6000;
+       s.extras = {
+           {.category = "cuda_runtime", .name = "cudaStreamSynchronize", .duration_us = 6000}};
+     },
+     "logging-each-step",
+     {},
+     {{"loader-workers", "2"}, {"log-every", "1"}}},
+    {"a_sync_each_step_without_logging",
+     [](StepShape& s) {
+       s.extra_us = 6000;
+       s.extras = {
+           {.category = "cuda_runtime", .name = "cudaDeviceSynchronize", .duration_us = 6000}};
+     },
+     "synchronisation",
+     {},
+     {{"loader-workers", "2"}, {"log-every", "10"}}},
     {"launch_bound", [](StepShape& s) { s.launch_gap_us = 1500; }, "launch-bound"},
     {"slow_rank",
      [](StepShape& s) {

@@ -197,7 +197,17 @@ TEST(RulesTest, many_small_files_are_counted_in_the_data_folder) {
   EXPECT_TRUE(speaks(advise(facts), "input-slow"));
 }
 
-TEST(RulesTest, denormals_have_no_bound_and_come_last) {
+TEST(RulesTest, denormals_are_bounded_by_the_products_or_all_of_the_compute) {
+  Facts facts = step_of(100);
+  facts.on_device = false;
+  facts.config = {{"flush-denormals", "off"}};
+  facts.step->compute_ns = 80e6;
+  EXPECT_NEAR(*advise(facts).findings.front().what.bound, 0.8 * 0.96, 1e-9);
+  facts.products = ProductFacts{.flops = 1, .host_ns = 50e6};
+  EXPECT_NEAR(*advise(facts).findings.front().what.bound, 0.5 * 0.96, 1e-9);
+}
+
+TEST(RulesTest, denormals_without_a_compute_time_have_no_bound_and_come_last) {
   Facts facts = step_of(100);
   facts.on_device = false;
   facts.config = {{"loader-workers", "2"}, {"flush-denormals", "off"}};
