@@ -78,6 +78,7 @@ class RankScan {
         places_(timeline_),
         classes_(timeline_.names),
         matrix_(timeline_.names.size()),
+        longest_low_(timeline_.names.size()),
         optimizer_(optimizer_ranges(timeline_)) {
     for (trace::NameId id = 0; id < matrix_.size(); ++id)
       matrix_[id] = is_matrix_kernel(timeline_.names[id]);
@@ -126,15 +127,25 @@ class RankScan {
     sums_.kernels.per_step += 1;
     sums_.kernel_ns += duration(row);
     add_kind(row);
-    const bool low = !matrix_[timeline_.name_id(row)] && detail && detail->occupancy_percent >= 0 &&
+    const bool low = detail && detail->occupancy_percent >= 0 &&
                      static_cast<double>(detail->occupancy_percent) < kLowOccupancyPercent;
     if (!low) return;
+    keep_limiter(row, *detail);
+    if (matrix_[timeline_.name_id(row)]) return;
     sums_.kernels.low_occupancy_ns += duration(row);
     places_.offer(PlaceKind::kLowOccupancy, row);
     if (duration(row) <= sums_.longest_low_occupancy) return;
     sums_.longest_low_occupancy = duration(row);
     sums_.kernels.low_occupancy_kernel = timeline_.name(row);
     sums_.kernels.low_occupancy_limiter = limiter_of(*detail);
+  }
+
+  // Of the longest launch of each kernel.
+  void keep_limiter(std::size_t row, const trace::DeviceDetail& detail) {
+    double& longest = longest_low_[timeline_.name_id(row)];
+    if (duration(row) <= longest) return;
+    longest = duration(row);
+    sums_.kernels.limiters[std::string(timeline_.name(row))] = limiter_of(detail);
   }
 
   void add_kind(std::size_t row) {
@@ -226,7 +237,8 @@ class RankScan {
   RankPlaces places_;
   std::unordered_map<std::uint64_t, std::optional<Product>> products_;  // by name and shapes
   analysis::NameClasses classes_;
-  std::vector<bool> matrix_;  // by name
+  std::vector<bool> matrix_;         // by name
+  std::vector<double> longest_low_;  // of low occupancy, by name
   analysis::IntervalSet optimizer_;
 };
 

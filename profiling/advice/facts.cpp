@@ -134,6 +134,7 @@ void device_and_libraries(const analysis::RankView& rank, Facts& facts) {
 
 void add_operators(const OperatorFacts& operators, Facts& facts) {
   facts.heavy_operators = operators.heavy;
+  facts.layout_copies = operators.layout_copies;
   if (operators.heavy_place) facts.places.of_all[PlaceKind::kHostOperator] = *operators.heavy_place;
   if (!facts.optimizer) return;
   facts.optimizer->fused_update = operators.fused_update;

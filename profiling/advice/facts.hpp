@@ -47,8 +47,8 @@ struct KernelFacts {
   double matrix_ns = 0;         // of a step: in kernels of matrix products and convolutions
   double low_occupancy_ns = 0;  // of a step: in kernels below kLowOccupancy that are no products
   std::string low_occupancy_kernel = {};
-  std::string low_occupancy_limiter =
-      {};                     // "registers", "shared memory", "block size"; of that one
+  std::string low_occupancy_limiter = {};            // of that one
+  std::map<std::string, std::string> limiters = {};  // of each kernel below: "registers", ...
   double short_ns = 0;        // of a step: in kernels below kShortKernelNs that are no products
   double short_per_step = 0;  // how many
   double layout_ns = 0;       // of a step: turning channels-first tensors round
@@ -83,6 +83,12 @@ struct HeavyOperatorFacts {
   double longest_ns = 0;  // one call
 };
 inline constexpr double kHeavyOperatorNs = 1'000'000;
+
+// Calls of aten::copy_, of a step of one rank.
+struct LayoutCopyFacts {
+  double copies_ns = 0;
+  double before_products_ns = 0;  // of them, those that layout_copies.hpp is about
+};
 
 // Checkpoints, of a mean step over all recorded ones, tagged ones too.
 struct SaveFacts {
@@ -185,6 +191,7 @@ struct Facts {
   std::optional<ProductFacts> products = {};
   std::optional<OptimizerFacts> optimizer = {};
   std::optional<HeavyOperatorFacts> heavy_operators = {};  // empty: no host operators
+  std::optional<LayoutCopyFacts> layout_copies = {};       // empty: no operators
   std::optional<SyncFacts> syncs = {};
   std::optional<CopyFacts> copies = {};
   std::optional<CollectiveFacts> collectives = {};

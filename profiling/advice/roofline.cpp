@@ -127,6 +127,16 @@ Json json_of(const NcuCounters& counters) {
 
 }  // namespace
 
+namespace {
+
+std::string limiter_of(const std::string& kernel, const Facts& facts) {
+  if (!facts.kernels) return "";
+  const auto found = facts.kernels->limiters.find(kernel);
+  return found == facts.kernels->limiters.end() ? "" : found->second;
+}
+
+}  // namespace
+
 RooflinePoint place_operation(const Json& operation, const Facts& facts,
                               const NcuByKernel& counters) {
   const ComputedOn computed = computed_on(operation);
@@ -139,6 +149,7 @@ RooflinePoint place_operation(const Json& operation, const Facts& facts,
                       .flops_per_s = number_at(operation, "flops_per_s"),
                       .bytes_per_s = number_at(operation, "bytes_per_s"),
                       .occupancy_percent = number_at(operation, "occupancy_percent"),
+                      .occupancy_limiter = limiter_of(operation.at("name"), facts),
                       .counters = counters_for(counters, operation.at("name"))};
   replace_rates(point, operation);
   place_optimizer(point, facts);
@@ -159,6 +170,8 @@ void add_rooflines(Json& report, const Facts& facts, const NcuByKernel& counters
     operation["cause"] = point.cause.empty() ? Json() : Json(point.cause);
     operation["share_of_roof"] = or_null(point.share_of_roof);
     operation["dtype"] = point.dtype.empty() ? Json() : Json(point.dtype);
+    operation["occupancy_limiter"] =
+        point.occupancy_limiter.empty() ? Json() : Json(point.occupancy_limiter);
     operation["intensity"] = or_null(point.intensity);
     operation["counters"] = point.counters ? json_of(*point.counters) : Json();
   }

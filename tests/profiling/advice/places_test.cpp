@@ -107,5 +107,22 @@ TEST(PlacesTest, a_fetched_value_points_at_its_call) {
   EXPECT_EQ(length_ns(place), 6500 * kUs);
 }
 
+TEST(LayoutCopiesTest, a_copy_belongs_to_the_product_after_it) {
+  const auto copies = [](const char* next) {
+    StepShape shape{.extra_us = 20'000};
+    shape.extras = {
+        {.category = "cpu_op", .name = "aten::contiguous", .duration_us = 5000},
+        {.category = "cpu_op", .name = "aten::copy_", .at_us = 10, .duration_us = 4000},
+        {.name = "direct_copy_kernel", .at_us = 100, .duration_us = 3000},
+        {.category = "cpu_op", .name = next, .at_us = 6000, .duration_us = 50},
+        {.category = "cpu_op", .name = "aten::copy_", .at_us = 7000, .duration_us = 4000},
+        {.name = "direct_copy_kernel", .at_us = 7100, .duration_us = 1000}};
+    return *facts_of(shape).layout_copies;
+  };
+  EXPECT_NEAR(copies("aten::mm").before_products_ns, 3e6, 1);
+  EXPECT_NEAR(copies("aten::mm").copies_ns, 4e6, 1);
+  EXPECT_EQ(copies("aten::add").before_products_ns, 0);
+}
+
 }  // namespace
 }  // namespace sidestream::advice

@@ -134,6 +134,27 @@ TEST(RooflineTest, occupancy_threads_locks_and_denormals_are_causes) {
   EXPECT_THAT(cause_of(one, host), HasSubstr("4.0 computing threads a core"));
 }
 
+TEST(RooflineTest, low_occupancy_names_its_limiter) {
+  Json one = in_fp32(operation("x", 100, 10, 1e10, 1e9));
+  one["occupancy_percent"] = 12;
+  Facts facts = machine();
+  facts.kernels = KernelFacts{.limiters = {{"x", "registers"}}};
+  EXPECT_THAT(cause_of(one, facts), HasSubstr("occupancy 12 % limited by registers, estimated"));
+  Json report = {{"top_ops", {one}}};
+  add_rooflines(report, facts, {});
+  EXPECT_EQ(report["top_ops"][0]["occupancy_limiter"], "registers");
+}
+
+TEST(RooflineTest, copies_before_products_name_the_layout) {
+  Facts facts = machine();
+  const Json copy = operation("aten::copy_", 100, 10, nullptr, 7e10);
+  facts.layout_copies = LayoutCopyFacts{.copies_ns = 5e6, .before_products_ns = 4e6};
+  EXPECT_THAT(cause_of(copy, facts), HasSubstr("transposed layout"));
+  EXPECT_THAT(cause_of(copy, facts), HasSubstr("4 ms a step"));
+  facts.layout_copies->before_products_ns = 1e6;
+  EXPECT_THAT(cause_of(copy, facts), Not(HasSubstr("transposed")));
+}
+
 TEST(RooflineTest, kernels_that_turn_tensors_round_name_the_layout) {
   EXPECT_THAT(
       cause_of(operation("void cudnn::ops::nchwToNhwcKernel<float>(int)", 1, 10, nullptr, nullptr),
