@@ -1,5 +1,6 @@
 // How well the device, or the processor, is used: precision, shapes, occupancy, memory.
 #include <algorithm>
+#include <iterator>
 
 #include "profiling/advice/rule.hpp"
 
@@ -170,60 +171,60 @@ Outcome memory_free(const Facts& facts, const Rule& rule) {
                     share("device busy", *facts.gpu_utilisation)}});
 }
 
+const Rule kRules[] = {
+    {"no-amp", "Matrix products in fp32 where bf16 is at hand", 0.03,
+     "time in fp32 products that the faster type would save, with what half the bytes save "
+     "besides",
+     "TensorBoard plugin: no Tensor Core time on compute capability 7.0 or later",
+     "--precision bf16", "the model does not converge in bf16",
+     "`verify` with --new \"--precision bf16\": step time and loss", no_amp, PlaceKind::kProduct},
+    {"shapes", "Shapes that are no multiples of 8", 0.03,
+     "time in products of which an extent is no multiple of 8",
+     "NVIDIA's guide to matrix products: 16 bytes, 8 elements of bf16",
+     "--pad-vocab 64; widths and batches in multiples of 8",
+     "the library pads them itself at no cost", "time of these products", shapes,
+     PlaceKind::kUnaligned},
+    {"shapes-64", "Shapes that are multiples of 8, but not of 64", 0.10,
+     "time in products of which an extent is a multiple of 8 and not of 128 bytes (64 elements "
+     "of "
+     "bf16), on compute capability 8.0 or later",
+     "NVIDIA's guide to matrix products: multiples of 128 bytes are best on A100; a tenth, "
+     "because "
+     "only the edges of tiles are lost",
+     "--pad-vocab 64; widths, heads and batches in multiples of 64",
+     "the library's tiles fit these shapes all the same", "time of these products", lines,
+     PlaceKind::kOffLine},
+    {"low-occupancy", "Kernels that leave most of the device empty", 0.05,
+     "time in kernels below 25 % estimated occupancy, without matrix products",
+     "a quarter: memory latency is no longer hidden",
+     "a larger batch, or fused operators (--fused-ops on)",
+     "the kernel needs its registers, as flash attention does", "ncu: occupancy and its limiter",
+     occupancy, PlaceKind::kLowOccupancy},
+    {"small-kernels", "Many kernels too small to be worth a launch", 0.10,
+     "time in kernels below 10 us that are no products", "a launch takes about 5 us: twice that",
+     "--fused-ops on, or a CUDA graph of the step", "they run beside others", "kernels of a step",
+     small_kernels, PlaceKind::kSmallKernel},
+    {"channels-first", "Tensors are turned round for convolutions", 0.03,
+     "time in nchwToNhwc and nhwcToNchw kernels",
+     "NVIDIA's guide to convolutions: channels last is what Tensor Cores read",
+     "channels-last tensors (memory_format=channels_last)", "the data comes channels-first once",
+     "kernels named nchwToNhwc", channels_first, PlaceKind::kLayoutKernel},
+    {"convolution-choice", "Convolutions by the first algorithm that fits", 0.10,
+     "time in convolutions with cudnn-benchmark off",
+     "where a tenth of the step is at stake, a search pays in the first steps",
+     "torch.backends.cudnn.benchmark = True", "the heuristic had chosen the fastest one already",
+     "time in convolutions", convolution_choice, PlaceKind::kConvolution},
+    {"memory-full", "Device memory is nearly full", 0.9, "peak over the memory of the device",
+     "TensorBoard plugin: above 90 %",
+     "activations computed again in backward, --zero 1, a smaller batch",
+     "the allocator only keeps it", "reserved against allocated", memory_full},
+    {"memory-free", "A larger batch would fit", 0.5,
+     "peak over the memory of the device, where it is busy less than half the time",
+     "TensorBoard plugin: GPU utilisation below 50 %", "a larger --batch-size-per-rank",
+     "the batch is part of the recipe", "`verify` step time per sample", memory_free}};
+
 }  // namespace
 
-std::vector<Rule> device_rules() {
-  return {
-      {"no-amp", "Matrix products in fp32 where bf16 is at hand", 0.03,
-       "time in fp32 products that the faster type would save, with what half the bytes save "
-       "besides",
-       "TensorBoard plugin: no Tensor Core time on compute capability 7.0 or later",
-       "--precision bf16", "the model does not converge in bf16",
-       "`verify` with --new \"--precision bf16\": step time and loss", no_amp, PlaceKind::kProduct},
-      {"shapes", "Shapes that are no multiples of 8", 0.03,
-       "time in products of which an extent is no multiple of 8",
-       "NVIDIA's guide to matrix products: 16 bytes, 8 elements of bf16",
-       "--pad-vocab 64; widths and batches in multiples of 8",
-       "the library pads them itself at no cost", "time of these products", shapes,
-       PlaceKind::kUnaligned},
-      {"shapes-64", "Shapes that are multiples of 8, but not of 64", 0.10,
-       "time in products of which an extent is a multiple of 8 and not of 128 bytes (64 elements "
-       "of "
-       "bf16), on compute capability 8.0 or later",
-       "NVIDIA's guide to matrix products: multiples of 128 bytes are best on A100; a tenth, "
-       "because "
-       "only the edges of tiles are lost",
-       "--pad-vocab 64; widths, heads and batches in multiples of 64",
-       "the library's tiles fit these shapes all the same", "time of these products", lines,
-       PlaceKind::kOffLine},
-      {"low-occupancy", "Kernels that leave most of the device empty", 0.05,
-       "time in kernels below 25 % estimated occupancy, without matrix products",
-       "a quarter: memory latency is no longer hidden",
-       "a larger batch, or fused operators (--fused-ops on)",
-       "the kernel needs its registers, as flash attention does", "ncu: occupancy and its limiter",
-       occupancy, PlaceKind::kLowOccupancy},
-      {"small-kernels", "Many kernels too small to be worth a launch", 0.10,
-       "time in kernels below 10 us that are no products", "a launch takes about 5 us: twice that",
-       "--fused-ops on, or a CUDA graph of the step", "they run beside others", "kernels of a step",
-       small_kernels, PlaceKind::kSmallKernel},
-      {"channels-first", "Tensors are turned round for convolutions", 0.03,
-       "time in nchwToNhwc and nhwcToNchw kernels",
-       "NVIDIA's guide to convolutions: channels last is what Tensor Cores read",
-       "channels-last tensors (memory_format=channels_last)", "the data comes channels-first once",
-       "kernels named nchwToNhwc", channels_first, PlaceKind::kLayoutKernel},
-      {"convolution-choice", "Convolutions by the first algorithm that fits", 0.10,
-       "time in convolutions with cudnn-benchmark off",
-       "where a tenth of the step is at stake, a search pays in the first steps",
-       "torch.backends.cudnn.benchmark = True", "the heuristic had chosen the fastest one already",
-       "time in convolutions", convolution_choice, PlaceKind::kConvolution},
-      {"memory-full", "Device memory is nearly full", 0.9, "peak over the memory of the device",
-       "TensorBoard plugin: above 90 %",
-       "activations computed again in backward, --zero 1, a smaller batch",
-       "the allocator only keeps it", "reserved against allocated", memory_full},
-      {"memory-free", "A larger batch would fit", 0.5,
-       "peak over the memory of the device, where it is busy less than half the time",
-       "TensorBoard plugin: GPU utilisation below 50 %", "a larger --batch-size-per-rank",
-       "the batch is part of the recipe", "`verify` step time per sample", memory_free}};
-}
+std::vector<Rule> device_rules() { return {std::begin(kRules), std::end(kRules)}; }
 
 }  // namespace sidestream::advice

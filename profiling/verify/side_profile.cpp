@@ -47,19 +47,6 @@ TopOperation operation_of(const Json& one, double steps, double step_ms) {
   return result;
 }
 
-std::string evidence_of(const Json& finding) {
-  std::string text;
-  for (const Json& one : finding.at("evidence")) {
-    const std::string unit = text_at(one, "unit"), whole = text_at(one, "denominator");
-    const bool sentence = whole.find(' ') != std::string::npos;
-    const char* joint = whole.empty() ? "" : unit == "%" ? " of the " : sentence ? ", " : " a ";
-    text +=
-        fmt::format("{}{} {:.4g}{}{}{}", text.empty() ? "" : "; ", text_at(one, "name"),
-                    one.at("value").get<double>(), unit.empty() ? "" : " " + unit, joint, whole);
-  }
-  return text;
-}
-
 // As sure as it is.
 std::string verdict_of(const Json& report) {
   const auto sure = report.find("verdict_sure");
@@ -99,7 +86,7 @@ SideProfile read_report(const std::string& folder, const Json& report, std::size
   for (const Json& one : report.at("advice"))
     side.advice.push_back({.title = text_at(one, "title"),
                            .bound_pct = number_at(one, "gain_ceiling_pct"),
-                           .evidence = evidence_of(one),
+                           .evidence = text_at(one, "evidence_text"),
                            .fix = text_at(one, "fix")});
   return side;
 }

@@ -72,8 +72,7 @@ Page.sections.push({id: "advice", title: "Advice", what: "What to change, the la
   const {advice, not_measured} = run.report;
   if (advice.length === 0) body.append(element("p", {}, "Nothing found by the rules that could look."));
   for (const one of advice) {
-    const evidence = one.evidence.map(evidenceText).join("; ");
-    const rows = [["evidence", evidence], ["where", placeOf(one)], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
+    const rows = [["evidence", one.evidence_text], ["where", placeOf(one)], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
     const whose = one.rank !== null ? ` (rank ${one.rank})` : one.count > 1 ? ` (${one.count} ranks)` : "";
     const title = `${one.title || one.rule}${whose}`;
     body.append(element("div", {class: "advice"}, element("h4", {}, element("span", {}, title),

@@ -302,6 +302,8 @@ TEST(ReportTest, json_has_the_keys_that_scripts_rely_on) {
   EXPECT_EQ(one.at("rule"), "input-no-workers");
   EXPECT_DOUBLE_EQ(one.at("gain_ceiling_pct"), 20);
   EXPECT_EQ(one.at("evidence").at(0).at("denominator"), "step");
+  EXPECT_THAT(one.at("evidence_text").get<std::string>(),
+              HasSubstr("waiting for data 20 % of the step"));
   EXPECT_FALSE(report.at("not_measured").empty());
 }
 
