@@ -79,6 +79,12 @@ fs::path default_output(const VerifyOptions& options) {
   return fs::path("runs") / fmt::format("verify_{:08x}", hash);
 }
 
+fs::path decision_log_of(const VerifyOptions& options) {
+  if (!options.log.empty()) return options.log;
+  const fs::path folder = (fs::absolute(options.output) / "").lexically_normal().parent_path();
+  return folder.parent_path() / "decisions.jsonl";
+}
+
 void check_log(const fs::path& log) {
   const core::UniqueFd file(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!file)

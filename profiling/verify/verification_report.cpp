@@ -174,7 +174,9 @@ std::string profiles_markdown(const Profiles& profiles) {
 std::string trials_markdown(const Verification& one) {
   std::string text = "## Tried and dropped\n\n";
   if (one.trials.empty())
-    return text + "Nothing else is in the decision log (--log keeps one over verifications).\n\n";
+    return text +
+           "Nothing else is in the decision log (--log: beside the output folder unless told "
+           "otherwise).\n\n";
   return text + markdown_of(trials_table(one.trials));
 }
 

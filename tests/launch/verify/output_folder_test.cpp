@@ -41,6 +41,15 @@ TEST_F(OutputFolderTest, another_content_of_the_same_configuration_is_another_ve
   EXPECT_NE(default_output(options()), before);
 }
 
+TEST_F(OutputFolderTest, verifications_beside_each_other_share_a_log) {
+  VerifyOptions other = options();
+  other.output = scratch_ / "another/";
+  EXPECT_EQ(decision_log_of(options()), scratch_ / "decisions.jsonl");
+  EXPECT_EQ(decision_log_of(other), scratch_ / "decisions.jsonl");
+  other.log = "mine.jsonl";
+  EXPECT_EQ(decision_log_of(other), "mine.jsonl");
+}
+
 TEST_F(OutputFolderTest, runs_of_another_build_are_no_part_of_it) {
   { const OutputFolder first(options()); }
   const std::filesystem::path file = scratch_ / "out" / "verification.json";
