@@ -70,7 +70,7 @@ Mfu make_mfu(const TrainOptions& options, const comm::Communicator& communicator
 }
 
 RunRecord make_record(const TrainOptions& options, const comm::Communicator& communicator,
-                      int threads, const std::string& command_line) {
+                      const DeviceSession& device, int threads, const std::string& command_line) {
   return {.command_line = command_line,
           .started_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
           .world_size = communicator.size(),
@@ -79,7 +79,9 @@ RunRecord make_record(const TrainOptions& options, const comm::Communicator& com
           .backend = std::string(communicator.backend_name()),
           .baseline = options.baseline,
           .precision = name_of(options.precision),
-          .parameters = model::parameter_count(options.model.config)};
+          .parameters = model::parameter_count(options.model.config),
+          .gpu = device.on_gpu() ? device.name() : "",
+          .gpu_driver = device.on_gpu() ? gpu_driver_text() : ""};
 }
 
 std::shared_ptr<faults::FaultInjector> planted_faults(const TrainOptions& options,
@@ -141,7 +143,8 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   TrainingState state = run.restore(resume_from, notes);
   const Mfu mfu = make_mfu(options, session.communicator(), *device);
   RunReporter reporter;
-  const RunRecord record = make_record(options, session.communicator(), threads, command_line);
+  const RunRecord record =
+      make_record(options, session.communicator(), *device, threads, command_line);
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank()) return;
     reporter = RunReporter(options, record, mfu, state, [&] {

@@ -50,9 +50,10 @@ std::optional<advice::Ceilings> roofs_of_processor(const Ceilings& stored,
 }
 
 std::optional<advice::Ceilings> roofs_of_device(const std::optional<Ceilings>& stored,
-                                                const std::string& device_name, int world_size) {
+                                                const std::string& device_name, int world_size,
+                                                std::uint64_t memory_bytes) {
   const bool measured = stored && stored->device && stored->device->name == device_name;
-  const auto peaks = datasheet_peaks(device_name);
+  const auto peaks = datasheet_peaks(device_name, memory_bytes);
   if (!measured && !peaks) return std::nullopt;
   advice::Ceilings roofs;
   if (measured) {

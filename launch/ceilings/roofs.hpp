@@ -1,6 +1,7 @@
 // The roofs of a run: what was measured on its machine, and its GPU's datasheet where nothing was.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -15,8 +16,9 @@ std::optional<advice::Ceilings> roofs_of_processor(const Ceilings& stored,
                                                    const advice::Facts& facts);
 
 // Figure by figure: measured on a GPU of this name, else from its datasheet (datasheet.hpp), else
-// not there. Nothing when there is neither.
+// not there. Nothing when there is neither. Memory: what the device has; 0: not known.
 std::optional<advice::Ceilings> roofs_of_device(const std::optional<Ceilings>& stored,
-                                                const std::string& device_name, int world_size);
+                                                const std::string& device_name, int world_size,
+                                                std::uint64_t memory_bytes = 0);
 
 }  // namespace sidestream::launch

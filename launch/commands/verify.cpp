@@ -113,6 +113,7 @@ int run_verify(const CommandCall& call) {
   const std::string command = shell_words({call.argv, call.argv + call.argc});
   if (!options.log.empty()) check_log(options.log);
   const OutputFolder folder(options);
+  check_log(decision_log_of(options));
   RunProgress progress(2 * options.blocks + (options.profile ? 2 : 0), detect_terminal(1));
   try {
     const auto runs = make_all_runs(options, progress);

@@ -91,7 +91,7 @@ SettingGroup<Options> outcome_group() {
             "runs/verify_ and a number, the same for the same command"},
            [](auto& o) -> auto& { return o.output; }),
        text<Options>(
-           {"log", "FILE", "decision log that this decision is added to", "OUT/decisions.jsonl"},
+           {"log", "FILE", "decision log that this decision is added to", "OUT/../decisions.jsonl"},
            [](auto& o) -> auto& { return o.log; }),
        number<Options>(
            {"fail-if-slower", "PCT",

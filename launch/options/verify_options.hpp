@@ -21,7 +21,7 @@ struct VerifyOptions {
   int warm_up = 5;
   std::uint64_t seed = 1;             // of the first block; each block has the next one
   std::filesystem::path output = {};  // empty: default_output() of output_folder.hpp
-  std::filesystem::path log = {};     // decision log; empty: decisions.jsonl in the output folder
+  std::filesystem::path log = {};  // decision log; empty: decisions.jsonl beside the output folder
   std::optional<double> fail_if_slower_pct = {};
   bool profile = true;  // one more run of each side, with every operator of a few steps
   bool prove = true;    // advice that the base waits for input, by runs on one batch

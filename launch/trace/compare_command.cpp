@@ -94,6 +94,8 @@ struct Records {
 
 Records read_records(const CompareOptions& options) {
   Records records{records_of(options.base), records_of(options.fresh)};
+  verify::refuse_repeated(records.base);
+  verify::refuse_repeated(records.fresh);
   for (std::size_t i = 0; i < records.base.size(); ++i)
     refuse(verify::refusal_text(verify::differences_of(records.base[i], records.fresh[i])),
            options);
@@ -157,7 +159,8 @@ int run_compare(const CompareOptions& options) {
                              joined(options.fresh)),
       .base_flags = joined(options.base),
       .fresh_flags = joined(options.fresh),
-      .warm_up = recorded ? options.warm_up : 0};
+      .warm_up = recorded ? options.warm_up : 0,
+      .force = options.force};
   verify::Verification result = recorded
                                     ? verify::verify_runs(records.base, records.fresh, settings)
                                     : by_traces(options, base, fresh, settings);

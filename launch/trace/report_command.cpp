@@ -21,7 +21,6 @@ namespace sidestream::launch {
 namespace {
 
 constexpr std::size_t kWidthColumns = 100;
-constexpr std::size_t kTableWidthColumns = 140;  // tables have many columns
 
 // Before the files are read: a wrong name should not cost a minute.
 std::vector<report::TableSource> wanted_tables(const ReportOptions& options) {
@@ -37,7 +36,8 @@ std::string text_of_tables(const report::Findings& findings,
   std::string text;
   for (const report::TableSource& one : tables) {
     const report::Table table = report::readable(one.make(findings), rows);
-    text += (text.empty() ? "" : "\n") + report::text_of(table, style);
+    for (const report::Table& part : report::parts_of(table, style.width_columns))
+      text += (text.empty() ? "" : "\n") + report::text_of(part, style);
   }
   return text;
 }
@@ -85,9 +85,7 @@ int run_report(const ReportOptions& options) {
   if (!options.csv.empty()) report::write_csv_folder(run.findings(), options.csv);
   if (options.quiet) return check_mfu(run, options);
   const Terminal terminal = detect_terminal(1);
-  const report::TextStyle style{
-      .width_columns = tables.empty() ? kWidthColumns : kTableWidthColumns,
-      .color = terminal.color};
+  const report::TextStyle style{.width_columns = kWidthColumns, .color = terminal.color};
   const std::string text =
       tables.empty()
           ? report::text_report(run.analysis(), run.metrics(), style) + "\n" +

@@ -27,14 +27,15 @@ std::string or_dash(const std::optional<double>& value, double unit, const char*
 
 report::Table table_of(const std::vector<advice::RooflinePoint>& points) {
   report::Table table{.title = "Longest operations",
-                      .header = {"name", "time", "share", "calls", "type", "GFLOP/s", "GB/s",
+                      .header = {"name", "time", "of step", "calls", "type", "GFLOP/s", "GB/s",
                                  "bound", "of the roof"},
                       .rows = {}};
   for (const advice::RooflinePoint& one : points)
     table.rows.push_back({one.name, report::duration_text(one.total_ns),
-                          report::percent_text(one.share), std::to_string(one.calls),
-                          one.dtype.empty() ? "-" : one.dtype, or_dash(one.flops_per_s, 1e9, ""),
-                          or_dash(one.bytes_per_s, 1e9, ""), one.bound.empty() ? "-" : one.bound,
+                          one.step_share ? report::percent_text(*one.step_share) : "-",
+                          std::to_string(one.calls), one.dtype.empty() ? "-" : one.dtype,
+                          or_dash(one.flops_per_s, 1e9, ""), or_dash(one.bytes_per_s, 1e9, ""),
+                          one.bound.empty() ? "-" : one.bound,
                           one.share_of_roof ? report::percent_text(*one.share_of_roof) : "-"});
   return table;
 }

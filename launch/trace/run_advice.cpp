@@ -28,7 +28,8 @@ std::optional<advice::Ceilings> roofs_of(const analysis::Analysis& analysis,
   if (!facts.on_device) return stored ? roofs_of_processor(*stored, facts) : std::nullopt;
   for (const analysis::RankView& rank : analysis.ranks) {
     for (const auto& [number, device] : rank.timeline->info.devices) {
-      if (auto roofs = roofs_of_device(stored, device.name, facts.world_size)) return roofs;
+      if (auto roofs = roofs_of_device(stored, device.name, facts.world_size, device.memory_bytes))
+        return roofs;
     }
   }
   return std::nullopt;

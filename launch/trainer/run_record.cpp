@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -61,6 +62,13 @@ json numa_json() {
   return nodes ? json{{"nodes", nodes->machine}, {"nodes_of_rank", nodes->process}} : json(nullptr);
 }
 
+json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+std::string text_or_empty(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? "" : found->get<std::string>();
+}
+
 json to_json(const RunRecord& record) {
   json result = {{"schema", 1},
                  {"version", version_text()},
@@ -68,7 +76,9 @@ json to_json(const RunRecord& record) {
                  {"machine",
                   {{"processor", processor_name()},
                    {"nodes", record.nodes},
-                   {"cores", sysconf(_SC_NPROCESSORS_ONLN)}}},  // of this node
+                   {"cores", sysconf(_SC_NPROCESSORS_ONLN)},  // of this node
+                   {"gpu", text_or_null(record.gpu)},
+                   {"gpu_driver", text_or_null(record.gpu_driver)}}},
                  {"numa", numa_json()},
                  {"command_line", record.command_line},
                  {"started_at", record.started_at},
@@ -101,6 +111,8 @@ RunRecord record_from(const json& value) {
                    .baseline = value.at("baseline"),
                    .precision = value.at("precision"),
                    .parameters = value.at("parameters"),
+                   .gpu = text_or_empty(value.at("machine"), "gpu"),
+                   .gpu_driver = text_or_empty(value.at("machine"), "gpu_driver"),
                    .warnings = value.at("warnings").get<std::vector<std::string>>(),
                    .exit_code = from_nullable<int>(value.at("exit_code")),
                    .wall_s = from_nullable<double>(value.at("wall_s")),
@@ -133,6 +145,13 @@ RunPerformance summarise(const std::vector<StepSample>& samples, std::int64_t to
 
 void write_run_record(const RunRecord& record, const std::filesystem::path& file) {
   core::write_file_atomically(file, to_json(record).dump(2) + "\n");
+}
+
+std::string gpu_driver_text() {
+  std::ifstream input("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(input, line);
+  return line;
 }
 
 RunRecord read_run_record(const std::filesystem::path& file) {

@@ -44,6 +44,8 @@ struct RunRecord {
   bool baseline = false;
   std::string precision;
   std::int64_t parameters = 0;
+  std::string gpu = {};         // name of the first rank's; empty: on the processor
+  std::string gpu_driver = {};  // as the driver calls itself; not read where there is no GPU
   std::vector<std::string> warnings = {};
   std::optional<int> exit_code = {};  // empty while running
   std::optional<double> wall_s = {};
@@ -54,6 +56,9 @@ struct RunRecord {
   std::optional<record::RunVerdict> verdict = {};  // not read back
   std::optional<EttrAccount> ettr = {};            // over all starts of the run; not read back
 };
+
+// The first line in which NVIDIA's driver names itself; empty without one.
+std::string gpu_driver_text();
 
 // Throws Error when the file cannot be written.
 void write_run_record(const RunRecord& record, const std::filesystem::path& file);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "launch/verify/program_identity.hpp"
 #include "profiling/verify/recorded_run.hpp"
 
 namespace sidestream::launch {
@@ -16,11 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What the files of configuration say now, not where they lie: they may change between two calls.
 // Another number of blocks is another verification: adding blocks until a difference shows would
 // show one where there is none.
 std::string identity_of(const VerifyOptions& options) {
-  const nlohmann::ordered_json json = {{"schema", 1},
-                                       {"config", fs::absolute(options.config).string()},
+  const nlohmann::ordered_json json = {{"schema", 2},
+                                       {"program", program_identity()},
+                                       {"base_settings", settings_of(options, Side::kBase)},
+                                       {"new_settings", settings_of(options, Side::kNew)},
                                        {"np", options.ranks},
                                        {"hosts", options.hosts},
                                        {"common", options.common},
@@ -57,9 +61,11 @@ void OutputFolder::claim(const std::string& identity) {
         fmt::format("--out: another verification is running in {}", root_.string()));
   const fs::path file = root_ / "verification.json";
   if (fs::exists(file) && core::read_file(file) != identity)
-    throw core::ConfigError(fmt::format(
-        "--out: {} holds another verification (other flags, steps or blocks). Give a new folder",
-        root_.string()));
+    throw core::ConfigError(
+        fmt::format("--out: {} holds another verification (other flags, steps, blocks, content of "
+                    "the configuration, or "
+                    "build of the program). Give a new folder",
+                    root_.string()));
   if (!fs::exists(file) && !fs::is_empty(root_ / "runs"))
     throw core::ConfigError(fmt::format(
         "--out: {} holds runs, but no verification. Give a new folder", root_.string()));
@@ -71,6 +77,12 @@ fs::path default_output(const VerifyOptions& options) {
   for (const char one : identity_of(options))
     hash = (hash ^ static_cast<unsigned char>(one)) * 16777619;
   return fs::path("runs") / fmt::format("verify_{:08x}", hash);
+}
+
+fs::path decision_log_of(const VerifyOptions& options) {
+  if (!options.log.empty()) return options.log;
+  const fs::path folder = (fs::absolute(options.output) / "").lexically_normal().parent_path();
+  return folder.parent_path() / "decisions.jsonl";
 }
 
 void check_log(const fs::path& log) {

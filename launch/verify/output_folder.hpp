@@ -1,7 +1,8 @@
 // The folder of a verification: claimed, so that two of them never mix, and gone on with after an
 // interruption.
 //   OUT/verification.json  what is verified     OUT/runs/block_001_base  run directories, each with
-//   OUT/runs/block_001_base.log  what it printed  OUT/report.{html,json,md,txt} OUT/decisions.jsonl
+//   OUT/runs/block_001_base.log  what it printed  OUT/report.{html,json,md,txt}
+//   OUT/../decisions.jsonl  every decision of the verifications beside each other
 #pragma once
 
 #include <filesystem>
@@ -30,6 +31,10 @@ class OutputFolder {
 
 // runs/verify_NNNNNNNN, by what is verified: the same command goes on where it stopped.
 std::filesystem::path default_output(const VerifyOptions& options);
+
+// The decision log: as it was asked for, else beside the output folder, so that verifications that
+// lie beside each other know what was tried.
+std::filesystem::path decision_log_of(const VerifyOptions& options);
 
 // Throws ConfigError when decisions cannot be added to this log: before the runs, not after them.
 void check_log(const std::filesystem::path& log);

@@ -169,10 +169,15 @@ std::vector<std::string> start_command(const VerifyOptions& options, const Plann
   return words;
 }
 
+std::map<std::string, std::string> settings_of(const VerifyOptions& options, Side side) {
+  auto values = values_of(planned(options, 1, side), name_of(side));
+  values.erase("run-dir");
+  return values;
+}
+
 std::vector<verify::Difference> check_sides(const VerifyOptions& options) {
   const auto differences =
-      verify::differences_of(values_of(planned(options, 1, Side::kBase), "base"),
-                             values_of(planned(options, 1, Side::kNew), "new"));
+      verify::differences_of(settings_of(options, Side::kBase), settings_of(options, Side::kNew));
   const std::string refused = verify::refusal_text(differences);
   if (!refused.empty() && !options.force)
     throw core::ConfigError(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ std::vector<PlannedRun> plan_proof(const VerifyOptions& options);
 // mpirun as launch/run calls it; one rank on this machine starts without it.
 std::vector<std::string> start_command(const VerifyOptions& options, const PlannedRun& run,
                                        const std::filesystem::path& program);
+
+// What a side trains with: every setting but the run directory. Throws ConfigError, naming the
+// side, for flags that `train` would refuse.
+std::map<std::string, std::string> settings_of(const VerifyOptions& options, Side side);
 
 // What differs between the sides, before anything is run. Throws ConfigError for flags that `train`
 // would refuse, and unless --force is given for sides that cannot be compared.

@@ -57,7 +57,8 @@ verify::Verification judge(const VerifyOptions& options, const RunsOfSides& time
                           {.command = command,
                            .base_flags = side_text(options, options.base),
                            .fresh_flags = side_text(options, options.fresh),
-                           .warm_up = options.warm_up});
+                           .warm_up = options.warm_up,
+                           .force = options.force});
   result.trials = read_decisions(log, options.output);
   std::vector<PlannedRun> examples = plan_runs(options);
   examples.resize(2);
@@ -70,7 +71,7 @@ verify::Verification judge(const VerifyOptions& options, const RunsOfSides& time
 
 int write_reports(const VerifyOptions& options, const OutputFolder& folder,
                   const VerificationRuns& runs, const std::string& command) {
-  const fs::path log = options.log.empty() ? folder.file("decisions.jsonl") : options.log;
+  const fs::path log = decision_log_of(options);
   verify::Verification result = judge(options, runs.timed, command, log);
   add_profiles(runs.profiled, result);
   if (runs.proof) add_proof(options, *runs.proof, log, result);

@@ -65,6 +65,7 @@ Json json_of(const Finding& one, std::size_t number) {
           {"count", one.count},
           {"ranks", one.ranks},
           {"evidence", evidence},
+          {"evidence_text", evidence_text(one)},
           {"threshold", one.rule->threshold},
           {"looks_at", one.rule->looks_at},
           {"source", one.rule->source},
@@ -150,13 +151,12 @@ Advice advise(const Facts& facts) {
   for (const Rule& rule : all_rules()) {
     Outcome outcome = rule.look(facts, rule);
     if (!outcome.needs.empty())
-      advice.not_measured.emplace_back(
-          rule.id, facts.foreign ? needs_in_pytorch(outcome.needs) : outcome.needs);
+      advice.not_measured.push_back(
+          {rule.id, facts.foreign ? needs_in_pytorch(outcome.needs) : outcome.needs});
     if (outcome.needs.empty() && !outcome.found) advice.nothing_found.push_back(rule.id);
     if (!outcome.found) continue;
-    const auto place = facts.places.find(rule.place);
     for (Finding& one : on_ranks(facts, rule, *outcome.found)) {
-      if (place != facts.places.end()) one.place = place->second;
+      if (const Place* place = facts.places.find(rule.place, one.what.rank)) one.place = *place;
       one.foreign = facts.foreign;
       advice.findings.push_back(std::move(one));
     }

@@ -23,10 +23,15 @@ struct Finding {
   std::string check() const;
 };
 
+struct NotMeasured {
+  std::string rule;
+  std::string needs;
+};
+
 struct Advice {
   std::vector<Finding> findings = {};
-  std::vector<std::pair<std::string, std::string>> not_measured = {};  // rule, what it needs
-  std::vector<std::string> nothing_found = {};                         // rules that looked
+  std::vector<NotMeasured> not_measured = {};
+  std::vector<std::string> nothing_found = {};  // rules that looked
 };
 
 const std::vector<Rule>& all_rules();

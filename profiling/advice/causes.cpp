@@ -69,8 +69,10 @@ std::string higher_roof(const RooflinePoint& point, const ComputedOn& computed,
 // What a report without counters knows about the machine under a slow operation.
 std::string cause_of_place(const RooflinePoint& point, const Facts& facts) {
   if (point.occupancy_percent && *point.occupancy_percent < kLowOccupancy)
-    return fmt::format("occupancy {:.0f} %, estimated by the profiler{}", *point.occupancy_percent,
-                       is_product(point.name) ? ", which products may live with" : "");
+    return fmt::format(
+        "occupancy {:.0f} %{}, estimated by the profiler{}", *point.occupancy_percent,
+        point.occupancy_limiter.empty() ? "" : " limited by " + point.occupancy_limiter,
+        is_product(point.name) ? ", which products may live with" : "");
   if (facts.on_device) return "";
   const double wanted = facts.threads_per_core();
   if (wanted > 1) return fmt::format("{:.1f} computing threads a core: they take turns", wanted);
@@ -166,6 +168,14 @@ std::string cause_of_copy(const RooflinePoint& point) {
 // cuDNN's own kernels before and after a convolution whose tensors lie the other way.
 bool changes_layout(const std::string& name) { return has(name, {"nchwToNhwc", "nhwcToNchw"}); }
 
+// What most copies are for, where it is to lay tensors out anew for products.
+bool is_layout_copy(const std::string& name, const Facts& facts) {
+  constexpr double kMost = 0.5;
+  return facts.layout_copies &&
+         facts.layout_copies->before_products_ns > kMost * facts.layout_copies->copies_ns &&
+         has(name, {"aten::copy_", "aten::contiguous", "aten::clone", "direct_copy_kernel"});
+}
+
 }  // namespace
 
 void explain(RooflinePoint& point, const ComputedOn& computed, const Facts& facts) {
@@ -177,6 +187,12 @@ void explain(RooflinePoint& point, const ComputedOn& computed, const Facts& fact
     point.cause =
         "turns channels-first tensors round for a convolution: channels-last ones would not need "
         "it";
+  } else if (is_layout_copy(point.name, facts)) {
+    point.bound = "memory";
+    point.cause = fmt::format(
+        "transposed layout: tensors are made contiguous for the product after them, {:.3g} ms a "
+        "step; products take a transposed matrix as it is",
+        facts.layout_copies->before_products_ns * 1e-6);
   } else if (point.counters) {
     point.cause = cause_by_counters(point);
   } else if (is_copy(point.name)) {

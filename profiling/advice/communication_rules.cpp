@@ -1,5 +1,6 @@
 // Collectives and the ranks among each other.
 #include <algorithm>
+#include <iterator>
 
 #include "profiling/advice/rule.hpp"
 
@@ -156,50 +157,50 @@ Outcome collective_choice(const Facts& facts, const Rule& rule) {
                              share("exposed in all-reduces", 2 * saved)}});
 }
 
+const Rule kRules[] = {
+    {"not-overlapped", "Communication waits for backward to end", 0.05,
+     "exposed communication of which less than a tenth is hidden",
+     "TensorBoard plugin: communication above 10 % of a step; half of it, because all of it "
+     "could hide",
+     "--overlap on", "the backward is shorter than the communication: then part of it stays",
+     "overlapped communication in the step budget", not_overlapped, PlaceKind::kCollective},
+    {"tiny-buckets", "Many small collectives", 0.03,
+     "exposed time in 20 or more collectives a step below 1 MB",
+     "DistributedDataParallel's first bucket is 1 MB, for latency",
+     "--bucketing on --bucket-mb auto", "they are the optimizer's or the loss's, not gradients",
+     "collectives of a step", tiny, PlaceKind::kSmallCollective},
+    {"one-bucket", "All gradients travel in one bucket", 0.05,
+     "exposed communication, with one collective that carries 80 % of the bytes",
+     "DistributedDataParallel's default is 25 MB a bucket", "--bucket-mb auto",
+     "the model is smaller than a bucket", "overlapped communication in the step budget", huge,
+     PlaceKind::kCollective},
+    {"link-bound", "Communication takes longer than there is compute to hide it", 0.10,
+     "exposed communication although a tenth or more is hidden",
+     "TensorBoard plugin: communication above 10 % of a step",
+     "--reduce-dtype bf16, --grad-accumulation, or a larger batch",
+     "a slow rank is what takes the time", "bus bandwidth of the largest buckets", bound_by_link,
+     PlaceKind::kCollective},
+    {"straggler", "One rank is slower than the others", 0.03, "what the others wait for it",
+     "the resolution of the straggler search: 2 % of a step", "look at this rank's machine",
+     "its work is larger by design", "heat map of the stragglers", straggler,
+     PlaceKind::kStraggler},
+    {"one-stream", "Collectives run on the stream of the compute", 0.05,
+     "exposed communication with compute on the same streams", "TensorBoard plugin, as above",
+     "collectives on a stream of their own (--overlap on)", "they depend on each other anyway",
+     "timeline: lanes of compute and communication", one_stream, PlaceKind::kCollective},
+    {"collective-choice", "All-reduce where reduce-scatter would do", 0.03,
+     "half of the exposed time in all-reduces, where about as much is gathered in the same step "
+     "and "
+     "nothing is reduce-scattered",
+     "nccl-tests' PERFORMANCE.md: an all-reduce moves 2 (n - 1) / n of its bytes, a "
+     "reduce-scatter "
+     "half of that",
+     "reduce-scatter of the gradients before a sharded update (--zero 1)",
+     "every rank needs all of the sum, to clip by its norm for instance",
+     "bytes and exposed time of the collectives", collective_choice, PlaceKind::kCollective}};
+
 }  // namespace
 
-std::vector<Rule> communication_rules() {
-  return {
-      {"not-overlapped", "Communication waits for backward to end", 0.05,
-       "exposed communication of which less than a tenth is hidden",
-       "TensorBoard plugin: communication above 10 % of a step; half of it, because all of it "
-       "could hide",
-       "--overlap on", "the backward is shorter than the communication: then part of it stays",
-       "overlapped communication in the step budget", not_overlapped, PlaceKind::kCollective},
-      {"tiny-buckets", "Many small collectives", 0.03,
-       "exposed time in 20 or more collectives a step below 1 MB",
-       "DistributedDataParallel's first bucket is 1 MB, for latency",
-       "--bucketing on --bucket-mb auto", "they are the optimizer's or the loss's, not gradients",
-       "collectives of a step", tiny, PlaceKind::kCollective},
-      {"one-bucket", "All gradients travel in one bucket", 0.05,
-       "exposed communication, with one collective that carries 80 % of the bytes",
-       "DistributedDataParallel's default is 25 MB a bucket", "--bucket-mb auto",
-       "the model is smaller than a bucket", "overlapped communication in the step budget", huge,
-       PlaceKind::kCollective},
-      {"link-bound", "Communication takes longer than there is compute to hide it", 0.10,
-       "exposed communication although a tenth or more is hidden",
-       "TensorBoard plugin: communication above 10 % of a step",
-       "--reduce-dtype bf16, --grad-accumulation, or a larger batch",
-       "a slow rank is what takes the time", "bus bandwidth of the largest buckets", bound_by_link,
-       PlaceKind::kCollective},
-      {"straggler", "One rank is slower than the others", 0.03, "what the others wait for it",
-       "the resolution of the straggler search: 2 % of a step", "look at this rank's machine",
-       "its work is larger by design", "heat map of the stragglers", straggler,
-       PlaceKind::kCollective},
-      {"one-stream", "Collectives run on the stream of the compute", 0.05,
-       "exposed communication with compute on the same streams", "TensorBoard plugin, as above",
-       "collectives on a stream of their own (--overlap on)", "they depend on each other anyway",
-       "timeline: lanes of compute and communication", one_stream, PlaceKind::kCollective},
-      {"collective-choice", "All-reduce where reduce-scatter would do", 0.03,
-       "half of the exposed time in all-reduces, where about as much is gathered in the same step "
-       "and "
-       "nothing is reduce-scattered",
-       "nccl-tests' PERFORMANCE.md: an all-reduce moves 2 (n - 1) / n of its bytes, a "
-       "reduce-scatter "
-       "half of that",
-       "reduce-scatter of the gradients before a sharded update (--zero 1)",
-       "every rank needs all of the sum, to clip by its norm for instance",
-       "bytes and exposed time of the collectives", collective_choice, PlaceKind::kCollective}};
-}
+std::vector<Rule> communication_rules() { return {std::begin(kRules), std::end(kRules)}; }
 
 }  // namespace sidestream::advice

@@ -1,5 +1,6 @@
 // How well the device, or the processor, is used: precision, shapes, occupancy, memory.
 #include <algorithm>
+#include <iterator>
 
 #include "profiling/advice/rule.hpp"
 
@@ -8,18 +9,47 @@ namespace {
 
 constexpr const char* kNeedsShapes = "shapes of operators in the traces (--profile-shapes)";
 
+// Products were called, and no kernel has a name of the list: a library's new one.
+bool has_unknown_kernels(const Facts& facts) {
+  return facts.on_device && facts.kernels && facts.kernels->matrix_ns == 0 && facts.products &&
+         facts.products->flops > 0;
+}
+
+const char* needs_product_time(const Facts& facts) {
+  return has_unknown_kernels(facts) ? "kernels of matrix products with a name that is known"
+                                    : kNeedsShapes;
+}
+
 // Time of a step in matrix products: their kernels, or on host ranks their operators.
 std::optional<double> product_time(const Facts& facts) {
+  if (has_unknown_kernels(facts)) return std::nullopt;
   if (facts.on_device && facts.kernels) return facts.kernels->matrix_ns;
   if (facts.products) return facts.products->host_ns;
   return std::nullopt;
 }
 
+// How many times as fast bf16 is by the ceilings; nothing where they do not say.
+std::optional<double> bf16_factor(const Facts& facts) {
+  if (!facts.ceilings) return std::nullopt;
+  const auto& peaks = facts.ceilings->flops_per_s;
+  const auto bf16 = peaks.find("bf16"), fp32 = peaks.find("fp32");
+  if (bf16 == peaks.end() || fp32 == peaks.end() || fp32->second <= 0) return std::nullopt;
+  return bf16->second / fp32->second;
+}
+
+// What half the bytes save besides the products, at most: half of the other compute (attention,
+// element-wise operators), and of the exposed communication what products or bytes do.
+double saved_beside_products(const Facts& facts, double product_ns, double saved_share) {
+  constexpr double kHalf = 0.5;
+  return std::max(0.0, facts.step->compute_ns - product_ns) * kHalf +
+         facts.step->exposed_comm_ns * std::max(kHalf, saved_share);
+}
+
 Outcome no_amp(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   const auto time = product_time(facts);
-  if (!time) return could_not_look(kNeedsShapes);
-  double speed_up = 2;  // Tensor Cores: 8 and more; what memory allows is twice
+  if (!time) return could_not_look(needs_product_time(facts));
+  const auto factor = bf16_factor(facts);
   double fp32 = 0;
   if (facts.on_device) {
     constexpr int kVolta = 70;
@@ -29,26 +59,27 @@ Outcome no_amp(const Facts& facts, const Rule& rule) {
     fp32 = 1;
   } else {
     if (!facts.products || facts.products->flops == 0) return could_not_look(kNeedsShapes);
-    if (!facts.ceilings || !facts.ceilings->flops_per_s.contains("bf16") ||
-        !facts.ceilings->flops_per_s.contains("fp32"))
-      return could_not_look("what the processor can do (`sidestream bench ceilings`)");
-    const auto& peaks = facts.ceilings->flops_per_s;
-    speed_up = peaks.at("bf16") / peaks.at("fp32");
+    if (!factor) return could_not_look("what the processor can do (`sidestream bench ceilings`)");
     fp32 = facts.products->fp32_flops / facts.products->flops;
   }
   constexpr double kWorthIt = 1.3;
-  const double bound = facts.share_of(*time * fp32) * (1 - 1 / speed_up);
-  if (speed_up < kWorthIt || bound <= rule.threshold) return nothing_found();
-  return found({.bound = bound,
-                .evidence = {share("matrix products", facts.share_of(*time)),
-                             share("of them in fp32", fp32, "products"),
-                             {"bf16 is faster by", speed_up, "x"}}});
+  const double saved = factor ? 1 - 1 / *factor : 1;  // of a product; unknown: all of it
+  const double in_products = facts.share_of(*time * fp32) * saved;
+  if (factor.value_or(kWorthIt) < kWorthIt || in_products <= rule.threshold) return nothing_found();
+  const double beside = facts.share_of(saved_beside_products(facts, *time, saved)) * fp32;
+  Found what{.bound = std::min(1.0, in_products + beside),
+             .evidence = {share("matrix products", facts.share_of(*time)),
+                          share("of them in fp32", fp32, "products")}};
+  if (factor) what.evidence.push_back({"the roof of bf16 is higher by", *factor, "x"});
+  if (beside > 0) what.evidence.push_back(share("saved beside products, at most", beside));
+  return found(what);
 }
 
 Outcome shapes(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   const auto time = product_time(facts);
-  if (!facts.products || !time || facts.products->flops == 0) return could_not_look(kNeedsShapes);
+  if (!facts.products || !time || facts.products->flops == 0)
+    return could_not_look(needs_product_time(facts));
   const double part = facts.products->unaligned_flops / facts.products->flops;
   const double bound = facts.share_of(*time) * part;
   if (bound <= rule.threshold) return nothing_found();
@@ -64,7 +95,8 @@ Outcome lines(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (!facts.on_device) return nothing_found();
   const auto time = product_time(facts);
-  if (!facts.products || !time || facts.products->flops == 0) return could_not_look(kNeedsShapes);
+  if (!facts.products || !time || facts.products->flops == 0)
+    return could_not_look(needs_product_time(facts));
   if (!facts.compute_capability) return could_not_look("device properties in the traces");
   constexpr int kAmpere = 80;
   const double part = facts.products->off_line_flops / facts.products->flops;
@@ -83,7 +115,7 @@ std::string limited_by(const std::string& limiter) {
 
 Outcome occupancy(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_kernels(facts)) return *nothing;
-  const double time = facts.share_of(facts.kernels->low_occupancy_ns - facts.kernels->matrix_ns);
+  const double time = facts.share_of(facts.kernels->low_occupancy_ns);
   if (time <= rule.threshold) return nothing_found();
   return found({.bound = time,
                 .evidence = {share("kernels below 25 % occupancy, without products", time),
@@ -110,10 +142,11 @@ Outcome channels_first(const Facts& facts, const Rule& rule) {
 
 Outcome convolution_choice(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_kernels(facts)) return *nothing;
+  if (facts.kernels->convolution_ns == 0) return could_not_look("convolutions in the traces");
   const double time = facts.share_of(facts.kernels->convolution_ns);
   if (time <= rule.threshold) return nothing_found();
   const auto benchmark = facts.setting("cudnn-benchmark");
-  if (!benchmark) return could_not_look("the run directory of the traces (config.cfg)");
+  if (!benchmark) return could_not_look("the setting cudnn-benchmark in config.cfg of the run");
   if (*benchmark != "off") return nothing_found();
   return found({.bound = time, .evidence = {share("convolutions", time)}});
 }
@@ -138,59 +171,60 @@ Outcome memory_free(const Facts& facts, const Rule& rule) {
                     share("device busy", *facts.gpu_utilisation)}});
 }
 
+const Rule kRules[] = {
+    {"no-amp", "Matrix products in fp32 where bf16 is at hand", 0.03,
+     "time in fp32 products that the faster type would save, with what half the bytes save "
+     "besides",
+     "TensorBoard plugin: no Tensor Core time on compute capability 7.0 or later",
+     "--precision bf16", "the model does not converge in bf16",
+     "`verify` with --new \"--precision bf16\": step time and loss", no_amp, PlaceKind::kProduct},
+    {"shapes", "Shapes that are no multiples of 8", 0.03,
+     "time in products of which an extent is no multiple of 8",
+     "NVIDIA's guide to matrix products: 16 bytes, 8 elements of bf16",
+     "--pad-vocab 64; widths and batches in multiples of 8",
+     "the library pads them itself at no cost", "time of these products", shapes,
+     PlaceKind::kUnaligned},
+    {"shapes-64", "Shapes that are multiples of 8, but not of 64", 0.10,
+     "time in products of which an extent is a multiple of 8 and not of 128 bytes (64 elements "
+     "of "
+     "bf16), on compute capability 8.0 or later",
+     "NVIDIA's guide to matrix products: multiples of 128 bytes are best on A100; a tenth, "
+     "because "
+     "only the edges of tiles are lost",
+     "--pad-vocab 64; widths, heads and batches in multiples of 64",
+     "the library's tiles fit these shapes all the same", "time of these products", lines,
+     PlaceKind::kOffLine},
+    {"low-occupancy", "Kernels that leave most of the device empty", 0.05,
+     "time in kernels below 25 % estimated occupancy, without matrix products",
+     "a quarter: memory latency is no longer hidden",
+     "a larger batch, or fused operators (--fused-ops on)",
+     "the kernel needs its registers, as flash attention does", "ncu: occupancy and its limiter",
+     occupancy, PlaceKind::kLowOccupancy},
+    {"small-kernels", "Many kernels too small to be worth a launch", 0.10,
+     "time in kernels below 10 us that are no products", "a launch takes about 5 us: twice that",
+     "--fused-ops on, or a CUDA graph of the step", "they run beside others", "kernels of a step",
+     small_kernels, PlaceKind::kSmallKernel},
+    {"channels-first", "Tensors are turned round for convolutions", 0.03,
+     "time in nchwToNhwc and nhwcToNchw kernels",
+     "NVIDIA's guide to convolutions: channels last is what Tensor Cores read",
+     "channels-last tensors (memory_format=channels_last)", "the data comes channels-first once",
+     "kernels named nchwToNhwc", channels_first, PlaceKind::kLayoutKernel},
+    {"convolution-choice", "Convolutions by the first algorithm that fits", 0.10,
+     "time in convolutions with cudnn-benchmark off",
+     "where a tenth of the step is at stake, a search pays in the first steps",
+     "torch.backends.cudnn.benchmark = True", "the heuristic had chosen the fastest one already",
+     "time in convolutions", convolution_choice, PlaceKind::kConvolution},
+    {"memory-full", "Device memory is nearly full", 0.9, "peak over the memory of the device",
+     "TensorBoard plugin: above 90 %",
+     "activations computed again in backward, --zero 1, a smaller batch",
+     "the allocator only keeps it", "reserved against allocated", memory_full},
+    {"memory-free", "A larger batch would fit", 0.5,
+     "peak over the memory of the device, where it is busy less than half the time",
+     "TensorBoard plugin: GPU utilisation below 50 %", "a larger --batch-size-per-rank",
+     "the batch is part of the recipe", "`verify` step time per sample", memory_free}};
+
 }  // namespace
 
-std::vector<Rule> device_rules() {
-  return {
-      {"no-amp", "Matrix products in fp32 where bf16 is at hand", 0.03,
-       "time in fp32 products that the faster type would save",
-       "TensorBoard plugin: no Tensor Core time on compute capability 7.0 or later",
-       "--precision bf16", "the model does not converge in bf16",
-       "`verify` with --new \"--precision bf16\": step time and loss", no_amp, PlaceKind::kProduct},
-      {"shapes", "Shapes that are no multiples of 8", 0.03,
-       "time in products of which an extent is no multiple of 8",
-       "NVIDIA's guide to matrix products: 16 bytes, 8 elements of bf16",
-       "--pad-vocab 64; widths and batches in multiples of 8",
-       "the library pads them itself at no cost", "time of these products", shapes,
-       PlaceKind::kProduct},
-      {"shapes-64", "Shapes that are multiples of 8, but not of 64", 0.10,
-       "time in products of which an extent is a multiple of 8 and not of 128 bytes (64 elements "
-       "of "
-       "bf16), on compute capability 8.0 or later",
-       "NVIDIA's guide to matrix products: multiples of 128 bytes are best on A100; a tenth, "
-       "because "
-       "only the edges of tiles are lost",
-       "--pad-vocab 64; widths, heads and batches in multiples of 64",
-       "the library's tiles fit these shapes all the same", "time of these products", lines,
-       PlaceKind::kProduct},
-      {"low-occupancy", "Kernels that leave most of the device empty", 0.05,
-       "time in kernels below 25 % estimated occupancy, without matrix products",
-       "a quarter: memory latency is no longer hidden",
-       "a larger batch, or fused operators (--fused-ops on)",
-       "the kernel needs its registers, as flash attention does", "ncu: occupancy and its limiter",
-       occupancy, PlaceKind::kKernel},
-      {"small-kernels", "Many kernels too small to be worth a launch", 0.10,
-       "time in kernels below 10 us that are no products", "a launch takes about 5 us: twice that",
-       "--fused-ops on, or a CUDA graph of the step", "they run beside others", "kernels of a step",
-       small_kernels, PlaceKind::kKernel},
-      {"channels-first", "Tensors are turned round for convolutions", 0.03,
-       "time in nchwToNhwc and nhwcToNchw kernels",
-       "NVIDIA's guide to convolutions: channels last is what Tensor Cores read",
-       "channels-last tensors (memory_format=channels_last)", "the data comes channels-first once",
-       "kernels named nchwToNhwc", channels_first, PlaceKind::kKernel},
-      {"convolution-choice", "Convolutions by the first algorithm that fits", 0.10,
-       "time in convolutions with cudnn-benchmark off",
-       "where a tenth of the step is at stake, a search pays in the first steps",
-       "torch.backends.cudnn.benchmark = True", "the heuristic had chosen the fastest one already",
-       "time in convolutions", convolution_choice, PlaceKind::kProduct},
-      {"memory-full", "Device memory is nearly full", 0.9, "peak over the memory of the device",
-       "TensorBoard plugin: above 90 %",
-       "activations computed again in backward, --zero 1, a smaller batch",
-       "the allocator only keeps it", "reserved against allocated", memory_full},
-      {"memory-free", "A larger batch would fit", 0.5,
-       "peak over the memory of the device, where it is busy less than half the time",
-       "TensorBoard plugin: GPU utilisation below 50 %", "a larger --batch-size-per-rank",
-       "the batch is part of the recipe", "`verify` step time per sample", memory_free}};
-}
+std::vector<Rule> device_rules() { return {std::begin(kRules), std::end(kRules)}; }
 
 }  // namespace sidestream::advice

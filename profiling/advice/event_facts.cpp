@@ -8,7 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profiling/advice/matrix_kernels.hpp"
 #include "profiling/advice/optimizer_ranges.hpp"
+#include "profiling/advice/places.hpp"
 #include "profiling/analysis/event_class.hpp"
 
 namespace sidestream::advice {
@@ -17,12 +19,6 @@ namespace {
 using analysis::NameClass;
 using trace::Kind;
 using trace::RankTimeline;
-
-bool is_matrix_kernel(std::string_view name) {
-  constexpr std::array kWords = {"gemm", "Gemm", "GEMM", "cutlass", "xmma", "gemv", "conv", "fmha"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](const char* word) { return name.find(word) != std::string_view::npos; });
-}
 
 bool is_convolution_kernel(std::string_view name) {
   constexpr std::array kWords = {"conv", "fprop", "dgrad", "wgrad", "winograd"};
@@ -79,8 +75,13 @@ class RankScan {
       : rank_(rank),
         timeline_(*rank.timeline),
         sums_(sums),
+        places_(timeline_),
         classes_(timeline_.names),
+        matrix_(timeline_.names.size()),
+        longest_low_(timeline_.names.size()),
         optimizer_(optimizer_ranges(timeline_)) {
+    for (trace::NameId id = 0; id < matrix_.size(); ++id)
+      matrix_[id] = is_matrix_kernel(timeline_.names[id]);
     sums_.any_optimizer = sums_.any_optimizer || !optimizer_.empty();
     sums_.optimizer.time_ns += static_cast<double>(optimizer_.length_ns());
   }
@@ -107,6 +108,8 @@ class RankScan {
     }
   }
 
+  const RankPlaces& places() const { return places_; }
+
  private:
   double duration(std::size_t row) const { return static_cast<double>(timeline_.duration_ns(row)); }
 
@@ -127,11 +130,22 @@ class RankScan {
     const bool low = detail && detail->occupancy_percent >= 0 &&
                      static_cast<double>(detail->occupancy_percent) < kLowOccupancyPercent;
     if (!low) return;
+    keep_limiter(row, *detail);
+    if (matrix_[timeline_.name_id(row)]) return;
     sums_.kernels.low_occupancy_ns += duration(row);
+    places_.offer(PlaceKind::kLowOccupancy, row);
     if (duration(row) <= sums_.longest_low_occupancy) return;
     sums_.longest_low_occupancy = duration(row);
     sums_.kernels.low_occupancy_kernel = timeline_.name(row);
     sums_.kernels.low_occupancy_limiter = limiter_of(*detail);
+  }
+
+  // Of the longest launch of each kernel.
+  void keep_limiter(std::size_t row, const trace::DeviceDetail& detail) {
+    double& longest = longest_low_[timeline_.name_id(row)];
+    if (duration(row) <= longest) return;
+    longest = duration(row);
+    sums_.kernels.limiters[std::string(timeline_.name(row))] = limiter_of(detail);
   }
 
   void add_kind(std::size_t row) {
@@ -140,21 +154,37 @@ class RankScan {
     if (name.find("nchwToNhwc") != std::string_view::npos ||
         name.find("nhwcToNchw") != std::string_view::npos) {
       kernels.layout_ns += duration(row);
-    } else if (is_matrix_kernel(name)) {
+      places_.offer(PlaceKind::kLayoutKernel, row);
+    } else if (matrix_[timeline_.name_id(row)]) {
       kernels.matrix_ns += duration(row);
-      if (is_convolution_kernel(name)) kernels.convolution_ns += duration(row);
+      if (!is_convolution_kernel(name)) return;
+      kernels.convolution_ns += duration(row);
+      places_.offer(PlaceKind::kConvolution, row);
     } else if (duration(row) < kShortKernelNs) {
       kernels.short_ns += duration(row);
       kernels.short_per_step += 1;
+      places_.offer(PlaceKind::kSmallKernel, row);
     }
   }
 
   void copy(std::size_t row) {
     sums_.any_copy = true;
-    if (timeline_.name(row).find("ageable") == std::string_view::npos) return;
+    if (timeline_.name(row).find("ageable") == std::string_view::npos)
+      return add_default_stream(row);
     sums_.copies.pageable_ns += duration(row);
+    places_.offer(PlaceKind::kPageableCopy, row);
     const auto detail = timeline_.device(row);
     if (detail) sums_.copies.pageable_bytes += static_cast<double>(detail->bytes);
+  }
+
+  void add_default_stream(std::size_t row) {
+    const std::string_view name = timeline_.name(row);
+    const auto detail = timeline_.device(row);
+    const bool crosses =
+        name.find("HtoD") != std::string_view::npos || name.find("DtoH") != std::string_view::npos;
+    if (!crosses || !detail || detail->stream != kDefaultStream) return;
+    sums_.copies.default_stream_ns += duration(row);
+    places_.offer(PlaceKind::kDefaultStreamCopy, row);
   }
 
   void host_operator(std::size_t row) {
@@ -174,6 +204,7 @@ class RankScan {
     if (fp32) sums_.products.fp32_flops += product->flops;
     if (product->aligned) return add_off_line(row, *product, fp32);
     sums_.products.unaligned_flops += product->flops;
+    places_.offer(PlaceKind::kUnaligned, row, product->flops);
     if (product->flops <= sums_.longest_unaligned) return;
     sums_.longest_unaligned = product->flops;
     sums_.products.unaligned_shape = on_one_line(timeline_.names[detail->shapes]);
@@ -182,6 +213,7 @@ class RankScan {
   void add_off_line(std::size_t row, const Product& product, bool fp32) {
     if (product.divisor >= (fp32 ? 32 : 64)) return;  // 128 bytes
     sums_.products.off_line_flops += product.flops;
+    places_.offer(PlaceKind::kOffLine, row, product.flops);
     if (product.flops <= sums_.longest_off_line) return;
     sums_.longest_off_line = product.flops;
     sums_.products.off_line_shape = on_one_line(timeline_.names[timeline_.host(row)->shapes]);
@@ -202,8 +234,11 @@ class RankScan {
   const analysis::RankView& rank_;
   const RankTimeline& timeline_;
   Sums& sums_;
+  RankPlaces places_;
   std::unordered_map<std::uint64_t, std::optional<Product>> products_;  // by name and shapes
   analysis::NameClasses classes_;
+  std::vector<bool> matrix_;         // by name
+  std::vector<double> longest_low_;  // of low occupancy, by name
   analysis::IntervalSet optimizer_;
 };
 
@@ -284,10 +319,16 @@ double profiled_of(const analysis::Analysis& all, double recorded) {
   return all.profiled_steps ? static_cast<double>(*all.profiled_steps) : recorded;
 }
 
-void gather_events(const analysis::Analysis& all, double recorded, Facts& facts) {
+Places gather_events(const analysis::Analysis& all, double recorded, Facts& facts) {
   const double profiled = profiled_of(all, recorded);
   Sums sums;
-  for (const analysis::RankView& rank : all.ranks) RankScan(rank, sums).run();
+  Places places;
+  const report::CommonTime time(all);
+  for (const analysis::RankView& rank : all.ranks) {
+    RankScan scan(rank, sums);
+    scan.run();
+    scan.places().add_to(time, places);
+  }
   if (sums.any_kernel) {
     KernelFacts& kernels = sums.kernels;
     kernels.mean_ns = kernels.per_step > 0 ? sums.kernel_ns / kernels.per_step : 0;
@@ -316,9 +357,12 @@ void gather_events(const analysis::Analysis& all, double recorded, Facts& facts)
     facts.syncs = sums.syncs;
   }
   if (sums.any_copy) {
-    divide(profiled, {&sums.copies.pageable_ns, &sums.copies.pageable_bytes});
+    divide(profiled,
+           {&sums.copies.pageable_ns, &sums.copies.pageable_bytes, &sums.copies.default_stream_ns});
+    if (!sums.compute_streams.contains(kDefaultStream)) sums.copies.default_stream_ns = 0;
     facts.copies = sums.copies;
   }
+  return places;
 }
 
 }  // namespace sidestream::advice

@@ -8,8 +8,9 @@ namespace sidestream::advice {
 // Steps in which operators and kernels were recorded, of `recorded` ones.
 double profiled_of(const analysis::Analysis& all, double recorded);
 
-// `recorded` is the number of steps of all ranks: what sums are divided by.
-void gather_events(const analysis::Analysis& all, double recorded, Facts& facts);
+// `recorded` is the number of steps of all ranks: what sums are divided by. Returns where in the
+// timeline they can be seen.
+Places gather_events(const analysis::Analysis& all, double recorded, Facts& facts);
 
 // One matrix product of an operator, from its "Input Dims".
 struct Product {

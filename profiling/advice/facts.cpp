@@ -134,7 +134,8 @@ void device_and_libraries(const analysis::RankView& rank, Facts& facts) {
 
 void add_operators(const OperatorFacts& operators, Facts& facts) {
   facts.heavy_operators = operators.heavy;
-  if (operators.heavy_place) facts.places[PlaceKind::kHostOperator] = *operators.heavy_place;
+  facts.layout_copies = operators.layout_copies;
+  if (operators.heavy_place) facts.places.of_all[PlaceKind::kHostOperator] = *operators.heavy_place;
   if (!facts.optimizer) return;
   facts.optimizer->fused_update = operators.fused_update;
   facts.optimizer->passes_ns = operators.passes_ns;
@@ -156,6 +157,15 @@ bool is_ours(const Analysis& all, const Facts& facts) {
 }
 
 }  // namespace
+
+const Place* Places::find(PlaceKind kind, int rank) const {
+  if (const auto own = of_rank.find(rank); own != of_rank.end()) {
+    if (const auto found = own->second.find(kind); found != own->second.end())
+      return &found->second;
+  }
+  const auto found = of_all.find(kind);
+  return found == of_all.end() ? nullptr : &found->second;
+}
 
 Facts Facts::of_rank(int rank) const {
   Facts own = *this;
@@ -198,9 +208,11 @@ Facts gather_facts(const Analysis& all, int threads) {
   facts.foreign = !is_ours(all, facts);
   if (!all.collectives.empty()) facts.collectives = collective_facts(all, steps / ranks);
   OperatorFacts operators;
+  Places of_events;
   data::parallel_tasks(threads, {[&] { operators = gather_operators(all, steps); },
-                                 [&] { gather_events(all, steps, facts); },
+                                 [&] { of_events = gather_events(all, steps, facts); },
                                  [&] { facts.places = longest_places(all); }});
+  merge(of_events, facts.places);
   add_operators(operators, facts);
   return facts;
 }

@@ -45,10 +45,10 @@ struct KernelFacts {
   double per_step = 0;  // kernels that are no collectives
   double mean_ns = 0;
   double matrix_ns = 0;         // of a step: in kernels of matrix products and convolutions
-  double low_occupancy_ns = 0;  // of a step: in kernels below kLowOccupancy
+  double low_occupancy_ns = 0;  // of a step: in kernels below kLowOccupancy that are no products
   std::string low_occupancy_kernel = {};
-  std::string low_occupancy_limiter =
-      {};                     // "registers", "shared memory", "block size"; of that one
+  std::string low_occupancy_limiter = {};            // of that one
+  std::map<std::string, std::string> limiters = {};  // of each kernel below: "registers", ...
   double short_ns = 0;        // of a step: in kernels below kShortKernelNs that are no products
   double short_per_step = 0;  // how many
   double layout_ns = 0;       // of a step: turning channels-first tensors round
@@ -84,6 +84,12 @@ struct HeavyOperatorFacts {
 };
 inline constexpr double kHeavyOperatorNs = 1'000'000;
 
+// Calls of aten::copy_, of a step of one rank.
+struct LayoutCopyFacts {
+  double copies_ns = 0;
+  double before_products_ns = 0;  // of them, those that layout_copies.hpp is about
+};
+
 // Checkpoints, of a mean step over all recorded ones, tagged ones too.
 struct SaveFacts {
   double inside_ns = 0;   // of the steps
@@ -104,6 +110,7 @@ struct SyncFacts {
 struct CopyFacts {
   double pageable_ns = 0;  // of a step
   double pageable_bytes = 0;
+  double default_stream_ns = 0;  // between host and device, pinned, on the stream of the kernels
 };
 
 struct CollectiveFacts {
@@ -119,27 +126,51 @@ struct CollectiveFacts {
   double gathered_bytes = 0;                   // what all-gathers leave on each rank
   std::optional<double> bus_bytes_per_s = {};  // weighted by the time of the transfers
 };
+// CUPTI's number of the legacy default stream, on which nothing runs beside anything.
+inline constexpr std::int64_t kDefaultStream = 7;
 inline constexpr double kSmallCollectiveBytes = 1e6;
 inline constexpr double kBucketBytes = 1024;
 
-// An event in the timeline: the longest of what a rule looks at.
+// An event in the timeline: the longest of what a finding is about.
 enum class PlaceKind {
   kNone,
   kInput,
   kCollective,
+  kSmallCollective,
+  kStraggler,  // the phase that the slow rank is slow in, on that rank
   kOptimizer,
   kCheckpoint,
-  kCopy,
+  kPageableCopy,
+  kDefaultStreamCopy,
+  kItem,  // a call of item()
   kSync,
-  kKernel,
+  kSmallKernel,
+  kLowOccupancy,
+  kLayoutKernel,
+  kConvolution,
   kProduct,
-  kHostOperator
+  kUnaligned,  // the product of most FLOPs
+  kOffLine,
+  kLaunchGap,  // the device idle, and the host neither waiting nor reading
+  kHostOperator,
+  kCount
 };
+inline constexpr std::size_t kPlaceKinds = static_cast<std::size_t>(PlaceKind::kCount);
+
 struct Place {
   int rank = 0;
   std::optional<std::int64_t> stream = {};
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
+  double weight = 0;  // that it was chosen by: its time, or FLOPs
+};
+
+struct Places {
+  std::map<PlaceKind, Place> of_all = {};
+  std::map<int, std::map<PlaceKind, Place>> of_rank = {};
+
+  // Of this rank where it has one, else of all. Null: nothing like that is in the timeline.
+  const Place* find(PlaceKind kind, int rank) const;
 };
 
 // The folder that the run read its data from, where it is still there.
@@ -160,6 +191,7 @@ struct Facts {
   std::optional<ProductFacts> products = {};
   std::optional<OptimizerFacts> optimizer = {};
   std::optional<HeavyOperatorFacts> heavy_operators = {};  // empty: no host operators
+  std::optional<LayoutCopyFacts> layout_copies = {};       // empty: no operators
   std::optional<SyncFacts> syncs = {};
   std::optional<CopyFacts> copies = {};
   std::optional<CollectiveFacts> collectives = {};
@@ -175,7 +207,7 @@ struct Facts {
   std::map<std::string, std::string> config = {};  // of the run directory; empty: none
   std::map<std::string, std::string> environment = {};
   std::optional<Ceilings> ceilings = {};
-  std::map<PlaceKind, Place> places = {};
+  Places places = {};
 
   // Of the step; 0 without steps.
   double share_of(double time_ns) const {

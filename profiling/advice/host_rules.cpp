@@ -1,5 +1,6 @@
 // The host: launches, synchronisation, the optimizer, saves, threads.
 #include <algorithm>
+#include <iterator>
 
 #include "profiling/advice/rule.hpp"
 
@@ -118,59 +119,71 @@ Outcome denormals(const Facts& facts, const Rule&) {
   const auto flush = facts.setting("flush-denormals");
   if (!flush) return could_not_look(kNeedsRun);
   if (*flush != "off" || facts.on_device) return nothing_found();
-  return found({.evidence = {{"flush-denormals", 0, ""}}});
+  // All products may be of denormals, and without shapes all of the compute may be products.
+  constexpr double kSlower = 25;
+  const double time_ns = facts.products ? facts.products->host_ns
+                         : facts.step   ? facts.step->compute_ns
+                                        : 0;
+  Found what{.evidence = {{"flush-denormals", 0, ""}}};
+  if (time_ns > 0) {
+    what.bound = facts.share_of(time_ns) * (1 - 1 / kSlower);
+    what.evidence.push_back(
+        share(facts.products ? "matrix products" : "compute", facts.share_of(time_ns)));
+    what.evidence.push_back({"a product of denormals is slower by", kSlower, "x"});
+  }
+  return found(what);
 }
+
+const Rule kRules[] = {
+    {"item-each-step", "A value is fetched from the device in every step", 1,
+     "calls of item() a step", "nsys rule cuda_api_sync: any synchronising call",
+     "fetch it every --log-every steps, or without waiting", "the loop needs the value to go on",
+     "idle after synchronisation", item_calls, PlaceKind::kItem},
+    {"synchronisation", "The host waits for the device", 0.03, "idle after synchronising calls",
+     "nsys rule cuda_api_sync: any; 3 % so that ends of steps do not count",
+     "no cudaDeviceSynchronize or blocking copy inside a step", "it is the profiler's own",
+     "idle after synchronisation", synchronisation, PlaceKind::kSync},
+    {"logging-each-step", "Every step waits for its log line", 0.03,
+     "idle after synchronisation with --log-every 1",
+     "nsys rule cuda_api_sync: any; 3 % so that ends of steps do not count", "--log-every 10",
+     "something else waits too", "idle after synchronisation", logging, PlaceKind::kSync},
+    {"unfused-optimizer", "The optimizer goes through the parameters one by one", 50,
+     "operators or kernels in the optimizer's range, where it takes more than 3 % of a step",
+     "a fused update is a handful of kernels, whatever the number of parameters",
+     "--fused-optimizer on", "most of it is clipping or communication",
+     "time of the phase optimizer", unfused_optimizer, PlaceKind::kOptimizer},
+    {"separate-weight-decay", "Weight decay or clipping in a pass of its own", 0.02,
+     "sums and products over parameters in the optimizer's range, beside a fused update",
+     "a pass reads and writes every parameter once; the fused update does it on its way",
+     "weight decay and clipping folded into the update (--fused-optimizer on)",
+     "the passes are over something else", "time of the phase optimizer", separate_weight_decay,
+     PlaceKind::kOptimizer},
+    {"heavy-host-operators", "The host computes while the device waits", 0.05,
+     "operators of the host that take 1 ms or more and start nothing, where the device is idle",
+     "HTA counts launch calls above 50 us: 1 ms is twenty of them",
+     "the operator on the device, or ahead of time by --loader-workers",
+     "the device would wait for something else all the same", "idle, host too slow",
+     heavy_operators, PlaceKind::kHostOperator},
+    {"launch-bound", "Kernels are launched too late", 0.10, "idle because nothing was launched",
+     "HTA counts a launch delay above 100 us; 10 % of a step is where it shows",
+     "a CUDA graph of the step, --fused-ops on, a larger batch",
+     "the host was busy with something else: see the timeline", "idle, host too slow", launch_bound,
+     PlaceKind::kLaunchGap},
+    {"checkpoint-in-step", "Steps wait for checkpoints to be written", 0.01,
+     "saving inside of steps and between them, over the time from one step to the next",
+     "1 %: what a save a minute of one second costs", "a larger --checkpoint-every, faster storage",
+     "the window was chosen around a save", "steps tagged checkpoint", checkpoint,
+     PlaceKind::kCheckpoint},
+    {"oversubscribed", "More threads than cores", 1,
+     "threads of all ranks of a node over its cores", "one computing thread a core",
+     "--threads auto", "the ranks share threads on purpose", "threads_per_rank in run.json",
+     oversubscribed},
+    {"denormals", "Denormal numbers are not flushed", 0, "--flush-denormals off on the processor",
+     "a product of denormals was measured 25 times slower", "--flush-denormals on",
+     "no value is that small", "step time late in training", denormals}};
 
 }  // namespace
 
-std::vector<Rule> host_rules() {
-  return {
-      {"item-each-step", "A value is fetched from the device in every step", 1,
-       "calls of item() a step", "nsys rule cuda_api_sync: any synchronising call",
-       "fetch it every --log-every steps, or without waiting", "the loop needs the value to go on",
-       "idle after synchronisation", item_calls, PlaceKind::kSync},
-      {"synchronisation", "The host waits for the device", 0.03, "idle after synchronising calls",
-       "nsys rule cuda_api_sync: any; 3 % so that ends of steps do not count",
-       "no cudaDeviceSynchronize or blocking copy inside a step", "it is the profiler's own",
-       "idle after synchronisation", synchronisation, PlaceKind::kSync},
-      {"logging-each-step", "Every step waits for its log line", 0.03,
-       "idle after synchronisation with --log-every 1",
-       "nsys rule cuda_api_sync: any; 3 % so that ends of steps do not count", "--log-every 10",
-       "something else waits too", "idle after synchronisation", logging, PlaceKind::kSync},
-      {"unfused-optimizer", "The optimizer goes through the parameters one by one", 50,
-       "operators or kernels in the optimizer's range, where it takes more than 3 % of a step",
-       "a fused update is a handful of kernels, whatever the number of parameters",
-       "--fused-optimizer on", "most of it is clipping or communication",
-       "time of the phase optimizer", unfused_optimizer, PlaceKind::kOptimizer},
-      {"separate-weight-decay", "Weight decay or clipping in a pass of its own", 0.02,
-       "sums and products over parameters in the optimizer's range, beside a fused update",
-       "a pass reads and writes every parameter once; the fused update does it on its way",
-       "weight decay and clipping folded into the update (--fused-optimizer on)",
-       "the passes are over something else", "time of the phase optimizer", separate_weight_decay,
-       PlaceKind::kOptimizer},
-      {"heavy-host-operators", "The host computes while the device waits", 0.05,
-       "operators of the host that take 1 ms or more and start nothing, where the device is idle",
-       "HTA counts launch calls above 50 us: 1 ms is twenty of them",
-       "the operator on the device, or ahead of time by --loader-workers",
-       "the device would wait for something else all the same", "idle, host too slow",
-       heavy_operators, PlaceKind::kHostOperator},
-      {"launch-bound", "Kernels are launched too late", 0.10, "idle because nothing was launched",
-       "HTA counts a launch delay above 100 us; 10 % of a step is where it shows",
-       "a CUDA graph of the step, --fused-ops on, a larger batch",
-       "the host was busy with something else: see the timeline", "idle, host too slow",
-       launch_bound},
-      {"checkpoint-in-step", "Steps wait for checkpoints to be written", 0.01,
-       "saving inside of steps and between them, over the time from one step to the next",
-       "1 %: what a save a minute of one second costs",
-       "a larger --checkpoint-every, faster storage", "the window was chosen around a save",
-       "steps tagged checkpoint", checkpoint, PlaceKind::kCheckpoint},
-      {"oversubscribed", "More threads than cores", 1,
-       "threads of all ranks of a node over its cores", "one computing thread a core",
-       "--threads auto", "the ranks share threads on purpose", "threads_per_rank in run.json",
-       oversubscribed},
-      {"denormals", "Denormal numbers are not flushed", 0, "--flush-denormals off on the processor",
-       "a product of denormals was measured 25 times slower", "--flush-denormals on",
-       "no value is that small", "step time late in training", denormals}};
-}
+std::vector<Rule> host_rules() { return {std::begin(kRules), std::end(kRules)}; }
 
 }  // namespace sidestream::advice

@@ -1,4 +1,7 @@
 // Waiting for data: the loader, copies, files.
+#include <algorithm>
+#include <iterator>
+
 #include "profiling/advice/rule.hpp"
 
 namespace sidestream::advice {
@@ -63,6 +66,19 @@ Outcome pageable_copies(const Facts& facts, const Rule& rule) {
                              share("exposed copies", exposed)}});
 }
 
+Outcome default_stream(const Facts& facts, const Rule& rule) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.on_device) return nothing_found();
+  if (!facts.copies) return could_not_look("copies in the traces");
+  const double exposed = facts.share_of(facts.step->exposed_copies_ns);
+  const double bound = std::min(exposed, facts.share_of(facts.copies->default_stream_ns));
+  if (bound <= rule.threshold) return nothing_found();
+  return found({.bound = bound,
+                .evidence = {milliseconds("in copies on the default stream, beside kernels on it",
+                                          facts.copies->default_stream_ns),
+                             share("exposed copies", exposed)}});
+}
+
 Outcome many_small_files(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (facts.setting("data") == "synthetic") return nothing_found();
@@ -90,45 +106,50 @@ Outcome storage(const Facts& facts, const Rule& rule) {
                                                               *facts.system.disk_busy, "time")}});
 }
 
+const Rule kRules[] = {
+    {"input-no-workers", "The training thread reads the batches itself", 0.05,
+     "waiting for data with --loader-workers 0",
+     "TensorBoard plugin: DataLoader above 5 % of a step", "--loader-workers 2 --prefetch 4",
+     "reading takes no time but the copy to the device does", "waiting for data in the step budget",
+     no_workers, PlaceKind::kInput},
+    {"input-no-prefetch", "Batches are not read ahead", 0.05,
+     "waiting for data with --prefetch 0 and loader workers",
+     "TensorBoard plugin: DataLoader above 5 % of a step", "--prefetch 4",
+     "the run with --fix-batch on is as slow", "waiting for data in the step budget", no_prefetch,
+     PlaceKind::kInput},
+    {"input-slow", "The loader does not keep up", 0.05, "waiting for data with loader workers",
+     "TensorBoard plugin: DataLoader above 5 % of a step",
+     "more --loader-workers or --prefetch; prepare the data once, in large shards",
+     "the run with --fix-batch on is as slow",
+     "`verify --base \"\" --new \"--fix-batch on\"` removes it", slow_loader, PlaceKind::kInput},
+    {"pageable-copies", "Copies from memory that is not pinned", 65536,
+     "bytes a step in pageable copies that nothing hides",
+     "nsys rule cuda_memcpy_async; copies up to 64 KB are ignored there too", "--pin-memory on",
+     "the copies are of a logger or a checkpoint", "exposed copies in the step budget",
+     pageable_copies, PlaceKind::kPageableCopy},
+    {"default-stream", "Copies and kernels take turns on the default stream", 0.03,
+     "exposed copies between host and device from pinned memory, on the legacy default stream "
+     "that kernels run on too",
+     "CUDA C++ Programming Guide: work of one stream runs in order; 3 % of a step",
+     "copies ahead of time, on a stream of their own", "the next kernel needs this copy",
+     "timeline: the copies beside kernels", default_stream, PlaceKind::kDefaultStreamCopy},
+    {"many-small-files", "Many small files", 0.05,
+     "waiting for data, with 100 files or more below 1 MB on average in the data folder",
+     "TensorBoard plugin: DataLoader above 5 % of a step; a megabyte is what a disk reads while "
+     "it "
+     "opens a file",
+     "`sidestream prepare`: the same data in a few large shards", "the files are in memory already",
+     "waiting for data in the step budget", many_small_files, PlaceKind::kInput},
+    {"storage-saturated", "The storage is saturated", 0.05,
+     "waiting for data while a disk is busy for 90 % of the time or more",
+     "TensorBoard plugin: DataLoader above 5 % of a step; iostat's manual: near 100 % a disk is "
+     "saturated",
+     "data on faster storage or in memory; `sidestream prepare` makes it smaller",
+     "something else keeps the disk busy", "disk busy in the samples of the system", storage,
+     PlaceKind::kInput}};
+
 }  // namespace
 
-std::vector<Rule> input_rules() {
-  return {
-      {"input-no-workers", "The training thread reads the batches itself", 0.05,
-       "waiting for data with --loader-workers 0",
-       "TensorBoard plugin: DataLoader above 5 % of a step", "--loader-workers 2 --prefetch 4",
-       "reading takes no time but the copy to the device does",
-       "waiting for data in the step budget", no_workers, PlaceKind::kInput},
-      {"input-no-prefetch", "Batches are not read ahead", 0.05,
-       "waiting for data with --prefetch 0 and loader workers",
-       "TensorBoard plugin: DataLoader above 5 % of a step", "--prefetch 4",
-       "the run with --fix-batch on is as slow", "waiting for data in the step budget", no_prefetch,
-       PlaceKind::kInput},
-      {"input-slow", "The loader does not keep up", 0.05, "waiting for data with loader workers",
-       "TensorBoard plugin: DataLoader above 5 % of a step",
-       "more --loader-workers or --prefetch; prepare the data once, in large shards",
-       "the run with --fix-batch on is as slow",
-       "`verify --base \"\" --new \"--fix-batch on\"` removes it", slow_loader, PlaceKind::kInput},
-      {"pageable-copies", "Copies from memory that is not pinned", 65536,
-       "bytes a step in pageable copies that nothing hides",
-       "nsys rule cuda_memcpy_async; copies up to 64 KB are ignored there too", "--pin-memory on",
-       "the copies are of a logger or a checkpoint", "exposed copies in the step budget",
-       pageable_copies, PlaceKind::kCopy},
-      {"many-small-files", "Many small files", 0.05,
-       "waiting for data, with 100 files or more below 1 MB on average in the data folder",
-       "TensorBoard plugin: DataLoader above 5 % of a step; a megabyte is what a disk reads while "
-       "it "
-       "opens a file",
-       "`sidestream prepare`: the same data in a few large shards",
-       "the files are in memory already", "waiting for data in the step budget", many_small_files,
-       PlaceKind::kInput},
-      {"storage-saturated", "The storage is saturated", 0.05,
-       "waiting for data while a disk is busy for 90 % of the time or more",
-       "TensorBoard plugin: DataLoader above 5 % of a step; iostat's manual: near 100 % a disk is "
-       "saturated",
-       "data on faster storage or in memory; `sidestream prepare` makes it smaller",
-       "something else keeps the disk busy", "disk busy in the samples of the system", storage,
-       PlaceKind::kInput}};
-}
+std::vector<Rule> input_rules() { return {std::begin(kRules), std::end(kRules)}; }
 
 }  // namespace sidestream::advice

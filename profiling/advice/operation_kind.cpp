@@ -5,7 +5,7 @@
 #include <set>
 
 #include "profiling/advice/event_facts.hpp"
-#include "profiling/advice/ncu_csv.hpp"
+#include "profiling/advice/matrix_kernels.hpp"
 #include "profiling/analysis/event_class.hpp"
 #include "profiling/analysis/input_shapes.hpp"
 #include "profiling/ranges/phases.hpp"
@@ -41,11 +41,14 @@ std::string dtype_of_inputs(const std::string& shapes_text, const std::string& t
 }
 
 // cuBLAS and cutlass write the type into the name, and Tensor Cores that take fp32 as "tf32".
+// "s1688" sums in fp32 whatever it multiplies: alone it means tf32, after fp16 or bf16 it does not.
 std::string dtype_of_kernel(const std::string& name) {
-  if (has(name, {"tf32", "s1688gemm", "s1688tf32"})) return "tf32";
+  if (has(name, {"tf32"})) return "tf32";
   if (has(name, {"bf16"})) return "bf16";
+  if (has(name, {"fp16", "f16", "_h16816", "_h1688", "_h884"})) return "fp16";
+  if (has(name, {"s1688"})) return "tf32";
   if (has(name, {"sgemm", "f32f32"})) return "fp32";
-  if (has(name, {"hgemm", "f16", "h884", "h1688", "h16816"})) return "fp16";
+  if (has(name, {"hgemm", "h884", "h1688", "h16816"})) return "fp16";
   return has(name, {"dgemm"}) ? "fp64" : "";
 }
 
@@ -86,11 +89,7 @@ bool is_product(const std::string& name) {
                                                   "sidestream::mlp_backward",
                                                   "sidestream::head_loss",
                                                   "sidestream::head_loss_and_gradients"};
-  if (operators.contains(name)) return true;
-  // Of cutlass the function is "Kernel2"; its namespace says it.
-  const std::string qualified = name.substr(0, name.find_first_of("<("));
-  return has(function_of(name), {"gemm", "Gemm", "GEMM", "xmma", "cutlass", "convolve", "nvjet"}) ||
-         has(qualified, {"cutlass::"});
+  return operators.contains(name) || (!name.starts_with("aten::") && is_matrix_kernel(name));
 }
 
 ComputedOn computed_on(const Json& operation) {

@@ -10,8 +10,7 @@ namespace sidestream::advice {
 bool is_copy(const std::string& name);
 bool is_phase(const std::string& name);
 bool is_collective(const std::string& name);  // a kernel of NCCL or RCCL, or a range of ours
-// By the name of the function, not by those of its arguments or its namespace: "fbgemm_gpu::" is
-// none.
+// An operator of that kind, or a kernel of matrix_kernels.hpp.
 bool is_product(const std::string& name);
 
 // What an operation of `top_ops` computed with.

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "profiling/advice/event_facts.hpp"
+#include "profiling/advice/layout_copies.hpp"
 #include "profiling/advice/optimizer_ranges.hpp"
 #include "profiling/analysis/call_tree.hpp"
 #include "profiling/analysis/event_class.hpp"
@@ -72,6 +73,7 @@ class RuntimeCalls {
 // Sums over all ranks, and the longest heavy operator.
 struct Sums {
   OptimizerFacts optimizer;
+  std::optional<LayoutCopyFacts> layout_copies;
   std::optional<HeavyOperatorFacts> heavy;
   const RankTimeline* timeline = nullptr;
   std::size_t row = 0;
@@ -93,6 +95,8 @@ class RankOperators {
   void add_to(Sums& sums) const {
     if ((optimizer_.empty() && !on_device_) || !has_operators()) return;
     const CallTree tree = analysis::call_tree(timeline_);
+    if (!sums.layout_copies) sums.layout_copies.emplace();
+    add_layout_copies(rank_, tree, *sums.layout_copies);
     const RuntimeCalls runtime(timeline_, classes_);
     for (const Call& call : tree.calls) {
       if (timeline_.kind(call.row) != Kind::kOperator || !rank_.counts(call.row)) continue;
@@ -162,8 +166,13 @@ OperatorFacts gather_operators(const analysis::Analysis& all, double recorded) {
   Sums sums;
   for (const analysis::RankView& rank : all.ranks) RankOperators(rank).add_to(sums);
   if (sums.heavy) sums.heavy->time_ns /= profiled;
+  if (sums.layout_copies) {
+    sums.layout_copies->copies_ns /= profiled;
+    sums.layout_copies->before_products_ns /= profiled;
+  }
   return {.fused_update = sums.optimizer.fused_update,
           .passes_ns = sums.optimizer.passes_ns / profiled,
+          .layout_copies = sums.layout_copies,
           .heavy = sums.heavy,
           .heavy_place = place_of(all, sums)};
 }

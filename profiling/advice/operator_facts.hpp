@@ -8,6 +8,7 @@ namespace sidestream::advice {
 struct OperatorFacts {
   bool fused_update = false;  // of the optimizer
   double passes_ns = 0;
+  std::optional<LayoutCopyFacts> layout_copies;
   std::optional<HeavyOperatorFacts> heavy;
   std::optional<Place> heavy_place;
 };

@@ -7,7 +7,7 @@
 namespace sidestream::advice {
 namespace {
 
-constexpr std::array<PyTorchWords, 34> kWords = {{
+constexpr std::array<PyTorchWords, 35> kWords = {{
     {"input-no-workers", "DataLoader(num_workers=2, prefetch_factor=4)"},
     {"input-no-prefetch", "DataLoader(num_workers=2, prefetch_factor=4, persistent_workers=True)",
      "a run that takes the same batch again and again is as slow"},
@@ -17,6 +17,9 @@ constexpr std::array<PyTorchWords, 34> kWords = {{
      "a run that takes the same batch again and again is as slow",
      "a run that takes the same batch again and again removes it"},
     {"pageable-copies", "DataLoader(pin_memory=True) and tensor.to(device, non_blocking=True)"},
+    {"default-stream",
+     "the next batch copied ahead on a torch.cuda.Stream of its own, with non_blocking=True and "
+     "wait_stream() before its use"},
     {"many-small-files", "the same data in a few large files"},
     {"storage-saturated", "data on faster storage or in memory, or smaller"},
     {"not-overlapped",

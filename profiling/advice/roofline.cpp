@@ -5,6 +5,7 @@
 
 #include "profiling/advice/causes.hpp"
 #include "profiling/advice/operation_kind.hpp"
+#include "profiling/analysis/element_work.hpp"
 #include "profiling/ranges/phases.hpp"
 
 namespace sidestream::advice {
@@ -23,11 +24,12 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
-// Of one call, from the shapes.
+// Of a mean call, from the shapes. They may be known of some calls only: the rate is of these.
 std::optional<double> flops_of_call(const Json& operation) {
-  const auto flops = number_at(operation, "flops");
+  const auto rate = number_at(operation, "flops_per_s");
   const double calls = operation.at("calls").get<double>();
-  return flops && calls > 0 ? std::optional(*flops / calls) : std::nullopt;
+  const double seconds = operation.at("total_ns").get<double>() * 1e-9;
+  return rate && calls > 0 ? std::optional(*rate * seconds / calls) : std::nullopt;
 }
 
 // Counters are of the hardware: what they say holds, whatever the shapes say. Those of
@@ -79,7 +81,8 @@ void place_by_link(RooflinePoint& point, const Facts& facts) {
 }
 
 // The fused optimizer is no operator of a trace: its phase is held against what AdamW in fp32
-// moves, 28 bytes a parameter (weight and two moments read and written, the gradient read).
+// moves, 28 bytes a parameter (weight and two moments read and written, the gradient read), and
+// computes.
 void place_optimizer(RooflinePoint& point, const Facts& facts) {
   constexpr double kBytes = 28;
   const auto parameters = facts.environment.find("parameters");
@@ -92,6 +95,8 @@ void place_optimizer(RooflinePoint& point, const Facts& facts) {
       facts.setting("zero").value_or("1") == "0" ? 1 : std::max(1, facts.world_size);
   const double bytes = kBytes * std::atof(parameters->second.c_str()) / ranks;
   point.bytes_per_s = bytes * static_cast<double>(point.calls) / point.total_ns * 1e9;
+  point.flops_per_s = *point.bytes_per_s / kBytes * analysis::kAdamwFlops;
+  point.dtype = "fp32";
 }
 
 void place_by_counters(RooflinePoint& point) {
@@ -122,6 +127,16 @@ Json json_of(const NcuCounters& counters) {
 
 }  // namespace
 
+namespace {
+
+std::string limiter_of(const std::string& kernel, const Facts& facts) {
+  if (!facts.kernels) return "";
+  const auto found = facts.kernels->limiters.find(kernel);
+  return found == facts.kernels->limiters.end() ? "" : found->second;
+}
+
+}  // namespace
+
 RooflinePoint place_operation(const Json& operation, const Facts& facts,
                               const NcuByKernel& counters) {
   const ComputedOn computed = computed_on(operation);
@@ -129,14 +144,16 @@ RooflinePoint place_operation(const Json& operation, const Facts& facts,
                       .calls = operation.at("calls").get<std::int64_t>(),
                       .total_ns = operation.at("total_ns").get<double>(),
                       .share = operation.at("share").get<double>(),
+                      .step_share = number_at(operation, "step_share"),
                       .dtype = computed.dtype,
                       .flops_per_s = number_at(operation, "flops_per_s"),
                       .bytes_per_s = number_at(operation, "bytes_per_s"),
                       .occupancy_percent = number_at(operation, "occupancy_percent"),
+                      .occupancy_limiter = limiter_of(operation.at("name"), facts),
                       .counters = counters_for(counters, operation.at("name"))};
   replace_rates(point, operation);
   place_optimizer(point, facts);
-  place_under_roof(point, computed.dtype, facts);
+  place_under_roof(point, point.dtype, facts);
   place_by_bandwidth(point, facts);
   place_by_link(point, facts);
   place_by_counters(point);
@@ -153,6 +170,8 @@ void add_rooflines(Json& report, const Facts& facts, const NcuByKernel& counters
     operation["cause"] = point.cause.empty() ? Json() : Json(point.cause);
     operation["share_of_roof"] = or_null(point.share_of_roof);
     operation["dtype"] = point.dtype.empty() ? Json() : Json(point.dtype);
+    operation["occupancy_limiter"] =
+        point.occupancy_limiter.empty() ? Json() : Json(point.occupancy_limiter);
     operation["intensity"] = or_null(point.intensity);
     operation["counters"] = point.counters ? json_of(*point.counters) : Json();
   }

@@ -20,13 +20,15 @@ struct RooflinePoint {
   std::string name;
   std::int64_t calls = 0;
   double total_ns = 0;
-  double share = 0;
+  double share = 0;  // of the time of all operations
+  std::optional<double> step_share = {};
   std::string dtype = {};  // that it computes with; empty: not known, and then there is no roof
   std::optional<double> flops_per_s = {};
   std::optional<double> bytes_per_s = {};
   std::optional<double> intensity = {};          // FLOP per byte
   std::optional<double> share_of_roof = {};      // what is reached of what the roof allows
   std::optional<double> occupancy_percent = {};  // the profiler's estimate
+  std::string occupancy_limiter = {};            // where it is low; empty: not known
   std::string bound = {};  // "memory", "compute", "communication", "launch"; empty
   std::string cause = {};  // in words; empty: nothing is known
   std::optional<NcuCounters> counters = {};
@@ -35,8 +37,8 @@ struct RooflinePoint {
 RooflinePoint place_operation(const nlohmann::ordered_json& operation, const Facts& facts,
                               const NcuByKernel& counters);
 
-// Fills `roofline_bound`, `cause`, `share_of_roof`, `dtype`, `intensity` and `counters` of every
-// entry of top_ops; rates that counters replace are replaced.
+// Fills `roofline_bound`, `cause`, `occupancy_limiter`, `share_of_roof`, `dtype`, `intensity` and
+// `counters` of every entry of top_ops; rates that counters replace are replaced.
 void add_rooflines(nlohmann::ordered_json& report, const Facts& facts, const NcuByKernel& counters);
 
 }  // namespace sidestream::advice

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "profiling/analysis/element_work.hpp"
 #include "profiling/analysis/operator_bytes.hpp"
 
 namespace sidestream::analysis {
@@ -246,6 +247,7 @@ OperatorWork work_of(const OperatorCall& call) {
   const auto counter = std::find_if(kCounters.begin(), kCounters.end(),
                                     [&](const Counter& one) { return one.name == call.name; });
   if (counter != kCounters.end()) work.flops = counter->flops(in);
+  if (!work.flops) work.element_flops = element_flops_of(call.name, in);
   work.bytes = bytes_of_call(call.name, in, work.flops);
   return work;
 }

@@ -23,6 +23,7 @@ struct OperatorCall {
 
 struct OperatorWork {
   std::optional<double> flops = {};
+  std::optional<double> element_flops = {};  // of element_work.hpp, where there is no product
   std::optional<double> bytes = {};
 };
 

@@ -21,6 +21,11 @@ constexpr std::size_t kDeviceKinds = 3;
 
 using ByShapes = std::map<std::array<std::string, 3>, double>;  // operator, shapes, types: FLOPs
 
+// Of products, else of elements: a roofline asks for either.
+std::optional<double> arithmetic_of(const OperatorWork& work) {
+  return work.flops ? work.flops : work.element_flops;
+}
+
 struct Sums {
   std::int64_t calls = 0, total_ns = 0;
   KnownWork flops, bytes;
@@ -28,7 +33,7 @@ struct Sums {
   double occupancy = 0, occupied_ns = 0;
 
   void add(const OperatorWork& work, std::int64_t duration_ns) {
-    flops.add(work.flops, duration_ns);
+    flops.add(arithmetic_of(work), duration_ns);
     bytes.add(work.bytes, duration_ns);
   }
   void add(const Sums& other) {
@@ -46,14 +51,14 @@ using ByName = std::map<std::pair<std::string, Kind>, Sums>;
 OperatorWork work_of_collective(const RankTimeline& timeline, std::size_t row) {
   const std::int64_t bytes = collective_facts(timeline, row).bytes;
   if (bytes <= 0) return {};
-  return {.flops = {}, .bytes = static_cast<double>(bytes)};
+  return {.bytes = static_cast<double>(bytes)};
 }
 
 OperatorWork work_of_copy(const RankTimeline& timeline, std::size_t row) {
   const auto detail = timeline.device(row);
   if (timeline.collective(row) != nullptr) return work_of_collective(timeline, row);
   if (!detail || timeline.kind(row) == Kind::kKernel || detail->bytes == 0) return {};
-  return {.flops = {}, .bytes = static_cast<double>(detail->bytes)};
+  return {.bytes = static_cast<double>(detail->bytes)};
 }
 
 // The host ranges of a file that are counted; what only a profiler records always is.
@@ -96,8 +101,9 @@ class ShapeCount {
   // `key` is what the sums are kept by, `row` the operator that had the work.
   void add(std::size_t key, std::size_t row, const OperatorWork& work) {
     const auto detail = timeline_.host(row);
-    if (!detail || !work.flops) return;
-    flops_[{key, timeline_.name_id(row), detail->shapes, detail->types}] += *work.flops;
+    const auto flops = arithmetic_of(work);
+    if (!detail || !flops) return;
+    flops_[{key, timeline_.name_id(row), detail->shapes, detail->types}] += *flops;
   }
   template <typename SumsOf>
   void move_to(SumsOf sums_of) const {

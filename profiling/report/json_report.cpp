@@ -78,11 +78,12 @@ Json shapes_of(const analysis::Operation& one) {
   return list;
 }
 
-Json operation_of(const analysis::Operation& one) {
+Json operation_of(const analysis::Operation& one, double all_steps_ns) {
   return {{"name", one.name},
           {"calls", one.calls},
           {"total_ns", one.total_ns},
-          {"share", one.share},
+          {"share", one.share},  // of the time of all operations
+          {"step_share", or_null(step_share(one, all_steps_ns))},
           {"flops", or_null(one.flops.total())},
           {"bytes", or_null(one.bytes.total())},
           {"flops_per_s", or_null(one.flops.per_s())},
@@ -231,8 +232,9 @@ void add_overview(Json& report, const Analysis& all) {
 
 Json top_operations_json(const Analysis& all) {
   Json list = Json::array();
+  const double all_steps_ns = stepped_ns(all);
   for (std::size_t i = 0; i < std::min(kOperations, all.operations.size()); ++i)
-    list.push_back(operation_of(all.operations[i]));
+    list.push_back(operation_of(all.operations[i], all_steps_ns));
   return list;
 }
 

@@ -12,6 +12,22 @@ namespace sidestream::report {
 using analysis::RankView;
 using analysis::StepRow;
 
+double stepped_ns(const analysis::Analysis& all) {
+  double whole_ns = 0;
+  std::int64_t steps = 0;
+  for (const analysis::RankView& rank : all.ranks) {
+    whole_ns += static_cast<double>(rank.counted_windows().length_ns());
+    steps += rank.counted_steps();
+  }
+  if (!all.profiled_steps || steps == 0) return whole_ns;
+  return whole_ns * static_cast<double>(*all.profiled_steps) / static_cast<double>(steps);
+}
+
+std::optional<double> step_share(const analysis::Operation& one, double stepped_ns) {
+  if (stepped_ns <= 0) return std::nullopt;
+  return static_cast<double>(one.total_ns) / stepped_ns;
+}
+
 MeanStep mean_step(const std::vector<RankView>& ranks) {
   const std::vector<const StepRow*> rows = analysis::plain_steps(ranks);
   MeanStep mean;

@@ -51,6 +51,12 @@ std::map<int, RankMean> means_of_ranks(const analysis::Analysis& all);
 
 MeanStep mean_step(const std::vector<analysis::RankView>& ranks);
 
+// Time of all steps that operations are counted over, of all ranks; 0 without steps.
+double stepped_ns(const analysis::Analysis& all);
+// Of that time; nothing without steps. On a device several streams may work at once, and all of it
+// together may be above 1.
+std::optional<double> step_share(const analysis::Operation& one, double stepped_ns);
+
 // Times of all ranks on one clock, from the start of the first step of any rank (without steps:
 // from the first event). Scripts in JavaScript cannot tell the nanoseconds of an epoch apart.
 class CommonTime {

@@ -45,13 +45,18 @@ std::string plain_text(const Cell& cell) {
   return "";
 }
 
-std::vector<std::size_t> widths_of(const Table& table, std::size_t limit) {
+std::vector<std::size_t> natural_widths(const Table& table) {
   std::vector<std::size_t> widths;
   for (const std::string& name : table.header) widths.push_back(width_of(name));
   for (const auto& row : table.rows) {
     for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i)
       widths[i] = std::max(widths[i], width_of(plain_text(row[i])));
   }
+  return widths;
+}
+
+std::vector<std::size_t> widths_of(const Table& table, std::size_t limit) {
+  std::vector<std::size_t> widths = natural_widths(table);
   std::size_t whole = kGap * (widths.size() - std::min<std::size_t>(1, widths.size()));
   for (const std::size_t width : widths) whole += width;
   while (whole > limit) {
@@ -157,6 +162,39 @@ std::string text_of(const Table& table, const TextStyle& style) {
   text += style.color ? "\033[2m" + header + "\033[0m\n" : header + "\n";
   for (const auto& row : table.rows) text += line_of(row, widths);
   return text;
+}
+
+namespace {
+
+// The first column, and those from `from` up to `to`.
+Table columns_of(const Table& table, std::size_t from, std::size_t to) {
+  const auto taken = [&](const auto& cells) {
+    auto kept = cells;
+    kept.assign(cells.begin(), cells.begin() + 1);
+    for (std::size_t i = from; i < std::min(to, cells.size()); ++i) kept.push_back(cells[i]);
+    return kept;
+  };
+  Table part{.title = from == 1 ? table.title : table.title + ", continued",
+             .header = taken(table.header),
+             .rows = {}};
+  for (const Row& row : table.rows) part.rows.push_back(row.empty() ? row : taken(row));
+  return part;
+}
+
+}  // namespace
+
+std::vector<Table> parts_of(const Table& table, std::size_t width_columns) {
+  constexpr std::size_t kWidestFirst = 40;  // of what is cut it is the name
+  const std::vector<std::size_t> widths = natural_widths(table);
+  std::vector<Table> parts;
+  for (std::size_t from = 1; from < widths.size();) {
+    std::size_t whole = std::min(widths.front(), kWidestFirst), to = from;
+    while (to < widths.size() && (to == from || whole + kGap + widths[to] <= width_columns))
+      whole += kGap + widths[to++];
+    parts.push_back(columns_of(table, from, to));
+    from = to;
+  }
+  return parts.empty() ? std::vector<Table>{table} : parts;
 }
 
 std::string csv_of_row(const Row& cells) {

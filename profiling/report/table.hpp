@@ -41,6 +41,10 @@ struct TextStyle {
 // kernels differ at both ends.
 std::string text_of(const Table& table, const TextStyle& style);
 
+// A table with more columns than fit into the width as several, one below the other: each begins
+// with the first column, and the title of all but the first says "continued".
+std::vector<Table> parts_of(const Table& table, std::size_t width_columns);
+
 // RFC 4180, one header line; numbers as they are.
 std::string csv_of(const Table& table);
 std::string csv_of_row(const Row& cells);

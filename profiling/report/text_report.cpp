@@ -119,13 +119,15 @@ Table operation_table(const Analysis& all) {
       all.profiled_steps ? fmt::format(" (of the {} steps that were profiled)", *all.profiled_steps)
                          : "";
   Table table{.title = "Longest operations" + which,
-              .header = {"name", "calls", "total", "share", "work", "traffic"},
+              .header = {"name", "calls", "total", "of step", "work", "traffic"},
               .rows = {}};
+  const double all_steps_ns = stepped_ns(all);
   for (const analysis::Operation& one : all.operations) {
     if (table.rows.size() == kShownOperations) break;
-    table.rows.push_back({one.name, one.calls, duration_text(real(one.total_ns)),
-                          percent_text(one.share), rate_or_dash(one.flops.per_s(), "FLOP/s"),
-                          rate_or_dash(one.bytes.per_s(), "B/s")});
+    const auto share = step_share(one, all_steps_ns);
+    table.rows.push_back(
+        {one.name, one.calls, duration_text(real(one.total_ns)), share ? percent_text(*share) : "-",
+         rate_or_dash(one.flops.per_s(), "FLOP/s"), rate_or_dash(one.bytes.per_s(), "B/s")});
   }
   return table;
 }

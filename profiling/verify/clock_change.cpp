@@ -63,8 +63,7 @@ std::optional<double> ClockChange::ratio() const {
   return std::nullopt;
 }
 
-std::optional<ClockChange> clock_change(
-    const std::vector<std::pair<const Clocks*, const Clocks*>>& pairs) {
+std::optional<ClockChange> clock_change(const std::vector<ClockPair>& pairs) {
   std::vector<const Clocks*> base, fresh;
   for (const auto& [left, right] : pairs) {
     if (left == nullptr || right == nullptr) return std::nullopt;

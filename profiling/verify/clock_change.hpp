@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace sidestream::verify {
@@ -35,9 +34,14 @@ struct ClockChange {
 // Below this a change is what clocks do by themselves.
 inline constexpr double kClockChange = 0.02;
 
+// Of one block; null: not measured.
+struct ClockPair {
+  const Clocks* base = nullptr;
+  const Clocks* fresh = nullptr;
+};
+
 // Nothing unless every run of both sides was measured.
-std::optional<ClockChange> clock_change(
-    const std::vector<std::pair<const Clocks*, const Clocks*>>& pairs);
+std::optional<ClockChange> clock_change(const std::vector<ClockPair>& pairs);
 
 // "clocks fell by 4.0 % from base to new (GPU 1980 to 1900 MHz)"; empty when they did not change.
 std::string clock_warning(const ClockChange& change);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/error.hpp"
+
 namespace sidestream::verify {
 namespace {
 
@@ -36,7 +38,8 @@ const std::set<std::string>& refused_fields() {
 
 // Of the machine and the build, which explain a change as well as the flags do.
 const std::set<std::string>& machine_fields() {
-  static const std::set<std::string> fields = {"processor", "cores", "nodes", "version", "build"};
+  static const std::set<std::string> fields = {"processor",  "cores",   "nodes", "gpu",
+                                               "gpu_driver", "version", "build"};
   return fields;
 }
 
@@ -119,6 +122,21 @@ std::string refusal_text(const std::vector<Difference>& differences) {
     text += sentence_of(one);
   }
   return text;
+}
+
+void refuse_repeated(const std::vector<RecordedRun>& runs) {
+  std::map<std::string, std::filesystem::path> seen;
+  for (const RecordedRun& run : runs) {
+    std::set<std::string> names = {std::filesystem::weakly_canonical(run.folder).string()};
+    if (!run.started_at.empty()) names.insert(run.started_at + " " + run.command_line);
+    for (const std::string& name : names) {
+      const auto [before, is_new] = seen.emplace(name, run.folder);
+      if (!is_new)
+        throw core::ConfigError(
+            fmt::format("{} and {} are the same run: every block needs a run of its own",
+                        before->second.string(), run.folder.string()));
+    }
+  }
 }
 
 bool same_training(const std::vector<Difference>& differences) {

@@ -27,9 +27,13 @@ std::vector<Difference> differences_of(const std::map<std::string, std::string>&
                                        const std::map<std::string, std::string>& fresh_config);
 
 // "batch-size-per-rank is 4 and 8, data is a and b"; empty when nothing is refused. Another
-// processor, number of cores or nodes, version or build is refused as well: any of them explains a
-// change.
+// processor, GPU, driver, number of cores or nodes, version or build is refused as well: any of
+// them explains a change.
 std::string refusal_text(const std::vector<Difference>& differences);
+
+// Throws core::ConfigError when a run is there twice, copied ones too: it is no second block, and
+// would have no scatter.
+void refuse_repeated(const std::vector<RecordedRun>& runs);
 
 // True when nothing that changes what is learned differs, but by rounding.
 bool same_training(const std::vector<Difference>& differences);

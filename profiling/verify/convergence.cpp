@@ -6,6 +6,7 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace sidestream::verify {
 namespace {
@@ -28,7 +29,8 @@ Moments moments_of(const std::vector<double>& values) {
 }
 
 Convergence judge(const LossDifference& one) {
-  const double margin = one.spread + kRounding;
+  if (!one.low || !one.high || !one.spread) return Convergence::kNotMeasured;
+  const double margin = *one.spread + kRounding;
   if (one.low >= -margin && one.high <= margin) return Convergence::kSame;
   if (one.low > 0 && one.difference > margin) return Convergence::kWorse;
   if (one.high < 0 && one.difference < -margin) return Convergence::kBetter;
@@ -37,9 +39,14 @@ Convergence judge(const LossDifference& one) {
 
 std::optional<double> last_val_loss(const RecordedRun& run) {
   for (auto step = run.steps.rbegin(); step != run.steps.rend(); ++step) {
-    if (step->val_loss && std::isfinite(*step->val_loss)) return step->val_loss;
+    if (step->val_loss) return std::isfinite(*step->val_loss) ? step->val_loss : std::nullopt;
   }
   return std::nullopt;
+}
+
+bool is_evaluated(const RecordedRun& run) {
+  return std::any_of(run.steps.begin(), run.steps.end(),
+                     [](const RecordedStep& step) { return step.val_loss.has_value(); });
 }
 
 std::optional<double> last_loss(const RecordedRun& run) {
@@ -52,23 +59,26 @@ std::optional<double> last_loss(const RecordedRun& run) {
 
 bool ends_in_no_number(const std::vector<RunPair>& pairs) {
   return std::any_of(pairs.begin(), pairs.end(), [](const RunPair& pair) {
-    return last_loss(*pair.first) && !last_loss(*pair.second);
+    const bool in_training = last_loss(*pair.base) && !last_loss(*pair.fresh);
+    const bool in_validation =
+        last_val_loss(*pair.base) && is_evaluated(*pair.fresh) && !last_val_loss(*pair.fresh);
+    return in_training || in_validation;
   });
 }
 
 std::optional<LossDifference> judge_figure(const std::vector<RunPair>& pairs,
                                            std::optional<double> (*figure)(const RecordedRun&)) {
-  std::vector<std::pair<double, double>> losses;
+  std::vector<LossPair> losses;
   for (const auto& [base, fresh] : pairs) {
     const auto left = figure(*base), right = figure(*fresh);
     if (!left || !right) return std::nullopt;
-    losses.emplace_back(*left, *right);
+    losses.push_back({*left, *right});
   }
   return judge_losses(losses);
 }
 
 // step -> loss of base and new, one entry a pair
-using Curve = std::map<std::int64_t, std::vector<std::pair<double, double>>>;
+using Curve = std::map<std::int64_t, std::vector<LossPair>>;
 
 Curve joined(const std::vector<RunPair>& pairs) {
   Curve curve;
@@ -77,7 +87,7 @@ Curve joined(const std::vector<RunPair>& pairs) {
     for (const RecordedStep& step : base->steps) left[step.step] = step.loss;
     for (const RecordedStep& step : fresh->steps) {
       const auto found = left.find(step.step);
-      if (found != left.end()) curve[step.step].emplace_back(found->second, step.loss);
+      if (found != left.end()) curve[step.step].push_back({found->second, step.loss});
     }
   }
   std::erase_if(curve, [&](const auto& entry) { return entry.second.size() != pairs.size(); });
@@ -99,7 +109,7 @@ std::optional<CurveComparison> compare_curves(const std::vector<RunPair>& pairs)
     if (!std::isfinite(mean)) mean = std::numeric_limits<double>::infinity();
     result.points += 1;
     result.identical_points += std::all_of(
-        losses.begin(), losses.end(), [](const auto& pair) { return pair.first == pair.second; });
+        losses.begin(), losses.end(), [](const LossPair& pair) { return pair.base == pair.fresh; });
     within += std::abs(mean) <= spread + kRounding;
     if (std::abs(mean) < std::abs(result.largest_difference)) continue;
     result.largest_difference = mean;
@@ -111,10 +121,32 @@ std::optional<CurveComparison> compare_curves(const std::vector<RunPair>& pairs)
   return result;
 }
 
+// What the base was seeded with; runs that do not say share one.
+std::set<std::string> seeds_of(const std::vector<RunPair>& pairs) {
+  std::set<std::string> seeds;
+  for (const RunPair& pair : pairs) {
+    const auto found = pair.base->config.find("seed");
+    seeds.insert(found == pair.base->config.end() ? "" : found->second);
+  }
+  return seeds;
+}
+
+// Runs of one seed do not scatter as seeds do: nothing can be held against their spread.
+void withhold(ConvergenceResult& result, const std::string& seed) {
+  for (auto* figure : {&result.final_val_loss, &result.final_loss}) {
+    if (*figure) (*figure)->verdict = Convergence::kNotMeasured;
+  }
+  result.reason = fmt::format(
+      "all blocks have seed {}: the tolerance is the spread of seeds, which takes two or more",
+      seed.empty() ? "(not said)" : seed);
+}
+
 std::string reason_of(Convergence verdict, const LossDifference& one, const char* figure) {
+  if (!one.low || !one.high || !one.spread)
+    return "one pair has no spread of seeds: two or more are needed";
   const std::string numbers =
       fmt::format("{} {:+.2g} (95 % interval {:+.2g} to {:+.2g}), spread of {} seeds {:.2g}",
-                  figure, one.difference, one.low, one.high, one.pairs, one.spread);
+                  figure, one.difference, *one.low, *one.high, one.pairs, *one.spread);
   switch (verdict) {
     case Convergence::kSame:
       return numbers + ": no more than another seed changes";
@@ -147,8 +179,8 @@ const char* name_of(Convergence verdict) {
   return "not measured";
 }
 
-std::optional<LossDifference> judge_losses(const std::vector<std::pair<double, double>>& losses) {
-  if (losses.size() < 2) return std::nullopt;
+std::optional<LossDifference> judge_losses(const std::vector<LossPair>& losses) {
+  if (losses.empty()) return std::nullopt;
   std::vector<double> base, fresh, difference;
   for (const auto& [left, right] : losses) {
     base.push_back(left);
@@ -156,16 +188,17 @@ std::optional<LossDifference> judge_losses(const std::vector<std::pair<double, d
     difference.push_back(right - left);
   }
   const Moments moments = moments_of(difference);
-  const double count = static_cast<double>(losses.size());
-  const double half = boost::math::quantile(boost::math::students_t(count - 1), 0.975) *
-                      moments.sd / std::sqrt(count);
   LossDifference result{.pairs = static_cast<int>(losses.size()),
                         .base = moments_of(base).mean,
                         .fresh = moments_of(fresh).mean,
-                        .difference = moments.mean,
-                        .low = moments.mean - half,
-                        .high = moments.mean + half,
-                        .spread = moments_of(base).sd};
+                        .difference = moments.mean};
+  if (losses.size() < 2) return result;
+  const double count = static_cast<double>(losses.size());
+  const double half = boost::math::quantile(boost::math::students_t(count - 1), 0.975) *
+                      moments.sd / std::sqrt(count);
+  result.low = moments.mean - half;
+  result.high = moments.mean + half;
+  result.spread = moments_of(base).sd;
   result.verdict = judge(result);
   return result;
 }
@@ -178,24 +211,29 @@ ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs) {
   }
   result.final_val_loss = judge_figure(pairs, last_val_loss);
   result.final_loss = judge_figure(pairs, last_loss);
+  if (ends_in_no_number(pairs)) {
+    result.verdict = Convergence::kWorse;
+    result.reason = "a new run ends with a loss that is no finite number; its base does not";
+    return result;
+  }
   const bool curves_identical = result.curve->identical_points == result.curve->points;
   const auto& val = result.final_val_loss;
-  const bool ends_identical = !val || (val->low == 0 && val->high == 0);
+  const bool ends_identical =
+      !val || (val->difference == 0 && val->low.value_or(0) == 0 && val->high.value_or(0) == 0);
   if (curves_identical && ends_identical) {
     result.verdict = Convergence::kIdentical;
     result.reason = fmt::format("all {} points of {} pair(s) are equal to the bit",
                                 result.curve->points, pairs.size());
     return result;
   }
-  if (ends_in_no_number(pairs)) {
-    result.verdict = Convergence::kWorse;
-    result.reason = "a new run ends with a loss that is no finite number; its base does not";
-    return result;
-  }
   const auto& decisive = val ? val : result.final_loss;
   if (!decisive) {
-    result.reason = pairs.size() < 2 ? "one pair has no spread of seeds: two or more are needed"
-                                     : "no finite loss at the end of a run";
+    result.reason = "no finite loss at the end of a run";
+    return result;
+  }
+  const std::set<std::string> seeds = seeds_of(pairs);
+  if (pairs.size() > 1 && seeds.size() < 2) {
+    withhold(result, *seeds.begin());
     return result;
   }
   result.verdict = decisive->verdict;

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "profiling/verify/recorded_run.hpp"
@@ -23,7 +22,7 @@ enum class Convergence {
   kBetter,       // lower by more than the spread of seeds, shown by the interval
   kWorse,        // higher by more than it
   kNotShown,     // the pairs scatter too much to tell
-  kNotMeasured,  // no two pairs, or no loss on both sides
+  kNotMeasured,  // no two seeds, or no loss on both sides
 };
 const char* name_of(Convergence verdict);
 
@@ -33,9 +32,10 @@ struct LossDifference {
   double base = 0;  // means over the pairs
   double fresh = 0;
   double difference = 0;
-  double low = 0;  // 95 % interval of the mean difference (Student's)
-  double high = 0;
-  double spread = 0;
+  // Nothing of one pair: 95 % interval of the mean difference (Student's), and the spread.
+  std::optional<double> low = {};
+  std::optional<double> high = {};
+  std::optional<double> spread = {};
   Convergence verdict = Convergence::kNotMeasured;
 };
 
@@ -56,11 +56,19 @@ struct ConvergenceResult {
   std::optional<LossDifference> final_loss = {};  // mean of the last tenth of the steps
 };
 
-using RunPair = std::pair<const RecordedRun*, const RecordedRun*>;  // base, new
+struct RunPair {
+  const RecordedRun* base = nullptr;
+  const RecordedRun* fresh = nullptr;
+};
 
 ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs);
 
-// The judgement on one figure a run. Empty for fewer than two pairs.
-std::optional<LossDifference> judge_losses(const std::vector<std::pair<double, double>>& losses);
+struct LossPair {
+  double base = 0;
+  double fresh = 0;
+};
+
+// The judgement on one figure a run. Empty without pairs; of one pair the figures alone.
+std::optional<LossDifference> judge_losses(const std::vector<LossPair>& losses);
 
 }  // namespace sidestream::verify

@@ -42,13 +42,18 @@ std::optional<T> maybe(const Json& object, const char* key) {
   return found->get<T>();
 }
 
+// Null is what a trainer writes for no finite number; empty: not evaluated.
+std::optional<double> val_loss_of(const Json& line) {
+  return line.contains("val_loss") ? std::optional(number_at(line, "val_loss")) : std::nullopt;
+}
+
 RecordedStep step_of(const Json& line) {
   return {.step = line.at("step").get<std::int64_t>(),
           .loss = number_at(line, "loss"),
           .step_ms = number_at(line, "batch_cost_s") * 1e3,
           .reader_ms = number_at(line, "reader_cost_s") * 1e3,
           .memory_bytes = maybe<std::int64_t>(line, "memory_bytes"),
-          .val_loss = maybe<double>(line, "val_loss")};
+          .val_loss = val_loss_of(line)};
 }
 
 std::vector<RecordedStep> read_steps(const fs::path& file) {
@@ -80,6 +85,10 @@ void read_record(const fs::path& file, RecordedRun& run) {
     run.environment["nodes"] = plain(record.at("machine").at("nodes"));
     if (const auto cores = maybe<int>(record.at("machine"), "cores"))
       run.environment["cores"] = std::to_string(*cores);
+    for (const char* key : {"gpu", "gpu_driver"}) {
+      if (const auto value = maybe<std::string>(record.at("machine"), key))
+        run.environment[key] = *value;
+    }
     if (const auto numa = maybe<Json>(record, "numa")) {
       run.environment["numa_nodes"] = plain(numa->at("nodes"));
       run.environment["numa_nodes_of_rank"] = plain(numa->at("nodes_of_rank"));
@@ -87,6 +96,7 @@ void read_record(const fs::path& file, RecordedRun& run) {
     run.environment["build"] = plain(record.at("build"));
     run.version = plain(record.at("version"));
     run.command_line = plain(record.at("command_line"));
+    run.started_at = maybe<std::string>(record, "started_at").value_or("");
     run.exit_code = maybe<int>(record, "exit_code");
     const Json& performance = record.at("performance");
     if (performance.is_null()) return;

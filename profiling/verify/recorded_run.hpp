@@ -21,7 +21,7 @@ struct RecordedStep {
   double step_ms = 0;
   double reader_ms = 0;  // of it, waiting for data
   std::optional<std::int64_t> memory_bytes = {};
-  std::optional<double> val_loss = {};
+  std::optional<double> val_loss = {};  // empty: not evaluated; NaN: no finite number
 };
 
 struct RecordedRun {
@@ -29,6 +29,7 @@ struct RecordedRun {
   std::map<std::string, std::string> config = {};       // what is set in config.cfg
   std::map<std::string, std::string> environment = {};  // of run.json: world_size, processor, ...
   std::string command_line = {};
+  std::string started_at = {};  // empty: a record of before it was kept
   std::string version = {};
   std::vector<RecordedStep> steps = {};
   std::optional<double> exposed_comm_ms = {};  // median of a step

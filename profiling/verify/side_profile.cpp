@@ -38,25 +38,13 @@ TopOperation operation_of(const Json& one, double steps, double step_ms) {
                       .bytes_per_s = number_at(one, "bytes_per_s"),
                       .bound = text_at(one, "roofline_bound"),
                       .cause = text_at(one, "cause")};
-  result.share_of_step = step_ms > 0 ? result.step_ms / step_ms : 0;
+  result.share_of_step =
+      number_at(one, "step_share").value_or(step_ms > 0 ? result.step_ms / step_ms : 0);
   if (result.bound != "compute" && result.bound != "memory") return result;
   result.share_of_roof = number_at(one, "share_of_roof");
   if (result.share_of_roof)
     result.room_ms = result.step_ms * std::max(0.0, 1 - *result.share_of_roof);
   return result;
-}
-
-std::string evidence_of(const Json& finding) {
-  std::string text;
-  for (const Json& one : finding.at("evidence")) {
-    const std::string unit = text_at(one, "unit"), whole = text_at(one, "denominator");
-    const bool sentence = whole.find(' ') != std::string::npos;
-    const char* joint = whole.empty() ? "" : unit == "%" ? " of the " : sentence ? ", " : " a ";
-    text +=
-        fmt::format("{}{} {:.4g}{}{}{}", text.empty() ? "" : "; ", text_at(one, "name"),
-                    one.at("value").get<double>(), unit.empty() ? "" : " " + unit, joint, whole);
-  }
-  return text;
 }
 
 // As sure as it is.
@@ -98,7 +86,7 @@ SideProfile read_report(const std::string& folder, const Json& report, std::size
   for (const Json& one : report.at("advice"))
     side.advice.push_back({.title = text_at(one, "title"),
                            .bound_pct = number_at(one, "gain_ceiling_pct"),
-                           .evidence = evidence_of(one),
+                           .evidence = text_at(one, "evidence_text"),
                            .fix = text_at(one, "fix")});
   return side;
 }

@@ -36,9 +36,9 @@ std::optional<MemoryPeak> memory_of(const std::vector<RunPair>& pairs) {
 }
 
 std::optional<ClockChange> clocks_of(const std::vector<RunPair>& pairs) {
-  std::vector<std::pair<const Clocks*, const Clocks*>> clocks;
+  std::vector<ClockPair> clocks;
   const auto of_run = [](const RecordedRun& run) { return run.clocks ? &*run.clocks : nullptr; };
-  for (const auto& [base, fresh] : pairs) clocks.emplace_back(of_run(*base), of_run(*fresh));
+  for (const auto& [base, fresh] : pairs) clocks.push_back({of_run(*base), of_run(*fresh)});
   return clock_change(clocks);
 }
 
@@ -50,6 +50,8 @@ void judge_step_time(Verification& result) {
     base.push_back(row.base_ms);
     fresh.push_back(row.fresh_ms);
   }
+  result.base_interval_ms = statistics::mean_interval(base);
+  result.fresh_interval_ms = statistics::mean_interval(fresh);
   result.base_ms = median_of(std::move(base));
   result.fresh_ms = median_of(std::move(fresh));
   result.step_time = estimate_ratio(pairs);
@@ -106,6 +108,17 @@ std::string input_proof(const Verification& one) {
       pct(ratio.low), pct(ratio.high));
 }
 
+// What the clocks rose by may be all that the interval shows: a step that computes is shorter by as
+// much. Empty when they cannot explain it.
+std::string explained_by_clocks(const Verification& one) {
+  const auto clocks = one.clocks ? one.clocks->ratio() : std::nullopt;
+  if (!clocks || *clocks <= 1 || 1 / *clocks > one.step_time->high) return "";
+  return fmt::format(
+      "faster, but the clocks rose by {:.1f} %, which may explain a step that is shorter by {:.1f} "
+      "%, the near end of the interval",
+      (*clocks - 1) * 100, -pct(one.step_time->high));
+}
+
 // Of all pairs, each field once.
 std::vector<Difference> all_differences(const std::vector<RunPair>& pairs) {
   std::vector<Difference> all;
@@ -118,6 +131,13 @@ std::vector<Difference> all_differences(const std::vector<RunPair>& pairs) {
     }
   }
   return all;
+}
+
+void refuse(const std::vector<Difference>& differences) {
+  const std::string refused = refusal_text(differences);
+  if (!refused.empty())
+    throw core::ConfigError("the runs cannot be compared: " + refused +
+                            ". --force compares them anyway");
 }
 
 }  // namespace
@@ -133,7 +153,7 @@ Verification verify_runs(const std::vector<RecordedRun>& base,
                       .version = base.front().version};
   std::vector<RunPair> pairs;
   for (std::size_t i = 0; i < base.size(); ++i) {
-    pairs.emplace_back(&base[i], &fresh[i]);
+    pairs.push_back({&base[i], &fresh[i]});
     result.base_curves.push_back(loss_curve_of(base[i]));
     result.fresh_curves.push_back(loss_curve_of(fresh[i]));
     result.blocks.push_back({.block = static_cast<int>(i) + 1,
@@ -142,6 +162,7 @@ Verification verify_runs(const std::vector<RecordedRun>& base,
                              .fresh_ms = step_ms_of(fresh[i], settings.warm_up)});
   }
   result.differences = all_differences(pairs);
+  if (!settings.force) refuse(result.differences);
   judge_step_time(result);
   result.parts = parts_of_change(pairs, settings.warm_up);
   result.memory = memory_of(pairs);
@@ -166,6 +187,10 @@ std::string verdict_word(const Verification& one) {
   return one.step_time ? name_of(verdict_of(*one.step_time)) : "inconclusive";
 }
 
+std::string interval_text(const std::optional<statistics::Interval>& interval_ms) {
+  return interval_ms ? fmt::format("{:.4g} to {:.4g} ms", interval_ms->low, interval_ms->high) : "";
+}
+
 std::string verdict_sentence(const Verification& one) {
   if (!one.step_time)
     return fmt::format(
@@ -187,6 +212,8 @@ Decision decide(const Verification& one, const Gates& gates) {
   if (!one.step_time) return {false, verdict_sentence(one), GateCode::kPassed};
   if (proves_input(one.differences)) return {false, input_proof(one), GateCode::kPassed};
   const bool faster = verdict_of(*one.step_time) == Verdict::kFaster;
+  if (const std::string clocks = faster ? explained_by_clocks(one) : ""; !clocks.empty())
+    return {false, clocks, GateCode::kPassed};
   if (faster && !learns_as_well(one.convergence.verdict))
     return {false, "faster, but convergence not shown: " + one.convergence.reason,
             GateCode::kPassed};

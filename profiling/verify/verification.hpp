@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "profiling/statistics/mean_interval.hpp"
 #include "profiling/verify/change.hpp"
 #include "profiling/verify/comparability.hpp"
 #include "profiling/verify/convergence.hpp"
@@ -20,7 +21,8 @@ struct Settings {
   std::string command = {};     // as it was called
   std::string base_flags = {};  // or the name of the side
   std::string fresh_flags = {};
-  int warm_up = 3;  // steps left out at the start of each run
+  int warm_up = 3;     // steps left out at the start of each run
+  bool force = false;  // judge runs that cannot be compared all the same
 };
 
 struct BlockRow {
@@ -70,6 +72,9 @@ struct Verification {
   std::vector<BlockRow> blocks = {};
   double base_ms = 0;  // medians over the blocks
   double fresh_ms = 0;
+  // 95 %, of the mean over the blocks; nothing below three of them.
+  std::optional<statistics::Interval> base_interval_ms = {};
+  std::optional<statistics::Interval> fresh_interval_ms = {};
   std::optional<RatioEstimate> step_time = {};  // empty for one block: inconclusive
   std::optional<double> smallest_effect = {};   // that as many blocks show in 80 % of cases
   std::optional<int> blocks_for_effect = {};    // that show a change of kEffectAskedFor
@@ -90,11 +95,14 @@ inline constexpr double kEffectAskedFor = 0.03;
 
 // "faster", "slower", "no difference shown", "inconclusive"
 std::string verdict_word(const Verification& one);
+// "97.1 to 103 ms"; empty for too few blocks.
+std::string interval_text(const std::optional<statistics::Interval>& interval_ms);
 // The verdict with its numbers, in one sentence.
 std::string verdict_sentence(const Verification& one);
 
 // base[i] and fresh[i] are one block. Throws core::ConfigError when the sides have no or another
-// number of runs, core::DataError when a run has no step after the warm-up.
+// number of runs, or unless forced when they cannot be compared; core::DataError when a run has no
+// step after the warm-up.
 Verification verify_runs(const std::vector<RecordedRun>& base,
                          const std::vector<RecordedRun>& fresh, const Settings& settings);
 
@@ -120,7 +128,8 @@ struct Decision {
   GateCode code = GateCode::kPassed;
 };
 
-// Accepted: shown to be faster, and shown to learn the same or better. A new side with --fix-batch
+// Accepted: shown to be faster, by more than a rise of the clocks alone would make it, and shown to
+// learn the same or better. A new side with --fix-batch
 // on is a proof of what the input costs and never accepted. Slower by more than the gate allows
 // means that the whole interval lies above it; when the interval reaches over the gate, it cannot
 // be judged.

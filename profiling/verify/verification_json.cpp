@@ -18,9 +18,9 @@ Json json_of(const std::optional<LossDifference>& loss) {
           {"base", loss->base},
           {"new", loss->fresh},
           {"difference", loss->difference},
-          {"low", loss->low},
-          {"high", loss->high},
-          {"spread_of_seeds", loss->spread},
+          {"low", or_null(loss->low)},
+          {"high", or_null(loss->high)},
+          {"spread_of_seeds", or_null(loss->spread)},
           {"verdict", name_of(loss->verdict)}};
 }
 
@@ -46,10 +46,21 @@ const char* name_of(DifferenceKind kind) {
   return "compared";
 }
 
+Json low_of(const std::optional<statistics::Interval>& interval) {
+  return interval ? Json(interval->low) : Json();
+}
+Json high_of(const std::optional<statistics::Interval>& interval) {
+  return interval ? Json(interval->high) : Json();
+}
+
 Json step_time_of(const Verification& one) {
   Json json = {{"verdict", verdict_word(one)},
                {"base_ms", one.base_ms},
+               {"base_low_ms", low_of(one.base_interval_ms)},
+               {"base_high_ms", high_of(one.base_interval_ms)},
                {"new_ms", one.fresh_ms},
+               {"new_low_ms", low_of(one.fresh_interval_ms)},
+               {"new_high_ms", high_of(one.fresh_interval_ms)},
                {"ratio", nullptr},
                {"ratio_low", nullptr},
                {"ratio_high", nullptr},
@@ -81,7 +92,7 @@ Json convergence_of(const ConvergenceResult& convergence) {
 
 Json json_of(const std::vector<LossPoint>& points) {
   Json list = Json::array();
-  for (const LossPoint& one : points) list.push_back({one.step, one.loss});
+  for (const LossPoint& one : points) list.push_back({one.step, one.loss});  // NaN becomes null
   return list;
 }
 

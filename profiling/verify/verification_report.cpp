@@ -48,6 +48,17 @@ std::string profiled_text(const Verification& one) {
       fresh, base, traced, timed, traced - timed);
 }
 
+// The step of each side, with its interval where there are blocks enough.
+std::string sides_text(const Verification& one) {
+  const auto side = [](const char* name, double median_ms, const auto& interval_ms) {
+    const std::string interval = interval_text(interval_ms);
+    return fmt::format("{} {:.4g} ms{}", name, median_ms,
+                       interval.empty() ? "" : " (95 % interval of the mean " + interval + ")");
+  };
+  return "Step of each side: " + side("base", one.base_ms, one.base_interval_ms) + ", " +
+         side("new", one.fresh_ms, one.fresh_interval_ms);
+}
+
 // From half as much again on it is a factor: nothing is 132 % shorter.
 std::string effect_text(double effect) {
   return effect < 0.5 ? fmt::format("{:.1f} %", effect * 100)
@@ -55,7 +66,7 @@ std::string effect_text(double effect) {
 }
 
 std::vector<std::string> sentences(const Verification& one, const Decision& decision) {
-  std::vector<std::string> lines = {"Step time: " + verdict_sentence(one)};
+  std::vector<std::string> lines = {"Step time: " + verdict_sentence(one), sides_text(one)};
   if (one.step_time) lines.push_back("Speed-up: " + speed_up_text(one));
   if (one.smallest_effect)
     lines.push_back(
@@ -163,7 +174,9 @@ std::string profiles_markdown(const Profiles& profiles) {
 std::string trials_markdown(const Verification& one) {
   std::string text = "## Tried and dropped\n\n";
   if (one.trials.empty())
-    return text + "Nothing else is in the decision log (--log keeps one over verifications).\n\n";
+    return text +
+           "Nothing else is in the decision log (--log: beside the output folder unless told "
+           "otherwise).\n\n";
   return text + markdown_of(trials_table(one.trials));
 }
 

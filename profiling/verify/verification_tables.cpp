@@ -55,10 +55,11 @@ Table parts_table(const std::string& title, const std::vector<Part>& parts, cons
 
 void add_losses(Table& table, const char* name, const std::optional<LossDifference>& loss) {
   if (!loss) return;
-  table.rows.push_back({name, fmt::format("{:.5f}", loss->base), fmt::format("{:.5f}", loss->fresh),
-                        fmt::format("{:+.2g}", loss->difference),
-                        fmt::format("{:+.2g} to {:+.2g}", loss->low, loss->high),
-                        fmt::format("{:.2g}", loss->spread)});
+  table.rows.push_back(
+      {name, fmt::format("{:.5f}", loss->base), fmt::format("{:.5f}", loss->fresh),
+       fmt::format("{:+.2g}", loss->difference),
+       loss->low ? fmt::format("{:+.2g} to {:+.2g}", *loss->low, *loss->high) : "-",
+       loss->spread ? fmt::format("{:.2g}", *loss->spread) : "-"});
 }
 
 Table losses_table(const Verification& one) {

@@ -19,8 +19,8 @@ ROOMS = {
     "profiling/analysis": ["core", "profiling/ranges", "profiling/statistics", "profiling/trace"],
     "profiling/report": ["core", "profiling/ranges", "profiling/statistics", "profiling/trace", "profiling/analysis"],
     "profiling/advice": ["core", "profiling/ranges", "profiling/trace", "profiling/analysis", "profiling/report"],
-    "profiling/verify": ["core", "profiling/ranges", "profiling/analysis", "profiling/report"],
-    "profiling/page": ["core", "profiling/ranges", "profiling/trace", "profiling/analysis", "profiling/report", "profiling/verify"],
+    "profiling/verify": ["core", "profiling/ranges", "profiling/statistics", "profiling/analysis", "profiling/report"],
+    "profiling/page": ["core", "profiling/ranges", "profiling/statistics", "profiling/trace", "profiling/analysis", "profiling/report", "profiling/verify"],
     "launch": ["core", "comm", "parallel", "model", "profiling"],
     # Flags and reports work without LibTorch: of the rooms with tensors they see plain configurations only.
     "launch/options": ["core", "comm", "parallel", "model"],

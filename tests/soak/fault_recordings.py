@@ -5,11 +5,11 @@ what says whose machine made it, the traces of all ranks, and expected.json with
 """
 import dataclasses
 import json
-import pathlib
 import shutil
 import subprocess
 import sys
 
+from fault_list import folder_of
 from support import ROOT
 
 LARGEST_BYTES = 300_000
@@ -37,10 +37,6 @@ def small(fault):
 
 def window_of(fault):
     return OPERATORS if fault.rule in NEED_OPERATORS else RANGES
-
-
-def folder_of(fault):
-    return fault.name.replace(",", "").replace(" ", "_").lower()
 
 
 def scrubbed_run(source, target):

@@ -31,12 +31,7 @@ const rateText = (rate, unit) => scaled(rate, 1000, ["", "K", "M", "G", "T", "P"
 const percentText = share => share === null || share === undefined ? "–" : `${(share * 100).toFixed(1)} %`;
 const numberText = value => value === null || value === undefined ? "–"
   : Number.isInteger(value) ? value.toLocaleString("en") : String(Number(value.toPrecision(5)));
-// A count is "12 a step", a share "12 % of the step".
-function evidenceText(item) {
-  const {unit, denominator} = item;
-  const whole = !denominator ? "" : unit === "%" ? ` of the ${denominator}` : denominator.includes(" ") ? `, ${denominator}` : ` a ${denominator}`;
-  return `${item.name} ${numberText(item.value)}${unit ? ` ${unit}` : ""}${whole}`;
-}
+
 // Both ends of a long name: kernels differ at either.
 const shortName = (name, most) => name.length <= most ? name
   : `${name.slice(0, Math.ceil(most / 2))}…${name.slice(name.length - Math.floor(most / 2) + 1)}`;

@@ -82,8 +82,7 @@ Page.sections.push({id: "advice", title: "Advice", what: "What to change, the la
   const {advice, not_measured} = run.report;
   if (advice.length === 0) body.append(element("p", {}, "Nothing found by the rules that could look."));
   for (const one of advice) {
-    const evidence = one.evidence.map(evidenceText).join("; ");
-    const rows = [["evidence", evidence], ["where", placeOf(one)], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
+    const rows = [["evidence", one.evidence_text], ["where", placeOf(one)], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
     const whose = one.rank !== null ? ` (rank ${one.rank})` : one.count > 1 ? ` (${one.count} ranks)` : "";
     const title = `${one.title || one.rule}${whose}`;
     body.append(element("div", {class: "advice"}, element("h4", {}, element("span", {}, title),
@@ -169,13 +168,14 @@ function drawOperations(body, side) {
 function drawHeadline(body, found) {
   const time = found.step_time, losses = found.convergence.final_val_loss, memory = found.memory;
   const percent = ratio => `${signed((ratio - 1) * 100, 1)} %`, times = value => `${Number(value.toPrecision(3))}×`;
-  const interval = (text, low, high) => low === null ? "" : `95 %: ${text(low)} to ${text(high)}`;
+  const interval = (text, low, high) => low === null || low === undefined ? "" : `95 %: ${text(low)} to ${text(high)}`;
   const kind = found.decision.accepted ? "good" : "neutral";
   body.append(element("p", {}, "The new side is ", wordOf(time.verdict, kindOfVerdict(time.verdict)), " and ",
     wordOf(found.decision.accepted ? "accepted" : "not accepted", kind), `: ${found.decision.reason}.`));
   body.append(element("div", {class: "cards"},
     figure("speed-up", time.speed_up ? times(time.speed_up) : null, interval(times, time.speed_up_low, time.speed_up_high)),
-    figure("base step", msText(time.base_ms)), figure("new step", msText(time.new_ms)),
+    figure("base step", msText(time.base_ms), interval(msText, time.base_low_ms, time.base_high_ms)),
+    figure("new step", msText(time.new_ms), interval(msText, time.new_low_ms, time.new_high_ms)),
     figure("step takes", time.ratio === null ? null : percent(time.ratio), interval(percent, time.ratio_low, time.ratio_high)),
     figure("convergence", found.convergence.verdict),
     figure("final validation loss", losses ? losses.new.toFixed(4) : null, losses ? `base ${losses.base.toFixed(4)}` : ""),

@@ -33,6 +33,8 @@ function drawRoofline(body, top) {
   const extra = lines.map(line => ({...line, data: line.data.map(({x, y}) => ({x, y: y / 1e9}))}));
   scatter(body, points, "FLOP per byte", "GFLOP/s", extra);
   const source = Page.data.ceilings && `Roofs: ${Page.data.ceilings.source}.`;
+  const left = top.map((one, at) => at + 1).filter(at => !points.some(point => point.mark === String(at)));
+  if (left.length > 0) body.append(element("p", {class: "what"}, `Not on the plot, without FLOPs that are known: ${left.join(", ")}.`));
   body.append(element("p", {class: "what"}, "Numbers are those of the table. ", source || "No roofs: `sidestream bench ceilings` measures them."));
 }
 
@@ -56,13 +58,12 @@ section("top", "Top operations and roofline", "The operations that take the most
   if (!run || run.report.top_ops.length === 0) { body.append(absent("no operations recorded")); return false; }
   const top = run.report.top_ops, five = top.slice(0, 5), profiled = run.report.overview.profiled_steps;
   const counted = run.report.steps.filter(step => !isSingular(step));
-  const whole = sum(counted.map(step => step.window_ns)) * (profiled ? profiled / counted.length : 1);
   if (profiled) body.append(element("p", {class: "what"}, `Of the ${profiled} steps that were profiled, of ${counted.length} recorded ones.`));
   stackedBars(body, five.map((one, at) => `${at + 1} ${one.name}`),
     [{label: "share of all operations, %", colour: colour("accent"), values: five.map(one => one.share * 100)}], "%",
     value => `${value.toFixed(1)} %`);
   drawTable(body, {header: ["name", "total_ns", "step_share", "calls", "dtype", "flops_per_s", "bytes_per_s", "roof_share", "bound", "cause"],
-    rows: top.map((one, at) => [`${at + 1} ${one.name}`, one.total_ns, whole > 0 ? one.total_ns / whole : "", one.calls, one.dtype ?? "",
+    rows: top.map((one, at) => [`${at + 1} ${one.name}`, one.total_ns, one.step_share ?? "", one.calls, one.dtype ?? "",
       one.flops_per_s, one.bytes_per_s, one.share_of_roof, one.roofline_bound ?? "", one.cause ?? ""])});
   drawCounters(body, top);
   drawRoofline(body, top);

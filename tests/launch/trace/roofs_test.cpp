@@ -53,6 +53,16 @@ TEST(RoofsTest, figures_of_another_gpu_do_not_count) {
   EXPECT_FALSE(roofs_of_device(measured_on("a"), "unheard of", 2));
 }
 
+TEST(RoofsTest, the_memory_of_an_a100_says_which_one_it_is) {
+  const auto bandwidth = [](const char* name, std::uint64_t bytes) {
+    return roofs_of_device(std::nullopt, name, 1, bytes)->memory_bytes_per_s;
+  };
+  EXPECT_EQ(bandwidth("NVIDIA A100", 42'298'834'944), 1555e9);
+  EXPECT_EQ(bandwidth("NVIDIA A100", 84'974'239'744), 2039e9);
+  EXPECT_EQ(bandwidth("NVIDIA A100-SXM4-80GB", 84'974'239'744), 2039e9);
+  EXPECT_EQ(bandwidth("NVIDIA A100", 0), 2039e9);
+}
+
 TEST(RoofsTest, a_rank_has_its_part_of_the_processor) {
   advice::Facts facts{.world_size = 2};
   facts.environment = {{"processor", "some processor"}, {"threads_per_rank", "1"}};

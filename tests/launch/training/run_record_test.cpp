@@ -40,6 +40,8 @@ TEST(RunRecordTest, read_gives_what_write_wrote) {
                          .backend = "single",
                          .precision = "bf16",
                          .parameters = 42,
+                         .gpu = "NVIDIA H200",
+                         .gpu_driver = "NVRM version: 580.95.05",
                          .warnings = {"one"},
                          .exit_code = 75,
                          .wall_s = {},
@@ -55,6 +57,8 @@ TEST(RunRecordTest, read_gives_what_write_wrote) {
 
   EXPECT_EQ(back.command_line, record.command_line);
   EXPECT_EQ(back.world_size, 3);
+  EXPECT_EQ(back.gpu, "NVIDIA H200");
+  EXPECT_EQ(back.gpu_driver, record.gpu_driver);
   EXPECT_EQ(back.exit_code, 75);
   EXPECT_EQ(back.last_val_loss, 2.5);
   EXPECT_EQ(back.wall_s, std::nullopt);

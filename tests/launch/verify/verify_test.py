@@ -47,11 +47,11 @@ def test_two_sides_are_compared(data, folder, config):
     step = report["step_time"]["new_ms"] - report["step_time"]["base_ms"]
     check(abs(total - step) < 1e-6, f"the parts add up to {total}, the step changed by {step}")
     check_profiles(report, folder / "ab")
-    for name in ("report.html", "report.md", "report.txt", "decisions.jsonl"):
+    for name in ("report.html", "report.md", "report.txt", "../decisions.jsonl"):
         check((folder / "ab" / name).stat().st_size > 0, f"{name} is empty")
     check(all(len(line) <= 100 for line in (folder / "ab/report.txt").read_text().splitlines()), "lines above 100 columns")
     check(not list((folder / "ab/runs").glob("*/checkpoints")), "weights are left behind")
-    decision = json.loads((folder / "ab/decisions.jsonl").read_text().splitlines()[0])
+    decision = json.loads((folder / "decisions.jsonl").read_text().splitlines()[0])
     check("--new '' " in report["command"], f"the command cannot be called again: {report['command']}")
     check(decision["command"].startswith(str(BINARY)) and "accepted" in decision, f"decision {decision}")
     check("\r" not in output and "\033" not in output, "redrawn lines in a log")
@@ -84,7 +84,7 @@ def check_profiles(report, out):
 
 def test_without_profiled_runs(data, folder, config):
     words = command(data, folder / "plain", "--blocks", "2", "--steps", "4", "--warm-up", "1", "--profile", "off",
-                    "--log", folder / "ab/decisions.jsonl", config=config)
+                    config=config)
     output = call(words, 0)
     check("Profiled runs: none, --profile off" in output, output)
     report = json.loads((folder / "plain/report.json").read_text())
@@ -94,7 +94,7 @@ def test_without_profiled_runs(data, folder, config):
 
 
 def test_waiting_for_input_is_proved(data, folder, config):
-    out = folder / "proof"
+    out = folder / "apart/proof"
     words = [str(word) for word in [SLEEPING, "verify", "--config", config, "--out", out, "--common", f"--data {data} --loader-workers 0 --prefetch 0",
                                     "--base", "--fused-optimizer off", "--new", "", "--blocks", "2", "--steps", "6", "--warm-up", "1"]]
     output = call(words, 0, SIDESTREAM_TEST_SLEEP="-1:load:200")
@@ -104,7 +104,7 @@ def test_waiting_for_input_is_proved(data, folder, config):
     check(proof["ratio_high"] < 1 and "is what the input costs" in proof["reason"], f"proof {proof}")
     check(100 * (1 - proof["ratio"]) <= proof["gain_ceiling_pct"] + 5, f"more than the advice promised at most: {proof}")
     check("Proof of the advice" in (out / "report.txt").read_text(), "the report does not show the proof")
-    log = [json.loads(line) for line in (out / "decisions.jsonl").read_text().splitlines()]
+    log = [json.loads(line) for line in (out / "../decisions.jsonl").read_text().splitlines()]
     check(len(log) == 2 and "--fix-batch on" in log[0]["new"] and not log[0]["accepted"], f"the log: {log}")
     again = call(words, 0, SIDESTREAM_TEST_SLEEP="-1:load:200")
     check(again.count("finished before") == 12, f"finished runs were made again:\n{again}")

@@ -6,8 +6,7 @@
 #include <functional>
 
 #include "profiling/advice/advice.hpp"
-#include "tests/core/base/scratch_folder.hpp"
-#include "tests/profiling/advice/trace_maker.hpp"
+#include "tests/profiling/advice/traced_facts.hpp"
 
 namespace sidestream::advice {
 namespace {
@@ -27,15 +26,7 @@ struct Case {
 Advice advice_of(const Case& one) {
   StepShape shape;
   if (one.plant) one.plant(shape);
-  const core::ScratchFolder scratch;
-  std::vector<std::filesystem::path> files;
-  TraceMaker maker(shape);
-  for (int rank = 0; rank < shape.ranks; ++rank)
-    files.push_back(test::write_text(scratch / ("rank-" + std::to_string(rank) + ".json"),
-                                     maker.of_rank(rank)));
-  trace::TraceSet set = trace::load_traces(trace::find_traces(files), {.threads = 1});
-  const analysis::Analysis all = analysis::analyse(set, 1);
-  Facts facts = gather_facts(all);
+  Facts facts = facts_of(shape);
   facts.config = one.config;
   facts.environment = one.environment;
   return advise(facts);
@@ -121,6 +112,37 @@ const Case kCases[] = {
        s.item_wait_us = 6000;
      },
      "item-each-step"},
+    {"item_each_step_as_a_profiler_writes_it",
+     [](StepShape& s) {
+       s.extra_us = 6000;
+       s.extras = {
+           {.category = "cpu_op", .name = "aten::item", .duration_us = 6000},
+           {.category = "cpu_op", .name = "aten::_local_scalar_dense", .duration_us = 5990},
+           {.category = "cuda_runtime", .name = "cudaStreamSynchronize", .duration_us = 5980},
+           {.category = "gpu_memcpy",
+            .name = "Memcpy DtoH (Device -> Pageable)",
+            .duration_us = 2,
+            .arguments = R"(,"bytes":4)"}};
+     },
+     "item-each-step"},
+    {"logging_each_step_with_a_sync",
+     [](StepShape& s) {
+       s.extra_us = 6000;
+       s.extras = {
+           {.category = "cuda_runtime", .name = "cudaStreamSynchronize", .duration_us = 6000}};
+     },
+     "logging-each-step",
+     {},
+     {{"loader-workers", "2"}, {"log-every", "1"}}},
+    {"a_sync_each_step_without_logging",
+     [](StepShape& s) {
+       s.extra_us = 6000;
+       s.extras = {
+           {.category = "cuda_runtime", .name = "cudaDeviceSynchronize", .duration_us = 6000}};
+     },
+     "synchronisation",
+     {},
+     {{"loader-workers", "2"}, {"log-every", "10"}}},
     {"launch_bound", [](StepShape& s) { s.launch_gap_us = 1500; }, "launch-bound"},
     {"slow_rank",
      [](StepShape& s) {
@@ -137,6 +159,12 @@ const Case kCases[] = {
     {"checkpoint_between_steps", [](StepShape& s) { s.checkpoint_between_us = 20'000; },
      "checkpoint-in-step"},
     {"vocabulary_50257", [](StepShape& s) { s.vocabulary = 50257; }, "shapes"},
+    {"vocabulary_50257_on_hopper",
+     [](StepShape& s) {
+       s.vocabulary = 50257;
+       s.kernel = "nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN";
+     },
+     "shapes"},
     {"fp32_where_bf16_is_at_hand",
      [](StepShape& s) {
        s.type = "float";
@@ -150,6 +178,29 @@ const Case kCases[] = {
      },
      "low-occupancy",
      {"no-amp"}},
+    {"low_occupancy_beside_products",
+     [](StepShape& s) {
+       s.extra_us = 20'000;
+       s.extras = {{.name = "softmax_forward", .duration_us = 20'000, .occupancy = 10}};
+     },
+     "low-occupancy"},
+    {"copies_on_the_stream_of_the_kernels",
+     [](StepShape& s) {
+       s.extra_us = 10'000;
+       s.extras = {{.category = "gpu_memcpy",
+                    .name = "Memcpy HtoD (Pinned -> Device)",
+                    .duration_us = 10'000,
+                    .arguments = R"(,"bytes":400000000)"}};
+     },
+     "default-stream"},
+    {"copies_on_a_stream_of_their_own",
+     [](StepShape& s) {
+       s.extras = {{.category = "gpu_memcpy",
+                    .name = "Memcpy HtoD (Pinned -> Device)",
+                    .duration_us = 10'000,
+                    .stream = 21,
+                    .arguments = R"(,"bytes":400000000)"}};
+     }},
     {"oversubscription",
      {},
      "oversubscribed",

@@ -51,6 +51,29 @@ TEST(RooflineTest, the_roof_is_that_of_the_type_computed_with) {
   EXPECT_EQ(place_operation(one, facts, {}).dtype, "tf32");
 }
 
+TEST(RooflineTest, the_type_in_the_name_of_a_kernel) {
+  struct Named {
+    const char* kernel;
+    const char* dtype;
+  };
+  for (const Named& one : {Named{"ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn", "fp16"},
+                           {"turing_fp16_s1688gemm_fp16_128x64_sliced1x2_ldg8_f2f_nn", "fp16"},
+                           {"turing_s1688gemm_fp16_128x128_ldg8_tn", "fp16"},
+                           {"ampere_bf16_s16816gemm_bf16_128x64_nn", "bf16"},
+                           {"ampere_bf16_s1688gemm_bf16_128x128_ldg8_f2f_tn", "bf16"},
+                           {"cutlass_80_tensorop_s1688gemm_128x128_nn", "tf32"},
+                           {"cutlass_80_tensorop_s1688tf32gemm_256x64_nn", "tf32"},
+                           {"sm80_xmma_gemm_f32f32_tf32f32_f32_nn", "tf32"},
+                           {"sm90_xmma_gemm_f16f16_f16f32_f32_tn", "fp16"},
+                           {"volta_h884gemm_128x64_nn", "fp16"},
+                           {"volta_fp16_s884gemm_fp16_128x64_nn", "fp16"},
+                           {"ampere_sgemm_128x64_nn", "fp32"},
+                           {"volta_dgemm_128x64_nn", "fp64"},
+                           {"softmax_forward", ""}})
+    EXPECT_EQ(place_operation(operation(one.kernel, 1, 1, 1, 1), machine(), {}).dtype, one.dtype)
+        << one.kernel;
+}
+
 TEST(RooflineTest, without_a_type_there_is_no_compute_roof) {
   EXPECT_FALSE(
       place_operation(operation("gemm", 100, 10, 8e11, 1e10), machine(), {}).share_of_roof);
@@ -111,6 +134,27 @@ TEST(RooflineTest, occupancy_threads_locks_and_denormals_are_causes) {
   EXPECT_THAT(cause_of(one, host), HasSubstr("4.0 computing threads a core"));
 }
 
+TEST(RooflineTest, low_occupancy_names_its_limiter) {
+  Json one = in_fp32(operation("x", 100, 10, 1e10, 1e9));
+  one["occupancy_percent"] = 12;
+  Facts facts = machine();
+  facts.kernels = KernelFacts{.limiters = {{"x", "registers"}}};
+  EXPECT_THAT(cause_of(one, facts), HasSubstr("occupancy 12 % limited by registers, estimated"));
+  Json report = {{"top_ops", {one}}};
+  add_rooflines(report, facts, {});
+  EXPECT_EQ(report["top_ops"][0]["occupancy_limiter"], "registers");
+}
+
+TEST(RooflineTest, copies_before_products_name_the_layout) {
+  Facts facts = machine();
+  const Json copy = operation("aten::copy_", 100, 10, nullptr, 7e10);
+  facts.layout_copies = LayoutCopyFacts{.copies_ns = 5e6, .before_products_ns = 4e6};
+  EXPECT_THAT(cause_of(copy, facts), HasSubstr("transposed layout"));
+  EXPECT_THAT(cause_of(copy, facts), HasSubstr("4 ms a step"));
+  facts.layout_copies->before_products_ns = 1e6;
+  EXPECT_THAT(cause_of(copy, facts), Not(HasSubstr("transposed")));
+}
+
 TEST(RooflineTest, kernels_that_turn_tensors_round_name_the_layout) {
   EXPECT_THAT(
       cause_of(operation("void cudnn::ops::nchwToNhwcKernel<float>(int)", 1, 10, nullptr, nullptr),
@@ -149,6 +193,8 @@ TEST(RooflineTest, the_optimizer_phase_is_held_against_what_adamw_moves) {
   const auto point = place_operation(operation("optimizer", 10, 10, nullptr, nullptr), facts, {});
   EXPECT_NEAR(*point.bytes_per_s, 28e6 / 1e-3, 1);
   EXPECT_NEAR(*point.share_of_roof, 0.28, 1e-9);
+  EXPECT_NEAR(*point.flops_per_s, 14e6 / 1e-3, 1);
+  EXPECT_EQ(point.bound, "memory");
 }
 
 TEST(RooflineTest, what_is_not_measured_is_not_guessed) {
@@ -169,6 +215,14 @@ TEST(RooflineTest, operations_without_arithmetic_are_held_against_the_bandwidth)
       place_operation(operation("record_param_comms", 100, 10, nullptr, 1e3), machine(), {});
   EXPECT_EQ(slow.bound, "");
   EXPECT_THAT(slow.cause, HasSubstr("less than 1 % of the memory roof"));
+}
+
+TEST(RooflineTest, flops_known_of_some_calls_are_those_of_each_call) {
+  Json one = in_fp32(operation("gemm", 100, 10, 8e11, 1e10));  // 10 ms and 8 GFLOP a call
+  one["flops"] = 8e9;                                          // known of one call of ten
+  NcuCounters counters{.launches = 1, .duration_s = 0.02, .dram_bytes = 1e8};
+  EXPECT_DOUBLE_EQ(place_operation(one, machine(), {{"gemm", counters}}).flops_per_s.value(),
+                   8e9 / 0.02);
 }
 
 TEST(RooflineTest, report_gets_bound_and_cause_or_null) {

@@ -6,6 +6,7 @@
 
 #include "profiling/advice/advice.hpp"
 #include "profiling/advice/event_facts.hpp"
+#include "profiling/advice/matrix_kernels.hpp"
 #include "tests/profiling/advice/facts_maker.hpp"
 
 namespace sidestream::advice {
@@ -54,6 +55,24 @@ TEST(RulesTest, fp32_on_the_processor_is_bounded_by_the_measured_ceilings) {
 
   ASSERT_TRUE(speaks(advice, "no-amp"));
   EXPECT_NEAR(*advice.findings.front().what.bound, 0.6 * 0.75, 1e-9);
+  facts.step->compute_ns = 80e6;  // 20 ms of attention and element-wise operators
+  facts.step->exposed_comm_ns = 8e6;
+  EXPECT_NEAR(*advise(facts).findings.front().what.bound, 0.6 * 0.75 + 0.1 + 0.08 * 0.75, 1e-9);
+}
+
+TEST(RulesTest, fp32_on_a_device_is_bounded_by_its_roofs_or_by_all_of_the_products) {
+  Facts facts = step_of(100);
+  facts.kernels = KernelFacts{.matrix_ns = 60e6};
+  facts.compute_capability = 90;
+  facts.tensor_core_share = 0;
+  const auto bound = [&] {
+    for (const Finding& one : advise(facts).findings)
+      if (one.rule->id == std::string("no-amp")) return *one.what.bound;
+    return 0.0;
+  };
+  EXPECT_NEAR(bound(), 0.6, 1e-9);
+  facts.ceilings = Ceilings{.flops_per_s = {{"fp32", 60e12}, {"bf16", 900e12}}};
+  EXPECT_NEAR(bound(), 0.6 * (1 - 1 / 15.0), 1e-9);
 }
 
 TEST(RulesTest, exposed_communication_in_tiny_buckets_is_said_once) {
@@ -100,6 +119,7 @@ TEST(RulesTest, waiting_for_the_device_is_said_by_one_rule_only) {
 TEST(RulesTest, kernels_too_small_layouts_and_convolutions) {
   Facts facts = step_of(100);
   facts.kernels = KernelFacts{.per_step = 900, .short_ns = 12e6, .short_per_step = 800};
+  EXPECT_THAT(needs_of(advise(facts), "convolution-choice"), HasSubstr("convolutions in"));
   EXPECT_TRUE(speaks(advise(facts), "small-kernels"));
   facts.kernels = KernelFacts{.per_step = 9, .layout_ns = 5e6, .convolution_ns = 40e6};
   EXPECT_TRUE(speaks(advise(facts), "channels-first"));
@@ -108,6 +128,30 @@ TEST(RulesTest, kernels_too_small_layouts_and_convolutions) {
   EXPECT_TRUE(speaks(advise(facts), "convolution-choice"));
   facts.config["cudnn-benchmark"] = "on";
   EXPECT_FALSE(speaks(advise(facts), "convolution-choice"));
+}
+
+TEST(RulesTest, products_without_a_known_kernel_are_not_measured) {
+  Facts facts = step_of(100);
+  facts.compute_capability = 90;
+  facts.tensor_core_share = 0.5;
+  facts.products = ProductFacts{.flops = 1e9, .unaligned_flops = 1e9};
+  facts.kernels = KernelFacts{.per_step = 9};
+  const Advice advice = advise(facts);
+  for (const char* rule : {"no-amp", "shapes", "shapes-64"})
+    EXPECT_THAT(needs_of(advice, rule), HasSubstr("a name that is known")) << rule;
+}
+
+TEST(MatrixKernelTest, names_of_libraries) {
+  for (const char* name :
+       {"nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", "ampere_sgemm_128x64_nn",
+        "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>(params)",
+        "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(PyTorchMemEffAttention)",
+        "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16>(Params)",
+        "sm80_xmma_fprop_implicit_gemm_bf16bf16_bf16f32"})
+    EXPECT_TRUE(is_matrix_kernel(name)) << name;
+  for (const char* name : {"void fbgemm_gpu::lookup_kernel<float>(fbgemm_gpu::FixedDivisor, int)",
+                           "void at::native::convert_kernel<float>(int)", "softmax_forward"})
+    EXPECT_FALSE(is_matrix_kernel(name)) << name;
 }
 
 TEST(RulesTest, without_prefetch_that_is_the_finding) {
@@ -125,7 +169,7 @@ TEST(RulesTest, a_finding_names_its_place_and_silent_rules_are_listed) {
   Facts facts = step_of(100);
   facts.config["loader-workers"] = "2";
   facts.step->idle_data_ns = 20e6;
-  facts.places[PlaceKind::kInput] = {.rank = 1, .start_ns = 5, .end_ns = 9};
+  facts.places.of_all[PlaceKind::kInput] = {.rank = 1, .start_ns = 5, .end_ns = 9};
   const Advice advice = advise(facts);
   nlohmann::ordered_json report = {{"not_measured", nlohmann::json::array()}};
   add_to_report(advice, report);
@@ -153,7 +197,17 @@ TEST(RulesTest, many_small_files_are_counted_in_the_data_folder) {
   EXPECT_TRUE(speaks(advise(facts), "input-slow"));
 }
 
-TEST(RulesTest, denormals_have_no_bound_and_come_last) {
+TEST(RulesTest, denormals_are_bounded_by_the_products_or_all_of_the_compute) {
+  Facts facts = step_of(100);
+  facts.on_device = false;
+  facts.config = {{"flush-denormals", "off"}};
+  facts.step->compute_ns = 80e6;
+  EXPECT_NEAR(*advise(facts).findings.front().what.bound, 0.8 * 0.96, 1e-9);
+  facts.products = ProductFacts{.flops = 1, .host_ns = 50e6};
+  EXPECT_NEAR(*advise(facts).findings.front().what.bound, 0.5 * 0.96, 1e-9);
+}
+
+TEST(RulesTest, denormals_without_a_compute_time_have_no_bound_and_come_last) {
   Facts facts = step_of(100);
   facts.on_device = false;
   facts.config = {{"loader-workers", "2"}, {"flush-denormals", "off"}};
@@ -248,6 +302,8 @@ TEST(ReportTest, json_has_the_keys_that_scripts_rely_on) {
   EXPECT_EQ(one.at("rule"), "input-no-workers");
   EXPECT_DOUBLE_EQ(one.at("gain_ceiling_pct"), 20);
   EXPECT_EQ(one.at("evidence").at(0).at("denominator"), "step");
+  EXPECT_THAT(one.at("evidence_text").get<std::string>(),
+              HasSubstr("waiting for data 20 % of the step"));
   EXPECT_FALSE(report.at("not_measured").empty());
 }
 

@@ -9,6 +9,17 @@
 
 namespace sidestream::advice {
 
+// One more event of every step, in a time of its own between forward and backward.
+struct ExtraEvent {
+  std::string category = "kernel";  // or "cpu_op", "gpu_memcpy", "cuda_runtime"
+  std::string name = {};
+  int at_us = 0;  // from the start of that time
+  int duration_us = 0;
+  int stream = 7;  // of device events
+  double occupancy = 50;
+  std::string arguments = {};
+};
+
 struct StepShape {
   int ranks = 2;
   int steps = 4;
@@ -32,6 +43,8 @@ struct StepShape {
   std::string type = "c10::BFloat16";
   std::string kernel = "sm90_xmma_gemm_bf16bf16_bf16f32_tn_n";
   double occupancy = 50;
+  int extra_us = 0;  // the time of the extra events
+  std::vector<ExtraEvent> extras = {};
 };
 
 class TraceMaker {
@@ -67,11 +80,15 @@ class TraceMaker {
   // A launch at `launched`, the kernel at `start`.
   void kernel(const std::string& name, int stream, int launched, int start, int duration,
               const std::string& more = "") {
+    kernel(name, stream, launched, start, duration, shape_.occupancy, more);
+  }
+  void kernel(const std::string& name, int stream, int launched, int start, int duration,
+              double occupancy, const std::string& more) {
     const std::string link = std::to_string(++correlation_);
     add("cuda_runtime", "cudaLaunchKernel", kHost, kHost, launched, 3, R"("correlation":)" + link);
     add("kernel", name, 0, stream, start, duration,
         R"("device":0,"stream":)" + std::to_string(stream) + R"(,"correlation":)" + link +
-            R"(,"est. achieved occupancy %":)" + std::to_string(shape_.occupancy) + more);
+            R"(,"est. achieved occupancy %":)" + std::to_string(occupancy) + more);
   }
   void product(int start) {
     const std::string vocabulary = std::to_string(shape_.vocabulary);
@@ -79,7 +96,7 @@ class TraceMaker {
         R"("Input Dims":[[4096,768],[768,)" + vocabulary + R"(]],"Input type":[")" + shape_.type +
             R"(",")" + shape_.type + R"("])");
   }
-  void collective(int bucket, int launched, int start) {
+  void collective(int launched, int start) {
     kernel(
         "ncclDevKernel_AllReduce_Sum_f32_RING_LL", kSide, launched, start, shape_.bucket_us,
         R"(,"Collective name":"allreduce","In msg nelems":)" +
@@ -87,7 +104,18 @@ class TraceMaker {
             std::to_string(shape_.bucket_elements) + R"(,"Group size":)" +
             std::to_string(shape_.ranks) +
             R"(,"dtype":"Float","Process Group Name":"0","Process Group Ranks":"[0, 1]","Seq":)" +
-            std::to_string(++sequence_ + 0 * bucket));
+            std::to_string(++sequence_));
+  }
+
+  void add_extra(const ExtraEvent& one, int start) {
+    if (one.category == "kernel") {
+      kernel(one.name, one.stream, start - 2, start, one.duration_us, one.occupancy, one.arguments);
+    } else if (one.category == "gpu_memcpy") {
+      add("gpu_memcpy", one.name, 0, one.stream, start, one.duration_us,
+          R"("device":0,"stream":)" + std::to_string(one.stream) + one.arguments);
+    } else {
+      add(one.category, one.name, kHost, kHost, start, one.duration_us, one.arguments);
+    }
   }
 
   void add_step(int rank, int step) {
@@ -111,13 +139,15 @@ class TraceMaker {
       add("cpu_op", "aten::item", kHost, kHost, device - 500, 500 + shape_.item_wait_us);
       device += shape_.item_wait_us;
     }
+    for (const ExtraEvent& one : shape_.extras) add_extra(one, device + one.at_us);
+    device += shape_.extra_us;
     const int backward = device, backward_us = 60'000;
     kernel(shape_.kernel, kCompute, backward - 2, backward, backward_us);
     const int others =
         shape_.slow_rank_us - extra;  // the others wait inside their first collective
     int link = shape_.overlap ? backward + 5000 : backward + backward_us;
     for (int bucket = 0; bucket < shape_.buckets; ++bucket) {
-      collective(bucket, backward + 10, link);
+      collective(backward + 10, link);
       if (bucket == 0 && others > 0) stretch_last(others);
       link += shape_.bucket_us + (bucket == 0 ? others : 0);
     }

@@ -94,6 +94,27 @@ TEST(OperatorWorkTest, a_fused_optimizer_reads_and_writes_every_parameter) {
             16 * 28);
 }
 
+// Counted by hand, apart from the FLOPs of products: no sum of a model's work has them.
+TEST(OperatorWorkTest, what_goes_over_elements_has_flops_of_its_own) {
+  const auto flops = [](const std::string& name, const std::string& shapes) {
+    const OperatorWork done = work(name, shapes);
+    EXPECT_FALSE(done.flops) << name;
+    return done.element_flops;
+  };
+  EXPECT_EQ(flops("aten::add", "[[8,3],[3],[]]"), 8 * 3);
+  EXPECT_EQ(flops("aten::mul_", "[[8,3],[8,3]]"), 8 * 3);
+  EXPECT_EQ(flops("aten::addcmul_", "[[8,3],[8,3],[8,3],[]]"), 3 * 8 * 3);
+  EXPECT_EQ(flops("aten::gelu", "[[8,3],[]]"), 5 * 8 * 3);
+  EXPECT_EQ(flops("aten::_softmax", "[[8,3],[],[]]"), 5 * 8 * 3);
+  EXPECT_EQ(flops("aten::native_layer_norm", "[[8,3],[],[3],[3],[]]"), 7 * 8 * 3);
+  EXPECT_EQ(flops("aten::native_layer_norm_backward", "[[8,3],[8,3],[],[8],[8],[3],[3]]"),
+            13 * 8 * 3);
+  EXPECT_EQ(flops("aten::_fused_adamw_", "[[[10],[6]],[[10],[6]],[[10],[6]],[[10],[6]]]"), 14 * 16);
+  EXPECT_EQ(flops("aten::_foreach_mul_", "[[[10],[6]],[]]"), 16);
+  EXPECT_EQ(flops("aten::copy_", "[[8,3],[8,3],[]]"), std::nullopt);
+  EXPECT_FALSE(work("aten::mm", "[[8,3],[3,5]]").element_flops);
+}
+
 TEST(OperatorWorkTest, attention_counts_in_full) {
   const std::string shapes = "[[2,4,16,8],[2,4,32,8],[2,4,32,8],[]]";
   const double pair = 2.0 * 2 * 4 * 16 * 32 * 8;  // one product of queries, keys and head size

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <string>
 
+#include "profiling/report/summary.hpp"
+#include "profiling/report/text_report.hpp"
 #include "tests/profiling/analysed.hpp"
 
 namespace sidestream::analysis {
@@ -39,6 +41,20 @@ TEST(TopOperationsTest, a_recording_without_operators_counts_every_step) {
 
   EXPECT_FALSE(run.all.profiled_steps.has_value());
   EXPECT_EQ(named(run.all.operations, "forward").total_ns, 160'000);
+}
+
+TEST(TopOperationsTest, shares_are_of_the_steps_that_operations_are_counted_over) {
+  const test::Analysed profiled(kSteps + "," + complete_event("cpu_op", "aten::mm", "110", "50"));
+  const test::Analysed recorded(kSteps);
+  const auto share = [](const test::Analysed& run, const std::string& name) {
+    return report::step_share(named(run.all.operations, name), report::stepped_ns(run.all));
+  };
+
+  EXPECT_DOUBLE_EQ(share(profiled, "aten::mm").value(), 0.5);
+  EXPECT_DOUBLE_EQ(share(recorded, "forward").value(), 0.8);  // and all of what was recorded
+  EXPECT_FALSE(report::step_share(named(recorded.all.operations, "forward"), 0));
+  EXPECT_NE(report::text_report(recorded.all, {}, {.width_columns = 100}).find("of step"),
+            std::string::npos);
 }
 
 }  // namespace

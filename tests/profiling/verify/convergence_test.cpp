@@ -25,7 +25,7 @@ class ConvergenceTest : public ::testing::Test {
   }
   ConvergenceResult compare_again() {
     std::vector<RunPair> pairs;
-    for (std::size_t i = 0; i < base_.size(); ++i) pairs.emplace_back(&base_[i], &fresh_[i]);
+    for (std::size_t i = 0; i < base_.size(); ++i) pairs.push_back({&base_[i], &fresh_[i]});
     return compare_convergence(pairs);
   }
   std::vector<RecordedRun> base_, fresh_;
@@ -54,7 +54,7 @@ TEST_F(ConvergenceTest, a_shift_below_the_spread_of_seeds_is_the_same) {
 
   EXPECT_EQ(result.verdict, Convergence::kSame);
   EXPECT_NEAR(result.final_val_loss->difference, 0.01, 1e-12);
-  EXPECT_GT(result.final_val_loss->spread, 0.03);
+  EXPECT_GT(result.final_val_loss->spread.value(), 0.03);
   EXPECT_DOUBLE_EQ(result.curve->within_spread, 1);
 }
 
@@ -86,11 +86,36 @@ TEST_F(ConvergenceTest, one_pair_is_identical_or_not_measured) {
   EXPECT_EQ(compare({}, {.loss_offset = 0.01}, 1).verdict, Convergence::kNotMeasured);
 }
 
+TEST_F(ConvergenceTest, blocks_of_one_seed_have_no_spread_to_judge_by) {
+  compare({}, {.loss_offset = 0.002}, 2);
+  for (auto* side : {&base_, &fresh_}) {
+    (*side)[1] = (*side)[0];
+    for (RecordedRun& run : *side) run.config["seed"] = "1337";
+  }
+  const ConvergenceResult result = compare_again();
+
+  EXPECT_EQ(result.verdict, Convergence::kNotMeasured);
+  EXPECT_EQ(result.final_val_loss->verdict, Convergence::kNotMeasured);
+  EXPECT_THAT(result.reason, ::testing::HasSubstr("all blocks have seed 1337"));
+  fresh_ = base_;
+  EXPECT_EQ(compare_again().verdict, Convergence::kIdentical);
+}
+
 TEST_F(ConvergenceTest, a_new_side_that_ends_in_no_number_is_worse) {
   compare({.evaluated = false}, {.evaluated = false});
   fresh_[3].steps.back().loss = NAN;
 
   EXPECT_EQ(compare_again().verdict, Convergence::kWorse);
+}
+
+TEST_F(ConvergenceTest, a_validation_loss_that_is_no_number_is_worse) {
+  compare({}, {});
+  base_[3].steps[9].val_loss = fresh_[3].steps[9].val_loss = 4.5;  // a good one before it
+  fresh_[3].steps.back().val_loss = NAN;
+
+  EXPECT_EQ(compare_again().verdict, Convergence::kWorse);
+  fresh_[3].steps.back().val_loss.reset();  // evaluated less often
+  EXPECT_NE(compare_again().verdict, Convergence::kWorse);
 }
 
 TEST_F(ConvergenceTest, runs_without_common_steps_are_not_measured) {
@@ -106,10 +131,10 @@ TEST_F(ConvergenceTest, rounding_is_rarely_called_worse) {
   std::normal_distribution<double> seeds(0, 0.02), rounding(0, 0.02);
   int worse = 0;
   for (int i = 0; i < 2000; ++i) {
-    std::vector<std::pair<double, double>> losses;
+    std::vector<LossPair> losses;
     for (int pair = 0; pair < 5; ++pair) {
       const double base = 4 + seeds(random);
-      losses.emplace_back(base, base + rounding(random));
+      losses.push_back({base, base + rounding(random)});
     }
     worse += judge_losses(losses)->verdict == Convergence::kWorse ? 1 : 0;
   }

@@ -136,7 +136,7 @@ TEST(PairedRatioTest, power_is_what_simulation_finds) {
 
 TEST(PairedRatioTest, a_true_difference_is_found_with_the_pairs_asked_for) {
   for (const Noise noise : {Noise::kNormal, Noise::kBusyMachine}) {
-    for (const int pilot_pairs : {5, 8}) {
+    for (const int pilot_pairs : kPairCounts) {
       Machine machine(kSeed, noise);
       int found = 0, planned = 0;
       for (int i = 0; i < kComparisons / 4; ++i) {

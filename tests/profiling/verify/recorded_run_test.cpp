@@ -57,6 +57,49 @@ TEST_F(RecordedRunTest, everything_is_read_and_a_torn_line_left_out) {
   EXPECT_TRUE(std::isnan(run.steps[1].loss));
 }
 
+TEST_F(RecordedRunTest, an_evaluation_without_a_number_is_not_a_missing_one) {
+  write_file(folder() / "metrics.jsonl",
+             R"({"step":1,"loss":5,"batch_cost_s":1,"reader_cost_s":0,"val_loss":null})"
+             "\n");
+  const RecordedRun run = read_recorded_run(folder());
+
+  ASSERT_TRUE(run.steps.at(0).val_loss);
+  EXPECT_TRUE(std::isnan(*run.steps[0].val_loss));
+}
+
+TEST_F(RecordedRunTest, another_gpu_or_driver_is_another_machine) {
+  const auto on = [&](const std::string& gpu, const std::string& driver) {
+    std::string record = kRecord;
+    const std::string before = R"("nodes": 1)";
+    record.replace(record.find(before), before.size(),
+                   before + R"(, "gpu": )" + gpu + R"(, "gpu_driver": )" + driver);
+    write_file(folder() / "run.json", record);
+    return read_recorded_run(folder());
+  };
+  const RecordedRun h100 = on("\"H100\"", "\"1\""), h200 = on("\"H200\"", "\"1\"");
+
+  EXPECT_EQ(refusal_text(differences_of(h100, h200)), "gpu is H100 and H200");
+  EXPECT_THAT(refusal_text(differences_of(h100, on("\"H100\"", "\"2\""))),
+              HasSubstr("gpu_driver is 1 and 2"));
+  EXPECT_EQ(refusal_text(differences_of(on("null", "null"), on("null", "null"))), "");
+}
+
+TEST_F(RecordedRunTest, a_run_that_is_there_twice_is_refused_copied_too) {
+  const RecordedRun run{.folder = folder()}, other{.folder = folder() / "other"};
+  EXPECT_THROW(refuse_repeated({run, other, {.folder = folder() / "."}}), core::ConfigError);
+  EXPECT_NO_THROW(refuse_repeated({run, other}));
+  std::string record = kRecord;
+  record.insert(1, R"("started_at": "2026-01-02T03:04:05Z",)");
+  for (const char* name : {"a", "b"}) {
+    write_file(folder() / name / "run.json", record);
+    write_file(folder() / name / "config.cfg", "seed = 1\n");
+    write_file(folder() / name / "metrics.jsonl", "");
+  }
+  EXPECT_THROW(
+      refuse_repeated({read_recorded_run(folder() / "a"), read_recorded_run(folder() / "b")}),
+      core::ConfigError);
+}
+
 TEST_F(RecordedRunTest, what_is_wrong_is_named_with_its_place) {
   write_file(folder() / "metrics.jsonl", "{\"step\":1}\n");
   EXPECT_THAT(error_of_reading(), HasSubstr("metrics.jsonl, byte 0: expected a line of metrics"));

@@ -29,8 +29,7 @@ Json report() {
       {"name": "aten::copy_", "total_ns": 2000000, "flops_per_s": null, "bytes_per_s": 1e9,
        "roofline_bound": null, "share_of_roof": 0.01, "cause": null}],
     "advice": [{"title": "Products in fp32", "gain_ceiling_pct": 30.0, "fix": "--precision bf16",
-                "evidence": [{"name": "products", "value": 40.0, "unit": "%",
-                              "denominator": "step"}]}]})");
+                "evidence_text": "products 40 % of the step"}]})");
 }
 
 TEST(SideProfileTest, operations_of_a_recording_are_of_its_profiled_steps) {

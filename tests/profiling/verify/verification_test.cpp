@@ -69,6 +69,19 @@ TEST(VerificationTest, one_block_is_inconclusive_and_never_accepted) {
   EXPECT_EQ(decide(one, {.fail_if_slower_pct = 5}).code, GateCode::kCannotJudge);
 }
 
+TEST(VerificationTest, one_block_has_losses_and_no_interval) {
+  const Verification one = verification_of({100}, {50}, {.loss_offset = 0.01});
+  const auto json = nlohmann::json::parse(verification_json(one, decide(one, {})));
+  const auto& loss = json.at("convergence").at("final_val_loss");
+
+  EXPECT_NEAR(loss.at("difference"), 0.01, 1e-9);
+  EXPECT_TRUE(loss.at("low").is_null() && loss.at("spread_of_seeds").is_null());
+  EXPECT_TRUE(json.at("step_time").at("base_low_ms").is_null());
+  EXPECT_THAT(one.convergence.reason, HasSubstr("one pair has no spread of seeds"));
+  EXPECT_THAT(verification_text(one, decide(one, {}), {.width_columns = 100}),
+              HasSubstr("Losses at the end"));
+}
+
 TEST(VerificationTest, gate_uses_the_whole_interval) {
   const Gates gate{.fail_if_slower_pct = 5};
 
@@ -138,6 +151,18 @@ TEST(VerificationTest, clocks_that_fell_are_part_of_the_verdict) {
               HasSubstr("Clocks: not measured"));
 }
 
+TEST(VerificationTest, clocks_that_rose_by_as_much_withhold_the_gain) {
+  Verification one = verification_of({100, 102, 98}, {95, 97.2, 93.3});
+  ASSERT_TRUE(decide(one, {}).accepted);
+  one.clocks = ClockChange{.base = {.cpu_mhz = 3000}, .fresh = {.cpu_mhz = 3150}};
+  EXPECT_FALSE(decide(one, {}).accepted);
+  EXPECT_THAT(decide(one, {}).reason, HasSubstr("the clocks rose by 5.0 %"));
+  one.clocks->fresh.cpu_mhz = 3090;  // 3 %, and the step is shorter by 4 % or more
+  EXPECT_TRUE(decide(one, {}).accepted);
+  one.clocks->fresh.cpu_mhz = 2800;
+  EXPECT_TRUE(decide(one, {}).accepted);
+}
+
 TEST(VerificationTest, differences_come_from_every_pair) {
   std::vector<RecordedRun> base = {make_run({}), make_run({})}, fresh = base;
   fresh[1].config["overlap"] = "off";
@@ -149,6 +174,16 @@ TEST(VerificationTest, sides_of_another_size_are_refused) {
   EXPECT_THROW(verify_runs({}, {}, {}), core::ConfigError);
   EXPECT_THROW(verify_runs({make_run({.steps = 2})}, {make_run({})}, {.warm_up = 3}),
                core::DataError);
+}
+
+TEST(VerificationTest, runs_that_cannot_be_compared_are_refused_unless_forced) {
+  std::vector<RecordedRun> base = {make_run({}), make_run({})}, fresh = base;
+  fresh[1].config["sequence-length"] = "64";
+  EXPECT_THROW(verify_runs(base, fresh, {}), core::ConfigError);
+  EXPECT_EQ(verify_runs(base, fresh, {.force = true}).differences.size(), 1u);
+  fresh[1] = base[1];
+  fresh[1].environment["build"] = "another";
+  EXPECT_THROW(verify_runs(base, fresh, {}), core::ConfigError);
 }
 
 TEST(VerificationTest, another_learning_rate_withholds_convergence) {
@@ -165,6 +200,8 @@ TEST(VerificationReportTest, json_has_every_key_and_the_same_figures) {
   EXPECT_EQ(json.at("kind"), "verification");
   EXPECT_DOUBLE_EQ(json.at("step_time").at("ratio_low"), one.step_time->low);
   EXPECT_EQ(json.at("blocks").size(), 3u);
+  EXPECT_NEAR(json.at("step_time").at("base_low_ms"), 100 - 4.303 * 2 / std::sqrt(3), 0.01);
+  EXPECT_NEAR(json.at("step_time").at("new_high_ms"), 80 + 4.303 / std::sqrt(3), 0.01);
   EXPECT_EQ(json.at("differences").at(0).at("field"), "overlap");
   EXPECT_EQ(json.at("convergence").at("verdict"), "identical");
   EXPECT_EQ(json.at("decision").at("accepted"), true);
@@ -192,6 +229,8 @@ TEST(VerificationReportTest, markdown_has_verdict_tables_and_command) {
   const std::string text = verification_markdown(one, decide(one, {}));
 
   EXPECT_THAT(text, HasSubstr("# Base against new: faster"));
+  EXPECT_THAT(text,
+              HasSubstr("base 100 ms (95 % interval of the mean 95.03 to 105 ms), new 80 ms"));
   EXPECT_THAT(text, HasSubstr("| part | base, ms | new, ms | change, ms |"));
   EXPECT_THAT(text, HasSubstr("```\nverify\n```"));
 }

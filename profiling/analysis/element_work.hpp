@@ -1,0 +1,22 @@
+// FLOPs of what goes over elements: element-wise operators, norms, softmax, optimizers.
+//
+// An addition, a multiplication, a division, a comparison, a root and an exponential each count as
+// one. They place an operation under a roofline, and are in no sum of a model's work: what trains a
+// model are its products (operator_work.hpp).
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "profiling/analysis/operator_inputs.hpp"
+
+namespace sidestream::analysis {
+
+// Nothing for an operator that is not in the list.
+std::optional<double> element_flops_of(std::string_view name, const OperatorInputs& in);
+
+// A step of AdamW for one parameter: the decay 1, the moments 3 and 4, root, correction and eps 3,
+// quotient, product and difference 3.
+inline constexpr double kAdamwFlops = 14;
+
+}  // namespace sidestream::analysis

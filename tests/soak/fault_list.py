@@ -1,0 +1,66 @@
+"""The faults that the advice knows, as trainings: what plants each, what mends it, and which rule has to find it."""
+import dataclasses
+
+RANKS = 2
+MINI = ["--model", "gpt2-mini", "--sequence-length", "64", "--batch-size-per-rank", "4"]
+TINY = ["--model", "gpt2-tiny", "--sequence-length", "64", "--batch-size-per-rank", "4"]
+BF16 = ["--precision", "bf16"]
+
+
+@dataclasses.dataclass
+class Fault:
+    name: str
+    rule: str                                        # empty: healthy
+    common: list = dataclasses.field(default_factory=list)
+    faulty: list = dataclasses.field(default_factory=list)
+    fixed: list = dataclasses.field(default_factory=list)
+    sleep: str = ""                                  # SIDESTREAM_TEST_SLEEP of the faulty side
+    fixed_sleep: str = ""
+    follows: tuple = ()                              # rules that speak because of the fault itself
+    last_rank: list = dataclasses.field(default_factory=list)  # flags of the last rank alone, on the faulty side
+    ranks: int = RANKS
+    data_files: int = 0                              # shards of its data folder on the faulty side; 0: synthetic data
+    period: bool = False                             # measured from the start of a step to the start of the next one
+    note: str = ""
+
+
+MPI = ["--shared-memory", "off"]
+FAULTS = [
+    Fault("loader workers 0", "input-no-workers", MINI + BF16, ["--loader-workers", "0", "--prefetch", "0"], [],
+          sleep="-1:load:120", fixed_sleep="-1:load:120", note="a batch takes 120 ms to read"),
+    Fault("a slow loader", "input-slow", MINI + BF16, [], ["--loader-workers", "4", "--prefetch", "8"],
+          sleep="-1:load:200", fixed_sleep="-1:load:200", note="a batch takes 200 ms to read"),
+    Fault("overlap off", "not-overlapped", MINI + BF16 + MPI, ["--overlap", "off"], ["--overlap", "on"]),
+    Fault("tiny buckets", "tiny-buckets", MINI + BF16 + MPI, ["--bucketing", "off"], [], follows=("not-overlapped", "link-bound")),
+    Fault("one huge bucket", "one-bucket", MINI + BF16 + MPI, ["--bucket-mb", "1000", "--first-bucket-mb", "1000"], []),
+    Fault("unfused optimizer", "unfused-optimizer", MINI + BF16, ["--fused-optimizer", "off"], []),
+    Fault("fp32 where bf16 is at hand", "no-amp", MINI, ["--precision", "fp32"], BF16),
+    Fault("thread oversubscription", "oversubscribed", MINI + BF16, ["--threads", "4"], []),
+    Fault("one slow rank", "straggler", MINI + BF16, sleep="1:forward:150"),
+    Fault("one rank with a bigger batch", "straggler", MINI + BF16, last_rank=["--batch-size-per-rank", "8"]),
+    Fault("many small files", "many-small-files", MINI + BF16, sleep="-1:load:300", data_files=400,
+          note="400 shards of 4 kB, and a batch takes 300 ms to read; the fixed side reads one shard at once"),
+    Fault("vocabulary of 50257", "shapes", TINY + BF16 + ["--vocab-size", "50257"], [], ["--pad-vocab", "64"]),
+    Fault("shapes that miss multiples of 8", "shapes", ["--model", "gpt2-mini", "--heads", "6", "--batch-size-per-rank", "4"] + BF16,
+          ["--width", "378", "--sequence-length", "63"], ["--width", "384", "--sequence-length", "64"],
+          note="the fixed side has a slightly larger model"),
+    Fault("denormals", "denormals", TINY, ["--flush-denormals", "off"], [], follows=("no-amp",),
+          note="weights of 1e-40 in every product"),
+    Fault("checkpoint writing inside the step", "checkpoint-in-step", MINI + BF16, ["--checkpoint-every", "1"], ["--checkpoint-every", "0"], period=True,
+          note="between the steps"),
+    Fault("healthy, 11M in bf16", "", MINI + BF16),
+    Fault("healthy, longer sequences", "", ["--model", "gpt2-mini", "--sequence-length", "128", "--batch-size-per-rank", "4"] + BF16),
+    Fault("healthy, one rank", "", MINI + BF16, ranks=1),
+    Fault("healthy, accumulating", "", MINI + BF16 + ["--grad-accumulation", "2"]),
+    Fault("healthy, every rank keeps all", "", MINI + BF16 + ["--zero", "0"]),
+]
+# What flags cannot make on a CPU, or the rule cannot see there.
+ELSEWHERE = [
+    ("a .item() each step", "item-each-step", "on a GPU only: on the processor nothing waits for a value"),
+    ("logging each step with a sync", "logging-each-step", "on a GPU only, for the same reason"),
+]
+
+
+def folder_of(fault):
+    """Of its recording in tests/data/traces/faults."""
+    return fault.name.replace(",", "").replace(" ", "_").lower()
