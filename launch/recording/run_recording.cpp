@@ -152,6 +152,7 @@ void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
 void RunRecording::end_window(std::int64_t step) {
   in_window_ = false;
   const record::Recording recording = recorder_.take();
+  dropped_ += recording.dropped;
   if (!options_.whole_run()) recorder_.keep(false);
   const TracePlace place = trace_place(parts_.run_dir, origin_, step);
   make_folder(place.folder);
@@ -203,6 +204,7 @@ std::filesystem::path RunRecording::write_since_last(std::int64_t step) {
 
 std::filesystem::path RunRecording::write_locked(const TracePlace& place) {
   const record::Recording recording = recorder_.take();
+  dropped_ += recording.dropped;
   make_folder(place.folder);
   write_recording(
       recording, recorder_.names(),
@@ -226,6 +228,7 @@ void RunRecording::finish() {
     parts_.say(fmt::format("wrote what was recorded: {}",
                            folder.lexically_relative(parts_.run_dir).string()));
   }
+  say_what_was_lost();
   if (const auto share = cost_.share()) {
     parts_.say(*share > 0
                    ? fmt::format("the profiler made its steps {:.0f} % longer than the others",
@@ -236,6 +239,17 @@ void RunRecording::finish() {
     parts_.say(fmt::format("recording made its steps {:.2f} % longer than those between them",
                            *share * 100));
   }
+}
+
+// Of this rank: the others do the same.
+void RunRecording::say_what_was_lost() const {
+  if (dropped_ == 0) return;
+  parts_.say(fmt::format(
+      "warning: {} ranges of rank {} found no room in the recorder, which keeps the newest of each "
+      "thread: reports leave out the steps that lack some. SIGUSR2 in between writes what is there "
+      "and makes room; --record alternate needs half of it{}",
+      dropped_.load(), origin_.rank,
+      options_.profile ? "" : "; --profile records some steps in the middle"));
 }
 
 void RunRecording::dump_now(const std::string& why) noexcept {
