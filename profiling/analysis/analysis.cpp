@@ -60,10 +60,22 @@ void warn_about_collectives(trace::TraceSet& set, const CollectiveMatches& match
   if (set.ranks().size() > 1 && collectives.empty())
     set.warnings.push_back(
         "several ranks and not one collective: neither NCCL or RCCL kernels nor ranges of ours");
+  else if (set.world_size > 1 && collectives.empty())
+    set.warnings.push_back("one rank of " + std::to_string(set.world_size) +
+                           ", and not one collective: what it spent on the others is not in its "
+                           "trace");
   for (const UnmatchedGroup& group : matches.unmatched) {
     if (group.count_of_rank.size() < 2) continue;
-    set.warnings.push_back("collectives of " + group.group +
-                           " cannot be matched: ranks have different numbers of them");
+    if (group.matched == 0) {
+      set.warnings.push_back("collectives of " + group.group +
+                             " cannot be matched: ranks have different numbers of them");
+      continue;
+    }
+    std::int64_t most = 0;
+    for (const auto& [rank, count] : group.count_of_rank) most = std::max(most, count);
+    set.warnings.push_back(std::to_string(most - group.matched) + " of " + std::to_string(most) +
+                           " collectives of " + group.group +
+                           " are not matched: ranks have different numbers of them in their steps");
   }
 }
 
