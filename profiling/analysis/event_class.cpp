@@ -25,10 +25,19 @@ constexpr std::array<std::string_view, 13> kSyncCalls = {"cudaDeviceSynchronize"
                                                          "aten::item",
                                                          "aten::_local_scalar_dense"};
 
-constexpr std::array<std::string_view, 9> kLaunchCalls = {
-    "cudaLaunchKernel",         "cudaLaunchKernelExC",   "cuLaunchKernel",
-    "cuLaunchKernelEx",         "cudaGraphLaunch",       "hipLaunchKernel",
-    "hipExtModuleLaunchKernel", "hipModuleLaunchKernel", "hipGraphLaunch"};
+constexpr std::array<std::string_view, 13> kLaunchCalls = {"cudaLaunchKernel",
+                                                           "cudaLaunchKernelExC",
+                                                           "cudaLaunchCooperativeKernel",
+                                                           "cuLaunchKernel",
+                                                           "cuLaunchKernelEx",
+                                                           "cuLaunchCooperativeKernel",
+                                                           "cudaGraphLaunch",
+                                                           "hipLaunchKernel",
+                                                           "hipLaunchCooperativeKernel",
+                                                           "hipExtModuleLaunchKernel",
+                                                           "hipModuleLaunchKernel",
+                                                           "hipModuleLaunchCooperativeKernel",
+                                                           "hipGraphLaunch"};
 
 template <std::size_t Count>
 bool is_one_of(std::string_view name, const std::array<std::string_view, Count>& names) {
