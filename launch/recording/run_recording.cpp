@@ -88,7 +88,7 @@ void RunRecording::begin_recording() {
                      parts_.gpu ? nvml_index(parts_.communicator.device()) : -1);
   if (options_.whole_run()) {
     sample_clocks(parts_.communicator, clocks_);
-    recorder_.keep(true);
+    recorder_.keep(record::Keeping::kOn);
     hook_ = parts_.failure_hook.add([this] { dump_now("a collective has failed"); });
   }
 }
@@ -104,11 +104,12 @@ RunRecording::~RunRecording() {
     parts_.dump_request.interrupt();
     watcher_.join();
   }
-  recorder_.keep(false);
+  recorder_.keep(record::Keeping::kOff);
 }
 
 void RunRecording::before(std::int64_t step) {
-  if (options_.every_second_step() && !in_window_) recorder_.skip(step % 2 != 0);
+  if (options_.every_second_step() && !in_window_)
+    recorder_.keep(step % 2 == 0 ? record::Keeping::kOn : record::Keeping::kPaused);
   if (plan_.begins(step, ProfilePlan::Part::kWarmUp) || plan_.begins_window(step)) {
     if (!kineto_) {
       kineto_.emplace(kineto::KinetoConfig{.gpu = parts_.gpu,
@@ -130,7 +131,7 @@ void RunRecording::begin_window() {
     write_clock_file(folder);
   }
   sample_clocks(parts_.communicator, clocks_);
-  recorder_.keep(true);
+  recorder_.keep(record::Keeping::kOn);
   // What was before belongs to no window.
   const record::Recording before = recorder_.take();
   if (sampler_) sampler_->take(before.end.monotonic_ns);
@@ -153,7 +154,7 @@ void RunRecording::end_window(std::int64_t step) {
   in_window_ = false;
   const record::Recording recording = recorder_.take();
   dropped_ += recording.dropped;
-  if (!options_.whole_run()) recorder_.keep(false);
+  if (!options_.whole_run()) recorder_.keep(record::Keeping::kOff);
   const TracePlace place = trace_place(parts_.run_dir, origin_, step);
   make_folder(place.folder);
   const std::filesystem::path raw = place.folder / fmt::format(".raw_{:05}.json", origin_.rank);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "profiling/ranges/phases.hpp"
+#include "profiling/ranges/phase_named.hpp"
 #include "profiling/trace/kind.hpp"
 
 namespace sidestream::analysis {
@@ -45,13 +45,11 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, Count>&
 }
 
 NameClass class_of_phase(std::string_view name) {
-  for (const ranges::PhaseInfo& phase : ranges::kPhases) {
-    if (phase.name != name) continue;
-    if (phase.category == Category::kCommunication) return NameClass::kCollectiveRange;
-    if (phase.category == Category::kCompute) return NameClass::kComputeRange;
-    return phase.category == Category::kInput ? NameClass::kInputRange : NameClass::kPlain;
-  }
-  return NameClass::kPlain;
+  const ranges::PhaseInfo* const phase = ranges::phase_named(name);
+  if (phase == nullptr) return NameClass::kPlain;
+  if (phase->category == Category::kCommunication) return NameClass::kCollectiveRange;
+  if (phase->category == Category::kCompute) return NameClass::kComputeRange;
+  return phase->category == Category::kInput ? NameClass::kInputRange : NameClass::kPlain;
 }
 
 }  // namespace

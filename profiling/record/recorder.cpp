@@ -61,13 +61,14 @@ Recorder::Recorder(const RecorderConfig& config)
 
 Recorder::~Recorder() = default;
 
-void Recorder::keep(bool on) noexcept {
+void Recorder::keep(Keeping keeping) noexcept {
   const std::lock_guard lock(mutex_);
-  if (on && !keeps()) {
+  if (keeping_ == Keeping::kOff && keeping != Keeping::kOff) {
     last_take_ = read_clocks();
     dropped_before_ = dropped_.load(std::memory_order_relaxed) + flights_.lost();
   }
-  keeps_.store(on, std::memory_order_relaxed);
+  keeping_ = keeping;
+  keeps_.store(keeping == Keeping::kOn, std::memory_order_relaxed);
 }
 
 ThreadLog* Recorder::log_of_this_thread() noexcept {

@@ -22,7 +22,7 @@ constexpr int kCollectives = 5;  // a step
 // Rings with room for all of the first thread's ranges, and for the collectives of the last steps.
 record::Recording recorded(Recorder& recorder) {
   std::barrier<> both(2);
-  recorder.keep(true);
+  recorder.keep(record::Keeping::kOn);
   std::thread communication([&] {
     for (int step = 1; step <= kSteps; ++step) {
       both.arrive_and_wait();
