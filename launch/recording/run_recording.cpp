@@ -245,12 +245,13 @@ void RunRecording::finish() {
 // Of this rank: the others do the same.
 void RunRecording::say_what_was_lost() const {
   if (dropped_ == 0) return;
+  std::string help = "SIGUSR2 in between writes what is there and makes room";
+  if (!options_.every_second_step()) help += "; --record alternate needs half of it";
+  if (!options_.profile) help += "; --profile records some steps in the middle";
   parts_.say(fmt::format(
       "warning: {} ranges of rank {} found no room in the recorder, which keeps the newest of each "
-      "thread: reports leave out the steps that lack some. SIGUSR2 in between writes what is there "
-      "and makes room; --record alternate needs half of it{}",
-      dropped_.load(), origin_.rank,
-      options_.profile ? "" : "; --profile records some steps in the middle"));
+      "thread: reports leave out the steps that lack some. {}",
+      dropped_.load(), origin_.rank, help));
 }
 
 void RunRecording::dump_now(const std::string& why) noexcept {
