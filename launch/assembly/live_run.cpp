@@ -20,6 +20,10 @@ namespace {
 
 using core::ExitCode;
 
+constexpr const char* kNoVerdictOnGpu =
+    "what bounds a step: not known on a GPU without a profile, because phases say when work was "
+    "queued and not when it ran: --profile active=3, then sidestream-trace report";
+
 LoaderStart loader_start(const TrainingState& state, std::uint64_t samples_per_step) {
   if (state.samples == static_cast<std::uint64_t>(state.step) * samples_per_step) {
     return {.first_step = static_cast<std::uint64_t>(state.step) + 1};
@@ -92,14 +96,15 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
       reason = train_on(state, evaluator, reporter, recording);
     }
     recording.finish();
+    if (device_.on_gpu()) reporter.info(kNoVerdictOnGpu);
     reporter.verdict(verdict());
     return reason;
   } catch (const core::AgreedError& error) {
     finish_save_after(error, reporter);
-    recording.dump_now("the run has failed");
+    leave_records(recording, reporter);
     throw;
   } catch (const std::exception&) {
-    recording.dump_now("the run has failed");
+    leave_records(recording, reporter);
     throw;
   }
 }
@@ -112,6 +117,15 @@ void LiveRun::tell_of_drift(RunReporter& reporter) const {
   reporter.info(
       "--drift-every: the ranks keep the weights once, in shared memory, so that there is nothing "
       "to compare; --zero 0 gives each rank its own");
+}
+
+// Of a run that has failed: other ranks may be gone, and nothing is asked of them.
+void LiveRun::leave_records(RunRecording& recording, RunReporter& reporter) const {
+  recording.dump_now("the run has failed");
+  if (device_.on_gpu()) return;
+  for (const std::string& line :
+       lines_of_rank_alone(session_.communicator().rank(), record::process_recorder()))
+    reporter.info(line);
 }
 
 model::LanguageModel& LiveRun::initialised() {

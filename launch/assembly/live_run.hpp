@@ -49,6 +49,7 @@ class LiveRun {
                       RunReporter& reporter, RunRecording& recording);
   void go_back(TrainingState& state, RunReporter& reporter);
   void finish_save_after(const core::AgreedError& error, RunReporter& reporter);
+  void leave_records(RunRecording& recording, RunReporter& reporter) const;
   void count_rollback(std::int64_t to_step, std::int64_t bad_step);
   void give_judge(const TrainingState& state);
   void clear_way(std::int64_t step, std::vector<std::string>& notes) const;

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -71,6 +72,13 @@ bool takes_no_signals(int id) {
   return true;  // it has ended
 }
 
+// "/where/program(_Zmangled+0x1f) [0x55..]" without the folder, which is nobody's business.
+std::string without_folder(const std::string& symbol) {
+  const auto end = std::min(symbol.find('('), symbol.find(" ["));
+  const auto slash = symbol.substr(0, end).rfind('/');
+  return slash == std::string::npos ? symbol : symbol.substr(slash + 1);
+}
+
 // "program(_Zmangled+0x1f) [0x55..]" with the name as a person reads it.
 std::string readable(const std::string& symbol) {
   const auto open = symbol.find('(');
@@ -88,7 +96,8 @@ std::vector<std::string> names_of(void* const* calls, int count) {
   std::vector<std::string> names;
   const std::unique_ptr<char*, decltype(&std::free)> symbols(::backtrace_symbols(calls, count),
                                                              &std::free);
-  for (int i = 0; symbols && i < count; ++i) names.push_back(readable(symbols.get()[i]));
+  for (int i = 0; symbols && i < count; ++i)
+    names.push_back(readable(without_folder(symbols.get()[i])));
   return names;
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "profiling/record/recorder.hpp"
@@ -14,5 +16,9 @@ namespace sidestream::launch {
 // steps, when a tool took the recorder's place, or when the program was built without NVTX.
 std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& communicator,
                                                        const record::Recorder& recorder);
+
+// Of this rank alone, when the others can no longer be asked: what bounds it, as lines. None where
+// there is no verdict.
+std::vector<std::string> lines_of_rank_alone(int rank, const record::Recorder& recorder);
 
 }  // namespace sidestream::launch

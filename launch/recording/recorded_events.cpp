@@ -171,6 +171,10 @@ std::string metadata_text(const record::Recording& recording, const trace::RunFi
                                   {std::string(ranges::kRealtimeNanoseconds), one.realtime_ns}};
   };
   add(ranges::kDroppedRanges, recording.dropped);
+  if (recording.complete_from_ns) {
+    const record::WallClock wall(recording.begin, recording.end);
+    add(ranges::kCompleteFrom, wall.realtime_ns(*recording.complete_from_ns));
+  }
   add(ranges::kClockBegin, reading(recording.begin));
   add(ranges::kClockEnd, reading(recording.end));
   add_known(ranges::kFlopsPerToken, figures.flops_per_token);

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "launch/recording/event_list.hpp"
 #include "launch/recording/recorded_events.hpp"
 #include "profiling/ranges/trace_metadata.hpp"
+#include "profiling/trace/event_list.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -28,7 +28,7 @@ void write_recording(const record::Recording& recording, const record::NameTable
       R"({{"schemaVersion":1,"deviceProperties":[],"distributedInfo":{},"displayTimeUnit":"ms","baseTimeNanoseconds":{},"{}":{},"traceEvents":[)",
       distributed_info_text(origin), clock.base_ns, ranges::kMetadataObject,
       metadata_text(recording, figures)));
-  EventList events(sink);
+  trace::EventList events(sink);
   const TakeEvent take = [&](std::string_view event) { events.add(event); };
   write_process_names(origin, take);
   write_thread_names(recording, origin, take);

@@ -88,7 +88,7 @@ void RunRecording::begin_recording() {
                      parts_.gpu ? nvml_index(parts_.communicator.device()) : -1);
   if (options_.whole_run()) {
     sample_clocks(parts_.communicator, clocks_);
-    recorder_.keep(true);
+    recorder_.keep(record::Keeping::kOn);
     hook_ = parts_.failure_hook.add([this] { dump_now("a collective has failed"); });
   }
 }
@@ -104,11 +104,12 @@ RunRecording::~RunRecording() {
     parts_.dump_request.interrupt();
     watcher_.join();
   }
-  recorder_.keep(false);
+  recorder_.keep(record::Keeping::kOff);
 }
 
 void RunRecording::before(std::int64_t step) {
-  if (options_.every_second_step() && !in_window_) recorder_.skip(step % 2 != 0);
+  if (options_.every_second_step() && !in_window_)
+    recorder_.keep(step % 2 == 0 ? record::Keeping::kOn : record::Keeping::kPaused);
   if (plan_.begins(step, ProfilePlan::Part::kWarmUp) || plan_.begins_window(step)) {
     if (!kineto_) {
       kineto_.emplace(kineto::KinetoConfig{.gpu = parts_.gpu,
@@ -130,7 +131,7 @@ void RunRecording::begin_window() {
     write_clock_file(folder);
   }
   sample_clocks(parts_.communicator, clocks_);
-  recorder_.keep(true);
+  recorder_.keep(record::Keeping::kOn);
   // What was before belongs to no window.
   const record::Recording before = recorder_.take();
   if (sampler_) sampler_->take(before.end.monotonic_ns);
@@ -152,7 +153,8 @@ void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
 void RunRecording::end_window(std::int64_t step) {
   in_window_ = false;
   const record::Recording recording = recorder_.take();
-  if (!options_.whole_run()) recorder_.keep(false);
+  dropped_ += recording.dropped;
+  if (!options_.whole_run()) recorder_.keep(record::Keeping::kOff);
   const TracePlace place = trace_place(parts_.run_dir, origin_, step);
   make_folder(place.folder);
   const std::filesystem::path raw = place.folder / fmt::format(".raw_{:05}.json", origin_.rank);
@@ -203,6 +205,7 @@ std::filesystem::path RunRecording::write_since_last(std::int64_t step) {
 
 std::filesystem::path RunRecording::write_locked(const TracePlace& place) {
   const record::Recording recording = recorder_.take();
+  dropped_ += recording.dropped;
   make_folder(place.folder);
   write_recording(
       recording, recorder_.names(),
@@ -226,6 +229,7 @@ void RunRecording::finish() {
     parts_.say(fmt::format("wrote what was recorded: {}",
                            folder.lexically_relative(parts_.run_dir).string()));
   }
+  say_what_was_lost();
   if (const auto share = cost_.share()) {
     parts_.say(*share > 0
                    ? fmt::format("the profiler made its steps {:.0f} % longer than the others",
@@ -236,6 +240,18 @@ void RunRecording::finish() {
     parts_.say(fmt::format("recording made its steps {:.2f} % longer than those between them",
                            *share * 100));
   }
+}
+
+// Of this rank: the others do the same.
+void RunRecording::say_what_was_lost() const {
+  if (dropped_ == 0) return;
+  std::string help = "SIGUSR2 in between writes what is there and makes room";
+  if (!options_.every_second_step()) help += "; --record alternate needs half of it";
+  if (!options_.profile) help += "; --profile records some steps in the middle";
+  parts_.say(fmt::format(
+      "warning: {} ranges of rank {} found no room in the recorder, which keeps the newest of each "
+      "thread: reports leave out the steps that lack some. {}",
+      dropped_.load(), origin_.rank, help));
 }
 
 void RunRecording::dump_now(const std::string& why) noexcept {

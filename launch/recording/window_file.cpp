@@ -6,11 +6,11 @@
 #include <map>
 #include <set>
 
-#include "launch/recording/event_list.hpp"
 #include "launch/recording/json_text.hpp"
 #include "launch/recording/operator_modules.hpp"
 #include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/decimal.hpp"
+#include "profiling/trace/event_list.hpp"
 #include "profiling/trace/event_rewriter.hpp"
 #include "profiling/trace/kineto_fields.hpp"
 #include "profiling/trace/kineto_stream.hpp"
@@ -45,7 +45,7 @@ class WindowWriter {
     if (parts_.modules != "off") add_layers(clock);
     trace::ByteSink sink(file);
     sink.write(head());
-    EventList events(sink);
+    trace::EventList events(sink);
     const TakeEvent take = [&](std::string_view event) { events.add(event); };
     pass_through(take);
     write_thread_names(without_known_threads(), origin_, take);

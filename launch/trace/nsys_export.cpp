@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "core/base/error.hpp"
+#include "launch/trace/nsys_program.hpp"
 
 extern char** environ;
 
@@ -17,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 127 when the program is not there, as in a shell.
+constexpr int kNotFound = 127;  // as in a shell
+
 int run_and_wait(std::vector<std::string> words) {
-  constexpr int kNotFound = 127;
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -28,7 +29,7 @@ int run_and_wait(std::vector<std::string> words) {
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);  // ours is the report's
   pid_t child = 0;
   const int failed =
-      posix_spawnp(&child, arguments.front(), &actions, nullptr, arguments.data(), environ);
+      posix_spawn(&child, arguments.front(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return kNotFound;
   int status = 0;
@@ -59,15 +60,18 @@ void NsysExports::replace(trace::TraceFile& file) {
   const fs::path place = folder_ / std::to_string(exported_++);
   fs::create_directory(place);
   const fs::path output = place / (file.path.stem().string() + ".sqlite");
+  const std::optional<fs::path> nsys = find_nsys();
   const int code =
-      run_and_wait({"nsys", "export", "-t", "sqlite", "--lazy=false", "--force-overwrite=true",
-                    "-o", output.string(), file.path.string()});
+      !nsys ? kNotFound
+            : run_and_wait({nsys->string(), "export", "-t", "sqlite", "--lazy=false",
+                            "--force-overwrite=true", "-o", output.string(), file.path.string()});
   if (code != 0 || !fs::exists(output)) {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
     throw core::DataError(core::FileFault{
-        file.path.string(), std::nullopt, "nsys on the PATH that can export the report",
-        (code == 127 ? std::string("none") : "exit code " + std::to_string(code)) +
+        file.path.string(), std::nullopt,
+        "nsys on the PATH, beside the CUDA toolkit or under /opt/nvidia that can export the report",
+        (code == kNotFound ? std::string("none") : "exit code " + std::to_string(code)) +
             ". Where it was recorded, run: nsys export -t sqlite --lazy=false " +
             file.path.filename().string() + ", and give the .sqlite file"});
   }

@@ -139,39 +139,84 @@ bool one_host(const trace::ClockSamples& samples, const std::vector<int>& ranks)
   return true;
 }
 
-void from_samples(ClockModel& clock, const trace::ClockSamples& samples, int reference) {
+// The ranks of one boot share a clock; a rank that does not say where it is has its own.
+std::string host_of(const trace::ClockSamples& samples, int rank) {
+  const auto found = samples.find(rank);
+  const bool said = found != samples.end() && !found->second.boot_id.empty();
+  return said ? found->second.boot_id : "rank " + std::to_string(rank);
+}
+
+struct HostSamples {
+  std::vector<int> ranks;
+  std::vector<ClockPair> pairs;    // of all of them
+  std::int64_t round_trip_ns = 0;  // the longest
+};
+
+// Samples compare with the clock of rank 0, and so with that of every rank of its host.
+void from_samples(ClockModel& clock, const trace::ClockSamples& samples) {
   clock.method = "samples";
+  std::map<std::string, HostSamples> hosts;
   for (const auto& [rank, of_rank] : samples) {
-    if (rank == reference || of_rank.pairs.empty()) continue;
-    const ClockFit fit = trace::fit_clock(of_rank.pairs);
-    clock.ranks[rank] = fit.clock;
-    clock.uncertainty_us[rank] =
-        std::max(fit.uncertainty_us, static_cast<double>(of_rank.round_trip_ns) / 2000);
-    clock.drift_uncertainty_ppm[rank] = fit.drift_uncertainty_ppm;
+    HostSamples& host = hosts[host_of(samples, rank)];
+    host.ranks.push_back(rank);
+    host.pairs.insert(host.pairs.end(), of_rank.pairs.begin(), of_rank.pairs.end());
+    host.round_trip_ns = std::max(host.round_trip_ns, of_rank.round_trip_ns);
+  }
+  for (const auto& [name, host] : hosts) {
+    const bool is_reference = name == host_of(samples, 0);
+    if (host.pairs.empty() && !is_reference) continue;
+    const ClockFit fit = is_reference ? ClockFit{} : trace::fit_clock(host.pairs);
+    const double half_trip_us = is_reference ? 0 : static_cast<double>(host.round_trip_ns) / 2000;
+    for (const int rank : host.ranks) {
+      clock.ranks[rank] = fit.clock;
+      clock.uncertainty_us[rank] = std::max(fit.uncertainty_us, half_trip_us);
+      clock.drift_uncertainty_ppm[rank] = fit.drift_uncertainty_ppm;
+    }
   }
 }
 
-// Collectives correct samples only where they agree
-// among themselves better than the samples are known.
-void refine(ClockModel& clock, std::vector<Link>& links) {
-  bool refined = false;
-  for (Link& link : links) {
+// Collectives correct the clock of a host only where they agree among themselves better than its
+// samples are known. Those that its ranks share with each other say nothing about it.
+bool refine_host(ClockModel& clock, const std::vector<Link>& links,
+                 const trace::ClockSamples& samples, const std::string& host) {
+  std::vector<ClockPair> aligned;
+  double anchors_us = 0;
+  for (Link link : links) {
+    if (host_of(samples, link.rank) != host || host_of(samples, link.anchor) == host) continue;
     move_to_common(link, clock);
-    const auto known = clock.ranks.find(link.rank);
-    if (known == clock.ranks.end()) {
-      store(clock, link, trace::fit_clock(link.ends));
-      continue;
-    }
-    std::vector<ClockPair> aligned;
+    const trace::RankClock known = clock.of(link.rank);
     for (const ClockPair& pair : link.ends)
-      aligned.push_back({known->second.to_common(pair.time_ns), pair.reference_ns, pair.slack_ns});
-    const ClockFit rest = trace::fit_clock(aligned, trace::Drift::kNone);
-    const double uncertainty_us = rest.uncertainty_us + of_rank(clock.uncertainty_us, link.anchor);
-    if (uncertainty_us >= clock.uncertainty_us[link.rank]) continue;
-    known->second.offset_ns += rest.clock.offset_ns;
-    clock.uncertainty_us[link.rank] = uncertainty_us;
+      aligned.push_back({known.to_common(pair.time_ns), pair.reference_ns, pair.slack_ns});
+    anchors_us = std::max(anchors_us, of_rank(clock.uncertainty_us, link.anchor));
+  }
+  if (aligned.empty()) return false;
+  const ClockFit rest = trace::fit_clock(aligned, trace::Drift::kNone);
+  const double uncertainty_us = rest.uncertainty_us + anchors_us;
+  bool refined = false;
+  for (auto& [rank, of_rank] : clock.ranks) {
+    if (host_of(samples, rank) != host || uncertainty_us >= clock.uncertainty_us[rank]) continue;
+    of_rank.offset_ns += rest.clock.offset_ns;
+    clock.uncertainty_us[rank] = uncertainty_us;
     refined = true;
   }
+  return refined;
+}
+
+// Ranks without samples go by their collectives.
+void refine(ClockModel& clock, std::vector<Link>& links, const trace::ClockSamples& samples) {
+  bool refined = false;
+  std::set<std::string> seen;
+  for (const Link& link : links) {
+    if (clock.ranks.contains(link.rank)) {
+      const std::string host = host_of(samples, link.rank);
+      if (seen.insert(host).second) refined = refine_host(clock, links, samples, host) || refined;
+    } else {
+      Link moved = link;
+      move_to_common(moved, clock);
+      store(clock, link, trace::fit_clock(moved.ends));
+    }
+  }
+  for (Link& link : links) move_to_common(link, clock);
   if (refined) clock.method = "samples+collectives";
 }
 
@@ -227,8 +272,8 @@ void align_clocks(TraceSet& set, const CollectiveMatches& matches) {
   if (set.samples && one_host(*set.samples, ranks)) {
     clock.method = "same host";
   } else if (set.samples) {
-    from_samples(clock, *set.samples, reference);
-    refine(clock, links);
+    from_samples(clock, *set.samples);
+    refine(clock, links, *set.samples);
     warn_about_lost_ranks(set, ranks, reference);
   } else if (!links.empty()) {
     from_collectives(clock, links);

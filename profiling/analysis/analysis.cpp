@@ -1,5 +1,6 @@
 #include "profiling/analysis/analysis.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -23,15 +24,58 @@ void warn_about_steps(trace::TraceSet& set, const std::vector<RankView>& ranks) 
                          std::to_string(*counts.rbegin()));
 }
 
+// One warning a window: its ranks lose about as many.
+struct LostRanges {
+  std::uint64_t count = 0;
+  std::int64_t first_whole_step = 0;
+  bool all_known = true;  // where they were
+};
+
+void warn_about_lost_ranges(trace::TraceSet& set, const std::vector<RankView>& ranks) {
+  std::map<std::string, LostRanges> windows;
+  for (const RankView& rank : ranks) {
+    const trace::RankInfo& info = rank.timeline->info;
+    if (info.dropped_ranges == 0) continue;
+    LostRanges& lost = windows[info.window];
+    lost.count += info.dropped_ranges;
+    lost.all_known = lost.all_known && info.complete_from_ns.has_value();
+    const auto whole = std::find_if(rank.steps.begin(), rank.steps.end(), [](const StepRow& step) {
+      return step.step && !step.has_tag(StepRow::kIncomplete);
+    });
+    if (whole != rank.steps.end())
+      lost.first_whole_step = std::max(lost.first_whole_step, *whole->step);
+  }
+  for (const auto& [window, lost] : windows) {
+    std::string text = std::to_string(lost.count) + " ranges found no room in the recorder";
+    text += !lost.all_known ? ", and where they were is not known: figures may be too small"
+            : lost.first_whole_step == 0
+                ? ": no step has all of its ranges, and none is in a figure"
+                : ": steps before " + std::to_string(lost.first_whole_step) + " are left out";
+    set.warnings.push_back(std::move(text));
+  }
+}
+
 void warn_about_collectives(trace::TraceSet& set, const CollectiveMatches& matches,
                             const std::vector<CollectiveRow>& collectives) {
   if (set.ranks().size() > 1 && collectives.empty())
     set.warnings.push_back(
         "several ranks and not one collective: neither NCCL or RCCL kernels nor ranges of ours");
+  else if (set.world_size > 1 && collectives.empty())
+    set.warnings.push_back("one rank of " + std::to_string(set.world_size) +
+                           ", and not one collective: what it spent on the others is not in its "
+                           "trace");
   for (const UnmatchedGroup& group : matches.unmatched) {
     if (group.count_of_rank.size() < 2) continue;
-    set.warnings.push_back("collectives of " + group.group +
-                           " cannot be matched: ranks have different numbers of them");
+    if (group.matched == 0) {
+      set.warnings.push_back("collectives of " + group.group +
+                             " cannot be matched: ranks have different numbers of them");
+      continue;
+    }
+    std::int64_t most = 0;
+    for (const auto& [rank, count] : group.count_of_rank) most = std::max(most, count);
+    set.warnings.push_back(std::to_string(most - group.matched) + " of " + std::to_string(most) +
+                           " collectives of " + group.group +
+                           " are not matched: ranks have different numbers of them in their steps");
   }
 }
 
@@ -108,6 +152,7 @@ Analysis analyse(trace::TraceSet& set, int threads) {
                         [&] { all.operations = operations(all.ranks, profiled); },
                         [&] { ask_about_steps(set, all); }});
   warn_about_steps(set, all.ranks);
+  warn_about_lost_ranges(set, all.ranks);
   warn_about_collectives(set, all.matches, all.collectives);
   warn_about_graphs(set);
   warn_about_clocks(set, faults);

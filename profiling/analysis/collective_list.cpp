@@ -23,13 +23,11 @@ bool is_collective(const RankTimeline& timeline, std::size_t row, const NameClas
 std::vector<std::size_t> collective_rows(const RankTimeline& timeline) {
   const NameClasses classes(timeline.names);
   std::vector<std::size_t> kernels, ranges;
-  bool device = false;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    device = device || trace::is_device_work(timeline.kind(row));
     if (!is_collective(timeline, row, classes)) continue;
     (timeline.kind(row) == Kind::kKernel ? kernels : ranges).push_back(row);
   }
-  std::vector<std::size_t> rows = device ? std::move(kernels) : std::move(ranges);
+  std::vector<std::size_t> rows = kernels.empty() ? std::move(ranges) : std::move(kernels);
   std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
     return timeline.start_ns(a) < timeline.start_ns(b);
   });

@@ -1,4 +1,5 @@
-// The collectives of one rank: kernels on a device, or Sidestream's ranges on a host rank.
+// The collectives of one rank: kernels on a device, or ranges where it is the host that
+// communicates, for a device or not.
 #pragma once
 
 #include <cstdint>

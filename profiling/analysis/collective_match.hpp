@@ -2,8 +2,10 @@
 //
 // Within a process group (or, without one, a stream that carries collectives) they
 // come in the same order on every rank; where the trace has sequence numbers these
-// decide. The shortest of a matched collective is what the transfer took, the rest
-// of each rank's own duration is waiting. Durations need no common clock.
+// decide. Without them, and where ranks have different numbers of them, the order decides
+// within each step in which all ranks have as many. The shortest of a matched collective is what
+// the transfer took, the rest of each rank's own duration is waiting. Durations need no common
+// clock.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +40,13 @@ struct MatchedCollective {
   const CollectivePart& last() const;
 };
 
-// A group whose collectives could not be matched: only one rank was recorded, or counts differ.
+// A group of which some collectives could not be matched: only one rank was recorded, or counts
+// differ.
 struct UnmatchedGroup {
   std::string window;
   std::string group;
   std::map<int, std::int64_t> count_of_rank;
+  std::int64_t matched = 0;  // of each rank: those of steps in which all ranks have as many
 };
 
 struct CollectiveMatches {

@@ -68,8 +68,7 @@ IntervalSet waits_for_device(const RankTimeline& timeline) {
 
 // Exposed communication while nothing else could be done. A host rank that neither computes nor
 // fetches its input waits: collectives run beside its thread, and leave no wait on it.
-IntervalSet blocking_of(const RankView& rank) {
-  const IntervalSet& exposed = rank.exposed_communication;
+IntervalSet blocking_of(const RankView& rank, const IntervalSet& exposed) {
   if (rank.activity.where == Where::kHost) return exposed - host_activity(*rank.timeline).data;
   return exposed & waits_for_device(*rank.timeline);
 }
@@ -82,14 +81,28 @@ IntervalSet counted_time(const RankView& rank) {
   return IntervalSet(std::move(windows));
 }
 
+struct Hidden {
+  IntervalSet exposed, overlapped;
+};
+
+// A device whose host communicates for it has nothing of it on its own timeline.
+Hidden hidden_of(const RankView& rank) {
+  if (rank.activity.where != Where::kDevice || !rank.activity.communication.empty())
+    return {rank.exposed_communication, rank.overlapped_communication};
+  const IntervalSet staged = host_activity(*rank.timeline).communication;
+  const IntervalSet busy = rank.activity.busy();
+  return {staged - busy, staged & busy};
+}
+
 void add_rank(std::map<Key, Sums>& table, const RankView& rank,
               const std::unordered_map<std::size_t, Key>& matched) {
   const auto groups = collectives_by_group(*rank.timeline);
   if (groups.empty()) return;
   const IntervalSet counted = counted_time(rank);
-  const IntervalSet exposed = rank.exposed_communication & counted;
-  const IntervalSet overlapped = rank.overlapped_communication & counted;
-  const IntervalSet blocking = blocking_of(rank) & counted;
+  const Hidden hidden = hidden_of(rank);
+  const IntervalSet exposed = hidden.exposed & counted;
+  const IntervalSet overlapped = hidden.overlapped & counted;
+  const IntervalSet blocking = blocking_of(rank, exposed);
   for (const auto& [group, rows] : groups) {
     for (const std::size_t row : rows) {
       if (!rank.counts(row)) continue;

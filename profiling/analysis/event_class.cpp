@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "profiling/ranges/phases.hpp"
+#include "profiling/ranges/phase_named.hpp"
 #include "profiling/trace/kind.hpp"
 
 namespace sidestream::analysis {
@@ -25,10 +25,19 @@ constexpr std::array<std::string_view, 13> kSyncCalls = {"cudaDeviceSynchronize"
                                                          "aten::item",
                                                          "aten::_local_scalar_dense"};
 
-constexpr std::array<std::string_view, 9> kLaunchCalls = {
-    "cudaLaunchKernel",         "cudaLaunchKernelExC",   "cuLaunchKernel",
-    "cuLaunchKernelEx",         "cudaGraphLaunch",       "hipLaunchKernel",
-    "hipExtModuleLaunchKernel", "hipModuleLaunchKernel", "hipGraphLaunch"};
+constexpr std::array<std::string_view, 13> kLaunchCalls = {"cudaLaunchKernel",
+                                                           "cudaLaunchKernelExC",
+                                                           "cudaLaunchCooperativeKernel",
+                                                           "cuLaunchKernel",
+                                                           "cuLaunchKernelEx",
+                                                           "cuLaunchCooperativeKernel",
+                                                           "cudaGraphLaunch",
+                                                           "hipLaunchKernel",
+                                                           "hipLaunchCooperativeKernel",
+                                                           "hipExtModuleLaunchKernel",
+                                                           "hipModuleLaunchKernel",
+                                                           "hipModuleLaunchCooperativeKernel",
+                                                           "hipGraphLaunch"};
 
 template <std::size_t Count>
 bool is_one_of(std::string_view name, const std::array<std::string_view, Count>& names) {
@@ -36,13 +45,11 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, Count>&
 }
 
 NameClass class_of_phase(std::string_view name) {
-  for (const ranges::PhaseInfo& phase : ranges::kPhases) {
-    if (phase.name != name) continue;
-    if (phase.category == Category::kCommunication) return NameClass::kCollectiveRange;
-    if (phase.category == Category::kCompute) return NameClass::kComputeRange;
-    return phase.category == Category::kInput ? NameClass::kInputRange : NameClass::kPlain;
-  }
-  return NameClass::kPlain;
+  const ranges::PhaseInfo* const phase = ranges::phase_named(name);
+  if (phase == nullptr) return NameClass::kPlain;
+  if (phase->category == Category::kCommunication) return NameClass::kCollectiveRange;
+  if (phase->category == Category::kCompute) return NameClass::kComputeRange;
+  return phase->category == Category::kInput ? NameClass::kInputRange : NameClass::kPlain;
 }
 
 }  // namespace

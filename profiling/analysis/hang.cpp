@@ -5,7 +5,7 @@
 
 #include "profiling/analysis/event_class.hpp"
 #include "profiling/analysis/model_use.hpp"
-#include "profiling/ranges/phases.hpp"
+#include "profiling/ranges/phase_named.hpp"
 #include "profiling/trace/decimal.hpp"
 
 namespace sidestream::analysis {
@@ -30,11 +30,6 @@ std::map<int, std::int64_t> last_ends(const std::vector<RankView>& ranks) {
   return last;
 }
 
-bool is_phase(std::string_view name) {
-  return std::any_of(ranges::kPhases.begin(), ranges::kPhases.end(),
-                     [&](const ranges::PhaseInfo& phase) { return name == phase.name; });
-}
-
 // The rows of open ranges, innermost phase and oldest collective.
 struct OpenRows {
   std::optional<std::size_t> step, phase, collective;
@@ -50,7 +45,7 @@ struct OpenRows {
         step = row;
       } else if (what == NameClass::kCollectiveRange) {
         if (!collective || starts_before(collective)) collective = row;
-      } else if (is_phase(timeline.name(row)) && !starts_before(phase)) {
+      } else if (ranges::phase_named(timeline.name(row)) != nullptr && !starts_before(phase)) {
         phase = row;
       }
     }

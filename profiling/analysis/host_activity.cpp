@@ -44,18 +44,32 @@ bool is_host(Kind kind) {
          kind == Kind::kLock;
 }
 
+// The host communicates for its device: operations in flight have lanes of their own.
+bool host_communicates(const RankTimeline& timeline, const NameClasses& classes) {
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.kind(row) == Kind::kKernel &&
+        classes[timeline.name_id(row)] == NameClass::kCollectiveKernel)
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 HostActivity host_activity(const RankTimeline& timeline) {
   const NameClasses classes(timeline.names);
+  const bool any_lane = host_communicates(timeline, classes);
   const std::set<std::uint32_t> feeding = feeding_tracks(timeline, classes);
   std::vector<bool> counts(timeline.tracks().size(), false);
   for (const std::uint32_t track : feeding) counts[track] = true;
   HostPieces pieces;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (!is_host(timeline.kind(row)) || !counts[timeline.track_of(row)]) continue;
-    sort_in(pieces, timeline.kind(row), classes[timeline.name_id(row)],
-            {timeline.start_ns(row), timeline.end_ns(row)});
+    const Kind kind = timeline.kind(row);
+    const NameClass what = classes[timeline.name_id(row)];
+    const bool in_lane =
+        any_lane && kind == Kind::kHostRange && what == NameClass::kCollectiveRange;
+    if (!is_host(kind) || !(in_lane || counts[timeline.track_of(row)])) continue;
+    sort_in(pieces, kind, what, {timeline.start_ns(row), timeline.end_ns(row)});
   }
   return {.data = IntervalSet(std::move(pieces.data)),
           .communication = IntervalSet(std::move(pieces.communication)),

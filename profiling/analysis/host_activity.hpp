@@ -1,7 +1,8 @@
 // What the host threads that feed a device were doing: the reasons for its idle time.
 //
 // Only threads that launch device work or carry the steps count: loader threads that run beside
-// them explain nothing as long as nobody waits for them.
+// them explain nothing as long as nobody waits for them. Where no kernel communicates, collectives
+// count on any thread: the host stages them for its device.
 #pragma once
 
 #include "profiling/analysis/interval_set.hpp"
@@ -11,7 +12,7 @@ namespace sidestream::analysis {
 
 struct HostActivity {
   IntervalSet data;           // fetching a batch, copying it to the device
-  IntervalSet communication;  // inside a collective of our own, on a thread that also computes
+  IntervalSet communication;  // inside a collective of our own
   IntervalSet locks;
   IntervalSet sync;    // cudaStreamSynchronize and its like, .item()
   IntervalSet active;  // any operator, call, range or Python function

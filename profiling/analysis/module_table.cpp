@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "profiling/ranges/phases.hpp"
+#include "profiling/ranges/phase_named.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -20,10 +20,7 @@ constexpr std::string_view kBackwardPrefix = "autograd::engine::evaluate_functio
 
 std::string kind_of_range(std::string_view name) {
   if (name.starts_with(ranges::kStepPrefix)) return "step";
-  for (const ranges::PhaseInfo& phase : ranges::kPhases) {
-    if (phase.name == name) return "phase";
-  }
-  return "layer";
+  return ranges::phase_named(name) != nullptr ? "phase" : "layer";
 }
 
 bool has_module(const RankTimeline& timeline, std::size_t row) {

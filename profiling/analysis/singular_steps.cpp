@@ -1,6 +1,7 @@
 #include "profiling/analysis/singular_steps.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
@@ -28,6 +29,30 @@ void tag_rests(std::vector<RankView>& ranks) {
     for (StepRow& step : rank.steps) {
       if (step.step && cut.contains({step.rank, *step.step}) && !step.has_tag(StepRow::kUnfinished))
         step.tags.push_back(StepRow::kUnfinished);
+    }
+  }
+}
+
+// Before every event.
+constexpr std::int64_t kEarliestNs = -(std::int64_t{1} << 61);
+
+// On the clock of the file.
+std::int64_t complete_from_ns(const trace::RankInfo& info) {
+  if (!info.complete_from_ns) return kEarliestNs;
+  return *info.complete_from_ns - std::max<std::int64_t>(0, info.base_ns);
+}
+
+void tag_incomplete(std::vector<RankView>& ranks) {
+  std::set<std::int64_t> incomplete;
+  for (const RankView& rank : ranks) {
+    for (const StepRow& step : rank.steps) {
+      if (step.step && step.window.start_ns < complete_from_ns(rank.timeline->info))
+        incomplete.insert(*step.step);
+    }
+  }
+  for (RankView& rank : ranks) {
+    for (StepRow& step : rank.steps) {
+      if (step.step && incomplete.contains(*step.step)) step.tags.push_back(StepRow::kIncomplete);
     }
   }
 }
@@ -79,9 +104,12 @@ std::int64_t waited_ns(const StepRow& step) {
 
 void tag_singular_steps(std::vector<RankView>& ranks) {
   tag_rests(ranks);
+  tag_incomplete(ranks);
   const std::set<std::int64_t> outliers = outliers_among(lengths_of(ranks));
   for (RankView& rank : ranks) {
     std::vector<Interval> singular;
+    // Also of steps whose own ranges are among the lost.
+    singular.push_back({kEarliestNs, complete_from_ns(rank.timeline->info)});
     for (StepRow& step : rank.steps) {
       if (step.step && step.tags.empty() && outliers.contains(*step.step))
         step.tags.push_back(StepRow::kOutlier);

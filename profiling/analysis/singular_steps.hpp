@@ -1,6 +1,7 @@
 // Steps that are nobody's mean, told apart from the others before anything is added up.
 //
 // - unfinished: the recording ended in it, and what follows it in the next file of its rank;
+// - incomplete: the recorder had no room for all its ranges, on any rank;
 // - outlier: at least 5 times as long as the median step, on any rank, where at most a tenth of the
 //   steps are: a stall that happens once, and not what the run is like. Steps with other tags
 //   are none: it is known why they are long. Below 10 steps nothing is said.

@@ -26,10 +26,13 @@ struct StepRow {
 
   bool has_tag(std::string_view tag) const;
   // Tells nothing about other steps, also where there is no other one: it is nobody's mean.
-  bool is_singular() const { return has_tag(kUnfinished) || has_tag(kOutlier); }
+  bool is_singular() const {
+    return has_tag(kUnfinished) || has_tag(kIncomplete) || has_tag(kOutlier);
+  }
 
   // Tags.
   static constexpr const char* kUnfinished = "unfinished";  // the recording ended in it
+  static constexpr const char* kIncomplete = "incomplete";  // the recorder lost some of its ranges
   static constexpr const char* kOutlier = "outlier";        // many times as long as the others
 };
 
@@ -40,7 +43,7 @@ struct RankView {
   IntervalSet overlapped_communication;
   IntervalSet exposed_communication;
   std::vector<StepRow> steps;
-  IntervalSet singular;  // the windows of such steps
+  IntervalSet singular;  // the windows of such steps, and whatever is before a complete one
 
   explicit RankView(const trace::RankTimeline& of_rank);
 

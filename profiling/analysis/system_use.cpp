@@ -1,5 +1,7 @@
 #include "profiling/analysis/system_use.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -72,6 +74,70 @@ void find_busiest_disk(const Means& means, SystemUse& use) {
   }
 }
 
+struct EnergyUse {
+  double joules = 0;
+  double tokens = 0;
+};
+
+// From the first plain step of the file to the last: one without a tag, but for an evaluation or a
+// checkpoint, whose energy is a part of training.
+Interval measured_span(const RankView& rank) {
+  Interval span{INT64_MAX, INT64_MIN};
+  for (const StepRow& step : rank.steps) {
+    if (step.is_singular()) continue;
+    span.start_ns = std::min(span.start_ns, step.window.start_ns);
+    span.end_ns = std::max(span.end_ns, step.window.end_ns);
+  }
+  return span;
+}
+
+double steps_within(const RankView& rank, Interval span) {
+  double count = 0;
+  for (const StepRow& step : rank.steps) {
+    const Interval inside{std::max(span.start_ns, step.window.start_ns),
+                          std::min(span.end_ns, step.window.end_ns)};
+    if (step.step && inside.start_ns < inside.end_ns)
+      count +=
+          static_cast<double>(inside.length_ns()) / static_cast<double>(step.window.length_ns());
+  }
+  return count;
+}
+
+// Between the first and the last reading inside the steps.
+void add_energy(const RankView& rank, EnergyUse& use) {
+  const trace::RankTimeline& timeline = *rank.timeline;
+  const Interval span = measured_span(rank);
+  const trace::CounterReading *first = nullptr, *last = nullptr;
+  for (std::size_t i = 0; i < timeline.counters().size(); ++i) {
+    const trace::CounterReading& one = timeline.counters()[i];
+    if (timeline.names[one.counter] != ranges::kGpuEnergy) continue;
+    if (one.time_ns < span.start_ns || one.time_ns > span.end_ns) continue;
+    if (first == nullptr || one.time_ns < first->time_ns) first = &one;
+    if (last == nullptr || one.time_ns > last->time_ns) last = &one;
+  }
+  if (first == nullptr || first == last) return;
+  use.joules += last->value - first->value;
+  use.tokens +=
+      timeline.info.figures.tokens_per_step * steps_within(rank, {first->time_ns, last->time_ns});
+}
+
+// Of all GPUs together, for a token of the whole job: nothing while the energy of one is missing.
+std::optional<double> joules_per_token(const std::vector<RankView>& ranks) {
+  std::map<int, EnergyUse> of_rank;
+  int world_size = 0;
+  for (const RankView& rank : ranks) {
+    world_size = std::max(world_size, rank.timeline->info.world_size);
+    add_energy(rank, of_rank[rank.timeline->info.rank]);
+  }
+  double sum = 0;
+  for (const auto& [rank, use] : of_rank) {
+    if (use.tokens <= 0 || use.joules <= 0) return std::nullopt;
+    sum += use.joules / use.tokens;
+  }
+  if (of_rank.empty() || static_cast<int>(of_rank.size()) < world_size) return std::nullopt;
+  return sum;
+}
+
 }  // namespace
 
 SystemUse find_system_use(const std::vector<RankView>& ranks) {
@@ -82,7 +148,8 @@ SystemUse find_system_use(const std::vector<RankView>& ranks) {
                 .process_cores_short = means.of(ranges::kProcessCpu, "waiting", 0.01),
                 .machine_cpu = means.of(ranges::kMachineCpu, "busy", 0.01),
                 .gpu_clock_mhz = means.of(ranges::kGpuClock, "core", 1),
-                .gpu_held_down = means.of(ranges::kGpuHeldDown, ranges::kHeldDownByPowerOrHeat, 1)};
+                .gpu_held_down = means.of(ranges::kGpuHeldDown, ranges::kHeldDownByPowerOrHeat, 1),
+                .joules_per_token = joules_per_token(ranks)};
   find_busiest_disk(means, use);
   return use;
 }

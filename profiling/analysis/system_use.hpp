@@ -24,6 +24,8 @@ struct SystemUse {
   std::string disk = {};
   std::optional<double> gpu_clock_mhz = {};
   std::optional<double> gpu_held_down = {};  // share of the time: by power or heat
+  // Energy of all GPUs of the job over the tokens of the same time; nothing while one is missing.
+  std::optional<double> joules_per_token = {};
 };
 
 SystemUse find_system_use(const std::vector<RankView>& ranks);

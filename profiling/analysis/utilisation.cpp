@@ -9,12 +9,17 @@
 namespace sidestream::analysis {
 namespace {
 
-// PyProf's list, which profilers copied, and what Hopper's libraries call theirs.
-constexpr std::array<std::string_view, 22> kTensorCoreWords = {
-    "884",       "1688",       "16816",      "hmma",       "imma",           "bmma",
-    "xmma_gemm", "xmma_fprop", "xmma_dgrad", "xmma_wgrad", "tensorop",       "wgmma",
-    "nvjet",     "flash_fwd",  "flash_bwd",  "fmha",       "cutlass3x_sm90", "sm90_gemm",
-    "sm100_",    "wmma",       "_MI16x16x",  "_MI32x32x"};
+// PyProf's list, which profilers copied, and what newer libraries call theirs: CUTLASS 3's classes,
+// FlashAttention, cuDNN's attention.
+constexpr std::array<std::string_view, 26> kTensorCoreWords = {
+    "884",         "1688",       "16816",         "hmma",           "imma",     "bmma",
+    "xmma_gemm",   "xmma_fprop", "xmma_dgrad",    "xmma_wgrad",     "tensorop", "wgmma",
+    "nvjet",       "flash_fwd",  "flash_bwd",     "FlashAttn",      "fmha",     "flash_fprop",
+    "flash_bprop", "Gmma",       "CollectiveMma", "cutlass3x_sm90", "sm100_",   "wmma",
+    "_MI16x16x",   "_MI32x32x"};
+
+// What the same libraries call kernels of the ordinary units: their names go on like the others.
+constexpr std::array<std::string_view, 3> kOrdinaryWords = {"ffma", "simt", "Simt"};
 
 struct Sums {
   double window_ns = 0, kernels_ns = 0;
@@ -143,9 +148,11 @@ std::string tensor_core_source(const Sums& sums) {
 }  // namespace
 
 bool uses_tensor_cores(std::string_view kernel) {
-  return std::any_of(kTensorCoreWords.begin(), kTensorCoreWords.end(), [&](std::string_view word) {
+  const auto is_in_name = [&](std::string_view word) {
     return kernel.find(word) != std::string_view::npos;
-  });
+  };
+  return std::any_of(kTensorCoreWords.begin(), kTensorCoreWords.end(), is_in_name) &&
+         std::none_of(kOrdinaryWords.begin(), kOrdinaryWords.end(), is_in_name);
 }
 
 Utilisation find_utilisation(const std::vector<RankView>& ranks,

@@ -20,4 +20,7 @@ inline constexpr const char* kGpuClock = "gpu clock [MHz]";  // "core", "memory"
 inline constexpr const char* kGpuHeldDown = "gpu held down";
 inline constexpr const char* kHeldDownByPowerOrHeat = "by power or heat";
 
+// Since the sampler's first look: "board", of the GPU of the rank.
+inline constexpr const char* kGpuEnergy = "gpu energy [J]";
+
 }  // namespace sidestream::ranges

@@ -122,7 +122,8 @@ std::vector<SystemSample> Nvml::sample() {
   unsigned long long energy_mj = 0;
   if (of.energy != nullptr && of.energy(of.device, &energy_mj) == kSuccess) {
     if (!of.first_energy_mj) of.first_energy_mj = energy_mj;
-    add("gpu energy [J]", {{"board", static_cast<double>(energy_mj - *of.first_energy_mj) / 1000}});
+    add(ranges::kGpuEnergy,
+        {{"board", static_cast<double>(energy_mj - *of.first_energy_mj) / 1000}});
   }
   unsigned degrees = 0;
   if (of.temperature != nullptr && of.temperature(of.device, kCore, &degrees) == kSuccess)

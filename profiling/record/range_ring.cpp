@@ -32,6 +32,8 @@ RangeRing::Taken RangeRing::take() {
   result.records.erase(result.records.begin(),
                        result.records.begin() + static_cast<std::ptrdiff_t>(safe - begin));
   result.dropped = safe - taken_;
+  if (result.dropped > 0 && !result.records.empty())
+    result.complete_from_ns = result.records.front().end_ns;  // a thread's ranges end in order
   taken_ = end;
   return result;
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "profiling/record/range_record.hpp"
@@ -28,6 +29,8 @@ class RangeRing {
   struct Taken {
     std::vector<RangeRecord> records;
     std::uint64_t dropped = 0;
+    // Where ranges were lost: all that ended at or after this time are there.
+    std::optional<std::int64_t> complete_from_ns;
   };
   // What came since the last call. By one thread at a time, which may be another one.
   Taken take();

@@ -1,5 +1,6 @@
 #include "profiling/record/recorder.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <utility>
 
@@ -40,6 +41,15 @@ RangeRecord range_from(NameId name, const ranges::CollectivePayload* payload) no
   return range;
 }
 
+// With nothing left the ring ran over while it was read.
+void note_lost(const RangeRing::Taken& taken, Recording& recording) {
+  if (taken.dropped == 0) return;
+  recording.dropped += taken.dropped;
+  recording.complete_from_ns =
+      std::max(recording.complete_from_ns.value_or(0),
+               taken.complete_from_ns.value_or(recording.end.monotonic_ns));
+}
+
 bool is_collective(NameId name) {
   return is_phase(name) && category_of(name) == ranges::Category::kCommunication;
 }
@@ -51,10 +61,14 @@ Recorder::Recorder(const RecorderConfig& config)
 
 Recorder::~Recorder() = default;
 
-void Recorder::keep(bool on) noexcept {
+void Recorder::keep(Keeping keeping) noexcept {
   const std::lock_guard lock(mutex_);
-  if (on && !keeps()) last_take_ = read_clocks();
-  keeps_.store(on, std::memory_order_relaxed);
+  if (keeping_ == Keeping::kOff && keeping != Keeping::kOff) {
+    last_take_ = read_clocks();
+    dropped_before_ = dropped_.load(std::memory_order_relaxed) + flights_.lost();
+  }
+  keeping_ = keeping;
+  keeps_.store(keeping == Keeping::kOn, std::memory_order_relaxed);
 }
 
 ThreadLog* Recorder::log_of_this_thread() noexcept {
@@ -144,7 +158,7 @@ void Recorder::take_thread(ThreadLog& log, Recording& recording, Cut& flights) {
   Cut own(recording, std::exchange(log.seen_open, {}), thread.ranges);
   const std::vector<RangeRecord> open = log.open.look();
   RangeRing::Taken taken = log.ring.take();
-  recording.dropped += taken.dropped;
+  note_lost(taken, recording);
   std::vector<RangeRecord> ended = std::exchange(log.rest, {});
   ended.insert(ended.end(), taken.records.begin(), taken.records.end());
   for (const RangeRecord& range : ended) {

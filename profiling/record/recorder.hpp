@@ -2,8 +2,9 @@
 // thread, and added up per step for the verdict at the end of every run.
 //
 // Ranges are told by nvtx_injection.cpp when no tool is attached. Nothing is kept before
-// keep(true); the account of phases goes on always. take() hands over what came since the take
-// before, cut at its own time: recordings that follow each other neither overlap nor leave a gap.
+// keep(Keeping::kOn); the account of phases goes on always. take() hands over what came since the
+// take before, cut at its own time: recordings that follow each other neither overlap nor leave a
+// gap.
 #pragma once
 
 #include <atomic>
@@ -27,6 +28,9 @@ struct RecorderConfig {
   std::size_t most_threads = 256;           // ranges of further ones are dropped and counted
 };
 
+// Into rings. Paused, ranges are left out of a recording that goes on.
+enum class Keeping { kOff, kPaused, kOn };
+
 class Cut;
 class ThreadLog;
 
@@ -37,10 +41,8 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Recording into rings begins or ends; from any thread.
-  void keep(bool on) noexcept;
-  // Leaves ranges out of a recording that goes on; after keep(true).
-  void skip(bool on) noexcept { keeps_.store(!on, std::memory_order_relaxed); }
+  // A recording begins where it was off; from any thread.
+  void keep(Keeping keeping) noexcept;
   bool keeps() const noexcept { return keeps_.load(std::memory_order_relaxed); }
 
   // What NVTX tells. No lock, no memory asked for but at a thread's first range; never throw.
@@ -77,6 +79,7 @@ class Recorder {
   std::atomic<std::uint64_t> dropped_{0};
 
   std::mutex mutex_;  // all below
+  Keeping keeping_ = Keeping::kOff;
   std::vector<std::shared_ptr<ThreadLog>> logs_;
   ClockReading last_take_;
   std::vector<RangeRecord> flights_seen_open_;  // by the last take

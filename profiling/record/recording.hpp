@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct Recording {
   std::vector<ThreadRanges> threads;
   std::vector<RangeRecord> in_flight;  // operations that belong to no thread
   std::uint64_t dropped = 0;
+  // Threads lose their oldest ranges, each those that its own ring has no room for. What begins
+  // earlier than this lacks some; nothing: it is not known to.
+  std::optional<std::int64_t> complete_from_ns;
 };
 
 }  // namespace sidestream::record

@@ -170,6 +170,7 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"disk_busy", or_null(all.system.disk_busy)},
           {"gpu_clock_mhz", or_null(all.system.gpu_clock_mhz)},
           {"gpu_held_down", or_null(all.system.gpu_held_down)},
+          {"joules_per_token", or_null(all.system.joules_per_token)},
           {"system_samples", all.system.samples},
           {"mfu_source", throughput.source.empty() ? Json() : Json(throughput.source)},
           {"profiler_cost", or_null(all.model.profiler_cost)}};
@@ -200,6 +201,8 @@ Json not_measured(const Analysis& all, const RunMetrics& run) {
   need(list, !all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
   need(list, !all.system.machine_cpu, "machine_cpu",
        "system samples inside the steps (--sample-hz)");
+  need(list, !all.system.joules_per_token, "joules_per_token",
+       "samples of every GPU's energy inside the steps (--sample-hz)");
   need(list, !transfers, "transfer and waiting of collectives",
        "the traces of all ranks of a process group");
   need(list, !any_flops(all), "flops of operations", "shapes (--profile-shapes)");

@@ -174,8 +174,11 @@ std::string device_text(const Analysis& all, std::size_t width) {
 std::string throughput_text(const Analysis& all, const RunMetrics& run) {
   const Throughput found = throughput_of(all, run);
   return fmt::format(
-      "MFU {} (PaLM's formula {}){}{}\n", or_dash(found.mfu), or_dash(found.mfu_palm),
+      "MFU {} (PaLM's formula {}){}{}{}\n", or_dash(found.mfu), or_dash(found.mfu_palm),
       found.tokens_per_s ? fmt::format(", {:.0f} tokens/s", *found.tokens_per_s) : "",
+      all.system.joules_per_token
+          ? fmt::format(", {:.3g} J a token (GPUs)", *all.system.joules_per_token)
+          : "",
       found.source.empty() ? "" : ", of " + found.source);
 }
 

@@ -16,6 +16,42 @@ void append_without_breaks(std::string_view text, std::string& output) {
   }
 }
 
+// Profilers write numbers that JSON has no word for: NaN, Infinity, -nan. Outside of texts they
+// become null.
+void append_with_numbers(std::string_view text, std::string& output) {
+  const auto is_letter = [](char one) {
+    return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z');
+  };
+  bool in_text = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const char one = text[at];
+    if (in_text && one == '\\') {
+      output += text.substr(at, 2);
+      at += 2;
+      continue;
+    }
+    if (one == '"') in_text = !in_text;
+    const bool minus = one == '-' && at + 1 < text.size() && is_letter(text[at + 1]);
+    if (in_text || !(minus || is_letter(one))) {
+      output += one;
+      ++at;
+      continue;
+    }
+    const std::size_t begin = at;
+    for (++at; at < text.size() && is_letter(text[at]);) ++at;
+    const std::string_view word = text.substr(begin, at - begin);
+    const bool exponent = word == "e" || word == "E";
+    output += exponent || word == "true" || word == "false" ? word : "null";
+  }
+}
+
+bool may_have_no_number(std::string_view text) {
+  for (const char* word : {"NaN", "nan", "nf"}) {  // Infinity, inf, Inf
+    if (text.find(word) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void EventRewriter::replace(std::string_view part, std::string with) {
@@ -35,6 +71,7 @@ void EventRewriter::replace(std::string_view part, std::string with) {
 void EventRewriter::write_to(std::string& output) {
   std::sort(parts_.begin(), parts_.end(),
             [](const Part& a, const Part& b) { return a.begin < b.begin; });
+  const std::size_t begin = output.size();
   std::size_t at = 0;
   for (const Part& part : parts_) {
     append_without_breaks(text_.substr(at, part.begin - at), output);
@@ -42,6 +79,10 @@ void EventRewriter::write_to(std::string& output) {
     at = part.end;
   }
   append_without_breaks(text_.substr(at), output);
+  if (!may_have_no_number(std::string_view(output).substr(begin))) return;
+  const std::string text = output.substr(begin);
+  output.resize(begin);
+  append_with_numbers(text, output);
 }
 
 std::string microseconds_text(std::int64_t nanoseconds) {

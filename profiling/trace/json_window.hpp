@@ -48,7 +48,6 @@ class JsonWindow {
     bool escaped = false;
     bool too_deep = false;
   };
-  enum class Keep { kFromValue, kNothing };
 
   bool refill(std::size_t keep_from);
   // Moves `position` to behind the value and returns

@@ -59,6 +59,9 @@ double positive_in(const Json& object, std::string_view key) {
   return std::max(0.0, found->get<double>());
 }
 
+// Since 1970: further on than any clock.
+constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;
+
 void read_figures(const Json& object, RankInfo& info) {
   if (!object.is_object()) return;
   info.figures = {.flops_per_token = positive_in(object, ranges::kFlopsPerToken),
@@ -67,6 +70,9 @@ void read_figures(const Json& object, RankInfo& info) {
                   .peak_flops_per_s = positive_in(object, ranges::kPeakFlopsPerSecond),
                   .unprofiled_step_ms = positive_in(object, ranges::kUnprofiledStepMilliseconds)};
   info.figures.merged_ranks = static_cast<int>(positive_in(object, ranges::kMergedRanks));
+  info.dropped_ranges = static_cast<std::uint64_t>(positive_in(object, ranges::kDroppedRanges));
+  if (const auto from_ns = number_in(object, std::string(ranges::kCompleteFrom).c_str()))
+    info.complete_from_ns = std::clamp<std::int64_t>(*from_ns, 0, kLatestNs);
   const auto profiled = object.find(std::string(ranges::kProfiled));
   if (profiled != object.end() && profiled->is_boolean())
     info.figures.profiled = profiled->get<bool>();

@@ -10,6 +10,7 @@
 #include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/byte_sink.hpp"
 #include "profiling/trace/decimal.hpp"
+#include "profiling/trace/event_list.hpp"
 #include "profiling/trace/event_rewriter.hpp"
 #include "profiling/trace/kineto_fields.hpp"
 #include "profiling/trace/kineto_stream.hpp"
@@ -29,29 +30,6 @@ struct OutputClock {
   std::int64_t operator()(std::int64_t time_ns) const {
     return clock.to_common(time_ns + base_ns) - origin_ns;
   }
-};
-
-class EventList {
- public:
-  explicit EventList(ByteSink& sink) : sink_(sink) {}
-
-  void add(std::string_view event) {
-    buffer_ += count_++ == 0 ? "\n" : ",\n";
-    buffer_ += event;
-    if (buffer_.size() > kFlush) flush();
-  }
-  void flush() {
-    sink_.write(buffer_);
-    buffer_.clear();
-  }
-  std::uint64_t count() const noexcept { return count_; }
-
- private:
-  static constexpr std::size_t kFlush = std::size_t{1} << 18;
-
-  ByteSink& sink_;
-  std::string buffer_;
-  std::uint64_t count_ = 0;
 };
 
 class KinetoPass {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiling/ranges/phase_named.hpp"
 #include "profiling/trace/decimal.hpp"
 #include "profiling/trace/nsys_host_rows.hpp"
 #include "profiling/trace/nsys_payloads.hpp"
@@ -79,13 +80,6 @@ class Lanes {
   std::map<std::uint32_t, std::vector<std::int64_t>> lanes_;
 };
 
-bool is_collective(std::string_view name) {
-  return std::any_of(
-      ranges::kPhases.begin(), ranges::kPhases.end(), [&](const ranges::PhaseInfo& phase) {
-        return phase.category == ranges::Category::kCommunication && name == phase.name;
-      });
-}
-
 // Ranges that are pushed and popped nest on their thread. Those with a start and an end may end on
 // another one, overlap each other, and say nothing about what the thread did meanwhile.
 std::uint64_t read_ranges(const SqliteFile& file, int type, NsysStrings& strings,
@@ -114,7 +108,7 @@ std::uint64_t read_ranges(const SqliteFile& file, int type, NsysStrings& strings
                 .start_ns = rows.integer(0),
                 .end_ns = rows.integer(1),
                 .global_tid = rows.integer(2)};
-    if (is_collective(row.name)) row.payload = payloads.of(rows, kFirstPayloadColumn);
+    if (ranges::is_collective_name(row.name)) row.payload = payloads.of(rows, kFirstPayloadColumn);
     if (type == kStartEndRange) row.lane = lanes.take(process, row.start_ns, row.end_ns);
     host.add(row);
   }

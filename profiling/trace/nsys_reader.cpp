@@ -50,6 +50,11 @@ std::vector<std::string> missing_parts(const SqliteFile& file) {
       missing.push_back(std::string(kKernels) + " has no column " + column.name + ": " +
                         column.without);
   }
+  for (const char* column : {"id", "value"}) {
+    if (file.has("StringIds") && !file.columns("StringIds").contains(column))
+      missing.push_back("StringIds has no column " + std::string(column) +
+                        ": kernels have no names");
+  }
   if (!columns.contains("shortName") && !columns.contains("demangledName"))
     missing.push_back(std::string(kKernels) + " has no column shortName: kernels have no names");
   return missing;

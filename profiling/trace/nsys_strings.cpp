@@ -17,6 +17,8 @@ std::string without_version(std::string text) {
 
 NsysStrings::NsysStrings(const SqliteFile& file) {
   if (!file.has("StringIds")) return;
+  const auto columns = file.columns("StringIds");
+  if (!columns.contains("id") || !columns.contains("value")) return;
   SqliteRows rows = file.query("SELECT id, value FROM StringIds");
   while (rows.next()) texts_[rows.integer(0)] = without_version(with_valid_utf8(rows.text(1)));
 }

@@ -44,6 +44,11 @@ const CollectiveDetail* RankTimeline::collective(std::size_t row) const {
   return index == kNone ? nullptr : &collective_[index];
 }
 
+void RankTimeline::add_collective(std::size_t kernel_row, const CollectiveDetail& detail) {
+  if (has_device_detail(kind_[kernel_row]) && detail_[kernel_row] != kNone)
+    device_[detail_[kernel_row]].collective = add_detail(detail);
+}
+
 std::uint64_t RankTimeline::correlation(std::size_t row) const {
   if (detail_[row] == kNone) return 0;
   if (has_device_detail(kind_[row])) return device_[detail_[row]].correlation;

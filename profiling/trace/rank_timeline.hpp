@@ -53,6 +53,10 @@ struct RankInfo {
   int cuda_driver = 0;   // newest version that the driver knows, 12090 for 12.9; 0: not said
   int cuda_runtime = 0;  // version that the program runs with
   RunFigures figures = {};
+  // Of our recorder: ranges that found no room, and the time since 1970 from which on none is
+  // missing; nothing: not known.
+  std::uint64_t dropped_ranges = 0;
+  std::optional<std::int64_t> complete_from_ns = {};
 };
 
 // A thread of a process, or a stream of a device.
@@ -84,6 +88,8 @@ class RankTimeline {
   }
   std::uint32_t add_detail(const CollectiveDetail& detail) { return append(collective_, detail); }
   std::uint32_t add_detail(const MemoryDetail& detail) { return append(memory_, detail); }
+  // Of a kernel that the file says nothing about.
+  void add_collective(std::size_t kernel_row, const CollectiveDetail& detail);
   std::uint32_t add_correlation(std::uint64_t correlation) {
     return append(correlation_, correlation);
   }

@@ -9,6 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/data/parallel_for.hpp"
+#include "profiling/trace/collective_link.hpp"
 #include "profiling/trace/kineto_reader.hpp"
 #include "profiling/trace/nsys_reader.hpp"
 #include "profiling/trace/time_windows.hpp"
@@ -41,6 +42,7 @@ Loaded load_one(const TraceFile& file) {
     loaded.timelines.push_back(std::move(kineto.timeline));
   }
   for (RankTimeline& timeline : loaded.timelines) {
+    link_collectives(timeline);
     timeline.info.file = with_valid_utf8(file.path.filename().string());
     timeline.info.path = file.path.string();
     timeline.info.window = file.window;

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
                              {"sample", false, kPerBlock / 200, [&] { sampler.sample(); }}};
   for (int block = 0; block < blocks; ++block) {
     for (Kind& kind : kinds) {
-      record::process_recorder().keep(kind.keeps);
+      record::process_recorder().keep(kind.keeps ? record::Keeping::kOn : record::Keeping::kOff);
       const std::int64_t begin = record::monotonic_ns();
       for (int i = 0; i < kind.repeats; ++i) kind.work();
       kind.ns.push_back(static_cast<double>(record::monotonic_ns() - begin) / kind.repeats);

@@ -3,12 +3,14 @@
 import gzip
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import unittest
 
-from support import PROGRAM, TraceTest, complete, run, step_events, trace, write
+from support import PROGRAM, ROOT, TraceTest, complete, run, step_events, trace, write
 
+NSYS_EXPORT = ROOT / "tests/data/traces/nsys_cpu_2ranks/rank_00000.sqlite"
 WHOLE = json.dumps(trace(step_events(0)))
 
 
@@ -159,6 +161,31 @@ class UsableTest(TraceTest):
                                "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, globalTid INTEGER, text TEXT)")
         database.close()
         self.assertIn("NVTX_EVENTS has no column eventType: it is not read", self.warning_of(self.folder / "old.sqlite"))
+
+    def test_an_export_whose_names_lack_their_columns(self):
+        database = sqlite3.connect(self.folder / "names.sqlite")
+        database.executescript("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, shortName INTEGER);"
+                               "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 5, 2);"
+                               "CREATE TABLE StringIds(number INTEGER, text TEXT)")
+        database.close()
+        self.assertIn("StringIds has no column id: kernels have no names", self.warning_of(self.folder / "names.sqlite"))
+
+    def test_report_of_nsys_with_one_that_was_fetched(self):
+        """Beside the build folder, where launch/fetch-nsys unpacks it; the stub copies an export."""
+        program = self.folder / "build/release/sidestream-trace"
+        program.parent.mkdir(parents=True)
+        shutil.copy2(PROGRAM, program)
+        nsys = write(self.folder / "build/nsight/root/usr/lib/nsight-systems/target/nsys",
+                     f"#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\nexec /bin/cp {NSYS_EXPORT} \"$2\"\n")
+        nsys.chmod(0o755)
+        write(self.folder / "build/nsight/complete", "")
+        write(self.folder / "a.nsys-rep", "x")
+        done = subprocess.run([program, "report", self.folder / "a.nsys-rep", "--quiet", "--json", self.folder / "r.json"],
+                              text=True, capture_output=True, env={"PATH": "/nowhere"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads((self.folder / "r.json").read_text())
+        self.assertEqual(report["import"]["files"], ["a.sqlite"])
+        self.assertEqual(len(report["steps"]), len(self.report(NSYS_EXPORT)["steps"]))
 
     def test_ranks_without_a_collective(self):
         for rank in range(2):

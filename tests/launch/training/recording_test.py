@@ -60,8 +60,8 @@ def check_no_secrets(run_dir):
 def check_nothing_private(run_dir):
     """No path of this machine, no user, no host."""
     words = {str(run_dir), str(ROOT), subprocess.run(["hostname"], capture_output=True, text=True).stdout.strip(), "/home/", "/tmp/"}
-    for file in traces(run_dir):
-        text = gzip.open(file, "rt").read()
+    for file in [*traces(run_dir), *(run_dir / "flight").glob("*/rank_*.json")]:
+        text = (gzip.open if file.suffix == ".gz" else open)(file, "rt").read()
         for word in words - {""}:
             check(word not in text and word not in file.name, f"{file.name} holds {word!r}")
 
@@ -137,7 +137,7 @@ def check_verdict_without_recorder(run_dir):
 
 def check_late_rank(root, flags):
     """At the run's end and in the report of its recording: the rank that makes the others wait, in which phase, at what cost."""
-    late = {"rank": 1, "ms": 25}
+    late = {"rank": 1, "ms": 100}  # far above what a busy machine adds
     for place, phase in ("data", "data"), ("forward", "forward"), ("update", "other"):
         run_dir = root / f"late-{place}"
         command = mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, *flags, "--steps", "32",
@@ -172,6 +172,8 @@ def check_dump_on_request(root, flags):
     check(process.returncode == 75, f"exit code {process.returncode}\n{output}")
     check(len(traces(run_dir)) == 4, f"files {traces(run_dir)}")
     check(len(list((run_dir / "trace/asked_0001").iterdir())) == 2, f"files of the request: {traces(run_dir)}")
+    check(len(list((run_dir / "flight").glob("*/rank_*.json"))) == 2, "no stacks of the request")
+    check_nothing_private(run_dir)
     report(run_dir)  # which refuses a rank that is twice at one time
     numbers = {}
     for file in traces(run_dir):
@@ -214,8 +216,10 @@ def check_dump_of_a_hang(root, flags):
 
 
 def check_own_failure(root, flags):
-    """A run that diverges leaves its recording too."""
-    train(RANKS, root / "fails", flags + ["--steps", "50", "--lr", "1000", "--grad-clip", "0", "--record", "on"], expect=5)
+    """A run that fails leaves its recording too, and what its first rank knows of where the time went."""
+    os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
+    output = train(RANKS, root / "fails", flags + ["--steps", "50", "--inject", "nan:rank=1,step=30", "--record", "on"], expect=5)
+    check("rank 0 alone: time of a step" in output, f"no verdict:\n{output}")
     check(len(traces(root / "fails")) == RANKS, f"found {traces(root / 'fails')}")
 
 

@@ -142,6 +142,59 @@ TEST(ClockPropertyTest, from_samples_refined_by_collectives) {
   }
 }
 
+// Hosts of two ranks: the clock of the second is 70 ms ahead and 15 ppm fast, and its ranks differ
+// in how well they were sampled.
+TEST(ClockPropertyTest, ranks_of_one_host_have_one_clock) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto noise_ns = [&](double width) {
+      return std::llround(std::normal_distribution<>(0, width)(random));
+    };
+    const auto shown = [](int rank, std::int64_t moment) {
+      const double drift = 15e-6 * static_cast<double>(moment - kStart);
+      return rank < 2 ? moment : moment + 70'000'000 + std::llround(drift);
+    };
+    trace::TraceSet set;
+    trace::ClockSamples& samples = set.samples.emplace();
+    for (int rank = 0; rank < 4; ++rank) {
+      set.timelines.emplace_back().info.rank = rank;
+      samples[rank].boot_id = rank < 2 ? "one" : "two";
+      samples[rank].round_trip_ns = 60'000;
+      for (int i = 0; i < 64; ++i) {
+        const std::int64_t moment = kStart + (i < 32 ? 0 : 20 * kSecond) + i * 10'000;
+        samples[rank].pairs.push_back(
+            {shown(rank, moment) + noise_ns(rank == 2 ? 2e3 : 12e3), moment});
+      }
+    }
+    CollectiveMatches matches;
+    for (int i = 0; i < 200; ++i) {
+      const std::int64_t moment = kStart + i * kSecond / 10;
+      MatchedCollective& one = matches.matched.emplace_back();
+      one.kernel = "allreduce";
+      for (int rank = 0; rank < 4; ++rank) {
+        const std::int64_t end_ns = shown(rank, moment + noise_ns(2'000));
+        one.parts.push_back({rank, static_cast<std::size_t>(rank), 0, end_ns - 50'000, 50'000});
+      }
+    }
+
+    align_clocks(set, matches);
+
+    const trace::ClockModel& clock = set.clock;
+    EXPECT_EQ(clock.of(1).offset_ns, 0) << seed;
+    EXPECT_EQ(clock.uncertainty_us.at(1), 0) << seed;
+    for (const std::int64_t moment : {kStart, kStart + 20 * kSecond}) {
+      const std::int64_t time_ns = shown(2, moment);
+      EXPECT_EQ(clock.of(2).to_common(time_ns), clock.of(3).to_common(time_ns)) << seed;
+      const auto away_s = static_cast<double>(time_ns - clock.of(2).origin_ns) / 1e9;
+      const double error_us = static_cast<double>(clock.of(2).to_common(time_ns) - moment) / 1000;
+      EXPECT_LE(std::abs(error_us), clock.uncertainty_us.at(2) + 0.01 +
+                                        clock.drift_uncertainty_ppm.at(2) * std::abs(away_s))
+          << seed;
+    }
+    EXPECT_LE(clock.uncertainty_us.at(2), 31) << seed;
+  }
+}
+
 // Traces that were recorded on one host: its clock is the truth for both ranks.
 struct Recorded {
   const char* folder;

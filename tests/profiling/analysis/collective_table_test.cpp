@@ -97,5 +97,37 @@ TEST_F(CollectiveTableTest, overlapped_exposed_and_blocking_are_those_of_steps) 
   EXPECT_EQ(rows[0].blocking_ns, 20'000);
 }
 
+// Over MPI the host carries a device's collectives: 40 us of one beside a kernel, 60 while the
+// device is idle.
+TEST_F(CollectiveTableTest, collectives_of_a_host_for_its_device_are_found) {
+  const auto event = [](const std::string& category, const std::string& name,
+                        const std::string& start, const std::string& time,
+                        const std::string& arguments = "") {
+    return complete_event(category, name, start, time, arguments);
+  };
+  std::string flight = event("user_annotation", "allreduce", "110", "100",
+                             R"("bucket":2,"payload bytes":1000,"sequence":1)");
+  flight.replace(flight.find("\"tid\":1"), 7, "\"tid\":99");
+  const std::string events =
+      event("user_annotation", "ProfilerStep#3", "0", "300") + "," +
+      event("cuda_runtime", "cudaLaunchKernel", "1", "5", R"("correlation":1)") + "," +
+      event("kernel", "gemm", "50", "100", R"("stream":7,"correlation":1)") + "," + flight;
+  for (int rank = 0; rank < 2; ++rank)
+    test::write_text(scratch_ / ("rank-" + std::to_string(rank) + ".json"),
+                     test::trace_of(events, rank, 2));
+  set_ = trace::load_traces(trace::find_traces({scratch_.path()}));
+
+  const Analysis all = analyse(set_, 1);
+
+  for (const std::string& warning : set_.warnings)
+    EXPECT_EQ(warning.find("not one collective"), std::string::npos) << warning;
+  ASSERT_EQ(all.collectives.size(), 1u);
+  EXPECT_EQ(all.collectives[0].bucket, 2);
+  EXPECT_EQ(all.collectives[0].exposed_ns, 60'000);
+  EXPECT_EQ(all.collectives[0].overlapped_ns, 40'000);
+  EXPECT_EQ(all.matches.matched.size(), 1u);
+  EXPECT_EQ(all.ranks.at(0).steps.at(0).idle.comm_ns, 60'000);
+}
+
 }  // namespace
 }  // namespace sidestream::analysis

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "profiling/analysis/event_class.hpp"
 #include "tests/profiling/analysed.hpp"
 
 namespace sidestream::analysis {
@@ -46,6 +47,15 @@ TEST(IdleCausesTest, each_cause_has_its_own_time) {
   // The operator, nothing launched until 700, and the launch itself.
   EXPECT_EQ(step.idle.host_ns, 90'000 + 100'000 + 5'000);
   EXPECT_EQ(step.idle.other_ns, 95'000 + 100'000);
+}
+
+// What feeds a device is told by the calls that launch.
+TEST(IdleCausesTest, launches_of_every_kind_are_launches) {
+  for (const char* call : {"cudaLaunchKernel", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel",
+                           "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cudaGraphLaunch",
+                           "hipLaunchCooperativeKernel"})
+    EXPECT_EQ(class_of(call), NameClass::kLaunchCall) << call;
+  EXPECT_EQ(class_of("cudaMalloc"), NameClass::kPlain);
 }
 
 }  // namespace

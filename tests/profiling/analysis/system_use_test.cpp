@@ -44,6 +44,36 @@ TEST(SystemUseTest, the_busiest_disk_is_named) {
   EXPECT_NEAR(use.disk_busy.value(), 0.95, 1e-9);
 }
 
+// Two GPUs of 300 and 500 W over steps of 100 us with 10 tokens of the whole job.
+TEST(SystemUseTest, energy_of_all_gpus_is_over_the_tokens_of_the_same_time) {
+  const auto events = [](double watts) {
+    std::string text;
+    for (int step = 0; step < 4; ++step)
+      text += (step == 0 ? "" : ",") + complete_event("user_annotation",
+                                                      "ProfilerStep#" + std::to_string(step + 4),
+                                                      std::to_string(100 + 100 * step), "100");
+    for (int at_us = 50; at_us <= 500; at_us += 50)
+      text += "," + counter_event("gpu energy [J]", std::to_string(at_us),
+                                  R"("board":)" + std::to_string(watts * 1e-6 * at_us));
+    return text;
+  };
+  const core::ScratchFolder scratch;
+  const auto write = [&](int rank, double watts) {
+    std::string text = test::trace_of(events(watts), rank, 2);
+    text.insert(1, R"("sidestream":{"tokens_per_step":10},)");
+    test::write_text(scratch / ("rank-" + std::to_string(rank) + ".json"), text);
+  };
+  const auto joules = [&] {
+    trace::TraceSet set = trace::load_traces(trace::find_traces({scratch.path()}), {.threads = 1});
+    return analyse(set, 1).system.joules_per_token;
+  };
+
+  write(0, 300);
+  EXPECT_FALSE(joules());  // one of two
+  write(1, 500);
+  EXPECT_NEAR(joules().value(), 800 * 10e-6, 1e-6);
+}
+
 TEST(SystemUseTest, a_trace_without_samples_says_nothing) {
   const SystemUse use = Analysed(kStep).all.system;
 

@@ -66,6 +66,36 @@ TEST_F(UtilisationTest, counters_say_more_of_tensor_cores_than_names_do) {
   EXPECT_EQ(find_utilisation(all.ranks, of_none).tensor_core_source, "counters");
 }
 
+// As cuBLAS, cuDNN, CUTLASS, FlashAttention, Triton and rocBLAS call them.
+TEST(TensorCoreNamesTest, kernels_of_libraries_are_told_by_their_names) {
+  for (const char* name :
+       {"volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_tn",
+        "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn",
+        "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_stage3_warpsize2x2x1_"
+        "tensor16x8x8",
+        "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1",
+        "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_nn>",
+        "void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90>>",
+        "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int>, "
+        "cutlass::gemm::collective::CollectiveMma<cutlass::gemm::MainloopSm90TmaGmmaWarpSpecialized"
+        "<4>>>>",
+        "cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16_knob_7_64x64x64_4x1x1",
+        "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_f16_knob_31_64x128x128_1x1x1",
+        "void flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4>>",
+        "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_NNT",
+        "Cijk_Ailk_Bjlk_BBS_BH_MT128x128x32_MI32x32x8x1_SN"})
+    EXPECT_TRUE(uses_tensor_cores(name)) << name;
+  for (const char* name :
+       {"ampere_sgemm_128x64_tn", "volta_sgemm_128x64_nn",
+        "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_"
+        "kernel",
+        "sm90_gemm_f32_simt_128x128x8",
+        "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x128_8x5_nn>",
+        "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>",
+        "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"})
+    EXPECT_FALSE(uses_tensor_cores(name)) << name;
+}
+
 TEST_F(UtilisationTest, launches_of_work_that_is_not_in_the_trace_have_no_rate) {
   const std::string host =
       complete_event("user_annotation", "ProfilerStep#3", "0", "100") + "," +

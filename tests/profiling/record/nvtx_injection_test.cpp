@@ -15,11 +15,11 @@ class NvtxInjectionTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(process_recorder_is_attached());
-    process_recorder().keep(true);
+    process_recorder().keep(Keeping::kOn);
   }
   void TearDown() override {
     process_recorder().take();
-    process_recorder().keep(false);
+    process_recorder().keep(Keeping::kOff);
   }
 };
 

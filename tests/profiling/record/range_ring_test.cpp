@@ -64,6 +64,7 @@ TEST(RangeRingTest, overrun_keepsTheNewestAndCountsTheRest) {
   EXPECT_EQ(taken.records.front().start_ns, 85);
   EXPECT_EQ(taken.records.back().start_ns, 99);
   EXPECT_EQ(taken.dropped, 85u);
+  EXPECT_EQ(taken.complete_from_ns, taken.records.front().end_ns);
 }
 
 TEST(RangeRingTest, readerBesideWriter_seesOnlyWholeRangesAndMissesNone) {

@@ -29,7 +29,7 @@ TEST(RecorderTest, nothingIsKept_beforeItIsAskedFor) {
 
 TEST(RecorderTest, ranges_haveTheirThreadTimesAndPayload) {
   Recorder recorder;
-  recorder.keep(true);
+  recorder.keep(Keeping::kOn);
   const ranges::CollectivePayload payload{.bucket = 3, .sequence = 41, .bytes = 1 << 20};
   const std::int64_t before = monotonic_ns();
   recorder.push(kStepBit | 12, nullptr);
@@ -55,7 +55,7 @@ TEST(RecorderTest, ranges_haveTheirThreadTimesAndPayload) {
 
 TEST(RecorderTest, operationsInFlight_belongToNoThread) {
   Recorder recorder;
-  recorder.keep(true);
+  recorder.keep(Keeping::kOn);
   const ranges::CollectivePayload payload{.sequence = 5};
   const std::uint64_t ended = recorder.start(kAllReduce, &payload);
   const std::uint64_t still = recorder.start(kAllReduce, nullptr);
@@ -73,7 +73,7 @@ TEST(RecorderTest, operationsInFlight_belongToNoThread) {
 
 TEST(RecorderTest, twoTakes_neitherOverlapNorLeaveAGap) {
   Recorder recorder;
-  recorder.keep(true);
+  recorder.keep(Keeping::kOn);
   recorder.push(kForward, nullptr);
   const Recording first = recorder.take();
   recorder.pop();
@@ -90,7 +90,7 @@ TEST(RecorderTest, twoTakes_neitherOverlapNorLeaveAGap) {
 
 TEST(RecorderTest, threadThatIsGone_isTakenOnceMoreAndForgotten) {
   Recorder recorder({.most_threads = 2});
-  recorder.keep(true);
+  recorder.keep(Keeping::kOn);
   for (int i = 0; i < 6; ++i) {
     std::thread([&] {
       recorder.push(kData, nullptr);
@@ -102,7 +102,7 @@ TEST(RecorderTest, threadThatIsGone_isTakenOnceMoreAndForgotten) {
 
 TEST(RecorderTest, tooManyThreads_areDroppedAndCounted) {
   Recorder recorder({.most_threads = 1});
-  recorder.keep(true);
+  recorder.keep(Keeping::kOn);
   recorder.push(kData, nullptr);
   recorder.pop();
   std::thread([&] {
@@ -119,7 +119,7 @@ TEST(RecorderTest, tooManyThreads_areDroppedAndCounted) {
 
 TEST(RecorderTest, fullRing_dropsTheOldest) {
   Recorder recorder({.ranges_per_thread = 8});
-  recorder.keep(true);
+  recorder.keep(Keeping::kOn);
   for (std::int64_t i = 0; i < 20; ++i) {
     recorder.push(kStepBit | static_cast<NameId>(i), nullptr);
     recorder.pop();
@@ -184,7 +184,7 @@ class Parts {
 
 TEST(RecorderTest, takesBesideWriters_loseNothingAndShowNothingTwice) {
   Recorder recorder;
-  recorder.keep(true);
+  recorder.keep(Keeping::kOn);
   constexpr int kRanges = 20'000, kThreads = 3;
   std::atomic<int> running{kThreads};
   std::vector<std::thread> writers;

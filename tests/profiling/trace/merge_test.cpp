@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/base/file.hpp"
@@ -79,6 +80,21 @@ TEST_F(MergeTest, a_cut_leaves_no_half_of_an_arrow) {
 
   merge({.first_ns = 0, .last_ns = 25'000});
   EXPECT_THAT(arrows(), ::testing::ElementsAre(::testing::Pair(::testing::_, "sf")));
+}
+
+TEST_F(MergeTest, numbers_that_json_has_no_word_for_become_null) {
+  const std::string event = complete_event(
+      "kernel", "nan \\\"Infinity", "20", "5",
+      R"("stream":7,"est. achieved occupancy %":NaN,"x":[-Infinity,1e5,true],"bytes":4)");
+  test::write_text(scratch_ / "in" / "rank-0.json",
+                   test::trace_of(launched_kernel() + "," + event));
+
+  const std::string text = merge();
+
+  EXPECT_THAT(text, ::testing::HasSubstr(
+                        R"("est. achieved occupancy %":null,"x":[null,1e5,true],"bytes":4)"));
+  EXPECT_THAT(text, ::testing::HasSubstr(R"("name":"nan \"Infinity")"));
+  EXPECT_TRUE(nlohmann::json::accept(text));
 }
 
 TEST_F(MergeTest, events_of_no_process_and_no_thread_belong_to_the_rank) {

@@ -2,34 +2,35 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "profiling/trace/byte_sink.hpp"
 
-namespace sidestream::launch {
+namespace sidestream::trace {
 
 class EventList {
  public:
-  explicit EventList(trace::ByteSink& sink) : sink_(sink) {}
+  explicit EventList(ByteSink& sink) : sink_(sink) {}
 
   void add(std::string_view event) {
-    buffer_ += first_ ? "\n" : ",\n";
+    buffer_ += count_++ == 0 ? "\n" : ",\n";
     buffer_ += event;
-    first_ = false;
     if (buffer_.size() > kPiece) flush();
   }
   void flush() {
     sink_.write(buffer_);
     buffer_.clear();
   }
+  std::uint64_t count() const noexcept { return count_; }
 
  private:
   static constexpr std::size_t kPiece = std::size_t{1} << 18;
 
-  trace::ByteSink& sink_;
+  ByteSink& sink_;
   std::string buffer_;
-  bool first_ = true;
+  std::uint64_t count_ = 0;
 };
 
-}  // namespace sidestream::launch
+}  // namespace sidestream::trace

@@ -1,0 +1,91 @@
+// Which collective is which, on traces by hand without sequence numbers.
+#include "profiling/analysis/collective_match.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "profiling/analysis/analysis.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/trace/trace_text.hpp"
+
+namespace sidestream::analysis {
+namespace {
+
+using test::complete_event;
+
+constexpr int kStepUs = 1000;
+constexpr int kFirstStep = 3;
+
+class CollectiveMatchTest : public ::testing::Test {
+ protected:
+  // `counts`: kernels of each step. The device is a step behind its host.
+  void add_rank(int rank, int ranks, std::initializer_list<int> counts) {
+    std::string events;
+    int step = kFirstStep, launches = 0;
+    for (const int count : counts) {
+      const int begin_us = step * kStepUs;
+      events += (events.empty() ? "" : ",") +
+                complete_event("user_annotation", "ProfilerStep#" + std::to_string(step),
+                               std::to_string(begin_us), std::to_string(kStepUs));
+      for (int i = 0; i < count; ++i) {
+        const std::string correlation = R"("correlation":)" + std::to_string(++launches);
+        events += "," + complete_event("cuda_runtime", "cudaLaunchKernelExC",
+                                       std::to_string(begin_us + 100 * i), "5", correlation);
+        events +=
+            "," + complete_event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                                 std::to_string(begin_us + kStepUs + 100 * i + 10 * rank),
+                                 std::to_string(50 - 10 * rank), R"("stream":9,)" + correlation);
+      }
+      ++step;
+    }
+    test::write_text(scratch_ / ("rank-" + std::to_string(rank) + ".json"),
+                     test::trace_of(events, rank, ranks));
+  }
+
+  Analysis look() {
+    set_ = trace::load_traces(trace::find_traces({scratch_.path()}), {.threads = 1});
+    return analyse(set_, 1);
+  }
+
+  bool warns_of(const std::string& text) const {
+    for (const std::string& warning : set_.warnings) {
+      if (warning.find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  core::ScratchFolder scratch_;
+  trace::TraceSet set_;
+};
+
+TEST_F(CollectiveMatchTest, counts_that_differ_in_one_step_cost_that_step) {
+  add_rank(0, 2, {2, 2, 2, 2});
+  add_rank(1, 2, {2, 3, 2});
+
+  const Analysis all = look();
+
+  ASSERT_EQ(all.matches.matched.size(), 4u);
+  for (const MatchedCollective& one : all.matches.matched) {
+    EXPECT_EQ(one.transfer_ns, 40'000);
+    EXPECT_EQ(one.parts.at(1).start_ns - one.parts.at(0).start_ns, 10'000);
+  }
+  EXPECT_TRUE(warns_of("4 of 8 collectives of stream#0 are not matched"));
+}
+
+TEST_F(CollectiveMatchTest, counts_that_differ_in_all_steps_leave_nothing) {
+  add_rank(0, 2, {2, 2});
+  add_rank(1, 2, {3, 1, 2});
+
+  EXPECT_TRUE(look().matches.matched.empty());
+  EXPECT_TRUE(warns_of("collectives of stream#0 cannot be matched"));
+}
+
+TEST_F(CollectiveMatchTest, one_rank_of_several_without_a_collective_is_said) {
+  add_rank(0, 2, {0, 0});
+  look();
+  EXPECT_TRUE(warns_of("one rank of 2, and not one collective"));
+}
+
+}  // namespace
+}  // namespace sidestream::analysis
