@@ -7,7 +7,7 @@ from trainings import text_of_s, train
 
 SAVES = 2
 # Steps between saves: beside training one takes longer, and the next would wait for it.
-EVERY = {"on": 25, "off": 6}
+EVERY = {"on": 45, "off": 6}
 SAVED = re.compile(r"saved checkpoint of step (\d+) \(training waited ([\d.]+) s of ([\d.]+) s\)")
 
 
