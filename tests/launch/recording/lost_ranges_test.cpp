@@ -56,7 +56,7 @@ TEST(LostRangesTest, steps_that_lack_ranges_are_in_no_figure_and_it_is_said) {
                   {.rank = 0, .world_size = 1, .node = 0, .backend = "mpi", .process_id = 77}, {},
                   file);
 
-  trace::TraceSet set = trace::load_traces({{.path = file}}, {.threads = 1});
+  trace::TraceSet set = trace::load_traces(trace::find_traces({file}), {.threads = 1});
   const analysis::Analysis all = analysis::analyse(set, 1);
 
   EXPECT_EQ(set.timelines.at(0).info.dropped_ranges, recording.dropped);
