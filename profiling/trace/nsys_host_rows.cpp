@@ -66,12 +66,15 @@ void NsysHostRows::find_tracks(const HostRow& row, Thread& thread) {
 namespace {
 
 std::uint32_t detail_of(const HostRow& row, RankTimeline& timeline) {
-  if (row.payload)
-    return timeline.add_detail(HostDetail{
-        .collective = timeline.add_detail(CollectiveDetail{.name = timeline.names.intern(row.name),
-                                                           .bytes = row.payload->bytes,
-                                                           .bucket = row.payload->bucket,
-                                                           .sequence = row.payload->sequence})});
+  if (row.payload) {
+    HostDetail detail;
+    detail.collective =
+        timeline.add_detail(CollectiveDetail{.name = timeline.names.intern(row.name),
+                                             .bytes = row.payload->bytes,
+                                             .bucket = row.payload->bucket,
+                                             .sequence = row.payload->sequence});
+    return timeline.add_detail(detail);
+  }
   return row.correlation != 0 ? timeline.add_correlation(row.correlation) : kNone;
 }
 

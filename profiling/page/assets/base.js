@@ -66,7 +66,7 @@ const PARTS = [
   ["idle: locks", "lock", step => step.idle_by_cause_ns.lock],
   ["idle: not explained", "other", step => step.idle_by_cause_ns.other],
 ];
-const isSingular = step => step.tags.some(tag => tag === "unfinished" || tag === "outlier");
+const isSingular = step => step.tags.some(tag => ["unfinished", "incomplete", "outlier"].includes(tag));
 // Tagged steps (first, evaluation, checkpoint) stay out of means, unless there are no others; what
 // was cut off or is an outlier always does.
 function plainSteps(report) {
