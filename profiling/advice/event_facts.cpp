@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "profiling/advice/matrix_kernels.hpp"
@@ -87,6 +89,7 @@ class RankScan {
   }
 
   void run() {
+    find_outer_products();
     for (std::size_t row = 0; row < timeline_.size(); ++row) {
       if (!rank_.counts(row)) continue;
       switch (timeline_.kind(row)) {
@@ -193,7 +196,7 @@ class RankScan {
     if (name == "aten::item") sums_.syncs.item_calls += 1;
     if (in_optimizer(row)) sums_.optimizer.launches += 1;
     const auto detail = timeline_.host(row);
-    if (!detail || detail->shapes == trace::kNoName) return;
+    if (!detail || detail->shapes == trace::kNoName || outer_products_.contains(row)) return;
     const auto& product = product_of_call(timeline_.name_id(row), detail->shapes);
     if (!product) return;
     sums_.any_shape = true;
@@ -231,11 +234,35 @@ class RankScan {
     return place->second;
   }
 
+  // Operators around a product that is recorded itself, such as linear around aten::mm: counted
+  // once, where the product is.
+  void find_outer_products() {
+    std::vector<std::size_t> rows;
+    for (std::size_t row = 0; row < timeline_.size(); ++row) {
+      if (timeline_.kind(row) != Kind::kOperator || !rank_.counts(row)) continue;
+      const auto detail = timeline_.host(row);
+      if (detail && detail->shapes != trace::kNoName &&
+          product_of_call(timeline_.name_id(row), detail->shapes))
+        rows.push_back(row);
+    }
+    const auto key = [this](std::size_t row) {
+      return std::tuple(timeline_.track_of(row), timeline_.start_ns(row), -timeline_.end_ns(row));
+    };
+    std::sort(rows.begin(), rows.end(),
+              [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      const bool inside = timeline_.track_of(rows[i - 1]) == timeline_.track_of(rows[i]) &&
+                          timeline_.start_ns(rows[i]) < timeline_.end_ns(rows[i - 1]);
+      if (inside) outer_products_.insert(rows[i - 1]);
+    }
+  }
+
   const analysis::RankView& rank_;
   const RankTimeline& timeline_;
   Sums& sums_;
   RankPlaces places_;
   std::unordered_map<std::uint64_t, std::optional<Product>> products_;  // by name and shapes
+  std::unordered_set<std::size_t> outer_products_;                      // rows
   analysis::NameClasses classes_;
   std::vector<bool> matrix_;         // by name
   std::vector<double> longest_low_;  // of low occupancy, by name
