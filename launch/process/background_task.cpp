@@ -18,7 +18,9 @@ constexpr int kNiceness = 5;
 
 void prepare_thread() {
   core::become_worker_thread("ss-background");
-  setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNiceness);
+  const auto self = static_cast<id_t>(::syscall(SYS_gettid));
+  // Beside those of this rank, whatever niceness it was started with.
+  setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + kNiceness);
 }
 
 }  // namespace
