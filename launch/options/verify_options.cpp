@@ -13,18 +13,48 @@ namespace {
 using Options = VerifyOptions;
 constexpr std::array kWithFlags = {"--base", "--new", "--common"};
 // What verify sets itself, for each run.
+struct OwnFlag {
+  const char* name;
+  const char* instead;
+};
 constexpr std::array kOwnFlags = {
-    "--config",     "--run-dir",          "--steps",   "--seed",        "--resume", "--log-every",
-    "--eval-every", "--checkpoint-every", "--dry-run", "--print-config"};
+    OwnFlag{"--config", "give it to verify itself, for both sides"},
+    OwnFlag{"--run-dir", "--out names the folder that holds all runs"},
+    OwnFlag{"--steps", "give it to verify itself, for both sides"},
+    OwnFlag{"--seed", "give it to verify itself, for the first block"},
+    OwnFlag{"--resume", "every run starts from the beginning"},
+    OwnFlag{"--log-every", "every step is logged, leave it"},
+    OwnFlag{"--eval-every", "each run is evaluated at its end, leave it"},
+    OwnFlag{"--checkpoint-every", "no run saves, leave it"},
+    OwnFlag{"--dry-run", "give it to verify itself"},
+    OwnFlag{"--print-config", "leave it"}};
+
+// split_unix takes a quote that is never closed as if it were.
+void check_quotes(const std::string& text) {
+  char open = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char letter = text[at];
+    if (letter == '\\') {
+      ++at;
+    } else if (open == 0 && (letter == '\'' || letter == '"')) {
+      open = letter;
+    } else if (letter == open) {
+      open = 0;
+    }
+  }
+  if (open != 0)
+    throw core::ConfigError(
+        fmt::format("expected flags with closed quotes, found an open {} in: {}", open, text));
+}
 
 std::vector<std::string> flags_in(const std::string& text) {
+  check_quotes(text);
   const std::vector<std::string> words = boost::program_options::split_unix(text);
   for (const std::string& word : words) {
     const std::string name = word.substr(0, word.find('='));
-    for (const char* own : kOwnFlags) {
-      if (name == own)
-        throw core::ConfigError(
-            fmt::format("{} is the same for all runs: give it to verify itself, or leave it", own));
+    for (const auto& [flag, instead] : kOwnFlags) {
+      if (name == flag)
+        throw core::ConfigError(fmt::format("{} is set by verify: {}", flag, instead));
     }
   }
   return words;

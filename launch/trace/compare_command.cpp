@@ -170,7 +170,11 @@ int run_compare(const CompareOptions& options) {
   const std::string json = comparison_json(result, decision);
   if (!options.json.empty()) core::write_file_atomically(options.json, json);
   if (!options.html.empty()) write_page(options, base, fresh, json);
-  if (options.quiet) return static_cast<int>(decision.code);
+  if (options.quiet) {
+    if (decision.code != verify::GateCode::kPassed)
+      fmt::print(stderr, "sidestream-trace: {}\n", decision.reason);
+    return static_cast<int>(decision.code);
+  }
   const report::TextStyle style{.width_columns = 100, .color = detect_terminal(1).color};
   const std::string text = verification_text(result, decision, style);
   std::fwrite(text.data(), 1, text.size(), stdout);

@@ -100,6 +100,17 @@ std::vector<Start> starts_of(std::vector<json> ledger) {
   return starts;
 }
 
+// A checkpoint may have steps that came after the last line: the run lived at least as long.
+void count_proven_steps(std::vector<Start>& starts) {
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+    if (!starts[i].started_at || !starts[i + 1].started_at) continue;
+    const double more_s = starts[i + 1].first_training_s - starts[i].last_training_s;
+    if (more_s > 0)
+      starts[i].last_sign_at = std::min(starts[i].last_sign_at + more_s,
+                                        std::max(starts[i].end(), starts[i].last_sign_at));
+  }
+}
+
 // Of one start: what was spent between its begin and its end, but for what its steps brought.
 void add_start(const Start& start, double end, EttrAccount& account) {
   account.startup_s +=
@@ -129,7 +140,8 @@ std::optional<double> EttrAccount::mtbf_s() const noexcept {
 }
 
 EttrAccount account_of(const std::vector<json>& ledger, double now_s) {
-  const std::vector<Start> starts = starts_of(ledger);
+  std::vector<Start> starts = starts_of(ledger);
+  count_proven_steps(starts);
   EttrAccount account;
   if (starts.empty()) return account;
   for (std::size_t i = 0; i < starts.size(); ++i) {

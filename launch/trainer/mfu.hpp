@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/options/train_options.hpp"
@@ -24,6 +25,9 @@ class Mfu {
   // (6 N + 6 L C T) tokens/s over the peak of the precision.
   std::optional<double> at(double tokens_per_s) const;
 
+  // What is to be said of a figure that is missing or cannot be true, with a remedy; mostly empty.
+  std::string remark(double tokens_per_s) const;
+
   const model::FlopsPerToken& flops_per_token() const noexcept { return flops_per_token_; }
   // Of all ranks together; empty: not known.
   std::optional<double> peak_flops_per_s() const noexcept { return peak_flops_per_s_; }
@@ -31,6 +35,7 @@ class Mfu {
  private:
   model::FlopsPerToken flops_per_token_;
   std::optional<double> peak_flops_per_s_;
+  bool peak_is_measured_;  // by `bench ceilings`; else from the table of GPUs
 };
 
 }  // namespace sidestream::launch

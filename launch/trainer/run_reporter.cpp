@@ -132,6 +132,7 @@ class RunReporter::Impl {
     record_.wall_s = std::chrono::duration<double>(Clock::now() - started_).count();
     record_.last_step = state.step;
     if (!samples_.empty()) record_.performance = summarise(samples_, tokens_per_step_);
+    remark_on_mfu();
     write_run_record(record_, paths_.run_json());
   }
 
@@ -163,6 +164,12 @@ class RunReporter::Impl {
         record_.ettr->failures > 0 ? fmt::format("a failure every {:.0f} s, as seen,", mtbf_s)
                                    : std::string("a failure every hour"),
         std::max<std::int64_t>(1, std::llround(interval_s / step_s))));
+  }
+
+  void remark_on_mfu() {
+    if (!record_.performance) return;
+    const std::string remark = mfu_.remark(record_.performance->tokens_per_s);
+    if (!remark.empty()) progress_.info(remark);
   }
 
   std::optional<std::int64_t> memory_peak_bytes() {

@@ -12,8 +12,9 @@
 
 #include "core/base/error.hpp"
 #include "launch/verify/child_process.hpp"
-#include "launch/verify/clock_watch.hpp"
+#include "launch/verify/machine_watch.hpp"
 #include "launch/verify/output_folder.hpp"
+#include "profiling/verify/verification.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -41,18 +42,21 @@ std::string last_lines(const fs::path& file) {
   return text.empty() ? "  (nothing)\n" : text;
 }
 
+// A change that makes the loss no number is not a broken verification: it learns worse.
 [[noreturn]] void fail(const PlannedRun& run, int exit_code) {
+  const bool diverged =
+      run.side == Side::kNew && exit_code == static_cast<int>(core::ExitCode::kNumerics);
   throw RunFailure(
-      fmt::format("the run of {} failed with exit code {}. The last lines that it printed:\n{}"
+      fmt::format("{}the run of {} failed with exit code {}. The last lines that it printed:\n{}"
                   "All of it is in {}",
-                  describe(run), exit_code, last_lines(output_file(run)),
-                  output_file(run).string()),
-      exit_code);
+                  diverged ? "the new side learns worse, to no finite number: " : "", describe(run),
+                  exit_code, last_lines(output_file(run)), output_file(run).string()),
+      diverged ? static_cast<int>(verify::GateCode::kDiverged) : exit_code);
 }
 
 // The exit code, or nothing when a stop was asked for.
 std::optional<int> run_once(const VerifyOptions& options, const PlannedRun& run,
-                            const StopRequest& stop, RunProgress& progress, ClockWatch& clocks) {
+                            const StopRequest& stop, RunProgress& progress, MachineWatch& watch) {
   constexpr std::chrono::milliseconds kPoll{100};
   fs::remove_all(run.folder);  // what an interrupted run has left
   ChildProcess child(start_command(options, run, fs::read_symlink("/proc/self/exe")),
@@ -65,7 +69,7 @@ std::optional<int> run_once(const VerifyOptions& options, const PlannedRun& run,
       progress.say("stopping at the end of this step; once more stops at once");
     }
     if (!told) progress.look(run);
-    clocks.look();
+    watch.look();
     std::this_thread::sleep_for(kPoll);
   }
   return told ? std::nullopt : child.exit_code();
@@ -85,16 +89,16 @@ double step_ms(const verify::RecordedRun& run, int warm_up) {
 // Nothing when a stop was asked for. Throws RunFailure.
 std::optional<verify::RecordedRun> make_run(const VerifyOptions& options, const PlannedRun& run,
                                             const StopRequest& stop, RunProgress& progress,
-                                            ClockWatch& clocks) {
+                                            MachineWatch& watch) {
   const bool before = is_finished(run);
   if (!before) {
     if (stop.requested()) return std::nullopt;
     progress.started(run);
-    const std::optional<int> code = run_once(options, run, stop, progress, clocks);
-    const verify::Clocks measured = clocks.take();
+    const std::optional<int> code = run_once(options, run, stop, progress, watch);
+    const verify::MachineState measured = watch.take();
     if (!code) return std::nullopt;
     if (*code != 0) fail(run, *code);
-    if (measured.any()) verify::write_clocks(measured, run.folder / "clocks.json");
+    if (measured.any()) verify::write_machine_state(measured, run.folder / "machine.json");
   }
   verify::RecordedRun recorded = read_and_trim(run);
   const int warm_up = run.purpose == RunPurpose::kProfile ? 0 : options.warm_up;
@@ -110,9 +114,9 @@ std::optional<RunsOfSides> make_runs(const VerifyOptions& options,
                                      RunProgress& progress) {
   prepare_environment();
   RunsOfSides sides;
-  ClockWatch clocks;
+  MachineWatch watch;
   for (const PlannedRun& run : plan) {
-    std::optional<verify::RecordedRun> recorded = make_run(options, run, stop, progress, clocks);
+    std::optional<verify::RecordedRun> recorded = make_run(options, run, stop, progress, watch);
     if (!recorded) return std::nullopt;
     (run.side == Side::kBase ? sides.base : sides.fresh).push_back(std::move(*recorded));
   }
@@ -124,9 +128,9 @@ ProfiledRuns make_profiles(const VerifyOptions& options, const std::vector<Plann
   if (plan.empty()) return {.missing = "--profile off"};
   prepare_environment();
   try {
-    ClockWatch clocks;
+    MachineWatch watch;
     for (const PlannedRun& run : plan) {
-      if (!make_run(options, run, stop, progress, clocks)) return {.stopped = true};
+      if (!make_run(options, run, stop, progress, watch)) return {.stopped = true};
     }
   } catch (const core::Error& error) {
     progress.say(error.what());

@@ -18,7 +18,8 @@ struct RunsOfSides {
   std::vector<verify::RecordedRun> fresh;
 };
 
-// A run failed: its exit code, and what it printed last.
+// A run failed: what it printed last, and its exit code; that of a gate where the new side failed
+// by learning worse.
 class RunFailure : public core::Error {
  public:
   RunFailure(const std::string& message, int exit_code)

@@ -111,6 +111,7 @@ std::vector<FirstLaunch> first_launches(const RankTimeline& timeline, const Inte
       first[static_cast<std::size_t>(found - stretches.begin())] = timeline.correlation(row);
   }
   std::vector<FirstLaunch> launches;
+  launches.reserve(first.size());
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (first[i] != 0) launches.push_back({first[i], i});
   }
@@ -142,7 +143,7 @@ IntervalSet launch_gaps(const RankTimeline& timeline, const IntervalSet& busy) {
   std::vector<Interval> gaps;
   for (std::size_t i = 1; i < busy.intervals().size(); ++i) {
     const Interval gap{busy.intervals()[i - 1].end_ns, busy.intervals()[i].start_ns};
-    if (launched_at[i] != INT64_MAX)
+    if (launched_at[i] != INT64_MAX && launched_at[i] > gap.start_ns)
       gaps.push_back({gap.start_ns, std::min(launched_at[i], gap.end_ns)});
   }
   return IntervalSet(std::move(gaps));

@@ -4,25 +4,43 @@ namespace sidestream::analysis {
 namespace {
 
 // Length of what `cause` explains; `left` keeps the rest.
-std::int64_t take(IntervalSet& left, const IntervalSet& cause) {
-  IntervalSet rest = left - cause;
+std::int64_t take(IntervalSet& left, const IntervalSet& cause, Interval part) {
+  IntervalSet rest = left - cause.within(part);
   const std::int64_t taken = left.length_ns() - rest.length_ns();
   left = std::move(rest);
   return taken;
 }
 
+IdleCauses causes_in(Interval part, const IntervalSet& busy, const HostActivity& host,
+                     const IntervalSet& launch_gaps) {
+  IntervalSet left = IntervalSet({part}) - busy.within(part);
+  IdleCauses causes;
+  causes.data_ns = take(left, host.data, part);
+  causes.comm_ns = take(left, host.communication, part);
+  causes.lock_ns = take(left, host.locks, part);
+  causes.sync_ns = take(left, host.sync, part);
+  causes.host_ns = take(left, host.active, part) + take(left, launch_gaps, part);
+  causes.other_ns = left.length_ns();
+  return causes;
+}
+
 }  // namespace
 
-IdleCauses idle_causes(const IntervalSet& idle, const HostActivity& host,
-                       const IntervalSet& launch_gaps) {
-  IntervalSet left = idle;
+IdleCauses& IdleCauses::operator+=(const IdleCauses& other) {
+  data_ns += other.data_ns;
+  host_ns += other.host_ns;
+  sync_ns += other.sync_ns;
+  comm_ns += other.comm_ns;
+  lock_ns += other.lock_ns;
+  other_ns += other.other_ns;
+  return *this;
+}
+
+IdleCauses idle_causes(Interval window, const IntervalSet& busy, const HostActivity& host,
+                       const IntervalSet& launch_gaps, std::size_t intervals_at_once) {
   IdleCauses causes;
-  causes.data_ns = take(left, host.data);
-  causes.comm_ns = take(left, host.communication);
-  causes.lock_ns = take(left, host.locks);
-  causes.sync_ns = take(left, host.sync);
-  causes.host_ns = take(left, host.active) + take(left, launch_gaps);
-  causes.other_ns = left.length_ns();
+  for (const Interval part : busy.parts_of(window, intervals_at_once))
+    causes += causes_in(part, busy, host, launch_gaps);
   return causes;
 }
 

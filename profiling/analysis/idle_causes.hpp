@@ -6,6 +6,7 @@
 // launching too late. What is left is `other`: nothing in the trace explains it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "profiling/analysis/host_activity.hpp"
@@ -21,10 +22,16 @@ struct IdleCauses {
   std::int64_t lock_ns = 0;
   std::int64_t other_ns = 0;
 
+  bool operator==(const IdleCauses&) const = default;
+  IdleCauses& operator+=(const IdleCauses& other);
   std::int64_t sum_ns() const { return data_ns + host_ns + sync_ns + comm_ns + lock_ns + other_ns; }
 };
 
-IdleCauses idle_causes(const IntervalSet& idle, const HostActivity& host,
-                       const IntervalSet& launch_gaps);
+// Of the moments of the window that are not in `busy`. Without steps a window is the whole trace:
+// it is gone through in parts of so many intervals, which need little memory and change nothing.
+inline constexpr std::size_t kIntervalsAtOnce = std::size_t{1} << 14;
+IdleCauses idle_causes(Interval window, const IntervalSet& busy, const HostActivity& host,
+                       const IntervalSet& launch_gaps,
+                       std::size_t intervals_at_once = kIntervalsAtOnce);
 
 }  // namespace sidestream::analysis

@@ -36,10 +36,12 @@ IntervalSet::IntervalSet(Sorted, std::vector<Interval> intervals)
 
 std::shared_ptr<const IntervalSet::Kept> IntervalSet::keep(std::vector<Interval> intervals) {
   intervals.shrink_to_fit();
-  auto kept = std::make_shared<Kept>(Kept{std::move(intervals), {}});
-  kept->sums.reserve(kept->intervals.size());
-  std::int64_t sum = 0;
-  for (const Interval& one : kept->intervals) kept->sums.push_back(sum += one.length_ns());
+  auto kept = std::make_shared<Kept>(Kept{.intervals = std::move(intervals), .sums = {}});
+  kept->sums.reserve((kept->intervals.size() + kStride - 1) / kStride);
+  for (std::size_t i = 0; i < kept->intervals.size(); ++i) {
+    if (i % kStride == 0) kept->sums.push_back(kept->length_ns);
+    kept->length_ns += kept->intervals[i].length_ns();
+  }
   return kept;
 }
 
@@ -48,8 +50,9 @@ std::int64_t IntervalSet::length_before_ns(std::int64_t time_ns) const {
   const auto after = std::lower_bound(all.begin(), all.end(), Interval{time_ns, time_ns}, by_start);
   if (after == all.begin()) return 0;
   const auto last = static_cast<std::size_t>(after - all.begin()) - 1;
-  const std::int64_t beyond = std::max<std::int64_t>(0, all[last].end_ns - time_ns);
-  return kept_->sums[last] - beyond;
+  std::int64_t sum = kept_->sums[last / kStride];
+  for (std::size_t i = last / kStride * kStride; i <= last; ++i) sum += all[i].length_ns();
+  return sum - std::max<std::int64_t>(0, all[last].end_ns - time_ns);
 }
 
 std::int64_t IntervalSet::length_within_ns(Interval window) const {
@@ -67,6 +70,21 @@ IntervalSet IntervalSet::within(Interval window) const {
     inside.push_back(
         {std::max(at->start_ns, window.start_ns), std::min(at->end_ns, window.end_ns)});
   return {Sorted{}, std::move(inside)};
+}
+
+std::vector<Interval> IntervalSet::parts_of(Interval window, std::size_t most_intervals) const {
+  const std::vector<Interval>& all = intervals();
+  auto at = static_cast<std::size_t>(
+      std::lower_bound(all.begin(), all.end(), Interval{window.start_ns, 0}, by_start) -
+      all.begin());
+  std::vector<Interval> parts;
+  for (at += most_intervals; at < all.size() && all[at].start_ns < window.end_ns;
+       at += most_intervals) {
+    parts.push_back({window.start_ns, all[at].start_ns});
+    window.start_ns = all[at].start_ns;
+  }
+  parts.push_back(window);
+  return parts;
 }
 
 IntervalSet IntervalSet::operator|(const IntervalSet& other) const {

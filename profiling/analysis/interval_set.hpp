@@ -3,6 +3,7 @@
 // A set never changes, so that copies of it share their memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -27,12 +28,15 @@ class IntervalSet {
 
   const std::vector<Interval>& intervals() const noexcept { return kept_->intervals; }
   bool empty() const noexcept { return intervals().empty(); }
-  std::int64_t length_ns() const noexcept { return empty() ? 0 : kept_->sums.back(); }
+  std::int64_t length_ns() const noexcept { return kept_->length_ns; }
   // Of the part inside the window.
   std::int64_t length_within_ns(Interval window) const;
   // Whether the nanosecond that begins at this moment is inside.
   bool contains(std::int64_t time_ns) const { return length_within_ns({time_ns, time_ns + 1}) > 0; }
   IntervalSet within(Interval window) const;
+  // The window in parts, one after the other, that have about as many intervals each: what is made
+  // of one part at a time needs little memory.
+  std::vector<Interval> parts_of(Interval window, std::size_t most_intervals) const;
 
   IntervalSet operator|(const IntervalSet& other) const;
   IntervalSet operator&(const IntervalSet& other) const;
@@ -42,8 +46,10 @@ class IntervalSet {
   struct Sorted {};
   struct Kept {
     std::vector<Interval> intervals;
-    std::vector<std::int64_t> sums;  // length up to and with interval i
+    std::vector<std::int64_t> sums;  // length before every kStride-th interval
+    std::int64_t length_ns = 0;
   };
+  static constexpr std::size_t kStride = 16;
 
   IntervalSet(Sorted, std::vector<Interval> intervals);
   static std::shared_ptr<const Kept> keep(std::vector<Interval> intervals);

@@ -22,6 +22,4 @@ StepBudget BudgetSets::budget_of(Interval window) const {
           .idle_ns = window.length_ns() - busy_.length_within_ns(window)};
 }
 
-IntervalSet BudgetSets::idle_in(Interval window) const { return IntervalSet({window}) - busy_; }
-
 }  // namespace sidestream::analysis

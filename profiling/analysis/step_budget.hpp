@@ -27,8 +27,6 @@ class BudgetSets {
   explicit BudgetSets(const DeviceActivity& activity);
 
   StepBudget budget_of(Interval window) const;
-  // Moments of the window with nothing on the device.
-  IntervalSet idle_in(Interval window) const;
   const IntervalSet& busy() const noexcept { return busy_; }
   const IntervalSet& exposed_communication() const noexcept { return exposed_communication_; }
   const IntervalSet& overlapped_communication() const noexcept { return overlapped_communication_; }

@@ -39,7 +39,7 @@ std::vector<StepRow> step_rows(const RankTimeline& timeline, const DeviceActivit
                     .step = one.step,
                     .window = one.window,
                     .budget = sets.budget_of(one.window),
-                    .idle = idle_causes(sets.idle_in(one.window), host, gaps),
+                    .idle = idle_causes(one.window, sets.busy(), host, gaps),
                     .tags = {}});
     if (one.step == 1) rows.back().tags.push_back("first");
     if (!one.finished) rows.back().tags.push_back(StepRow::kUnfinished);

@@ -4,7 +4,11 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <queue>
+#include <utility>
+#include <vector>
 
 namespace sidestream::analysis {
 namespace {
@@ -28,12 +32,6 @@ struct Sums {
   bool sm_known = false;
 };
 
-// A kernel reaches this share of the SMs of its device.
-struct SmUse {
-  Interval interval;
-  double share = 0;
-};
-
 std::optional<double> sm_share(const trace::RankTimeline& timeline,
                                const trace::DeviceDetail& detail) {
   const auto device = timeline.info.devices.find(detail.device);
@@ -42,31 +40,69 @@ std::optional<double> sm_share(const trace::RankTimeline& timeline,
   return std::min(1.0, blocks / device->second.sm_count);
 }
 
-// The largest share at each moment, added up over time.
-double sm_time_ns(const std::vector<SmUse>& uses) {
-  struct Edge {
+// The largest share of the SMs at each moment, added up over the time of steps. Kernels are to be
+// added in the order of their start.
+class SmTime {
+ public:
+  explicit SmTime(const IntervalSet& steps) : steps_(steps) {}
+
+  void add(Interval kernel, double share) {
+    end_kernels_until(kernel.start_ns);
+    advance(kernel.start_ns);
+    ++running_[share];
+    ends_.push({kernel.end_ns, share});
+  }
+  double take_ns() {
+    end_kernels_until(INT64_MAX);
+    return sum_ns_;
+  }
+
+ private:
+  struct End {
     std::int64_t time_ns;
     double share;
-    bool begins;
+    bool operator>(const End& other) const { return time_ns > other.time_ns; }
   };
-  std::vector<Edge> edges;
-  for (const SmUse& use : uses) {
-    edges.push_back({use.interval.start_ns, use.share, true});
-    edges.push_back({use.interval.end_ns, use.share, false});
+
+  void advance(std::int64_t time_ns) {
+    if (!running_.empty())
+      sum_ns_ += running_.rbegin()->first *
+                 static_cast<double>(steps_.length_within_ns({before_ns_, time_ns}));
+    before_ns_ = time_ns;
   }
-  std::sort(edges.begin(), edges.end(),
-            [](const Edge& a, const Edge& b) { return a.time_ns < b.time_ns; });
-  std::map<double, int> running;  // share -> kernels
-  double sum_ns = 0;
-  std::int64_t before_ns = 0;
-  for (const Edge& edge : edges) {
-    if (!running.empty())
-      sum_ns += running.rbegin()->first * static_cast<double>(edge.time_ns - before_ns);
-    before_ns = edge.time_ns;
-    const int kernels = running[edge.share] += edge.begins ? 1 : -1;
-    if (kernels == 0) running.erase(edge.share);
+  void end_kernels_until(std::int64_t time_ns) {
+    for (; !ends_.empty() && ends_.top().time_ns <= time_ns; ends_.pop()) {
+      advance(ends_.top().time_ns);
+      const auto found = running_.find(ends_.top().share);
+      if (--found->second == 0) running_.erase(found);
+    }
   }
-  return sum_ns;
+
+  const IntervalSet& steps_;
+  std::map<double, int> running_;  // share -> kernels
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  std::int64_t before_ns_ = 0;
+  double sum_ns_ = 0;
+};
+
+// Of these rows. Nothing when the file does not say how large they or their device are.
+std::optional<double> sm_time_ns(const trace::RankTimeline& timeline,
+                                 std::vector<std::uint32_t> rows, const IntervalSet& steps) {
+  const auto by_start = [&](std::uint32_t a, std::uint32_t b) {
+    return timeline.start_ns(a) < timeline.start_ns(b);
+  };
+  if (!std::is_sorted(rows.begin(), rows.end(), by_start))
+    std::sort(rows.begin(), rows.end(), by_start);
+  SmTime time(steps);
+  bool known = false;
+  for (const std::uint32_t row : rows) {
+    const auto detail = timeline.device(row);
+    const auto share = detail ? sm_share(timeline, *detail) : std::nullopt;
+    if (!share) continue;
+    known = true;
+    time.add({timeline.start_ns(row), timeline.end_ns(row)}, *share);
+  }
+  return known ? std::optional(time.take_ns()) : std::nullopt;
 }
 
 // What the name of a kernel says, looked at once for every name.
@@ -119,23 +155,20 @@ void add_rank(const RankView& rank, const TensorCoreCounters& counters, Sums& su
     sums.kernels_ns += static_cast<double>(kernels.length_within_ns(step.window));
   }
   const IntervalSet steps = rank.counted_windows();
-  std::vector<SmUse> uses;
+  std::vector<std::uint32_t> kernel_rows;
   KernelNames names(timeline.names, counters);
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (timeline.kind(row) != trace::Kind::kKernel) continue;
     const Interval whole{timeline.start_ns(row), timeline.end_ns(row)};
     const std::int64_t inside_ns = steps.length_within_ns(whole);
     if (inside_ns == 0) continue;
-    const auto detail = timeline.device(row);
-    add_kernel(detail, names[timeline.name_id(row)], static_cast<double>(inside_ns), sums);
-    const auto share = detail ? sm_share(timeline, *detail) : std::nullopt;
-    if (!share) continue;
-    sums.sm_known = true;
-    const bool cut = inside_ns < whole.length_ns();
-    const IntervalSet inside = cut ? steps.within(whole) : IntervalSet({whole});
-    for (const Interval& part : inside.intervals()) uses.push_back({part, *share});
+    add_kernel(timeline.device(row), names[timeline.name_id(row)], static_cast<double>(inside_ns),
+               sums);
+    kernel_rows.push_back(static_cast<std::uint32_t>(row));
   }
-  sums.sm_ns += sm_time_ns(uses);
+  const auto sm_ns = sm_time_ns(timeline, std::move(kernel_rows), steps);
+  sums.sm_known = sums.sm_known || sm_ns;
+  sums.sm_ns += sm_ns.value_or(0);
 }
 
 std::string tensor_core_source(const Sums& sums) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/verify/clock_change.hpp"
+#include "profiling/verify/machine_change.hpp"
 
 namespace sidestream::verify {
 
@@ -35,7 +35,7 @@ struct RecordedRun {
   std::optional<double> exposed_comm_ms = {};  // median of a step
   std::optional<double> tokens_per_s = {};
   std::optional<int> exit_code = {};
-  std::optional<Clocks> clocks = {};  // of the machine meanwhile; empty: nobody looked
+  std::optional<MachineState> machine = {};  // meanwhile; empty: nobody looked
 };
 
 // Throws core::DataError naming the file, and the byte for a line that is no metrics. A last line

@@ -35,11 +35,11 @@ std::optional<MemoryPeak> memory_of(const std::vector<RunPair>& pairs) {
   return MemoryPeak{median_of(base), median_of(fresh)};
 }
 
-std::optional<ClockChange> clocks_of(const std::vector<RunPair>& pairs) {
-  std::vector<ClockPair> clocks;
-  const auto of_run = [](const RecordedRun& run) { return run.clocks ? &*run.clocks : nullptr; };
-  for (const auto& [base, fresh] : pairs) clocks.push_back({of_run(*base), of_run(*fresh)});
-  return clock_change(clocks);
+std::optional<MachineChange> machine_of(const std::vector<RunPair>& pairs) {
+  std::vector<MachinePair> states;
+  const auto of_run = [](const RecordedRun& run) { return run.machine ? &*run.machine : nullptr; };
+  for (const auto& [base, fresh] : pairs) states.push_back({of_run(*base), of_run(*fresh)});
+  return machine_change(states);
 }
 
 void judge_step_time(Verification& result) {
@@ -67,6 +67,17 @@ std::string gate_text(double allowed_pct, const RatioEstimate& estimate) {
                      allowed_pct, pct(estimate.low), pct(estimate.high));
 }
 
+// A step that computes is longer by as much as the clocks fell. Empty when they cannot explain that
+// the whole interval lies above the limit.
+std::string slower_by_clocks(const Verification& one, double limit) {
+  const auto clocks = one.machine ? one.machine->ratio() : std::nullopt;
+  if (!clocks || *clocks >= 1 || one.step_time->low * *clocks > limit) return "";
+  return fmt::format(
+      "the clocks fell by {:.1f} %, which may explain a step that is longer by {:.1f} %, the near "
+      "end of the interval",
+      (1 - *clocks) * 100, pct(one.step_time->low));
+}
+
 // Nothing when the gate lets it pass.
 std::optional<Decision> check_gate(const Verification& one, const Gates& gates) {
   if (!gates.fail_if_slower_pct) return std::nullopt;
@@ -75,7 +86,12 @@ std::optional<Decision> check_gate(const Verification& one, const Gates& gates) 
                     GateCode::kCannotJudge};
   const double limit = 1 + *gates.fail_if_slower_pct / 100;
   const std::string text = gate_text(*gates.fail_if_slower_pct, *one.step_time);
-  if (one.step_time->low > limit) return Decision{false, "slower: " + text, GateCode::kSlower};
+  if (one.step_time->low > limit) {
+    const std::string clocks = slower_by_clocks(one, limit);
+    if (!clocks.empty())
+      return Decision{false, "cannot be judged: " + clocks + "; " + text, GateCode::kCannotJudge};
+    return Decision{false, "slower: " + text, GateCode::kSlower};
+  }
   if (one.step_time->high > limit)
     return Decision{false, "cannot be judged: " + text, GateCode::kCannotJudge};
   return std::nullopt;
@@ -110,11 +126,11 @@ std::string input_proof(const Verification& one) {
 
 // What the clocks rose by may be all that the interval shows: a step that computes is shorter by as
 // much. Empty when they cannot explain it.
-std::string explained_by_clocks(const Verification& one) {
-  const auto clocks = one.clocks ? one.clocks->ratio() : std::nullopt;
+std::string faster_by_clocks(const Verification& one) {
+  const auto clocks = one.machine ? one.machine->ratio() : std::nullopt;
   if (!clocks || *clocks <= 1 || 1 / *clocks > one.step_time->high) return "";
   return fmt::format(
-      "faster, but the clocks rose by {:.1f} %, which may explain a step that is shorter by {:.1f} "
+      "the clocks rose by {:.1f} %, which may explain a step that is shorter by {:.1f} "
       "%, the near end of the interval",
       (*clocks - 1) * 100, -pct(one.step_time->high));
 }
@@ -166,7 +182,7 @@ Verification verify_runs(const std::vector<RecordedRun>& base,
   judge_step_time(result);
   result.parts = parts_of_change(pairs, settings.warm_up);
   result.memory = memory_of(pairs);
-  result.clocks = clocks_of(pairs);
+  result.machine = machine_of(pairs);
   if (same_training(result.differences)) {
     result.convergence = compare_convergence(pairs);
   } else {
@@ -197,12 +213,15 @@ std::string verdict_sentence(const Verification& one) {
         "inconclusive: one run a side, {:.4g} and {:.4g} ms a step; two or more blocks are needed",
         one.base_ms, one.fresh_ms);
   const RatioEstimate& ratio = *one.step_time;
-  const std::string clocks = one.clocks ? clock_warning(*one.clocks) : "";
-  return fmt::format(
+  std::string text = fmt::format(
       "{}: a step takes {:+.1f} % (95 % interval {:+.1f} to {:+.1f} %, {} blocks; {:.4g} ms "
-      "against {:.4g} ms){}{}",
+      "against {:.4g} ms)",
       verdict_word(one), pct(ratio.ratio), pct(ratio.low), pct(ratio.high), ratio.pairs,
-      one.fresh_ms, one.base_ms, clocks.empty() ? "" : "; ", clocks);
+      one.fresh_ms, one.base_ms);
+  if (!one.machine) return text;
+  for (const std::string& warning : {clock_warning(*one.machine), load_warning(*one.machine)})
+    text += warning.empty() ? "" : "; " + warning;
+  return text;
 }
 
 Decision decide(const Verification& one, const Gates& gates) {
@@ -211,9 +230,13 @@ Decision decide(const Verification& one, const Gates& gates) {
   if (const auto failed = check_gate(one, gates)) return *failed;
   if (!one.step_time) return {false, verdict_sentence(one), GateCode::kPassed};
   if (proves_input(one.differences)) return {false, input_proof(one), GateCode::kPassed};
-  const bool faster = verdict_of(*one.step_time) == Verdict::kFaster;
-  if (const std::string clocks = faster ? explained_by_clocks(one) : ""; !clocks.empty())
-    return {false, clocks, GateCode::kPassed};
+  const Verdict verdict = verdict_of(*one.step_time);
+  const bool faster = verdict == Verdict::kFaster;
+  const std::string clocks = faster                        ? faster_by_clocks(one)
+                             : verdict == Verdict::kSlower ? slower_by_clocks(one, 1)
+                                                           : "";
+  if (!clocks.empty())
+    return {false, fmt::format("{}, but {}", verdict_word(one), clocks), GateCode::kPassed};
   if (faster && !learns_as_well(one.convergence.verdict))
     return {false, "faster, but convergence not shown: " + one.convergence.reason,
             GateCode::kPassed};

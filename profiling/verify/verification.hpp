@@ -83,7 +83,7 @@ struct Verification {
   std::vector<LossCurve> base_curves = {};  // one a run; empty: step times only
   std::vector<LossCurve> fresh_curves = {};
   std::optional<MemoryPeak> memory = {};
-  std::optional<ClockChange> clocks = {};  // empty: not measured
+  std::optional<MachineChange> machine = {};  // empty: not measured
   std::optional<Profiles> profiles = {};
   std::string profiles_missing = {};       // why there are none
   std::optional<InputProof> proof = {};    // empty: nothing to prove
@@ -129,10 +129,10 @@ struct Decision {
 };
 
 // Accepted: shown to be faster, by more than a rise of the clocks alone would make it, and shown to
-// learn the same or better. A new side with --fix-batch
-// on is a proof of what the input costs and never accepted. Slower by more than the gate allows
-// means that the whole interval lies above it; when the interval reaches over the gate, it cannot
-// be judged.
+// learn the same or better. A new side with --fix-batch on is a proof of what the input costs and
+// never accepted. Slower by more than the gate allows means that the whole interval lies above it,
+// by more than a fall of the clocks alone would bring; when the interval reaches over the gate, it
+// cannot be judged.
 Decision decide(const Verification& one, const Gates& gates);
 
 }  // namespace sidestream::verify

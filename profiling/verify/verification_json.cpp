@@ -115,17 +115,18 @@ Json memory_of(const std::optional<MemoryPeak>& memory) {
   return {{"base_bytes", memory->base_bytes}, {"new_bytes", memory->fresh_bytes}};
 }
 
-Json json_of(const Clocks& clocks) {
-  return {{"cpu_mhz", or_null(clocks.cpu_mhz)},
-          {"gpu_mhz", or_null(clocks.gpu_mhz)},
-          {"gpu_held_down", or_null(clocks.gpu_held_down)}};
+Json json_of(const MachineState& state) {
+  return {{"cpu_mhz", or_null(state.cpu_mhz)},
+          {"gpu_mhz", or_null(state.gpu_mhz)},
+          {"gpu_held_down", or_null(state.gpu_held_down)},
+          {"foreign_cpu", or_null(state.foreign_cpu)}};
 }
 
-Json clocks_of(const std::optional<ClockChange>& clocks) {
-  if (!clocks) return {};
-  return {{"base", json_of(clocks->base)},
-          {"new", json_of(clocks->fresh)},
-          {"ratio", or_null(clocks->ratio())}};
+Json machine_of(const std::optional<MachineChange>& change) {
+  if (!change) return {};
+  return {{"base", json_of(change->base)},
+          {"new", json_of(change->fresh)},
+          {"clock_ratio", or_null(change->ratio())}};
 }
 
 Json json_of(const std::vector<Part>& parts) {
@@ -241,7 +242,7 @@ Json whole(const Verification& one, const Decision& decision) {
   json["convergence"] = convergence_of(one.convergence);
   json["curves"] = curves_of(one);
   json["memory"] = memory_of(one.memory);
-  json["clocks"] = clocks_of(one.clocks);
+  json["machine"] = machine_of(one.machine);
   json["decision"] = {{"accepted", decision.accepted},
                       {"reason", decision.reason},
                       {"exit_code", static_cast<int>(decision.code)}};

@@ -25,17 +25,28 @@ std::string memory_text(const MemoryPeak& memory) {
                      (memory.fresh_bytes / memory.base_bytes - 1) * 100);
 }
 
-std::string clocks_text(const std::optional<ClockChange>& clocks) {
-  if (!clocks) return "Clocks: not measured (no cpufreq, no busy GPU with NVML)";
-  const std::string warning = clock_warning(*clocks);
+std::string clocks_text(const std::optional<MachineChange>& change) {
+  if (!change || !change->ratio())
+    return "Clocks: not measured (no cpufreq, no busy GPU with NVML)";
+  const std::string warning = clock_warning(*change);
   std::string text = warning.empty() ? fmt::format("Clocks: the same on both sides within {:g} %",
                                                    kClockChange * 100)
                                      : "Clocks: " + warning + ", which is in the ratio";
-  const auto &base = clocks->base.gpu_held_down, &fresh = clocks->fresh.gpu_held_down;
+  const auto &base = change->base.gpu_held_down, &fresh = change->fresh.gpu_held_down;
   if (base && fresh && *base + *fresh > 0)
     text += fmt::format("; held down by power or heat in {} of the base and {} of the new runs",
                         report::percent_text(*base), report::percent_text(*fresh));
   return text;
+}
+
+std::string load_text(const std::optional<MachineChange>& change) {
+  if (!change || !change->base.foreign_cpu || !change->fresh.foreign_cpu)
+    return "Load of others: not measured";
+  const std::string warning = load_warning(*change);
+  if (warning.empty())
+    return fmt::format("Load of others: below {:g} % of the processors on both sides",
+                       kForeignLoad * 100);
+  return "Load of others: " + warning + "; a quiet machine needs fewer blocks";
 }
 
 // Timed and profiled steps are different runs: what they differ by is said, not hidden.
@@ -80,7 +91,8 @@ std::vector<std::string> sentences(const Verification& one, const Decision& deci
                               one.convergence.reason));
   if (one.convergence.curve) lines.push_back(curve_text(*one.convergence.curve));
   lines.push_back(one.memory ? memory_text(*one.memory) : "Peak memory: not measured");
-  lines.push_back(clocks_text(one.clocks));
+  lines.push_back(clocks_text(one.machine));
+  lines.push_back(load_text(one.machine));
   if (one.profiles) {
     lines.push_back(profiled_text(one));
   } else if (!one.profiles_missing.empty()) {

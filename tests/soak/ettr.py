@@ -42,9 +42,11 @@ def kill_at_random(supervisor, run_dir, dice, mtbf_s, end):
     kills = 0
     while True:
         pause = dice.expovariate(1 / mtbf_s)
-        if time.monotonic() + pause > end or supervisor.poll() is not None:
+        if supervisor.poll() is not None:
             return kills
-        time.sleep(pause)
+        time.sleep(max(0.0, min(pause, end - time.monotonic())))
+        if time.monotonic() >= end:
+            return kills
         victims = ranks_of(run_dir)
         if victims:
             os.kill(dice.choice(victims), signal.SIGKILL)

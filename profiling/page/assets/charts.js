@@ -48,7 +48,8 @@ function lines(body, series, xTitle, yTitle, low) {
       backgroundColor: one.colour, borderWidth: one.width || 1.6, pointRadius: one.points.length > 60 || one.dash ? 0 : 2,
       borderDash: one.dash, stepped: one.stepped || false, order: series.length - at}))},
     options: {parsing: false, normalized: true, scales: {x: axis(xTitle, {type: "linear"}), y: axis(yTitle)},
-      interaction: {mode: "nearest", intersect: false}, plugins: {legend: {position: "bottom", labels: {boxWidth: 12}}}}}, low);
+      interaction: {mode: "nearest", intersect: false},
+      plugins: {legend: {position: "bottom", labels: {usePointStyle: true, pointStyle: "line", pointStyleWidth: 28}}}}}, low);
 }
 
 // The number of a point beside it: as in the table.

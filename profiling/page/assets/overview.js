@@ -121,12 +121,15 @@ function drawChange(body, parts) {
     "ms, new − base (below 0: faster)", msText);
 }
 
-// Where both sides learn the same their curves lie on each other: the new side is a thick line, the
-// base dashed on top of it.
+// A tone a seed. Where both sides learn the same their curves lie on each other: the new side is a
+// thick pale line, the base dashed on top of it.
 function drawCurves(body, curves) {
-  const look = {new: {colour: colour("accent"), width: 4}, base: {colour: colour("ink"), width: 1.4, dash: [5, 4]}};
+  const tones = ["accent", "comm", "compute", "copies", "data", "operators"];
+  const look = {new: tone => ({colour: `color-mix(in srgb, ${tone} 45%, transparent)`, width: 5}),
+    base: tone => ({colour: tone, width: 1.6, dash: [5, 4]})};
   const series = key => ["new", "base"].flatMap(side => curves[side].map((one, at) =>
-    ({label: `${side}, seed ${one.seed || at + 1}`, points: one[key], ...look[side]}))).filter(one => one.points.length > 0);
+    ({label: `${side}, seed ${one.seed || at + 1}`, points: one[key], ...look[side](colour(tones[at % tones.length]))})))
+    .filter(one => one.points.length > 0);
   lines(body, series("loss"), "step", "training loss");
   const evaluated = series("val_loss");
   if (evaluated.some(one => one.points.length > 1)) lines(body, evaluated, "step", "validation loss", true);

@@ -30,7 +30,8 @@ def main():
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="where checkpoints go: the disk that is measured")
     parser.add_argument("--output", type=pathlib.Path)
     args = parser.parse_args()
-    lines = [f"{machine.today_here()}, {args.ranks} ranks. `tests/bench/faults/faults.py --repeats {args.repeats}`"]
+    only = "" if args.only == list(SECTIONS) else f" --only {' '.join(args.only)}"
+    lines = [f"{machine.today_here()}, {args.ranks} ranks. `tests/bench/faults/faults.py{only} --repeats {args.repeats}`"]
     for name in args.only:
         lines += ["", *SECTIONS[name].section(args)]
     print("\n".join(lines))

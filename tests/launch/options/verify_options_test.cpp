@@ -52,8 +52,11 @@ TEST(VerifyOptionsTest, what_is_missing_or_impossible_is_named) {
   EXPECT_THAT(error_of({"--config", "x"}), HasSubstr("no error"));  // --out has a default
   EXPECT_THAT(error_of(with({"--blocks", "0"})), HasSubstr("--blocks"));
   EXPECT_THAT(error_of(with({"--steps", "5", "--warm-up", "5"})), HasSubstr("--warm-up"));
-  EXPECT_THAT(error_of(with({"--new", "--run-dir x"})), HasSubstr("--run-dir is the same"));
-  EXPECT_THAT(error_of(with({"--new", "--seed=3"})), HasSubstr("--seed is the same"));
+  EXPECT_THAT(error_of(with({"--new", "--run-dir x"})),
+              HasSubstr("--run-dir is set by verify: --out"));
+  EXPECT_THAT(error_of(with({"--new", "--seed=3"})), HasSubstr("--seed is set by verify"));
+  EXPECT_THAT(error_of(with({"--base", "--overlap 'off"})), HasSubstr("found an open '"));
+  EXPECT_THAT(error_of(with({"--base", "--data 'it\"s here'"})), HasSubstr("no error"));
 }
 
 }  // namespace

@@ -59,6 +59,17 @@ TEST(EttrLedgerTest, account_partsAddUp) {
   EXPECT_DOUBLE_EQ(account.ettr(), 140.0 / 201);
 }
 
+TEST(EttrLedgerTest, account_stepsOfACheckpointBehindTheLastLine) {
+  std::vector<json> ledger = killed_once();
+  ledger[6]["training_s"] = 51;  // a second of steps after the line at 160
+
+  const EttrAccount account = account_of(ledger, 9999);
+
+  EXPECT_DOUBLE_EQ(account.replayed_s, 0);
+  EXPECT_DOUBLE_EQ(account.detection_s, 0.5 + 1);
+  EXPECT_NEAR(account.other_s, 201 - 140 - 14 - 3 - 6 - 6 - 1.5 - 1.5, 1e-9);
+}
+
 TEST(EttrLedgerTest, account_linesInAnyOrder) {
   std::vector<json> shuffled = killed_once();
   std::reverse(shuffled.begin(), shuffled.end());

@@ -125,7 +125,7 @@ def test_bad_flags(data, folder, config):
     output = call(command(data, folder / "x", "--new", "--overlop on", config=config), 2)
     check("new side" in output and "--overlap" in output, output)
     output = call(command(data, folder / "x", "--new", "--steps 5", config=config), 2)
-    check("--steps is the same for all runs" in output, output)
+    check("--steps is set by verify" in output, output)
     (folder / "file").write_text("")
     output = call(command(data, folder / "file/out", config=config), 2)
     check("--out: cannot make" in output, output)
@@ -148,6 +148,12 @@ def test_a_base_that_fails(data, folder, config):
     output = call(command(data, folder / "nan", "--base", "--algorithm sgd --lr 1000 --grad-clip 0", "--steps", "6", "--warm-up", "1",
                           config=config), 5)
     check("block 1, base failed with exit code 5" in output and "\n  sidestream" in output, output)
+
+
+def test_a_new_side_that_learns_to_no_number(data, folder, config):
+    output = call(command(data, folder / "new_nan", "--new", "--algorithm sgd --lr 1000 --grad-clip 0", "--steps", "6", "--warm-up", "1",
+                          config=config), 13)
+    check("the new side learns worse" in output and "block 1, new failed with exit code 5" in output, output)
 
 
 def test_interruption(data, folder, config):

@@ -12,6 +12,7 @@ namespace sidestream::verify {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Verification verification_of(const std::vector<double>& base_ms, const std::vector<double>& new_ms,
                              RunShape fresh_shape = {}) {
@@ -139,14 +140,14 @@ TEST(VerificationTest, clocks_that_fell_are_part_of_the_verdict) {
   for (int seed = 1; seed <= 2; ++seed) {
     base.push_back(make_run({.step_ms = 100, .seed = seed}));
     fresh.push_back(make_run({.step_ms = 105.0 + seed, .seed = seed}));
-    base.back().clocks = Clocks{.gpu_mhz = 2000};
-    fresh.back().clocks = Clocks{.gpu_mhz = 1900};
+    base.back().machine = MachineState{.gpu_mhz = 2000};
+    fresh.back().machine = MachineState{.gpu_mhz = 1900};
   }
   EXPECT_THAT(verdict_sentence(verify_runs(base, fresh, {})),
               HasSubstr("; clocks fell by 5.0 % from base to new (GPU 2000 to 1900 MHz)"));
-  fresh.back().clocks.reset();
+  fresh.back().machine.reset();
   const Verification unknown = verify_runs(base, fresh, {});
-  EXPECT_FALSE(unknown.clocks);
+  EXPECT_FALSE(unknown.machine);
   EXPECT_THAT(verification_text(unknown, decide(unknown, {}), {.width_columns = 100}),
               HasSubstr("Clocks: not measured"));
 }
@@ -154,13 +155,33 @@ TEST(VerificationTest, clocks_that_fell_are_part_of_the_verdict) {
 TEST(VerificationTest, clocks_that_rose_by_as_much_withhold_the_gain) {
   Verification one = verification_of({100, 102, 98}, {95, 97.2, 93.3});
   ASSERT_TRUE(decide(one, {}).accepted);
-  one.clocks = ClockChange{.base = {.cpu_mhz = 3000}, .fresh = {.cpu_mhz = 3150}};
+  one.machine = MachineChange{.base = {.cpu_mhz = 3000}, .fresh = {.cpu_mhz = 3150}};
   EXPECT_FALSE(decide(one, {}).accepted);
   EXPECT_THAT(decide(one, {}).reason, HasSubstr("the clocks rose by 5.0 %"));
-  one.clocks->fresh.cpu_mhz = 3090;  // 3 %, and the step is shorter by 4 % or more
+  one.machine->fresh.cpu_mhz = 3090;  // 3 %, and the step is shorter by 4 % or more
   EXPECT_TRUE(decide(one, {}).accepted);
-  one.clocks->fresh.cpu_mhz = 2800;
+  one.machine->fresh.cpu_mhz = 2800;
   EXPECT_TRUE(decide(one, {}).accepted);
+}
+
+TEST(VerificationTest, clocks_that_fell_by_as_much_withhold_the_loss) {
+  Verification one = verification_of({95, 97.2, 93.3}, {100, 102, 98});
+  const Gates gates{.fail_if_slower_pct = 1};
+  ASSERT_EQ(decide(one, gates).code, GateCode::kSlower);
+  one.machine = MachineChange{.base = {.cpu_mhz = 3000}, .fresh = {.cpu_mhz = 2850}};
+  EXPECT_EQ(decide(one, gates).code, GateCode::kCannotJudge);
+  EXPECT_THAT(decide(one, {}).reason, HasSubstr("slower, but the clocks fell by 5.0 %"));
+  one.machine->fresh.cpu_mhz = 2970;
+  EXPECT_EQ(decide(one, gates).code, GateCode::kSlower);
+}
+
+TEST(VerificationTest, work_of_others_is_said_with_the_verdict) {
+  Verification one = verification_of({100, 102, 98}, {95, 97.2, 93.3});
+  one.machine = MachineChange{.base = {.foreign_cpu = 0.31}, .fresh = {.foreign_cpu = 0.04}};
+  EXPECT_THAT(verdict_sentence(one),
+              HasSubstr("; something else took 31 % of the processors during base and 4 % during"));
+  one.machine->base.foreign_cpu = 0.02;
+  EXPECT_THAT(verdict_sentence(one), Not(HasSubstr("something else")));
 }
 
 TEST(VerificationTest, differences_come_from_every_pair) {
