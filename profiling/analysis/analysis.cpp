@@ -128,6 +128,7 @@ void ask_about_steps(const trace::TraceSet& set, Analysis& all) {
   all.rotating_wait_ns = search.rotating_ns_per_step;
   all.verdict = find_verdict(all.ranks);
   all.system = find_system_use(all.ranks);
+  all.device_counters = device_counters(all.ranks);
   all.hang = find_hang(set, all.ranks);
   all.outliers = find_outliers(all.ranks);
   all.model = model_use(all.ranks);

@@ -171,6 +171,18 @@ std::string device_text(const Analysis& all, std::size_t width) {
   return wrapped(text, width, 2);
 }
 
+Table counter_text_table(const analysis::DeviceCounterTable& counters) {
+  Table table{.title = "Counters of the GPUs (means of the samples inside of steps)",
+              .header = {"rank", "samples", "SMs active", "Tensor Cores active", "DRAM read",
+                         "DRAM written"},
+              .rows = {}};
+  for (const auto& [rank, one] : counters.of_ranks)
+    table.rows.push_back({std::to_string(rank), one.samples, or_dash(one.sm_active),
+                          or_dash(one.tensor_active), or_dash(one.dram_read),
+                          or_dash(one.dram_written)});
+  return table;
+}
+
 std::string throughput_text(const Analysis& all, const RunMetrics& run) {
   const Throughput found = throughput_of(all, run);
   return fmt::format(
@@ -289,6 +301,8 @@ std::string text_report(const Analysis& all, const RunMetrics& run, const TextSt
   if (all.ranks.size() > 1) text += text_of(rank_table(all), style) + "\n";
   if (!all.operations.empty()) text += text_of(operation_table(all), style) + "\n";
   if (!all.collectives.empty()) text += text_of(collective_text_table(all), style) + "\n";
+  if (!all.device_counters.of_ranks.empty())
+    text += text_of(counter_text_table(all.device_counters), style) + "\n";
   text += device_text(all, style.width_columns) + system_text(all, style.width_columns) +
           throughput_text(all, run) + wall_time_text(run, style.width_columns) +
           profiler_text(all) + tax_text(all.tax) + between_text(all) + straggler_text(all) +

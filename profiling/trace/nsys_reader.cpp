@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "profiling/trace/nsys_device_tables.hpp"
+#include "profiling/trace/nsys_gpu_metrics.hpp"
 #include "profiling/trace/nsys_host_tables.hpp"
 #include "profiling/trace/nsys_processes.hpp"
 #include "profiling/trace/nsys_strings.hpp"
@@ -96,7 +97,10 @@ NsysFile read_nsys(const std::filesystem::path& path) {
   result.warnings = missing_parts(file);
   for (std::string& warning : missing_host_columns(file))
     result.warnings.push_back(std::move(warning));
+  for (std::string& warning : missing_gpu_metric_columns(file))
+    result.warnings.push_back(std::move(warning));
   result.events = read_device_tables(file, strings, processes);
+  result.events += read_gpu_metrics(file, processes);
   result.events += read_host_tables(file, strings, processes);
   NsysProcesses::Ranks ranks = processes.take(mpi_ranks_of(file, strings));
   result.has_ranks = ranks.known;
