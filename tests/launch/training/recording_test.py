@@ -220,6 +220,10 @@ def check_own_failure(root, flags):
     os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
     output = train(RANKS, root / "fails", flags + ["--steps", "50", "--inject", "nan:rank=1,step=30", "--record", "on"], expect=5)
     check("rank 0 alone: time of a step" in output, f"no verdict:\n{output}")
+    verdict = json.loads((root / "fails/run.json").read_text())["verdict"]
+    check(verdict and verdict["rank_alone"] == 0, f"the verdict of run.json: {verdict}")
+    line = next(line for line in output.splitlines() if "rank 0 alone" in line)
+    check(f"communication {round(verdict['comm'] * 100)} %" in line, f"{line}\n{verdict}")
     check(len(traces(root / "fails")) == RANKS, f"found {traces(root / 'fails')}")
 
 
