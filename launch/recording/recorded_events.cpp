@@ -171,6 +171,7 @@ std::string metadata_text(const record::Recording& recording, const trace::RunFi
                                   {std::string(ranges::kRealtimeNanoseconds), one.realtime_ns}};
   };
   add(ranges::kDroppedRanges, recording.dropped);
+  if (recording.room_needed > 0) add(ranges::kRoomNeeded, recording.room_needed);
   if (recording.complete_from_ns) {
     const record::WallClock wall(recording.begin, recording.end);
     add(ranges::kCompleteFrom, wall.realtime_ns(*recording.complete_from_ns));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -78,6 +79,7 @@ RunRecording::RunRecording(const RecordOptions& options, RecordingParts parts)
       origin_(TraceOrigin::of(parts_.communicator)),
       plan_(options.profile, parts_.first_step),
       recorder_(record::process_recorder()) {
+  recorder_.make_room_for(static_cast<std::size_t>(options_.ranges_per_thread));
   if (options_.any()) begin_recording();
   if (options_.any() || parts_.on_request) begin_watching();
 }
@@ -153,7 +155,7 @@ void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
 void RunRecording::end_window(std::int64_t step) {
   in_window_ = false;
   const record::Recording recording = recorder_.take();
-  dropped_ += recording.dropped;
+  note_lost(recording);
   if (!options_.whole_run()) recorder_.keep(record::Keeping::kOff);
   const TracePlace place = trace_place(parts_.run_dir, origin_, step);
   make_folder(place.folder);
@@ -205,7 +207,7 @@ std::filesystem::path RunRecording::write_since_last(std::int64_t step) {
 
 std::filesystem::path RunRecording::write_locked(const TracePlace& place) {
   const record::Recording recording = recorder_.take();
-  dropped_ += recording.dropped;
+  note_lost(recording);
   make_folder(place.folder);
   write_recording(
       recording, recorder_.names(),
@@ -242,10 +244,19 @@ void RunRecording::finish() {
   }
 }
 
+void RunRecording::note_lost(const record::Recording& recording) {
+  dropped_ += recording.dropped;
+  room_needed_ = std::max(room_needed_.load(), recording.room_needed);
+}
+
 // Of this rank: the others do the same.
 void RunRecording::say_what_was_lost() const {
   if (dropped_ == 0) return;
-  std::string help = "SIGUSR2 in between writes what is there and makes room";
+  std::string help;
+  if (room_needed_ > 0 && room_needed_ <= static_cast<std::uint64_t>(kMostRangesPerThread))
+    help = fmt::format("--record-ranges {} (now {}) has room for them all; ", room_needed_.load(),
+                       options_.ranges_per_thread);
+  help += "SIGUSR2 in between writes what is there and makes room";
   if (!options_.every_second_step()) help += "; --record alternate needs half of it";
   if (!options_.profile) help += "; --profile records some steps in the middle";
   parts_.say(fmt::format(

@@ -21,9 +21,11 @@ inline constexpr std::string_view kProfiled = "profiled";
 // profiler costs is the difference.
 inline constexpr std::string_view kUnprofiledStepMilliseconds = "unprofiled_step_ms";
 
-// Of the recorder: ranges that found no room, the time since 1970 from which on none is missing (no
-// such key: not known), and both clocks at either end.
+// Of the recorder: ranges that found no room, the room for ranges of a thread in which none would
+// have been lost (--record-ranges; no such key: not known), the time since 1970 from which on none
+// is missing (no such key: not known), and both clocks at either end.
 inline constexpr std::string_view kDroppedRanges = "dropped_ranges";
+inline constexpr std::string_view kRoomNeeded = "record_ranges_needed";
 inline constexpr std::string_view kCompleteFrom = "complete_from_ns";
 inline constexpr std::string_view kClockBegin = "clock_begin";
 inline constexpr std::string_view kClockEnd = "clock_end";

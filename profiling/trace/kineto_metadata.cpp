@@ -71,6 +71,7 @@ void read_figures(const Json& object, RankInfo& info) {
                   .unprofiled_step_ms = positive_in(object, ranges::kUnprofiledStepMilliseconds)};
   info.figures.merged_ranks = static_cast<int>(positive_in(object, ranges::kMergedRanks));
   info.dropped_ranges = static_cast<std::uint64_t>(positive_in(object, ranges::kDroppedRanges));
+  info.record_ranges_needed = static_cast<std::uint64_t>(positive_in(object, ranges::kRoomNeeded));
   if (const auto from_ns = number_in(object, std::string(ranges::kCompleteFrom).c_str()))
     info.complete_from_ns = std::clamp<std::int64_t>(*from_ns, 0, kLatestNs);
   const auto profiled = object.find(std::string(ranges::kProfiled));

@@ -58,18 +58,20 @@ void add_figures(const RunFigures& figures, Json& own) {
 // Ranges that found no room in any of the windows, and the time from which on none is missing in
 // any of them, on the clock of the merged file.
 void add_losses(const TraceSet& set, const Timelines& windows, Json& own) {
-  std::uint64_t dropped = 0;
+  std::uint64_t dropped = 0, room_needed = 0;
   std::optional<std::int64_t> complete_from_ns;
   bool known = true;
   for (const RankTimeline* window : windows) {
     const RankInfo& info = window->info;
     dropped += info.dropped_ranges;
+    room_needed = std::max(room_needed, info.record_ranges_needed);
     known = known && (info.dropped_ranges == 0 || info.complete_from_ns.has_value());
     if (!info.complete_from_ns) continue;
     const std::int64_t common_ns = set.clock.of(info.rank).to_common(*info.complete_from_ns);
     complete_from_ns = std::max(complete_from_ns.value_or(common_ns), common_ns);
   }
   if (dropped > 0) own[std::string(ranges::kDroppedRanges)] = dropped;
+  if (room_needed > 0) own[std::string(ranges::kRoomNeeded)] = room_needed;
   if (known && complete_from_ns) own[std::string(ranges::kCompleteFrom)] = *complete_from_ns;
 }
 

@@ -53,9 +53,10 @@ struct RankInfo {
   int cuda_driver = 0;   // newest version that the driver knows, 12090 for 12.9; 0: not said
   int cuda_runtime = 0;  // version that the program runs with
   RunFigures figures = {};
-  // Of our recorder: ranges that found no room, and the time since 1970 from which on none is
-  // missing; nothing: not known.
+  // Of our recorder: ranges that found no room, the room in which they would have (0: not known),
+  // and the time since 1970 from which on none is missing; nothing: not known.
   std::uint64_t dropped_ranges = 0;
+  std::uint64_t record_ranges_needed = 0;
   std::optional<std::int64_t> complete_from_ns = {};
 };
 
