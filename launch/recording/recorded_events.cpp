@@ -183,6 +183,8 @@ std::string metadata_text(const record::Recording& recording, const trace::RunFi
   add_known(ranges::kTokensPerStep, figures.tokens_per_step);
   add_known(ranges::kPeakFlopsPerSecond, figures.peak_flops_per_s);
   add_known(ranges::kUnprofiledStepMilliseconds, figures.unprofiled_step_ms);
+  add_known(ranges::kUnprofiledStepDeviation, figures.unprofiled_step_deviation_ms);
+  add_known(ranges::kUnprofiledSteps, figures.unprofiled_steps);
   if (figures.profiled) add(ranges::kProfiled, *figures.profiled);
   return object.dump();
 }

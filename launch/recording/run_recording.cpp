@@ -143,8 +143,11 @@ void RunRecording::begin_window() {
 
 void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
   if (in_window_) kineto_->end_step();
-  cost_.add(step_ns, in_window_);
-  if (options_.every_second_step() && !in_window_) record_cost_.add(step_ns, recorder_.keeps());
+  cost_.add(step_ns, in_window_                                          ? SeenStep::kYes
+                     : plan_.part_of(step) == ProfilePlan::Part::kWarmUp ? SeenStep::kWarmUp
+                                                                         : SeenStep::kNot);
+  if (options_.every_second_step() && !in_window_)
+    record_cost_.add(step_ns, recorder_.keeps() ? SeenStep::kYes : SeenStep::kNot);
   if (in_window_ && plan_.ends_window(step)) end_window(step);
   if (dump_at_next_step_.exchange(false) && !in_window_) {
     const std::string folder = dump_asked();
@@ -190,7 +193,11 @@ void RunRecording::end_window(std::int64_t step) {
 
 trace::RunFigures RunRecording::figures(Profiler profiler) const {
   trace::RunFigures figures = parts_.figures;
-  figures.unprofiled_step_ms = cost_.plain_step_ms().value_or(0);
+  if (const auto plain = cost_.plain_steps()) {
+    figures.unprofiled_step_ms = plain->median;
+    figures.unprofiled_step_deviation_ms = plain->deviation;
+    figures.unprofiled_steps = static_cast<double>(plain->count);
+  }
   figures.profiled = profiler == Profiler::kOn;
   return figures;
 }
@@ -232,15 +239,20 @@ void RunRecording::finish() {
                            folder.lexically_relative(parts_.run_dir).string()));
   }
   say_what_was_lost();
-  if (const auto share = cost_.share()) {
-    parts_.say(*share > 0
-                   ? fmt::format("the profiler made its steps {:.0f} % longer than the others",
-                                 *share * 100)
-                   : "what the profiler cost its steps is less than they scatter");
+  if (const auto cost = cost_.share()) {
+    parts_.say(
+        cost->is_sure()
+            ? fmt::format("the profiler made its steps {:.0f} % longer than those beside them",
+                          cost->share * 100)
+            : "what the profiler cost its steps is less than they scatter");
   }
-  if (const auto share = record_cost_.share()) {
-    parts_.say(fmt::format("recording made its steps {:.2f} % longer than those between them",
-                           *share * 100));
+  if (const auto cost = record_cost_.share()) {
+    parts_.say(cost->is_sure()
+                   ? fmt::format("recording made its steps {:.2f} % longer than those between them",
+                                 cost->share * 100)
+                   : fmt::format("what recording cost its steps is less than they scatter ({:.2f} "
+                                 "%)",
+                                 cost->uncertainty * 100));
   }
 }
 

@@ -17,9 +17,11 @@ inline constexpr std::string_view kTokensPerStep = "tokens_per_step";
 inline constexpr std::string_view kPeakFlopsPerSecond = "peak_flops_per_s";
 // Whether the profiler ran in the steps of this file: it does not in those of the light recorder.
 inline constexpr std::string_view kProfiled = "profiled";
-// Median of the steps so far that were outside of any window, by the trainer's own clock: what the
-// profiler costs is the difference.
+// Median of the steps beside the windows so far, by the trainer's own clock: what the profiler
+// costs is the difference. Their median distance from it, and how many they are: how sure that is.
 inline constexpr std::string_view kUnprofiledStepMilliseconds = "unprofiled_step_ms";
+inline constexpr std::string_view kUnprofiledStepDeviation = "unprofiled_step_deviation_ms";
+inline constexpr std::string_view kUnprofiledSteps = "unprofiled_steps";
 
 // Of the recorder: ranges that found no room, the room for ranges of a thread in which none would
 // have been lost (--record-ranges; no such key: not known), the time since 1970 from which on none

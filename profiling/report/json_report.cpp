@@ -193,7 +193,8 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"joules_per_token", or_null(all.system.joules_per_token)},
           {"system_samples", all.system.samples},
           {"mfu_source", throughput.source.empty() ? Json() : Json(throughput.source)},
-          {"profiler_cost", or_null(all.model.profiler_cost)}};
+          {"profiler_cost", or_null(all.model.profiler_cost)},
+          {"profiler_cost_below", or_null(all.model.profiler_cost_below)}};
 }
 
 void need(Json& list, bool missing, const char* rule, const char* needs) {

@@ -234,8 +234,12 @@ std::string tax_text(const analysis::OverlapTax& tax) {
 
 std::string profiler_text(const Analysis& all) {
   if (all.model.profiler_was_off) return "The profiler was off in the steps of this trace\n";
+  if (all.model.profiler_cost_below)
+    return fmt::format(
+        "What the profiler costs the steps of this trace is within their scatter ({:.1f} %)\n",
+        *all.model.profiler_cost_below * 100);
   if (!all.model.profiler_cost) return "";
-  return fmt::format("Steps of this trace are {:+.1f} % longer than those without the profiler\n",
+  return fmt::format("Steps of this trace are {:.1f} % longer than those without the profiler\n",
                      *all.model.profiler_cost * 100);
 }
 

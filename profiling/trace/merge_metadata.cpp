@@ -52,6 +52,8 @@ void add_figures(const RunFigures& figures, Json& own) {
   set_figure(own, ranges::kTokensPerStep, figures.tokens_per_step);
   set_figure(own, ranges::kPeakFlopsPerSecond, figures.peak_flops_per_s);
   set_figure(own, ranges::kUnprofiledStepMilliseconds, figures.unprofiled_step_ms);
+  set_figure(own, ranges::kUnprofiledStepDeviation, figures.unprofiled_step_deviation_ms);
+  set_figure(own, ranges::kUnprofiledSteps, figures.unprofiled_steps);
   if (figures.profiled) own[std::string(ranges::kProfiled)] = *figures.profiled;
 }
 

@@ -36,6 +36,8 @@ struct RunFigures {
   double tokens_per_step = 0;
   double peak_flops_per_s = 0;
   double unprofiled_step_ms = 0;
+  double unprofiled_step_deviation_ms = 0;
+  double unprofiled_steps = 0;
   std::optional<bool> profiled = {};
   int merged_ranks = 0;  // in this one file; 0: it is of one rank
 };

@@ -52,7 +52,9 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
     metrics.process_cores === null ? null
       : figure("processors a rank runs on", numberText(metrics.process_cores), `${numberText(metrics.process_cores_short)} more wanted`),
     metrics.machine_cpu === null ? null : figure("processors busy", percentText(metrics.machine_cpu), "of the machine"),
-    cost === null ? null : figure("profiler: longer steps", `${signed(cost * 100, 1)} %`),
+    cost !== null ? figure("profiler: longer steps", `${signed(cost * 100, 1)} %`)
+      : metrics.profiler_cost_below === null ? null
+        : figure("profiler: longer steps", "within their scatter", `of ${percentText(metrics.profiler_cost_below)}`),
     figure("ranks", String(report.world_size), read < report.world_size ? `${read} of them read` : "")));
   if (steps.length === 0) { body.append(absent("no steps in the traces")); return true; }
   const ranks = [...new Set(steps.map(step => step.rank))].sort((a, b) => a - b);
