@@ -220,6 +220,8 @@ Json not_measured(const Analysis& all, const RunMetrics& run) {
   need(list, !run.ettr, "ettr", "a run.json that holds it");
   need(list, !all.utilisation.gpu_utilisation, "gpu_utilisation", "device events");
   need(list, !all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
+  need(list, all.utilisation.gpu_utilisation && all.device_counters.of_ranks.empty(),
+       "gpu_counters", "counters of the GPUs (nsys profile --gpu-metrics-devices=all)");
   need(list, !all.system.machine_cpu, "machine_cpu",
        "system samples inside the steps (--sample-hz)");
   need(list, !all.system.joules_per_token, "joules_per_token",

@@ -110,6 +110,7 @@ NsysFile read_nsys(const std::filesystem::path& path) {
                               " processes without device work, steps or phases are left out");
   const auto devices = devices_of(file);
   for (RankTimeline& timeline : result.timelines) {
+    timeline.info.of_nsys = true;
     timeline.info.base_ns = base_ns_of(file);
     timeline.info.devices = devices;
   }

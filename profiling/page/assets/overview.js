@@ -85,7 +85,8 @@ Page.sections.push({id: "advice", title: "Advice", what: "What to change, the la
   if (advice.length === 0) body.append(element("p", {}, "Nothing found by the rules that could look."));
   for (const one of advice) {
     const rows = [["evidence", one.evidence_text], ["where", placeOf(one)], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
-    const whose = one.rank !== null ? ` (rank ${one.rank})` : one.count > 1 ? ` (${one.count} ranks)` : "";
+    const worst = one.figures_of_rank === null ? "" : `; figures of rank ${one.figures_of_rank}, the worst`;
+    const whose = one.rank !== null ? ` (rank ${one.rank})` : one.count > 1 ? ` (${one.count} ranks${worst})` : "";
     const title = `${one.title || one.rule}${whose}`;
     body.append(element("div", {class: "advice"}, element("h4", {}, element("span", {}, title),
       element("span", {class: "neutral"}, one.gain_ceiling_pct === null ? "bound not known" : `at most ${one.gain_ceiling_pct.toFixed(1)} %`)),
