@@ -151,6 +151,16 @@ Table collective_text_table(const Analysis& all) {
   return table;
 }
 
+// Else the counts of a table of buckets look as if a step were missing.
+std::string sizes_text(const Analysis& all, std::size_t width) {
+  if (!analysis::have_sizes_changed(all.collectives)) return "";
+  return wrapped(
+      "  A bucket has a row for each size that it had in these steps: the order of buckets is "
+      "built "
+      "anew after the first step of a run",
+      width, 2);
+}
+
 std::string or_dash(const std::optional<double>& share) {
   return share ? percent_text(*share) : "-";
 }
@@ -304,7 +314,9 @@ std::string text_report(const Analysis& all, const RunMetrics& run, const TextSt
   if (mean.steps > 0) text += text_of(budget_table(mean), style) + "\n";
   if (all.ranks.size() > 1) text += text_of(rank_table(all), style) + "\n";
   if (!all.operations.empty()) text += text_of(operation_table(all), style) + "\n";
-  if (!all.collectives.empty()) text += text_of(collective_text_table(all), style) + "\n";
+  if (!all.collectives.empty())
+    text +=
+        text_of(collective_text_table(all), style) + sizes_text(all, style.width_columns) + "\n";
   if (!all.device_counters.of_ranks.empty())
     text += text_of(counter_text_table(all.device_counters), style) + "\n";
   text += device_text(all, style.width_columns) + system_text(all, style.width_columns) +
