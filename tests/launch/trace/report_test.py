@@ -99,17 +99,16 @@ class ReportTest(TraceTest):
     def test_a_folder_for_csv_that_cannot_be_made(self):
         self.fail_with(2, "cannot create '?/proc/nowhere", "report", DATA / "torch_cpu", "--quiet", "--csv", "/proc/nowhere/x")
 
-    def test_two_runs_are_not_mixed_in_silence(self):
+    def test_two_runs_are_not_mixed(self):
+        folders = [self.folder / f"run{number}" for number in range(2)]
         for number, flops in enumerate((100.0, 200.0)):
-            run_dir = self.folder / f"run{number}"
             own = {"flops_per_token": flops, "tokens_per_step": 8.0}
-            first = 3 + 10 * number
-            write(run_dir / "trace/step_3/rank-0.pt.trace.json", trace(step_events(0, first=first), sidestream=own))
-            write(run_dir / "run.json", {})
-        both = self.succeed("report", self.folder / "run0", self.folder / "run1").stdout
-        self.assertIn("warning: traces of 2 run directories", both)
-        self.assertIn("warning: these traces are of 2 models", both)
-        self.assertNotIn("run directories", self.succeed("report", self.folder / "run0").stdout)
+            write(folders[number] / "trace/step_3/rank-0.pt.trace.json", trace(step_events(0, first=3 + 10 * number), sidestream=own))
+        self.assertIn("warning: these traces are of 2 models", self.succeed("report", *folders).stdout)
+        for folder in folders:
+            write(folder / "run.json", {})
+        self.fail_with(2, "2 run directories.*sidestream-trace compare.*run0, .*run1", "report", *folders)
+        self.assertNotIn("run directories", self.succeed("report", folders[0]).stdout)
 
     def test_csv_reads_back_and_agrees_with_json(self):
         for folder in FOLDERS:
