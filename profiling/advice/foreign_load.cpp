@@ -32,8 +32,8 @@ std::optional<ForeignLoad> foreign_load(const Facts& facts) {
 
 // Threads of the ranks take processors from each other, too: that is nobody else's doing.
 bool takes_processors(const ForeignLoad& load, const Facts& facts) {
-  constexpr double kLeastShare = 0.05, kExplains = 0.5;
-  return load.share > kLeastShare &&
+  constexpr double kExplains = 0.5;
+  return load.share > kForeignShare &&
          load.processors > kExplains * load.missed * ranks_of_node(facts);
 }
 

@@ -9,6 +9,8 @@
 
 namespace sidestream::advice {
 
+inline constexpr double kForeignShare = 0.05;  // of what a rank wanted: below it nothing is said
+
 struct ForeignLoad {
   double processors = 0;  // that other programs ran on, of a node
   double missed = 0;      // processors that a rank was ready for and did not get

@@ -82,7 +82,7 @@ Outcome foreign(const Facts& facts, const Rule&) {
 std::vector<Rule> machine_rules() {
   return {{.id = "foreign-load",
            .title = "Other programs take the processors",
-           .threshold = 0.05,
+           .threshold = kForeignShare,
            .looks_at =
                "processors that a rank is ready for and does not get, where other programs have at "
                "least half as many",

@@ -41,7 +41,7 @@ void take_line(const Json& line, RunMetrics& metrics, std::vector<double>& token
 
 std::string text_of_file(const fs::path& file) {
   std::ifstream input(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(input), {}};
+  return std::string(std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>());
 }
 
 // The last line may still be being written: without its end it is no fault.
