@@ -17,8 +17,8 @@ void with_way_on(std::size_t files, const Read& read) {
   } catch (const core::DataError& error) {
     throw core::DataError(std::string(error.what()) +
                           ". Without this file (move it away, or name " +
-                          "the others one by one) the other " + std::to_string(files - 1) +
-                          (files == 2 ? " is" : " are") + " read");
+                          "the others one by one) the other " +
+                          (files == 2 ? "one is" : std::to_string(files - 1) + " are") + " read");
   }
 }
 

@@ -42,7 +42,7 @@ class UnusableTest(TraceTest):
         self.two_ranks()
         for text in WHOLE[:-300], "", "hello":
             write(self.folder / "in/rank-1.json", text)
-            self.refused(r"in/rank-1\.json.*Without this file .* the other 1 is read", self.folder / "in")
+            self.refused(r"in/rank-1\.json.*Without this file .* the other one is read", self.folder / "in")
         self.refused(r"rank-1\.json.*Without this file", self.folder / "in/rank-0.json", self.folder / "in/rank-1.json")
         (self.folder / "in/rank-1.json").rename(self.folder / "away.json")
         self.succeed("report", self.folder / "in")

@@ -89,7 +89,7 @@ TEST_F(DeviceCountersTest, the_tensor_core_share_is_by_counters_where_there_are_
   const auto report = report::json_summary(all, {});
   EXPECT_DOUBLE_EQ(report["steps"][0]["gpu_counters"]["tensor_active"].get<double>(), 0.4);
   EXPECT_DOUBLE_EQ(report["metrics"]["gpu_counters"][0]["tensor_core_share"].get<double>(), 0.5);
-  EXPECT_THAT(report::text_report(all, {}, {}),
+  EXPECT_THAT(report::text_report(all, {}, {.width_columns = 300}),
               ::testing::AllOf(::testing::HasSubstr("Counters of the GPUs"),
                                ::testing::HasSubstr("(by counters")));
 }
