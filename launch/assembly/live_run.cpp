@@ -123,9 +123,8 @@ void LiveRun::tell_of_drift(RunReporter& reporter) const {
 void LiveRun::leave_records(RunRecording& recording, RunReporter& reporter) const {
   recording.dump_now("the run has failed");
   if (device_.on_gpu()) return;
-  for (const std::string& line :
-       lines_of_rank_alone(session_.communicator().rank(), record::process_recorder()))
-    reporter.info(line);
+  reporter.verdict(
+      verdict_of_rank_alone(session_.communicator().rank(), record::process_recorder()));
 }
 
 model::LanguageModel& LiveRun::initialised() {

@@ -32,8 +32,12 @@ ProfileSchedule parse_profile_schedule(std::string_view text) {
     }
     const std::string_view name = part.substr(0, equals);
     std::int64_t& value = part_named(schedule, name);
-    value = parse_integer(part.substr(equals + 1),
-                          {.min = name == "active" ? 1 : 0, .max = 1'000'000'000});
+    try {
+      value = parse_integer(part.substr(equals + 1),
+                            {.min = name == "active" ? 1 : 0, .max = 1'000'000'000});
+    } catch (const core::ConfigError& error) {
+      throw core::ConfigError(fmt::format("{}: {}", name, error.what()));
+    }
     has_active = has_active || name == "active";
   }
   if (!has_active)

@@ -1,4 +1,5 @@
-// What a run records about itself: --record, --sample-hz, --profile and its companions.
+// What a run records about itself: --record, --record-ranges, --sample-hz, --profile and its
+// companions.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,10 @@
 #include <string_view>
 
 namespace sidestream::launch {
+
+// Of --record-ranges; the largest is 768 MiB a thread, once they are used.
+inline constexpr std::int64_t kLeastRangesPerThread = 1 << 10;
+inline constexpr std::int64_t kMostRangesPerThread = std::int64_t{1} << 24;
 
 // Which steps the profiler sees, as in torch.profiler.schedule: `wait` steps without it, `warmup`
 // steps in which it runs and is not kept, `active` steps that are kept, and again.
@@ -28,6 +33,7 @@ enum class RecordedSteps { kNone, kAll, kEverySecond };
 
 struct RecordOptions {
   RecordedSteps record = RecordedSteps::kNone;
+  std::int64_t ranges_per_thread = std::int64_t{1} << 16;  // raised to a power of two
   int sample_hz = 0;  // samples of the system a second; 0: none
   std::optional<ProfileSchedule> profile = {};
   bool shapes = false;

@@ -32,6 +32,12 @@ SettingGroup<TrainOptions> record_settings() {
                 {"alternate", RecordedSteps::kEverySecond},
                 {"off", RecordedSteps::kNone}},
                [](auto& o) -> auto& { return o.record.record; }),
+           count<Options>(
+               {"record-ranges", "N",
+                "ranges of each thread that there is room for until they are written, raised to a "
+                "power of two; 48 bytes each, once they are used"},
+               [](auto& o) -> auto& { return o.record.ranges_per_thread; },
+               {kLeastRangesPerThread, kMostRangesPerThread}),
            count<Options>({"sample-hz", "N",
                            "samples a second of processor, memory, disk, network and GPU; 0: none"},
                           [](auto& o) -> auto& { return o.record.sample_hz; }, {0, 1000}),

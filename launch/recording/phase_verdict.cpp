@@ -1,14 +1,10 @@
 #include "launch/recording/phase_verdict.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "profiling/record/verdict_text.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -65,15 +61,15 @@ std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& commu
   return record::find_verdict(ranks);
 }
 
-std::vector<std::string> lines_of_rank_alone(int rank, const record::Recorder& recorder) {
+std::optional<record::RunVerdict> verdict_of_rank_alone(int rank,
+                                                        const record::Recorder& recorder) {
   const record::RankAccount mine{.totals = recorder.totals(),
                                  .newest = recorder.history().newest(steps_to_send(1))};
   std::optional<record::RunVerdict> verdict = record::find_verdict(std::span(&mine, 1));
-  if (!verdict) return {};
+  if (!verdict) return std::nullopt;
+  verdict->rank_alone = rank;
   for (record::RankPhases& one : verdict->ranks) one.rank = rank;
-  std::vector<std::string> lines = record::lines_of(*verdict);
-  lines.front() = fmt::format("rank {} alone: {}", rank, lines.front());
-  return lines;
+  return verdict;
 }
 
 }  // namespace sidestream::launch

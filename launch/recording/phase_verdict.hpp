@@ -3,8 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "comm/communicator.hpp"
 #include "profiling/record/recorder.hpp"
@@ -17,8 +15,8 @@ namespace sidestream::launch {
 std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& communicator,
                                                        const record::Recorder& recorder);
 
-// Of this rank alone, when the others can no longer be asked: what bounds it, as lines. None where
-// there is no verdict.
-std::vector<std::string> lines_of_rank_alone(int rank, const record::Recorder& recorder);
+// Of this rank alone, when the others can no longer be asked: what bounds it. Nothing where the
+// above says nothing.
+std::optional<record::RunVerdict> verdict_of_rank_alone(int rank, const record::Recorder& recorder);
 
 }  // namespace sidestream::launch

@@ -1,29 +1,48 @@
-// What the profiler or the recorder costs: the steps it saw against those that it did not see.
+// What the profiler or the recorder costs: the steps it saw against those beside them that it did
+// not see. A run is slower when it begins, and may be slower when the machine has other work: steps
+// far from any that was seen say nothing about the cost.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <vector>
 
+#include "profiling/statistics/middle.hpp"
+
 namespace sidestream::launch {
+
+// kWarmUp: the profiler runs and keeps nothing.
+enum class SeenStep { kNot, kWarmUp, kYes };
 
 // add() on one thread, the rest on any: a recording may be written while a step runs.
 class ProfileCost {
  public:
-  // The first step of a run is left out: it sets things up.
-  void add(std::int64_t step_ns, bool profiled);
+  // The first three steps of a run are left out: they set things up.
+  void add(std::int64_t step_ns, SeenStep seen);
 
-  // Median of the steps without the profiler; nothing before there is one.
-  std::optional<double> plain_step_ms() const;
-  // (profiled - plain) / plain of the medians; nothing without both kinds.
-  std::optional<double> share() const;
+  // Milliseconds of the steps that were not seen, next to those that were, or the newest where none
+  // has been; nothing below three of them.
+  std::optional<statistics::Middle> plain_steps() const;
+
+  struct Share {
+    double share = 0;        // (seen - not seen) / not seen, of the medians
+    double uncertainty = 0;  // in the same unit
+    bool is_sure() const { return share > uncertainty; }
+  };
+  // Nothing below three steps of each kind.
+  std::optional<Share> share() const;
 
  private:
+  std::optional<statistics::Middle> plain_locked() const;
+
   mutable std::mutex mutex_;
-  bool first_ = true;
-  std::vector<std::int64_t> plain_ns_;
-  std::vector<std::int64_t> profiled_ns_;
+  int steps_ = 0;
+  std::vector<double> seen_ms_;
+  std::vector<double> beside_ms_;  // before and after those
+  std::deque<double> newest_ms_;   // not seen; before the next that is
+  std::size_t to_come_ = 0;        // that are beside those seen last
 };
 
 }  // namespace sidestream::launch

@@ -171,6 +171,7 @@ std::string metadata_text(const record::Recording& recording, const trace::RunFi
                                   {std::string(ranges::kRealtimeNanoseconds), one.realtime_ns}};
   };
   add(ranges::kDroppedRanges, recording.dropped);
+  if (recording.room_needed > 0) add(ranges::kRoomNeeded, recording.room_needed);
   if (recording.complete_from_ns) {
     const record::WallClock wall(recording.begin, recording.end);
     add(ranges::kCompleteFrom, wall.realtime_ns(*recording.complete_from_ns));
@@ -182,6 +183,8 @@ std::string metadata_text(const record::Recording& recording, const trace::RunFi
   add_known(ranges::kTokensPerStep, figures.tokens_per_step);
   add_known(ranges::kPeakFlopsPerSecond, figures.peak_flops_per_s);
   add_known(ranges::kUnprofiledStepMilliseconds, figures.unprofiled_step_ms);
+  add_known(ranges::kUnprofiledStepDeviation, figures.unprofiled_step_deviation_ms);
+  add_known(ranges::kUnprofiledSteps, figures.unprofiled_steps);
   if (figures.profiled) add(ranges::kProfiled, *figures.profiled);
   return object.dump();
 }

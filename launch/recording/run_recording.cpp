@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -78,6 +79,7 @@ RunRecording::RunRecording(const RecordOptions& options, RecordingParts parts)
       origin_(TraceOrigin::of(parts_.communicator)),
       plan_(options.profile, parts_.first_step),
       recorder_(record::process_recorder()) {
+  recorder_.make_room_for(static_cast<std::size_t>(options_.ranges_per_thread));
   if (options_.any()) begin_recording();
   if (options_.any() || parts_.on_request) begin_watching();
 }
@@ -141,8 +143,11 @@ void RunRecording::begin_window() {
 
 void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
   if (in_window_) kineto_->end_step();
-  cost_.add(step_ns, in_window_);
-  if (options_.every_second_step() && !in_window_) record_cost_.add(step_ns, recorder_.keeps());
+  cost_.add(step_ns, in_window_                                          ? SeenStep::kYes
+                     : plan_.part_of(step) == ProfilePlan::Part::kWarmUp ? SeenStep::kWarmUp
+                                                                         : SeenStep::kNot);
+  if (options_.every_second_step() && !in_window_)
+    record_cost_.add(step_ns, recorder_.keeps() ? SeenStep::kYes : SeenStep::kNot);
   if (in_window_ && plan_.ends_window(step)) end_window(step);
   if (dump_at_next_step_.exchange(false) && !in_window_) {
     const std::string folder = dump_asked();
@@ -153,7 +158,7 @@ void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
 void RunRecording::end_window(std::int64_t step) {
   in_window_ = false;
   const record::Recording recording = recorder_.take();
-  dropped_ += recording.dropped;
+  note_lost(recording);
   if (!options_.whole_run()) recorder_.keep(record::Keeping::kOff);
   const TracePlace place = trace_place(parts_.run_dir, origin_, step);
   make_folder(place.folder);
@@ -188,7 +193,11 @@ void RunRecording::end_window(std::int64_t step) {
 
 trace::RunFigures RunRecording::figures(Profiler profiler) const {
   trace::RunFigures figures = parts_.figures;
-  figures.unprofiled_step_ms = cost_.plain_step_ms().value_or(0);
+  if (const auto plain = cost_.plain_steps()) {
+    figures.unprofiled_step_ms = plain->median;
+    figures.unprofiled_step_deviation_ms = plain->deviation;
+    figures.unprofiled_steps = static_cast<double>(plain->count);
+  }
   figures.profiled = profiler == Profiler::kOn;
   return figures;
 }
@@ -205,7 +214,7 @@ std::filesystem::path RunRecording::write_since_last(std::int64_t step) {
 
 std::filesystem::path RunRecording::write_locked(const TracePlace& place) {
   const record::Recording recording = recorder_.take();
-  dropped_ += recording.dropped;
+  note_lost(recording);
   make_folder(place.folder);
   write_recording(
       recording, recorder_.names(),
@@ -230,22 +239,36 @@ void RunRecording::finish() {
                            folder.lexically_relative(parts_.run_dir).string()));
   }
   say_what_was_lost();
-  if (const auto share = cost_.share()) {
-    parts_.say(*share > 0
-                   ? fmt::format("the profiler made its steps {:.0f} % longer than the others",
-                                 *share * 100)
-                   : "what the profiler cost its steps is less than they scatter");
+  if (const auto cost = cost_.share()) {
+    parts_.say(
+        cost->is_sure()
+            ? fmt::format("the profiler made its steps {:.0f} % longer than those beside them",
+                          cost->share * 100)
+            : "what the profiler cost its steps is less than they scatter");
   }
-  if (const auto share = record_cost_.share()) {
-    parts_.say(fmt::format("recording made its steps {:.2f} % longer than those between them",
-                           *share * 100));
+  if (const auto cost = record_cost_.share()) {
+    parts_.say(cost->is_sure()
+                   ? fmt::format("recording made its steps {:.2f} % longer than those between them",
+                                 cost->share * 100)
+                   : fmt::format("what recording cost its steps is less than they scatter ({:.2f} "
+                                 "%)",
+                                 cost->uncertainty * 100));
   }
+}
+
+void RunRecording::note_lost(const record::Recording& recording) {
+  dropped_ += recording.dropped;
+  room_needed_ = std::max(room_needed_.load(), recording.room_needed);
 }
 
 // Of this rank: the others do the same.
 void RunRecording::say_what_was_lost() const {
   if (dropped_ == 0) return;
-  std::string help = "SIGUSR2 in between writes what is there and makes room";
+  std::string help;
+  if (room_needed_ > 0 && room_needed_ <= static_cast<std::uint64_t>(kMostRangesPerThread))
+    help = fmt::format("--record-ranges {} (now {}) has room for them all; ", room_needed_.load(),
+                       options_.ranges_per_thread);
+  help += "SIGUSR2 in between writes what is there and makes room";
   if (!options_.every_second_step()) help += "; --record alternate needs half of it";
   if (!options_.profile) help += "; --profile records some steps in the middle";
   parts_.say(fmt::format(

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/error.hpp"
 #include "profiling/page/document.hpp"
 #include "profiling/report/json_report.hpp"
 #include "profiling/report/run_directory.hpp"
@@ -19,24 +20,34 @@ int threads_of(const ExaminedRun::Settings& settings) {
 }
 
 // Figures of several runs together are of none of them.
-void warn_about_runs(const std::vector<std::filesystem::path>& inputs, trace::TraceSet& set) {
+std::vector<std::filesystem::path> of_one_run(std::vector<std::filesystem::path> inputs) {
   const auto runs = report::run_directories_of(inputs);
-  if (runs.size() < 2) return;
-  set.warnings.push_back("traces of " + std::to_string(runs.size()) +
-                         " run directories are taken as one run: give one of them, or `compare` "
-                         "two");
+  if (runs.size() < 2) return inputs;
+  std::string names;
+  for (const auto& run : runs) names += (names.empty() ? "" : ", ") + run.string();
+  throw core::ConfigError("these are traces of " + std::to_string(runs.size()) +
+                          " run directories, and a report is of one run: give one of them, or two "
+                          "to `sidestream-trace compare`: " +
+                          names);
+}
+
+// One word on a file is enough.
+void warn_about_run_directory(const report::RunMetrics& metrics, const RunAdvice& advised,
+                              trace::TraceSet& set) {
+  set.warnings.insert(set.warnings.end(), metrics.faults.begin(), metrics.faults.end());
+  if (metrics.faults.empty() && !advised.fault.empty()) set.warnings.push_back(advised.fault);
 }
 
 }  // namespace
 
 ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings settings)
-    : inputs_(std::move(inputs)),
+    : inputs_(of_one_run(std::move(inputs))),
       exports_(trace::find_traces(inputs_)),
       set_(trace::load_traces(exports_.files(), {.threads = threads_of(settings)})),
       analysis_(analysis::analyse(set_, threads_of(settings))),
       metrics_(report::read_run_metrics(inputs_)),
       advised_(advise_run(inputs_, analysis_, threads_of(settings))) {
-  warn_about_runs(inputs_, set_);
+  warn_about_run_directory(metrics_, advised_, set_);
 }
 
 void ExaminedRun::take_counters(const advice::NcuByKernel& counters) {

@@ -28,7 +28,8 @@ class ExaminedRun {
     std::optional<int> threads = {};  // files read at once; empty: every core
   };
 
-  // inputs: run directories, folders with traces, or trace files. Throws core::DataError.
+  // inputs: a run directory, folders with traces, or trace files. Throws core::DataError, and
+  // core::ConfigError for several run directories.
   ExaminedRun(std::vector<std::filesystem::path> inputs, Settings settings);
   ExaminedRun(const ExaminedRun&) = delete;
   ExaminedRun& operator=(const ExaminedRun&) = delete;

@@ -11,13 +11,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of another version, or still being written: the traces are enough.
-std::optional<verify::RecordedRun> run_of(const fs::path& path) {
+// A file is not there yet, or not any more.
+bool is_whole(const fs::path& run) {
+  return fs::exists(run / "run.json") && fs::exists(run / "config.cfg") &&
+         fs::exists(run / "metrics.jsonl");
+}
+
+// Of another version, or damaged: the traces are enough, and it is said.
+std::optional<verify::RecordedRun> run_of(const fs::path& path, std::string& fault) {
   const auto folder = report::run_directory_of(path);
-  if (!folder) return std::nullopt;
+  if (!folder || !is_whole(*folder)) return std::nullopt;
   try {
     return verify::read_recorded_run(*folder);
-  } catch (const core::Error&) {
+  } catch (const core::Error& error) {
+    fault = std::string(error.what()) + ": the advice does without the settings of the run";
     return std::nullopt;
   }
 }
@@ -62,7 +69,7 @@ RunAdvice advise_run(const std::vector<fs::path>& inputs, const analysis::Analys
   RunAdvice result{.facts = advice::gather_facts(analysis, threads), .advice = {}};
   advice::Facts& facts = result.facts;
   for (const fs::path& input : inputs) {
-    const auto run = run_of(input);
+    const auto run = run_of(input, result.fault);
     if (!run) continue;
     facts.config = run->config;
     facts.environment = run->environment;

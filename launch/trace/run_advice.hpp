@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "profiling/advice/advice.hpp"
@@ -14,6 +15,7 @@ namespace sidestream::launch {
 struct RunAdvice {
   advice::Facts facts;  // the roofs too
   advice::Advice advice;
+  std::string fault = {};  // why the run directory says nothing; empty: it does, or there is none
 };
 
 // Takes settings and machine from the run directory that the inputs lie in, where they do.

@@ -46,6 +46,7 @@ json verdict_json(const record::RunVerdict& verdict) {
           {"cpu", bound.cpu},
           {bound.compute_word, bound.compute},
           {"comm", bound.comm},
+          {"rank_alone", verdict.rank_alone ? json(*verdict.rank_alone) : json(nullptr)},
           {"steps", verdict.steps},
           {"newest_steps", verdict.newest_steps},
           {"ranks", std::move(ranks)},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "profiling/advice/foreign_needs.hpp"
 #include "profiling/advice/pytorch_words.hpp"
 #include "profiling/report/wrap.hpp"
 
@@ -13,7 +14,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Unknown bounds come last.
-double sort_key(const Finding& one) { return one.what.bound.value_or(-1); }
+double bound_of(const Finding& one) { return one.what.bound.value_or(-1); }
+
+bool comes_before(const Finding& one, const Finding& other) {
+  if (one.rule->before_all != other.rule->before_all) return one.rule->before_all;
+  return bound_of(one) > bound_of(other);
+}
 
 const char* severity_of(const Finding& one) {
   constexpr double kHigh = 0.1, kMedium = 0.03;
@@ -64,6 +70,7 @@ Json json_of(const Finding& one, std::size_t number) {
           {"place_rank", one.place ? Json(one.place->rank) : Json()},
           {"count", one.count},
           {"ranks", one.ranks},
+          {"figures_of_rank", one.shown ? Json(*one.shown) : Json()},
           {"evidence", evidence},
           {"evidence_text", evidence_text(one)},
           {"threshold", one.rule->threshold},
@@ -107,9 +114,7 @@ const std::vector<Rule>& all_rules() {
 bool is_waiting_for_input(const Rule& rule) { return rule.place == PlaceKind::kInput; }
 
 std::vector<Finding> merged(std::vector<Finding> findings) {
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& one, const Finding& other) {
-    return sort_key(one) > sort_key(other);
-  });
+  std::stable_sort(findings.begin(), findings.end(), comes_before);
   std::vector<Finding> result;
   for (Finding& one : findings) {
     const auto same = std::find_if(result.begin(), result.end(), [&](const Finding& kept) {
@@ -118,6 +123,8 @@ std::vector<Finding> merged(std::vector<Finding> findings) {
     if (same == result.end()) {
       result.push_back(std::move(one));
     } else {
+      if (bound_of(*same) != bound_of(one) && !same->ranks.empty())
+        same->shown = same->ranks.front();
       same->count += one.count;
       same->ranks.insert(same->ranks.end(), one.ranks.begin(), one.ranks.end());
       if (same->what.rank != one.what.rank) same->what.rank = -1;
@@ -147,12 +154,12 @@ std::vector<Finding> on_ranks(const Facts& facts, const Rule& rule, const Found&
 }  // namespace
 
 Advice advise(const Facts& facts) {
-  Advice advice;
+  Advice advice{.foreign = facts.foreign, .recorder = facts.recorder};
   for (const Rule& rule : all_rules()) {
     Outcome outcome = rule.look(facts, rule);
     if (!outcome.needs.empty())
       advice.not_measured.push_back(
-          {rule.id, facts.foreign ? needs_in_pytorch(outcome.needs) : outcome.needs});
+          {rule.id, facts.foreign ? foreign_needs(outcome.needs, facts.recorder) : outcome.needs});
     if (outcome.needs.empty() && !outcome.found) advice.nothing_found.push_back(rule.id);
     if (!outcome.found) continue;
     for (Finding& one : on_ranks(facts, rule, *outcome.found)) {
@@ -170,6 +177,10 @@ void add_to_report(const Advice& advice, Json& report) {
   for (std::size_t i = 0; i < advice.findings.size(); ++i)
     report["advice"].push_back(json_of(advice.findings[i], i + 1));
   report["nothing_found"] = advice.nothing_found;
+  if (advice.foreign) {  // what the report itself could not measure
+    for (Json& one : report["not_measured"])
+      one["needs"] = foreign_needs(one["needs"].get<std::string>(), advice.recorder);
+  }
   for (const auto& [rule, needs] : advice.not_measured)
     report["not_measured"].push_back({{"rule", rule}, {"needs", needs}});
 }
@@ -178,7 +189,10 @@ namespace {
 
 std::string whose_text(const Finding& one) {
   if (one.what.rank >= 0) return fmt::format(" (rank {})", one.what.rank);
-  return one.count > 1 ? fmt::format(" ({} ranks)", one.count) : "";
+  if (one.count < 2) return "";
+  return one.shown
+             ? fmt::format(" ({} ranks; figures of rank {}, the worst)", one.count, *one.shown)
+             : fmt::format(" ({} ranks)", one.count);
 }
 
 // "Looked and found nothing" is not "could not look": both are said.

@@ -15,6 +15,7 @@ struct Finding {
   Found what = {};
   int count = 1;                    // merged ones: of so many ranks, unless it is of all together
   std::vector<int> ranks = {};      // that show it; empty: it is of all together
+  std::optional<int> shown = {};    // of several, the worst one: bound and evidence are its own
   std::optional<Place> place = {};  // where to look in the timeline
   bool foreign = false;             // of a trace of another program: in its words
 
@@ -32,6 +33,8 @@ struct Advice {
   std::vector<Finding> findings = {};
   std::vector<NotMeasured> not_measured = {};
   std::vector<std::string> nothing_found = {};  // rules that looked
+  bool foreign = false;                         // as of the facts
+  Recorder recorder = Recorder::kKineto;        // the same
 };
 
 const std::vector<Rule>& all_rules();
@@ -45,7 +48,7 @@ Advice advise(const Facts& facts);
 bool is_waiting_for_input(const Rule& rule);
 
 // Findings of the same rule and fix, on several ranks, become one, with the evidence of the largest
-// bound and without a rank of its own.
+// bound and without a rank of its own. By bound, after those of rules that come before all.
 std::vector<Finding> merged(std::vector<Finding> findings);
 
 // Fills `advice` and `nothing_found` of a report.json and adds to its `not_measured`.

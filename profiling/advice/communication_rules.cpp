@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "profiling/advice/foreign_load.hpp"
 #include "profiling/advice/rule.hpp"
 
 namespace sidestream::advice {
@@ -87,12 +88,18 @@ Outcome huge(const Facts& facts, const Rule& rule) {
   return found(what);
 }
 
+// Host ranks communicate on the processors that somebody else takes.
+bool slowed_by_others(const Facts& facts) {
+  const auto load = facts.on_device ? std::nullopt : foreign_load(facts);
+  return load && takes_processors(*load, facts);
+}
+
 Outcome bound_by_link(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   constexpr double kHidden = 0.1;
   if (facts.world_size < 2 || exposed(facts) <= rule.threshold) return nothing_found();
   if (hidden_share(*facts.step) <= kHidden || one_huge_bucket(facts) || tiny_buckets(facts) ||
-      facts.straggler)
+      facts.straggler || slowed_by_others(facts))
     return nothing_found();
   Found what{.bound = exposed(facts), .evidence = evidence_of(facts)};
   const auto& bus = facts.collectives ? facts.collectives->bus_bytes_per_s : std::nullopt;
@@ -182,8 +189,8 @@ const Rule kRules[] = {
      PlaceKind::kCollective},
     {"straggler", "One rank is slower than the others", 0.03, "what the others wait for it",
      "the resolution of the straggler search: 2 % of a step", "look at this rank's machine",
-     "its work is larger by design", "heat map of the stragglers", straggler,
-     PlaceKind::kStraggler},
+     "its work is larger by design, or other programs take its processors",
+     "heat map of the stragglers", straggler, PlaceKind::kStraggler},
     {"one-stream", "Collectives run on the stream of the compute", 0.05,
      "exposed communication with compute on the same streams", "TensorBoard plugin, as above",
      "collectives on a stream of their own (--overlap on)", "they depend on each other anyway",

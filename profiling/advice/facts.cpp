@@ -156,6 +156,12 @@ bool is_ours(const Analysis& all, const Facts& facts) {
                   has(Phase::kOptimizer) && has(Phase::kZeroGrad));
 }
 
+Recorder recorder_of(const Analysis& all) {
+  const bool nsys = std::any_of(all.ranks.begin(), all.ranks.end(),
+                                [](const auto& rank) { return rank.timeline->info.of_nsys; });
+  return nsys ? Recorder::kNsys : Recorder::kKineto;
+}
+
 }  // namespace
 
 const Place* Places::find(PlaceKind kind, int rank) const {
@@ -206,6 +212,7 @@ Facts gather_facts(const Analysis& all, int threads) {
   }
   if (!facts.phase_ns.empty()) facts.saves = saves;
   facts.foreign = !is_ours(all, facts);
+  facts.recorder = recorder_of(all);
   if (!all.collectives.empty()) facts.collectives = collective_facts(all, steps / ranks);
   OperatorFacts operators;
   Places of_events;

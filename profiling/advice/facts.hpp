@@ -179,8 +179,12 @@ struct DataFacts {
   double mean_bytes = 0;
 };
 
+// What wrote the traces: it decides what could be recorded beside.
+enum class Recorder { kKineto, kNsys };
+
 struct Facts {
   int world_size = 0;
+  Recorder recorder = Recorder::kKineto;
   bool on_device = false;
   bool foreign = false;  // another program wrote the traces
   std::optional<StepFacts> step = {};

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "profiling/advice/foreign_load.hpp"
 #include "profiling/advice/rule.hpp"
 
 namespace sidestream::advice {
@@ -62,10 +63,37 @@ Outcome old_libraries(const Facts& facts, const Rule&) {
   return facts.cuda_driver < facts.cuda_runtime ? found(what) : nothing_found();
 }
 
+Outcome foreign(const Facts& facts, const Rule&) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.system.machine_cpu || !facts.system.process_cores)
+    return could_not_look(kNeedsSamples);
+  const std::optional<ForeignLoad> load = foreign_load(facts);
+  if (!load) return could_not_look("the number of cores in run.json");
+  if (!takes_processors(*load, facts)) return nothing_found();
+  return found(
+      {.bound = load->share,
+       .evidence = {{"processors that other programs use", load->processors, ""},
+                    {"processors that a rank is ready for and does not get", load->missed, ""},
+                    share("of what it could use", load->share, "processors that it wants")}});
+}
+
 }  // namespace
 
 std::vector<Rule> machine_rules() {
-  return {{"numa", "A rank runs on several NUMA nodes", 1,
+  return {{.id = "foreign-load",
+           .title = "Other programs take the processors",
+           .threshold = kForeignShare,
+           .looks_at =
+               "processors that a rank is ready for and does not get, where other programs have at "
+               "least half as many",
+           .source = "1 in 20: where a step begins to be longer by more than it scatters",
+           .fix = "the machine to the run alone; beside other programs, --threads of what they "
+                  "leave",
+           .false_if = "the other program is a part of the run",
+           .check = "processors of the machine that are busy while the run stands still",
+           .look = foreign,
+           .before_all = true},
+          {"numa", "A rank runs on several NUMA nodes", 1,
            "NUMA nodes among the processors that a rank may run on",
            "memory of another node is farther away: one node a rank",
            "one rank a NUMA node, bound to it (numactl, or mpirun's binding), with --threads as "

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 namespace sidestream::advice {
 namespace {
 
-constexpr std::array<PyTorchWords, 35> kWords = {{
+constexpr std::array<PyTorchWords, 36> kWords = {{
     {"input-no-workers", "DataLoader(num_workers=2, prefetch_factor=4)"},
     {"input-no-prefetch", "DataLoader(num_workers=2, prefetch_factor=4, persistent_workers=True)",
      "a run that takes the same batch again and again is as slow"},
@@ -64,16 +63,14 @@ constexpr std::array<PyTorchWords, 35> kWords = {{
     {"memory-full",
      "torch.utils.checkpoint, a sharded optimizer (FullyShardedDataParallel), or a smaller batch"},
     {"memory-free", "a larger batch", nullptr, "step time per sample"},
+    {"foreign-load",
+     "the machine to the run alone; beside other programs, torch.set_num_threads of what they "
+     "leave"},
     {"numa",
      "one rank a NUMA node, bound to it (numactl, or torchrun's launcher), with as many threads as "
      "that node has cores"},
     {"old-libraries", "a driver as new as the CUDA of the program"},
 }};
-
-void replace(std::string& text, std::string_view flag, std::string_view words) {
-  const std::size_t at = text.find(flag);
-  if (at != std::string::npos) text.replace(at, flag.size(), words);
-}
 
 }  // namespace
 
@@ -81,12 +78,6 @@ const PyTorchWords* pytorch_words(std::string_view rule) {
   const auto* found = std::find_if(kWords.begin(), kWords.end(),
                                    [&](const PyTorchWords& one) { return rule == one.rule; });
   return found == kWords.end() ? nullptr : found;
-}
-
-std::string needs_in_pytorch(std::string needs) {
-  replace(needs, "--profile-shapes", "record_shapes=True");
-  replace(needs, "--profile-memory", "profile_memory=True");
-  return needs;
 }
 
 }  // namespace sidestream::advice

@@ -2,7 +2,6 @@
 // their own, in PyTorch's terms, instead of a flag that they do not have.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 namespace sidestream::advice {
@@ -16,8 +15,5 @@ struct PyTorchWords {
 
 // Nothing for an id of no rule.
 const PyTorchWords* pytorch_words(std::string_view rule);
-
-// Of what a rule lacks: arguments of torch.profiler.profile in place of flags.
-std::string needs_in_pytorch(std::string needs);
 
 }  // namespace sidestream::advice

@@ -34,6 +34,7 @@ inline Outcome nothing_found() { return {}; }
 inline Outcome could_not_look(std::string needs) { return {.needs = std::move(needs)}; }
 inline Outcome found(Found what) { return {.found = std::move(what)}; }
 
+inline constexpr const char* kNeedsSamples = "system samples inside the steps (--sample-hz 20)";
 inline constexpr const char* kNeedsSteps = "steps (ranges ProfilerStep#N) in the traces";
 
 // Of a rule about kernels: why it has nothing to look at, or nothing where it has.
@@ -55,6 +56,7 @@ struct Rule {
   const char* check;  // what to look at afterwards
   Outcome (*look)(const Facts& facts, const Rule& rule);
   PlaceKind place = PlaceKind::kNone;  // an event of which kind shows it
+  bool before_all = false;             // said first: what others find may follow from it
 };
 
 inline Evidence share(std::string name, double value, std::string denominator = "step") {

@@ -27,6 +27,7 @@ void warn_about_steps(trace::TraceSet& set, const std::vector<RankView>& ranks) 
 // One warning a window: its ranks lose about as many.
 struct LostRanges {
   std::uint64_t count = 0;
+  std::uint64_t room_needed = 0;
   std::int64_t first_whole_step = 0;
   bool all_known = true;  // where they were
 };
@@ -38,6 +39,7 @@ void warn_about_lost_ranges(trace::TraceSet& set, const std::vector<RankView>& r
     if (info.dropped_ranges == 0) continue;
     LostRanges& lost = windows[info.window];
     lost.count += info.dropped_ranges;
+    lost.room_needed = std::max(lost.room_needed, info.record_ranges_needed);
     lost.all_known = lost.all_known && info.complete_from_ns.has_value();
     const auto whole = std::find_if(rank.steps.begin(), rank.steps.end(), [](const StepRow& step) {
       return step.step && !step.has_tag(StepRow::kIncomplete);
@@ -51,6 +53,8 @@ void warn_about_lost_ranges(trace::TraceSet& set, const std::vector<RankView>& r
             : lost.first_whole_step == 0
                 ? ": no step has all of its ranges, and none is in a figure"
                 : ": steps before " + std::to_string(lost.first_whole_step) + " are left out";
+    if (lost.room_needed > 0)
+      text += "; --record-ranges " + std::to_string(lost.room_needed) + " has room for them all";
     set.warnings.push_back(std::move(text));
   }
 }
@@ -128,6 +132,7 @@ void ask_about_steps(const trace::TraceSet& set, Analysis& all) {
   all.rotating_wait_ns = search.rotating_ns_per_step;
   all.verdict = find_verdict(all.ranks);
   all.system = find_system_use(all.ranks);
+  all.device_counters = device_counters(all.ranks);
   all.hang = find_hang(set, all.ranks);
   all.outliers = find_outliers(all.ranks);
   all.model = model_use(all.ranks);

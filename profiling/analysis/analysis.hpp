@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "profiling/analysis/collective_table.hpp"
+#include "profiling/analysis/device_counters.hpp"
 #include "profiling/analysis/hang.hpp"
 #include "profiling/analysis/model_use.hpp"
 #include "profiling/analysis/overlap_tax.hpp"
@@ -33,6 +34,7 @@ struct Analysis {
   std::vector<Outlier> outliers;
   OverlapTax tax;
   Utilisation utilisation;
+  DeviceCounterTable device_counters;
   SystemUse system;
   ModelUse model;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "profiling/analysis/collective_list.hpp"
@@ -19,32 +21,43 @@ struct Member {
   std::vector<std::size_t> rows;
 };
 using Group = std::vector<Member>;  // by rank
-using Columns = std::map<std::int64_t, std::vector<CollectivePart>>;
+using Parts = std::vector<CollectivePart>;
+using Columns = std::map<std::int64_t, Parts>;
+
+constexpr std::int64_t kNoNumber = -1;
 
 CollectivePart part_of(const TraceSet& set, std::size_t timeline, std::size_t row) {
   const RankTimeline& of_rank = set.timelines[timeline];
   return {of_rank.info.rank, timeline, row, of_rank.start_ns(row), of_rank.duration_ns(row)};
 }
 
-using RowsOfSteps = std::map<std::int64_t, std::vector<std::size_t>>;
-
 // A kernel belongs to the step that launched it: the device may come to it in the next one.
-RowsOfSteps rows_of_steps(const RankTimeline& timeline, const std::vector<std::size_t>& rows) {
-  const std::vector<StepWindow> steps = step_windows(timeline, {});
-  const auto launches = trace::launch_calls(timeline);
-  RowsOfSteps of_steps;
-  for (const std::size_t row : rows) {
-    const auto launch = launches.find(timeline.correlation(row));
-    const std::int64_t time_ns = timeline.start_ns(launch == launches.end() ? row : launch->second);
+class LaunchSteps {
+ public:
+  explicit LaunchSteps(const RankTimeline& timeline)
+      : timeline_(timeline),
+        steps_(step_windows(timeline, {})),
+        launches_(trace::launch_calls(timeline)) {}
+
+  std::optional<std::int64_t> step_of(std::size_t row) const {
+    const auto launch = launches_.find(timeline_.correlation(row));
+    const std::int64_t time_ns =
+        timeline_.start_ns(launch == launches_.end() ? row : launch->second);
     const auto after = std::upper_bound(
-        steps.begin(), steps.end(), time_ns,
+        steps_.begin(), steps_.end(), time_ns,
         [](std::int64_t time, const StepWindow& step) { return time < step.window.start_ns; });
-    if (after == steps.begin()) continue;
+    if (after == steps_.begin()) return std::nullopt;
     const StepWindow& step = *std::prev(after);
-    if (step.step && time_ns < step.window.end_ns) of_steps[*step.step].push_back(row);
+    return time_ns < step.window.end_ns ? step.step : std::nullopt;
   }
-  return of_steps;
-}
+
+ private:
+  const RankTimeline& timeline_;
+  std::vector<StepWindow> steps_;
+  std::unordered_map<std::uint64_t, std::size_t> launches_;
+};
+
+using RowsOfSteps = std::map<std::int64_t, std::vector<std::size_t>>;
 
 class Matcher {
  public:
@@ -58,45 +71,97 @@ class Matcher {
   CollectiveMatches take() {
     for (const auto& [key, group] : groups_) {
       key_ = key;
-      const bool has_sequence = all_have_sequence(group);
-      const auto columns = group.size() < 2 ? Columns{}
-                           : has_sequence   ? by_sequence(group)
-                                            : by_order(group);
-      std::size_t complete = 0;
-      for (const auto& [index, parts] : columns) {
-        if (parts.size() != group.size()) continue;
-        add(index, parts);
-        ++complete;
-      }
-      const bool some_left = !has_sequence && complete < most_rows(group);
-      if (complete == 0 || some_left) add_unmatched(group, complete);
+      if (group.size() < 2)
+        add_unmatched(group, 0);
+      else if (all_have_number(group))
+        match_by_number(group);
+      else
+        match_by_number_and_order(group);
     }
     return std::move(matches_);
   }
 
  private:
-  bool all_have_sequence(const Group& group) const {
-    for (const Member& member : group) {
-      for (const std::size_t row : member.rows) {
-        const auto* detail = set_.timelines[member.timeline].collective(row);
-        if (detail == nullptr || detail->sequence < 0) return false;
-      }
-    }
-    return true;
+  std::int64_t number_of(std::size_t timeline, std::size_t row) const {
+    const auto* detail = set_.timelines[timeline].collective(row);
+    return detail == nullptr || detail->sequence < 0 ? kNoNumber : detail->sequence;
   }
 
-  Columns by_sequence(const Group& group) const {
+  bool all_have_number(const Group& group) const {
+    return std::all_of(group.begin(), group.end(), [&](const Member& member) {
+      return std::all_of(member.rows.begin(), member.rows.end(), [&](std::size_t row) {
+        return number_of(member.timeline, row) != kNoNumber;
+      });
+    });
+  }
+
+  void match_by_number(const Group& group) {
+    const Columns columns = by_number(group);
+    for (const auto& [number, parts] : columns) add(number, parts);
+    if (columns.empty()) add_unmatched(group, 0);
+  }
+
+  void match_by_number_and_order(const Group& group) {
+    Columns columns = by_number(group);
+    std::vector<Parts> matched = between(group, columns);
+    for (auto& [number, parts] : columns) matched.push_back(std::move(parts));
+    std::stable_sort(matched.begin(), matched.end(), [](const Parts& a, const Parts& b) {
+      return a.front().start_ns < b.front().start_ns;
+    });
+    for (std::size_t i = 0; i < matched.size(); ++i) add(static_cast<std::int64_t>(i), matched[i]);
+    if (matched.empty() || matched.size() < most_rows(group)) add_unmatched(group, matched.size());
+  }
+
+  // Those that every rank has.
+  Columns by_number(const Group& group) const {
     Columns columns;
     for (std::size_t place = 0; place < group.size(); ++place) {
       for (const std::size_t row : group[place].rows) {
-        const std::int64_t sequence =
-            set_.timelines[group[place].timeline].collective(row)->sequence;
+        const std::int64_t number = number_of(group[place].timeline, row);
+        if (number == kNoNumber) continue;
         // A number that comes twice on one rank stands for its first collective.
-        if (columns[sequence].size() == place)
-          columns[sequence].push_back(part_of(set_, group[place].timeline, row));
+        Parts& parts = columns[number];
+        if (parts.size() == place) parts.push_back(part_of(set_, group[place].timeline, row));
       }
     }
+    std::erase_if(columns, [&](const auto& one) { return one.second.size() != group.size(); });
     return columns;
+  }
+
+  // The others, in the order in which they stand between two that are matched by their number.
+  std::vector<Parts> between(const Group& group, const Columns& numbered) {
+    Group empty;
+    for (const Member& member : group) empty.push_back({member.timeline, {}});
+    std::map<std::int64_t, Group> gaps;  // by the number before them
+    for (std::size_t place = 0; place < group.size(); ++place) {
+      std::int64_t before = kNoNumber;
+      for (const std::size_t row : group[place].rows) {
+        const auto found = numbered.find(number_of(group[place].timeline, row));
+        if (found != numbered.end() && found->second[place].row == row)
+          before = found->first;
+        else
+          gaps.try_emplace(before, empty).first->second[place].rows.push_back(row);
+      }
+    }
+    std::vector<Parts> matched;
+    for (const auto& [before, gap] : gaps) {
+      std::vector<Parts> ordered = by_order(gap);
+      if (!numbers_agree(ordered)) continue;
+      for (Parts& parts : ordered) matched.push_back(std::move(parts));
+    }
+    return matched;
+  }
+
+  // Ranks that each lack another one have equally many of them, and none that match.
+  bool numbers_agree(const std::vector<Parts>& columns) const {
+    return std::all_of(columns.begin(), columns.end(), [&](const Parts& parts) {
+      std::int64_t common = kNoNumber;
+      return std::all_of(parts.begin(), parts.end(), [&](const CollectivePart& part) {
+        const std::int64_t number = number_of(part.timeline, part.row);
+        if (common == kNoNumber) common = number;
+        return number == kNoNumber || number == common;
+      });
+    });
   }
 
   static std::size_t most_rows(const Group& group) {
@@ -105,21 +170,20 @@ class Matcher {
     return most;
   }
 
-  Columns by_order(const Group& group) const {
+  std::vector<Parts> by_order(const Group& group) {
     for (const Member& member : group) {
       if (member.rows.size() != group.front().rows.size()) return by_order_in_steps(group);
     }
-    Columns columns;
+    std::vector<Parts> columns(group.front().rows.size());
     for (const Member& member : group) append(columns, 0, member.timeline, member.rows);
     return columns;
   }
 
   // Counts that differ leave no way to tell which is which, but within a step in which they do not.
-  Columns by_order_in_steps(const Group& group) const {
+  std::vector<Parts> by_order_in_steps(const Group& group) {
     std::vector<RowsOfSteps> members;
-    for (const Member& member : group)
-      members.push_back(rows_of_steps(set_.timelines[member.timeline], member.rows));
-    Columns columns;
+    for (const Member& member : group) members.push_back(rows_of_steps(member));
+    std::vector<Parts> columns;
     for (const auto& [step, rows] : members.front()) {
       const bool all_alike = std::all_of(
           members.begin(), members.end(), [step = step, count = rows.size()](const auto& member) {
@@ -127,20 +191,31 @@ class Matcher {
             return found != member.end() && found->second.size() == count;
           });
       if (!all_alike) continue;
-      const auto first = static_cast<std::int64_t>(columns.size());
+      const std::size_t first = columns.size();
+      columns.resize(first + rows.size());
       for (std::size_t i = 0; i < group.size(); ++i)
         append(columns, first, group[i].timeline, members[i].at(step));
     }
     return columns;
   }
 
-  void append(Columns& columns, std::int64_t first, std::size_t timeline,
-              const std::vector<std::size_t>& rows) const {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      columns[first + static_cast<std::int64_t>(i)].push_back(part_of(set_, timeline, rows[i]));
+  RowsOfSteps rows_of_steps(const Member& member) {
+    const LaunchSteps& steps =
+        launch_steps_.try_emplace(member.timeline, set_.timelines[member.timeline]).first->second;
+    RowsOfSteps of_steps;
+    for (const std::size_t row : member.rows) {
+      if (const auto step = steps.step_of(row)) of_steps[*step].push_back(row);
+    }
+    return of_steps;
   }
 
-  void add(std::int64_t index, const std::vector<CollectivePart>& parts) {
+  void append(std::vector<Parts>& columns, std::size_t first, std::size_t timeline,
+              const std::vector<std::size_t>& rows) const {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      columns[first + i].push_back(part_of(set_, timeline, rows[i]));
+  }
+
+  void add(std::int64_t index, const Parts& parts) {
     MatchedCollective one{
         .window = key_.first, .group = key_.second, .index = index, .kernel = {}, .parts = parts};
     one.kernel = set_.timelines[parts.front().timeline].name(parts.front().row);
@@ -162,6 +237,7 @@ class Matcher {
   const TraceSet& set_;
   std::map<std::pair<std::string, std::string>, Group> groups_;
   std::pair<std::string, std::string> key_;
+  std::map<std::size_t, LaunchSteps> launch_steps_;  // of those timelines that were asked about
   CollectiveMatches matches_;
 };
 

@@ -2,8 +2,9 @@
 //
 // Within a process group (or, without one, a stream that carries collectives) they
 // come in the same order on every rank; where the trace has sequence numbers these
-// decide. Without them, and where ranks have different numbers of them, the order decides
-// within each step in which all ranks have as many. The shortest of a matched collective is what
+// decide. Collectives without one go by their order between two that are matched by their number:
+// where ranks have different numbers of them there, by their order within each step in which all
+// ranks have as many. The shortest of a matched collective is what
 // the transfer took, the rest of each rank's own duration is waiting. Durations need no common
 // clock.
 #pragma once
@@ -29,9 +30,9 @@ struct CollectivePart {
 
 struct MatchedCollective {
   std::string window;
-  std::string group;  // "pg:0:[0, 1]", "stream#0", "sidestream"
-  std::int64_t index = 0;
-  std::string kernel;  // as the first rank has it
+  std::string group;       // "pg:0:[0, 1]", "stream#0", "sidestream"
+  std::int64_t index = 0;  // its sequence number; its place, where not all of the group have one
+  std::string kernel;      // as the first rank has it
   bool same_kernel = true;
   std::vector<CollectivePart> parts;  // by rank; two or more
   std::int64_t transfer_ns = 0;

@@ -192,6 +192,13 @@ CollectiveRow finished(const Key& key, const Sums& sums, std::int64_t ranks) {
 
 }  // namespace
 
+bool have_sizes_changed(const std::vector<CollectiveRow>& rows) {
+  std::set<std::pair<std::string, std::int64_t>> buckets;
+  return std::any_of(rows.begin(), rows.end(), [&](const CollectiveRow& row) {
+    return row.bucket >= 0 && !buckets.emplace(row.name, row.bucket).second;
+  });
+}
+
 std::vector<CollectiveRow> collective_table(const std::vector<RankView>& ranks,
                                             const CollectiveMatches& matches) {
   std::map<Key, Sums> table;

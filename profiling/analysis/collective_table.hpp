@@ -39,6 +39,10 @@ struct CollectiveRow {
   std::optional<int> slowest_rank = {};  // came last most often
 };
 
+// Whether a bucket has several rows because its size changed: our trainer builds the order of the
+// buckets anew after the first step, whose collectives then stand in rows of their own.
+bool have_sizes_changed(const std::vector<CollectiveRow>& rows);
+
 std::vector<CollectiveRow> collective_table(const std::vector<RankView>& ranks,
                                             const CollectiveMatches& matches);
 

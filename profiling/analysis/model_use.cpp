@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profiling/statistics/middle.hpp"
+
 namespace sidestream::analysis {
 namespace {
 
@@ -20,10 +22,23 @@ std::int64_t last_step(const RankView& rank) {
   return rank.steps.empty() ? -1 : rank.steps.back().step.value_or(-1);
 }
 
+// A cost that steps scatter more than is none that could be told.
+void compare(const statistics::Middle& profiled, const trace::RunFigures& run, ModelUse& use) {
+  const statistics::Middle plain{.median = run.unprofiled_step_ms,
+                                 .deviation = run.unprofiled_step_deviation_ms,
+                                 .count = static_cast<std::size_t>(run.unprofiled_steps)};
+  const double cost = profiled.median / plain.median - 1;
+  const double uncertainty = statistics::difference_uncertainty(profiled, plain) / plain.median;
+  if (cost > uncertainty)
+    use.profiler_cost = cost;
+  else
+    use.profiler_cost_below = uncertainty;
+}
+
 // Figures of a file are those of its time: the last one knows most steps without the profiler.
 void add_profiler_cost(const std::vector<RankView>& ranks, ModelUse& use) {
   const RankView* last = nullptr;
-  std::vector<std::int64_t> profiled;
+  std::vector<double> profiled_ms;
   bool says = false;
   for (const RankView& rank : ranks) {
     const trace::RunFigures& run = rank.timeline->info.figures;
@@ -31,7 +46,8 @@ void add_profiler_cost(const std::vector<RankView>& ranks, ModelUse& use) {
     if (run.unprofiled_step_ms <= 0 || !run.profiled.value_or(true)) continue;
     if (last == nullptr || last_step(rank) > last_step(*last)) last = &rank;
     for (const StepRow& row : rank.steps) {
-      if (row.step && row.tags.empty()) profiled.push_back(row.budget.window_ns);
+      if (row.step && row.tags.empty())
+        profiled_ms.push_back(static_cast<double>(row.budget.window_ns) * 1e-6);
     }
   }
   const auto none_profiled = [](const RankView& rank) {
@@ -39,8 +55,8 @@ void add_profiler_cost(const std::vector<RankView>& ranks, ModelUse& use) {
   };
   use.profiler_was_off = says && std::all_of(ranks.begin(), ranks.end(), none_profiled);
   if (use.profiler_was_off) use.profiler_cost = 0;
-  if (const auto step_ns = median_of(std::move(profiled)); step_ns && last != nullptr)
-    use.profiler_cost = *step_ns / 1e6 / last->timeline->info.figures.unprofiled_step_ms - 1;
+  if (last == nullptr || profiled_ms.empty()) return;
+  compare(statistics::middle_of(profiled_ms), last->timeline->info.figures, use);
 }
 
 }  // namespace

@@ -16,8 +16,10 @@ struct ModelUse {
   std::optional<double> mfu_palm = {};          // with 12 L C T
   std::optional<double> palm_over_causal = {};  // FLOPs a token of the one over the other
   // Median step that the profiler saw over that of the others, less 1; 0 when it saw none of the
-  // steps in these files. Nothing when the files do not say.
+  // steps in these files. Nothing when the files do not say, and when steps scatter more: then the
+  // other one says how much a cost has to be to be seen.
   std::optional<double> profiler_cost = {};
+  std::optional<double> profiler_cost_below = {};
   bool profiler_was_off = false;  // in every step of these files
 };
 

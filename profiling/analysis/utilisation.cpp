@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "profiling/analysis/device_counters.hpp"
+
 namespace sidestream::analysis {
 namespace {
 
@@ -199,6 +201,10 @@ Utilisation find_utilisation(const std::vector<RankView>& ranks,
   if (sums.compute_ns > 0) {
     found.tensor_core_share = sums.tensor_core_ns / sums.compute_ns;
     found.tensor_core_source = tensor_core_source(sums);
+  }
+  if (const auto sampled = device_counters(ranks).tensor_core_share()) {
+    found.tensor_core_share = sampled;
+    found.tensor_core_source = "counters, of the cycles of SMs with work";
   }
   return found;
 }

@@ -16,11 +16,14 @@ struct Shown {
 };
 
 constexpr double kPercent = 100;
-constexpr std::array<Shown, 4> kShown = {{
+constexpr std::array<Shown, 7> kShown = {{
     {ranges::kProcessCpu, "running", "process cpu, %", 0},  // 100 a processor
     {ranges::kMachineCpu, "busy", "machine cpu, %", kPercent},
     {ranges::kGpuUse, "kernels", "gpu use, %", kPercent},
     {ranges::kGpuClock, "core", "gpu clock, MHz", 0},
+    {ranges::kGpuCounters, ranges::kSmsActive, "SMs active, %", kPercent},
+    {ranges::kGpuCounters, ranges::kTensorActive, "Tensor Cores active, %", kPercent},
+    {ranges::kGpuCounters, ranges::kDramRead, "DRAM read, %", kPercent},
 }};
 
 using BySeries = std::map<std::pair<std::string_view, std::string_view>, std::vector<SamplePoint>>;

@@ -23,4 +23,13 @@ inline constexpr const char* kHeldDownByPowerOrHeat = "by power or heat";
 // Since the sampler's first look: "board", of the GPU of the rank.
 inline constexpr const char* kGpuEnergy = "gpu energy [J]";
 
+// Of the GPU's own counters, as Nsight Systems samples them (--gpu-metrics-devices): cycles in
+// which the Tensor pipes were active and those in which an SM had work, and bandwidth over its
+// peak.
+inline constexpr const char* kGpuCounters = "gpu counters [%]";
+inline constexpr const char* kTensorActive = "Tensor Cores active";
+inline constexpr const char* kSmsActive = "SMs active";
+inline constexpr const char* kDramRead = "DRAM read";
+inline constexpr const char* kDramWritten = "DRAM written";
+
 }  // namespace sidestream::ranges

@@ -17,13 +17,17 @@ inline constexpr std::string_view kTokensPerStep = "tokens_per_step";
 inline constexpr std::string_view kPeakFlopsPerSecond = "peak_flops_per_s";
 // Whether the profiler ran in the steps of this file: it does not in those of the light recorder.
 inline constexpr std::string_view kProfiled = "profiled";
-// Median of the steps so far that were outside of any window, by the trainer's own clock: what the
-// profiler costs is the difference.
+// Median of the steps beside the windows so far, by the trainer's own clock: what the profiler
+// costs is the difference. Their median distance from it, and how many they are: how sure that is.
 inline constexpr std::string_view kUnprofiledStepMilliseconds = "unprofiled_step_ms";
+inline constexpr std::string_view kUnprofiledStepDeviation = "unprofiled_step_deviation_ms";
+inline constexpr std::string_view kUnprofiledSteps = "unprofiled_steps";
 
-// Of the recorder: ranges that found no room, the time since 1970 from which on none is missing (no
-// such key: not known), and both clocks at either end.
+// Of the recorder: ranges that found no room, the room for ranges of a thread in which none would
+// have been lost (--record-ranges; no such key: not known), the time since 1970 from which on none
+// is missing (no such key: not known), and both clocks at either end.
 inline constexpr std::string_view kDroppedRanges = "dropped_ranges";
+inline constexpr std::string_view kRoomNeeded = "record_ranges_needed";
 inline constexpr std::string_view kCompleteFrom = "complete_from_ns";
 inline constexpr std::string_view kClockBegin = "clock_begin";
 inline constexpr std::string_view kClockEnd = "clock_end";

@@ -1,6 +1,7 @@
 #include "profiling/record/recorder.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <fstream>
 #include <utility>
 
@@ -45,6 +46,8 @@ RangeRecord range_from(NameId name, const ranges::CollectivePayload* payload) no
 void note_lost(const RangeRing::Taken& taken, Recording& recording) {
   if (taken.dropped == 0) return;
   recording.dropped += taken.dropped;
+  recording.room_needed = std::max<std::uint64_t>(
+      recording.room_needed, Recorder::room_for(taken.dropped + taken.records.size()));
   recording.complete_from_ns =
       std::max(recording.complete_from_ns.value_or(0),
                taken.complete_from_ns.value_or(recording.end.monotonic_ns));
@@ -57,9 +60,18 @@ bool is_collective(NameId name) {
 }  // namespace
 
 Recorder::Recorder(const RecorderConfig& config)
-    : config_(config), number_(next_number()), last_take_(read_clocks()) {}
+    : most_threads_(config.most_threads),
+      ranges_per_thread_(std::bit_ceil(config.ranges_per_thread)),
+      number_(next_number()),
+      last_take_(read_clocks()) {}
 
 Recorder::~Recorder() = default;
+
+void Recorder::make_room_for(std::size_t ranges_per_thread) noexcept {
+  ranges_per_thread_.store(std::bit_ceil(ranges_per_thread), std::memory_order_relaxed);
+}
+
+std::size_t Recorder::room_for(std::uint64_t ranges) noexcept { return std::bit_ceil(ranges + 1); }
 
 void Recorder::keep(Keeping keeping) noexcept {
   const std::lock_guard lock(mutex_);
@@ -80,8 +92,8 @@ ThreadLog* Recorder::new_log() noexcept {
   std::shared_ptr<ThreadLog> log;
   try {
     const std::lock_guard lock(mutex_);
-    if (logs_.size() < config_.most_threads) {
-      log = std::make_shared<ThreadLog>(config_.ranges_per_thread);
+    if (logs_.size() < most_threads_) {
+      log = std::make_shared<ThreadLog>();
       logs_.push_back(log);
     }
   } catch (const std::bad_alloc&) {
@@ -113,12 +125,17 @@ void Recorder::pop() noexcept {
   std::optional<RangeRecord> range = log->open.top();
   if (range) {
     range->end_ns = now;
-    if (keeps()) log->ring.push(*range);  // before it closes: a take in between finds it twice
+    if (keeps()) keep_range(log, *range);  // before it closes: a take in between finds it twice
   } else {
     dropped_.fetch_add(1, std::memory_order_relaxed);
   }
   log->open.pop();
   if (range) tell_account(*log, *range);
+}
+
+void Recorder::keep_range(ThreadLog* log, const RangeRecord& range) noexcept {
+  const std::size_t room = ranges_per_thread_.load(std::memory_order_relaxed);
+  if (log == nullptr || !log->keep(range, room)) dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Recorder::tell_account(ThreadLog& log, const RangeRecord& range) noexcept {
@@ -143,13 +160,7 @@ void Recorder::end(std::uint64_t id) noexcept {
   if (!range) return;
   range->end_ns = monotonic_ns();
   if (is_collective(range->name)) account_.add_collective(range->start_ns, range->end_ns);
-  if (keeps()) {
-    ThreadLog* const log = log_of_this_thread();
-    if (log != nullptr)
-      log->ring.push(*range);  // before it lands, as in pop()
-    else
-      dropped_.fetch_add(1, std::memory_order_relaxed);
-  }
+  if (keeps()) keep_range(log_of_this_thread(), *range);  // before it lands, as in pop()
   flights_.end(id);
 }
 
@@ -157,7 +168,7 @@ void Recorder::take_thread(ThreadLog& log, Recording& recording, Cut& flights) {
   ThreadRanges thread{.thread_id = log.thread_id, .name = {}, .ranges = {}};
   Cut own(recording, std::exchange(log.seen_open, {}), thread.ranges);
   const std::vector<RangeRecord> open = log.open.look();
-  RangeRing::Taken taken = log.ring.take();
+  RangeRing::Taken taken = log.take();
   note_lost(taken, recording);
   std::vector<RangeRecord> ended = std::exchange(log.rest, {});
   ended.insert(ended.end(), taken.records.begin(), taken.records.end());

@@ -24,8 +24,9 @@
 namespace sidestream::record {
 
 struct RecorderConfig {
-  std::size_t ranges_per_thread = 1 << 16;  // a power of two; 48 bytes each, once they are used
-  std::size_t most_threads = 256;           // ranges of further ones are dropped and counted
+  // Raised to a power of two; 48 bytes each, once they are used. One less is kept.
+  std::size_t ranges_per_thread = 1 << 16;
+  std::size_t most_threads = 256;  // ranges of further ones are dropped and counted
 };
 
 // Into rings. Paused, ranges are left out of a recording that goes on.
@@ -41,11 +42,17 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
+  // Of threads that have kept no range yet: to be called before the first keep(Keeping::kOn).
+  void make_room_for(std::size_t ranges_per_thread) noexcept;
+  // The room in which a thread would have lost none of so many ranges.
+  static std::size_t room_for(std::uint64_t ranges) noexcept;
+
   // A recording begins where it was off; from any thread.
   void keep(Keeping keeping) noexcept;
   bool keeps() const noexcept { return keeps_.load(std::memory_order_relaxed); }
 
-  // What NVTX tells. No lock, no memory asked for but at a thread's first range; never throw.
+  // What NVTX tells. No lock, no memory asked for but at a thread's first range, and at the first
+  // that is kept; never throw.
   void push(NameId name, const ranges::CollectivePayload* payload) noexcept;
   void pop() noexcept;
   std::uint64_t start(NameId name, const ranges::CollectivePayload* payload) noexcept;
@@ -66,10 +73,12 @@ class Recorder {
  private:
   ThreadLog* log_of_this_thread() noexcept;
   ThreadLog* new_log() noexcept;
+  void keep_range(ThreadLog* log, const RangeRecord& range) noexcept;
   void tell_account(ThreadLog& log, const RangeRecord& range) noexcept;
   void take_thread(ThreadLog& log, Recording& recording, Cut& flights);
 
-  RecorderConfig config_;
+  const std::size_t most_threads_;
+  std::atomic<std::size_t> ranges_per_thread_;
   const std::uint64_t number_;  // of this recorder, for what threads remember
   NameTable names_;
   Flights flights_;

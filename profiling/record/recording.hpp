@@ -25,6 +25,8 @@ struct Recording {
   std::vector<ThreadRanges> threads;
   std::vector<RangeRecord> in_flight;  // operations that belong to no thread
   std::uint64_t dropped = 0;
+  // For each thread, in which none would have been lost for want of room; 0: none was.
+  std::uint64_t room_needed = 0;
   // Threads lose their oldest ranges, each those that its own ring has no room for. What begins
   // earlier than this lacks some; nothing: it is not known to.
   std::optional<std::int64_t> complete_from_ns;

@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "profiling/record/open_ranges.hpp"
@@ -15,15 +17,38 @@ namespace sidestream::record {
 
 class ThreadLog {
  public:
-  explicit ThreadLog(std::size_t capacity) : ring(capacity), thread_id(::gettid()) {}
+  // By its thread: the first range makes the ring. False: there is no memory for one.
+  bool keep(const RangeRecord& range, std::size_t capacity) noexcept {
+    if (!owned_ && !make_ring(capacity)) return false;
+    owned_->push(range);
+    return true;
+  }
+  // By the reader.
+  RangeRing::Taken take() {
+    RangeRing* const ring = ring_.load(std::memory_order_acquire);
+    return ring == nullptr ? RangeRing::Taken{} : ring->take();
+  }
 
   OpenRanges open;
-  RangeRing ring;
-  const std::int64_t thread_id;
+  const std::int64_t thread_id = ::gettid();
   std::atomic<bool> thread_has_ended{false};
   // Of the reader: parts of ranges that lie behind its last take, and what it found open there.
   std::vector<RangeRecord> rest;
   std::vector<RangeRecord> seen_open;
+
+ private:
+  bool make_ring(std::size_t capacity) noexcept {
+    try {
+      owned_ = std::make_unique<RangeRing>(capacity);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    ring_.store(owned_.get(), std::memory_order_release);
+    return true;
+  }
+
+  std::unique_ptr<RangeRing> owned_;       // of the thread
+  std::atomic<RangeRing*> ring_{nullptr};  // the same, for the reader
 };
 
 }  // namespace sidestream::record

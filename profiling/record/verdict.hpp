@@ -39,6 +39,7 @@ struct RunVerdict {
   std::vector<RankPhases> ranks = {};
   std::optional<statistics::Straggler> straggler = {};
   std::optional<std::int64_t> rotating_ns_per_step = {};  // statistics::RankJudgement
+  std::optional<int> rank_alone = {};  // of this rank only: the others could not be asked
 };
 
 // Ranks by their numbers. Nothing below kLeastStepsForVerdict steps.

@@ -98,6 +98,8 @@ std::vector<std::string> lines_of(const RunVerdict& verdict) {
   std::vector<std::string> lines;
   if (verdict.straggler) lines.push_back(straggler_line(verdict));
   lines.push_back(bound_line(verdict));
+  if (verdict.rank_alone)
+    lines.back() = fmt::format("rank {} alone: {}", *verdict.rank_alone, lines.back());
   if (verdict.newest_steps == 0) return lines;
   append_table(verdict, lines);
   if (verdict.ranks.size() > 1 && !verdict.straggler) lines.push_back(straggler_line(verdict));

@@ -45,6 +45,25 @@ Json clock_of(const Analysis& all) {
           {"residual_us_p95", clock.has_residual ? Json(clock.residual_us_p95) : Json()}};
 }
 
+Json counters_of(const analysis::DeviceCounters& one) {
+  if (one.samples == 0) return nullptr;
+  return {{"samples", one.samples},
+          {"tensor_active", or_null(one.tensor_active)},
+          {"sm_active", or_null(one.sm_active)},
+          {"dram_read", or_null(one.dram_read)},
+          {"dram_written", or_null(one.dram_written)}};
+}
+
+Json counters_of_ranks(const analysis::DeviceCounterTable& table) {
+  Json list = Json::array();
+  for (const auto& [rank, one] : table.of_ranks) {
+    list.push_back({{"rank", rank}});
+    list.back().update(counters_of(one));
+    list.back()["tensor_core_share"] = or_null(one.tensor_core_share());
+  }
+  return list;
+}
+
 Json step_of(const analysis::StepRow& row) {
   return {{"rank", row.rank},
           {"step", or_null(row.step)},
@@ -161,6 +180,7 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
            use.tensor_core_source.empty() ? Json() : Json(use.tensor_core_source)},
           {"ettr", or_null(run.ettr)},
           {"ettr_account", wall_time_of(run)},
+          {"gpu_counters", counters_of_ranks(all.device_counters)},
           {"gpu_utilisation", or_null(use.gpu_utilisation)},
           {"sm_efficiency", or_null(use.sm_efficiency)},
           {"occupancy", or_null(use.occupancy)},
@@ -173,7 +193,8 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"joules_per_token", or_null(all.system.joules_per_token)},
           {"system_samples", all.system.samples},
           {"mfu_source", throughput.source.empty() ? Json() : Json(throughput.source)},
-          {"profiler_cost", or_null(all.model.profiler_cost)}};
+          {"profiler_cost", or_null(all.model.profiler_cost)},
+          {"profiler_cost_below", or_null(all.model.profiler_cost_below)}};
 }
 
 void need(Json& list, bool missing, const char* rule, const char* needs) {
@@ -199,6 +220,8 @@ Json not_measured(const Analysis& all, const RunMetrics& run) {
   need(list, !run.ettr, "ettr", "a run.json that holds it");
   need(list, !all.utilisation.gpu_utilisation, "gpu_utilisation", "device events");
   need(list, !all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
+  need(list, all.utilisation.gpu_utilisation && all.device_counters.of_ranks.empty(),
+       "gpu_counters", "counters of the GPUs (nsys profile --gpu-metrics-devices=all)");
   need(list, !all.system.machine_cpu, "machine_cpu",
        "system samples inside the steps (--sample-hz)");
   need(list, !all.system.joules_per_token, "joules_per_token",
@@ -245,10 +268,13 @@ Json json_summary(const Analysis& all, const RunMetrics& run) {
   Json report = {{"schema", 1}, {"world_size", all.set->world_size}, {"clock", clock_of(all)}};
   report["steps"] = Json::array();
   const CommonTime time(all);
-  for (const analysis::RankView& rank : all.ranks) {
-    for (const analysis::StepRow& row : rank.steps) {
-      report["steps"].push_back(step_of(row));
-      report["steps"].back()["start_ns"] = time(*rank.timeline, row.window.start_ns);
+  for (std::size_t file = 0; file < all.ranks.size(); ++file) {
+    const analysis::RankView& rank = all.ranks[file];
+    for (std::size_t i = 0; i < rank.steps.size(); ++i) {
+      const analysis::StepRow& row = rank.steps[i];
+      Json& step = report["steps"].emplace_back(step_of(row));
+      step["gpu_counters"] = counters_of(all.device_counters.of_steps[file][i]);
+      step["start_ns"] = time(*rank.timeline, row.window.start_ns);
     }
   }
   report["top_ops"] = top_operations_json(all);

@@ -1,11 +1,15 @@
 #include "profiling/report/run_metrics.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "profiling/report/json_fault.hpp"
 #include "profiling/report/run_directory.hpp"
 #include "profiling/statistics/median.hpp"
 
@@ -25,18 +29,41 @@ std::optional<double> median_of(std::vector<double> values) {
   return statistics::upper_median(std::move(values));
 }
 
+void take_line(const Json& line, RunMetrics& metrics, std::vector<double>& tokens,
+               std::vector<double>& mfu, std::vector<double>& palm) {
+  take(line, "tokens_per_s", tokens);
+  take(line, "mfu", mfu);
+  if (line.contains("mfu") && line["mfu"].is_number() && line.contains("step") &&
+      line["step"].is_number_integer())
+    metrics.mfu_of_steps[line["step"].get<std::int64_t>()] = line["mfu"].get<double>();
+  take(line, "mfu_palm", palm);
+}
+
+std::string text_of_file(const fs::path& file) {
+  std::ifstream input(file, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>());
+}
+
+// The last line may still be being written: without its end it is no fault.
 void read_lines(const fs::path& file, RunMetrics& metrics) {
+  const std::string content = text_of_file(file);
   std::vector<double> tokens, mfu, palm;
-  std::ifstream lines(file);
-  for (std::string text; std::getline(lines, text);) {
-    const Json line = Json::parse(text, nullptr, false);
-    if (!line.is_object()) continue;
-    take(line, "tokens_per_s", tokens);
-    take(line, "mfu", mfu);
-    if (line.contains("mfu") && line["mfu"].is_number() && line.contains("step") &&
-        line["step"].is_number_integer())
-      metrics.mfu_of_steps[line["step"].get<std::int64_t>()] = line["mfu"].get<double>();
-    take(line, "mfu_palm", palm);
+  std::size_t start = 0;
+  for (int number = 1; start < content.size(); ++number) {
+    const std::size_t end = std::min(content.find('\n', start), content.size());
+    const std::string_view text = std::string_view(content).substr(start, end - start);
+    try {
+      const Json line = Json::parse(text);
+      if (line.is_object()) take_line(line, metrics, tokens, mfu, palm);
+    } catch (const Json::exception& error) {
+      const JsonPlace place{.file = file.string(),
+                            .offset_bytes = start,
+                            .expected = "one JSON object in line " + std::to_string(number)};
+      if (end < content.size() && metrics.faults.empty())
+        metrics.faults.push_back(json_fault(place, text, error).text() +
+                                 ": lines like this are passed over");
+    }
+    start = end + 1;
   }
   metrics.tokens_per_s = median_of(std::move(tokens));
   metrics.mfu = median_of(std::move(mfu));
@@ -69,6 +96,20 @@ void read_wall_time(const Json& run, RunMetrics& metrics) {
     metrics.wall_time.push_back({part.key, part.name, seconds(part.key)});
 }
 
+// Null where there is none that can be read.
+Json read_record(const fs::path& file, RunMetrics& metrics) {
+  if (!fs::exists(file)) return nullptr;
+  const std::string content = text_of_file(file);
+  try {
+    return Json::parse(content);
+  } catch (const Json::exception& error) {
+    const JsonPlace place{.file = file.string(), .expected = "the record of a run"};
+    metrics.faults.push_back(json_fault(place, content, error).text() +
+                             ": what it says of the run is left out");
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
@@ -77,8 +118,7 @@ RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
     const auto folder = run_directory_of(path);
     if (!folder) continue;
     read_lines(*folder / "metrics.jsonl", metrics);
-    std::ifstream file(*folder / "run.json");
-    const Json run = Json::parse(file, nullptr, false);
+    const Json run = read_record(*folder / "run.json", metrics);
     std::vector<double> ettr;
     if (run.is_object()) take(run, "ettr", ettr);
     if (run.is_object()) read_wall_time(run, metrics);

@@ -25,10 +25,12 @@ struct RunMetrics {
   double wall_s = 0;
   std::vector<WallTimePart> wall_time = {};          // in the order of that file
   std::map<std::int64_t, double> mfu_of_steps = {};  // as logged
+  std::vector<std::string> faults = {};              // what could not be read of these files
 };
 
 // From metrics.jsonl and run.json of the first of these paths that is a run directory, or lies
-// inside one. Lines that do not parse are passed over: a run may still be writing.
+// inside one. Lines that do not parse are passed over; the last one, when it has no end, without a
+// word: a run may still be writing.
 RunMetrics read_run_metrics(const std::vector<std::filesystem::path>& paths);
 
 }  // namespace sidestream::report

@@ -151,6 +151,16 @@ Table collective_text_table(const Analysis& all) {
   return table;
 }
 
+// Else the counts of a table of buckets look as if a step were missing.
+std::string sizes_text(const Analysis& all, std::size_t width) {
+  if (!analysis::have_sizes_changed(all.collectives)) return "";
+  return wrapped(
+      "  A bucket has a row for each size that it had in these steps: the order of buckets is "
+      "built "
+      "anew after the first step of a run",
+      width, 2);
+}
+
 std::string or_dash(const std::optional<double>& share) {
   return share ? percent_text(*share) : "-";
 }
@@ -169,6 +179,18 @@ std::string device_text(const Analysis& all, std::size_t width) {
       or_dash(use.tensor_core_share),
       use.tensor_core_source.empty() ? "" : " (by " + use.tensor_core_source + ")");
   return wrapped(text, width, 2);
+}
+
+Table counter_text_table(const analysis::DeviceCounterTable& counters) {
+  Table table{.title = "Counters of the GPUs (means of the samples inside of steps)",
+              .header = {"rank", "samples", "SMs active", "Tensor Cores active", "DRAM read",
+                         "DRAM written"},
+              .rows = {}};
+  for (const auto& [rank, one] : counters.of_ranks)
+    table.rows.push_back({std::to_string(rank), one.samples, or_dash(one.sm_active),
+                          or_dash(one.tensor_active), or_dash(one.dram_read),
+                          or_dash(one.dram_written)});
+  return table;
 }
 
 std::string throughput_text(const Analysis& all, const RunMetrics& run) {
@@ -222,8 +244,12 @@ std::string tax_text(const analysis::OverlapTax& tax) {
 
 std::string profiler_text(const Analysis& all) {
   if (all.model.profiler_was_off) return "The profiler was off in the steps of this trace\n";
+  if (all.model.profiler_cost_below)
+    return fmt::format(
+        "What the profiler costs the steps of this trace is within their scatter ({:.1f} %)\n",
+        *all.model.profiler_cost_below * 100);
   if (!all.model.profiler_cost) return "";
-  return fmt::format("Steps of this trace are {:+.1f} % longer than those without the profiler\n",
+  return fmt::format("Steps of this trace are {:.1f} % longer than those without the profiler\n",
                      *all.model.profiler_cost * 100);
 }
 
@@ -288,7 +314,11 @@ std::string text_report(const Analysis& all, const RunMetrics& run, const TextSt
   if (mean.steps > 0) text += text_of(budget_table(mean), style) + "\n";
   if (all.ranks.size() > 1) text += text_of(rank_table(all), style) + "\n";
   if (!all.operations.empty()) text += text_of(operation_table(all), style) + "\n";
-  if (!all.collectives.empty()) text += text_of(collective_text_table(all), style) + "\n";
+  if (!all.collectives.empty())
+    text +=
+        text_of(collective_text_table(all), style) + sizes_text(all, style.width_columns) + "\n";
+  if (!all.device_counters.of_ranks.empty())
+    text += text_of(counter_text_table(all.device_counters), style) + "\n";
   text += device_text(all, style.width_columns) + system_text(all, style.width_columns) +
           throughput_text(all, run) + wall_time_text(run, style.width_columns) +
           profiler_text(all) + tax_text(all.tax) + between_text(all) + straggler_text(all) +

@@ -64,13 +64,17 @@ constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;
 
 void read_figures(const Json& object, RankInfo& info) {
   if (!object.is_object()) return;
-  info.figures = {.flops_per_token = positive_in(object, ranges::kFlopsPerToken),
-                  .flops_per_token_palm = positive_in(object, ranges::kFlopsPerTokenPalm),
-                  .tokens_per_step = positive_in(object, ranges::kTokensPerStep),
-                  .peak_flops_per_s = positive_in(object, ranges::kPeakFlopsPerSecond),
-                  .unprofiled_step_ms = positive_in(object, ranges::kUnprofiledStepMilliseconds)};
+  info.figures = {
+      .flops_per_token = positive_in(object, ranges::kFlopsPerToken),
+      .flops_per_token_palm = positive_in(object, ranges::kFlopsPerTokenPalm),
+      .tokens_per_step = positive_in(object, ranges::kTokensPerStep),
+      .peak_flops_per_s = positive_in(object, ranges::kPeakFlopsPerSecond),
+      .unprofiled_step_ms = positive_in(object, ranges::kUnprofiledStepMilliseconds),
+      .unprofiled_step_deviation_ms = positive_in(object, ranges::kUnprofiledStepDeviation),
+      .unprofiled_steps = positive_in(object, ranges::kUnprofiledSteps)};
   info.figures.merged_ranks = static_cast<int>(positive_in(object, ranges::kMergedRanks));
   info.dropped_ranges = static_cast<std::uint64_t>(positive_in(object, ranges::kDroppedRanges));
+  info.record_ranges_needed = static_cast<std::uint64_t>(positive_in(object, ranges::kRoomNeeded));
   if (const auto from_ns = number_in(object, std::string(ranges::kCompleteFrom).c_str()))
     info.complete_from_ns = std::clamp<std::int64_t>(*from_ns, 0, kLatestNs);
   const auto profiled = object.find(std::string(ranges::kProfiled));

@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
-#include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/byte_sink.hpp"
 #include "profiling/trace/decimal.hpp"
 #include "profiling/trace/event_list.hpp"
 #include "profiling/trace/event_rewriter.hpp"
 #include "profiling/trace/kineto_fields.hpp"
 #include "profiling/trace/kineto_stream.hpp"
+#include "profiling/trace/merge_metadata.hpp"
 #include "profiling/trace/merge_names.hpp"
 #include "profiling/trace/merge_store.hpp"
 #include "profiling/trace/trace_files.hpp"
@@ -102,48 +101,26 @@ std::int64_t first_start(const TraceSet& set, const std::vector<MergeCut>& cuts)
   return first == INT64_MAX ? 0 : first;
 }
 
-std::string clock_text(const TraceSet& set) {
-  std::string text = "\"clock\":{\"method\":\"" + set.clock.method + "\",\"offset_us\":{";
-  std::string offsets, drifts;
-  for (const int rank : set.ranks()) {
-    const RankClock clock = set.clock.of(rank);
-    const std::string key = (offsets.empty() ? "\"" : ",\"") + std::to_string(rank) + "\":";
-    offsets += key + microseconds_text(clock.offset_ns);
-    drifts += key + std::to_string(clock.drift_ppm);
+// Of a timeline that has no JSON of its own.
+void merge_store(const RankTimeline& timeline, const OutputClock& clock, const MergeCut& cut,
+                 MergeNames& names, EventList& events) {
+  StoreWriter writer(timeline, names, cut);
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (!cut.touches(timeline.start_ns(row), timeline.end_ns(row))) continue;
+    for (const std::string& event : writer.events_of(row, clock(timeline.start_ns(row))))
+      events.add(event);
   }
-  text += offsets + "},\"drift_ppm\":{" + drifts + "}";
-  if (set.clock.has_residual) {
-    text += ",\"residual_us_p50\":" + std::to_string(set.clock.residual_us_p50);
-    text += ",\"residual_us_p95\":" + std::to_string(set.clock.residual_us_p95);
+  for (std::size_t first = 0, end = 0; first < timeline.counters().size(); first = end) {
+    const std::int64_t at_ns = timeline.counters()[first].time_ns, time_ns = clock(at_ns);
+    const std::string event = writer.counter_event(first, end, time_ns);
+    if (cut.touches(at_ns, at_ns) && time_ns >= 0) events.add(event);
   }
-  return text + "}";
-}
-
-// Tells our own readers what this file is.
-std::string own_object(const TraceSet& set, const std::vector<MergeCut>& cuts) {
-  std::set<int> ranks;
-  for (std::size_t i = 0; i < set.timelines.size(); ++i) {
-    if (!cuts[i].leave_out) ranks.insert(set.timelines[i].info.rank);
-  }
-  std::string text = "\"";
-  text += ranges::kMetadataObject;
-  text += "\":{\"";
-  text += ranges::kMergedRanks;
-  return text + "\":" + std::to_string(ranks.size()) + "}";
 }
 
 void merge_one(const RankTimeline& timeline, const OutputClock& clock, const MergeCut& cut,
                MergeNames& names, EventList& events) {
   const bool kineto = find_traces({timeline.info.path}).front().kind == FileKind::kKineto;
-  if (!kineto) {
-    StoreWriter writer(timeline, names, cut);
-    for (std::size_t row = 0; row < timeline.size(); ++row) {
-      if (timeline.end_ns(row) < cut.first_ns || timeline.start_ns(row) > cut.last_ns) continue;
-      for (const std::string& event : writer.events_of(row, clock(timeline.start_ns(row))))
-        events.add(event);
-    }
-    return;
-  }
+  if (!kineto) return merge_store(timeline, clock, cut, names, events);
   KinetoPass pass(events, names, clock, cut);
   visit_kineto(timeline.info.path, {.event = [&](std::string_view text) { pass.add(text); },
                                     .metadata = [](std::string_view, std::string_view) {},
@@ -157,8 +134,7 @@ MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts,
   ByteSink sink(output);
   const std::int64_t origin_ns = first_start(set, cuts);
   sink.write("{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" +
-             std::to_string(origin_ns) + "," + clock_text(set) + "," + own_object(set, cuts) +
-             ",\"traceEvents\":[");
+             std::to_string(origin_ns) + "," + merge_metadata(set, cuts) + ",\"traceEvents\":[");
   EventList events(sink);
   std::map<int, MergeNames> names;
   const std::vector<int> ranks = set.ranks();

@@ -3,7 +3,8 @@
 //
 // Kineto files are passed through event by event, so that nothing is lost that
 // this program does not know: only the time, the process, the thread and the ids
-// of flow arrows change. Exports of Nsight Systems are written from the store.
+// of flow arrows change. Exports of Nsight Systems are written from the store, with what is known
+// of their collectives and with their counters.
 #pragma once
 
 #include <cstdint>

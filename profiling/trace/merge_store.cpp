@@ -1,7 +1,9 @@
 #include "profiling/trace/merge_store.hpp"
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "profiling/ranges/system_counters.hpp"
 #include "profiling/trace/event_rewriter.hpp"
 
 namespace sidestream::trace {
@@ -30,15 +32,50 @@ std::string quoted(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// Members of a JSON object.
+class Members {
+ public:
+  void add(std::string_view key, std::int64_t value) { add_text(key, std::to_string(value)); }
+  void add(std::string_view key, std::string_view value) { add_text(key, quoted(value)); }
+  void add_known(std::string_view key, std::int64_t value) {
+    if (value >= 0) add(key, value);
+  }
+  void add_text(std::string_view key, const std::string& json) {
+    text_ += (text_.empty() ? "" : ",") + quoted(key) + ":" + json;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// Our own keys, and PyTorch's word for the operation.
+void add_collective(const RankTimeline& timeline, std::size_t row, Members& members) {
+  const CollectiveDetail* detail = timeline.collective(row);
+  if (detail == nullptr) return;
+  if (detail->name != kNoName) members.add("Collective name", timeline.names[detail->name]);
+  members.add_known("bucket", detail->bucket);
+  members.add_known("sequence", detail->sequence);
+  members.add_known("payload bytes", detail->bytes);
+  if (detail->group_size > 0) members.add("Group size", detail->group_size);
+}
+
 std::string arguments_of(const RankTimeline& timeline, std::size_t row) {
-  const std::uint64_t correlation = timeline.correlation(row);
-  std::string text = correlation == 0 ? "" : "\"correlation\":" + std::to_string(correlation);
-  const auto device = timeline.device(row);
-  if (!device) return text;
-  if (!text.empty()) text += ",";
-  text += "\"device\":" + std::to_string(device->device) +
-          ",\"stream\":" + std::to_string(device->stream);
-  if (device->bytes > 0) text += ",\"bytes\":" + std::to_string(device->bytes);
+  Members members;
+  if (const std::uint64_t correlation = timeline.correlation(row); correlation != 0)
+    members.add_text("correlation", std::to_string(correlation));
+  if (const auto device = timeline.device(row)) {
+    members.add("device", device->device);
+    members.add("stream", device->stream);
+    if (device->bytes > 0) members.add_text("bytes", std::to_string(device->bytes));
+  }
+  add_collective(timeline, row, members);
+  return members.text();
+}
+
+std::string number_text(double value) {
+  char text[32] = {};
+  std::snprintf(text, sizeof text, "%.6g", value);
   return text;
 }
 
@@ -79,6 +116,20 @@ std::vector<std::string> StoreWriter::events_of(std::size_t row, std::int64_t ti
                    "\",\"cat\":\"ac2g\",\"name\":\"ac2g\"" + ",\"id\":" +
                    std::to_string(names_.arrow(std::to_string(correlation))) + place + "}");
   return events;
+}
+
+std::string StoreWriter::counter_event(std::size_t first, std::size_t& end,
+                                       std::int64_t time_ns) const {
+  const auto& readings = timeline_.counters();
+  const CounterReading one = readings[first];
+  Members values;
+  for (end = first; end < readings.size() && readings[end].counter == one.counter &&
+                    readings[end].time_ns == one.time_ns;
+       ++end)
+    values.add_text(timeline_.names[readings[end].series], number_text(readings[end].value));
+  return R"({"ph":"C","cat":")" + std::string(ranges::kSystemCategory) + R"(","name":)" +
+         quoted(timeline_.names[one.counter]) + ",\"pid\":" + std::to_string(names_.process()) +
+         ",\"tid\":0,\"ts\":" + microseconds_text(time_ns) + ",\"args\":{" + values.text() + "}}";
 }
 
 }  // namespace sidestream::trace

@@ -1,15 +1,14 @@
 #include "profiling/trace/nsys_host_tables.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "profiling/ranges/phase_named.hpp"
 #include "profiling/trace/decimal.hpp"
+#include "profiling/trace/nsys_columns.hpp"
 #include "profiling/trace/nsys_host_rows.hpp"
 #include "profiling/trace/nsys_payloads.hpp"
 
@@ -21,25 +20,8 @@ constexpr int kThreadName = 39;
 constexpr int kPushPopRange = 59;
 constexpr int kStartEndRange = 60;
 
-// Without one of these columns a table says nothing that could be placed on a timeline.
-using Columns = std::initializer_list<const char*>;
-constexpr Columns kCallColumns = {"start", "end", "globalTid", "nameId"};
-constexpr Columns kRangeColumns = {"start", "end", "globalTid", "eventType"};
-
-bool has_all(const std::set<std::string>& columns, Columns wanted) {
-  return std::all_of(wanted.begin(), wanted.end(),
-                     [&](const char* one) { return columns.contains(one); });
-}
-
-void note_missing(const SqliteFile& file, const char* table, Columns wanted,
-                  std::vector<std::string>& warnings) {
-  if (!file.has(table)) return;
-  const auto columns = file.columns(table);
-  for (const char* one : wanted) {
-    if (!columns.contains(one))
-      warnings.push_back(std::string(table) + " has no column " + one + ": it is not read");
-  }
-}
+constexpr NsysColumns kCallColumns = {"start", "end", "globalTid", "nameId"};
+constexpr NsysColumns kRangeColumns = {"start", "end", "globalTid", "eventType"};
 
 std::uint64_t read_runtime(const SqliteFile& file, NsysStrings& strings, NsysHostRows& host) {
   constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_RUNTIME";

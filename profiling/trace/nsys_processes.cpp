@@ -25,11 +25,18 @@ RankTimeline& NsysProcesses::of_device(std::uint32_t process, int device) {
 }
 
 const std::vector<std::size_t>& NsysProcesses::of_process(std::uint32_t process) {
-  constexpr int kNoDevice = -1;
   const auto found = of_process_.find(process);
   if (found != of_process_.end()) return found->second;
   add(process, kNoDevice);
   return of_process_[process];
+}
+
+std::vector<NsysProcesses::Device> NsysProcesses::devices() const {
+  std::vector<Device> devices;
+  for (const auto& [key, index] : of_device_) {
+    if (key.second != kNoDevice) devices.push_back({key.first, key.second, index});
+  }
+  return devices;
 }
 
 namespace {

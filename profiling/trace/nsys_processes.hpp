@@ -24,6 +24,13 @@ class NsysProcesses {
   RankTimeline& of_device(std::uint32_t process, int device);
   // All devices of a process; a process without device work gets one timeline.
   const std::vector<std::size_t>& of_process(std::uint32_t process);
+  struct Device {
+    std::uint32_t process = 0;
+    int device = 0;  // CUDA's number in that process
+    std::size_t timeline = 0;
+  };
+  // That did work.
+  std::vector<Device> devices() const;
   RankTimeline& operator[](std::size_t index) { return timelines_[index]; }
 
   struct Ranks {
@@ -38,6 +45,8 @@ class NsysProcesses {
   std::size_t size() const noexcept { return timelines_.size(); }
 
  private:
+  static constexpr int kNoDevice = -1;
+
   std::size_t add(std::uint32_t process, int device);
 
   std::vector<RankTimeline> timelines_;

@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "profiling/trace/nsys_device_tables.hpp"
+#include "profiling/trace/nsys_gpu_metrics.hpp"
 #include "profiling/trace/nsys_host_tables.hpp"
 #include "profiling/trace/nsys_processes.hpp"
 #include "profiling/trace/nsys_strings.hpp"
@@ -96,7 +97,10 @@ NsysFile read_nsys(const std::filesystem::path& path) {
   result.warnings = missing_parts(file);
   for (std::string& warning : missing_host_columns(file))
     result.warnings.push_back(std::move(warning));
+  for (std::string& warning : missing_gpu_metric_columns(file))
+    result.warnings.push_back(std::move(warning));
   result.events = read_device_tables(file, strings, processes);
+  result.events += read_gpu_metrics(file, processes);
   result.events += read_host_tables(file, strings, processes);
   NsysProcesses::Ranks ranks = processes.take(mpi_ranks_of(file, strings));
   result.has_ranks = ranks.known;
@@ -106,6 +110,7 @@ NsysFile read_nsys(const std::filesystem::path& path) {
                               " processes without device work, steps or phases are left out");
   const auto devices = devices_of(file);
   for (RankTimeline& timeline : result.timelines) {
+    timeline.info.of_nsys = true;
     timeline.info.base_ns = base_ns_of(file);
     timeline.info.devices = devices;
   }

@@ -2,8 +2,9 @@
 //
 // Schemas 3.0.0 (2022) and later: which columns a table has is asked of the
 // file. Tables read: kernels, copies, CUDA graph launches, runtime calls, NVTX
-// ranges, lock calls of the operating system, device properties. Source: the
-// schema that the exporter prints and the comments inside the exported tables.
+// ranges, lock calls of the operating system, counters of the GPUs, device
+// properties. Source: the schema that the exporter prints and the comments
+// inside the exported tables.
 #pragma once
 
 #include <cstdint>

@@ -36,26 +36,30 @@ struct RunFigures {
   double tokens_per_step = 0;
   double peak_flops_per_s = 0;
   double unprofiled_step_ms = 0;
+  double unprofiled_step_deviation_ms = 0;
+  double unprofiled_steps = 0;
   std::optional<bool> profiled = {};
   int merged_ranks = 0;  // in this one file; 0: it is of one rank
 };
 
 struct RankInfo {
   int rank = 0;
-  int world_size = 0;   // 0: the file does not say
-  std::string file;     // its name without folders: what reports show
-  std::string path;     // as it was given: for reading it again
-  std::string window;   // folder that tells windows of one run apart
-  std::string backend;  // of the process group; empty: not said
+  int world_size = 0;    // 0: the file does not say
+  std::string file;      // its name without folders: what reports show
+  std::string path;      // as it was given: for reading it again
+  std::string window;    // folder that tells windows of one run apart
+  std::string backend;   // of the process group; empty: not said
+  bool of_nsys = false;  // an export of Nsight Systems
   // Add to a time of this file for nanoseconds since 1970; 0 when not known.
   std::int64_t base_ns = 0;
   std::map<int, DeviceProperties> devices = {};
   int cuda_driver = 0;   // newest version that the driver knows, 12090 for 12.9; 0: not said
   int cuda_runtime = 0;  // version that the program runs with
   RunFigures figures = {};
-  // Of our recorder: ranges that found no room, and the time since 1970 from which on none is
-  // missing; nothing: not known.
+  // Of our recorder: ranges that found no room, the room in which they would have (0: not known),
+  // and the time since 1970 from which on none is missing; nothing: not known.
   std::uint64_t dropped_ranges = 0;
+  std::uint64_t record_ranges_needed = 0;
   std::optional<std::int64_t> complete_from_ns = {};
 };
 

@@ -57,6 +57,10 @@ std::int64_t SqliteRows::integer(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }
 
+double SqliteRows::real(int column) const {
+  return sqlite3_column_double(statement_.get(), column);
+}
+
 std::string_view SqliteRows::text(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
   if (text == nullptr) return "";

@@ -39,6 +39,7 @@ class SqliteRows {
   bool next();
   bool is_null(int column) const;
   std::int64_t integer(int column) const;
+  double real(int column) const;
   std::string_view text(int column) const;
   std::string_view bytes(int column) const;  // as they are, whatever the type
 

@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "profiling/trace/byte_source.hpp"
+#include "profiling/trace/way_on.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -90,16 +91,18 @@ std::vector<fs::path> traces_in(const fs::path& folder) {
       "none: record some with `sidestream train --profile`, or name the files one by one"});
 }
 
-void add_traces(const fs::path& path, std::vector<TraceFile>& files) {
+void add_traces(const fs::path& path, std::size_t given, std::vector<TraceFile>& files) {
   if (!fs::exists(path)) {
     throw core::DataError(
         core::FileFault{path.string(), std::nullopt, "a file or a folder", "nothing there"});
   }
   if (!fs::is_directory(path)) {
-    files.push_back(trace_file(path));
+    with_way_on(given, [&] { files.push_back(trace_file(path)); });
     return;
   }
-  for (const fs::path& one : traces_in(path)) files.push_back(trace_file(one));
+  const std::vector<fs::path> found = traces_in(path);
+  for (const fs::path& one : found)
+    with_way_on(found.size(), [&] { files.push_back(trace_file(one)); });
 }
 
 }  // namespace
@@ -122,7 +125,7 @@ std::vector<TraceFile> find_traces(const std::vector<fs::path>& paths) {
   std::vector<TraceFile> files;
   for (const fs::path& path : paths) {
     try {
-      add_traces(path, files);
+      add_traces(path, paths.size(), files);
     } catch (const fs::filesystem_error& error) {
       const fs::path& where = error.path1().empty() ? path : error.path1();
       throw core::DataError(core::FileFault{where.string(), std::nullopt,

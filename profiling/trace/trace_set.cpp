@@ -14,6 +14,7 @@
 #include "profiling/trace/nsys_reader.hpp"
 #include "profiling/trace/time_windows.hpp"
 #include "profiling/trace/utf8_repair.hpp"
+#include "profiling/trace/way_on.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -192,7 +193,9 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
   data::parallel_for({.count = files.size(),
                       .threads = options.threads > 0 ? options.threads : processors,
                       .thread_name = "ss-trace"},
-                     [&](std::uint64_t index, int) { loaded[index] = load_one(files[index]); });
+                     [&](std::uint64_t index, int) {
+                       with_way_on(files.size(), [&] { loaded[index] = load_one(files[index]); });
+                     });
   number_ranks(loaded);
   TraceSet set;
   std::vector<std::string> warnings;

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "profiling/report/json_fault.hpp"
 
 namespace sidestream::verify {
 namespace {
@@ -60,13 +62,18 @@ std::vector<RecordedStep> read_steps(const fs::path& file) {
   const std::string content = text_of_file(file);
   std::vector<RecordedStep> steps;
   std::size_t start = 0;
-  for (std::size_t end; (end = content.find('\n', start)) != std::string::npos; start = end + 1) {
+  int number = 1;
+  for (std::size_t end; (end = content.find('\n', start)) != std::string::npos;
+       start = end + 1, ++number) {
+    const std::string_view line = std::string_view(content).substr(start, end - start);
     try {
-      steps.push_back(step_of(Json::parse(content.begin() + static_cast<std::ptrdiff_t>(start),
-                                          content.begin() + static_cast<std::ptrdiff_t>(end))));
+      steps.push_back(step_of(Json::parse(line)));
     } catch (const Json::exception& error) {
-      throw core::DataError(core::FileFault{file.string(), start,
-                                            "a line of metrics as one JSON object", error.what()});
+      throw core::DataError(report::json_fault(
+          {.file = file.string(),
+           .offset_bytes = start,
+           .expected = fmt::format("a line of metrics as one JSON object in line {}", number)},
+          line, error));
     }
   }
   return steps;
@@ -77,8 +84,9 @@ std::string plain(const Json& value) {
 }
 
 void read_record(const fs::path& file, RecordedRun& run) {
+  const std::string content = text_of_file(file);
   try {
-    const Json record = Json::parse(text_of_file(file));
+    const Json record = Json::parse(content);
     for (const char* key : {"world_size", "threads_per_rank", "backend", "precision", "parameters"})
       run.environment[key] = plain(record.at(key));
     run.environment["processor"] = plain(record.at("machine").at("processor"));
@@ -103,8 +111,9 @@ void read_record(const fs::path& file, RecordedRun& run) {
     run.exposed_comm_ms = maybe<double>(performance, "exposed_comm_ms_p50");
     run.tokens_per_s = maybe<double>(performance, "tokens_per_s");
   } catch (const Json::exception& error) {
-    throw core::DataError(core::FileFault{file.string(), std::nullopt,
-                                          "the record of a run of this version", error.what()});
+    throw core::DataError(report::json_fault(
+        {.file = file.string(), .expected = "the record of a run of this version"}, content,
+        error));
   }
 }
 

@@ -52,7 +52,9 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
     metrics.process_cores === null ? null
       : figure("processors a rank runs on", numberText(metrics.process_cores), `${numberText(metrics.process_cores_short)} more wanted`),
     metrics.machine_cpu === null ? null : figure("processors busy", percentText(metrics.machine_cpu), "of the machine"),
-    cost === null ? null : figure("profiler: longer steps", `${signed(cost * 100, 1)} %`),
+    cost !== null ? figure("profiler: longer steps", `${signed(cost * 100, 1)} %`)
+      : metrics.profiler_cost_below === null ? null
+        : figure("profiler: longer steps", "within their scatter", `of ${percentText(metrics.profiler_cost_below)}`),
     figure("ranks", String(report.world_size), read < report.world_size ? `${read} of them read` : "")));
   if (steps.length === 0) { body.append(absent("no steps in the traces")); return true; }
   const ranks = [...new Set(steps.map(step => step.rank))].sort((a, b) => a - b);
@@ -83,7 +85,8 @@ Page.sections.push({id: "advice", title: "Advice", what: "What to change, the la
   if (advice.length === 0) body.append(element("p", {}, "Nothing found by the rules that could look."));
   for (const one of advice) {
     const rows = [["evidence", one.evidence_text], ["where", placeOf(one)], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
-    const whose = one.rank !== null ? ` (rank ${one.rank})` : one.count > 1 ? ` (${one.count} ranks)` : "";
+    const worst = one.figures_of_rank === null ? "" : `; figures of rank ${one.figures_of_rank}, the worst`;
+    const whose = one.rank !== null ? ` (rank ${one.rank})` : one.count > 1 ? ` (${one.count} ranks${worst})` : "";
     const title = `${one.title || one.rule}${whose}`;
     body.append(element("div", {class: "advice"}, element("h4", {}, element("span", {}, title),
       element("span", {class: "neutral"}, one.gain_ceiling_pct === null ? "bound not known" : `at most ${one.gain_ceiling_pct.toFixed(1)} %`)),

@@ -108,6 +108,9 @@ section("collectives", "Collectives", "By bucket, of one rank: what hid behind c
   const rows = currentRun() ? currentRun().report.collectives : [];
   if (rows.length === 0) { body.append(absent("no collectives recorded")); return false; }
   const name = row => row.bucket === null ? row.name : `${row.name}, bucket ${row.bucket}`, first = rows.slice(0, 16);
+  const buckets = rows.filter(row => row.bucket !== null).map(name);
+  if (new Set(buckets).size < buckets.length) body.append(element("p", {class: "soft"}, "A bucket has a row for each size that it had in " +
+    "these steps: the order of buckets is built anew after the first step of a run."));
   const left = element("div"), right = element("div");
   body.append(element("div", {class: "columns"}, left, right));
   left.append(element("h3", {}, "Exposed and hidden"));

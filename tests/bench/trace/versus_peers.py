@@ -37,8 +37,8 @@ def measured(command):
     return figures
 
 
-def compare(title, ours, theirs, megabytes, repeats, before_theirs=lambda: None):
-    """One after the other, again and again; a table of the medians."""
+def compare(title, ours, theirs, megabytes, repeats, threads, before_theirs=lambda: None):
+    """One after the other, again and again; a table of the medians. `threads`: what the two programs make of several processors."""
     results = {"ours": [], "theirs": []}
     for _ in range(repeats):
         results["ours"].append(measured(ours))
@@ -46,6 +46,8 @@ def compare(title, ours, theirs, megabytes, repeats, before_theirs=lambda: None)
         results["theirs"].append(measured(theirs))
     medians = {name: [statistics.median(column) for column in zip(*runs)] for name, runs in results.items()}
     lines = [f"{title}, {megabytes:.0f} MB, medians of {repeats}", "",
+             "Ratios are column by column: of the time that passes, and of the processors' time, which is larger where a program "
+             f"runs several threads. {threads}", "",
              "| | wall s | processor s | peak MB, largest process | peak MB, all processes | MB/s |", "|---|--:|--:|--:|--:|--:|"]
     lines += [f"| {name} | {wall:.2f} | {processor:.2f} | {largest:.0f} | {together:.0f} | {megabytes / wall:.0f} |"
               for name, (wall, processor, largest, together) in medians.items()]
@@ -64,10 +66,12 @@ def compare_kineto(options, python, scratch):
                         str(options.megabytes), "--output", traces], check=True)
     title, ours = f"Kineto JSON of {options.ranks} ranks; theirs: ", [options.program, "report", traces]
     lines = compare(title + "HolisticTraceAnalysis 0.5.0, load, overlap and temporal breakdown", ours,
-                    [python, HERE / "hta_breakdown.py", traces], size_of(traces), options.repeats)
+                    [python, HERE / "hta_breakdown.py", traces], size_of(traces), options.repeats,
+                    "Ours reads a file a thread, HTA a file a process.")
     if options.tracelens is not None:
         lines += compare(title + "TraceLens, load and breakdown of GPU events, one rank after the other", ours,
-                         [options.tracelens, HERE / "tracelens_events.py", traces], size_of(traces), options.repeats)
+                         [options.tracelens, HERE / "tracelens_events.py", traces], size_of(traces), options.repeats,
+                         "Ours reads a file a thread; TraceLens has one thread: per processor second the ratio is that of the second column.")
     return lines
 
 
@@ -83,7 +87,7 @@ def compare_nsys(options, python, scratch, devices):
     before = hash_of(big)
     lines = compare(f"SQLite export of Nsight Systems, {options.rows / 1e6:g} million rows, devices: {devices}; theirs: nsys-ai 0.3.0 "
                     "diagnose, one device", [options.program, "report", big], [python.parent / "nsys-ai", "diagnose", copy],
-                    big.stat().st_size / 1e6, options.repeats, lambda: shutil.copyfile(big, copy))
+                    big.stat().st_size / 1e6, options.repeats, "One file for both.", lambda: shutil.copyfile(big, copy))
     if hash_of(big) != before:
         raise SystemExit("our report changed its input")
     return lines

@@ -125,6 +125,8 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                                               "layers",
                                               "--record",
                                               "on",
+                                              "--record-ranges",
+                                              "2048",
                                               "--sample-hz",
                                               "7",
                                               "--profile",
@@ -172,9 +174,10 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                             parallel::UnusedParameters::kAllow));
   EXPECT_EQ(std::tie(o.data.loader_workers, o.data.prefetch, o.flush_denormals, o.ranges),
             std::make_tuple(5, 6, false, Ranges::kLayers));
-  EXPECT_EQ(std::tie(o.record.record, o.record.sample_hz, o.record.shapes, o.record.memory,
-                     o.record.stacks, o.record.flops, o.record.modules),
-            std::make_tuple(RecordedSteps::kAll, 7, true, true, true, true, "h.*"));
+  EXPECT_EQ(
+      std::tie(o.record.record, o.record.ranges_per_thread, o.record.sample_hz, o.record.shapes,
+               o.record.memory, o.record.stacks, o.record.flops, o.record.modules),
+      std::make_tuple(RecordedSteps::kAll, 2048, 7, true, true, true, true, "h.*"));
   EXPECT_EQ(profile_schedule_text(o.record.profile.value()), "wait=1,warmup=2,active=3,repeat=4");
 
   const std::string text = config_text(o);

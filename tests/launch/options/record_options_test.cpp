@@ -34,6 +34,19 @@ TEST_F(RecordOptionsTest, wrongSchedules_sayWhatIsExpected) {
   }
 }
 
+TEST_F(RecordOptionsTest, wrongNumbersOfASchedule_areNamed) {
+  for (const auto& [text, part] : {std::pair("wait=5,active=0", "active: expected"),
+                                   std::pair("wait=-1,active=2", "wait: expected"),
+                                   std::pair("repeat=x,active=2", "repeat: expected")}) {
+    try {
+      parse_profile_schedule(text);
+      ADD_FAILURE() << "accepted '" << text << "'";
+    } catch (const core::ConfigError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(part)) << text;
+    }
+  }
+}
+
 TEST_F(RecordOptionsTest, modules_takeAPattern) {
   const std::string schedule = "active=1";
 

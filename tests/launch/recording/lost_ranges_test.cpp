@@ -66,7 +66,8 @@ TEST(LostRangesTest, steps_that_lack_ranges_are_in_no_figure_and_it_is_said) {
   for (const analysis::CollectiveRow& row : all.collectives) EXPECT_EQ(row.count, 12);
   ASSERT_EQ(set.warnings.size(), 1u);
   EXPECT_EQ(set.warnings[0],
-            "37 ranges found no room in the recorder: steps before 9 are left out");
+            "37 ranges found no room in the recorder: steps before 9 are left out; "
+            "--record-ranges 128 has room for them all");
 }
 
 }  // namespace

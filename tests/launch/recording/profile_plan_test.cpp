@@ -58,15 +58,47 @@ TEST(ProfilePlanTest, withoutASchedule_thereIsNothing) {
   EXPECT_EQ(picture(ProfilePlan(std::nullopt, 1), 1, 3), "...");
 }
 
-TEST(ProfileCostTest, share_isOfTheMediansWithoutTheFirstStep) {
-  ProfileCost cost;
-  cost.add(1'000'000'000, false);
-  EXPECT_FALSE(cost.share().has_value());
-  for (const int ms : {9, 10, 11}) cost.add(ms * 1'000'000, false);
-  for (const int ms : {12, 12, 90}) cost.add(ms * 1'000'000, true);
+void add_steps(ProfileCost& cost, std::initializer_list<double> ms, SeenStep seen) {
+  for (const double one : ms) cost.add(static_cast<std::int64_t>(one * 1e6), seen);
+}
 
-  EXPECT_NEAR(cost.share().value(), 0.2, 1e-12);
-  EXPECT_DOUBLE_EQ(cost.plain_step_ms().value(), 10);
+TEST(ProfileCostTest, share_isOfTheMediansWithoutTheStepsThatSetUp) {
+  ProfileCost cost;
+  add_steps(cost, {1000, 500, 200}, SeenStep::kNot);
+  EXPECT_FALSE(cost.plain_steps().has_value());
+  add_steps(cost, {9.9, 10, 10.1}, SeenStep::kNot);
+  add_steps(cost, {700}, SeenStep::kWarmUp);
+  EXPECT_FALSE(cost.share().has_value());
+  add_steps(cost, {12, 12, 90}, SeenStep::kYes);
+
+  EXPECT_NEAR(cost.share()->share, 0.2, 1e-12);
+  EXPECT_TRUE(cost.share()->is_sure());
+  EXPECT_DOUBLE_EQ(cost.plain_steps()->median, 10);
+  EXPECT_NEAR(cost.plain_steps()->deviation, 0.1, 1e-12);
+  EXPECT_EQ(cost.plain_steps()->count, 3u);
+}
+
+TEST(ProfileCostTest, whatIsLessThanStepsScatter_isNotSure) {
+  for (const double seen_ms : {8.0, 10.5}) {
+    ProfileCost cost;
+    add_steps(cost, {1000, 500, 200, 9, 10, 11, 10, 12, 8}, SeenStep::kNot);
+    add_steps(cost, {seen_ms, seen_ms + 0.1, seen_ms - 0.1}, SeenStep::kYes);
+
+    EXPECT_FALSE(cost.share()->is_sure()) << seen_ms;
+  }
+}
+
+// The machine has other work later on: those steps say nothing about the window.
+TEST(ProfileCostTest, onlyStepsBesideTheWindow_areComparedWith) {
+  ProfileCost cost;
+  for (int i = 0; i < 100; ++i) add_steps(cost, {20}, SeenStep::kNot);
+  for (int i = 0; i < 40; ++i) add_steps(cost, {10}, SeenStep::kNot);
+  add_steps(cost, {12, 12, 12}, SeenStep::kYes);
+  for (int i = 0; i < 32; ++i) add_steps(cost, {10}, SeenStep::kNot);
+  for (int i = 0; i < 200; ++i) add_steps(cost, {40}, SeenStep::kNot);
+
+  EXPECT_NEAR(cost.share()->share, 0.2, 1e-12);
+  EXPECT_EQ(cost.plain_steps()->count, 64u);
 }
 
 }  // namespace

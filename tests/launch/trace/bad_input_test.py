@@ -37,6 +37,16 @@ class UnusableTest(TraceTest):
         write(self.folder / "rank-0.json", WHOLE[:-300])
         self.refused(r"rank-0\.json.*byte \d+.*the end of the file", self.folder / "rank-0.json")
 
+    def test_one_broken_file_of_several(self):
+        """The message says which, and how the report goes on without it."""
+        self.two_ranks()
+        for text in WHOLE[:-300], "", "hello":
+            write(self.folder / "in/rank-1.json", text)
+            self.refused(r"in/rank-1\.json.*Without this file .* the other one is read", self.folder / "in")
+        self.refused(r"rank-1\.json.*Without this file", self.folder / "in/rank-0.json", self.folder / "in/rank-1.json")
+        (self.folder / "in/rank-1.json").rename(self.folder / "away.json")
+        self.succeed("report", self.folder / "in")
+
     def test_empty_file(self):
         write(self.folder / "rank-0.json", "")
         self.refused(r"rank-0\.json.*an empty file", self.folder / "rank-0.json")
@@ -144,6 +154,25 @@ class UsableTest(TraceTest):
     def test_missing_rank(self):
         write(self.folder / "in/rank-0.json", trace(step_events(0), 0, 3))
         self.assertIn("no trace of 2 of 3 ranks (1, 2)", self.warning_of(self.folder / "in"))
+
+    def test_a_record_of_the_run_that_is_broken(self):
+        """The report goes on without it, and says where it is broken."""
+        run_dir = self.folder / "run"
+        write(run_dir / "trace/rank-0.pt.trace.json", trace(step_events(0)))
+        write(run_dir / "config.cfg", "steps = 3\n")
+        write(run_dir / "metrics.jsonl", '{"step": 1, "tokens_per_s": 5}\n{"step": 2')  # still being written
+        for text, pattern in (('{"ettr": 0.5', r"run\.json, byte 12: expected the record of a run, found its end, too early"),
+                              ('{"ettr": ?}', r"run\.json, byte 9: expected the record of a run, found '\?\}'"),
+                              ("{}", r"run\.json: expected the record of a run of this version, found key 'world_size' not found")):
+            write(run_dir / "run.json", text)
+            warning = self.warning_of(run_dir)
+            self.assertRegex(warning, pattern)
+            self.assertNotIn("metrics.jsonl", warning)
+            self.assertNotIn("exception", warning)
+        (run_dir / "run.json").unlink()
+        write(run_dir / "metrics.jsonl", '{"step": 1, "tokens_per_s": 5}\n{"step": 2, "tokens\n{"step": 3}\n')
+        self.assertRegex(self.warning_of(run_dir), r"metrics\.jsonl, byte 50: expected one JSON object in line 2, found")
+        self.assertEqual(self.report(run_dir)["metrics"]["tokens_per_s"], 5)
 
     def test_different_numbers_of_steps(self):
         write(self.folder / "in/rank-0.json", trace(step_events(0, steps=3), 0, 2))

@@ -20,7 +20,7 @@ SCHEMA = {
     "schema": int, "world_size": int,
     "clock": {"method": str, "offset_us": [float], "drift_ppm": [float], "residual_us_p50": None, "residual_us_p95": None,
               "offset_uncertainty_us": list, "drift_uncertainty_ppm": list},
-    "steps": [{"rank": int, "step": None, "start_ns": int, "tags": list, "window_ns": int, "compute_ns": int,
+    "steps": [{"rank": int, "step": None, "start_ns": int, "gpu_counters": None, "tags": list, "window_ns": int, "compute_ns": int,
                "overlapped_comm_ns": int, "exposed_comm_ns": int, "exposed_memcpy_ns": int, "idle_ns": int,
                "idle_by_cause_ns": dict.fromkeys(["data", "host", "sync", "comm", "lock", "other"], int)}],
     "top_ops": [{"name": str, "calls": int, "total_ns": int, "share": float, "step_share": None, "flops": None, "bytes": None,
@@ -32,7 +32,7 @@ SCHEMA = {
                     "steps": int, "steps_last": int}],
     "rotating_wait_ns_per_step": None,
     "metrics": dict.fromkeys(["step_ms_p50", "tokens_per_s", "mfu", "mfu_palm", "tensor_core_share", "tensor_core_source",
-                              "ettr", "gpu_utilisation", "sm_efficiency", "occupancy", "mfu_source", "profiler_cost",
+                              "ettr", "gpu_utilisation", "sm_efficiency", "occupancy", "mfu_source", "profiler_cost", "profiler_cost_below", "gpu_counters",
                               "joules_per_token"]),
     "verdict": None, "verdict_sure": None, "verdict_text": None, "hang": None, "outliers": list, "advice": list, "not_measured": [{"rule": str, "needs": str}],
     "import": {"files": [str], "events": int, "skipped": dict, "warnings": list},
@@ -99,17 +99,16 @@ class ReportTest(TraceTest):
     def test_a_folder_for_csv_that_cannot_be_made(self):
         self.fail_with(2, "cannot create '?/proc/nowhere", "report", DATA / "torch_cpu", "--quiet", "--csv", "/proc/nowhere/x")
 
-    def test_two_runs_are_not_mixed_in_silence(self):
+    def test_two_runs_are_not_mixed(self):
+        folders = [self.folder / f"run{number}" for number in range(2)]
         for number, flops in enumerate((100.0, 200.0)):
-            run_dir = self.folder / f"run{number}"
             own = {"flops_per_token": flops, "tokens_per_step": 8.0}
-            first = 3 + 10 * number
-            write(run_dir / "trace/step_3/rank-0.pt.trace.json", trace(step_events(0, first=first), sidestream=own))
-            write(run_dir / "run.json", {})
-        both = self.succeed("report", self.folder / "run0", self.folder / "run1").stdout
-        self.assertIn("warning: traces of 2 run directories", both)
-        self.assertIn("warning: these traces are of 2 models", both)
-        self.assertNotIn("run directories", self.succeed("report", self.folder / "run0").stdout)
+            write(folders[number] / "trace/step_3/rank-0.pt.trace.json", trace(step_events(0, first=3 + 10 * number), sidestream=own))
+        self.assertIn("warning: these traces are of 2 models", self.succeed("report", *folders).stdout)
+        for folder in folders:
+            write(folder / "run.json", {})
+        self.fail_with(2, "2 run directories.*sidestream-trace compare.*run0, .*run1", "report", *folders)
+        self.assertNotIn("run directories", self.succeed("report", folders[0]).stdout)
 
     def test_csv_reads_back_and_agrees_with_json(self):
         for folder in FOLDERS:
@@ -227,6 +226,17 @@ class ReportTest(TraceTest):
         self.assertAlmostEqual(metrics["mfu_palm"], 0.9)
         self.assertAlmostEqual(metrics["profiler_cost"], 0.25)
         self.assertEqual(metrics["mfu_source"], "steps of the trace")
+
+    def test_a_cost_of_the_profiler_that_steps_scatter_more_than_is_not_told(self):
+        for plain_ms, deviation_ms in (1.2, 0.01), (0.99, 0.1):  # shorter, and less than they scatter
+            figures = {"unprofiled_step_ms": plain_ms, "unprofiled_step_deviation_ms": deviation_ms, "unprofiled_steps": 4}
+            file = write(self.folder / "rank-0.json", trace(step_events(0), sidestream=figures))
+            metrics = self.report(file)["metrics"]
+            self.assertIsNone(metrics["profiler_cost"])
+            self.assertGreater(metrics["profiler_cost_below"], 0)
+            text = self.succeed("report", file).stdout
+            self.assertIn("What the profiler costs the steps of this trace is within their scatter", text)
+            self.assertNotIn("longer than those without", text)
 
     def test_tensor_cores_by_name_hopper_too(self):
         names = {"sm90_xmma_gemm_bf16": 1, "nvjet_tst_128x64": 1, "cutlass3x_sm90_tensorop_x": 1, "flash_fwd_kernel": 1,

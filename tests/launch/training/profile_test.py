@@ -9,7 +9,7 @@ import subprocess
 from figures import check_figures, pretend_ceilings
 from support import BINARY, TINY, check, losses, make_data, train, workspace
 
-RANKS, STEPS = 2, 11
+RANKS, STEPS = 2, 17
 TRACE = BINARY.parent / "sidestream-trace"
 DETAILS = ["--profile-shapes", "--profile-memory", "--profile-stacks", "--profile-flops", "--profile-modules"]
 
@@ -31,8 +31,8 @@ def step_numbers(trace):
 
 def check_windows(run_dir):
     windows = sorted(path.name for path in (run_dir / "trace").iterdir())
-    check(windows == ["step_00000005", "step_00000010"], f"windows {windows}")
-    for window, steps in ("step_00000005", [3, 4, 5]), ("step_00000010", [8, 9, 10]):
+    check(windows == ["step_00000008", "step_00000016"], f"windows {windows}")
+    for window, steps in ("step_00000008", [6, 7, 8]), ("step_00000016", [14, 15, 16]):
         names = sorted(path.name for path in (run_dir / "trace" / window).iterdir())
         check(names == ["clock.json"] + [f"node0_{rank:05}.{steps[-1]}.pt.trace.json.gz" for rank in range(RANKS)], names)
         for rank in range(RANKS):
@@ -89,7 +89,7 @@ def check_report(run_dir):
     done = subprocess.run([TRACE, "report", run_dir, "--json", run_dir / "report.json"], capture_output=True, text=True)
     check(done.returncode == 0, done.stdout + done.stderr)
     found = json.loads((run_dir / "report.json").read_text())
-    check(sorted({step["step"] for step in found["steps"]}) == [3, 4, 5, 8, 9, 10], "steps of the report")
+    check(sorted({step["step"] for step in found["steps"]}) == [6, 7, 8, 14, 15, 16], "steps of the report")
     check(found["clock"]["method"] == "same host", found["clock"])
 
 
@@ -133,21 +133,21 @@ def main():
         pretend_ceilings(root)
         fused = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4", "--steps", str(STEPS)]
         flags = fused + ["--fused-ops", "off"]
-        profile = ["--profile", "wait=1,warmup=1,active=3,repeat=2"]
+        profile = ["--profile", "wait=4,warmup=1,active=3,repeat=2"]
         train(RANKS, root / "plain", flags)
         train(RANKS, root / "window", flags + profile + ["--sample-hz", "100"] + DETAILS)
         check(losses(root / "plain") == losses(root / "window"), "losses differ with the profiler")
         check_windows(root / "window")
-        trace = read(next((root / "window/trace/step_00000005").glob("*_00001.*")))
+        trace = read(next((root / "window/trace/step_00000008").glob("*_00001.*")))
         check_events(trace)
         check_details(trace)
         check_report(root / "window")
         check_tables(root / "window")
-        check_figures(root / "window", profiled_steps=[3, 4, 5, 8, 9, 10])
+        check_figures(root / "window", profiled_steps=[6, 7, 8, 14, 15, 16], warm_up_steps=[5, 13])
         train(RANKS, root / "both", flags + ["--profile", "wait=2,warmup=1,active=2", "--record", "on",
                                              "--profile-modules=transformer.h.*.mlp"])
         files = sorted(path.parent.name for path in (root / "both/trace").glob("*/*_00000.*"))
-        check(files == ["step_00000003", "step_00000005", "step_00000011"], f"files {files}")
+        check(files == ["step_00000003", "step_00000005", "step_00000017"], f"files {files}")
         everything = [step for file in (root / "both/trace").glob("*/*_00000.*") for step in step_numbers(read(file))]
         check(sorted(everything) == list(range(1, STEPS + 1)), f"steps {sorted(everything)}")
         train(RANKS, root / "fused", fused + ["--profile", "wait=2,warmup=1,active=2", "--profile-modules"])

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
 
@@ -64,6 +65,28 @@ TEST(RunRecordTest, read_gives_what_write_wrote) {
   EXPECT_EQ(back.wall_s, std::nullopt);
   EXPECT_EQ(back.performance->steps, 7);
   EXPECT_DOUBLE_EQ(back.performance->step_ms_p50, 1.5);
+}
+
+// A run that failed: what the rank that writes knew of itself.
+TEST(RunRecordTest, verdict_of_one_rank_alone_says_so) {
+  RunRecord record{.command_line = "sidestream train", .exit_code = 6};
+  record.verdict.emplace();
+  record.verdict->bound.word = "comm";
+  record.verdict->bound.comm = 0.75;
+  const auto file = temporary_file();
+  const auto written = [&] {
+    write_run_record(record, file);
+    return nlohmann::json::parse(std::ifstream(file))["verdict"];
+  };
+
+  EXPECT_TRUE(written()["rank_alone"].is_null());
+  record.verdict->rank_alone = 0;
+  const nlohmann::json verdict = written();
+  std::filesystem::remove(file);
+
+  EXPECT_EQ(verdict["rank_alone"], 0);
+  EXPECT_EQ(verdict["word"], "comm");
+  EXPECT_EQ(verdict["comm"], 0.75);
 }
 
 TEST(RunRecordTest, read_of_another_file_names_it) {

@@ -60,8 +60,31 @@ TEST(FixFlagsTest, traces_of_other_programs_get_words_without_our_flags) {
   const Advice advice = advise(facts);
   ASSERT_EQ(advice.findings.size(), 1u);
   EXPECT_NE(advice.findings.front().fix().find("fused=True"), std::string::npos);
-  for (const auto& [rule, needs] : advice.not_measured)
-    EXPECT_EQ(needs.find("--profile-"), std::string::npos) << rule << ": " << needs;
+}
+
+// Neither what rules lack nor what the report itself could not measure.
+TEST(FixFlagsTest, what_traces_of_other_programs_lack_is_asked_for_in_words_of_their_recorder) {
+  for (const Recorder recorder : {Recorder::kKineto, Recorder::kNsys}) {
+    Facts facts{.world_size = 2, .recorder = recorder, .on_device = true, .foreign = true};
+    std::set<std::string> asked;
+    for (const bool steps : {false, true}) {
+      if (steps) facts.step = StepFacts{.steps = 4, .window_ns = 1e8};
+      for (const auto& [rule, needs] : advise(facts).not_measured) asked.insert(needs);
+    }
+    nlohmann::ordered_json report;
+    report["not_measured"].push_back({{"rule", "flops"}, {"needs", "shapes (--profile-shapes)"}});
+    report["not_measured"].push_back({{"rule", "machine_cpu"}, {"needs", "samples (--sample-hz)"}});
+    add_to_report(advise(facts), report);
+    for (const auto& one : report["not_measured"]) asked.insert(one["needs"].get<std::string>());
+    std::string all;
+    for (const std::string& needs : asked) {
+      all += needs + "\n";
+      for (const std::string& flag : flags_in(needs))
+        EXPECT_FALSE(existing_flags().contains(flag)) << needs;
+    }
+    EXPECT_NE(all.find("record_shapes=True"), std::string::npos) << all;
+    EXPECT_EQ(all.find("nsys profile") != std::string::npos, recorder == Recorder::kNsys) << all;
+  }
 }
 
 TEST(FixFlagsTest, every_flag_that_a_missing_input_asks_for_exists) {

@@ -25,6 +25,57 @@ TEST(MachineRulesTest, a_saturated_disk_explains_waiting_for_data) {
   EXPECT_TRUE(speaks(advise(facts), "input-slow"));
 }
 
+// Two ranks on four processors, each of which runs on 1.4 and is ready for 0.6 more.
+Facts beside_other_programs() {
+  Facts facts = step_of(100);
+  facts.on_device = false;
+  facts.environment = {{"cores", "4"}, {"world_size", "2"}, {"nodes", "1"}};
+  facts.system.process_cores = 1.4;
+  facts.system.process_cores_short = 0.6;
+  facts.system.machine_cpu = 1;
+  facts.step->compute_ns = 40e6;
+  facts.step->overlapped_comm_ns = 20e6;
+  facts.step->exposed_comm_ns = 40e6;
+  return facts;
+}
+
+TEST(MachineRulesTest, other_programs_on_the_processors_are_named_before_what_follows_from_them) {
+  Facts facts = beside_other_programs();
+  facts.collectives = CollectiveFacts{};
+  facts.straggler = statistics::Straggler{{.rank = 0, .cost_ns_per_step = 40'000'000}, "forward"};
+
+  const Advice advice = advise(facts);
+
+  ASSERT_EQ(advice.findings.size(), 2u);
+  EXPECT_STREQ(advice.findings[0].rule->id, "foreign-load");
+  EXPECT_NEAR(*advice.findings[0].what.bound, 0.3, 1e-9);
+  EXPECT_NEAR(advice.findings[0].what.evidence[0].value, 4 - 2 * 1.4, 1e-9);
+  EXPECT_STREQ(advice.findings[1].rule->id, "straggler") << "although its bound is larger";
+}
+
+TEST(MachineRulesTest, communication_beside_other_programs_is_not_bound_by_the_link) {
+  Facts facts = beside_other_programs();
+  EXPECT_FALSE(speaks(advise(facts), "link-bound"));
+  facts.on_device = true;  // it does not communicate on the processors
+  EXPECT_TRUE(speaks(advise(facts), "link-bound"));
+  facts.on_device = false;
+  facts.system.process_cores_short = 0;
+  EXPECT_TRUE(speaks(advise(facts), "link-bound"));
+}
+
+TEST(MachineRulesTest, foreign_load_needs_samples_and_is_not_what_ranks_do_to_each_other) {
+  Facts facts = beside_other_programs();
+  facts.system.machine_cpu = 0.75;  // 0.2 of 4 processors are somebody else's
+  EXPECT_FALSE(speaks(advise(facts), "foreign-load"));
+  facts.system.machine_cpu = 1;
+  facts.system.process_cores_short = 0.05;
+  EXPECT_FALSE(speaks(advise(facts), "foreign-load"));
+  facts.environment.clear();
+  EXPECT_THAT(needs_of(advise(facts), "foreign-load"), HasSubstr("run.json"));
+  facts.system = {};
+  EXPECT_THAT(needs_of(advise(facts), "foreign-load"), HasSubstr("--sample-hz"));
+}
+
 TEST(MachineRulesTest, ranks_on_several_numa_nodes) {
   Facts facts = step_of(100);
   EXPECT_THAT(needs_of(advise(facts), "numa"), HasSubstr("run.json"));

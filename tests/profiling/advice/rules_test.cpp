@@ -33,6 +33,27 @@ TEST(RulesTest, without_steps_no_rule_passes_silently) {
   EXPECT_THAT(needs_of(advice, "many-small-files"), HasSubstr("ProfilerStep"));
 }
 
+// Every rank has its own figures; those that stand there are of the one that has it worst.
+TEST(RulesTest, a_finding_of_several_ranks_says_whose_figures_it_shows) {
+  Facts facts = step_of(100);
+  facts.config["loader-workers"] = "2";
+  facts.step->idle_data_ns = 12e6;
+  for (const int rank : {0, 1, 2}) {
+    facts.step_of_rank[rank] = *facts.step;
+    facts.step_of_rank[rank].idle_data_ns = rank == 1 ? 20e6 : 8e6;
+  }
+
+  const Advice advice = advise(facts);
+
+  ASSERT_EQ(advice.findings.size(), 1u);
+  EXPECT_EQ(advice.findings[0].shown, 1);
+  EXPECT_NEAR(*advice.findings[0].what.bound, 0.2, 1e-9);
+  EXPECT_THAT(advice_text(advice, {.width_columns = 100}),
+              HasSubstr("(3 ranks; figures of rank 1, the worst)"));
+  for (auto& [rank, step] : facts.step_of_rank) step.idle_data_ns = 12e6;
+  EXPECT_THAT(advice_text(advise(facts), {.width_columns = 100}), HasSubstr("(3 ranks): at most"));
+}
+
 TEST(RulesTest, thresholds_hold_on_both_sides) {
   Facts facts = step_of(100);
   facts.config["loader-workers"] = "2";

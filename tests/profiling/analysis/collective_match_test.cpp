@@ -81,6 +81,57 @@ TEST_F(CollectiveMatchTest, counts_that_differ_in_all_steps_leave_nothing) {
   EXPECT_TRUE(warns_of("collectives of stream#0 cannot be matched"));
 }
 
+// Numbered kernels of one stream, one every 100 us; a number below 0: it has none. Later ranks come
+// 10 us later and wait as much less.
+std::string numbered(int rank, std::initializer_list<int> numbers) {
+  std::string events;
+  int at_us = 1000;
+  for (const int number : numbers) {
+    std::string arguments = R"("stream":9)";
+    if (number >= 0)
+      arguments += R"(,"Collective name":"allreduce","Seq":)" + std::to_string(number);
+    events += (events.empty() ? "" : ",") +
+              complete_event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                             std::to_string(at_us + 10 * rank), std::to_string(50 - 10 * rank),
+                             arguments);
+    at_us += 100;
+  }
+  return events;
+}
+
+// "7/7 -/8": numbers of the parts of each match.
+std::string numbers_of(const Analysis& all) {
+  std::string text;
+  for (const MatchedCollective& one : all.matches.matched) {
+    std::string parts;
+    for (const CollectivePart& part : one.parts) {
+      const auto* detail = all.set->timelines[part.timeline].collective(part.row);
+      parts += (parts.empty() ? "" : "/") +
+               (detail == nullptr ? std::string("-") : std::to_string(detail->sequence));
+    }
+    text += (text.empty() ? "" : " ") + parts;
+  }
+  return text;
+}
+
+TEST_F(CollectiveMatchTest, one_without_a_number_does_not_cost_the_numbers_of_the_others) {
+  test::write_text(scratch_ / "rank-0.json", test::trace_of(numbered(0, {5, 6, -1, 8, 9}), 0, 2));
+  test::write_text(scratch_ / "rank-1.json", test::trace_of(numbered(1, {6, 7, 8, 9}), 1, 2));
+
+  const Analysis all = look();
+
+  EXPECT_EQ(numbers_of(all), "6/6 -/7 8/8 9/9");
+  for (const MatchedCollective& one : all.matches.matched) EXPECT_EQ(one.transfer_ns, 40'000);
+  EXPECT_TRUE(warns_of("1 of 5 collectives of stream#0 are not matched"));
+}
+
+TEST_F(CollectiveMatchTest, numbers_that_differ_are_never_one_collective) {
+  test::write_text(scratch_ / "rank-0.json", test::trace_of(numbered(0, {5, 7, 8, -1}), 0, 2));
+  test::write_text(scratch_ / "rank-1.json", test::trace_of(numbered(1, {5, 6, 8, -1}), 1, 2));
+
+  EXPECT_EQ(numbers_of(look()), "5/5 8/8 -/-");
+}
+
 TEST_F(CollectiveMatchTest, one_rank_of_several_without_a_collective_is_said) {
   add_rank(0, 2, {0, 0});
   look();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "profiling/analysis/analysis.hpp"
+#include "profiling/report/text_report.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 #include "tests/profiling/trace/trace_text.hpp"
 
@@ -95,6 +96,32 @@ TEST_F(CollectiveTableTest, overlapped_exposed_and_blocking_are_those_of_steps) 
   EXPECT_EQ(rows[0].overlapped_ns, 40'000);
   EXPECT_EQ(rows[0].exposed_ns, 30'000);
   EXPECT_EQ(rows[0].blocking_ns, 20'000);
+}
+
+// As our trainer does it: the order of the buckets is built anew after the first step.
+TEST_F(CollectiveTableTest, a_bucket_that_changes_its_size_has_two_rows_and_it_is_said) {
+  std::string events;
+  for (int step = 1; step <= 3; ++step) {
+    const int at_us = 1000 * step;
+    events +=
+        (step == 1 ? "" : ",") +
+        complete_event("user_annotation", "ProfilerStep#" + std::to_string(step),
+                       std::to_string(at_us), "900") +
+        "," +
+        complete_event("user_annotation", "allreduce", std::to_string(at_us + 10), "50",
+                       R"("bucket":0,"payload bytes":)" + std::to_string(step == 1 ? 500 : 700) +
+                           R"(,"sequence":)" + std::to_string(step));
+  }
+  test::write_text(scratch_ / "rank-0.json", test::trace_of(events));
+  set_ = trace::load_traces(trace::find_traces({scratch_.path()}));
+
+  const Analysis all = analyse(set_, 1);
+
+  ASSERT_EQ(all.collectives.size(), 2u);
+  EXPECT_EQ(all.collectives[0].count + all.collectives[1].count, 3);
+  EXPECT_TRUE(have_sizes_changed(all.collectives));
+  EXPECT_NE(report::text_report(all, {}, {}).find("a row for each size"), std::string::npos);
+  EXPECT_FALSE(have_sizes_changed({all.collectives[0]}));
 }
 
 // Over MPI the host carries a device's collectives: 40 us of one beside a kernel, 60 while the

@@ -130,6 +130,28 @@ TEST(RecorderTest, fullRing_dropsTheOldest) {
   EXPECT_EQ(only_thread(recording).ranges.size(), 7u);
   EXPECT_EQ(only_thread(recording).ranges.back().name, kStepBit | 19);
   EXPECT_EQ(recording.dropped, 13u);
+  EXPECT_EQ(recording.room_needed, 32u);
+}
+
+// The thread has had a range already: only one that is kept needs room.
+TEST(RecorderTest, roomThatWasNeeded_holdsThemAll) {
+  Recorder recorder({.ranges_per_thread = 8});
+  recorder.push(kData, nullptr);
+  recorder.pop();
+  recorder.make_room_for(31);
+  recorder.keep(Keeping::kOn);
+  for (int i = 0; i < 31; ++i) {
+    recorder.push(kForward, nullptr);
+    recorder.pop();
+  }
+
+  const Recording recording = recorder.take();
+
+  EXPECT_EQ(only_thread(recording).ranges.size(), 31u);
+  EXPECT_EQ(recording.dropped, 0u);
+  EXPECT_EQ(recording.room_needed, 0u);
+  EXPECT_EQ(Recorder::room_for(31), 32u);
+  EXPECT_EQ(Recorder::room_for(32), 64u);
 }
 
 TEST(RecorderTest, account_goesOnWithoutRecording) {

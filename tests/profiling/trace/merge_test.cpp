@@ -12,6 +12,7 @@
 #include "profiling/trace/kineto_fields.hpp"
 #include "profiling/trace/kineto_stream.hpp"
 #include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/trace/database.hpp"
 #include "tests/profiling/trace/trace_text.hpp"
 
 namespace sidestream::trace {
@@ -95,6 +96,104 @@ TEST_F(MergeTest, numbers_that_json_has_no_word_for_become_null) {
                         R"("est. achieved occupancy %":null,"x":[null,1e5,true],"bytes":4)"));
   EXPECT_THAT(text, ::testing::HasSubstr(R"("name":"nan \"Infinity")"));
   EXPECT_TRUE(nlohmann::json::accept(text));
+}
+
+// What a report of one rank looks at beside its events.
+TEST_F(MergeTest, a_file_of_one_rank_says_what_the_rank_said_of_itself) {
+  test::write_text(
+      scratch_ / "in" / "rank-1.json",
+      R"({"distributedInfo":{"rank":1,"world_size":2,"backend":"mpi"},"baseTimeNanoseconds":1000000,)"
+      R"("deviceProperties":[{"id":0,"name":"G","numSms":100,"computeMajor":9}],)"
+      R"("sidestream":{"tokens_per_step":64,"profiled":false,"dropped_ranges":7,)"
+      R"("complete_from_ns":1015000},"traceEvents":[)" +
+          launched_kernel() + "]}");
+
+  merge();
+
+  const TraceSet again = load_traces(find_traces({scratch_ / "m.json"}));
+  const RankInfo& info = again.timelines.front().info;
+  EXPECT_EQ(info.rank, 1);
+  EXPECT_EQ(info.world_size, 2);
+  EXPECT_EQ(info.backend, "mpi");
+  EXPECT_EQ(info.devices.at(0).sm_count, 100);
+  EXPECT_EQ(info.figures.tokens_per_step, 64);
+  EXPECT_EQ(info.figures.profiled, false);
+  EXPECT_EQ(info.dropped_ranges, 7u);
+  EXPECT_EQ(info.complete_from_ns, 1'015'000);
+}
+
+TEST_F(MergeTest, windows_of_a_rank_add_up_what_they_lost) {
+  const auto write = [&](const char* folder, const char* base, const char* lost) {
+    test::write_text(scratch_ / "in" / folder / "a.pt.trace.json",
+                     std::string(R"({"distributedInfo":{"rank":0},"baseTimeNanoseconds":)") + base +
+                         R"(,"sidestream":{"dropped_ranges":)" + lost + R"(},"traceEvents":[)" +
+                         launched_kernel() + "]}");
+  };
+  write("step_1", "0", R"(3,"complete_from_ns":12000)");
+  write("step_9", "1000000", R"(4,"complete_from_ns":1012000)");
+  merge();
+  EXPECT_THAT(core::read_file(scratch_ / "m.json"),
+              ::testing::HasSubstr(R"("dropped_ranges":7,"complete_from_ns":1012000)"));
+
+  write("step_9", "1000000", "4");
+  merge();
+  EXPECT_THAT(core::read_file(scratch_ / "m.json"),
+              ::testing::Not(::testing::HasSubstr("complete_from_ns")))
+      << "where they were is not known";
+}
+
+// Two ranges of a collective, and samples of the GPU's counters inside of them and behind.
+constexpr const char* kExport =
+    "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
+    "INSERT INTO StringIds VALUES (1,'ncclDevKernel_AllReduce_Sum_bf16_RING_LL'),"
+    "(2,'cudaLaunchKernelExC');"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT,end INT,deviceId INT,streamId INT,"
+    "correlationId INT,globalPid INT,shortName INT);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (3000,5000,0,7,1,16777216,1);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INT,end INT,globalTid INT,correlationId INT,"
+    "nameId INT);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (2000,2500,16777217,1,2);"
+    "CREATE TABLE NVTX_EVENTS(start INT,end INT,eventType INT,text TEXT,globalTid INT,"
+    "jsonText TEXT);"
+    "INSERT INTO NVTX_EVENTS VALUES (1000,6000,59,'allreduce',16777217,"
+    "'{\"bucket\":3,\"sequence\":41,\"bytes\":4000}');"
+    "CREATE TABLE TARGET_INFO_GPU_METRICS(typeId INT,metricId INT,metricName TEXT);"
+    "INSERT INTO TARGET_INFO_GPU_METRICS VALUES (0,1,'SMs Active [Throughput %]'),"
+    "(0,2,'Tensor Active [Throughput %]');"
+    "CREATE TABLE GPU_METRICS(timestamp INT,typeId INT,metricId INT,value REAL);"
+    "INSERT INTO GPU_METRICS VALUES (4000,0,1,80),(4000,0,2,12.5),(9000,0,1,10);";
+
+TEST_F(MergeTest, an_export_keeps_what_its_collectives_carry_and_its_counters) {
+  test::make_database(scratch_ / "in" / "rank-0.sqlite", kExport);
+
+  const auto merged = nlohmann::json::parse(merge({.first_ns = 0, .last_ns = 8000}));
+
+  std::map<std::string, nlohmann::json> events;  // by category and phase
+  int counters = 0;
+  for (const auto& event : merged["traceEvents"]) {
+    events[event.value("cat", "") + event["ph"].get<std::string>()] = event;
+    counters += event["ph"] == "C" ? 1 : 0;
+  }
+  for (const char* of : {"user_annotationX", "kernelX"}) {
+    const auto& told = events.at(of)["args"];
+    EXPECT_EQ(told["payload bytes"], 4000) << of;
+    EXPECT_EQ(told["bucket"], 3) << of;
+    EXPECT_EQ(told["sequence"], 41) << of;
+  }
+  EXPECT_EQ(events.at("user_annotationX")["args"]["Collective name"], "allreduce");
+  EXPECT_EQ(counters, 1) << "the other one is cut off";
+  EXPECT_EQ(events.at("systemC")["ts"], 3.0);
+  EXPECT_EQ(events.at("systemC")["args"],
+            nlohmann::json::parse(R"({"SMs active":80,"Tensor Cores active":12.5})"));
+
+  const TraceSet again = load_traces(find_traces({scratch_ / "m.json"}));
+  const RankTimeline& timeline = again.timelines.front();
+  EXPECT_EQ(timeline.counters().size(), 2u);
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.name(row) != "allreduce") continue;
+    ASSERT_NE(timeline.collective(row), nullptr);
+    EXPECT_EQ(timeline.collective(row)->sequence, 41);
+  }
 }
 
 TEST_F(MergeTest, events_of_no_process_and_no_thread_belong_to_the_rank) {

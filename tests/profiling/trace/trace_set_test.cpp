@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include <fstream>
 #include <map>
@@ -11,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/trace/database.hpp"
 #include "tests/profiling/trace/trace_text.hpp"
 
 namespace sidestream::trace {
@@ -25,12 +25,7 @@ class TraceSetTest : public ::testing::Test {
   TraceSet load() { return load_traces(find_traces({scratch_.path()})); }
 
   void make_database(const std::string& name, const std::string& script) {
-    sqlite3* database = nullptr;
-    sqlite3_open((scratch_ / name).c_str(), &database);
-    char* error = nullptr;
-    sqlite3_exec(database, script.c_str(), nullptr, nullptr, &error);
-    EXPECT_EQ(error, nullptr) << error;
-    sqlite3_close(database);
+    test::make_database(scratch_ / name, script);
   }
 
   core::ScratchFolder scratch_;

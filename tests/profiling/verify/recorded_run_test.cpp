@@ -103,10 +103,23 @@ TEST_F(RecordedRunTest, a_run_that_is_there_twice_is_refused_copied_too) {
 TEST_F(RecordedRunTest, what_is_wrong_is_named_with_its_place) {
   write_file(folder() / "metrics.jsonl", "{\"step\":1}\n");
   EXPECT_THAT(error_of_reading(), HasSubstr("metrics.jsonl, byte 0: expected a line of metrics"));
+  const std::string line = R"({"step":1,"loss":5,"batch_cost_s":1,"reader_cost_s":0})"
+                           "\n";
+  write_file(folder() / "metrics.jsonl", line + "{\"step\":2,\n");
+  EXPECT_THAT(
+      error_of_reading(),
+      HasSubstr("byte " + std::to_string(line.size() + 10) +
+                ": expected a line of metrics as one JSON object in line 2, found its end"));
   write_file(folder() / "config.cfg", "a = 1\nnonsense\n");
   EXPECT_THAT(error_of_reading(), HasSubstr("config.cfg:2: expected `name = value`"));
   write_file(folder() / "run.json", "{}");
-  EXPECT_THAT(error_of_reading(), HasSubstr("run.json"));
+  EXPECT_THAT(error_of_reading(),
+              ::testing::AllOf(HasSubstr("run.json: expected the record of a run"),
+                               HasSubstr("found key 'world_size'"),
+                               ::testing::Not(HasSubstr("exception"))));
+  write_file(folder() / "run.json", "{\"world_size\": 2,\n nonsense}");
+  EXPECT_THAT(error_of_reading(), HasSubstr("run.json, byte"));
+  EXPECT_THAT(error_of_reading(), HasSubstr("found 'nonsense}'"));
   std::filesystem::remove(folder() / "run.json");
   EXPECT_THAT(error_of_reading(), HasSubstr("A run directory holds"));
 }

@@ -1,0 +1,25 @@
+// A JSON file that cannot be used, in words: where it is broken, what should stand there and what
+// does, instead of the library's own text.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::report {
+
+struct JsonPlace {
+  std::string file;
+  std::optional<std::uint64_t> offset_bytes = {};  // of the text, where it is a part of the file
+  std::string expected;                            // "the record of a run"
+};
+
+// `text` is what was parsed. One that parses and lacks something is wrong where it begins.
+core::FileFault json_fault(const JsonPlace& place, std::string_view text,
+                           const nlohmann::json::exception& error);
+
+}  // namespace sidestream::report
