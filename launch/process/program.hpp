@@ -10,11 +10,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "comm/communicator.hpp"
 #include "comm/factory.hpp"
 #include "core/base/exit_code.hpp"
 #include "launch/process/dump_request.hpp"
+#include "launch/process/last_word.hpp"
 #include "launch/process/stop_request.hpp"
 
 namespace sidestream::launch {
@@ -27,6 +29,7 @@ struct SessionParts {
   const DumpRequest& dump;
   comm::FailureHook& failure_hook;
   const comm::FlightRecorder& flights;
+  LastWord& last_word;
 };
 
 // What a program has while it runs. Not copyable; lives in run_program.
@@ -44,6 +47,9 @@ class Session {
   comm::FailureHook& failure_hook() const noexcept { return parts_.failure_hook; }
   // The last ones.
   const comm::FlightRecorder& flights() const noexcept { return parts_.flights; }
+
+  // Printed below the message of a failure; one line, the last one that is left counts.
+  void leave_word(std::string line) const { parts_.last_word.leave(std::move(line)); }
 
   // For a watchdog whose rank does not come back: tells the peers, prints the message unless a peer
   // does, and ends this process with exit code 6, upon which the launcher ends the job.

@@ -28,6 +28,8 @@ def run_with(root, name, ranks, inject, flags, code, limit_s, after_step=5):
         took = ended - (run_dir / "metrics.jsonl").stat().st_mtime
         check(took < limit_s, f"{name}: took {took:.1f} s after the last step")
         check(metrics(run_dir)[-1]["step"] >= after_step - 1, f"{name}: stopped at {metrics(run_dir)[-1]}")
+    word, = [line for line in done.stdout.splitlines() if line.startswith("  what each rank was doing")]
+    check(f"{run_dir}/flight/" in word and f"`sidestream-trace report {run_dir}`" in word, f"{name}: {word}")
     print(f"{name}: {lines[0]}")
     return lines[0], sorted((run_dir / "flight").glob("*/rank_*.json"))
 
