@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/write_error.hpp"
 
 namespace sidestream::core {
 namespace {
@@ -104,7 +105,9 @@ void read_in_pieces(const std::filesystem::path& path,
 }
 
 void fail_to_write(std::string_view what, const std::filesystem::path& path) {
-  throw Error(system_error_text(what, path, errno), ExitCode::kConfig);
+  const int error_number = errno;
+  throw WriteError(system_error_text(what, path, error_number),
+                   std::generic_category().message(error_number));
 }
 
 void write_all(int fd, std::string_view content, const std::filesystem::path& path) {
