@@ -52,8 +52,10 @@ void FdTraits::close(int fd) noexcept { ::close(fd); }
 
 std::string system_error_text(std::string_view what, const std::filesystem::path& path,
                               int error_number) {
+  const char* const remedy =
+      error_number == EMFILE ? " (`ulimit -n` lets a process have more)" : "";
   return std::string(what) + " " + path.string() + ": " +
-         std::generic_category().message(error_number);
+         std::generic_category().message(error_number) + remedy;
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {

@@ -1,4 +1,4 @@
-"""File systems that are full, small or read-only, and what a killed run leaves in /dev/shm. Needs the right to mount (root has it, but
+"""File systems that are full, small, read-only or made up, and what a killed run leaves in /dev/shm. Needs the right to mount (root has it, but
 not in every container); without it ctest reports this test as skipped."""
 
 import os
@@ -77,6 +77,15 @@ def check_shared_memory(root, flags):
         check(left.read_text() == "", f"killed at {at}: left in /dev/shm: {left.read_text().split()}")
 
 
+def check_control_group(root):
+    """doctor sees the memory that a control group of either version allows: here one that a tmpfs pretends."""
+    script = ("mount -t tmpfs tmpfs /sys/fs/cgroup && mkdir /sys/fs/cgroup/memory && cd /sys/fs/cgroup && "
+              "echo 314572800 | tee memory.max memory/memory.limit_in_bytes > /dev/null && cd - > /dev/null && exec \"$@\"")
+    output = run_command(["unshare", "--mount", "sh", "-c", script, "sh", BINARY, "doctor", "--device", "cpu", "--run-dir", root], CONFIG)
+    said = " ".join(output.split())  # without the breaks between lines
+    check("the control group allows 300 MiB" in said and "before any model is there" in said and "--memory" in said, output)
+
+
 def main():
     require_mounts()
     os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
@@ -87,6 +96,7 @@ def main():
         check_metrics(root, flags)
         check_unwritable(root, flags)
         check_shared_memory(root, flags)
+        check_control_group(root)
 
 
 main()
