@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/mapping_table.hpp"
 #include "core/base/write_error.hpp"
 
 namespace sidestream::core {
@@ -65,6 +66,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (address == MAP_FAILED) throw Error(system_error_text("cannot map", path, errno));
   data_ = static_cast<const std::byte*>(address);
+  note_mapping(data_, size_, path_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
@@ -80,7 +82,9 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr) return;
+  forget_mapping(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {

@@ -127,6 +127,11 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
   }
 }
 
+std::string name_in_messages() {
+  const auto launcher = comm::LauncherEnvironment::read();
+  return launcher.size > 1 ? fmt::format("sidestream [rank {}]", launcher.rank) : "sidestream";
+}
+
 int report_early(const std::exception& error) {
   const Failure failure = describe_failure(error);
   const auto launcher = comm::LauncherEnvironment::read();

@@ -67,6 +67,10 @@ using ProgramBody = std::function<core::ExitCode(Session&)>;
 int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
                 const ProgramBody& body);
 
+// How messages of this process begin: "sidestream", or "sidestream [rank 2]" where it is one of
+// several.
+std::string name_in_messages();
+
 // For what fails before MPI is up: prints `error` on the first rank of the launcher's job and
 // returns the exit code.
 int report_early(const std::exception& error);
