@@ -33,22 +33,26 @@ void print_line(const std::string& line) {
   std::fflush(stderr);
 }
 
+std::string name_of_rank(int rank, int size) {
+  return size > 1 ? fmt::format("sidestream [rank {}]", rank) : "sidestream";
+}
+
 // `word`: more about it, on a line of its own; empty: nothing.
+void print_message(const std::string& who, std::string_view message, const std::string& word) {
+  print_line(
+      fmt::format("{}: {}\n{}", who, message, word.empty() ? "" : fmt::format("  {}\n", word)));
+}
+
 void print_error(int rank, int size, const std::string& message, const std::string& word = "") {
-  const std::string more = word.empty() ? "" : fmt::format("  {}\n", word);
-  print_line((size > 1
-                  ? fmt::format("sidestream [rank {}]: {}\n", rank, without_rank(message, rank))
-                  : fmt::format("sidestream: {}\n", message)) +
-             more);
+  print_message(name_of_rank(rank, size), size > 1 ? without_rank(message, rank) : message, word);
 }
 
 // With the host where there are several: it may be the one that is to blame.
 void print_hanging(const comm::Topology& ranks, const std::string& message,
                    const std::string& word) {
+  const auto rank = static_cast<std::size_t>(ranks.rank);
   if (ranks.node_count == 1) return print_error(ranks.rank, ranks.size, message, word);
-  print_line(fmt::format("sidestream [{}]: {}\n{}",
-                         ranks.place_of(static_cast<std::size_t>(ranks.rank)), message,
-                         word.empty() ? "" : fmt::format("  {}\n", word)));
+  print_message(fmt::format("sidestream [{}]", ranks.place_of(rank)), message, word);
 }
 
 // A peer's failure reaches this rank as PeerError before the peer has ended the job: leave it the
@@ -129,7 +133,7 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
 
 std::string name_in_messages() {
   const auto launcher = comm::LauncherEnvironment::read();
-  return launcher.size > 1 ? fmt::format("sidestream [rank {}]", launcher.rank) : "sidestream";
+  return name_of_rank(launcher.rank, launcher.size);
 }
 
 int report_early(const std::exception& error) {
