@@ -37,9 +37,9 @@ struct CommunicatorConfig {
 void choose_device(CommunicatorConfig& config);
 
 // Collective over the ranks of `environment`. Throws ConfigError for a backend that this build or
-// job does not have. Past timeout_setup the process ends with exit code 6 and names the ranks that
-// did not come. Warnings (too little shared memory, binding to one core) are given to rank 0
-// as text, see `warnings`.
+// job does not have, and for ranks that run different builds. Past timeout_setup the process ends
+// with exit code 6 and names the ranks that did not come. Warnings (too little shared memory,
+// binding to one core) are given to rank 0 as text, see `warnings`.
 std::unique_ptr<Communicator> make_communicator(const MpiEnvironment& environment,
                                                 const CommunicatorConfig& config,
                                                 std::vector<std::string>& warnings);

@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "comm/build_check.hpp"
 #include "comm/call_check.hpp"
 #include "comm/job_setup.hpp"
 #include "comm/life_line_setup.hpp"
@@ -51,6 +52,7 @@ HostCommunicator::HostCommunicator(const CommunicatorConfig& config,
       failed_(std::move(failed)),
       uncaught_at_start_(std::uncaught_exceptions()),
       job_(join_job()) {
+  require_one_build(job_.get());
   node_comm_ = split_by_node(job_.get(), rank_of(job_.get()));
   topology_ = find_topology(job_.get(), node_comm_.get());
   layout_ = find_layout(job_.get(), topology_);

@@ -12,7 +12,6 @@
 #include "core/base/error.hpp"
 
 namespace sidestream::comm {
-namespace {
 
 std::vector<std::string> host_names(MPI_Comm job) {
   using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
@@ -27,8 +26,6 @@ std::vector<std::string> host_names(MPI_Comm job) {
   for (const Name& name : all) names.emplace_back(name.data());
   return names;
 }
-
-}  // namespace
 
 UniqueMpiComm join_job() {
   MPI_Comm raw = MPI_COMM_NULL;

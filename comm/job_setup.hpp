@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/mpi_handles.hpp"
 #include "comm/node_collectives.hpp"
@@ -13,6 +14,9 @@ namespace sidestream::comm {
 
 // A duplicate of MPI_COMM_WORLD. Sleeps while it waits for the others; SetupWatch has the deadline.
 UniqueMpiComm join_job();
+
+// Of all ranks, in their order.
+std::vector<std::string> host_names(MPI_Comm job);
 
 // Meets over the ranks of `comm`, which outlives it; words of at most 100 bytes.
 NodeMeeting meeting_over(MPI_Comm comm);

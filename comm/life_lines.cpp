@@ -1,9 +1,6 @@
 #include "comm/life_lines.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/random.h>
@@ -11,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace sidestream::comm {
@@ -26,50 +24,81 @@ struct Greeting {
   std::int32_t rank = 0;
 };
 
-core::UniqueFd open_socket() {
-  return core::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+core::UniqueFd open_socket(int family) {
+  return core::UniqueFd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-sockaddr_in socket_address(std::uint32_t host, std::uint16_t port) {
+// An address as the calls of the system take it.
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t bytes = 0;
+
+  sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+// Of all zeros: any address of this machine.
+SocketAddress ipv4_address(const HostAddress& host, std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = host;
   address.sin_port = port;
-  return address;
+  std::memcpy(&address.sin_addr, host.data() + host.size() - sizeof(address.sin_addr),
+              sizeof(address.sin_addr));
+  SocketAddress result{.bytes = sizeof(address)};
+  std::memcpy(&result.storage, &address, sizeof(address));
+  return result;
+}
+
+SocketAddress ipv6_address(const HostAddress& host, std::uint16_t port) {
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_port = port;
+  std::memcpy(&address.sin6_addr, host.data(), host.size());
+  SocketAddress result{.bytes = sizeof(address)};
+  std::memcpy(&result.storage, &address, sizeof(address));
+  return result;
+}
+
+struct Listening {
+  core::UniqueFd socket;
+  std::uint16_t port = 0;  // 0: nothing can be listened on
+};
+
+Listening listen_on(core::UniqueFd socket, SocketAddress address) {
+  const bool listening = socket && ::bind(socket.get(), address.get(), address.bytes) == 0 &&
+                         ::listen(socket.get(), SOMAXCONN) == 0 &&
+                         ::getsockname(socket.get(), address.get(), &address.bytes) == 0;
+  if (!listening) return {};
+  // The port lies at the same place for both families.
+  sockaddr_in port{};
+  std::memcpy(&port, &address.storage, sizeof(port));
+  return {.socket = std::move(socket), .port = port.sin_port};
+}
+
+// For callers of both families; of IPv4 alone where the system has no IPv6.
+Listening listen_everywhere() {
+  core::UniqueFd both = open_socket(AF_INET6);
+  const int off = 0;
+  if (both) ::setsockopt(both.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  Listening listening = listen_on(std::move(both), ipv6_address({}, 0));
+  return listening.port != 0 ? std::move(listening)
+                             : listen_on(open_socket(AF_INET), ipv4_address({}, 0));
 }
 
 bool send_all(int socket, const void* data, std::size_t bytes) {
   return ::send(socket, data, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
 }
 
-// Of this machine, the loopback last: it is the same for every machine.
-void list_hosts(LifeLineAddress& address) {
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return;
-  std::vector<std::uint32_t> hosts, loopback;
-  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
-    const bool usable = entry->ifa_addr != nullptr && entry->ifa_addr->sa_family == AF_INET &&
-                        (entry->ifa_flags & IFF_UP) != 0;
-    if (!usable) continue;
-    const auto host = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr.s_addr;
-    ((entry->ifa_flags & IFF_LOOPBACK) != 0 ? loopback : hosts).push_back(host);
-  }
-  ::freeifaddrs(first);
-  hosts.insert(hosts.end(), loopback.begin(), loopback.end());
-  hosts.resize(std::min(hosts.size(), address.hosts.size()));
-  std::copy(hosts.begin(), hosts.end(), address.hosts.begin());
-}
-
 // A call to each address of the listener.
 std::vector<core::UniqueFd> calls_to(const LifeLineAddress& address) {
   std::vector<core::UniqueFd> calls;
-  for (const std::uint32_t host : address.hosts) {
-    if (host == 0) break;
-    core::UniqueFd call = open_socket();
-    const sockaddr_in target = socket_address(host, address.port);
-    const bool begun = call && (::connect(call.get(), reinterpret_cast<const sockaddr*>(&target),
-                                          sizeof(target)) == 0 ||
-                                errno == EINPROGRESS);
+  for (const HostAddress& host : address.hosts) {
+    if (host == HostAddress{}) break;
+    const bool old = is_ipv4(host);
+    core::UniqueFd call = open_socket(old ? AF_INET : AF_INET6);
+    SocketAddress target =
+        old ? ipv4_address(host, address.port) : ipv6_address(host, address.port);
+    const bool begun =
+        call && (::connect(call.get(), target.get(), target.bytes) == 0 || errno == EINPROGRESS);
     if (begun) calls.push_back(std::move(call));
   }
   return calls;
@@ -107,18 +136,15 @@ class Call {
 
 }  // namespace
 
-LifeLineListener::LifeLineListener() : socket_(open_socket()) {
-  sockaddr_in address = socket_address(htonl(INADDR_ANY), 0);
-  socklen_t bytes = sizeof(address);
-  auto* const raw = reinterpret_cast<sockaddr*>(&address);
-  const bool listening = socket_ && ::bind(socket_.get(), raw, sizeof(address)) == 0 &&
-                         ::listen(socket_.get(), SOMAXCONN) == 0 &&
-                         ::getsockname(socket_.get(), raw, &bytes) == 0;
+LifeLineListener::LifeLineListener() {
+  Listening listening = listen_everywhere();
   const bool named = ::getrandom(address_.token.data(), address_.token.size(), 0) ==
                      static_cast<ssize_t>(address_.token.size());
-  if (!listening || !named) return;
-  address_.port = address.sin_port;
-  list_hosts(address_);
+  if (listening.port == 0 || !named) return;
+  socket_ = std::move(listening.socket);
+  address_.port = listening.port;
+  const std::vector<HostAddress> hosts = own_addresses(network_interfaces());
+  std::copy_n(hosts.begin(), std::min(hosts.size(), address_.hosts.size()), address_.hosts.begin());
 }
 
 std::optional<LifeLineListener::Caller> LifeLineListener::accept() {

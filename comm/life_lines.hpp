@@ -2,8 +2,9 @@
 // end is gone, whatever became of it, and leaves it open while that process is only stopped or
 // slow: for ranks whose process this one cannot see, on another node or without a notice board.
 //
-// One rank listens while the job is set up; each of the others calls it once. A rank that cannot be
-// reached has no line: its end is noticed by the deadline, as that of a cable.
+// Over IPv4 and IPv6, whichever gets through first. One rank listens while the job is set up; each
+// of the others calls it once. A rank that cannot be reached has no line: its end is noticed by the
+// deadline, as that of a cable.
 #pragma once
 
 #include <array>
@@ -13,15 +14,16 @@
 #include <optional>
 #include <vector>
 
+#include "comm/network_interfaces.hpp"
 #include "core/base/file.hpp"
 
 namespace sidestream::comm {
 
 // Where the listener can be called, and how it knows its own job: plain bytes, for a broadcast.
 struct LifeLineAddress {
-  static constexpr std::size_t kMostInterfaces = 32;
-  std::array<std::uint32_t, kMostInterfaces> hosts{};  // IPv4, in network order; 0: none
-  std::uint16_t port = 0;                              // likewise; 0: nobody listens
+  static constexpr std::size_t kMostAddresses = 32;
+  std::array<HostAddress, kMostAddresses> hosts{};  // all zero: none
+  std::uint16_t port = 0;                           // in network order; 0: nobody listens
   std::array<std::uint8_t, 16> token{};
 };
 

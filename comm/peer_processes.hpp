@@ -2,9 +2,11 @@
 // process itself, so that a number that is used again fools nobody.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
+#include "comm/process_end.hpp"
 #include "core/base/file.hpp"
 
 namespace sidestream::comm {
@@ -17,6 +19,10 @@ class PeerProcesses {
 
   // The place of the first process that has ended; nothing while all run, stopped or not.
   std::optional<int> first_gone() const noexcept;
+  // Of a process that first_gone() has named.
+  ProcessEnd end_of(int place) const noexcept {
+    return end_of_process(handles_[static_cast<std::size_t>(place)].get());
+  }
 
  private:
   std::vector<core::UniqueFd> handles_;

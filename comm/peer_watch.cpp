@@ -12,6 +12,8 @@ namespace {
 constexpr std::chrono::milliseconds kLongSilence{400};
 
 constexpr std::chrono::milliseconds kBetweenLooksForTheDead{100};
+// The launcher takes the end of its children at once, unless it is busy.
+constexpr std::chrono::milliseconds kLauncherTakesAnEnd{300};
 
 // Nodes speak one after another, unless one of them has spoken meanwhile; in the end everybody may.
 constexpr std::chrono::milliseconds kTurn{250};
@@ -46,16 +48,19 @@ void PeerWatch::poll() {
 void PeerWatch::look_for_the_dead(std::chrono::steady_clock::time_point now) {
   if (death_ || now - last_look_ < kBetweenLooksForTheDead) return;
   last_look_ = now;
-  if (board_ != nullptr) look_on_this_node();
+  if (board_ != nullptr) look_on_this_node(now);
   if (lines_ != nullptr) look_at_lines(now);
 }
 
-void PeerWatch::look_on_this_node() {
+void PeerWatch::look_on_this_node(std::chrono::steady_clock::time_point now) {
   const std::optional<int> slot = processes_.first_gone();
   if (!slot || board_->has_left(*slot)) return;
+  if (!gone_since_) gone_since_ = now;
+  const ProcessEnd end = processes_.end_of(*slot);
+  if (end.how == ProcessEnd::How::kUnknown && now - *gone_since_ < kLauncherTakesAnEnd) return;
   for (int rank = 0; rank < topology_.size; ++rank) {
     if (slot_of_rank_[static_cast<std::size_t>(rank)] == *slot)
-      note_death(rank, board_->activity_of(*slot));
+      note_death(rank, text_of(end), board_->activity_of(*slot));
   }
 }
 
@@ -66,13 +71,14 @@ void PeerWatch::look_at_lines(std::chrono::steady_clock::time_point now) {
   if (!rank || death_) return;
   if (!line_closed_at_) line_closed_at_ = now;
   const auto turn = std::min(topology_.node * kTurn, kLastTurn);
-  if (now - *line_closed_at_ >= kTurn + turn) note_death(*rank, "");
+  if (now - *line_closed_at_ >= kTurn + turn)
+    note_death(*rank,
+               "its connection was closed without a goodbye; the log of its host may say why", "");
 }
 
-void PeerWatch::note_death(int rank, const std::string& activity) {
-  death_ = topology_.place_of(static_cast<std::size_t>(rank)) +
-           " has died: its process is gone (killed, or out of memory: look at the system's log)" +
-           (activity.empty() ? "" : "; it was in " + activity);
+void PeerWatch::note_death(int rank, const std::string& how, const std::string& activity) {
+  death_ = topology_.place_of(static_cast<std::size_t>(rank)) + " has died: its process is gone (" +
+           how + ")" + (activity.empty() ? "" : "; it was in " + activity);
 }
 
 void PeerWatch::note_left() noexcept {

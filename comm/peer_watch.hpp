@@ -49,9 +49,10 @@ class PeerWatch {
  private:
   void describe_silence(int slot, std::string& text) const;
   void look_for_the_dead(std::chrono::steady_clock::time_point now);
-  void look_on_this_node();
+  void look_on_this_node(std::chrono::steady_clock::time_point now);
   void look_at_lines(std::chrono::steady_clock::time_point now);
-  void note_death(int rank, const std::string& activity);
+  // `how` it ended, as far as that is known.
+  void note_death(int rank, const std::string& how, const std::string& activity);
   void describe_rank(int rank, std::uint64_t sequence, std::string& text) const;
 
   const Topology& topology_;
@@ -61,6 +62,7 @@ class PeerWatch {
   std::vector<int> slot_of_rank_;  // -1: not on the board
   PeerProcesses processes_;
   std::chrono::steady_clock::time_point last_look_;
+  std::optional<std::chrono::steady_clock::time_point> gone_since_;
   std::optional<std::chrono::steady_clock::time_point> line_closed_at_;
   std::optional<std::string> death_;
   std::chrono::steady_clock::time_point last_poll_;

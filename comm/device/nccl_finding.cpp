@@ -27,8 +27,7 @@ NcclFinding find_nccl(const std::function<std::shared_ptr<nccl::Api>()>& load) {
     found.problem = error.what();
   }
   if (found.problem.empty()) {
-    found.problem =
-        socket_interface_problem(std::getenv("NCCL_SOCKET_IFNAME"), network_interfaces());
+    found.problem = socket_interface_problem(std::getenv("NCCL_SOCKET_IFNAME"), interface_names());
   }
   return found;
 }

@@ -1,10 +1,10 @@
 #include "comm/device/socket_interfaces.hpp"
 
-#include <ifaddrs.h>
-
 #include <algorithm>
 #include <sstream>
 #include <string_view>
+
+#include "comm/network_interfaces.hpp"
 
 namespace sidestream::comm {
 namespace {
@@ -45,16 +45,9 @@ class Selection {
 
 }  // namespace
 
-std::vector<std::string> network_interfaces() {
+std::vector<std::string> interface_names() {
   std::vector<std::string> names;
-  ifaddrs* first = nullptr;
-  if (getifaddrs(&first) != 0) return names;
-  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
-    if (std::find(names.begin(), names.end(), entry->ifa_name) == names.end()) {
-      names.emplace_back(entry->ifa_name);
-    }
-  }
-  freeifaddrs(first);
+  for (const NetworkInterface& interface : network_interfaces()) names.push_back(interface.name);
   return names;
 }
 

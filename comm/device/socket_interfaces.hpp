@@ -8,8 +8,8 @@
 
 namespace sidestream::comm {
 
-// Names of the interfaces of this machine, each once.
-std::vector<std::string> network_interfaces();
+// Of this machine.
+std::vector<std::string> interface_names();
 
 // Empty when `spec` (the variable's value; null: not set) leaves an interface to use; else a
 // sentence that names those that are there. Rules of NCCL: a list of prefixes, `=` before it: exact

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/mapping_table.hpp"
+#include "core/base/write_error.hpp"
 
 namespace sidestream::core {
 namespace {
@@ -51,8 +53,10 @@ void FdTraits::close(int fd) noexcept { ::close(fd); }
 
 std::string system_error_text(std::string_view what, const std::filesystem::path& path,
                               int error_number) {
+  const char* const remedy =
+      error_number == EMFILE ? " (`ulimit -n` lets a process have more)" : "";
   return std::string(what) + " " + path.string() + ": " +
-         std::generic_category().message(error_number);
+         std::generic_category().message(error_number) + remedy;
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
@@ -62,6 +66,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (address == MAP_FAILED) throw Error(system_error_text("cannot map", path, errno));
   data_ = static_cast<const std::byte*>(address);
+  note_mapping(data_, size_, path_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
@@ -77,7 +82,9 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr) return;
+  forget_mapping(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {
@@ -104,7 +111,9 @@ void read_in_pieces(const std::filesystem::path& path,
 }
 
 void fail_to_write(std::string_view what, const std::filesystem::path& path) {
-  throw Error(system_error_text(what, path, errno), ExitCode::kConfig);
+  const int error_number = errno;
+  throw WriteError(system_error_text(what, path, error_number),
+                   std::generic_category().message(error_number));
 }
 
 void write_all(int fd, std::string_view content, const std::filesystem::path& path) {

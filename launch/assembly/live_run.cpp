@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -30,6 +31,12 @@ LoaderStart loader_start(const TrainingState& state, std::uint64_t samples_per_s
   }
   // Another global batch before: go on in the order where it stopped.
   return {.first_step = 1, .first_sample = state.samples};
+}
+
+// SIGUSR2: where it lies is known to who asks, and every rank would say it.
+void answer_request(FlightFile& flight) {
+  const FlightFile::Outcome outcome = flight.write("asked to");
+  if (!outcome.written) fmt::print(stderr, "sidestream: warning: {}\n", outcome.line);
 }
 
 }  // namespace
@@ -69,15 +76,17 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
   const std::optional<Evaluator> evaluator = make_evaluator();
   FlightFile flight(flight_folder(state.step), session_.communicator().rank(), session_.flights(),
                     *heartbeat_);
-  const FlightOnFailure on_failure(session_.failure_hook(), flight);
+  const FlightOnFailure on_failure(session_.failure_hook(), flight, [this](std::string line) {
+    session_.leave_word(std::move(line));
+  });
   const Watchdog watchdog(*heartbeat_, session_.communicator(), options_.timeouts,
                           [&](const std::string& message) {
-                            flight.write(message);
+                            session_.leave_word(flight.write(message).line);
                             session_.end_hanging_rank(message);
                           });
   RunRecording recording(options_.record, {.communicator = session_.communicator(),
                                            .failure_hook = session_.failure_hook(),
-                                           .on_request = [&] { flight.write("asked to"); },
+                                           .on_request = [&] { answer_request(flight); },
                                            .dump_request = session_.dump_request(),
                                            .run_dir = options_.run_dir,
                                            .first_step = state.step + 1,

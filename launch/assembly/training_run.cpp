@@ -162,13 +162,12 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   try {
     code = exit_code_of(run.train(state, reporter, mfu));
   } catch (const AgreedError& error) {
-    reporter.finish_failed(error.code(), state);
+    reporter.finish_failed(error, state);
     throw;
   } catch (const std::exception& error) {
     // Here, while the replicas still stand: what they say when they go down is less than the cause.
     session.communicator().announce_failure(error.what());
-    const auto* own = dynamic_cast<const core::Error*>(&error);
-    reporter.finish_failed(own != nullptr ? own->code() : ExitCode::kOther, state);
+    reporter.finish_failed(error, state);
     throw;
   }
   agree(session.communicator(), [&] { reporter.finish(code, state); });

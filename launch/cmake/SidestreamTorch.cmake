@@ -48,6 +48,12 @@ if(SIDESTREAM_HAVE_CUDA)
   target_include_directories(sidestream_torch SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(sidestream_torch INTERFACE CUDA::cudart)
 endif()
+if(SIDESTREAM_SANITIZE)
+  # Its types have no information for the check of virtual tables, and its headers would double the time to compile.
+  target_compile_options(sidestream_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O1;-g1;-fno-sanitize=vptr>)
+  add_library(sidestream_sanitizer_defaults OBJECT ${CMAKE_CURRENT_LIST_DIR}/sanitizer_defaults.cpp)
+  target_link_libraries(sidestream_sanitizer_defaults PRIVATE sidestream::options)
+endif()
 
 # One precompiled header for every target with tensors: torch/torch.h costs 16 s a file without it.
 # CONFIGURE leaves a file alone that is the same already: a second configure must not compile everything anew.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "core/base/bus_error.hpp"
 #include "core/base/standard_output.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/command_table.hpp"
@@ -41,6 +42,7 @@ int run(const launch::Invocation& invocation, int& argc, char**& argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  core::explain_bus_errors(launch::name_in_messages());
   try {
     const auto invocation =
         launch::parse_invocation(argc, argv, std::string(launch::build_summary_text()));

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "core/base/bus_error.hpp"
 #include "core/base/standard_output.hpp"
 #include "launch/trace/trace_commands.hpp"
 
@@ -29,6 +30,7 @@ int run(const launch::TraceInvocation& invocation) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  core::explain_bus_errors("sidestream-trace");
   try {
     const auto invocation =
         launch::parse_trace_invocation(argc, argv, "sidestream-trace " SIDESTREAM_VERSION "\n");

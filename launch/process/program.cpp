@@ -33,16 +33,26 @@ void print_line(const std::string& line) {
   std::fflush(stderr);
 }
 
-void print_error(int rank, int size, const std::string& message) {
-  print_line(size > 1 ? fmt::format("sidestream [rank {}]: {}\n", rank, without_rank(message, rank))
-                      : fmt::format("sidestream: {}\n", message));
+std::string name_of_rank(int rank, int size) {
+  return size > 1 ? fmt::format("sidestream [rank {}]", rank) : "sidestream";
+}
+
+// `word`: more about it, on a line of its own; empty: nothing.
+void print_message(const std::string& who, std::string_view message, const std::string& word) {
+  print_line(
+      fmt::format("{}: {}\n{}", who, message, word.empty() ? "" : fmt::format("  {}\n", word)));
+}
+
+void print_error(int rank, int size, const std::string& message, const std::string& word = "") {
+  print_message(name_of_rank(rank, size), size > 1 ? without_rank(message, rank) : message, word);
 }
 
 // With the host where there are several: it may be the one that is to blame.
-void print_hanging(const comm::Topology& ranks, const std::string& message) {
-  if (ranks.node_count == 1) return print_error(ranks.rank, ranks.size, message);
-  print_line(fmt::format("sidestream [{}]: {}\n",
-                         ranks.place_of(static_cast<std::size_t>(ranks.rank)), message));
+void print_hanging(const comm::Topology& ranks, const std::string& message,
+                   const std::string& word) {
+  const auto rank = static_cast<std::size_t>(ranks.rank);
+  if (ranks.node_count == 1) return print_error(ranks.rank, ranks.size, message, word);
+  print_message(fmt::format("sidestream [{}]", ranks.place_of(rank)), message, word);
 }
 
 // A peer's failure reaches this rank as PeerError before the peer has ended the job: leave it the
@@ -56,10 +66,11 @@ void wait_unless_speaker(comm::Communicator* communicator) {
 }
 
 [[noreturn]] void stop_all_ranks(const comm::MpiEnvironment& environment,
-                                 comm::Communicator* communicator, const Failure& failure) {
+                                 comm::Communicator* communicator, const Failure& failure,
+                                 const LastWord& last_word) {
   if (failure.code == ExitCode::kPeer && !failure.peer_is_gone) wait_for_the_failing_peer();
   wait_unless_speaker(communicator);
-  print_error(environment.rank(), environment.size(), failure.message);
+  print_error(environment.rank(), environment.size(), failure.message, last_word.line());
   if (communicator != nullptr) communicator->announce_failure(failure.message);
   environment.abort(static_cast<int>(failure.code));
 }
@@ -77,7 +88,7 @@ void Session::end_hanging_rank(const std::string& message) const noexcept {
   comm::Communicator& ranks = communicator();
   ranks.announce_failure(message);
   wait_unless_speaker(&ranks);
-  print_hanging(ranks.topology(), message);
+  print_hanging(ranks.topology(), message, parts_.last_word.line());
   std::_Exit(static_cast<int>(ExitCode::kCollective));  // its thread cannot be called back
 }
 
@@ -92,6 +103,7 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
   const StopRequest
       stop;  // before the first collective: a request while ranks start must not kill them
   const DumpRequest dump;
+  LastWord last_word;
   std::unique_ptr<comm::Communicator> communicator;
   try {
     std::vector<std::string> warnings;
@@ -102,20 +114,26 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
                      .stop = stop,
                      .dump = dump,
                      .failure_hook = *config.failure_hook,
-                     .flights = *config.flights});
+                     .flights = *config.flights,
+                     .last_word = last_word});
     return static_cast<int>(body(session));
   } catch (const AgreedError& error) {
     if (environment->rank() == 0) print_error(0, 1, error.what());
     return static_cast<int>(error.code());
   } catch (const core::ConfigError& error) {
     if (communicator != nullptr)
-      stop_all_ranks(*environment, communicator.get(), describe_failure(error));
+      stop_all_ranks(*environment, communicator.get(), describe_failure(error), last_word);
     // Without a communicator it is about options, which all ranks share: each of them is here.
     if (environment->rank() == 0) print_error(0, environment->size(), error.what());
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    stop_all_ranks(*environment, communicator.get(), describe_failure(error));
+    stop_all_ranks(*environment, communicator.get(), describe_failure(error), last_word);
   }
+}
+
+std::string name_in_messages() {
+  const auto launcher = comm::LauncherEnvironment::read();
+  return name_of_rank(launcher.rank, launcher.size);
 }
 
 int report_early(const std::exception& error) {

@@ -10,11 +10,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "comm/communicator.hpp"
 #include "comm/factory.hpp"
 #include "core/base/exit_code.hpp"
 #include "launch/process/dump_request.hpp"
+#include "launch/process/last_word.hpp"
 #include "launch/process/stop_request.hpp"
 
 namespace sidestream::launch {
@@ -27,6 +29,7 @@ struct SessionParts {
   const DumpRequest& dump;
   comm::FailureHook& failure_hook;
   const comm::FlightRecorder& flights;
+  LastWord& last_word;
 };
 
 // What a program has while it runs. Not copyable; lives in run_program.
@@ -45,6 +48,9 @@ class Session {
   // The last ones.
   const comm::FlightRecorder& flights() const noexcept { return parts_.flights; }
 
+  // Printed below the message of a failure; one line, the last one that is left counts.
+  void leave_word(std::string line) const { parts_.last_word.leave(std::move(line)); }
+
   // For a watchdog whose rank does not come back: tells the peers, prints the message unless a peer
   // does, and ends this process with exit code 6, upon which the launcher ends the job.
   [[noreturn]] void end_hanging_rank(const std::string& message) const noexcept;
@@ -60,6 +66,10 @@ using ProgramBody = std::function<core::ExitCode(Session&)>;
 // all ranks of the job stop with its exit code. Returns the exit code for main.
 int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
                 const ProgramBody& body);
+
+// How messages of this process begin: "sidestream", or "sidestream [rank 2]" where it is one of
+// several.
+std::string name_in_messages();
 
 // For what fails before MPI is up: prints `error` on the first rank of the launcher's job and
 // returns the exit code.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -56,15 +55,24 @@ std::string FlightFile::text(const std::string& why) const {
   return file.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void FlightFile::write(const std::string& why) noexcept {
+// RUN/flight/FOLDER
+std::string FlightFile::whereabouts() const {
+  const std::filesystem::path run_dir = folder_.parent_path().parent_path();
+  return fmt::format(
+      "what each rank was doing (its last collectives, the stacks of its threads): {}; of a run "
+      "with --record on, `sidestream-trace report {}` says who waited for whom",
+      (folder_ / "rank_*.json").string(), run_dir.string());
+}
+
+FlightFile::Outcome FlightFile::write(const std::string& why) noexcept {
   try {
     const std::unique_lock lock(mutex_, kLongestWrite);
-    if (!lock.owns_lock()) return;
+    if (!lock.owns_lock()) return {.line = whereabouts()};
     std::filesystem::create_directories(folder_);
     core::write_file_atomically(folder_ / fmt::format("rank_{:05}.json", rank_), text(why));
+    return {.written = true, .line = whereabouts()};
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sidestream: warning: the last collectives are not written: %s\n",
-                 error.what());
+    return {.line = std::string("what this rank was doing could not be written: ") + error.what()};
   }
 }
 

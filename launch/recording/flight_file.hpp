@@ -1,10 +1,12 @@
-// What a rank leaves behind when the job hangs or fails: RUN/flight/rank_00001.json with its last
-// collectives and what every thread is doing.
+// What a rank leaves behind when the job hangs or fails: rank_00001.json in a folder of RUN/flight,
+// with its last collectives and what every thread is doing.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "comm/failure_hook.hpp"
 #include "comm/flight_recorder.hpp"
@@ -15,18 +17,23 @@ namespace sidestream::launch {
 
 class FlightFile {
  public:
+  struct Outcome {
+    bool written = false;
+    std::string line = {};  // for people: where to look, or why there is nothing
+  };
+
   FlightFile(std::filesystem::path folder, int rank, const comm::FlightRecorder& flights,
              const Heartbeat& heartbeat)
       : folder_(std::move(folder)), rank_(rank), flights_(flights), heartbeat_(heartbeat) {}
 
-  // Any thread, also while a collective hangs; replaces what this rank wrote before. Never throws:
-  // what goes wrong is said on stderr.
-  void write(const std::string& why) noexcept;
+  // Any thread, also while a collective hangs; replaces what this rank wrote before. Never throws.
+  Outcome write(const std::string& why) noexcept;
 
   const std::filesystem::path& folder() const noexcept { return folder_; }
 
  private:
   std::string text(const std::string& why) const;
+  std::string whereabouts() const;
 
   std::filesystem::path folder_;
   int rank_;
@@ -36,11 +43,13 @@ class FlightFile {
   std::timed_mutex mutex_;
 };
 
-// While it lives, a failed collective leaves the file behind.
+// While it lives, a failed collective leaves the file behind, and `tell` is told where.
 class FlightOnFailure {
  public:
-  FlightOnFailure(comm::FailureHook& hook, FlightFile& file)
-      : hook_(hook), id_(hook.add([&file] { file.write("a collective has failed"); })) {}
+  FlightOnFailure(comm::FailureHook& hook, FlightFile& file, std::function<void(std::string)> tell)
+      : hook_(hook), id_(hook.add([&file, tell = std::move(tell)] {
+          tell(file.write("a collective has failed").line);
+        })) {}
   ~FlightOnFailure() { hook_.remove(id_); }
   FlightOnFailure(const FlightOnFailure&) = delete;
   FlightOnFailure& operator=(const FlightOnFailure&) = delete;

@@ -7,6 +7,16 @@
 #include "core/base/error.hpp"
 
 namespace sidestream::launch {
+namespace {
+
+std::string spike_text(const Anomaly& spike, std::string_view what, double value) {
+  return fmt::format(
+      "step {}: the {} of {:.4g} is {:.1f} standard deviations above the last {} steps{}",
+      spike.values.step, what, value, spike.zscore, spike.compared,
+      spike.is_early() ? ", counted for less because they are few" : "");
+}
+
+}  // namespace
 
 std::string_view Anomaly::name() const {
   switch (kind) {
@@ -31,20 +41,15 @@ std::string Anomaly::text() const {
     case Kind::kNormNotFinite:
       return fmt::format("step {}: the gradient norm is not finite{}", step, where);
     case Kind::kLossSpike:
-      return fmt::format(
-          "step {}: the loss of {:.4g} is {:.1f} standard deviations above the last "
-          "{} steps",
-          step, values.loss, zscore, optim::SpikeDetector::kWindow);
+      return spike_text(*this, "loss", values.loss);
     case Kind::kNormSpike:
-      return fmt::format(
-          "step {}: the gradient norm of {:.4g} is {:.1f} standard deviations above "
-          "the last {} steps",
-          step, values.grad_norm, zscore, optim::SpikeDetector::kWindow);
+      return spike_text(*this, "gradient norm", values.grad_norm);
   }
   throw core::Error("unknown kind of anomaly");
 }
 
 AnomalyPolicy AnomalyJudge::policy_for(const Anomaly& anomaly) const noexcept {
+  if (anomaly.is_early()) return AnomalyPolicy::kWarn;
   return anomaly.is_spike() ? options_.spike_policy : options_.nan_policy;
 }
 
@@ -52,10 +57,16 @@ std::optional<Anomaly> AnomalyJudge::look_for_spike(const StepValues& values) co
   if (options_.spike_policy == AnomalyPolicy::kOff) return std::nullopt;
   const double loss = losses_.zscore(values.loss).value_or(0);
   if (loss > options_.spike_zscore)
-    return Anomaly{.kind = Anomaly::Kind::kLossSpike, .values = values, .zscore = loss};
+    return Anomaly{.kind = Anomaly::Kind::kLossSpike,
+                   .values = values,
+                   .zscore = loss,
+                   .compared = losses_.values().size()};
   const double norm = norms_.zscore(values.grad_norm).value_or(0);
   if (norm > options_.spike_zscore)
-    return Anomaly{.kind = Anomaly::Kind::kNormSpike, .values = values, .zscore = norm};
+    return Anomaly{.kind = Anomaly::Kind::kNormSpike,
+                   .values = values,
+                   .zscore = norm,
+                   .compared = norms_.values().size()};
   return std::nullopt;
 }
 

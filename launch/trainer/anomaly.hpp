@@ -1,6 +1,7 @@
 // A step whose loss or gradient is not what it should be, and whether its update is taken.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,9 +26,12 @@ struct Anomaly {
   Kind kind = Kind::kLossNotFinite;
   StepValues values = {};
   double zscore = 0;           // of a spike
+  std::size_t compared = 0;    // with so many steps before: a spike
   std::string parameter = {};  // whose gradient is not finite, as far as known
 
   bool is_spike() const noexcept { return kind == Kind::kLossSpike || kind == Kind::kNormSpike; }
+  // Judged by few steps, at the start of a run: no more than a warning.
+  bool is_early() const noexcept { return is_spike() && compared < optim::SpikeDetector::kWindow; }
   std::string_view name() const;  // "loss-not-finite"
   std::string text() const;       // "step 5: the loss of rank 1 is not finite"
 };

@@ -7,8 +7,11 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <string_view>
 #include <utility>
 
+#include "core/base/error.hpp"
+#include "core/base/write_error.hpp"
 #include "core/checkpoint/checkpoint_interval.hpp"
 #include "core/checkpoint/run_directory.hpp"
 #include "core/faults/fault_injector.hpp"
@@ -30,6 +33,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kHour = 3600;
+
+void warn_of_the_end(const std::exception& error) {
+  std::fprintf(stderr, "sidestream: warning: the end of the run is not recorded: %s\n",
+               error.what());
+}
 
 }  // namespace
 
@@ -259,12 +267,16 @@ void RunReporter::verdict(const std::optional<record::RunVerdict>& verdict) {
 void RunReporter::finish(core::ExitCode code, const TrainingState& state) {
   if (impl_) impl_->finish(code, state);
 }
-void RunReporter::finish_failed(core::ExitCode code, const TrainingState& state) noexcept {
+void RunReporter::finish_failed(const std::exception& failure,
+                                const TrainingState& state) noexcept {
+  const auto* own = dynamic_cast<const core::Error*>(&failure);
   try {
-    finish(code, state);
+    finish(own != nullptr ? own->code() : core::ExitCode::kOther, state);
+  } catch (const core::WriteError& error) {
+    if (std::string_view(failure.what()).find(error.reason()) != std::string_view::npos) return;
+    warn_of_the_end(error);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sidestream: warning: the end of the run is not recorded: %s\n",
-                 error.what());
+    warn_of_the_end(error);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -55,8 +56,9 @@ class RunReporter {
   void verdict(const std::optional<record::RunVerdict>& verdict);
   // At the end; writes the last run.json. Throws Error when it cannot.
   void finish(core::ExitCode code, const TrainingState& state);
-  // The same after a failure, which nothing may hide: what goes wrong here becomes a warning.
-  void finish_failed(core::ExitCode code, const TrainingState& state) noexcept;
+  // The same after a failure, which nothing may hide: what goes wrong here becomes a warning,
+  // unless it goes wrong for the reason that the failure names (a full disk).
+  void finish_failed(const std::exception& failure, const TrainingState& state) noexcept;
 
  private:
   class Impl;

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "core/base/build_id.hpp"
 #include "core/base/error.hpp"
-#include "launch/verify/program_identity.hpp"
 #include "profiling/verify/recorded_run.hpp"
 
 namespace sidestream::launch {
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 // show one where there is none.
 std::string identity_of(const VerifyOptions& options) {
   const nlohmann::ordered_json json = {{"schema", 2},
-                                       {"program", program_identity()},
+                                       {"program", core::program_identity()},
                                        {"base_settings", settings_of(options, Side::kBase)},
                                        {"new_settings", settings_of(options, Side::kNew)},
                                        {"np", options.ranks},

@@ -1,7 +1,8 @@
 # sidestream_add_test(<name> SOURCES ... LIBRARIES ... [TORCH] [RANKS 1 2 3] [LABELS ...] [TIMEOUT seconds])
 # One GoogleTest program. RANKS runs it under mpirun, once per number of ranks, as <name>.<n>ranks; its main gathers
 # the failures of all ranks. Without RANKS the tests are discovered one by one and run in this process. The label
-# `threads` is for what the thread sanitizer can judge: threads of one process, no MPI that runs, no LibTorch.
+# `threads` is for what the thread sanitizer can judge: threads of one process, no MPI that runs, no LibTorch. TORCH adds
+# the label `torch`.
 find_program(SIDESTREAM_MPIEXEC mpirun REQUIRED)
 
 add_library(sidestream_mpi_test_main STATIC EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/mpi_test_main.cpp)
@@ -14,6 +15,7 @@ if(SIDESTREAM_SANITIZE)
 endif()
 
 add_custom_target(tests_of_threads)
+add_custom_target(tests_with_torch)
 
 function(sidestream_add_test name)
   cmake_parse_arguments(arg "TORCH" "TIMEOUT" "SOURCES;LIBRARIES;RANKS;LABELS" ${ARGN})
@@ -24,6 +26,8 @@ function(sidestream_add_test name)
   target_link_libraries(${name} PRIVATE sidestream::options ${arg_LIBRARIES} GTest::gtest GTest::gmock)
   if(arg_TORCH)
     sidestream_use_torch(${name} PRIVATE)
+    list(APPEND arg_LABELS torch)
+    add_dependencies(tests_with_torch ${name})
   endif()
   if("threads" IN_LIST arg_LABELS)
     add_dependencies(tests_of_threads ${name})

@@ -2,10 +2,13 @@
 #include "comm/life_lines.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -125,6 +128,58 @@ TEST(LifeLineListenerTest, accept_turnsStrangersAndSecondCallsAway) {
   EXPECT_FALSE(lines[0]);
   EXPECT_TRUE(lines[1]);
   EXPECT_FALSE(lines[2]);
+}
+
+// The address alone, as on a machine with no other.
+void expect_answer_at(const HostAddress& host) {
+  LifeLineListener listener;
+  LifeLineAddress address = listener.address();
+  address.hosts.fill({});
+  address.hosts[0] = host;
+  core::UniqueFd line;
+  std::jthread caller([&] { line = call_life_line(address, 5, 2s); });
+  LifeLines lines;
+  take_call(listener, lines);
+  caller.join();
+
+  EXPECT_TRUE(line);
+  EXPECT_EQ(lines.size(), 1U);
+}
+
+TEST(LifeLineListenerTest, call_overIpv4) {
+  expect_answer_at({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 127, 0, 0, 1});
+}
+
+TEST(LifeLineListenerTest, call_overIpv6) {
+  const core::UniqueFd socket(::socket(AF_INET6, SOCK_DGRAM, 0));
+  sockaddr_in6 loopback{};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = in6addr_loopback;
+  if (!socket ||
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&loopback), sizeof(loopback)) != 0)
+    GTEST_SKIP() << "this machine has no IPv6";
+
+  expect_answer_at({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1});
+}
+
+TEST(NetworkInterfacesTest, addresses_loopbackLastAndOnlyThoseThatAreUp) {
+  const HostAddress loopback{9}, first{1}, second{2}, down{3};
+  const std::vector<NetworkInterface> interfaces = {
+      {.name = "lo", .up = true, .loopback = true, .addresses = {loopback}},
+      {.name = "eth0", .up = true, .addresses = {first, second}},
+      {.name = "eth1", .addresses = {down}}};
+
+  EXPECT_EQ(own_addresses(interfaces), (std::vector<HostAddress>{first, second, loopback}));
+}
+
+TEST(NetworkInterfacesTest, interfaces_ofThisMachine) {
+  const std::vector<NetworkInterface> interfaces = network_interfaces();
+  const auto loopback = std::find_if(interfaces.begin(), interfaces.end(),
+                                     [](const auto& one) { return one.name == "lo"; });
+
+  ASSERT_NE(loopback, interfaces.end());
+  EXPECT_TRUE(loopback->loopback);
+  EXPECT_EQ(loopback->addresses.empty(), !loopback->up);
 }
 
 TEST(LifeLineListenerTest, call_nobodyListens) {

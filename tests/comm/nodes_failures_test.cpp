@@ -34,7 +34,10 @@ void expect_noticed_within_two_seconds(const Outcome& outcome, const std::string
 }
 
 TEST(NodesFailuresTest, wait_deadPeerOfAnotherNodeIsNamedWithinTwoSeconds) {
-  expect_noticed_within_two_seconds(run_on_nodes("1 1", "killed-later on"), "rank 1");
+  const Outcome outcome = run_on_nodes("1 1", "killed-later on");
+
+  expect_noticed_within_two_seconds(outcome, "rank 1");
+  EXPECT_THAT(outcome.output, HasSubstr("its connection was closed without a goodbye"));
 }
 
 TEST(NodesFailuresTest, wait_deadFirstRankIsNamedByTheOtherNode) {

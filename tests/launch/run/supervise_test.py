@@ -94,7 +94,7 @@ class SuperviseTest(unittest.TestCase):
     def test_failures_are_restarted(self):
         for code in (1, 6, 7, 75, 137, 139):
             with self.subTest(code=code):
-                self.tearDown(), self.setUp()
+                self.run_dir = self.folder / f"after-{code}"
                 done, starts = self.play(f"{code};0")
                 self.assertEqual((done.returncode, len(starts)), (0, 2), done.stderr)
                 self.assertIn(f"ended with {code}; start 2", done.stderr)
@@ -102,7 +102,7 @@ class SuperviseTest(unittest.TestCase):
     def test_what_would_end_the_same_way_is_not(self):
         for code in (2, 3, 4, 5, 8):
             with self.subTest(code=code):
-                self.tearDown(), self.setUp()
+                self.run_dir = self.folder / f"after-{code}"
                 done, starts = self.play(f"{code};0")
                 self.assertEqual((done.returncode, len(starts)), (code, 1), done.stderr)
 
@@ -124,7 +124,7 @@ class SuperviseTest(unittest.TestCase):
     def test_signals_stop_it(self):
         for number in (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(signal=number):
-                self.tearDown(), self.setUp()
+                self.run_dir = self.folder / number.name
                 process = subprocess.Popen(self.command(), env=dict(os.environ, PLAY="sleep"), stderr=subprocess.PIPE, text=True)
                 while not (self.run_dir / "ready").exists():
                     time.sleep(0.02)
@@ -286,6 +286,22 @@ class SuperviseTest(unittest.TestCase):
                       ["--frobnicate", "--", "train"], ["-np", "2", "--hostfile", "/nowhere", "--", "train"]):
             done = subprocess.run([ROOT / "launch/supervise", *words], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2, words)
+
+    def test_options_are_read_as_nsys_collect_reads_them(self):
+        for words, message in ((["-np", "0", "--", "train"], "-np: expected a number from 1, found '0'"),
+                               (["-np", "many", "--", "train"], "-np: expected a number from 1, found 'many'"),
+                               (["--", "train"], "-np is missing: how many ranks?"),
+                               (["-np", "2", "--hosts", "--", "train"], "--hosts needs a value"),
+                               (["-np", "2", "--frames", "3", "--", "train"], "unknown option '--frames'; what the ranks should do comes after --")):
+            for script in ("supervise", "nsys-collect"):
+                done = subprocess.run([ROOT / "launch" / script, *words], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 2, words)
+                self.assertTrue(done.stderr.startswith(f"{script}: {message}"), done.stderr)
+
+    def test_values_that_look_like_flags_are_passed_on(self):
+        options = supervise.Options(["--mpi-arg", "--mca", "-np", "2", "--mpi-arg", "btl", "--", "train", "--steps", "3"])
+        self.assertEqual(options.run_words, ["--mpi-arg", "--mca", "--mpi-arg", "btl"])
+        self.assertEqual(options.command, ["train", "--steps", "3"])
 
 
 if __name__ == "__main__":

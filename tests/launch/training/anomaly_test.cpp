@@ -68,6 +68,23 @@ TEST(AnomalyTest, judge_aSpikeOfTheNormWarns) {
   EXPECT_EQ(judge.norms().values().back(), 100) << "what is used is a measure";
 }
 
+TEST(AnomalyTest, judge_anEarlySpikeWarnsWhateverThePolicy) {
+  AnomalyJudge judge({.spike_policy = kStop});
+  for (std::int64_t step = 1; step <= 40; ++step)
+    judge.judge({.step = step, .loss = step % 2 == 0 ? 2.0 : 3.0, .grad_norm = 1.0 + step % 2});
+
+  EXPECT_FALSE(judge.judge({.step = 41, .loss = 2.5 + 0.5 * 9, .grad_norm = 1}).anomaly)
+      << "9 deviations, of few values";
+  const auto judgement = judge.judge({.step = 42, .loss = 100, .grad_norm = 1});
+
+  ASSERT_TRUE(judgement.anomaly);
+  EXPECT_TRUE(judgement.update);
+  EXPECT_EQ(judge.policy_for(*judgement.anomaly), kWarn);
+  EXPECT_TRUE(judgement.anomaly->text().ends_with(
+      "above the last 41 steps, counted for less because they are few"))
+      << judgement.anomaly->text();
+}
+
 TEST(AnomalyTest, judge_offLooksForNoSpike) {
   AnomalyJudge judge = judge_with_history({.spike_policy = kOff});
 

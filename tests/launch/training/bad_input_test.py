@@ -4,12 +4,13 @@ where files are opened on one as well."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
 import sys
 
-from support import BINARY, ROOT, TINY, check, checkpoint, environment, expect, make_data, metrics, run, train, workspace
+from support import BINARY, ROOT, TINY, check, checkpoint, environment, expect, make_data, metrics, run, run_command, train, workspace
 
 CONFIG, DATA, CHECKPOINT = 2, 3, 4
 
@@ -243,6 +244,30 @@ def check_lost_launcher(root, data):
     check(done.returncode == CONFIG and "4" in done.stdout, f"several ranks of one: {done.returncode}\n{done.stdout}")
 
 
+def build_id_of(binary):
+    """As the linker wrote it, and where."""
+    notes = subprocess.run(["readelf", "--notes", binary], capture_output=True, text=True, check=True).stdout
+    digits = re.search(r"Build ID: ([0-9a-f]+)", notes).group(1)
+    return digits, pathlib.Path(binary).read_bytes().index(bytes.fromhex(digits))
+
+
+def check_two_builds(root, data):
+    """One rank of three runs another build: refused before anything is shared."""
+    other = shutil.copy2(BINARY, root / "sidestream")
+    mine, place = build_id_of(BINARY)
+    with open(other, "r+b") as file:
+        file.seek(place)
+        file.write(bytes.fromhex("00112233"))
+    command = ["train", *TINY, "--data", str(data), "--steps", "2", "--run-dir", str(root / "never")]
+    words = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "1", BINARY, *command, ":", "-np", "1", other, *command, ":", "-np", "1",
+             BINARY, *command]
+    output = run_command([str(word) for word in words], CONFIG)
+    lines = [line for line in output.splitlines() if line.startswith("sidestream")]
+    check(len(lines) == 1 and re.search(rf"{mine} \(rank 0 on \S+, rank 2 on \S+\)", lines[0])
+          and re.search(rf"00112233{mine[8:]} \(rank 1 on \S+\)", lines[0]), output)
+    check(not (root / "never").exists(), "a refused call left a run directory behind")
+
+
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
@@ -257,6 +282,7 @@ def main():
         check_only_damaged(root, data)
         check_run_directory(root, data)
         check_lost_launcher(root, data)
+        check_two_builds(root, data)
 
 
 main()

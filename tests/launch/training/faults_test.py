@@ -7,6 +7,7 @@ The faults are those of the world outside: a shard that somebody overwrites or c
 import contextlib
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import struct
@@ -15,7 +16,7 @@ import time
 
 from support import BINARY, TINY, check, environment, make_data, metrics, mpirun, train, wait_for_step, with_own_shared_memory, workspace
 
-CONFIG, DATA, COLLECTIVE, KILLED = 2, 3, 6, 128 + signal.SIGKILL
+CONFIG, DATA, CHECKPOINT, COLLECTIVE, KILLED = 2, 3, 4, 6, 128 + signal.SIGKILL
 HEADER_BYTES, SAMPLE_TOKENS = 1024, 32
 BATCH, RANKS = 2, 2
 STEPS_PER_CHECKPOINT = 10
@@ -135,6 +136,17 @@ def check_killed_rank(root, flags):
     check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
 
 
+def check_no_descriptors(root, flags):
+    """From one moment on a rank can open nothing: the next save fails on all ranks alike, the ones before stay."""
+    with Run(root / "no-descriptors", ["--data", str(root / "data"), *flags]) as run:
+        wait_for_step(run.process, run.run_dir, 25)
+        pid, = run.pids(1)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, 3))  # those that are open stay open
+        lines = run.end(CHECKPOINT, limit_s=30)
+    check(len(lines) == 1 and "rank 1" in lines[0] and "Too many open files" in lines[0] and "ulimit -n" in lines[0], f"expected one message, found {lines}")
+    check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
+
+
 def check_stopped_rank(root, flags):
     with Run(root / "rank-stopped", ["--data", str(root / "data"), "--timeout-step", "4", *flags]) as run:
         wait_for_step(run.process, run.run_dir, 25)
@@ -191,6 +203,7 @@ def main():
         check_overwritten_shard(root, flags)
         check_cut_shard(root, flags)
         check_killed_rank(root, flags)
+        check_no_descriptors(root, flags)
         check_stopped_rank(root, flags)
         check_late_rank(root, flags)
         check_record_that_cannot_be_written(root, flags)

@@ -1,5 +1,6 @@
 """Ranks are killed at random moments, saves included, and the run is started again each time: no finished checkpoint is lost, none
-is half-visible, and the end is bit-identical to the run that nobody disturbed. No process and no shared memory stays behind.
+is half-visible, and the end is bit-identical to the run that nobody disturbed. No process stays behind, and nothing in /dev/shm where
+this user may give the runs one of their own (file_systems_test looks at that alone, and is reported as skipped elsewhere).
 
 SIDESTREAM_RANDOM_KILLS=N kills (5); SIDESTREAM_TEST_SEED repeats them.
 """

@@ -102,6 +102,15 @@ def check_spike(root, flags):
     check(incidents(root / "warned")[0]["zscore"] > 8, incidents(root / "warned"))
     train(RANKS, root / "skipped", spike + ["--spike-policy", "skip"])
     check([(one["step"], one["action"]) for one in incidents(root / "skipped")] == [(135, "skip")], incidents(root / "skipped"))
+    output = train(RANKS, root / "stopped", spike + ["--spike-policy", "stop", "--checkpoint-every", "50"], expect=NUMERICS)
+    check(len(messages(output, "step 135: the loss of ")) == 1 and "Weights were not changed" in output, output)
+    check([(one["step"], one["action"]) for one in incidents(root / "stopped")] == [(135, "stop")], incidents(root / "stopped"))
+    check(sorted(folder.name for folder in (root / "stopped/checkpoints").iterdir()) == ["step_00000050", "step_00000100"],
+          "a checkpoint after the spike")
+    output = train(RANKS, root / "back", spike + ["--spike-policy", "rollback", "--checkpoint-every", "132"])
+    check(len(messages(output, "step 135: back to step 132, and on with the batches that come next")) == 1, output)
+    check([(one["step"], one["action"]) for one in incidents(root / "back")] == [(135, "rollback")], incidents(root / "back"))
+    check([line["step"] for line in metrics(root / "back")] == list(range(1, 141)), metrics(root / "back"))
     # Checkpoints keep what spikes are judged by: found also just after a resume.
     parts = flags + ["--lr-schedule", "constant"]
     train(RANKS, root / "resumed", parts + ["--steps", "130"])

@@ -1,5 +1,6 @@
 """Killed at a random step and resumed: losses and final weights as of the run that was not killed."""
 
+import json
 import os
 import pathlib
 import random
@@ -64,6 +65,23 @@ def check_other_worlds(root):
         check(apart <= 1e-5, f"{before} ranks {kept_before}, resumed by {after} {kept_after}: losses differ by {apart}")
 
 
+def check_other_precision(root):
+    """fp32, then bf16, then fp32: checkpoints keep weights and moments in fp32, so nothing is rounded in between, and the log says it."""
+    flags = TINY + ["--data", str(root / "data"), "--lr", "1e-3", "--lr-schedule", "constant", "--batch-size-per-rank", "4"]
+    train(2, root / "fp32", flags + ["--steps", "18"])
+    run_dir = root / "precisions"
+    for steps, precision in ((6, "fp32"), (12, "bf16"), (18, "fp32")):
+        output = train(2, run_dir, flags + ["--steps", str(steps), "--precision", precision, "--resume", "auto"])
+        told = f"other than in the run so far: precision = {precision}" in output
+        check(told == (steps > 6), f"to {precision} at step {steps}:\n{output}")
+        model = (checkpoint(run_dir, steps) / "model.safetensors").read_bytes()
+        header = json.loads(model[8:8 + int.from_bytes(model[:8], "little")])
+        check({tensor["dtype"] for name, tensor in header.items() if name != "__metadata__"} == {"F32"}, f"{precision}: not kept in fp32")
+    check(losses(run_dir)[:6] == losses(root / "fp32")[:6], "other losses before anything was changed")
+    apart = max(abs(a - b) for a, b in zip(losses(run_dir), losses(root / "fp32"), strict=True))
+    check(0 < apart < 0.03, f"losses differ by {apart}")
+
+
 def steps_in(folder):
     return sorted(path.name for path in (folder / "checkpoints").iterdir())
 
@@ -108,6 +126,7 @@ def main():
         for seed, (ranks, precision) in enumerate([(1, "fp32"), (2, "fp32"), (2, "bf16")]):
             check_kill(root, ranks, precision, int(os.environ.get("SIDESTREAM_TEST_SEED", "7")) + seed)
         check_other_worlds(root)
+        check_other_precision(root)
         check_damaged_newest(root)
         check_going_back(root)
 

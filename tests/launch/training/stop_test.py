@@ -40,6 +40,30 @@ def stopped_at_once(command, run_dir, processes):
     return process.returncode
 
 
+def asked_twice_while_it_saves(root, flags):
+    """A second SIGUSR1 changes nothing; a second SIGTERM ends the run in the middle of its save, which no later start takes for one."""
+    slow = ["--inject", "slow:step=1,steps=1,at=checkpoint,ms=3000"]
+    env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
+    for second, code in ((signal.SIGUSR1, 75), (signal.SIGTERM, 128 + signal.SIGTERM)):
+        run_dir = root / f"saving-{second.name}"
+        command = [str(word) for word in [BINARY, "train", "--run-dir", run_dir, *flags]]
+        process = subprocess.Popen(command + slow, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        wait_for_step(process, run_dir, 3)
+        process.send_signal(signal.SIGUSR1)
+        while not list((run_dir / "checkpoints").glob("*.pending")):
+            check(process.poll() is None, "ended before it saved")
+            time.sleep(0.01)
+        process.send_signal(second)
+        output, _ = process.communicate(timeout=60)
+        check(process.returncode == code, f"expected {code} after {second!r} in a save, found {process.returncode}\n{output}")
+        step = metrics(run_dir)[-1]["step"]
+        check(step < STEPS and checkpoint(run_dir, step).exists() == (code == 75), f"after {second!r} at step {step}\n{output}")
+        train(1, run_dir, flags + ["--resume", "auto"])
+        check([line["step"] for line in metrics(run_dir)] == list(range(1, STEPS + 1)), f"steps are missing after {second!r}")
+        check(not list((run_dir / "checkpoints").glob("*.pending")), f"half of a save is left after {second!r}")
+    check(losses(root / "saving-SIGUSR1") == losses(root / "saving-SIGTERM"), "a save that was cut short has changed the run")
+
+
 def torn_down_by_mpirun(root, flags, send):
     """Bare mpirun ends its ranks within a second or two: whatever they could save is whole, and the run goes on from it."""
     run_dir = root / send.name
@@ -67,6 +91,7 @@ def main():
         check(losses(root / "run") == losses(root / "whole"), "losses differ after a stop")
         bare = mpirun(2, [BINARY, "train", "--run-dir", root / "bare", *flags])
         stopped_by(bare, root / "bare", signal.SIGUSR1)
+        asked_twice_while_it_saves(root, flags)
         for send in (signal.SIGINT, signal.SIGTERM):
             torn_down_by_mpirun(root, flags, send)
         alone = [BINARY, "train", "--run-dir", root / "alone", *flags]

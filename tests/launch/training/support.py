@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("SIDESTREAM_BUILD", ROOT / "build/release"))
 BINARY = BUILD / "sidestream"
 TIMEOUT_S = 240
+SKIPPED = 77  # how a test that cannot be made here ends: ctest reports it as skipped
 
 # Deterministic, small enough for a second a run, and with everything that the large models have.
 TINY = ["--model", "gpt2-tiny", "--sequence-length", "32", "--threads", "1", "--log-every", "1", "--eval-every", "0"]
@@ -36,7 +37,12 @@ def environment():
 
 def run(ranks, command, expect=0):
     """Runs the program; returns its output. Any other exit code than `expect` fails the test and shows the output."""
-    done = subprocess.run(mpirun(ranks, command), env=environment(), text=True, errors="replace", timeout=TIMEOUT_S,
+    return run_command(mpirun(ranks, command), expect)
+
+
+def run_command(command, expect=0):
+    """The same for a whole command line."""
+    done = subprocess.run(command, env=environment(), text=True, errors="replace", timeout=TIMEOUT_S,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode != expect:
         sys.exit(f"expected exit code {expect}, found {done.returncode} from\n  {' '.join(map(str, command))}\n{done.stdout}")
@@ -91,6 +97,12 @@ def make_data(folder):
 def may_mount():
     """Whether this user can mount file systems in a namespace of its own: root can, but not in every container."""
     return subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], capture_output=True).returncode == 0
+
+
+def require_mounts():
+    if not may_mount():
+        print("skipped: this user may not mount file systems")
+        sys.exit(SKIPPED)
 
 
 def with_own_shared_memory(command, left=None):

@@ -168,12 +168,15 @@ TEST(FlightFileTest, write_collectivesAndThreads) {
                comm::FlightState::kQueued);
   Heartbeat heartbeat;
   heartbeat.beat(ranges::Phase::kBackward, 26);
-  FlightFile file(scratch.path() / "flight", 1, flights, heartbeat);
+  const std::filesystem::path folder = scratch.path() / "flight/set_up";
+  FlightFile file(folder, 1, flights, heartbeat);
 
-  file.write("a test");
+  const FlightFile::Outcome outcome = file.write("a test");
 
-  const auto json =
-      nlohmann::json::parse(std::ifstream(scratch.path() / "flight" / "rank_00001.json"));
+  EXPECT_TRUE(outcome.written);
+  EXPECT_THAT(outcome.line, HasSubstr((folder / "rank_*.json").string()));
+  EXPECT_THAT(outcome.line, HasSubstr("report " + scratch.path().string() + "`"));
+  const auto json = nlohmann::json::parse(std::ifstream(folder / "rank_00001.json"));
   EXPECT_EQ(json["rank"], 1);
   EXPECT_EQ(json["why"], "a test");
   EXPECT_EQ(json["step"], 26);
@@ -183,6 +186,17 @@ TEST(FlightFileTest, write_collectivesAndThreads) {
   EXPECT_EQ(json["collectives"][0]["state"], "queued");
   EXPECT_TRUE(json["collectives"][0]["started_s_ago"].is_null());
   EXPECT_GE(json["threads"].size(), 1U);
+}
+
+TEST(FlightFileTest, write_whereNothingCanBe) {
+  const comm::FlightRecorder flights;
+  const Heartbeat heartbeat;
+  FlightFile file("/proc/run/flight/set_up", 1, flights, heartbeat);
+
+  const FlightFile::Outcome outcome = file.write("a test");
+
+  EXPECT_FALSE(outcome.written);
+  EXPECT_THAT(outcome.line, HasSubstr("what this rank was doing could not be written: "));
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
+#include "core/base/build_id.hpp"
 #include "core/base/error.hpp"
-#include "launch/verify/program_identity.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 
 namespace sidestream::launch {
@@ -54,7 +54,7 @@ TEST_F(OutputFolderTest, runs_of_another_build_are_no_part_of_it) {
   { const OutputFolder first(options()); }
   const std::filesystem::path file = scratch_ / "out" / "verification.json";
   std::string text = core::read_file(file);
-  const std::string build = program_identity();
+  const std::string build = core::program_identity();
   ASSERT_NE(text.find(build), std::string::npos);
   text.replace(text.find(build), build.size(), std::string(build.size(), '0'));
   core::write_file_atomically(file, text);

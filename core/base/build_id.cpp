@@ -1,13 +1,13 @@
-#include "launch/verify/program_identity.hpp"
+#include "core/base/build_id.hpp"
 
 #include <elf.h>
-#include <fmt/format.h>
 #include <link.h>
 
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
-namespace sidestream::launch {
+namespace sidestream::core {
 namespace {
 
 std::size_t padded(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
@@ -23,9 +23,12 @@ std::string build_id_in(const char* notes, std::size_t bytes) {
     if (at > bytes) break;
     const bool is_gnu = note.n_namesz == 4 && std::memcmp(notes + name, "GNU", 4) == 0;
     if (!is_gnu || note.n_type != NT_GNU_BUILD_ID) continue;
+    constexpr std::string_view kDigits = "0123456789abcdef";
     std::string digits;
-    for (std::size_t i = 0; i < note.n_descsz; ++i)
-      digits += fmt::format("{:02x}", static_cast<unsigned char>(notes[content + i]));
+    for (std::size_t i = 0; i < note.n_descsz; ++i) {
+      const auto byte = static_cast<unsigned char>(notes[content + i]);
+      digits += {kDigits[byte >> 4], kDigits[byte & 15]};
+    }
     return digits;
   }
   return "";
@@ -45,13 +48,19 @@ int look_at_program(dl_phdr_info* object, std::size_t, void* result) {
 
 }  // namespace
 
-std::string program_identity() {
-  std::string build_id;
-  dl_iterate_phdr(look_at_program, &build_id);
-  if (!build_id.empty()) return build_id;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-  return fmt::format("{} bytes, {}", std::filesystem::file_size(program),
-                     std::filesystem::last_write_time(program).time_since_epoch().count());
+std::string build_id() {
+  std::string found;
+  dl_iterate_phdr(look_at_program, &found);
+  return found;
 }
 
-}  // namespace sidestream::launch
+std::string program_identity() {
+  std::string id = build_id();
+  if (!id.empty()) return id;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  const auto written = std::filesystem::last_write_time(program).time_since_epoch();
+  return std::to_string(std::filesystem::file_size(program)) + " bytes, " +
+         std::to_string(written.count());
+}
+
+}  // namespace sidestream::core

@@ -1,0 +1,50 @@
+"""What the scripts that start ranks have in common: their command line and how they speak.
+
+    launch/NAME -np N [--flag VALUE] [--switch] -- what the ranks should do
+"""
+import sys
+
+
+class Script:
+    def __init__(self, name):
+        self.name = name
+
+    def say(self, text):
+        print(f"{self.name}: {text}", file=sys.stderr, flush=True)
+
+    def fail(self, text, code=2):
+        self.say(text)
+        sys.exit(code)
+
+    def split(self, words, help_text, values, switches):
+        """({name: [its values, in order]}, the words after --). `values` and `switches`: {flag: name}; a switch has the value True.
+        Not argparse, which takes a value that begins with a dash (--mpi-arg --mca) for a flag."""
+        given, words = {}, list(words)
+        while words and words[0] != "--":
+            flag = words.pop(0)
+            if flag in ("-h", "--help"):
+                print(help_text.strip())
+                sys.exit(0)
+            if flag in switches:
+                given[switches[flag]] = [True]
+            elif flag not in values:
+                self.fail(f"unknown option '{flag}'; what the ranks should do comes after --: launch/{self.name} -np 2 -- train ...")
+            elif not words or words[0] == "--":
+                self.fail(f"{flag} needs a value")
+            else:
+                given.setdefault(values[flag], []).append(words.pop(0))
+        return given, words[1:]
+
+    def number(self, flag, text, kind, low):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not low <= value < float("inf"):
+            self.fail(f"{flag}: expected a number from {low}, found '{text}'")
+        return value
+
+    def ranks(self, given):
+        if "ranks" not in given:
+            self.fail("-np is missing: how many ranks?")
+        return self.number("-np", given["ranks"][-1], int, 1)

@@ -1,0 +1,102 @@
+"""File systems that are full, small, read-only or made up, and what a killed run leaves in /dev/shm. Needs the right to mount (root has it, but
+not in every container); without it ctest reports this test as skipped."""
+
+import os
+import pathlib
+import subprocess
+
+from support import (BINARY, TINY, check, checkpoint, environment, expect, make_data, metrics, mpirun, require_mounts, run_command, train,
+                     with_own_shared_memory, workspace)
+
+CONFIG, CHECKPOINT, KILLED = 2, 4, 137
+RANKS = 2
+
+
+def errors(output):
+    return [line for line in output.splitlines() if line.startswith("sidestream")]
+
+
+def in_own_file_system(root, name, flags, folder, prepare, while_running, expect):
+    """A run whose `folder` is a small file system of its own; what its checkpoints are is listed before it goes."""
+    run_dir, left = root / name, root / f"{name}.left"
+    (run_dir / folder).mkdir(parents=True)
+    ranks = " ".join(mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, "--resume", "auto", *flags]))
+    script = f"""{prepare} {run_dir / folder} || exit 99
+{ranks} & pid=$!
+{while_running}
+wait $pid; code=$?
+ls {run_dir}/checkpoints > {left}
+exit $code"""
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], env=environment(), text=True, capture_output=True, timeout=120)
+    output = done.stdout + done.stderr
+    check(done.returncode == expect, f"{name}: expected {expect}, found {done.returncode}\n{output}")
+    found = errors(output)
+    check(len(found) == 1, f"{name}: expected one message, found {found}\n{output}")
+    return found[0], left.read_text().split()
+
+
+def check_checkpoints(root, flags):
+    saving = flags + ["--steps", "100000", "--checkpoint-every", "10", "--keep-checkpoints", "0"]
+    train(1, root / "size", flags + ["--steps", "0"])
+    size = sum(file.stat().st_size for file in checkpoint(root / "size", 0).iterdir())
+    message, left = in_own_file_system(root, "no-space", saving, "checkpoints", f"mount -t tmpfs -o size={int(2.5 * size)} tmpfs", "true",
+                                       CHECKPOINT)
+    check("No space left on device" in message and "cannot write" in message, message)
+    check(left == ["step_00000010", "step_00000020"], left)
+    wait = f"while [ ! -e {root}/read-only/checkpoints/step_00000010 ]; do sleep 0.05; done; mount -o remount,ro {root}/read-only/checkpoints"
+    message, left = in_own_file_system(root, "read-only", saving, "checkpoints", "mount -t tmpfs tmpfs", wait, CHECKPOINT)
+    check("Read-only file system" in message, message)
+    check(left[0] == "step_00000010", left)
+
+
+def check_metrics(root, flags):
+    """The whole run directory is full, with nothing saved yet: one message, though the ledger and run.json cannot be written either."""
+    message, left = in_own_file_system(root, "full", flags + ["--steps", "100000", "--checkpoint-every", "0"], ".",
+                                       "mount -t tmpfs -o size=128k tmpfs", "true", CONFIG)
+    check("No space left on device" in message and "cannot write" in message, message)
+    check(left == [], left)
+
+
+def check_unwritable(root, flags):
+    folder = root / "unwritable"
+    folder.mkdir()
+    prefix = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs -o ro tmpfs {folder} && exec \"$@\"", "sh"]
+    for ranks in (1, 2):
+        for path in (str(folder), f"{folder}/inside"):
+            expect(CONFIG, ["--run-dir", path], ranks, flags + ["--run-dir", path], prefix)
+
+
+def check_shared_memory(root, flags):
+    """A rank is killed in the middle of a step, and while it saves."""
+    saving = flags + ["--steps", "20", "--checkpoint-every", "5"]
+    for at in ("forward", "commit"):
+        left = root / f"shm-{at}"
+        command = mpirun(RANKS, [BINARY, "train", "--run-dir", root / f"killed-{at}", "--inject", f"kill:rank=0,step=10,at={at}", *saving])
+        run_command(with_own_shared_memory(command, left), KILLED)
+        check(metrics(root / f"killed-{at}")[-1]["step"] >= 9, f"killed at {at}: no step was taken")
+        check(left.read_text() == "", f"killed at {at}: left in /dev/shm: {left.read_text().split()}")
+
+
+def check_control_group(root):
+    """doctor sees the memory that a control group of either version allows: here one that a tmpfs pretends."""
+    script = ("mount -t tmpfs tmpfs /sys/fs/cgroup && mkdir /sys/fs/cgroup/memory && cd /sys/fs/cgroup && "
+              "echo 314572800 | tee memory.max memory/memory.limit_in_bytes > /dev/null && cd - > /dev/null && exec \"$@\"")
+    output = run_command(["unshare", "--mount", "sh", "-c", script, "sh", BINARY, "doctor", "--device", "cpu", "--run-dir", root], CONFIG)
+    said = " ".join(output.split())  # without the breaks between lines
+    check("the control group allows 300 MiB" in said and "before any model is there" in said and "--memory" in said, output)
+
+
+def main():
+    require_mounts()
+    os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4", "--lr-schedule", "constant"]
+        check_checkpoints(root, flags)
+        check_metrics(root, flags)
+        check_unwritable(root, flags)
+        check_shared_memory(root, flags)
+        check_control_group(root)
+
+
+main()
