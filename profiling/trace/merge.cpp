@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "profiling/trace/byte_sink.hpp"
+#include "profiling/trace/crossing_events.hpp"
 #include "profiling/trace/decimal.hpp"
 #include "profiling/trace/event_list.hpp"
 #include "profiling/trace/event_rewriter.hpp"
@@ -33,8 +34,9 @@ struct OutputClock {
 
 class KinetoPass {
  public:
-  KinetoPass(EventList& events, MergeNames& names, const OutputClock& clock, const MergeCut& cut)
-      : events_(events), names_(names), clock_(clock), cut_(cut) {}
+  KinetoPass(const RankTimeline& timeline, EventList& events, MergeNames& names,
+             const OutputClock& clock, const MergeCut& cut)
+      : crossing_(timeline), events_(events), names_(names), clock_(clock), cut_(cut) {}
 
   void add(std::string_view text) {
     if (decoder_.decode(text, fields_) == KinetoDecoder::Result::kBroken) return;
@@ -47,14 +49,19 @@ class KinetoPass {
     if (time_ns < 0) return;  // the profiler's own spans begin before the first event of the run
     rewriter_.begin(decoder_.parsed_text());
     rewriter_.replace(fields_.time, microseconds_text(time_ns));
+    // Both ends go through the clock: what was nested stays nested.
+    rewriter_.replace(fields_.duration, microseconds_text(clock_(*start + duration) - time_ns));
     rewriter_.replace(fields_.process, std::to_string(names_.process()));
+    const bool arrow = fields_.phase == "s" || fields_.phase == "f";
+    const int lane = arrow                  ? crossing_.lane_of_arrow(*start)
+                     : fields_.phase == "X" ? crossing_.lane(*start, duration)
+                                            : 0;
     if (fields_.thread.data() != nullptr)
       rewriter_.replace(fields_.thread,
-                        std::to_string(names_.thread(fields_.process, fields_.thread)));
+                        std::to_string(names_.thread(fields_.process, fields_.thread, lane)));
     rewriter_.replace(fields_.id, std::to_string(names_.arrow(fields_.id)));
     event_.clear();
     rewriter_.write_to(event_);
-    const bool arrow = fields_.phase == "s" || fields_.phase == "f";
     if (arrow) return add_arrow_end();
     events_.add(event_);
   }
@@ -75,6 +82,7 @@ class KinetoPass {
       names_.name_thread(fields_.process, fields_.thread, fields_.label);
   }
 
+  CrossingEvents crossing_;
   EventList& events_;
   MergeNames& names_;
   OutputClock clock_;
@@ -107,7 +115,8 @@ void merge_store(const RankTimeline& timeline, const OutputClock& clock, const M
   StoreWriter writer(timeline, names, cut);
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (!cut.touches(timeline.start_ns(row), timeline.end_ns(row))) continue;
-    for (const std::string& event : writer.events_of(row, clock(timeline.start_ns(row))))
+    for (const std::string& event :
+         writer.events_of(row, clock(timeline.start_ns(row)), clock(timeline.end_ns(row))))
       events.add(event);
   }
   for (std::size_t first = 0, end = 0; first < timeline.counters().size(); first = end) {
@@ -121,7 +130,7 @@ void merge_one(const RankTimeline& timeline, const OutputClock& clock, const Mer
                MergeNames& names, EventList& events) {
   const bool kineto = find_traces({timeline.info.path}).front().kind == FileKind::kKineto;
   if (!kineto) return merge_store(timeline, clock, cut, names, events);
-  KinetoPass pass(events, names, clock, cut);
+  KinetoPass pass(timeline, events, names, clock, cut);
   visit_kineto(timeline.info.path, {.event = [&](std::string_view text) { pass.add(text); },
                                     .metadata = [](std::string_view, std::string_view) {},
                                     .skipped = [](const std::string&) {}});

@@ -6,20 +6,23 @@
 
 namespace sidestream::trace {
 
-MergeNames::Thread& MergeNames::thread_of(std::string_view process, std::string_view thread) {
+MergeNames::Thread& MergeNames::thread_of(std::string_view process, std::string_view thread,
+                                          int lane) {
   constexpr std::int64_t kThreadsOfRank = 100000;
-  const auto [place, is_new] = threads_.try_emplace({std::string(process), std::string(thread)});
+  const auto [place, is_new] =
+      threads_.try_emplace({std::string(process), std::string(thread), lane});
   if (is_new)
     place->second.number =
         (place_ + 1) * kThreadsOfRank + static_cast<std::int64_t>(threads_.size());
   return place->second;
 }
 
-std::int64_t MergeNames::thread(std::string_view process, std::string_view thread) {
-  if (last_number_ != 0 && last_key_.first == process && last_key_.second == thread)
+std::int64_t MergeNames::thread(std::string_view process, std::string_view thread, int lane) {
+  if (last_number_ != 0 && last_key_.process == process && last_key_.thread == thread &&
+      last_key_.lane == lane)
     return last_number_;
-  last_number_ = thread_of(process, thread).number;
-  last_key_ = {std::string(process), std::string(thread)};
+  last_number_ = thread_of(process, thread, lane).number;
+  last_key_ = {std::string(process), std::string(thread), lane};
   return last_number_;
 }
 
@@ -37,12 +40,18 @@ std::uint64_t MergeNames::arrow(std::string_view id) const {
   return number * files + static_cast<std::uint64_t>(file_);
 }
 
-std::string MergeNames::label_of(const Key& key, const Thread& thread) {
+std::string MergeNames::label_of(const Key& key, const Thread& thread) const {
+  if (key.lane > 0) {
+    const Key beside{key.process, key.thread};
+    const auto found = threads_.find(beside);
+    return label_of(beside, found == threads_.end() ? Thread{} : found->second) + ", beside it " +
+           std::to_string(key.lane);
+  }
   if (!thread.name.empty()) return thread.name;
   const bool number =
-      !key.second.empty() && key.second.find_first_not_of("-0123456789") == std::string::npos;
-  if (!number) return key.second.empty() ? "events of no thread" : key.second;
-  return key.first == "device" ? "stream " + key.second : "thread " + key.second;
+      !key.thread.empty() && key.thread.find_first_not_of("-0123456789") == std::string::npos;
+  if (!number) return key.thread.empty() ? "events of no thread" : key.thread;
+  return key.process == "device" ? "stream " + key.thread : "thread " + key.thread;
 }
 
 std::string MergeNames::escaped(std::string_view text) {

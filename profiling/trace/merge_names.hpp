@@ -1,11 +1,11 @@
 // Numbers of a merged trace: one process for each rank, threads and arrows that no two ranks share.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace sidestream::trace {
 
@@ -19,8 +19,9 @@ class MergeNames {
   void begin_file(int file) noexcept { file_ = file; }
 
   int process() const noexcept { return rank_; }
-  // The number of a thread, made when it is new.
-  std::int64_t thread(std::string_view process, std::string_view thread);
+  // The number of a thread, made when it is new. Above 0 `lane` is beside it, for what would cross
+  // other events of the thread.
+  std::int64_t thread(std::string_view process, std::string_view thread, int lane = 0);
   void name_thread(std::string_view process, std::string_view thread, std::string_view name);
   // Of a flow arrow or an asynchronous event.
   std::uint64_t arrow(std::string_view id) const;
@@ -42,10 +43,15 @@ class MergeNames {
     std::int64_t number = 0;
     std::string name;
   };
-  using Key = std::pair<std::string, std::string>;
+  struct Key {
+    std::string process;
+    std::string thread;
+    int lane = 0;
+    auto operator<=>(const Key&) const = default;
+  };
 
-  Thread& thread_of(std::string_view process, std::string_view thread);
-  static std::string label_of(const Key& key, const Thread& thread);
+  Thread& thread_of(std::string_view process, std::string_view thread, int lane = 0);
+  std::string label_of(const Key& key, const Thread& thread) const;
   static std::string escaped(std::string_view text);
   std::string process_text(const char* what, const std::string& argument) const;
   std::string thread_text(const char* what, const Thread& thread,

@@ -82,7 +82,7 @@ std::string number_text(double value) {
 }  // namespace
 
 StoreWriter::StoreWriter(const RankTimeline& timeline, MergeNames& names, const MergeCut& cut)
-    : timeline_(timeline), names_(names) {
+    : timeline_(timeline), names_(names), crossing_(timeline) {
   std::unordered_set<std::uint64_t> on_device;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (timeline.device(row).has_value() &&
@@ -99,15 +99,17 @@ StoreWriter::StoreWriter(const RankTimeline& timeline, MergeNames& names, const 
   }
 }
 
-std::vector<std::string> StoreWriter::events_of(std::size_t row, std::int64_t time_ns) {
+std::vector<std::string> StoreWriter::events_of(std::size_t row, std::int64_t start_ns,
+                                                std::int64_t end_ns) {
   const Track& track = timeline_.tracks()[timeline_.track_of(row)];
+  const int lane = crossing_.lane(timeline_.start_ns(row), timeline_.duration_ns(row));
   const std::string place = ",\"pid\":" + std::to_string(names_.process()) + ",\"tid\":" +
-                            std::to_string(names_.thread(track.process, track.thread)) +
-                            ",\"ts\":" + microseconds_text(time_ns);
+                            std::to_string(names_.thread(track.process, track.thread, lane)) +
+                            ",\"ts\":" + microseconds_text(start_ns);
   std::vector<std::string> events = {"{\"ph\":\"X\",\"cat\":\"" +
                                      std::string(category_of(timeline_.kind(row))) +
                                      "\",\"name\":" + quoted(timeline_.name(row)) + place +
-                                     ",\"dur\":" + microseconds_text(timeline_.duration_ns(row)) +
+                                     ",\"dur\":" + microseconds_text(end_ns - start_ns) +
                                      ",\"args\":{" + arguments_of(timeline_, row) + "}}"};
   const std::uint64_t correlation = timeline_.correlation(row);
   if (correlation == 0 || !tied_.contains(correlation)) return events;

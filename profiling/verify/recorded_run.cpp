@@ -143,7 +143,7 @@ RecordedRun read_recorded_run(const fs::path& folder) {
   const fs::path config = folder / "config.cfg";
   run.config = config_values(text_of_file(config), config.string());
   run.steps = read_steps(folder / "metrics.jsonl");
-  run.machine = read_clocks(folder / "clocks.json");
+  run.machine = read_machine_state(folder / "machine.json");
   return run;
 }
 

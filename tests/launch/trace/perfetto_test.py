@@ -97,7 +97,7 @@ class PerfettoTest(TraceTest):
         self.assertNotIn("error", found)
         self.assertEqual(found["faults"], [])
         self.assertEqual([one["pid"] for one in found["processes"] if one["name"]], list(range(ranks)))
-        self.assertEqual(found["slices"], events["X"])
+        self.assertEqual(found["slices"], events["X"] + events["i"])
         self.assertEqual(found["unfinished"], 0)
         self.assertEqual(found["flows"], events["s"])
         self.assertEqual(found["unnamed"], 0)

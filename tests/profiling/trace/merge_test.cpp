@@ -196,6 +196,29 @@ TEST_F(MergeTest, an_export_keeps_what_its_collectives_carry_and_its_counters) {
   }
 }
 
+// Perfetto drops what crosses another event of its thread.
+TEST_F(MergeTest, what_crosses_another_event_of_its_track_is_drawn_beside_it) {
+  test::write_text(scratch_ / "in" / "rank-0.json",
+                   test::trace_of(complete_event("kernel", "outer", "10", "20") + "," +
+                                  complete_event("kernel", "inside", "12", "8") + "," +
+                                  complete_event("kernel", "crosses", "25", "10") + "," +
+                                  complete_event("kernel", "behind", "30", "1") + "," +
+                                  complete_event("kernel", "later", "40", "1")));
+  std::map<std::string, int> thread;
+  std::map<int, std::string> label;
+  const auto merged = nlohmann::json::parse(merge());
+  for (const auto& event : merged.at("traceEvents")) {
+    const std::string name = event.at("name");
+    if (event.at("ph") == "X") thread[name] = event.at("tid");
+    if (name == "thread_name") label[event.at("tid")] = event.at("args").at("name");
+  }
+
+  for (const char* name : {"inside", "behind", "later"})
+    EXPECT_EQ(thread.at(name), thread.at("outer")) << name;
+  EXPECT_NE(thread.at("crosses"), thread.at("outer"));
+  EXPECT_EQ(label.at(thread.at("crosses")), label.at(thread.at("outer")) + ", beside it 1");
+}
+
 TEST_F(MergeTest, events_of_no_process_and_no_thread_belong_to_the_rank) {
   test::write_text(
       scratch_ / "in" / "rank-0.json",
