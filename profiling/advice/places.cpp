@@ -6,6 +6,7 @@
 #include "profiling/advice/operation_kind.hpp"
 #include "profiling/analysis/collective_list.hpp"
 #include "profiling/analysis/event_class.hpp"
+#include "profiling/analysis/idle_causes.hpp"
 #include "profiling/ranges/phases.hpp"
 #include "profiling/report/summary.hpp"
 
@@ -88,9 +89,17 @@ void offer_launch_gap(const analysis::RankView& rank, const PlacesOfNames& names
         what == NameClass::kSyncCall)
       others.push_back({timeline.start_ns(row), timeline.end_ns(row)});
   }
-  const analysis::IntervalSet gaps =
-      rank.counted_windows() - rank.activity.busy() - analysis::IntervalSet(std::move(others));
-  for (const analysis::Interval& gap : gaps.intervals()) places.offer(PlaceKind::kLaunchGap, gap);
+  const analysis::IntervalSet windows = rank.counted_windows(), busy = rank.activity.busy(),
+                              known(std::move(others));
+  for (const analysis::Interval window : windows.intervals()) {
+    // A part begins where the device begins to work: no gap is cut in two.
+    for (const analysis::Interval part : busy.parts_of(window, analysis::kIntervalsAtOnce)) {
+      const analysis::IntervalSet gaps =
+          analysis::IntervalSet({part}) - busy.within(part) - known.within(part);
+      for (const analysis::Interval& gap : gaps.intervals())
+        places.offer(PlaceKind::kLaunchGap, gap);
+    }
+  }
 }
 
 // The longest range of the phase that the slow rank is slow in; its collectives where no phase says
