@@ -219,8 +219,9 @@ std::string advice_text(const Advice& advice, const report::TextStyle& style) {
     const std::string bound = one.what.bound
                                   ? fmt::format("at most {:.1f} %", *one.what.bound * 100)
                                   : std::string("bound not known");
-    text += fmt::format("{}{}{}{}: {}\n", style.color ? "\033[1m" : "", one.rule->title,
-                        whose_text(one), style.color ? "\033[0m" : "", bound);
+    const std::string title = report::wrapped(
+        fmt::format("{}{}: {}", one.rule->title, whose_text(one), bound), style.width_columns, 2);
+    text += style.color ? "\033[1m" + title + "\033[0m" : title;
     for (const std::string& line : {"why: " + evidence_text(one), "fix: " + one.fix(),
                                     "false if: " + one.false_if(), "check: " + one.check()})
       text += report::wrapped("  " + line, style.width_columns, 7);

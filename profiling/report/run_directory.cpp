@@ -1,5 +1,7 @@
 #include "profiling/report/run_directory.hpp"
 
+#include <system_error>
+
 namespace sidestream::report {
 
 namespace fs = std::filesystem;
@@ -7,8 +9,12 @@ namespace fs = std::filesystem;
 std::optional<fs::path> run_directory_of(const fs::path& path) {
   constexpr int kLevels = 4;
   fs::path folder = fs::absolute(path);
+  const auto is_there = [&](const char* name) {
+    std::error_code no_such_place;  // a link to itself, a name that is too long
+    return fs::exists(folder / name, no_such_place);
+  };
   for (int level = 0; level < kLevels; ++level, folder = folder.parent_path()) {
-    if (fs::exists(folder / "run.json") || fs::exists(folder / "metrics.jsonl")) return folder;
+    if (is_there("run.json") || is_there("metrics.jsonl")) return folder;
   }
   return std::nullopt;
 }

@@ -290,7 +290,8 @@ TEST(MergedTest, a_finding_of_several_ranks_is_one_and_of_one_rank_names_it) {
   EXPECT_EQ(of_all.findings[0].ranks, (std::vector<int>{1, 0, 2}));  // the worst one first
   EXPECT_EQ(of_all.findings[0].what.rank, -1);
   EXPECT_DOUBLE_EQ(*of_all.findings[0].what.bound, 0.3);
-  EXPECT_THAT(advice_text(of_all, {.width_columns = 100}), HasSubstr("(3 ranks): at most 30.0 %"));
+  EXPECT_THAT(advice_text(of_all, {.width_columns = 100}),
+              HasSubstr("(3 ranks; figures of rank 1, the worst): at most 30.0 %"));
   ASSERT_EQ(of_one.findings.size(), 1u);
   EXPECT_EQ(of_one.findings[0].count, 1);
   EXPECT_EQ(of_one.findings[0].what.rank, 1);
