@@ -25,7 +25,8 @@ function(sidestream_add_library name)
   endif()
 endfunction()
 
-# sidestream_use_torch(<target> <PUBLIC|PRIVATE>): LibTorch and its precompiled header for one target.
+# sidestream_use_torch(<target> <PUBLIC|PRIVATE>): LibTorch and its precompiled header for one target. After its other
+# libraries: what LibTorch takes back of the options follows them.
 function(sidestream_use_torch target visibility)
   target_link_libraries(${target} ${visibility} sidestream::torch Threads::Threads)
   target_precompile_headers(${target} REUSE_FROM sidestream_torch_pch)

@@ -7,7 +7,7 @@ extern "C" {
 const char* __asan_default_options() {
   // Containers that LibTorch has filled lack the marks that ours have; and the pieces of the
   // standard library that libtorch.so exports are, to the sanitizer, second definitions.
-  return "detect_container_overflow=0:detect_odr_violation=0:abort_on_error=0";
+  return "detect_container_overflow=0:detect_odr_violation=0";
 }
 
 const char* __ubsan_default_options() { return "print_stacktrace=1"; }
