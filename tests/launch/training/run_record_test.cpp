@@ -69,7 +69,8 @@ TEST(RunRecordTest, read_gives_what_write_wrote) {
 
 // A run that failed: what the rank that writes knew of itself.
 TEST(RunRecordTest, verdict_of_one_rank_alone_says_so) {
-  RunRecord record{.command_line = "sidestream train", .exit_code = 6};
+  RunRecord record;
+  record.exit_code = 6;
   record.verdict.emplace();
   record.verdict->bound.word = "comm";
   record.verdict->bound.comm = 0.75;
