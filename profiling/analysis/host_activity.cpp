@@ -1,6 +1,8 @@
 #include "profiling/analysis/host_activity.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -44,6 +46,14 @@ bool is_host(Kind kind) {
          kind == Kind::kLock;
 }
 
+// As many as may be active: a list that grows as it is filled needs twice its memory.
+std::size_t count_of_calls(const RankTimeline& timeline) {
+  std::size_t count = 0;
+  for (std::size_t row = 0; row < timeline.size(); ++row)
+    count += timeline.kind(row) == Kind::kRuntime || timeline.kind(row) == Kind::kOperator;
+  return count;
+}
+
 // The host communicates for its device: operations in flight have lanes of their own.
 bool host_communicates(const RankTimeline& timeline, const NameClasses& classes) {
   for (std::size_t row = 0; row < timeline.size(); ++row) {
@@ -63,6 +73,7 @@ HostActivity host_activity(const RankTimeline& timeline) {
   std::vector<bool> counts(timeline.tracks().size(), false);
   for (const std::uint32_t track : feeding) counts[track] = true;
   HostPieces pieces;
+  pieces.active.reserve(count_of_calls(timeline));
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     const Kind kind = timeline.kind(row);
     const NameClass what = classes[timeline.name_id(row)];
@@ -91,60 +102,62 @@ bool device_work_is_missing(const RankTimeline& timeline) {
 
 namespace {
 
-// A device that was idle until `stretch` began, and the call that launched what it began with.
-struct FirstLaunch {
-  std::uint64_t correlation;
-  std::size_t stretch;
-};
-
-// Of every busy stretch that has one, sorted by correlation.
-std::vector<FirstLaunch> first_launches(const RankTimeline& timeline, const IntervalSet& busy) {
+// The stretch that begins at this moment; nothing when none does.
+std::optional<std::size_t> stretch_from(const IntervalSet& busy, std::int64_t start_ns) {
   const std::vector<Interval>& stretches = busy.intervals();
-  std::vector<std::uint64_t> first(stretches.size(), 0);
-  for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (!trace::is_device_work(timeline.kind(row)) || timeline.correlation(row) == 0) continue;
-    const std::int64_t start_ns = timeline.start_ns(row);
-    const auto found = std::lower_bound(
-        stretches.begin(), stretches.end(), start_ns,
-        [](const Interval& one, std::int64_t time_ns) { return one.start_ns < time_ns; });
-    if (found != stretches.end() && found->start_ns == start_ns)
-      first[static_cast<std::size_t>(found - stretches.begin())] = timeline.correlation(row);
-  }
-  std::vector<FirstLaunch> launches;
-  launches.reserve(first.size());
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    if (first[i] != 0) launches.push_back({first[i], i});
-  }
-  std::sort(launches.begin(), launches.end(),
-            [](const auto& a, const auto& b) { return a.correlation < b.correlation; });
-  return launches;
+  const auto found = std::lower_bound(
+      stretches.begin(), stretches.end(), start_ns,
+      [](const Interval& one, std::int64_t time_ns) { return one.start_ns < time_ns; });
+  if (found == stretches.end() || found->start_ns != start_ns) return std::nullopt;
+  return static_cast<std::size_t>(found - stretches.begin());
 }
 
-// When the first call with that correlation began, for each stretch; INT64_MAX: not known.
-std::vector<std::int64_t> launch_times(const RankTimeline& timeline, const IntervalSet& busy) {
-  const std::vector<FirstLaunch> launches = first_launches(timeline, busy);
-  std::vector<std::int64_t> times(busy.intervals().size(), INT64_MAX);
-  for (std::size_t row = 0; row < timeline.size() && !launches.empty(); ++row) {
-    if (timeline.kind(row) != Kind::kRuntime || timeline.correlation(row) == 0) continue;
-    const std::uint64_t wanted = timeline.correlation(row);
-    auto found = std::lower_bound(
-        launches.begin(), launches.end(), wanted,
-        [](const FirstLaunch& one, std::uint64_t id) { return one.correlation < id; });
-    for (; found != launches.end() && found->correlation == wanted; ++found)
-      times[found->stretch] = std::min(times[found->stretch], timeline.start_ns(row));
+// Rows of what busy stretches begin with, sorted by the call that launched them.
+std::vector<std::uint32_t> first_rows(const RankTimeline& timeline, const IntervalSet& busy) {
+  std::vector<std::uint32_t> rows;
+  rows.reserve(busy.intervals().size());
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (trace::is_device_work(timeline.kind(row)) && timeline.correlation(row) != 0 &&
+        stretch_from(busy, timeline.start_ns(row)))
+      rows.push_back(static_cast<std::uint32_t>(row));
   }
-  return times;
+  std::sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return timeline.correlation(a) < timeline.correlation(b);
+  });
+  return rows;
 }
 
 }  // namespace
 
-IntervalSet launch_gaps(const RankTimeline& timeline, const IntervalSet& busy) {
-  const std::vector<std::int64_t> launched_at = launch_times(timeline, busy);
+LaunchGaps launch_gaps(const RankTimeline& timeline, const IntervalSet& busy) {
+  const std::vector<std::uint32_t> launched = first_rows(timeline, busy);
+  std::vector<std::int64_t> times(busy.intervals().size(), LaunchGaps::kNotKnown);
+  for (std::size_t row = 0; row < timeline.size() && !launched.empty(); ++row) {
+    if (timeline.kind(row) != Kind::kRuntime || timeline.correlation(row) == 0) continue;
+    const std::uint64_t wanted = timeline.correlation(row);
+    auto found = std::lower_bound(launched.begin(), launched.end(), wanted,
+                                  [&](std::uint32_t one, std::uint64_t correlation) {
+                                    return timeline.correlation(one) < correlation;
+                                  });
+    for (; found != launched.end() && timeline.correlation(*found) == wanted; ++found) {
+      std::int64_t& time = times[*stretch_from(busy, timeline.start_ns(*found))];
+      time = std::min(time, timeline.start_ns(row));
+    }
+  }
+  return {busy, std::move(times)};
+}
+
+IntervalSet LaunchGaps::within(Interval window) const {
+  const std::vector<Interval>& busy = busy_.intervals();
+  const auto after = std::upper_bound(
+      busy.begin(), busy.end(), window.start_ns,
+      [](std::int64_t time_ns, const Interval& one) { return time_ns < one.start_ns; });
   std::vector<Interval> gaps;
-  for (std::size_t i = 1; i < busy.intervals().size(); ++i) {
-    const Interval gap{busy.intervals()[i - 1].end_ns, busy.intervals()[i].start_ns};
-    if (launched_at[i] != INT64_MAX && launched_at[i] > gap.start_ns)
-      gaps.push_back({gap.start_ns, std::min(launched_at[i], gap.end_ns)});
+  for (auto i = std::max<std::size_t>(1, static_cast<std::size_t>(after - busy.begin()));
+       i < busy.size() && busy[i - 1].end_ns < window.end_ns; ++i) {
+    if (launched_at_[i] == kNotKnown) continue;
+    gaps.push_back({std::max(busy[i - 1].end_ns, window.start_ns),
+                    std::min({launched_at_[i], busy[i].start_ns, window.end_ns})});
   }
   return IntervalSet(std::move(gaps));
 }

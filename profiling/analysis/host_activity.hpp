@@ -5,6 +5,10 @@
 // count on any thread: the host stages them for its device.
 #pragma once
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "profiling/analysis/interval_set.hpp"
 #include "profiling/trace/rank_timeline.hpp"
 
@@ -25,7 +29,22 @@ HostActivity host_activity(const trace::RankTimeline& timeline);
 bool device_work_is_missing(const trace::RankTimeline& timeline);
 
 // For every device event with a known launch: from the end of the device work before it to its
-// launch, sorted. In that time the device had nothing to do because nothing was launched.
-IntervalSet launch_gaps(const trace::RankTimeline& timeline, const IntervalSet& busy);
+// launch. In that time the device had nothing to do because nothing was launched.
+class LaunchGaps {
+ public:
+  static constexpr std::int64_t kNotKnown = INT64_MAX;
+
+  // When each interval of `busy` was launched.
+  LaunchGaps(IntervalSet busy, std::vector<std::int64_t> launched_at)
+      : busy_(std::move(busy)), launched_at_(std::move(launched_at)) {}
+
+  IntervalSet within(Interval window) const;
+
+ private:
+  IntervalSet busy_;
+  std::vector<std::int64_t> launched_at_;
+};
+
+LaunchGaps launch_gaps(const trace::RankTimeline& timeline, const IntervalSet& busy);
 
 }  // namespace sidestream::analysis

@@ -4,7 +4,8 @@ namespace sidestream::analysis {
 namespace {
 
 // Length of what `cause` explains; `left` keeps the rest.
-std::int64_t take(IntervalSet& left, const IntervalSet& cause, Interval part) {
+template <typename Cause>
+std::int64_t take(IntervalSet& left, const Cause& cause, Interval part) {
   IntervalSet rest = left - cause.within(part);
   const std::int64_t taken = left.length_ns() - rest.length_ns();
   left = std::move(rest);
@@ -12,7 +13,7 @@ std::int64_t take(IntervalSet& left, const IntervalSet& cause, Interval part) {
 }
 
 IdleCauses causes_in(Interval part, const IntervalSet& busy, const HostActivity& host,
-                     const IntervalSet& launch_gaps) {
+                     const LaunchGaps& launch_gaps) {
   IntervalSet left = IntervalSet({part}) - busy.within(part);
   IdleCauses causes;
   causes.data_ns = take(left, host.data, part);
@@ -37,7 +38,7 @@ IdleCauses& IdleCauses::operator+=(const IdleCauses& other) {
 }
 
 IdleCauses idle_causes(Interval window, const IntervalSet& busy, const HostActivity& host,
-                       const IntervalSet& launch_gaps, std::size_t intervals_at_once) {
+                       const LaunchGaps& launch_gaps, std::size_t intervals_at_once) {
   IdleCauses causes;
   for (const Interval part : busy.parts_of(window, intervals_at_once))
     causes += causes_in(part, busy, host, launch_gaps);

@@ -31,7 +31,7 @@ struct IdleCauses {
 // it is gone through in parts of so many intervals, which need little memory and change nothing.
 inline constexpr std::size_t kIntervalsAtOnce = std::size_t{1} << 14;
 IdleCauses idle_causes(Interval window, const IntervalSet& busy, const HostActivity& host,
-                       const IntervalSet& launch_gaps,
+                       const LaunchGaps& launch_gaps,
                        std::size_t intervals_at_once = kIntervalsAtOnce);
 
 }  // namespace sidestream::analysis

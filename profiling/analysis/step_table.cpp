@@ -32,7 +32,7 @@ void tag(std::vector<StepRow>& steps, const RankTimeline& timeline, Phase phase)
 std::vector<StepRow> step_rows(const RankTimeline& timeline, const DeviceActivity& activity,
                                const BudgetSets& sets) {
   const HostActivity host = host_activity(timeline);
-  const IntervalSet gaps = launch_gaps(timeline, sets.busy());
+  const LaunchGaps gaps = launch_gaps(timeline, sets.busy());
   std::vector<StepRow> rows;
   for (const StepWindow& one : step_windows(timeline, activity)) {
     rows.push_back({.rank = timeline.info.rank,

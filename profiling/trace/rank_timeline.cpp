@@ -23,7 +23,7 @@ std::uint32_t RankTimeline::track(std::string_view process, std::string_view thr
 std::optional<DeviceDetail> RankTimeline::device(std::size_t row) const {
   if (!has_device_detail(kind_[row]) || detail_[row] == kNone) return std::nullopt;
   const DeviceRow& one = device_[detail_[row]];
-  return DeviceDetail{shapes_[one.shape], one.correlation, one.collective, one.shape};
+  return DeviceDetail{shapes_[one.shape], launched_by_[detail_[row]], one.collective, one.shape};
 }
 
 std::optional<HostDetail> RankTimeline::host(std::size_t row) const {
@@ -51,7 +51,7 @@ void RankTimeline::add_collective(std::size_t kernel_row, const CollectiveDetail
 
 std::uint64_t RankTimeline::correlation(std::size_t row) const {
   if (detail_[row] == kNone) return 0;
-  if (has_device_detail(kind_[row])) return device_[detail_[row]].correlation;
+  if (has_device_detail(kind_[row])) return launched_by_[detail_[row]];
   return kind_[row] == Kind::kRuntime ? correlation_[detail_[row]] : 0;
 }
 

@@ -18,6 +18,7 @@
 #include "profiling/trace/column.hpp"
 #include "profiling/trace/distinct.hpp"
 #include "profiling/trace/event.hpp"
+#include "profiling/trace/narrow_column.hpp"
 
 namespace sidestream::trace {
 
@@ -80,12 +81,13 @@ class RankTimeline {
     kind_.push_back(event.kind);
     name_.push_back(names.intern(event.name));
     start_.push_back(event.start_ns);
-    duration_.push_back(event.duration_ns);
+    duration_.push_back(static_cast<std::uint64_t>(event.duration_ns));
     track_.push_back(event.track);
     detail_.push_back(detail);
   }
   std::uint32_t add_detail(const DeviceDetail& detail) {
-    return append(device_, {detail.correlation, shapes_.intern(detail), detail.collective});
+    launched_by_.push_back(detail.correlation);
+    return append(device_, {shapes_.intern(detail), detail.collective});
   }
   std::uint32_t add_detail(const HostDetail& detail) {
     return append(host_, {detail.sequence, texts_.intern(detail), detail.collective});
@@ -95,7 +97,8 @@ class RankTimeline {
   // Of a kernel that the file says nothing about.
   void add_collective(std::size_t kernel_row, const CollectiveDetail& detail);
   std::uint32_t add_correlation(std::uint64_t correlation) {
-    return append(correlation_, correlation);
+    correlation_.push_back(correlation);
+    return static_cast<std::uint32_t>(correlation_.size() - 1);
   }
 
   void add_counter(const CounterReading& reading) { counters_.push_back(reading); }
@@ -111,8 +114,10 @@ class RankTimeline {
   NameId name_id(std::size_t row) const { return name_[row]; }
   std::string_view name(std::size_t row) const { return names[name_[row]]; }
   std::int64_t start_ns(std::size_t row) const { return start_[row]; }
-  std::int64_t duration_ns(std::size_t row) const { return duration_[row]; }
-  std::int64_t end_ns(std::size_t row) const { return start_[row] + duration_[row]; }
+  std::int64_t duration_ns(std::size_t row) const {
+    return static_cast<std::int64_t>(duration_[row]);
+  }
+  std::int64_t end_ns(std::size_t row) const { return start_[row] + duration_ns(row); }
   std::uint32_t track_of(std::size_t row) const { return track_[row]; }
   // Empty, or null, when the row has none.
   std::optional<DeviceDetail> device(std::size_t row) const;
@@ -126,7 +131,6 @@ class RankTimeline {
 
  private:
   struct DeviceRow {
-    std::uint64_t correlation;
     std::uint32_t shape;
     std::uint32_t collective;
   };
@@ -145,16 +149,17 @@ class RankTimeline {
   Column<Kind> kind_;
   Column<NameId> name_;
   Column<std::int64_t> start_;
-  Column<std::int64_t> duration_;
+  NarrowColumn duration_;
   Column<std::uint32_t> track_;
   Column<std::uint32_t> detail_;
   Column<DeviceRow> device_;
+  NarrowColumn launched_by_;  // correlations, row for row with device_
   Distinct<LaunchShape> shapes_;
   Column<HostRow> host_;
   Distinct<CallTexts> texts_;
   Column<CollectiveDetail> collective_;
   Column<MemoryDetail> memory_;
-  Column<std::uint64_t> correlation_;
+  NarrowColumn correlation_;
   Column<CounterReading> counters_;
   std::vector<Track> tracks_;
   std::unordered_map<std::string, std::uint32_t> track_of_key_;

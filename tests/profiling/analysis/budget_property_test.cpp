@@ -31,6 +31,13 @@ class RandomTrace {
     return list;
   }
 
+  LaunchGaps launches(const IntervalSet& busy) {
+    std::vector<std::int64_t> times;
+    for (std::size_t i = 0; i < busy.intervals().size(); ++i)
+      times.push_back(below(4) == 0 ? LaunchGaps::kNotKnown : below(kEnd));
+    return {busy, std::move(times)};
+  }
+
   Interval window() {
     const std::int64_t start = below(kEnd);
     return {start, start + below(kEnd)};
@@ -88,7 +95,8 @@ TEST(StepBudgetTest, closes_and_agrees_with_counting_over_random_traces) {
 TEST(IdleCausesTest, add_up_to_the_idle_time_over_random_traces) {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     RandomTrace random(seed);
-    const IntervalSet busy(random.intervals()), gaps(random.intervals());
+    const IntervalSet busy(random.intervals());
+    const LaunchGaps gaps = random.launches(busy);
     const Interval window = random.window();
     const std::int64_t idle_ns = window.length_ns() - busy.length_within_ns(window);
     const HostActivity host{.data = IntervalSet(random.intervals()),
