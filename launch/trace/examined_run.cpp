@@ -4,10 +4,9 @@
 #include <thread>
 #include <utility>
 
-#include "core/base/error.hpp"
+#include "launch/trace/single_run.hpp"
 #include "profiling/page/document.hpp"
 #include "profiling/report/json_report.hpp"
-#include "profiling/report/run_directory.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -17,18 +16,6 @@ using Json = nlohmann::ordered_json;
 int threads_of(const ExaminedRun::Settings& settings) {
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   return settings.threads.value_or(processors);
-}
-
-// Figures of several runs together are of none of them.
-std::vector<std::filesystem::path> of_one_run(std::vector<std::filesystem::path> inputs) {
-  const auto runs = report::run_directories_of(inputs);
-  if (runs.size() < 2) return inputs;
-  std::string names;
-  for (const auto& run : runs) names += (names.empty() ? "" : ", ") + run.string();
-  throw core::ConfigError("these are traces of " + std::to_string(runs.size()) +
-                          " run directories, and a report is of one run: give one of them, or two "
-                          "to `sidestream-trace compare`: " +
-                          names);
 }
 
 // One word on a file is enough.
@@ -41,7 +28,7 @@ void warn_about_run_directory(const report::RunMetrics& metrics, const RunAdvice
 }  // namespace
 
 ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings settings)
-    : inputs_(of_one_run(std::move(inputs))),
+    : inputs_(inputs_of_one_run(std::move(inputs))),
       exports_(trace::find_traces(inputs_)),
       set_(trace::load_traces(exports_.files(), {.threads = threads_of(settings)})),
       analysis_(analysis::analyse(set_, threads_of(settings))),

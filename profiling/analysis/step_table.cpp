@@ -31,8 +31,9 @@ void tag(std::vector<StepRow>& steps, const RankTimeline& timeline, Phase phase)
 
 std::vector<StepRow> step_rows(const RankTimeline& timeline, const DeviceActivity& activity,
                                const BudgetSets& sets) {
-  const HostActivity host = host_activity(timeline);
+  // In this order: what the gaps are made from is gone before the host's sets are held.
   const LaunchGaps gaps = launch_gaps(timeline, sets.busy());
+  const HostActivity host = host_activity(timeline);
   std::vector<StepRow> rows;
   for (const StepWindow& one : step_windows(timeline, activity)) {
     rows.push_back({.rank = timeline.info.rank,

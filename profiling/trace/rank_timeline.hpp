@@ -147,19 +147,19 @@ class RankTimeline {
   }
 
   Column<Kind> kind_;
-  Column<NameId> name_;
+  NarrowColumn<NameId> name_;
   Column<std::int64_t> start_;
-  NarrowColumn duration_;
-  Column<std::uint32_t> track_;
+  NarrowColumn<std::uint64_t> duration_;
+  NarrowColumn<std::uint32_t> track_;
   Column<std::uint32_t> detail_;
   Column<DeviceRow> device_;
-  NarrowColumn launched_by_;  // correlations, row for row with device_
+  NarrowColumn<std::uint64_t> launched_by_;  // correlations, row for row with device_
   Distinct<LaunchShape> shapes_;
   Column<HostRow> host_;
   Distinct<CallTexts> texts_;
   Column<CollectiveDetail> collective_;
   Column<MemoryDetail> memory_;
-  NarrowColumn correlation_;
+  NarrowColumn<std::uint64_t> correlation_;
   Column<CounterReading> counters_;
   std::vector<Track> tracks_;
   std::unordered_map<std::string, std::uint32_t> track_of_key_;
