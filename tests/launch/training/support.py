@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 
+from corpus import write_corpus
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("SIDESTREAM_BUILD", ROOT / "build/release"))
 BINARY = BUILD / "sidestream"
@@ -87,9 +89,10 @@ def checkpoint(run_dir, step):
 
 
 def make_data(folder):
-    """A data folder of byte tokens out of this repository's own sources."""
-    run(1, [BINARY, "prepare", "--input", ROOT / "core", ROOT / "comm", "--include", "*.cpp", "*.hpp", "--output", folder,
-            "--val-fraction", "0.2"])
+    """A data folder of byte tokens."""
+    with tempfile.TemporaryDirectory() as text:
+        write_corpus(pathlib.Path(text) / "corpus")
+        run(1, [BINARY, "prepare", "--input", pathlib.Path(text) / "corpus", "--output", folder, "--val-fraction", "0.2"])
     return folder
 
 
