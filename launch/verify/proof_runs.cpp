@@ -22,9 +22,8 @@ const advice::Finding* finding_to_prove(const VerifyOptions& options, const Exam
   for (const auto* flags : {&options.common, &options.base, &options.fresh}) {
     if (sets_fix_batch(*flags)) return nullptr;
   }
-  const auto& findings = base.advice().findings;
-  if (findings.empty() || !advice::is_waiting_for_input(*findings.front().rule)) return nullptr;
-  return &findings.front();
+  const advice::Finding* first = advice::first_of_run(base.advice().findings);
+  return first != nullptr && advice::is_waiting_for_input(*first->rule) ? first : nullptr;
 }
 
 }  // namespace

@@ -113,6 +113,12 @@ const std::vector<Rule>& all_rules() {
 
 bool is_waiting_for_input(const Rule& rule) { return rule.place == PlaceKind::kInput; }
 
+const Finding* first_of_run(const std::vector<Finding>& findings) {
+  const auto first = std::find_if(findings.begin(), findings.end(),
+                                  [](const Finding& one) { return !one.rule->before_all; });
+  return first == findings.end() ? nullptr : &*first;
+}
+
 std::vector<Finding> merged(std::vector<Finding> findings) {
   std::stable_sort(findings.begin(), findings.end(), comes_before);
   std::vector<Finding> result;

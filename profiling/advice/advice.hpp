@@ -47,6 +47,9 @@ Advice advise(const Facts& facts);
 // or refutes it.
 bool is_waiting_for_input(const Rule& rule);
 
+// The first that is of the run itself and not, like the load of others, of its machine. Null: none.
+const Finding* first_of_run(const std::vector<Finding>& findings);
+
 // Findings of the same rule and fix, on several ranks, become one, with the evidence of the largest
 // bound and without a rank of its own. By bound, after those of rules that come before all.
 std::vector<Finding> merged(std::vector<Finding> findings);

@@ -51,6 +51,8 @@ TEST(MachineRulesTest, other_programs_on_the_processors_are_named_before_what_fo
   EXPECT_NEAR(*advice.findings[0].what.bound, 0.3, 1e-9);
   EXPECT_NEAR(advice.findings[0].what.evidence[0].value, 4 - 2 * 1.4, 1e-9);
   EXPECT_STREQ(advice.findings[1].rule->id, "straggler") << "although its bound is larger";
+  EXPECT_EQ(first_of_run(advice.findings), &advice.findings[1]);
+  EXPECT_EQ(first_of_run({advice.findings[0]}), nullptr);
 }
 
 TEST(MachineRulesTest, communication_beside_other_programs_is_not_bound_by_the_link) {
