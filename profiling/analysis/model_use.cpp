@@ -43,8 +43,9 @@ void add_profiler_cost(const std::vector<RankView>& ranks, ModelUse& use) {
   for (const RankView& rank : ranks) {
     const trace::RunFigures& run = rank.timeline->info.figures;
     says = says || run.profiled.has_value();
-    if (run.unprofiled_step_ms <= 0 || !run.profiled.value_or(true)) continue;
-    if (last == nullptr || last_step(rank) > last_step(*last)) last = &rank;
+    if (!run.profiled.value_or(true)) continue;
+    const bool is_later = last == nullptr || last_step(rank) > last_step(*last);
+    if (run.unprofiled_step_ms > 0 && is_later) last = &rank;
     for (const StepRow& row : rank.steps) {
       if (row.step && row.tags.empty())
         profiled_ms.push_back(static_cast<double>(row.budget.window_ns) * 1e-6);
