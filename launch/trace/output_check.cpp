@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
+#include "profiling/report/run_directory.hpp"
 #include "profiling/trace/trace_files.hpp"
 
 namespace sidestream::launch {
@@ -13,13 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files of a run directory that a report is made of.
-bool is_read(const fs::path& file) {
-  constexpr std::array<std::string_view, 4> kOfRuns = {"clock.json", "config.cfg", "metrics.jsonl",
-                                                       "run.json"};
-  const std::string name = file.filename().string();
-  return std::find(kOfRuns.begin(), kOfRuns.end(), name) != kOfRuns.end() ||
-         trace::is_trace_name(name);
+// What a report is made of beside the traces that it is given.
+bool is_record(const fs::path& file) {
+  constexpr std::array<std::string_view, 5> kNames = {"clock.json", "config.cfg", "machine.json",
+                                                      "metrics.jsonl", "run.json"};
+  return std::find(kNames.begin(), kNames.end(), file.filename().string()) != kNames.end();
 }
 
 bool lies_in(const fs::path& file, const fs::path& folder) {
@@ -28,10 +27,19 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
          outside.end();
 }
 
+// Records lie beside a trace and in the run directory above it, whatever of the run is given.
+bool is_record_of(const fs::path& output, const fs::path& input) {
+  if (!is_record(output)) return false;
+  const auto run = report::run_directory_of(input);
+  return lies_in(output, fs::is_directory(input) ? input : fs::absolute(input).parent_path()) ||
+         (run && lies_in(output, *run));
+}
+
 bool would_replace(const fs::path& output, const fs::path& input) {
   if (!fs::exists(input)) return false;
+  if (is_record_of(output, input)) return true;
   if (!fs::is_directory(input)) return fs::equivalent(output, input);
-  return is_read(output) && lies_in(output, input);
+  return trace::is_trace_name(output.filename().string()) && lies_in(output, input);
 }
 
 void check_output(const fs::path& output, const std::vector<fs::path>& inputs) {

@@ -7,7 +7,7 @@
 namespace sidestream::launch {
 
 // Throws ConfigError for an output (empty: not wanted) that is a folder, given twice, or one of the
-// inputs or a file inside one of them that a report reads.
+// files that are read: an input, a trace inside of one, or what the run of one says of itself.
 void check_outputs(const std::vector<std::filesystem::path>& outputs,
                    const std::vector<std::filesystem::path>& inputs);
 

@@ -71,11 +71,21 @@ int check_mfu(const ExaminedRun& run, const ReportOptions& options) {
   return static_cast<int>(verify::GateCode::kBelowTarget);
 }
 
+void check_files(const ReportOptions& options) {
+  std::vector<std::filesystem::path> outputs = {options.json, options.html};
+  if (!options.csv.empty()) {
+    for (auto& file : report::csv_files_in(options.csv)) outputs.push_back(std::move(file));
+  }
+  std::vector<std::filesystem::path> inputs = options.inputs;
+  inputs.insert(inputs.end(), options.ncu.begin(), options.ncu.end());
+  check_outputs(outputs, inputs);
+}
+
 }  // namespace
 
 int run_report(const ReportOptions& options) {
   const std::vector<report::TableSource> tables = wanted_tables(options);
-  check_outputs({options.json, options.html}, options.inputs);
+  check_files(options);
   ExaminedRun run(options.inputs, {.threads = options.threads});
   const advice::NcuByKernel counters = read_counters(options.ncu, run.analysis());
   run.take_counters(counters);

@@ -130,7 +130,9 @@ std::string ncu_text(const std::vector<std::string>& commands, const ExaminedRun
 }  // namespace
 
 int run_roofline(const RooflineOptions& options) {
-  check_outputs({options.json, options.html}, options.inputs);
+  std::vector<std::filesystem::path> read = options.inputs;
+  read.insert(read.end(), options.ncu.begin(), options.ncu.end());
+  check_outputs({options.json, options.html}, read);
   ExaminedRun run(options.inputs, {.threads = options.threads});
   const auto counters = read_counters(options.ncu, run.analysis());
   std::vector<advice::RooflinePoint> points;

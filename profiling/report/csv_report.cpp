@@ -6,6 +6,19 @@
 #include "core/base/file.hpp"
 
 namespace sidestream::report {
+namespace {
+
+std::filesystem::path csv_file_in(const std::filesystem::path& folder, const std::string& table) {
+  return folder / (table + ".csv");
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> csv_files_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const TableSource& table : all_tables()) files.push_back(csv_file_in(folder, table.name));
+  return files;
+}
 
 void write_csv_folder(const Findings& findings, const std::filesystem::path& folder) {
   std::error_code failed;
@@ -16,9 +29,9 @@ void write_csv_folder(const Findings& findings, const std::filesystem::path& fol
   }
   for (const TableSource& table : all_tables()) {
     if (table.name == kEventsTable) continue;  // here all of them, not the longest
-    core::write_file_atomically(folder / (table.name + ".csv"), csv_of(table.make(findings)));
+    core::write_file_atomically(csv_file_in(folder, table.name), csv_of(table.make(findings)));
   }
-  write_event_list(findings.analysis, folder / "events.csv");
+  write_event_list(findings.analysis, csv_file_in(folder, kEventsTable));
 }
 
 }  // namespace sidestream::report

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import unittest
 
-from support import PROGRAM, TraceTest, read_csv
+from support import PROGRAM, TraceTest, read_csv, step_events, trace, write
 
 
 def hash_of(path):
@@ -26,6 +26,33 @@ class OutputTest(TraceTest):
             with self.subTest(words[0]):
                 self.fail_with(2, "rank-0.json is read, and would be written over", *words)
                 self.assertEqual(hash_of(file), before)
+
+    def test_records_of_the_run_are_not_written_over(self):
+        """Whatever of the run is given: the report reads them."""
+        run = self.folder / "run"
+        trace_file = write(run / "trace/step_3/rank-0.pt.trace.json", trace(step_events(0)))
+        write(run / "trace/step_3/clock.json", {"ranks": []})
+        write(run / "metrics.jsonl", '{"event":"step","step":3}\n')
+        write(run / "run.json", {})
+        for given in (trace_file, trace_file.parent, run / "trace", run):
+            for name in ("trace/step_3/clock.json", "metrics.jsonl", "run.json"):
+                with self.subTest(given=given.name, output=name):
+                    before = hash_of(run / name)
+                    self.fail_with(2, "is read, and would be written over", "report", given, "--json", run / name)
+                    self.assertEqual(hash_of(run / name), before)
+        self.succeed("report", trace_file, "--quiet", "--json", run / "report.json")
+
+    def test_counters_of_kernels_are_not_written_over(self):
+        traces = self.two_ranks()
+        counters = write(self.folder / "tables/kernels.csv", "of ncu\n")
+        before = hash_of(counters)
+        for words in (["report", traces, "--ncu", counters, "--json", counters],
+                      ["report", traces, "--ncu", counters, "--csv", counters.parent],
+                      ["roofline", traces, "--ncu", counters, "--html", counters]):
+            self.fail_with(2, "kernels.csv is read, and would be written over", *words)
+            self.assertEqual(hash_of(counters), before)
+        self.fail_with(2, "kernels.csv is given for two outputs", "report", traces, "--json", counters, "--csv",
+                       counters.parent)
 
     def test_one_name_for_two_outputs(self):
         folder, file = self.two_ranks(), self.folder / "both"
