@@ -34,6 +34,9 @@ double spread_ns(const std::vector<ClockPair>& pairs, const RankClock& clock) {
   return quantile_of(std::move(distances), 0.95);
 }
 
+// Ten times as far off as a crystal that is broken: two damaged pairs have any slope.
+constexpr double kMostSlopePpm = 1e5;
+
 // Theil's slope over pairs half of the list apart: n / 2 slopes instead of all n squared.
 double middle_slope_ppm(const std::vector<ClockPair>& pairs) {
   const std::size_t apart = pairs.size() / 2;
@@ -44,7 +47,7 @@ double middle_slope_ppm(const std::vector<ClockPair>& pairs) {
     const std::int64_t grown_ns = (b.reference_ns - b.time_ns) - (a.reference_ns - a.time_ns);
     if (time > 0) slopes.push_back(static_cast<double>(grown_ns) / time * 1e6);
   }
-  return quantile_of(std::move(slopes), 0.5);
+  return std::clamp(quantile_of(std::move(slopes), 0.5), -kMostSlopePpm, kMostSlopePpm);
 }
 
 constexpr std::size_t kLeastForScatter = 6;

@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "profiling/trace/most_ranks.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -21,6 +22,9 @@ struct Sample {
   std::int64_t round_trip_ns = 0;
 };
 
+// Since 1970, until 2043: differences of such times, and differences of these, are numbers too.
+constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;
+
 std::int64_t whole_number(const Json& object, const char* key) {
   const Json& value = object.at(key);
   if (!value.is_number_integer())
@@ -28,11 +32,25 @@ std::int64_t whole_number(const Json& object, const char* key) {
   return value.get<std::int64_t>();
 }
 
+std::int64_t time_of(const Json& object, const char* key) {
+  const std::int64_t time_ns = whole_number(object, key);
+  if (time_ns < 0 || time_ns > kLatestNs)
+    throw std::invalid_argument(std::string(key) + " that is no time since 1970");
+  return time_ns;
+}
+
 Sample sample_of(const Json& one) {
-  const Sample sample{{whole_number(one, "local_ns"), whole_number(one, "reference_ns")},
+  const Sample sample{{time_of(one, "local_ns"), time_of(one, "reference_ns")},
                       whole_number(one, "round_trip_ns")};
   if (sample.round_trip_ns < 0) throw std::invalid_argument("a round trip below 0 ns");
+  if (sample.round_trip_ns > kLatestNs) throw std::invalid_argument("a round trip of decades");
   return sample;
+}
+
+int rank_of(const Json& one) {
+  const std::int64_t rank = whole_number(one, "rank");
+  if (!is_rank_number(rank)) throw std::invalid_argument("a rank that no job has");
+  return static_cast<int>(rank);
 }
 
 RankSamples samples_of(const Json& rank) {
@@ -56,7 +74,7 @@ std::optional<ClockSamples> read_clock_samples(const std::filesystem::path& file
   try {
     const Json parsed = Json::parse(core::read_file(file));
     ClockSamples all;
-    for (const Json& rank : parsed.at("ranks")) all[rank.at("rank").get<int>()] = samples_of(rank);
+    for (const Json& rank : parsed.at("ranks")) all[rank_of(rank)] = samples_of(rank);
     return all;
   } catch (const Json::exception&) {
     throw core::DataError(core::FileFault{file.string(), std::nullopt, kExpected,

@@ -6,6 +6,7 @@
 
 #include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/decimal.hpp"
+#include "profiling/trace/most_ranks.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -23,9 +24,6 @@ std::optional<std::int64_t> number_in(const Json& object, const char* key) {
   return value == kNoNumber ? std::nullopt : std::optional(value);
 }
 
-// More ranks than any job has: a number out of a damaged file.
-constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;
-
 bool read_distributed(const Json& object, RankInfo& info) {
   if (!object.is_object()) return false;
   const std::int64_t world_size = number_in(object, "world_size").value_or(0);
@@ -33,7 +31,7 @@ bool read_distributed(const Json& object, RankInfo& info) {
   if (const auto backend = object.find("backend"); backend != object.end() && backend->is_string())
     info.backend = backend->get<std::string>();
   const auto rank = number_in(object, "rank");
-  if (!rank || *rank < 0 || *rank >= kMostRanks) return false;
+  if (!rank || !is_rank_number(*rank)) return false;
   info.rank = static_cast<int>(*rank);
   return true;
 }

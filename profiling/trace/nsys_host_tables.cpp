@@ -8,9 +8,11 @@
 
 #include "profiling/ranges/phase_named.hpp"
 #include "profiling/trace/decimal.hpp"
+#include "profiling/trace/most_ranks.hpp"
 #include "profiling/trace/nsys_columns.hpp"
 #include "profiling/trace/nsys_host_rows.hpp"
 #include "profiling/trace/nsys_payloads.hpp"
+#include "profiling/trace/utf8_repair.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -62,6 +64,14 @@ class Lanes {
   std::map<std::uint32_t, std::vector<std::int64_t>> lanes_;
 };
 
+// Names of StringIds are repaired once; those that stand in a row nearly always need it not.
+std::string_view valid_name(std::string_view text, std::string& repaired) {
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char one) { return one >= ' ' && one <= '~'; });
+  if (plain) return text;
+  return repaired = with_valid_utf8(text);
+}
+
 // Ranges that are pushed and popped nest on their thread. Those with a start and an end may end on
 // another one, overlap each other, and say nothing about what the thread did meanwhile.
 std::uint64_t read_ranges(const SqliteFile& file, int type, NsysStrings& strings,
@@ -78,6 +88,7 @@ std::uint64_t read_ranges(const SqliteFile& file, int type, NsysStrings& strings
   constexpr int kFirstPayloadColumn = 5;
   std::uint64_t count = 0;
   Lanes lanes;
+  std::string repaired;
   const NsysPayloads payloads(file, strings);
   for (; rows.next(); ++count) {
     const std::uint32_t process = NsysProcesses::process_of(rows.integer(2));
@@ -85,11 +96,12 @@ std::uint64_t read_ranges(const SqliteFile& file, int type, NsysStrings& strings
       processes[processes.of_process(process).front()].skip("range without an end");
       continue;
     }
-    HostRow row{.kind = Kind::kHostRange,
-                .name = rows.is_null(4) ? rows.text(3) : strings[rows.integer(4)],
-                .start_ns = rows.integer(0),
-                .end_ns = rows.integer(1),
-                .global_tid = rows.integer(2)};
+    HostRow row{
+        .kind = Kind::kHostRange,
+        .name = rows.is_null(4) ? valid_name(rows.text(3), repaired) : strings[rows.integer(4)],
+        .start_ns = rows.integer(0),
+        .end_ns = rows.integer(1),
+        .global_tid = rows.integer(2)};
     if (ranges::is_collective_name(row.name)) row.payload = payloads.of(rows, kFirstPayloadColumn);
     if (type == kStartEndRange) row.lane = lanes.take(process, row.start_ns, row.end_ns);
     host.add(row);
@@ -138,9 +150,12 @@ std::map<std::uint32_t, int> ranks_of_table(const SqliteFile& file) {
   std::map<std::uint32_t, int> ranks;
   if (!file.has("MPI_RANKS") || !has_all(file.columns("MPI_RANKS"), {"globalTid", "rank"}))
     return ranks;
-  SqliteRows rows = file.query("SELECT globalTid, rank FROM MPI_RANKS WHERE rank >= 0");
-  while (rows.next())
-    ranks[NsysProcesses::process_of(rows.integer(0))] = static_cast<int>(rows.integer(1));
+  SqliteRows rows = file.query("SELECT globalTid, rank FROM MPI_RANKS WHERE rank IS NOT NULL");
+  while (rows.next()) {
+    const std::int64_t rank = rows.integer(1);
+    if (is_rank_number(rank))
+      ranks[NsysProcesses::process_of(rows.integer(0))] = static_cast<int>(rank);
+  }
   return ranks;
 }
 
@@ -168,7 +183,8 @@ std::map<std::uint32_t, int> mpi_ranks_of(const SqliteFile& file, NsysStrings& s
     const std::string_view text = rows.is_null(2) ? rows.text(1) : strings[rows.integer(2)];
     if (!text.starts_with(kPrefix)) continue;
     const std::int64_t rank = integer_of(text.substr(kPrefix.size()), -1);
-    if (rank >= 0) ranks[NsysProcesses::process_of(rows.integer(0))] = static_cast<int>(rank);
+    if (is_rank_number(rank))
+      ranks[NsysProcesses::process_of(rows.integer(0))] = static_cast<int>(rank);
   }
   return ranks;
 }

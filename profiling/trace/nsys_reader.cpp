@@ -7,6 +7,7 @@
 #include "profiling/trace/nsys_processes.hpp"
 #include "profiling/trace/nsys_strings.hpp"
 #include "profiling/trace/sqlite_file.hpp"
+#include "profiling/trace/utf8_repair.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -79,7 +80,7 @@ std::map<int, DeviceProperties> devices_of(const SqliteFile& file) {
   SqliteRows rows = file.query(query + " FROM TARGET_INFO_GPU");
   while (rows.next()) {
     devices[static_cast<int>(rows.integer(0))] = {
-        std::string(rows.text(1)), static_cast<int>(rows.integer(2)),
+        with_valid_utf8(rows.text(1)), static_cast<int>(rows.integer(2)),
         static_cast<int>(rows.integer(3)), static_cast<int>(rows.integer(4)),
         static_cast<std::uint64_t>(rows.integer(5))};
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <regex>
+#include <set>
 #include <string_view>
 
 #include "core/base/error.hpp"
@@ -65,13 +66,41 @@ bool may_be_trace(const std::string& name) {
 // What ranks leave behind when a collective hangs: JSON of each rank, and no traces.
 constexpr const char* kFlights = "flight";
 
+// Folders behind links are looked into once, and not at all where they lie in the folder itself and
+// are found there: "newest" beside what it points to would be the same ranks twice.
+class Branches {
+ public:
+  explicit Branches(const fs::path& root) : root_(fs::canonical(root)) {}
+
+  bool are_new(const fs::directory_entry& folder) {
+    std::error_code unreadable;
+    const bool is_link = folder.is_symlink(unreadable);
+    const fs::path place = fs::canonical(folder.path(), unreadable);
+    if (unreadable) return !is_link;  // whoever looks into it is told why that cannot be
+    if (is_link && is_inside(place)) return false;
+    return seen_.insert(place).second;
+  }
+
+ private:
+  bool is_inside(const fs::path& place) const {
+    return std::mismatch(root_.begin(), root_.end(), place.begin(), place.end()).first ==
+           root_.end();
+  }
+
+  fs::path root_;
+  std::set<fs::path> seen_;
+};
+
 std::vector<fs::path> files_in(const fs::path& folder, bool (*wanted)(const std::string&)) {
   std::vector<fs::path> found;
-  fs::recursive_directory_iterator entries(folder);
+  Branches branches(folder);
+  fs::recursive_directory_iterator entries(folder, fs::directory_options::follow_directory_symlink);
   for (; entries != fs::recursive_directory_iterator(); ++entries) {
     const fs::directory_entry& entry = *entries;
     std::error_code unreadable;  // a link to nowhere, or to itself, is no trace
-    if (entry.is_directory(unreadable) && entry.path().filename() == kFlights)
+    const bool leads_on = entry.is_directory(unreadable);
+    if (leads_on ? entry.path().filename() == kFlights || !branches.are_new(entry)
+                 : entry.is_symlink(unreadable))
       entries.disable_recursion_pending();
     if (entry.is_regular_file(unreadable) && wanted(entry.path().filename().string()))
       found.push_back(entry.path());

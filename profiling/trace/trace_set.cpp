@@ -46,10 +46,10 @@ Loaded load_one(const TraceFile& file) {
     link_collectives(timeline);
     timeline.info.file = with_valid_utf8(file.path.filename().string());
     timeline.info.path = file.path.string();
-    timeline.info.window = file.window;
+    timeline.info.window = with_valid_utf8(file.window);
   }
   for (std::string& warning : loaded.warnings)
-    warning = file.path.filename().string() + ": " + warning;
+    warning = with_valid_utf8(file.path.filename().string()) + ": " + warning;
   return loaded;
 }
 
@@ -204,7 +204,8 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
     warnings.insert(warnings.end(), one.warnings.begin(), one.warnings.end());
     for (RankTimeline& timeline : one.timelines) set.timelines.push_back(std::move(timeline));
   }
-  for (const TraceFile& file : files) set.files.push_back(file.path.filename().string());
+  for (const TraceFile& file : files)
+    set.files.push_back(with_valid_utf8(file.path.filename().string()));
   std::set<std::string> seen;
   for (const TraceFile& file : files) add_samples(file, seen, set);
   check_not_merged(set.timelines);

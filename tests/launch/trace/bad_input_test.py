@@ -102,7 +102,13 @@ class UnusableTest(TraceTest):
         for text, found in (("{}", "something else"), ('{"ranks": [{"rank": 0, "samples": [{"local_ns": 1e300, '
                             '"reference_ns": 1, "round_trip_ns": 1}]}]}', "local_ns that is no whole number"),
                             ('{"ranks": [{"rank": 0, "samples": [{"local_ns": 1, "reference_ns": 1, '
-                             '"round_trip_ns": -5}]}]}', "a round trip below 0 ns")):
+                             '"round_trip_ns": -5}]}]}', "a round trip below 0 ns"),
+                            ('{"ranks": [{"rank": 0, "samples": [{"local_ns": 9000000000000000000, "reference_ns": 1, '
+                             '"round_trip_ns": 1}]}]}', "local_ns that is no time"),
+                            ('{"ranks": [{"rank": 0, "samples": [{"local_ns": 1, "reference_ns": -9000000000000000000, '
+                             '"round_trip_ns": 1}]}]}', "reference_ns that is no time"),
+                            ('{"ranks": [{"rank": 4294967297}]}', "a rank that no job has"),
+                            ('{"ranks": [{"rank": 1e300}]}', "rank that is no whole number")):
             with self.subTest(found):
                 folder = self.two_ranks()
                 write(folder / "clock.json", text)
@@ -220,6 +226,15 @@ class UsableTest(TraceTest):
         for rank in range(2):
             write(self.folder / f"in/rank-{rank}.json", trace([complete("kernel", "gemm", 1, 2)], rank, 2))
         self.assertIn("not one collective", self.warning_of(self.folder / "in"))
+
+    def test_clocks_that_run_backwards_are_said(self):
+        """The second step begins before the first one ends, and its kernels before their launches."""
+        events = step_events(0, first=3, steps=1) + [
+            {**event, "ts": event["ts"] - 500} if event["cat"] != "cuda_runtime" else event
+            for event in step_events(0, first=4, steps=1)]
+        warning = self.warning_of(write(self.folder / "rank-0.json", trace(events)))
+        self.assertIn("1 steps that begin before the one before them ends", warning)
+        self.assertIn("1 kernels that begin before their launch", warning)
 
     def test_negative_durations_and_clocks_that_run_backwards(self):
         events = step_events(0) + [complete("kernel", "back", 5000, -1), complete("kernel", "early", -50, 10)]

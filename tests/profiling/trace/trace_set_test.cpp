@@ -189,6 +189,20 @@ TEST_F(TraceSetTest, ranges_in_flight_have_lanes_of_their_own) {
                                               ::testing::Pair("third", "in flight 1")));
 }
 
+TEST_F(TraceSetTest, names_that_are_no_text_are_repaired) {
+  write_text(scratch_ / "st\xFFp" / "rank-0.json",
+             trace_of(complete_event("kernel", "k", "1", "1"), 0, 2));
+  make_database("st\xFFp/rank-1.sqlite",
+                "CREATE TABLE NVTX_EVENTS(start INT,end INT,eventType INT,text TEXT,globalTid INT);"
+                "INSERT INTO NVTX_EVENTS VALUES (10,400,59,CAST(X'6261FF64' AS TEXT),16777217);");
+
+  const TraceSet kineto = load_traces(find_traces({scratch_ / "st\xFFp" / "rank-0.json"}));
+  const TraceSet nsys = load_traces(find_traces({scratch_ / "st\xFFp" / "rank-1.sqlite"}));
+
+  EXPECT_EQ(kineto.timelines.at(0).info.window, "st?p");
+  EXPECT_EQ(nsys.timelines.at(0).name(0), "ba?d");
+}
+
 TEST_F(TraceSetTest, a_database_that_is_no_export) {
   make_database("a.sqlite", "CREATE TABLE people(name TEXT)");
   EXPECT_THROW(load(), core::DataError);
