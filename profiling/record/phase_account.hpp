@@ -50,8 +50,9 @@ class PhaseAccount {
   const PhaseHistory& history() const noexcept { return history_; }
 
  private:
-  static constexpr std::size_t kMostPhases = 512;
-  static constexpr std::size_t kMostCollectives = 4096;  // a power of two
+  // Of a step: a micro-step has three phases, and a collective a bucket.
+  static constexpr std::size_t kMostPhases = 1 << 13;
+  static constexpr std::size_t kMostCollectives = 1 << 14;  // a power of two
 
   struct Span {
     std::int64_t start_ns = 0;

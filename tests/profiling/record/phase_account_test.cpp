@@ -74,10 +74,30 @@ TEST_F(PhaseAccountTest, waitingInsideAPhase_isNoComputing) {
             20);
 }
 
+// As --grad-accumulation 1000 makes them, with four buckets each.
+TEST_F(PhaseAccountTest, manyMicroSteps_areOneStep) {
+  constexpr int kMicroSteps = 1000;
+  account_.begin_step(0);
+  for (int i = 0; i < kMicroSteps; ++i) {
+    const std::int64_t at = i * 100;
+    account_.add_phase(Phase::kData, at, at + 10);
+    account_.add_phase(Phase::kForward, at + 10, at + 40);
+    account_.add_phase(Phase::kBackward, at + 40, at + 90);
+    for (int bucket = 0; bucket < 4; ++bucket) account_.add_collective(at + 92, at + 95 + bucket);
+  }
+  account_.end_step(kMicroSteps * 100);
+
+  const PhaseTotals& totals = account_.totals();
+  EXPECT_EQ(totals.uncounted_steps, 0);
+  EXPECT_EQ(totals.io_ns, kMicroSteps * 10);
+  EXPECT_EQ(totals.compute_ns, kMicroSteps * 80);
+  EXPECT_EQ(totals.comm_ns, kMicroSteps * 6);
+}
+
 TEST_F(PhaseAccountTest, tooMuchForAStep_leavesTheStepOutAndSaysSo) {
   account_.begin_step(0);
-  for (int i = 0; i < 600; ++i) account_.add_phase(Phase::kForward, i, i + 1);
-  account_.end_step(1000);
+  for (int i = 0; i < 10'000; ++i) account_.add_phase(Phase::kForward, i, i + 1);
+  account_.end_step(20'000);
 
   EXPECT_EQ(account_.totals().steps, 0);
   EXPECT_EQ(account_.totals().uncounted_steps, 1);
