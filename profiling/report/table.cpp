@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "profiling/report/printable.hpp"
+
 namespace sidestream::report {
 namespace {
 
@@ -21,7 +23,8 @@ std::size_t width_of(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char one) { return !continues(one); }));
 }
 
-std::string cut(const std::string& text, std::size_t width) {
+std::string cut(const std::string& whole, std::size_t width) {
+  const std::string text = printable(whole);
   if (width_of(text) <= width || text.size() <= width) return text;
   const std::size_t tail = (width - 3) / 3;
   std::size_t head = width - 3 - tail, rest = text.size() - tail;

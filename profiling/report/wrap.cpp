@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "profiling/report/printable.hpp"
+
 namespace sidestream::report {
 
-std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
+std::string wrapped(const std::string& raw, std::size_t width, std::size_t indent) {
+  const std::string text = printable(raw);
   std::string result, line = text.substr(0, std::min(text.find_first_not_of(' '), text.size()));
   bool empty = true;
   for (std::size_t start = line.size(); start < text.size();) {

@@ -1,0 +1,34 @@
+// Names out of a trace do nothing to the terminal that shows them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "profiling/report/printable.hpp"
+#include "profiling/report/table.hpp"
+#include "profiling/report/wrap.hpp"
+
+namespace sidestream::report {
+namespace {
+
+// Clears the screen, in the form of one byte and in that of two.
+constexpr const char* kName = "k\x1B[2J\n\xC2\x9B\x32J\x7F";
+
+TEST(TerminalTextTest, control_characters_are_shown_as_such) {
+  EXPECT_EQ(printable(kName), "k?[2J??2J?");
+  EXPECT_EQ(printable("\xC3\xA4 \xC2\xB5s"), "\xC3\xA4 \xC2\xB5s");
+  EXPECT_EQ(printable("cut \xC2"), "cut \xC2");
+}
+
+TEST(TerminalTextTest, a_row_of_a_table_is_one_line) {
+  const Table table{.title = "Longest", .header = {"name", "calls"}, .rows = {{kName, "1"}}};
+
+  EXPECT_EQ(text_of(table, {.width_columns = 80}),
+            "Longest\nname        calls\nk?[2J??2J?      1\n");
+  EXPECT_THAT(csv_of(table), ::testing::HasSubstr(kName)) << "a file has names as they are";
+}
+
+TEST(TerminalTextTest, a_sentence_has_the_breaks_of_its_width_alone) {
+  EXPECT_EQ(wrapped("why: a\nb is slow", 80, 2), "why: a?b is slow\n");
+}
+
+}  // namespace
+}  // namespace sidestream::report
