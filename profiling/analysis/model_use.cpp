@@ -1,7 +1,9 @@
 #include "profiling/analysis/model_use.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "profiling/statistics/median.hpp"
 #include "profiling/statistics/middle.hpp"
 
 namespace sidestream::analysis {
@@ -13,9 +15,7 @@ std::optional<double> over(double part, double whole) {
 
 std::optional<double> median_of(std::vector<std::int64_t> lengths) {
   if (lengths.empty()) return std::nullopt;
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  return static_cast<double>(*middle);
+  return static_cast<double>(statistics::upper_median(std::move(lengths)));
 }
 
 std::int64_t last_step(const RankView& rank) {

@@ -75,23 +75,43 @@ std::vector<bool> inside_backward(const RankTimeline& timeline, const CallTree& 
   return inside;
 }
 
-// Parents come before what is inside them.
-bool has_ancestor(const CallTree& tree, const std::vector<Key>& keys, std::size_t call) {
-  for (std::size_t at = tree.calls[call].parent; at != kNoParent; at = tree.calls[at].parent) {
-    if (keys[at] == keys[call]) return true;
+// The calls that one lies in, and how often each key is among them. Calls come in the order of the
+// tree, each behind its parent: what is open is the way back to the root, however long that is.
+class OpenCalls {
+ public:
+  explicit OpenCalls(const CallTree& tree) : tree_(tree) {}
+
+  // True for the outermost one of its key.
+  bool enter(std::size_t call, Key key) {
+    while (!open_.empty() && open_.back().call != tree_.calls[call].parent) {
+      --*open_.back().count;
+      open_.pop_back();
+    }
+    int& count = counts_[std::move(key)];
+    open_.push_back({call, &count});
+    return ++count == 1;
   }
-  return false;
-}
+
+ private:
+  struct Open {
+    std::size_t call;
+    int* count;
+  };
+
+  const CallTree& tree_;
+  std::map<Key, int> counts_;
+  std::vector<Open> open_;
+};
 
 // Of calls inside one another only the outermost of a key counts.
 void add_forward(std::map<Key, ModuleRow>& rows, const RankTimeline& timeline, const CallTree& tree,
                  const std::vector<bool>& backward) {
-  std::vector<Key> keys(tree.calls.size());
+  OpenCalls open(tree);
   for (std::size_t i = 0; i < tree.calls.size(); ++i) {
     const std::size_t row = tree.calls[i].row;
-    if (!counts(timeline, row) || (backward[i] && has_module(timeline, row))) continue;
-    keys[i] = key_of(timeline, row);
-    if (!has_ancestor(tree, keys, i)) rows[keys[i]].sums.add(timeline, tree.calls[i]);
+    const bool forward = counts(timeline, row) && !(backward[i] && has_module(timeline, row));
+    Key key = forward ? key_of(timeline, row) : Key();
+    if (open.enter(i, key) && forward) rows[std::move(key)].sums.add(timeline, tree.calls[i]);
   }
 }
 
