@@ -1,6 +1,7 @@
 // Idle time by its causes, each on a trace by hand where its time is known.
 #include "profiling/analysis/idle_causes.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "profiling/analysis/event_class.hpp"
 #include "tests/profiling/analysed.hpp"
+#include "tests/profiling/trace/database.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -47,6 +49,42 @@ TEST(IdleCausesTest, each_cause_has_its_own_time) {
   // The operator, nothing launched until 700, and the launch itself.
   EXPECT_EQ(step.idle.host_ns, 90'000 + 100'000 + 5'000);
   EXPECT_EQ(step.idle.other_ns, 95'000 + 100'000);
+}
+
+// A kernel of [100, 200) and one of [900, 1000); the thread that launches them waits for a mutex in
+// [300, 700) and sleeps in [750, 800). A graph ran from 210 to 280: nobody knows what was in it.
+constexpr const char* kLockedExport =
+    "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
+    "INSERT INTO StringIds VALUES (1,'gemm'),(2,'cudaLaunchKernel_v7000'),"
+    "(3,'pthread_mutex_lock'),(4,'nanosleep');"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT,end INT,deviceId INT,streamId INT,"
+    "correlationId INT,globalPid INT,shortName INT);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100,200,0,7,1,16777216,1),"
+    "(900,1000,0,7,2,16777216,1);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start INT,end INT,deviceId INT,streamId INT,"
+    "correlationId INT,globalPid INT,graphId INT);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (210,280,0,7,3,16777216,1);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INT,end INT,globalTid INT,correlationId INT,"
+    "nameId INT);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (90,95,16777217,1,2),(890,895,16777217,2,2);"
+    "CREATE TABLE OSRT_API(start INT,end INT,globalTid INT,nameId INT);"
+    "INSERT INTO OSRT_API VALUES (300,700,16777217,3),(750,800,16777217,4);"
+    "CREATE TABLE NVTX_EVENTS(start INT,end INT,eventType INT,text TEXT,globalTid INT);"
+    "INSERT INTO NVTX_EVENTS VALUES (100,1000,59,'ProfilerStep#5',16777217);";
+
+TEST(IdleCausesTest, locks_and_graphs_of_nsys) {
+  const core::ScratchFolder scratch;
+  const auto file = test::make_database(scratch / "a.sqlite", kLockedExport);
+  trace::TraceSet set = trace::load_traces(trace::find_traces({file}), {.threads = 1});
+  const Analysis all = analyse(set, 1);
+
+  const StepRow& step = all.ranks.at(0).steps.at(0);
+  EXPECT_EQ(step.budget.compute_ns, 200);
+  EXPECT_EQ(step.budget.idle_ns, 700);
+  EXPECT_EQ(step.idle.lock_ns, 400);
+  EXPECT_THAT(set.warnings,
+              ::testing::Contains(::testing::StartsWith("1 launches of CUDA graphs (70 ns) hide "
+                                                        "their kernels and are not counted")));
 }
 
 // What feeds a device is told by the calls that launch.
