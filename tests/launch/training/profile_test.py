@@ -4,9 +4,11 @@ with it."""
 import gzip
 import json
 import pathlib
+import re
 import subprocess
 
 from figures import check_figures, pretend_ceilings
+from privacy import check_nothing_private
 from support import BINARY, TINY, check, losses, make_data, train, workspace
 
 RANKS, STEPS = 2, 17
@@ -85,6 +87,13 @@ def check_details(trace):
     check(backward, "no operator of backward knows its layer")
 
 
+def check_layers_by_name(trace):
+    """--profile-modules=transformer.h.*.mlp: operators of other layers belong to none."""
+    modules = {event["args"]["Module Hierarchy"] for event in operators(trace) if "Module Hierarchy" in event.get("args", {})}
+    check("transformer.h.0.mlp" in modules, f"modules {sorted(modules)[:10]}")
+    check(all(re.fullmatch(r"transformer\.h\..*\.mlp", module) for module in modules), f"other layers: {sorted(modules)}")
+
+
 def check_report(run_dir):
     done = subprocess.run([TRACE, "report", run_dir, "--json", run_dir / "report.json"], capture_output=True, text=True)
     check(done.returncode == 0, done.stdout + done.stderr)
@@ -138,6 +147,7 @@ def main():
         train(RANKS, root / "window", flags + profile + ["--sample-hz", "100"] + DETAILS)
         check(losses(root / "plain") == losses(root / "window"), "losses differ with the profiler")
         check_windows(root / "window")
+        check_nothing_private(root / "window")
         trace = read(next((root / "window/trace/step_00000008").glob("*_00001.*")))
         check_events(trace)
         check_details(trace)
@@ -150,6 +160,7 @@ def main():
         check(files == ["step_00000003", "step_00000005", "step_00000017"], f"files {files}")
         everything = [step for file in (root / "both/trace").glob("*/*_00000.*") for step in step_numbers(read(file))]
         check(sorted(everything) == list(range(1, STEPS + 1)), f"steps {sorted(everything)}")
+        check_layers_by_name(read(next((root / "both/trace/step_00000005").glob("*_00000.*"))))
         train(RANKS, root / "fused", fused + ["--profile", "wait=2,warmup=1,active=2", "--profile-modules"])
         check_modules_of_fused_operators(root / "fused")
 

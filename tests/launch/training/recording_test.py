@@ -11,6 +11,7 @@ import subprocess
 import time
 
 from figures import check_figures, pretend_ceilings
+from privacy import check_nothing_private
 from support import BINARY, ROOT, TINY, check, environment, losses, make_data, metrics, mpirun, train, wait_for_step, workspace
 
 RANKS, STEPS = 2, 22
@@ -55,15 +56,6 @@ def check_no_secrets(run_dir):
     for file in files:
         content = gzip.open(file).read() if file.suffix == ".gz" else file.read_bytes()
         check(SECRET.encode() not in content, f"{file} holds a value of the environment")
-
-
-def check_nothing_private(run_dir):
-    """No path of this machine, no user, no host."""
-    words = {str(run_dir), str(ROOT), subprocess.run(["hostname"], capture_output=True, text=True).stdout.strip(), "/home/", "/tmp/"}
-    for file in [*traces(run_dir), *(run_dir / "flight").glob("*/rank_*.json")]:
-        text = (gzip.open if file.suffix == ".gz" else open)(file, "rt").read()
-        for word in words - {""}:
-            check(word not in text and word not in file.name, f"{file.name} holds {word!r}")
 
 
 def check_same_losses(root, flags):
