@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -21,7 +22,7 @@ struct Sums {
 };
 
 // By numbers first: texts are compared once a kernel, not once a call.
-void add_rank(const RankView& rank, std::map<Key, Sums>& kernels) {
+void add_rank(const RankView& rank, const IntervalSet& steps, std::map<Key, Sums>& kernels) {
   if (rank.activity.communication.empty()) return;
   const trace::RankTimeline& timeline = *rank.timeline;
   const NameClasses classes(timeline.names);
@@ -30,6 +31,7 @@ void add_rank(const RankView& rank, std::map<Key, Sums>& kernels) {
     const auto detail = timeline.device(row);
     if (timeline.kind(row) != trace::Kind::kKernel || !detail) continue;
     if (classes[timeline.name_id(row)] == NameClass::kCollectiveKernel) continue;
+    if (!steps.contains(timeline.start_ns(row))) continue;
     const Interval interval{timeline.start_ns(row), timeline.end_ns(row)};
     const std::int64_t shared_ns = rank.activity.communication.length_within_ns(interval);
     Sums*& place = known[std::uint64_t{timeline.name_id(row)} << 32 | detail->shape];
@@ -50,9 +52,12 @@ void add_rank(const RankView& rank, std::map<Key, Sums>& kernels) {
 OverlapTax overlap_tax(const std::vector<RankView>& ranks) {
   OverlapTax tax;
   std::map<Key, Sums> kernels;
+  std::set<int> numbers;  // a rank has a file for each window
   for (const RankView& rank : ranks) {
-    tax.hidden_ns += rank.overlapped_communication.length_ns();
-    add_rank(rank, kernels);
+    const IntervalSet steps = rank.counted_windows();
+    numbers.insert(rank.timeline->info.rank);
+    tax.hidden_ns += (rank.overlapped_communication & steps).length_ns();
+    add_rank(rank, steps, kernels);
   }
   double sum_ns = 0;
   for (const auto& [key, sums] : kernels) {
@@ -64,7 +69,10 @@ OverlapTax overlap_tax(const std::vector<RankView>& ranks) {
                            static_cast<double>(sums.beside_ns) / static_cast<double>(sums.beside)});
     sum_ns += tax.kernels.back().tax_ns();
   }
-  tax.tax_ns = static_cast<std::int64_t>(sum_ns);
+  const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, numbers.size()));
+  // Kernels that happen to be faster beside collectives are no gain of overlap.
+  tax.tax_ns = static_cast<std::int64_t>(std::max(0.0, sum_ns) / static_cast<double>(count));
+  for (std::int64_t* sum : {&tax.hidden_ns, &tax.judged_ns, &tax.beside_ns}) *sum /= count;
   std::sort(tax.kernels.begin(), tax.kernels.end(),
             [](const TaxedKernel& a, const TaxedKernel& b) { return a.tax_ns() > b.tax_ns(); });
   return tax;

@@ -233,11 +233,16 @@ std::string tax_text(const analysis::OverlapTax& tax) {
   if (tax.hidden_ns == 0) return "";
   if (tax.judged_ns == 0)
     return fmt::format(
-        "Overlap hides {} of communication; what that costs the compute beside it is not "
+        "Overlap hides {} of a rank's communication; what that costs its compute is not "
+        "measured\n",
+        duration_text(real(tax.hidden_ns)));
+  if (tax.tax_ns == 0)
+    return fmt::format(
+        "Overlap hides {} of a rank's communication; a cost to its compute: none "
         "measured\n",
         duration_text(real(tax.hidden_ns)));
   return fmt::format(
-      "Overlap hides {} of communication and costs the compute beside it {}: net {}\n",
+      "Overlap hides {} of a rank's communication and costs its compute {}: net {}\n",
       duration_text(real(tax.hidden_ns)), duration_text(real(tax.tax_ns)),
       duration_text(real(tax.net_gain_ns())));
 }
