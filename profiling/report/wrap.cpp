@@ -6,13 +6,13 @@
 
 namespace sidestream::report {
 
-std::string wrapped(const std::string& raw, std::size_t width, std::size_t indent) {
-  const std::string text = printable(raw);
-  std::string result, line = text.substr(0, std::min(text.find_first_not_of(' '), text.size()));
+std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
+  const std::string shown = printable(text);
+  std::string result, line = shown.substr(0, std::min(shown.find_first_not_of(' '), shown.size()));
   bool empty = true;
-  for (std::size_t start = line.size(); start < text.size();) {
-    const std::size_t end = std::min(text.find(' ', start), text.size());
-    const std::string word = text.substr(start, end - start);
+  for (std::size_t start = line.size(); start < shown.size();) {
+    const std::size_t end = std::min(shown.find(' ', start), shown.size());
+    const std::string word = shown.substr(start, end - start);
     start = end + 1;
     if (!empty && line.size() + 1 + word.size() > width) {
       result += line + "\n";
