@@ -7,7 +7,9 @@
 #include <span>
 
 #include "core/base/sha256.hpp"
+#include "profiling/statistics/median.hpp"
 #include "profiling/trace/clock_fit.hpp"
+#include "profiling/trace/shorter_half.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -56,17 +58,9 @@ std::vector<RankSample> samples_of(const ClockNotes& rank, const ClockNotes& ref
   return samples;
 }
 
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  return values[static_cast<std::size_t>(std::lround(place))];
-}
-
 // Offset, drift and what the shorter half of the samples misses them by.
 void add_fit(json& rank, std::vector<RankSample> samples) {
-  std::sort(samples.begin(), samples.end(),
-            [](const auto& a, const auto& b) { return a.round_trip_ns < b.round_trip_ns; });
-  samples.resize((samples.size() + 1) / 2);
+  trace::keep_shorter_half(samples);
   std::vector<trace::ClockPair> pairs;
   for (const RankSample& one : samples) pairs.push_back({one.local_ns, one.reference_ns});
   const trace::ClockFit fit = trace::fit_clock(pairs);
@@ -78,8 +72,8 @@ void add_fit(json& rank, std::vector<RankSample> samples) {
   }
   rank["offset_us"] = static_cast<double>(fit.clock.offset_ns) / 1000;
   rank["drift_ppm"] = fit.clock.drift_ppm;
-  rank["residual_us_p50"] = quantile(residuals_us, 0.5);
-  rank["residual_us_p95"] = quantile(residuals_us, 0.95);
+  rank["residual_us_p50"] = statistics::quantile(residuals_us, 0.5);
+  rank["residual_us_p95"] = statistics::quantile(residuals_us, 0.95);
 }
 
 json rank_json(const ClockNotes& notes, const ClockNotes& reference, int rank,

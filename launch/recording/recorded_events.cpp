@@ -9,6 +9,7 @@
 #include "profiling/ranges/system_counters.hpp"
 #include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/event_rewriter.hpp"
+#include "profiling/trace/free_lane.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -24,13 +25,8 @@ constexpr std::int64_t kFirstLane = 900'000'000;
 std::vector<std::int64_t> lanes_of(const std::vector<RangeRecord>& flights) {
   std::vector<std::int64_t> lanes, free_from;
   for (const RangeRecord& range : flights) {
-    const auto free = std::find_if(free_from.begin(), free_from.end(),
-                                   [&](std::int64_t end_ns) { return end_ns <= range.start_ns; });
-    lanes.push_back(kFirstLane + (free - free_from.begin()));
-    if (free == free_from.end())
-      free_from.push_back(range.end_ns);
-    else
-      *free = range.end_ns;
+    const std::size_t lane = trace::take_lane(free_from, range.start_ns, range.end_ns);
+    lanes.push_back(kFirstLane + static_cast<std::int64_t>(lane));
   }
   return lanes;
 }
@@ -158,7 +154,8 @@ std::string distributed_info_text(const TraceOrigin& origin) {
                      origin.rank, origin.world_size);
 }
 
-std::string metadata_text(const record::Recording& recording, const trace::RunFigures& figures) {
+std::string metadata_text(const record::Recording& recording, std::uint64_t dropped_samples,
+                          const trace::RunFigures& figures) {
   nlohmann::ordered_json object;
   const auto add = [&](std::string_view key, const auto& value) {
     object[std::string(key)] = value;
@@ -171,6 +168,7 @@ std::string metadata_text(const record::Recording& recording, const trace::RunFi
                                   {std::string(ranges::kRealtimeNanoseconds), one.realtime_ns}};
   };
   add(ranges::kDroppedRanges, recording.dropped);
+  if (dropped_samples > 0) add(ranges::kDroppedSamples, dropped_samples);
   if (recording.room_needed > 0) add(ranges::kRoomNeeded, recording.room_needed);
   if (recording.complete_from_ns) {
     const record::WallClock wall(recording.begin, recording.end);

@@ -5,6 +5,7 @@
 
 #include "profiling/page/memory_curve.hpp"
 #include "profiling/page/timeline_data.hpp"
+#include "profiling/report/table_json.hpp"
 #include "profiling/report/tables.hpp"
 
 namespace sidestream::page {
@@ -12,33 +13,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A table of a long run has more rows than anybody scrolls through; --csv writes them all.
-constexpr std::size_t kRows = 1000;
 // report.json has them already, or they are longer than a page can hold.
 constexpr const char* kLeftOut[] = {"overview",    "ranks",       "steps",
                                     "collectives", "distributed", "memory_curve"};
 
-Json json_of(const report::Cell& cell) {
-  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
-  if (const auto* real = std::get_if<double>(&cell)) return *real;
-  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  return nullptr;
-}
-
-Json rows_of(const report::Table& table) {
-  Json rows = Json::array();
-  for (std::size_t i = 0; i < std::min(kRows, table.rows.size()); ++i) {
-    Json row = Json::array();
-    for (const report::Cell& cell : table.rows[i]) row.push_back(json_of(cell));
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
 Json table_json(const std::string& name, const report::Table& table) {
   return {{"name", name},
           {"header", table.header},
-          {"rows", rows_of(table)},
+          {"rows", report::json_rows(table)},
           {"total", table.rows.size()}};
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "profiling/ranges/phases.hpp"
+#include "profiling/report/table_json.hpp"
 
 namespace sidestream::report {
 namespace {
@@ -14,24 +15,11 @@ namespace {
 using analysis::Interval;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kRows = 1000;
 constexpr std::size_t kIntervals = 500;
 
-Json value_of(const Cell& cell) {
-  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
-  if (const auto* real = std::get_if<double>(&cell)) return *real;
-  return nullptr;
-}
-
 Json table_json(const Table& table) {
-  Json rows = Json::array();
-  for (std::size_t i = 0; i < std::min(kRows, table.rows.size()); ++i) {
-    Json row = Json::array();
-    for (const Cell& cell : table.rows[i]) row.push_back(value_of(cell));
-    rows.push_back(std::move(row));
-  }
-  return {{"columns", table.header}, {"rows", std::move(rows)}, {"rows_in_all", table.rows.size()}};
+  return {
+      {"columns", table.header}, {"rows", json_rows(table)}, {"rows_in_all", table.rows.size()}};
 }
 
 // Closes the smallest gaps until few enough are left.

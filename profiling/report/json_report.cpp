@@ -4,6 +4,7 @@
 #include <map>
 
 #include "profiling/report/json_details.hpp"
+#include "profiling/report/or_null.hpp"
 #include "profiling/report/summary.hpp"
 
 namespace sidestream::report {
@@ -13,11 +14,6 @@ using analysis::Analysis;
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kOperations = 20;
-
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
 
 Json known(std::int64_t value) { return value < 0 ? Json() : Json(value); }
 

@@ -11,14 +11,6 @@
 namespace sidestream::trace {
 namespace {
 
-double quantile_of(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  const auto place = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(place),
-                   values.end());
-  return values[place];
-}
-
 std::int64_t median_offset(const std::vector<ClockPair>& pairs, const RankClock& clock) {
   std::vector<std::int64_t> offsets;
   for (const ClockPair& pair : pairs)
@@ -31,7 +23,7 @@ double spread_ns(const std::vector<ClockPair>& pairs, const RankClock& clock) {
   for (const ClockPair& pair : pairs)
     distances.push_back(
         std::abs(static_cast<double>(pair.reference_ns - clock.to_common(pair.time_ns))));
-  return quantile_of(std::move(distances), 0.95);
+  return statistics::quantile(std::move(distances), 0.95);
 }
 
 // Ten times as far off as a crystal that is broken: two damaged pairs have any slope.
@@ -47,7 +39,7 @@ double middle_slope_ppm(const std::vector<ClockPair>& pairs) {
     const std::int64_t grown_ns = (b.reference_ns - b.time_ns) - (a.reference_ns - a.time_ns);
     if (time > 0) slopes.push_back(static_cast<double>(grown_ns) / time * 1e6);
   }
-  return std::clamp(quantile_of(std::move(slopes), 0.5), -kMostSlopePpm, kMostSlopePpm);
+  return std::clamp(statistics::quantile(std::move(slopes), 0.5), -kMostSlopePpm, kMostSlopePpm);
 }
 
 constexpr std::size_t kLeastForScatter = 6;

@@ -1,6 +1,5 @@
 #include "profiling/trace/clock_samples.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -8,6 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "profiling/trace/most_ranks.hpp"
+#include "profiling/trace/shorter_half.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -58,9 +58,7 @@ RankSamples samples_of(const Json& rank) {
   result.boot_id = rank.value("boot_id", "");
   std::vector<Sample> samples;
   for (const Json& one : rank.value("samples", Json::array())) samples.push_back(sample_of(one));
-  std::sort(samples.begin(), samples.end(),
-            [](const Sample& a, const Sample& b) { return a.round_trip_ns < b.round_trip_ns; });
-  samples.resize((samples.size() + 1) / 2);
+  keep_shorter_half(samples);
   for (const Sample& one : samples) result.pairs.push_back(one.pair);
   if (!samples.empty()) result.round_trip_ns = samples.back().round_trip_ns;
   return result;

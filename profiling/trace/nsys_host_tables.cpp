@@ -8,6 +8,7 @@
 
 #include "profiling/ranges/phase_named.hpp"
 #include "profiling/trace/decimal.hpp"
+#include "profiling/trace/free_lane.hpp"
 #include "profiling/trace/most_ranks.hpp"
 #include "profiling/trace/nsys_columns.hpp"
 #include "profiling/trace/nsys_host_rows.hpp"
@@ -47,19 +48,13 @@ class Lanes {
  public:
   int take(std::uint32_t process, std::int64_t start_ns, std::int64_t end_ns) {
     std::vector<std::int64_t>& busy_until = lanes_[process];
-    const auto free = std::find_if(busy_until.begin(), busy_until.end(),
-                                   [&](std::int64_t until) { return until <= start_ns; });
-    const auto lane = static_cast<int>(free - busy_until.begin());
-    if (lane == kMost) return kMost;
-    if (free == busy_until.end())
-      busy_until.push_back(end_ns);
-    else
-      *free = end_ns;
-    return lane + 1;
+    const std::size_t lane = take_lane(busy_until, start_ns, end_ns);
+    if (busy_until.size() > kMost) busy_until.pop_back();
+    return static_cast<int>(std::min(lane + 1, kMost));
   }
 
  private:
-  static constexpr int kMost = 64;
+  static constexpr std::size_t kMost = 64;
 
   std::map<std::uint32_t, std::vector<std::int64_t>> lanes_;
 };

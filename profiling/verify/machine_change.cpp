@@ -8,14 +8,14 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "profiling/report/or_null.hpp"
 
 namespace sidestream::verify {
 namespace {
 
+using report::or_null;
 using Json = nlohmann::ordered_json;
 using Member = std::optional<double> MachineState::*;
-
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 std::optional<double> number_at(const Json& object, const char* key) {
   const auto found = object.find(key);

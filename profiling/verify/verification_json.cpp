@@ -1,16 +1,13 @@
 #include <nlohmann/json.hpp>
 
+#include "profiling/report/or_null.hpp"
 #include "profiling/verify/verification_report.hpp"
 
 namespace sidestream::verify {
 namespace {
 
+using report::or_null;
 using Json = nlohmann::ordered_json;
-
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
 
 Json json_of(const std::optional<LossDifference>& loss) {
   if (!loss) return {};
