@@ -24,7 +24,8 @@ std::string text_of(const record::RankAccount& account) {
   json steps = json::array();
   for (const record::StepTimes& step : account.newest)
     steps.push_back({step.number, step.window_ns, step.comm_ns, step.phase_ns});
-  return json({{totals.steps, totals.window_ns, totals.io_ns, totals.compute_ns, totals.comm_ns},
+  return json({{totals.steps, totals.window_ns, totals.io_ns, totals.compute_ns, totals.comm_ns,
+                totals.uncounted_steps},
                std::move(steps)})
       .dump();
 }
@@ -36,7 +37,8 @@ record::RankAccount account_from(const std::string& text) {
                                          .window_ns = totals.at(1),
                                          .io_ns = totals.at(2),
                                          .compute_ns = totals.at(3),
-                                         .comm_ns = totals.at(4)},
+                                         .comm_ns = totals.at(4),
+                                         .uncounted_steps = totals.at(5)},
                               .newest = {}};
   for (const json& step : value.at(1)) {
     account.newest.push_back({.number = step.at(0),

@@ -11,7 +11,8 @@
 namespace sidestream::launch {
 
 // Collective; the verdict is rank 0's, the others have none. Nothing either after fewer than 20
-// steps, when a tool took the recorder's place, or when the program was built without NVTX.
+// steps (that were counted or not), when a tool took the recorder's place, or when the program was
+// built without NVTX.
 std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& communicator,
                                                        const record::Recorder& recorder);
 

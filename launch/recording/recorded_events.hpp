@@ -50,6 +50,7 @@ std::string distributed_info_text(const TraceOrigin& origin);
 
 // The object of profiling/ranges/trace_metadata.hpp: what the recorder says about itself, and the
 // figures of the run that are known.
-std::string metadata_text(const record::Recording& recording, const trace::RunFigures& figures);
+std::string metadata_text(const record::Recording& recording, std::uint64_t dropped_samples,
+                          const trace::RunFigures& figures);
 
 }  // namespace sidestream::launch

@@ -19,7 +19,7 @@ std::int64_t base_of(std::int64_t realtime_ns) {
 }  // namespace
 
 void write_recording(const record::Recording& recording, const record::NameTable& names,
-                     const std::vector<record::SystemSample>& samples, const TraceOrigin& origin,
+                     const record::SystemSamples& samples, const TraceOrigin& origin,
                      const trace::RunFigures& figures, const std::filesystem::path& file) {
   const TraceClock clock{record::WallClock(recording.begin, recording.end),
                          base_of(recording.begin.realtime_ns)};
@@ -27,13 +27,13 @@ void write_recording(const record::Recording& recording, const record::NameTable
   sink.write(fmt::format(
       R"({{"schemaVersion":1,"deviceProperties":[],"distributedInfo":{},"displayTimeUnit":"ms","baseTimeNanoseconds":{},"{}":{},"traceEvents":[)",
       distributed_info_text(origin), clock.base_ns, ranges::kMetadataObject,
-      metadata_text(recording, figures)));
+      metadata_text(recording, samples.dropped, figures)));
   trace::EventList events(sink);
   const TakeEvent take = [&](std::string_view event) { events.add(event); };
   write_process_names(origin, take);
   write_thread_names(recording, origin, take);
   write_recorded_ranges(recording, names, clock, origin, StepRanges::kWritten, take);
-  write_counters(samples, clock, origin, take);
+  write_counters(samples.kept, clock, origin, take);
   events.flush();
   sink.write("\n]}\n");
   sink.finish();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <vector>
 
 #include "launch/recording/trace_origin.hpp"
 #include "profiling/record/recorder.hpp"
@@ -13,7 +12,7 @@ namespace sidestream::launch {
 
 // Complete or not there. Throws core::Error.
 void write_recording(const record::Recording& recording, const record::NameTable& names,
-                     const std::vector<record::SystemSample>& samples, const TraceOrigin& origin,
+                     const record::SystemSamples& samples, const TraceOrigin& origin,
                      const trace::RunFigures& figures, const std::filesystem::path& file);
 
 }  // namespace sidestream::launch

@@ -15,6 +15,7 @@
 #include "core/base/worker_thread.hpp"
 #include "launch/recording/nvml_index.hpp"
 #include "launch/recording/recording_file.hpp"
+#include "launch/recording/recording_losses.hpp"
 #include "launch/recording/window_file.hpp"
 
 namespace sidestream::launch {
@@ -136,7 +137,7 @@ void RunRecording::begin_window() {
   recorder_.keep(record::Keeping::kOn);
   // What was before belongs to no window.
   const record::Recording before = recorder_.take();
-  if (sampler_) sampler_->take(before.end.monotonic_ns);
+  samples_until(before.end.monotonic_ns);
   kineto_->start();
   in_window_ = true;
 }
@@ -158,7 +159,6 @@ void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
 void RunRecording::end_window(std::int64_t step) {
   in_window_ = false;
   const record::Recording recording = recorder_.take();
-  note_lost(recording);
   if (!options_.whole_run()) recorder_.keep(record::Keeping::kOff);
   const TracePlace place = trace_place(parts_.run_dir, origin_, step);
   make_folder(place.folder);
@@ -166,8 +166,8 @@ void RunRecording::end_window(std::int64_t step) {
   const kineto::KinetoNotes notes = kineto_->stop(raw);
   kineto_.reset();
   sample_clocks(parts_.communicator, clocks_);
-  const std::vector<record::SystemSample> samples =
-      sampler_ ? sampler_->take(recording.end.monotonic_ns) : std::vector<record::SystemSample>();
+  const record::SystemSamples samples = samples_until(recording.end.monotonic_ns);
+  note_lost(recording, samples);
   std::unique_lock lock(files_);
   const WrittenWindow written = write_window({.raw_file = raw,
                                               .notes = notes,
@@ -214,12 +214,11 @@ std::filesystem::path RunRecording::write_since_last(std::int64_t step) {
 
 std::filesystem::path RunRecording::write_locked(const TracePlace& place) {
   const record::Recording recording = recorder_.take();
-  note_lost(recording);
+  const record::SystemSamples samples = samples_until(recording.end.monotonic_ns);
+  note_lost(recording, samples);
   make_folder(place.folder);
-  write_recording(
-      recording, recorder_.names(),
-      sampler_ ? sampler_->take(recording.end.monotonic_ns) : std::vector<record::SystemSample>(),
-      origin_, figures(Profiler::kOff), place.file);
+  write_recording(recording, recorder_.names(), samples, origin_, figures(Profiler::kOff),
+                  place.file);
   return place.folder;
 }
 
@@ -256,25 +255,23 @@ void RunRecording::finish() {
   }
 }
 
-void RunRecording::note_lost(const record::Recording& recording) {
+void RunRecording::note_lost(const record::Recording& recording,
+                             const record::SystemSamples& samples) {
   dropped_ += recording.dropped;
   room_needed_ = std::max(room_needed_.load(), recording.room_needed);
+  dropped_samples_ += samples.dropped;
 }
 
 // Of this rank: the others do the same.
 void RunRecording::say_what_was_lost() const {
-  if (dropped_ == 0) return;
-  std::string help;
-  if (room_needed_ > 0 && room_needed_ <= static_cast<std::uint64_t>(kMostRangesPerThread))
-    help = fmt::format("--record-ranges {} (now {}) has room for them all; ", room_needed_.load(),
-                       options_.ranges_per_thread);
-  help += "SIGUSR2 in between writes what is there and makes room";
-  if (!options_.every_second_step()) help += "; --record alternate needs half of it";
-  if (!options_.profile) help += "; --profile records some steps in the middle";
-  parts_.say(fmt::format(
-      "warning: {} ranges of rank {} found no room in the recorder, which keeps the newest of each "
-      "thread: reports leave out the steps that lack some. {}",
-      dropped_.load(), origin_.rank, help));
+  const RecordingLosses losses{
+      .ranges = dropped_, .room_needed = room_needed_, .samples = dropped_samples_};
+  for (const std::string& warning : warnings_of(losses, options_, origin_.rank))
+    parts_.say(warning);
+}
+
+record::SystemSamples RunRecording::samples_until(std::int64_t monotonic_ns) {
+  return sampler_ ? sampler_->take(monotonic_ns) : record::SystemSamples();
 }
 
 void RunRecording::dump_now(const std::string& why) noexcept {

@@ -83,7 +83,8 @@ class RunRecording {
   // Where it was written, seen from the run directory; empty: it was not.
   std::string dump(const std::string& why, const std::function<TracePlace()>& place) noexcept;
   std::string dump_asked() noexcept;
-  void note_lost(const record::Recording& recording);
+  void note_lost(const record::Recording& recording, const record::SystemSamples& samples);
+  record::SystemSamples samples_until(std::int64_t monotonic_ns);
   void say_what_was_lost() const;
   void watch_requests(const std::stop_token& stop);
   void answer_request();
@@ -102,6 +103,7 @@ class RunRecording {
   int windows_ = 0;                            // written
   std::atomic<std::uint64_t> dropped_{0};      // ranges that found no room
   std::atomic<std::uint64_t> room_needed_{0};  // in which they would have; 0: not for want of it
+  std::atomic<std::uint64_t> dropped_samples_{0};
   comm::FailureHook::Id hook_ = 0;
   std::timed_mutex files_;  // one file at a time
   std::atomic<bool> dump_at_next_step_{false};

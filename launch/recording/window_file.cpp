@@ -51,7 +51,7 @@ class WindowWriter {
     write_thread_names(without_known_threads(), origin_, take);
     write_recorded_ranges(parts_.recording, parts_.names, clock, origin_, StepRanges::kLeftOut,
                           take);
-    write_counters(parts_.samples, clock, origin_, take);
+    write_counters(parts_.samples.kept, clock, origin_, take);
     take(fmt::format(
         R"({{"ph":"M","name":"process_labels","pid":{},"tid":0,"ts":0,"args":{{"labels":"rank {}"}}}})",
         origin_.process_id, origin_.rank));
@@ -101,7 +101,7 @@ class WindowWriter {
     }
     text += "\"distributedInfo\":" + distributed_info_text(origin_);
     text += fmt::format(",{}:{}", json_text(ranges::kMetadataObject),
-                        metadata_text(parts_.recording, parts_.figures));
+                        metadata_text(parts_.recording, parts_.samples.dropped, parts_.figures));
     return text + ",\"traceEvents\":[";
   }
 

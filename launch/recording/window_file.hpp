@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "launch/recording/recorded_events.hpp"
 #include "launch/recording/trace_origin.hpp"
@@ -18,7 +17,7 @@ struct WindowParts {
   const kineto::KinetoNotes& notes;
   const record::Recording& recording;
   const record::NameTable& names;
-  const std::vector<record::SystemSample>& samples;
+  const record::SystemSamples& samples;
   std::string modules = "off";  // see OperatorModules
   trace::RunFigures figures = {};
 };

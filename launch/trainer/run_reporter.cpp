@@ -109,8 +109,8 @@ class RunReporter::Impl {
   }
 
   void verdict(const std::optional<record::RunVerdict>& verdict) {
-    record_.verdict = verdict;
     if (!verdict) return;
+    if (verdict->is_known()) record_.verdict = verdict;
     for (const std::string& line : record::lines_of(*verdict)) progress_.info(line);
   }
 

@@ -49,6 +49,7 @@ json verdict_json(const record::RunVerdict& verdict) {
           {"rank_alone", verdict.rank_alone ? json(*verdict.rank_alone) : json(nullptr)},
           {"steps", verdict.steps},
           {"newest_steps", verdict.newest_steps},
+          {"uncounted_steps", verdict.uncounted_steps},
           {"ranks", std::move(ranks)},
           {"straggler", verdict.straggler ? to_json(*verdict.straggler) : json(nullptr)},
           {"rotating_ns_per_step",

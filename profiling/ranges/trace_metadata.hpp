@@ -34,6 +34,9 @@ inline constexpr std::string_view kClockEnd = "clock_end";
 inline constexpr std::string_view kMonotonicNanoseconds = "monotonic_ns";
 inline constexpr std::string_view kRealtimeNanoseconds = "realtime_ns";
 
+// Samples of the system that found no room: they were older than those of the file.
+inline constexpr std::string_view kDroppedSamples = "dropped_samples";
+
 // In a file of all ranks together, as `sidestream-trace merge` writes it: how many they are.
 inline constexpr std::string_view kMergedRanks = "merged_ranks";
 

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "core/base/worker_thread.hpp"
 #include "profiling/record/clock.hpp"
 
 namespace sidestream::record {
 
-BackgroundSampler::BackgroundSampler(int samples_per_s, int gpu)
+BackgroundSampler::BackgroundSampler(int samples_per_s, int gpu, std::size_t most)
     : interval_ns_(1'000'000'000 / std::max(1, samples_per_s)),
       gpu_(gpu),
+      most_(most),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 BackgroundSampler::~BackgroundSampler() { thread_.request_stop(); }
@@ -28,16 +30,16 @@ void BackgroundSampler::run(const std::stop_token& stop) {
     std::vector<SystemSample> fresh = sampler.sample();
     lock.lock();
     for (SystemSample& one : fresh) samples_.push_back(std::move(one));
-    while (samples_.size() > kMostSamples) samples_.pop_front();
+    for (; samples_.size() > most_; ++dropped_) samples_.pop_front();
     next = std::max(next, std::chrono::steady_clock::now());  // a slow reading puts off the next
   }
 }
 
-std::vector<SystemSample> BackgroundSampler::take(std::int64_t until_monotonic_ns) {
+SystemSamples BackgroundSampler::take(std::int64_t until_monotonic_ns) {
   const std::lock_guard lock(mutex_);
-  std::vector<SystemSample> taken;
+  SystemSamples taken{.kept = {}, .dropped = std::exchange(dropped_, 0)};
   while (!samples_.empty() && samples_.front().monotonic_ns <= until_monotonic_ns) {
-    taken.push_back(std::move(samples_.front()));
+    taken.kept.push_back(std::move(samples_.front()));
     samples_.pop_front();
   }
   return taken;

@@ -14,26 +14,29 @@ namespace sidestream::record {
 
 class BackgroundSampler {
  public:
-  static constexpr std::size_t kMostSamples = 1 << 16;  // the oldest go
+  static constexpr std::size_t kMostSamples = 1 << 16;
 
-  // gpu: the device of this process as NVML counts, or -1.
-  BackgroundSampler(int samples_per_s, int gpu);
+  // gpu: the device of this process as NVML counts, or -1. Of more than `most` samples the oldest
+  // go, and are counted.
+  BackgroundSampler(int samples_per_s, int gpu, std::size_t most = kMostSamples);
   ~BackgroundSampler();
   BackgroundSampler(const BackgroundSampler&) = delete;
   BackgroundSampler& operator=(const BackgroundSampler&) = delete;
 
   // Those up to this time that were not taken before.
-  std::vector<SystemSample> take(std::int64_t until_monotonic_ns);
+  SystemSamples take(std::int64_t until_monotonic_ns);
 
  private:
   void run(const std::stop_token& stop);
 
   std::int64_t interval_ns_;
   int gpu_;
+  std::size_t most_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::deque<SystemSample> samples_;
-  std::jthread thread_;  // last: started when the rest exists
+  std::uint64_t dropped_ = 0;  // since the last take
+  std::jthread thread_;        // last: started when the rest exists
 };
 
 }  // namespace sidestream::record

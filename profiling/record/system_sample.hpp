@@ -14,4 +14,10 @@ struct SystemSample {
   std::vector<std::pair<std::string, double>> values;
 };
 
+// What a sampler hands over.
+struct SystemSamples {
+  std::vector<SystemSample> kept;
+  std::uint64_t dropped = 0;  // before these: they found no room
+};
+
 }  // namespace sidestream::record

@@ -109,9 +109,11 @@ std::optional<RunVerdict> find_verdict(std::span<const RankAccount> ranks) {
   RunVerdict verdict;
   for (const RankAccount& rank : ranks) {
     verdict.steps = std::max(verdict.steps, rank.totals.steps);
+    verdict.uncounted_steps = std::max(verdict.uncounted_steps, rank.totals.uncounted_steps);
     sum.add(rank.totals);
   }
-  if (verdict.steps < kLeastStepsForVerdict) return std::nullopt;
+  if (!verdict.is_known())
+    return verdict.uncounted_steps < kLeastStepsForVerdict ? std::nullopt : std::optional(verdict);
   const std::vector<StepsOfRank> newest = common_steps(ranks);
   verdict.newest_steps = static_cast<std::int64_t>(newest.front().size());
   const auto bound =

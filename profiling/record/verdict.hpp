@@ -35,14 +35,20 @@ struct RankPhases {
 struct RunVerdict {
   std::int64_t steps = 0;         // of the run
   std::int64_t newest_steps = 0;  // that all ranks have kept one by one
-  statistics::Bound bound;        // the lead over the newest steps
+  // Not among these: they had more phases or collectives than an account keeps of a step. Of the
+  // rank with most of them.
+  std::int64_t uncounted_steps = 0;
+  statistics::Bound bound;  // the lead over the newest steps
   std::vector<RankPhases> ranks = {};
   std::optional<statistics::Straggler> straggler = {};
   std::optional<std::int64_t> rotating_ns_per_step = {};  // statistics::RankJudgement
   std::optional<int> rank_alone = {};  // of this rank only: the others could not be asked
+
+  bool is_known() const { return steps >= kLeastStepsForVerdict; }
 };
 
-// Ranks by their numbers. Nothing below kLeastStepsForVerdict steps.
+// Ranks by their numbers. Nothing below kLeastStepsForVerdict steps; where as many could not be
+// counted the verdict says that, and nothing else.
 std::optional<RunVerdict> find_verdict(std::span<const RankAccount> ranks);
 
 }  // namespace sidestream::record

@@ -72,6 +72,12 @@ void append_table(const RunVerdict& verdict, std::vector<std::string>& lines) {
   }
 }
 
+std::string uncounted_line(const RunVerdict& verdict) {
+  return fmt::format(
+      "{} steps are left out: they have more phases or collectives than are kept of a step",
+      verdict.uncounted_steps);
+}
+
 std::string straggler_line(const RunVerdict& verdict) {
   if (verdict.straggler) {
     const statistics::Straggler& late = *verdict.straggler;
@@ -96,10 +102,12 @@ std::string straggler_line(const RunVerdict& verdict) {
 
 std::vector<std::string> lines_of(const RunVerdict& verdict) {
   std::vector<std::string> lines;
+  if (!verdict.is_known()) return {"no verdict: " + uncounted_line(verdict)};
   if (verdict.straggler) lines.push_back(straggler_line(verdict));
   lines.push_back(bound_line(verdict));
   if (verdict.rank_alone)
     lines.back() = fmt::format("rank {} alone: {}", *verdict.rank_alone, lines.back());
+  if (verdict.uncounted_steps > 0) lines.push_back(uncounted_line(verdict));
   if (verdict.newest_steps == 0) return lines;
   append_table(verdict, lines);
   if (verdict.ranks.size() > 1 && !verdict.straggler) lines.push_back(straggler_line(verdict));

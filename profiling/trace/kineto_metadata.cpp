@@ -82,6 +82,14 @@ void read_figures(const Json& object, RankInfo& info) {
 
 }  // namespace
 
+std::uint64_t dropped_samples_in(std::string_view key, std::string_view text) {
+  if (key != ranges::kMetadataObject) return 0;
+  const Json parsed = Json::parse(text, nullptr, false);
+  return parsed.is_object()
+             ? static_cast<std::uint64_t>(positive_in(parsed, ranges::kDroppedSamples))
+             : 0;
+}
+
 bool read_kineto_metadata(std::string_view key, std::string_view text, RankInfo& info) {
   if (key == "baseTimeNanoseconds") {
     info.base_ns = integer_of(text, 0);

@@ -195,6 +195,8 @@ KinetoFile read_kineto(const std::filesystem::path& path) {
   };
   visitor.metadata = [&](std::string_view key, std::string_view text) {
     file.has_rank = read_kineto_metadata(key, text, file.timeline.info) || file.has_rank;
+    if (const std::uint64_t dropped = dropped_samples_in(key, text))
+      file.timeline.skip(kSampleWithoutRoom, dropped);
   };
   visitor.skipped = [&](const std::string& reason) {
     ++file.events;

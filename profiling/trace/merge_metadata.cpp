@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "profiling/ranges/trace_metadata.hpp"
+#include "profiling/trace/kineto_metadata.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -57,15 +58,17 @@ void add_figures(const RunFigures& figures, Json& own) {
   if (figures.profiled) own[std::string(ranges::kProfiled)] = *figures.profiled;
 }
 
-// Ranges that found no room in any of the windows, and the time from which on none is missing in
-// any of them, on the clock of the merged file.
+// Ranges and samples that found no room in any of the windows, and the time from which on none is
+// missing in any of them, on the clock of the merged file.
 void add_losses(const TraceSet& set, const Timelines& windows, Json& own) {
-  std::uint64_t dropped = 0, room_needed = 0;
+  std::uint64_t dropped = 0, room_needed = 0, dropped_samples = 0;
   std::optional<std::int64_t> complete_from_ns;
   bool known = true;
   for (const RankTimeline* window : windows) {
     const RankInfo& info = window->info;
     dropped += info.dropped_ranges;
+    const auto samples = window->skipped.find(kSampleWithoutRoom);
+    if (samples != window->skipped.end()) dropped_samples += samples->second;
     room_needed = std::max(room_needed, info.record_ranges_needed);
     known = known && (info.dropped_ranges == 0 || info.complete_from_ns.has_value());
     if (!info.complete_from_ns) continue;
@@ -73,6 +76,7 @@ void add_losses(const TraceSet& set, const Timelines& windows, Json& own) {
     complete_from_ns = std::max(complete_from_ns.value_or(common_ns), common_ns);
   }
   if (dropped > 0) own[std::string(ranges::kDroppedRanges)] = dropped;
+  if (dropped_samples > 0) own[std::string(ranges::kDroppedSamples)] = dropped_samples;
   if (room_needed > 0) own[std::string(ranges::kRoomNeeded)] = room_needed;
   if (known && complete_from_ns) own[std::string(ranges::kCompleteFrom)] = *complete_from_ns;
 }

@@ -1,10 +1,12 @@
 // What reports make of a recording with less room than ranges.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <barrier>
 #include <thread>
 
 #include "launch/recording/recording_file.hpp"
+#include "launch/recording/recording_losses.hpp"
 #include "profiling/analysis/analysis.hpp"
 #include "profiling/record/recorder.hpp"
 #include "tests/core/base/scratch_folder.hpp"
@@ -68,6 +70,36 @@ TEST(LostRangesTest, steps_that_lack_ranges_are_in_no_figure_and_it_is_said) {
   EXPECT_EQ(set.warnings[0],
             "37 ranges found no room in the recorder: steps before 9 are left out; "
             "--record-ranges 128 has room for them all");
+}
+
+TEST(LostSamplesTest, the_report_says_that_some_are_missing) {
+  Recorder recorder;
+  const record::Recording recording = recorded(recorder);
+  const core::ScratchFolder scratch;
+  const auto file = scratch.path() / "node0_00000.20.pt.trace.json.gz";
+  write_recording(recording, recorder.names(), {.kept = {}, .dropped = 9},
+                  {.rank = 0, .world_size = 1, .node = 0, .backend = "mpi", .process_id = 77}, {},
+                  file);
+
+  const trace::TraceSet set = trace::load_traces(trace::find_traces({file}), {.threads = 1});
+
+  const auto& skipped = set.timelines.at(0).skipped;
+  ASSERT_EQ(skipped.size(), 1u);
+  EXPECT_EQ(skipped.begin()->first, "sample of the system that found no room in the recorder");
+  EXPECT_EQ(skipped.begin()->second, 9u);
+}
+
+TEST(RecordingLossesTest, what_was_lost_is_said_with_what_helps) {
+  const RecordOptions options{.record = RecordedSteps::kAll, .sample_hz = 10};
+
+  EXPECT_TRUE(warnings_of({}, options, 3).empty());
+  EXPECT_THAT(
+      warnings_of({.ranges = 5, .room_needed = 131072, .samples = 7}, options, 3),
+      ::testing::ElementsAre(
+          ::testing::AllOf(::testing::StartsWith("warning: 5 ranges of rank 3 found no room"),
+                           ::testing::HasSubstr("--record-ranges 131072 (now 65536)")),
+          ::testing::AllOf(::testing::StartsWith("warning: 7 samples of the system of rank 3"),
+                           ::testing::HasSubstr("--sample-hz below 10"))));
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ class RecordingFileTest : public ::testing::Test {
   trace::RankTimeline write_and_read(TraceOrigin origin) {
     const auto file = scratch_.path() / "node0_00001.3.pt.trace.json.gz";
     write_recording(small_recording(names_), names_,
-                    {{50'000, "memory [MiB]", {{"process", 12.5}}}}, origin, kFigures, file);
+                    {.kept = {{50'000, "memory [MiB]", {{"process", 12.5}}}}}, origin, kFigures,
+                    file);
     trace::KinetoFile read = trace::read_kineto(file);
     has_rank_ = read.has_rank;
     return std::move(read.timeline);

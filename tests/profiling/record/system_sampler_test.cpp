@@ -77,14 +77,29 @@ TEST(SystemSamplerTest, busyThread_isSeen) {
 
 TEST(BackgroundSamplerTest, samples_areTakenOnceAndUpToATime) {
   BackgroundSampler sampler(200, -1);
-  std::vector<SystemSample> first;
-  for (int i = 0; i < 400 && first.empty(); ++i) {
+  SystemSamples first;
+  for (int i = 0; i < 400 && first.kept.empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     first = sampler.take(monotonic_ns());
   }
 
-  ASSERT_FALSE(first.empty());
-  EXPECT_TRUE(sampler.take(first.back().monotonic_ns).empty());
+  ASSERT_FALSE(first.kept.empty());
+  EXPECT_EQ(first.dropped, 0u);
+  EXPECT_TRUE(sampler.take(first.kept.back().monotonic_ns).kept.empty());
+}
+
+TEST(BackgroundSamplerTest, withoutRoom_theNewestStayAndTheOthersAreCounted) {
+  constexpr std::size_t kMost = 3;
+  BackgroundSampler sampler(200, -1, kMost);
+  const std::int64_t from_ns = monotonic_ns();
+  SystemSamples taken;
+  for (int i = 0; i < 400 && taken.dropped == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    taken = sampler.take(from_ns + i * 10'000'000);
+  }
+
+  EXPECT_GT(taken.dropped, 0u);
+  EXPECT_LE(taken.kept.size(), kMost);
 }
 
 TEST(NvmlTest, withoutTheLibrary_thereAreNoSamples) {

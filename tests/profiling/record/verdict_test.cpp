@@ -125,6 +125,21 @@ TEST(RunVerdictTest, stepsThatARankLacks_areLeftOut) {
   EXPECT_EQ(find_verdict(ranks)->newest_steps, 39);
 }
 
+TEST(RunVerdictTest, stepsThatAreNotCounted_areSaid) {
+  std::vector<RankAccount> ranks = {account_of(40, {}), account_of(40, {})};
+  ranks[1].totals.uncounted_steps = 3;
+  const auto lines = lines_of(*find_verdict(ranks));
+  EXPECT_EQ(lines.at(1).find("3 steps are left out"), 0) << lines.at(1);
+
+  RankAccount none;
+  none.totals.uncounted_steps = 40;
+  const auto verdict = find_verdict(std::vector<RankAccount>{none});
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_FALSE(verdict->is_known());
+  EXPECT_EQ(lines_of(*verdict).size(), 1u);
+  EXPECT_EQ(lines_of(*verdict)[0].find("no verdict: 40 steps"), 0) << lines_of(*verdict)[0];
+}
+
 TEST(RunVerdictTest, manyRanks_showThoseThatWaitLeastAndMost) {
   std::vector<RankAccount> ranks(64, account_of(20, {}));
   ranks[17] = account_of(20, {.data_ms = 3, .comm_ms = 1});

@@ -104,7 +104,7 @@ TEST_F(MergeTest, a_file_of_one_rank_says_what_the_rank_said_of_itself) {
       scratch_ / "in" / "rank-1.json",
       R"({"distributedInfo":{"rank":1,"world_size":2,"backend":"mpi"},"baseTimeNanoseconds":1000000,)"
       R"("deviceProperties":[{"id":0,"name":"G","numSms":100,"computeMajor":9}],)"
-      R"("sidestream":{"tokens_per_step":64,"profiled":false,"dropped_ranges":7,)"
+      R"("sidestream":{"tokens_per_step":64,"profiled":false,"dropped_samples":5,"dropped_ranges":7,)"
       R"("complete_from_ns":1015000},"traceEvents":[)" +
           launched_kernel() + "]}");
 
@@ -119,6 +119,7 @@ TEST_F(MergeTest, a_file_of_one_rank_says_what_the_rank_said_of_itself) {
   EXPECT_EQ(info.figures.tokens_per_step, 64);
   EXPECT_EQ(info.figures.profiled, false);
   EXPECT_EQ(info.dropped_ranges, 7u);
+  EXPECT_EQ(again.timelines.front().skipped.begin()->second, 5u) << "samples without room";
   EXPECT_EQ(info.complete_from_ns, 1'015'000);
 }
 
