@@ -54,7 +54,10 @@ if words[0] == "sleep":
     signal.signal(signal.SIGUSR1, lambda *_: sys.exit(int(words[1]) if len(words) > 1 else 75))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(75))
+    signal.signal(signal.SIGUSR2, lambda *_: (run / f"dumped-{os.environ.get('OMPI_COMM_WORLD_RANK', 0)}").touch())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1, signal.SIGUSR2})  # launch/run blocks them until the ranks can note them
     (run / "ready").touch()
+    (run / f"ready-{os.environ.get('OMPI_COMM_WORLD_RANK', 0)}").touch()
     time.sleep(60)
 sys.stderr.write("".join(word + " " for word in words[1:]) + "\\n")
 sys.exit(int(words[0]))
@@ -132,6 +135,54 @@ class SuperviseTest(unittest.TestCase):
                 _, errors = process.communicate(timeout=30)
                 self.assertEqual(process.returncode, 75, errors)
                 self.assertEqual(len((self.run_dir / "starts").read_text().splitlines()), 1)
+
+    def on_two_ranks(self, *flags):
+        """The command with two ranks, which mpirun starts; one is started without it."""
+        command = self.command(*flags)
+        command[command.index("-np") + 1] = "2"
+        return command
+
+    def wait_for(self, *names):
+        end = time.monotonic() + 30
+        while not all((self.run_dir / name).exists() for name in names):
+            self.assertLess(time.monotonic(), end, f"{names} do not come")
+            time.sleep(0.02)
+
+    def test_a_request_for_what_is_recorded_is_passed_on(self):
+        process = subprocess.Popen(self.on_two_ranks("--mpi-arg", "--oversubscribe"), env=dict(os.environ, PLAY="sleep"), stderr=subprocess.PIPE, text=True)
+        self.wait_for("ready-0", "ready-1")
+        process.send_signal(signal.SIGUSR2)
+        self.wait_for("dumped-0", "dumped-1")
+        self.assertIsNone(process.poll())  # the ranks go on
+        process.send_signal(signal.SIGUSR1)
+        _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 75, errors)
+        self.assertEqual(len((self.run_dir / "starts").read_text().splitlines()), 2)  # of two ranks, started once
+
+    def host_file(self, text):
+        file = self.folder / "hosts"
+        file.write_text(text)
+        return str(file)
+
+    def test_a_host_file_is_handed_to_mpirun(self):
+        """Of a host without slots mpirun counts the cores: both ranks have room on a machine that has two."""
+        file = self.host_file("# this machine\nlocalhost\n")
+        if supervise.cores_of_this_host() < 2:
+            file = self.host_file("localhost slots=2\n")
+        done = subprocess.run(self.on_two_ranks("--hostfile", file), env=dict(os.environ, PLAY="0"), capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len((self.run_dir / "starts").read_text().splitlines()), 2)
+
+    def test_a_host_file_loses_only_lines_of_bad_hosts(self):
+        file = self.host_file("# three\nme@a.lan slots=2 max-slots=4  # the first\nb.lan\nc.lan slots = 2\n")
+        job = self.supervisor("-np", "3", "--hostfile", file)
+        self.assertEqual(job.hosts, [("a.lan", 2), ("b.lan", supervise.cores_of_this_host()), ("c.lan", 2)])
+        job.failures = {"a.lan": 1, "elsewhere": 5}
+        self.assertEqual(job.host_words(), ["--hostfile", file])
+        job.failures = {"b.lan": 2}
+        flag, reduced = job.host_words()
+        self.assertEqual(flag, "--hostfile")
+        self.assertEqual(pathlib.Path(reduced).read_text(), "me@a.lan slots=2 max-slots=4  # the first\nc.lan slots = 2\n")
 
     def fake_scontrol(self, script):
         """An environment with this scontrol, in an allocation of three nodes."""
@@ -215,9 +266,7 @@ class SuperviseTest(unittest.TestCase):
         self.assertEqual(supervise.processes_with("PLAY=sleep"), [])
 
     def test_asked_twice_it_ends_at_once(self):
-        command = self.command()
-        command[command.index("-np") + 1] = "2"  # one rank is started without mpirun
-        process = subprocess.Popen(command, env=dict(os.environ, PLAY="deaf"), stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(self.on_two_ranks(), env=dict(os.environ, PLAY="deaf"), stderr=subprocess.PIPE, text=True)
         while not (self.run_dir / "ready").exists():
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
