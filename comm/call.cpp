@@ -1,5 +1,7 @@
 #include "comm/call.hpp"
 
+#include <string_view>
+
 #include "core/base/error.hpp"
 
 namespace sidestream::comm {
@@ -23,7 +25,11 @@ std::string Call::name() const {
 }
 
 std::string Call::arguments() const {
-  if (kind == CallKind::kBarrier || kind == CallKind::kExchange) return name();
+  if (kind == CallKind::kBarrier) return name();
+  if (kind == CallKind::kExchange) {  // lengths may differ among ranks
+    const std::string_view what = purpose.text();
+    return what.empty() ? name() : name() + " of " + std::string(what);
+  }
   const std::string from = root >= 0 ? " from rank " + std::to_string(root) : "";
   const std::string in_bucket = bucket >= 0 ? " for bucket " + std::to_string(bucket) : "";
   return name() + " of " + std::to_string(count) + " " + std::string(core::name_of(dtype)) + from +

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "comm/purpose.hpp"
 #include "core/base/dtype.hpp"
 #include "profiling/ranges/phases.hpp"
 
@@ -28,14 +29,17 @@ struct Call {
   std::uint64_t sequence = 0;  // counts the calls of a communicator, from 1
   std::uint64_t bytes = 0;     // of this rank's input
   std::int32_t bucket = -1;
+  Purpose purpose = {};  // exchange only
 
   // The same on all ranks, or the program is wrong.
   bool agrees_with(const Call& other) const noexcept {
     return kind == other.kind && dtype == other.dtype && root == other.root &&
-           count == other.count && sequence == other.sequence && bucket == other.bucket;
+           count == other.count && sequence == other.sequence && bucket == other.bucket &&
+           purpose == other.purpose;
   }
-  std::string name() const;         // "all_reduce"
-  std::string arguments() const;    // "all_reduce of 100 float32 for bucket 3"
+  std::string name() const;  // "all_reduce"
+  std::string arguments()
+      const;  // "all_reduce of 100 float32 for bucket 3", "exchange of step votes"
   std::string description() const;  // "all_reduce (operation 12, bucket 3, 400 bytes)"
   ranges::Phase phase() const;
   // What the range of this operation carries.

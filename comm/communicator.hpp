@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "comm/peer_progress.hpp"
+#include "comm/purpose.hpp"
 #include "comm/topology.hpp"
 #include "comm/work.hpp"
 #include "core/base/dtype.hpp"
@@ -31,6 +32,7 @@ struct CollectiveOptions {
   int bucket = -1;         // number of the gradient bucket, for ranges and errors; -1: not a bucket
   Stream after = nullptr;  // device work queued on this stream so far comes before the operation
   std::optional<std::chrono::milliseconds> deadline = {};  // default: the communicator's
+  Purpose purpose = {};  // of an exchange: "step votes"; the same on all ranks, as its order is
 };
 
 // Memory that the communicator owns, 4096-aligned, alive as long as the communicator. On one node
@@ -112,7 +114,8 @@ class Communicator {
   virtual void barrier(const CollectiveOptions& options = {}) = 0;
 
   // Small host payloads (kilobytes, any length per rank) of all ranks in rank order. Every rank
-  // calls it; blocks the host, orders no stream. Throws CollectiveError, PeerError.
+  // calls it, for the same `options.purpose`; blocks the host, orders no stream. Throws
+  // CollectiveError, PeerError.
   virtual std::vector<std::string> exchange(std::string_view mine,
                                             const CollectiveOptions& options = {}) = 0;
 

@@ -157,7 +157,8 @@ Call HostCommunicator::next_call(CallKind kind, std::size_t count, core::DType d
           .count = count,
           .sequence = ++sequence_,
           .bytes = bytes,
-          .bucket = options.bucket};
+          .bucket = options.bucket,
+          .purpose = options.purpose};
 }
 
 std::shared_ptr<Operation> HostCommunicator::start(const Call& call, Steps steps,
@@ -262,7 +263,8 @@ std::vector<std::string> HostCommunicator::exchange(std::string_view mine,
 // Among the ranks of this node, within the deadline of the setup. Every rank of the job takes part.
 NodeMeeting HostCommunicator::meeting_here() {
   const auto meet = [this](std::string_view mine) {
-    const std::vector<std::string> all = exchange(mine, {.deadline = config_.timeout_setup});
+    const std::vector<std::string> all =
+        exchange(mine, {.deadline = config_.timeout_setup, .purpose = "shared windows"});
     std::vector<std::string> here;
     for (const int rank : layout_[static_cast<std::size_t>(topology_.node)])
       here.push_back(all[static_cast<std::size_t>(rank)]);
@@ -279,8 +281,9 @@ bool HostCommunicator::fits_in_windows(std::string_view call, std::size_t bytes,
   const std::size_t free = windows_ ? shared_memory_free_bytes() : 0;
   const bool fits = windows_ && free >= node_bytes + kSpareBytes;
   bool all_fit = true;
-  for (const std::string& peer : exchange(std::to_string(bytes) + (fits ? " fits" : " private"),
-                                          {.deadline = config_.timeout_setup})) {
+  for (const std::string& peer :
+       exchange(std::to_string(bytes) + (fits ? " fits" : " private"),
+                {.deadline = config_.timeout_setup, .purpose = "allocation sizes"})) {
     all_fit = all_fit && peer.ends_with(" fits");
     if (peer.starts_with(std::to_string(bytes) + " ")) continue;
     throw core::CollectiveError(std::string(call) + ": this rank asks for " +
@@ -320,7 +323,8 @@ Allocation HostCommunicator::allocate_privately(std::size_t bytes) {
   } catch (const core::MemoryError& error) {
     problem = error.what();
   }
-  for (const std::string& peer : exchange(problem, {.deadline = config_.timeout_setup})) {
+  for (const std::string& peer :
+       exchange(problem, {.deadline = config_.timeout_setup, .purpose = "allocations"})) {
     if (peer != "ok") throw core::MemoryError("allocate on one of the ranks: " + peer);
   }
   return {.data = private_blocks_.back().data(), .bytes = bytes};

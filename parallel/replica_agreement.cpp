@@ -81,7 +81,7 @@ std::vector<Parameter> agreed_parameters(comm::Communicator& communicator,
   } catch (const core::Error& error) {  // told to the others first: they wait for this rank
     mine = kProblem + std::string(error.what());
   }
-  require_same(communicator.exchange(mine));
+  require_same(communicator.exchange(mine, {.purpose = "models"}));
   return parameters;
 }
 
@@ -120,7 +120,8 @@ std::vector<std::size_t> agree_on_order(comm::Communicator& communicator,
                                         const std::vector<std::size_t>& observed) {
   const bool speaks = communicator.rank() == 0;
   const std::vector<std::string> all =
-      communicator.exchange(speaks ? fmt::format("{}", fmt::join(observed, " ")) : std::string());
+      communicator.exchange(speaks ? fmt::format("{}", fmt::join(observed, " ")) : std::string(),
+                            {.purpose = "bucket order"});
   std::istringstream text(all.at(0));
   std::vector<std::size_t> order;
   for (std::size_t index = 0; text >> index;) order.push_back(index);

@@ -13,6 +13,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "comm/exchange_values.hpp"
 #include "core/base/error.hpp"
 
 namespace sidestream::parallel {
@@ -75,7 +76,9 @@ std::string odd_ranks_text(const std::map<Hash, std::vector<std::size_t>>& ranks
 
 void check_replicas(comm::Communicator& communicator, const ParameterSpace& parameters) {
   if (parameters.is_shared()) return;  // one copy: nothing can differ
-  const std::vector<std::string> all = communicator.exchange(hashes_of(parameters));
+  const comm::CollectiveOptions options{.purpose = "replica hashes"};
+  const std::vector<std::string> all = communicator.exchange(hashes_of(parameters), options);
+  comm::require_lengths(all, parameters.size() * sizeof(Hash), options.purpose);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     std::map<Hash, std::vector<std::size_t>> ranks_by_hash;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {

@@ -120,7 +120,8 @@ std::string NcclCommunicator::first_problem_of_all(const std::string& mine) {
       mine.empty() ? config_.timeout_setup : std::min(config_.timeout_setup, kPatienceAfterFailure);
   try {
     const std::string said = mine.empty() ? std::string(1, kNothing) : mine;
-    return first_problem(host().exchange(said, {.deadline = patience}), topology());
+    return first_problem(host().exchange(said, {.deadline = patience, .purpose = "NCCL failures"}),
+                         topology());
   } catch (const core::Error&) {
     if (mine.empty()) throw;
     throw core::CollectiveError(mine.substr(1));
@@ -185,7 +186,8 @@ Call NcclCommunicator::next_call(CallKind kind, std::size_t count, core::DType d
           .count = count,
           .sequence = ++sequence_,
           .bytes = bytes,
-          .bucket = options.bucket};
+          .bucket = options.bucket,
+          .purpose = options.purpose};
 }
 
 Work NcclCommunicator::launch(const Call& call, const CollectiveOptions& options,
@@ -219,7 +221,8 @@ Work NcclCommunicator::launch(const Call& call, const CollectiveOptions& options
 
 // Over the host, before NCCL sees the call: blocks, so it is for looking for a fault.
 void NcclCommunicator::compare(const Call& call) {
-  const std::string difference = call_difference(host().exchange(call_stamp(call), {}));
+  const std::string difference =
+      call_difference(host().exchange(call_stamp(call), {.purpose = "calls"}));
   if (!difference.empty()) watchdog_->fail(call, difference);
 }
 

@@ -102,7 +102,8 @@ checkpoint::Checkpoint open_as_rank_0_did(const std::filesystem::path& folder,
 
 void agree_on_setup(Session& session, const TrainOptions& options,
                     const std::function<void()>& work) {
-  agree(session.communicator(), work, {.deadline = options.timeouts.setup});
+  agree(session.communicator(), work,
+        {.deadline = options.timeouts.setup, .purpose = "set-up outcomes"});
 }
 
 std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
@@ -114,7 +115,8 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
   });
   const std::filesystem::path folder =
       session.communicator()
-          .exchange(found ? std::filesystem::absolute(found->folder).string() : "")
+          .exchange(found ? std::filesystem::absolute(found->folder).string() : "",
+                    {.purpose = "checkpoint to resume"})
           .front();
   if (folder.empty()) return std::nullopt;
   agree_on_setup(session, options, [&] {

@@ -67,7 +67,8 @@ int pin_and_set_threads(const std::vector<int>& cores, const Seat& seat,
 
 int pin_and_set_threads(comm::Communicator& communicator, std::optional<int> threads) {
   const std::vector<int> cores = allowed_cores();
-  const auto of_all_ranks = communicator.exchange(fmt::format("{}", fmt::join(cores, ",")));
+  const auto of_all_ranks =
+      communicator.exchange(fmt::format("{}", fmt::join(cores, ",")), {.purpose = "cores"});
   return pin_and_set_threads(cores, seat_among(communicator.topology(), of_all_ranks), threads);
 }
 

@@ -116,7 +116,8 @@ void sample_clocks(comm::Communicator& communicator, ClockNotes& notes) {
 std::string gather_clock_text(comm::Communicator& communicator, const ClockNotes& notes) {
   json mine = to_json(notes);
   mine["boot"] = boot_fingerprint();
-  const std::vector<std::string> all = communicator.exchange(mine.dump());
+  const std::vector<std::string> all =
+      communicator.exchange(mine.dump(), {.purpose = "clock notes"});
   if (communicator.rank() != 0) return "";
   std::vector<ClockNotes> ranks;
   std::vector<std::string> boots;

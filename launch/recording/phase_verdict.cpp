@@ -56,7 +56,8 @@ std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& commu
   const record::RankAccount mine{
       .totals = recorder.totals(),
       .newest = recorder.history().newest(steps_to_send(communicator.size()))};
-  const std::vector<std::string> texts = communicator.exchange(text_of(mine));
+  const std::vector<std::string> texts =
+      communicator.exchange(text_of(mine), {.purpose = "accounts of phases"});
   if (communicator.rank() != 0) return std::nullopt;
   std::vector<record::RankAccount> ranks;
   for (const std::string& text : texts) ranks.push_back(account_from(text));

@@ -124,7 +124,7 @@ Checkpointer::Checkpointer(const CheckpointerConfig& config, comm::Communicator&
       job_(std::make_shared<Job>(config, communicator.rank(), communicator.size())) {}
 
 void Checkpointer::agree_in_time(const std::function<void()>& work) const {
-  agree(communicator_, work, {.deadline = config_.deadline});
+  agree(communicator_, work, {.deadline = config_.deadline, .purpose = "checkpoint outcomes"});
 }
 
 // A save that failed leaves nothing behind.
@@ -204,7 +204,8 @@ std::optional<SavedCheckpoint> Checkpointer::advance() {
 }
 
 void Checkpointer::start_commit() {
-  job_->digests = communicator_.exchange(job_->digests.front(), {.deadline = config_.deadline});
+  job_->digests = communicator_.exchange(
+      job_->digests.front(), {.deadline = config_.deadline, .purpose = "checkpoint digests"});
   stage_ = Stage::kCommitting;
   if (communicator_.rank() == 0) task_.start([job = job_] { job->commit(); });
 }

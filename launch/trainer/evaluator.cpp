@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <string>
 
+#include "comm/exchange_values.hpp"
 #include "core/base/error.hpp"
 #include "profiling/ranges/ranges.hpp"
 
@@ -14,13 +13,10 @@ namespace {
 
 double sum_over_ranks(comm::Communicator& communicator, double mine,
                       std::chrono::milliseconds deadline) {
-  std::string bytes(sizeof(mine), '\0');
-  std::memcpy(bytes.data(), &mine, sizeof(mine));
   double sum = 0;
-  for (const std::string& theirs : communicator.exchange(bytes, {.deadline = deadline})) {
-    double value = 0;
-    std::memcpy(&value, theirs.data(), sizeof(value));
-    sum += value;
+  for (const double theirs : comm::exchange_values(
+           communicator, mine, {.deadline = deadline, .purpose = "evaluation sums"})) {
+    sum += theirs;
   }
   return sum;
 }

@@ -1,21 +1,17 @@
 #include "launch/trainer/step_agreement.hpp"
 
 #include <cmath>
-#include <cstring>
-#include <string>
+
+#include "comm/exchange_values.hpp"
 
 namespace sidestream::launch {
 
 StepVerdict agree_on_step(comm::Communicator& communicator, const StepVote& vote) {
-  static_assert(std::is_trivially_copyable_v<StepVote>);
-  std::string mine(sizeof(StepVote), '\0');
-  std::memcpy(mine.data(), &vote, sizeof(vote));
   StepVerdict verdict;
   double sum = 0;
   int rank = 0;
-  for (const std::string& bytes : communicator.exchange(mine)) {
-    StepVote theirs;
-    std::memcpy(&theirs, bytes.data(), sizeof(theirs));
+  for (const StepVote& theirs :
+       comm::exchange_values(communicator, vote, {.purpose = "step votes"})) {
     sum += theirs.loss;
     verdict.exposed_comm_ns += theirs.exposed_comm_ns;
     if (rank == 0) verdict.grad_norm = theirs.grad_norm;

@@ -110,6 +110,10 @@ void play(Communicator& communicator, const std::string& scenario) {
     communicator.announce_failure("rank 1: the disk is full");
     std::this_thread::sleep_for(kLongerThanTheTest);
   }
+  if (scenario == "exchanges") {  // of lengths that any reader would take
+    communicator.exchange("eight of", {.purpose = culprit ? "replica hashes" : "outcomes"});
+    return;
+  }
   if (scenario == "counts") return all_reduce(communicator, culprit ? 200 : 100, 7);
   if (culprit && scenario == "kinds") return communicator.barrier();
   if (culprit && scenario == "unfinished-work") {

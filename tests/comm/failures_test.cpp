@@ -92,6 +92,17 @@ TEST_P(FailuresTest, check_collectives_differentCallsAreRefusedBeforeDataMoves) 
   }
 }
 
+// All payloads look alike: what an exchange is for is what tells them apart.
+TEST_P(FailuresTest, check_collectives_exchangesOfOtherThingsAreRefused) {
+  const Outcome outcome = run_on_ranks(3, SIDESTREAM_FAILURE_PROGRAM,
+                                       std::string("exchanges ") + GetParam() + " checked");
+
+  EXPECT_THAT(outcome.exit_code, AnyOf(6, 7)) << outcome.output;
+  EXPECT_THAT(outcome.output,
+              HasSubstr("rank 1 calls exchange of replica hashes as operation 3, ranks 0, 2 call "
+                        "exchange of outcomes as operation 3"));
+}
+
 TEST_P(FailuresTest, check_collectives_sameCallsPass) {
   const Outcome outcome = run_on_ranks(3, SIDESTREAM_FAILURE_PROGRAM,
                                        std::string("nothing ") + GetParam() + " checked");

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "comm/call_check.hpp"
+#include "comm/exchange_values.hpp"
 #include "comm/failure_hook.hpp"
+#include "core/base/error.hpp"
 
 namespace sidestream::comm {
 namespace {
@@ -90,6 +93,32 @@ TEST(CallCheckTest, stamp_differsInWhatMatters) {
   EXPECT_NE(call_stamp(call_of(7)), call_stamp(bucket));
   EXPECT_NE(call_stamp(call_of(7)), call_stamp(call_of(8)));
   EXPECT_NE(call_stamp(call_of(7)), call_stamp(call_of(7, 11)));
+}
+
+TEST(CallCheckTest, stamp_ofAnExchangeSaysWhatItIsFor) {
+  const auto exchange = [](Purpose purpose) {
+    return Call{.kind = CallKind::kExchange, .sequence = 7, .purpose = purpose};
+  };
+
+  EXPECT_EQ(call_stamp(exchange("step votes")), "exchange of step votes as operation 7");
+  EXPECT_EQ(call_stamp(exchange({})), "exchange as operation 7");
+  EXPECT_TRUE(exchange("step votes").agrees_with(exchange("step votes")));
+  EXPECT_FALSE(exchange("step votes").agrees_with(exchange("outcomes")));
+  EXPECT_EQ(Purpose("more letters than there is room for").text(), "more letters than there ");
+}
+
+TEST(ExchangeValuesTest, anotherLengthIsRefusedWithItsRank) {
+  EXPECT_NO_THROW(require_lengths({"12345678", "abcdefgh"}, 8, "evaluation sums"));
+  for (const char* other : {"", "1234567", "123456789"}) {
+    try {
+      require_lengths({"12345678", other}, 8, "evaluation sums");
+      FAIL() << other;
+    } catch (const core::CollectiveError& error) {
+      EXPECT_NE(std::string(error.what()).find("exchange of evaluation sums: rank 1 sent"),
+                std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST(FailureHookTest, run_eachOnceUnlessTakenAway) {
