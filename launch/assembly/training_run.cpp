@@ -16,6 +16,7 @@
 #include "launch/assembly/live_run.hpp"
 #include "launch/assembly/run_start.hpp"
 #include "launch/assembly/set_up_guard.hpp"
+#include "launch/assembly/settings_agreement.hpp"
 #include "launch/device/device_session.hpp"
 #include "launch/device/gpu_peak.hpp"
 #include "launch/options/train_parser.hpp"
@@ -120,6 +121,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
                             const std::string& command_line) {
   std::optional<SetUpGuard> guard(std::in_place, session, options);
   guard->beat(ranges::Phase::kData);
+  require_same_settings(session, options);
   std::optional<DeviceSession> device;
   agree_on_setup(session, options, [&] { device.emplace(session.communicator(), options); });
   options.model.config.layer_ranges =
