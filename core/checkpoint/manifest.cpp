@@ -7,6 +7,7 @@
 
 #include "core/base/digest.hpp"
 #include "core/base/error.hpp"
+#include "core/base/shallow_json.hpp"
 #include "core/checkpoint/newer_format_error.hpp"
 
 namespace sidestream::checkpoint {
@@ -18,7 +19,6 @@ constexpr std::string_view kFormat = "sidestream-checkpoint";
 constexpr std::size_t kMaxManifestBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxFiles = 65536;
 constexpr std::uint64_t kMaxCheckpointBytes = std::uint64_t{1} << 50;
-constexpr int kMaxDepth = 32;
 constexpr std::size_t kHashDigits = 64;
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string expected, std::string found) {
@@ -71,14 +71,11 @@ std::vector<FileDigest> files_from_json(const json& list, const std::filesystem:
   return files;
 }
 
-// Without recursion into depths that a printer could not leave again.
 json parse_shallow(std::string_view text, const std::filesystem::path& path) {
-  const auto check_depth = [&](int depth, json::parse_event_t, json&) {
-    if (depth > kMaxDepth) fail(path, fmt::format("at most {} nested levels", kMaxDepth), "more");
-    return true;
-  };
   try {
-    return json::parse(text, check_depth);
+    return core::parse_shallow_json(text);
+  } catch (const core::NestingError& error) {
+    fail(path, error.what(), "more");
   } catch (const json::exception& error) {
     fail(path, "a manifest in JSON", error.what());
   }

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/shallow_json.hpp"
 #include "core/data/token_shard.hpp"
 
 namespace sidestream::data {
@@ -16,6 +17,7 @@ using nlohmann::json;
 
 constexpr int kSchema = 1;
 constexpr std::size_t kMaxSkipped = 1000;
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 
 json to_json(const SplitInfo& split) {
   json shards = json::array();
@@ -92,7 +94,7 @@ std::optional<DatasetInfo> read_dataset_info(const std::filesystem::path& folder
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return std::nullopt;
   try {
-    const json root = json::parse(core::read_file(path));
+    const json root = core::read_shallow_json(path, kMaxBytes);
     const int schema = root.at("schema");
     if (schema != kSchema) {
       throw DataError(
@@ -101,6 +103,12 @@ std::optional<DatasetInfo> read_dataset_info(const std::filesystem::path& folder
     return info_of(folder, root);
   } catch (const json::exception& error) {
     throw DataError({path.string(), {}, "the JSON that `prepare` writes", error.what()});
+  } catch (const core::NestingError& error) {
+    throw DataError({path.string(), {}, error.what(), "more"});
+  } catch (const DataError&) {
+    throw;
+  } catch (const core::Error& error) {  // it cannot be read, or is larger than any
+    throw DataError(error.what());
   }
 }
 

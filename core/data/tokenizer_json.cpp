@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/shallow_json.hpp"
 #include "core/data/byte_alphabet.hpp"
 
 namespace sidestream::data {
@@ -267,8 +268,10 @@ class Reader {
 
 BpeDefinition parse_tokenizer_json(std::string_view text, const std::string& file) {
   try {
-    const json root = json::parse(text);
+    const json root = core::parse_shallow_json(text);
     return Reader(root, file).read();
+  } catch (const core::NestingError& error) {
+    throw DataError({file, {}, error.what(), "more"});
   } catch (const json::parse_error& error) {
     throw DataError({file, error.byte - std::min<std::size_t>(error.byte, 1), "JSON of a tokenizer",
                      error.what()});

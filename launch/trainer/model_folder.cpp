@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
+#include "core/base/shallow_json.hpp"
 #include "core/checkpoint/manifest.hpp"
 #include "core/checkpoint/model_fields.hpp"
 #include "model/hugging_face.hpp"
@@ -11,9 +11,16 @@
 namespace sidestream::launch {
 namespace {
 
-std::string read_text(const std::filesystem::path& file) {
+constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
+
+nlohmann::json read_config(const std::filesystem::path& file) {
   try {
-    return core::read_file(file);
+    return core::read_shallow_json(file, kMaxConfigBytes);
+  } catch (const nlohmann::json::exception&) {
+    throw core::CheckpointError(file.string() + " is not JSON");
+  } catch (const core::NestingError& error) {
+    throw core::CheckpointError(core::FileFault{
+        .file = file.string(), .offset_bytes = {}, .expected = error.what(), .found = "more"});
   } catch (const core::Error& error) {
     throw core::CheckpointError(error.what());
   }
@@ -22,10 +29,7 @@ std::string read_text(const std::filesystem::path& file) {
 }  // namespace
 
 model::ModelConfig read_model_config(const std::filesystem::path& folder) {
-  const auto json = nlohmann::json::parse(read_text(folder / "config.json"), nullptr, false);
-  if (json.is_discarded())
-    throw core::CheckpointError((folder / "config.json").string() + " is not JSON");
-  return model::from_hugging_face(json);
+  return model::from_hugging_face(read_config(folder / "config.json"));
 }
 
 void require_intact(const std::filesystem::path& folder) {

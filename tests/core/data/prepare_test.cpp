@@ -265,6 +265,15 @@ TEST_F(PrepareTest, readDatasetInfo_missingOrDamaged) {
   }
 }
 
+TEST_F(PrepareTest, readDatasetInfo_deepOrVast) {
+  const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');
+  const auto read = [&] { read_dataset_info(folder_.path()); };
+  testing::write_bytes(folder_ / "dataset.json", "{\"train\": " + deep + "}");
+  EXPECT_THAT(read, ::testing::ThrowsMessage<core::DataError>(HasSubstr("32 nested levels")));
+  testing::write_bytes(folder_ / "dataset.json", std::string((std::size_t{64} << 20) + 1, ' '));
+  EXPECT_THAT(read, ::testing::ThrowsMessage<core::DataError>(HasSubstr("67108864")));
+}
+
 TEST_F(PrepareTest, readDatasetInfo_tokenizerOutsideTheFolder) {
   file("a.txt", "x");
   auto options = config();

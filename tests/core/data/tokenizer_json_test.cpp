@@ -55,6 +55,17 @@ TEST(TokenizerJsonTest, parse_notJson) {
   EXPECT_NE(error_of(std::string(100000, '[')), "");
 }
 
+// A value that is printed because it is refused: its printer calls itself for each level.
+TEST(TokenizerJsonTest, parse_deepValue) {
+  const std::string good = small_tokenizer().dump();
+  const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');
+  const std::string model = "\"model\":{";
+  const auto at = good.find(model) + model.size();
+
+  EXPECT_THAT(error_of(good.substr(0, at) + "\"dropout\":" + deep + "," + good.substr(at)),
+              HasSubstr("t.json: expected at most 32 nested levels"));
+}
+
 TEST(TokenizerJsonTest, parse_missingOrOfTheWrongType) {
   EXPECT_THAT(error_after([](json& d) { d.erase("model"); }), HasSubstr("t.json: model: expected"));
   EXPECT_THAT(error_after([](json& d) { d["model"] = 3; }), HasSubstr("found number"));

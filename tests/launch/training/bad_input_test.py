@@ -161,6 +161,10 @@ def check_init(root, data):
     vast = variant("vast", lambda f: (f / "config.json").write_text(json.dumps({**json.loads((f / "config.json").read_text()), "n_layer": 10**9})))
     (vast / "manifest.json").unlink()  # a folder of somebody else, of which nothing vouches for the config
     check("config.json describes a model of" in run(1, [BINARY, "generate", "--checkpoint", vast, "--prompt", "a"], CHECKPOINT), "vast")
+    deep = variant("deep", lambda f: (f / "config.json").write_text(
+        (f / "config.json").read_text().replace('"gelu_new"', "[" * 400_000 + "]" * 400_000)))
+    (deep / "manifest.json").unlink()
+    check("at most 32 nested levels" in run(1, [BINARY, "generate", "--checkpoint", deep, "--prompt", "a"], CHECKPOINT), "deep")
     for ranks in (1, 2):
         for words, folder in cases:
             expect(CHECKPOINT, words, ranks, base + ["--run-dir", str(root / "fresh"), "--init", str(folder)])
