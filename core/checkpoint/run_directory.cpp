@@ -26,18 +26,33 @@ void create_folder(const fs::path& folder) {
   }
 }
 
+void refuse_link(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_symlink(path, ignored)) return;
+  throw core::ConfigError(
+      fmt::format("--run-dir: {} is a link, which a run does not follow. Let --run-dir itself be "
+                  "the link, or remove this one.",
+                  path.string()));
+}
+
+// Folders in which a run makes more folders: a link among these leads out as well.
+void refuse_links_below(const fs::path& folder) {
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied,
+                                         error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error))
+    refuse_link(entry->path());
+}
+
 // What a run writes stays in its directory, wherever somebody lets a name in it lead.
 void refuse_links(const RunPaths& paths) {
   for (const fs::path& path :
        {paths.lock(), paths.metrics(), paths.ettr(), paths.incidents(), paths.checkpoints(),
         paths.flight(), paths.report(), paths.traces()}) {
-    std::error_code ignored;
-    if (!fs::is_symlink(path, ignored)) continue;
-    throw core::ConfigError(
-        fmt::format("--run-dir: {} is a link, which a run does not follow. Let --run-dir itself be "
-                    "the link, or remove this one.",
-                    path.string()));
+    refuse_link(path);
   }
+  refuse_links_below(paths.flight());
+  refuse_links_below(paths.traces());
 }
 
 // A small file written and synced: permissions, read-only mounts and full disks show before any

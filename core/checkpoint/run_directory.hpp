@@ -37,10 +37,9 @@ enum class UsedRun { kRefuse, kContinue };
 // destruction.
 class RunDirectory {
  public:
-  // Throws ConfigError when it cannot be created or written (the system's text), something in it
-  // is a link, another process holds the lock (its text), or it has been used and `used` is kRefuse
-  // (the message names
-  // --resume auto).
+  // Throws ConfigError when it cannot be created or written (the system's text), something that
+  // it writes into is a link, another process holds the lock (its text), or it has been used and
+  // `used` is kRefuse (the message names --resume auto).
   RunDirectory(const std::filesystem::path& root, UsedRun used);
 
   const RunPaths& paths() const noexcept { return paths_; }

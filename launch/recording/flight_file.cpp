@@ -7,6 +7,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "profiling/record/clock.hpp"
 
@@ -64,11 +65,20 @@ std::string FlightFile::whereabouts() const {
       (folder_ / "rank_*.json").string(), run_dir.string());
 }
 
+// It may be written before the run directory has been looked at, and must stay in it.
+void FlightFile::make_folder() const {
+  for (const std::filesystem::path& folder : {folder_.parent_path(), folder_}) {
+    if (std::filesystem::is_symlink(folder))
+      throw core::ConfigError(folder.string() + " is a link, which a run does not follow");
+  }
+  std::filesystem::create_directories(folder_);
+}
+
 FlightFile::Outcome FlightFile::write(const std::string& why) noexcept {
   try {
     const std::unique_lock lock(mutex_, kLongestWrite);
     if (!lock.owns_lock()) return {.line = whereabouts()};
-    std::filesystem::create_directories(folder_);
+    make_folder();
     core::write_file_atomically(folder_ / fmt::format("rank_{:05}.json", rank_), text(why));
     return {.written = true, .line = whereabouts()};
   } catch (const std::exception& error) {

@@ -34,6 +34,7 @@ class FlightFile {
  private:
   std::string text(const std::string& why) const;
   std::string whereabouts() const;
+  void make_folder() const;
 
   std::filesystem::path folder_;
   int rank_;

@@ -188,6 +188,26 @@ TEST(FlightFileTest, write_collectivesAndThreads) {
   EXPECT_GE(json["threads"].size(), 1U);
 }
 
+TEST(FlightFileTest, write_notThroughALink) {
+  const core::ScratchFolder scratch;
+  const comm::FlightRecorder flights;
+  const Heartbeat heartbeat;
+  std::filesystem::create_directories(scratch / "outside");
+  std::filesystem::create_directories(scratch / "a/flight");
+  std::filesystem::create_directories(scratch / "b");
+  std::filesystem::create_directory_symlink(scratch / "outside", scratch / "a/flight/set_up");
+  std::filesystem::create_directory_symlink(scratch / "outside", scratch / "b/flight");
+  for (const char* run : {"a", "b"}) {
+    FlightFile file(scratch / run / "flight/set_up", 1, flights, heartbeat);
+
+    const FlightFile::Outcome outcome = file.write("a test");
+
+    EXPECT_FALSE(outcome.written);
+    EXPECT_THAT(outcome.line, HasSubstr("is a link, which a run does not follow"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(scratch / "outside"));
+}
+
 TEST(FlightFileTest, write_whereNothingCanBe) {
   const comm::FlightRecorder flights;
   const Heartbeat heartbeat;
