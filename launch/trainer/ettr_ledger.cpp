@@ -100,14 +100,38 @@ std::vector<Start> starts_of(std::vector<json> ledger) {
   return starts;
 }
 
+// The start that went on from where this one was left; those in between died in their set-up.
+const Start* heir_of(const std::vector<Start>& starts, std::size_t index) {
+  if (!starts[index].started_at) return nullptr;
+  for (std::size_t i = index + 1; i < starts.size(); ++i) {
+    if (starts[i].started_at) return &starts[i];
+  }
+  return nullptr;
+}
+
 // A checkpoint may have steps that came after the last line: the run lived at least as long.
 void count_proven_steps(std::vector<Start>& starts) {
-  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
-    if (!starts[i].started_at || !starts[i + 1].started_at) continue;
-    const double more_s = starts[i + 1].first_training_s - starts[i].last_training_s;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const Start* heir = heir_of(starts, i);
+    if (heir == nullptr) continue;
+    const double more_s = heir->first_training_s - starts[i].last_training_s;
     if (more_s > 0)
       starts[i].last_sign_at = std::min(starts[i].last_sign_at + more_s,
                                         std::max(starts[i].end(), starts[i].last_sign_at));
+  }
+}
+
+// Steps that were lost with a start, and those whose effect is in the weights of the newest one.
+void add_steps(const std::vector<Start>& starts, EttrAccount& account) {
+  std::optional<double> before_s;  // of a ledger that was lost
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (!starts[i].started_at) continue;
+    before_s = before_s.value_or(starts[i].first_training_s);
+    const Start* heir = heir_of(starts, i);
+    if (heir != nullptr)
+      account.replayed_s += std::max(0.0, starts[i].last_training_s - heir->first_training_s);
+    else
+      account.productive_s = starts[i].last_training_s - *before_s;
   }
 }
 
@@ -152,16 +176,12 @@ EttrAccount account_of(const std::vector<json>& ledger, double now_s) {
     add_start(start, runs ? std::max(start.last_sign_at, start.begin()) : end, account);
     ++account.starts;
     if (!runs && start.failed()) ++account.failures;
-    if (last) {
+    if (last)
       account.wall_s = end - starts.front().begin();
-      account.productive_s = start.last_training_s;
-    } else {
+    else
       account.idle_s += std::max(0.0, starts[i + 1].begin() - end);
-      if (starts[i + 1].started_at)
-        account.replayed_s += std::max(0.0, start.last_training_s - starts[i + 1].first_training_s);
-    }
   }
-  account.productive_s -= starts.front().first_training_s;  // of a ledger that was lost
+  add_steps(starts, account);
   account.other_s = account.wall_s - account.productive_s - account.replayed_s - account.startup_s -
                     account.restore_s - account.checkpoint_stall_s - account.evaluation_s -
                     account.detection_s - account.idle_s;

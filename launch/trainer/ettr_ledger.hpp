@@ -31,9 +31,11 @@ struct EttrAccount {
   double restore_s = 0;
   double checkpoint_stall_s = 0;
   double evaluation_s = 0;
-  double detection_s = 0;  // from the last sign of progress to the end of the ranks
-  double idle_s = 0;       // nothing ran: back-off, queues
-  double other_s = 0;      // between steps: lines, votes, recordings
+  // From the last sign of progress to the end of the ranks: of a rank 0 that was killed with the
+  // steps after its last line, of up to five seconds, but for those that a checkpoint has.
+  double detection_s = 0;
+  double idle_s = 0;   // nothing ran: back-off, queues
+  double other_s = 0;  // between steps: lines, votes, recordings
   std::int64_t starts = 0;
   std::int64_t failures = 0;  // starts that ended other than done or preempted
 

@@ -70,6 +70,52 @@ TEST(EttrLedgerTest, account_stepsOfACheckpointBehindTheLastLine) {
   EXPECT_NEAR(account.other_s, 201 - 140 - 14 - 3 - 6 - 6 - 1.5 - 1.5, 1e-9);
 }
 
+// The same, with a start in between that died in its set-up, from 163 to 166: it takes nothing
+// along.
+std::vector<json> killed_twice(double resumed_at_s) {
+  std::vector<json> ledger = killed_once();
+  ledger[5]["attempt"] = 3;
+  ledger[5]["at"] = 168.0;
+  ledger[6]["training_s"] = resumed_at_s;
+  const std::vector<json> between = {
+      {{"event", "launched"}, {"at", 163.0}, {"attempt", 2}},
+      {{"event", "ended"}, {"at", 166.0}, {"attempt", 2}, {"code", 137}}};
+  ledger.insert(ledger.begin() + 5, between.begin(), between.end());
+  return ledger;
+}
+
+TEST(EttrLedgerTest, account_startThatDiedInItsSetUp) {
+  const EttrAccount account = account_of(killed_twice(30), 9999);
+
+  EXPECT_DOUBLE_EQ(account.productive_s, 140);
+  EXPECT_DOUBLE_EQ(account.replayed_s, 20);
+  EXPECT_DOUBLE_EQ(account.startup_s, 7 + 3 + 2);
+  EXPECT_DOUBLE_EQ(account.detection_s, 1.5 + 1);
+  EXPECT_DOUBLE_EQ(account.idle_s, 1.5 + 2);
+  EXPECT_NEAR(account.other_s, 201 - 140 - 20 - 12 - 3 - 6 - 6 - 2.5 - 3.5, 1e-9);
+  EXPECT_EQ(account.failures, 2);
+}
+
+// Its steps are in the weights and must not be counted as time to notice its failure too.
+TEST(EttrLedgerTest, account_provenStepsBeforeAStartThatDiedInItsSetUp) {
+  const EttrAccount account = account_of(killed_twice(51), 9999);
+
+  EXPECT_DOUBLE_EQ(account.replayed_s, 0);
+  EXPECT_DOUBLE_EQ(account.detection_s, 0.5 + 1);
+  EXPECT_NEAR(account.other_s, 201 - 140 - 12 - 3 - 6 - 6 - 1.5 - 3.5, 1e-9);
+}
+
+TEST(EttrLedgerTest, account_lastStartDiedInItsSetUp) {
+  std::vector<json> ledger = killed_once();
+  ledger.erase(ledger.begin() + 6, ledger.begin() + 8);  // nothing of the second start but its end
+
+  const EttrAccount account = account_of(ledger, 9999);
+
+  EXPECT_DOUBLE_EQ(account.productive_s, 50);
+  EXPECT_DOUBLE_EQ(account.replayed_s, 0) << "nobody has trained anything again";
+  EXPECT_DOUBLE_EQ(account.startup_s, 7 + 138);
+}
+
 TEST(EttrLedgerTest, account_linesInAnyOrder) {
   std::vector<json> shuffled = killed_once();
   std::reverse(shuffled.begin(), shuffled.end());
