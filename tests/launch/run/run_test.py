@@ -212,6 +212,11 @@ class RunTest(unittest.TestCase):
         self.assertEqual(words[-4:], [str(self.folder / "sidestream"), "train", "--lr", "1"])
         self.assertIn("--display-map", words)
         self.assertIn("-x SIDESTREAM_NOTE", result.stdout)
+        self.assertIn("--mca oob_tcp_keepalive_time 10 --mca oob_tcp_keepalive_intvl 5 --mca oob_tcp_keepalive_probes 3", result.stdout)
+
+    def test_ranks_of_one_host_need_no_questions_about_others(self):
+        result = self.run_to_end(self.command(2, "train", options=("--dry-run-launch",)))
+        self.assertEqual("keepalive" in result.stdout, "SLURM_JOB_NODELIST" in os.environ)
 
 
 unittest.main()
