@@ -117,7 +117,7 @@ class RunReporter::Impl {
   void saved(const SavedCheckpoint& saved) {
     metrics_->sync();
     if (ledger_) ledger_->progress(sums_, EttrLedger::When::kNow);
-    note_stall(saved.stall_s);
+    note_save(saved);
     progress_.info(fmt::format("saved checkpoint of step {} (training waited {:.3f} s of {:.3f} s)",
                                saved.state.step, saved.stall_s, saved.total_s));
   }
@@ -151,9 +151,10 @@ class RunReporter::Impl {
     return sums_;
   }
 
-  void note_stall(double seconds) {
+  void note_save(const SavedCheckpoint& saved) {
     ++saves_;
-    longest_stall_s_ = std::max(longest_stall_s_, seconds);
+    longest_stall_s_ = std::max(longest_stall_s_, saved.stall_s);
+    longest_save_s_ = std::max(longest_save_s_, saved.total_s);
   }
 
   // What is told at the end of every run: where the time went, and how often to save.
@@ -165,13 +166,17 @@ class RunReporter::Impl {
     if (saves_ == 0 || samples_.empty()) return;
     const double step_s = summarise(samples_, tokens_per_step_).step_ms_p50 * 1e-3;
     const double mtbf_s = record_.ettr->mtbf_s().value_or(kHour);
-    const double interval_s = checkpoint::young_interval_s(longest_stall_s_, mtbf_s);
+    const double interval_s =
+        checkpoint::advised_interval_s(longest_stall_s_, longest_save_s_, mtbf_s);
     progress_.info(fmt::format(
-        "a save holds training up for {:.3f} s: with {} --checkpoint-every {} loses least (Young)",
+        "a save holds training up for {:.3f} s: with {} --checkpoint-every {} loses least ({})",
         longest_stall_s_,
         record_.ettr->failures > 0 ? fmt::format("a failure every {:.0f} s, as seen,", mtbf_s)
                                    : std::string("a failure every hour"),
-        std::max<std::int64_t>(1, std::llround(interval_s / step_s))));
+        std::max<std::int64_t>(1, std::llround(interval_s / step_s)),
+        interval_s > longest_save_s_
+            ? std::string("Young")
+            : fmt::format("a save takes {:.1f} s until it has its name", longest_save_s_)));
   }
 
   void remark_on_mfu() {
@@ -217,6 +222,7 @@ class RunReporter::Impl {
   EttrLedger::Sums sums_;
   std::int64_t saves_ = 0;
   double longest_stall_s_ = 0;
+  double longest_save_s_ = 0;
   std::int64_t tokens_per_step_;
   std::vector<StepSample> samples_;
   Clock::time_point started_ = Clock::now();

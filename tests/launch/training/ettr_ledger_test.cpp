@@ -211,5 +211,10 @@ TEST(CheckpointIntervalTest, young_isTheBestOfTheFormula) {
   }
 }
 
+TEST(CheckpointIntervalTest, advised_isNotShorterThanASave) {
+  EXPECT_NEAR(checkpoint::advised_interval_s(0.162, 13.2, 75), 13.2, 1e-9);
+  EXPECT_NEAR(checkpoint::advised_interval_s(0.162, 0.5, 75), 4.93, 0.01);
+}
+
 }  // namespace
 }  // namespace sidestream::launch
