@@ -1,7 +1,5 @@
 #include "parallel/tensor_types.hpp"
 
-#include <string>
-
 #include "core/base/error.hpp"
 
 namespace sidestream::parallel {
@@ -28,30 +26,6 @@ torch::ScalarType scalar_type_of(core::DType dtype) {
       return torch::kFloat64;
   }
   throw core::Error("A tensor type was asked for that LibTorch does not have.");
-}
-
-core::DType dtype_of(torch::ScalarType type) {
-  switch (type) {
-    case torch::kFloat32:
-      return core::DType::kFloat32;
-    case torch::kBFloat16:
-      return core::DType::kBFloat16;
-    case torch::kFloat16:
-      return core::DType::kFloat16;
-    case torch::kInt64:
-      return core::DType::kInt64;
-    case torch::kInt32:
-      return core::DType::kInt32;
-    case torch::kUInt16:
-      return core::DType::kUInt16;
-    case torch::kUInt8:
-      return core::DType::kUInt8;
-    case torch::kFloat64:
-      return core::DType::kFloat64;
-    default:
-      throw core::Error(std::string("Tensors of type ") + c10::toString(type) +
-                        " cannot be sent between ranks.");
-  }
 }
 
 std::span<float> floats_of(const torch::Tensor& tensor) {

@@ -11,9 +11,8 @@
 
 namespace sidestream::parallel {
 
-// Throws Error for a type that the other side does not have.
+// Throws Error for a type that LibTorch does not have.
 torch::ScalarType scalar_type_of(core::DType dtype);
-core::DType dtype_of(torch::ScalarType type);
 
 // The elements of a contiguous host tensor; Element must match its type. Throws c10::Error
 // otherwise.
