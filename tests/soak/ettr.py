@@ -20,22 +20,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/launch/training"))
-from support import BINARY, TINY, environment, make_data  # noqa: E402
+from support import BINARY, TINY, environment, make_data, processes_of_ranks  # noqa: E402
 
 RANKS = 2
-
-
-def ranks_of(run_dir):
-    """Processes of the run's ranks."""
-    found = []
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if words[0] == str(BINARY).encode() and str(run_dir).encode() in words:
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
 
 
 def kill_at_random(supervisor, run_dir, dice, mtbf_s, end):
@@ -47,7 +34,7 @@ def kill_at_random(supervisor, run_dir, dice, mtbf_s, end):
         time.sleep(max(0.0, min(pause, end - time.monotonic())))
         if time.monotonic() >= end:
             return kills
-        victims = ranks_of(run_dir)
+        victims = processes_of_ranks(run_dir)
         if victims:
             os.kill(dice.choice(victims), signal.SIGKILL)
             kills += 1
@@ -61,7 +48,8 @@ def wait_for_training(supervisor, run_dir):
 
 
 def expected(interval_s, stall_s, detect_s, restart_s, mtbf_s):
-    """As core/checkpoint/checkpoint_interval.hpp."""
+    """The share of wall time that is effective training: stalls between failures, and for each failure half an interval that is
+    trained again, its detection and the restart."""
     return max(0, (1 - stall_s / (interval_s + stall_s)) * (1 - (interval_s / 2 + detect_s + restart_s) / mtbf_s))
 
 

@@ -14,7 +14,7 @@ import struct
 import subprocess
 import time
 
-from support import BINARY, TINY, check, environment, make_data, metrics, mpirun, train, wait_for_step, with_own_shared_memory, workspace
+from support import BINARY, TINY, check, environment, make_data, metrics, mpirun, processes_of_ranks, train, wait_for_step, with_own_shared_memory, workspace
 
 CONFIG, DATA, CHECKPOINT, COLLECTIVE, KILLED = 2, 3, 4, 6, 128 + signal.SIGKILL
 HEADER_BYTES, SAMPLE_TOKENS = 1024, 32
@@ -45,15 +45,7 @@ class Run:
 
     def pids(self, rank):
         """The processes of this rank of this run."""
-        found = []
-        for folder in pathlib.Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                words = (folder / "cmdline").read_bytes().split(b"\0")
-                variables = (folder / "environ").read_bytes().split(b"\0")
-                if str(BINARY).encode() == words[0] and str(self.run_dir).encode() in words \
-                        and f"OMPI_COMM_WORLD_RANK={rank}".encode() in variables:
-                    found.append(int(folder.name))
-        return found
+        return processes_of_ranks(self.run_dir, rank)
 
     def send(self, rank, number):
         pids = self.pids(rank)

@@ -1,7 +1,6 @@
 """The light recorder: training is the same with it, its files are what happened, and they are there when they are needed:
 at the end, on SIGUSR2, and when a collective hangs."""
 
-import contextlib
 import gzip
 import json
 import os
@@ -12,7 +11,7 @@ import time
 
 from figures import check_figures, pretend_ceilings
 from privacy import check_nothing_private
-from support import BINARY, ROOT, TINY, check, environment, losses, make_data, metrics, mpirun, train, wait_for_step, workspace
+from support import BINARY, ROOT, TINY, check, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train, wait_for_step, workspace
 
 RANKS, STEPS = 2, 22
 SECRET = "sidestream-test-5d41402abc"  # stands for a key in the environment
@@ -39,14 +38,9 @@ def report(folder):
 
 
 def process_of_rank(run_dir, rank):
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            variables = (folder / "environ").read_bytes().split(b"\0")
-            if words[0] == str(BINARY).encode() and str(run_dir).encode() in words \
-                    and f"OMPI_COMM_WORLD_RANK={rank}".encode() in variables:
-                return int(folder.name)
-    check(False, f"{run_dir}: no rank {rank}")
+    found = processes_of_ranks(run_dir, rank)
+    check(len(found) == 1, f"{run_dir}: rank {rank} has the processes {found}")
+    return found[0]
 
 
 def check_no_secrets(run_dir):
