@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdio>
@@ -16,6 +15,7 @@
 
 #include "comm/deadline.hpp"
 #include "core/base/exit_code.hpp"
+#include "core/base/host_name.hpp"
 
 namespace sidestream::comm {
 namespace {
@@ -59,12 +59,6 @@ bool is_stopped(pid_t process) {
   const std::size_t end = text.rfind(") ");
   return end != std::string::npos && end + 2 < text.size() &&
          (text[end + 2] == 'T' || text[end + 2] == 't');
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
 }
 
 const char* text_of(SetupWatch::Stage stage) {
@@ -126,7 +120,7 @@ SetupWatch::Attendance SetupWatch::attendance_of(int local_rank) const {
 std::string SetupWatch::rank_text(int local_rank) const {
   // Ranks are dealt out host by host, so that the only host has them in order.
   const std::string rank = launcher_.local_size == launcher_.size ? "rank " : "local rank ";
-  return rank + std::to_string(local_rank) + " on " + host_name();
+  return rank + std::to_string(local_rank) + " on " + core::host_name();
 }
 
 std::string SetupWatch::missing_ranks() const {
@@ -164,7 +158,7 @@ void SetupWatch::give_up(const std::stop_token& stop, std::chrono::milliseconds 
   if (missing.empty() || !is_first_present()) sleep_unless_stopped(stop, kSilence);
   if (stop.stop_requested()) return;
   if (missing.empty()) {
-    missing = "nobody of the ranks on " + host_name() +
+    missing = "nobody of the ranks on " + core::host_name() +
               ": look at the other hosts, and at the network between them";
   }
   const std::string line = "sidestream [rank " + std::to_string(launcher_.rank) +

@@ -1,20 +1,13 @@
 #include "comm/single_communicator.hpp"
 
-#include <unistd.h>
-
-#include <array>
 #include <cstring>
 
 #include "comm/reduce.hpp"
 #include "core/base/error.hpp"
+#include "core/base/host_name.hpp"
 
 namespace sidestream::comm {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
 
 void copy(const void* from, void* to, std::size_t bytes) {
   if (from != to && bytes > 0) std::memmove(to, from, bytes);
@@ -22,7 +15,7 @@ void copy(const void* from, void* to, std::size_t bytes) {
 
 }  // namespace
 
-SingleCommunicator::SingleCommunicator() { topology_.hosts = {host_name()}; }
+SingleCommunicator::SingleCommunicator() { topology_.hosts = {core::host_name()}; }
 
 Work SingleCommunicator::all_reduce(void*, std::size_t, core::DType dtype,
                                     const CollectiveOptions&) {

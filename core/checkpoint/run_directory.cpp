@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "core/base/error.hpp"
+#include "core/base/host_name.hpp"
 
 namespace sidestream::checkpoint {
 namespace {
@@ -74,11 +75,7 @@ std::string content_of(int fd) {
   return {text.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
 }
 
-std::string owner_text() {
-  std::array<char, 128> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  return fmt::format("process {} on {}", ::getpid(), host.data());
-}
+std::string owner_text() { return fmt::format("process {} on {}", ::getpid(), core::host_name()); }
 
 core::UniqueFd take_lock(const RunPaths& paths) {
   core::UniqueFd lock(
@@ -106,10 +103,6 @@ core::UniqueFd take_lock(const RunPaths& paths) {
 }
 
 }  // namespace
-
-fs::path RunPaths::trace_window(std::int64_t step) const {
-  return traces() / fmt::format("step_{:08}", step);
-}
 
 bool RunDirectory::is_used(const RunPaths& paths) {
   std::error_code ignored;

@@ -24,7 +24,6 @@ class RunPaths {
   std::filesystem::path flight() const { return root_ / "flight"; }
   std::filesystem::path report() const { return root_ / "report"; }
   std::filesystem::path traces() const { return root_ / "trace"; }
-  std::filesystem::path trace_window(std::int64_t step) const;  // trace/step_00000012
 
  private:
   std::filesystem::path root_;

@@ -3,11 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/host_name.hpp"
 #include "launch/reporting/crc32c.hpp"
 #include "launch/reporting/protobuf_encoder.hpp"
 
@@ -31,11 +31,9 @@ ProtobufEncoder event_at(std::int64_t step) {
 }
 
 std::filesystem::path new_path(const std::filesystem::path& folder) {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
   const auto seconds = static_cast<std::int64_t>(wall_time_s());
-  const std::string name = "events.out.tfevents." + std::to_string(seconds) + "." + host.data() +
-                           "." + std::to_string(getpid());
+  const std::string name = "events.out.tfevents." + std::to_string(seconds) + "." +
+                           core::host_name() + "." + std::to_string(getpid());
   std::filesystem::path path = folder / name;
   for (int i = 1; std::filesystem::exists(path); ++i)
     path = folder / (name + "." + std::to_string(i));

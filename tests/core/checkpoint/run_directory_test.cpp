@@ -35,7 +35,7 @@ TEST_F(RunDirectoryTest, new_folder_is_created_with_its_parents) {
   EXPECT_TRUE(fs::is_directory(root_ / "checkpoints"));
   EXPECT_FALSE(RunDirectory::is_used(run.paths()));
   EXPECT_EQ(run.paths().metrics(), root_ / "metrics.jsonl");
-  EXPECT_EQ(run.paths().trace_window(12), root_ / "trace" / "step_00000012");
+  EXPECT_EQ(run.paths().traces(), root_ / "trace");
 }
 
 TEST_F(RunDirectoryTest, folder_without_a_run_may_be_taken_again) {
