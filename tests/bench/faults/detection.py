@@ -98,7 +98,8 @@ def row(name, times, goal):
 
 def section(args):
     lines = ["## From a fault to the message that names it", "",
-             f"{args.ranks} ranks, gpt2-tiny, `--timeout-step {DEADLINE_S}`; median of {args.repeats} (worst). Two hosts: namespaces of this machine.", "",
+             f"{args.ranks} ranks, gpt2-tiny, `--timeout-step {DEADLINE_S}`; median of {args.repeats} (worst). Two hosts: namespaces of this machine.",
+             "The goal stands for \"noticed after\": when a rank that is left has it in its flight file.", "",
              "| fault | noticed after | message after | run over after | goal |", "|---|---|---|---|---|"]
     for name, fault, flags, said, goal in FAULTS:
         lines.append(row(name, [on_one_host(args, fault, flags, said) for _ in range(args.repeats)], goal))
