@@ -28,8 +28,8 @@ void warn_about_run_directory(const report::RunMetrics& metrics, const RunAdvice
 }  // namespace
 
 ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings settings)
-    : inputs_(inputs_of_one_run(std::move(inputs))),
-      exports_(trace::find_traces(inputs_)),
+    : inputs_(std::move(inputs)),
+      exports_(traces_of_one_run(inputs_)),
       set_(trace::load_traces(exports_.files(), {.threads = threads_of(settings)})),
       analysis_(analysis::analyse(set_, threads_of(settings))),
       metrics_(report::read_run_metrics(inputs_)),

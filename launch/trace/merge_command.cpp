@@ -79,7 +79,7 @@ std::string text_of(const std::set<std::int64_t>& numbers) {
 int run_merge(const MergeOptions& options) {
   check_outputs({options.output}, options.inputs);
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const NsysExports exports(trace::find_traces(inputs_of_one_run(options.inputs)));
+  const NsysExports exports(traces_of_one_run(options.inputs));
   trace::TraceSet set =
       trace::load_traces(exports.files(), {.threads = options.threads.value_or(processors)});
   analysis::align_clocks(set, analysis::match_collectives(set));

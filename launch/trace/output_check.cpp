@@ -14,11 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a report is made of beside the traces that it is given.
+// What a run keeps beside its traces: reports are made of some of it, the next start of the rest.
 bool is_record(const fs::path& file) {
-  constexpr std::array<std::string_view, 5> kNames = {"clock.json", "config.cfg", "machine.json",
-                                                      "metrics.jsonl", "run.json"};
-  return std::find(kNames.begin(), kNames.end(), file.filename().string()) != kNames.end();
+  constexpr std::array<std::string_view, 8> kNames = {
+      "clock.json", "config.cfg",   "ettr.jsonl",    "incidents.jsonl",
+      "lock",       "machine.json", "metrics.jsonl", "run.json"};
+  return std::find(kNames.begin(), kNames.end(), file.filename().string()) != kNames.end() ||
+         std::find(file.begin(), file.end(), "checkpoints") != file.end();
 }
 
 bool lies_in(const fs::path& file, const fs::path& folder) {

@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <vector>
 
+#include "profiling/trace/trace_files.hpp"
+
 namespace sidestream::launch {
 
-// The paths as they are. Throws core::ConfigError when they lie in several run directories: figures
-// of several runs together are of none of them.
-std::vector<std::filesystem::path> inputs_of_one_run(std::vector<std::filesystem::path> inputs);
+// The traces that these files are and these folders hold. Throws core::ConfigError when they lie in
+// several run directories, for figures of several runs together are of none of them, and DataError
+// as trace::find_traces does.
+std::vector<trace::TraceFile> traces_of_one_run(const std::vector<std::filesystem::path>& inputs);
 
 }  // namespace sidestream::launch

@@ -153,6 +153,8 @@ std::optional<int> rank_in_name(const std::string& file_name) {
 std::vector<TraceFile> find_traces(const std::vector<fs::path>& paths) {
   std::vector<TraceFile> files;
   for (const fs::path& path : paths) {
+    if (path.empty())
+      throw core::ConfigError("an empty name stands where a file or a folder is expected");
     try {
       add_traces(path, paths.size(), files);
     } catch (const fs::filesystem_error& error) {

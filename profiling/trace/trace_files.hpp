@@ -18,7 +18,7 @@ struct TraceFile {
 
 // Files stand as they are; a folder gives the traces inside it, in the order
 // of their names. Throws core::DataError for a name that does not exist, an
-// empty file, a file that is no trace, and a folder without traces.
+// empty file, a file that is no trace, and a folder without traces; ConfigError for an empty name.
 std::vector<TraceFile> find_traces(const std::vector<std::filesystem::path>& paths);
 
 // Whether a folder that is given would have a file of this name read as a trace.

@@ -58,6 +58,9 @@ class UnusableTest(TraceTest):
     def test_name_that_does_not_exist(self):
         self.refused("nothing.json.*nothing there", self.folder / "nothing.json")
 
+    def test_empty_name(self):
+        self.fail_with(2, "an empty name", "report", "")
+
     def test_directory_without_traces(self):
         write(self.folder / "notes.txt", "hello")
         self.refused("none: record some with", self.folder)

@@ -34,8 +34,9 @@ class OutputTest(TraceTest):
         write(run / "trace/step_3/clock.json", {"ranks": []})
         write(run / "metrics.jsonl", '{"event":"step","step":3}\n')
         write(run / "run.json", {})
+        write(run / "checkpoints/step_8/manifest.json", {})
         for given in (trace_file, trace_file.parent, run / "trace", run):
-            for name in ("trace/step_3/clock.json", "metrics.jsonl", "run.json"):
+            for name in ("trace/step_3/clock.json", "metrics.jsonl", "run.json", "checkpoints/step_8/manifest.json"):
                 with self.subTest(given=given.name, output=name):
                     before = hash_of(run / name)
                     self.fail_with(2, "is read, and would be written over", "report", given, "--json", run / name)

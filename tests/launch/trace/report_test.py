@@ -109,6 +109,7 @@ class ReportTest(TraceTest):
             write(folder / "run.json", {})
         self.fail_with(2, "2 run directories.*sidestream-trace compare.*run0, .*run1", "report", *folders)
         self.fail_with(2, "2 run directories", "merge", *folders, "-o", self.folder / "merged.json")
+        self.fail_with(2, "2 run directories.*run0, .*run1", "report", self.folder)
         self.assertNotIn("run directories", self.succeed("report", folders[0]).stdout)
 
     def test_csv_reads_back_and_agrees_with_json(self):
