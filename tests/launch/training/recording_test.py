@@ -132,7 +132,9 @@ def check_late_rank(root, flags):
         check(done.returncode == 0, done.stderr)
         found = json.loads((run_dir / "run.json").read_text())["verdict"]["straggler"]
         check(found and found["rank"] == late["rank"] and found["phase"] == phase, f"late in {place}: {found}")
-        check(abs(found["cost_ns_per_step"] * 1e-6 - late["ms"]) < 0.2 * late["ms"], f"cost of {late}: {found}")
+        slack_ms = 0.2 * late["ms"]  # what else runs here holds up one rank more than the other
+        low_ms, high_ms = found["cost_low_ns"] * 1e-6, found["cost_high_ns"] * 1e-6
+        check(low_ms - slack_ms < late["ms"] < high_ms + slack_ms, f"cost of {late}: {found}")
         reported = report(run_dir)["stragglers"]
         check([(one["rank"], one["phase"]) for one in reported] == [(late["rank"], phase)], f"late in {place}: {reported}")
         check(f"straggler: rank 1, in {phase}: costs the others" in done.stdout + done.stderr, done.stdout + done.stderr)
