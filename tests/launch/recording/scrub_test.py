@@ -3,8 +3,10 @@
 import gzip
 import json
 import pathlib
+import resource
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -12,8 +14,8 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "launch/scrub-trace"
 SECRETS = ["secret-host", "/mnt/alice", "alice"]
 
 
-def scrub(*arguments):
-    return subprocess.run([SCRIPT, *map(str, arguments)], capture_output=True, text=True)
+def scrub(*arguments, **more):
+    return subprocess.run([sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True, **more)
 
 
 class ScrubTest(unittest.TestCase):
@@ -60,32 +62,9 @@ class ScrubTest(unittest.TestCase):
 
         done = scrub(path, "--output", self.output)
 
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 3)
         self.assertIn("still holds a path", done.stderr)
-        self.assertEqual(list(self.output.iterdir()), [])
-
-    def test_nsys(self):
-        path = self.root / "rank_00001.sqlite"
-        database = sqlite3.connect(path)
-        database.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)")
-        database.execute("CREATE TABLE TARGET_INFO_SYSTEM_ENV (globalVid INTEGER, name TEXT, value TEXT)")
-        database.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER)")
-        database.execute("INSERT INTO StringIds VALUES (1, '/mnt/alice/bin/train'), (2, 'gemm_kernel')")
-        database.execute("INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES (0, 'DeviceEnvironment', 'USER=alice')")
-        database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20)")
-        database.commit()
-        database.close()
-        before = path.read_bytes()
-
-        done = scrub(path, "--output", self.output)
-
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(path.read_bytes(), before)
-        copy = self.output / "rank_00001.sqlite"
-        self.assertNotIn(b"alice", copy.read_bytes())
-        database = sqlite3.connect(copy)
-        self.assertEqual(database.execute("SELECT value FROM StringIds ORDER BY id").fetchall(), [("train",), ("gemm_kernel",)])
-        self.assertEqual(database.execute("SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchall(), [(10, 20)])
+        self.assertFalse(self.output.exists())
 
     def windows(self):
         paths = []
@@ -117,46 +96,114 @@ class ScrubTest(unittest.TestCase):
 
         done = scrub(path, "--output", self.output)
 
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         self.assertIn("is there already", done.stderr)
         self.assertEqual(next(self.output.iterdir()).read_bytes(), before)
 
+    def refusals(self, files):
+        """One call for all of them: each has its line, and no copy."""
+        for name, content in files.items():
+            (self.root / name).write_bytes(content)
+
+        done = scrub(*[self.root / name for name in files], "--output", self.output)
+
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual([path for path in self.output.rglob("*") if path.is_file()], [])
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), len(files), done.stderr)
+        return {name: line.split(f"{self.root / name}: ")[1] for name, line in zip(files, lines)}
+
     def test_damaged_files_are_refused_in_words(self):
         whole = gzip.compress(self.kineto().read_bytes())
-        damaged = {"cut.json": b'{"traceEvents":[{"ph"', "cut.json.gz": whole[:len(whole) // 2], "no.json.gz": b"text",
-                   "cut.sqlite": b"SQLite format 3\0 and then something else"}
-        for name, content in damaged.items():
-            path = self.root / name
-            path.write_bytes(content)
+        database = self.root / "whole.sqlite"
+        with sqlite3.connect(database) as base:
+            base.execute("CREATE TABLE NVTX_EVENTS (start INTEGER, text TEXT)")
+            base.executemany("INSERT INTO NVTX_EVENTS VALUES (?, 'step')", [(one,) for one in range(5000)])
 
-            done = scrub(path, "--output", self.output)
+        said = self.refusals({"cut.json": b'{"traceEvents":[{"ph"', "cut.json.gz": whole[:len(whole) // 2], "no.json.gz": b"text",
+                              "no.sqlite": b"SQLite format 3\0 and then something else",
+                              "cut.sqlite": database.read_bytes()[:20000]})
 
-            self.assertEqual(done.returncode, 1, name)
-            self.assertIn(f"{name}: expected a whole trace", done.stderr)
-            self.assertNotIn("Traceback", done.stderr)
-            self.assertEqual(list(self.output.iterdir()), [])
+        for name, line in said.items():
+            self.assertIn("expected a whole trace, found one that cannot be read: ", line, name)
 
-    def test_processes_without_events_go(self):
-        path = self.root / "rank_00000.sqlite"
-        database = sqlite3.connect(path)
-        database.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)")
-        database.execute("CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT)")
-        database.execute("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER)")
-        database.execute("INSERT INTO StringIds VALUES (1, 'train'), (2, 'my-secret-daemon')")
-        database.execute("INSERT INTO PROCESSES VALUES (?, 7, 'train'), (?, 8, 'my-secret-daemon')", (7 << 24, 8 << 24))
-        database.execute("INSERT INTO NVTX_EVENTS VALUES (1, 2, ?)", ((7 << 24) + 9,))
-        database.commit()
-        database.close()
+    def test_what_is_no_trace_is_refused_in_words(self):
+        events = b'"traceEvents": []'
+        self.assertEqual(self.refusals({
+            "null.json": b"null", "three.json": b"3", "empty.json": b"{}", "deep.json": b"[" * 5000 + b"]" * 5000,
+            "info.json": b'{"distributedInfo": null, %s}' % events, "list.json": b'{"distributedInfo": {"rank": [1]}, %s}' % events,
+            "negative.json": b'{"distributedInfo": {"rank": -1}, %s}' % events}), {
+            "null.json": "expected an object or a list of events, found null",
+            "three.json": "expected an object or a list of events, found 3",
+            "empty.json": "expected a list as traceEvents, found null",
+            "deep.json": "expected a trace, found values nested too deeply for one",
+            "info.json": "expected an object as distributedInfo, found null",
+            "list.json": "distributedInfo: expected a rank from 0 to 1048575, found a list",
+            "negative.json": "distributedInfo: expected a rank from 0 to 1048575, found -1"})
+
+    def test_a_damaged_clock_is_named(self):
+        path = self.kineto()
+        (self.root / "clock.json").write_text("null")
 
         done = scrub(path, "--output", self.output)
 
+        self.assertEqual((done.returncode, done.stderr), (3, f"scrub-trace: {self.root}/clock.json: expected an object, found null\n"))
+
+    def test_flags_are_refused_in_words(self):
+        path = self.kineto()
+        cases = {("--output", path): f"--output: expected a folder, found the file {path}",
+                 ("--output", self.output, "--also", ""): "--also: expected a word to take out, found ''"}
+        for flags, said in cases.items():
+            done = scrub(path, *flags)
+
+            self.assertEqual((done.returncode, done.stderr), (2, f"scrub-trace: {said}\n"))
+        self.assertFalse(self.output.exists())
+
+    def test_a_copy_that_cannot_be_written_leaves_nothing(self):
+        """A limit of the size of files stands for a full disk."""
+        noise = [{"ph": "X", "name": f"{one * 7919 % 65536:x}", "ts": one * one, "dur": 1} for one in range(4000)]
+        trace = self.kineto(traceEvents=noise)
+        database = self.root / "rank_00007.sqlite"
+        with sqlite3.connect(database) as base:
+            base.execute("CREATE TABLE NVTX_EVENTS (start INTEGER, text TEXT)")
+            base.executemany("INSERT INTO NVTX_EVENTS VALUES (?, 'step')", [(one,) for one in range(5000)])
+
+        done = scrub(trace, database, "--output", self.output,
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)))
+
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stderr.count("writing the copy"), 2, done.stderr)
+        self.assertNotIn("cannot be read", done.stderr)
+        self.assertEqual(list(self.output.iterdir()), [])
+
+    def test_keys_stay(self):
+        args = {"name": "name of alice", "stream": 7}
+        path = self.kineto(traceEvents=[{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": args}])
+
+        done = scrub(path, "--output", self.output, "--also", "name", "--also", "alice", "--also", "stream", "--also", "X")
+
         self.assertEqual(done.returncode, 0, done.stderr)
-        copy = self.output / "rank_00000.sqlite"
-        self.assertNotIn(b"my-secret-daemon", copy.read_bytes())
-        self.assertEqual(sqlite3.connect(copy).execute("SELECT pid, name FROM PROCESSES").fetchall(), [(7, "train")])
+        (event,) = json.loads(gzip.open(next(self.output.iterdir()), "rt").read())["traceEvents"]
+        self.assertEqual(event, {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": {"name": "x of x", "stream": 7}})
+
+    def test_a_key_with_a_name_is_refused(self):
+        done = scrub(self.kineto(traceEvents=[{"ph": "C", "name": "loss", "ts": 1, "args": {"loss of alice": 1}}]),
+                     "--output", self.output, "--also", "alice")
+
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("the key 'loss of alice' holds what should go", done.stderr)
+        self.assertFalse(self.output.exists())
 
     def test_missing_file(self):
-        self.assertNotEqual(scrub(self.root / "none.json", "--output", self.output).returncode, 0)
+        bad = self.root / "bad.json"
+        bad.write_text("3")
+
+        done = scrub(bad, self.root / "none.json", self.kineto(), "--output", self.output)
+
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("none.json: expected a trace, found no file", done.stderr)
+        self.assertIn("bad.json: expected an object", done.stderr)  # one missing file hides nothing of the others
+        self.assertEqual([path.name for path in self.output.iterdir()], ["node0_00003.pt.trace.json.gz"])
 
 
 if __name__ == "__main__":
