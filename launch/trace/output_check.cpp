@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
+#include "core/base/path_inside.hpp"
 #include "profiling/report/run_directory.hpp"
 #include "profiling/trace/trace_files.hpp"
 
@@ -24,9 +25,7 @@ bool is_record(const fs::path& file) {
 }
 
 bool lies_in(const fs::path& file, const fs::path& folder) {
-  const fs::path inside = fs::canonical(file), outside = fs::canonical(folder);
-  return std::mismatch(outside.begin(), outside.end(), inside.begin(), inside.end()).first ==
-         outside.end();
+  return core::is_inside(fs::canonical(file), fs::canonical(folder));
 }
 
 // Records lie beside a trace and in the run directory above it, whatever of the run is given.

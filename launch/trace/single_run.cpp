@@ -10,7 +10,6 @@
 #include "profiling/report/run_directory.hpp"
 
 namespace sidestream::launch {
-
 namespace {
 
 constexpr std::size_t kNamed = 4;

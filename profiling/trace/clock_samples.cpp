@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "profiling/trace/latest_time.hpp"
 #include "profiling/trace/most_ranks.hpp"
 #include "profiling/trace/shorter_half.hpp"
 
@@ -21,9 +22,6 @@ struct Sample {
   ClockPair pair;
   std::int64_t round_trip_ns = 0;
 };
-
-// Since 1970, until 2043: differences of such times, and differences of these, are numbers too.
-constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;
 
 std::int64_t whole_number(const Json& object, const char* key) {
   const Json& value = object.at(key);

@@ -6,6 +6,7 @@
 
 #include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/decimal.hpp"
+#include "profiling/trace/latest_time.hpp"
 #include "profiling/trace/most_ranks.hpp"
 
 namespace sidestream::trace {
@@ -56,9 +57,6 @@ double positive_in(const Json& object, std::string_view key) {
   if (found == object.end() || !found->is_number()) return 0;
   return std::max(0.0, found->get<double>());
 }
-
-// Since 1970: further on than any clock.
-constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;
 
 void read_figures(const Json& object, RankInfo& info) {
   if (!object.is_object()) return;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
+#include "core/base/path_inside.hpp"
 #include "profiling/trace/byte_source.hpp"
 #include "profiling/trace/way_on.hpp"
 
@@ -77,16 +78,11 @@ class Branches {
     const bool is_link = folder.is_symlink(unreadable);
     const fs::path place = fs::canonical(folder.path(), unreadable);
     if (unreadable) return !is_link;  // whoever looks into it is told why that cannot be
-    if (is_link && is_inside(place)) return false;
+    if (is_link && core::is_inside(place, root_)) return false;
     return seen_.insert(place).second;
   }
 
  private:
-  bool is_inside(const fs::path& place) const {
-    return std::mismatch(root_.begin(), root_.end(), place.begin(), place.end()).first ==
-           root_.end();
-  }
-
   fs::path root_;
   std::set<fs::path> seen_;
 };
