@@ -70,6 +70,7 @@ void read_figures(const Json& object, RankInfo& info) {
       .unprofiled_steps = positive_in(object, ranges::kUnprofiledSteps)};
   info.figures.merged_ranks = static_cast<int>(positive_in(object, ranges::kMergedRanks));
   info.dropped_ranges = static_cast<std::uint64_t>(positive_in(object, ranges::kDroppedRanges));
+  info.dropped_samples = static_cast<std::uint64_t>(positive_in(object, ranges::kDroppedSamples));
   info.record_ranges_needed = static_cast<std::uint64_t>(positive_in(object, ranges::kRoomNeeded));
   if (const auto from_ns = number_in(object, std::string(ranges::kCompleteFrom).c_str()))
     info.complete_from_ns = std::clamp<std::int64_t>(*from_ns, 0, kLatestNs);
@@ -79,14 +80,6 @@ void read_figures(const Json& object, RankInfo& info) {
 }
 
 }  // namespace
-
-std::uint64_t dropped_samples_in(std::string_view key, std::string_view text) {
-  if (key != ranges::kMetadataObject) return 0;
-  const Json parsed = Json::parse(text, nullptr, false);
-  return parsed.is_object()
-             ? static_cast<std::uint64_t>(positive_in(parsed, ranges::kDroppedSamples))
-             : 0;
-}
 
 bool read_kineto_metadata(std::string_view key, std::string_view text, RankInfo& info) {
   if (key == "baseTimeNanoseconds") {

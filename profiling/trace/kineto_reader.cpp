@@ -195,14 +195,14 @@ KinetoFile read_kineto(const std::filesystem::path& path) {
   };
   visitor.metadata = [&](std::string_view key, std::string_view text) {
     file.has_rank = read_kineto_metadata(key, text, file.timeline.info) || file.has_rank;
-    if (const std::uint64_t dropped = dropped_samples_in(key, text))
-      file.timeline.skip(kSampleWithoutRoom, dropped);
   };
   visitor.skipped = [&](const std::string& reason) {
     ++file.events;
     file.timeline.skip(reason);
   };
   visit_kineto(path, visitor);
+  if (const std::uint64_t dropped = file.timeline.info.dropped_samples)
+    file.timeline.skip("sample of the system that found no room in the recorder", dropped);
   return file;
 }
 

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "profiling/ranges/trace_metadata.hpp"
-#include "profiling/trace/kineto_metadata.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -67,8 +66,7 @@ void add_losses(const TraceSet& set, const Timelines& windows, Json& own) {
   for (const RankTimeline* window : windows) {
     const RankInfo& info = window->info;
     dropped += info.dropped_ranges;
-    const auto samples = window->skipped.find(kSampleWithoutRoom);
-    if (samples != window->skipped.end()) dropped_samples += samples->second;
+    dropped_samples += info.dropped_samples;
     room_needed = std::max(room_needed, info.record_ranges_needed);
     known = known && (info.dropped_ranges == 0 || info.complete_from_ns.has_value());
     if (!info.complete_from_ns) continue;

@@ -60,6 +60,7 @@ struct RankInfo {
   // Of our recorder: ranges that found no room, the room in which they would have (0: not known),
   // and the time since 1970 from which on none is missing; nothing: not known.
   std::uint64_t dropped_ranges = 0;
+  std::uint64_t dropped_samples = 0;  // of the system
   std::uint64_t record_ranges_needed = 0;
   std::optional<std::int64_t> complete_from_ns = {};
 };
