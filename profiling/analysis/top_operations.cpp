@@ -88,7 +88,8 @@ std::vector<Interval> profiled_windows(const RankView& rank) {
   }
   std::vector<Interval> windows;
   for (std::size_t step = 0; step < profiled.size(); ++step) {
-    if (profiled[step]) windows.push_back(rank.steps[step].window);
+    if (profiled[step] && !rank.steps[step].is_singular())
+      windows.push_back(rank.steps[step].window);
   }
   return windows;
 }
@@ -243,8 +244,9 @@ std::optional<ProfiledSteps> profiled_steps(const std::vector<RankView>& ranks) 
   for (const RankView& rank : ranks) {
     std::vector<Interval> windows = profiled_windows(rank);
     profiled.steps += static_cast<std::int64_t>(windows.size());
-    all += static_cast<std::int64_t>(rank.steps.size());
+    all += rank.counted_steps();
     profiled.windows.emplace_back(std::move(windows));
+    profiled.length_ns += profiled.windows.back().length_ns();
   }
   if (profiled.steps == 0 || profiled.steps == all) return std::nullopt;
   return profiled;

@@ -36,6 +36,16 @@ TEST(TopOperationsTest, a_recording_around_profiled_steps_counts_these_only) {
   EXPECT_EQ(named(run.all.operations, "forward").total_ns, 30'000);
 }
 
+// The profiler makes its steps longer than those around them.
+TEST(TopOperationsTest, no_share_of_a_long_profiled_step_is_above_its_whole) {
+  const test::Analysed run(complete_event("user_annotation", "ProfilerStep#2", "0", "100") + "," +
+                           complete_event("user_annotation", "forward", "0", "80") + "," +
+                           complete_event("user_annotation", "ProfilerStep#3", "100", "500") + "," +
+                           complete_event("cpu_op", "aten::mm", "110", "450"));
+
+  EXPECT_DOUBLE_EQ(report::stepped_ns(run.all), 500'000);
+}
+
 TEST(TopOperationsTest, a_recording_without_operators_counts_every_step) {
   const test::Analysed run(kSteps);
 
