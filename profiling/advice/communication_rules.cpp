@@ -101,7 +101,15 @@ Outcome bound_by_link(const Facts& facts, const Rule& rule) {
   if (hidden_share(*facts.step) <= kHidden || one_huge_bucket(facts) || tiny_buckets(facts) ||
       facts.straggler || slowed_by_others(facts))
     return nothing_found();
-  Found what{.bound = exposed(facts), .evidence = evidence_of(facts)};
+  // A faster link takes nothing from the time that ranks wait for each other.
+  const auto transfers = facts.collectives ? facts.collectives->transfer_ns : std::nullopt;
+  const double bound =
+      transfers ? std::min(exposed(facts), facts.share_of(*transfers)) : exposed(facts);
+  if (bound <= rule.threshold) return nothing_found();
+  Found what{.bound = bound, .evidence = evidence_of(facts)};
+  if (transfers)
+    what.evidence.push_back(
+        share("transfers, without waiting for other ranks", facts.share_of(*transfers)));
   const auto& bus = facts.collectives ? facts.collectives->bus_bytes_per_s : std::nullopt;
   if (bus && facts.ceilings && facts.ceilings->link_bytes_per_s > 0)
     what.evidence.push_back(

@@ -66,6 +66,9 @@ CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) 
   double moved = 0, transfer_ns = 0;
   for (const analysis::CollectiveRow& row : all.collectives) {
     facts.per_step += real(row.count) / steps_of_one_rank;
+    if (row.transfer_ns)
+      facts.transfer_ns =
+          facts.transfer_ns.value_or(0) + real(*row.transfer_ns) / steps_of_one_rank;
     if (row.bus_gb_per_s && row.transfer_ns) {
       moved += *row.bus_gb_per_s * real(*row.transfer_ns);  // GB/s x ns: bytes
       transfer_ns += real(*row.transfer_ns);

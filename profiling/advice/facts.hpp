@@ -125,6 +125,7 @@ struct CollectiveFacts {
   double reduce_scatter_bytes = 0;
   double gathered_bytes = 0;                   // what all-gathers leave on each rank
   std::optional<double> bus_bytes_per_s = {};  // weighted by the time of the transfers
+  std::optional<double> transfer_ns = {};      // of a step, without waiting for other ranks
 };
 // CUPTI's number of the legacy default stream, on which nothing runs beside anything.
 inline constexpr std::int64_t kDefaultStream = 7;

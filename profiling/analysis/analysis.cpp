@@ -147,7 +147,10 @@ Analysis analyse(trace::TraceSet& set, int threads) {
   all.matches = match_collectives(set);
   align_clocks(set, all.matches);
   const std::optional<ProfiledSteps> profiled = profiled_steps(all.ranks);
-  if (profiled) all.profiled_steps = profiled->steps;
+  if (profiled) {
+    all.profiled_steps = profiled->steps;
+    all.profiled_ns = profiled->length_ns;
+  }
   std::vector<ClockFaults> faults;
   data::parallel_tasks(threads,
                        {[&] { all.utilisation = find_utilisation(all.ranks); },

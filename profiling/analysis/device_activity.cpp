@@ -42,20 +42,20 @@ struct HostThread {
 
 DeviceActivity host_activity(const RankTimeline& timeline, const NameClasses& classes) {
   std::map<std::uint32_t, HostThread> threads;
-  bool ours = false;
+  bool computes_here = timeline.info.says_no_device;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     const NameClass what = classes[timeline.name_id(row)];
     const bool range = timeline.kind(row) == Kind::kHostRange;
     const bool compute =
         timeline.kind(row) == Kind::kOperator || (range && what == NameClass::kComputeRange);
     const bool communication = range && what == NameClass::kCollectiveRange;
-    ours = ours || communication || (range && what == NameClass::kComputeRange);
+    computes_here = computes_here || communication || (range && what == NameClass::kComputeRange);
     if (compute) threads[timeline.track_of(row)].compute.push_back(interval_of(timeline, row));
     if (communication)
       threads[timeline.track_of(row)].communication.push_back(interval_of(timeline, row));
   }
   DeviceActivity activity;
-  if (!ours) return activity;
+  if (!computes_here) return activity;
   activity.where = Where::kHost;
   for (auto& [track, thread] : threads) {
     const IntervalSet waiting(std::move(thread.communication));

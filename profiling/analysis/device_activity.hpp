@@ -1,9 +1,11 @@
 // What a rank's device did when: computing, communicating, copying.
 //
 // Compute is every kernel that is no collective; communication every kernel of NCCL or RCCL; copies
-// are memcpy and memset. A rank without device events that carries Sidestream's ranges is a host
-// rank: there the collectives are our ranges of that name, and compute is operators and the
-// forward, backward and optimizer ranges, less what of them a collective on the same thread takes.
+// are memcpy and memset. A rank without device events that carries Sidestream's ranges, or whose
+// trace says that its host has no device, is a host rank: there the collectives are our ranges of
+// that name, and compute is operators and the forward, backward and optimizer ranges, less what of
+// them a collective on the same thread takes. Other traces of the host alone may be of programs
+// whose device was not traced.
 #pragma once
 
 #include "profiling/analysis/interval_set.hpp"
@@ -14,7 +16,7 @@ namespace sidestream::analysis {
 enum class Where { kDevice, kHost, kNothing };
 
 struct DeviceActivity {
-  Where where = Where::kNothing;  // kNothing: neither device events nor ranges of ours
+  Where where = Where::kNothing;  // kNothing: of a host that may have left the work to a device
   IntervalSet compute;
   IntervalSet communication;
   IntervalSet copies;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -88,7 +89,8 @@ std::vector<Interval> profiled_windows(const RankView& rank) {
   }
   std::vector<Interval> windows;
   for (std::size_t step = 0; step < profiled.size(); ++step) {
-    if (profiled[step]) windows.push_back(rank.steps[step].window);
+    if (profiled[step] && !rank.steps[step].is_singular())
+      windows.push_back(rank.steps[step].window);
   }
   return windows;
 }
@@ -156,6 +158,16 @@ void add_device_rank(const RankView& rank, ByName& all) {
   }
 }
 
+// Makes room or moves data, however long it takes: never what a call above it passed its work on
+// to.
+bool only_moves(std::string_view name) {
+  constexpr std::array<std::string_view, 13> kNames = {
+      "aten::empty", "aten::empty_like", "aten::empty_strided", "aten::zeros", "aten::zeros_like",
+      "aten::zero_", "aten::fill_",      "aten::resize_",       "aten::copy_", "aten::_to_copy",
+      "aten::to",    "aten::clone",      "aten::contiguous"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
 // aten::convolution passes its work on to aten::mkldnn_convolution, which takes the time and whose
 // name is no counter's: what takes most of the time of a call that computes did its work.
 struct Passed {
@@ -166,7 +178,8 @@ Passed passed_work(const RankTimeline& timeline, const CallTree& tree, std::size
                    RowWork& work) {
   const std::size_t row = tree.calls[call].row;
   Passed own{row, work.of(row)};
-  if (own.work.flops || timeline.kind(row) != Kind::kOperator) return own;
+  if (own.work.flops || timeline.kind(row) != Kind::kOperator || only_moves(timeline.name(row)))
+    return own;
   for (std::size_t at = tree.calls[call].parent; at != kNoParent; at = tree.calls[at].parent) {
     const std::size_t above = tree.calls[at].row;
     if (timeline.kind(above) != Kind::kOperator) break;
@@ -243,8 +256,9 @@ std::optional<ProfiledSteps> profiled_steps(const std::vector<RankView>& ranks) 
   for (const RankView& rank : ranks) {
     std::vector<Interval> windows = profiled_windows(rank);
     profiled.steps += static_cast<std::int64_t>(windows.size());
-    all += static_cast<std::int64_t>(rank.steps.size());
+    all += rank.counted_steps();
     profiled.windows.emplace_back(std::move(windows));
+    profiled.length_ns += profiled.windows.back().length_ns();
   }
   if (profiled.steps == 0 || profiled.steps == all) return std::nullopt;
   return profiled;

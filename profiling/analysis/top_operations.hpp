@@ -54,7 +54,8 @@ struct Operation {
 // profiled steps: in the others a phase would have the time of all its operators.
 struct ProfiledSteps {
   std::vector<IntervalSet> windows;  // by file
-  std::int64_t steps = 0;            // of all ranks
+  std::int64_t steps = 0;            // of all ranks, without singular ones
+  std::int64_t length_ns = 0;        // of all these
 };
 // Nothing where all steps are profiled, or none.
 std::optional<ProfiledSteps> profiled_steps(const std::vector<RankView>& ranks);

@@ -21,9 +21,26 @@ bool on_device(const std::vector<RankView>& ranks) {
                      [](const RankView& rank) { return rank.activity.where == Where::kDevice; });
 }
 
+// Of a host alone whose program may have computed on a device, nothing says what the time went to.
+bool any_work_is_known(const std::vector<RankView>& ranks) {
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const RankView& rank) { return rank.activity.where != Where::kNothing; });
+}
+
 }  // namespace
 
+std::string verdict_needs(const std::vector<RankView>& ranks) {
+  const bool has_steps = std::any_of(ranks.begin(), ranks.end(),
+                                     [](const RankView& rank) { return rank.counted_steps() > 0; });
+  return has_steps
+             ? "device work (ProfilerActivity.CUDA): these traces are of the host alone, and do "
+               "not "
+               "say that it has no device"
+             : "steps (a profiler with a schedule, and prof.step() after each), or device work";
+}
+
 std::optional<statistics::Bound> find_verdict(const std::vector<RankView>& ranks) {
+  if (!any_work_is_known(ranks)) return std::nullopt;
   statistics::StepParts sum;
   std::map<std::pair<std::string, std::int64_t>, statistics::StepParts> of_step;  // of all ranks
   visit_plain_steps(ranks, [&](std::size_t file, const StepRow& step) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "profiling/analysis/step_table.hpp"
@@ -14,7 +15,10 @@
 
 namespace sidestream::analysis {
 
-// Nothing without a step that has any length.
+// Nothing without a step that has any length, and where the traces do not show the work.
 std::optional<statistics::Bound> find_verdict(const std::vector<RankView>& ranks);
+
+// What traces without a verdict lack.
+std::string verdict_needs(const std::vector<RankView>& ranks);
 
 }  // namespace sidestream::analysis

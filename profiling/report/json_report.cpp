@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "profiling/analysis/verdict.hpp"
 #include "profiling/report/json_details.hpp"
 #include "profiling/report/or_null.hpp"
 #include "profiling/report/summary.hpp"
@@ -193,7 +194,7 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"profiler_cost_below", or_null(all.model.profiler_cost_below)}};
 }
 
-void need(Json& list, bool missing, const char* rule, const char* needs) {
+void need(Json& list, bool missing, const char* rule, const std::string& needs) {
   if (missing) list.push_back({{"rule", rule}, {"needs", needs}});
 }
 
@@ -225,7 +226,7 @@ Json not_measured(const Analysis& all, const RunMetrics& run) {
   need(list, !transfers, "transfer and waiting of collectives",
        "the traces of all ranks of a process group");
   need(list, !any_flops(all), "flops of operations", "shapes (--profile-shapes)");
-  need(list, !all.verdict, "verdict", "steps, or device events");
+  need(list, !all.verdict, "verdict", analysis::verdict_needs(all.ranks));
   return list;
 }
 

@@ -13,14 +13,11 @@ using analysis::RankView;
 using analysis::StepRow;
 
 double stepped_ns(const analysis::Analysis& all) {
+  if (all.profiled_steps) return static_cast<double>(all.profiled_ns);
   double whole_ns = 0;
-  std::int64_t steps = 0;
-  for (const analysis::RankView& rank : all.ranks) {
+  for (const analysis::RankView& rank : all.ranks)
     whole_ns += static_cast<double>(rank.counted_windows().length_ns());
-    steps += rank.counted_steps();
-  }
-  if (!all.profiled_steps || steps == 0) return whole_ns;
-  return whole_ns * static_cast<double>(*all.profiled_steps) / static_cast<double>(steps);
+  return whole_ns;
 }
 
 std::optional<double> step_share(const analysis::Operation& one, double stepped_ns) {

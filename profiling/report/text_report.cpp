@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "profiling/analysis/verdict.hpp"
 #include "profiling/report/summary.hpp"
 #include "profiling/report/wrap.hpp"
 
@@ -69,6 +70,8 @@ std::string head(const Analysis& all, std::size_t width) {
             fmt::format("  compute with copies {}, communication {}, input {}, host {} of a step\n",
                         percent_text(verdict.compute), percent_text(verdict.comm),
                         percent_text(verdict.io), percent_text(verdict.cpu));
+  } else {
+    text += wrapped("Verdict: not known, needs " + analysis::verdict_needs(all.ranks), width, 2);
   }
   return text;
 }

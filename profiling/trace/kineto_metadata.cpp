@@ -39,6 +39,7 @@ bool read_distributed(const Json& object, RankInfo& info) {
 
 void read_devices(const Json& list, RankInfo& info) {
   if (!list.is_array()) return;
+  info.says_no_device = list.empty();
   for (const Json& one : list) {
     if (!one.is_object()) continue;
     DeviceProperties device;

@@ -95,7 +95,7 @@ void add_rank(const TraceSet& set, const Timelines& windows, Json& file, Json& o
   const RankInfo& info = windows.back()->info;
   file["distributedInfo"] = {{"rank", info.rank}, {"world_size", set.world_size}};
   if (!info.backend.empty()) file["distributedInfo"]["backend"] = info.backend;
-  if (!info.devices.empty()) file["deviceProperties"] = device_list(info);
+  if (!info.devices.empty() || info.says_no_device) file["deviceProperties"] = device_list(info);
   add_figures(info.figures, own);
   add_losses(set, windows, own);
 }

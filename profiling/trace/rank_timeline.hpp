@@ -54,8 +54,9 @@ struct RankInfo {
   // Add to a time of this file for nanoseconds since 1970; 0 when not known.
   std::int64_t base_ns = 0;
   std::map<int, DeviceProperties> devices = {};
-  int cuda_driver = 0;   // newest version that the driver knows, 12090 for 12.9; 0: not said
-  int cuda_runtime = 0;  // version that the program runs with
+  bool says_no_device = false;  // it lists the devices of its host, and there are none
+  int cuda_driver = 0;          // newest version that the driver knows, 12090 for 12.9; 0: not said
+  int cuda_runtime = 0;         // version that the program runs with
   RunFigures figures = {};
   // Of our recorder: ranges that found no room, the room in which they would have (0: not known),
   // and the time since 1970 from which on none is missing; nothing: not known.

@@ -11,8 +11,9 @@
 namespace sidestream::test {
 
 struct Analysed {
-  explicit Analysed(const std::string& events) {
-    const auto file = write_text(scratch / "rank-0.json", trace_of(events));
+  // `head`: keys before the events, each with a comma after it.
+  explicit Analysed(const std::string& events, const std::string& head = "") {
+    const auto file = write_text(scratch / "rank-0.json", trace_of(events).insert(1, head));
     set = trace::load_traces(trace::find_traces({file}), {.threads = 1});
     all = analysis::analyse(set, 1);
   }

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "tests/profiling/advice/facts_maker.hpp"
 
 namespace sidestream::advice {
@@ -63,6 +66,22 @@ TEST(MachineRulesTest, communication_beside_other_programs_is_not_bound_by_the_l
   facts.on_device = false;
   facts.system.process_cores_short = 0;
   EXPECT_TRUE(speaks(advise(facts), "link-bound"));
+}
+
+TEST(MachineRulesTest, a_faster_link_takes_nothing_from_the_time_that_ranks_wait_for_each_other) {
+  Facts facts = beside_other_programs();
+  facts.on_device = true;
+  facts.collectives = CollectiveFacts{.transfer_ns = 0};
+  EXPECT_FALSE(speaks(advise(facts), "link-bound"));
+  facts.collectives->transfer_ns = 20e6;
+
+  const Advice advice = advise(facts);
+
+  const auto link =
+      std::find_if(advice.findings.begin(), advice.findings.end(),
+                   [](const auto& one) { return std::string_view(one.rule->id) == "link-bound"; });
+  ASSERT_NE(link, advice.findings.end());
+  EXPECT_DOUBLE_EQ(*link->what.bound, 0.2);
 }
 
 TEST(MachineRulesTest, foreign_load_needs_samples_and_is_not_what_ranks_do_to_each_other) {

@@ -36,6 +36,32 @@ TEST(TopOperationsTest, a_recording_around_profiled_steps_counts_these_only) {
   EXPECT_EQ(named(run.all.operations, "forward").total_ns, 30'000);
 }
 
+TEST(TopOperationsTest, work_passed_on_is_not_that_of_making_room) {
+  const auto product_around = [](const std::string& inner) {
+    return test::Analysed(
+        complete_event("user_annotation", "ProfilerStep#2", "0", "100") + "," +
+        complete_event("user_annotation", "forward", "0", "100") + "," +
+        complete_event("cpu_op", "aten::mm", "0", "100",
+                       R"("Input Dims": [[64, 32], [32, 16]], "Input type": ["float", "float"])") +
+        "," + complete_event("cpu_op", inner, "10", "80"));
+  };
+  const test::Analysed kernel = product_around("aten::mkldnn_mm"),
+                       room = product_around("aten::empty");
+
+  EXPECT_EQ(named(kernel.all.operations, "aten::mkldnn_mm").flops.total(), 2.0 * 64 * 32 * 16);
+  EXPECT_EQ(named(room.all.operations, "aten::empty").flops.total(), std::nullopt);
+}
+
+// The profiler makes its steps longer than those around them.
+TEST(TopOperationsTest, no_share_of_a_long_profiled_step_is_above_its_whole) {
+  const test::Analysed run(complete_event("user_annotation", "ProfilerStep#2", "0", "100") + "," +
+                           complete_event("user_annotation", "forward", "0", "80") + "," +
+                           complete_event("user_annotation", "ProfilerStep#3", "100", "500") + "," +
+                           complete_event("cpu_op", "aten::mm", "110", "450"));
+
+  EXPECT_DOUBLE_EQ(report::stepped_ns(run.all), 500'000);
+}
+
 TEST(TopOperationsTest, a_recording_without_operators_counts_every_step) {
   const test::Analysed run(kSteps);
 

@@ -47,5 +47,18 @@ TEST(VerdictTest, shares_are_those_of_the_step) {
   EXPECT_NEAR(verdict.cpu, 0.1, 1e-12);
 }
 
+TEST(VerdictTest, operators_of_a_host_that_has_no_device_are_the_work) {
+  const std::string step = complete_event("user_annotation", "ProfilerStep#3", "0", "100") + "," +
+                           complete_event("cpu_op", "aten::mm", "10", "80");
+  const test::Analysed nothing_said(step);
+  const test::Analysed no_device(step, R"("deviceProperties":[],)");
+
+  EXPECT_FALSE(nothing_said.all.verdict) << "the device may not have been traced";
+  EXPECT_EQ(verdict_needs(nothing_said.all.ranks).substr(0, 11), "device work");
+  ASSERT_TRUE(no_device.all.verdict);
+  EXPECT_EQ(no_device.all.verdict->word, "compute");
+  EXPECT_DOUBLE_EQ(no_device.all.verdict->compute, 0.8);
+}
+
 }  // namespace
 }  // namespace sidestream::analysis
