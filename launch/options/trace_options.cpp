@@ -98,9 +98,9 @@ SettingTable<ReportOptions> report_table() {
               "the report"},
              [](Options& o, const std::string& value) { o.tables = parse_names(value); },
              [](const Options&) -> std::optional<std::string> { return std::nullopt; }},
-            count<Options>(
-                {"rows", "N", "of each of these tables"}, [](auto& o) -> auto& { return o.rows; },
-                kRows),
+            optional_count<Options>(
+                {"rows", "N", "of each of these tables", "20"},
+                [](auto& o) -> auto& { return o.rows; }, kRows),
             {{"require-mfu", "[RANGE:]PERCENT",
               "exit code 11 when the model FLOPs utilisation is below this, 12 when it is not "
               "known; RANGE are logged steps, such as 10:20:40",
@@ -248,7 +248,10 @@ TraceInvocation parse_trace_invocation(int argc, const char* const* argv,
 }
 
 ReportOptions parse_report_options(const std::vector<std::string>& arguments) {
-  return parse(arguments, report_table(), "report");
+  ReportOptions options = parse(arguments, report_table(), "report");
+  if (options.rows && options.tables.empty())
+    throw core::ConfigError("--rows is of the tables that --tables prints: name some, or all");
+  return options;
 }
 
 MergeOptions parse_merge_options(const std::vector<std::string>& arguments) {

@@ -24,7 +24,7 @@ struct ReportOptions {
   std::optional<double> require_mfu_pct = {};
   std::optional<StepRange> require_mfu_steps = {};  // empty: all
   std::vector<std::string> tables = {};  // printed instead of the report; empty: the report
-  int rows = 20;                         // of each of these tables
+  std::optional<int> rows = {};          // of each of these tables; empty: 20
   std::optional<int> threads = {};       // empty: every core
 };
 

@@ -34,6 +34,7 @@ ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings set
       analysis_(analysis::analyse(set_, threads_of(settings))),
       metrics_(report::read_run_metrics(inputs_)),
       advised_(advise_run(inputs_, analysis_, threads_of(settings))) {
+  if (const auto left_out = left_out_text(inputs_)) set_.warnings.push_back(*left_out);
   warn_about_run_directory(metrics_, advised_, set_);
 }
 

@@ -90,6 +90,7 @@ int run_merge(const MergeOptions& options) {
                   [](const trace::MergeCut& cut) { return cut.leave_out; }))
     refuse_empty_cut(set, options);
   const trace::MergeResult result = trace::merge_traces(set, cuts, options.output);
+  if (const auto left_out = left_out_text(options.inputs)) set.warnings.push_back(*left_out);
   for (const std::string& warning : set.warnings)
     fmt::print(stderr, "sidestream-trace: warning: {}\n", warning);
   fmt::print(core::is_stream(options.output) ? stderr : stdout,

@@ -62,9 +62,10 @@ void NsysExports::replace(trace::TraceFile& file) {
   const fs::path output = place / (file.path.stem().string() + ".sqlite");
   const std::optional<fs::path> nsys = find_nsys();
   const int code =
-      !nsys ? kNotFound
-            : run_and_wait({nsys->string(), "export", "-t", "sqlite", "--lazy=false",
-                            "--force-overwrite=true", "-o", output.string(), file.path.string()});
+      !nsys
+          ? kNotFound
+          : run_and_wait({nsys->string(), "export", "-t", "sqlite", "--lazy=false", "--quiet=true",
+                          "--force-overwrite=true", "-o", output.string(), file.path.string()});
   if (code != 0 || !fs::exists(output)) {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <set>
-#include <string>
-
 #include "core/base/error.hpp"
 #include "profiling/report/run_directory.hpp"
 
@@ -14,12 +11,13 @@ namespace {
 
 constexpr std::size_t kNamed = 4;
 
-std::string names_of(const std::set<std::filesystem::path>& runs) {
+template <typename Paths>
+std::string names_of(const Paths& paths) {
   std::vector<std::string> names;
-  for (const auto& run : runs) {
-    if (names.size() < kNamed) names.push_back(run.string());
+  for (const auto& one : paths) {
+    if (names.size() < kNamed) names.push_back(one.string());
   }
-  const std::size_t others = runs.size() - names.size();
+  const std::size_t others = paths.size() - names.size();
   return fmt::format("{}{}", fmt::join(names, ", "),
                      others > 0 ? fmt::format(" and {} more", others) : "");
 }
@@ -36,6 +34,15 @@ std::vector<trace::TraceFile> traces_of_one_run(const std::vector<std::filesyste
       "these are traces of {} run directories, and this is for those of one run: give one of them, "
       "or two to `sidestream-trace compare`: {}",
       runs.size(), names_of(runs)));
+}
+
+std::optional<std::string> left_out_text(const std::vector<std::filesystem::path>& inputs) {
+  const std::vector<std::filesystem::path> left_out = trace::traces_left_out(inputs);
+  if (left_out.empty()) return std::nullopt;
+  return fmt::format(
+      "left out, for others are named as profilers name their traces: {}. Name files one by one to "
+      "have them read",
+      names_of(left_out));
 }
 
 }  // namespace sidestream::launch

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "profiling/trace/trace_files.hpp"
@@ -12,5 +14,9 @@ namespace sidestream::launch {
 // several run directories, for figures of several runs together are of none of them, and DataError
 // as trace::find_traces does.
 std::vector<trace::TraceFile> traces_of_one_run(const std::vector<std::filesystem::path>& inputs);
+
+// A word on files in these folders that may be traces as well and are not read, for others are
+// named as profilers name theirs.
+std::optional<std::string> left_out_text(const std::vector<std::filesystem::path>& inputs);
 
 }  // namespace sidestream::launch

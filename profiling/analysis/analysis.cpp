@@ -13,11 +13,38 @@
 namespace sidestream::analysis {
 namespace {
 
+using Numbers = std::set<std::int64_t>;
+
+std::string span_of(const Numbers& steps) {
+  if (steps.empty()) return "none";
+  return std::to_string(*steps.begin()) +
+         (steps.size() == 1 ? "" : " to " + std::to_string(*steps.rbegin()));
+}
+
+// As many steps each, and others: means of ranks are then of different times of the run.
+void warn_about_numbers_of_steps(trace::TraceSet& set, const std::map<int, Numbers>& numbers) {
+  const auto& [first_rank, first] = *numbers.begin();
+  const auto other = std::find_if(numbers.begin(), numbers.end(),
+                                  [&](const auto& one) { return one.second != first; });
+  if (other == numbers.end()) return;
+  set.warnings.push_back("ranks have different steps: rank " + std::to_string(first_rank) + " " +
+                         span_of(first) + ", rank " + std::to_string(other->first) + " " +
+                         span_of(other->second) +
+                         ": their means are of different times of the run");
+}
+
 void warn_about_steps(trace::TraceSet& set, const std::vector<RankView>& ranks) {
   std::map<int, std::int64_t> steps;
-  for (const RankView& rank : ranks) steps[rank.timeline->info.rank] += rank.counted_steps();
+  std::map<int, Numbers> numbers;
+  for (const RankView& rank : ranks) {
+    steps[rank.timeline->info.rank] += rank.counted_steps();
+    for (const StepRow& step : rank.steps) {
+      if (step.step && rank.counts(step)) numbers[step.rank].insert(*step.step);
+    }
+  }
   std::set<std::int64_t> counts;
   for (const auto& [rank, count] : steps) counts.insert(count);
+  if (counts.size() < 2 && !numbers.empty()) return warn_about_numbers_of_steps(set, numbers);
   if (counts.size() < 2) return;
   set.warnings.push_back("ranks have different numbers of steps, from " +
                          std::to_string(*counts.begin()) + " to " +
@@ -70,13 +97,17 @@ void warn_about_collectives(trace::TraceSet& set, const CollectiveMatches& match
                            "trace");
   for (const UnmatchedGroup& group : matches.unmatched) {
     if (group.count_of_rank.size() < 2) continue;
+    std::int64_t most = 0, least = INT64_MAX;
+    for (const auto& [rank, count] : group.count_of_rank) {
+      most = std::max(most, count);
+      least = std::min(least, count);
+    }
     if (group.matched == 0) {
-      set.warnings.push_back("collectives of " + group.group +
-                             " cannot be matched: ranks have different numbers of them");
+      set.warnings.push_back("collectives of " + group.group + " cannot be matched: " +
+                             (most == least ? "none of one rank has the number of one of another"
+                                            : "ranks have different numbers of them"));
       continue;
     }
-    std::int64_t most = 0;
-    for (const auto& [rank, count] : group.count_of_rank) most = std::max(most, count);
     set.warnings.push_back(std::to_string(most - group.matched) + " of " + std::to_string(most) +
                            " collectives of " + group.group +
                            " are not matched: ranks have different numbers of them in their steps");

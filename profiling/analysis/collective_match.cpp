@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -174,9 +175,27 @@ class Matcher {
     for (const Member& member : group) {
       if (member.rows.size() != group.front().rows.size()) return by_order_in_steps(group);
     }
+    if (!are_of_the_same_steps(group)) return by_order_in_steps(group);
     std::vector<Parts> columns(group.front().rows.size());
     for (const Member& member : group) append(columns, 0, member.timeline, member.rows);
     return columns;
+  }
+
+  // As many collectives of steps 10 to 12 as of steps 13 to 15 are no match.
+  bool are_of_the_same_steps(const Group& group) {
+    return std::all_of(group.begin(), group.end(), [&](const Member& member) {
+      return steps_of(member.timeline) == steps_of(group.front().timeline);
+    });
+  }
+
+  const std::set<std::int64_t>& steps_of(std::size_t timeline) {
+    const auto [found, is_new] = steps_.try_emplace(timeline);
+    if (is_new) {
+      for (const StepWindow& one : step_windows(set_.timelines[timeline], {})) {
+        if (one.step) found->second.insert(*one.step);
+      }
+    }
+    return found->second;
   }
 
   // Counts that differ leave no way to tell which is which, but within a step in which they do not.
@@ -237,7 +256,8 @@ class Matcher {
   const TraceSet& set_;
   std::map<std::pair<std::string, std::string>, Group> groups_;
   std::pair<std::string, std::string> key_;
-  std::map<std::size_t, LaunchSteps> launch_steps_;  // of those timelines that were asked about
+  std::map<std::size_t, LaunchSteps> launch_steps_;      // of those timelines that were asked about
+  std::map<std::size_t, std::set<std::int64_t>> steps_;  // the same
   CollectiveMatches matches_;
 };
 

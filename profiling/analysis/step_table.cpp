@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "core/data/parallel_for.hpp"
@@ -58,13 +59,13 @@ bool StepRow::has_tag(std::string_view tag) const {
 
 std::int64_t RankView::counted_steps() const {
   return std::count_if(steps.begin(), steps.end(),
-                       [](const StepRow& step) { return !step.is_singular(); });
+                       [&](const StepRow& step) { return counts(step); });
 }
 
 IntervalSet RankView::counted_windows() const {
   std::vector<Interval> windows;
   for (const StepRow& step : steps) {
-    if (!step.is_singular()) windows.push_back(step.window);
+    if (counts(step)) windows.push_back(step.window);
   }
   return IntervalSet(std::move(windows));
 }
@@ -95,6 +96,20 @@ std::vector<RankView> view_ranks(const trace::TraceSet& set, int threads) {
   for (auto& view : views) ranks.push_back(std::move(*view));
   tag_singular_steps(ranks);
   return ranks;
+}
+
+std::vector<RankView> with_plain_steps_alone(const std::vector<RankView>& ranks) {
+  const std::vector<const StepRow*> plain = plain_steps(ranks);
+  const std::set<const StepRow*> kept(plain.begin(), plain.end());
+  std::vector<RankView> copies = ranks;
+  for (std::size_t file = 0; file < ranks.size(); ++file) {
+    std::vector<Interval> left_out;
+    for (const StepRow& step : ranks[file].steps) {
+      if (!kept.contains(&step)) left_out.push_back(step.window);
+    }
+    copies[file].singular = copies[file].singular | IntervalSet(std::move(left_out));
+  }
+  return copies;
 }
 
 void visit_plain_steps(const std::vector<RankView>& ranks,

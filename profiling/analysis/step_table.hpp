@@ -51,6 +51,9 @@ struct RankView {
   bool counts(std::size_t row) const {
     return singular.empty() || !singular.contains(timeline->start_ns(row));
   }
+  bool counts(const StepRow& step) const {
+    return !step.is_singular() && !singular.contains(step.window.start_ns);
+  }
   std::int64_t counted_steps() const;
   // Their windows.
   IntervalSet counted_windows() const;
@@ -60,6 +63,10 @@ struct RankView {
 
 // Singular steps are tagged (singular_steps.hpp).
 std::vector<RankView> view_ranks(const trace::TraceSet& set, int threads);
+
+// Copies for statistics of the same steps as `plain_steps`: these have no room for the others, nor
+// for what is in them.
+std::vector<RankView> with_plain_steps_alone(const std::vector<RankView>& ranks);
 
 // Rows without tags; all but singular ones when every row has one.
 std::vector<const StepRow*> plain_steps(const std::vector<RankView>& ranks);

@@ -127,15 +127,6 @@ std::vector<StepWaits> complete_steps(const std::vector<RankView>& ranks,
 
 }  // namespace
 
-std::map<int, std::int64_t> waiting_of_ranks(const CollectiveMatches& matches) {
-  std::map<int, std::int64_t> waiting;
-  for (const MatchedCollective& one : matches.matched) {
-    for (const CollectivePart& part : one.parts)
-      waiting[part.rank] += part.duration_ns - one.transfer_ns;
-  }
-  return waiting;
-}
-
 StragglerSearch find_straggler(const std::vector<RankView>& ranks,
                                const CollectiveMatches& all_matches) {
   const CollectiveMatches matches = inside_steps(ranks, all_matches);

@@ -33,10 +33,6 @@ struct StragglerSearch {
   std::optional<std::int64_t> rotating_ns_per_step = {};  // statistics::RankJudgement
 };
 
-// Total waiting of each rank in matched collectives, hidden behind compute or not, inside steps or
-// not.
-std::map<int, std::int64_t> waiting_of_ranks(const CollectiveMatches& matches);
-
 StragglerSearch find_straggler(const std::vector<RankView>& ranks,
                                const CollectiveMatches& matches);
 

@@ -89,8 +89,7 @@ std::vector<Interval> profiled_windows(const RankView& rank) {
   }
   std::vector<Interval> windows;
   for (std::size_t step = 0; step < profiled.size(); ++step) {
-    if (profiled[step] && !rank.steps[step].is_singular())
-      windows.push_back(rank.steps[step].window);
+    if (profiled[step] && rank.counts(rank.steps[step])) windows.push_back(rank.steps[step].window);
   }
   return windows;
 }

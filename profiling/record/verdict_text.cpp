@@ -91,8 +91,8 @@ std::string straggler_line(const RunVerdict& verdict) {
   }
   if (verdict.rotating_ns_per_step) {
     return fmt::format(
-        "no straggler: the last rank changes from step to step, which costs the others {:.3f} ms a "
-        "step",
+        "no straggler: the last rank changes from step to step, which costs each of the others "
+        "{:.3f} ms a step",
         static_cast<double>(*verdict.rotating_ns_per_step) * 1e-6);
   }
   return "no straggler";

@@ -170,6 +170,7 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
   const Throughput throughput = throughput_of(all, run);
   return {{"step_ms_p50", or_null(median_step_ms(all.ranks))},
           {"tokens_per_s", or_null(throughput.tokens_per_s)},
+          {"tokens_source", throughput.tokens_per_s ? Json(throughput.tokens_source) : Json()},
           {"mfu", or_null(throughput.mfu)},
           {"mfu_palm", or_null(throughput.mfu_palm)},
           {"tensor_core_share", or_null(use.tensor_core_share)},
@@ -236,7 +237,8 @@ void add_overview(Json& report, const Analysis& all) {
   Json parts = Json::array();
   for (const StepPart& part : parts_of(mean))
     parts.push_back({{"part", part.name}, {"time_ns", part.time_ns}});
-  report["overview"] = {{"steps", mean.steps}, {"tagged_steps", mean.tagged}, {"mean_step", parts}};
+  report["overview"] = {
+      {"steps", mean.steps}, {"tagged_steps", tagged_steps(mean)}, {"mean_step", parts}};
   report["overview"]["profiled_steps"] = or_null(all.profiled_steps);
   if (all.verdict) {
     report["overview"]["verdict_shares"] = {{"io", all.verdict->io},
@@ -249,6 +251,16 @@ void add_overview(Json& report, const Analysis& all) {
                            {"net_gain_ns", all.tax.net_gain_ns()},
                            {"judged_ns", all.tax.judged_ns},
                            {"beside_ns", all.tax.beside_ns}};
+}
+
+Json own_verdict(const RunMetrics& run) {
+  if (!run.verdict) return nullptr;
+  const OwnVerdict& own = *run.verdict;
+  return {{"steps", own.steps},
+          {"compute", own.compute},
+          {"comm", own.comm},
+          {"io", own.io},
+          {"cpu", own.cpu}};
 }
 
 }  // namespace
@@ -288,6 +300,7 @@ Json json_summary(const Analysis& all, const RunMetrics& run) {
   report["verdict"] = all.verdict ? Json(all.verdict->word) : Json();
   report["verdict_text"] = all.verdict ? Json(statistics::text_of(*all.verdict)) : Json();
   report["verdict_sure"] = all.verdict ? Json(all.verdict->is_sure()) : Json();
+  report["run_verdict"] = own_verdict(run);
   report["advice"] = Json::array();
   report["not_measured"] = not_measured(all, run);
   report["import"] = {{"files", all.set->files},

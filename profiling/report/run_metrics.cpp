@@ -11,6 +11,7 @@
 
 #include "profiling/report/json_fault.hpp"
 #include "profiling/report/run_directory.hpp"
+#include "profiling/statistics/bound.hpp"
 #include "profiling/statistics/median.hpp"
 
 namespace sidestream::report {
@@ -84,21 +85,42 @@ constexpr std::array<PartName, 9> kParts = {{{"productive_s", "productive"},
                                              {"idle_s", "idle"},
                                              {"other_s", "other"}}};
 
+double number_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
 void read_wall_time(const Json& run, RunMetrics& metrics) {
   const auto account = run.find("ettr_account");
   if (account == run.end() || !account->is_object()) return;
-  const auto seconds = [&](const char* key) {
-    const auto found = account->find(key);
-    return found != account->end() && found->is_number() ? found->get<double>() : 0;
-  };
-  metrics.wall_s = seconds("wall_s");
+  metrics.wall_s = number_in(*account, "wall_s");
   for (const PartName& part : kParts)
-    metrics.wall_time.push_back({part.key, part.name, seconds(part.key)});
+    metrics.wall_time.push_back({part.key, part.name, number_in(*account, part.key)});
+}
+
+// Its compute is under the word of what it computed on.
+void read_verdict(const Json& run, RunMetrics& metrics) {
+  const auto found = run.find("verdict");
+  if (found == run.end() || !found->is_object() || number_in(*found, "steps") <= 0) return;
+  constexpr double kMostSteps = 1e15;
+  metrics.verdict = OwnVerdict{
+      .steps = static_cast<std::int64_t>(std::min(number_in(*found, "steps"), kMostSteps)),
+      .compute =
+          number_in(*found, statistics::kOnGpu) + number_in(*found, statistics::kOnProcessor),
+      .comm = number_in(*found, "comm"),
+      .io = number_in(*found, "io"),
+      .cpu = number_in(*found, "cpu")};
 }
 
 // Null where there is none that can be read.
 Json read_record(const fs::path& file, RunMetrics& metrics) {
   if (!fs::exists(file)) return nullptr;
+  if (!std::ifstream(file).good()) {
+    metrics.faults.push_back(file.string() +
+                             ": expected a file that this user may read, found one that cannot be "
+                             "opened: what it says of the run is left out");
+    return nullptr;
+  }
   const std::string content = text_of_file(file);
   try {
     return Json::parse(content);
@@ -122,6 +144,7 @@ RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
     std::vector<double> ettr;
     if (run.is_object()) take(run, "ettr", ettr);
     if (run.is_object()) read_wall_time(run, metrics);
+    if (run.is_object()) read_verdict(run, metrics);
     metrics.ettr = median_of(std::move(ettr));
     break;
   }

@@ -17,11 +17,19 @@ struct WallTimePart {
   double seconds = 0;
 };
 
+// What the run said of itself at its end, from the phases of all its steps: run.json's verdict.
+// Shares of a step.
+struct OwnVerdict {
+  std::int64_t steps = 0;
+  double compute = 0, comm = 0, io = 0, cpu = 0;
+};
+
 struct RunMetrics {
   std::optional<double> tokens_per_s = {};  // medians over the logged steps
   std::optional<double> mfu = {};
   std::optional<double> mfu_palm = {};
   std::optional<double> ettr = {};  // effective training time: productive over wall time
+  std::optional<OwnVerdict> verdict = {};
   double wall_s = 0;
   std::vector<WallTimePart> wall_time = {};          // in the order of that file
   std::map<std::int64_t, double> mfu_of_steps = {};  // as logged

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "profiling/analysis/step_gaps.hpp"
@@ -25,18 +26,31 @@ std::optional<double> step_share(const analysis::Operation& one, double stepped_
   return static_cast<double>(one.total_ns) / stepped_ns;
 }
 
+namespace {
+
+// A step that two recordings of a rank share is one.
+std::map<std::string, std::int64_t> left_out_steps(const std::vector<RankView>& ranks,
+                                                   const std::vector<const StepRow*>& counted) {
+  const std::set<const StepRow*> kept(counted.begin(), counted.end());
+  std::map<std::string, std::int64_t> left_out;
+  std::set<std::pair<int, std::int64_t>> seen;
+  for (const RankView& rank : ranks) {
+    for (const StepRow& step : rank.steps) {
+      if (kept.contains(&step)) continue;
+      const bool is_new = !step.step || seen.emplace(step.rank, *step.step).second;
+      if (is_new) ++left_out[step.tags.front()];
+    }
+  }
+  return left_out;
+}
+
+}  // namespace
+
 MeanStep mean_step(const std::vector<RankView>& ranks) {
   const std::vector<const StepRow*> rows = analysis::plain_steps(ranks);
   MeanStep mean;
   mean.steps = static_cast<std::int64_t>(rows.size());
-  const std::set<const StepRow*> counted(rows.begin(), rows.end());
-  for (const RankView& rank : ranks) {
-    for (const StepRow& step : rank.steps) {
-      if (counted.contains(&step)) continue;
-      ++mean.tagged;
-      ++mean.left_out[step.tags.front()];
-    }
-  }
+  mean.left_out = left_out_steps(ranks, rows);
   if (rows.empty()) return mean;
   for (const StepRow* row : rows) {
     mean.compute_ns += row->budget.compute_ns;
@@ -58,6 +72,12 @@ MeanStep mean_step(const std::vector<RankView>& ranks) {
   mean.idle_ns = mean.idle.sum_ns();
   mean.window_ns = mean.compute_ns + mean.exposed_comm_ns + mean.exposed_memcpy_ns + mean.idle_ns;
   return mean;
+}
+
+std::int64_t tagged_steps(const MeanStep& mean) {
+  std::int64_t steps = 0;
+  for (const auto& [tag, count] : mean.left_out) steps += count;
+  return steps;
 }
 
 std::vector<StepPart> parts_of(const MeanStep& mean) {
@@ -171,7 +191,8 @@ Throughput throughput_of(const analysis::Analysis& all, const RunMetrics& run) {
   Throughput found{.tokens_per_s = run.tokens_per_s ? run.tokens_per_s : all.model.tokens_per_s,
                    .mfu = all.model.mfu,
                    .mfu_palm = all.model.mfu_palm,
-                   .source = all.model.mfu ? "steps of the trace" : ""};
+                   .source = all.model.mfu ? "steps of the trace" : "",
+                   .tokens_source = run.tokens_per_s ? "metrics.jsonl" : "steps of the trace"};
   if (!run.mfu) return found;
   found.mfu = run.mfu;
   found.mfu_palm = run.mfu_palm;

@@ -15,8 +15,7 @@ namespace sidestream::report {
 // Mean of the untagged steps of all ranks, rounded so that the parts still add up.
 struct MeanStep {
   std::int64_t steps = 0;
-  std::int64_t tagged = 0;
-  std::map<std::string, std::int64_t> left_out = {};  // tagged ones by their first tag
+  std::map<std::string, std::int64_t> left_out = {};  // tagged ones of all ranks, by first tag
   std::int64_t window_ns = 0;
   std::int64_t compute_ns = 0;
   std::int64_t overlapped_comm_ns = 0;
@@ -25,6 +24,9 @@ struct MeanStep {
   std::int64_t idle_ns = 0;
   analysis::IdleCauses idle;
 };
+
+// Left out of the mean, of all ranks.
+std::int64_t tagged_steps(const MeanStep& mean);
 
 // One line of the budget, in the words that people read.
 struct StepPart {
@@ -82,7 +84,8 @@ struct Throughput {
   std::optional<double> tokens_per_s = {};
   std::optional<double> mfu = {};
   std::optional<double> mfu_palm = {};
-  std::string source = {};  // of the utilisation; empty: there is none
+  std::string source = {};         // of the utilisation; empty: there is none
+  std::string tokens_source = {};  // of the tokens per second
 };
 Throughput throughput_of(const analysis::Analysis& all, const RunMetrics& run);
 

@@ -56,7 +56,18 @@ std::string late_text(const Analysis& all) {
                      duration_text(real(late.cost_ns_per_step)));
 }
 
-std::string head(const Analysis& all, std::size_t width) {
+// Its own words are of all its steps, and of phases alone; the verdict here is of these traces.
+std::string own_verdict_text(const RunMetrics& run, std::size_t width) {
+  if (!run.verdict) return "";
+  const OwnVerdict& own = *run.verdict;
+  return wrapped(fmt::format("  at its end the run said of all its {} steps: compute {}, "
+                             "communication {}, input {}, host {}",
+                             own.steps, percent_text(own.compute), percent_text(own.comm),
+                             percent_text(own.io), percent_text(own.cpu)),
+                 width, 4);
+}
+
+std::string head(const Analysis& all, const RunMetrics& run, std::size_t width) {
   const trace::TraceSet& set = *all.set;
   std::string text =
       fmt::format("{} file{}, {} event{}, {} of {} rank{}\n", set.files.size(),
@@ -73,7 +84,7 @@ std::string head(const Analysis& all, std::size_t width) {
   } else {
     text += wrapped("Verdict: not known, needs " + analysis::verdict_needs(all.ranks), width, 2);
   }
-  return text;
+  return text + own_verdict_text(run, width);
 }
 
 std::string left_out_text(const MeanStep& mean) {
@@ -83,9 +94,10 @@ std::string left_out_text(const MeanStep& mean) {
   return text.empty() ? "" : text + ")";
 }
 
-Table budget_table(const MeanStep& mean) {
-  Table table{.title = fmt::format("Mean of {} step{}{}", mean.steps, mean.steps == 1 ? "" : "s",
-                                   left_out_text(mean)),
+Table budget_table(const MeanStep& mean, std::size_t ranks) {
+  const std::string of_ranks = ranks < 2 ? "" : fmt::format(" of {} ranks together", ranks);
+  Table table{.title = fmt::format("Mean of {} step{}{}{}", mean.steps, mean.steps == 1 ? "" : "s",
+                                   of_ranks, left_out_text(mean)),
               .header = {"part", "time", "share"},
               .rows = {}};
   for (const StepPart& part : parts_of(mean)) {
@@ -196,15 +208,24 @@ Table counter_text_table(const analysis::DeviceCounterTable& counters) {
   return table;
 }
 
-std::string throughput_text(const Analysis& all, const RunMetrics& run) {
+std::string utilisation_text(const Throughput& found) {
+  if (found.mfu)
+    return fmt::format("MFU {} (PaLM's formula {}), of {}", or_dash(found.mfu),
+                       or_dash(found.mfu_palm), found.source);
+  return found.tokens_per_s
+             ? "MFU not known: measure the machine with `sidestream bench ceilings` before the run"
+             : "MFU not known: needs a run of `sidestream train`, which says its FLOPs";
+}
+
+std::string throughput_text(const Analysis& all, const RunMetrics& run, std::size_t width) {
   const Throughput found = throughput_of(all, run);
-  return fmt::format(
-      "MFU {} (PaLM's formula {}){}{}{}\n", or_dash(found.mfu), or_dash(found.mfu_palm),
-      found.tokens_per_s ? fmt::format(", {:.0f} tokens/s", *found.tokens_per_s) : "",
-      all.system.joules_per_token
-          ? fmt::format(", {:.3g} J a token (GPUs)", *all.system.joules_per_token)
-          : "",
-      found.source.empty() ? "" : ", of " + found.source);
+  std::string text;
+  if (found.tokens_per_s)
+    text += fmt::format("{:.0f} tokens/s of {}; ", *found.tokens_per_s, found.tokens_source);
+  text += utilisation_text(found);
+  if (all.system.joules_per_token)
+    text += fmt::format("; {:.3g} J a token (GPUs)", *all.system.joules_per_token);
+  return wrapped(text, width, 2);
 }
 
 // Of the whole run with all its starts, where only some steps of it are in the traces.
@@ -265,8 +286,10 @@ std::string straggler_text(const Analysis& all) {
   if (all.ranks.size() < 2 || all.matches.matched.empty()) return "";
   if (!all.straggler) {
     if (!all.rotating_wait_ns) return "Stragglers: none\n";
-    return fmt::format("Stragglers: none; the last rank changes from step to step, at {} a step\n",
-                       duration_text(real(*all.rotating_wait_ns)));
+    return fmt::format(
+        "Stragglers: none; the last rank changes from step to step, which costs each of the others "
+        "{} a step\n",
+        duration_text(real(*all.rotating_wait_ns)));
   }
   const statistics::Straggler& one = *all.straggler;
   const std::string sure = one.cost_low_ns ? fmt::format("between {} and {} with 95 %",
@@ -317,9 +340,9 @@ std::string remarks(const Analysis& all, std::size_t width) {
 }  // namespace
 
 std::string text_report(const Analysis& all, const RunMetrics& run, const TextStyle& style) {
-  std::string text = head(all, style.width_columns) + "\n";
+  std::string text = head(all, run, style.width_columns) + "\n";
   const MeanStep mean = mean_step(all.ranks);
-  if (mean.steps > 0) text += text_of(budget_table(mean), style) + "\n";
+  if (mean.steps > 0) text += text_of(budget_table(mean, all.set->ranks().size()), style) + "\n";
   if (all.ranks.size() > 1) text += text_of(rank_table(all), style) + "\n";
   if (!all.operations.empty()) text += text_of(operation_table(all), style) + "\n";
   if (!all.collectives.empty())
@@ -328,9 +351,9 @@ std::string text_report(const Analysis& all, const RunMetrics& run, const TextSt
   if (!all.device_counters.of_ranks.empty())
     text += text_of(counter_text_table(all.device_counters), style) + "\n";
   text += device_text(all, style.width_columns) + system_text(all, style.width_columns) +
-          throughput_text(all, run) + wall_time_text(run, style.width_columns) +
-          profiler_text(all) + tax_text(all.tax) + between_text(all) + straggler_text(all) +
-          clock_text(all);
+          throughput_text(all, run, style.width_columns) +
+          wall_time_text(run, style.width_columns) + profiler_text(all) + tax_text(all.tax) +
+          between_text(all) + straggler_text(all) + clock_text(all);
   return text + remarks(all, style.width_columns);
 }
 

@@ -39,7 +39,8 @@ inline constexpr const char* kOtherWork = "other";
 // Of the rank that waited least in all. All steps hold the same two or more ranks; there is one.
 LateRank least_waiting_rank(const std::vector<StepWaits>& steps);
 
-// The mean over the steps of what the last rank of each, whichever it is, costs the others.
+// The mean over the steps of what the last rank of each, whichever it is, costs each of the others
+// (their median).
 std::int64_t cost_of_last_ranks(const std::vector<StepWaits>& steps);
 
 // Of what last ranks cost, the share of the steps where it was this one; 0 where nothing costs.

@@ -25,16 +25,26 @@ std::optional<std::int64_t> number_in(const Json& object, const char* key) {
   return value == kNoNumber ? std::nullopt : std::optional(value);
 }
 
+// Also where it is text, but then of digits alone: "2.5" is no rank.
+std::optional<int> rank_in(const Json& value) {
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const std::int64_t rank = integer_of(digits ? text : "", -1);
+  return is_rank_number(rank) ? std::optional(static_cast<int>(rank)) : std::nullopt;
+}
+
 bool read_distributed(const Json& object, RankInfo& info) {
   if (!object.is_object()) return false;
   const std::int64_t world_size = number_in(object, "world_size").value_or(0);
   info.world_size = world_size > 0 && world_size <= kMostRanks ? static_cast<int>(world_size) : 0;
   if (const auto backend = object.find("backend"); backend != object.end() && backend->is_string())
     info.backend = backend->get<std::string>();
-  const auto rank = number_in(object, "rank");
-  if (!rank || !is_rank_number(*rank)) return false;
-  info.rank = static_cast<int>(*rank);
-  return true;
+  const auto found = object.find("rank");
+  if (found == object.end()) return false;
+  const std::optional<int> rank = rank_in(*found);
+  if (rank) info.rank = *rank;
+  if (!rank) info.senseless_rank = found->dump(-1, ' ', true, Json::error_handler_t::replace);
+  return rank.has_value();
 }
 
 void read_devices(const Json& list, RankInfo& info) {
@@ -56,7 +66,8 @@ void read_devices(const Json& list, RankInfo& info) {
 double positive_in(const Json& object, std::string_view key) {
   const auto found = object.find(std::string(key));
   if (found == object.end() || !found->is_number()) return 0;
-  return std::max(0.0, found->get<double>());
+  constexpr double kMost = 1e18;  // fits every type that figures are kept in
+  return std::clamp(found->get<double>(), 0.0, kMost);
 }
 
 void read_figures(const Json& object, RankInfo& info) {
@@ -69,7 +80,8 @@ void read_figures(const Json& object, RankInfo& info) {
       .unprofiled_step_ms = positive_in(object, ranges::kUnprofiledStepMilliseconds),
       .unprofiled_step_deviation_ms = positive_in(object, ranges::kUnprofiledStepDeviation),
       .unprofiled_steps = positive_in(object, ranges::kUnprofiledSteps)};
-  info.figures.merged_ranks = static_cast<int>(positive_in(object, ranges::kMergedRanks));
+  info.figures.merged_ranks = static_cast<int>(
+      std::min(positive_in(object, ranges::kMergedRanks), static_cast<double>(kMostRanks)));
   info.dropped_ranges = static_cast<std::uint64_t>(positive_in(object, ranges::kDroppedRanges));
   info.dropped_samples = static_cast<std::uint64_t>(positive_in(object, ranges::kDroppedSamples));
   info.record_ranges_needed = static_cast<std::uint64_t>(positive_in(object, ranges::kRoomNeeded));

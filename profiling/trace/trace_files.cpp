@@ -60,8 +60,8 @@ bool is_nsys_report(const std::string& name) {
 }
 
 bool may_be_trace(const std::string& name) {
-  return ends_with_any(name, {"trace.json", "trace.json.gz"}) ||
-         (ends_with_any(name, {".json", ".json.gz"}) && rank_in_name(name).has_value());
+  return ends_with_any(name, {".json", ".json.gz"}) &&
+         (name.find("trace") != std::string::npos || rank_in_name(name).has_value());
 }
 
 // What ranks leave behind when a collective hangs: JSON of each rank, and no traces.
@@ -112,8 +112,13 @@ std::vector<fs::path> traces_in(const fs::path& folder) {
   if (!found.empty()) return found;
   throw core::DataError(core::FileFault{
       folder.string(), std::nullopt,
-      "traces (*.pt.trace.json, *.pt.trace.json.gz, *.sqlite, *.nsys-rep)",
+      "traces (*.pt.trace.json, *trace*.json, *rank*.json, each also .gz, *.sqlite, *.nsys-rep)",
       "none: record some with `sidestream train --profile`, or name the files one by one"});
+}
+
+bool has_export(const fs::path& report) {
+  return is_nsys_report(report.filename().string()) &&
+         fs::exists(fs::path(report).replace_extension(".sqlite"));
 }
 
 void add_traces(const fs::path& path, std::size_t given, std::vector<TraceFile>& files) {
@@ -131,6 +136,19 @@ void add_traces(const fs::path& path, std::size_t given, std::vector<TraceFile>&
 }
 
 }  // namespace
+
+std::vector<fs::path> traces_left_out(const std::vector<fs::path>& paths) {
+  std::vector<fs::path> left_out;
+  for (const fs::path& path : paths) {
+    if (!fs::is_directory(path)) continue;
+    const std::vector<fs::path> taken = traces_in(path);
+    for (fs::path& one : files_in(path, is_trace_name)) {
+      const bool is_taken = std::binary_search(taken.begin(), taken.end(), one);
+      if (!is_taken && !has_export(one)) left_out.push_back(std::move(one));
+    }
+  }
+  return left_out;
+}
 
 bool is_trace_name(const std::string& file_name) {
   return is_named_as_trace(file_name) || may_be_trace(file_name) || is_nsys_report(file_name);

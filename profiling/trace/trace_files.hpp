@@ -21,6 +21,10 @@ struct TraceFile {
 // empty file, a file that is no trace, and a folder without traces; ConfigError for an empty name.
 std::vector<TraceFile> find_traces(const std::vector<std::filesystem::path>& paths);
 
+// What these folders hold beside the traces that are found in them: files that may be traces too,
+// by their names, and are left out because others are named as profilers name theirs.
+std::vector<std::filesystem::path> traces_left_out(const std::vector<std::filesystem::path>& paths);
+
 // Whether a folder that is given would have a file of this name read as a trace.
 bool is_trace_name(const std::string& file_name);
 

@@ -11,6 +11,7 @@
 #include "core/data/parallel_for.hpp"
 #include "profiling/trace/collective_link.hpp"
 #include "profiling/trace/kineto_reader.hpp"
+#include "profiling/trace/most_ranks.hpp"
 #include "profiling/trace/nsys_reader.hpp"
 #include "profiling/trace/time_windows.hpp"
 #include "profiling/trace/utf8_repair.hpp"
@@ -39,6 +40,10 @@ Loaded load_one(const TraceFile& file) {
   } else {
     KinetoFile kineto = read_kineto(file.path);
     loaded.has_rank = kineto.has_rank;
+    if (const std::string& found = kineto.timeline.info.senseless_rank; !found.empty())
+      loaded.warnings.push_back("distributedInfo: expected a rank from 0 to " +
+                                std::to_string(kMostRanks - 1) + ", found " + found +
+                                ": the name of the file says its rank, or its place among others");
     loaded.events = kineto.events;
     loaded.timelines.push_back(std::move(kineto.timeline));
   }

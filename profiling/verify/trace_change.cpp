@@ -65,20 +65,42 @@ class Joined {
   std::map<std::string, Part> parts_;
 };
 
-// Tables hold sums over every step that was recorded, tagged ones too.
-double recorded_steps(const Analysis& all) {
+std::string name_of(const analysis::CollectiveRow& row) {
+  return row.bucket < 0 ? row.name : fmt::format("{}, bucket {}", row.name, row.bucket);
+}
+
+double counted_steps(const std::vector<analysis::RankView>& ranks) {
   std::int64_t steps = 0;
-  for (const analysis::RankView& rank : all.ranks) steps += rank.counted_steps();
+  for (const analysis::RankView& rank : ranks) steps += rank.counted_steps();
   return static_cast<double>(std::max<std::int64_t>(1, steps));
 }
 
-double profiled_steps(const Analysis& all) {
-  return all.profiled_steps ? static_cast<double>(*all.profiled_steps) : recorded_steps(all);
+using Times = std::map<std::string, double>;  // milliseconds of one step of one rank
+
+// Of the steps that the mean step is of; where a recording goes on around profiled ones, of those.
+Times operations_of(const std::vector<analysis::RankView>& plain) {
+  const auto profiled = analysis::profiled_steps(plain);
+  const double steps = profiled ? static_cast<double>(profiled->steps) : counted_steps(plain);
+  Times times;
+  for (const analysis::Operation& one : analysis::operations(plain, profiled))
+    times[one.name] += ms(static_cast<double>(one.total_ns)) / steps;
+  return times;
 }
 
-double steps_of_one_rank(const Analysis& all) {
-  return recorded_steps(all) /
-         static_cast<double>(std::max<std::size_t>(1, all.set->ranks().size()));
+Times exposed_by_bucket(const Analysis& all, const std::vector<analysis::RankView>& plain) {
+  const auto ranks = static_cast<double>(std::max<std::size_t>(1, all.set->ranks().size()));
+  const double steps_of_one_rank = counted_steps(plain) / ranks;
+  Times times;
+  for (const analysis::CollectiveRow& row : analysis::collective_table(plain, all.matches))
+    times[name_of(row)] += ms(static_cast<double>(row.exposed_ns)) / steps_of_one_rank;
+  return times;
+}
+
+Joined joined(const Times& base, const Times& fresh) {
+  Joined parts;
+  for (const auto& [name, time_ms] : base) parts.add_base(name, time_ms);
+  for (const auto& [name, time_ms] : fresh) parts.add_fresh(name, time_ms);
+  return parts;
 }
 
 std::size_t windows_of(const Analysis& all) {
@@ -99,10 +121,6 @@ Part no_operation(const report::MeanStep& base, const report::MeanStep& fresh,
   return rest;
 }
 
-std::string name_of(const analysis::CollectiveRow& row) {
-  return row.bucket < 0 ? row.name : fmt::format("{}, bucket {}", row.name, row.bucket);
-}
-
 }  // namespace
 
 TraceChange compare_traces(const Analysis& base, const Analysis& fresh, std::size_t rows) {
@@ -114,21 +132,14 @@ TraceChange compare_traces(const Analysis& base, const Analysis& fresh, std::siz
                      .fresh_windows = windows_of(fresh)};
   if (left.steps == 0 || right.steps == 0) return change;
   change.parts = parts_of(left, right);
-  Joined operations, collectives;
-  for (const analysis::Operation& one : base.operations)
-    operations.add_base(one.name, ms(static_cast<double>(one.total_ns)) / profiled_steps(base));
-  for (const analysis::Operation& one : fresh.operations)
-    operations.add_fresh(one.name, ms(static_cast<double>(one.total_ns)) / profiled_steps(fresh));
-  for (const analysis::CollectiveRow& row : base.collectives)
-    collectives.add_base(name_of(row),
-                         ms(static_cast<double>(row.exposed_ns)) / steps_of_one_rank(base));
-  for (const analysis::CollectiveRow& row : fresh.collectives)
-    collectives.add_fresh(name_of(row),
-                          ms(static_cast<double>(row.exposed_ns)) / steps_of_one_rank(fresh));
+  const auto plain_base = analysis::with_plain_steps_alone(base.ranks),
+             plain_fresh = analysis::with_plain_steps_alone(fresh.ranks);
   change.phases = phases_of_change(base, fresh);
-  change.operations = operations.largest(rows);
+  change.operations = joined(operations_of(plain_base), operations_of(plain_fresh)).largest(rows);
   change.operations.push_back(no_operation(left, right, change.operations));
-  change.collectives = collectives.largest(rows);
+  change.collectives =
+      joined(exposed_by_bucket(base, plain_base), exposed_by_bucket(fresh, plain_fresh))
+          .largest(rows);
   return change;
 }
 

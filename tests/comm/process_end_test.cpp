@@ -37,14 +37,18 @@ TEST(ProcessEndTest, end_ofAnExit) {
   const ProcessEnd end = end_of_child([] { ::_exit(17); });
 
   EXPECT_THAT(end.how, AnyOf(How::kExited, How::kUnknown));
-  if (end.how == How::kExited) EXPECT_EQ(end.number, 17);
+  if (end.how == How::kExited) {
+    EXPECT_EQ(end.number, 17);
+  }
 }
 
 TEST(ProcessEndTest, end_ofASignal) {
   const ProcessEnd end = end_of_child([] { ::raise(SIGKILL); });
 
   EXPECT_THAT(end.how, AnyOf(How::kKilled, How::kUnknown));
-  if (end.how == How::kKilled) EXPECT_EQ(end.number, SIGKILL);
+  if (end.how == How::kKilled) {
+    EXPECT_EQ(end.number, SIGKILL);
+  }
 }
 
 TEST(ProcessEndTest, text_saysNoMoreThanIsKnown) {

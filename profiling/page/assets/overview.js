@@ -4,9 +4,14 @@ function wordOf(text, kind) { return element("span", {class: `word ${kind}`}, te
 const kindOfVerdict = word => word === "faster" ? "good" : word === "slower" ? "bad" : "neutral";
 
 function leftOutText(report) {
-  const counts = new Map();
+  const counts = new Map(), seen = new Set();
   if (report.steps.some(step => step.tags.length === 0))
-    for (const {tags} of report.steps) if (tags.length > 0) counts.set(tags[0], (counts.get(tags[0]) || 0) + 1);
+    for (const {tags, rank, step} of report.steps) {
+      const place = `${rank} ${step}`;  // recordings may share a step
+      if (tags.length === 0 || (step !== null && seen.has(place))) continue;
+      seen.add(place);
+      counts.set(tags[0], (counts.get(tags[0]) || 0) + 1);
+    }
   return counts.size === 0 ? "" : ` (left out: ${[...counts].map(([tag, count]) => `${count} ${tag}`).join(", ")})`;
 }
 
@@ -19,6 +24,12 @@ function urgentLines(report) {
   return [...(hang ? [`${hang.is_sure ? "Hang" : "Cut off"}: ${hang.ranks.map(standing).join("; ")} when the recording ended`] : []),
     ...(report.outliers || []).map(one => `Step ${one.step} took ${nsText(one.length_ns)}, ${numberText(Math.round(one.medians))} times the median: rank ${one.rank}${phase(one)}`),
     ...late.map(one => `Rank ${one.rank} is late${phase(one)}: costs the others ${nsText(one.cost_ns_per_step)} a step`)];
+}
+
+// What the run said at its end, of all its steps: the verdict above is of these traces.
+function ownVerdict(own) {
+  return element("p", {class: "what"}, `At its end the run said of all its ${numberText(own.steps)} steps: compute ${percentText(own.compute)}, ` +
+    `communication ${percentText(own.comm)}, input ${percentText(own.io)}, host ${percentText(own.cpu)}.`);
 }
 
 // What of the run's wall time was no training.
@@ -41,8 +52,10 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
   for (const line of urgentLines(report)) body.append(element("p", {}, wordOf(line, "bad")));
   if (report.verdict) body.append(element("p", {}, "Bound by ", wordOf(names[report.verdict] || report.verdict, "neutral"),
     report.verdict_sure === false ? ` (not sure: by ${report.verdict_text})` : ""));
+  if (report.run_verdict) body.append(ownVerdict(report.run_verdict));
   body.append(element("div", {class: "cards"},
-    figure("step, median", msText(metrics.step_ms_p50)), figure("tokens per second", rounded),
+    figure("step, median", msText(metrics.step_ms_p50), "of these traces"),
+    figure("tokens per second", rounded, metrics.tokens_source === null ? "" : `of ${metrics.tokens_source}`),
     figure("MFU", metrics.mfu === null ? null : percentText(metrics.mfu)),
     figure("MFU by PaLM's formula", metrics.mfu_palm === null ? null : percentText(metrics.mfu_palm)),
     metrics.ettr === null || !metrics.ettr_account ? null
@@ -62,7 +75,7 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
     const own = steps.filter(step => step.rank === rank);
     return sum(own.map(part)) / own.length / 1e6;
   };
-  body.append(element("h3", {}, `Step budget: mean of ${steps.length} steps` +
+  body.append(element("h3", {}, `Step budget: mean of ${steps.length} steps${ranks.length < 2 ? "" : ` of ${ranks.length} ranks together`}` +
     leftOutText(report)));
   stackedBars(body, ranks.map(rank => `rank ${rank}`), PARTS.map(([label, tone, part]) => ({label, colour: colour(tone),
     values: ranks.map(rank => mean(rank, part))})).filter(one => one.values.some(value => value > 0)), "ms", msText);

@@ -188,6 +188,25 @@ class ReportTest(TraceTest):
         metrics = self.report(folder)["metrics"]
         self.assertEqual((metrics["mfu"], metrics["mfu_source"], metrics["ettr"]), (0.25, "metrics.jsonl", 0.9))
 
+    def test_what_the_run_said_of_itself_stands_beside_the_verdict_of_the_traces(self):
+        folder = self.folder / "run"
+        write(folder / "run.json", {"verdict": {"word": "compute", "steps": 240, "compute": 0.84, "comm": 0.15, "io": 0.01, "cpu": 0}})
+        write(folder / "trace/step_00000003/HOST_00000.3.pt.trace.json", trace(step_events(0)))
+        self.assertEqual(self.report(folder)["run_verdict"], {"steps": 240, "compute": 0.84, "comm": 0.15, "io": 0.01, "cpu": 0.0})
+        text = " ".join(self.succeed("report", folder).stdout.split())
+        self.assertIn("at its end the run said of all its 240 steps: compute 84.0 %, communication 15.0 %, input 1.0 %, host 0.0 %", text)
+
+    def test_files_that_are_left_out_are_named(self):
+        write(self.folder / "in/a.pt.trace.json", trace(step_events(0)))
+        write(self.folder / "in/rank-1.json", trace(step_events(1), 1, 2))
+        for done in (self.succeed("report", self.folder / "in"),
+                     self.succeed("merge", self.folder / "in", "-o", self.folder / "merged.json")):
+            self.assertIn("rank-1.json. Name files one by one", " ".join((done.stdout + done.stderr).split()))
+
+    def test_rows_are_of_tables(self):
+        trace_file = write(self.folder / "rank-0.json", trace(step_events(0)))
+        self.fail_with(2, "--rows is of the tables that --tables prints", "report", trace_file, "--rows", "5")
+
     def test_gate_of_mfu(self):
         folder = self.folder / "run"
         write(folder / "metrics.jsonl", '{"step":1,"tokens_per_s":100,"mfu":0.25}\n')

@@ -20,9 +20,9 @@ constexpr int kFirstStep = 3;
 class CollectiveMatchTest : public ::testing::Test {
  protected:
   // `counts`: kernels of each step. The device is a step behind its host.
-  void add_rank(int rank, int ranks, std::initializer_list<int> counts) {
+  void add_rank(int rank, int ranks, std::initializer_list<int> counts, int first = kFirstStep) {
     std::string events;
-    int step = kFirstStep, launches = 0;
+    int step = first, launches = 0;
     for (const int count : counts) {
       const int begin_us = step * kStepUs;
       events += (events.empty() ? "" : ",") +
@@ -71,6 +71,26 @@ TEST_F(CollectiveMatchTest, counts_that_differ_in_one_step_cost_that_step) {
     EXPECT_EQ(one.parts.at(1).start_ns - one.parts.at(0).start_ns, 10'000);
   }
   EXPECT_TRUE(warns_of("4 of 8 collectives of stream#0 are not matched"));
+}
+
+TEST_F(CollectiveMatchTest, as_many_of_other_steps_are_no_match) {
+  add_rank(0, 2, {2, 2}, 10);
+  add_rank(1, 2, {2, 2}, 12);
+
+  EXPECT_TRUE(look().matches.matched.empty());
+  EXPECT_TRUE(warns_of("ranks have different steps: rank 0 10 to 11, rank 1 12 to 13"));
+  EXPECT_TRUE(warns_of("none of one rank has the number of one of another"));
+}
+
+TEST_F(CollectiveMatchTest, as_many_of_overlapping_steps_match_where_they_overlap) {
+  add_rank(0, 2, {2, 2}, 10);
+  add_rank(1, 2, {2, 2}, 11);
+
+  const Analysis all = look();
+
+  ASSERT_EQ(all.matches.matched.size(), 2u);
+  for (const MatchedCollective& one : all.matches.matched)
+    EXPECT_EQ(one.parts.at(1).start_ns - one.parts.at(0).start_ns, 10'000);
 }
 
 TEST_F(CollectiveMatchTest, counts_that_differ_in_all_steps_leave_nothing) {

@@ -334,6 +334,48 @@ TEST_F(TraceSetTest, files_of_one_process_without_a_rank_are_one_rank) {
   EXPECT_EQ(windows_of(load()), " 1/0 1/1 2/0");
 }
 
+TEST_F(TraceSetTest, what_is_no_rank_is_said_and_the_name_of_the_file_counts) {
+  for (const char* found : {"-1", "1000000000", "\"abc\"", "2.5", "\"2.5\"", "null", "[]"}) {
+    write_text(scratch_ / "rank-3.json", R"({"distributedInfo":{"rank":)" + std::string(found) +
+                                             R"(},"traceEvents":[)" + kernel_at("10") + "]}");
+
+    const TraceSet set = load();
+
+    EXPECT_EQ(set.timelines[0].info.rank, 3) << found;
+    EXPECT_THAT(set.warnings,
+                ::testing::Contains(::testing::HasSubstr(
+                    "rank-3.json: distributedInfo: expected a rank from 0 to 1048575, "
+                    "found " +
+                    std::string(found))));
+  }
+  write_text(scratch_ / "rank-3.json",
+             R"({"distributedInfo":{"rank":"2"},"traceEvents":[)" + kernel_at("10") + "]}");
+  EXPECT_EQ(load().timelines[0].info.rank, 2);
+}
+
+TEST_F(TraceSetTest, traces_with_other_names_are_found_or_said_to_be_left_out) {
+  write_text(scratch_ / "trace0.json", trace_of(kernel_at("10"), 0, 2));
+  write_text(scratch_ / "rank-1.json", trace_of(kernel_at("10"), 1, 2));
+  EXPECT_EQ(load().timelines.size(), 2u);
+  EXPECT_TRUE(traces_left_out({scratch_.path()}).empty());
+
+  const auto named = write_text(scratch_ / "a.pt.trace.json", trace_of(kernel_at("10"), 0, 2));
+  write_text(scratch_ / "flight" / "rank_00000.json", "{}");
+
+  EXPECT_EQ(load().timelines.size(), 1u);
+  EXPECT_THAT(traces_left_out({scratch_.path()}),
+              ::testing::ElementsAre(scratch_ / "rank-1.json", scratch_ / "trace0.json"));
+  EXPECT_TRUE(traces_left_out({named}).empty()) << "nobody asked for the others";
+}
+
+TEST_F(TraceSetTest, a_report_beside_its_export_is_not_left_out) {
+  make_database("a.sqlite", kOldExport);
+  write_text(scratch_ / "a.nsys-rep", "report");
+  EXPECT_TRUE(traces_left_out({scratch_.path()}).empty());
+  write_text(scratch_ / "b.nsys-rep", "report");
+  EXPECT_THAT(traces_left_out({scratch_.path()}), ::testing::ElementsAre(scratch_ / "b.nsys-rep"));
+}
+
 TEST_F(TraceSetTest, a_missing_rank_is_a_warning) {
   write_text(scratch_ / "rank-0.json", trace_of(complete_event("kernel", "k", "1", "1"), 0, 3));
   write_text(scratch_ / "rank-2.json", trace_of(complete_event("kernel", "k", "1", "1"), 2, 3));

@@ -55,6 +55,21 @@ TEST(TraceChangeTest, parts_add_up_to_the_change_of_the_step) {
   EXPECT_EQ(change.operations.front().name, "ncclDevKernel_AllReduce");
 }
 
+// The first step is in no mean, so it is in no part either.
+TEST(TraceChangeTest, operations_and_collectives_are_of_the_steps_of_the_mean) {
+  const std::string plain = step(2, 2000, 100, 40, 30) + "," + step(3, 3000, 100, 40, 30);
+  const Analysed base(step(1, 1000, 900, 400, 300) + "," + plain), fresh(plain);
+
+  const TraceChange change = compare_traces(base.all, fresh.all);
+
+  EXPECT_NEAR(part_named(change.operations, "gemm").base_ms, 0.040, 1e-9);
+  EXPECT_NEAR(part_named(change.operations, "gemm").change_ms(), 0, 1e-9);
+  ASSERT_EQ(change.collectives.size(), 1u);
+  EXPECT_NEAR(change.collectives.front().base_ms, 0.030, 1e-9);
+  EXPECT_NEAR(change.collectives.front().fresh_ms, 0.030, 1e-9);
+  EXPECT_NEAR(sum_of(change.operations).base_ms, 0.100, 1e-9);
+}
+
 TEST(TraceChangeTest, rest_has_a_name_and_nothing_is_lost) {
   const Analysed base(step(2, 1000, 100, 40, 30)), fresh(step(2, 1000, 80, 35, 10));
 
