@@ -8,6 +8,8 @@
 namespace sidestream::advice {
 namespace {
 
+constexpr const char* kNeedsCollectives = "collectives in the traces";
+
 double exposed(const Facts& facts) {
   return facts.share_of(facts.step->exposed_comm_ns + facts.step->idle_comm_ns);
 }
@@ -54,8 +56,10 @@ bool exposed_by_straggler(const Facts& facts) {
 }
 
 Outcome not_overlapped(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
-  if (facts.world_size < 2 || exposed(facts) <= rule.threshold) return nothing_found();
+  if (const auto nothing = without_budget(facts)) return *nothing;
+  if (facts.world_size < 2) return nothing_found();
+  if (!facts.collectives) return could_not_look(kNeedsCollectives);
+  if (exposed(facts) <= rule.threshold) return nothing_found();
   constexpr double kHidden = 0.1;
   if (hidden_share(*facts.step) > kHidden || one_huge_bucket(facts) ||
       exposed_in_tiny_buckets(facts) || exposed_by_straggler(facts))
@@ -64,7 +68,7 @@ Outcome not_overlapped(const Facts& facts, const Rule& rule) {
 }
 
 Outcome tiny(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
   if (facts.world_size < 2) return nothing_found();
   if (!facts.collectives || facts.collectives->bytes == 0)
     return could_not_look("sizes of collectives in the traces");
@@ -77,7 +81,7 @@ Outcome tiny(const Facts& facts, const Rule& rule) {
 }
 
 Outcome huge(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
   if (facts.world_size < 2) return nothing_found();
   if (!facts.collectives || facts.collectives->bytes == 0)
     return could_not_look("sizes of collectives in the traces");
@@ -95,14 +99,16 @@ bool slowed_by_others(const Facts& facts) {
 }
 
 Outcome bound_by_link(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
+  if (facts.world_size < 2) return nothing_found();
+  if (!facts.collectives) return could_not_look(kNeedsCollectives);
+  if (exposed(facts) <= rule.threshold) return nothing_found();
   constexpr double kHidden = 0.1;
-  if (facts.world_size < 2 || exposed(facts) <= rule.threshold) return nothing_found();
   if (hidden_share(*facts.step) <= kHidden || one_huge_bucket(facts) || tiny_buckets(facts) ||
       facts.straggler || slowed_by_others(facts))
     return nothing_found();
   // A faster link takes nothing from the time that ranks wait for each other.
-  const auto transfers = facts.collectives ? facts.collectives->transfer_ns : std::nullopt;
+  const auto transfers = facts.collectives->transfer_ns;
   const double bound =
       transfers ? std::min(exposed(facts), facts.share_of(*transfers)) : exposed(facts);
   if (bound <= rule.threshold) return nothing_found();
@@ -110,7 +116,7 @@ Outcome bound_by_link(const Facts& facts, const Rule& rule) {
   if (transfers)
     what.evidence.push_back(
         share("transfers, without waiting for other ranks", facts.share_of(*transfers)));
-  const auto& bus = facts.collectives ? facts.collectives->bus_bytes_per_s : std::nullopt;
+  const auto& bus = facts.collectives->bus_bytes_per_s;
   if (bus && facts.ceilings && facts.ceilings->link_bytes_per_s > 0)
     what.evidence.push_back(
         share("bus bandwidth", *bus / facts.ceilings->link_bytes_per_s, "link as measured"));
@@ -133,9 +139,12 @@ std::string straggler_fix(const std::string& phase, bool foreign) {
 }
 
 Outcome straggler(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
   if (facts.world_size < 2) return nothing_found();
-  if (!facts.collectives) return could_not_look("collectives in the traces of all ranks");
+  if (!facts.straggler && !facts.traces.every_rank)
+    return could_not_look("the traces of all ranks of a process group");
+  if (!facts.straggler && !facts.traces.matched_collectives)
+    return could_not_look("collectives in the traces of all ranks");
   if (!facts.straggler) return nothing_found();
   const double cost = facts.share_of(static_cast<double>(facts.straggler->cost_ns_per_step));
   if (cost <= rule.threshold) return nothing_found();
@@ -149,13 +158,15 @@ Outcome straggler(const Facts& facts, const Rule& rule) {
 
 Outcome one_stream(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_kernels(facts)) return *nothing;
+  if (facts.world_size < 2) return nothing_found();
+  if (!facts.collectives) return could_not_look(kNeedsCollectives);
   if (!facts.kernels->one_stream || exposed(facts) <= rule.threshold) return nothing_found();
   return found({.bound = hideable(facts), .evidence = evidence_of(facts)});
 }
 
 // A sharded update needs of each sum its own part only; the parameters are gathered afterwards.
 Outcome collective_choice(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
   if (facts.world_size < 2) return nothing_found();
   if (!facts.collectives || facts.collectives->bytes == 0)
     return could_not_look("sizes of collectives in the traces");

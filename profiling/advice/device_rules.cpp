@@ -46,7 +46,7 @@ double saved_beside_products(const Facts& facts, double product_ns, double saved
 }
 
 Outcome no_amp(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
   const auto time = product_time(facts);
   if (!time) return could_not_look(needs_product_time(facts));
   const auto factor = bf16_factor(facts);
@@ -76,7 +76,7 @@ Outcome no_amp(const Facts& facts, const Rule& rule) {
 }
 
 Outcome shapes(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
   const auto time = product_time(facts);
   if (!facts.products || !time || facts.products->flops == 0)
     return could_not_look(needs_product_time(facts));
@@ -92,7 +92,7 @@ Outcome shapes(const Facts& facts, const Rule& rule) {
 
 // Tensor Cores of A100 and later read whole lines; those before are content with 8 elements.
 Outcome lines(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
   if (!facts.on_device) return nothing_found();
   const auto time = product_time(facts);
   if (!facts.products || !time || facts.products->flops == 0)
@@ -116,6 +116,7 @@ std::string limited_by(const std::string& limiter) {
 Outcome occupancy(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_kernels(facts)) return *nothing;
   const double time = facts.share_of(facts.kernels->low_occupancy_ns);
+  if (!facts.traces.occupancies) return could_not_look("occupancy of kernels in the traces");
   if (time <= rule.threshold) return nothing_found();
   return found({.bound = time,
                 .evidence = {share("kernels below 25 % occupancy, without products", time),
@@ -152,6 +153,7 @@ Outcome convolution_choice(const Facts& facts, const Rule& rule) {
 }
 
 Outcome memory_full(const Facts& facts, const Rule& rule) {
+  if (facts.traces.without_device) return could_not_look(kNeedsDevice);
   if (!facts.on_device) return nothing_found();
   if (!facts.memory_share) return could_not_look("memory events (--profile-memory)");
   if (*facts.memory_share <= rule.threshold) return nothing_found();
@@ -159,6 +161,7 @@ Outcome memory_full(const Facts& facts, const Rule& rule) {
 }
 
 Outcome memory_free(const Facts& facts, const Rule& rule) {
+  if (facts.traces.without_device) return could_not_look(kNeedsDevice);
   if (!facts.on_device) return nothing_found();
   if (!facts.memory_share || !facts.gpu_utilisation)
     return could_not_look("memory events (--profile-memory)");

@@ -7,6 +7,7 @@
 #include "profiling/advice/event_facts.hpp"
 #include "profiling/advice/operator_facts.hpp"
 #include "profiling/advice/places.hpp"
+#include "profiling/advice/trace_contents.hpp"
 #include "profiling/analysis/interval_set.hpp"
 #include "profiling/analysis/phase_times.hpp"
 #include "profiling/ranges/phases.hpp"
@@ -196,6 +197,7 @@ double Facts::threads_per_core() const {
 
 Facts gather_facts(const Analysis& all, int threads) {
   Facts facts{.world_size = all.set->world_size,
+              .traces = trace_contents(all),
               .straggler = all.straggler,
               .gpu_utilisation = all.utilisation.gpu_utilisation,
               .tensor_core_share = all.utilisation.tensor_core_share,

@@ -180,12 +180,24 @@ struct DataFacts {
   double mean_bytes = 0;
 };
 
+// What the traces hold at all: where it is missing a rule could not look, whatever its figures say.
+struct TraceContents {
+  bool every_rank = false;           // of the run
+  bool matched_collectives = false;  // the same one on several ranks
+  bool operators = false;
+  bool runtime_calls = false;
+  bool input_ranges = false;    // of reading batches
+  bool occupancies = false;     // of kernels
+  bool without_device = false;  // of a host that may have left the work to a device
+};
+
 // What wrote the traces: it decides what could be recorded beside.
 enum class Recorder { kKineto, kNsys };
 
 struct Facts {
   int world_size = 0;
   Recorder recorder = Recorder::kKineto;
+  TraceContents traces = {};
   bool on_device = false;
   bool foreign = false;  // another program wrote the traces
   std::optional<StepFacts> step = {};

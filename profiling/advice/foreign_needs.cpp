@@ -20,7 +20,7 @@ constexpr const char* kNoSamples =
     "samples of the machine inside the steps, which only runs of Sidestream record";
 
 // The first part that is found decides.
-constexpr std::array<Words, 18> kWords = {{
+constexpr std::array<Words, 22> kWords = {{
     {"--profile-shapes", "shapes of operators: torch.profiler.profile(record_shapes=True)",
      "shapes of operators, which exports of Nsight Systems do not have: a trace of "
      "torch.profiler.profile(record_shapes=True)"},
@@ -49,6 +49,18 @@ constexpr std::array<Words, 18> kWords = {{
      "or later"},
     {"collectives in the traces of all ranks", "the traces of all ranks of one window",
      "the exports of all ranks"},
+    {"collectives in the traces", "collectives: ProfilerActivity.CUDA among the activities",
+     "collectives: nsys profile -t cuda"},
+    {"ranges of reading batches",
+     "the time of reading batches: torch.utils.data.DataLoader, or record_function(\"data\") "
+     "around "
+     "it",
+     "an NVTX range named data around reading a batch"},
+    {"calls of CUDA's runtime",
+     "calls of CUDA's runtime: ProfilerActivity.CUDA among the activities",
+     "calls of CUDA's runtime: nsys profile -t cuda"},
+    {"occupancy of kernels", "occupancy of kernels: a torch.profiler for CUDA writes it",
+     "occupancy of kernels, which exports do not have: a trace of torch.profiler"},
     {"traces of all ranks of a process group", "the traces of all ranks of one window",
      "the exports of all ranks"},
     {"operators of the host", "operators: ProfilerActivity.CPU among the activities",

@@ -7,12 +7,15 @@
 namespace sidestream::advice {
 namespace {
 
+constexpr const char* kNeedsHostEvents = "host events in the traces";
+constexpr const char* kNeedsRuntime = "calls of CUDA's runtime in the traces";
 constexpr const char* kNeedsRun = "the run directory of the traces (config.cfg, run.json)";
 
 Outcome item_calls(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
-  if (!facts.syncs) return could_not_look("host events in the traces");
+  if (const auto nothing = without_budget(facts)) return *nothing;
   if (!facts.on_device) return nothing_found();  // on the processor nothing waits
+  if (!facts.syncs) return could_not_look(kNeedsHostEvents);
+  if (!facts.traces.operators) return could_not_look(kNeedsOperators);
   constexpr double kWorthIt = 0.005;
   const double idle = facts.share_of(facts.step->idle_sync_ns);
   if (facts.syncs->item_calls < rule.threshold || idle < kWorthIt) return nothing_found();
@@ -23,8 +26,9 @@ Outcome item_calls(const Facts& facts, const Rule& rule) {
 }
 
 Outcome synchronisation(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
-  if (!facts.syncs) return could_not_look("host events in the traces");
+  if (const auto nothing = without_budget(facts)) return *nothing;
+  if (!facts.syncs) return could_not_look(kNeedsHostEvents);
+  if (facts.on_device && !facts.traces.runtime_calls) return could_not_look(kNeedsRuntime);
   const double idle = facts.share_of(facts.step->idle_sync_ns);
   const bool logging = facts.setting("log-every") == "1";  // its own rule
   if (idle <= rule.threshold || facts.syncs->item_calls >= 1 || logging) return nothing_found();
@@ -38,18 +42,22 @@ Outcome unfused_optimizer(const Facts& facts, const Rule& rule) {
   if (!facts.optimizer) return could_not_look("ranges named optimizer in the traces");
   const double time = facts.share_of(facts.optimizer->time_ns);
   constexpr double kShare = 0.03;
-  const bool off = facts.setting("fused-optimizer") == "off";
-  if (time <= kShare || (facts.optimizer->launches <= rule.threshold && !off))
-    return nothing_found();
-  return found({.bound = time,
-                .evidence = {{"operators in the optimizer", facts.optimizer->launches, "", "step"},
-                             share("optimizer", time)}});
+  if (time <= kShare) return nothing_found();
+  const auto fused = facts.setting("fused-optimizer");  // the setting says it, too
+  if (!facts.traces.operators && !fused) return could_not_look(kNeedsOperators);
+  if (facts.optimizer->launches <= rule.threshold && fused != "off") return nothing_found();
+  Found what{.bound = time, .evidence = {share("optimizer", time)}};
+  if (facts.traces.operators)
+    what.evidence.push_back({"operators in the optimizer", facts.optimizer->launches, "", "step"});
+  return found(what);
 }
 
 // Where nothing is fused the whole optimizer is the finding.
 Outcome separate_weight_decay(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (!facts.optimizer) return could_not_look("ranges named optimizer in the traces");
+  if (facts.setting("fused-optimizer") == "off") return nothing_found();
+  if (!facts.traces.operators) return could_not_look(kNeedsOperators);
   const double time = facts.share_of(facts.optimizer->passes_ns);
   const bool fused = facts.optimizer->fused_update || facts.setting("fused-optimizer") == "on";
   if (!fused || time <= rule.threshold) return nothing_found();
@@ -58,9 +66,9 @@ Outcome separate_weight_decay(const Facts& facts, const Rule& rule) {
 }
 
 Outcome heavy_operators(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
   if (!facts.on_device) return nothing_found();  // on the processor operators are the compute
-  if (!facts.heavy_operators) return could_not_look("operators of the host in the traces");
+  if (!facts.heavy_operators) return could_not_look(kNeedsOperators);
   const HeavyOperatorFacts& heavy = *facts.heavy_operators;
   const double idle = facts.share_of(facts.step->idle_host_ns + facts.step->idle_data_ns);
   const double bound = std::min(idle, facts.share_of(heavy.time_ns));
@@ -72,7 +80,7 @@ Outcome heavy_operators(const Facts& facts, const Rule& rule) {
 }
 
 Outcome logging(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
   if (!facts.on_device) return nothing_found();  // on the processor a loss is there when it is made
   const auto every = facts.setting("log-every");
   if (!every) return could_not_look(kNeedsRun);
@@ -85,6 +93,7 @@ Outcome logging(const Facts& facts, const Rule& rule) {
 
 Outcome launch_bound(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_kernels(facts)) return *nothing;
+  if (!facts.syncs) return could_not_look(kNeedsHostEvents);
   const double idle = facts.share_of(facts.step->idle_host_ns);
   const bool computing =  // its own rule
       facts.heavy_operators && facts.share_of(facts.heavy_operators->time_ns) > idle / 2;

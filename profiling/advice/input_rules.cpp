@@ -20,8 +20,15 @@ bool storage_saturated(const Facts& facts) {
   return facts.system.disk_busy.value_or(0) >= kSaturated;
 }
 
+// Why it is not known how long steps wait for data.
+std::optional<Outcome> without_input(const Facts& facts) {
+  if (const auto nothing = without_budget(facts)) return nothing;
+  if (!facts.traces.input_ranges) return could_not_look(kNeedsInputRanges);
+  return std::nullopt;
+}
+
 Outcome waiting_for_data(const Facts& facts, const Rule& rule, bool without_workers) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_input(facts)) return *nothing;
   const auto workers = facts.setting("loader-workers");
   if (without_workers && !workers)
     return could_not_look("the run directory of the traces (config.cfg)");
@@ -53,7 +60,7 @@ Outcome slow_loader(const Facts& facts, const Rule& rule) {
 }
 
 Outcome pageable_copies(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
   if (!facts.copies) {
     if (facts.on_device) return could_not_look("copies in the traces");
     return nothing_found();  // host ranks copy nothing to a device
@@ -67,7 +74,7 @@ Outcome pageable_copies(const Facts& facts, const Rule& rule) {
 }
 
 Outcome default_stream(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
   if (!facts.on_device) return nothing_found();
   if (!facts.copies) return could_not_look("copies in the traces");
   const double exposed = facts.share_of(facts.step->exposed_copies_ns);
@@ -82,6 +89,7 @@ Outcome default_stream(const Facts& facts, const Rule& rule) {
 Outcome many_small_files(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (facts.setting("data") == "synthetic") return nothing_found();
+  if (const auto nothing = without_input(facts)) return *nothing;
   if (!facts.data)
     return could_not_look("the data folder that config.cfg of the run directory names");
   const double waiting = facts.share_of(facts.step->idle_data_ns);
@@ -96,6 +104,7 @@ Outcome many_small_files(const Facts& facts, const Rule& rule) {
 Outcome storage(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (facts.setting("data") == "synthetic") return nothing_found();
+  if (const auto nothing = without_input(facts)) return *nothing;
   if (!facts.system.disk_busy)
     return could_not_look("busy time of the disks inside the steps (--sample-hz 20)");
   const double waiting = facts.share_of(facts.step->idle_data_ns);

@@ -48,7 +48,7 @@ double as_written(int version) { return version / 1000 + version % 1000 / 10 * 0
 
 Outcome old_libraries(const Facts& facts, const Rule&) {
   if (!facts.step) return could_not_look(kNeedsSteps);
-  if (!facts.on_device) return nothing_found();
+  if (!facts.on_device && !facts.traces.without_device) return nothing_found();
   if (facts.cuda_runtime == 0 || facts.cuda_driver == 0 || !facts.compute_capability)
     return could_not_look("versions of CUDA and of its driver in the traces");
   const int wanted = first_cuda_for(*facts.compute_capability);

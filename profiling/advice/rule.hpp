@@ -37,9 +37,22 @@ inline Outcome found(Found what) { return {.found = std::move(what)}; }
 inline constexpr const char* kNeedsSamples = "system samples inside the steps (--sample-hz 20)";
 inline constexpr const char* kNeedsSteps = "steps (ranges ProfilerStep#N) in the traces";
 
+inline constexpr const char* kNeedsDevice =
+    "device events in the traces, which are of the host alone and do not say that it has no device";
+inline constexpr const char* kNeedsOperators = "operators of the host in the traces";
+inline constexpr const char* kNeedsInputRanges =
+    "ranges of reading batches (data, h2d, or those of PyTorch's DataLoader) in the traces";
+
+// Of a rule about where the time of a step goes: why it cannot know, or nothing where it can.
+inline std::optional<Outcome> without_budget(const Facts& facts) {
+  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (facts.traces.without_device) return could_not_look(kNeedsDevice);
+  return std::nullopt;
+}
+
 // Of a rule about kernels: why it has nothing to look at, or nothing where it has.
 inline std::optional<Outcome> without_kernels(const Facts& facts) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return nothing;
   if (!facts.on_device) return nothing_found();
   if (!facts.kernels) return could_not_look("kernels in the traces");
   return std::nullopt;

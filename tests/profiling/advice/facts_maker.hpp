@@ -1,6 +1,7 @@
 // Facts of a step on a device, and what the advice said.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "profiling/advice/advice.hpp"
@@ -8,7 +9,14 @@
 namespace sidestream::advice {
 
 inline Facts step_of(double window_ms) {
-  Facts facts{.world_size = 2, .on_device = true};
+  Facts facts{.world_size = 2,
+              .traces = {.every_rank = true,
+                         .matched_collectives = true,
+                         .operators = true,
+                         .runtime_calls = true,
+                         .input_ranges = true,
+                         .occupancies = true},
+              .on_device = true};
   facts.step = StepFacts{.steps = 4, .window_ns = window_ms * 1e6};
   return facts;
 }
@@ -17,6 +25,11 @@ inline bool speaks(const Advice& advice, const std::string& rule) {
   for (const Finding& one : advice.findings)
     if (one.rule->id == rule) return true;
   return false;
+}
+
+inline bool passes(const Advice& advice, const std::string& rule) {
+  const auto& all = advice.nothing_found;
+  return std::find(all.begin(), all.end(), rule) != all.end();
 }
 
 inline std::string needs_of(const Advice& advice, const std::string& rule) {

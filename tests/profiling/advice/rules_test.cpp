@@ -24,15 +24,6 @@ TEST(RulesTest, every_rule_is_whole_and_named_once) {
   EXPECT_GE(names.size(), 20u);
 }
 
-TEST(RulesTest, without_steps_no_rule_passes_silently) {
-  const Advice advice = advise({.world_size = 2, .on_device = true});
-
-  EXPECT_TRUE(advice.findings.empty());
-  EXPECT_THAT(needs_of(advice, "not-overlapped"), HasSubstr("ProfilerStep"));
-  EXPECT_THAT(needs_of(advice, "shapes"), HasSubstr("ProfilerStep"));
-  EXPECT_THAT(needs_of(advice, "many-small-files"), HasSubstr("ProfilerStep"));
-}
-
 // Every rank has its own figures; those that stand there are of the one that has it worst.
 TEST(RulesTest, a_finding_of_several_ranks_says_whose_figures_it_shows) {
   Facts facts = step_of(100);
