@@ -125,10 +125,14 @@ def wait_for_quiet(minutes):
             return
 
 
+def bound_text(one):
+    return "–" if one["gain_ceiling_pct"] is None else f"{one['gain_ceiling_pct']:.1f} %"
+
+
 def wrong_findings(advice, fault):
-    """What speaks above 3 % although it should not."""
+    """What speaks above 3 %, or without a bound, although it should not."""
     silent = {fault.rule, *fault.follows}
-    return [one for one in advice if one["rule"] not in silent and (one["gain_ceiling_pct"] or 0) > WORTH_SAYING_PCT]
+    return [one for one in advice if one["rule"] not in silent and (one["gain_ceiling_pct"] is None or one["gain_ceiling_pct"] > WORTH_SAYING_PCT)]
 
 
 def findings(folder, fault):
@@ -141,7 +145,7 @@ def findings(folder, fault):
         wrong = wrong_findings(found["advice"], fault)
         if (right or not fault.rule) and not wrong:
             return right, "none", True
-    text = ", ".join(f"{one['rule']} {one['gain_ceiling_pct']:.1f} %" for one in wrong)
+    text = ", ".join(f"{one['rule']} {bound_text(one)}" for one in wrong)
     late_by_others = others > BUSY and all(one["rule"] in WAITING for one in wrong)
     return right, f"{text} (others took {others * 100:.0f} % of the processors)" if text else "none", not wrong or late_by_others
 
@@ -205,9 +209,8 @@ def row_of(fault, folder, pairs):
         return [name, "–", "–", others, "–", "–"], good
     if right is None:
         return [name, f"{fault.rule}: NOT FOUND", "–", others, "–", "–"], False
-    bound_text = "–" if right["gain_ceiling_pct"] is None else f"{right['gain_ceiling_pct']:.1f} %"
     if pairs == 0:
-        return [name, fault.rule, bound_text, others, "not measured", "–"], good
+        return [name, fault.rule, bound_text(right), others, "not measured", "–"], good
     watch = OthersWatch()
     gain = measured_gain(folder, fault, pairs)
     taken = watch.share()
@@ -218,7 +221,7 @@ def row_of(fault, folder, pairs):
         text += f", others took {taken * 100:.0f} % of the processors"
     if gain[0] < LEAST_COST:
         text += f": COSTS LESS THAN {LEAST_COST * 100:.0f} %"
-    return [name, fault.rule, bound_text, others, text, holds], good and holds.startswith("yes") and gain[0] >= LEAST_COST
+    return [name, fault.rule, bound_text(right), others, text, holds], good and holds.startswith("yes") and gain[0] >= LEAST_COST
 
 
 def table(rows, pairs, version):

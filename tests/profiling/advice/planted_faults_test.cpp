@@ -43,13 +43,15 @@ TEST_P(PlantedFaultTest, is_found_and_nothing_else) {
   if (!wanted.empty()) {
     ASSERT_FALSE(advice.findings.empty()) << wanted << " said nothing";
     EXPECT_EQ(advice.findings.front().rule->id, wanted) << text_of(advice);
+    EXPECT_TRUE(advice.findings.front().what.bound) << text_of(advice);
   }
   for (const Finding& finding : advice.findings) {
     const bool expected =
         finding.rule->id == wanted ||
         std::count(GetParam().allowed.begin(), GetParam().allowed.end(), finding.rule->id);
     if (!expected) {
-      EXPECT_LE(finding.what.bound.value_or(0), 0.03) << text_of(advice);
+      ASSERT_TRUE(finding.what.bound) << text_of(advice);
+      EXPECT_LE(*finding.what.bound, 0.03) << text_of(advice);
     }
   }
 }

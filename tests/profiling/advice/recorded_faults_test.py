@@ -66,7 +66,7 @@ def look_at(recording, scratch):
     if expected["rule"]:
         check_first(recording.name, expected, report["advice"])
     wrong = {rule: pct for rule, pct in said.items()
-             if rule not in (expected["rule"], *expected["follows"]) and (pct or 0) > WORTH_SAYING_PCT}
+             if rule not in (expected["rule"], *expected["follows"]) and (pct is None or pct > WORTH_SAYING_PCT)}
     check(not wrong, f"{recording.name}: {wrong} should not be found")
     return expected["rule"], sorted(said)
 
