@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string>
+
 #include "core/base/error.hpp"
 #include "profiling/advice/ncu_command.hpp"
 #include "profiling/advice/roofline.hpp"
@@ -149,6 +152,71 @@ TEST_F(NcuCsvTest, rates_come_from_the_counters_and_go_into_the_report) {
   EXPECT_EQ(one["counters"]["dram_bytes"], 1e6);
   EXPECT_TRUE(one["counters"]["compute_percent"].is_null());
   EXPECT_THAT(one["cause"].get<std::string>(), Not(HasSubstr("by its counters")));
+}
+
+// As `ncu --csv --page raw` writes them: every metric that is asked for stands in the header, with
+// its unit below. The values tell each from the others.
+const char* kMemoryAndStalls =
+    R"csv("ID","Kernel Name","l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio","l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum","lts__t_sector_hit_rate.pct","smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio","smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio","smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio","smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio","smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio","smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio","smsp__average_warps_issue_stalled_wait_per_issue_active.ratio"
+"","","sector/request","","%","inst","inst","inst","inst","inst","inst","inst"
+"0","foo","14","4,000","60","{}","{}","{}","{}","{}","{}","{}"
+"1","foo","18","6,000","70","{}","{}","{}","{}","{}","{}","{}"
+)csv";
+
+std::string with_top_stall(std::size_t which) {
+  std::string text = kMemoryAndStalls;
+  for (std::size_t cell = 0, at; (at = text.find("{}")) != std::string::npos; ++cell)
+    text.replace(at, 2, cell % 7 == which ? "5.5" : "0." + std::to_string(cell % 7 + 1));
+  return text;
+}
+
+TEST_F(NcuCsvTest, sectors_conflicts_hits_and_the_top_stall_are_read) {
+  const std::array<const char*, 7> names = {"barrier",
+                                            "LG throttle",
+                                            "long scoreboard (global memory)",
+                                            "math pipe throttle",
+                                            "MIO throttle",
+                                            "short scoreboard (shared memory)",
+                                            "wait"};
+  for (std::size_t which = 0; which < names.size(); ++which) {
+    const NcuCounters foo = counters_by_kernel(read_ncu_csv(file(with_top_stall(which)))).at("foo");
+    EXPECT_DOUBLE_EQ(foo.sectors_per_request.value_or(-1), 16);
+    EXPECT_DOUBLE_EQ(foo.bank_conflicts.value_or(-1), 5000);
+    EXPECT_DOUBLE_EQ(foo.l2_hit_percent.value_or(-1), 65);
+    EXPECT_EQ(foo.top_stall, names[which]);
+  }
+}
+
+TEST_F(NcuCsvTest, sectors_conflicts_hits_and_the_top_stall_go_into_the_report) {
+  const auto counters = counters_by_kernel(read_ncu_csv(file(with_top_stall(2))));
+  Json report = {{"top_ops", {in_fp32(operation("foo", 100, 10, 8e13, 1e13))}}};
+
+  add_rooflines(report, machine(), counters);
+
+  const Json& one = report["top_ops"][0];
+  EXPECT_EQ(one["counters"]["sectors_per_request"], 16);
+  EXPECT_EQ(one["counters"]["bank_conflicts"], 5000);
+  EXPECT_EQ(one["counters"]["l2_hit_percent"], 65);
+  EXPECT_EQ(one["counters"]["top_stall"], "long scoreboard (global memory)");
+  EXPECT_THAT(one["cause"].get<std::string>(), HasSubstr("16.0 sectors a request"));
+  EXPECT_THAT(one["cause"].get<std::string>(), HasSubstr("warps wait most for long scoreboard"));
+}
+
+// Each of the four limits in blocks; the least one limits.
+TEST_F(NcuCsvTest, every_limit_of_occupancy_is_read) {
+  const std::array<const char*, 4> names = {"blocks", "registers", "shared memory", "warps"};
+  for (std::size_t which = 0; which < names.size(); ++which) {
+    std::string row = R"csv("0","foo","20")csv";
+    for (std::size_t i = 0; i < names.size(); ++i) row += i == which ? ",\"2\"" : ",\"8\"";
+    const NcuCounters foo =
+        counters_by_kernel(
+            read_ncu_csv(file(
+                R"csv("ID","Kernel Name","sm__warps_active.avg.pct_of_peak_sustained_active","launch__occupancy_limit_blocks","launch__occupancy_limit_registers","launch__occupancy_limit_shared_mem","launch__occupancy_limit_warps"
+"","","%","block","block","block","block"
+)csv" + row + "\n")))
+            .at("foo");
+    EXPECT_EQ(foo.occupancy_limiter, names[which]);
+  }
 }
 
 TEST_F(NcuCsvTest, a_cut_file_is_refused_with_the_place) {
