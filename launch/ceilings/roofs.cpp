@@ -13,9 +13,9 @@ namespace {
 // Of the cores that were measured, the part that a rank computes on: what all of them reach
 // together is no roof of one rank.
 double share_of_rank(const advice::Facts& facts, int cores) {
-  const auto threads = facts.environment.find("threads_per_rank");
-  if (threads == facts.environment.end() || cores <= 0) return 1;
-  return std::clamp(std::atof(threads->second.c_str()) / cores, 1.0 / cores, 1.0);
+  const auto threads = facts.environment_number("threads_per_rank");
+  if (!threads || cores <= 0) return 1;
+  return std::clamp(*threads / cores, 1.0 / cores, 1.0);
 }
 
 double link_of(const Ceilings& stored, int world_size) {

@@ -142,10 +142,10 @@ std::vector<Finding> merged(std::vector<Finding> findings) {
 namespace {
 
 // Of each rank that shows what all of them show together; of all together when none does by itself,
-// or when the finding names its rank.
+// when the finding names its rank, or when its figures are no rank's own.
 std::vector<Finding> on_ranks(const Facts& facts, const Rule& rule, const Found& of_all) {
   std::vector<Finding> findings;
-  if (of_all.rank < 0 && facts.step_of_rank.size() > 1) {
+  if (rule.figures == Figures::kOfStep && of_all.rank < 0 && facts.step_of_rank.size() > 1) {
     for (const auto& [rank, step] : facts.step_of_rank) {
       Outcome outcome = rule.look(facts.of_rank(rank), rule);
       if (!outcome.found) continue;

@@ -39,8 +39,8 @@ struct Advice {
 
 const std::vector<Rule>& all_rules();
 
-// What a rule finds in the mean of all ranks is looked for on each of them: a finding of a few says
-// which, and how many.
+// What a rule with figures of the step finds in the mean of all ranks is looked for on each of
+// them: a finding of a few says which, and how many.
 Advice advise(const Facts& facts);
 
 // Whether the rule says that steps wait for input: a run on one batch takes that away, and proves

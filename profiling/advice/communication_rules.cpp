@@ -189,7 +189,8 @@ const Rule kRules[] = {
      "TensorBoard plugin: communication above 10 % of a step; half of it, because all of it "
      "could hide",
      "--overlap on", "the backward is shorter than the communication: then part of it stays",
-     "overlapped communication in the step budget", not_overlapped, PlaceKind::kCollective},
+     "overlapped communication in the step budget", not_overlapped, PlaceKind::kCollective,
+     Figures::kOfStep},
     {"tiny-buckets", "Many small collectives", 0.03,
      "exposed time in 20 or more collectives a step below 1 MB",
      "DistributedDataParallel's first bucket is 1 MB, for latency",
@@ -199,7 +200,7 @@ const Rule kRules[] = {
      "exposed communication, with one collective that carries 80 % of the bytes",
      "DistributedDataParallel's default is 25 MB a bucket", "--bucket-mb auto",
      "the model is smaller than a bucket", "overlapped communication in the step budget", huge,
-     PlaceKind::kCollective},
+     PlaceKind::kCollective, Figures::kOfStep},
     {"link-bound", "Communication takes longer than there is compute to hide it", 0.10,
      "exposed communication although a tenth or more is hidden",
      "TensorBoard plugin: communication above 10 % of a step",
@@ -213,7 +214,8 @@ const Rule kRules[] = {
     {"one-stream", "Collectives run on the stream of the compute", 0.05,
      "exposed communication with compute on the same streams", "TensorBoard plugin, as above",
      "collectives on a stream of their own (--overlap on)", "they depend on each other anyway",
-     "timeline: lanes of compute and communication", one_stream, PlaceKind::kCollective},
+     "timeline: lanes of compute and communication", one_stream, PlaceKind::kCollective,
+     Figures::kOfStep},
     {"collective-choice", "All-reduce where reduce-scatter would do", 0.03,
      "half of the exposed time in all-reduces, where about as much is gathered in the same step "
      "and "

@@ -120,9 +120,9 @@ Outcome occupancy(const Facts& facts, const Rule& rule) {
   if (time <= rule.threshold) return nothing_found();
   return found({.bound = time,
                 .evidence = {share("kernels below 25 % occupancy, without products", time),
-                             {"below, the longest: " + facts.kernels->low_occupancy_kernel +
+                             {"the longest of them: " + facts.kernels->low_occupancy_kernel +
                                   limited_by(facts.kernels->low_occupancy_limiter),
-                              kLowOccupancyPercent, "%"}}});
+                              facts.kernels->low_occupancy_percent, "%"}}});
 }
 
 Outcome small_kernels(const Facts& facts, const Rule& rule) {

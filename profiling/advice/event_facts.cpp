@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "profiling/advice/matrix_kernels.hpp"
+#include "profiling/advice/occupancy_limiter.hpp"
 #include "profiling/advice/optimizer_ranges.hpp"
 #include "profiling/advice/places.hpp"
 #include "profiling/analysis/event_class.hpp"
@@ -26,20 +27,6 @@ bool is_convolution_kernel(std::string_view name) {
   constexpr std::array kWords = {"conv", "fprop", "dgrad", "wgrad", "winograd"};
   return std::any_of(kWords.begin(), kWords.end(),
                      [&](const char* word) { return name.find(word) != std::string_view::npos; });
-}
-
-// What leaves room for the fewest warps on a multiprocessor of 65536 registers, 2048 threads and
-// 32 blocks (compute capability 7.0 to 9.0 but 7.5 and 8.6; CUDA C++ Programming Guide, technical
-// specifications). Shared memory is left for last: how much of it there is depends on the device.
-std::string limiter_of(const trace::DeviceDetail& kernel) {
-  const double threads = static_cast<double>(kernel.block[0]) * kernel.block[1] * kernel.block[2];
-  if (threads <= 0 || kernel.registers_per_thread == 0) return "";
-  const double by_registers = 65536.0 / (kernel.registers_per_thread * threads);
-  const double by_threads = 2048 / threads, by_blocks = 32;
-  if (by_registers < by_threads && by_registers < by_blocks) return "registers";
-  if (by_blocks < by_threads) return "block size";
-  constexpr std::uint32_t kMuchSharedMemory = 48 << 10;
-  return kernel.shared_memory_bytes > kMuchSharedMemory ? "shared memory" : "too few blocks";
 }
 
 // Some writers spread lists over lines.
@@ -84,6 +71,8 @@ class RankScan {
         optimizer_(optimizer_ranges(timeline_)) {
     for (trace::NameId id = 0; id < matrix_.size(); ++id)
       matrix_[id] = is_matrix_kernel(timeline_.names[id]);
+    if (const auto& devices = timeline_.info.devices; !devices.empty())
+      capability_ = compute_capability(devices.rbegin()->second);
     sums_.any_optimizer = sums_.any_optimizer || !optimizer_.empty();
     sums_.optimizer.time_ns += static_cast<double>(optimizer_.length_ns());
   }
@@ -140,7 +129,8 @@ class RankScan {
     if (duration(row) <= sums_.longest_low_occupancy) return;
     sums_.longest_low_occupancy = duration(row);
     sums_.kernels.low_occupancy_kernel = timeline_.name(row);
-    sums_.kernels.low_occupancy_limiter = limiter_of(*detail);
+    sums_.kernels.low_occupancy_percent = static_cast<double>(detail->occupancy_percent);
+    sums_.kernels.low_occupancy_limiter = occupancy_limiter(*detail, capability_);
   }
 
   // Of the longest launch of each kernel.
@@ -148,7 +138,8 @@ class RankScan {
     double& longest = longest_low_[timeline_.name_id(row)];
     if (duration(row) <= longest) return;
     longest = duration(row);
-    sums_.kernels.limiters[std::string(timeline_.name(row))] = limiter_of(detail);
+    sums_.kernels.limiters[std::string(timeline_.name(row))] =
+        occupancy_limiter(detail, capability_);
   }
 
   void add_kind(std::size_t row) {
@@ -264,6 +255,7 @@ class RankScan {
   std::unordered_map<std::uint64_t, std::optional<Product>> products_;  // by name and shapes
   std::unordered_set<std::size_t> outer_products_;                      // rows
   analysis::NameClasses classes_;
+  std::optional<int> capability_;
   std::vector<bool> matrix_;         // by name
   std::vector<double> longest_low_;  // of low occupancy, by name
   analysis::IntervalSet optimizer_;

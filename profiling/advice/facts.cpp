@@ -125,7 +125,7 @@ void device_and_libraries(const analysis::RankView& rank, Facts& facts) {
   facts.cuda_driver = std::max(facts.cuda_driver, rank.timeline->info.cuda_driver);
   facts.cuda_runtime = std::max(facts.cuda_runtime, rank.timeline->info.cuda_runtime);
   for (const auto& [number, device] : devices)
-    facts.compute_capability = device.compute_major * 10 + device.compute_minor;
+    facts.compute_capability = compute_capability(device);
   if (devices.empty() || devices.begin()->second.memory_bytes == 0) return;
   const double whole = static_cast<double>(devices.begin()->second.memory_bytes);
   for (std::size_t row = 0; row < rank.timeline->size(); ++row) {
@@ -184,11 +184,14 @@ Facts Facts::of_rank(int rank) const {
   return own;
 }
 
+std::optional<double> Facts::environment_number(const std::string& name) const {
+  const auto entry = environment.find(name);
+  return entry == environment.end() ? std::nullopt
+                                    : std::optional(std::atof(entry->second.c_str()));
+}
+
 double Facts::threads_per_core() const {
-  const auto get = [&](const char* name) {
-    const auto entry = environment.find(name);
-    return entry == environment.end() ? 0.0 : std::atof(entry->second.c_str());
-  };
+  const auto get = [&](const char* name) { return environment_number(name).value_or(0); };
   const double cores = get("cores");
   return cores > 0
              ? get("threads_per_rank") * get("world_size") / std::max(1.0, get("nodes")) / cores
@@ -201,6 +204,7 @@ Facts gather_facts(const Analysis& all, int threads) {
               .straggler = all.straggler,
               .gpu_utilisation = all.utilisation.gpu_utilisation,
               .tensor_core_share = all.utilisation.tensor_core_share,
+              .mfu = all.model.mfu,
               .system = all.system};
   add_steps(all, facts);
   std::int64_t recorded = 0;

@@ -47,6 +47,7 @@ struct KernelFacts {
   double matrix_ns = 0;         // of a step: in kernels of matrix products and convolutions
   double low_occupancy_ns = 0;  // of a step: in kernels below kLowOccupancy that are no products
   std::string low_occupancy_kernel = {};
+  double low_occupancy_percent = 0;                  // of that one
   std::string low_occupancy_limiter = {};            // of that one
   std::map<std::string, std::string> limiters = {};  // of each kernel below: "registers", ...
   double short_ns = 0;        // of a step: in kernels below kShortKernelNs that are no products
@@ -55,6 +56,10 @@ struct KernelFacts {
   double convolution_ns = 0;  // of a step
   bool one_stream = false;    // collectives on the stream of the compute
 };
+// 80 for 8.0.
+inline int compute_capability(const trace::DeviceProperties& device) {
+  return device.compute_major * 10 + device.compute_minor;
+}
 inline constexpr double kLowOccupancyPercent = 25;
 inline constexpr double kShortKernelNs = 10'000;
 
@@ -216,6 +221,7 @@ struct Facts {
   std::optional<statistics::Straggler> straggler = {};
   std::optional<double> gpu_utilisation = {};
   std::optional<double> tensor_core_share = {};
+  std::optional<double> mfu = {};              // of a step
   std::optional<double> memory_share = {};     // peak over what the device has
   std::optional<int> compute_capability = {};  // 80 for 8.0
   int cuda_driver = 0;                         // 12090 for 12.9; 0: not said
@@ -230,10 +236,13 @@ struct Facts {
   double share_of(double time_ns) const {
     return step && step->window_ns > 0 ? time_ns / step->window_ns : 0;
   }
-  // With the mean step of one rank; all else stays what it is of all ranks.
+  // With the mean step of one rank; all else stays what it is of all ranks: for rules whose figures
+  // are of the step alone.
   Facts of_rank(int rank) const;
   // Computing threads of all ranks of a node over its cores; 0 where the run does not say.
   double threads_per_core() const;
+  // Of run.json; nothing where it does not say.
+  std::optional<double> environment_number(const std::string& name) const;
   std::optional<std::string> setting(const std::string& name) const {
     const auto found = config.find(name);
     return found == config.end() ? std::nullopt : std::optional(found->second);

@@ -1,26 +1,19 @@
 #include "profiling/advice/foreign_load.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace sidestream::advice {
 namespace {
 
-std::optional<double> number_in(const Facts& facts, const char* name) {
-  const auto found = facts.environment.find(name);
-  if (found == facts.environment.end()) return std::nullopt;
-  return std::atof(found->second.c_str());
-}
-
 double ranks_of_node(const Facts& facts) {
-  return facts.world_size / std::max(1.0, number_in(facts, "nodes").value_or(1));
+  return facts.world_size / std::max(1.0, facts.environment_number("nodes").value_or(1));
 }
 
 }  // namespace
 
 std::optional<ForeignLoad> foreign_load(const Facts& facts) {
   const analysis::SystemUse& use = facts.system;
-  const auto processors = number_in(facts, "cores");
+  const auto processors = facts.environment_number("cores");
   if (!processors || !use.machine_cpu || !use.process_cores || !use.process_cores_short)
     return std::nullopt;
   const double own = *use.process_cores * ranks_of_node(facts);

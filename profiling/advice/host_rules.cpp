@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "profiling/advice/foreign_load.hpp"
 #include "profiling/advice/rule.hpp"
 
 namespace sidestream::advice {
@@ -115,32 +116,63 @@ Outcome checkpoint(const Facts& facts, const Rule& rule) {
                              milliseconds("between steps", saves.between_ns)}});
 }
 
+// Share of the processors that a rank is ready for and does not get; nothing without samples.
+std::optional<double> waiting_for_processors(const Facts& facts) {
+  const auto &running = facts.system.process_cores, &missed = facts.system.process_cores_short;
+  if (!running || !missed || *running + *missed <= 0) return std::nullopt;
+  return *missed / (*running + *missed);
+}
+
 Outcome oversubscribed(const Facts& facts, const Rule& rule) {
   if (facts.environment.empty()) return could_not_look(kNeedsRun);
   const double wanted = facts.threads_per_core();
   if (wanted == 0) return could_not_look("the number of cores in run.json");
   if (wanted <= rule.threshold) return nothing_found();
-  return found(
-      {.bound = 1 - 1 / wanted, .evidence = {{"threads that compute", wanted, "", "core"}}});
+  const std::optional<double> waiting = waiting_for_processors(facts);
+  if (waiting && *waiting <= kForeignShare) return nothing_found();
+  Found what{.bound = 1 - 1 / wanted};
+  if (waiting)
+    what.evidence = {{"threads that compute", wanted, "", "core"},
+                     share("ready and not running", *waiting, "processors that a rank wants")};
+  else
+    what.evidence = {{"threads that compute", wanted, "",
+                      "core by the settings alone: no samples of the system saw them wait"}};
+  return found(what);
 }
 
-Outcome denormals(const Facts& facts, const Rule&) {
+// What a rank reaches of its peak while it computes: its products where their shapes are known,
+// else the model's FLOPs.
+std::optional<double> reached_of_peak(const Facts& facts) {
+  if (facts.products && facts.products->host_ns > 0 && facts.ceilings) {
+    const bool fp32 = facts.products->fp32_flops > facts.products->flops / 2;
+    const auto peak = facts.ceilings->flops_per_s.find(fp32 ? "fp32" : "bf16");
+    if (peak != facts.ceilings->flops_per_s.end() && peak->second > 0)
+      return facts.products->flops / facts.products->host_ns * 1e9 / peak->second;
+  }
+  if (!facts.mfu || !facts.step || facts.step->compute_ns <= 0) return std::nullopt;
+  return *facts.mfu * facts.step->window_ns / facts.step->compute_ns;
+}
+
+// The setting alone says nothing of the numbers: only compute that is far too slow does.
+Outcome denormals(const Facts& facts, const Rule& rule) {
   const auto flush = facts.setting("flush-denormals");
   if (!flush) return could_not_look(kNeedsRun);
   if (*flush != "off" || facts.on_device) return nothing_found();
+  const std::optional<double> reached = reached_of_peak(facts);
+  if (!reached || !facts.step)
+    return found(
+        {.evidence = {{"flush-denormals", 0, "",
+                       "a setting alone: what compute reaches of its peak is not known"}}});
+  if (*reached >= rule.threshold) return nothing_found();
   // All products may be of denormals, and without shapes all of the compute may be products.
   constexpr double kSlower = 25;
-  const double time_ns = facts.products ? facts.products->host_ns
-                         : facts.step   ? facts.step->compute_ns
-                                        : 0;
-  Found what{.evidence = {{"flush-denormals", 0, ""}}};
-  if (time_ns > 0) {
-    what.bound = facts.share_of(time_ns) * (1 - 1 / kSlower);
-    what.evidence.push_back(
-        share(facts.products ? "matrix products" : "compute", facts.share_of(time_ns)));
-    what.evidence.push_back({"a product of denormals is slower by", kSlower, "x"});
-  }
-  return found(what);
+  const double time =
+      facts.share_of(facts.products ? facts.products->host_ns : facts.step->compute_ns);
+  return found({.bound = time * (1 - std::max(1 / kSlower, *reached)),
+                .evidence = {{"flush-denormals", 0, ""},
+                             share(facts.products ? "matrix products" : "compute", time),
+                             share("reached there", *reached, "peak of the processor"),
+                             {"a product of denormals is slower by", kSlower, "x"}}});
 }
 
 const Rule kRules[] = {
@@ -155,7 +187,8 @@ const Rule kRules[] = {
     {"logging-each-step", "Every step waits for its log line", 0.03,
      "idle after synchronisation with --log-every 1",
      "nsys rule cuda_api_sync: any; 3 % so that ends of steps do not count", "--log-every 10",
-     "something else waits too", "idle after synchronisation", logging, PlaceKind::kSync},
+     "something else waits too", "idle after synchronisation", logging, PlaceKind::kSync,
+     Figures::kOfStep},
     {"unfused-optimizer", "The optimizer goes through the parameters one by one", 50,
      "operators or kernels in the optimizer's range, where it takes more than 3 % of a step",
      "a fused update is a handful of kernels, whatever the number of parameters",
@@ -187,9 +220,11 @@ const Rule kRules[] = {
      "threads of all ranks of a node over its cores", "one computing thread a core",
      "--threads auto", "the ranks share threads on purpose", "threads_per_rank in run.json",
      oversubscribed},
-    {"denormals", "Denormal numbers are not flushed", 0, "--flush-denormals off on the processor",
+    {"denormals", "Denormal numbers are not flushed", 0.1,
+     "--flush-denormals off on the processor, where compute stays below a tenth of the peak",
      "a product of denormals was measured 25 times slower", "--flush-denormals on",
-     "no value is that small", "step time late in training", denormals}};
+     "no value is that small, and the products are small or held up by something else",
+     "step time late in training", denormals}};
 
 }  // namespace
 

@@ -120,17 +120,18 @@ const Rule kRules[] = {
      "waiting for data with --loader-workers 0",
      "TensorBoard plugin: DataLoader above 5 % of a step", "--loader-workers 2 --prefetch 4",
      "reading takes no time but the copy to the device does", "waiting for data in the step budget",
-     no_workers, PlaceKind::kInput},
+     no_workers, PlaceKind::kInput, Figures::kOfStep},
     {"input-no-prefetch", "Batches are not read ahead", 0.05,
      "waiting for data with --prefetch 0 and loader workers",
      "TensorBoard plugin: DataLoader above 5 % of a step", "--prefetch 4",
      "the run with --fix-batch on is as slow", "waiting for data in the step budget", no_prefetch,
-     PlaceKind::kInput},
+     PlaceKind::kInput, Figures::kOfStep},
     {"input-slow", "The loader does not keep up", 0.05, "waiting for data with loader workers",
      "TensorBoard plugin: DataLoader above 5 % of a step",
      "more --loader-workers or --prefetch; prepare the data once, in large shards",
      "the run with --fix-batch on is as slow",
-     "`verify --base \"\" --new \"--fix-batch on\"` removes it", slow_loader, PlaceKind::kInput},
+     "`verify --base \"\" --new \"--fix-batch on\"` removes it", slow_loader, PlaceKind::kInput,
+     Figures::kOfStep},
     {"pageable-copies", "Copies from memory that is not pinned", 65536,
      "bytes a step in pageable copies that nothing hides",
      "nsys rule cuda_memcpy_async; copies up to 64 KB are ignored there too", "--pin-memory on",
@@ -148,14 +149,14 @@ const Rule kRules[] = {
      "it "
      "opens a file",
      "`sidestream prepare`: the same data in a few large shards", "the files are in memory already",
-     "waiting for data in the step budget", many_small_files, PlaceKind::kInput},
+     "waiting for data in the step budget", many_small_files, PlaceKind::kInput, Figures::kOfStep},
     {"storage-saturated", "The storage is saturated", 0.05,
      "waiting for data while a disk is busy for 90 % of the time or more",
      "TensorBoard plugin: DataLoader above 5 % of a step; iostat's manual: near 100 % a disk is "
      "saturated",
      "data on faster storage or in memory; `sidestream prepare` makes it smaller",
      "something else keeps the disk busy", "disk busy in the samples of the system", storage,
-     PlaceKind::kInput}};
+     PlaceKind::kInput, Figures::kOfStep}};
 
 }  // namespace
 

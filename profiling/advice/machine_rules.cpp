@@ -1,6 +1,5 @@
 // The machine under the run: where ranks sit on it, and how old its libraries are.
 #include <array>
-#include <cstdlib>
 
 #include "profiling/advice/foreign_load.hpp"
 #include "profiling/advice/rule.hpp"
@@ -8,16 +7,10 @@
 namespace sidestream::advice {
 namespace {
 
-std::optional<double> recorded(const Facts& facts, const char* name) {
-  const auto found = facts.environment.find(name);
-  return found == facts.environment.end() ? std::nullopt
-                                          : std::optional(std::atof(found->second.c_str()));
-}
-
 // What remote memory costs here is not measured: no bound.
 Outcome numa(const Facts& facts, const Rule& rule) {
-  const auto nodes = recorded(facts, "numa_nodes");
-  const auto of_rank = recorded(facts, "numa_nodes_of_rank");
+  const auto nodes = facts.environment_number("numa_nodes");
+  const auto of_rank = facts.environment_number("numa_nodes_of_rank");
   if (!nodes || !of_rank)
     return could_not_look("a run.json that says on which NUMA nodes a rank may run");
   if (*nodes < 2 || *of_rank <= rule.threshold) return nothing_found();

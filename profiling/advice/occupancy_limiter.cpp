@@ -11,8 +11,7 @@ struct Multiprocessor {
   int compute_capability;
   double threads, blocks;
 };
-constexpr std::array<Multiprocessor, 14> kMultiprocessors = {{{70, 2048, 32},
-                                                              {72, 2048, 32},
+constexpr std::array<Multiprocessor, 11> kMultiprocessors = {{{70, 2048, 32},
                                                               {75, 1024, 16},
                                                               {80, 2048, 32},
                                                               {86, 1536, 16},
@@ -20,9 +19,7 @@ constexpr std::array<Multiprocessor, 14> kMultiprocessors = {{{70, 2048, 32},
                                                               {89, 1536, 24},
                                                               {90, 2048, 32},
                                                               {100, 2048, 32},
-                                                              {101, 1536, 24},
                                                               {103, 2048, 32},
-                                                              {110, 1536, 24},
                                                               {120, 1536, 24},
                                                               {121, 1536, 24}}};
 constexpr double kRegisters = 65536;  // of all of them

@@ -1,7 +1,6 @@
 #include "profiling/advice/roofline.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "profiling/advice/causes.hpp"
 #include "profiling/advice/operation_kind.hpp"
@@ -82,15 +81,15 @@ void place_by_link(RooflinePoint& point, const Facts& facts) {
 // computes.
 void place_optimizer(RooflinePoint& point, const Facts& facts) {
   constexpr double kBytes = 28;
-  const auto parameters = facts.environment.find("parameters");
+  const auto parameters = facts.environment_number("parameters");
   const bool adamw = facts.setting("algorithm").value_or("adamw") == "adamw" &&
                      facts.setting("optimizer-state-dtype").value_or("fp32") == "fp32";
   if (point.name != ranges::name_of(ranges::Phase::kOptimizer) || point.bytes_per_s || !adamw ||
-      parameters == facts.environment.end() || point.total_ns <= 0)
+      !parameters || point.total_ns <= 0)
     return;
   const double ranks =
       facts.setting("zero").value_or("1") == "0" ? 1 : std::max(1, facts.world_size);
-  const double bytes = kBytes * std::atof(parameters->second.c_str()) / ranks;
+  const double bytes = kBytes * *parameters / ranks;
   point.bytes_per_s = bytes * static_cast<double>(point.calls) / point.total_ns * 1e9;
   point.flops_per_s = *point.bytes_per_s / kBytes * analysis::kAdamwFlops;
   point.dtype = "fp32";
@@ -121,10 +120,6 @@ Json json_of(const NcuCounters& counters) {
           {"bank_conflicts", or_null(counters.bank_conflicts)},
           {"top_stall", counters.top_stall.empty() ? Json() : Json(counters.top_stall)}};
 }
-
-}  // namespace
-
-namespace {
 
 std::string limiter_of(const std::string& kernel, const Facts& facts) {
   if (!facts.kernels) return "";

@@ -58,6 +58,10 @@ inline std::optional<Outcome> without_kernels(const Facts& facts) {
   return std::nullopt;
 }
 
+// What bound and evidence of a rule are taken from: the mean step alone, which every rank has of
+// its own, or also what is known of all ranks together.
+enum class Figures { kOfAllRanks, kOfStep };
+
 struct Rule {
   const char* id;
   const char* title;
@@ -69,7 +73,8 @@ struct Rule {
   const char* check;  // what to look at afterwards
   Outcome (*look)(const Facts& facts, const Rule& rule);
   PlaceKind place = PlaceKind::kNone;  // an event of which kind shows it
-  bool before_all = false;             // said first: what others find may follow from it
+  Figures figures = Figures::kOfAllRanks;
+  bool before_all = false;  // said first: what others find may follow from it
 };
 
 inline Evidence share(std::string name, double value, std::string denominator = "step") {

@@ -54,7 +54,7 @@ TEST(FixFlagsTest, traces_of_other_programs_get_words_without_our_flags) {
       EXPECT_TRUE(flags_in(text).empty()) << rule.id << ": " << text;
   }
   EXPECT_EQ(pytorch_words("no such rule"), nullptr);
-  Facts facts{.world_size = 2, .foreign = true};
+  Facts facts{.world_size = 2, .traces = {.operators = true}, .foreign = true};
   facts.step = StepFacts{.steps = 4, .window_ns = 1e8};
   facts.optimizer = OptimizerFacts{.launches = 500, .time_ns = 2e7};
   const Advice advice = advise(facts);

@@ -32,6 +32,7 @@ TEST(MachineRulesTest, a_saturated_disk_explains_waiting_for_data) {
 Facts beside_other_programs() {
   Facts facts = step_of(100);
   facts.on_device = false;
+  facts.collectives = CollectiveFacts{};
   facts.environment = {{"cores", "4"}, {"world_size", "2"}, {"nodes", "1"}};
   facts.system.process_cores = 1.4;
   facts.system.process_cores_short = 0.6;
@@ -126,6 +127,7 @@ TEST(MachineRulesTest, heavy_operators_of_the_host_leave_the_device_idle) {
   Facts facts = step_of(100);
   EXPECT_THAT(needs_of(advise(facts), "heavy-host-operators"), HasSubstr("operators"));
   facts.kernels = KernelFacts{.per_step = 10};
+  facts.syncs = SyncFacts{};
   facts.step->idle_host_ns = 20e6;
   facts.heavy_operators = HeavyOperatorFacts{};
   EXPECT_FALSE(speaks(advise(facts), "heavy-host-operators"));

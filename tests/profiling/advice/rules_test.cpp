@@ -18,8 +18,11 @@ TEST(RulesTest, every_rule_is_whole_and_named_once) {
   std::set<std::string> names;
   for (const Rule& rule : all_rules()) {
     EXPECT_TRUE(names.insert(rule.id).second) << rule.id;
-    for (const char* text : {rule.title, rule.looks_at, rule.source, rule.fix})
+    for (const char* text :
+         {rule.title, rule.looks_at, rule.source, rule.fix, rule.false_if, rule.check}) {
+      ASSERT_NE(text, nullptr) << rule.id;
       EXPECT_FALSE(std::string(text).empty()) << rule.id;
+    }
   }
   EXPECT_GE(names.size(), 20u);
 }
@@ -43,6 +46,25 @@ TEST(RulesTest, a_finding_of_several_ranks_says_whose_figures_it_shows) {
               HasSubstr("(3 ranks; figures of rank 1, the worst)"));
   for (auto& [rank, step] : facts.step_of_rank) step.idle_data_ns = 12e6;
   EXPECT_THAT(advice_text(advise(facts), {.width_columns = 100}), HasSubstr("(3 ranks): at most"));
+}
+
+// Kernels, copies and collectives are means over all ranks: the rank with the shortest step would
+// look as if it had most of them.
+TEST(RulesTest, figures_of_all_ranks_are_no_ranks_own) {
+  Facts facts = step_of(100);
+  facts.kernels =
+      KernelFacts{.per_step = 900, .low_occupancy_ns = 20e6, .short_ns = 30e6, .convolution_ns = 1};
+  facts.step_of_rank = {{0, *facts.step}, {1, *facts.step}};
+  facts.step_of_rank[1].window_ns = 50e6;
+
+  const Advice advice = advise(facts);
+
+  for (const char* rule : {"low-occupancy", "small-kernels"}) ASSERT_TRUE(speaks(advice, rule));
+  for (const Finding& one : advice.findings) {
+    EXPECT_TRUE(one.ranks.empty()) << one.rule->id;
+    EXPECT_FALSE(one.shown) << one.rule->id;
+    EXPECT_EQ(one.count, 1) << one.rule->id;
+  }
 }
 
 TEST(RulesTest, thresholds_hold_on_both_sides) {
@@ -207,29 +229,6 @@ TEST(RulesTest, many_small_files_are_counted_in_the_data_folder) {
   facts.data->mean_bytes = 1e8;
   EXPECT_FALSE(speaks(advise(facts), "many-small-files"));
   EXPECT_TRUE(speaks(advise(facts), "input-slow"));
-}
-
-TEST(RulesTest, denormals_are_bounded_by_the_products_or_all_of_the_compute) {
-  Facts facts = step_of(100);
-  facts.on_device = false;
-  facts.config = {{"flush-denormals", "off"}};
-  facts.step->compute_ns = 80e6;
-  EXPECT_NEAR(*advise(facts).findings.front().what.bound, 0.8 * 0.96, 1e-9);
-  facts.products = ProductFacts{.flops = 1, .host_ns = 50e6};
-  EXPECT_NEAR(*advise(facts).findings.front().what.bound, 0.5 * 0.96, 1e-9);
-}
-
-TEST(RulesTest, denormals_without_a_compute_time_have_no_bound_and_come_last) {
-  Facts facts = step_of(100);
-  facts.on_device = false;
-  facts.config = {{"loader-workers", "2"}, {"flush-denormals", "off"}};
-  facts.step->idle_data_ns = 50e6;
-
-  const Advice advice = advise(facts);
-
-  ASSERT_EQ(advice.findings.size(), 2u);
-  EXPECT_STREQ(advice.findings.back().rule->id, "denormals");
-  EXPECT_FALSE(advice.findings.back().what.bound);
 }
 
 TEST(RulesTest, memory_near_the_edge_and_far_from_it) {
