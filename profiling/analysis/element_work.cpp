@@ -11,20 +11,27 @@ struct PerElement {
   double flops;
 };
 
-// Norms, for each element: mean 1, variance 3 (difference, square, sum), normalising 1, weight and
-// bias 2; backward: the normalised value 2, the gradient times the weight 1, its two sums 3, the
-// gradient of the input 4, of the weight 2, of the bias 1. Without a mean: square, sum, product,
-// weight.
-// Softmax: maximum, difference, exponential, sum, quotient; backward: product, sum, difference,
-// product.
-// GELU by the error function: quotient, erf, sum, two products; backward adds the density: square,
-// half, exponential, two products, sum. SiLU: negation, exponential, sum, quotient.
-constexpr std::array<PerElement, 46> kPerElement = {{
+// Norms in training, for each element: mean 1, variance 3 (difference, square, sum), normalising 1,
+// weight and bias 2; backward: the normalised value 2, the gradient times the weight 1, its two
+// sums 3, the gradient of the input 4, of the weight 2, of the bias 1. Without a mean: square, sum,
+// product, weight; backward: the normalised value 1, the gradient times the weight 1, its sum 2,
+// the gradient of the input 3, of the weight 2. Softmax: maximum, difference, exponential, sum,
+// quotient; backward: product, sum, difference, product. GELU by the error function: quotient, erf,
+// sum, two products; backward adds the density: square, half, exponential, two products, sum. SiLU:
+// negation, exponential, sum, quotient.
+constexpr std::array<PerElement, 53> kPerElement = {{
     {"aten::native_layer_norm", 7},
     {"aten::native_layer_norm_backward", 13},
     {"aten::_fused_rms_norm", 4},
+    {"aten::_fused_rms_norm_backward", 9},
     {"aten::native_batch_norm", 7},
+    {"aten::native_batch_norm_backward", 13},
+    {"aten::cudnn_batch_norm", 7},
+    {"aten::cudnn_batch_norm_backward", 13},
+    {"aten::miopen_batch_norm", 7},
+    {"aten::miopen_batch_norm_backward", 13},
     {"aten::native_group_norm", 7},
+    {"aten::native_group_norm_backward", 13},
     {"aten::_softmax", 5},
     {"aten::_log_softmax", 5},
     {"aten::_softmax_backward_data", 4},

@@ -52,6 +52,33 @@ TEST(TopOperationsTest, work_passed_on_is_not_that_of_making_room) {
   EXPECT_EQ(named(room.all.operations, "aten::empty").flops.total(), std::nullopt);
 }
 
+// What a rank hands over, as the profiler writes it on the kernel: elements of a type.
+TEST(TopOperationsTest, bytes_of_a_collective_are_those_that_its_kernel_names) {
+  const auto all_reduce = [](const std::string& start, const std::string& elements) {
+    return complete_event("kernel", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", start, "20",
+                          R"("stream":9,"Collective name":"allreduce","In msg nelems":)" +
+                              elements + R"(,"Out msg nelems":)" + elements +
+                              R"(,"Group size":2,"dtype":"BFloat16")");
+  };
+  const test::Analysed run(complete_event("user_annotation", "ProfilerStep#2", "0", "100") + "," +
+                           all_reduce("10", "1000") + "," + all_reduce("50", "500"));
+
+  const Operation& nccl = named(run.all.operations, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL");
+  EXPECT_EQ(nccl.calls, 2);
+  EXPECT_EQ(nccl.bytes.total(), 2.0 * (1000 + 500));
+  EXPECT_FALSE(nccl.flops.total());
+}
+
+// The same of a host rank, whose ranges name the payload.
+TEST(TopOperationsTest, bytes_of_a_collective_on_the_host_are_its_payload) {
+  const test::Analysed run(complete_event("user_annotation", "ProfilerStep#2", "0", "100") + "," +
+                           complete_event("user_annotation", "forward", "0", "40") + "," +
+                           complete_event("user_annotation", "allreduce", "50", "30",
+                                          R"("bucket":0,"payload bytes":700,"sequence":1)"));
+
+  EXPECT_EQ(named(run.all.operations, "allreduce").bytes.total(), 700);
+}
+
 // The profiler makes its steps longer than those around them.
 TEST(TopOperationsTest, no_share_of_a_long_profiled_step_is_above_its_whole) {
   const test::Analysed run(complete_event("user_annotation", "ProfilerStep#2", "0", "100") + "," +
