@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "profiling/advice/name_words.hpp"
+
 namespace sidestream::advice {
 namespace {
 
@@ -11,11 +13,6 @@ constexpr double kNear = 0.6;       // of the roof: what is left is hard to get
 constexpr double kTooHigh = 1.05;   // above it the roof is wrong, not the operation fast
 constexpr double kLaunchNs = 5000;  // what a launch takes, about
 constexpr double kLowOccupancy = 25, kPoorSectors = 8;
-
-bool has(const std::string& name, std::initializer_list<const char*> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](const char* word) { return name.find(word) != std::string::npos; });
-}
 
 double mean_ns_of(const RooflinePoint& point) {
   return point.total_ns / static_cast<double>(std::max<std::int64_t>(1, point.calls));

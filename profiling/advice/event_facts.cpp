@@ -1,8 +1,6 @@
 #include "profiling/advice/event_facts.hpp"
 
 #include <algorithm>
-#include <array>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -15,6 +13,7 @@
 #include "profiling/advice/optimizer_ranges.hpp"
 #include "profiling/advice/places.hpp"
 #include "profiling/analysis/event_class.hpp"
+#include "profiling/analysis/operator_work.hpp"
 
 namespace sidestream::advice {
 namespace {
@@ -22,12 +21,6 @@ namespace {
 using analysis::NameClass;
 using trace::Kind;
 using trace::RankTimeline;
-
-bool is_convolution_kernel(std::string_view name) {
-  constexpr std::array kWords = {"conv", "fprop", "dgrad", "wgrad", "winograd"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](const char* word) { return name.find(word) != std::string_view::npos; });
-}
 
 // Some writers spread lists over lines.
 std::string on_one_line(std::string_view text) {
@@ -261,53 +254,6 @@ class RankScan {
   analysis::IntervalSet optimizer_;
 };
 
-// Where the two factors of a product stand among the inputs of an operator.
-struct ProductPlace {
-  std::string_view name;
-  std::size_t left = 0, right = 1;
-  bool flattened = false;   // all but the last extent of the left factor are rows
-  bool transposed = false;  // the right factor is [n, k]
-  double products = 1;      // of this size
-};
-
-// Of Sidestream's own: an MLP leads back to its input's width, so its two products are of one size.
-constexpr std::array<ProductPlace, 10> kProducts = {{
-    {.name = "aten::mm"},
-    {.name = "aten::bmm"},
-    {.name = "aten::addmm", .left = 1, .right = 2},
-    {.name = "aten::baddbmm", .left = 1, .right = 2},
-    {.name = "sidestream::linear", .flattened = true},
-    {.name = "sidestream::linear_backward",
-     .left = 1,
-     .right = 2,
-     .flattened = true,
-     .products = 2},
-    {.name = "sidestream::mlp", .flattened = true, .products = 2},
-    {.name = "sidestream::mlp_backward", .left = 1, .right = 2, .flattened = true, .products = 4},
-    {.name = "sidestream::head_loss", .flattened = true, .transposed = true},
-    {.name = "sidestream::head_loss_and_gradients",
-     .flattened = true,
-     .transposed = true,
-     .products = 3},
-}};
-
-const ProductPlace* place_of(std::string_view name) {
-  const auto* found = std::find_if(kProducts.begin(), kProducts.end(),
-                                   [&](const ProductPlace& one) { return one.name == name; });
-  return found == kProducts.end() ? nullptr : found;
-}
-
-// Empty for what is no list of whole numbers.
-std::vector<std::int64_t> extents_at(const nlohmann::json& dims, std::size_t place) {
-  if (!dims.is_array() || place >= dims.size() || !dims[place].is_array()) return {};
-  std::vector<std::int64_t> extents;
-  for (const auto& extent : dims[place]) {
-    if (!extent.is_number_integer()) return {};
-    extents.push_back(extent.get<std::int64_t>());
-  }
-  return extents;
-}
-
 void divide(double by, std::initializer_list<double*> values) {
   for (double* value : values) *value /= by;
 }
@@ -315,23 +261,15 @@ void divide(double by, std::initializer_list<double*> values) {
 }  // namespace
 
 std::optional<Product> product_of(std::string_view name, std::string_view input_dims) {
-  const ProductPlace* place = place_of(name);
-  if (place == nullptr) return std::nullopt;
-  const auto dims = nlohmann::json::parse(input_dims, nullptr, false);
-  const auto left = extents_at(dims, place->left), right = extents_at(dims, place->right);
-  if (left.size() < 2 || right.size() < 2) return std::nullopt;
-  if (!place->flattened && left.size() != right.size()) return std::nullopt;
-  const std::int64_t columns = place->transposed ? right[right.size() - 2] : right.back();
-  Product product{.flops = place->products * 2.0 * static_cast<double>(columns)};
-  for (const std::int64_t extent : left) product.flops *= static_cast<double>(extent);
-  // The number of products in a batch may be anything; rows that are flattened are one extent.
-  std::int64_t rows = left[left.size() - 2];
-  for (std::size_t i = 0; place->flattened && i + 2 < left.size(); ++i) rows *= left[i];
+  const analysis::OperatorCall call{.name = name, .shapes = input_dims, .types = "", .values = ""};
+  const auto one = analysis::matrix_product_of(call);
+  const auto flops = one ? analysis::work_of(call).flops : std::nullopt;
+  if (!flops) return std::nullopt;
+  // The number of products in a batch may be anything.
   const std::int64_t divisor =
-      std::gcd(std::gcd(rows, left.back()), std::gcd(columns, std::int64_t{64}));
-  product.divisor = static_cast<int>(divisor);
-  product.aligned = divisor % 8 == 0;
-  return product;
+      std::gcd(std::gcd(one->rows, one->inner), std::gcd(one->columns, std::int64_t{64}));
+  return Product{
+      .flops = *flops, .aligned = divisor % 8 == 0, .divisor = static_cast<int>(divisor)};
 }
 
 double profiled_of(const analysis::Analysis& all, double recorded) {

@@ -5,6 +5,7 @@
 
 #include "core/data/parallel_for.hpp"
 #include "profiling/advice/event_facts.hpp"
+#include "profiling/advice/name_words.hpp"
 #include "profiling/advice/operator_facts.hpp"
 #include "profiling/advice/places.hpp"
 #include "profiling/advice/trace_contents.hpp"
@@ -47,16 +48,14 @@ void add_steps(const Analysis& all, Facts& facts) {
   for (const auto& [rank, own] : by_rank) facts.step_of_rank[rank] = mean_of(own);
 }
 
-bool has(const std::string& name, const char* word) { return name.find(word) != std::string::npos; }
-
 // Names are ours, NCCL's, or those of c10d: "_reduce_scatter_base".
 void add_kind(const analysis::CollectiveRow& row, double bytes, double steps, int world_size,
               CollectiveFacts& facts) {
-  if (has(row.name, "reduce_scatter")) {
+  if (has(row.name, {"reduce_scatter"})) {
     facts.reduce_scatter_bytes += bytes;
-  } else if (has(row.name, "gather")) {
+  } else if (has(row.name, {"gather"})) {
     facts.gathered_bytes += bytes * std::max(1, world_size);
-  } else if (has(row.name, "allreduce") || has(row.name, "all_reduce")) {
+  } else if (has(row.name, {"allreduce", "all_reduce"})) {
     facts.all_reduce_bytes += bytes;
     facts.all_reduce_exposed_ns += real(row.exposed_ns) / steps;
   }

@@ -136,7 +136,7 @@ Outcome oversubscribed(const Facts& facts, const Rule& rule) {
                      share("ready and not running", *waiting, "processors that a rank wants")};
   else
     what.evidence = {{"threads that compute", wanted, "",
-                      "core by the settings alone: no samples of the system saw them wait"}};
+                      "a core by the settings alone: no samples of the system saw them wait"}};
   return found(what);
 }
 

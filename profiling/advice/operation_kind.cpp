@@ -2,23 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "profiling/advice/event_facts.hpp"
 #include "profiling/advice/matrix_kernels.hpp"
+#include "profiling/advice/name_words.hpp"
 #include "profiling/analysis/event_class.hpp"
 #include "profiling/analysis/input_shapes.hpp"
+#include "profiling/analysis/operator_work.hpp"
 #include "profiling/ranges/phases.hpp"
 
 namespace sidestream::advice {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-bool has(const std::string& name, std::initializer_list<const char*> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](const char* word) { return name.find(word) != std::string::npos; });
-}
 
 struct TypeName {
   const char* written;  // by the profiler
@@ -75,21 +71,13 @@ bool is_phase(const std::string& name) {
                      [&](const ranges::PhaseInfo& phase) { return phase.name == name; });
 }
 
+// Linear only passes on, and has the time of its product where that is not recorded.
 bool is_product(const std::string& name) {
-  static const std::set<std::string> operators = {"aten::mm",
-                                                  "aten::addmm",
-                                                  "aten::bmm",
-                                                  "aten::linear",
-                                                  "aten::convolution",
-                                                  "aten::mkldnn_convolution",
-                                                  "aten::baddbmm",
-                                                  "sidestream::linear",
-                                                  "sidestream::mlp",
-                                                  "sidestream::linear_backward",
-                                                  "sidestream::mlp_backward",
-                                                  "sidestream::head_loss",
-                                                  "sidestream::head_loss_and_gradients"};
-  return operators.contains(name) || (!name.starts_with("aten::") && is_matrix_kernel(name));
+  constexpr std::array<std::string_view, 3> kOthers = {"aten::linear", "aten::convolution",
+                                                       "aten::mkldnn_convolution"};
+  return analysis::is_matrix_product(name) ||
+         std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end() ||
+         (!name.starts_with("aten::") && is_matrix_kernel(name));
 }
 
 ComputedOn computed_on(const Json& operation) {

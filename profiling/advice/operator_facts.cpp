@@ -6,6 +6,7 @@
 
 #include "profiling/advice/event_facts.hpp"
 #include "profiling/advice/layout_copies.hpp"
+#include "profiling/advice/name_words.hpp"
 #include "profiling/advice/optimizer_ranges.hpp"
 #include "profiling/analysis/call_tree.hpp"
 #include "profiling/analysis/event_class.hpp"
@@ -23,10 +24,7 @@ using trace::RankTimeline;
 
 // torch.optim with fused=True, and apex's.
 bool is_fused_update(std::string_view name) {
-  constexpr std::array kWords = {"_fused_adam", "_fused_sgd", "multi_tensor_adam",
-                                 "multi_tensor_sgd"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](const char* word) { return name.find(word) != std::string_view::npos; });
+  return has(name, {"_fused_adam", "_fused_sgd", "multi_tensor_adam", "multi_tensor_sgd"});
 }
 
 // What weight decay is when it is not part of the update: a product with every parameter, or a sum

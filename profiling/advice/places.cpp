@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "profiling/advice/operation_kind.hpp"
+#include "profiling/advice/optimizer_ranges.hpp"
 #include "profiling/analysis/collective_list.hpp"
 #include "profiling/analysis/event_class.hpp"
 #include "profiling/analysis/idle_causes.hpp"
@@ -19,8 +20,7 @@ using trace::RankTimeline;
 
 std::optional<PlaceKind> kind_of_range(std::string_view name, NameClass what) {
   if (what == NameClass::kInputRange) return PlaceKind::kInput;
-  if (name == ranges::name_of(ranges::Phase::kOptimizer) || name.starts_with("Optimizer.step#"))
-    return PlaceKind::kOptimizer;
+  if (is_optimizer_range(name)) return PlaceKind::kOptimizer;
   if (name == ranges::name_of(ranges::Phase::kCheckpoint)) return PlaceKind::kCheckpoint;
   return std::nullopt;
 }

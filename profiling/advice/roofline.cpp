@@ -6,19 +6,15 @@
 #include "profiling/advice/operation_kind.hpp"
 #include "profiling/analysis/element_work.hpp"
 #include "profiling/ranges/phases.hpp"
+#include "profiling/report/number_at.hpp"
 #include "profiling/report/or_null.hpp"
 
 namespace sidestream::advice {
 namespace {
 
+using report::number_at;
 using report::or_null;
 using Json = nlohmann::ordered_json;
-
-std::optional<double> number_at(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
 
 // Of a mean call, from the shapes. They may be known of some calls only: the rate is of these.
 std::optional<double> flops_of_call(const Json& operation) {

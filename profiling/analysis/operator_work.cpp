@@ -17,16 +17,26 @@ using Inputs = OperatorInputs;
 
 double real(std::int64_t value) { return static_cast<double>(value); }
 
-// [..., m, k] x [..., k, n]
-Flops product(const Dims& left, const Dims& right) {
-  if (left.size() < 2 || right.size() != left.size()) return std::nullopt;
-  const std::int64_t inner = left.back();
-  if (right[right.size() - 2] != inner) return std::nullopt;
-  return 2 * element_count(left) * real(right.back());
+using Product = std::optional<MatrixProduct>;
+
+Flops flops_of(const Product& one) {
+  if (!one) return std::nullopt;
+  return 2 * one->batch * real(one->rows) * real(one->inner) * real(one->columns);
 }
 
-Flops matrix_product(const Inputs& in) { return product(in.tensor(0), in.tensor(1)); }
-Flops added_product(const Inputs& in) { return product(in.tensor(1), in.tensor(2)); }
+// [..., m, k] x [..., k, n]
+Product product(const Dims& left, const Dims& right) {
+  if (left.size() < 2 || right.size() != left.size()) return std::nullopt;
+  const std::int64_t rows = left[left.size() - 2], inner = left.back();
+  if (right[right.size() - 2] != inner) return std::nullopt;
+  return MatrixProduct{.batch = element_count({left.begin(), left.end() - 2}),
+                       .rows = rows,
+                       .inner = inner,
+                       .columns = right.back()};
+}
+
+Product plain_product(const Inputs& in) { return product(in.tensor(0), in.tensor(1)); }
+Product added_product(const Inputs& in) { return product(in.tensor(1), in.tensor(2)); }
 
 // Forward computes q k^T and its product with v: 2 b h s_q s_k (d_k + d_v).
 Flops attention_of(const Dims& query, const Dims& key, const Dims& value) {
@@ -84,27 +94,31 @@ Flops convolution_backward(const Inputs& in) {
   return one * ((wanted(0) ? 1 : 0) + (wanted(1) ? 1 : 0));
 }
 
-// Sidestream's own operators (model/fused). Rows of x times a matrix [k, n].
-Flops rows_product(const Dims& x, const Dims& weight) {
-  if (x.empty() || weight.size() != 2 || x.back() != weight[0]) return std::nullopt;
-  return 2 * element_count(x) * real(weight[1]);
+// Sidestream's own operators (model/fused). Rows of x times a matrix [k, n]: all of x's extents but
+// the last are rows.
+Product rows_product(const Dims& x, std::int64_t inner, std::int64_t columns) {
+  if (x.empty() || x.back() != inner) return std::nullopt;
+  const double rows = element_count({x.begin(), x.end() - 1});
+  return MatrixProduct{.rows = static_cast<std::int64_t>(rows), .inner = inner, .columns = columns};
+}
+
+Product rows_product(const Dims& x, const Dims& weight) {
+  return weight.size() == 2 ? rows_product(x, weight[0], weight[1]) : std::nullopt;
 }
 
 Flops times(double factor, const Flops& flops) {
   return flops ? Flops(factor * *flops) : std::nullopt;
 }
 
-Flops fused_linear(const Inputs& in) { return rows_product(in.tensor(0), in.tensor(1)); }
+Product fused_linear(const Inputs& in) { return rows_product(in.tensor(0), in.tensor(1)); }
 
 // (gradient, x, weight): one product for the gradient of x and one for that of the weight.
-Flops fused_linear_backward(const Inputs& in) {
-  return times(2, rows_product(in.tensor(1), in.tensor(2)));
-}
+Product fused_linear_backward(const Inputs& in) { return rows_product(in.tensor(1), in.tensor(2)); }
 
 Flops mlp_of(const Dims& x, const Dims& in_weight, const Dims& out_weight) {
-  const Flops first = rows_product(x, in_weight);
+  const Product first = rows_product(x, in_weight);
   if (!first || out_weight.size() != 2 || out_weight[0] != in_weight[1]) return std::nullopt;
-  return *first + *first / real(in_weight[0]) * real(out_weight[1]);
+  return 2 * real(first->rows) * real(first->columns) * real(first->inner + out_weight[1]);
 }
 
 Flops fused_mlp(const Inputs& in) { return mlp_of(in.tensor(0), in.tensor(1), in.tensor(2)); }
@@ -124,51 +138,63 @@ Flops fused_attention(const Inputs& in) {
 Flops fused_attention_backward(const Inputs& in) { return times(2.5, fused_attention(in)); }
 
 // x times the transpose of [v, c].
-Flops fused_head(const Inputs& in) {
-  const Dims x = in.tensor(0), weight = in.tensor(1);
-  if (x.empty() || weight.size() != 2 || x.back() != weight[1]) return std::nullopt;
-  return 2 * element_count(x) * real(weight[0]);
+Product fused_head(const Inputs& in) {
+  const Dims weight = in.tensor(1);
+  return weight.size() == 2 ? rows_product(in.tensor(0), weight[1], weight[0]) : std::nullopt;
 }
 
-Flops fused_head_and_gradients(const Inputs& in) { return times(3, fused_head(in)); }
-
+// Either counts, or is a product, and others as large as it.
 struct Counter {
   std::string_view name;
-  Flops (*flops)(const Inputs&);
+  Flops (*flops)(const Inputs&) = nullptr;
+  Product (*product)(const Inputs&) = nullptr;
+  double products = 1;
 };
 
 constexpr std::array<Counter, 30> kCounters = {{
-    {"aten::mm", matrix_product},
-    {"aten::bmm", matrix_product},
-    {"aten::_scaled_mm", matrix_product},
-    {"aten::_int_mm", matrix_product},
-    {"aten::addmm", added_product},
-    {"aten::_addmm_activation", added_product},
-    {"aten::baddbmm", added_product},
-    {"aten::addbmm", added_product},
-    {"aten::convolution", convolution},
-    {"aten::convolution_backward", convolution_backward},
-    {"aten::_scaled_dot_product_flash_attention", attention},
-    {"aten::_scaled_dot_product_efficient_attention", attention},
-    {"aten::_scaled_dot_product_cudnn_attention", attention},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
-    {"aten::_scaled_dot_product_fused_attention_overrideable", attention},
-    {"aten::_scaled_dot_product_flash_attention_backward", attention_backward},
-    {"aten::_scaled_dot_product_efficient_attention_backward", attention_backward},
-    {"aten::_scaled_dot_product_cudnn_attention_backward", attention_backward},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward},
-    {"aten::_scaled_dot_product_fused_attention_overrideable_backward", attention_backward},
-    {"sidestream::linear", fused_linear},
-    {"sidestream::linear_backward", fused_linear_backward},
-    {"sidestream::mlp", fused_mlp},
-    {"sidestream::mlp_backward", fused_mlp_backward},
-    {"sidestream::attention", fused_attention},
-    {"sidestream::attention_backward", fused_attention_backward},
-    {"sidestream::head_loss", fused_head},
-    {"sidestream::head_loss_and_gradients", fused_head_and_gradients},
-    {"aten::mv", [](const Inputs& in) -> Flops { return 2 * element_count(in.tensor(0)); }},
-    {"aten::dot", [](const Inputs& in) -> Flops { return 2 * element_count(in.tensor(0)); }},
+    {.name = "aten::mm", .product = plain_product},
+    {.name = "aten::bmm", .product = plain_product},
+    {.name = "aten::_scaled_mm", .product = plain_product},
+    {.name = "aten::_int_mm", .product = plain_product},
+    {.name = "aten::addmm", .product = added_product},
+    {.name = "aten::_addmm_activation", .product = added_product},
+    {.name = "aten::baddbmm", .product = added_product},
+    {.name = "aten::addbmm", .product = added_product},
+    {.name = "aten::convolution", .flops = convolution},
+    {.name = "aten::convolution_backward", .flops = convolution_backward},
+    {.name = "aten::_scaled_dot_product_flash_attention", .flops = attention},
+    {.name = "aten::_scaled_dot_product_efficient_attention", .flops = attention},
+    {.name = "aten::_scaled_dot_product_cudnn_attention", .flops = attention},
+    {.name = "aten::_scaled_dot_product_flash_attention_for_cpu", .flops = attention},
+    {.name = "aten::_scaled_dot_product_fused_attention_overrideable", .flops = attention},
+    {.name = "aten::_scaled_dot_product_flash_attention_backward", .flops = attention_backward},
+    {.name = "aten::_scaled_dot_product_efficient_attention_backward", .flops = attention_backward},
+    {.name = "aten::_scaled_dot_product_cudnn_attention_backward", .flops = attention_backward},
+    {.name = "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+     .flops = attention_backward},
+    {.name = "aten::_scaled_dot_product_fused_attention_overrideable_backward",
+     .flops = attention_backward},
+    {.name = "sidestream::linear", .product = fused_linear},
+    {.name = "sidestream::linear_backward", .product = fused_linear_backward, .products = 2},
+    {.name = "sidestream::mlp", .flops = fused_mlp, .product = fused_linear},
+    {.name = "sidestream::mlp_backward",
+     .flops = fused_mlp_backward,
+     .product = fused_linear_backward},
+    {.name = "sidestream::attention", .flops = fused_attention},
+    {.name = "sidestream::attention_backward", .flops = fused_attention_backward},
+    {.name = "sidestream::head_loss", .product = fused_head},
+    {.name = "sidestream::head_loss_and_gradients", .product = fused_head, .products = 3},
+    {.name = "aten::mv",
+     .flops = [](const Inputs& in) -> Flops { return 2 * element_count(in.tensor(0)); }},
+    {.name = "aten::dot",
+     .flops = [](const Inputs& in) -> Flops { return 2 * element_count(in.tensor(0)); }},
 }};
+
+const Counter* counter_of(std::string_view name) {
+  const auto* found = std::find_if(kCounters.begin(), kCounters.end(),
+                                   [&](const Counter& one) { return one.name == name; });
+  return found == kCounters.end() ? nullptr : found;
+}
 
 // Operators that hand out another view of a tensor, or only pass their arguments on.
 constexpr std::array<std::string_view, 27> kMoveNothing = {"aten::view",
@@ -238,15 +264,30 @@ double size_of_type(std::string_view type) {
   return 0;
 }
 
+bool is_matrix_product(std::string_view name) {
+  const Counter* const counter = counter_of(name);
+  return counter != nullptr && counter->product != nullptr;
+}
+
+std::optional<MatrixProduct> matrix_product_of(const OperatorCall& call) {
+  const Counter* const counter = counter_of(call.name);
+  if (counter == nullptr || counter->product == nullptr) return std::nullopt;
+  return counter->product(
+      {parse_shapes(call.shapes), list_elements(call.types), list_elements(call.values)});
+}
+
 OperatorWork work_of(const OperatorCall& call) {
   if (call.shapes.empty() || is_autograd_node(call.name)) return {};
   if (std::find(kMoveNothing.begin(), kMoveNothing.end(), call.name) != kMoveNothing.end())
     return {};
   const Inputs in{parse_shapes(call.shapes), list_elements(call.types), list_elements(call.values)};
   OperatorWork work;
-  const auto counter = std::find_if(kCounters.begin(), kCounters.end(),
-                                    [&](const Counter& one) { return one.name == call.name; });
-  if (counter != kCounters.end()) work.flops = counter->flops(in);
+  const Counter* const counter = counter_of(call.name);
+  if (counter != nullptr && counter->flops != nullptr) {
+    work.flops = counter->flops(in);
+  } else if (counter != nullptr) {
+    work.flops = times(counter->products, flops_of(counter->product(in)));
+  }
   if (!work.flops) work.element_flops = element_flops_of(call.name, in);
   work.bytes = bytes_of_call(call.name, in, work.flops);
   return work;

@@ -7,6 +7,7 @@
 // operator_bytes.hpp; views move nothing.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -26,6 +27,20 @@ struct OperatorWork {
   std::optional<double> element_flops = {};  // of element_work.hpp, where there is no product
   std::optional<double> bytes = {};
 };
+
+// [rows, inner] x [inner, columns], so many times.
+struct MatrixProduct {
+  double batch = 1;
+  std::int64_t rows = 0;
+  std::int64_t inner = 0;
+  std::int64_t columns = 0;
+};
+
+// Whether an operator is a matrix product, or a fused one around some.
+bool is_matrix_product(std::string_view name);
+
+// Its first one; nothing for other operators, and where the shapes do not fit.
+std::optional<MatrixProduct> matrix_product_of(const OperatorCall& call);
 
 // Nothing where the shapes are missing or are not what the operator takes.
 OperatorWork work_of(const OperatorCall& call);

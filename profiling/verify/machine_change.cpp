@@ -8,20 +8,16 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "profiling/report/number_at.hpp"
 #include "profiling/report/or_null.hpp"
 
 namespace sidestream::verify {
 namespace {
 
+using report::number_at;
 using report::or_null;
 using Json = nlohmann::ordered_json;
 using Member = std::optional<double> MachineState::*;
-
-std::optional<double> number_at(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() || !found->is_number() ? std::nullopt
-                                                      : std::optional(found->get<double>());
-}
 
 // Empty unless all of them have it.
 std::optional<double> mean_of(const std::vector<const MachineState*>& runs, Member member) {

@@ -7,17 +7,13 @@
 
 #include "core/base/error.hpp"
 #include "profiling/analysis/step_table.hpp"
+#include "profiling/report/number_at.hpp"
 
 namespace sidestream::verify {
 namespace {
 
+using report::number_at;
 using Json = nlohmann::ordered_json;
-
-std::optional<double> number_at(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() || !found->is_number() ? std::nullopt
-                                                      : std::optional(found->get<double>());
-}
 
 std::string text_at(const Json& object, const char* key) {
   const auto found = object.find(key);
