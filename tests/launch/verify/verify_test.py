@@ -155,6 +155,8 @@ def test_a_new_side_that_learns_to_no_number(data, folder, config):
     output = call(command(data, folder / "new_nan", "--new", "--algorithm sgd --lr 1000 --grad-clip 0", "--steps", "6", "--warm-up", "1",
                           config=config), 13)
     check("the new side learns worse" in output and "block 1, new failed with exit code 5" in output, output)
+    last = json.loads((folder / "decisions.jsonl").read_text().splitlines()[-1])
+    check(not last["accepted"] and "--lr 1000" in last["new"] and "learns worse, to no finite number" in last["reason"], str(last))
 
 
 def test_interruption(data, folder, config):
