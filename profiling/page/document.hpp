@@ -25,8 +25,6 @@ struct DocumentParts {
   std::vector<nlohmann::ordered_json> runs = {};  // by run_document
   nlohmann::ordered_json verification = nullptr;  // JSON of a verification
   nlohmann::ordered_json trace_change = nullptr;  // "trace" of a comparison
-  nlohmann::ordered_json ceilings =
-      nullptr;  // {"flops_per_s": {dtype: ..}, "memory_bytes_per_s", "source"}
   std::vector<std::string> counter_commands = {};  // that read the counters of the longest kernels
 };
 

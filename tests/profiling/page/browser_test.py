@@ -56,6 +56,12 @@ found.sections = [...document.querySelectorAll("main section")].map(one => one.i
 found.broken = [...document.querySelectorAll("main .bad")].map(one => one.textContent).filter(text => text.includes("could not be drawn"));
 found.story = [...document.querySelectorAll("#verification h3")].map(one => one.textContent);
 found.links = [...document.querySelectorAll("nav a")].length;
+found.empty = [...document.querySelectorAll("nav a.empty")].map(one => one.getAttribute("href").slice(1));
+found.canvases = Object.fromEntries([...document.querySelectorAll("main section")].map(one => [one.id, one.querySelectorAll("canvas").length]));
+found.cards = document.querySelectorAll("#advice .advice").length;
+found.lanes = Page.timeline ? Page.timeline.lanes.map(one => one.lane.name) : [];
+found.counters = [...document.querySelectorAll("#top th")].map(one => one.textContent);
+found.text = Object.fromEntries(["overview", "advice", "top"].map(id => [id, document.getElementById(id) ? document.getElementById(id).textContent : ""]));
 document.body.dataset.found = JSON.stringify(found);
 """
 
@@ -98,6 +104,23 @@ def test_eight_ranks(folder):
     browse(folder / "roofline.html", sections=["top", "import"])
     check((folder / "roofline.html").stat().st_size < page.stat().st_size / 2, "the roofline's page holds the timeline")
     print(f"eight ranks: {page.stat().st_size / 1e6:.2f} MB, usable after {fastest_ms} ms")
+
+
+def test_every_section_is_drawn_where_its_data_is(folder):
+    """Which sections stay empty, by what was recorded; what the others must show."""
+    def page_of(name, trace, *words):
+        call(PROGRAM, "report", ROOT / "tests/data/traces" / trace, "--html", folder / f"{name}.html", "--quiet", *words)
+        return browse(folder / f"{name}.html")[0]
+
+    torch = page_of("torch", "torch_cpu")
+    check(torch["empty"] == [], f"empty: {torch['empty']}")
+    check(torch["canvases"]["memory"] > 0, str(torch["canvases"]))
+    fault = page_of("fault", "faults/one_slow_rank")
+    check(fault["empty"] == [], f"empty: {fault['empty']}")
+    check(fault["cards"] > 0 and "Looked, and found nothing" in fault["text"]["advice"], fault["text"]["advice"])
+    recorded = page_of("recorded", "recorder_cpu_2ranks")
+    check(recorded["empty"] == [], f"empty: {recorded['empty']}")
+    check(recorded["lanes"] == [], f"lanes: {recorded['lanes']}")
 
 
 def write_run(folder, traces, step_s, exposed_ms, overlap):
@@ -147,7 +170,7 @@ def test_before_and_after(folder):
 
 
 def main():
-    for test in (test_eight_ranks, test_before_and_after):
+    for test in (test_eight_ranks, test_every_section_is_drawn_where_its_data_is, test_before_and_after):
         with tempfile.TemporaryDirectory(prefix="sidestream-page-") as name:
             test(pathlib.Path(name))
         print("passed", test.__name__, flush=True)
