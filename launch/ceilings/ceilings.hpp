@@ -14,6 +14,10 @@ class Communicator;
 
 namespace sidestream::launch {
 
+// Bus bandwidth of an all-reduce between ranks of this machine, 2 (n - 1) / n x bytes / time; by
+// number of ranks.
+using LinkRates = std::map<int, double>;
+
 // Of the first GPU. Empty: there is none.
 struct DeviceCeilings {
   std::string name = {};
@@ -21,6 +25,7 @@ struct DeviceCeilings {
   double memory_bytes_per_s = 0;                   // read + write of a copy on the device
   double host_to_device_bytes_per_s = 0;           // from pinned memory
   double device_to_host_bytes_per_s = 0;
+  LinkRates link_bytes_per_s = {};  // between GPUs
 };
 
 struct Ceilings {
@@ -31,9 +36,7 @@ struct Ceilings {
   double memory_bytes_per_s = 0;  // read + write of a copy larger than the caches
   double seconds = 0;             // that each figure was measured for; 0: not known
   std::optional<DeviceCeilings> device = {};
-  // Bus bandwidth of an all-reduce between ranks of this machine, 2 (n - 1) / n x bytes / time;
-  // by number of ranks.
-  std::map<int, double> link_bytes_per_s = {};
+  LinkRates link_bytes_per_s = {};  // between host ranks
 };
 
 // Best of repeated products and copies, `seconds` for each figure, on all intra-op threads of this

@@ -18,9 +18,9 @@ double share_of_rank(const advice::Facts& facts, int cores) {
   return std::clamp(*threads / cores, 1.0 / cores, 1.0);
 }
 
-double link_of(const Ceilings& stored, int world_size) {
-  const auto link = stored.link_bytes_per_s.find(world_size);
-  return link == stored.link_bytes_per_s.end() ? 0 : link->second;
+double link_of(const LinkRates& links, int world_size) {
+  const auto link = links.find(world_size);
+  return link == links.end() ? 0 : link->second;
 }
 
 void fill_from_datasheet(const DatasheetPeaks& peaks, advice::Ceilings& roofs) {
@@ -44,7 +44,7 @@ std::optional<advice::Ceilings> roofs_of_processor(const Ceilings& stored,
       .flops_per_s = {{"fp32", stored.fp32_flops_per_s * share},
                       {"bf16", stored.bf16_flops_per_s * share}},
       .memory_bytes_per_s = stored.memory_bytes_per_s * share,
-      .link_bytes_per_s = link_of(stored, facts.world_size),
+      .link_bytes_per_s = link_of(stored.link_bytes_per_s, facts.world_size),
       .source = fmt::format("measured on {} cores of {}; {:.3g} of it is a rank's", stored.cores,
                             stored.processor, share)};
 }
@@ -61,7 +61,7 @@ std::optional<advice::Ceilings> roofs_of_device(const std::optional<Ceilings>& s
              .memory_bytes_per_s = stored->device->memory_bytes_per_s,
              .host_to_device_bytes_per_s = stored->device->host_to_device_bytes_per_s,
              .device_to_host_bytes_per_s = stored->device->device_to_host_bytes_per_s,
-             .link_bytes_per_s = link_of(*stored, world_size),
+             .link_bytes_per_s = link_of(stored->device->link_bytes_per_s, world_size),
              .source = "measured on " + device_name};
     std::erase_if(roofs.flops_per_s, [](const auto& one) { return one.second <= 0; });
   }

@@ -27,6 +27,10 @@ std::filesystem::path ceilings_file() {
 
 namespace {
 
+void keep_links(const LinkRates& stored, LinkRates& kept) {
+  for (const auto& [ranks, rate] : stored) kept[ranks] = std::max(kept[ranks], rate);
+}
+
 // Figure by figure, of the same GPU: figures without a name may be of any.
 void keep_device(const std::optional<DeviceCeilings>& stored, Ceilings& kept) {
   if (!stored || stored->name.empty()) return;
@@ -38,6 +42,7 @@ void keep_device(const std::optional<DeviceCeilings>& stored, Ceilings& kept) {
        {&DeviceCeilings::memory_bytes_per_s, &DeviceCeilings::host_to_device_bytes_per_s,
         &DeviceCeilings::device_to_host_bytes_per_s})
     (*kept.device).*figure = std::max((*kept.device).*figure, (*stored).*figure);
+  keep_links(stored->link_bytes_per_s, kept.device->link_bytes_per_s);
 }
 
 }  // namespace
@@ -46,8 +51,7 @@ KeptCeilings keep_better(const std::optional<Ceilings>& stored, const Ceilings& 
   KeptCeilings result{.kept = fresh};
   if (!stored || stored->processor != fresh.processor) return result;
   Ceilings& kept = result.kept;
-  for (const auto& [ranks, rate] : stored->link_bytes_per_s)
-    kept.link_bytes_per_s[ranks] = std::max(kept.link_bytes_per_s[ranks], rate);
+  keep_links(stored->link_bytes_per_s, kept.link_bytes_per_s);
   keep_device(stored->device, kept);
   const bool fewer_cores = fresh.cores < stored->cores;
   if (fewer_cores)
@@ -75,6 +79,19 @@ using Json = nlohmann::json;
 
 constexpr int kSchema = 2;
 
+Json to_json(const LinkRates& links) {
+  Json json = Json::object();
+  for (const auto& [ranks, rate] : links) json[std::to_string(ranks)] = rate;
+  return json;
+}
+
+LinkRates links_in(const Json& json) {
+  LinkRates links;
+  const Json found = json.value("link_bytes_per_s", Json::object());
+  for (const auto& [ranks, rate] : found.items()) links[std::stoi(ranks)] = rate;
+  return links;
+}
+
 Json to_json(const Ceilings& ceilings) {
   Json json = {{"processor", ceilings.processor},
                {"cores", ceilings.cores},
@@ -82,15 +99,14 @@ Json to_json(const Ceilings& ceilings) {
                {"bf16_flops_per_s", ceilings.bf16_flops_per_s},
                {"memory_bytes_per_s", ceilings.memory_bytes_per_s},
                {"seconds", ceilings.seconds}};
-  json["link_bytes_per_s"] = Json::object();
-  for (const auto& [ranks, rate] : ceilings.link_bytes_per_s)
-    json["link_bytes_per_s"][std::to_string(ranks)] = rate;
+  json["link_bytes_per_s"] = to_json(ceilings.link_bytes_per_s);
   if (ceilings.device)
     json["device"] = {{"name", ceilings.device->name},
                       {"flops_per_s", ceilings.device->flops_per_s},
                       {"memory_bytes_per_s", ceilings.device->memory_bytes_per_s},
                       {"host_to_device_bytes_per_s", ceilings.device->host_to_device_bytes_per_s},
-                      {"device_to_host_bytes_per_s", ceilings.device->device_to_host_bytes_per_s}};
+                      {"device_to_host_bytes_per_s", ceilings.device->device_to_host_bytes_per_s},
+                      {"link_bytes_per_s", to_json(ceilings.device->link_bytes_per_s)}};
   return json;
 }
 
@@ -101,9 +117,7 @@ Ceilings ceilings_from(const Json& json) {
                     .bf16_flops_per_s = json.at("bf16_flops_per_s"),
                     .memory_bytes_per_s = json.at("memory_bytes_per_s"),
                     .seconds = json.value("seconds", 0.0)};
-  const Json links = json.value("link_bytes_per_s", Json::object());
-  for (const auto& [ranks, rate] : links.items())
-    ceilings.link_bytes_per_s[std::stoi(ranks)] = rate;
+  ceilings.link_bytes_per_s = links_in(json);
   if (json.contains("device")) {
     const Json& device = json.at("device");
     ceilings.device =
@@ -111,7 +125,8 @@ Ceilings ceilings_from(const Json& json) {
                        .flops_per_s = device.at("flops_per_s"),
                        .memory_bytes_per_s = device.at("memory_bytes_per_s"),
                        .host_to_device_bytes_per_s = device.at("host_to_device_bytes_per_s"),
-                       .device_to_host_bytes_per_s = device.at("device_to_host_bytes_per_s")};
+                       .device_to_host_bytes_per_s = device.at("device_to_host_bytes_per_s"),
+                       .link_bytes_per_s = links_in(device)};
   }
   return ceilings;
 }

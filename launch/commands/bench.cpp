@@ -61,7 +61,13 @@ core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
     fmt::print("not kept: `sidestream bench ceilings` without mpirun comes first\n");
     return core::ExitCode::kDone;
   }
-  double& stored = kept.link_bytes_per_s[ranks];
+  const bool between_gpus = session.communicator().device().has_value();
+  if (between_gpus && !kept.device) {
+    fmt::print("not kept: `sidestream bench ceilings` has not measured a GPU here yet\n");
+    return core::ExitCode::kDone;
+  }
+  LinkRates& links = between_gpus ? kept.device->link_bytes_per_s : kept.link_bytes_per_s;
+  double& stored = links[ranks];
   if (stored > rate && !options.replace)
     fmt::print(
         "the stored figure, {:.1f} GB/s, is higher and stays (--replace stores the new one)\n",
@@ -76,7 +82,9 @@ core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
 int run_bench(const CommandCall& call) {
   const BenchOptions options = parse_bench_options(call.arguments);
   if (comm::LauncherEnvironment::read().size < 2) return measure_machine(options);
-  return run_program(call.argc, call.argv, {},
+  comm::CommunicatorConfig config;
+  config.device = options.device;
+  return run_program(call.argc, call.argv, config,
                      [&](Session& session) { return measure_ranks(options, session); });
 }
 

@@ -119,8 +119,7 @@ int run_verify(const CommandCall& call) {
     const auto runs = make_all_runs(options, progress);
     if (runs) return write_reports(options, folder, *runs, command);
   } catch (const RunFailure& failure) {
-    fmt::print(stderr, "sidestream: {}\n", failure.what());
-    return failure.exit_code();
+    return report_failure(options, failure, command);
   }
   progress.say("stopped; the same command goes on, and repeats no finished run");
   return static_cast<int>(core::ExitCode::kPreempted);

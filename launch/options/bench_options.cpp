@@ -8,6 +8,7 @@ namespace sidestream::launch {
 namespace {
 
 using Options = BenchOptions;
+using comm::DeviceWish;
 
 SettingTable<Options> table() {
   return {
@@ -22,6 +23,11 @@ SettingTable<Options> table() {
                                 [](auto& o) -> auto& { return o.threads; }, {1, 4096}),
         number<Options>({"seconds", "SECONDS", "time of each measurement"},
                         [](auto& o) -> auto& { return o.seconds; }, {.min = 0.01, .max = 3600}),
+        choice<Options, DeviceWish>(
+            {"device", "auto|cpu|cuda",
+             "under mpirun: the link between GPUs or between host ranks"},
+            {{"auto", DeviceWish::kAuto}, {"cpu", DeviceWish::kCpu}, {"cuda", DeviceWish::kCuda}},
+            [](auto& o) -> auto& { return o.device; }),
         on_off<Options>(
             switch_named("replace", "store lower figures than those that are stored, too"),
             [](auto& o) -> auto& { return o.replace; })}}};

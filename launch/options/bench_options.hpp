@@ -5,15 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "comm/device/device_choice.hpp"
+
 namespace sidestream::launch {
 
 enum class BenchSubject { kCeilings };
 
 struct BenchOptions {
-  std::optional<BenchSubject> subject = {};  // has to be given
-  std::optional<int> threads = {};           // empty: every core
-  double seconds = 1.0;                      // of each measurement
-  bool replace = false;                      // also with lower figures than those that are stored
+  std::optional<BenchSubject> subject = {};           // has to be given
+  std::optional<int> threads = {};                    // empty: every core
+  double seconds = 1.0;                               // of each measurement
+  comm::DeviceWish device = comm::DeviceWish::kAuto;  // whose link, under mpirun
+  bool replace = false;  // also with lower figures than those that are stored
 };
 
 // Throws ConfigError.

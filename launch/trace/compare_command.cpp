@@ -65,21 +65,33 @@ void refuse_repeated(const std::vector<fs::path>& paths, const Examined& runs) {
   }
 }
 
+// Of run directories that have no more than traces and their configuration.
+std::vector<verify::Difference> config_differences(const fs::path& base, const fs::path& fresh) {
+  const fs::path left = base / "config.cfg", right = fresh / "config.cfg";
+  if (!fs::exists(left) || !fs::exists(right)) return {};
+  return verify::differences_of(verify::read_config(left), verify::read_config(right));
+}
+
 verify::Verification by_traces(const CompareOptions& options, const Examined& base,
                                const Examined& fresh, const verify::Settings& settings) {
   refuse_repeated(options.base, base);
   refuse_repeated(options.fresh, fresh);
   std::vector<verify::BlockRow> blocks;
+  std::vector<verify::Difference> differences;
   for (std::size_t i = 0; i < base.size(); ++i) {
     if (!base[i] || !fresh[i])
       throw core::ConfigError("one side has run directories and the other has traces only");
-    refuse(verify::refusal_text(verify::differences_of(base[i]->analysis(), fresh[i]->analysis())),
-           options);
+    auto found = verify::differences_of(base[i]->analysis(), fresh[i]->analysis());
+    verify::add_new_ones(config_differences(options.base[i], options.fresh[i]), found);
+    refuse(verify::refusal_text(found), options);
+    verify::add_new_ones(found, differences);
     blocks.push_back({.block = static_cast<int>(i) + 1,
                       .base_ms = step_ms_of(*base[i], options.base[i]),
                       .fresh_ms = step_ms_of(*fresh[i], options.fresh[i])});
   }
-  return verify::verify_step_times(std::move(blocks), settings);
+  verify::Verification result = verify::verify_step_times(std::move(blocks), settings);
+  result.differences = std::move(differences);
+  return result;
 }
 
 std::vector<verify::RecordedRun> records_of(const std::vector<fs::path>& paths) {

@@ -10,7 +10,7 @@ namespace sidestream::launch {
 
 void write_report_page(const std::filesystem::path& file, const std::string& label,
                        ExaminedRun& run, const advice::NcuByKernel& counters) {
-  page::DocumentParts parts{.title = label, .ceilings = ceilings_json(run.facts().ceilings)};
+  page::DocumentParts parts{.title = label};
   parts.runs.push_back(run.page_part(label, counters));
   core::write_file_atomically(file, page::html_page(page::document_of(std::move(parts))));
 }
@@ -20,7 +20,6 @@ void write_roofline_page(const std::filesystem::path& file, const std::string& l
                          std::vector<std::string> commands) {
   page::DocumentParts parts{.title = "Roofline: " + label,
                             .sections = {"top", "import"},
-                            .ceilings = ceilings_json(run.facts().ceilings),
                             .counter_commands = std::move(commands)};
   parts.runs.push_back(page::short_run_document(label, run.summary(counters)));
   core::write_file_atomically(file, page::html_page(page::document_of(std::move(parts))));

@@ -23,7 +23,6 @@ void add_sides(page::DocumentParts& parts, ExaminedRun* base, ExaminedRun* fresh
     parts.runs.push_back(
         run->page_part(fmt::format("{}: {}", side, folder_name(run->inputs().front()))));
   }
-  if (base != nullptr) parts.ceilings = ceilings_json(base->facts().ceilings);
 }
 
 }  // namespace sidestream::launch

@@ -15,29 +15,48 @@
 namespace sidestream::launch {
 namespace {
 
+// The same for "report" and "report/".
 std::string name_of(const std::filesystem::path& reports) {
-  return std::filesystem::absolute(reports).lexically_normal().string();
+  const std::filesystem::path folder = std::filesystem::absolute(reports).lexically_normal();
+  return (folder.has_filename() ? folder : folder.parent_path()).string();
+}
+
+using Json = nlohmann::ordered_json;
+
+Json line_of(const std::filesystem::path& reports, const verify::Settings& settings) {
+  return {{"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+          {"command", settings.command},
+          {"reports", name_of(reports)},
+          {"base", settings.base_flags},
+          {"new", settings.fresh_flags}};
+}
+
+void append(const std::filesystem::path& log, const Json& line) {
+  const core::UniqueFd file(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!file) throw core::Error(core::system_error_text("cannot write", log, errno));
+  core::write_all(file.get(), line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n",
+                  log);
 }
 
 }  // namespace
 
 void append_decision(const std::filesystem::path& log, const std::filesystem::path& reports,
                      const verify::Verification& one, const verify::Decision& decision) {
-  nlohmann::ordered_json line = {
-      {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
-      {"command", one.settings.command},
-      {"version", one.version},
-      {"environment", one.environment},
-      {"reports", name_of(reports)},
-      {"base", one.settings.base_flags},
-      {"new", one.settings.fresh_flags},
-      {"verdict", verify::verdict_sentence(one)},
-      {"convergence", one.convergence.reason},
-      {"accepted", decision.accepted},
-      {"reason", decision.reason}};
-  const core::UniqueFd file(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!file) throw core::Error(core::system_error_text("cannot write", log, errno));
-  core::write_all(file.get(), line.dump() + "\n", log);
+  Json line = line_of(reports, one.settings);
+  line.update({{"version", one.version},
+               {"environment", one.environment},
+               {"verdict", verify::verdict_sentence(one)},
+               {"convergence", one.convergence.reason},
+               {"accepted", decision.accepted},
+               {"reason", decision.reason}});
+  append(log, line);
+}
+
+void append_rejection(const std::filesystem::path& log, const std::filesystem::path& reports,
+                      const verify::Settings& settings, const std::string& reason) {
+  Json line = line_of(reports, settings);
+  line.update({{"verdict", "none: a run did not end"}, {"accepted", false}, {"reason", reason}});
+  append(log, line);
 }
 
 std::vector<verify::Trial> read_decisions(const std::filesystem::path& log,

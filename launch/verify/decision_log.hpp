@@ -13,6 +13,11 @@ namespace sidestream::launch {
 void append_decision(const std::filesystem::path& log, const std::filesystem::path& reports,
                      const verify::Verification& one, const verify::Decision& decision);
 
+// The same of a verification that ended before there was anything to compare, for the new side
+// cannot be accepted.
+void append_rejection(const std::filesystem::path& log, const std::filesystem::path& reports,
+                      const verify::Settings& settings, const std::string& reason);
+
 // What is in the log, the oldest first, without the verification in `reports`: of a folder that was
 // reported several times the last line counts. Empty when there is no log; a line that is none of
 // ours is passed over.

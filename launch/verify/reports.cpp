@@ -28,6 +28,14 @@ std::string side_text(const VerifyOptions& options, const std::vector<std::strin
   return shell_words(words);
 }
 
+verify::Settings settings_of(const VerifyOptions& options, const std::string& command) {
+  return {.command = command,
+          .base_flags = side_text(options, options.base),
+          .fresh_flags = side_text(options, options.fresh),
+          .warm_up = options.warm_up,
+          .force = options.force};
+}
+
 void add_profiles(const ProfileReading& read, verify::Verification& result) {
   result.profiles_missing = read.missing;
   if (read.sides) result.profiles = profiles_of(read.sides->base, read.sides->fresh);
@@ -53,12 +61,7 @@ std::string page_of(ExaminedSides* profiled, const Json& json, const std::string
 verify::Verification judge(const VerifyOptions& options, const RunsOfSides& timed,
                            const std::string& command, const fs::path& log) {
   verify::Verification result =
-      verify::verify_runs(timed.base, timed.fresh,
-                          {.command = command,
-                           .base_flags = side_text(options, options.base),
-                           .fresh_flags = side_text(options, options.fresh),
-                           .warm_up = options.warm_up,
-                           .force = options.force});
+      verify::verify_runs(timed.base, timed.fresh, settings_of(options, command));
   result.trials = read_decisions(log, options.output);
   std::vector<PlannedRun> examples = plan_runs(options);
   examples.resize(2);
@@ -68,6 +71,15 @@ verify::Verification judge(const VerifyOptions& options, const RunsOfSides& time
 }
 
 }  // namespace
+
+int report_failure(const VerifyOptions& options, const RunFailure& failure,
+                   const std::string& command) {
+  fmt::print(stderr, "sidestream: {}\n", failure.what());
+  if (failure.exit_code() == static_cast<int>(verify::GateCode::kDiverged))
+    append_rejection(decision_log_of(options), options.output, settings_of(options, command),
+                     failure.reason());
+  return failure.exit_code();
+}
 
 int write_reports(const VerifyOptions& options, const OutputFolder& folder,
                   const VerificationRuns& runs, const std::string& command) {

@@ -46,12 +46,12 @@ std::string last_lines(const fs::path& file) {
 [[noreturn]] void fail(const PlannedRun& run, int exit_code) {
   const bool diverged =
       run.side == Side::kNew && exit_code == static_cast<int>(core::ExitCode::kNumerics);
-  throw RunFailure(
-      fmt::format("{}the run of {} failed with exit code {}. The last lines that it printed:\n{}"
-                  "All of it is in {}",
-                  diverged ? "the new side learns worse, to no finite number: " : "", describe(run),
-                  exit_code, last_lines(output_file(run)), output_file(run).string()),
-      diverged ? static_cast<int>(verify::GateCode::kDiverged) : exit_code);
+  throw RunFailure(fmt::format("{}the run of {} failed with exit code {}",
+                               diverged ? "the new side learns worse, to no finite number: " : "",
+                               describe(run), exit_code),
+                   fmt::format("The last lines that it printed:\n{}All of it is in {}",
+                               last_lines(output_file(run)), output_file(run).string()),
+                   diverged ? static_cast<int>(verify::GateCode::kDiverged) : exit_code);
 }
 
 // The exit code, or nothing when a stop was asked for.

@@ -22,11 +22,14 @@ struct RunsOfSides {
 // by learning worse.
 class RunFailure : public core::Error {
  public:
-  RunFailure(const std::string& message, int exit_code)
-      : core::Error(message), exit_code_(exit_code) {}
+  // `output`: what the run printed last, as sentences behind the reason.
+  RunFailure(const std::string& reason, const std::string& output, int exit_code)
+      : core::Error(reason + ". " + output), reason_(reason), exit_code_(exit_code) {}
+  const std::string& reason() const noexcept { return reason_; }
   int exit_code() const noexcept { return exit_code_; }
 
  private:
+  std::string reason_;
   int exit_code_;
 };
 

@@ -23,12 +23,12 @@ std::string span_of(const Numbers& steps) {
 
 // As many steps each, and others: means of ranks are then of different times of the run.
 void warn_about_numbers_of_steps(trace::TraceSet& set, const std::map<int, Numbers>& numbers) {
-  const auto& [first_rank, first] = *numbers.begin();
-  const auto other = std::find_if(numbers.begin(), numbers.end(),
-                                  [&](const auto& one) { return one.second != first; });
+  const auto first = numbers.begin();
+  const auto other = std::find_if(first, numbers.end(),
+                                  [&](const auto& one) { return one.second != first->second; });
   if (other == numbers.end()) return;
-  set.warnings.push_back("ranks have different steps: rank " + std::to_string(first_rank) + " " +
-                         span_of(first) + ", rank " + std::to_string(other->first) + " " +
+  set.warnings.push_back("ranks have different steps: rank " + std::to_string(first->first) + " " +
+                         span_of(first->second) + ", rank " + std::to_string(other->first) + " " +
                          span_of(other->second) +
                          ": their means are of different times of the run");
 }

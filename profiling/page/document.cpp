@@ -60,7 +60,6 @@ Json document_of(DocumentParts parts) {
   for (Json& run : parts.runs) document["runs"].push_back(std::move(run));
   document["verification"] = std::move(parts.verification);
   document["trace_change"] = std::move(parts.trace_change);
-  document["ceilings"] = std::move(parts.ceilings);
   document["sections"] = parts.sections.empty() ? Json() : Json(parts.sections);
   document["counter_commands"] = parts.counter_commands;
   return document;

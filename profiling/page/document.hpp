@@ -21,12 +21,10 @@ nlohmann::ordered_json short_run_document(const std::string& label, nlohmann::or
 
 struct DocumentParts {
   std::string title = {};
-  std::vector<std::string> sections = {};         // by id; empty: all
-  std::vector<nlohmann::ordered_json> runs = {};  // by run_document
-  nlohmann::ordered_json verification = nullptr;  // JSON of a verification
-  nlohmann::ordered_json trace_change = nullptr;  // "trace" of a comparison
-  nlohmann::ordered_json ceilings =
-      nullptr;  // {"flops_per_s": {dtype: ..}, "memory_bytes_per_s", "source"}
+  std::vector<std::string> sections = {};          // by id; empty: all
+  std::vector<nlohmann::ordered_json> runs = {};   // by run_document
+  nlohmann::ordered_json verification = nullptr;   // JSON of a verification
+  nlohmann::ordered_json trace_change = nullptr;   // "trace" of a comparison
   std::vector<std::string> counter_commands = {};  // that read the counters of the longest kernels
 };
 

@@ -59,9 +59,11 @@ bool is_nsys_report(const std::string& name) {
   return ends_with_any(name, {".nsys-rep", ".qdrep"});
 }
 
+// "my_trace.json.gz", "trace0.json", "trace-12.json"; or any JSON with a rank in its name.
 bool may_be_trace(const std::string& name) {
-  return ends_with_any(name, {".json", ".json.gz"}) &&
-         (name.find("trace") != std::string::npos || rank_in_name(name).has_value());
+  static const std::regex kTrace(R"(trace[-_.]?\d*\.json(\.gz)?$)");
+  return std::regex_search(name, kTrace) ||
+         (ends_with_any(name, {".json", ".json.gz"}) && rank_in_name(name).has_value());
 }
 
 // What ranks leave behind when a collective hangs: JSON of each rank, and no traces.
@@ -112,7 +114,8 @@ std::vector<fs::path> traces_in(const fs::path& folder) {
   if (!found.empty()) return found;
   throw core::DataError(core::FileFault{
       folder.string(), std::nullopt,
-      "traces (*.pt.trace.json, *trace*.json, *rank*.json, each also .gz, *.sqlite, *.nsys-rep)",
+      "traces (*.pt.trace.json, *trace.json, trace0.json, *rank0*.json, each also .gz, *.sqlite, "
+      "*.nsys-rep)",
       "none: record some with `sidestream train --profile`, or name the files one by one"});
 }
 

@@ -30,6 +30,7 @@ const std::set<std::string>& refused_fields() {
                                                "grad-accumulation",
                                                "batch-size-per-rank",
                                                "steps",
+                                               "eval-tokens",  // whose loss decides
                                                "device",
                                                "parameters",
                                                "world_size"};
@@ -45,9 +46,9 @@ const std::set<std::string>& machine_fields() {
 
 // Of one call, not of what it does.
 const std::set<std::string>& ignored_fields() {
-  static const std::set<std::string> fields = {
-      "run-dir",    "resume",      "log-every",    "checkpoint-every", "keep-checkpoints",
-      "eval-every", "eval-tokens", "print-config", "dry-run",          "config"};
+  static const std::set<std::string> fields = {"run-dir",          "resume",           "log-every",
+                                               "checkpoint-every", "keep-checkpoints", "eval-every",
+                                               "print-config",     "dry-run",          "config"};
   return fields;
 }
 
@@ -96,6 +97,15 @@ std::vector<Difference> differences_of(const RecordedRun& base, const RecordedRu
   std::sort(found.begin(), found.end(),
             [](const auto& one, const auto& other) { return one.field < other.field; });
   return found;
+}
+
+void add_new_ones(const std::vector<Difference>& found, std::vector<Difference>& all) {
+  for (const Difference& one : found) {
+    const bool known = std::any_of(all.begin(), all.end(), [&](const Difference& before) {
+      return before.field == one.field;
+    });
+    if (!known) all.push_back(one);
+  }
 }
 
 namespace {

@@ -26,6 +26,9 @@ std::vector<Difference> differences_of(const RecordedRun& base, const RecordedRu
 std::vector<Difference> differences_of(const std::map<std::string, std::string>& base_config,
                                        const std::map<std::string, std::string>& fresh_config);
 
+// Each field once: of the pair of runs where it is first found.
+void add_new_ones(const std::vector<Difference>& found, std::vector<Difference>& all);
+
 // "batch-size-per-rank is 4 and 8, data is a and b"; empty when nothing is refused. Another
 // processor, GPU, driver, number of cores or nodes, version or build is refused as well: any of
 // them explains a change.

@@ -137,11 +137,14 @@ std::map<std::string, std::string> config_values(const std::string& content,
   return values;
 }
 
+std::map<std::string, std::string> read_config(const fs::path& file) {
+  return config_values(text_of_file(file), file.string());
+}
+
 RecordedRun read_recorded_run(const fs::path& folder) {
   RecordedRun run{.folder = folder};
   read_record(folder / "run.json", run);
-  const fs::path config = folder / "config.cfg";
-  run.config = config_values(text_of_file(config), config.string());
+  run.config = read_config(folder / "config.cfg");
   run.steps = read_steps(folder / "metrics.jsonl");
   run.machine = read_machine_state(folder / "machine.json");
   return run;

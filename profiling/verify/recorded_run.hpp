@@ -46,6 +46,7 @@ RecordedRun read_recorded_run(const std::filesystem::path& folder);
 // `name = value`.
 std::map<std::string, std::string> config_values(const std::string& content,
                                                  const std::string& origin);
+std::map<std::string, std::string> read_config(const std::filesystem::path& file);
 
 // Figures of the steps after the first `warm_up` ones. Nothing when no step is left.
 struct TypicalStep {

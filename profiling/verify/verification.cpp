@@ -138,14 +138,7 @@ std::string faster_by_clocks(const Verification& one) {
 // Of all pairs, each field once.
 std::vector<Difference> all_differences(const std::vector<RunPair>& pairs) {
   std::vector<Difference> all;
-  for (const auto& [base, fresh] : pairs) {
-    for (Difference& one : differences_of(*base, *fresh)) {
-      const bool known = std::any_of(all.begin(), all.end(), [&](const Difference& before) {
-        return before.field == one.field;
-      });
-      if (!known) all.push_back(std::move(one));
-    }
-  }
+  for (const auto& [base, fresh] : pairs) add_new_ones(differences_of(*base, *fresh), all);
   return all;
 }
 

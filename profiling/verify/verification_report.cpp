@@ -53,6 +53,11 @@ std::string load_text(const std::optional<MachineChange>& change) {
 std::string profiled_text(const Verification& one) {
   const double base = one.profiles->base.step_ms, fresh = one.profiles->fresh.step_ms;
   const double timed = one.fresh_ms - one.base_ms, traced = fresh - base;
+  if (one.base_curves.empty())  // the same steps twice
+    return fmt::format(
+        "The traces: a mean step takes {:.4g} against {:.4g} ms, {:+.4g} ms; by the medians of the "
+        "same steps it is {:+.4g} ms",
+        fresh, base, traced, timed);
   return fmt::format(
       "Profiled runs: a step takes {:.4g} against {:.4g} ms, {:+.4g} ms; the timed blocks say "
       "{:+.4g} ms, and the {:+.4g} ms between are the profiler's cost and scatter",

@@ -48,7 +48,7 @@ FAULTS = [
           note="weights of 1e-40 in every product"),
     Fault("checkpoint writing inside the step", "checkpoint-in-step", MINI + BF16, ["--checkpoint-every", "1"], ["--checkpoint-every", "0"], period=True,
           note="between the steps"),
-    Fault("healthy, 11M in bf16", "", MINI + BF16),
+    Fault("healthy, in bf16", "", MINI + BF16),
     Fault("healthy, longer sequences", "", ["--model", "gpt2-mini", "--sequence-length", "128", "--batch-size-per-rank", "4"] + BF16),
     Fault("healthy, one rank", "", MINI + BF16, ranks=1),
     Fault("healthy, accumulating", "", MINI + BF16 + ["--grad-accumulation", "2"]),

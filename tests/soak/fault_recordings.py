@@ -18,6 +18,7 @@ STEPS = 7
 RANGES = ["--record", "on"]
 OPERATORS = ["--profile", "wait=3,warmup=1,active=2,repeat=1", "--profile-shapes"]
 NEED_OPERATORS = {"no-amp", "shapes", "unfused-optimizer"}
+HEALTHY_WITH_OPERATORS = {"healthy, in bf16", "healthy, one rank"}  # so that the rules of operators look at some, too
 KEPT = ("world_size", "threads_per_rank", "backend", "precision", "parameters", "version")
 ATTEMPTS = 6  # on a machine that is shared, ranks are late at random
 NEED_RANKS = {"not-overlapped", "tiny-buckets", "one-bucket", "straggler"}
@@ -36,7 +37,7 @@ def small(fault):
 
 
 def window_of(fault):
-    return OPERATORS if fault.rule in NEED_OPERATORS else RANGES
+    return OPERATORS if fault.rule in NEED_OPERATORS or fault.name in HEALTHY_WITH_OPERATORS else RANGES
 
 
 def scrubbed_run(source, target):
@@ -71,12 +72,12 @@ def keep(source, target, expected):
 def record(fault, report, wrong_findings, folder, target):
     """Takes recordings until one shows the fault and nothing else. True: it was kept."""
     fault, window = small(fault), window_of(fault)
-    for _ in range(ATTEMPTS):
+    for attempt in range(1, ATTEMPTS + 1):
         found = report(folder / "recorded", fault, "faulty", steps=STEPS, window=window)
         rules = {one["rule"] for one in found["advice"]}
         if (fault.rule and fault.rule not in rules) or wrong_findings(found["advice"], fault):
             continue
-        expected = {"rule": fault.rule or None, "follows": list(fault.follows), "data_files": fault.data_files}
+        expected = {"rule": fault.rule or None, "follows": list(fault.follows), "data_files": fault.data_files, "attempts": attempt}
         size = keep(folder / "recorded", target / folder_of(fault), expected)
         print(f"{fault.name}: {size / 1000:.0f} kB in {target / folder_of(fault)}", flush=True)
         return True

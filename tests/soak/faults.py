@@ -137,14 +137,14 @@ def wrong_findings(advice, fault):
 
 def findings(folder, fault):
     """(what the rule said or None, wrong findings as text, whether that is right) of the best of some attempts."""
-    for _ in range(ATTEMPTS):
+    for attempt in range(1, ATTEMPTS + 1):
         watch = OthersWatch()
         found = report(folder / "profiled", fault, "faulty")
         others = watch.share()
         right = next((one for one in found["advice"] if one["rule"] == fault.rule), None)
         wrong = wrong_findings(found["advice"], fault)
         if (right or not fault.rule) and not wrong:
-            return right, "none", True
+            return right, "none" if attempt == 1 else f"none, in attempt {attempt}", True
     text = ", ".join(f"{one['rule']} {bound_text(one)}" for one in wrong)
     late_by_others = others > BUSY and all(one["rule"] in WAITING for one in wrong)
     return right, f"{text} (others took {others * 100:.0f} % of the processors)" if text else "none", not wrong or late_by_others

@@ -64,13 +64,13 @@ const numbers = {id: "numbers", afterDatasetsDraw(made) {
 }};
 
 // points: {x, y, label, mark}; extra datasets may be lines, such as a roof.
-function scatter(body, points, xTitle, yTitle, extra, onclick) {
+function scatter(body, points, xTitle, yTitle, extra) {
   const log = title => axis(title, {type: "logarithmic"});
   return chart(body, {
     data: {datasets: [...(extra || []), {type: "scatter", label: points.name || "operations", data: points, pointRadius: 6,
       pointHoverRadius: 8, backgroundColor: colour("accent")}]},
     plugins: [numbers],
-    options: {scales: {x: log(xTitle), y: log(yTitle)}, onclick,
+    options: {scales: {x: log(xTitle), y: log(yTitle)},
       plugins: {legend: {position: "bottom", labels: {boxWidth: 12}},
         tooltip: {callbacks: {label: item => item.raw.label || item.dataset.label}}}}});
 }

@@ -109,6 +109,10 @@ Page.sections.push({id: "advice", title: "Advice", what: "What to change, the la
     body.append(element("h3", {}, "Could not look"));
     drawTable(body, {header: ["rule", "needs"], rows: not_measured.map(one => [one.rule, one.needs])});
   }
+  if (run.report.nothing_found.length > 0) {
+    body.append(element("h3", {}, "Looked, and found nothing"));
+    body.append(element("p", {class: "what"}, run.report.nothing_found.join(", ")));
+  }
   return advice.length > 0;
 }});
 

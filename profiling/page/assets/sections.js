@@ -16,26 +16,32 @@ section("timeline", "Timeline", "All ranks on one clock. Blue lines are the ends
 function roofs(ceilings, intensities) {
   if (!ceilings || intensities.length === 0) return [];
   const peaks = Object.entries(ceilings.flops_per_s), memory = ceilings.memory_bytes_per_s;
+  const mark = name => ceilings.of_datasheet.includes(name) ? " (datasheet)" : "";
   const ridges = peaks.map(([, peak]) => peak / memory), tones = ["compute", "comm", "copies", "ranges"];
   const low = Math.min(...intensities, ...ridges) / 4, high = Math.max(...intensities, ...ridges) * 4;
-  return peaks.map(([dtype, peak], at) => ({type: "line", label: `roof, ${dtype}`,
+  return peaks.map(([dtype, peak], at) => ({type: "line", label: `roof, ${dtype}${mark(dtype)}`,
     data: [low, ridges[at], high].map(x => ({x, y: Math.min(peak, x * memory)})),
     borderColor: colour(tones[at % tones.length]), borderWidth: 1.5, pointRadius: 0}));
 }
 
-function drawRoofline(body, top) {
+function roofsText(ceilings) {
+  if (!ceilings) return "No roofs: `sidestream bench ceilings` measures them.";
+  const sheet = ceilings.of_datasheet;
+  return `Roofs: ${ceilings.source}.` + (sheet.length === 0 ? "" : ` Of the datasheet, not measured: ${sheet.join(", ")}.`);
+}
+
+function drawRoofline(body, top, ceilings) {
   const points = top.map((one, at) => ({one, at})).filter(({one}) => one.intensity > 0 && one.flops_per_s > 0).map(({one, at}) =>
     ({x: one.intensity, y: one.flops_per_s / 1e9, mark: String(at + 1),
       label: `${at + 1}. ${one.name}: ${rateText(one.flops_per_s, "FLOP/s")} at ${one.intensity.toPrecision(3)} FLOP/B`}));
   body.append(element("h3", {}, "Roofline"));
   if (points.length === 0) { body.append(absent("not measured: needs the shapes of operators (--profile-shapes)")); return; }
-  const lines = roofs(Page.data.ceilings, points.map(point => point.x));
+  const lines = roofs(ceilings, points.map(point => point.x));
   const extra = lines.map(line => ({...line, data: line.data.map(({x, y}) => ({x, y: y / 1e9}))}));
   scatter(body, points, "FLOP per byte", "GFLOP/s", extra);
-  const source = Page.data.ceilings && `Roofs: ${Page.data.ceilings.source}.`;
   const left = top.map((one, at) => at + 1).filter(at => !points.some(point => point.mark === String(at)));
   if (left.length > 0) body.append(element("p", {class: "what"}, `Not on the plot, without FLOPs that are known: ${left.join(", ")}.`));
-  body.append(element("p", {class: "what"}, "Numbers are those of the table. ", source || "No roofs: `sidestream bench ceilings` measures them."));
+  body.append(element("p", {class: "what"}, "Numbers are those of the table. ", roofsText(ceilings)));
 }
 
 function drawCounters(body, top) {
@@ -66,7 +72,7 @@ section("top", "Top operations and roofline", "The operations that take the most
     rows: top.map((one, at) => [`${at + 1} ${one.name}`, one.total_ns, one.step_share ?? "", one.calls, one.dtype ?? "",
       one.flops_per_s, one.bytes_per_s, one.share_of_roof, one.roofline_bound ?? "", one.cause ?? ""])});
   drawCounters(body, top);
-  drawRoofline(body, top);
+  drawRoofline(body, top, run.report.ceilings);
   return true;
 });
 

@@ -45,7 +45,7 @@ function amountsFirst(table) {
   return {...table, header: order.map(at => table.header[at]), rows: table.rows.map(row => order.map(at => row[at]))};
 }
 
-// {header, rows, total}: rows may be fewer than total; onrow(row) is called for a click.
+// {header, rows, total}: rows may be fewer than total.
 function drawTable(body, given, options = {}) {
   const table = withoutEmptyColumns(given);
   if (table.rows.length === 0) { body.append(absent(options.empty || "nothing recorded")); return false; }
@@ -75,8 +75,7 @@ function drawTable(body, given, options = {}) {
   }
   function fill() {
     const rows = chosen(), shown = state.all ? rows : rows.slice(0, SHOWN_ROWS);
-    content.replaceChildren(...shown.map((row, index) => element("tr", {class: index >= PRINTED_ROWS ? "beyond" : null,
-      onclick: options.onrow ? () => options.onrow(row) : () => {}},
+    content.replaceChildren(...shown.map((row, index) => element("tr", {class: index >= PRINTED_ROWS ? "beyond" : null},
       row.map((cell, at) => element("td", {class: classOf(at), title: numeric[at] ? String(cell) : cell},
         cellText(table.header[at], cell))))));
     const total = table.total || table.rows.length;

@@ -16,7 +16,8 @@ Ceilings measured_on(const std::string& name) {
   ceilings.device = DeviceCeilings{.name = name,
                                    .flops_per_s = {{"bf16", 7e14}},
                                    .memory_bytes_per_s = 3e12,
-                                   .host_to_device_bytes_per_s = 5e10};
+                                   .host_to_device_bytes_per_s = 5e10,
+                                   .link_bytes_per_s = {{2, 3e11}}};
   return ceilings;
 }
 
@@ -28,7 +29,7 @@ TEST(RoofsTest, measured_figures_of_the_same_gpu_come_before_its_datasheet) {
   EXPECT_EQ(roofs->flops_per_s.at("bf16"), 7e14);
   EXPECT_EQ(roofs->memory_bytes_per_s, 3e12);
   EXPECT_EQ(roofs->host_to_device_bytes_per_s, 5e10);
-  EXPECT_EQ(roofs->link_bytes_per_s, 1e10);
+  EXPECT_EQ(roofs->link_bytes_per_s, 3e11) << "of the GPUs, not of host ranks";
   EXPECT_THAT(roofs->source, HasSubstr("measured on"));
 }
 

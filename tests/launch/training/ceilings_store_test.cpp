@@ -22,8 +22,10 @@ TEST(CeilingsTest, come_back_as_they_were_stored) {
   const core::ScratchFolder scratch;
   Ceilings ceilings = measured(2, 1e11);
   ceilings.link_bytes_per_s = {{2, 5e9}};
-  ceilings.device =
-      DeviceCeilings{.name = "H", .flops_per_s = {{"bf16", 1e15}}, .memory_bytes_per_s = 3e12};
+  ceilings.device = DeviceCeilings{.name = "H",
+                                   .flops_per_s = {{"bf16", 1e15}},
+                                   .memory_bytes_per_s = 3e12,
+                                   .link_bytes_per_s = {{4, 3e11}}};
 
   save_ceilings(ceilings, scratch / "c.json");
   const auto loaded = load_ceilings(scratch / "c.json");
@@ -32,6 +34,7 @@ TEST(CeilingsTest, come_back_as_they_were_stored) {
   EXPECT_EQ(loaded->fp32_flops_per_s, 1e11);
   EXPECT_EQ(loaded->link_bytes_per_s.at(2), 5e9);
   EXPECT_EQ(loaded->device->flops_per_s.at("bf16"), 1e15);
+  EXPECT_EQ(loaded->device->link_bytes_per_s.at(4), 3e11);
 }
 
 TEST(CeilingsTest, figures_of_another_gpu_are_not_kept) {

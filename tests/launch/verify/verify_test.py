@@ -102,8 +102,8 @@ def test_waiting_for_input_is_proved(data, folder, config):
     report = json.loads((out / "report.json").read_text())
     proof = report["proof"]
     check(proof["ratio_high"] < 1 and "is what the input costs" in proof["reason"], f"proof {proof}")
-    # The bound is of one profiled run: whatever else this machine does meanwhile lengthens the rest of its step.
-    check(100 * (1 - proof["ratio"]) <= proof["gain_ceiling_pct"] + 20, f"more than the advice promised at most: {proof}")
+    # Whether gains stay below the bounds is measured by tests/soak/faults.py: here a step is nearly all sleep.
+    check(50 < proof["gain_ceiling_pct"] < 100 and proof["ratio"] < 0.5, f"what the advice promised: {proof}")
     check("Proof of the advice" in (out / "report.txt").read_text(), "the report does not show the proof")
     log = [json.loads(line) for line in (out / "../decisions.jsonl").read_text().splitlines()]
     check(len(log) == 2 and "--fix-batch on" in log[0]["new"] and not log[0]["accepted"], f"the log: {log}")
@@ -155,6 +155,8 @@ def test_a_new_side_that_learns_to_no_number(data, folder, config):
     output = call(command(data, folder / "new_nan", "--new", "--algorithm sgd --lr 1000 --grad-clip 0", "--steps", "6", "--warm-up", "1",
                           config=config), 13)
     check("the new side learns worse" in output and "block 1, new failed with exit code 5" in output, output)
+    last = json.loads((folder / "decisions.jsonl").read_text().splitlines()[-1])
+    check(not last["accepted"] and "--lr 1000" in last["new"] and "learns worse, to no finite number" in last["reason"], str(last))
 
 
 def test_interruption(data, folder, config):

@@ -56,6 +56,11 @@ found.sections = [...document.querySelectorAll("main section")].map(one => one.i
 found.broken = [...document.querySelectorAll("main .bad")].map(one => one.textContent).filter(text => text.includes("could not be drawn"));
 found.story = [...document.querySelectorAll("#verification h3")].map(one => one.textContent);
 found.links = [...document.querySelectorAll("nav a")].length;
+found.empty = [...document.querySelectorAll("nav a.empty")].map(one => one.getAttribute("href").slice(1));
+found.canvases = Object.fromEntries([...document.querySelectorAll("main section")].map(one => [one.id, one.querySelectorAll("canvas").length]));
+found.cards = document.querySelectorAll("#advice .advice").length;
+found.counters = [...document.querySelectorAll("#top th")].map(one => one.textContent);
+found.text = Object.fromEntries(["overview", "advice", "top"].map(id => [id, document.getElementById(id) ? document.getElementById(id).textContent : ""]));
 document.body.dataset.found = JSON.stringify(found);
 """
 
@@ -88,6 +93,8 @@ def test_eight_ranks(folder):
     check(page.stat().st_size < LARGEST_BYTES, f"the page has {page.stat().st_size} bytes")
     runs = [browse(page) for _ in range(2)]
     found, fastest_ms = runs[0][0], min(ms for _, ms in runs)
+    check(not {"overview", "timeline", "top", "operators", "kernels", "collectives", "events", "import"} & set(found["empty"]),
+          f"empty: {found['empty']}")
     check(fastest_ms < SLOWEST_MS, f"usable after {fastest_ms} ms")
     check(found["name"] in found["detail"] and "rank 0" in found["detail"], f"a click shows {found['detail']}")
     check(found["zoomed"] and found["moved"], f"zoom {found['zoomed']}, moved {found['moved']}")
@@ -98,6 +105,37 @@ def test_eight_ranks(folder):
     browse(folder / "roofline.html", sections=["top", "import"])
     check((folder / "roofline.html").stat().st_size < page.stat().st_size / 2, "the roofline's page holds the timeline")
     print(f"eight ranks: {page.stat().st_size / 1e6:.2f} MB, usable after {fastest_ms} ms")
+
+
+def test_every_section_is_drawn_where_its_data_is(folder):
+    """Which sections stay empty, by what was recorded; what the others must show."""
+    def page_of(name, trace, *words):
+        call(PROGRAM, "report", ROOT / "tests/data/traces" / trace, "--html", folder / f"{name}.html", "--quiet", *words)
+        return browse(folder / f"{name}.html")[0]
+
+    profiled = page_of("profiled", "trainer_cpu_2ranks")
+    check(profiled["empty"] == ["verification", "kernels"], f"empty: {profiled['empty']}")
+    drawn = {name: count for name, count in profiled["canvases"].items() if count > 0}
+    check(drawn == {"overview": 1, "timeline": 1, "top": 2, "memory": 1, "collectives": 3}, f"charts: {drawn}")
+    check({"flops per s", "bytes per s"} <= set(profiled["counters"]), str(profiled["counters"]))
+    fault = page_of("fault", "faults/one_slow_rank")
+    check(fault["empty"] == ["verification", "kernels", "memory"], f"empty: {fault['empty']}")
+    check(fault["cards"] > 0 and "Looked, and found nothing" in fault["text"]["advice"], fault["text"]["advice"])
+    check("Rank" in fault["text"]["overview"] and "is late" in fault["text"]["overview"], fault["text"]["overview"])
+    alone = page_of("alone", "torch_cpu")
+    check({"kernels", "collectives", "stragglers"} <= set(alone["empty"]), f"empty: {alone['empty']}")
+
+
+def test_paper_has_every_section(folder):
+    """Printed in white from a dark screen too: several sheets, and a chart is drawn on them."""
+    page, paper = folder / "torch.html", folder / "torch.pdf"
+    call(PROGRAM, "report", ROOT / "tests/data/traces/torch_cpu", "--html", page, "--quiet")
+    with tempfile.TemporaryDirectory(prefix="sidestream-browser-") as profile:
+        subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", f"--print-to-pdf={paper}",
+                        f"file://{page}"], capture_output=True, timeout=120, check=True)
+    content = paper.read_bytes()
+    sheets = len(re.findall(rb"/Type\s*/Page\b", content))
+    check(content.startswith(b"%PDF") and sheets >= 3, f"{sheets} sheets, {len(content)} bytes")
 
 
 def write_run(folder, traces, step_s, exposed_ms, overlap):
@@ -147,7 +185,8 @@ def test_before_and_after(folder):
 
 
 def main():
-    for test in (test_eight_ranks, test_before_and_after):
+    for test in (test_eight_ranks, test_every_section_is_drawn_where_its_data_is, test_paper_has_every_section,
+                 test_before_and_after):
         with tempfile.TemporaryDirectory(prefix="sidestream-page-") as name:
             test(pathlib.Path(name))
         print("passed", test.__name__, flush=True)

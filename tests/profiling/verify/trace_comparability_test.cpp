@@ -28,8 +28,36 @@ class TraceComparabilityTest : public ::testing::Test {
         trace::load_traces(trace::find_traces({scratch.path()}))));
     return analysis::analyse(*sets_.back(), 1);
   }
+  // As Sidestream writes it: with what it says of itself, and of the ranks there are.
+  analysis::Analysis of_run(const std::string& figures, int world_size = 1,
+                            const std::string& work = "cpu_op") {
+    const core::ScratchFolder scratch;
+    std::string text =
+        test::trace_of(test::complete_event("user_annotation", "ProfilerStep#1", "0", "100") + "," +
+                           test::complete_event(work, "aten::mm", "1", "90"),
+                       0, world_size);
+    test::write_text(scratch / "rank-0.json", text.insert(1, R"("sidestream":{)" + figures + "},"));
+    sets_.push_back(std::make_unique<trace::TraceSet>(
+        trace::load_traces(trace::find_traces({scratch.path()}))));
+    return analysis::analyse(*sets_.back(), 1);
+  }
   std::vector<std::unique_ptr<trace::TraceSet>> sets_;
 };
+
+constexpr const char* kFigures = R"("flops_per_token":1e6,"tokens_per_step":512)";
+
+TEST_F(TraceComparabilityTest, other_models_batches_ranks_and_devices_are_named) {
+  const auto refused = [&](const analysis::Analysis& other) {
+    return refusal_text(differences_of(of_run(kFigures), other));
+  };
+  EXPECT_EQ(refused(of_run(kFigures)), "");
+  EXPECT_EQ(refused(of_run(R"("flops_per_token":2e6,"tokens_per_step":512)")),
+            "FLOPs of a token is 1e+06 and 2e+06");
+  EXPECT_EQ(refused(of_run(R"("flops_per_token":1e6,"tokens_per_step":1024)")),
+            "tokens of a step is 512 and 1024");
+  EXPECT_EQ(refused(of_run(kFigures, 2)), "world_size is 1 and 2");
+  EXPECT_EQ(refused(of_run(kFigures, 1, "kernel")), "device is a processor and a device");
+}
 
 TEST_F(TraceComparabilityTest, sides_without_common_operations_are_different_models) {
   EXPECT_THAT(refusal_text(differences_of(analysed("aten::mm"), analysed("aten::conv2d"))),

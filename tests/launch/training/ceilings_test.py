@@ -1,0 +1,42 @@
+"""`sidestream bench ceilings`: what it measures is printed and kept, the link between ranks beside it, and a training's MFU is of it."""
+import json
+import os
+import pathlib
+import tempfile
+
+from support import BINARY, check, run
+
+
+def stored(cache):
+    machine, = json.loads((cache / "sidestream/ceilings.json").read_text())["machines"].values()
+    return machine
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        cache = pathlib.Path(name)
+        os.environ["XDG_CACHE_HOME"] = name
+        bench = [BINARY, "bench", "ceilings", "--seconds", "0.02"]
+
+        early = run(2, bench)
+        check("not kept: `sidestream bench ceilings` without mpirun comes first" in early, early)
+        check(not (cache / "sidestream/ceilings.json").exists(), "a link alone was kept")
+
+        output = run(1, bench)
+        machine = stored(cache)
+        for figure, label in (("fp32_flops_per_s", "matrix product fp32"), ("bf16_flops_per_s", "matrix product bf16"),
+                              ("memory_bytes_per_s", "memory, copy")):
+            check(label in output and machine[figure] > 1e8, f"{figure}: {machine}\n{output}")
+        check(machine["link_bytes_per_s"] == {}, str(machine))
+
+        run(2, bench)
+        check(list(stored(cache)["link_bytes_per_s"]) == ["2"] and stored(cache)["link_bytes_per_s"]["2"] > 1e7, str(stored(cache)))
+
+        train = run(1, [BINARY, "train", "--model", "gpt2-tiny", "--data", "synthetic", "--steps", "3", "--log-every", "1",
+                        "--sequence-length", "32", "--batch-size-per-rank", "2", "--run-dir", cache / "run"])
+        steps = [json.loads(line) for line in (cache / "run/metrics.jsonl").read_text().splitlines()]
+        check(all(0 < step["mfu"] < 1.5 for step in steps), train)
+
+
+if __name__ == "__main__":
+    main()
