@@ -55,7 +55,7 @@ Outcome unfused_optimizer(const Facts& facts, const Rule& rule) {
 
 // Where nothing is fused the whole optimizer is the finding.
 Outcome separate_weight_decay(const Facts& facts, const Rule& rule) {
-  if (!facts.step) return could_not_look(kNeedsSteps);
+  if (const auto nothing = without_budget(facts)) return *nothing;
   if (!facts.optimizer) return could_not_look("ranges named optimizer in the traces");
   if (facts.setting("fused-optimizer") == "off") return nothing_found();
   if (!facts.traces.operators) return could_not_look(kNeedsOperators);

@@ -72,7 +72,8 @@ TEST(NeedsTest, a_host_without_its_device_is_not_a_host_that_computes) {
                             "convolution-choice",
                             "memory-full",
                             "memory-free",
-                            "one-stream"};
+                            "one-stream",
+                            "separate-weight-decay"};
   EXPECT_TRUE(passes(advise(facts), "memory-full")) << "a host that computes has none";
   facts.traces.without_device = true;
   for (const char* rule : of_a_device) expect_needs(facts, rule, "device events");
