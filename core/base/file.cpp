@@ -13,6 +13,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/mapping_table.hpp"
+#include "core/base/open_file.hpp"
 #include "core/base/write_error.hpp"
 
 namespace sidestream::core {
@@ -30,12 +31,6 @@ std::size_t regular_size(const UniqueFd& fd, const std::filesystem::path& path) 
   if (::fstat(fd.get(), &status) != 0) throw Error(system_error_text("cannot stat", path, errno));
   if (!S_ISREG(status.st_mode)) throw Error("not a regular file: " + path.string());
   return static_cast<std::size_t>(status.st_size);
-}
-
-void write_to_stream(const std::filesystem::path& path, std::string_view content) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd) fail_to_write("cannot open", path);
-  write_all(fd.get(), content, path);
 }
 
 void write_and_sync(const std::filesystem::path& path, std::string_view content) {
@@ -135,12 +130,13 @@ void sync_folder(const std::filesystem::path& folder) {
 }
 
 bool is_stream(const std::filesystem::path& path) {
+  if (leads_to_open_file(path)) return true;
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
-  if (is_stream(path)) return write_to_stream(path, content);
+  if (is_stream(path)) return write_all(open_stream(path).get(), content, path);
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   if (::access(folder.c_str(), W_OK) != 0) fail_to_write("cannot write", path);
   // In the same folder: a rename across file systems is no rename.

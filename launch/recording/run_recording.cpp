@@ -156,6 +156,20 @@ void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
   }
 }
 
+namespace {
+
+// PyTorch's profiler warns and goes on where it cannot write.
+void check_is_there(const std::filesystem::path& raw) {
+  if (std::filesystem::exists(raw)) return;
+  std::error_code error;
+  const auto space = std::filesystem::space(raw.parent_path(), error);
+  constexpr std::uintmax_t kTooLittle = 1u << 20;
+  errno = !error && space.available < kTooLittle ? ENOSPC : EIO;
+  core::fail_to_write("PyTorch's profiler could not write", raw);
+}
+
+}  // namespace
+
 void RunRecording::end_window(std::int64_t step) {
   in_window_ = false;
   const record::Recording recording = recorder_.take();
@@ -164,6 +178,7 @@ void RunRecording::end_window(std::int64_t step) {
   make_folder(place.folder);
   const std::filesystem::path raw = place.folder / fmt::format(".raw_{:05}.json", origin_.rank);
   const kineto::KinetoNotes notes = kineto_->stop(raw);
+  check_is_there(raw);
   kineto_.reset();
   sample_clocks(parts_.communicator, clocks_);
   const record::SystemSamples samples = samples_until(recording.end.monotonic_ns);

@@ -15,7 +15,7 @@ std::optional<double> over(double part, double whole) {
 
 std::optional<double> median_of(std::vector<std::int64_t> lengths) {
   if (lengths.empty()) return std::nullopt;
-  return static_cast<double>(statistics::upper_median(std::move(lengths)));
+  return statistics::median(std::move(lengths));
 }
 
 std::int64_t last_step(const RankView& rank) {

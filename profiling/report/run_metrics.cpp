@@ -27,7 +27,7 @@ void take(const Json& line, const char* key, std::vector<double>& values) {
 
 std::optional<double> median_of(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
-  return statistics::upper_median(std::move(values));
+  return statistics::median(std::move(values));
 }
 
 void take_line(const Json& line, RunMetrics& metrics, std::vector<double>& tokens,

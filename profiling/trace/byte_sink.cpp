@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/open_file.hpp"
 
 namespace sidestream::trace {
 
@@ -27,7 +28,9 @@ ByteSink::ByteSink(std::filesystem::path path)
       stream_(std::make_unique<Stream>()) {
   constexpr const char* kFastGzip = "wb2";
   constexpr const char* kPlain = "wbT";
-  stream_->file = gzopen(partial_.c_str(), path_.extension() == ".gz" ? kFastGzip : kPlain);
+  const char* mode = path_.extension() == ".gz" ? kFastGzip : kPlain;
+  stream_->file = partial_ == path_ ? gzdopen(core::open_stream(path_).release(), mode)
+                                    : gzopen(partial_.c_str(), mode);
   if (stream_->file == nullptr) core::fail_to_write("cannot write", partial_);
   gzbuffer(stream_->file, 1u << 18);
 }

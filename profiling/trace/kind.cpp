@@ -6,7 +6,7 @@
 namespace sidestream::trace {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Kind>, 24> kCategories = {{
+constexpr std::array<std::pair<std::string_view, Kind>, 25> kCategories = {{
     {"cpu_op", Kind::kOperator},
     {"kernel", Kind::kKernel},
     {"cuda_runtime", Kind::kRuntime},
@@ -31,6 +31,7 @@ constexpr std::array<std::pair<std::string_view, Kind>, 24> kCategories = {{
     {"memcpy", Kind::kMemcpy},
     {"memset", Kind::kMemset},
     {"concurrent_kernel", Kind::kKernel},
+    {"gpu_graph", Kind::kGraph},  // of our own merged files
 }};
 
 constexpr char lower(char letter) {

@@ -9,12 +9,14 @@
 namespace sidestream::trace {
 namespace {
 
-// Kineto's words, so that tools that read its traces know them.
+// Kineto's words, so that tools that read its traces know them; it has none for the launch of a
+// graph, whose time is no kernel's.
 const char* category_of(Kind kind) {
   switch (kind) {
     case Kind::kKernel:
-    case Kind::kGraph:
       return "kernel";
+    case Kind::kGraph:
+      return "gpu_graph";
     case Kind::kMemcpy:
       return "gpu_memcpy";
     case Kind::kMemset:

@@ -118,6 +118,18 @@ void number_ranks(std::vector<Loaded>& loaded) {
   }
 }
 
+// Of one rank, and what it was made of lies beside it: the same work twice.
+void check_no_merged_twin(const std::vector<RankTimeline>& timelines) {
+  const auto is_merged = [](const RankTimeline& one) { return one.info.figures.merged_ranks > 0; };
+  const auto merged = std::find_if(timelines.begin(), timelines.end(), is_merged);
+  if (merged == timelines.end() || std::all_of(timelines.begin(), timelines.end(), is_merged))
+    return;
+  throw core::DataError(core::FileFault{merged->info.path, std::nullopt, "a trace beside others",
+                                        "one that `sidestream-trace merge` made of such traces, "
+                                        "which are read as well. Move it away, "
+                                        "or name the files one by one"});
+}
+
 // Ranks that share a file share its threads and steps: no budget of one of them can be told.
 void check_not_merged(const std::vector<RankTimeline>& timelines) {
   for (const RankTimeline& timeline : timelines) {
@@ -153,6 +165,16 @@ void find_missing_ranks(TraceSet& set) {
                          "): waiting in collectives is that of the others only");
 }
 
+// "none that can be used (3 without a time): "
+std::string left_out_text(const TraceSet& set) {
+  std::string text;
+  for (const RankTimeline& timeline : set.timelines) {
+    for (const auto& [reason, count] : timeline.skipped)
+      text += (text.empty() ? "" : ", ") + std::to_string(count) + " left out: " + reason;
+  }
+  return text.empty() ? "" : "none that can be used (" + text + "); ";
+}
+
 // Files that can be read and say nothing: as bad as no files when all are like that.
 void check_for_events(TraceSet& set) {
   std::vector<std::string> empty;
@@ -163,7 +185,8 @@ void check_for_events(TraceSet& set) {
       "none: record with PyTorch's profiler, `sidestream train --profile` or Nsight Systems";
   if (empty.size() == set.timelines.size())
     throw core::DataError(core::FileFault{set.files.empty() ? "the traces" : set.files.front(),
-                                          std::nullopt, "events of a profiler", kFound});
+                                          std::nullopt, "events of a profiler",
+                                          left_out_text(set) + kFound});
   for (const std::string& file : empty)
     set.warnings.push_back(file + " has no event that a report could use");
 }
@@ -214,6 +237,7 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
   std::set<std::string> seen;
   for (const TraceFile& file : files) add_samples(file, seen, set);
   check_not_merged(set.timelines);
+  check_no_merged_twin(set.timelines);
   check_for_events(set);
   for (std::string& warning : separate_windows(set.timelines))
     set.warnings.push_back(std::move(warning));

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import unittest
 
-from support import PROGRAM, ROOT, TraceTest, complete, run, step_events, trace, write
+from support import BASE_NS, PROGRAM, ROOT, TraceTest, complete, run, step_events, trace, write
 
 NSYS_EXPORT = ROOT / "tests/data/traces/nsys_cpu_2ranks/rank_00000.sqlite"
 WHOLE = json.dumps(trace(step_events(0)))
@@ -89,6 +89,17 @@ class UnusableTest(TraceTest):
     def test_a_run_that_left_its_last_collectives_only(self):
         write(self.folder / "run/flight/from_step_1/rank_00000.json", {"schema": 1})
         self.refused("none: record some with", self.folder / "run")
+
+    def test_a_merged_file_beside_what_it_was_made_of(self):
+        folder = self.folder / "run"
+        write(folder / "rank-0.json", trace(step_events(0)))
+        self.succeed("merge", folder, "-o", folder / "rank-9.json")
+        self.refused("rank-9.json.*merge` made of such traces", folder)
+        self.succeed("report", folder / "rank-9.json")
+
+    def test_events_that_all_make_no_sense(self):
+        write(self.folder / "rank-0.json", '{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","ts":NaN,"dur":1}]}')
+        self.refused("none that can be used .1 left out: ", self.folder / "rank-0.json")
 
     def test_a_pipe(self):
         os.mkfifo(self.folder / "pipe.json")
@@ -316,6 +327,30 @@ class FlagsTest(TraceTest):
         self.assertEqual(run().returncode, 2)
         for words in (["--help"], ["help", "report"], ["merge", "--help"], ["--version"]):
             self.assertEqual(run(*words).returncode, 0)
+
+    def test_a_recording_without_steps_is_one(self):
+        write(self.folder / "rank-0.json", trace([complete("kernel", "gemm", 10, 5, stream=7)]))
+        self.assertIn("no ranges named ProfilerStep#N", self.warning_of(self.folder / "rank-0.json"))
+
+    def test_recordings_of_several_jobs(self):
+        for name, size in (("a", 1), ("b", 2)):
+            write(self.folder / f"in/{name}/rank-0.json", trace(step_events(0), 0, size, baseTimeNanoseconds=BASE_NS + size * 10**9))
+        said = self.warning_of(self.folder / "in")
+        self.assertIn("the recordings a and b have the same steps of a rank", said)
+        self.assertIn("jobs of 1 and of 2 ranks", said)
+
+    def test_standard_output_by_its_name_stays_what_it_is(self):
+        folder, before = self.two_ranks(), os.readlink("/dev/stdout")
+        for words in (["report", folder, "--quiet", "--json", "/dev/stdout"], ["merge", folder, "-o", "/dev/stdout"]):
+            out = self.folder / "out.json"
+            with open(out, "w") as file:
+                file.write("\n")  # what stands there stays, and the rest comes behind it
+                file.flush()
+                done = subprocess.run([PROGRAM, *map(str, words)], stdout=file, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(os.readlink("/dev/stdout"), before)
+            self.assertEqual(out.read_text()[0], "\n")
+            json.loads(out.read_text())
 
     def test_output_that_cannot_be_written(self):
         folder = self.two_ranks()

@@ -8,6 +8,7 @@ import unittest
 from support import BASE_NS, ROOT, TraceTest, complete, run, step_events, trace, write
 
 GENERATED = ROOT / "tests/data/traces/generated_3ranks"
+GRAPHS = ROOT.parent / "shared/traces/nsys_2025_5_graph/trace.sqlite.gz"
 
 
 class MergeTest(TraceTest):
@@ -30,6 +31,17 @@ class MergeTest(TraceTest):
                 for event in json.load(file)["traceEvents"]:
                     expected[rank, event["name"], event["ph"]] += 1
         self.assertEqual(found, expected)
+
+    @unittest.skipUnless(GRAPHS.exists(), "needs the export beside the project")
+    def test_launches_of_graphs_are_no_kernels_after_a_merge_either(self):
+        database = self.folder / "trace.sqlite"
+        database.write_bytes(gzip.decompress(GRAPHS.read_bytes()))
+        before = self.report(database)
+        self.succeed("merge", database, "-o", self.folder / "merged.json")
+        after = self.report(self.folder / "merged.json")
+        for key in ("window_ns", "compute_ns", "idle_ns"):
+            self.assertEqual([step[key] for step in after["steps"]], [step[key] for step in before["steps"]], key)
+        self.assertTrue(any("CUDA graphs" in one for one in after["import"]["warnings"]), after["import"]["warnings"])
 
     def test_durations_and_arguments_stay_as_they_are(self):
         folder = self.two_ranks()

@@ -33,6 +33,9 @@ TEST(UpperMedianTest, isOneOfTheValues) {
   EXPECT_EQ(upper_median(std::vector<int>{5, 1, 3}), 3);
   EXPECT_EQ(upper_median(std::vector<int>{4, 1, 3, 2}), 3);
   EXPECT_EQ(upper_median(std::vector<int>{}), 0);
+  EXPECT_EQ(median(std::vector<int>{5, 1, 3}), 3);
+  EXPECT_EQ(median(std::vector<int>{9, 1, 3, 2}), 2.5);
+  EXPECT_EQ(median(std::vector<int>{}), 0);
 }
 
 }  // namespace
