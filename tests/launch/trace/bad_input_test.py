@@ -171,6 +171,17 @@ class UsableTest(TraceTest):
     def warning_of(self, *inputs):
         return "\n".join(self.report(*inputs)["import"]["warnings"])
 
+    def test_a_recording_without_steps_is_one(self):
+        write(self.folder / "rank-0.json", trace([complete("kernel", "gemm", 10, 5, stream=7)]))
+        self.assertIn("no ranges named ProfilerStep#N", self.warning_of(self.folder / "rank-0.json"))
+
+    def test_recordings_of_several_jobs(self):
+        for name, size in (("a", 1), ("b", 2)):
+            write(self.folder / f"in/{name}/rank-0.json", trace(step_events(0), 0, size, baseTimeNanoseconds=BASE_NS + size * 10**9))
+        said = self.warning_of(self.folder / "in")
+        self.assertIn("the recordings a and b have the same steps of a rank", said)
+        self.assertIn("jobs of 1 and of 2 ranks", said)
+
     def test_missing_rank(self):
         write(self.folder / "in/rank-0.json", trace(step_events(0), 0, 3))
         self.assertIn("no trace of 2 of 3 ranks (1, 2)", self.warning_of(self.folder / "in"))
@@ -327,17 +338,6 @@ class FlagsTest(TraceTest):
         self.assertEqual(run().returncode, 2)
         for words in (["--help"], ["help", "report"], ["merge", "--help"], ["--version"]):
             self.assertEqual(run(*words).returncode, 0)
-
-    def test_a_recording_without_steps_is_one(self):
-        write(self.folder / "rank-0.json", trace([complete("kernel", "gemm", 10, 5, stream=7)]))
-        self.assertIn("no ranges named ProfilerStep#N", self.warning_of(self.folder / "rank-0.json"))
-
-    def test_recordings_of_several_jobs(self):
-        for name, size in (("a", 1), ("b", 2)):
-            write(self.folder / f"in/{name}/rank-0.json", trace(step_events(0), 0, size, baseTimeNanoseconds=BASE_NS + size * 10**9))
-        said = self.warning_of(self.folder / "in")
-        self.assertIn("the recordings a and b have the same steps of a rank", said)
-        self.assertIn("jobs of 1 and of 2 ranks", said)
 
     def test_standard_output_by_its_name_stays_what_it_is(self):
         folder, before = self.two_ranks(), os.readlink("/dev/stdout")
