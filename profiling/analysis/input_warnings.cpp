@@ -52,7 +52,7 @@ void warn_about_jobs(trace::TraceSet& set, const std::vector<RankView>& ranks) {
     for (const StepRow& step : rank.steps) {
       if (!step.step || !rank.counts(step)) continue;
       const auto [seen, is_new] = window_of_step.try_emplace({info.rank, *step.step}, info.window);
-      if (is_new || other != nullptr) continue;
+      if (is_new || other != nullptr || seen->second == info.window) continue;
       first = seen->second;
       other = &info.window;
     }
