@@ -239,22 +239,6 @@ TEST_F(TraceSetTest, a_file_without_events_beside_others_is_a_warning) {
   EXPECT_THAT(load().warnings, ::testing::ElementsAre(::testing::HasSubstr("rank-1.json has no")));
 }
 
-TEST_F(TraceSetTest, a_merged_file_beside_those_it_was_made_of_is_no_rank) {
-  const std::string events = complete_event("kernel", "k", "1", "1");
-  std::string merged = trace_of(events);
-  merged.insert(1, R"("sidestream":{"merged_ranks":1},)");
-  write_text(scratch_ / "m.json", merged);
-  EXPECT_THAT(load().warnings, ::testing::IsEmpty()) << "alone it can be read";
-
-  write_text(scratch_ / "vm_7.123.pt.trace.json", R"({"traceEvents":[)" + events + "]}");
-  const TraceSet set = load();
-
-  EXPECT_EQ(set.world_size, 1);
-  EXPECT_EQ(set.events, 1u);
-  EXPECT_THAT(set.files, ::testing::ElementsAre("vm_7.123.pt.trace.json"));
-  EXPECT_THAT(set.warnings, ::testing::Contains(::testing::HasSubstr("m.json: left out")));
-}
-
 TEST_F(TraceSetTest, what_an_export_lacks_is_said) {
   make_database("a.sqlite",
                 "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
