@@ -46,6 +46,7 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
   const report = run.report, metrics = report.metrics, steps = plainSteps(report);
   const names = {io: "waiting for input", cpu: "other work of the host", gpu: "computing", compute: "computing", comm: "communication"};
   const device = metrics.gpu_utilisation !== null, cost = metrics.profiler_cost;
+  const beside = metrics.steps_without_profiler ? `compared with the ${metrics.steps_without_profiler} until the last trace` : "";
   const read = new Set(report.steps.map(step => step.rank)).size;
   const rounded = metrics.tokens_per_s === null ? null : numberText(Math.round(metrics.tokens_per_s));
   const tensor = metrics.tensor_core_share === null ? null : percentText(metrics.tensor_core_share);
@@ -65,9 +66,9 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
     metrics.process_cores === null ? null
       : figure("processors a rank runs on", numberText(metrics.process_cores), `${numberText(metrics.process_cores_short)} more wanted`),
     metrics.machine_cpu === null ? null : figure("processors busy", percentText(metrics.machine_cpu), "of the machine"),
-    cost !== null ? figure("profiler: longer steps", `${signed(cost * 100, 1)} %`)
+    cost !== null ? figure("profiler: longer steps", `${signed(cost * 100, 1)} %`, beside)
       : metrics.profiler_cost_below === null ? null
-        : figure("profiler: longer steps", "within their scatter", `of ${percentText(metrics.profiler_cost_below)}`),
+        : figure("profiler: longer steps", "within their scatter", [`of ${percentText(metrics.profiler_cost_below)}`, beside].filter(Boolean).join(", ")),
     figure("ranks", String(report.world_size), read < report.world_size ? `${read} of them read` : "")));
   if (steps.length === 0) { body.append(absent("no steps in the traces")); return true; }
   const ranks = [...new Set(steps.map(step => step.rank))].sort((a, b) => a - b);
