@@ -165,7 +165,7 @@ class UnusableTest(TraceTest):
             for rank in range(2):
                 write(self.folder / name / f"trace/step_1/rank-{rank}.json", trace(step_events(rank, late_us=late_us * rank), rank, 2))
         base, new = self.folder / "base", self.folder / "new"
-        self.fail_with(3, f"base/run.json: .*To compare by the traces alone, give their folder: {base}/trace$", "compare", base, new)
+        self.fail_with(3, f"base/run.json, byte 2: .*To compare by the traces alone, give their folder: {base}/trace$", "compare", base, new)
         self.assertIn("a mean step takes", self.succeed("compare", base / "trace", new / "trace").stdout)
 
 

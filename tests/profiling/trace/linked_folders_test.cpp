@@ -52,7 +52,7 @@ TEST(MergedFilesTest, one_beside_those_it_was_made_of_is_no_rank) {
   const std::string events = test::complete_event("kernel", "k", "1", "1");
   std::string merged = test::trace_of(events);
   merged.insert(1, R"("sidestream":{"merged_ranks":1},)");
-  test::write_text(scratch / "m.json", merged);
+  test::write_text(scratch / "m.pt.trace.json", merged);
   const auto load = [&] { return load_traces(find_traces({scratch.path()})); };
   EXPECT_THAT(load().warnings, ::testing::IsEmpty()) << "alone it can be read";
 
@@ -62,7 +62,7 @@ TEST(MergedFilesTest, one_beside_those_it_was_made_of_is_no_rank) {
   EXPECT_EQ(set.world_size, 1);
   EXPECT_EQ(set.events, 1u);
   EXPECT_THAT(set.files, ::testing::ElementsAre("vm_7.123.pt.trace.json"));
-  EXPECT_THAT(set.warnings, ::testing::Contains(::testing::HasSubstr("m.json: left out")));
+  EXPECT_THAT(set.warnings, ::testing::Contains(::testing::HasSubstr("m.pt.trace.json: left out")));
 }
 
 }  // namespace
