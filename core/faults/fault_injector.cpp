@@ -149,7 +149,8 @@ void require_permission(const std::vector<Fault>& faults) {
   const char* const permission = std::getenv("SIDESTREAM_FAULT_INJECTION");
   if (permission != nullptr && std::string_view(permission) == "1") return;
   throw core::ConfigError(
-      "--inject plants faults that end or spoil the run: it is for tests and exercises, and "
+      "--inject (in a configuration: inject) plants faults that end or spoil the run: it is for "
+      "tests and exercises, and "
       "needs SIDESTREAM_FAULT_INJECTION=1 in the environment");
 }
 

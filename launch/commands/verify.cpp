@@ -119,7 +119,7 @@ int run_verify(const CommandCall& call) {
     const auto runs = make_all_runs(options, progress);
     if (runs) return write_reports(options, folder, *runs, command);
   } catch (const RunFailure& failure) {
-    return report_failure(options, failure, command);
+    return report_failure(options, folder, failure, command);
   }
   progress.say("stopped; the same command goes on, and repeats no finished run");
   return static_cast<int>(core::ExitCode::kPreempted);

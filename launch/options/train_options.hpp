@@ -101,6 +101,7 @@ struct TrainOptions {
   RecordOptions record = {};
   NumericsOptions numerics = {};
   std::vector<faults::Fault> faults = {};  // --inject: planted for a test
+  std::string faults_text = {};            // the same as it was written
 };
 
 }  // namespace sidestream::launch

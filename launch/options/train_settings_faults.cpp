@@ -6,17 +6,21 @@ namespace {
 
 using Options = TrainOptions;
 
+// Kept with the run, so that a comparison says what was planted; a file with it needs the same
+// permission as the flag.
 Setting<Options> inject() {
   return {{.name = "inject",
            .value_name = "FAULTS",
            .help = "plant faults, to see what becomes of them: 'kill:rank=1,step=50; slow:ms=200'; "
                    "kinds: kill, stop, hang, exit, throw, memory, slow, nan, spike, flip, "
-                   "disk-full, desync; refused unless SIDESTREAM_FAULT_INJECTION=1",
-           .scope = FlagScope::kCommandLine},
+                   "disk-full, desync; refused unless SIDESTREAM_FAULT_INJECTION=1"},
           [](Options& options, const std::string& text) {
             options.faults = faults::parse_faults(text);
+            options.faults_text = text;
           },
-          [](const Options&) { return std::nullopt; }};
+          [](const Options& options) {
+            return options.faults.empty() ? std::nullopt : std::optional(options.faults_text);
+          }};
 }
 
 using enum AnomalyPolicy;

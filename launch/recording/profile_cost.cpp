@@ -54,7 +54,9 @@ std::optional<ProfileCost::Share> ProfileCost::share() const {
   if (!plain || seen_ms_.size() < kLeastSteps || plain->median <= 0) return std::nullopt;
   const statistics::Middle seen = statistics::middle_of(seen_ms_);
   return Share{.share = seen.median / plain->median - 1,
-               .uncertainty = statistics::difference_uncertainty(seen, *plain) / plain->median};
+               .uncertainty = statistics::difference_uncertainty(seen, *plain) / plain->median,
+               .seen = seen.count,
+               .beside = plain->count};
 }
 
 }  // namespace sidestream::launch

@@ -29,6 +29,8 @@ class ProfileCost {
   struct Share {
     double share = 0;        // (seen - not seen) / not seen, of the medians
     double uncertainty = 0;  // in the same unit
+    std::size_t seen = 0;    // steps of each kind
+    std::size_t beside = 0;
     bool is_sure() const { return share > uncertainty; }
   };
   // Nothing below three steps of each kind.

@@ -256,8 +256,10 @@ void RunRecording::finish() {
   if (const auto cost = cost_.share()) {
     parts_.say(
         cost->is_sure()
-            ? fmt::format("the profiler made its steps {:.0f} % longer than those beside them",
-                          cost->share * 100)
+            ? fmt::format(
+                  "the profiler made its {} steps {:.0f} % longer than the {} beside them, "
+                  "before and after; a report knows those alone that came before the last trace",
+                  cost->seen, cost->share * 100, cost->beside)
             : "what the profiler cost its steps is less than they scatter");
   }
   if (const auto cost = record_cost_.share()) {

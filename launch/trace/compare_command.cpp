@@ -94,9 +94,20 @@ verify::Verification by_traces(const CompareOptions& options, const Examined& ba
   return result;
 }
 
+// Its traces may be good where its record is not.
+verify::RecordedRun record_of(const fs::path& path) {
+  try {
+    return verify::read_recorded_run(path);
+  } catch (const core::DataError& error) {
+    if (!fs::exists(path / "trace")) throw;
+    throw core::DataError(fmt::format("{}. To compare by the traces alone, give their folder: {}",
+                                      error.what(), (path / "trace").string()));
+  }
+}
+
 std::vector<verify::RecordedRun> records_of(const std::vector<fs::path>& paths) {
   std::vector<verify::RecordedRun> runs;
-  for (const fs::path& path : paths) runs.push_back(verify::read_recorded_run(path));
+  for (const fs::path& path : paths) runs.push_back(record_of(path));
   return runs;
 }
 

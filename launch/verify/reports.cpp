@@ -72,12 +72,19 @@ verify::Verification judge(const VerifyOptions& options, const RunsOfSides& time
 
 }  // namespace
 
-int report_failure(const VerifyOptions& options, const RunFailure& failure,
-                   const std::string& command) {
+int report_failure(const VerifyOptions& options, const OutputFolder& folder,
+                   const RunFailure& failure, const std::string& command) {
   fmt::print(stderr, "sidestream: {}\n", failure.what());
-  if (failure.exit_code() == static_cast<int>(verify::GateCode::kDiverged))
-    append_rejection(decision_log_of(options), options.output, settings_of(options, command),
-                     failure.reason());
+  const verify::FailedVerification failed{.settings = settings_of(options, command),
+                                          .run = failure.run(),
+                                          .reason = failure.reason(),
+                                          .exit_code = failure.exit_code()};
+  core::write_file_atomically(folder.file("report.json"), verify::failure_json(failed));
+  core::write_file_atomically(folder.file("report.html"), verify::failure_html(failed));
+  core::write_file_atomically(folder.file("report.md"), verify::failure_markdown(failed));
+  core::write_file_atomically(folder.file("report.txt"), verify::failure_text(failed));
+  append_rejection(decision_log_of(options), options.output, failed.settings, failed.reason);
+  fmt::print("reports: {}\n", folder.file("report.{html,json,md,txt}").string());
   return failure.exit_code();
 }
 

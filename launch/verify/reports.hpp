@@ -23,9 +23,9 @@ struct VerificationRuns {
 int write_reports(const VerifyOptions& options, const OutputFolder& folder,
                   const VerificationRuns& runs, const std::string& command);
 
-// Says why there are no reports. A new side that learns to no number is a line of the decision log.
-// Returns the exit code.
-int report_failure(const VerifyOptions& options, const RunFailure& failure,
-                   const std::string& command);
+// The same when a run failed: the four files say what is known, and the decision log that there is
+// no verdict. Returns the exit code.
+int report_failure(const VerifyOptions& options, const OutputFolder& folder,
+                   const RunFailure& failure, const std::string& command);
 
 }  // namespace sidestream::launch

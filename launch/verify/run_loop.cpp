@@ -14,6 +14,7 @@
 #include "launch/verify/child_process.hpp"
 #include "launch/verify/machine_watch.hpp"
 #include "launch/verify/output_folder.hpp"
+#include "launch/verify/shell_words.hpp"
 #include "profiling/verify/verification.hpp"
 
 namespace sidestream::launch {
@@ -29,7 +30,7 @@ void prepare_environment() {
   setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
 }
 
-std::string last_lines(const fs::path& file) {
+std::vector<std::string> last_lines(const fs::path& file) {
   constexpr std::size_t kLines = 20;
   std::ifstream input(file);
   std::deque<std::string> lines;
@@ -37,21 +38,30 @@ std::string last_lines(const fs::path& file) {
     lines.push_back(line);
     if (lines.size() > kLines) lines.pop_front();
   }
+  return {lines.begin(), lines.end()};
+}
+
+std::string indented(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += "  " + line + "\n";
   return text.empty() ? "  (nothing)\n" : text;
 }
 
 // A change that makes the loss no number is not a broken verification: it learns worse.
-[[noreturn]] void fail(const PlannedRun& run, int exit_code) {
+[[noreturn]] void fail(const VerifyOptions& options, const PlannedRun& run, int exit_code) {
+  verify::FailedRun failed{.name = describe(run),
+                           .command = shell_words(start_command(options, run, "sidestream")),
+                           .exit_code = exit_code,
+                           .last_lines = last_lines(output_file(run)),
+                           .log = output_file(run).string()};
   const bool diverged =
       run.side == Side::kNew && exit_code == static_cast<int>(core::ExitCode::kNumerics);
   throw RunFailure(fmt::format("{}the run of {} failed with exit code {}",
                                diverged ? "the new side learns worse, to no finite number: " : "",
                                describe(run), exit_code),
                    fmt::format("The last lines that it printed:\n{}All of it is in {}",
-                               last_lines(output_file(run)), output_file(run).string()),
-                   diverged ? static_cast<int>(verify::GateCode::kDiverged) : exit_code);
+                               indented(failed.last_lines), failed.log),
+                   failed, diverged ? static_cast<int>(verify::GateCode::kDiverged) : exit_code);
 }
 
 // The exit code, or nothing when a stop was asked for.
@@ -97,7 +107,7 @@ std::optional<verify::RecordedRun> make_run(const VerifyOptions& options, const 
     const std::optional<int> code = run_once(options, run, stop, progress, watch);
     const verify::MachineState measured = watch.take();
     if (!code) return std::nullopt;
-    if (*code != 0) fail(run, *code);
+    if (*code != 0) fail(options, run, *code);
     if (measured.any()) verify::write_machine_state(measured, run.folder / "machine.json");
   }
   verify::RecordedRun recorded = read_and_trim(run);

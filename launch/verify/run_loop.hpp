@@ -3,12 +3,14 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "launch/process/stop_request.hpp"
 #include "launch/verify/plan.hpp"
 #include "launch/verify/run_progress.hpp"
+#include "profiling/verify/failed_verification.hpp"
 #include "profiling/verify/recorded_run.hpp"
 
 namespace sidestream::launch {
@@ -23,13 +25,19 @@ struct RunsOfSides {
 class RunFailure : public core::Error {
  public:
   // `output`: what the run printed last, as sentences behind the reason.
-  RunFailure(const std::string& reason, const std::string& output, int exit_code)
-      : core::Error(reason + ". " + output), reason_(reason), exit_code_(exit_code) {}
+  RunFailure(const std::string& reason, const std::string& output, verify::FailedRun run,
+             int exit_code)
+      : core::Error(reason + ". " + output),
+        reason_(reason),
+        run_(std::move(run)),
+        exit_code_(exit_code) {}
   const std::string& reason() const noexcept { return reason_; }
+  const verify::FailedRun& run() const noexcept { return run_; }
   int exit_code() const noexcept { return exit_code_; }
 
  private:
   std::string reason_;
+  verify::FailedRun run_;
   int exit_code_;
 };
 

@@ -76,6 +76,7 @@ Json json_of(const Finding& one, std::size_t number) {
           {"threshold", one.rule->threshold},
           {"looks_at", one.rule->looks_at},
           {"source", one.rule->source},
+          {"comes_first", one.rule->before_all},
           {"gain_ceiling_pct", one.what.bound ? Json(*one.what.bound * 100) : Json()},
           {"fix", one.fix()},
           {"false_if", one.false_if()},
@@ -201,6 +202,11 @@ std::string whose_text(const Finding& one) {
              : fmt::format(" ({} ranks)", one.count);
 }
 
+// Why one with a smaller bound stands before the others.
+std::string order_text(const Finding& one) {
+  return one.rule->before_all ? "; first, for what else is found may follow from it" : "";
+}
+
 // "Looked and found nothing" is not "could not look": both are said.
 std::string silent_rules_text(const Advice& advice, std::size_t width) {
   std::string looked, needs;
@@ -226,7 +232,8 @@ std::string advice_text(const Advice& advice, const report::TextStyle& style) {
                                   ? fmt::format("at most {:.1f} %", *one.what.bound * 100)
                                   : std::string("bound not known");
     const std::string title = report::wrapped(
-        fmt::format("{}{}: {}", one.rule->title, whose_text(one), bound), style.width_columns, 2);
+        fmt::format("{}{}: {}{}", one.rule->title, whose_text(one), bound, order_text(one)),
+        style.width_columns, 2);
     text += style.color ? "\033[1m" + title + "\033[0m" : title;
     for (const std::string& line : {"why: " + evidence_text(one), "fix: " + one.fix(),
                                     "false if: " + one.false_if(), "check: " + one.check()})

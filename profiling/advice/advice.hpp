@@ -1,4 +1,5 @@
-// The advice: all rules on the facts of one run, the largest bound first.
+// The advice: all rules on the facts of one run, the largest bound first, after what the others may
+// follow from.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -51,7 +52,8 @@ bool is_waiting_for_input(const Rule& rule);
 const Finding* first_of_run(const std::vector<Finding>& findings);
 
 // Findings of the same rule and fix, on several ranks, become one, with the evidence of the largest
-// bound and without a rank of its own. By bound, after those of rules that come before all.
+// bound and without a rank of its own. By bound, after those of rules that come before all: what
+// else is found may follow from these, and reports say so.
 std::vector<Finding> merged(std::vector<Finding> findings);
 
 // Fills `advice` and `nothing_found` of a report.json and adds to its `not_measured`.

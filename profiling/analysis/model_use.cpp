@@ -28,6 +28,7 @@ void compare(const statistics::Middle& profiled, const trace::RunFigures& run, M
                                  .deviation = run.unprofiled_step_deviation_ms,
                                  .count = static_cast<std::size_t>(run.unprofiled_steps)};
   const double cost = profiled.median / plain.median - 1;
+  use.steps_without_profiler = static_cast<std::int64_t>(run.unprofiled_steps);
   const double uncertainty = statistics::difference_uncertainty(profiled, plain) / plain.median;
   if (cost > uncertainty)
     use.profiler_cost = cost;

@@ -3,6 +3,7 @@
 // (profiling/ranges/trace_metadata.hpp).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct ModelUse {
   // other one says how much a cost has to be to be seen.
   std::optional<double> profiler_cost = {};
   std::optional<double> profiler_cost_below = {};
+  // Steps that both are told from: those without the profiler until the last of these files was
+  // written. A run knows more of them at its end. 0: not known.
+  std::int64_t steps_without_profiler = 0;
   bool profiler_was_off = false;  // in every step of these files
 };
 

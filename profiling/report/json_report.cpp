@@ -192,7 +192,8 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"system_samples", all.system.samples},
           {"mfu_source", throughput.source.empty() ? Json() : Json(throughput.source)},
           {"profiler_cost", or_null(all.model.profiler_cost)},
-          {"profiler_cost_below", or_null(all.model.profiler_cost_below)}};
+          {"profiler_cost_below", or_null(all.model.profiler_cost_below)},
+          {"steps_without_profiler", all.model.steps_without_profiler}};
 }
 
 void need(Json& list, bool missing, const char* rule, const std::string& needs) {

@@ -271,15 +271,23 @@ std::string tax_text(const analysis::OverlapTax& tax) {
       duration_text(real(tax.net_gain_ns())));
 }
 
+// A run compares with more of them at its end, and may say another figure.
+std::string steps_beside_text(const Analysis& all) {
+  const std::int64_t steps = all.model.steps_without_profiler;
+  return steps == 0 ? "those without the profiler"
+                    : fmt::format("the {} without the profiler until it was written", steps);
+}
+
 std::string profiler_text(const Analysis& all) {
   if (all.model.profiler_was_off) return "The profiler was off in the steps of this trace\n";
   if (all.model.profiler_cost_below)
     return fmt::format(
-        "What the profiler costs the steps of this trace is within their scatter ({:.1f} %)\n",
-        *all.model.profiler_cost_below * 100);
+        "What the profiler costs the steps of this trace is within their scatter ({:.1f} "
+        "%),\n  compared with {}\n",
+        *all.model.profiler_cost_below * 100, steps_beside_text(all));
   if (!all.model.profiler_cost) return "";
-  return fmt::format("Steps of this trace are {:.1f} % longer than those without the profiler\n",
-                     *all.model.profiler_cost * 100);
+  return fmt::format("Steps of this trace are {:.1f} % longer than {}\n",
+                     *all.model.profiler_cost * 100, steps_beside_text(all));
 }
 
 std::string straggler_text(const Analysis& all) {

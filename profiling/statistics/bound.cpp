@@ -74,7 +74,8 @@ std::string text_of(const Bound& bound) {
   const std::string range =
       fmt::format("{:.1f} to {:.1f} % of a step", bound.lead->low * 100, bound.lead->high * 100);
   return bound.is_sure() ? fmt::format("{} (it leads {} by {}, 95 %)", first, second, range)
-                         : fmt::format("{} or by {}: not sure ({}, 95 %)", first, second, range);
+                         : fmt::format("{} or by {}: not sure (the first leads by {}, 95 %)", first,
+                                       second, range);
 }
 
 }  // namespace sidestream::statistics

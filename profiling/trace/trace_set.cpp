@@ -25,6 +25,7 @@ struct Loaded {
   std::vector<std::string> warnings;
   bool has_rank = false;
   std::uint64_t events = 0;
+  bool left_out = false;
 };
 
 Loaded load_one(const TraceFile& file) {
@@ -56,6 +57,26 @@ Loaded load_one(const TraceFile& file) {
   for (std::string& warning : loaded.warnings)
     warning = with_valid_utf8(file.path.filename().string()) + ": " + warning;
   return loaded;
+}
+
+bool is_merged(const Loaded& one) {
+  return std::any_of(one.timelines.begin(), one.timelines.end(), [](const RankTimeline& timeline) {
+    return timeline.info.figures.merged_ranks > 0;
+  });
+}
+
+// What `merge` wrote beside the files that it was made of has their events once more: they would be
+// those of a rank that there is not.
+void leave_out_merged(std::vector<Loaded>& loaded) {
+  if (std::all_of(loaded.begin(), loaded.end(), is_merged)) return;
+  for (Loaded& one : loaded) {
+    if (!is_merged(one)) continue;
+    const std::string file = one.timelines.front().info.file;
+    one = {.timelines = {},
+           .warnings = {file + ": left out: `sidestream-trace merge` made it, of files such as "
+                               "those beside it"},
+           .left_out = true};
+  }
 }
 
 // Numbers for traces that have none: the next one that no trace of the same folder or of the same
@@ -224,6 +245,7 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
                      [&](std::uint64_t index, int) {
                        with_way_on(files.size(), [&] { loaded[index] = load_one(files[index]); });
                      });
+  leave_out_merged(loaded);
   number_ranks(loaded);
   TraceSet set;
   std::vector<std::string> warnings;
@@ -232,8 +254,10 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
     warnings.insert(warnings.end(), one.warnings.begin(), one.warnings.end());
     for (RankTimeline& timeline : one.timelines) set.timelines.push_back(std::move(timeline));
   }
-  for (const TraceFile& file : files)
-    set.files.push_back(with_valid_utf8(file.path.filename().string()));
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!loaded[i].left_out)
+      set.files.push_back(with_valid_utf8(files[i].path.filename().string()));
+  }
   std::set<std::string> seen;
   for (const TraceFile& file : files) add_samples(file, seen, set);
   check_not_merged(set.timelines);

@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "profiling/analysis/step_table.hpp"
 #include "profiling/report/number_at.hpp"
+#include "profiling/verify/urgent_lines.hpp"
 
 namespace sidestream::verify {
 namespace {
@@ -68,13 +69,15 @@ double steps_with_operations(const Json& report) {
 }
 
 SideProfile read_report(const std::string& folder, const Json& report, std::size_t operations) {
-  SideProfile side{.folder = folder, .verdict = verdict_of(report)};
+  SideProfile side{.folder = folder, .urgent = urgent_lines(report), .verdict = verdict_of(report)};
   for (const Json& part : report.at("overview").at("mean_step")) {
     const std::string name = part.at("part");
     const double milliseconds = part.at("time_ns").get<double>() * 1e-6;
     if (name == "step") side.step_ms = milliseconds;
     side.budget.push_back({name, milliseconds});
   }
+  if (const auto metrics = report.find("metrics"); metrics != report.end())
+    side.profiler_off = number_at(*metrics, "profiler_cost") == 0;
   const double steps = steps_with_operations(report);
   for (const Json& one : report.at("top_ops")) {
     if (side.top.size() < operations) side.top.push_back(operation_of(one, steps, side.step_ms));
@@ -83,7 +86,8 @@ SideProfile read_report(const std::string& folder, const Json& report, std::size
     side.advice.push_back({.title = text_at(one, "title"),
                            .bound_pct = number_at(one, "gain_ceiling_pct"),
                            .evidence = text_at(one, "evidence_text"),
-                           .fix = text_at(one, "fix")});
+                           .fix = text_at(one, "fix"),
+                           .comes_first = one.value("comes_first", false)});
   return side;
 }
 

@@ -27,6 +27,7 @@ struct AdviceLine {
   std::optional<double> bound_pct = {};  // of the step
   std::string evidence = {};
   std::string fix = {};
+  bool comes_first = false;  // whatever its bound: the others may follow from it
 };
 
 struct BudgetPart {
@@ -35,9 +36,11 @@ struct BudgetPart {
 };
 
 struct SideProfile {
-  std::string folder = {};   // run directory, or what was given for one
-  std::string verdict = {};  // what bounds the side, in words; empty: not known
-  double step_ms = 0;        // mean of the profiled steps
+  std::string folder = {};               // run directory, or what was given for one
+  std::vector<std::string> urgent = {};  // before any mean: a hang, far longer steps, a late rank
+  std::string verdict = {};              // what bounds the side, in words; empty: not known
+  double step_ms = 0;                    // mean of the profiled steps
+  bool profiler_off = false;             // they are steps of a recording
   std::vector<BudgetPart> budget = {};
   std::vector<TopOperation> top = {};
   std::vector<AdviceLine> advice = {};

@@ -109,7 +109,8 @@ std::size_t windows_of(const Analysis& all) {
   return windows.size();
 }
 
-// Below 0 where operations run beside each other.
+// Below 0 where operations run beside each other: their time is theirs, and that of the step is
+// one.
 Part no_operation(const report::MeanStep& base, const report::MeanStep& fresh,
                   const std::vector<Part>& operations) {
   Part rest{"no operation, or several at once", ms(static_cast<double>(base.window_ns)),
@@ -118,6 +119,8 @@ Part no_operation(const report::MeanStep& base, const report::MeanStep& fresh,
     rest.base_ms -= one.base_ms;
     rest.fresh_ms -= one.fresh_ms;
   }
+  if (rest.base_ms < 0 || rest.fresh_ms < 0)
+    rest.name = "below 0: operations that ran beside each other, counted twice";
   return rest;
 }
 

@@ -207,10 +207,11 @@ std::string verdict_sentence(const Verification& one) {
         one.base_ms, one.fresh_ms);
   const RatioEstimate& ratio = *one.step_time;
   std::string text = fmt::format(
-      "{}: a step takes {:+.1f} % (95 % interval {:+.1f} to {:+.1f} %, {} blocks; {:.4g} ms "
-      "against {:.4g} ms)",
-      verdict_word(one), pct(ratio.ratio), pct(ratio.low), pct(ratio.high), ratio.pairs,
-      one.fresh_ms, one.base_ms);
+      "{}: by pairs a step takes {:+.1f} % (geometric mean of the ratios of {} blocks, 95 % "
+      "interval {:+.1f} to {:+.1f} %); by the median of each side {:+.1f} % ({:.4g} ms against "
+      "{:.4g} ms)",
+      verdict_word(one), pct(ratio.ratio), ratio.pairs, pct(ratio.low), pct(ratio.high),
+      pct(one.fresh_ms / one.base_ms), one.fresh_ms, one.base_ms);
   if (!one.machine) return text;
   for (const std::string& warning : {clock_warning(*one.machine), load_warning(*one.machine)})
     text += warning.empty() ? "" : "; " + warning;

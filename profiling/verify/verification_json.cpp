@@ -152,6 +152,7 @@ Json json_of(const TopOperation& one) {
 
 Json json_of(const SideProfile& side) {
   Json json = {{"folder", side.folder},
+               {"urgent", side.urgent},
                {"verdict", side.verdict.empty() ? Json() : Json(side.verdict)},
                {"step_ms", side.step_ms}};
   for (const char* list : {"budget", "top_ops", "advice"}) json[list] = Json::array();
@@ -160,6 +161,7 @@ Json json_of(const SideProfile& side) {
   for (const TopOperation& one : side.top) json["top_ops"].push_back(json_of(one));
   for (const AdviceLine& one : side.advice)
     json["advice"].push_back({{"title", one.title},
+                              {"comes_first", one.comes_first},
                               {"gain_ceiling_pct", or_null(one.bound_pct)},
                               {"evidence", one.evidence},
                               {"fix", one.fix}});

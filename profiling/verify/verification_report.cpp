@@ -49,7 +49,8 @@ std::string load_text(const std::optional<MachineChange>& change) {
   return "Load of others: " + warning + "; a quiet machine needs fewer blocks";
 }
 
-// Timed and profiled steps are different runs: what they differ by is said, not hidden.
+// Timed and profiled steps are different runs: what they differ by is said, not hidden. Recorded
+// steps are those that were timed, without a profiler.
 std::string profiled_text(const Verification& one) {
   const double base = one.profiles->base.step_ms, fresh = one.profiles->fresh.step_ms;
   const double timed = one.fresh_ms - one.base_ms, traced = fresh - base;
@@ -57,6 +58,11 @@ std::string profiled_text(const Verification& one) {
     return fmt::format(
         "The traces: a mean step takes {:.4g} against {:.4g} ms, {:+.4g} ms; by the medians of the "
         "same steps it is {:+.4g} ms",
+        fresh, base, traced, timed);
+  if (one.profiles->base.profiler_off && one.profiles->fresh.profiler_off)
+    return fmt::format(
+        "The recordings (no profiler): a mean step takes {:.4g} against {:.4g} ms, {:+.4g} ms; by "
+        "the medians of metrics.jsonl it is {:+.4g} ms: a mean holds the long steps, too",
         fresh, base, traced, timed);
   return fmt::format(
       "Profiled runs: a step takes {:.4g} against {:.4g} ms, {:+.4g} ms; the timed blocks say "
@@ -71,7 +77,8 @@ std::string sides_text(const Verification& one) {
     return fmt::format("{} {:.4g} ms{}", name, median_ms,
                        interval.empty() ? "" : " (95 % interval of the mean " + interval + ")");
   };
-  return "Step of each side: " + side("base", one.base_ms, one.base_interval_ms) + ", " +
+  return "Step of each side (median over the blocks): " +
+         side("base", one.base_ms, one.base_interval_ms) + ", " +
          side("new", one.fresh_ms, one.fresh_interval_ms);
 }
 
@@ -130,6 +137,13 @@ std::string markdown_of(const Table& table) {
   return text + "\n";
 }
 
+// What is urgent before what bounds a side: means say little beside a rank that is late.
+std::string bound_text(const SideProfile& side) {
+  std::string text;
+  for (const std::string& line : side.urgent) text += line + "; ";
+  return text + "bound by " + (side.verdict.empty() ? "(not measured)" : side.verdict);
+}
+
 // What bounds a side, what its step is made of, and what was advised.
 std::vector<std::string> side_lines(const char* name, const SideProfile& side) {
   std::string budget;
@@ -139,14 +153,14 @@ std::vector<std::string> side_lines(const char* name, const SideProfile& side) {
     budget += fmt::format("{}{} {}", budget.empty() ? "" : ", ", part.name,
                           report::percent_text(part.step_ms / side.step_ms));
   }
-  std::vector<std::string> lines = {fmt::format(
-      "What takes the time of the {} side: bound by {}; profiled step {:.4g} ms: {}", name,
-      side.verdict.empty() ? "(not measured)" : side.verdict, side.step_ms, budget)};
+  std::vector<std::string> lines = {
+      fmt::format("What takes the time of the {} side: {}; profiled step {:.4g} ms: {}", name,
+                  bound_text(side), side.step_ms, budget)};
   for (const AdviceLine& one : side.advice)
     lines.push_back(fmt::format(
-        "- {}: {}. Fix: {}", one.title,
+        "- {}: {}{}. Fix: {}", one.title,
         one.bound_pct ? fmt::format("at most {:.1f} %", *one.bound_pct) : "bound not known",
-        one.fix));
+        one.comes_first ? "; first, for what else is found may follow from it" : "", one.fix));
   if (side.advice.empty())
     lines.emplace_back("- advice: nothing found by the rules that could look");
   return lines;

@@ -46,12 +46,13 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
   const report = run.report, metrics = report.metrics, steps = plainSteps(report);
   const names = {io: "waiting for input", cpu: "other work of the host", gpu: "computing", compute: "computing", comm: "communication"};
   const device = metrics.gpu_utilisation !== null, cost = metrics.profiler_cost;
+  const beside = metrics.steps_without_profiler ? `compared with the ${metrics.steps_without_profiler} until the last trace` : "";
   const read = new Set(report.steps.map(step => step.rank)).size;
   const rounded = metrics.tokens_per_s === null ? null : numberText(Math.round(metrics.tokens_per_s));
   const tensor = metrics.tensor_core_share === null ? null : percentText(metrics.tensor_core_share);
   for (const line of urgentLines(report)) body.append(element("p", {}, wordOf(line, "bad")));
-  if (report.verdict) body.append(element("p", {}, "Bound by ", wordOf(names[report.verdict] || report.verdict, "neutral"),
-    report.verdict_sure === false ? ` (not sure: by ${report.verdict_text})` : ""));
+  if (report.verdict) body.append(element("p", {}, "Bound by ", 
+    wordOf(report.verdict_sure === false ? report.verdict_text : names[report.verdict] || report.verdict, "neutral")));
   if (report.run_verdict) body.append(ownVerdict(report.run_verdict));
   body.append(element("div", {class: "cards"},
     figure("step, median", msText(metrics.step_ms_p50), "of these traces"),
@@ -65,9 +66,9 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
     metrics.process_cores === null ? null
       : figure("processors a rank runs on", numberText(metrics.process_cores), `${numberText(metrics.process_cores_short)} more wanted`),
     metrics.machine_cpu === null ? null : figure("processors busy", percentText(metrics.machine_cpu), "of the machine"),
-    cost !== null ? figure("profiler: longer steps", `${signed(cost * 100, 1)} %`)
+    cost !== null ? figure("profiler: longer steps", `${signed(cost * 100, 1)} %`, beside)
       : metrics.profiler_cost_below === null ? null
-        : figure("profiler: longer steps", "within their scatter", `of ${percentText(metrics.profiler_cost_below)}`),
+        : figure("profiler: longer steps", "within their scatter", [`of ${percentText(metrics.profiler_cost_below)}`, beside].filter(Boolean).join(", ")),
     figure("ranks", String(report.world_size), read < report.world_size ? `${read} of them read` : "")));
   if (steps.length === 0) { body.append(absent("no steps in the traces")); return true; }
   const ranks = [...new Set(steps.map(step => step.rank))].sort((a, b) => a - b);
@@ -82,6 +83,9 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
   return true;
 }});
 
+const boundText = one => (one.gain_ceiling_pct === null ? "bound not known" : `at most ${one.gain_ceiling_pct.toFixed(1)} %`) +
+  (one.comes_first ? "; first, for what else is found may follow from it" : "");
+
 // Where the largest piece of it lies, as the timeline shows it.
 function placeOf(one) {
   if (one.start_ns === null) return "";
@@ -90,7 +94,7 @@ function placeOf(one) {
   return `rank ${one.place_rank}${stream}, ${nsText(one.start_ns - begin)} to ${nsText(one.end_ns - begin)} after the first step began`;
 }
 
-Page.sections.push({id: "advice", title: "Advice", what: "What to change, the largest possible gain first. " +
+Page.sections.push({id: "advice", title: "Advice", what: "What to change, the largest possible gain first, after what the others may follow from. " +
   "A bound is the time that would vanish over the step time: no promise.", draw(body) {
   const run = currentRun();
   if (!run) { body.append(absent("no traces")); return false; }
@@ -102,7 +106,7 @@ Page.sections.push({id: "advice", title: "Advice", what: "What to change, the la
     const whose = one.rank !== null ? ` (rank ${one.rank})` : one.count > 1 ? ` (${one.count} ranks${worst})` : "";
     const title = `${one.title || one.rule}${whose}`;
     body.append(element("div", {class: "advice"}, element("h4", {}, element("span", {}, title),
-      element("span", {class: "neutral"}, one.gain_ceiling_pct === null ? "bound not known" : `at most ${one.gain_ceiling_pct.toFixed(1)} %`)),
+      element("span", {class: "neutral"}, boundText(one))),
       element("dl", {}, rows.filter(row => row[1]).flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]))));
   }
   if (not_measured.length > 0) {
@@ -176,7 +180,7 @@ function takenUp(fix, differences) {
 function drawAdvised(body, side, differences) {
   if (side.advice.length === 0) { body.append(element("p", {}, "Nothing found by the rules that could look.")); return; }
   body.append(element("ul", {class: "advised"}, side.advice.map(one => element("li", {},
-    element("b", {}, one.title), one.gain_ceiling_pct === null ? ", bound not known" : `, at most ${one.gain_ceiling_pct.toFixed(1)} %`,
+    element("b", {}, one.title), `, ${boundText(one)}`,
     differences && takenUp(one.fix, differences) ? wordOf("changed here", "good") : null, element("br"),
     element("span", {class: "soft"}, `${one.fix} (${one.evidence})`)))));
 }
@@ -192,14 +196,16 @@ function drawHeadline(body, found) {
   const time = found.step_time, losses = found.convergence.final_val_loss, memory = found.memory;
   const percent = ratio => `${signed((ratio - 1) * 100, 1)} %`, times = value => `${Number(value.toPrecision(3))}×`;
   const interval = (text, low, high) => low === null || low === undefined ? "" : `95 %: ${text(low)} to ${text(high)}`;
+  // A ratio is of the pairs, a step the median of its side: for few blocks they need not agree.
+  const pairs = text => ["by pairs", text].filter(Boolean).join(", "), median = text => ["median of the blocks", text && `mean ${text}`].filter(Boolean).join(", ");
   const kind = found.decision.accepted ? "good" : "neutral";
   body.append(element("p", {}, "The new side is ", wordOf(time.verdict, kindOfVerdict(time.verdict)), " and ",
     wordOf(found.decision.accepted ? "accepted" : "not accepted", kind), `: ${found.decision.reason}.`));
   body.append(element("div", {class: "cards"},
-    figure("speed-up", time.speed_up ? times(time.speed_up) : null, interval(times, time.speed_up_low, time.speed_up_high)),
-    figure("base step", msText(time.base_ms), interval(msText, time.base_low_ms, time.base_high_ms)),
-    figure("new step", msText(time.new_ms), interval(msText, time.new_low_ms, time.new_high_ms)),
-    figure("step takes", time.ratio === null ? null : percent(time.ratio), interval(percent, time.ratio_low, time.ratio_high)),
+    figure("speed-up", time.speed_up ? times(time.speed_up) : null, pairs(interval(times, time.speed_up_low, time.speed_up_high))),
+    figure("base step", msText(time.base_ms), median(interval(msText, time.base_low_ms, time.base_high_ms))),
+    figure("new step", msText(time.new_ms), median(interval(msText, time.new_low_ms, time.new_high_ms))),
+    figure("step takes", time.ratio === null ? null : percent(time.ratio), pairs(interval(percent, time.ratio_low, time.ratio_high))),
     figure("convergence", found.convergence.verdict),
     figure("final validation loss", losses ? losses.new.toFixed(4) : null, losses ? `base ${losses.base.toFixed(4)}` : ""),
     figure("peak memory", memory ? bytesText(memory.new_bytes) : null, memory ? `base ${bytesText(memory.base_bytes)}` : "")));
@@ -211,7 +217,10 @@ function drawSides(body, found) {
     body.append(element("h3", {}, "What was slow"), absent(`not measured: no profiled runs${needs ? ` (${needs})` : ""}`));
     return;
   }
-  body.append(element("h3", {}, "What was slow"), element("p", {}, "The base is bound by ", wordOf(base.verdict || "not measured", "neutral"),
+  body.append(element("h3", {}, "What was slow"));
+  for (const [name, side] of [["base", base], ["new side", fresh]])
+    for (const line of side.urgent) body.append(element("p", {}, `On the ${name}: `, wordOf(line, "bad")));
+  body.append(element("p", {}, "The base is bound by ", wordOf(base.verdict || "not measured", "neutral"),
     "; the new side by ", wordOf(fresh.verdict || "not measured", "neutral"), "."));
   drawBudgets(body, Page.data.runs);
   body.append(element("h3", {}, "Longest operations of the base: room is what the roof would save"));

@@ -121,6 +121,8 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                                               "6",
                                               "--flush-denormals",
                                               "off",
+                                              "--inject",
+                                              "slow:rank=1,ms=60; nan:step=3",
                                               "--ranges",
                                               "layers",
                                               "--record",
@@ -178,12 +180,14 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
       std::tie(o.record.record, o.record.ranges_per_thread, o.record.sample_hz, o.record.shapes,
                o.record.memory, o.record.stacks, o.record.flops, o.record.modules),
       std::make_tuple(RecordedSteps::kAll, 2048, 7, true, true, true, true, "h.*"));
+  EXPECT_EQ(o.faults.size(), 2u);
   EXPECT_EQ(profile_schedule_text(o.record.profile.value()), "wait=1,warmup=2,active=3,repeat=4");
 
   const std::string text = config_text(o);
   const std::string again = config_text(parse_train_options({"--config", file(text)}));
   EXPECT_EQ(again, text);
   EXPECT_THAT(text, HasSubstr("data = \"d # x\"\n"));
+  EXPECT_THAT(text, HasSubstr("inject = slow:rank=1,ms=60; nan:step=3\n"));
   for (const FlagGroup& group : train_flags()) {
     for (const Flag& flag : group.flags) {
       if (flag.scope == FlagScope::kCommandLine) continue;

@@ -73,6 +73,8 @@ TEST(ProfileCostTest, share_isOfTheMediansWithoutTheStepsThatSetUp) {
 
   EXPECT_NEAR(cost.share()->share, 0.2, 1e-12);
   EXPECT_TRUE(cost.share()->is_sure());
+  EXPECT_EQ(cost.share()->seen, 3u);
+  EXPECT_GE(cost.share()->beside, 3u);
   EXPECT_DOUBLE_EQ(cost.plain_steps()->median, 10);
   EXPECT_NEAR(cost.plain_steps()->deviation, 0.1, 1e-12);
   EXPECT_EQ(cost.plain_steps()->count, 3u);

@@ -167,6 +167,19 @@ class UnusableTest(TraceTest):
         self.refused("clock.json.*clock samples", folder)
 
 
+    def test_a_damaged_record_of_good_traces(self):
+        """The message of compare says how to go on, and that way goes."""
+        for name, late_us in ("base", 100), ("new", 120):
+            write(self.folder / name / "run.json", "{\n")
+            write(self.folder / name / "metrics.jsonl", "")
+            write(self.folder / name / "config.cfg", "model = gpt2-tiny\n")
+            for rank in range(2):
+                write(self.folder / name / f"trace/step_1/rank-{rank}.json", trace(step_events(rank, late_us=late_us * rank), rank, 2))
+        base, new = self.folder / "base", self.folder / "new"
+        self.fail_with(3, f"base/run.json, byte 2: .*To compare by the traces alone, give their folder: {base}/trace$", "compare", base, new)
+        self.assertIn("a mean step takes", self.succeed("compare", base / "trace", new / "trace").stdout)
+
+
 class UsableTest(TraceTest):
     def warning_of(self, *inputs):
         return "\n".join(self.report(*inputs)["import"]["warnings"])

@@ -32,7 +32,7 @@ SCHEMA = {
                     "steps": int, "steps_last": int}],
     "rotating_wait_ns_per_step": None,
     "metrics": dict.fromkeys(["step_ms_p50", "tokens_per_s", "mfu", "mfu_palm", "tensor_core_share", "tensor_core_source",
-                              "ettr", "gpu_utilisation", "sm_efficiency", "occupancy", "mfu_source", "profiler_cost", "profiler_cost_below", "gpu_counters",
+                              "ettr", "gpu_utilisation", "sm_efficiency", "occupancy", "mfu_source", "profiler_cost", "profiler_cost_below", "steps_without_profiler", "gpu_counters",
                               "joules_per_token"]),
     "verdict": None, "verdict_sure": None, "verdict_text": None, "hang": None, "outliers": list, "advice": list, "not_measured": [{"rule": str, "needs": str}],
     "import": {"files": [str], "events": int, "skipped": dict, "warnings": list},
@@ -257,7 +257,9 @@ class ReportTest(TraceTest):
             self.assertGreater(metrics["profiler_cost_below"], 0)
             text = self.succeed("report", file).stdout
             self.assertIn("What the profiler costs the steps of this trace is within their scatter", text)
-            self.assertNotIn("longer than those without", text)
+            self.assertIn("compared with the 4 without the profiler until it was written", text)
+            self.assertEqual(metrics["steps_without_profiler"], 4)
+            self.assertNotIn("longer than", text)
 
     def test_tensor_cores_by_name_hopper_too(self):
         names = {"sm90_xmma_gemm_bf16": 1, "nvjet_tst_128x64": 1, "cutlass3x_sm90_tensorop_x": 1, "flash_fwd_kernel": 1,

@@ -52,6 +52,10 @@ def refused_without_permission(root, flags):
     env = {key: value for key, value in environment().items() if key != "SIDESTREAM_FAULT_INJECTION"}
     done = subprocess.run([BINARY, "train", "--run-dir", root / "refused", "--inject", "kill", *flags], env=env, text=True, capture_output=True)
     check(done.returncode == 2 and "SIDESTREAM_FAULT_INJECTION=1" in done.stderr, f"{done.returncode} {done.stderr}")
+    config = root / "faults.cfg"
+    config.write_text("inject = kill\n")  # as a run with faults leaves it
+    done = subprocess.run([BINARY, "train", "--config", config, "--run-dir", root / "refused", *flags], env=env, text=True, capture_output=True)
+    check(done.returncode == 2 and "SIDESTREAM_FAULT_INJECTION=1" in done.stderr, f"{done.returncode} {done.stderr}")
     check(not (root / "refused").exists(), "a refused call left a run directory behind")
     done = subprocess.run([BINARY, "train", "--inject", "explode:rank=1", *flags], env=env, text=True, capture_output=True)
     check(done.returncode == 2 and "one of kill, stop" in done.stderr, f"{done.returncode} {done.stderr}")

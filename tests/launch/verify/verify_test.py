@@ -149,6 +149,13 @@ def test_a_base_that_fails(data, folder, config):
     output = call(command(data, folder / "nan", "--base", "--algorithm sgd --lr 1000 --grad-clip 0", "--steps", "6", "--warm-up", "1",
                           config=config), 5)
     check("block 1, base failed with exit code 5" in output and "\n  sidestream" in output, output)
+    report = json.loads((folder / "nan/report.json").read_text())
+    check(report["step_time"]["verdict"] == "none" and report["decision"]["exit_code"] == 5, str(report))
+    check(report["failure"]["run"] == "block 1, base" and report["failure"]["last_lines"], str(report))
+    for name in ("report.md", "report.txt", "report.html"):
+        check("block 1, base" in (folder / "nan" / name).read_text(), name)
+    last = json.loads((folder / "decisions.jsonl").read_text().splitlines()[-1])
+    check(not last["accepted"] and last["reason"] == "the run of block 1, base failed with exit code 5", str(last))
 
 
 def test_a_new_side_that_learns_to_no_number(data, folder, config):
@@ -157,6 +164,8 @@ def test_a_new_side_that_learns_to_no_number(data, folder, config):
     check("the new side learns worse" in output and "block 1, new failed with exit code 5" in output, output)
     last = json.loads((folder / "decisions.jsonl").read_text().splitlines()[-1])
     check(not last["accepted"] and "--lr 1000" in last["new"] and "learns worse, to no finite number" in last["reason"], str(last))
+    report = json.loads((folder / "new_nan/report.json").read_text())
+    check(report["decision"]["exit_code"] == 13 and report["failure"]["exit_code"] == 5, str(report))
 
 
 def test_interruption(data, folder, config):

@@ -11,6 +11,7 @@ namespace sidestream::advice {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(MachineRulesTest, a_saturated_disk_explains_waiting_for_data) {
   Facts facts = step_of(100);
@@ -55,6 +56,13 @@ TEST(MachineRulesTest, other_programs_on_the_processors_are_named_before_what_fo
   EXPECT_NEAR(*advice.findings[0].what.bound, 0.3, 1e-9);
   EXPECT_NEAR(advice.findings[0].what.evidence[0].value, 4 - 2 * 1.4, 1e-9);
   EXPECT_STREQ(advice.findings[1].rule->id, "straggler") << "although its bound is larger";
+  const std::string text = advice_text(advice, {.width_columns = 200});
+  EXPECT_THAT(text, HasSubstr("at most 30.0 %; first, for what else is found may follow from it"));
+  EXPECT_THAT(text, Not(HasSubstr("at most 40.0 %; first")));
+  nlohmann::ordered_json report = {{"not_measured", nlohmann::json::array()}};
+  add_to_report(advice, report);
+  EXPECT_EQ(report["advice"][0]["comes_first"], true);
+  EXPECT_EQ(report["advice"][1]["comes_first"], false);
   EXPECT_EQ(first_of_run(advice.findings), &advice.findings[1]);
   EXPECT_EQ(first_of_run({advice.findings[0]}), nullptr);
 }

@@ -60,7 +60,7 @@ found.empty = [...document.querySelectorAll("nav a.empty")].map(one => one.getAt
 found.canvases = Object.fromEntries([...document.querySelectorAll("main section")].map(one => [one.id, one.querySelectorAll("canvas").length]));
 found.cards = document.querySelectorAll("#advice .advice").length;
 found.counters = [...document.querySelectorAll("#top th")].map(one => one.textContent);
-found.text = Object.fromEntries(["overview", "advice", "top"].map(id => [id, document.getElementById(id) ? document.getElementById(id).textContent : ""]));
+found.text = Object.fromEntries(["overview", "advice", "verification", "top"].map(id => [id, document.getElementById(id) ? document.getElementById(id).textContent : ""]));
 document.body.dataset.found = JSON.stringify(found);
 """
 
@@ -118,12 +118,21 @@ def test_every_section_is_drawn_where_its_data_is(folder):
     drawn = {name: count for name, count in profiled["canvases"].items() if count > 0}
     check(drawn == {"overview": 1, "timeline": 1, "top": 2, "memory": 1, "collectives": 3}, f"charts: {drawn}")
     check({"flops per s", "bytes per s"} <= set(profiled["counters"]), str(profiled["counters"]))
+    check(profiled["text"]["overview"].count("not sure") == 1, profiled["text"]["overview"])
     fault = page_of("fault", "faults/one_slow_rank")
     check(fault["empty"] == ["verification", "kernels", "memory"], f"empty: {fault['empty']}")
     check(fault["cards"] > 0 and "Looked, and found nothing" in fault["text"]["advice"], fault["text"]["advice"])
     check("Rank" in fault["text"]["overview"] and "is late" in fault["text"]["overview"], fault["text"]["overview"])
     alone = page_of("alone", "torch_cpu")
     check({"kernels", "collectives", "stragglers"} <= set(alone["empty"]), f"empty: {alone['empty']}")
+
+
+def test_a_late_rank_of_the_new_side_comes_first(folder):
+    faults, page = ROOT / "tests/data/traces/faults", folder / "late.html"
+    call(PROGRAM, "compare", faults / "healthy_every_rank_keeps_all", faults / "one_slow_rank", "--force", "--html", page)
+    text = browse(page, first="verification")[0]["text"]["verification"]
+    late, bound = text.find("On the new side: rank 1 is late"), text.find("is bound by")
+    check(0 < late < bound, text)
 
 
 def test_paper_has_every_section(folder):
@@ -170,6 +179,8 @@ def test_before_and_after(folder):
     operations = result["trace"]["operations"]
     check(abs(sum(part["base_ms"] for part in operations) - profiles["base"]["step_ms"]) < 1e-6, "operations do not add up to the step")
     found, _ = browse(page, first="verification")
+    check("speed-up (by pairs, 95 %" in found["text"]["verification"], found["text"]["verification"])
+    check("base step (median of the blocks" in found["text"]["verification"], found["text"]["verification"])
     check(found["run"] == 0, "the other run is not shown")
     for title in ("What was slow", "What was advised for the base", "What changed", "The proof", "By operation, the largest changes",
                   "What is advised for the new side"):
@@ -186,7 +197,7 @@ def test_before_and_after(folder):
 
 def main():
     for test in (test_eight_ranks, test_every_section_is_drawn_where_its_data_is, test_paper_has_every_section,
-                 test_before_and_after):
+                 test_a_late_rank_of_the_new_side_comes_first, test_before_and_after):
         with tempfile.TemporaryDirectory(prefix="sidestream-page-") as name:
             test(pathlib.Path(name))
         print("passed", test.__name__, flush=True)

@@ -1,4 +1,5 @@
-// Traces behind links: run/trace on another disk, "newest" beside what it points to.
+// The same traces twice: behind links (run/trace on another disk, "newest" beside what it points
+// to), and merged beside those that they were made of.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,6 +45,24 @@ TEST(LinkedFoldersTest, links_to_what_is_there_anyway_add_nothing) {
   fs::create_symlink("nowhere", run / "broken");
 
   EXPECT_EQ(load_traces(find_traces({run})).timelines.size(), 2u);
+}
+
+TEST(MergedFilesTest, one_beside_those_it_was_made_of_is_no_rank) {
+  const core::ScratchFolder scratch;
+  const std::string events = test::complete_event("kernel", "k", "1", "1");
+  std::string merged = test::trace_of(events);
+  merged.insert(1, R"("sidestream":{"merged_ranks":1},)");
+  test::write_text(scratch / "m.pt.trace.json", merged);
+  const auto load = [&] { return load_traces(find_traces({scratch.path()})); };
+  EXPECT_THAT(load().warnings, ::testing::IsEmpty()) << "alone it can be read";
+
+  test::write_text(scratch / "vm_7.123.pt.trace.json", R"({"traceEvents":[)" + events + "]}");
+  const TraceSet set = load();
+
+  EXPECT_EQ(set.world_size, 1);
+  EXPECT_EQ(set.events, 1u);
+  EXPECT_THAT(set.files, ::testing::ElementsAre("vm_7.123.pt.trace.json"));
+  EXPECT_THAT(set.warnings, ::testing::Contains(::testing::HasSubstr("m.pt.trace.json: left out")));
 }
 
 }  // namespace

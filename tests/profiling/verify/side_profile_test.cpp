@@ -12,7 +12,11 @@
 namespace sidestream::verify {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using Json = nlohmann::ordered_json;
 
 // Two steps of 10 ms; a product at a quarter of the roof, and a copy without one.
@@ -59,6 +63,36 @@ TEST(SideProfileTest, operations_are_of_a_step_and_room_is_up_to_the_roof) {
   EXPECT_EQ(side_profile("runs/a", report(), 1).top.size(), 1u);
 }
 
+// A rank that is late, a step far out and a hang.
+Json urgent_report() {
+  Json urgent = report();
+  urgent["stragglers"] = Json::parse(
+      R"([{"rank": 1, "phase": "forward", "cost_ns_per_step": 64270000, "cost_low_ns": 37000000}])");
+  urgent["outliers"] = Json::parse(
+      R"([{"step": 7, "length_ns": 900000000, "medians": 9.2, "rank": 0, "phase": null}])");
+  urgent["hang"] = Json::parse(
+      R"({"is_sure": true, "ranks": [{"rank": 1, "collective": "all_reduce", "since_ns": 2e9},
+                                     {"rank": 0, "phase": "data", "collective": null,
+                                      "since_ns": 2e9}]})");
+  return urgent;
+}
+
+TEST(SideProfileTest, what_is_urgent_is_carried) {
+  const SideProfile side = side_profile("runs/a", urgent_report());
+
+  EXPECT_THAT(
+      side.urgent,
+      ElementsAre("hang: rank 1 waits in all_reduce for 2 s, rank 0 stands still in data for 2 s "
+                  "when the recording ended",
+                  "step 7 took 900 ms, 9 times the median: rank 0",
+                  "rank 1 is late in forward, costs the others 64.27 ms a step"));
+  EXPECT_THAT(side_profile("runs/a", report()).urgent, IsEmpty());
+  Json by_chance = report();
+  by_chance["stragglers"] =
+      Json::parse(R"([{"rank": 1, "cost_ns_per_step": 64270000, "cost_low_ns": null}])");
+  EXPECT_THAT(side_profile("runs/a", by_chance).urgent, IsEmpty());
+}
+
 TEST(SideProfileTest, a_report_of_another_form_is_named) {
   try {
     side_profile("runs/a", Json::parse(R"({"steps": []})"));
@@ -92,6 +126,51 @@ TEST(SideProfileTest, markdown_tells_what_was_slow_advised_changed_and_tried) {
         "| compute | 9 | 5 | -4 |", "## Tried and dropped", "| a against b | no | slower | t |",
         "sidestream train --lr 1"})
     EXPECT_THAT(text, HasSubstr(wanted));
+}
+
+TEST(SideProfileTest, a_late_rank_is_said_before_what_bounds_a_side) {
+  Verification one = with_profiles();
+  one.profiles->fresh.urgent = {"rank 1 is late in forward"};
+
+  for (const std::string& text : {verification_markdown(one, decide(one, {})),
+                                  verification_text(one, decide(one, {}), {.width_columns = 100})})
+    EXPECT_THAT(text, HasSubstr("of the new side: rank 1 is late in forward; bound by computing"));
+  const auto json = nlohmann::json::parse(verification_json(one, decide(one, {})));
+  EXPECT_EQ(json.at("profiles").at("new").at("urgent").at(0), "rank 1 is late in forward");
+}
+
+TEST(SideProfileTest, advice_that_comes_first_says_why) {
+  Json loaded = report();
+  loaded["advice"].insert(loaded["advice"].begin(), Json{{"title", "Other programs"},
+                                                         {"gain_ceiling_pct", 16.6},
+                                                         {"comes_first", true},
+                                                         {"fix", "the machine alone"}});
+  Verification one = with_profiles();
+  one.profiles->fresh = side_profile("runs/b", loaded);
+
+  const std::string text = verification_markdown(one, decide(one, {}));
+
+  EXPECT_THAT(text, HasSubstr("Other programs: at most 16.6 %; first, for what else is found"));
+  EXPECT_THAT(text, HasSubstr("Products in fp32: at most 30.0 %. Fix"));
+}
+
+// Means of 10 ms on both sides, medians of 10 and 6 ms.
+TEST(SideProfileTest, the_profiler_costs_nothing_where_it_was_off) {
+  Json recorded = report();
+  recorded["metrics"]["profiler_cost"] = 0.0;
+  Verification one = with_profiles();
+  one.base_curves.resize(1);
+  const auto text_of = [&] { return verification_text(one, decide(one, {}), {}); };
+  EXPECT_THAT(text_of(), HasSubstr("the profiler's cost"));
+
+  one.profiles->base = one.profiles->fresh = side_profile("runs/a", recorded);
+
+  EXPECT_THAT(text_of(), AllOf(HasSubstr("a mean step takes 10 against 10 ms"),
+                               HasSubstr("-4 ms: a mean holds the long steps"),
+                               Not(HasSubstr("the profiler's cost"))));
+  recorded["metrics"]["profiler_cost"] = nullptr;
+  one.profiles->base = side_profile("runs/a", recorded);
+  EXPECT_THAT(text_of(), HasSubstr("the profiler's cost")) << "of the base it is not known";
 }
 
 TEST(SideProfileTest, json_has_both_sides_and_null_where_there_is_none) {

@@ -83,6 +83,23 @@ TEST(TraceChangeTest, rest_has_a_name_and_nothing_is_lost) {
   EXPECT_NEAR(sum_of(change.operations).fresh_ms, 0.080, 1e-9);
 }
 
+// The collective runs beside the product from its 10th microsecond on.
+TEST(TraceChangeTest, a_rest_below_zero_says_that_operations_ran_beside_each_other) {
+  const auto beside = [](int product) {
+    return test::complete_event("user_annotation", "ProfilerStep#2", "1000", "100") + "," +
+           test::complete_event("kernel", "gemm", "1001", std::to_string(product)) + "," +
+           test::complete_event("kernel", "ncclDevKernel_AllReduce", "1011", "60", R"("stream":9)");
+  };
+  const Analysed base(beside(80)), fresh(beside(20));
+
+  const TraceChange change = compare_traces(base.all, fresh.all);
+
+  EXPECT_NEAR(change.operations.back().base_ms, -0.040, 1e-9);
+  EXPECT_NEAR(change.operations.back().fresh_ms, 0.020, 1e-9);
+  EXPECT_EQ(change.operations.back().name,
+            "below 0: operations that ran beside each other, counted twice");
+}
+
 // Reading holds a copy to the device inside; the collective behind backward is in no phase.
 TEST(TraceChangeTest, phases_add_up_and_the_inner_one_counts) {
   const auto phase = [](const char* name, int start, int length) {

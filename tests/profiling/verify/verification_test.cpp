@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -173,6 +174,19 @@ TEST(VerificationTest, clocks_that_fell_by_as_much_withhold_the_loss) {
   EXPECT_THAT(decide(one, {}).reason, HasSubstr("slower, but the clocks fell by 5.0 %"));
   one.machine->fresh.cpu_mhz = 2970;
   EXPECT_EQ(decide(one, gates).code, GateCode::kSlower);
+}
+
+// Ratios 0.6, 1 and 2.4; medians 100 and 100.
+TEST(VerificationTest, ratio_of_the_pairs_and_medians_of_the_sides_are_told_apart) {
+  const Verification one = verification_of({100, 100, 50}, {60, 100, 120});
+  EXPECT_DOUBLE_EQ(one.base_ms, one.fresh_ms);
+  const double ratio = std::cbrt(0.6 * 1.0 * 2.4);
+  EXPECT_THAT(verdict_sentence(one),
+              HasSubstr(fmt::format("by pairs a step takes {:+.1f} % (geometric mean of the ratios "
+                                    "of 3 blocks",
+                                    (ratio - 1) * 100)));
+  EXPECT_THAT(verdict_sentence(one),
+              HasSubstr("by the median of each side +0.0 % (100 ms against 100 ms)"));
 }
 
 TEST(VerificationTest, work_of_others_is_said_with_the_verdict) {
