@@ -24,10 +24,6 @@
 
 namespace sidestream::analysis {
 
-// Work between steps, outside any phase, as the phase of a straggler.
-inline constexpr const char* kBetweenSteps = "between steps";
-// Of the phase of a straggler: statistics::kOtherWork is work of a host rank inside steps, outside
-// any phase; a collective, when it is late to that and neither explains it.
 struct StragglerSearch {
   std::optional<statistics::Straggler> straggler = {};
   std::optional<std::int64_t> rotating_ns_per_step = {};  // statistics::RankJudgement

@@ -81,7 +81,8 @@ std::string uncounted_line(const RunVerdict& verdict) {
 std::string straggler_line(const RunVerdict& verdict) {
   if (verdict.straggler) {
     const statistics::Straggler& late = *verdict.straggler;
-    const std::string phase = late.phase.empty() ? "in no phase of its own" : "in " + late.phase;
+    const std::string phase =
+        late.phase.empty() ? "in no phase of its own" : statistics::phase_text(late);
     return fmt::format(
         "straggler: rank {}, {}: costs the others {:.3f} ms a step (95 %: {:.3f} to {:.3f}), last "
         "in {} of {} steps",

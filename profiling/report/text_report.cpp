@@ -51,8 +51,8 @@ std::string outlier_text(const Analysis& all) {
 std::string late_text(const Analysis& all) {
   if (!all.straggler || !all.straggler->is_sure()) return "";
   const statistics::Straggler& late = *all.straggler;
-  return fmt::format("rank {} is late{}, which costs the others {} a step; else ", late.rank,
-                     late.phase.empty() ? "" : " in " + late.phase,
+  return fmt::format("rank {} is late{}{}, which costs the others {} a step; else ", late.rank,
+                     late.phase.empty() ? "" : " ", statistics::phase_text(late),
                      duration_text(real(late.cost_ns_per_step)));
 }
 
@@ -297,9 +297,9 @@ std::string straggler_text(const Analysis& all) {
                                                          duration_text(real(*one.cost_high_ns)))
                                            : "too few steps to tell from chance";
   return fmt::format(
-      "Straggler: rank {}{}, costs the others {} a step\n  last in {} of {} steps; {}\n", one.rank,
-      one.phase.empty() ? "" : " in " + one.phase, duration_text(real(one.cost_ns_per_step)),
-      one.steps_last, one.steps, sure);
+      "Straggler: rank {}{}{}, costs the others {} a step\n  last in {} of {} steps; {}\n",
+      one.rank, one.phase.empty() ? "" : " ", statistics::phase_text(one),
+      duration_text(real(one.cost_ns_per_step)), one.steps_last, one.steps, sure);
 }
 
 // What the budget of a step does not have, of the rank that has most of it.

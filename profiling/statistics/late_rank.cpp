@@ -30,6 +30,11 @@ int least_waiting(const StepWaits& step) {
 
 }  // namespace
 
+std::string phase_text(const Straggler& late) {
+  if (late.phase.empty()) return "";
+  return late.phase == kOtherWork ? "in other work of the host" : "in " + late.phase;
+}
+
 LateRank least_waiting_rank(const std::vector<StepWaits>& steps) {
   StepWaits all;
   for (const StepWaits& step : steps) {

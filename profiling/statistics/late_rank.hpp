@@ -33,8 +33,13 @@ struct Straggler : LateRank {
   std::string phase = {};  // that it does longer than the others; empty: none explains the cost
 };
 
-// Work of the host outside every phase, as the phase of a straggler.
+// As the phase of a straggler: computing in no phase alone, and work of the host outside every
+// phase.
+inline constexpr const char* kComputing = "computing";
 inline constexpr const char* kOtherWork = "other";
+
+// "in forward", "in other work of the host"; empty without a phase.
+std::string phase_text(const Straggler& late);
 
 // Of the rank that waited least in all. All steps hold the same two or more ranks; there is one.
 LateRank least_waiting_rank(const std::vector<StepWaits>& steps);

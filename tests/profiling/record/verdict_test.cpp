@@ -18,14 +18,18 @@ struct Shape {
   std::int64_t forward_ms = 5;
   std::int64_t comm_ms = 3;
   std::int64_t other_ms = 1;
+  std::int64_t backward_ms = 0;
 };
 
 StepTimes step_of(std::int64_t number, const Shape& shape, std::int64_t jitter_ns) {
   StepTimes step{.number = number, .comm_ns = shape.comm_ms * kMs};
   step.phase_ns[static_cast<std::size_t>(Phase::kData)] = shape.data_ms * kMs;
   step.phase_ns[static_cast<std::size_t>(Phase::kForward)] = shape.forward_ms * kMs + jitter_ns;
+  step.phase_ns[static_cast<std::size_t>(Phase::kBackward)] = shape.backward_ms * kMs;
   step.window_ns =
-      (shape.data_ms + shape.forward_ms + shape.comm_ms + shape.other_ms) * kMs + jitter_ns;
+      (shape.data_ms + shape.forward_ms + shape.backward_ms + shape.comm_ms + shape.other_ms) *
+          kMs +
+      jitter_ns;
   return step;
 }
 
@@ -100,6 +104,14 @@ TEST(RunVerdictTest, workOutsideEveryPhase_isOther) {
   const std::vector<RankAccount> ranks = {account_of(30, {.comm_ms = 7}),
                                           account_of(30, {.comm_ms = 3, .other_ms = 5})};
   EXPECT_EQ(find_verdict(ranks)->straggler->phase, statistics::kOtherWork);
+  EXPECT_EQ(lines_of(*find_verdict(ranks)).front().find("straggler: rank 1, in other work"), 0);
+}
+
+TEST(RunVerdictTest, phasesThatExplainItTogether_areComputing) {
+  const std::vector<RankAccount> ranks = {
+      account_of(30, {.comm_ms = 12}),
+      account_of(30, {.forward_ms = 9, .comm_ms = 2, .backward_ms = 4})};
+  EXPECT_EQ(find_verdict(ranks)->straggler->phase, statistics::kComputing);
 }
 
 TEST(RunVerdictTest, lastRankThatChanges_isNoStraggler) {
