@@ -129,7 +129,7 @@ std::string straggler_fix(const std::string& phase, bool foreign) {
   if (phase == "data" || phase == "h2d")
     return std::string("look at the storage and the loader of this rank; more ") +
            (foreign ? "num_workers" : "--loader-workers");
-  if (phase == "allreduce" || phase == "reduce_scatter" || phase == "all_gather")
+  if (ranges::is_collective_name(phase))
     return "its part of the collectives takes longer (" + phase +
            "): look at its link, and at what else runs on its cores";
   if (phase == "checkpoint" || phase == "eval")

@@ -70,7 +70,8 @@ StragglerSearch find_straggler(const std::vector<RankView>& ranks,
   const statistics::RankJudgement judged =
       statistics::judge_ranks(steps, static_cast<double>(upper_median(windows)),
                               [&](int rank) { return caused_share(matches, rank); });
-  StragglerSearch search{.rotating_ns_per_step = judged.rotating_ns_per_step};
+  StragglerSearch search{.usually_last = judged.usually_last,
+                         .rotating_ns_per_step = judged.rotating_ns_per_step};
   if (judged.late) {
     const statistics::LateRank& late = *judged.late;
     search.straggler = statistics::Straggler{late, cause_of_lateness(ranks, matches, late)};

@@ -113,6 +113,7 @@ void judge_ranks(const std::vector<StepsOfRank>& newest, RunVerdict& verdict) {
   if (judged.late)
     verdict.straggler =
         statistics::Straggler{*judged.late, longer_phase(verdict.ranks, *judged.late)};
+  verdict.usually_last = judged.usually_last;
   verdict.rotating_ns_per_step = judged.rotating_ns_per_step;
 }
 

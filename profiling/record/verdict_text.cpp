@@ -90,6 +90,14 @@ std::string straggler_line(const RunVerdict& verdict) {
         static_cast<double>(late.cost_low_ns.value_or(0)) * 1e-6,
         static_cast<double>(late.cost_high_ns.value_or(0)) * 1e-6, late.steps_last, late.steps);
   }
+  if (verdict.usually_last) {
+    const statistics::UsuallyLast& usual = *verdict.usually_last;
+    return fmt::format(
+        "no sure straggler: rank {} is last in {} of {} steps, at {:.3f} ms a step by the median; "
+        "a few steps scatter too much for an interval",
+        usual.rank, usual.steps_last, usual.steps,
+        static_cast<double>(usual.median_cost_ns) * 1e-6);
+  }
   if (verdict.rotating_ns_per_step) {
     return fmt::format(
         "no straggler: the last rank changes from step to step, which costs each of the others "

@@ -284,6 +284,13 @@ std::string profiler_text(const Analysis& all) {
 
 std::string straggler_text(const Analysis& all) {
   if (all.ranks.size() < 2 || all.matches.matched.empty()) return "";
+  if (!all.straggler && all.usually_last) {
+    const statistics::UsuallyLast& one = *all.usually_last;
+    return fmt::format(
+        "Stragglers: none for sure; rank {} is last in {} of {} steps,\n  at {} a step by the "
+        "median; a few steps scatter too much for an interval\n",
+        one.rank, one.steps_last, one.steps, duration_text(real(one.median_cost_ns)));
+  }
   if (!all.straggler) {
     if (!all.rotating_wait_ns) return "Stragglers: none\n";
     return fmt::format(

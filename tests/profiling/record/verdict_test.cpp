@@ -130,6 +130,26 @@ TEST(RunVerdictTest, lastRankThatChanges_isNoStraggler) {
   EXPECT_EQ(lines_of(*verdict).back().find("no straggler: the last rank changes"), 0);
 }
 
+// Two steps in which the other rank is very late make the mean unsure, and not the order of ranks.
+TEST(RunVerdictTest, lastInMostSteps_isSaidToBe) {
+  std::vector<RankAccount> ranks(2);
+  for (int i = 0; i < 30; ++i) {
+    for (int rank = 0; rank < 2; ++rank) {
+      const std::int64_t comm_ms = i % 15 == 0 ? (rank == 0 ? 1 : 200) : (rank == 0 ? 9 : 1);
+      RankAccount& account = ranks[static_cast<std::size_t>(rank)];
+      account.newest.push_back(step_of(i + 2, {.comm_ms = comm_ms}, i * 100));
+      account.totals.add(account.newest.back());
+    }
+  }
+  const auto verdict = find_verdict(ranks);
+  EXPECT_FALSE(verdict->straggler.has_value());
+  EXPECT_FALSE(verdict->rotating_ns_per_step.has_value());
+  EXPECT_EQ(lines_of(*verdict).back().find(
+                "no sure straggler: rank 1 is last in 28 of 30 steps, at 8.000 ms a step"),
+            0)
+      << lines_of(*verdict).back();
+}
+
 // One rank could not account for a step: that one is left out, and the others stay in line.
 TEST(RunVerdictTest, stepsThatARankLacks_areLeftOut) {
   std::vector<RankAccount> ranks = {account_of(40, {}), account_of(40, {})};
