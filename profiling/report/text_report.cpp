@@ -26,15 +26,24 @@ std::string place_text(const analysis::StandingRank& one) {
   return fmt::format("waits in {}{}{}{}", one.collective, bucket, phase, step);
 }
 
+// Of a hang: the others may wait because a rank is gone.
+std::string gone_text(const std::vector<int>& ranks) {
+  std::string text;
+  for (const int rank : ranks) text += fmt::format("{} {}", text.empty() ? "Rank" : ", rank", rank);
+  return text +
+         " left no recording of the end (ended, killed or stopped, unless the file is "
+         "elsewhere); ";
+}
+
 // What a run that hangs is looked at for comes before everything else.
 std::string hang_text(const Analysis& all, std::size_t width) {
   if (!all.hang) return "";
-  std::string text = all.hang->is_sure ? "Hang" : "Cut off";
+  const bool none_gone = all.hang->without_records.empty();
+  std::string text = none_gone ? (all.hang->is_sure ? "Hang: " : "Cut off: ")
+                               : gone_text(all.hang->without_records);
   for (const analysis::StandingRank& one : all.hang->ranks)
-    text += fmt::format("{} rank {} {} for {}", &one == all.hang->ranks.data() ? ":" : ";",
-                        one.rank, place_text(one), duration_text(real(one.since_ns)));
-  for (const int rank : all.hang->without_records)
-    text += fmt::format("; rank {} left no recording", rank);
+    text += fmt::format("{}rank {} {} for {}", &one == all.hang->ranks.data() ? "" : "; ", one.rank,
+                        place_text(one), duration_text(real(one.since_ns)));
   return wrapped(text + " when the recording ended", width, 2);
 }
 
