@@ -28,6 +28,13 @@ json to_json(const statistics::Straggler& late) {
           {"steps_last", late.steps_last}};
 }
 
+json to_json(const statistics::UsuallyLast& usual) {
+  return {{"rank", usual.rank},
+          {"median_cost_ns_per_step", usual.median_cost_ns},
+          {"steps", usual.steps},
+          {"steps_last", usual.steps_last}};
+}
+
 json to_json(const statistics::Interval& interval) {
   return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}};
 }
@@ -52,6 +59,7 @@ json verdict_json(const record::RunVerdict& verdict) {
           {"uncounted_steps", verdict.uncounted_steps},
           {"ranks", std::move(ranks)},
           {"straggler", verdict.straggler ? to_json(*verdict.straggler) : json(nullptr)},
+          {"usually_last", verdict.usually_last ? to_json(*verdict.usually_last) : json(nullptr)},
           {"rotating_ns_per_step",
            verdict.rotating_ns_per_step ? json(*verdict.rotating_ns_per_step) : json(nullptr)}};
 }

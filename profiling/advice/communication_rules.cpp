@@ -4,6 +4,7 @@
 
 #include "profiling/advice/foreign_load.hpp"
 #include "profiling/advice/rule.hpp"
+#include "profiling/ranges/phase_named.hpp"
 
 namespace sidestream::advice {
 namespace {
@@ -128,11 +129,13 @@ std::string straggler_fix(const std::string& phase, bool foreign) {
   if (phase == "data" || phase == "h2d")
     return std::string("look at the storage and the loader of this rank; more ") +
            (foreign ? "num_workers" : "--loader-workers");
-  if (phase == "allreduce" || phase == "reduce_scatter" || phase == "all_gather")
+  if (ranges::is_collective_name(phase))
     return "its part of the collectives takes longer (" + phase +
            "): look at its link, and at what else runs on its cores";
   if (phase == "checkpoint" || phase == "eval")
     return "only this rank spends the time in " + phase + ": do it on all ranks, or less often";
+  if (phase == statistics::kOtherWork)
+    return "its host does something else in the steps, or sleeps: put ranges around what it may be";
   return "it is slower in " + phase + ": the same " +
          (foreign ? "batch size" : "--batch-size-per-rank") +
          " everywhere, clocks and other programs on its machine";

@@ -20,6 +20,7 @@ std::vector<ClockFaults> all_clock_faults(const trace::TraceSet& set) {
 void ask_about_steps(const trace::TraceSet& set, Analysis& all) {
   StragglerSearch search = find_straggler(all.ranks, all.matches);
   all.straggler = std::move(search.straggler);
+  all.usually_last = search.usually_last;
   all.rotating_wait_ns = search.rotating_ns_per_step;
   all.verdict = find_verdict(all.ranks);
   all.system = find_system_use(all.ranks);

@@ -29,7 +29,8 @@ struct Analysis {
   std::optional<std::int64_t> profiled_steps;  // that the operations are of; nothing: of all
   std::int64_t profiled_ns = 0;                // how long those took together
   std::optional<statistics::Straggler> straggler;
-  std::optional<std::int64_t> rotating_wait_ns;  // of a step; stragglers.hpp
+  std::optional<statistics::UsuallyLast> usually_last;  // stragglers.hpp
+  std::optional<std::int64_t> rotating_wait_ns;         // of a step; stragglers.hpp
   std::optional<statistics::Bound> verdict;
   std::optional<Hang> hang;
   std::vector<Outlier> outliers;

@@ -94,6 +94,27 @@ Hidden hidden_of(const RankView& rank) {
   return {staged - busy, staged & busy};
 }
 
+// What each collective has of the time of all: where several are in flight, the one that began
+// first. In the order of their start, no two at the same time.
+std::vector<std::pair<std::size_t, Interval>> shared_out(
+    const RankTimeline& timeline, const std::map<std::string, std::vector<std::size_t>>& groups) {
+  std::vector<std::size_t> rows;
+  for (const auto& [group, of_group] : groups)
+    rows.insert(rows.end(), of_group.begin(), of_group.end());
+  std::sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(timeline.start_ns(a), a) < std::pair(timeline.start_ns(b), b);
+  });
+  std::vector<std::pair<std::size_t, Interval>> parts;
+  std::int64_t given_until_ns = INT64_MIN;
+  for (const std::size_t row : rows) {
+    const std::int64_t end_ns = timeline.end_ns(row);
+    const std::int64_t start_ns = std::max(timeline.start_ns(row), given_until_ns);
+    parts.push_back({row, {std::min(start_ns, end_ns), end_ns}});
+    given_until_ns = std::max(given_until_ns, end_ns);
+  }
+  return parts;
+}
+
 void add_rank(std::map<Key, Sums>& table, const RankView& rank,
               const std::unordered_map<std::size_t, Key>& matched) {
   const auto groups = collectives_by_group(*rank.timeline);
@@ -103,20 +124,17 @@ void add_rank(std::map<Key, Sums>& table, const RankView& rank,
   const IntervalSet exposed = hidden.exposed & counted;
   const IntervalSet overlapped = hidden.overlapped & counted;
   const IntervalSet blocking = blocking_of(rank, exposed);
-  for (const auto& [group, rows] : groups) {
-    for (const std::size_t row : rows) {
-      if (!rank.counts(row)) continue;
-      const CollectiveFacts facts = collective_facts(*rank.timeline, row);
-      const Interval interval{rank.timeline->start_ns(row), rank.timeline->end_ns(row)};
-      const auto key = matched.find(row);
-      Sums& sums = table[key == matched.end() ? key_of(facts) : key->second];
-      ++sums.events;
-      sums.group_size = std::max(sums.group_size, facts.group_size);
-      sums.row.total_ns += interval.length_ns();
-      sums.row.exposed_ns += exposed.length_within_ns(interval);
-      sums.row.overlapped_ns += overlapped.length_within_ns(interval);
-      sums.row.blocking_ns += blocking.length_within_ns(interval);
-    }
+  for (const auto& [row, part] : shared_out(*rank.timeline, groups)) {
+    if (!rank.counts(row)) continue;
+    const CollectiveFacts facts = collective_facts(*rank.timeline, row);
+    const auto key = matched.find(row);
+    Sums& sums = table[key == matched.end() ? key_of(facts) : key->second];
+    ++sums.events;
+    sums.group_size = std::max(sums.group_size, facts.group_size);
+    sums.row.total_ns += rank.timeline->duration_ns(row);
+    sums.row.exposed_ns += exposed.length_within_ns(part);
+    sums.row.overlapped_ns += overlapped.length_within_ns(part);
+    sums.row.blocking_ns += blocking.length_within_ns(part);
   }
 }
 
@@ -176,9 +194,6 @@ CollectiveRow finished(const Key& key, const Sums& sums, std::int64_t ranks) {
   std::tie(row.name, row.bucket, row.bytes) = key;
   row.count = std::max<std::int64_t>(1, (sums.events + ranks / 2) / ranks);
   row.total_ns /= ranks;
-  row.exposed_ns /= ranks;
-  row.overlapped_ns /= ranks;
-  row.blocking_ns /= ranks;
   if (sums.matched == 0) return row;
   row.transfer_ns = sums.transfer_parts / ranks;
   row.wait_ns = sums.wait_ns / ranks;
@@ -188,6 +203,17 @@ CollectiveRow finished(const Key& key, const Sums& sums, std::int64_t ranks) {
           ->first;
   fill_bandwidth(row, sums);
   return row;
+}
+
+// The mean of the ranks, so that the rows add up to the mean of all of them, rounded down.
+void take_means(std::vector<CollectiveRow>& rows, std::int64_t CollectiveRow::*time_ns,
+                std::int64_t ranks) {
+  std::int64_t sum_ns = 0;
+  for (CollectiveRow& row : rows) {
+    const std::int64_t before = sum_ns / ranks;
+    sum_ns += row.*time_ns;
+    row.*time_ns = sum_ns / ranks - before;
+  }
 }
 
 }  // namespace
@@ -212,6 +238,9 @@ std::vector<CollectiveRow> collective_table(const std::vector<RankView>& ranks,
   for (const RankView& rank : ranks) numbers.insert(rank.timeline->info.rank);
   const auto count = static_cast<std::int64_t>(std::max<std::size_t>(1, numbers.size()));
   for (const auto& [key, sums] : table) rows.push_back(finished(key, sums, count));
+  for (const auto time_ns :
+       {&CollectiveRow::exposed_ns, &CollectiveRow::overlapped_ns, &CollectiveRow::blocking_ns})
+    take_means(rows, time_ns, count);
   std::stable_sort(rows.begin(), rows.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
     return a.exposed_ns > b.exposed_ns;
   });

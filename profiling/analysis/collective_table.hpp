@@ -4,6 +4,9 @@
 // Sums of one rank, averaged over the ranks, so that they compare with a step. Overlapped, exposed
 // and blocking are of the time inside steps, as the budget of a step is; count, total, transfer and
 // waiting are of the whole trace.
+// Time in which several collectives of a rank are in flight counts as overlapped, exposed and
+// blocking of the one that began first, and of no other: the rows of a rank add up to its steps
+// exactly. Total, transfer and waiting are each collective's own.
 // Algorithm bandwidth is bytes over transfer time; bus bandwidth multiplies it with
 // what the operation has to move at least (nccl-tests, doc/PERFORMANCE.md):
 // all-reduce 2 (n - 1) / n, reduce-scatter, all-gather and all-to-all (n - 1) / n,

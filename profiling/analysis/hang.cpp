@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "profiling/analysis/event_class.hpp"
 #include "profiling/analysis/model_use.hpp"
@@ -69,6 +70,41 @@ StandingRank standing_of(const RankTimeline& timeline, const OpenRows& open) {
   return one;
 }
 
+// A rank that wrote down twice where it stands is one rank; the later one has stood longer.
+void keep_newest(std::vector<StandingRank>& standing, const StandingRank& one) {
+  const auto known = std::ranges::find(standing, one.rank, &StandingRank::rank);
+  if (known == standing.end())
+    standing.push_back(one);
+  else if (std::pair(known->step, known->since_ns) < std::pair(one.step, one.since_ns))
+    *known = one;
+}
+
+// Of each rank, the last step that any of its recordings has.
+std::map<int, std::int64_t> last_steps(const std::vector<RankView>& ranks) {
+  std::map<int, std::int64_t> last;
+  for (const RankView& rank : ranks) {
+    for (const StepRow& step : rank.steps) {
+      const auto place = last.try_emplace(step.rank, step.step.value_or(-1)).first;
+      place->second = std::max(place->second, step.step.value_or(-1));
+    }
+  }
+  return last;
+}
+
+// The step that the others wait in. Who stands more than one before it stood there when somebody
+// looked, and has gone on since: no rank is further behind than that.
+constexpr std::int64_t kMostBehind = 1;
+
+std::int64_t reached_step(const std::vector<StandingRank>& standing) {
+  std::int64_t reached = -1;
+  for (const StandingRank& one : standing) reached = std::max(reached, one.step.value_or(-1));
+  return reached;
+}
+
+bool is_left_behind(const std::optional<std::int64_t>& step, std::int64_t reached) {
+  return step && *step + kMostBehind < reached;
+}
+
 std::vector<StandingRank> standing_ranks(const std::vector<RankView>& ranks) {
   const std::map<int, std::int64_t> last = last_ends(ranks);
   std::vector<StandingRank> standing;
@@ -79,8 +115,11 @@ std::vector<StandingRank> standing_ranks(const std::vector<RankView>& ranks) {
     const std::int64_t end_ns = timeline.end_ns(*open.most_telling()) + timeline.info.base_ns;
     const auto newest = last.find(timeline.info.rank);
     const bool went_on = newest != last.end() && newest->second > end_ns;
-    if (!went_on) standing.push_back(standing_of(timeline, open));
+    if (!went_on) keep_newest(standing, standing_of(timeline, open));
   }
+  const std::int64_t reached = reached_step(standing);
+  std::erase_if(standing,
+                [&](const StandingRank& one) { return is_left_behind(one.step, reached); });
   std::stable_sort(standing.begin(), standing.end(),
                    [](const StandingRank& a, const StandingRank& b) {
                      return a.waits() != b.waits() ? b.waits() : a.rank < b.rank;
@@ -96,8 +135,11 @@ std::optional<Hang> find_hang(const trace::TraceSet& set, const std::vector<Rank
   for (const StandingRank& one : hang.ranks)
     hang.longest_ns = std::max(hang.longest_ns, one.since_ns);
   const std::vector<int> recorded = set.ranks();
+  const std::int64_t reached = reached_step(hang.ranks);
+  std::map<int, std::int64_t> last = last_steps(ranks);
   for (int rank = 0; rank < set.world_size; ++rank) {
-    if (std::find(recorded.begin(), recorded.end(), rank) == recorded.end())
+    if (std::find(recorded.begin(), recorded.end(), rank) == recorded.end() ||
+        (last.contains(rank) && is_left_behind(last[rank], reached)))
       hang.without_records.push_back(rank);
   }
   const std::optional<double> step_ns = median_step_ns(ranks);

@@ -28,7 +28,9 @@ struct StandingRank {
 struct Hang {
   std::vector<StandingRank> ranks =
       {};  // whose recordings ended so; those that wait for none first
-  std::vector<int> without_records = {};  // of the run, ranks that left no recording
+  // Ranks of the run of which no recording reaches into the step in which the others stand, nor the
+  // one before: they may have ended or been killed, and then it is they that the others wait for.
+  std::vector<int> without_records = {};
   std::int64_t longest_ns = 0;
   // As long as several steps, and not the instant at which somebody looked.
   bool is_sure = false;

@@ -8,6 +8,8 @@
 // - it came last in most of the collectives, weighted by the waiting they caused, and
 // - chance does not explain it: from three steps on the 95 % interval of the cost (Student's, over
 //   the steps, with Bonferroni's correction because the rank was chosen among all) is above 0.
+// Where the interval reaches 0 because a few steps scatter, a rank that is last in more steps than
+// chance explains (a binomial test) is said to be usually last: that is no straggler for advice.
 // A healthy run has none. On a machine with other work now this rank is late, now that one: the
 // waiting is real and nobody's fault, and it is said how much it is.
 #pragma once
@@ -24,13 +26,11 @@
 
 namespace sidestream::analysis {
 
-// Work between steps, outside any phase, as the phase of a straggler.
-inline constexpr const char* kBetweenSteps = "between steps";
-// Of the phase of a straggler: statistics::kOtherWork is work of a host rank inside steps, outside
-// any phase; a collective, when it is late to that and neither explains it.
 struct StragglerSearch {
-  std::optional<statistics::Straggler> straggler = {};
-  std::optional<std::int64_t> rotating_ns_per_step = {};  // statistics::RankJudgement
+  std::optional<statistics::Straggler> straggler = {};  // its phase: late_cause.hpp
+  // statistics::RankJudgement
+  std::optional<statistics::UsuallyLast> usually_last = {};
+  std::optional<std::int64_t> rotating_ns_per_step = {};
 };
 
 StragglerSearch find_straggler(const std::vector<RankView>& ranks,

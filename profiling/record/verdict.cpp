@@ -67,7 +67,17 @@ double excess_ms(const std::vector<RankPhases>& ranks, int rank, const Time& tim
   return time(ranks[static_cast<std::size_t>(rank)]) - statistics::upper_median(others);
 }
 
-// The phase that takes this rank longest beyond the others, where it explains half of the cost.
+double compute_ms(const RankPhases& rank) {
+  double sum_ms = 0;
+  for (std::size_t phase = 0; phase < ranges::kPhaseCount; ++phase) {
+    if (ranges::kPhases[phase].category == ranges::Category::kCompute)
+      sum_ms += rank.phase_ms[phase];
+  }
+  return sum_ms;
+}
+
+// The phase that takes this rank longest beyond the others, where it explains half of the cost; all
+// computing phases together, where they do and none alone.
 std::string longer_phase(const std::vector<RankPhases>& ranks, const statistics::LateRank& late) {
   std::string name = statistics::kOtherWork;
   double longest_ms = excess_ms(ranks, late.rank, [](const auto& one) { return one.other_ms; });
@@ -78,7 +88,11 @@ std::string longer_phase(const std::vector<RankPhases>& ranks, const statistics:
     longest_ms = ms;
     name = ranges::kPhases[phase].name;
   }
-  return 2 * longest_ms * 1e6 >= static_cast<double>(late.cost_ns_per_step) ? name : "";
+  const auto explains = [&](double ms) {
+    return 2 * ms * 1e6 >= static_cast<double>(late.cost_ns_per_step);
+  };
+  if (explains(longest_ms)) return name;
+  return explains(excess_ms(ranks, late.rank, compute_ms)) ? statistics::kComputing : "";
 }
 
 std::vector<statistics::StepWaits> waits_of(const std::vector<StepsOfRank>& ranks) {
@@ -99,6 +113,7 @@ void judge_ranks(const std::vector<StepsOfRank>& newest, RunVerdict& verdict) {
   if (judged.late)
     verdict.straggler =
         statistics::Straggler{*judged.late, longer_phase(verdict.ranks, *judged.late)};
+  verdict.usually_last = judged.usually_last;
   verdict.rotating_ns_per_step = judged.rotating_ns_per_step;
 }
 

@@ -41,7 +41,9 @@ struct RunVerdict {
   statistics::Bound bound;  // the lead over the newest steps
   std::vector<RankPhases> ranks = {};
   std::optional<statistics::Straggler> straggler = {};
-  std::optional<std::int64_t> rotating_ns_per_step = {};  // statistics::RankJudgement
+  // statistics::RankJudgement
+  std::optional<statistics::UsuallyLast> usually_last = {};
+  std::optional<std::int64_t> rotating_ns_per_step = {};
   std::optional<int> rank_alone = {};  // of this rank only: the others could not be asked
 
   bool is_known() const { return steps >= kLeastStepsForVerdict; }

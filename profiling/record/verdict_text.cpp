@@ -81,13 +81,22 @@ std::string uncounted_line(const RunVerdict& verdict) {
 std::string straggler_line(const RunVerdict& verdict) {
   if (verdict.straggler) {
     const statistics::Straggler& late = *verdict.straggler;
-    const std::string phase = late.phase.empty() ? "in no phase of its own" : "in " + late.phase;
+    const std::string phase =
+        late.phase.empty() ? "in no phase of its own" : statistics::phase_text(late);
     return fmt::format(
         "straggler: rank {}, {}: costs the others {:.3f} ms a step (95 %: {:.3f} to {:.3f}), last "
         "in {} of {} steps",
         late.rank, phase, static_cast<double>(late.cost_ns_per_step) * 1e-6,
         static_cast<double>(late.cost_low_ns.value_or(0)) * 1e-6,
         static_cast<double>(late.cost_high_ns.value_or(0)) * 1e-6, late.steps_last, late.steps);
+  }
+  if (verdict.usually_last) {
+    const statistics::UsuallyLast& usual = *verdict.usually_last;
+    return fmt::format(
+        "no sure straggler: rank {} is last in {} of {} steps, at {:.3f} ms a step by the median; "
+        "a few steps scatter too much for an interval",
+        usual.rank, usual.steps_last, usual.steps,
+        static_cast<double>(usual.median_cost_ns) * 1e-6);
   }
   if (verdict.rotating_ns_per_step) {
     return fmt::format(

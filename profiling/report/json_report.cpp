@@ -137,6 +137,13 @@ Json straggler_of(const statistics::Straggler& one) {
           {"steps_last", one.steps_last}};
 }
 
+Json usually_last_of(const statistics::UsuallyLast& one) {
+  return {{"rank", one.rank},
+          {"median_cost_ns_per_step", one.median_cost_ns},
+          {"steps", one.steps},
+          {"steps_last", one.steps_last}};
+}
+
 Json hang_of(const analysis::Hang& hang) {
   Json ranks = Json::array();
   for (const analysis::StandingRank& one : hang.ranks)
@@ -293,6 +300,7 @@ Json json_summary(const Analysis& all, const RunMetrics& run) {
     report["collectives"].push_back(collective_of(row));
   report["stragglers"] = Json::array();
   if (all.straggler) report["stragglers"].push_back(straggler_of(*all.straggler));
+  report["usually_last"] = all.usually_last ? usually_last_of(*all.usually_last) : Json();
   report["rotating_wait_ns_per_step"] = or_null(all.rotating_wait_ns);
   report["hang"] = all.hang ? hang_of(*all.hang) : Json();
   report["outliers"] = Json::array();

@@ -26,15 +26,24 @@ std::string place_text(const analysis::StandingRank& one) {
   return fmt::format("waits in {}{}{}{}", one.collective, bucket, phase, step);
 }
 
+// Of a hang: the others may wait because a rank is gone.
+std::string gone_text(const std::vector<int>& ranks) {
+  std::string text;
+  for (const int rank : ranks) text += fmt::format("{} {}", text.empty() ? "Rank" : ", rank", rank);
+  return text +
+         " left no recording of the end (ended, killed or stopped, unless the file is "
+         "elsewhere); ";
+}
+
 // What a run that hangs is looked at for comes before everything else.
 std::string hang_text(const Analysis& all, std::size_t width) {
   if (!all.hang) return "";
-  std::string text = all.hang->is_sure ? "Hang" : "Cut off";
+  const bool none_gone = all.hang->without_records.empty();
+  std::string text = none_gone ? (all.hang->is_sure ? "Hang: " : "Cut off: ")
+                               : gone_text(all.hang->without_records);
   for (const analysis::StandingRank& one : all.hang->ranks)
-    text += fmt::format("{} rank {} {} for {}", &one == all.hang->ranks.data() ? ":" : ";",
-                        one.rank, place_text(one), duration_text(real(one.since_ns)));
-  for (const int rank : all.hang->without_records)
-    text += fmt::format("; rank {} left no recording", rank);
+    text += fmt::format("{}rank {} {} for {}", &one == all.hang->ranks.data() ? "" : "; ", one.rank,
+                        place_text(one), duration_text(real(one.since_ns)));
   return wrapped(text + " when the recording ended", width, 2);
 }
 
@@ -51,8 +60,8 @@ std::string outlier_text(const Analysis& all) {
 std::string late_text(const Analysis& all) {
   if (!all.straggler || !all.straggler->is_sure()) return "";
   const statistics::Straggler& late = *all.straggler;
-  return fmt::format("rank {} is late{}, which costs the others {} a step; else ", late.rank,
-                     late.phase.empty() ? "" : " in " + late.phase,
+  return fmt::format("rank {} is late{}{}, which costs the others {} a step; else ", late.rank,
+                     late.phase.empty() ? "" : " ", statistics::phase_text(late),
                      duration_text(real(late.cost_ns_per_step)));
 }
 
@@ -292,6 +301,13 @@ std::string profiler_text(const Analysis& all) {
 
 std::string straggler_text(const Analysis& all) {
   if (all.ranks.size() < 2 || all.matches.matched.empty()) return "";
+  if (!all.straggler && all.usually_last) {
+    const statistics::UsuallyLast& one = *all.usually_last;
+    return fmt::format(
+        "Stragglers: none for sure; rank {} is last in {} of {} steps,\n  at {} a step by the "
+        "median; a few steps scatter too much for an interval\n",
+        one.rank, one.steps_last, one.steps, duration_text(real(one.median_cost_ns)));
+  }
   if (!all.straggler) {
     if (!all.rotating_wait_ns) return "Stragglers: none\n";
     return fmt::format(
@@ -305,9 +321,9 @@ std::string straggler_text(const Analysis& all) {
                                                          duration_text(real(*one.cost_high_ns)))
                                            : "too few steps to tell from chance";
   return fmt::format(
-      "Straggler: rank {}{}, costs the others {} a step\n  last in {} of {} steps; {}\n", one.rank,
-      one.phase.empty() ? "" : " in " + one.phase, duration_text(real(one.cost_ns_per_step)),
-      one.steps_last, one.steps, sure);
+      "Straggler: rank {}{}{}, costs the others {} a step\n  last in {} of {} steps; {}\n",
+      one.rank, one.phase.empty() ? "" : " ", statistics::phase_text(one),
+      duration_text(real(one.cost_ns_per_step)), one.steps_last, one.steps, sure);
 }
 
 // What the budget of a step does not have, of the rank that has most of it.

@@ -1,6 +1,7 @@
 #include "profiling/statistics/late_rank.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 #include <numeric>
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr double kLeastShareOfStep = 0.02;
 constexpr double kLeastShareOfCosts = 0.6;
+constexpr double kOutside = 0.05;
 
 // How much less a rank waited than the median of the others.
 std::int64_t lead_ns(const StepWaits& step, int rank) {
@@ -29,6 +31,11 @@ int least_waiting(const StepWaits& step) {
 }
 
 }  // namespace
+
+std::string phase_text(const Straggler& late) {
+  if (late.phase.empty()) return "";
+  return late.phase == kOtherWork ? "in other work of the host" : "in " + late.phase;
+}
 
 LateRank least_waiting_rank(const std::vector<StepWaits>& steps) {
   StepWaits all;
@@ -67,6 +74,25 @@ double share_of_costs(const std::vector<StepWaits>& steps, int rank) {
   return all_ns == 0 ? 0 : static_cast<double>(own_ns) / static_cast<double>(all_ns);
 }
 
+std::optional<UsuallyLast> usually_last_rank(const std::vector<StepWaits>& steps) {
+  std::map<int, std::int64_t> times_last;
+  for (const StepWaits& step : steps) ++times_last[least_waiting(step)];
+  const auto most =
+      std::ranges::max_element(times_last, {}, [](const auto& one) { return one.second; });
+  if (most == times_last.end()) return std::nullopt;
+  const auto ranks = static_cast<double>(steps.front().size());
+  const boost::math::binomial equals(static_cast<double>(steps.size()), 1 / ranks);
+  const auto fewer = static_cast<double>(most->second - 1);
+  if (boost::math::cdf(boost::math::complement(equals, fewer)) * ranks > kOutside)
+    return std::nullopt;
+  std::vector<std::int64_t> leads;
+  for (const StepWaits& step : steps) leads.push_back(lead_ns(step, most->first));
+  return UsuallyLast{.rank = most->first,
+                     .median_cost_ns = upper_median(std::move(leads)),
+                     .steps = static_cast<std::int64_t>(steps.size()),
+                     .steps_last = most->second};
+}
+
 RankJudgement judge_ranks(const std::vector<StepWaits>& steps, double step_ns,
                           const std::function<double(int rank)>& caused_share) {
   if (steps.empty()) return {};
@@ -77,6 +103,8 @@ RankJudgement judge_ranks(const std::vector<StepWaits>& steps, double step_ns,
   if (matters(late.cost_ns_per_step) && !late.may_be_chance() &&
       caused_share(late.rank) >= kLeastShareOfCosts)
     return {.late = late};
+  const auto usual = usually_last_rank(steps);
+  if (usual && matters(usual->median_cost_ns)) return {.usually_last = usual};
   const std::int64_t rotating_ns = cost_of_last_ranks(steps);
   if (!matters(rotating_ns)) return {};
   return {.rotating_ns_per_step = rotating_ns};

@@ -33,8 +33,13 @@ struct Straggler : LateRank {
   std::string phase = {};  // that it does longer than the others; empty: none explains the cost
 };
 
-// Work of the host outside every phase, as the phase of a straggler.
+// As the phase of a straggler: computing in no phase alone, and work of the host outside every
+// phase.
+inline constexpr const char* kComputing = "computing";
 inline constexpr const char* kOtherWork = "other";
+
+// "in forward", "in other work of the host"; empty without a phase.
+std::string phase_text(const Straggler& late);
 
 // Of the rank that waited least in all. All steps hold the same two or more ranks; there is one.
 LateRank least_waiting_rank(const std::vector<StepWaits>& steps);
@@ -46,14 +51,30 @@ std::int64_t cost_of_last_ranks(const std::vector<StepWaits>& steps);
 // Of what last ranks cost, the share of the steps where it was this one; 0 where nothing costs.
 double share_of_costs(const std::vector<StepWaits>& steps, int rank);
 
+// Last in more steps than chance explains, although the mean of its cost is not sure: a few steps
+// scatter too much for it.
+struct UsuallyLast {
+  int rank = 0;
+  std::int64_t median_cost_ns = 0;  // of a step, to the median of the others
+  std::int64_t steps = 0;
+  std::int64_t steps_last = 0;
+};
+
+// The rank that is last in most steps, where a binomial test says that it is not one of equals:
+// 95 %, with Bonferroni's correction for the choice among all.
+std::optional<UsuallyLast> usually_last_rank(const std::vector<StepWaits>& steps);
+
+// One of three, or none.
 struct RankJudgement {
   std::optional<LateRank> late = {};
-  // There is none, and still the others wait for whoever is last: at this cost.
+  std::optional<UsuallyLast> usually_last = {};  // there is none that is sure
+  // Nor is there one of those, and still the others wait for whoever is last: at this cost.
   std::optional<std::int64_t> rotating_ns_per_step = {};
 };
 
 // A rank is late only where that costs at least 2 % of a step, chance does not explain it, and it
-// is behind most (60 %) of what late ranks cost: `caused_share` says of how much. Waiting for
+// is behind most (60 %) of what late ranks cost: `caused_share` says of how much. One that is only
+// usually last costs as much in the median. Waiting for
 // whoever is last that costs less than 2 % is not worth a word.
 RankJudgement judge_ranks(const std::vector<StepWaits>& steps, double step_ns,
                           const std::function<double(int rank)>& caused_share);

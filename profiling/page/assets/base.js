@@ -38,6 +38,8 @@ const shortName = (name, most) => name.length <= most ? name
 const signed = (value, digits) => `${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(digits)}`;
 
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+// Of a late rank: the report has one word.
+const phaseText = phase => phase === "other" ? "other work of the host" : phase;
 const absent = text => element("p", {class: "absent"}, text);
 const currentRun = () => Page.data.runs[Page.run];
 function median(values) {

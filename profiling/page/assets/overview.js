@@ -19,9 +19,9 @@ function leftOutText(report) {
 function urgentLines(report) {
   const standing = one => `rank ${one.rank} ` + (one.collective ? `waits in ${one.collective}` : `is in ${one.phase || "no phase"}`) +
     (one.step === null ? "" : ` of step ${one.step}`) + ` for ${nsText(one.since_ns)}`;
-  const phase = one => one.phase ? ` in ${one.phase}` : "";
-  const hang = report.hang, late = report.stragglers.filter(one => one.cost_low_ns > 0);
-  return [...(hang ? [`${hang.is_sure ? "Hang" : "Cut off"}: ${hang.ranks.map(standing).join("; ")} when the recording ended`] : []),
+  const phase = one => one.phase ? ` in ${phaseText(one.phase)}` : "";
+  const hang = report.hang, gone = hang ? hang.ranks_without_records : [], late = report.stragglers.filter(one => one.cost_low_ns > 0);
+  return [...(hang ? [`${gone.length ? `Rank ${gone.join(", rank ")} left no recording of the end (ended, killed or stopped, unless the file is elsewhere)` : hang.is_sure ? "Hang" : "Cut off"}: ${hang.ranks.map(standing).join("; ")} when the recording ended`] : []),
     ...(report.outliers || []).map(one => `Step ${one.step} took ${nsText(one.length_ns)}, ${numberText(Math.round(one.medians))} times the median: rank ${one.rank}${phase(one)}`),
     ...late.map(one => `Rank ${one.rank} is late${phase(one)}: costs the others ${nsText(one.cost_ns_per_step)} a step`)];
 }

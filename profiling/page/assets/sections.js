@@ -151,13 +151,21 @@ function heat(report) {
   return steps;
 }
 
+// Last in most steps is not yet a cost that is sure.
+function nobodyLate(report) {
+  const usual = report.usually_last;
+  return !usual ? "No rank is waited for more than the others."
+    : `No rank for sure: rank ${usual.rank} is last in ${usual.steps_last} of ${usual.steps} steps, at ${nsText(usual.median_cost_ns_per_step)} ` +
+      "a step by the median; a few steps scatter too much for an interval.";
+}
+
 section("stragglers", "Stragglers", "Time that each rank did not wait for the others, against the median rank of that step: red is slower.", body => {
   const run = currentRun();
   if (!run || run.report.world_size < 2) { body.append(absent("one rank only")); return false; }
   const found = run.report.stragglers, steps = heat(run.report);
   const ranks = [...new Set(run.report.steps.map(step => step.rank))].sort((a, b) => a - b);
-  body.append(element("p", {}, found.length === 0 ? "No rank is waited for more than the others."
-    : found.map(one => `Rank ${one.rank}${one.phase ? ` (${one.phase})` : ""} costs the others ${nsText(one.cost_ns_per_step)} a step.`).join(" ")));
+  body.append(element("p", {}, found.length === 0 ? nobodyLate(run.report)
+    : found.map(one => `Rank ${one.rank}${one.phase ? ` (${phaseText(one.phase)})` : ""} costs the others ${nsText(one.cost_ns_per_step)} a step.`).join(" ")));
   const grid = element("div", {class: "heat", style: `grid-template-columns: 4.5rem repeat(${steps.size}, minmax(2.6rem, 1fr))`},
     element("div", {class: "head"}, ""),
     [...steps.keys()].map(step => element("div", {class: "head"}, step === null ? "all" : `${step}`)));

@@ -30,7 +30,7 @@ SCHEMA = {
                      "slowest_rank": None, "total_ns": int, "blocking_ns": int}],
     "stragglers": [{"rank": int, "phase": None, "cost_ns_per_step": int, "cost_low_ns": None, "cost_high_ns": None,
                     "steps": int, "steps_last": int}],
-    "rotating_wait_ns_per_step": None,
+    "usually_last": None, "rotating_wait_ns_per_step": None,
     "metrics": dict.fromkeys(["step_ms_p50", "tokens_per_s", "mfu", "mfu_palm", "tensor_core_share", "tensor_core_source",
                               "ettr", "gpu_utilisation", "sm_efficiency", "occupancy", "mfu_source", "profiler_cost", "profiler_cost_below", "steps_without_profiler", "gpu_counters",
                               "joules_per_token"]),

@@ -132,6 +132,8 @@ TEST(RulesTest, the_fix_for_a_straggler_fits_its_phase) {
   EXPECT_THAT(fix_for("allreduce"), ::testing::Not(HasSubstr("batch-size")));
   EXPECT_THAT(fix_for("forward"), HasSubstr("--batch-size-per-rank"));
   EXPECT_THAT(fix_for("data"), HasSubstr("--loader-workers"));
+  EXPECT_THAT(fix_for(statistics::kComputing), HasSubstr("--batch-size-per-rank"));
+  EXPECT_THAT(fix_for(statistics::kOtherWork), HasSubstr("put ranges around"));
 }
 
 TEST(RulesTest, waiting_for_the_device_is_said_by_one_rule_only) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "profiling/analysis/analysis.hpp"
 #include "profiling/report/text_report.hpp"
 #include "tests/core/base/scratch_folder.hpp"
@@ -96,6 +98,69 @@ TEST_F(CollectiveTableTest, overlapped_exposed_and_blocking_are_those_of_steps) 
   EXPECT_EQ(rows[0].overlapped_ns, 40'000);
   EXPECT_EQ(rows[0].exposed_ns, 30'000);
   EXPECT_EQ(rows[0].blocking_ns, 20'000);
+}
+
+// Whatever overlaps what: the rows add up to the communication of the steps.
+TEST_F(CollectiveTableTest, rows_of_collectives_beside_each_other_add_up_to_the_steps) {
+  std::mt19937 random(7);
+  const auto below = [&](int limit) { return static_cast<int>(random() % limit); };
+  for (int round = 0; round < 40; ++round) {
+    for (int rank = 0; rank < 3; ++rank) {
+      std::string events = complete_event("user_annotation", "ProfilerStep#1", "0", "500") + "," +
+                           complete_event("user_annotation", "ProfilerStep#2", "500", "500");
+      for (int i = 0; i < 6; ++i)
+        events += "," + complete_event("user_annotation", "forward", std::to_string(below(1000)),
+                                       std::to_string(below(100)));
+      for (int i = 0; i < 12; ++i) {
+        std::string event =
+            complete_event("user_annotation", i % 3 == 0 ? "all_gather" : "allreduce",
+                           std::to_string(below(900)) + ".0" + std::to_string(below(90) + 10),
+                           std::to_string(below(99)),
+                           R"("payload bytes":1000,"sequence":)" + std::to_string(i) +
+                               R"(,"bucket":)" + std::to_string(i % 4));
+        events +=
+            "," + event.replace(event.find("\"tid\":1"), 7, "\"tid\":" + std::to_string(90 + i));
+      }
+      test::write_text(scratch_ / ("rank-" + std::to_string(rank) + ".json"),
+                       test::trace_of(events, rank, 3));
+    }
+    std::int64_t exposed_ns = 0, overlapped_ns = 0;
+    for (const CollectiveRow& row : table()) {
+      exposed_ns += row.exposed_ns;
+      overlapped_ns += row.overlapped_ns;
+      EXPECT_LE(row.blocking_ns, row.exposed_ns);
+    }
+    StepBudget sum;
+    for (const RankView& rank : view_ranks(set_, 1)) {
+      for (const StepRow& step : rank.steps) {
+        sum.exposed_comm_ns += step.budget.exposed_comm_ns;
+        sum.overlapped_comm_ns += step.budget.overlapped_comm_ns;
+      }
+    }
+    EXPECT_GT(exposed_ns, 0);
+    EXPECT_EQ(exposed_ns, sum.exposed_comm_ns / 3) << round;
+    EXPECT_EQ(overlapped_ns, sum.overlapped_comm_ns / 3) << round;
+  }
+}
+
+TEST_F(CollectiveTableTest, time_that_two_collectives_share_is_of_the_one_that_began_first) {
+  const auto flight = [](const std::string& bucket, const std::string& start) {
+    std::string event =
+        complete_event("user_annotation", "allreduce", start, "50",
+                       R"("payload bytes":1000,"sequence":)" + bucket + R"(,"bucket":)" + bucket);
+    return event.replace(event.find("\"tid\":1"), 7, "\"tid\":9" + bucket);
+  };
+  test::write_text(scratch_ / "rank-0.json",
+                   test::trace_of(complete_event("user_annotation", "ProfilerStep#3", "0", "100") +
+                                  "," + flight("1", "10") + "," + flight("2", "30")));
+
+  const auto rows = table();
+
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].bucket, 1);
+  EXPECT_EQ(rows[0].exposed_ns, 50'000);
+  EXPECT_EQ(rows[1].exposed_ns, 20'000);
+  EXPECT_EQ(rows[1].total_ns, 50'000) << "its own length";
 }
 
 // As our trainer does it: the order of the buckets is built anew after the first step.

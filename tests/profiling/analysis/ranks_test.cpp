@@ -7,6 +7,7 @@
 #include <string>
 
 #include "profiling/analysis/analysis.hpp"
+#include "profiling/analysis/late_cause.hpp"
 #include "profiling/analysis/step_gaps.hpp"
 #include "profiling/trace/trace_set.hpp"
 #include "tests/core/base/scratch_folder.hpp"

@@ -145,7 +145,32 @@ TEST_F(SingularStepsTest, a_rank_without_a_recording_is_said) {
 
   ASSERT_TRUE(all_.hang.has_value());
   EXPECT_EQ(all_.hang->without_records, std::vector<int>{1});
-  EXPECT_NE(text().find("rank 1 left no recording"), std::string::npos) << text();
+  EXPECT_NE(text().find("Rank 1 left no recording"), std::string::npos) << text();
+}
+
+// A rank was killed: what it left is an earlier look at a healthy run. The other one wrote down
+// twice where it waits.
+TEST_F(SingularStepsTest, a_rank_whose_last_recording_is_older_comes_first_and_nobody_hangs) {
+  const std::string mark = R"("open":true)";
+  const auto write = [&](const std::string& file, int rank, const MadeRun& run) {
+    test::write_text(scratch_ / file, test::trace_of(events_of(run, rank), rank, 2));
+  };
+  write("a/rank-0.json", 0, {.long_step = 12, .stall_us = 9'000, .ends_in_stall = true});
+  test::write_text(scratch_ / "b/rank-0.json",
+                   test::trace_of(range(step_name(12), 30'000, 9'800, mark) + "," +
+                                      collective(30'100, 9'700, 12, "," + mark),
+                                  0, 2));
+  write("a/rank-1.json", 1, {.long_step = 6, .stall_us = 0, .ends_in_stall = true});
+  set_ = trace::load_traces(trace::find_traces({scratch_.path()}), {.threads = 1});
+  all_ = analyse(set_, 1);
+
+  ASSERT_TRUE(all_.hang.has_value());
+  EXPECT_EQ(all_.hang->without_records, std::vector<int>{1});
+  ASSERT_EQ(all_.hang->ranks.size(), 1u);
+  EXPECT_EQ(all_.hang->ranks[0].rank, 0);
+  EXPECT_EQ(all_.hang->ranks[0].since_ns, 9'700'000);
+  EXPECT_EQ(text().find("Hang"), std::string::npos) << text();
+  EXPECT_LT(text().find("Rank 1 left no recording"), text().find("rank 0 waits")) << text();
 }
 
 TEST_F(SingularStepsTest, one_stall_is_an_outlier_and_in_no_mean) {

@@ -18,14 +18,18 @@ struct Shape {
   std::int64_t forward_ms = 5;
   std::int64_t comm_ms = 3;
   std::int64_t other_ms = 1;
+  std::int64_t backward_ms = 0;
 };
 
 StepTimes step_of(std::int64_t number, const Shape& shape, std::int64_t jitter_ns) {
   StepTimes step{.number = number, .comm_ns = shape.comm_ms * kMs};
   step.phase_ns[static_cast<std::size_t>(Phase::kData)] = shape.data_ms * kMs;
   step.phase_ns[static_cast<std::size_t>(Phase::kForward)] = shape.forward_ms * kMs + jitter_ns;
+  step.phase_ns[static_cast<std::size_t>(Phase::kBackward)] = shape.backward_ms * kMs;
   step.window_ns =
-      (shape.data_ms + shape.forward_ms + shape.comm_ms + shape.other_ms) * kMs + jitter_ns;
+      (shape.data_ms + shape.forward_ms + shape.backward_ms + shape.comm_ms + shape.other_ms) *
+          kMs +
+      jitter_ns;
   return step;
 }
 
@@ -100,6 +104,14 @@ TEST(RunVerdictTest, workOutsideEveryPhase_isOther) {
   const std::vector<RankAccount> ranks = {account_of(30, {.comm_ms = 7}),
                                           account_of(30, {.comm_ms = 3, .other_ms = 5})};
   EXPECT_EQ(find_verdict(ranks)->straggler->phase, statistics::kOtherWork);
+  EXPECT_EQ(lines_of(*find_verdict(ranks)).front().find("straggler: rank 1, in other work"), 0);
+}
+
+TEST(RunVerdictTest, phasesThatExplainItTogether_areComputing) {
+  const std::vector<RankAccount> ranks = {
+      account_of(30, {.comm_ms = 12}),
+      account_of(30, {.forward_ms = 9, .comm_ms = 2, .backward_ms = 4})};
+  EXPECT_EQ(find_verdict(ranks)->straggler->phase, statistics::kComputing);
 }
 
 TEST(RunVerdictTest, lastRankThatChanges_isNoStraggler) {
@@ -116,6 +128,26 @@ TEST(RunVerdictTest, lastRankThatChanges_isNoStraggler) {
   EXPECT_FALSE(verdict->straggler.has_value());
   EXPECT_EQ(verdict->rotating_ns_per_step, 2 * kMs);
   EXPECT_EQ(lines_of(*verdict).back().find("no straggler: the last rank changes"), 0);
+}
+
+// Two steps in which the other rank is very late make the mean unsure, and not the order of ranks.
+TEST(RunVerdictTest, lastInMostSteps_isSaidToBe) {
+  std::vector<RankAccount> ranks(2);
+  for (int i = 0; i < 30; ++i) {
+    for (int rank = 0; rank < 2; ++rank) {
+      const std::int64_t comm_ms = i % 15 == 0 ? (rank == 0 ? 1 : 200) : (rank == 0 ? 9 : 1);
+      RankAccount& account = ranks[static_cast<std::size_t>(rank)];
+      account.newest.push_back(step_of(i + 2, {.comm_ms = comm_ms}, i * 100));
+      account.totals.add(account.newest.back());
+    }
+  }
+  const auto verdict = find_verdict(ranks);
+  EXPECT_FALSE(verdict->straggler.has_value());
+  EXPECT_FALSE(verdict->rotating_ns_per_step.has_value());
+  EXPECT_EQ(lines_of(*verdict).back().find(
+                "no sure straggler: rank 1 is last in 28 of 30 steps, at 8.000 ms a step"),
+            0)
+      << lines_of(*verdict).back();
 }
 
 // One rank could not account for a step: that one is left out, and the others stay in line.

@@ -30,6 +30,39 @@ TEST(LateRankTest, ranksThatTakeTurns_mayBeChance) {
   EXPECT_NEAR(share_of_costs(steps, 0), 210.0 / 410, 1e-12);
 }
 
+// One rank is last by 40 in all steps but `noisy` ones, in which the other one is by 1000.
+std::vector<StepWaits> noisy_steps(int steps, int noisy) {
+  std::vector<StepWaits> all;
+  for (int i = 0; i < steps; ++i)
+    all.push_back(i < noisy ? StepWaits{{0, 0}, {1, 1000}} : StepWaits{{0, 40 + i}, {1, 0}});
+  return all;
+}
+
+TEST(LateRankTest, aRankLastInMostSteps_isSaidAlthoughItsMeanIsNotSure) {
+  const RankJudgement judged = judge_ranks(noisy_steps(16, 2), 1000, [](int) { return 0.5; });
+
+  EXPECT_FALSE(judged.late.has_value());
+  EXPECT_FALSE(judged.rotating_ns_per_step.has_value());
+  ASSERT_TRUE(judged.usually_last.has_value());
+  EXPECT_EQ(judged.usually_last->rank, 1);
+  EXPECT_EQ(judged.usually_last->steps_last, 14);
+  EXPECT_EQ(judged.usually_last->steps, 16);
+  EXPECT_GE(judged.usually_last->median_cost_ns, 40);
+  EXPECT_LE(judged.usually_last->median_cost_ns, 56);
+}
+
+// 0.035 for one of two ranks that are equals, twice that for either.
+TEST(LateRankTest, aRankLastInSevenOfEightSteps_mayBeChance) {
+  EXPECT_FALSE(usually_last_rank(noisy_steps(8, 1)).has_value());
+  EXPECT_TRUE(usually_last_rank(noisy_steps(8, 0)).has_value());
+  EXPECT_TRUE(judge_ranks(noisy_steps(8, 1), 1000, [](int) { return 0.5; }).rotating_ns_per_step);
+}
+
+TEST(LateRankTest, aRankLastByNothing_isNotWorthAWord) {
+  const RankJudgement judged = judge_ranks(noisy_steps(16, 2), 10'000, [](int) { return 0.5; });
+  EXPECT_FALSE(judged.usually_last.has_value());
+}
+
 TEST(LateRankTest, twoSteps_sayNothingOfChance) {
   const LateRank late = least_waiting_rank({{{0, 0}, {1, 5}}, {{0, 0}, {1, 5}}});
   EXPECT_FALSE(late.cost_low_ns.has_value());
