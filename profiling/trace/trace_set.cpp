@@ -139,18 +139,6 @@ void number_ranks(std::vector<Loaded>& loaded) {
   }
 }
 
-// Of one rank, and what it was made of lies beside it: the same work twice.
-void check_no_merged_twin(const std::vector<RankTimeline>& timelines) {
-  const auto is_merged = [](const RankTimeline& one) { return one.info.figures.merged_ranks > 0; };
-  const auto merged = std::find_if(timelines.begin(), timelines.end(), is_merged);
-  if (merged == timelines.end() || std::all_of(timelines.begin(), timelines.end(), is_merged))
-    return;
-  throw core::DataError(core::FileFault{merged->info.path, std::nullopt, "a trace beside others",
-                                        "one that `sidestream-trace merge` made of such traces, "
-                                        "which are read as well. Move it away, "
-                                        "or name the files one by one"});
-}
-
 // Ranks that share a file share its threads and steps: no budget of one of them can be told.
 void check_not_merged(const std::vector<RankTimeline>& timelines) {
   for (const RankTimeline& timeline : timelines) {
@@ -261,7 +249,6 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
   std::set<std::string> seen;
   for (const TraceFile& file : files) add_samples(file, seen, set);
   check_not_merged(set.timelines);
-  check_no_merged_twin(set.timelines);
   check_for_events(set);
   for (std::string& warning : separate_windows(set.timelines))
     set.warnings.push_back(std::move(warning));
