@@ -311,8 +311,8 @@ std::string straggler_text(const Analysis& all) {
   if (!all.straggler) {
     if (!all.rotating_wait_ns) return "Stragglers: none\n";
     return fmt::format(
-        "Stragglers: none; the last rank changes from step to step,\n  which costs each of the "
-        "others {} a step\n",
+        "Stragglers: none that chance does not explain; waiting for whoever is\n  last costs each "
+        "of the others {} a step\n",
         duration_text(real(*all.rotating_wait_ns)));
   }
   const statistics::Straggler& one = *all.straggler;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kLeastShareOfStep = 0.02;
 constexpr double kLeastShareOfCosts = 0.6;
+constexpr double kClearMajority = 0.75;
 constexpr double kOutside = 0.05;
 
 // How much less a rank waited than the median of the others.
@@ -79,7 +80,9 @@ std::optional<UsuallyLast> usually_last_rank(const std::vector<StepWaits>& steps
   for (const StepWaits& step : steps) ++times_last[least_waiting(step)];
   const auto most =
       std::ranges::max_element(times_last, {}, [](const auto& one) { return one.second; });
-  if (most == times_last.end()) return std::nullopt;
+  if (most == times_last.end() ||
+      static_cast<double>(most->second) < kClearMajority * static_cast<double>(steps.size()))
+    return std::nullopt;
   const auto ranks = static_cast<double>(steps.front().size());
   const boost::math::binomial equals(static_cast<double>(steps.size()), 1 / ranks);
   const auto fewer = static_cast<double>(most->second - 1);

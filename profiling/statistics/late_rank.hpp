@@ -60,8 +60,8 @@ struct UsuallyLast {
   std::int64_t steps_last = 0;
 };
 
-// The rank that is last in most steps, where a binomial test says that it is not one of equals:
-// 95 %, with Bonferroni's correction for the choice among all.
+// The rank that is last in three steps of four or more, where a binomial test says that it is not
+// one of equals: 95 %, with Bonferroni's correction for the choice among all.
 std::optional<UsuallyLast> usually_last_rank(const std::vector<StepWaits>& steps);
 
 // One of three, or none.

@@ -58,6 +58,11 @@ TEST(LateRankTest, aRankLastInSevenOfEightSteps_mayBeChance) {
   EXPECT_TRUE(judge_ranks(noisy_steps(8, 1), 1000, [](int) { return 0.5; }).rotating_ns_per_step);
 }
 
+TEST(LateRankTest, aRankLastInTwoStepsOfThree_isNotUsuallyLast) {
+  EXPECT_FALSE(usually_last_rank(noisy_steps(300, 100)).has_value());
+  EXPECT_TRUE(usually_last_rank(noisy_steps(300, 70)).has_value());
+}
+
 TEST(LateRankTest, aRankLastByNothing_isNotWorthAWord) {
   const RankJudgement judged = judge_ranks(noisy_steps(16, 2), 10'000, [](int) { return 0.5; });
   EXPECT_FALSE(judged.usually_last.has_value());
