@@ -6,6 +6,7 @@
 
 #include "profiling/report/number_at.hpp"
 #include "profiling/report/table.hpp"
+#include "profiling/statistics/late_rank.hpp"
 
 namespace sidestream::verify {
 namespace {
@@ -21,7 +22,10 @@ bool has_text(const Json& object, const char* key) {
 }
 
 std::string in_phase(const Json& one) {
-  return has_text(one, "phase") ? " in " + one.at("phase").get<std::string>() : "";
+  if (!has_text(one, "phase")) return "";
+  statistics::Straggler late;
+  late.phase = one.at("phase").get<std::string>();
+  return " " + statistics::phase_text(late);
 }
 
 std::string standing_text(const Json& one) {
