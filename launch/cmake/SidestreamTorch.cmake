@@ -42,8 +42,15 @@ target_link_options(sidestream_torch INTERFACE "LINKER:-rpath,${SIDESTREAM_TORCH
 foreach(folder IN LISTS nvidia_folders)
   target_link_options(sidestream_torch INTERFACE "LINKER:-rpath-link,${folder}" "LINKER:-rpath,${folder}")
 endforeach()
-# The OpenMP runtime that LibTorch brings; the compiler's own would start a second pool of threads.
+# at::parallel_for is a template in LibTorch's headers, and runs on one thread where the compiler has no OpenMP. With the
+# OpenMP runtime that LibTorch brings: the compiler's own would start a second pool of threads.
 find_file(SIDESTREAM_GOMP NAMES libgomp.so.1 PATHS "${SIDESTREAM_TORCH_DIR}/lib" NO_DEFAULT_PATH)
+target_compile_options(sidestream_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+if(SIDESTREAM_GOMP)
+  target_link_libraries(sidestream_torch INTERFACE "-Wl,--push-state,--no-as-needed,${SIDESTREAM_GOMP},--pop-state")
+else()
+  target_link_options(sidestream_torch INTERFACE $<$<LINK_LANGUAGE:CXX>:-fopenmp>)
+endif()
 if(SIDESTREAM_HAVE_CUDA)
   target_include_directories(sidestream_torch SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(sidestream_torch INTERFACE CUDA::cudart)

@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <ATen/Parallel.h>
 #include <torch/torch.h>
 
 namespace sidestream::model::fused {
@@ -81,6 +86,27 @@ TEST_P(ProductTest, product_into_doesNotDependOnThreads) {
   };
 
   EXPECT_TRUE(product_on(1).equal(product_on(3)));
+}
+
+// LibTorch's parallel loops are templates, and run on one thread in a program built without OpenMP.
+TEST(ProductThreadsTest, columns_areSharedAmongThreads) {
+  if (!products_supported(at::kBFloat16)) GTEST_SKIP() << "this processor multiplies no bf16";
+  constexpr std::int64_t kRows = 64, kColumns = 512, kDepth = 64;
+  const Tensor a = torch::ones({kRows, kDepth}, at::kBFloat16);
+  const Tensor b = torch::ones({kDepth, kColumns}, at::kBFloat16);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  at::set_num_threads(2);
+
+  product<BFloat16>(
+      {.m = kRows, .n = kColumns, .k = kDepth}, {.data = data_of<BFloat16>(a), .stride = kDepth},
+      {.data = data_of<BFloat16>(b), .stride = kColumns}, [&](const kernels::Tile&, TilePlace) {
+        const std::lock_guard lock(mutex);
+        threads.insert(std::this_thread::get_id());
+      });
+  at::set_num_threads(1);
+
+  EXPECT_EQ(threads.size(), 2u);
 }
 
 // Few rows against many columns are turned; so are both factors where the left one is the wider.
