@@ -4,7 +4,8 @@
 
 Both sides in turns, the best of each counts, because a ceiling is what was reached once. A ceiling has to be no lower than what
 anybody reaches, less 10 %; that it is higher is the point of our own products, so it is said and no fault, up to what the
-processor can do at all: cores x clock x FLOP of a cycle. The link is that of two ranks, against a ring of two processes by numpy.
+processor can do at all: cores x clock x FLOP of a cycle. Copies of memory are no trick of ours: both sides agree within 10 %.
+The link is that of two ranks, against a ring of two processes by numpy, which Python makes slower: a lower bound only.
 """
 import argparse
 import datetime
@@ -28,7 +29,8 @@ BINARY = ROOT / "build/release/sidestream"
 SECONDS, ALLOWED = 2.0, 0.1
 ROWS, INNER, COLUMNS = 2048, 1536, 1536
 COPIED_BYTES = 256 << 20
-RANKS, LINK_BYTES, LINK_REPEATS = 2, 64 << 20, 100
+RANKS, LINK_BYTES, PIECE_BYTES, LINK_REPEATS = 2, 64 << 20, 128 << 10, 100
+AGREE = {"memory_bytes_per_s"}
 IMUL_CYCLES = 3  # from one product to the next that needs it, on every x86 processor since 2008
 
 
@@ -60,17 +62,17 @@ def copy_rate():
 
 
 def ring_rank(rank, names, barrier, rates):
-    """One of two ranks: each sums a half of both buffers, then takes over the half that the other one summed."""
+    """One of two ranks: each sums a half of both buffers into both, piece by piece, so that a sum is copied out of the cache."""
     blocks = [shared_memory.SharedMemory(name=name) for name in names]
-    halves = [numpy.split(numpy.ndarray(LINK_BYTES // 4, numpy.float32, block.buf), RANKS) for block in blocks]
-    mine, other = halves[rank], halves[1 - rank]
+    halves = [numpy.split(numpy.ndarray(LINK_BYTES // 4, numpy.float32, block.buf), RANKS)[rank] for block in blocks]
+    mine, other = (numpy.split(halves[place], LINK_BYTES // RANKS // PIECE_BYTES) for place in (rank, 1 - rank))
     begin, best = time.monotonic(), 0.0
     for _ in range(LINK_REPEATS):
         barrier.wait()
         start = time.perf_counter()
-        numpy.add(mine[rank], other[rank], out=mine[rank])
-        barrier.wait()
-        numpy.copyto(mine[1 - rank], other[1 - rank])
+        for own, theirs in zip(mine, other):
+            numpy.add(own, theirs, out=own)
+            numpy.copyto(theirs, own)
         barrier.wait()
         best = max(best, LINK_BYTES / (time.perf_counter() - start))  # 2 (n - 1) / n of the bytes, n = 2
         if time.monotonic() - begin > 60:
@@ -180,7 +182,8 @@ def main():
         if "independent" not in sides:
             continue
         ratio = sides["ours"] / sides["independent"]
-        good = good and ratio >= 1 - ALLOWED and sides["ours"] <= most.get(figure, sides["ours"]) * (1 + ALLOWED)
+        highest = (1 + ALLOWED) * (sides["independent"] if figure in AGREE else most.get(figure, sides["ours"]))
+        good = good and ratio >= 1 - ALLOWED and sides["ours"] <= highest
         possible = f"{most[figure] * 1e-9:.1f}" if figure in most else "–"
         rows.append(f"| {figure} | {sides['ours'] * 1e-9:.1f} | {sides['independent'] * 1e-9:.1f} | {ratio:.2f} | {possible} |")
     text = (f"# Ceilings against independent measurements\n\n{datetime.date.today()}, {len(os.sched_getaffinity(0))} cores of {processor()}; "
