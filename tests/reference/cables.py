@@ -18,11 +18,19 @@ def bytes_per_s(rate):
     return float(rate[:-4]) * UNITS[rate[-4:]] / 8
 
 
+def mpirun_on_hosts(ranks, words):
+    """The command that runs words on so many ranks on each host; environment(rate) is what it needs."""
+    return [str(word) for word in ["bash", SCRIPT, shutil.which("mpirun"), *ranks, *words]]
+
+
+def environment(rate):
+    return {"SIDESTREAM_LINK_RATE": rate}
+
+
 def run_on_hosts(ranks, rate, words):
     """Standard output of mpirun over so many ranks on each host. Ends the program when that fails."""
-    command = ["bash", SCRIPT, shutil.which("mpirun"), *ranks, *words]
-    done = subprocess.run([str(word) for word in command], env=os.environ | {"SIDESTREAM_LINK_RATE": rate}, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(mpirun_on_hosts(ranks, words), env=os.environ | environment(rate), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, words))}\nended with {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout

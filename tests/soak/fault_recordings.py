@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-from fault_list import folder_of
+from fault_list import BF16, MINI, folder_of
 from support import ROOT
 
 LARGEST_BYTES = 300_000
@@ -28,12 +28,13 @@ SLEEP_MS = 2000  # so that a fault stays one on a busy machine
 def small(fault):
     """The same fault in the smallest model; one rank where the rule needs no second one."""
     large = fault.rule == "one-bucket"  # gradients of some megabytes
-    words = ["gpt2-tiny" if word == "gpt2-mini" and not large else word for word in fault.common]
+    common = MINI + BF16 + ["--shared-memory", "off"] if fault.rate else fault.common  # on one host, and no cable
+    words = ["gpt2-tiny" if word == "gpt2-mini" and not large else word for word in common]
     sleep = ":".join([*fault.sleep.split(":")[:2], str(SLEEP_MS)]) if fault.sleep else ""
     if fault.rule == "not-overlapped":
         words += ["--bucket-mb", "0.5", "--first-bucket-mb", "0.5"]  # more than one bucket of a small model
     alone = fault.rule and fault.rule not in NEED_RANKS
-    return dataclasses.replace(fault, common=words, sleep=sleep, ranks=1 if alone else fault.ranks)
+    return dataclasses.replace(fault, common=words, rate="", sleep=sleep, ranks=1 if alone else fault.ranks)
 
 
 def window_of(fault):

@@ -25,6 +25,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "launch/training"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "reference"))
+import cables  # noqa: E402
 from fault_list import ELSEWHERE, FAULTS, RANKS, Fault  # noqa: E402
 from machine import processor  # noqa: E402
 from support import BINARY, BUILD, ROOT, environment, mpirun  # noqa: E402
@@ -32,7 +33,8 @@ from support import BINARY, BUILD, ROOT, environment, mpirun  # noqa: E402
 TRACE = BUILD / "sidestream-trace"
 SLEEPING = BUILD / "tests/launch/recording/sidestream_slow_rank"  # the trainer, with a sleep where SIDESTREAM_TEST_SLEEP says
 TIMEOUT_S, ATTEMPTS = 600, 3
-WINDOW = ["--profile", "wait=3,warmup=1,active=6,repeat=1", "--profile-shapes"]
+# The trainer compares with the steps before the window, without the first three.
+WINDOW, WINDOW_STEPS = ["--profile", "wait=11,warmup=1,active=6,repeat=1", "--profile-shapes"], 19
 WORTH_SAYING_PCT, WARM_UP = 3, 5
 LEAST_COST = 0.2  # of a step
 FEWEST_PAIRS = 6
@@ -52,7 +54,9 @@ def call(words, env, expect=(0,)):
 
 
 def start_words(fault, side, words):
-    """mpirun with another command for the last rank, where it has flags of its own."""
+    """mpirun with another command for the last rank, where it has flags of its own; over a cable where the fault has one."""
+    if fault.rate:
+        return cables.mpirun_on_hosts([1] * fault.ranks, words)
     if side != "faulty" or not fault.last_rank:
         return mpirun(fault.ranks, words)
     head = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(fault.ranks - 1)]
@@ -63,7 +67,7 @@ def start_words(fault, side, words):
 
 def train(folder, fault, side, more):
     shutil.rmtree(folder, ignore_errors=True)
-    env, sleep = environment(), fault.sleep if side == "faulty" else fault.fixed_sleep
+    env, sleep = environment() | (cables.environment(fault.rate) if fault.rate else {}), fault.sleep if side == "faulty" else fault.fixed_sleep
     if sleep:
         env["SIDESTREAM_TEST_SLEEP"] = sleep
     flags = fault.common + getattr(fault, side) + data_of(fault, side, folder.parent)
@@ -90,7 +94,7 @@ def data_of(fault, side, folder):
     return ["--data", str(folder / data)]
 
 
-def report(folder, fault, side, steps=11, window=WINDOW):
+def report(folder, fault, side, steps=WINDOW_STEPS, window=WINDOW):
     """The report.json of one recorded run."""
     train(folder, fault, side, ["--steps", str(steps), *window])
     call([TRACE, "report", folder, "--json", folder / "report.json", "--quiet"], environment())
@@ -217,11 +221,12 @@ def row_of(fault, folder, pairs):
     bound = right["gain_ceiling_pct"]
     holds = verdict(gain, bound)
     text = f"{gain[0] * 100:.1f} % ({gain[1] * 100:.1f} to {gain[2] * 100:.1f} %)"
-    if taken > BUSY:
+    if taken > BUSY and not fault.rate:  # ranks of other hosts are no children of ours, and count as others
         text += f", others took {taken * 100:.0f} % of the processors"
-    if gain[0] < LEAST_COST:
+    costs_enough = gain[0] >= LEAST_COST or fault.costs_little
+    if not costs_enough:
         text += f": COSTS LESS THAN {LEAST_COST * 100:.0f} %"
-    return [name, fault.rule, bound_text(right), others, text, holds], good and holds.startswith("yes") and gain[0] >= LEAST_COST
+    return [name, fault.rule, bound_text(right), others, text, holds], good and holds.startswith("yes") and costs_enough
 
 
 def table(rows, pairs, version):
@@ -245,6 +250,7 @@ def record_faults(wanted):
     import fault_recordings
     good = True
     with tempfile.TemporaryDirectory(prefix="sidestream-faults-") as scratch:
+        measure_ceilings(pathlib.Path(scratch) / "cache")
         for number, fault in enumerate(chosen(wanted.only)):
             folder = pathlib.Path(scratch) / str(number)
             folder.mkdir()
@@ -252,6 +258,12 @@ def record_faults(wanted):
             wait_for_quiet(wanted.wait_minutes)
             good = fault_recordings.record(fault, report, wrong_findings, folder, wanted.recordings) and good
     sys.exit(0 if good else 1)
+
+
+def measure_ceilings(cache):
+    """What this machine can do, for the rules that compare with it, and for nobody else."""
+    os.environ["XDG_CACHE_HOME"] = str(cache)
+    call([BINARY, "bench", "ceilings"], environment())
 
 
 def chosen(words):
@@ -275,6 +287,7 @@ def main():
         record_faults(wanted)
     rows, good = [], True
     with tempfile.TemporaryDirectory(prefix="sidestream-faults-") as scratch:
+        measure_ceilings(pathlib.Path(scratch) / "cache")
         for number, fault in enumerate(chosen(wanted.only)):
             folder = pathlib.Path(scratch) / str(number)
             folder.mkdir()
