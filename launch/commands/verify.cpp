@@ -9,6 +9,7 @@
 #include "launch/assembly/expected_time.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/train_parser.hpp"
+#include "launch/process/build_summary.hpp"
 #include "launch/process/stop_request.hpp"
 #include "launch/verify/output_folder.hpp"
 #include "launch/verify/reports.hpp"
@@ -119,7 +120,8 @@ int run_verify(const CommandCall& call) {
     const auto runs = make_all_runs(options, progress);
     if (runs) return write_reports(options, folder, *runs, command);
   } catch (const RunFailure& failure) {
-    return report_failure(options, folder, failure, command);
+    return report_failure(options, folder, failure,
+                          {.command = command, .version = std::string(version_text())});
   }
   progress.say("stopped; the same command goes on, and repeats no finished run");
   return static_cast<int>(core::ExitCode::kPreempted);

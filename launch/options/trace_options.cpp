@@ -99,7 +99,7 @@ SettingTable<ReportOptions> report_table() {
              [](Options& o, const std::string& value) { o.tables = parse_names(value); },
              [](const Options&) -> std::optional<std::string> { return std::nullopt; }},
             optional_count<Options>(
-                {"rows", "N", "of each of these tables", "20"},
+                {"rows", "N", "of each of these tables", std::to_string(kTableRows)},
                 [](auto& o) -> auto& { return o.rows; }, kRows),
             {{"require-mfu", "[RANGE:]PERCENT",
               "exit code 11 when the model FLOPs utilisation is below this, 12 when it is not "

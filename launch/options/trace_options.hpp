@@ -14,6 +14,8 @@ struct StepRange {
   std::int64_t last = 0;
 };
 
+inline constexpr int kTableRows = 20;
+
 struct ReportOptions {
   std::vector<std::filesystem::path> inputs = {};
   std::filesystem::path json = {};              // empty: none
@@ -24,7 +26,7 @@ struct ReportOptions {
   std::optional<double> require_mfu_pct = {};
   std::optional<StepRange> require_mfu_steps = {};  // empty: all
   std::vector<std::string> tables = {};  // printed instead of the report; empty: the report
-  std::optional<int> rows = {};          // of each of these tables; empty: 20
+  std::optional<int> rows = {};          // of each of these tables; empty: kTableRows
   std::optional<int> threads = {};       // empty: every core
 };
 

@@ -20,11 +20,13 @@ enum class SeenStep { kNot, kWarmUp, kYes };
 class ProfileCost {
  public:
   // The first three steps of a run are left out: they set things up.
-  void add(std::int64_t step_ns, SeenStep seen);
+  void add(std::int64_t step_ns, std::int64_t data_wait_ns, SeenStep seen);
 
   // Milliseconds of the steps that were not seen, next to those that were, or the newest where none
   // has been; nothing below three of them.
   std::optional<statistics::Middle> plain_steps() const;
+  // The middle one of their waits for data, in milliseconds; 0 where they are too few.
+  double plain_data_wait_ms() const;
 
   struct Share {
     double share = 0;        // (seen - not seen) / not seen, of the medians
@@ -37,13 +39,19 @@ class ProfileCost {
   std::optional<Share> share() const;
 
  private:
+  struct PlainStep {
+    double ms = 0;
+    double data_wait_ms = 0;
+  };
+  // Nothing below three of them.
+  std::vector<double> plain_locked(double PlainStep::*figure) const;
   std::optional<statistics::Middle> plain_locked() const;
 
   mutable std::mutex mutex_;
   int steps_ = 0;
   std::vector<double> seen_ms_;
-  std::vector<double> beside_ms_;  // before and after those
-  std::deque<double> newest_ms_;   // not seen; before the next that is
+  std::vector<PlainStep> beside_;  // before and after those
+  std::deque<PlainStep> newest_;   // not seen; before the next that is
   std::size_t to_come_ = 0;        // that are beside those seen last
 };
 

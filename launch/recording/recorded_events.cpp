@@ -183,6 +183,7 @@ std::string metadata_text(const record::Recording& recording, std::uint64_t drop
   add_known(ranges::kUnprofiledStepMilliseconds, figures.unprofiled_step_ms);
   add_known(ranges::kUnprofiledStepDeviation, figures.unprofiled_step_deviation_ms);
   add_known(ranges::kUnprofiledSteps, figures.unprofiled_steps);
+  add_known(ranges::kUnprofiledDataWait, figures.unprofiled_data_wait_ms);
   if (figures.profiled) add(ranges::kProfiled, *figures.profiled);
   return object.dump();
 }

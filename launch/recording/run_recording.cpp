@@ -142,13 +142,14 @@ void RunRecording::begin_window() {
   in_window_ = true;
 }
 
-void RunRecording::after(std::int64_t step, std::int64_t step_ns) {
+void RunRecording::after(std::int64_t step, std::int64_t step_ns, std::int64_t data_wait_ns) {
   if (in_window_) kineto_->end_step();
-  cost_.add(step_ns, in_window_                                          ? SeenStep::kYes
-                     : plan_.part_of(step) == ProfilePlan::Part::kWarmUp ? SeenStep::kWarmUp
-                                                                         : SeenStep::kNot);
+  cost_.add(step_ns, data_wait_ns,
+            in_window_                                          ? SeenStep::kYes
+            : plan_.part_of(step) == ProfilePlan::Part::kWarmUp ? SeenStep::kWarmUp
+                                                                : SeenStep::kNot);
   if (options_.every_second_step() && !in_window_)
-    record_cost_.add(step_ns, recorder_.keeps() ? SeenStep::kYes : SeenStep::kNot);
+    record_cost_.add(step_ns, data_wait_ns, recorder_.keeps() ? SeenStep::kYes : SeenStep::kNot);
   if (in_window_ && plan_.ends_window(step)) end_window(step);
   if (dump_at_next_step_.exchange(false) && !in_window_) {
     const std::string folder = dump_asked();
@@ -212,6 +213,7 @@ trace::RunFigures RunRecording::figures(Profiler profiler) const {
     figures.unprofiled_step_ms = plain->median;
     figures.unprofiled_step_deviation_ms = plain->deviation;
     figures.unprofiled_steps = static_cast<double>(plain->count);
+    figures.unprofiled_data_wait_ms = cost_.plain_data_wait_ms();
   }
   figures.profiled = profiler == Profiler::kOn;
   return figures;

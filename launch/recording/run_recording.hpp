@@ -2,7 +2,7 @@
 // the profiler, samples of the system, and the files of all of them.
 //
 //   RunRecording recording(options.record, {...});
-//   recording.before(step); ...; recording.after(step, step_ns);
+//   recording.before(step); ...; recording.after(step, step_ns, wait_ns);
 //   recording.finish();
 //
 // A file holds what came since the file before: all files of a rank together are its run, and no
@@ -62,7 +62,7 @@ class RunRecording {
   // Around every step, on one thread. Collective where a window begins or ends. Throw core::Error
   // when a file cannot be written.
   void before(std::int64_t step);
-  void after(std::int64_t step, std::int64_t step_ns);
+  void after(std::int64_t step, std::int64_t step_ns, std::int64_t data_wait_ns);
   // After the last step; collective.
   void finish();
 

@@ -29,12 +29,13 @@ void warn_about_run_directory(const report::RunMetrics& metrics, const RunAdvice
 
 ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings settings)
     : inputs_(std::move(inputs)),
-      exports_(traces_of_one_run(inputs_)),
+      found_(traces_of_one_run(inputs_)),
+      exports_(found_.files),
       set_(trace::load_traces(exports_.files(), {.threads = threads_of(settings)})),
       analysis_(analysis::analyse(set_, threads_of(settings))),
       metrics_(report::read_run_metrics(inputs_)),
       advised_(advise_run(inputs_, analysis_, threads_of(settings))) {
-  if (const auto left_out = left_out_text(inputs_)) set_.warnings.push_back(*left_out);
+  if (const auto left_out = left_out_text(found_)) set_.warnings.push_back(*left_out);
   warn_about_run_directory(metrics_, advised_, set_);
 }
 

@@ -64,6 +64,7 @@ class ExaminedRun {
                                  const advice::NcuByKernel& counters) const;
 
   std::vector<std::filesystem::path> inputs_;
+  trace::FoundTraces found_;
   NsysExports exports_;
   trace::TraceSet set_;
   analysis::Analysis analysis_;

@@ -79,7 +79,8 @@ std::string text_of(const std::set<std::int64_t>& numbers) {
 int run_merge(const MergeOptions& options) {
   check_outputs({options.output}, options.inputs);
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const NsysExports exports(traces_of_one_run(options.inputs));
+  const trace::FoundTraces found = traces_of_one_run(options.inputs);
+  const NsysExports exports(found.files);
   trace::TraceSet set =
       trace::load_traces(exports.files(), {.threads = options.threads.value_or(processors)});
   analysis::align_clocks(set, analysis::match_collectives(set));
@@ -90,7 +91,7 @@ int run_merge(const MergeOptions& options) {
                   [](const trace::MergeCut& cut) { return cut.leave_out; }))
     refuse_empty_cut(set, options);
   const trace::MergeResult result = trace::merge_traces(set, cuts, options.output);
-  if (const auto left_out = left_out_text(options.inputs)) set.warnings.push_back(*left_out);
+  if (const auto left_out = left_out_text(found)) set.warnings.push_back(*left_out);
   for (const std::string& warning : set.warnings)
     fmt::print(stderr, "sidestream-trace: warning: {}\n", warning);
   fmt::print(core::is_stream(options.output) ? stderr : stdout,

@@ -21,7 +21,6 @@ namespace sidestream::launch {
 namespace {
 
 constexpr std::size_t kWidthColumns = 100;
-constexpr int kRows = 20;
 
 // Before the files are read: a wrong name should not cost a minute.
 std::vector<report::TableSource> wanted_tables(const ReportOptions& options) {
@@ -102,7 +101,7 @@ int run_report(const ReportOptions& options) {
           ? report::text_report(run.analysis(), run.metrics(), style) + "\n" +
                 advice::advice_text(run.advice(), style)
           : text_of_tables(run.findings(), tables,
-                           static_cast<std::size_t>(options.rows.value_or(kRows)), style);
+                           static_cast<std::size_t>(options.rows.value_or(kTableRows)), style);
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
   return check_mfu(run, options);

@@ -24,10 +24,10 @@ std::string names_of(const Paths& paths) {
 
 }  // namespace
 
-std::vector<trace::TraceFile> traces_of_one_run(const std::vector<std::filesystem::path>& inputs) {
-  std::vector<trace::TraceFile> traces = trace::find_traces(inputs);
+trace::FoundTraces traces_of_one_run(const std::vector<std::filesystem::path>& inputs) {
+  trace::FoundTraces traces = trace::look_for_traces(inputs);
   std::vector<std::filesystem::path> places;
-  for (const trace::TraceFile& one : traces) places.push_back(one.path);
+  for (const trace::TraceFile& one : traces.files) places.push_back(one.path);
   const auto runs = report::run_directories_of(places);
   if (runs.size() < 2) return traces;
   throw core::ConfigError(fmt::format(
@@ -36,13 +36,12 @@ std::vector<trace::TraceFile> traces_of_one_run(const std::vector<std::filesyste
       runs.size(), names_of(runs)));
 }
 
-std::optional<std::string> left_out_text(const std::vector<std::filesystem::path>& inputs) {
-  const std::vector<std::filesystem::path> left_out = trace::traces_left_out(inputs);
-  if (left_out.empty()) return std::nullopt;
+std::optional<std::string> left_out_text(const trace::FoundTraces& found) {
+  if (found.left_out.empty()) return std::nullopt;
   return fmt::format(
       "left out, for others are named as profilers name their traces: {}. Name files one by one to "
       "have them read",
-      names_of(left_out));
+      names_of(found.left_out));
 }
 
 }  // namespace sidestream::launch

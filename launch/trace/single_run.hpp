@@ -13,10 +13,9 @@ namespace sidestream::launch {
 // The traces that these files are and these folders hold. Throws core::ConfigError when they lie in
 // several run directories, for figures of several runs together are of none of them, and DataError
 // as trace::find_traces does.
-std::vector<trace::TraceFile> traces_of_one_run(const std::vector<std::filesystem::path>& inputs);
+trace::FoundTraces traces_of_one_run(const std::vector<std::filesystem::path>& inputs);
 
-// A word on files in these folders that may be traces as well and are not read, for others are
-// named as profilers name theirs.
-std::optional<std::string> left_out_text(const std::vector<std::filesystem::path>& inputs);
+// A word on what was left out; nothing where that is nothing.
+std::optional<std::string> left_out_text(const trace::FoundTraces& found);
 
 }  // namespace sidestream::launch

@@ -40,7 +40,7 @@ StopReason Trainer::run() {
     const StepOutcome outcome =
         parts_.steps.run(state_.step + 1, [this] { return session_.stop_requested(); });
     state_.step += 1;
-    parts_.recording.after(state_.step, outcome.step_ns);
+    parts_.recording.after(state_.step, outcome.step_ns, outcome.reader_ns);
     capture.after(state_.step);
     stop = meet(outcome);
     state_.samples += state_.samples_per_step;

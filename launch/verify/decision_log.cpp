@@ -11,24 +11,21 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "launch/verify/output_folder.hpp"
 
 namespace sidestream::launch {
 namespace {
 
-// The same for "report" and "report/".
-std::string name_of(const std::filesystem::path& reports) {
-  const std::filesystem::path folder = std::filesystem::absolute(reports).lexically_normal();
-  return (folder.has_filename() ? folder : folder.parent_path()).string();
-}
-
 using Json = nlohmann::ordered_json;
 
-Json line_of(const std::filesystem::path& reports, const verify::Settings& settings) {
+Json line_of(const std::filesystem::path& reports, const verify::Settings& settings,
+             Subject subject) {
   return {{"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
           {"command", settings.command},
-          {"reports", name_of(reports)},
+          {"reports", absolute_folder(reports).string()},
           {"base", settings.base_flags},
-          {"new", settings.fresh_flags}};
+          {"new", settings.fresh_flags},
+          {"proof", subject == Subject::kProof}};
 }
 
 void append(const std::filesystem::path& log, const Json& line) {
@@ -41,8 +38,9 @@ void append(const std::filesystem::path& log, const Json& line) {
 }  // namespace
 
 void append_decision(const std::filesystem::path& log, const std::filesystem::path& reports,
-                     const verify::Verification& one, const verify::Decision& decision) {
-  Json line = line_of(reports, one.settings);
+                     const verify::Verification& one, const verify::Decision& decision,
+                     Subject subject) {
+  Json line = line_of(reports, one.settings, subject);
   line.update({{"version", one.version},
                {"environment", one.environment},
                {"verdict", verify::verdict_sentence(one)},
@@ -53,32 +51,39 @@ void append_decision(const std::filesystem::path& log, const std::filesystem::pa
 }
 
 void append_rejection(const std::filesystem::path& log, const std::filesystem::path& reports,
-                      const verify::Settings& settings, const std::string& reason) {
-  Json line = line_of(reports, settings);
-  line.update({{"verdict", "none: a run did not end"}, {"accepted", false}, {"reason", reason}});
+                      const verify::FailedVerification& one) {
+  Json line = line_of(reports, one.settings, Subject::kVerification);
+  line.update({{"version", one.version},
+               {"environment", one.environment},
+               {"verdict", verify::kNoVerdict},
+               {"accepted", false},
+               {"reason", one.reason}});
   append(log, line);
 }
 
 std::vector<verify::Trial> read_decisions(const std::filesystem::path& log,
                                           const std::filesystem::path& reports) {
-  std::vector<std::pair<std::string, verify::Trial>> by_folder;
+  using Key = std::pair<std::string, bool>;  // folder, whether it is a proof
+  std::vector<std::pair<Key, verify::Trial>> by_folder;
   std::ifstream input(log);
-  const std::string own = name_of(reports);  // its proof lies inside
+  const std::string own =
+      absolute_folder(reports).string();  // logs may name a proof as a folder inside
   for (std::string line; std::getline(input, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object() || !json.contains("verdict")) continue;
     const std::string folder = json.value("reports", "");
     if (folder == own || folder.starts_with(own + "/")) continue;
-    std::erase_if(by_folder, [&](const auto& one) { return one.first == folder; });
-    by_folder.emplace_back(folder, verify::Trial{.time = json.value("time", ""),
-                                                 .base_flags = json.value("base", ""),
-                                                 .fresh_flags = json.value("new", ""),
-                                                 .verdict = json.value("verdict", ""),
-                                                 .accepted = json.value("accepted", false),
-                                                 .reason = json.value("reason", "")});
+    const Key key{folder, json.value("proof", false)};
+    std::erase_if(by_folder, [&](const auto& one) { return one.first == key; });
+    by_folder.emplace_back(key, verify::Trial{.time = json.value("time", ""),
+                                              .base_flags = json.value("base", ""),
+                                              .fresh_flags = json.value("new", ""),
+                                              .verdict = json.value("verdict", ""),
+                                              .accepted = json.value("accepted", false),
+                                              .reason = json.value("reason", "")});
   }
   std::vector<verify::Trial> trials;
-  for (auto& [folder, trial] : by_folder) trials.push_back(std::move(trial));
+  for (auto& [key, trial] : by_folder) trials.push_back(std::move(trial));
   return trials;
 }
 

@@ -79,10 +79,13 @@ fs::path default_output(const VerifyOptions& options) {
   return fs::path("runs") / fmt::format("verify_{:08x}", hash);
 }
 
+fs::path absolute_folder(const fs::path& folder) {
+  return (fs::absolute(folder) / "").lexically_normal().parent_path();
+}
+
 fs::path decision_log_of(const VerifyOptions& options) {
   if (!options.log.empty()) return options.log;
-  const fs::path folder = (fs::absolute(options.output) / "").lexically_normal().parent_path();
-  return folder.parent_path() / "decisions.jsonl";
+  return absolute_folder(options.output).parent_path() / "decisions.jsonl";
 }
 
 void check_log(const fs::path& log) {
@@ -98,6 +101,17 @@ bool is_finished(const PlannedRun& run) {
   } catch (const core::Error&) {
     return false;
   }
+}
+
+std::map<std::string, std::string> environment_of_first(const std::vector<PlannedRun>& runs) {
+  for (const PlannedRun& run : runs) {
+    try {
+      return verify::read_recorded_run(run.folder).environment;
+    } catch (const core::Error&) {
+      continue;  // not made yet, or it failed before it wrote its record
+    }
+  }
+  return {};
 }
 
 fs::path output_file(const PlannedRun& run) { return run.folder.string() + ".log"; }

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "core/base/file.hpp"
 #include "launch/options/verify_options.hpp"
@@ -32,6 +34,9 @@ class OutputFolder {
 // runs/verify_NNNNNNNN, by what is verified: the same command goes on where it stopped.
 std::filesystem::path default_output(const VerifyOptions& options);
 
+// Without a last slash: the same for "report" and "report/".
+std::filesystem::path absolute_folder(const std::filesystem::path& folder);
+
 // The decision log: as it was asked for, else beside the output folder, so that verifications that
 // lie beside each other know what was tried.
 std::filesystem::path decision_log_of(const VerifyOptions& options);
@@ -41,6 +46,9 @@ void check_log(const std::filesystem::path& log);
 
 // A run that ended well: it is not repeated.
 bool is_finished(const PlannedRun& run);
+
+// Machine and build, as the first of these runs that left a record wrote them; empty: none did.
+std::map<std::string, std::string> environment_of_first(const std::vector<PlannedRun>& runs);
 
 // What the run prints goes here, beside its directory.
 std::filesystem::path output_file(const PlannedRun& run);

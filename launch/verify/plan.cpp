@@ -69,10 +69,11 @@ std::vector<PlannedRun> in_turns(const VerifyOptions& options, int blocks,
   return runs;
 }
 
-// The order of the buckets settles in step 2, and readers fill up: two steps pass before the
-// profiler warms up. The step after the window ends in peace.
-constexpr const char* kProfileWindow = "wait=2,warmup=1,active=3,repeat=1";
-constexpr std::int64_t kProfiledRunSteps = 7;
+// The order of the buckets settles in step 2, and readers fill up. Three steps set things up, three
+// more say what a step takes without the profiler, then it warms up. The step after the window ends
+// in peace.
+constexpr const char* kProfileWindow = "wait=6,warmup=1,active=3,repeat=1";
+constexpr std::int64_t kProfiledRunSteps = 11;
 
 PlannedRun profiled(const VerifyOptions& options, Side side) {
   PlannedRun run{.purpose = RunPurpose::kProfile,

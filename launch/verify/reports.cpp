@@ -49,7 +49,7 @@ void add_proof(const VerifyOptions& options, const ProofRuns& proof, const fs::p
   const verify::Verification runs =
       verify::verify_runs(proof.sides.base, proof.sides.fresh, settings);
   result.proof = verify::input_proof(proof.finding, proof.bound_pct, runs);
-  append_decision(log, options.output / "runs" / "proof", runs, verify::decide(runs, {}));
+  append_decision(log, options.output, runs, verify::decide(runs, {}), Subject::kProof);
 }
 
 std::string page_of(ExaminedSides* profiled, const Json& json, const std::string& title) {
@@ -73,9 +73,11 @@ verify::Verification judge(const VerifyOptions& options, const RunsOfSides& time
 }  // namespace
 
 int report_failure(const VerifyOptions& options, const OutputFolder& folder,
-                   const RunFailure& failure, const std::string& command) {
+                   const RunFailure& failure, const ProgramCall& call) {
   fmt::print(stderr, "sidestream: {}\n", failure.what());
-  const verify::FailedVerification failed{.settings = settings_of(options, command),
+  const verify::FailedVerification failed{.settings = settings_of(options, call.command),
+                                          .version = call.version,
+                                          .environment = environment_of_first(plan_runs(options)),
                                           .run = failure.run(),
                                           .reason = failure.reason(),
                                           .exit_code = failure.exit_code()};
@@ -83,7 +85,7 @@ int report_failure(const VerifyOptions& options, const OutputFolder& folder,
   core::write_file_atomically(folder.file("report.html"), verify::failure_html(failed));
   core::write_file_atomically(folder.file("report.md"), verify::failure_markdown(failed));
   core::write_file_atomically(folder.file("report.txt"), verify::failure_text(failed));
-  append_rejection(decision_log_of(options), options.output, failed.settings, failed.reason);
+  append_rejection(decision_log_of(options), options.output, failed);
   fmt::print("reports: {}\n", folder.file("report.{html,json,md,txt}").string());
   return failure.exit_code();
 }

@@ -23,9 +23,15 @@ struct VerificationRuns {
 int write_reports(const VerifyOptions& options, const OutputFolder& folder,
                   const VerificationRuns& runs, const std::string& command);
 
+// The call that makes a verification.
+struct ProgramCall {
+  std::string command = {};
+  std::string version = {};  // of the program
+};
+
 // The same when a run failed: the four files say what is known, and the decision log that there is
 // no verdict. Returns the exit code.
 int report_failure(const VerifyOptions& options, const OutputFolder& folder,
-                   const RunFailure& failure, const std::string& command);
+                   const RunFailure& failure, const ProgramCall& call);
 
 }  // namespace sidestream::launch

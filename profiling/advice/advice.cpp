@@ -142,6 +142,16 @@ std::vector<Finding> merged(std::vector<Finding> findings) {
 
 namespace {
 
+// The trace is of steps that the profiler made longer, the gain is of those without it: the same
+// time is a larger share of them.
+void refer_to_steps_without_profiler(const Facts& facts, Advice& advice) {
+  const double longer = 1 + facts.profiler_cost.value_or(0);
+  for (Finding& one : advice.findings) {
+    if (one.what.bound && one.what.bounds_recorded_time)
+      one.what.bound = std::min(1.0, *one.what.bound * longer);
+  }
+}
+
 // Of each rank that shows what all of them show together; of all together when none does by itself,
 // when the finding names its rank, or when its figures are no rank's own.
 std::vector<Finding> on_ranks(const Facts& facts, const Rule& rule, const Found& of_all) {
@@ -175,6 +185,7 @@ Advice advise(const Facts& facts) {
       advice.findings.push_back(std::move(one));
     }
   }
+  refer_to_steps_without_profiler(facts, advice);
   advice.findings = merged(std::move(advice.findings));
   return advice;
 }
@@ -207,17 +218,30 @@ std::string order_text(const Finding& one) {
   return one.rule->before_all ? "; first, for what else is found may follow from it" : "";
 }
 
+// A line a need, in the order of the rules: what to record next time, and which rules it is for.
+std::string not_measured_text(const Advice& advice, std::size_t width) {
+  std::vector<std::pair<std::string, std::string>> rules_of_needs;
+  for (const auto& [rule, needs] : advice.not_measured) {
+    const auto found = std::find_if(rules_of_needs.begin(), rules_of_needs.end(),
+                                    [&](const auto& one) { return one.first == needs; });
+    if (found == rules_of_needs.end())
+      rules_of_needs.emplace_back(needs, rule);
+    else
+      found->second += ", " + rule;
+  }
+  std::string text;
+  for (const auto& [needs, rules] : rules_of_needs)
+    text += report::wrapped(fmt::format("  needs {}: {}", needs, rules), width, 4);
+  return text.empty() ? "" : "Could not look, for it was not measured\n" + text;
+}
+
 // "Looked and found nothing" is not "could not look": both are said.
 std::string silent_rules_text(const Advice& advice, std::size_t width) {
-  std::string looked, needs;
+  std::string looked, text;
   for (const std::string& rule : advice.nothing_found)
     looked += (looked.empty() ? "" : ", ") + rule;
-  for (const auto& [rule, what] : advice.not_measured) needs += (needs.empty() ? "" : ", ") + rule;
-  std::string text;
   if (!looked.empty()) text += report::wrapped("Looked and found nothing: " + looked, width, 2);
-  if (!needs.empty())
-    text += report::wrapped("Could not look (report.json says why): " + needs, width, 2);
-  return text;
+  return text + not_measured_text(advice, width);
 }
 
 }  // namespace

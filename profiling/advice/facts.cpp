@@ -180,6 +180,7 @@ Facts Facts::of_rank(int rank) const {
   Facts own = *this;
   own.step = step_of_rank.at(rank);
   own.step_of_rank.clear();
+  std::erase_if(own.unprofiled_data_wait, [rank](const auto& one) { return one.first != rank; });
   return own;
 }
 
@@ -204,6 +205,8 @@ Facts gather_facts(const Analysis& all, int threads) {
               .gpu_utilisation = all.utilisation.gpu_utilisation,
               .tensor_core_share = all.utilisation.tensor_core_share,
               .mfu = all.model.mfu,
+              .profiler_cost = all.model.profiler_cost,
+              .unprofiled_data_wait = all.model.unprofiled_data_wait,
               .system = all.system};
   add_steps(all, facts);
   std::int64_t recorded = 0;

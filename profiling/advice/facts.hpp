@@ -221,10 +221,13 @@ struct Facts {
   std::optional<statistics::Straggler> straggler = {};
   std::optional<double> gpu_utilisation = {};
   std::optional<double> tensor_core_share = {};
-  std::optional<double> mfu = {};              // of a step
-  std::optional<double> memory_share = {};     // peak over what the device has
-  std::optional<int> compute_capability = {};  // 80 for 8.0
-  int cuda_driver = 0;                         // 12090 for 12.9; 0: not said
+  std::optional<double> mfu = {};  // of a step
+  std::optional<double> profiler_cost =
+      {};  // a recorded step over one without the profiler, less 1
+  std::map<int, double> unprofiled_data_wait = {};  // by rank: share of a step without the profiler
+  std::optional<double> memory_share = {};          // peak over what the device has
+  std::optional<int> compute_capability = {};       // 80 for 8.0
+  int cuda_driver = 0;                              // 12090 for 12.9; 0: not said
   int cuda_runtime = 0;
   analysis::SystemUse system = {};
   std::map<std::string, std::string> config = {};  // of the run directory; empty: none
@@ -235,6 +238,10 @@ struct Facts {
   // Of the step; 0 without steps.
   double share_of(double time_ns) const {
     return step && step->window_ns > 0 ? time_ns / step->window_ns : 0;
+  }
+  // Time over a recorded step as one without the profiler has it: that is shorter.
+  double of_recorded_step(double unprofiled_share) const {
+    return unprofiled_share / (1 + profiler_cost.value_or(0));
   }
   // With the mean step of one rank; all else stays what it is of all ranks: for rules whose figures
   // are of the step alone.

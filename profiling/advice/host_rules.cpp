@@ -130,7 +130,7 @@ Outcome oversubscribed(const Facts& facts, const Rule& rule) {
   if (wanted <= rule.threshold) return nothing_found();
   const std::optional<double> waiting = waiting_for_processors(facts);
   if (waiting && *waiting <= kForeignShare) return nothing_found();
-  Found what{.bound = 1 - 1 / wanted};
+  Found what{.bound = 1 - 1 / wanted, .bounds_recorded_time = false};
   if (waiting)
     what.evidence = {{"threads that compute", wanted, "", "core"},
                      share("ready and not running", *waiting, "processors that a rank wants")};
@@ -164,13 +164,12 @@ Outcome denormals(const Facts& facts, const Rule& rule) {
         {.evidence = {{"flush-denormals", 0, "",
                        "a setting alone: what compute reaches of its peak is not known"}}});
   if (*reached >= rule.threshold) return nothing_found();
-  // All products may be of denormals, and without shapes all of the compute may be products.
+  // What products make of denormals goes through everything else that computes, too.
   constexpr double kSlower = 25;
-  const double time =
-      facts.share_of(facts.products ? facts.products->host_ns : facts.step->compute_ns);
-  return found({.bound = time * (1 - std::max(1 / kSlower, *reached)),
+  const double time = facts.share_of(facts.step->compute_ns);
+  return found({.bound = time * (1 - *reached),
                 .evidence = {{"flush-denormals", 0, ""},
-                             share(facts.products ? "matrix products" : "compute", time),
+                             share("compute", time),
                              share("reached there", *reached, "peak of the processor"),
                              {"a product of denormals is slower by", kSlower, "x"}}});
 }

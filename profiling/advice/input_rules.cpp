@@ -27,22 +27,50 @@ std::optional<Outcome> without_input(const Facts& facts) {
   return std::nullopt;
 }
 
-Outcome waiting_for_data(const Facts& facts, const Rule& rule, bool without_workers) {
+// The share of a step that waits for data. A profiler makes computing longer and so hides waiting:
+// what the steps beside it waited for counts where it is more time.
+struct Waiting {
+  double most = 0;  // over a recorded step
+  std::vector<Evidence> evidence = {};
+};
+
+// Of all ranks: the mean, as the step is.
+double unprofiled_data_wait(const Facts& facts) {
+  double sum = 0;
+  for (const auto& [rank, share] : facts.unprofiled_data_wait) sum += share;
+  return facts.unprofiled_data_wait.empty()
+             ? 0
+             : sum / static_cast<double>(facts.unprofiled_data_wait.size());
+}
+
+Waiting waiting_of(const Facts& facts) {
+  const double recorded = facts.share_of(facts.step->idle_data_ns);
+  const double unprofiled = unprofiled_data_wait(facts);
+  Waiting waiting{.most = recorded, .evidence = {share("waiting for data", recorded)}};
+  if (facts.of_recorded_step(unprofiled) <= recorded) return waiting;
+  waiting.most = facts.of_recorded_step(unprofiled);
+  waiting.evidence.push_back(share("waiting for data", unprofiled, "step without the profiler"));
+  return waiting;
+}
+
+enum class LoaderWorkers { kNone, kSome };
+
+Outcome waiting_for_data(const Facts& facts, const Rule& rule, LoaderWorkers of) {
   if (const auto nothing = without_input(facts)) return *nothing;
   const auto workers = facts.setting("loader-workers");
-  if (without_workers && !workers)
+  if (of == LoaderWorkers::kNone && !workers)
     return could_not_look("the run directory of the traces (config.cfg)");
-  if ((workers == "0") != without_workers || small_files(facts) || storage_saturated(facts))
-    return nothing_found();
-  const double waiting = facts.share_of(facts.step->idle_data_ns);
-  if (waiting <= rule.threshold) return nothing_found();
-  Found what{.bound = waiting, .evidence = {share("waiting for data", waiting)}};
+  const LoaderWorkers there = workers == "0" ? LoaderWorkers::kNone : LoaderWorkers::kSome;
+  if (there != of || small_files(facts) || storage_saturated(facts)) return nothing_found();
+  const Waiting waiting = waiting_of(facts);
+  if (waiting.most <= rule.threshold) return nothing_found();
+  Found what{.bound = waiting.most, .evidence = waiting.evidence};
   if (workers) what.evidence.push_back({"loader-workers", std::stod(*workers), "threads"});
   return found(what);
 }
 
 Outcome no_workers(const Facts& facts, const Rule& rule) {
-  return waiting_for_data(facts, rule, true);
+  return waiting_for_data(facts, rule, LoaderWorkers::kNone);
 }
 
 bool without_prefetch(const Facts& facts) { return facts.setting("prefetch") == "0"; }
@@ -51,12 +79,12 @@ Outcome no_prefetch(const Facts& facts, const Rule& rule) {
   if (facts.step && !facts.setting("prefetch"))
     return could_not_look("the run directory of the traces (config.cfg)");
   if (facts.step && !without_prefetch(facts)) return nothing_found();
-  return waiting_for_data(facts, rule, false);
+  return waiting_for_data(facts, rule, LoaderWorkers::kSome);
 }
 
 Outcome slow_loader(const Facts& facts, const Rule& rule) {
   if (facts.step && without_prefetch(facts)) return nothing_found();
-  return waiting_for_data(facts, rule, false);
+  return waiting_for_data(facts, rule, LoaderWorkers::kSome);
 }
 
 Outcome pageable_copies(const Facts& facts, const Rule& rule) {
@@ -92,13 +120,13 @@ Outcome many_small_files(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_input(facts)) return *nothing;
   if (!facts.data)
     return could_not_look("the data folder that config.cfg of the run directory names");
-  const double waiting = facts.share_of(facts.step->idle_data_ns);
-  if (!small_files(facts) || waiting <= rule.threshold || storage_saturated(facts))
+  const Waiting waiting = waiting_of(facts);
+  if (!small_files(facts) || waiting.most <= rule.threshold || storage_saturated(facts))
     return nothing_found();
-  return found({.bound = waiting,
-                .evidence = {share("waiting for data", waiting),
-                             {"files in the data folder", facts.data->files, ""},
-                             {"a file has on average", facts.data->mean_bytes, "B"}}});
+  Found what{.bound = waiting.most, .evidence = waiting.evidence};
+  what.evidence.push_back({"files in the data folder", facts.data->files, ""});
+  what.evidence.push_back({"a file has on average", facts.data->mean_bytes, "B"});
+  return found(what);
 }
 
 Outcome storage(const Facts& facts, const Rule& rule) {
@@ -107,12 +135,12 @@ Outcome storage(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_input(facts)) return *nothing;
   if (!facts.system.disk_busy)
     return could_not_look("busy time of the disks inside the steps (--sample-hz 20)");
-  const double waiting = facts.share_of(facts.step->idle_data_ns);
-  if (!storage_saturated(facts) || waiting <= rule.threshold) return nothing_found();
-  return found(
-      {.bound = waiting,
-       .evidence = {share("waiting for data", waiting), share("disk " + facts.system.disk + " busy",
-                                                              *facts.system.disk_busy, "time")}});
+  const Waiting waiting = waiting_of(facts);
+  if (!storage_saturated(facts) || waiting.most <= rule.threshold) return nothing_found();
+  Found what{.bound = waiting.most, .evidence = waiting.evidence};
+  what.evidence.push_back(
+      share("disk " + facts.system.disk + " busy", *facts.system.disk_busy, "time"));
+  return found(what);
 }
 
 const Rule kRules[] = {

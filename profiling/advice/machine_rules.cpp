@@ -67,7 +67,8 @@ Outcome foreign(const Facts& facts, const Rule&) {
       {.bound = load->share,
        .evidence = {{"processors that other programs use", load->processors, ""},
                     {"processors that a rank is ready for and does not get", load->missed, ""},
-                    share("of what it could use", load->share, "processors that it wants")}});
+                    share("of what it could use", load->share, "processors that it wants")},
+       .bounds_recorded_time = false});
 }
 
 }  // namespace

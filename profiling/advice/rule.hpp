@@ -21,8 +21,9 @@ struct Evidence {
 struct Found {
   std::optional<double> bound = {};  // 0.2: 20 % of the step
   std::vector<Evidence> evidence = {};
-  int rank = -1;         // below 0: all
-  std::string fix = {};  // instead of the rule's own
+  int rank = -1;                     // below 0: all
+  std::string fix = {};              // instead of the rule's own
+  bool bounds_recorded_time = true;  // else a share of any step, recorded or not
 };
 
 // What came of a rule: it found something, it looked and found nothing, or it could not look.

@@ -90,6 +90,8 @@ double elements_of(const OperatorInputs& in) {
 
 std::optional<double> element_flops_of(std::string_view name, const OperatorInputs& in) {
   if (name.starts_with("aten::_fused_adam")) return kAdamwFlops * elements_of(in);
+  if (name.starts_with("aten::_fused_sgd"))
+    return (kSgdFlops + (in.has_tensors(2) ? kMomentumFlops : 0)) * elements_of(in);
   const std::string_view plain = name.ends_with('_') ? name.substr(0, name.size() - 1) : name;
   const auto* found = std::find_if(kPerElement.begin(), kPerElement.end(),
                                    [&](const PerElement& one) { return one.name == plain; });

@@ -19,4 +19,8 @@ std::optional<double> element_flops_of(std::string_view name, const OperatorInpu
 // quotient, product and difference 3.
 inline constexpr double kAdamwFlops = 14;
 
+// A step of SGD: the decay 2, product and difference 2; momentum: two products and a sum.
+inline constexpr double kSgdFlops = 4;
+inline constexpr double kMomentumFlops = 3;
+
 }  // namespace sidestream::analysis

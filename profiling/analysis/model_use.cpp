@@ -22,6 +22,22 @@ std::int64_t last_step(const RankView& rank) {
   return rank.steps.empty() ? -1 : rank.steps.back().step.value_or(-1);
 }
 
+// A rank's last file knows most steps without the profiler.
+std::map<int, double> unprofiled_data_wait(const std::vector<RankView>& ranks) {
+  std::map<int, const RankView*> last;
+  for (const RankView& rank : ranks) {
+    if (rank.timeline->info.figures.unprofiled_step_ms <= 0) continue;
+    const RankView*& kept = last[rank.timeline->info.rank];
+    if (kept == nullptr || last_step(rank) > last_step(*kept)) kept = &rank;
+  }
+  std::map<int, double> shares;
+  for (const auto& [rank, view] : last) {
+    const trace::RunFigures& run = view->timeline->info.figures;
+    shares[rank] = std::min(1.0, run.unprofiled_data_wait_ms / run.unprofiled_step_ms);
+  }
+  return shares;
+}
+
 // A cost that steps scatter more than is none that could be told.
 void compare(const statistics::Middle& profiled, const trace::RunFigures& run, ModelUse& use) {
   const statistics::Middle plain{.median = run.unprofiled_step_ms,
@@ -76,6 +92,7 @@ ModelUse model_use(const std::vector<RankView>& ranks) {
   const std::optional<double> step_ns = median_step_ns(ranks);
   if (!step_ns || *step_ns <= 0) return use;
   add_profiler_cost(ranks, use);
+  use.unprofiled_data_wait = unprofiled_data_wait(ranks);
   for (const RankView& rank : ranks) {
     const trace::RunFigures& run = rank.timeline->info.figures;
     if (run.tokens_per_step <= 0) continue;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct ModelUse {
   // other one says how much a cost has to be to be seen.
   std::optional<double> profiler_cost = {};
   std::optional<double> profiler_cost_below = {};
+  // Waiting for data of a step without the profiler over that step, by rank; empty when the files
+  // do not say.
+  std::map<int, double> unprofiled_data_wait = {};
   // Steps that both are told from: those without the profiler until the last of these files was
   // written. A run knows more of them at its end. 0: not known.
   std::int64_t steps_without_profiler = 0;

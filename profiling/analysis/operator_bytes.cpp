@@ -69,12 +69,17 @@ double convolution(const In& in, double flops) {
   return filter > 0 ? flops / 2 / filter * type_size(in, 0) : 0;
 }
 
+// And the mask of what was kept, a byte each.
+double dropout(const In& in, double) { return bytes_of(in, 0) + element_count(in.tensor(0)); }
+
 struct Result {
   std::string_view name;
   double (*bytes)(const In& in, double flops);
 };
 
-constexpr std::array<Result, 31> kResults = {{
+// What norms write for a row or a channel (statistics, gradients of weight and bias) is small
+// beside the tensor, and left out.
+constexpr std::array<Result, 39> kResults = {{
     {"aten::mm", first_product},
     {"aten::bmm", first_product},
     {"aten::_scaled_mm", first_product},
@@ -84,7 +89,6 @@ constexpr std::array<Result, 31> kResults = {{
     {"aten::baddbmm", added_product},
     {"aten::convolution", convolution},
     {"aten::mkldnn_convolution", convolution},
-    {"aten::convolution_backward", like<1, 2>},
     {"sidestream::linear", fused_linear},
     {"sidestream::linear_backward", like<1, 2>},
     {"sidestream::mlp", fused_mlp},
@@ -101,9 +105,18 @@ constexpr std::array<Result, 31> kResults = {{
     {"aten::native_layer_norm", like<0>},
     {"aten::layer_norm", like<0>},
     {"aten::native_layer_norm_backward", like<0>},
+    {"aten::_fused_rms_norm", like<0>},
+    {"aten::_fused_rms_norm_backward", like<0>},
     {"aten::native_batch_norm", like<0>},
     {"aten::native_batch_norm_backward", like<0>},
+    {"aten::cudnn_batch_norm", like<0>},
+    {"aten::cudnn_batch_norm_backward", like<0>},
+    {"aten::miopen_batch_norm", like<0>},
+    {"aten::miopen_batch_norm_backward", like<0>},
     {"aten::native_group_norm", like<0>},
+    {"aten::native_group_norm_backward", like<0>},
+    {"aten::native_dropout", dropout},
+    {"aten::native_dropout_backward", like<0>},
     {"aten::cat", like<0>},
     {"aten::clone", like<0>},
 }};
@@ -155,11 +168,22 @@ std::optional<double> embedding(const In& in) {
   return bytes_of(in, 1) + 2 * element_count(indices) * real(table[1]) * type_size(in, 0);
 }
 
-// Parameters, gradients and both moments are read, all but the gradients written.
-std::optional<double> fused_adamw(const In& in) {
-  double bytes = 0;
-  for (const std::size_t place : {0, 1, 2, 3}) bytes += (place == 1 ? 1 : 2) * bytes_of(in, place);
+std::optional<double> if_any(double bytes) {
   return bytes > 0 ? std::optional(bytes) : std::nullopt;
+}
+
+// The gradient of the input reads the weight, that of the weight reads the input: each moves both
+// sizes, besides the gradient of the result.
+std::optional<double> convolution_backward(const In& in) {
+  return if_any(bytes_of(in, 0) + convolution_gradients(in) * (bytes_of(in, 1) + bytes_of(in, 2)));
+}
+
+// Parameters, gradients and the optimizer's `states` are read, all but the gradients written.
+std::optional<double> fused_optimizer(const In& in, std::size_t states) {
+  double bytes = 0;
+  for (std::size_t place = 0; place < 2 + states; ++place)
+    if (in.has_tensors(place)) bytes += (place == 1 ? 1 : 2) * bytes_of(in, place);
+  return if_any(bytes);
 }
 
 double result_of(std::string_view name, const In& in, double flops) {
@@ -188,7 +212,9 @@ double bytes_of(const In& in, std::size_t place) {
 std::optional<double> bytes_of_call(std::string_view name, const In& in,
                                     const std::optional<double>& flops) {
   if (name == "aten::embedding") return embedding(in);
-  if (name.starts_with("aten::_fused_adam")) return fused_adamw(in);
+  if (name == "aten::convolution_backward") return convolution_backward(in);
+  if (name.starts_with("aten::_fused_adam")) return fused_optimizer(in, 2);
+  if (name.starts_with("aten::_fused_sgd")) return fused_optimizer(in, 1);
   double bytes = 0;
   for (std::size_t place = 0; place < in.shapes.size(); ++place) bytes += bytes_of(in, place);
   if (bytes <= 0) return std::nullopt;

@@ -21,6 +21,11 @@ struct OperatorInputs {
   std::string_view value(std::size_t place) const {
     return place < values.size() ? values[place] : std::string_view{};
   }
+  // Whether a list has tensors: one without any reads like a scalar.
+  bool has_tensors(std::size_t place) const {
+    return place < shapes.size() && std::any_of(shapes[place].begin(), shapes[place].end(),
+                                                [](const Dims& one) { return !one.empty(); });
+  }
 };
 
 // Bytes of one element by the name of its C++ type; 0 for a name that is not known.
@@ -28,5 +33,9 @@ double size_of_type(std::string_view type);
 
 // Bytes of all tensors of an argument; 0 when its type is not known.
 double bytes_of(const OperatorInputs& in, std::size_t place);
+
+// How many of the gradients of input and weight aten::convolution_backward makes, by its output
+// mask: the first layer of a network needs one of them only. Both where no mask is on record.
+int convolution_gradients(const OperatorInputs& in);
 
 }  // namespace sidestream::analysis

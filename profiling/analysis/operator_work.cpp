@@ -86,12 +86,8 @@ Flops convolution(const Inputs& in) {
 Flops convolution_backward(const Inputs& in) {
   const Dims gradient = in.tensor(0), input = in.tensor(1), weight = in.tensor(2);
   if (gradient.size() < 3 || weight.size() != gradient.size()) return std::nullopt;
-  const std::vector<std::string_view> mask = list_elements(in.value(10));
-  const auto wanted = [&](std::size_t place) {
-    return mask.size() <= place || mask[place] == "True";
-  };
   const double one = convolution_of(in.value(7) == "True" ? input : gradient, weight);
-  return one * ((wanted(0) ? 1 : 0) + (wanted(1) ? 1 : 0));
+  return one * convolution_gradients(in);
 }
 
 // Sidestream's own operators (model/fused). Rows of x times a matrix [k, n]: all of x's extents but
@@ -262,6 +258,14 @@ double size_of_type(std::string_view type) {
     if (one.name == type) return one.bytes;
   }
   return 0;
+}
+
+int convolution_gradients(const OperatorInputs& in) {
+  const std::vector<std::string_view> mask = list_elements(in.value(10));
+  const auto wanted = [&](std::size_t place) {
+    return mask.size() <= place || mask[place] == "True";
+  };
+  return (wanted(0) ? 1 : 0) + (wanted(1) ? 1 : 0);
 }
 
 bool is_matrix_product(std::string_view name) {

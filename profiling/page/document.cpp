@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "profiling/page/memory_curve.hpp"
 #include "profiling/page/timeline_data.hpp"
+#include "profiling/report/memory_curve.hpp"
 #include "profiling/report/table_json.hpp"
 #include "profiling/report/tables.hpp"
 
@@ -42,7 +42,7 @@ Json run_document(const std::string& label, const analysis::Analysis& all,
   return {{"label", label},
           {"report", std::move(report)},
           {"tables", tables_of({all, details})},
-          {"memory", memory_curves(all)},
+          {"memory_curves", report::memory_curves(all)},
           {"timeline", timeline_data(all)}};
 }
 
@@ -50,7 +50,7 @@ Json short_run_document(const std::string& label, Json report) {
   return {{"label", label},
           {"report", std::move(report)},
           {"tables", Json::array()},
-          {"memory", Json::array()},
+          {"memory_curves", Json::array()},
           {"timeline", nullptr}};
 }
 

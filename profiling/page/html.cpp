@@ -1,29 +1,10 @@
 #include "profiling/page/html.hpp"
 
 #include "profiling/page/assets.hpp"
+#include "profiling/report/escaped_html.hpp"
 
 namespace sidestream::page {
 namespace {
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char one : text) {
-    switch (one) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += one;
-    }
-  }
-  return result;
-}
 
 // Inside a script element the text must not look like its end: names of kernels are full of "<".
 std::string json_for_script(const nlohmann::ordered_json& document) {
@@ -37,7 +18,7 @@ std::string json_for_script(const nlohmann::ordered_json& document) {
 }  // namespace
 
 std::string html_page(const nlohmann::ordered_json& document) {
-  const std::string title = escaped(document.at("title").get<std::string>());
+  const std::string title = report::escaped_html(document.at("title").get<std::string>());
   std::string page =
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

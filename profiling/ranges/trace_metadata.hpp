@@ -22,6 +22,9 @@ inline constexpr std::string_view kProfiled = "profiled";
 inline constexpr std::string_view kUnprofiledStepMilliseconds = "unprofiled_step_ms";
 inline constexpr std::string_view kUnprofiledStepDeviation = "unprofiled_step_deviation_ms";
 inline constexpr std::string_view kUnprofiledSteps = "unprofiled_steps";
+// Median of their waits for data: what the loader hides behind a step that the profiler makes
+// longer.
+inline constexpr std::string_view kUnprofiledDataWait = "unprofiled_data_wait_ms";
 
 // Of the recorder: ranges that found no room, the room for ranges of a thread in which none would
 // have been lost (--record-ranges; no such key: not known), the time since 1970 from which on none

@@ -82,7 +82,7 @@ std::string straggler_line(const RunVerdict& verdict) {
   if (verdict.straggler) {
     const statistics::Straggler& late = *verdict.straggler;
     const std::string phase =
-        late.phase.empty() ? "in no phase of its own" : statistics::phase_text(late);
+        late.phase.empty() ? "in no phase of its own" : statistics::phase_text(late.phase);
     return fmt::format(
         "straggler: rank {}, {}: costs the others {:.3f} ms a step (95 %: {:.3f} to {:.3f}), last "
         "in {} of {} steps",

@@ -4,7 +4,9 @@
 #include <map>
 
 #include "profiling/analysis/verdict.hpp"
+#include "profiling/report/heat_map.hpp"
 #include "profiling/report/json_details.hpp"
+#include "profiling/report/memory_curve.hpp"
 #include "profiling/report/or_null.hpp"
 #include "profiling/report/summary.hpp"
 
@@ -17,6 +19,12 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kOperations = 20;
 
 Json known(std::int64_t value) { return value < 0 ? Json() : Json(value); }
+
+Json by_rank(const std::map<int, double>& values) {
+  Json json = Json::object();
+  for (const auto& [rank, value] : values) json[std::to_string(rank)] = value;
+  return json;
+}
 
 Json at_or_null(const std::map<int, double>& values, int rank) {
   const auto found = values.find(rank);
@@ -200,6 +208,7 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"mfu_source", throughput.source.empty() ? Json() : Json(throughput.source)},
           {"profiler_cost", or_null(all.model.profiler_cost)},
           {"profiler_cost_below", or_null(all.model.profiler_cost_below)},
+          {"unprofiled_data_wait", by_rank(all.model.unprofiled_data_wait)},
           {"steps_without_profiler", all.model.steps_without_profiler}};
 }
 
@@ -301,6 +310,7 @@ Json json_summary(const Analysis& all, const RunMetrics& run) {
   report["stragglers"] = Json::array();
   if (all.straggler) report["stragglers"].push_back(straggler_of(*all.straggler));
   report["usually_last"] = all.usually_last ? usually_last_of(*all.usually_last) : Json();
+  report["heat_map"] = heat_map(all);
   report["rotating_wait_ns_per_step"] = or_null(all.rotating_wait_ns);
   report["hang"] = all.hang ? hang_of(*all.hang) : Json();
   report["outliers"] = Json::array();
@@ -323,6 +333,7 @@ Json json_summary(const Analysis& all, const RunMetrics& run) {
 Json json_report(const Analysis& all, const analysis::Details& details, const RunMetrics& run) {
   Json report = json_summary(all, run);
   report["timeline"] = lanes_json(all);
+  report["memory_curves"] = memory_curves(all);
   report["tables"] = tables_json({all, details});
   return report;
 }

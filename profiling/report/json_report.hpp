@@ -13,7 +13,8 @@ namespace sidestream::report {
 nlohmann::ordered_json json_report(const analysis::Analysis& analysis,
                                    const analysis::Details& details, const RunMetrics& metrics);
 
-// All of it but `timeline` and `tables`, which no page needs and which ask for the details.
+// All of it but `timeline` and `tables`, which no page needs and which ask for the details, and
+// `memory_curves`, which not every page draws.
 nlohmann::ordered_json json_summary(const analysis::Analysis& analysis, const RunMetrics& metrics);
 
 // The list `top_ops`.

@@ -7,10 +7,11 @@
 namespace sidestream::report {
 
 // Nothing where the key is missing, null or no number.
-inline std::optional<double> number_at(const nlohmann::ordered_json& object, const char* key) {
+template <typename Json>
+std::optional<double> number_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
+  return found->template get<double>();
 }
 
 }  // namespace sidestream::report

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "profiling/report/json_fault.hpp"
+#include "profiling/report/number_at.hpp"
 #include "profiling/report/run_directory.hpp"
 #include "profiling/statistics/bound.hpp"
 #include "profiling/statistics/median.hpp"
@@ -21,8 +22,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 void take(const Json& line, const char* key, std::vector<double>& values) {
-  const auto found = line.find(key);
-  if (found != line.end() && found->is_number()) values.push_back(found->get<double>());
+  if (const auto value = number_at(line, key)) values.push_back(*value);
 }
 
 std::optional<double> median_of(std::vector<double> values) {
@@ -85,31 +85,30 @@ constexpr std::array<PartName, 9> kParts = {{{"productive_s", "productive"},
                                              {"idle_s", "idle"},
                                              {"other_s", "other"}}};
 
-double number_in(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+double number_or_0(const Json& object, const char* key) {
+  return number_at(object, key).value_or(0);
 }
 
 void read_wall_time(const Json& run, RunMetrics& metrics) {
   const auto account = run.find("ettr_account");
   if (account == run.end() || !account->is_object()) return;
-  metrics.wall_s = number_in(*account, "wall_s");
+  metrics.wall_s = number_or_0(*account, "wall_s");
   for (const PartName& part : kParts)
-    metrics.wall_time.push_back({part.key, part.name, number_in(*account, part.key)});
+    metrics.wall_time.push_back({part.key, part.name, number_or_0(*account, part.key)});
 }
 
 // Its compute is under the word of what it computed on.
 void read_verdict(const Json& run, RunMetrics& metrics) {
   const auto found = run.find("verdict");
-  if (found == run.end() || !found->is_object() || number_in(*found, "steps") <= 0) return;
+  if (found == run.end() || !found->is_object() || number_or_0(*found, "steps") <= 0) return;
   constexpr double kMostSteps = 1e15;
   metrics.verdict = OwnVerdict{
-      .steps = static_cast<std::int64_t>(std::min(number_in(*found, "steps"), kMostSteps)),
+      .steps = static_cast<std::int64_t>(std::min(number_or_0(*found, "steps"), kMostSteps)),
       .compute =
-          number_in(*found, statistics::kOnGpu) + number_in(*found, statistics::kOnProcessor),
-      .comm = number_in(*found, "comm"),
-      .io = number_in(*found, "io"),
-      .cpu = number_in(*found, "cpu")};
+          number_or_0(*found, statistics::kOnGpu) + number_or_0(*found, statistics::kOnProcessor),
+      .comm = number_or_0(*found, "comm"),
+      .io = number_or_0(*found, "io"),
+      .cpu = number_or_0(*found, "cpu")};
 }
 
 // Null where there is none that can be read.

@@ -61,7 +61,7 @@ std::string late_text(const Analysis& all) {
   if (!all.straggler || !all.straggler->is_sure()) return "";
   const statistics::Straggler& late = *all.straggler;
   return fmt::format("rank {} is late{}{}, which costs the others {} a step; else ", late.rank,
-                     late.phase.empty() ? "" : " ", statistics::phase_text(late),
+                     late.phase.empty() ? "" : " ", statistics::phase_text(late.phase),
                      duration_text(real(late.cost_ns_per_step)));
 }
 
@@ -322,7 +322,7 @@ std::string straggler_text(const Analysis& all) {
                                            : "too few steps to tell from chance";
   return fmt::format(
       "Straggler: rank {}{}{}, costs the others {} a step\n  last in {} of {} steps; {}\n",
-      one.rank, one.phase.empty() ? "" : " ", statistics::phase_text(one),
+      one.rank, one.phase.empty() ? "" : " ", statistics::phase_text(one.phase),
       duration_text(real(one.cost_ns_per_step)), one.steps_last, one.steps, sure);
 }
 

@@ -33,9 +33,9 @@ int least_waiting(const StepWaits& step) {
 
 }  // namespace
 
-std::string phase_text(const Straggler& late) {
-  if (late.phase.empty()) return "";
-  return late.phase == kOtherWork ? "in other work of the host" : "in " + late.phase;
+std::string phase_text(const std::string& phase) {
+  if (phase.empty()) return "";
+  return phase == kOtherWork ? "in other work of the host" : "in " + phase;
 }
 
 LateRank least_waiting_rank(const std::vector<StepWaits>& steps) {

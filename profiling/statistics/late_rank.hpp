@@ -39,7 +39,7 @@ inline constexpr const char* kComputing = "computing";
 inline constexpr const char* kOtherWork = "other";
 
 // "in forward", "in other work of the host"; empty without a phase.
-std::string phase_text(const Straggler& late);
+std::string phase_text(const std::string& phase);
 
 // Of the rank that waited least in all. All steps hold the same two or more ranks; there is one.
 LateRank least_waiting_rank(const std::vector<StepWaits>& steps);

@@ -79,7 +79,8 @@ void read_figures(const Json& object, RankInfo& info) {
       .peak_flops_per_s = positive_in(object, ranges::kPeakFlopsPerSecond),
       .unprofiled_step_ms = positive_in(object, ranges::kUnprofiledStepMilliseconds),
       .unprofiled_step_deviation_ms = positive_in(object, ranges::kUnprofiledStepDeviation),
-      .unprofiled_steps = positive_in(object, ranges::kUnprofiledSteps)};
+      .unprofiled_steps = positive_in(object, ranges::kUnprofiledSteps),
+      .unprofiled_data_wait_ms = positive_in(object, ranges::kUnprofiledDataWait)};
   info.figures.merged_ranks = static_cast<int>(
       std::min(positive_in(object, ranges::kMergedRanks), static_cast<double>(kMostRanks)));
   info.dropped_ranges = static_cast<std::uint64_t>(positive_in(object, ranges::kDroppedRanges));

@@ -54,6 +54,7 @@ void add_figures(const RunFigures& figures, Json& own) {
   set_figure(own, ranges::kUnprofiledStepMilliseconds, figures.unprofiled_step_ms);
   set_figure(own, ranges::kUnprofiledStepDeviation, figures.unprofiled_step_deviation_ms);
   set_figure(own, ranges::kUnprofiledSteps, figures.unprofiled_steps);
+  set_figure(own, ranges::kUnprofiledDataWait, figures.unprofiled_data_wait_ms);
   if (figures.profiled) own[std::string(ranges::kProfiled)] = *figures.profiled;
 }
 

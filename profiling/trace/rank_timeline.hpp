@@ -39,6 +39,7 @@ struct RunFigures {
   double unprofiled_step_ms = 0;
   double unprofiled_step_deviation_ms = 0;
   double unprofiled_steps = 0;
+  double unprofiled_data_wait_ms = 0;
   std::optional<bool> profiled = {};
   int merged_ranks = 0;  // in this one file; 0: it is of one rank
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <iterator>
 #include <regex>
 #include <set>
 #include <string_view>
@@ -89,7 +91,7 @@ class Branches {
   std::set<fs::path> seen_;
 };
 
-std::vector<fs::path> files_in(const fs::path& folder, bool (*wanted)(const std::string&)) {
+std::vector<fs::path> traces_by_name(const fs::path& folder) {
   std::vector<fs::path> found;
   Branches branches(folder);
   fs::recursive_directory_iterator entries(folder, fs::directory_options::follow_directory_symlink);
@@ -100,23 +102,11 @@ std::vector<fs::path> files_in(const fs::path& folder, bool (*wanted)(const std:
     if (leads_on ? entry.path().filename() == kFlights || !branches.are_new(entry)
                  : entry.is_symlink(unreadable))
       entries.disable_recursion_pending();
-    if (entry.is_regular_file(unreadable) && wanted(entry.path().filename().string()))
+    if (entry.is_regular_file(unreadable) && is_trace_name(entry.path().filename().string()))
       found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   return found;
-}
-
-std::vector<fs::path> traces_in(const fs::path& folder) {
-  std::vector<fs::path> found = files_in(folder, is_named_as_trace);
-  if (found.empty()) found = files_in(folder, may_be_trace);
-  if (found.empty()) found = files_in(folder, is_nsys_report);
-  if (!found.empty()) return found;
-  throw core::DataError(core::FileFault{
-      folder.string(), std::nullopt,
-      "traces (*.pt.trace.json, *trace.json, trace0.json, *rank0*.json, each also .gz, *.sqlite, "
-      "*.nsys-rep)",
-      "none: record some with `sidestream train --profile`, or name the files one by one"});
 }
 
 bool has_export(const fs::path& report) {
@@ -124,34 +114,41 @@ bool has_export(const fs::path& report) {
          fs::exists(fs::path(report).replace_extension(".sqlite"));
 }
 
-void add_traces(const fs::path& path, std::size_t given, std::vector<TraceFile>& files) {
+// Those named as profilers name theirs; without any, those that may be; without any, reports. The
+// others go to `left_out`.
+std::vector<fs::path> traces_in(const fs::path& folder, std::vector<fs::path>& left_out) {
+  std::vector<fs::path> all = traces_by_name(folder);
+  for (const auto wanted : {is_named_as_trace, may_be_trace, is_nsys_report}) {
+    const auto others = std::stable_partition(all.begin(), all.end(), [&](const fs::path& one) {
+      return wanted(one.filename().string());
+    });
+    if (others == all.begin()) continue;
+    std::copy_if(others, all.end(), std::back_inserter(left_out), std::not_fn(has_export));
+    all.erase(others, all.end());
+    return all;
+  }
+  throw core::DataError(core::FileFault{
+      folder.string(), std::nullopt,
+      "traces (*.pt.trace.json, *trace.json, trace0.json, *rank0*.json, each also .gz, *.sqlite, "
+      "*.nsys-rep)",
+      "none: record some with `sidestream train --profile`, or name the files one by one"});
+}
+
+void add_traces(const fs::path& path, std::size_t given, FoundTraces& found) {
   if (!fs::exists(path)) {
     throw core::DataError(
         core::FileFault{path.string(), std::nullopt, "a file or a folder", "nothing there"});
   }
   if (!fs::is_directory(path)) {
-    with_way_on(given, [&] { files.push_back(trace_file(path)); });
+    with_way_on(given, [&] { found.files.push_back(trace_file(path)); });
     return;
   }
-  const std::vector<fs::path> found = traces_in(path);
-  for (const fs::path& one : found)
-    with_way_on(found.size(), [&] { files.push_back(trace_file(one)); });
+  const std::vector<fs::path> inside = traces_in(path, found.left_out);
+  for (const fs::path& one : inside)
+    with_way_on(inside.size(), [&] { found.files.push_back(trace_file(one)); });
 }
 
 }  // namespace
-
-std::vector<fs::path> traces_left_out(const std::vector<fs::path>& paths) {
-  std::vector<fs::path> left_out;
-  for (const fs::path& path : paths) {
-    if (!fs::is_directory(path)) continue;
-    const std::vector<fs::path> taken = traces_in(path);
-    for (fs::path& one : files_in(path, is_trace_name)) {
-      const bool is_taken = std::binary_search(taken.begin(), taken.end(), one);
-      if (!is_taken && !has_export(one)) left_out.push_back(std::move(one));
-    }
-  }
-  return left_out;
-}
 
 bool is_trace_name(const std::string& file_name) {
   return is_named_as_trace(file_name) || may_be_trace(file_name) || is_nsys_report(file_name);
@@ -167,13 +164,13 @@ std::optional<int> rank_in_name(const std::string& file_name) {
   return std::stoi(match[1].matched ? match[1].str() : match[2].str());
 }
 
-std::vector<TraceFile> find_traces(const std::vector<fs::path>& paths) {
-  std::vector<TraceFile> files;
+FoundTraces look_for_traces(const std::vector<fs::path>& paths) {
+  FoundTraces found;
   for (const fs::path& path : paths) {
     if (path.empty())
       throw core::ConfigError("an empty name stands where a file or a folder is expected");
     try {
-      add_traces(path, paths.size(), files);
+      add_traces(path, paths.size(), found);
     } catch (const fs::filesystem_error& error) {
       const fs::path& where = error.path1().empty() ? path : error.path1();
       throw core::DataError(core::FileFault{where.string(), std::nullopt,
@@ -181,7 +178,11 @@ std::vector<TraceFile> find_traces(const std::vector<fs::path>& paths) {
                                             "'" + error.code().message() + "'"});
     }
   }
-  return files;
+  return found;
+}
+
+std::vector<TraceFile> find_traces(const std::vector<fs::path>& paths) {
+  return look_for_traces(paths).files;
 }
 
 }  // namespace sidestream::trace

@@ -16,14 +16,19 @@ struct TraceFile {
   std::string window;  // name of its folder: step_00000012
 };
 
+struct FoundTraces {
+  std::vector<TraceFile> files;
+  // What folders hold beside these: files that may be traces too, by their names, and are left out
+  // because others are named as profilers name theirs.
+  std::vector<std::filesystem::path> left_out;
+};
+
 // Files stand as they are; a folder gives the traces inside it, in the order
 // of their names. Throws core::DataError for a name that does not exist, an
 // empty file, a file that is no trace, and a folder without traces; ConfigError for an empty name.
+FoundTraces look_for_traces(const std::vector<std::filesystem::path>& paths);
+// The files alone.
 std::vector<TraceFile> find_traces(const std::vector<std::filesystem::path>& paths);
-
-// What these folders hold beside the traces that are found in them: files that may be traces too,
-// by their names, and are left out because others are named as profilers name theirs.
-std::vector<std::filesystem::path> traces_left_out(const std::vector<std::filesystem::path>& paths);
 
 // Whether a folder that is given would have a file of this name read as a trace.
 bool is_trace_name(const std::string& file_name);

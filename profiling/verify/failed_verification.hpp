@@ -1,6 +1,7 @@
 // A verification that ended before there was anything to compare: one of its runs failed.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,15 @@ struct FailedRun {
 
 struct FailedVerification {
   Settings settings = {};
+  std::string version = {};                             // of the program
+  std::map<std::string, std::string> environment = {};  // of a run that left one; empty: none did
   FailedRun run = {};
   std::string reason = {};
   int exit_code = 0;  // of the verification: a new side that learns to no number is kDiverged
 };
+
+// The verdict of one, in reports and in the decision log.
+inline constexpr const char* kNoVerdict = "none: a run did not end";
 
 // What is known, in the forms of a verification. The JSON has kind "verification", the verdict
 // "none" and the key `failure`, which no other has.

@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "profiling/report/json_fault.hpp"
+#include "profiling/statistics/median.hpp"
 
 namespace sidestream::verify {
 namespace {
@@ -152,9 +153,7 @@ RecordedRun read_recorded_run(const fs::path& folder) {
 
 double median_of(std::vector<double> values) {
   if (values.empty()) throw core::Error("a median of nothing");
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  return statistics::median(std::move(values));
 }
 
 std::optional<TypicalStep> typical_step(const RecordedRun& run, int warm_up) {

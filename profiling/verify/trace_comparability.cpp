@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
+#include <string>
 
 namespace sidestream::verify {
 namespace {
@@ -29,6 +31,20 @@ std::string devices_of(const Analysis& all) {
   return text.empty() ? "a processor" : text;
 }
 
+// "CUDA 13.0, driver 13.1"; empty when no file says.
+std::string cuda_of(const Analysis& all) {
+  int runtime = 0, driver = 0;
+  for (const analysis::RankView& rank : all.ranks) {
+    runtime = std::max(runtime, rank.timeline->info.cuda_runtime);
+    driver = std::max(driver, rank.timeline->info.cuda_driver);
+  }
+  const auto version = [](int number) {  // 12090 for 12.9
+    return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+  };
+  if (runtime == 0 && driver == 0) return "";
+  return fmt::format("CUDA {}, driver {}", version(runtime), version(driver));
+}
+
 // Of the time in operations, the part whose names the other side has too.
 double known_share(const Analysis& one, const Analysis& other) {
   std::set<std::string> names;
@@ -51,6 +67,8 @@ std::vector<Difference> differences_of(const Analysis& base, const Analysis& fre
   add(found, "world_size", std::to_string(base.set->world_size),
       std::to_string(fresh.set->world_size));
   add(found, "device", devices_of(base), devices_of(fresh));
+  const std::string base_cuda = cuda_of(base), fresh_cuda = cuda_of(fresh);
+  if (!base_cuda.empty() && !fresh_cuda.empty()) add(found, "CUDA", base_cuda, fresh_cuda);
   const trace::RunFigures left = figures_of(base), right = figures_of(fresh);
   if (left.flops_per_token > 0 && right.flops_per_token > 0) {
     add(found, "FLOPs of a token", fmt::format("{:.6g}", left.flops_per_token),

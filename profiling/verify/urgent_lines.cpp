@@ -23,9 +23,7 @@ bool has_text(const Json& object, const char* key) {
 
 std::string in_phase(const Json& one) {
   if (!has_text(one, "phase")) return "";
-  statistics::Straggler late;
-  late.phase = one.at("phase").get<std::string>();
-  return " " + statistics::phase_text(late);
+  return " " + statistics::phase_text(one.at("phase").get<std::string>());
 }
 
 std::string standing_text(const Json& one) {

@@ -135,6 +135,14 @@ std::string faster_by_clocks(const Verification& one) {
       (*clocks - 1) * 100, -pct(one.step_time->high));
 }
 
+// Why the clocks may be all that was measured; empty when they cannot.
+std::string explained_by_clocks(const Verification& one) {
+  if (!one.step_time) return "";
+  const Verdict verdict = verdict_of(*one.step_time);
+  if (verdict == Verdict::kFaster) return faster_by_clocks(one);
+  return verdict == Verdict::kSlower ? slower_by_clocks(one, 1) : "";
+}
+
 // Of all pairs, each field once.
 std::vector<Difference> all_differences(const std::vector<RunPair>& pairs) {
   std::vector<Difference> all;
@@ -193,7 +201,8 @@ Verification verify_step_times(std::vector<BlockRow> blocks, const Settings& set
 }
 
 std::string verdict_word(const Verification& one) {
-  return one.step_time ? name_of(verdict_of(*one.step_time)) : "inconclusive";
+  if (!one.step_time || !explained_by_clocks(one).empty()) return "inconclusive";
+  return name_of(verdict_of(*one.step_time));
 }
 
 std::string interval_text(const std::optional<statistics::Interval>& interval_ms) {
@@ -206,12 +215,13 @@ std::string verdict_sentence(const Verification& one) {
         "inconclusive: one run a side, {:.4g} and {:.4g} ms a step; two or more blocks are needed",
         one.base_ms, one.fresh_ms);
   const RatioEstimate& ratio = *one.step_time;
+  const std::string clocks = explained_by_clocks(one);
   std::string text = fmt::format(
-      "{}: by pairs a step takes {:+.1f} % (geometric mean of the ratios of {} blocks, 95 % "
+      "{}: {}by pairs a step takes {:+.1f} % (geometric mean of the ratios of {} blocks, 95 % "
       "interval {:+.1f} to {:+.1f} %); by the median of each side {:+.1f} % ({:.4g} ms against "
       "{:.4g} ms)",
-      verdict_word(one), pct(ratio.ratio), ratio.pairs, pct(ratio.low), pct(ratio.high),
-      pct(one.fresh_ms / one.base_ms), one.fresh_ms, one.base_ms);
+      verdict_word(one), clocks.empty() ? "" : clocks + "; ", pct(ratio.ratio), ratio.pairs,
+      pct(ratio.low), pct(ratio.high), pct(one.fresh_ms / one.base_ms), one.fresh_ms, one.base_ms);
   if (!one.machine) return text;
   for (const std::string& warning : {clock_warning(*one.machine), load_warning(*one.machine)})
     text += warning.empty() ? "" : "; " + warning;
@@ -226,11 +236,9 @@ Decision decide(const Verification& one, const Gates& gates) {
   if (proves_input(one.differences)) return {false, input_proof(one), GateCode::kPassed};
   const Verdict verdict = verdict_of(*one.step_time);
   const bool faster = verdict == Verdict::kFaster;
-  const std::string clocks = faster                        ? faster_by_clocks(one)
-                             : verdict == Verdict::kSlower ? slower_by_clocks(one, 1)
-                                                           : "";
+  const std::string clocks = explained_by_clocks(one);
   if (!clocks.empty())
-    return {false, fmt::format("{}, but {}", verdict_word(one), clocks), GateCode::kPassed};
+    return {false, fmt::format("{}, but {}", name_of(verdict), clocks), GateCode::kPassed};
   if (faster && !learns_as_well(one.convergence.verdict))
     return {false, "faster, but convergence not shown: " + one.convergence.reason,
             GateCode::kPassed};

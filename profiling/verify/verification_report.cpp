@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "profiling/report/wrap.hpp"
+#include "profiling/verify/how_made.hpp"
 #include "profiling/verify/input_proof.hpp"
 #include "profiling/verify/verification_tables.hpp"
 
@@ -196,6 +197,15 @@ std::string side_text(const char* name, const SideProfile& side, const Table& to
   return text;
 }
 
+std::string profiles_text(const Profiles& profiles, const report::TextStyle& style) {
+  const std::vector<Table> top = profile_tables(profiles);
+  std::string text = side_text("base", profiles.base, top.front(), style) +
+                     side_text("new", profiles.fresh, top.back(), style);
+  for (const Table& table : trace_change_tables(profiles.change))
+    text += "\n" + report::text_of(table, style);
+  return text;
+}
+
 std::string profiles_markdown(const Profiles& profiles) {
   const std::vector<Table> top = profile_tables(profiles);
   return side_markdown("What was slow: the base", "base", profiles.base, top.front()) +
@@ -211,16 +221,25 @@ std::string trials_markdown(const Verification& one) {
   return text + markdown_of(trials_table(one.trials));
 }
 
-std::string how_it_was_made(const Verification& one) {
-  std::string text = fmt::format("## How it was made\n\n```\n{}\n", one.settings.command);
-  for (const std::string& command : one.commands) text += "\n" + command + "\n";
-  text += fmt::format("```\n\nSidestream {}\n\n", one.version);
-  for (const auto& [name, value] : one.environment) {
-    if (name != "build") text += fmt::format("- {}: {}\n", name, value);
+// A paragraph a trial: its sentences are too long for the columns of a table on a terminal.
+std::string trials_text(const Verification& one, std::size_t width_columns) {
+  if (one.trials.empty()) return "";
+  const Table table = trials_table(one.trials);
+  std::string text = "\n" + table.title + "\n";
+  for (const report::Row& row : table.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string name = i == 0 ? "- " : "  " + table.header[i] + ": ";
+      text += report::wrapped(name + std::get<std::string>(row[i]), width_columns, 4);
+    }
   }
-  const auto build = one.environment.find("build");
-  if (build != one.environment.end()) text += "\n```\n" + build->second + "```\n";
   return text;
+}
+
+HowMade how_made(const Verification& one) {
+  HowMade how{
+      .commands = {one.settings.command}, .version = one.version, .environment = one.environment};
+  how.commands.insert(how.commands.end(), one.commands.begin(), one.commands.end());
+  return how;
 }
 
 }  // namespace
@@ -240,14 +259,9 @@ std::string verification_text(const Verification& one, const Decision& decision,
   for (const std::string& line : sentences(one, decision))
     text += report::wrapped(line, style.width_columns, 2);
   for (const Table& table : verification_tables(one)) text += "\n" + report::text_of(table, style);
-  if (!one.profiles) return text;
-  const Profiles& profiles = *one.profiles;
-  const std::vector<Table> top = profile_tables(profiles);
-  text += side_text("base", profiles.base, top.front(), style) +
-          side_text("new", profiles.fresh, top.back(), style);
-  for (const Table& table : trace_change_tables(profiles.change))
-    text += "\n" + report::text_of(table, style);
-  return text;
+  if (one.profiles) text += profiles_text(*one.profiles, style);
+  return text + trials_text(one, style.width_columns) + "\n" +
+         text_of(how_made(one), style.width_columns);
 }
 
 std::string verification_markdown(const Verification& one, const Decision& decision) {
@@ -262,7 +276,7 @@ std::string verification_markdown(const Verification& one, const Decision& decis
     for (const Table& table : trace_change_tables(one.profiles->change)) text += markdown_of(table);
   }
   text += trials_markdown(one);
-  return text + how_it_was_made(one);
+  return text + markdown_of(how_made(one));
 }
 
 }  // namespace sidestream::verify

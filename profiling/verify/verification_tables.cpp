@@ -133,11 +133,11 @@ std::vector<Table> trace_change_tables(const TraceChange& change) {
 
 Table trials_table(const std::vector<Trial>& trials) {
   Table table{.title = "Tried before (the decision log)",
-              .header = {"base against new", "accepted", "verdict", "time"},
+              .header = {"base against new", "accepted", "verdict", "why", "time"},
               .rows = {}};
   for (const Trial& one : trials)
     table.rows.push_back({one.base_flags + " against " + one.fresh_flags,
-                          one.accepted ? "yes" : "no", one.verdict, one.time});
+                          one.accepted ? "yes" : "no", one.verdict, one.reason, one.time});
   return table;
 }
 

@@ -42,10 +42,6 @@ const colour = name => getComputedStyle(document.documentElement).getPropertyVal
 const phaseText = phase => phase === "other" ? "other work of the host" : phase;
 const absent = text => element("p", {class: "absent"}, text);
 const currentRun = () => Page.data.runs[Page.run];
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b), middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
 const sum = values => values.reduce((total, value) => total + value, 0);
 
 function figure(name, value, note) {

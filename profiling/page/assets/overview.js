@@ -269,11 +269,12 @@ function drawWhy(body, found) {
 function drawMade(body, found) {
   if (found.trials && found.trials.length > 0) {
     body.append(element("h3", {}, "Tried before"));
-    drawTable(body, {header: ["base", "new", "accepted", "verdict", "time"],
-      rows: found.trials.map(one => [one.base, one.new, one.accepted ? "yes" : "no", one.verdict, one.time])});
+    drawTable(body, {header: ["base", "new", "accepted", "verdict", "why", "time"],
+      rows: found.trials.map(one => [one.base, one.new, one.accepted ? "yes" : "no", one.verdict, one.reason, one.time])});
   }
   const commands = [found.command, ...(found.commands || [])].join("\n\n");
   const environment = Object.entries(found.environment || {}).map(([name, value]) => `${name}: ${value}`);
+  if (found.version) environment.unshift(`Sidestream ${found.version}`);
   body.append(element("h3", {}, "How it was made"),
     element("pre", {}, [`${commands}\n`, `base: ${found.base}`, `new:  ${found.new}`, ...environment].join("\n")));
 }

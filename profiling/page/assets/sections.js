@@ -88,7 +88,7 @@ section("kernels", "Kernels", "What ran on the device, by name.", body => drawNa
 
 section("memory", "Memory", "Allocated memory over time, and what was held at the peak. " +
   "Of host memory: what was taken since the profiler started.", body => {
-  const curve = currentRun() ? currentRun().memory || [] : [];
+  const curve = currentRun() ? currentRun().memory_curves : [];
   const tones = ["accent", "comm", "compute", "copies", "data", "host", "ranges", "lock"];
   const windows = new Set(curve.map(one => one.window));
   if (curve.length > 0)
@@ -141,14 +141,12 @@ section("collectives", "Collectives", "By bucket, of one rank: what hid behind c
   return true;
 });
 
-// Time that a rank was not waiting for the others, against the median rank of that step.
-function heat(report) {
-  const steps = new Map();
-  for (const one of report.steps) {
-    if (!steps.has(one.step)) steps.set(one.step, new Map());
-    steps.get(one.step).set(one.rank, one.window_ns - one.exposed_comm_ns - one.idle_by_cause_ns.comm);
-  }
-  return steps;
+function heatCell(heat, row, column) {
+  const own = heat.own_ns[row][column], over = heat.over_median[row][column];
+  const strength = over === null ? 0 : Math.min(Math.abs(over) / 0.2, 1) * 70;
+  return element("div", {title: own === null ? "not recorded" : `rank ${heat.ranks[row]}, step ${heat.steps[column]}: ${nsText(own)}`,
+    style: `background: color-mix(in srgb, ${colour(over > 0 ? "bad" : "good")} ${strength}%, ${colour("bg")})`},
+  over === null ? "–" : `${signed(over * 100, 0)} %`);
 }
 
 // Last in most steps is not yet a cost that is sure.
@@ -162,24 +160,14 @@ function nobodyLate(report) {
 section("stragglers", "Stragglers", "Time that each rank did not wait for the others, against the median rank of that step: red is slower.", body => {
   const run = currentRun();
   if (!run || run.report.world_size < 2) { body.append(absent("one rank only")); return false; }
-  const found = run.report.stragglers, steps = heat(run.report);
-  const ranks = [...new Set(run.report.steps.map(step => step.rank))].sort((a, b) => a - b);
+  const found = run.report.stragglers, heat = run.report.heat_map;
   body.append(element("p", {}, found.length === 0 ? nobodyLate(run.report)
     : found.map(one => `Rank ${one.rank}${one.phase ? ` (${phaseText(one.phase)})` : ""} costs the others ${nsText(one.cost_ns_per_step)} a step.`).join(" ")));
-  const grid = element("div", {class: "heat", style: `grid-template-columns: 4.5rem repeat(${steps.size}, minmax(2.6rem, 1fr))`},
+  const grid = element("div", {class: "heat", style: `grid-template-columns: 4.5rem repeat(${heat.steps.length}, minmax(2.6rem, 1fr))`},
     element("div", {class: "head"}, ""),
-    [...steps.keys()].map(step => element("div", {class: "head"}, step === null ? "all" : `${step}`)));
-  for (const rank of ranks) {
-    grid.append(element("div", {class: "head"}, `rank ${rank}`));
-    for (const [step, times] of steps) {
-      const middle = median([...times.values()]), own = times.get(rank);
-      const over = own === undefined || middle === 0 ? null : own / middle - 1;
-      const strength = over === null ? 0 : Math.min(Math.abs(over) / 0.2, 1) * 70;
-      grid.append(element("div", {title: own === undefined ? "not recorded" : `rank ${rank}, step ${step}: ${nsText(own)}`,
-        style: `background: color-mix(in srgb, ${colour(over > 0 ? "bad" : "good")} ${strength}%, ${colour("bg")})`},
-      over === null ? "–" : `${signed(over * 100, 0)} %`));
-    }
-  }
+    heat.steps.map(step => element("div", {class: "head"}, step === null ? "all" : `${step}`)));
+  heat.ranks.forEach((rank, row) => grid.append(element("div", {class: "head"}, `rank ${rank}`),
+    ...heat.steps.map((_, column) => heatCell(heat, row, column))));
   body.append(grid);
   return true;
 });

@@ -1,6 +1,6 @@
 "use strict";
 // Tables that sort by a click on a column and filter by what is typed.
-const SHOWN_ROWS = 200, PRINTED_ROWS = 12, SENTENCES = new Set(["cause", "needs"]);
+const SHOWN_ROWS = 200, PRINTED_ROWS = 12, SENTENCES = new Set(["cause", "needs", "why"]);
 
 function isNumber(text) { return typeof text === "number" || (text !== "" && text !== null && !isNaN(text)); }
 

@@ -59,7 +59,7 @@ TEST(ProfilePlanTest, withoutASchedule_thereIsNothing) {
 }
 
 void add_steps(ProfileCost& cost, std::initializer_list<double> ms, SeenStep seen) {
-  for (const double one : ms) cost.add(static_cast<std::int64_t>(one * 1e6), seen);
+  for (const double one : ms) cost.add(static_cast<std::int64_t>(one * 1e6), 0, seen);
 }
 
 TEST(ProfileCostTest, share_isOfTheMediansWithoutTheStepsThatSetUp) {
@@ -88,6 +88,18 @@ TEST(ProfileCostTest, whatIsLessThanStepsScatter_isNotSure) {
 
     EXPECT_FALSE(cost.share()->is_sure()) << seen_ms;
   }
+}
+
+TEST(ProfileCostTest, waitsForData_areOfTheStepsWithoutTheProfiler) {
+  constexpr std::int64_t kStepNs = 10'000'000;
+  ProfileCost cost;
+  add_steps(cost, {1000, 500, 200}, SeenStep::kNot);
+  EXPECT_EQ(cost.plain_data_wait_ms(), 0);
+  for (const std::int64_t wait_ns : {1'000'000, 4'000'000, 2'000'000})
+    cost.add(kStepNs, wait_ns, SeenStep::kNot);
+  for (int i = 0; i < 3; ++i) cost.add(kStepNs, 9'000'000, SeenStep::kYes);
+
+  EXPECT_DOUBLE_EQ(cost.plain_data_wait_ms(), 2);
 }
 
 // The machine has other work later on: those steps say nothing about the window.

@@ -20,6 +20,7 @@ const trace::RunFigures kFigures{.flops_per_token = 6e9,
                                  .flops_per_token_palm = 7e9,
                                  .tokens_per_step = 512,
                                  .unprofiled_step_ms = 12.5,
+                                 .unprofiled_data_wait_ms = 3.5,
                                  .profiled = false};
 
 RangeRecord range(std::int64_t start_ns, std::int64_t end_ns, record::NameId name) {
@@ -142,6 +143,7 @@ TEST_F(RecordingFileTest, figuresOfTheRun_comeBack) {
   EXPECT_EQ(read.tokens_per_step, kFigures.tokens_per_step);
   EXPECT_EQ(read.peak_flops_per_s, 0);  // not known: not written
   EXPECT_EQ(read.unprofiled_step_ms, kFigures.unprofiled_step_ms);
+  EXPECT_EQ(read.unprofiled_data_wait_ms, kFigures.unprofiled_data_wait_ms);
   EXPECT_EQ(read.profiled, false);
 }
 

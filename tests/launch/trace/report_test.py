@@ -2,6 +2,8 @@
 itself in its three forms (text, JSON, CSV)."""
 
 import json
+import re
+import statistics
 import sys
 import unittest
 
@@ -32,13 +34,15 @@ SCHEMA = {
                     "steps": int, "steps_last": int}],
     "usually_last": None, "rotating_wait_ns_per_step": None,
     "metrics": dict.fromkeys(["step_ms_p50", "tokens_per_s", "mfu", "mfu_palm", "tensor_core_share", "tensor_core_source",
-                              "ettr", "gpu_utilisation", "sm_efficiency", "occupancy", "mfu_source", "profiler_cost", "profiler_cost_below", "steps_without_profiler", "gpu_counters",
+                              "ettr", "gpu_utilisation", "sm_efficiency", "occupancy", "mfu_source", "profiler_cost", "profiler_cost_below", "unprofiled_data_wait", "steps_without_profiler", "gpu_counters",
                               "joules_per_token"]),
     "verdict": None, "verdict_sure": None, "verdict_text": None, "hang": None, "outliers": list, "advice": list, "not_measured": [{"rule": str, "needs": str}],
     "import": {"files": [str], "events": int, "skipped": dict, "warnings": list},
     "overview": {"steps": int, "tagged_steps": int, "profiled_steps": None, "mean_step": [{"part": str, "time_ns": int}]},
     "overlap_tax": dict.fromkeys(["hidden_ns", "tax_ns", "net_gain_ns", "judged_ns", "beside_ns"], int),
     "nothing_found": list, "ceilings": None,
+    "heat_map": {"steps": list, "ranks": [int], "own_ns": [list], "over_median": [list]},
+    "memory_curves": [{"rank": int, "window": str, "device": int, "points": [list]}],
     "timeline": [{"rank": int, "step": None, "window_ns": int, "lanes": [{"name": str, "intervals_ns": list}]}],
     "tables": dict,
 }
@@ -69,6 +73,26 @@ class ReportTest(TraceTest):
                 report = self.report(folder)
                 self.conforms(report, SCHEMA)
                 self.assertEqual(report["schema"], 1)
+
+    def test_every_figure_of_the_page_is_in_report_json(self):
+        for folder in FOLDERS:
+            with self.subTest(folder=folder.name):
+                report, page = self.report(folder), self.folder / "page.html"
+                self.succeed("report", folder, "--quiet", "--html", page)
+                shown, = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(), re.S).group(1))["runs"]
+                self.assertEqual(shown["memory_curves"], report["memory_curves"])
+                for key, value in shown["report"].items():
+                    self.assertEqual(value, report[key], key)
+                for table in shown["tables"]:
+                    self.assertEqual(table["rows"], report["tables"][table["name"]]["rows"], table["name"])
+                own = {(one["rank"], one["step"]): one["window_ns"] - one["exposed_comm_ns"] - one["idle_by_cause_ns"]["comm"]
+                       for one in report["steps"]}
+                heat = report["heat_map"]
+                self.assertEqual(heat["own_ns"], [[own.get((rank, step)) for step in heat["steps"]] for rank in heat["ranks"]])
+                for times, shares in zip(zip(*heat["own_ns"]), zip(*heat["over_median"])):
+                    middle = statistics.median(time for time in times if time is not None)
+                    for time, share in zip(times, shares):
+                        self.assertEqual(share, None if time is None or middle == 0 else time / middle - 1)
 
     def test_budget_of_every_step_to_the_nanosecond(self):
         for folder in FOLDERS:

@@ -1,7 +1,10 @@
-// Which lines of the decision log are trials made before.
+// What a line of the decision log holds, and which lines are trials made before.
 #include "launch/verify/decision_log.hpp"
 
 #include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/core/base/scratch_folder.hpp"
 
@@ -10,8 +13,15 @@ namespace {
 
 class DecisionLogTest : public ::testing::Test {
  protected:
-  void add(const std::filesystem::path& reports, const std::string& fresh_flags) {
-    append_decision(log(), reports, {.settings = {.fresh_flags = fresh_flags}}, {});
+  void add(const std::filesystem::path& reports, const std::string& fresh_flags,
+           Subject subject = Subject::kVerification) {
+    append_decision(log(), reports, {.settings = {.fresh_flags = fresh_flags}}, {}, subject);
+  }
+  nlohmann::json last_line() const {
+    std::ifstream input(log());
+    nlohmann::json last;
+    for (std::string line; std::getline(input, line);) last = nlohmann::json::parse(line);
+    return last;
   }
   std::filesystem::path log() const { return scratch_ / "decisions.jsonl"; }
 
@@ -20,7 +30,8 @@ class DecisionLogTest : public ::testing::Test {
 
 TEST_F(DecisionLogTest, a_verification_and_its_proof_are_no_trials_before_it) {
   for (const char* name : {"report", "report/"}) {
-    add(scratch_ / name / "runs" / "proof", "--fix-batch on");
+    add(scratch_ / name / "runs" / "proof", "--fix-batch on");  // as logs of before have it
+    add(scratch_ / name, "--fix-batch on", Subject::kProof);
     add(scratch_ / name, "--overlap on");
   }
   add(scratch_ / "reported_before", "--zero 1");
@@ -32,8 +43,29 @@ TEST_F(DecisionLogTest, a_verification_and_its_proof_are_no_trials_before_it) {
   }
 }
 
+TEST_F(DecisionLogTest, a_proof_is_marked_and_names_the_folder_of_the_reports) {
+  add(scratch_ / "report", "--fix-batch on", Subject::kProof);
+  const nlohmann::json proof = last_line();
+  add(scratch_ / "report", "--overlap on");
+
+  EXPECT_EQ(proof.at("reports"), (scratch_ / "report").string());
+  EXPECT_EQ(proof.at("proof"), true);
+  EXPECT_EQ(last_line().at("reports"), proof.at("reports"));
+  EXPECT_EQ(last_line().at("proof"), false);
+  EXPECT_EQ(read_decisions(log(), scratch_ / "another").size(), 2u) << "one hides the other";
+}
+
+TEST_F(DecisionLogTest, a_rejection_has_version_and_environment) {
+  append_rejection(log(), scratch_ / "a",
+                   {.version = "0.1.0", .environment = {{"processor", "P"}}, .reason = "it fails"});
+
+  EXPECT_EQ(last_line().at("version"), "0.1.0");
+  EXPECT_EQ(last_line().at("environment").at("processor"), "P");
+}
+
 TEST_F(DecisionLogTest, a_rejection_has_its_reason) {
-  append_rejection(log(), scratch_ / "a", {.fresh_flags = "--lr 1000"}, "it learns worse");
+  append_rejection(log(), scratch_ / "a",
+                   {.settings = {.fresh_flags = "--lr 1000"}, .reason = "it learns worse"});
 
   const std::vector<verify::Trial> trials = read_decisions(log(), scratch_ / "b");
 

@@ -7,9 +7,15 @@
 #include "core/base/build_id.hpp"
 #include "core/base/error.hpp"
 #include "tests/core/base/scratch_folder.hpp"
+#include "tests/profiling/verify/run_maker.hpp"
 
 namespace sidestream::launch {
 namespace {
+
+constexpr const char* kRecord = R"({"version": "0.1.0", "build": "b",
+  "machine": {"processor": "P", "nodes": 1}, "command_line": "sidestream train", "world_size": 2,
+  "threads_per_rank": 1, "backend": "mpi", "precision": "fp32", "parameters": 10, "exit_code": 5,
+  "performance": null})";
 
 class OutputFolderTest : public ::testing::Test {
  protected:
@@ -60,6 +66,18 @@ TEST_F(OutputFolderTest, runs_of_another_build_are_no_part_of_it) {
   core::write_file_atomically(file, text);
 
   EXPECT_THROW(OutputFolder{options()}, core::ConfigError);
+}
+
+TEST_F(OutputFolderTest, the_environment_is_that_of_the_first_run_with_a_record) {
+  std::vector<PlannedRun> runs(3);
+  for (std::size_t i = 0; const char* name : {"none", "torn", "whole"})
+    runs[i++].folder = scratch_ / name;
+  EXPECT_TRUE(environment_of_first(runs).empty());
+  verify::write_file(scratch_ / "torn" / "run.json", "{");
+  for (const char* name : {"run.json", "config.cfg", "metrics.jsonl"})
+    verify::write_file(scratch_ / "whole" / name, name == std::string("run.json") ? kRecord : "");
+
+  EXPECT_EQ(environment_of_first(runs).at("processor"), "P");
 }
 
 }  // namespace

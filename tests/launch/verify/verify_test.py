@@ -69,11 +69,17 @@ def check_profiles(report, out):
         check(profile["verdict"] and len(profile["top_ops"]) == 5 and profile["step_ms"] > 0, f"profile of {side}: {profile}")
         whole = json.loads((out / f"runs/profile_{side}/report/report.json").read_text())
         check(len(whole["advice"]) == len(profile["advice"]), "the whole report has other advice")
-        check([step["step"] for step in whole["steps"] if step["rank"] == 0] == [4, 5, 6], f"profiled steps {whole['steps']}")
+        check([step["step"] for step in whole["steps"] if step["rank"] == 0] == [8, 9, 10], f"profiled steps {whole['steps']}")
+        check(whole["metrics"]["steps_without_profiler"] >= 3, "bounds need steps without the profiler")
     for kind in ("parts", "phases", "operations"):
         sums = [sum(part[key] for part in report["trace"][kind]) for key in ("base_ms", "new_ms")]
         wanted = [report["profiles"][side]["step_ms"] for side in ("base", "new")]
         check(all(abs(a - b) < 1e-3 for a, b in zip(sums, wanted)), f"{kind} add up to {sums}, the steps took {wanted}")
+    # Each side rounds two means down to a nanosecond, that of the step and that of the collectives: a change is off by two at most.
+    exposed = [part["change_ms"] for part in report["trace"]["parts"] if part["name"] == "exposed communication"]
+    by_bucket = sum(part["change_ms"] for part in report["trace"]["collectives"])
+    check(len(report["trace"]["collectives"]) > 1, f"buckets of the gradients are missing: {report['trace']['collectives']}")
+    check(len(exposed) == 1 and abs(by_bucket - exposed[0]) < 2e-6, f"collectives add up to {by_bucket}, exposed communication changed by {exposed}")
     check({"forward", "backward", "optimizer"} <= {part["name"] for part in report["trace"]["phases"]}, "phases are missing")
     check(not list((out / "runs").glob("block_*/trace")), "a timed run was profiled")
     page, text = (out / "report.html").read_text(), (out / "report.md").read_text()
@@ -107,6 +113,8 @@ def test_waiting_for_input_is_proved(data, folder, config):
     check("Proof of the advice" in (out / "report.txt").read_text(), "the report does not show the proof")
     log = [json.loads(line) for line in (out / "../decisions.jsonl").read_text().splitlines()]
     check(len(log) == 2 and "--fix-batch on" in log[0]["new"] and not log[0]["accepted"], f"the log: {log}")
+    check([line["proof"] for line in log] == [True, False], f"which line is of the proof: {log}")
+    check(all((pathlib.Path(line["reports"]) / "report.json").exists() for line in log), f"folders without reports: {log}")
     again = call(words, 0, SIDESTREAM_TEST_SLEEP="-1:load:200")
     check(again.count("finished before") == 12, f"finished runs were made again:\n{again}")
     check(json.loads((out / "report.json").read_text())["trials"] == [], "its own proof is a trial of before")
@@ -156,6 +164,20 @@ def test_a_base_that_fails(data, folder, config):
         check("block 1, base" in (folder / "nan" / name).read_text(), name)
     last = json.loads((folder / "decisions.jsonl").read_text().splitlines()[-1])
     check(not last["accepted"] and last["reason"] == "the run of block 1, base failed with exit code 5", str(last))
+    check(last["version"] == report["version"] != "", f"a failed verification without its version: {last}")
+
+
+def test_a_base_that_is_killed(data, folder, config):
+    killed = 128 + signal.SIGKILL
+    output = call(command(data, folder / "killed", "--base", "--inject kill:rank=1,step=3", "--steps", "5", "--warm-up", "1",
+                          config=config), killed, SIDESTREAM_FAULT_INJECTION="1")
+    check(f"block 1, base failed with exit code {killed}" in output and "kill of rank 1 at forward of step 3" in output, output)
+    report = json.loads((folder / "killed/report.json").read_text())
+    check(report["decision"] == {"accepted": False, "reason": f"the run of block 1, base failed with exit code {killed}",
+                                 "exit_code": killed}, str(report["decision"]))
+    last = "\n".join(report["failure"]["last_lines"])
+    check(report["failure"]["exit_code"] == killed and "kill of rank 1" in last, str(report["failure"]))
+    check("kill of rank 1" in (folder / "killed/report.txt").read_text(), "report.txt does not show the last lines")
 
 
 def test_a_new_side_that_learns_to_no_number(data, folder, config):
@@ -166,6 +188,7 @@ def test_a_new_side_that_learns_to_no_number(data, folder, config):
     check(not last["accepted"] and "--lr 1000" in last["new"] and "learns worse, to no finite number" in last["reason"], str(last))
     report = json.loads((folder / "new_nan/report.json").read_text())
     check(report["decision"]["exit_code"] == 13 and report["failure"]["exit_code"] == 5, str(report))
+    check(last["environment"]["processor"] and last["version"], f"the base left a record, and the log has no environment: {last}")
 
 
 def test_interruption(data, folder, config):
@@ -193,9 +216,9 @@ def test_dry_run_shows_commands(data, folder, config):
     check(len(commands) == 6 and all(line.startswith("mpirun -np 2 --bind-to none") for line in commands), str(output))
     sides = ["base" if "block_001_base" in line or "block_002_base" in line else "new" for line in commands[:4]]
     check(sides == ["base", "new", "new", "base"], f"the sides do not take turns: {sides}")
-    check(all("--profile wait=2,warmup=1,active=3,repeat=1" in line for line in commands[4:]), str(commands[4:]))
+    check(all("--profile wait=6,warmup=1,active=3,repeat=1" in line for line in commands[4:]), str(commands[4:]))
     check(not any("--profile" in line for line in commands[:4]), "timed runs are profiled")
-    check(last.startswith("4 timed runs of 30 steps, 2 profiled of 7 steps:"), last)
+    check(last.startswith("4 timed runs of 30 steps, 2 profiled of 11 steps:"), last)
     check(not (folder / "dry").exists(), "--dry-run left a folder")
 
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "profiling/advice/foreign_needs.hpp"
 #include "tests/profiling/advice/facts_maker.hpp"
 #include "tests/profiling/advice/traced_facts.hpp"
@@ -177,6 +179,22 @@ TEST(NeedsTest, what_is_missing_has_words_for_other_programs) {
     EXPECT_NE(foreign_needs(needs, Recorder::kKineto), needs);
     EXPECT_NE(foreign_needs(needs, Recorder::kNsys), needs);
   }
+}
+
+// A need is said once, with all rules that wait for it.
+TEST(NeedsTest, the_terminal_says_what_to_record_for_which_rules) {
+  const std::string samples =
+      "system samples inside the steps (--sample-hz 20), and a need that "
+      "is longer than any line of a terminal that shows it";
+  const Advice advice{
+      .not_measured = {{"rule-a", samples}, {"rule-b", "kernels"}, {"rule-c", samples}}};
+
+  const std::string text = advice_text(advice, {.width_columns = 100});
+
+  EXPECT_THAT(text, HasSubstr("\n  needs kernels: rule-b\n"));
+  EXPECT_THAT(text, HasSubstr("any line of\n    a terminal that shows it: rule-a, rule-c\n"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
 }
 
 }  // namespace

@@ -190,7 +190,7 @@ TEST_F(DetailsTest, model_flops_utilisation_by_both_formulas) {
       scratch_ / "rank-0.json",
       R"({"distributedInfo":{"rank":0,"world_size":1},"sidestream":{"flops_per_token":6e9,)"
       R"("flops_per_token_palm":7e9,"tokens_per_step":1000,"peak_flops_per_s":1e15,)"
-      R"("unprofiled_step_ms":8},"traceEvents":[)" +
+      R"("unprofiled_step_ms":8,"unprofiled_data_wait_ms":2},"traceEvents":[)" +
           complete_event("user_annotation", "ProfilerStep#3", "0", "10000") + "," +
           complete_event("kernel", "gemm", "5", "10") + "]}");
   set_ = trace::load_traces(trace::find_traces({scratch_.path()}));
@@ -200,6 +200,7 @@ TEST_F(DetailsTest, model_flops_utilisation_by_both_formulas) {
   EXPECT_DOUBLE_EQ(*analysis_.model.mfu, 0.6);
   EXPECT_DOUBLE_EQ(*analysis_.model.mfu_palm, 0.7);
   EXPECT_DOUBLE_EQ(*analysis_.model.profiler_cost, 0.25);
+  EXPECT_DOUBLE_EQ(analysis_.model.unprofiled_data_wait.at(0), 0.25);
 }
 
 }  // namespace

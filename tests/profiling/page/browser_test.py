@@ -58,6 +58,8 @@ found.story = [...document.querySelectorAll("#verification h3")].map(one => one.
 found.links = [...document.querySelectorAll("nav a")].length;
 found.empty = [...document.querySelectorAll("nav a.empty")].map(one => one.getAttribute("href").slice(1));
 found.canvases = Object.fromEntries([...document.querySelectorAll("main section")].map(one => [one.id, one.querySelectorAll("canvas").length]));
+const squares = [...document.querySelectorAll("#stragglers .heat > div")], heads = squares.filter(one => one.classList.contains("head"));
+found.heat = {cells: squares.length - heads.length, heads: heads.length};
 found.cards = document.querySelectorAll("#advice .advice").length;
 found.counters = [...document.querySelectorAll("#top th")].map(one => one.textContent);
 found.text = Object.fromEntries(["overview", "advice", "verification", "top"].map(id => [id, document.getElementById(id) ? document.getElementById(id).textContent : ""]));
@@ -88,8 +90,10 @@ def browse(page, first=None, sections=SECTIONS):
 
 def test_eight_ranks(folder):
     traces, page = folder / "traces", folder / "eight.html"
-    call(sys.executable, ROOT / "tests/bench/trace/generate.py", "--ranks", 8, "--megabytes", 10, "--output", traces)
-    call(PROGRAM, "report", traces, "--html", page, "--quiet")
+    call(sys.executable, ROOT / "tests/bench/trace/generate.py", "--ranks", 8, "--megabytes", 12, "--output", traces)
+    call(PROGRAM, "report", traces, "--html", page, "--json", folder / "eight.json", "--quiet")
+    steps = [(one["rank"], one["step"]) for one in json.loads((folder / "eight.json").read_text())["steps"]]
+    check(sorted(steps) == [(rank, step) for rank in range(8) for step in range(1, 11)], f"not 8 ranks x 10 steps: {steps}")
     check(page.stat().st_size < LARGEST_BYTES, f"the page has {page.stat().st_size} bytes")
     runs = [browse(page) for _ in range(2)]
     found, fastest_ms = runs[0][0], min(ms for _, ms in runs)
@@ -101,6 +105,7 @@ def test_eight_ranks(folder):
     check(found["up"] == sorted(found["up"], key=str.lower), f"sorted: {found['up']}")
     check(found["down"] == found["up"][::-1], f"sorted the other way: {found['down']}")
     check(found["filtered"] and all("gelu" in name for name in found["filtered"]), f"filtered: {found['filtered']}")
+    check(found["heat"] == {"cells": 8 * 10, "heads": 1 + 8 + 10}, f"the heat map of 8 ranks x 10 steps has {found['heat']}")
     call(PROGRAM, "roofline", traces, "--html", folder / "roofline.html")
     browse(folder / "roofline.html", sections=["top", "import"])
     check((folder / "roofline.html").stat().st_size < page.stat().st_size / 2, "the roofline's page holds the timeline")

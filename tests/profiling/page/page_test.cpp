@@ -3,9 +3,9 @@
 
 #include "profiling/page/document.hpp"
 #include "profiling/page/html.hpp"
-#include "profiling/page/memory_curve.hpp"
 #include "profiling/page/sample_lanes.hpp"
 #include "profiling/page/timeline_data.hpp"
+#include "profiling/report/json_report.hpp"
 #include "tests/profiling/analysed.hpp"
 
 namespace sidestream::page {
@@ -104,32 +104,12 @@ TEST(SampleLanesTest, thinning_keeps_the_peak) {
   EXPECT_DOUBLE_EQ(peak, 99);
 }
 
-std::string allocation(int at_us, int bytes, int total) {
-  return R"({"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":1,"ts":)" +
-         std::to_string(at_us) + R"(,"args":{"Total Allocated":)" + std::to_string(total) +
-         R"(,"Addr":7,"Bytes":)" + std::to_string(bytes) + R"(,"Device Id":-1,"Device Type":0}})";
-}
-
-TEST(MemoryCurveTest, thinning_keeps_the_peak) {
-  std::string events;
-  for (int i = 0; i < 500; ++i)
-    events += (i == 0 ? "" : ",") + allocation(100 + i, 8, i == 333 ? 99'999 : 10 + i % 7);
-  const Analysed one(events);
-
-  const Json curve = memory_curves(one.all, 20).at(0).at("points");
-
-  EXPECT_LE(curve.size(), 21u);
-  std::int64_t peak = 0;
-  for (const Json& point : curve) peak = std::max(peak, point.at(1).get<std::int64_t>());
-  EXPECT_EQ(peak, 99'999);
-}
-
 TEST(HtmlTest, page_is_whole_and_text_of_traces_cannot_end_a_script) {
   DocumentParts parts{.title = "a <b> & \"c\""};
   parts.verification = {{"command", "</script><script>alert(1)</script>"}};
   const std::string page = html_page(document_of(std::move(parts)));
 
-  EXPECT_THAT(page, HasSubstr("<title>a &lt;b> &amp; &quot;c&quot;</title>"));
+  EXPECT_THAT(page, HasSubstr("<title>a &lt;b&gt; &amp; &quot;c&quot;</title>"));
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(page, HasSubstr("\\u003c/script>"));
   EXPECT_THAT(page, Not(HasSubstr("src=\"http")));
@@ -144,6 +124,22 @@ TEST(DocumentTest, run_has_the_report_tables_and_timeline) {
   EXPECT_EQ(run.at("report").at("schema"), 1);
   EXPECT_FALSE(run.at("tables").empty());
   EXPECT_EQ(run.at("timeline").at("ranks").size(), 1u);
+}
+
+// Scripts read the figures that people look at.
+TEST(DocumentTest, curves_and_heat_map_of_the_page_are_those_of_report_json) {
+  std::string events = kStep;
+  for (int i = 0; i < 1500; ++i) events += "," + test::memory_event(100 + i, 8, 10 + i % 7);
+  const Analysed one(events);
+  const analysis::Details details = analysis::look_closer(one.all);
+
+  const Json report = report::json_report(one.all, details, {});
+  const Json run = run_document("a", one.all, details, report::json_summary(one.all, {}));
+
+  EXPECT_EQ(run.at("memory_curves").at(0).at("points").size(), 1500u);
+  EXPECT_EQ(run.at("memory_curves"), report.at("memory_curves"));
+  EXPECT_EQ(run.at("report").at("heat_map").at("steps"), Json{4});
+  EXPECT_EQ(run.at("report").at("heat_map"), report.at("heat_map"));
 }
 
 }  // namespace

@@ -357,23 +357,24 @@ TEST_F(TraceSetTest, traces_with_other_names_are_found_or_said_to_be_left_out) {
   write_text(scratch_ / "trace0.json", trace_of(kernel_at("10"), 0, 2));
   write_text(scratch_ / "rank-1.json", trace_of(kernel_at("10"), 1, 2));
   EXPECT_EQ(load().timelines.size(), 2u);
-  EXPECT_TRUE(traces_left_out({scratch_.path()}).empty());
+  EXPECT_TRUE(look_for_traces({scratch_.path()}).left_out.empty());
 
   const auto named = write_text(scratch_ / "a.pt.trace.json", trace_of(kernel_at("10"), 0, 2));
   write_text(scratch_ / "flight" / "rank_00000.json", "{}");
 
   EXPECT_EQ(load().timelines.size(), 1u);
-  EXPECT_THAT(traces_left_out({scratch_.path()}),
+  EXPECT_THAT(look_for_traces({scratch_.path()}).left_out,
               ::testing::ElementsAre(scratch_ / "rank-1.json", scratch_ / "trace0.json"));
-  EXPECT_TRUE(traces_left_out({named}).empty()) << "nobody asked for the others";
+  EXPECT_TRUE(look_for_traces({named}).left_out.empty()) << "nobody asked for the others";
 }
 
 TEST_F(TraceSetTest, a_report_beside_its_export_is_not_left_out) {
   make_database("a.sqlite", kOldExport);
   write_text(scratch_ / "a.nsys-rep", "report");
-  EXPECT_TRUE(traces_left_out({scratch_.path()}).empty());
+  EXPECT_TRUE(look_for_traces({scratch_.path()}).left_out.empty());
   write_text(scratch_ / "b.nsys-rep", "report");
-  EXPECT_THAT(traces_left_out({scratch_.path()}), ::testing::ElementsAre(scratch_ / "b.nsys-rep"));
+  EXPECT_THAT(look_for_traces({scratch_.path()}).left_out,
+              ::testing::ElementsAre(scratch_ / "b.nsys-rep"));
 }
 
 TEST_F(TraceSetTest, a_missing_rank_is_a_warning) {

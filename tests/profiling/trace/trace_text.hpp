@@ -29,6 +29,13 @@ inline std::string counter_event(const std::string& name, const std::string& tim
          R"(,"args":{)" + values + "}}";
 }
 
+// An allocation of the host as PyTorch's profiler writes it; `total` is what is held after it.
+inline std::string memory_event(int at_us, int bytes, int total) {
+  return R"({"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":1,"ts":)" +
+         std::to_string(at_us) + R"(,"args":{"Total Allocated":)" + std::to_string(total) +
+         R"(,"Addr":7,"Bytes":)" + std::to_string(bytes) + R"(,"Device Id":-1,"Device Type":0}})";
+}
+
 inline std::string trace_of(const std::string& events, int rank = 0, int world_size = 1) {
   return R"({"distributedInfo":{"rank":)" + std::to_string(rank) + R"(,"world_size":)" +
          std::to_string(world_size) + R"(},"traceEvents":[)" + events + "]}";

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/base/error.hpp"
 #include "profiling/verify/verification_report.hpp"
@@ -109,7 +110,11 @@ Verification with_profiles() {
       Profiles{.base = side_profile("runs/a", report()), .fresh = side_profile("runs/b", report())};
   one.profiles->change.parts = {{"compute", 9, 5}, {"idle: not explained", 1, 1}};
   one.profiles->change.operations = {{"aten::mm", 4, 1}, {"no operation", 6, 5}};
-  one.trials = {{.time = "t", .base_flags = "a", .fresh_flags = "b", .verdict = "slower"}};
+  one.trials = {{.time = "t",
+                 .base_flags = "a",
+                 .fresh_flags = "b",
+                 .verdict = "slower",
+                 .reason = "slower: 5 %"}};
   one.commands = {"sidestream train --lr 1"};
   return one;
 }
@@ -123,9 +128,31 @@ TEST(SideProfileTest, markdown_tells_what_was_slow_advised_changed_and_tried) {
        {"## What was slow: the base", "## What is left: the new side", "bound by computing",
         "Products in fp32: at most 30.0 %. Fix: --precision bf16", "room, ms",
         "1. aten::mm: fp32, where bf16 is at hand", "2. aten::copy_: cause not measured",
-        "| compute | 9 | 5 | -4 |", "## Tried and dropped", "| a against b | no | slower | t |",
-        "sidestream train --lr 1"})
+        "| compute | 9 | 5 | -4 |", "## Tried and dropped",
+        "| a against b | no | slower | slower: 5 % | t |", "sidestream train --lr 1"})
     EXPECT_THAT(text, HasSubstr(wanted));
+}
+
+TEST(SideProfileTest, text_tells_what_was_tried_and_how_it_was_made_in_100_columns) {
+  Verification one = with_profiles();
+  std::string words;
+  for (int i = 0; i < 40; ++i) words += " --word " + std::to_string(i);
+  for (std::string* text : {&one.settings.command, &one.commands[0], &one.trials[0].fresh_flags,
+                            &one.trials[0].verdict, &one.trials[0].reason})
+    *text += words;
+  one.version = "0.1.0";
+  one.environment = {{"processor", "P"}, {"build", "NCCL: off\nCUDA: off\n"}};
+
+  const std::string text = verification_text(one, decide(one, {}), {.width_columns = 100});
+
+  for (const char* wanted :
+       {"\nTried before (the decision log)\n- a against b --word 0", "\n  accepted: no\n",
+        "\n  verdict: slower --word 0", "\n  why: slower: 5 % --word 0", "\n  time: t\n",
+        "\nHow it was made\n", "\n  sidestream train --lr 1 --word 0", "\n  Sidestream 0.1.0\n",
+        "\n  processor: P\n  NCCL: off\n  CUDA: off\n"})
+    EXPECT_THAT(text, HasSubstr(wanted));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
 }
 
 TEST(SideProfileTest, a_late_rank_is_said_before_what_bounds_a_side) {

@@ -70,6 +70,48 @@ TEST(TraceChangeTest, operations_and_collectives_are_of_the_steps_of_the_mean) {
   EXPECT_NEAR(sum_of(change.operations).base_ms, 0.100, 1e-9);
 }
 
+// A product, then three kinds of collectives on streams of their own, for so many microseconds
+// each.
+std::string three_collectives(int reduce, int gather, int scatter) {
+  const auto kernel = [](const char* name, int start, int length, int stream) {
+    return "," + test::complete_event("kernel", name, std::to_string(start), std::to_string(length),
+                                      R"("stream":)" + std::to_string(stream));
+  };
+  return test::complete_event("user_annotation", "ProfilerStep#2", "1000", "200") +
+         kernel("gemm", 1001, 40, 7) + kernel("ncclDevKernel_AllReduce", 1031, reduce, 8) +
+         kernel("ncclDevKernel_AllGather", 1061, gather, 9) +
+         kernel("ncclDevKernel_ReduceScatter", 1110, scatter, 10);
+}
+
+// All-reduce hides 10 us behind the product. On the base it is in flight with the gather for 10 us,
+// which are its own.
+TEST(TraceChangeTest, collectives_add_up_to_the_change_of_exposed_communication) {
+  const Analysed base(three_collectives(40, 30, 20)), fresh(three_collectives(20, 30, 5));
+
+  const TraceChange change = compare_traces(base.all, fresh.all);
+
+  ASSERT_EQ(change.collectives.size(), 3u);
+  const Part &reduce = change.collectives[0], &scatter = change.collectives[1],
+             &gather = change.collectives[2];
+  EXPECT_EQ(reduce.name + ", " + scatter.name + ", " + gather.name,
+            "allreduce, reduce_scatter, all_gather");
+  EXPECT_NEAR(reduce.base_ms, 0.030, 1e-9);
+  EXPECT_NEAR(reduce.fresh_ms, 0.010, 1e-9);
+  EXPECT_NEAR(scatter.change_ms(), 0.005 - 0.020, 1e-9);
+  EXPECT_NEAR(gather.change_ms(), 0.030 - 0.020, 1e-9);
+  const Part sum = sum_of(change.collectives),
+             exposed = part_named(change.parts, "exposed communication");
+  EXPECT_NEAR(sum.base_ms, 0.070, 1e-9);
+  EXPECT_NEAR(exposed.base_ms, 0.070, 1e-9);
+  EXPECT_NEAR(sum.change_ms(), -0.025, 1e-9);
+  EXPECT_NEAR(exposed.change_ms(), -0.025, 1e-9);
+
+  const auto largest = compare_traces(base.all, fresh.all, 1).collectives;
+  ASSERT_EQ(largest.size(), 2u);
+  EXPECT_EQ(largest[1].name, "the other 2");
+  EXPECT_NEAR(sum_of(largest).change_ms(), -0.025, 1e-9);
+}
+
 TEST(TraceChangeTest, rest_has_a_name_and_nothing_is_lost) {
   const Analysed base(step(2, 1000, 100, 40, 30)), fresh(step(2, 1000, 80, 35, 10));
 

@@ -1,6 +1,7 @@
 // Traces of different models, devices or world sizes are no A and B; one capture is one block.
 #include "profiling/verify/trace_comparability.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,13 +31,14 @@ class TraceComparabilityTest : public ::testing::Test {
   }
   // As Sidestream writes it: with what it says of itself, and of the ranks there are.
   analysis::Analysis of_run(const std::string& figures, int world_size = 1,
-                            const std::string& work = "cpu_op") {
+                            const std::string& work = "cpu_op", const std::string& top = {}) {
     const core::ScratchFolder scratch;
     std::string text =
         test::trace_of(test::complete_event("user_annotation", "ProfilerStep#1", "0", "100") + "," +
                            test::complete_event(work, "aten::mm", "1", "90"),
                        0, world_size);
-    test::write_text(scratch / "rank-0.json", text.insert(1, R"("sidestream":{)" + figures + "},"));
+    test::write_text(scratch / "rank-0.json",
+                     text.insert(1, top + R"("sidestream":{)" + figures + "},"));
     sets_.push_back(std::make_unique<trace::TraceSet>(
         trace::load_traces(trace::find_traces({scratch.path()}))));
     return analysis::analyse(*sets_.back(), 1);
@@ -57,6 +59,19 @@ TEST_F(TraceComparabilityTest, other_models_batches_ranks_and_devices_are_named)
             "tokens of a step is 512 and 1024");
   EXPECT_EQ(refused(of_run(kFigures, 2)), "world_size is 1 and 2");
   EXPECT_EQ(refused(of_run(kFigures, 1, "kernel")), "device is a processor and a device");
+}
+
+TEST_F(TraceComparabilityTest, other_versions_of_cuda_are_named) {
+  const auto with_cuda = [&](const char* runtime) {
+    return of_run(
+        kFigures, 1, "kernel",
+        fmt::format(R"("cuda_runtime_version":{},"cuda_driver_version":13010,)", runtime));
+  };
+  const analysis::Analysis base = with_cuda("13000");
+  EXPECT_EQ(refusal_text(differences_of(base, with_cuda("13000"))), "");
+  EXPECT_EQ(refusal_text(differences_of(base, with_cuda("12090"))),
+            "CUDA is CUDA 13.0, driver 13.1 and CUDA 12.9, driver 13.1");
+  EXPECT_EQ(refusal_text(differences_of(base, of_run(kFigures, 1, "kernel"))), "");  // not said
 }
 
 TEST_F(TraceComparabilityTest, sides_without_common_operations_are_different_models) {

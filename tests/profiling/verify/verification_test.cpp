@@ -159,6 +159,8 @@ TEST(VerificationTest, clocks_that_rose_by_as_much_withhold_the_gain) {
   one.machine = MachineChange{.base = {.cpu_mhz = 3000}, .fresh = {.cpu_mhz = 3150}};
   EXPECT_FALSE(decide(one, {}).accepted);
   EXPECT_THAT(decide(one, {}).reason, HasSubstr("the clocks rose by 5.0 %"));
+  EXPECT_EQ(verdict_word(one), "inconclusive");
+  EXPECT_THAT(verdict_sentence(one), HasSubstr("inconclusive: the clocks rose by 5.0 %"));
   one.machine->fresh.cpu_mhz = 3090;  // 3 %, and the step is shorter by 4 % or more
   EXPECT_TRUE(decide(one, {}).accepted);
   one.machine->fresh.cpu_mhz = 2800;
@@ -172,6 +174,7 @@ TEST(VerificationTest, clocks_that_fell_by_as_much_withhold_the_loss) {
   one.machine = MachineChange{.base = {.cpu_mhz = 3000}, .fresh = {.cpu_mhz = 2850}};
   EXPECT_EQ(decide(one, gates).code, GateCode::kCannotJudge);
   EXPECT_THAT(decide(one, {}).reason, HasSubstr("slower, but the clocks fell by 5.0 %"));
+  EXPECT_EQ(verdict_word(one), "inconclusive");
   one.machine->fresh.cpu_mhz = 2970;
   EXPECT_EQ(decide(one, gates).code, GateCode::kSlower);
 }

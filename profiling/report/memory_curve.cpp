@@ -1,11 +1,11 @@
-#include "profiling/page/memory_curve.hpp"
+#include "profiling/report/memory_curve.hpp"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
 
-namespace sidestream::page {
+namespace sidestream::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -57,4 +57,4 @@ Json memory_curves(const analysis::Analysis& all, std::size_t points) {
   return list;
 }
 
-}  // namespace sidestream::page
+}  // namespace sidestream::report
