@@ -60,8 +60,14 @@ void PeerWatch::look_on_this_node(std::chrono::steady_clock::time_point now) {
   if (end.how == ProcessEnd::How::kUnknown && now - *gone_since_ < kLauncherTakesAnEnd) return;
   for (int rank = 0; rank < topology_.size; ++rank) {
     if (slot_of_rank_[static_cast<std::size_t>(rank)] == *slot)
-      note_death(rank, text_of(end), board_->activity_of(*slot));
+      note_death(rank, text_of(end, memory_kills()), board_->activity_of(*slot));
   }
+}
+
+std::optional<std::int64_t> PeerWatch::memory_kills() const noexcept {
+  const std::optional<std::int64_t> now = memory_kills_of_host();
+  if (!now || !memory_kills_at_start_) return std::nullopt;
+  return *now - *memory_kills_at_start_;
 }
 
 // A rank that ended after a failure has sent its message on another way: that may come first. And

@@ -11,6 +11,7 @@
 
 #include "comm/control_channel.hpp"
 #include "comm/life_lines.hpp"
+#include "comm/memory_kills.hpp"
 #include "comm/node_board.hpp"
 #include "comm/peer_processes.hpp"
 #include "comm/topology.hpp"
@@ -51,6 +52,8 @@ class PeerWatch {
   void look_for_the_dead(std::chrono::steady_clock::time_point now);
   void look_on_this_node(std::chrono::steady_clock::time_point now);
   void look_at_lines(std::chrono::steady_clock::time_point now);
+  // Of this host since this rank has begun to watch; empty: not known.
+  std::optional<std::int64_t> memory_kills() const noexcept;
   // `how` it ended, as far as that is known.
   void note_death(int rank, const std::string& how, const std::string& activity);
   void describe_rank(int rank, std::uint64_t sequence, std::string& text) const;
@@ -61,6 +64,7 @@ class PeerWatch {
   LifeLines* lines_;
   std::vector<int> slot_of_rank_;  // -1: not on the board
   PeerProcesses processes_;
+  std::optional<std::int64_t> memory_kills_at_start_ = memory_kills_of_host();
   std::chrono::steady_clock::time_point last_look_;
   std::optional<std::chrono::steady_clock::time_point> gone_since_;
   std::optional<std::chrono::steady_clock::time_point> line_closed_at_;

@@ -26,6 +26,16 @@ std::string signal_name(int number) {
   return name == nullptr ? "signal " + std::to_string(number) : "SIG" + std::string(name);
 }
 
+std::string killer_text(std::optional<std::int64_t> memory_kills) {
+  if (!memory_kills)
+    return "by somebody, or by the kernel for want of memory, which the system's log would tell";
+  if (*memory_kills == 0)
+    return "by somebody or by the batch system; the kernel has killed nobody for want of memory";
+  return "the kernel has killed " + std::to_string(*memory_kills) +
+         " process(es) of this host for want of memory since the start, and the system's log says "
+         "which; a smaller --batch-size-per-rank or --prefetch needs less";
+}
+
 }  // namespace
 
 ProcessEnd end_of_process(int pidfd) noexcept {
@@ -37,19 +47,17 @@ ProcessEnd end_of_process(int pidfd) noexcept {
   return {.how = ProcessEnd::How::kKilled, .number = WTERMSIG(info.exit_code)};
 }
 
-std::string text_of(const ProcessEnd& end) {
+std::string text_of(const ProcessEnd& end, std::optional<std::int64_t> memory_kills) {
   switch (end.how) {
     case ProcessEnd::How::kExited:
       return "it exited by itself with code " + std::to_string(end.number);
     case ProcessEnd::How::kKilled:
-      if (end.number == SIGKILL)
-        return "killed by SIGKILL: by somebody, or by the kernel for want of memory, which the "
-               "system's log would tell";
+      if (end.number == SIGKILL) return "killed by SIGKILL: " + killer_text(memory_kills);
       return "killed by " + signal_name(end.number);
     case ProcessEnd::How::kUnknown:
       break;
   }
-  return "killed, or it exited by itself; for want of memory, if the system's log says so";
+  return "killed, or it exited by itself: " + killer_text(memory_kills);
 }
 
 }  // namespace sidestream::comm

@@ -1,6 +1,8 @@
 // How another process has ended, as far as the system tells somebody who is not its parent.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace sidestream::comm {
@@ -15,7 +17,8 @@ struct ProcessEnd {
 // has taken the end; before, and on older ones, it is not known.
 ProcessEnd end_of_process(int pidfd) noexcept;
 
-// For messages: "killed by SIGKILL: ...", "it exited by itself with code 17".
-std::string text_of(const ProcessEnd& end);
+// For messages: "killed by SIGKILL: ...", "it exited by itself with code 17". memory_kills: how
+// many processes of the host the kernel has ended meanwhile for want of memory; empty: not known.
+std::string text_of(const ProcessEnd& end, std::optional<std::int64_t> memory_kills);
 
 }  // namespace sidestream::comm

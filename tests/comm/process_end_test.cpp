@@ -8,9 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <functional>
 
+#include "comm/memory_kills.hpp"
 #include "core/base/file.hpp"
+#include "tests/core/base/scratch_folder.hpp"
 
 namespace sidestream::comm {
 namespace {
@@ -52,11 +55,34 @@ TEST(ProcessEndTest, end_ofASignal) {
 }
 
 TEST(ProcessEndTest, text_saysNoMoreThanIsKnown) {
-  EXPECT_EQ(text_of({.how = How::kExited, .number = 17}), "it exited by itself with code 17");
-  EXPECT_EQ(text_of({.how = How::kKilled, .number = SIGSEGV}), "killed by SIGSEGV");
-  EXPECT_THAT(text_of({.how = How::kKilled, .number = SIGKILL}),
+  const ProcessEnd killed{.how = How::kKilled, .number = SIGKILL};
+  EXPECT_EQ(text_of({.how = How::kExited, .number = 17}, 1), "it exited by itself with code 17");
+  EXPECT_EQ(text_of({.how = How::kKilled, .number = SIGSEGV}, 1), "killed by SIGSEGV");
+  EXPECT_THAT(text_of(killed, std::nullopt),
               HasSubstr("killed by SIGKILL: by somebody, or by the kernel for want of memory"));
-  EXPECT_THAT(text_of({}), HasSubstr("killed, or it exited by itself"));
+  EXPECT_THAT(text_of(killed, 0), HasSubstr("the kernel has killed nobody for want of memory"));
+  EXPECT_THAT(text_of(killed, 2), HasSubstr("has killed 2 process(es) of this host for want of"));
+  EXPECT_THAT(text_of({}, 2), HasSubstr("killed, or it exited by itself: the kernel has killed 2"));
+}
+
+class MemoryKillsTest : public ::testing::Test {
+ protected:
+  std::optional<std::int64_t> kills_in(const std::string& text) {
+    std::ofstream(scratch_.path() / "vmstat") << text;
+    return memory_kills_of_host(scratch_.path() / "vmstat");
+  }
+
+ private:
+  core::ScratchFolder scratch_;
+};
+
+TEST_F(MemoryKillsTest, areCountedByTheKernel) {
+  EXPECT_EQ(kills_in("nr_free_pages 5\noom_kill 3\nswap_ra 0\n"), 3);
+}
+
+TEST_F(MemoryKillsTest, ofAnOldKernel_areNotKnown) {
+  EXPECT_EQ(kills_in("nr_free_pages 5\n"), std::nullopt);
+  EXPECT_EQ(memory_kills_of_host("/proc/nowhere"), std::nullopt);
 }
 
 }  // namespace
