@@ -38,7 +38,7 @@ void ProfileCost::add(std::int64_t step_ns, std::int64_t data_wait_ns, SeenStep 
   }
 }
 
-std::vector<double> ProfileCost::plain_locked(double PlainStep::*figure) const {
+std::vector<double> ProfileCost::plain_values_locked(double PlainStep::*figure) const {
   std::vector<double> values;
   const auto take = [&](const auto& steps) {
     for (const PlainStep& step : steps) values.push_back(step.*figure);
@@ -48,25 +48,25 @@ std::vector<double> ProfileCost::plain_locked(double PlainStep::*figure) const {
   return values;
 }
 
-std::optional<statistics::Middle> ProfileCost::plain_locked() const {
-  const std::vector<double> plain = plain_locked(&PlainStep::ms);
+std::optional<statistics::Middle> ProfileCost::plain_steps_locked() const {
+  const std::vector<double> plain = plain_values_locked(&PlainStep::ms);
   return plain.empty() ? std::nullopt : std::optional(statistics::middle_of(plain));
 }
 
 std::optional<statistics::Middle> ProfileCost::plain_steps() const {
   const std::lock_guard lock(mutex_);
-  return plain_locked();
+  return plain_steps_locked();
 }
 
 double ProfileCost::plain_data_wait_ms() const {
   const std::lock_guard lock(mutex_);
-  const std::vector<double> waits = plain_locked(&PlainStep::data_wait_ms);
+  const std::vector<double> waits = plain_values_locked(&PlainStep::data_wait_ms);
   return waits.empty() ? 0 : statistics::middle_of(waits).median;
 }
 
 std::optional<ProfileCost::Share> ProfileCost::share() const {
   const std::lock_guard lock(mutex_);
-  const std::optional<statistics::Middle> plain = plain_locked();
+  const std::optional<statistics::Middle> plain = plain_steps_locked();
   if (!plain || seen_ms_.size() < kLeastSteps || plain->median <= 0) return std::nullopt;
   const statistics::Middle seen = statistics::middle_of(seen_ms_);
   return Share{.share = seen.median / plain->median - 1,

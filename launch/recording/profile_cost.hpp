@@ -44,8 +44,8 @@ class ProfileCost {
     double data_wait_ms = 0;
   };
   // Nothing below three of them.
-  std::vector<double> plain_locked(double PlainStep::*figure) const;
-  std::optional<statistics::Middle> plain_locked() const;
+  std::vector<double> plain_values_locked(double PlainStep::*figure) const;
+  std::optional<statistics::Middle> plain_steps_locked() const;
 
   mutable std::mutex mutex_;
   int steps_ = 0;

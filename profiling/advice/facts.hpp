@@ -222,8 +222,8 @@ struct Facts {
   std::optional<double> gpu_utilisation = {};
   std::optional<double> tensor_core_share = {};
   std::optional<double> mfu = {};  // of a step
-  std::optional<double> profiler_cost =
-      {};  // a recorded step over one without the profiler, less 1
+  // A recorded step over one without the profiler, less 1.
+  std::optional<double> profiler_cost = {};
   std::map<int, double> unprofiled_data_wait = {};  // by rank: share of a step without the profiler
   std::optional<double> memory_share = {};          // peak over what the device has
   std::optional<int> compute_capability = {};       // 80 for 8.0

@@ -39,6 +39,14 @@ double like_largest(const In& in, double) {
   return most;
 }
 
+// Of the same shape, a bool each.
+double compared(const In& in) {
+  double most = 0;
+  for (const auto& tensors : in.shapes)
+    for (const Dims& tensor : tensors) most = std::max(most, element_count(tensor));
+  return most;
+}
+
 // The last dimension of x becomes that of the weight.
 double rows_result(const Dims& x, const Dims& weight, double size) {
   return x.empty() || weight.empty() || x.back() == 0
@@ -78,8 +86,8 @@ struct Result {
 };
 
 // What norms write for a row or a channel (statistics, gradients of weight and bias) is small
-// beside the tensor, and left out.
-constexpr std::array<Result, 39> kResults = {{
+// beside the tensor, and left out, here and in the lists below.
+constexpr std::array<Result, 16> kResults = {{
     {"aten::mm", first_product},
     {"aten::bmm", first_product},
     {"aten::_scaled_mm", first_product},
@@ -94,35 +102,37 @@ constexpr std::array<Result, 39> kResults = {{
     {"sidestream::mlp", fused_mlp},
     {"sidestream::mlp_backward", like<1, 2, 3>},
     {"sidestream::attention", fused_attention},
-    {"sidestream::attention_backward", like<0>},
     {"sidestream::head_loss_and_gradients", like<0, 1>},
-    {"aten::_softmax", like<0>},
-    {"aten::_log_softmax", like<0>},
-    {"aten::softmax", like<0>},
-    {"aten::log_softmax", like<0>},
-    {"aten::_softmax_backward_data", like<0>},
-    {"aten::_log_softmax_backward_data", like<0>},
-    {"aten::native_layer_norm", like<0>},
-    {"aten::layer_norm", like<0>},
-    {"aten::native_layer_norm_backward", like<0>},
-    {"aten::_fused_rms_norm", like<0>},
-    {"aten::_fused_rms_norm_backward", like<0>},
-    {"aten::native_batch_norm", like<0>},
-    {"aten::native_batch_norm_backward", like<0>},
-    {"aten::cudnn_batch_norm", like<0>},
-    {"aten::cudnn_batch_norm_backward", like<0>},
-    {"aten::miopen_batch_norm", like<0>},
-    {"aten::miopen_batch_norm_backward", like<0>},
-    {"aten::native_group_norm", like<0>},
-    {"aten::native_group_norm_backward", like<0>},
     {"aten::native_dropout", dropout},
-    {"aten::native_dropout_backward", like<0>},
-    {"aten::cat", like<0>},
-    {"aten::clone", like<0>},
 }};
 
+// One result as large as the first input.
+constexpr std::array<std::string_view, 23> kLikeFirst = {"sidestream::attention_backward",
+                                                         "aten::_softmax",
+                                                         "aten::_log_softmax",
+                                                         "aten::softmax",
+                                                         "aten::log_softmax",
+                                                         "aten::_softmax_backward_data",
+                                                         "aten::_log_softmax_backward_data",
+                                                         "aten::native_layer_norm",
+                                                         "aten::layer_norm",
+                                                         "aten::native_layer_norm_backward",
+                                                         "aten::_fused_rms_norm",
+                                                         "aten::_fused_rms_norm_backward",
+                                                         "aten::native_batch_norm",
+                                                         "aten::native_batch_norm_backward",
+                                                         "aten::cudnn_batch_norm",
+                                                         "aten::cudnn_batch_norm_backward",
+                                                         "aten::miopen_batch_norm",
+                                                         "aten::miopen_batch_norm_backward",
+                                                         "aten::native_group_norm",
+                                                         "aten::native_group_norm_backward",
+                                                         "aten::native_dropout_backward",
+                                                         "aten::cat",
+                                                         "aten::clone"};
+
 // One result as large as the largest input.
-constexpr std::array<std::string_view, 34> kElementWise = {"aten::add",
+constexpr std::array<std::string_view, 30> kElementWise = {"aten::add",
                                                            "aten::sub",
                                                            "aten::mul",
                                                            "aten::div",
@@ -143,10 +153,6 @@ constexpr std::array<std::string_view, 34> kElementWise = {"aten::add",
                                                            "aten::addcdiv",
                                                            "aten::lerp",
                                                            "aten::clamp",
-                                                           "aten::eq",
-                                                           "aten::ne",
-                                                           "aten::lt",
-                                                           "aten::gt",
                                                            "aten::maximum",
                                                            "aten::minimum",
                                                            "aten::masked_fill",
@@ -156,6 +162,10 @@ constexpr std::array<std::string_view, 34> kElementWise = {"aten::add",
                                                            "aten::threshold_backward",
                                                            "aten::sigmoid_backward",
                                                            "aten::tanh_backward"};
+
+// One result with a byte for each element of the largest input.
+constexpr std::array<std::string_view, 6> kComparisons = {"aten::eq", "aten::ne", "aten::lt",
+                                                          "aten::le", "aten::gt", "aten::ge"};
 
 bool starts_attention(std::string_view name) {
   return name.starts_with("aten::_scaled_dot_product_");
@@ -192,8 +202,12 @@ double result_of(std::string_view name, const In& in, double flops) {
   if (known != kResults.end()) return known->bytes(in, flops);
   if (starts_attention(name))
     return name.ends_with("_backward") ? like<1, 2, 3>(in, flops) : attention(in, flops);
-  if (std::find(kElementWise.begin(), kElementWise.end(), name) != kElementWise.end())
-    return like_largest(in, flops);
+  const auto is_one_of = [&](const auto& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (is_one_of(kLikeFirst)) return like<0>(in, flops);
+  if (is_one_of(kElementWise)) return like_largest(in, flops);
+  if (is_one_of(kComparisons)) return compared(in);
   // "aten::add_" writes its first input; what only overwrites it does not read it as well.
   const bool in_place = name.starts_with("aten::") && name.ends_with("_");
   const bool overwrites = name == "aten::copy_" || name == "aten::fill_" || name == "aten::zero_";

@@ -9,6 +9,7 @@
 #include "profiling/report/memory_curve.hpp"
 #include "profiling/report/or_null.hpp"
 #include "profiling/report/summary.hpp"
+#include "profiling/report/urgent_lines.hpp"
 
 namespace sidestream::report {
 namespace {
@@ -254,8 +255,10 @@ void add_overview(Json& report, const Analysis& all) {
   Json parts = Json::array();
   for (const StepPart& part : parts_of(mean))
     parts.push_back({{"part", part.name}, {"time_ns", part.time_ns}});
-  report["overview"] = {
-      {"steps", mean.steps}, {"tagged_steps", tagged_steps(mean)}, {"mean_step", parts}};
+  report["overview"] = {{"steps", mean.steps},
+                        {"tagged_steps", tagged_steps(mean)},
+                        {"left_out", mean.left_out},
+                        {"mean_step", parts}};
   report["overview"]["profiled_steps"] = or_null(all.profiled_steps);
   if (all.verdict) {
     report["overview"]["verdict_shares"] = {{"io", all.verdict->io},
@@ -315,6 +318,7 @@ Json json_summary(const Analysis& all, const RunMetrics& run) {
   report["hang"] = all.hang ? hang_of(*all.hang) : Json();
   report["outliers"] = Json::array();
   for (const analysis::Outlier& one : all.outliers) report["outliers"].push_back(outlier_of(one));
+  report["urgent"] = urgent_lines(all);
   report["metrics"] = metrics_of(all, run);
   report["verdict"] = all.verdict ? Json(all.verdict->word) : Json();
   report["verdict_text"] = all.verdict ? Json(statistics::text_of(*all.verdict)) : Json();

@@ -6,6 +6,7 @@
 
 #include "profiling/analysis/verdict.hpp"
 #include "profiling/report/summary.hpp"
+#include "profiling/report/urgent_lines.hpp"
 #include "profiling/report/wrap.hpp"
 
 namespace sidestream::report {
@@ -18,51 +19,18 @@ constexpr std::size_t kShownCollectives = 8;
 
 double real(std::int64_t value) { return static_cast<double>(value); }
 
-std::string place_text(const analysis::StandingRank& one) {
-  const std::string step = one.step ? fmt::format(" of step {}", *one.step) : "";
-  if (!one.waits()) return (one.phase.empty() ? "in no phase" : "in " + one.phase) + step;
-  const std::string bucket = one.bucket < 0 ? "" : fmt::format(" (bucket {})", one.bucket);
-  const std::string phase = one.phase.empty() ? "" : ", in " + one.phase;
-  return fmt::format("waits in {}{}{}{}", one.collective, bucket, phase, step);
-}
-
-// Of a hang: the others may wait because a rank is gone.
-std::string gone_text(const std::vector<int>& ranks) {
-  std::string text;
-  for (const int rank : ranks) text += fmt::format("{} {}", text.empty() ? "Rank" : ", rank", rank);
-  return text +
-         " left no recording of the end (ended, killed or stopped, unless the file is "
-         "elsewhere); ";
-}
-
 // What a run that hangs is looked at for comes before everything else.
-std::string hang_text(const Analysis& all, std::size_t width) {
-  if (!all.hang) return "";
-  const bool none_gone = all.hang->without_records.empty();
-  std::string text = none_gone ? (all.hang->is_sure ? "Hang: " : "Cut off: ")
-                               : gone_text(all.hang->without_records);
-  for (const analysis::StandingRank& one : all.hang->ranks)
-    text += fmt::format("{}rank {} {} for {}", &one == all.hang->ranks.data() ? "" : "; ", one.rank,
-                        place_text(one), duration_text(real(one.since_ns)));
-  return wrapped(text + " when the recording ended", width, 2);
-}
-
-std::string outlier_text(const Analysis& all) {
+std::string fault_text(const Analysis& all, std::size_t width) {
   std::string text;
-  for (const analysis::Outlier& one : all.outliers)
-    text += fmt::format("Outlier: step {} took {}, {:.0f} times the median: rank {}{}\n", one.step,
-                        duration_text(real(one.length_ns)), one.medians, one.rank,
-                        one.phase.empty() ? "" : " in " + one.phase);
+  for (const std::string& line : fault_lines(all)) text += wrapped(line, width, 2);
   return text;
 }
 
 // A rank that certainly holds the others up is what to look at first.
-std::string late_text(const Analysis& all) {
-  if (!all.straggler || !all.straggler->is_sure()) return "";
-  const statistics::Straggler& late = *all.straggler;
-  return fmt::format("rank {} is late{}{}, which costs the others {} a step; else ", late.rank,
-                     late.phase.empty() ? "" : " ", statistics::phase_text(late.phase),
-                     duration_text(real(late.cost_ns_per_step)));
+std::string verdict_line(const Analysis& all) {
+  const std::string late = late_rank_line(all);
+  return "Verdict: " + (late.empty() ? "" : late + "; else ") + "bound by " +
+         statistics::text_of(*all.verdict);
 }
 
 // Its own words are of all its steps, and of phases alone; the verdict here is of these traces.
@@ -82,11 +50,10 @@ std::string head(const Analysis& all, const RunMetrics& run, std::size_t width) 
       fmt::format("{} file{}, {} event{}, {} of {} rank{}\n", set.files.size(),
                   set.files.size() == 1 ? "" : "s", set.events, set.events == 1 ? "" : "s",
                   set.ranks().size(), set.world_size, set.world_size == 1 ? "" : "s");
-  text += hang_text(all, width) + outlier_text(all);
+  text += fault_text(all, width);
   if (all.verdict) {
     const statistics::Bound& verdict = *all.verdict;
-    text += wrapped("Verdict: " + late_text(all) + "bound by " + statistics::text_of(verdict),
-                    width, 2) +
+    text += wrapped(verdict_line(all), width, 2) +
             fmt::format("  compute with copies {}, communication {}, input {}, host {} of a step\n",
                         percent_text(verdict.compute), percent_text(verdict.comm),
                         percent_text(verdict.io), percent_text(verdict.cpu));

@@ -8,7 +8,6 @@
 #include "core/base/error.hpp"
 #include "profiling/analysis/step_table.hpp"
 #include "profiling/report/number_at.hpp"
-#include "profiling/verify/urgent_lines.hpp"
 
 namespace sidestream::verify {
 namespace {
@@ -69,7 +68,9 @@ double steps_with_operations(const Json& report) {
 }
 
 SideProfile read_report(const std::string& folder, const Json& report, std::size_t operations) {
-  SideProfile side{.folder = folder, .urgent = urgent_lines(report), .verdict = verdict_of(report)};
+  SideProfile side{.folder = folder,
+                   .urgent = report.at("urgent").get<std::vector<std::string>>(),
+                   .verdict = verdict_of(report)};
   for (const Json& part : report.at("overview").at("mean_step")) {
     const std::string name = part.at("part");
     const double milliseconds = part.at("time_ns").get<double>() * 1e-6;

@@ -3,27 +3,9 @@
 function wordOf(text, kind) { return element("span", {class: `word ${kind}`}, text); }
 const kindOfVerdict = word => word === "faster" ? "good" : word === "slower" ? "bad" : "neutral";
 
-function leftOutText(report) {
-  const counts = new Map(), seen = new Set();
-  if (report.steps.some(step => step.tags.length === 0))
-    for (const {tags, rank, step} of report.steps) {
-      const place = `${rank} ${step}`;  // recordings may share a step
-      if (tags.length === 0 || (step !== null && seen.has(place))) continue;
-      seen.add(place);
-      counts.set(tags[0], (counts.get(tags[0]) || 0) + 1);
-    }
-  return counts.size === 0 ? "" : ` (left out: ${[...counts].map(([tag, count]) => `${count} ${tag}`).join(", ")})`;
-}
-
-// What is to be looked at before any mean: a hang, steps far longer than the others, a late rank.
-function urgentLines(report) {
-  const standing = one => `rank ${one.rank} ` + (one.collective ? `waits in ${one.collective}` : `is in ${one.phase || "no phase"}`) +
-    (one.step === null ? "" : ` of step ${one.step}`) + ` for ${nsText(one.since_ns)}`;
-  const phase = one => one.phase ? ` in ${phaseText(one.phase)}` : "";
-  const hang = report.hang, gone = hang ? hang.ranks_without_records : [], late = report.stragglers.filter(one => one.cost_low_ns > 0);
-  return [...(hang ? [`${gone.length ? `Rank ${gone.join(", rank ")} left no recording of the end (ended, killed or stopped, unless the file is elsewhere)` : hang.is_sure ? "Hang" : "Cut off"}: ${hang.ranks.map(standing).join("; ")} when the recording ended`] : []),
-    ...(report.outliers || []).map(one => `Step ${one.step} took ${nsText(one.length_ns)}, ${numberText(Math.round(one.medians))} times the median: rank ${one.rank}${phase(one)}`),
-    ...late.map(one => `Rank ${one.rank} is late${phase(one)}: costs the others ${nsText(one.cost_ns_per_step)} a step`)];
+function leftOutText(overview) {
+  const counts = Object.entries(overview.left_out);
+  return counts.length === 0 ? "" : ` (left out: ${counts.map(([tag, count]) => `${count} ${tag}`).join(", ")})`;
 }
 
 // What the run said at its end, of all its steps: the verdict above is of these traces.
@@ -50,7 +32,7 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
   const read = new Set(report.steps.map(step => step.rank)).size;
   const rounded = metrics.tokens_per_s === null ? null : numberText(Math.round(metrics.tokens_per_s));
   const tensor = metrics.tensor_core_share === null ? null : percentText(metrics.tensor_core_share);
-  for (const line of urgentLines(report)) body.append(element("p", {}, wordOf(line, "bad")));
+  for (const line of report.urgent) body.append(element("p", {}, wordOf(line, "bad")));
   if (report.verdict) body.append(element("p", {}, "Bound by ", 
     wordOf(report.verdict_sure === false ? report.verdict_text : names[report.verdict] || report.verdict, "neutral")));
   if (report.run_verdict) body.append(ownVerdict(report.run_verdict));
@@ -77,7 +59,7 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
     return sum(own.map(part)) / own.length / 1e6;
   };
   body.append(element("h3", {}, `Step budget: mean of ${steps.length} steps${ranks.length < 2 ? "" : ` of ${ranks.length} ranks together`}` +
-    leftOutText(report)));
+    leftOutText(report.overview)));
   stackedBars(body, ranks.map(rank => `rank ${rank}`), PARTS.map(([label, tone, part]) => ({label, colour: colour(tone),
     values: ranks.map(rank => mean(rank, part))})).filter(one => one.values.some(value => value > 0)), "ms", msText);
   return true;

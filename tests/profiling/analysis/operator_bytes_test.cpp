@@ -42,6 +42,10 @@ TEST(OperatorBytesTest, backward_of_products_writes_what_forward_has_read) {
             4 * (2 * 3 * 24 + 2 * (2 * 3 * 8 + 8 * 24)));
 }
 
+TEST(OperatorBytesTest, comparisons_write_a_bool_an_element) {
+  EXPECT_EQ(bytes("aten::eq", "[[8,5],[5]]", floats(2)), 4 * (8 * 5 + 5) + 8 * 5);
+}
+
 // 16 queries, 32 keys of size 8 and values of size 6, for 2 x 4 heads.
 TEST(OperatorBytesTest, attention) {
   EXPECT_EQ(bytes("aten::_scaled_dot_product_flash_attention", "[[2,4,16,8],[2,4,32,8],[2,4,32,6]]",

@@ -8,6 +8,7 @@
 
 #include "profiling/report/json_report.hpp"
 #include "profiling/report/text_report.hpp"
+#include "profiling/report/urgent_lines.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 #include "tests/profiling/trace/trace_text.hpp"
 
@@ -184,9 +185,9 @@ TEST_F(SingularStepsTest, one_stall_is_an_outlier_and_in_no_mean) {
   EXPECT_NEAR(all_.outliers[0].medians, 501, 1);
   for (const StepRow* step : plain_steps(all_.ranks)) EXPECT_EQ(step->budget.window_ns, 1'000'000);
   EXPECT_FALSE(all_.straggler.has_value());
-  EXPECT_NE(text().find("Outlier: step 12 took 501 ms, 501 times the median: rank 1 in forward"),
-            std::string::npos)
-      << text();
+  const std::string line = "Outlier: step 12 took 501 ms, 501 times the median: rank 1 in forward";
+  EXPECT_NE(text().find(line), std::string::npos) << text();
+  EXPECT_EQ(report::urgent_lines(all_), std::vector{line});
 }
 
 TEST_F(SingularStepsTest, steps_that_are_long_now_and_then_are_the_run) {

@@ -127,7 +127,7 @@ def test_every_section_is_drawn_where_its_data_is(folder):
     fault = page_of("fault", "faults/one_slow_rank")
     check(fault["empty"] == ["verification", "kernels", "memory"], f"empty: {fault['empty']}")
     check(fault["cards"] > 0 and "Looked, and found nothing" in fault["text"]["advice"], fault["text"]["advice"])
-    check("Rank" in fault["text"]["overview"] and "is late" in fault["text"]["overview"], fault["text"]["overview"])
+    check("rank 1 is late in forward" in fault["text"]["overview"], fault["text"]["overview"])
     alone = page_of("alone", "torch_cpu")
     check({"kernels", "collectives", "stragglers"} <= set(alone["empty"]), f"empty: {alone['empty']}")
 

@@ -1,0 +1,74 @@
+#include "profiling/report/urgent_lines.hpp"
+
+#include <fmt/format.h>
+
+#include "profiling/report/table.hpp"
+#include "profiling/statistics/late_rank.hpp"
+
+namespace sidestream::report {
+namespace {
+
+using analysis::Analysis;
+
+double real(std::int64_t value) { return static_cast<double>(value); }
+
+std::string place_text(const analysis::StandingRank& one) {
+  const std::string step = one.step ? fmt::format(" of step {}", *one.step) : "";
+  if (!one.waits()) return (one.phase.empty() ? "in no phase" : "in " + one.phase) + step;
+  const std::string bucket = one.bucket < 0 ? "" : fmt::format(" (bucket {})", one.bucket);
+  const std::string phase = one.phase.empty() ? "" : ", in " + one.phase;
+  return fmt::format("waits in {}{}{}{}", one.collective, bucket, phase, step);
+}
+
+// Of a hang: the others may wait because a rank is gone.
+std::string gone_text(const std::vector<int>& ranks) {
+  std::string text;
+  for (const int rank : ranks) text += fmt::format("{} {}", text.empty() ? "Rank" : ", rank", rank);
+  return text +
+         " left no recording of the end (ended, killed or stopped, unless the file is "
+         "elsewhere); ";
+}
+
+std::string hang_line(const analysis::Hang& hang) {
+  std::string text = hang.without_records.empty() ? (hang.is_sure ? "Hang: " : "Cut off: ")
+                                                  : gone_text(hang.without_records);
+  for (const analysis::StandingRank& one : hang.ranks)
+    text += fmt::format("{}rank {} {} for {}", &one == hang.ranks.data() ? "" : "; ", one.rank,
+                        place_text(one), duration_text(real(one.since_ns)));
+  return text + " when the recording ended";
+}
+
+std::string phase_words(const std::string& phase) {
+  return phase.empty() ? "" : " " + statistics::phase_text(phase);
+}
+
+std::string outlier_line(const analysis::Outlier& one) {
+  return fmt::format("Outlier: step {} took {}, {:.0f} times the median: rank {}{}", one.step,
+                     duration_text(real(one.length_ns)), one.medians, one.rank,
+                     phase_words(one.phase));
+}
+
+}  // namespace
+
+std::vector<std::string> fault_lines(const Analysis& all) {
+  std::vector<std::string> lines;
+  if (all.hang) lines.push_back(hang_line(*all.hang));
+  for (const analysis::Outlier& one : all.outliers) lines.push_back(outlier_line(one));
+  return lines;
+}
+
+std::string late_rank_line(const Analysis& all) {
+  if (!all.straggler || !all.straggler->is_sure()) return "";
+  const statistics::Straggler& late = *all.straggler;
+  return fmt::format("rank {} is late{}, costs the others {} a step", late.rank,
+                     phase_words(late.phase), duration_text(real(late.cost_ns_per_step)));
+}
+
+std::vector<std::string> urgent_lines(const Analysis& all) {
+  std::vector<std::string> lines = fault_lines(all);
+  const std::string late = late_rank_line(all);
+  if (!late.empty()) lines.push_back(late);
+  return lines;
+}
+
+}  // namespace sidestream::report
