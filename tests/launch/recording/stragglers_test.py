@@ -11,9 +11,9 @@ import sys
 
 TRAINING = pathlib.Path(__file__).resolve().parents[1] / "training"
 sys.path.insert(0, str(TRAINING))
-from support import TINY, check, environment, mpirun, workspace  # noqa: E402
+from support import TINY, check, environment, mpirun, undisturbed, workspace  # noqa: E402
 
-RANKS, STEPS, SLEEP_MS, SLOW, ATTEMPTS = 2, 10, 200, 1, 3
+RANKS, STEPS, SLEEP_MS, SLOW = 2, 10, 200, 1
 PROGRAM, TRACE = sys.argv[1], sys.argv[2]
 
 
@@ -33,8 +33,7 @@ def recorded(run_dir, sleep):
 
 
 def fault_of(found, phase):
-    """What is wrong with the stragglers that a report names, or None. No noise excuses another rank."""
-    check(all(one["rank"] == SLOW for one in found), f"the report names another rank than {SLOW}, which slept: {found}")
+    """What is wrong with the stragglers that a report names, or None."""
     if len(found) != 1 or found[0]["rank"] != SLOW or found[0]["phase"] != phase:
         return f"found {found}"
     cost_ms = found[0]["cost_ns_per_step"] * 1e-6
@@ -47,15 +46,9 @@ def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
         for place, phase in ("load", "data"), ("forward", "forward"), ("backward", "backward"), ("allreduce", "allreduce"):
-            # A machine with other work makes ranks late at random: one undisturbed run of three is enough.
-            faults = []
-            for attempt in range(ATTEMPTS):
-                fault = fault_of(recorded(root / f"{place}{attempt}", f"{SLOW}:{place}:{SLEEP_MS}")["stragglers"], phase)
-                if fault is None:
-                    break
-                faults.append(fault)
-            check(len(faults) < ATTEMPTS, f"slow in {place}: {faults}")
-            print(f"{place}: rank {SLOW}, {phase}, attempt {len(faults) + 1}")
+            undisturbed(f"slow in {place}", lambda number: fault_of(
+                recorded(root / f"{place}{number}", f"{SLOW}:{place}:{SLEEP_MS}")["stragglers"], phase))
+            print(f"{place}: rank {SLOW}, {phase}")
 
 
 main()
