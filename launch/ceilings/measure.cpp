@@ -42,13 +42,17 @@ double product_flops_per_s(torch::ScalarType dtype, double budget_s) {
   torch::Tensor result = torch::empty({kRows, kColumns}, options);
   const double theirs =
       best_rate(budget_s / 2, kFlops, [&] { torch::mm_out(result, left, right); });
-  if (!fused::products_supported(dtype)) return theirs;
-  const double ours = best_rate(budget_s / 2, kFlops, [&] {
+  const auto in_blocks = [&] {
     fused::product_into<T>({.m = kRows, .n = kColumns, .k = kInner},
                            {.data = fused::data_of<T>(left), .stride = kInner},
                            {.data = fused::data_of<T>(right), .stride = kColumns},
                            {fused::data_of<T>(result), kColumns});
-  });
+  };
+  const auto widened = [&] {
+    result.copy_(torch::mm(left.to(torch::kFloat32), right.to(torch::kFloat32)));
+  };
+  const double ours = fused::products_supported(dtype) ? best_rate(budget_s / 2, kFlops, in_blocks)
+                                                       : best_rate(budget_s / 2, kFlops, widened);
   return std::max(theirs, ours);
 }
 

@@ -1,10 +1,15 @@
 """The faults that the advice knows, as trainings: what plants each, what mends it, and which rule has to find it."""
 import dataclasses
+import pathlib
 
+PROCESSOR = pathlib.Path("/proc/cpuinfo").read_text()
+MULTIPLIES_BF16 = "amx_bf16" in PROCESSOR or "avx512_bf16" in PROCESSOR
 RANKS = 2
-MINI = ["--model", "gpt2-mini", "--sequence-length", "64", "--batch-size-per-rank", "4"]
+# A step of a tenth to a fifth of a second, which is what the sleeps below are made for.
+LAYERS = [] if MULTIPLIES_BF16 else ["--layers", "2"]
+MINI = ["--model", "gpt2-mini", "--sequence-length", "64", "--batch-size-per-rank", "4", *LAYERS]
 TINY = ["--model", "gpt2-tiny", "--sequence-length", "64", "--batch-size-per-rank", "4"]
-BF16 = ["--precision", "bf16"]
+BF16 = ["--precision", "bf16"] if MULTIPLIES_BF16 else []  # else fp32 is the faster one
 
 
 @dataclasses.dataclass
@@ -23,12 +28,16 @@ class Fault:
     period: bool = False                             # measured from the start of a step to the start of the next one
     note: str = ""
     costs_little: bool = False                       # here: its gain is measured, and proves nothing about the bound
+    possible: bool = True                            # on this machine
     rate: str = ""                                   # of a cable between two hosts of one rank each; empty: one host
 
 
 # Over a cable a rank has a host of its own, but its processor is one of this machine's two.
-CABLE = ["--threads", "1", "--model", "gpt2-mini", "--sequence-length", "64", "--batch-size-per-rank", "32"]
-MANY_TENSORS = ["--threads", "1", "--model", "gpt2-tiny", "--layers", "48", "--sequence-length", "64", "--batch-size-per-rank", "4"]
+CABLE = ["--threads", "1", "--model", "gpt2-mini", "--sequence-length", "64", *LAYERS, "--batch-size-per-rank", "32" if MULTIPLIES_BF16 else "16"]
+MANY_TENSORS = ["--threads", "1", "--model", "gpt2-tiny", "--layers", "48",
+                *(["--sequence-length", "64", "--batch-size-per-rank", "4"] if MULTIPLIES_BF16 else ["--sequence-length", "16", "--batch-size-per-rank", "1"])]
+# Few tokens, where products are slow: so that what is done once a step, or at every operator, counts.
+FEW_TOKENS = MINI if MULTIPLIES_BF16 else ["--model", "gpt2-mini", "--sequence-length", "16", "--batch-size-per-rank", "1"]
 FAULTS = [
     Fault("loader workers 0", "input-no-workers", MINI + BF16, ["--loader-workers", "0", "--prefetch", "0"], [],
           sleep="-1:load:240", fixed_sleep="-1:load:240", note="a batch takes 240 ms to read"),
@@ -40,9 +49,9 @@ FAULTS = [
           note="580 tensors, two hosts and a cable of 1 Gbit/s"),
     Fault("one huge bucket", "one-bucket", CABLE + BF16, ["--bucket-mb", "1000", "--first-bucket-mb", "1000"], [], follows=("link-bound",),
           rate="300mbit", note="two hosts and a cable of 300 Mbit/s"),
-    Fault("unfused optimizer", "unfused-optimizer", MINI + BF16, ["--fused-optimizer", "off"], []),
-    Fault("fp32 where bf16 is at hand", "no-amp", MINI, ["--precision", "fp32"], BF16),
-    Fault("thread oversubscription", "oversubscribed", MINI + BF16, ["--threads", "4"], []),
+    Fault("unfused optimizer", "unfused-optimizer", FEW_TOKENS + BF16, ["--fused-optimizer", "off"], []),
+    Fault("fp32 where bf16 is at hand", "no-amp", MINI, ["--precision", "fp32"], BF16, possible=MULTIPLIES_BF16),
+    Fault("thread oversubscription", "oversubscribed", [*FEW_TOKENS, *LAYERS, *BF16], ["--threads", "4" if MULTIPLIES_BF16 else "8"], []),
     Fault("one slow rank", "straggler", MINI + BF16, sleep="1:forward:150"),
     Fault("one rank with a bigger batch", "straggler", MINI + BF16, last_rank=["--batch-size-per-rank", "8"]),
     Fault("many small files", "many-small-files", MINI + BF16, sleep="-1:load:300", data_files=400,
@@ -51,12 +60,12 @@ FAULTS = [
           note="the head packs its rows anyway: it costs a GPU, and little here"),
     Fault("shapes that miss multiples of 8", "shapes", ["--model", "gpt2-mini", "--heads", "6", "--batch-size-per-rank", "4"] + BF16,
           ["--width", "378", "--sequence-length", "63"], ["--width", "384", "--sequence-length", "64"],
-          note="the fixed side has a slightly larger model"),
+          costs_little=not MULTIPLIES_BF16, note="the fixed side has a slightly larger model"),
     Fault("denormals", "denormals", TINY, ["--flush-denormals", "off"], [], follows=("no-amp",),
-          note="weights of 1e-40 in every product"),
+          costs_little="AuthenticAMD" in PROCESSOR, note="weights of 1e-40 in every product, which AMD's processors hardly mind"),
     Fault("checkpoint writing inside the step", "checkpoint-in-step", MINI + BF16, ["--checkpoint-every", "1"], ["--checkpoint-every", "0"], period=True,
           note="between the steps"),
-    Fault("healthy, in bf16", "", MINI + BF16),
+    Fault(f"healthy, in {'bf16' if MULTIPLIES_BF16 else 'fp32'}", "", MINI + BF16),
     Fault("healthy, longer sequences", "", ["--model", "gpt2-mini", "--sequence-length", "128", "--batch-size-per-rank", "4"] + BF16),
     Fault("healthy, one rank", "", MINI + BF16, ranks=1),
     Fault("healthy, accumulating", "", MINI + BF16 + ["--grad-accumulation", "2"]),
@@ -64,6 +73,7 @@ FAULTS = [
 ]
 # What flags cannot make on a CPU, or the rule cannot see there.
 ELSEWHERE = [
+    *[(fault.name, fault.rule, "not on this processor: fp32 is the faster one") for fault in FAULTS if not fault.possible],
     ("a .item() each step", "item-each-step", "on a GPU only: on the processor nothing waits for a value"),
     ("logging each step with a sync", "logging-each-step", "on a GPU only, for the same reason"),
 ]

@@ -267,7 +267,7 @@ def measure_ceilings(cache):
 
 
 def chosen(words):
-    return [fault for fault in FAULTS if not words or any(word in fault.name for word in words)]
+    return [fault for fault in FAULTS if fault.possible and (not words or any(word in fault.name for word in words))]
 
 
 def prepare(fault, folder):
