@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include "core/base/file.hpp"
 #include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/tensor_set.hpp"
+#include "launch/assembly/lock_wait.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/trainer/model_folder.hpp"
@@ -83,6 +85,12 @@ void note_changes(const std::filesystem::path& config, const std::string& text,
   }
 }
 
+// Less long than the others wait for this rank.
+void wait_for_start_before(const TrainOptions& options) {
+  wait_for_lock(checkpoint::RunPaths(options.run_dir), options.timeouts.setup * 3 / 4,
+                [](const std::string& line) { fmt::print(stderr, "sidestream: {}\n", line); });
+}
+
 // Hashes are computed once a node: its ranks read the same files.
 checkpoint::Checkpoint open_as_rank_0_did(const std::filesystem::path& folder,
                                           const comm::Topology& topology) {
@@ -145,6 +153,7 @@ std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
   std::unique_ptr<checkpoint::RunDirectory> directory;
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank()) return;
+    if (is_restart()) wait_for_start_before(options);
     directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir,
                                                            used_run_policy(options, resume_from));
     const std::string text = config_text(options);

@@ -139,6 +139,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   const auto resume_from = checkpoint_to_resume(session, options, notes);
   check_start(session, options, resume_from);
   require_device_memory(session, options, *device);
+  guard->beat(ranges::Phase::kCheckpoint);
   const auto directory = claim_run_directory(session, options, resume_from, notes);
 
   LiveRun run(session, options, sources, *device, faults);
