@@ -1,64 +1,15 @@
-// Where the time of a run went, over all its starts: RUN/ettr.jsonl, one line an event, appended by
-// rank 0 and by launch/supervise; and the account that follows from it.
-//
-// Events have `event` and `at` (seconds since 1970), and since when the machine has run: `boot`, a
-// part of its boot id, and `up_s`, the seconds since then, which nobody can set back:
-//   launched {attempt}                                   by the supervisor
-//   started  {attempt, step, training_s, startup_s, restore_s}   before the first step
-//   progress {step, training_s, stall_s, evaluation_s}   every few seconds, and after saves
-//   finished {step, training_s, stall_s, evaluation_s, code}     the run's own end
-//   ended    {attempt, code}                             the supervisor has seen the end
-// training_s is the time inside steps that a checkpoint of that step keeps; the other sums are of
-// this start alone. A start that was killed has no `finished`.
+// The trainer's part of RUN/ettr.jsonl, by rank 0; what its events say is in ettr_account.hpp.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <vector>
+
+#include "launch/trainer/ettr_account.hpp"
 
 namespace sidestream::launch {
 
-// All in seconds; the parts add up to wall_s.
-struct EttrAccount {
-  double wall_s = 0;
-  double productive_s = 0;  // steps whose effect is in the weights now
-  double replayed_s = 0;    // steps that were lost, and trained again
-  double startup_s = 0;     // from launch to the first step, without restoring
-  double restore_s = 0;
-  double checkpoint_stall_s = 0;
-  double evaluation_s = 0;
-  // From the last sign of progress to the end of the ranks: of a rank 0 that was killed with the
-  // steps after its last line, of up to five seconds, but for those that a checkpoint has.
-  double detection_s = 0;
-  double idle_s = 0;   // nothing ran: back-off, queues
-  double other_s = 0;  // between steps: lines, votes, recordings
-  std::int64_t starts = 0;
-  std::int64_t failures = 0;  // starts that ended other than done or preempted
-
-  // Effective training time: productive over wall.
-  double ettr() const noexcept { return wall_s > 0 ? productive_s / wall_s : 0; }
-  // Nothing without failures.
-  std::optional<double> mtbf_s() const noexcept;
-};
-
-// Puts right what was written after the time of day was set: `at` of a line becomes that of the
-// first line of the same boot, plus what has passed since then.
-void settle_clocks(std::vector<nlohmann::json>& ledger);
-
-// Of the whole ledger up to `now_s`. Lines that are none of these events are left out.
-EttrAccount account_of(const std::vector<nlohmann::json>& ledger, double now_s);
-
-nlohmann::ordered_json to_json(const EttrAccount& account);
-std::string describe(const EttrAccount& account);  // one line for people
-
-// Seconds since 1970.
-double wall_clock_s();
-
-// Writes the trainer's part.
 class EttrLedger {
  public:
   struct Sums {
@@ -68,8 +19,15 @@ class EttrLedger {
     double evaluation_s = 0;
   };
 
+  // Which start of a run this is.
+  struct StartName {
+    int attempt = 1;
+    std::string supervisor = {};  // that has given the number; empty: nobody
+    static StartName of_this_process();
+  };
+
   // Appends `started`.
-  EttrLedger(std::filesystem::path path, int attempt, const Sums& start, double restore_s);
+  EttrLedger(std::filesystem::path path, StartName name, const Sums& start, double restore_s);
 
   enum class When { kEveryFewSeconds, kNow };
   void progress(const Sums& sums, When when);
@@ -78,7 +36,11 @@ class EttrLedger {
   EttrAccount account() const;
 
  private:
+  nlohmann::ordered_json line_of(const char* event) const;
+  nlohmann::ordered_json line_of(const char* event, const Sums& sums) const;
+
   std::filesystem::path path_;
+  StartName name_;
   std::chrono::steady_clock::time_point last_line_;
 };
 

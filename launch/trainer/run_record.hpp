@@ -10,7 +10,7 @@
 
 #include "comm/topology.hpp"
 #include "core/base/exit_code.hpp"
-#include "launch/trainer/ettr_ledger.hpp"
+#include "launch/trainer/ettr_account.hpp"
 #include "profiling/record/verdict.hpp"
 
 namespace sidestream::launch {

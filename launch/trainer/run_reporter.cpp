@@ -14,7 +14,6 @@
 #include "core/base/write_error.hpp"
 #include "core/checkpoint/checkpoint_interval.hpp"
 #include "core/checkpoint/run_directory.hpp"
-#include "core/faults/fault_injector.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/reporting/jsonl_file.hpp"
@@ -23,6 +22,7 @@
 #include "launch/reporting/progress_reporter.hpp"
 #include "launch/reporting/rate_meter.hpp"
 #include "launch/reporting/tensorboard_writer.hpp"
+#include "launch/trainer/ettr_ledger.hpp"
 #include "profiling/ranges/ranges.hpp"
 #include "profiling/record/verdict_text.hpp"
 
@@ -61,7 +61,7 @@ class RunReporter::Impl {
   void info(const std::string& line) { progress_.info(line); }
 
   void started(const TrainingState& state, double restore_s) {
-    ledger_.emplace(paths_.ettr(), faults::Victim::attempt_of_this_process(), sums_of(state),
+    ledger_.emplace(paths_.ettr(), EttrLedger::StartName::of_this_process(), sums_of(state),
                     restore_s);
   }
   void evaluated(double seconds) { sums_.evaluation_s += seconds; }

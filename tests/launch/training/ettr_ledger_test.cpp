@@ -141,6 +141,56 @@ TEST(EttrLedgerTest, settleClocks_timeOfDayThatIsSetBack) {
   EXPECT_NEAR(account_of(ledger, 9999).idle_s, 1.5, 1e-9);
 }
 
+// The same under a supervisor that numbers its starts, on another host than rank 0, whose clock is
+// `shift_s` ahead.
+std::vector<json> killed_once_elsewhere(double shift_s) {
+  std::vector<json> ledger = killed_once();
+  int attempt = 0;
+  for (json& line : ledger) {
+    const bool of_supervisor = line["event"] == "launched" || line["event"] == "ended";
+    if (line["event"] == "launched") ++attempt;
+    line["supervisor"] = "s";
+    line["attempt"] = attempt;
+    line["boot"] = of_supervisor ? "00000000" : "11111111";
+    if (!of_supervisor) line["at"] = line["at"].get<double>() + shift_s;
+  }
+  return ledger;
+}
+
+TEST(EttrLedgerTest, account_hostWithAnotherTimeOfDay) {
+  for (const double shift_s : {-20.0, 50.0}) {
+    const EttrAccount account = account_of(killed_once_elsewhere(shift_s), 9999);
+
+    EXPECT_EQ(account.starts, 2) << shift_s;
+    EXPECT_EQ(account.failures, 1) << shift_s;
+    EXPECT_DOUBLE_EQ(account.wall_s, 201) << shift_s;
+    EXPECT_DOUBLE_EQ(account.productive_s, 140) << shift_s;
+    EXPECT_DOUBLE_EQ(account.replayed_s, 20) << shift_s;
+    EXPECT_DOUBLE_EQ(account.idle_s, 1.5) << shift_s;
+    // The run lies between its launch and its end; where in there, no clock says.
+    EXPECT_NEAR(account.startup_s + account.detection_s, 14 + 2.5, 1e-9) << shift_s;
+    EXPECT_NEAR(account.startup_s, 14, 3 + 1.5) << shift_s;
+  }
+}
+
+TEST(EttrLedgerTest, account_clocksThatAgreeAreLeftAlone) {
+  const EttrAccount account = account_of(killed_once_elsewhere(0), 9999);
+
+  EXPECT_DOUBLE_EQ(account.startup_s, 14);
+  EXPECT_DOUBLE_EQ(account.detection_s, 2.5);
+}
+
+TEST(EttrLedgerTest, account_supervisorsCountEachFromOne) {
+  std::vector<json> ledger = killed_once_elsewhere(0);
+  for (std::size_t i = 5; i < ledger.size(); ++i) {
+    ledger[i]["supervisor"] = "of the job's next start";
+    ledger[i]["attempt"] = 1;
+  }
+
+  EXPECT_EQ(account_of(ledger, 9999).starts, 2);
+  EXPECT_DOUBLE_EQ(account_of(ledger, 9999).replayed_s, 20);
+}
+
 TEST(EttrLedgerTest, settleClocks_linesWithoutABoot) {
   std::vector<json> ledger = killed_once();
 
@@ -181,7 +231,7 @@ TEST(EttrLedgerTest, account_nothing) { EXPECT_EQ(account_of({}, 10).ettr(), 0);
 
 TEST(EttrLedgerTest, ledger_writesWhatTheAccountReads) {
   const core::ScratchFolder scratch;
-  EttrLedger ledger(scratch / "ettr.jsonl", 1, {.step = 0}, 0.25);
+  EttrLedger ledger(scratch / "ettr.jsonl", {.attempt = 1}, {.step = 0}, 0.25);
   ledger.progress({.step = 3, .training_s = 1}, EttrLedger::When::kEveryFewSeconds);
   ledger.progress({.step = 4, .training_s = 2, .stall_s = 0.5}, EttrLedger::When::kNow);
   ledger.finished({.step = 5, .training_s = 3, .stall_s = 0.5}, 0);

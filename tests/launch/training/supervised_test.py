@@ -57,6 +57,8 @@ def check_restarts(root, flags):
     check("start 2 in 0.2 s, from step 10" in said and "start 3 in 0.2 s, from step 20" in said, said)
     ledger = [json.loads(line) for line in (root / "run/ettr.jsonl").read_text().splitlines()]
     check([line["code"] for line in ledger if line["event"] == "ended"] == [137, 1, 0], ledger)
+    numbered = [(line["event"], line["attempt"]) for line in ledger if line["event"] in ("started", "ended")]
+    check(len({line["supervisor"] for line in ledger}) == 1 and numbered == [(event, start) for start in (1, 2, 3) for event in ("started", "ended")], ledger)
     record = json.loads((root / "run/run.json").read_text())
     account = record["ettr_account"]
     check((account["starts"], account["failures"]) == (3, 2), account)
