@@ -9,7 +9,11 @@ import tempfile
 import time
 import unittest
 
-RUN = str(pathlib.Path(sys.argv.pop(1)) / "launch" / "run")
+ROOT = pathlib.Path(sys.argv.pop(1))
+RUN = str(ROOT / "launch" / "run")
+sys.path.insert(0, str(ROOT / "launch/scripts"))
+sys.dont_write_bytecode = True
+from marked_processes import processes_with  # noqa: E402
 
 # Behaves as its first argument says; leaves one file a rank with its process id, and one with what it saw.
 STUB = """#!/usr/bin/env python3
@@ -106,19 +110,33 @@ class RunTest(unittest.TestCase):
 
         self.wait_for(lambda: not any(alive(pid) for pid in pids), "all ranks are gone")
 
+    def fake_mpirun(self, *lines):
+        mpirun = self.folder / "mpirun"
+        mpirun.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+        mpirun.chmod(0o755)
+        shutil.copy("/bin/sleep", self.folder / "sidestream")
+        self.environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
+
     def test_launcher_that_waits_for_a_silent_host_is_ended(self):
         """mpirun stays when the ranks of this host have gone; one that ends by itself is left alone."""
-        shutil.copy("/bin/sleep", self.folder / "sidestream")
         for stays_s, code in ((60, 137), (0, 6)):
-            mpirun = self.folder / "mpirun"
-            mpirun.write_text(f'#!/bin/sh\n"{self.folder}/sidestream" 2\nsleep {stays_s}\nexit 6\n')
-            mpirun.chmod(0o755)
-            self.environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
+            self.fake_mpirun(f'"{self.folder}/sidestream" 2', f"sleep {stays_s}", "exit 6")
             begin = time.monotonic()
             done = self.run_to_end(self.command(2, "train", options=["--hosts", "a:1,b:1", "--patience", "2"]))
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertEqual("another host does not answer: ending mpirun" in done.stderr, code == 137, done.stderr)
             self.assertLess(time.monotonic() - begin, 15)
+
+    def test_its_end_leaves_no_process(self):
+        """A supervisor waits for what is left, before it starts again."""
+        self.fake_mpirun("/bin/sleep 0.5", "exit 6")
+        sleep = self.folder / "sleep"  # of the looks at mpirun
+        sleep.write_text("#!/bin/sh\nexec /bin/sleep 600\n")
+        sleep.chmod(0o755)
+        mine = f"FOLDER={self.folder}"
+        self.addCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in processes_with(mine)])
+        self.assertEqual(self.run_to_end(self.command(2, "train", options=["--hosts", "a:1,b:1"])).returncode, 6)
+        self.assertEqual(processes_with(mine), [])
 
     def test_exit_code_is_that_of_a_rank(self):
         self.assertEqual(self.run_to_end(self.command(2, "exit", "3")).returncode, 3)
