@@ -117,14 +117,18 @@ class RunTest(unittest.TestCase):
         shutil.copy("/bin/sleep", self.folder / "sidestream")
         self.environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
 
-    def test_launcher_that_waits_for_a_silent_host_is_ended(self):
-        """mpirun stays when the ranks of this host have gone; one that ends by itself is left alone."""
-        for stays_s, code in ((60, 137), (0, 6)):
-            self.fake_mpirun(f'"{self.folder}/sidestream" 2', f"sleep {stays_s}", "exit 6")
+    def test_launcher_that_stays_is_ended(self):
+        """For a silent host, or broken down (nobody reaps its rank), when the ranks of this host have gone; one that ends is left alone."""
+        rank = f'"{self.folder}/sidestream" 2'
+        hosts = ["--hosts", "a:1,b:1"]
+        for options, lines, code, why in ((hosts, (rank, "sleep 60"), 137, "another host does not answer"),
+                                          (hosts, (rank, "exit 6"), 6, "another host does not answer"),
+                                          ([], (rank + " &", "exec sleep 60"), 137, "it does not end")):
+            self.fake_mpirun(*lines)
             begin = time.monotonic()
-            done = self.run_to_end(self.command(2, "train", options=["--hosts", "a:1,b:1", "--patience", "2"]))
+            done = self.run_to_end(self.command(2, "train", options=[*options, "--patience", "2"]))
             self.assertEqual(done.returncode, code, done.stderr)
-            self.assertEqual("another host does not answer: ending mpirun" in done.stderr, code == 137, done.stderr)
+            self.assertEqual(f"mpirun stays ({why}): ending it" in done.stderr, code == 137, done.stderr)
             self.assertLess(time.monotonic() - begin, 15)
 
     def test_its_end_leaves_no_process(self):
@@ -135,7 +139,7 @@ class RunTest(unittest.TestCase):
         sleep.chmod(0o755)
         mine = f"FOLDER={self.folder}"
         self.addCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in processes_with(mine)])
-        self.assertEqual(self.run_to_end(self.command(2, "train", options=["--hosts", "a:1,b:1"])).returncode, 6)
+        self.assertEqual(self.run_to_end(self.command(2, "train")).returncode, 6)
         self.assertEqual(processes_with(mine), [])
 
     def test_exit_code_is_that_of_a_rank(self):
