@@ -2,7 +2,18 @@
 
     launch/NAME -np N [--flag VALUE] [--switch] -- what the ranks should do
 """
+import os
 import sys
+
+
+def to_stderr(data):
+    """Past Python's buffers, which would keep what nobody takes, and spoil the exit code with it: a reader that has gone, or a log on a
+    full disk, ends no run."""
+    try:
+        while data:
+            data = data[os.write(2, data):]
+    except OSError:
+        pass
 
 
 class Script:
@@ -10,7 +21,7 @@ class Script:
         self.name = name
 
     def say(self, text):
-        print(f"{self.name}: {text}", file=sys.stderr, flush=True)
+        to_stderr(f"{self.name}: {text}\n".encode(errors="backslashreplace"))
 
     def fail(self, text, code=2):
         self.say(text)

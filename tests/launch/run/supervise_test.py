@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 loader.exec_module(supervise)
 
 # Plays line N of PLAY at start N: an exit code, "ck STEP CODE" (a checkpoint first), "sleep", "orphan CODE",
-# "segment CODE".
+# "noisy CODE", "segment CODE".
 PROGRAM = """#!/usr/bin/env python3
 import os, pathlib, signal, subprocess, sys, time
 play = os.environ["PLAY"].split(";")
@@ -38,6 +38,9 @@ if words[0] == "ck":
     words = words[2:]
 if words[0] == "orphan":
     subprocess.Popen(["sleep", "60"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    words = words[1:]
+if words[0] == "noisy":  # more than a pipe holds
+    sys.stderr.write(("x" * 79 + "\\n") * 4000)
     words = words[1:]
 if words[0] == "segment":  # as of a launcher that was killed: a rank of job 77 ran, its shared memory is there
     rank = subprocess.Popen(["sleep", "60"], env=dict(os.environ, PMIX_NAMESPACE="77"), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -244,6 +247,15 @@ class SuperviseTest(unittest.TestCase):
     def test_no_orphans(self):
         self.play("orphan 6;0")
         self.assertEqual([pid for pid in supervise.processes_with(f"PLAY=orphan 6;0")], [])
+
+    def test_messages_that_nobody_reads_hold_nothing_up(self):
+        read, write = os.pipe()
+        process = subprocess.Popen(self.command(), env=dict(os.environ, PLAY="noisy 6;noisy 0"), stderr=write)
+        os.close(write)
+        os.close(read)
+        self.addCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in supervise.processes_with("PLAY=noisy 6;noisy 0")])
+        self.assertEqual(process.wait(timeout=30), 0)
+        self.assertEqual(len((self.run_dir / "starts").read_text().splitlines()), 2)
 
     def test_no_shared_memory_of_its_jobs_is_left(self):
         other = pathlib.Path("/dev/shm/vader_segment.test.0.4e.0")
