@@ -11,6 +11,7 @@
 #include "launch/reporting/metrics_file.hpp"
 #include "launch/reporting/terminal.hpp"
 #include "launch/reporting/text_table.hpp"
+#include "launch/trainer/ettr_account.hpp"
 #include "launch/trainer/run_record.hpp"
 
 namespace sidestream::launch {
@@ -79,7 +80,11 @@ int run_summary(const CommandCall& call) {
   const SummaryOptions options = parse_summary_options(call.arguments);
   std::vector<Run> runs;
   for (const auto& folder : options.runs) runs.push_back(read_run(folder));
-  for (const Run& run : runs) fmt::print("{}", describe(run));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    fmt::print("{}", describe(runs[i]));
+    if (const auto account = read_account(checkpoint::RunPaths(options.runs[i]).ettr()))
+      fmt::print("{}: {}\n", runs[i].name, describe(*account));
+  }
   for (std::size_t other = 1; other < runs.size(); ++other) {
     fmt::print("\n{} against {}\n{}", runs[other].name, runs.front().name,
                compare(runs.front(), runs[other]));

@@ -4,9 +4,12 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/error.hpp"
 #include "launch/trace/single_run.hpp"
+#include "launch/trainer/ettr_account.hpp"
 #include "profiling/page/document.hpp"
 #include "profiling/report/json_report.hpp"
+#include "profiling/report/run_directory.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -16,6 +19,25 @@ using Json = nlohmann::ordered_json;
 int threads_of(const ExaminedRun::Settings& settings) {
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   return settings.threads.value_or(processors);
+}
+
+// The ledger knows all starts of a run; run.json has their account only of a run that came to its own
+// end.
+report::RunMetrics metrics_of(const std::vector<std::filesystem::path>& inputs) {
+  report::RunMetrics metrics = report::read_run_metrics(inputs);
+  for (const auto& input : inputs) {
+    const auto folder = report::run_directory_of(input);
+    if (!folder) continue;
+    try {
+      if (const auto account = read_account(*folder / "ettr.jsonl"))
+        report::take_account(to_json(*account), metrics);
+    } catch (const core::Error& error) {
+      metrics.faults.push_back(std::string(error.what()) +
+                               ": where the time of the run went is left out");
+    }
+    break;
+  }
+  return metrics;
 }
 
 // One word on a file is enough.
@@ -33,7 +55,7 @@ ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings set
       exports_(found_.files),
       set_(trace::load_traces(exports_.files(), {.threads = threads_of(settings)})),
       analysis_(analysis::analyse(set_, threads_of(settings))),
-      metrics_(report::read_run_metrics(inputs_)),
+      metrics_(metrics_of(inputs_)),
       advised_(advise_run(inputs_, analysis_, threads_of(settings))) {
   if (const auto left_out = left_out_text(found_)) set_.warnings.push_back(*left_out);
   warn_about_run_directory(metrics_, advised_, set_);

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
+#include <system_error>
+
+#include "launch/reporting/jsonl_file.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -232,6 +236,19 @@ EttrAccount account_of(const std::vector<json>& ledger, double now_s) {
                     account.restore_s - account.checkpoint_stall_s - account.evaluation_s -
                     account.detection_s - account.idle_s;
   return account;
+}
+
+std::optional<EttrAccount> read_account(const std::filesystem::path& ledger) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(ledger, ignored)) return std::nullopt;
+  std::vector<json> lines = read_json_lines(ledger);
+  settle_clocks(lines);
+  double last_at = 0;
+  for (const json& line : lines) last_at = std::max(last_at, number(line, "at"));
+  const EttrAccount account = account_of(lines, last_at);
+  // Of lines that are damaged a sum may be no number.
+  const bool sound = account.starts > 0 && std::isfinite(account.wall_s + account.other_s);
+  return sound ? std::optional(account) : std::nullopt;
 }
 
 Ordered to_json(const EttrAccount& account) {

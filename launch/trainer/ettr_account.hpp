@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -52,6 +53,10 @@ void settle_clocks(std::vector<nlohmann::json>& ledger);
 // another host than its supervisor's, with another time of day, is shifted to lie between the
 // launch and the end that the supervisor has seen.
 EttrAccount account_of(const std::vector<nlohmann::json>& ledger, double now_s);
+
+// Of a run directory's ettr.jsonl, up to its last line. Nothing where there is none, or no event in it.
+// Throws Error for a file that cannot be read.
+std::optional<EttrAccount> read_account(const std::filesystem::path& ledger);
 
 nlohmann::ordered_json to_json(const EttrAccount& account);
 std::string describe(const EttrAccount& account);  // one line for people

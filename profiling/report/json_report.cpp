@@ -233,7 +233,7 @@ Json not_measured(const Analysis& all, const RunMetrics& run) {
   need(list, !throughput.mfu, "mfu", kPeak);
   need(list, !throughput.mfu_palm, "mfu_palm", kPeak);
   need(list, !throughput.tokens_per_s, "tokens_per_s", kRun);
-  need(list, !run.ettr, "ettr", "a run.json that holds it");
+  need(list, !run.ettr, "ettr", "a run directory with an ettr.jsonl, or a run.json that holds it");
   need(list, !all.utilisation.gpu_utilisation, "gpu_utilisation", "device events");
   need(list, !all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
   need(list, all.utilisation.gpu_utilisation && all.device_counters.of_ranks.empty(),

@@ -89,12 +89,16 @@ double number_or_0(const Json& object, const char* key) {
   return number_at(object, key).value_or(0);
 }
 
+void fill_wall_time(const Json& account, RunMetrics& metrics) {
+  metrics.wall_s = number_or_0(account, "wall_s");
+  metrics.wall_time.clear();
+  for (const PartName& part : kParts)
+    metrics.wall_time.push_back({part.key, part.name, number_or_0(account, part.key)});
+}
+
 void read_wall_time(const Json& run, RunMetrics& metrics) {
   const auto account = run.find("ettr_account");
-  if (account == run.end() || !account->is_object()) return;
-  metrics.wall_s = number_or_0(*account, "wall_s");
-  for (const PartName& part : kParts)
-    metrics.wall_time.push_back({part.key, part.name, number_or_0(*account, part.key)});
+  if (account != run.end() && account->is_object()) fill_wall_time(*account, metrics);
 }
 
 // Its compute is under the word of what it computed on.
@@ -132,6 +136,11 @@ Json read_record(const fs::path& file, RunMetrics& metrics) {
 }
 
 }  // namespace
+
+void take_account(const Json& account, RunMetrics& metrics) {
+  fill_wall_time(account, metrics);
+  if (metrics.wall_s > 0) metrics.ettr = number_or_0(account, "productive_s") / metrics.wall_s;
+}
 
 RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
   RunMetrics metrics;

@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace sidestream::report {
 
-// Where the wall time of a run went, over all its starts: run.json's ettr_account.
+// Where the wall time of a run went, over all its starts.
 struct WallTimePart {
   std::string key;   // "startup_s"
   std::string name;  // "start-up"
@@ -40,5 +41,8 @@ struct RunMetrics {
 // inside one. Lines that do not parse are passed over; the last one, when it has no end, without a
 // word: a run may still be writing.
 RunMetrics read_run_metrics(const std::vector<std::filesystem::path>& paths);
+
+// Instead of what run.json holds: `account` has the keys of its ettr_account.
+void take_account(const nlohmann::json& account, RunMetrics& metrics);
 
 }  // namespace sidestream::report

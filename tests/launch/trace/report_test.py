@@ -212,6 +212,23 @@ class ReportTest(TraceTest):
         metrics = self.report(folder)["metrics"]
         self.assertEqual((metrics["mfu"], metrics["mfu_source"], metrics["ettr"]), (0.25, "metrics.jsonl", 0.9))
 
+    def test_ledger_of_a_run_that_was_killed(self):
+        """run.json has the account only of a run that came to its own end."""
+        folder = self.folder / "run"
+        write(folder / "run.json", '{"ettr": null, "exit_code": null}')
+        write(folder / "trace/step_00000003/HOST_00000.3.pt.trace.json", trace(step_events(0)))
+        needs = [one["needs"] for one in self.report(folder)["not_measured"] if one["rule"] == "ettr"]
+        self.assertEqual(needs, ["a run directory with an ettr.jsonl, or a run.json that holds it"])
+        lines = [{"event": "launched", "at": 100, "attempt": 1}, {"event": "started", "at": 107, "training_s": 0, "startup_s": 5, "restore_s": 0},
+                 {"event": "progress", "at": 160, "training_s": 50, "stall_s": 1, "evaluation_s": 0}, {"event": "ended", "at": 162, "attempt": 1, "code": 137}]
+        write(folder / "ettr.jsonl", "".join(json.dumps(line) + "\n" for line in lines) + '{"event": "laun')
+        metrics = self.report(folder)["metrics"]
+        self.assertEqual(metrics["ettr"], 50 / 62)
+        account = {"wall_s": 62, "productive_s": 50, "replayed_s": 0, "startup_s": 7, "restore_s": 0, "checkpoint_stall_s": 1, "evaluation_s": 0,
+                   "detection_s": 2, "idle_s": 0, "other_s": 2}
+        self.assertEqual(metrics["ettr_account"], account)
+        self.assertIn("Effective training time 80.6 % of 62 s", " ".join(self.succeed("report", folder).stdout.split()))
+
     def test_what_the_run_said_of_itself_stands_beside_the_verdict_of_the_traces(self):
         folder = self.folder / "run"
         write(folder / "run.json", {"verdict": {"word": "compute", "steps": 240, "compute": 0.84, "comm": 0.15, "io": 0.01, "cpu": 0}})

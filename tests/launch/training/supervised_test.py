@@ -3,6 +3,7 @@
 import fcntl
 import json
 import pathlib
+import re
 import subprocess
 import time
 
@@ -80,6 +81,7 @@ def main():
 
         said = Supervised(root / "vain", flags, "kill:rank=1,step=5,attempt=all").end(137)
         check("giving up after 3 restarts without a new checkpoint (newest: none)" in said, said)
+        check(re.search(r"supervise: effective training time \d\.\d % of .*; 4 starts, 4 failures", said), said)
         said = Supervised(root / "nan", flags, "nan:rank=1,step=5,attempt=all").end(5)
         check("a restart would end the same way" in said, said)
 
