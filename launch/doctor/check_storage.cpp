@@ -15,6 +15,15 @@ std::string where_text(const StorageFacts& storage) {
 Finding judge_writing(const JobFacts& job, const StorageFacts& storage) {
   constexpr double kSlowSync_s = 0.1, kSlowSave_s = 60;
   Finding finding{.name = "writing"};
+  if (!storage.answered) {
+    finding.level = Level::kError;
+    finding.found = fmt::format("no answer from {}", storage.folder);
+    finding.expected = "a file system that answers within 90 s";
+    finding.remedy =
+        "look at its mount and at the server behind it: whatever touches it now hangs, the ranks of "
+        "a training too; or choose another --run-dir";
+    return finding;
+  }
   if (!storage.problem.empty()) {
     finding.level = Level::kError;
     finding.found = storage.problem;
@@ -78,6 +87,7 @@ std::optional<Finding> check_same_folder(const JobFacts& job) {
   const StorageFacts& first = job.ranks.front().storage;
   for (const std::size_t rank : first_ranks(job)) {
     const StorageFacts& other = job.ranks[rank].storage;
+    if (!first.answered || !other.answered) continue;  // said already
     if (other.inode == first.inode && other.filesystem == first.filesystem) continue;
     finding.level = Level::kWarning;
     finding.found = fmt::format("{} on {} is another folder than on {}", other.folder,

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/doctor/link_trial.hpp"
 #include "launch/doctor/over_ranks.hpp"
+#include "launch/doctor/patient_probe.hpp"
 #include "launch/doctor/rank_reading.hpp"
 #include "launch/doctor/storage_probe.hpp"
 #include "launch/process/tuning.hpp"
@@ -16,15 +18,13 @@ namespace sidestream::launch::doctor {
 namespace {
 
 constexpr double kSecondsOfEach = 0.4;  // measurement
-// A disk or a file system that takes its time is a finding, not a time-out.
-constexpr std::chrono::seconds kLongestProbe{60};
 constexpr comm::CollectiveOptions kPatience = {.deadline = std::chrono::minutes(10)};
 
+// A disk or a file system that takes its time, or does not answer, is a finding and no time-out.
 StorageFacts probe(const Session& session, const std::filesystem::path& folder) {
-  const auto until = std::chrono::steady_clock::now() + kLongestProbe;
-  return probe_storage(folder, {}, [&session, until] {
-    return session.stop_requested() || std::chrono::steady_clock::now() > until;
-  });
+  return probe_with_patience(
+      folder, [folder](const std::function<bool()>& stop) { return probe_storage(folder, {}, stop); },
+      [&session] { return session.stop_requested(); });
 }
 
 // All ranks of a host at once, as they will train.

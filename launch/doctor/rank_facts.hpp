@@ -74,6 +74,7 @@ struct NetworkFacts {
 struct StorageFacts {
   bool probed = false;          // by the first rank of each host
   std::string folder = {};      // that was written to
+  bool answered = true;         // else nothing of what follows is known
   std::string filesystem = {};  // "ext4", "tmpfs"
   std::uint64_t inode = 0;      // of the folder
   std::int64_t free_bytes = 0;

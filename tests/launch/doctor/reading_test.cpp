@@ -5,8 +5,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <stdexcept>
+#include <thread>
 
 #include "launch/doctor/cgroup_limits.hpp"
+#include "launch/doctor/patient_probe.hpp"
 #include "launch/doctor/report.hpp"
 #include "launch/doctor/storage_probe.hpp"
 #include "launch/doctor/system_files.hpp"
@@ -15,6 +19,7 @@
 namespace sidestream::launch::doctor {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
@@ -137,6 +142,50 @@ TEST_F(ReadingTest, a_probe_of_what_is_no_folder_says_so) {
   const StorageFacts facts = probe_storage(root_ / "file");
 
   EXPECT_THAT(facts.problem, HasSubstr("cannot create a file in"));
+}
+
+TEST_F(ReadingTest, a_probe_that_gets_no_answer_is_left_behind) {
+  std::promise<void> server;
+  const std::shared_future<void> answer = server.get_future().share();
+  const auto hang = [answer](const std::function<bool()>&) {
+    answer.wait();
+    return StorageFacts{.probed = true};
+  };
+
+  JobFacts job = two_hosts();
+  job.ranks[0].storage = probe_with_patience(
+      root_, hang, [] { return false; }, {.slow = 10ms, .silent = 30ms});
+  server.set_value();
+
+  job.ranks[0] = RankFacts::from_text(job.ranks[0].to_text());
+  EXPECT_EQ(check_writing(job)->level, Level::kError);
+  EXPECT_EQ(check_writing(job)->found, "no answer from " + root_.string());
+  EXPECT_FALSE(check_disk_space(job));
+  EXPECT_EQ(check_same_folder(job)->level, Level::kOk) << "of a folder that nobody has seen";
+}
+
+TEST_F(ReadingTest, a_probe_that_takes_its_time_is_asked_to_end) {
+  const auto slow = [](const std::function<bool()>& stop) {
+    while (!stop()) std::this_thread::sleep_for(1ms);
+    return StorageFacts{.probed = true, .fsync_s = 5};
+  };
+
+  for (const bool wanted : {false, true}) {
+    const StorageFacts facts = probe_with_patience(
+        root_, slow, [wanted] { return wanted; },
+        {.slow = wanted ? std::chrono::milliseconds(1h) : 10ms, .silent = 1h});
+
+    EXPECT_TRUE(facts.answered);
+    EXPECT_EQ(facts.fsync_s, 5);
+  }
+}
+
+TEST_F(ReadingTest, a_probe_that_throws_is_a_problem) {
+  const StorageFacts facts = probe_with_patience(
+      root_, [](const auto&) -> StorageFacts { throw std::runtime_error("broken"); },
+      [] { return false; });
+
+  EXPECT_EQ(facts.problem, "broken");
 }
 
 TEST(RankFactsTest, survive_the_exchange_among_ranks) {
