@@ -38,15 +38,17 @@ SplitInfo split_of(const json& value) {
 }
 
 // A name inside the folder and nothing that leads out of it.
+bool is_inside(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+}
+
 std::string tokenizer_of(const std::filesystem::path& folder, const std::string& name) {
   if (name == "bytes") return name;
-  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
-    throw DataError({(folder / DatasetInfo::kFileName).string(),
-                     {},
-                     "`bytes` or a file of the folder as tokenizer",
-                     "\"" + name + "\""});
-  }
-  return (folder / name).string();
+  if (is_inside(name)) return (folder / name).string();
+  throw DataError({(folder / DatasetInfo::kFileName).string(),
+                   {},
+                   "`bytes` or a file of the folder as tokenizer",
+                   "\"" + name + "\""});
 }
 
 DatasetInfo info_of(const std::filesystem::path& folder, const json& root) {
@@ -114,7 +116,13 @@ std::optional<DatasetInfo> read_dataset_info(const std::filesystem::path& folder
 
 void require_shards(const std::filesystem::path& folder, const SplitInfo& split) {
   for (const WrittenShard& listed : split.shards) {
-    const std::filesystem::path path = folder / std::filesystem::path(listed.file).filename();
+    if (!is_inside(listed.file)) {
+      throw DataError({(folder / DatasetInfo::kFileName).string(),
+                       {},
+                       "a file of the folder as shard",
+                       "\"" + listed.file + "\""});
+    }
+    const std::filesystem::path path = folder / listed.file;
     std::error_code error;
     const bool is_there = std::filesystem::is_regular_file(path, error);
     const std::uint64_t tokens = is_there ? TokenShard(path).size() : 0;

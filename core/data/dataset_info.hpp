@@ -47,7 +47,7 @@ void write_dataset_info(const std::filesystem::path& folder, const DatasetInfo& 
 std::optional<DatasetInfo> read_dataset_info(const std::filesystem::path& folder);
 
 // A shard that has got lost would be trained around in silence. Throws DataError naming the first
-// one that is not in the folder, or has another number of tokens.
+// one that is no name of the folder, is not there, or has another number of tokens.
 void require_shards(const std::filesystem::path& folder, const SplitInfo& split);
 
 }  // namespace sidestream::data
