@@ -2,23 +2,25 @@
 
 import fcntl
 import json
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import time
 
-from support import BINARY, ROOT, TINY, check, environment, losses, make_data, train, wait_for_step, workspace
+from support import BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, train, wait_for_step, workspace
 
 
 class Supervised:
     """A training of two ranks under a supervisor, whose messages a test can wait for."""
 
-    def __init__(self, run_dir, flags, inject):
-        env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
+    def __init__(self, run_dir, flags, inject, words=(), slurm=None):
+        env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"} | (slurm or {})
         command = [str(ROOT / "launch/supervise"), "-np", "2", "--build", str(BINARY.parent), "--backoff", "0.2", "--mpi-arg", "--oversubscribe",
-                   "--", "train", "--run-dir", str(run_dir), *flags, "--inject", inject]
+                   *words, "--", "train", "--run-dir", str(run_dir), *flags, "--inject", inject]
         self.name, self.output = run_dir.name, run_dir.with_suffix(".txt")
-        with open(self.output, "w") as output:
+        with open(self.output, "a") as output:
             self.process = subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT)
 
     def said(self):
@@ -50,19 +52,45 @@ def keep_lock_of_the_dead(job, run_dir):
         job.wait_for("is still in use by process")
 
 
+def slurm(root):
+    """An allocation, with a scontrol that writes down what it is asked."""
+    folder = root / "slurm"
+    folder.mkdir()
+    (folder / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {folder}/asked\n')
+    (folder / "scontrol").chmod(0o755)
+    return folder / "asked", {"PATH": f"{folder}:{os.environ['PATH']}", "SLURM_JOB_ID": "42"}
+
+
 def check_restarts(root, flags):
-    job = Supervised(root / "run", flags, "kill:rank=1,step=17; exit:rank=0,step=25,code=1,attempt=2")
+    """Killed, then asked to stop by Slurm before its time is over; the job's next start fails once more, and comes to the end."""
+    asked, allocation = slurm(root)
+    job = Supervised(root / "run", flags, "kill:rank=1,step=17; slow:step=22,ms=300,attempt=2", ["--requeue"], allocation)
     keep_lock_of_the_dead(job, root / "run")
-    said = job.end(0)
+    wait_for_step(job.process, root / "run", 21)  # of start 2: start 1 was killed before
+    job.process.send_signal(signal.SIGUSR1)
+    said = job.end(75)
+    check("start 2 in 0.2 s, from step 10" in said and "job 42 is in the queue again" in said, said)
+    check(asked.read_text() == "requeue 42\n", asked.read_text())
+    step = metrics(root / "run")[-1]["step"]
+    check(21 <= step < 30 and (checkpoint(root / "run", step) / "manifest.json").exists(), f"asked to stop at step 21, at {step}\n{said}")
+
+    again = allocation | {"SLURM_RESTART_COUNT": "1"}
+    said = Supervised(root / "run", flags, "exit:rank=0,step=35,code=1", ["--requeue"], again).end(0)
+    check(f"step_{step:08d}, step {step}" in said and "start 2 in 0.2 s, from step 30" in said, said)
+    check(asked.read_text() == "requeue 42\n", asked.read_text())
     check(losses(root / "run") == losses(root / "whole"), "other losses than without failures")
-    check("start 2 in 0.2 s, from step 10" in said and "start 3 in 0.2 s, from step 20" in said, said)
+    check_account(root, said)
+
+
+def check_account(root, said):
     ledger = [json.loads(line) for line in (root / "run/ettr.jsonl").read_text().splitlines()]
-    check([line["code"] for line in ledger if line["event"] == "ended"] == [137, 1, 0], ledger)
+    check([line["code"] for line in ledger if line["event"] == "ended"] == [137, 75, 1, 0], ledger)
     numbered = [(line["event"], line["attempt"]) for line in ledger if line["event"] in ("started", "ended")]
-    check(len({line["supervisor"] for line in ledger}) == 1 and numbered == [(event, start) for start in (1, 2, 3) for event in ("started", "ended")], ledger)
+    check(numbered == [(event, start) for start in (1, 2, 1, 2) for event in ("started", "ended")], ledger)
+    check(len({line["supervisor"] for line in ledger}) == 2, ledger)
     record = json.loads((root / "run/run.json").read_text())
     account = record["ettr_account"]
-    check((account["starts"], account["failures"]) == (3, 2), account)
+    check((account["starts"], account["failures"]) == (4, 2), account)
     parts = sum(account[key] for key in account if key.endswith("_s") and key != "wall_s")
     check(abs(parts - account["wall_s"]) < 1e-6, f"parts {parts} of {account}")
     check(all(account[key] >= -1e-3 for key in account), account)
