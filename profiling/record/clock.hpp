@@ -25,7 +25,8 @@ struct ClockReading {
 ClockReading read_clocks() noexcept;
 
 // Realtime of a monotonic time, on the straight line through two readings: a realtime clock that is
-// being corrected runs a little faster or slower, by the same rate for some seconds.
+// being corrected runs a little faster or slower, by the same rate for some seconds. One that has
+// been set in between says nothing about rates: times go on from the first reading.
 class WallClock {
  public:
   WallClock(const ClockReading& begin, const ClockReading& end) : begin_(begin), end_(end) {}

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "core/base/file.hpp"
 #include "profiling/trace/kineto_reader.hpp"
@@ -86,6 +90,26 @@ TEST_F(RecordingFileTest, anOpenRange_endsWithItsFileWhicheverClockRunsFaster) {
   ASSERT_EQ(timeline.size(), 1u);
   EXPECT_EQ(timeline.end_ns(0) + timeline.info.base_ns, recording.end.realtime_ns);
   EXPECT_EQ(timeline.kind(0), trace::Kind::kUnfinished);
+}
+
+// Somebody sets the clock back by an hour while ranges are recorded.
+TEST_F(RecordingFileTest, timeOfDayThatIsSetBack_leavesOrderAndDurations) {
+  record::Recording recording = small_recording(names_);
+  recording.end.realtime_ns -= 3'600'000'000'000;
+  const auto file = scratch_.path() / "node0_00001.3.pt.trace.json.gz";
+
+  write_recording(recording, names_, {}, kOrigin, kFigures, file);
+
+  const trace::RankTimeline timeline = trace::read_kineto(file).timeline;
+  ASSERT_TRUE(timeline.skipped.empty());
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> times;
+  for (std::size_t row = 0; row < timeline.size(); ++row)
+    times[std::string(timeline.name(row))] = {timeline.start_ns(row), timeline.end_ns(row)};
+  const auto [step_start, step_end] = times.at("ProfilerStep#3");
+  const auto [forward_start, forward_end] = times.at("forward");
+  EXPECT_EQ(step_end - step_start, 80'000);
+  EXPECT_EQ(forward_end - forward_start, 10'001);
+  EXPECT_EQ(forward_start - step_start, 10'001);
 }
 
 TEST_F(RecordingFileTest, ranges_comeBackToTheNanosecond) {
