@@ -1,11 +1,14 @@
 #include <tuple>
 
+#include "launch/options/config_file.hpp"
 #include "tests/launch/options/train_parser_fixture.hpp"
 
 namespace sidestream::launch {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using ConfigTextTest = TrainParserFixture;
 
 // Every key away from its default, and where it ends up.
@@ -206,6 +209,16 @@ TEST_F(ConfigTextTest, config_text_of_defaults_and_of_a_baseline_reads_back) {
 
 TEST_F(ConfigTextTest, print_config_needs_no_data) {
   EXPECT_TRUE(parse_train_options({"--print-config"}).print_config);
+}
+
+TEST_F(ConfigTextTest, a_file_beyond_the_limit_is_refused) {
+  const std::string most = "steps = 3\n#" + std::string(kConfigFileLimitBytes - 11, ' ');
+  ASSERT_EQ(most.size(), kConfigFileLimitBytes);
+
+  EXPECT_EQ(parse({"--config", file(most)}).steps, 3);
+  EXPECT_THAT(error_with_data({"--config", file(most + " ")}),
+              AllOf(StartsWith("--config: " + (folder_ / "train.cfg").string() + " has 1048577 bytes"),
+                    HasSubstr("more than the limit of 1048576")));
 }
 
 }  // namespace
