@@ -1,6 +1,8 @@
 """Asked to stop, a run saves at the next step, ends with code 75, and goes on as if nothing had happened."""
 
+import contextlib
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -64,6 +66,35 @@ def asked_twice_while_it_saves(root, flags):
     check(losses(root / "saving-SIGUSR1") == losses(root / "saving-SIGTERM"), "a save that was cut short has changed the run")
 
 
+def catches_usr1(pid):
+    """Whether this process has got as far as noting a request; before that it would die of one."""
+    with contextlib.suppress(OSError):
+        caught = re.search(r"SigCgt:\s+(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+        return caught is not None and bool(int(caught[1], 16) >> signal.SIGUSR1 - 1 & 1)
+    return False
+
+
+def asked_before_its_first_step(root, flags):
+    """In the set-up, and while a checkpoint is loaded: the first step that comes is taken, saved, and the last one."""
+    run_dir = root / "early"
+    env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
+    lock = run_dir / "lock"
+    for step, place in ((1, "setup"), (2, "restore")):
+        command = [BINARY, "train", "--run-dir", run_dir, *flags, "--resume", "auto", "--inject", f"slow:at={place},ms=1500"]
+        process = subprocess.Popen([str(word) for word in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        # The directory is taken after the set-up, and before anything is loaded.
+        arrived = catches_usr1 if place == "setup" else lambda pid: f"process {pid} on" in lock.read_text()
+        while not arrived(process.pid):
+            check(process.poll() is None, f"{place}: ended before it was asked")
+            time.sleep(0.01)
+        check(lock.exists() == (place == "restore"), f"{place}: asked too late")
+        process.send_signal(signal.SIGUSR1)
+        output, _ = process.communicate(timeout=60)
+        check(process.returncode == 75, f"{place}: expected exit code 75, found {process.returncode}\n{output}")
+        check([line["step"] for line in metrics(run_dir)] == list(range(1, step + 1)), f"{place}: {metrics(run_dir)}")
+        check((checkpoint(run_dir, step) / "manifest.json").exists(), f"{place}: no checkpoint of step {step}\n{output}")
+
+
 def torn_down_by_mpirun(root, flags, send):
     """Bare mpirun ends its ranks within a second or two: whatever they could save is whole, and the run goes on from it."""
     run_dir = root / send.name
@@ -91,6 +122,7 @@ def main():
         check(losses(root / "run") == losses(root / "whole"), "losses differ after a stop")
         bare = mpirun(2, [BINARY, "train", "--run-dir", root / "bare", *flags])
         stopped_by(bare, root / "bare", signal.SIGUSR1)
+        asked_before_its_first_step(root, flags)
         asked_twice_while_it_saves(root, flags)
         for send in (signal.SIGINT, signal.SIGTERM):
             torn_down_by_mpirun(root, flags, send)
