@@ -14,7 +14,7 @@ import struct
 import subprocess
 import time
 
-from support import BINARY, TINY, check, environment, make_data, metrics, mpirun, processes_of_ranks, train, wait_for_step, with_own_shared_memory, workspace
+from support import BINARY, TINY, check, environment, expect, make_data, metrics, mpirun, processes_of_ranks, train, wait_for_step, with_own_shared_memory, workspace
 
 CONFIG, DATA, CHECKPOINT, COLLECTIVE, KILLED = 2, 3, 4, 6, 128 + signal.SIGKILL
 HEADER_BYTES, SAMPLE_TOKENS = 1024, 32
@@ -119,12 +119,17 @@ def check_cut_shard(root, flags):
 
 
 def check_killed_rank(root, flags):
-    with Run(root / "rank-killed", ["--data", str(root / "data"), *flags]) as run:
+    """A shard that is removed meanwhile takes nothing from the run, which has it open; the next start wants it."""
+    data = shutil.copytree(root / "data", root / "removed")
+    with Run(root / "rank-killed", ["--data", str(data), *flags]) as run:
         wait_for_step(run.process, run.run_dir, 25)
+        (data / "train_000000.bin").unlink()
+        wait_for_step(run.process, run.run_dir, metrics(run.run_dir)[-1]["step"] + 10)
         run.send(1, signal.SIGKILL)
         lines = run.end(KILLED, limit_s=30)
     # The other rank may see it die before mpirun ends that one too.
     check(len(lines) <= 1 and all("rank 1 on" in line and "has died" in line for line in lines), f"after a killed rank: {lines}")
+    expect(DATA, ["train_000000.bin", "found no file; bring it back"], RANKS, ["--run-dir", str(run.run_dir), "--data", str(data), *flags, "--resume", "auto"])
     check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
 
 
