@@ -2,6 +2,7 @@
 time, the documented code, and what every rank was doing is in the run directory."""
 
 import json
+import os
 import pathlib
 import re
 import signal
@@ -14,10 +15,15 @@ COLLECTIVE, PEER, KILLED = 6, 7, 137
 DEADLINE_S = 3
 
 
-def run_with(root, name, ranks, inject, flags, code, limit_s, after_step=5):
+def run_with(root, name, ranks, inject, flags, code, limit_s, after_step=5, dead_files=False):
     """Runs with a planted fault; returns the message and the flight files. The end comes within limit_s of the last step that was
-    logged; None: no step is taken."""
+    logged; None: no step is taken. dead_files: a rank that opens its flight file never comes back, as from a file system that hangs."""
     run_dir = root / name
+    if dead_files:
+        folder = run_dir / "flight/from_step_00000000"
+        folder.mkdir(parents=True)
+        for rank in range(ranks):
+            os.mkfifo(folder / f"rank_{rank:05}.json")
     env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
     command = mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, "--inject", inject, *flags])
     done = subprocess.run(command, env=env, text=True, errors="replace", timeout=120, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -29,8 +35,9 @@ def run_with(root, name, ranks, inject, flags, code, limit_s, after_step=5):
         took = ended - (run_dir / "metrics.jsonl").stat().st_mtime
         check(took < limit_s, f"{name}: took {took:.1f} s after the last step")
         check(metrics(run_dir)[-1]["step"] >= after_step - 1, f"{name}: stopped at {metrics(run_dir)[-1]}")
-    word, = [line for line in done.stdout.splitlines() if line.startswith("  what each rank was doing")]
-    check(f"{run_dir}/flight/" in word and f"`sidestream-trace report {run_dir}`" in word, f"{name}: {word}")
+    word, = [line for line in done.stdout.splitlines() if re.match("  what (each|this) rank was doing", line)]
+    expected = "not finished after 3000 ms, its file system hangs" if dead_files else f"`sidestream-trace report {run_dir}`"
+    check(f"{run_dir}/flight/" in word and expected in word, f"{name}: {word}")
     print(f"{name}: {lines[0]}")
     return lines[0], sorted((run_dir / "flight").glob("*/rank_*.json"))
 
@@ -78,7 +85,7 @@ def main():
         has(message, r"(\[rank 1\]: step 5, data: not finished after 3000 ms|missing: rank 1 on .* in data of step 5)")
         check_flights(files, [0, 1])
 
-        message, _ = run_with(root, "all-hang", 2, "hang:step=5,at=forward", flags, COLLECTIVE, DEADLINE_S + 10)
+        message, _ = run_with(root, "all-hang", 2, "hang:step=5,at=forward", flags, COLLECTIVE, DEADLINE_S + 10, dead_files=True)
         has(message, r"step 5, forward: not finished after 3000 ms, and no collective is in flight")
 
         message, files = run_with(root, "alone", 1, "hang:step=5", flags, COLLECTIVE, DEADLINE_S + 10)
@@ -100,7 +107,7 @@ def main():
         has(message, r"\[rank 1\]: the save of step 10, which is written beside training: not finished after 1000 ms")
         check_flights(files, [1])
 
-        message, _ = run_with(root, "desync", 3, "desync:rank=1,step=5", flags + ["--check-collectives"], COLLECTIVE, 20)
+        message, _ = run_with(root, "desync", 3, "desync:rank=1,step=5", flags + ["--check-collectives"], COLLECTIVE, 20, dead_files=True)
         has(message, r"rank 1 calls barrier as operation \d+, ranks 0, 2 call \w+", "no data was moved")
 
         gone_without_help(root, flags, "kill", "killed by SIGKILL")

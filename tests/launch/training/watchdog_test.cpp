@@ -1,7 +1,9 @@
 #include "launch/process/watchdog.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -11,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/base/file.hpp"
 #include "launch/process/thread_stacks.hpp"
 #include "launch/recording/flight_file.hpp"
 #include "tests/core/base/scratch_folder.hpp"
@@ -186,6 +189,30 @@ TEST(FlightFileTest, write_collectivesAndThreads) {
   EXPECT_EQ(json["collectives"][0]["state"], "queued");
   EXPECT_TRUE(json["collectives"][0]["started_s_ago"].is_null());
   EXPECT_GE(json["threads"].size(), 1U);
+}
+
+// A pipe that nobody reads is opened for ever, as a file of a dead file system.
+TEST(FlightFileTest, write_comesBackFromAFileSystemThatHangs) {
+  const core::ScratchFolder scratch;
+  const comm::FlightRecorder flights;
+  const Heartbeat heartbeat;
+  const std::filesystem::path folder = scratch.path() / "flight/set_up";
+  const std::filesystem::path pipe = folder / "rank_00001.json";
+  std::filesystem::create_directories(folder);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  FlightFile file(folder, 1, flights, heartbeat);
+
+  const FlightFile::Outcome outcome = file.write("a test");
+
+  EXPECT_FALSE(outcome.written);
+  EXPECT_THAT(outcome.line, HasSubstr("not finished after 3000 ms, its file system hangs"));
+  const core::UniqueFd reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  bool written = false;  // once the one that was left behind has come back
+  for (int attempt = 0; attempt < 1000 && !written; ++attempt) {
+    std::this_thread::sleep_for(milliseconds(10));
+    written = file.write("a test").written;
+  }
+  EXPECT_TRUE(written);
 }
 
 TEST(FlightFileTest, write_notThroughALink) {
