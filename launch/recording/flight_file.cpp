@@ -36,6 +36,12 @@ Json json_of(const comm::Flight& flight, std::int64_t now_ns) {
           {"ended_s_ago", seconds_before(now_ns, flight.finished_ns)}};
 }
 
+Json json_of(const ThreadStack& stack) {
+  Json thread = {{"id", stack.id}, {"name", stack.name}, {"calls", stack.calls}};
+  if (!stack.state.empty()) thread["state"] = stack.state;
+  return thread;
+}
+
 // It may be written before the run directory has been looked at, and must stay in it.
 void write_into(const std::filesystem::path& folder, const std::string& name,
                 const std::string& text) {
@@ -67,8 +73,7 @@ std::string FlightFile::text(const std::string& why) const {
       {"threads", Json::array()}};
   for (const comm::Flight& flight : flights_.flights())
     file["collectives"].push_back(json_of(flight, now_ns));
-  for (const ThreadStack& stack : stacks_.take())
-    file["threads"].push_back({{"id", stack.id}, {"name", stack.name}, {"calls", stack.calls}});
+  for (const ThreadStack& stack : stacks_.take()) file["threads"].push_back(json_of(stack));
   return file.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -47,13 +47,16 @@ def has(message, *words):
         check(re.search(word, message), f"expected '{word}' in: {message}")
 
 
-def check_flights(files, ranks):
-    """Of these ranks at least: a stopped one may write its file too, when the launcher lets it go on in order to end it."""
+def check_flights(files, ranks, threads=()):
+    """Of these ranks at least: a stopped one may write its file too, when the launcher lets it go on in order to end it. `threads`:
+    those of these ranks that show what they do."""
     check({int(file.stem[5:]) for file in files} >= set(ranks), f"expected the files of {ranks}, found {files}")
     for file in files:
         flight = json.loads(file.read_text())
         check(flight["collectives"] and flight["collectives"][-1]["state"] in ("queued", "started", "finished", "failed"), f"{file}: {flight}")
-        check(any(len(thread["calls"]) > 3 for thread in flight["threads"]), f"{file}: no stacks")
+        shown = {thread["name"] for thread in flight["threads"] if len(thread["calls"]) > 3}
+        check(shown, f"{file}: no stacks")
+        check(flight["rank"] not in ranks or shown >= set(threads), f"{file}: stacks of {shown} only")
 
 
 def refused_without_permission(root, flags):
@@ -105,7 +108,7 @@ def main():
         beside = "hang:rank=1,step=10,at=checkpoint; slow:rank=0,ms=200,steps=0"
         message, files = run_with(root, "save", 2, beside, flags + ["--checkpoint-every", "10", "--timeout-checkpoint", "1"], COLLECTIVE, 10)
         has(message, r"\[rank 1\]: the save of step 10, which is written beside training: not finished after 1000 ms")
-        check_flights(files, [1])
+        check_flights(files, [1], ["ss-background", "ss-progress"])
 
         message, _ = run_with(root, "desync", 3, "desync:rank=1,step=5", flags + ["--check-collectives"], COLLECTIVE, 20, dead_files=True)
         has(message, r"rank 1 calls barrier as operation \d+, ranks 0, 2 call \w+", "no data was moved")
