@@ -23,10 +23,14 @@
 #include "tests/core/base/scratch_folder.hpp"
 #include "tests/core/checkpoint/samples.hpp"
 
-// In place of the C library's, for file systems that are not at hand.
-bool names_can_be_exchanged = true;
-int (*instead_of_naming)() = nullptr;  // a pending checkpoint
+namespace {
 
+bool names_can_be_exchanged = true;
+int (*instead_of_naming)() = nullptr;  // of a pending checkpoint
+
+}  // namespace
+
+// In place of the C library's, for file systems that are not at hand.
 extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to,
                          unsigned int flags) noexcept {
   if (!names_can_be_exchanged && (flags & RENAME_EXCHANGE) != 0) {
