@@ -114,6 +114,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
     leave_records(recording, reporter);
     throw;
   } catch (const std::exception&) {
+    checkpointer_.leave_save();
     leave_records(recording, reporter);
     throw;
   }

@@ -216,6 +216,12 @@ std::optional<SavedCheckpoint> Checkpointer::finish() {
   return saved;
 }
 
+// One that is whole and wants its name only is worth a moment.
+void Checkpointer::leave_save() noexcept {
+  constexpr std::chrono::seconds kToCommit{2};
+  task_.leave(stage_ == Stage::kCommitting ? kToCommit : std::chrono::seconds(0));
+}
+
 TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
                                     Buckets buckets) const {
   TrainingState state;

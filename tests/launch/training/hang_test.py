@@ -80,7 +80,9 @@ def main():
         flags = [str(flag) for flag in flags]
         refused_without_permission(root, flags)
 
-        message, files = run_with(root, "stopped", 4, "stop:rank=2,step=5", flags, COLLECTIVE, DEADLINE_S + 10)
+        # A save that takes long does not hold the message up.
+        saving = "stop:rank=2,step=5; slow:step=4,steps=1,at=checkpoint,ms=60000"
+        message, files = run_with(root, "stopped", 4, saving, flags + ["--checkpoint-every", "4"], COLLECTIVE, DEADLINE_S + 10)
         has(message, r"missing: rank 2 on ", r"not finished after 3000 ms", r"silent for .* stopped or starved")
         check_flights(files, [0, 1, 3])
 
