@@ -120,7 +120,9 @@ std::string NcclCommunicator::first_problem_of_all(const std::string& mine) {
       mine.empty() ? config_.timeout_setup : std::min(config_.timeout_setup, kPatienceAfterFailure);
   try {
     const std::string said = mine.empty() ? std::string(1, kNothing) : mine;
-    return first_problem(host().exchange(said, {.deadline = patience, .purpose = "NCCL failures"}),
+    return first_problem(host().exchange(said, {.deadline = patience,
+                                                .deadline_flag = config_.setup_flag,
+                                                .purpose = "NCCL failures"}),
                          topology());
   } catch (const core::Error&) {
     if (mine.empty()) throw;
@@ -200,7 +202,9 @@ Work NcclCommunicator::launch(const Call& call, const CollectiveOptions& options
   auto operation = std::make_shared<nccl::DeviceOperation>(
       nccl::DeviceOperation{.call = call,
                             .end = cuda::EventPool::take(events_),
-                            .limit = options.deadline.value_or(config_.timeout_collective)});
+                            .limit = options.deadline.value_or(config_.timeout_collective),
+                            .limit_flag =
+                                options.deadline ? options.deadline_flag : config_.collective_flag});
   operation->range =
       ranges::AsyncRange(call.phase(), {.bucket = call.bucket,
                                         .sequence = static_cast<std::int64_t>(call.sequence),

@@ -83,7 +83,7 @@ def main():
         # A save that takes long does not hold the message up.
         saving = "stop:rank=2,step=5; slow:step=4,steps=1,at=checkpoint,ms=60000"
         message, files = run_with(root, "stopped", 4, saving, flags + ["--checkpoint-every", "4"], COLLECTIVE, DEADLINE_S + 10)
-        has(message, r"missing: rank 2 on ", r"not finished after 3000 ms", r"silent for .* stopped or starved")
+        has(message, r"missing: rank 2 on ", r"not finished after 3000 ms", r"silent for .* stopped or starved", r"--timeout-step gives slow ranks")
         check_flights(files, [0, 1, 3])
 
         message, files = run_with(root, "hangs", 2, "hang:rank=1,step=5,at=data", flags, COLLECTIVE, DEADLINE_S + 10)
