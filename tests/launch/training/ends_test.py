@@ -43,6 +43,13 @@ def check_ends(root, flags):
          [r"step 4, eval: not finished after 2000 ms|missing: rank 1 on .* in eval of step 4"])
 
 
+def check_no_memory(root, flags):
+    """One matrix is larger than all that the process may have."""
+    large = flags + ["--width", "32768", "--heads", "4", "--layers", "1"]
+    ends(root, "large", None, large, MEMORY, ["out of memory: a smaller --batch-size-per-rank or --sequence-length needs less", "tried to allocate 1"],
+         ranks=1, prefix=["sh", "-c", 'ulimit -v 12000000; exec "$@"', "sh"])
+
+
 def check_too_few_files(root, flags):
     ends(root, "files", None, flags, 2, ["Too many open files"], ranks=1, prefix=["sh", "-c", 'ulimit -n 6; exec "$@"', "sh"])
 
@@ -123,6 +130,7 @@ def main():
         root = pathlib.Path(folder)
         flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "2", "--steps", "1000", "--lr-schedule", "constant"]
         check_ends(root, flags)
+        check_no_memory(root, flags)
         check_too_few_files(root, flags)
         check_no_memory_of_the_host(root, flags)
         asked_during(root, "asked-in-eval", "slow:step=4,steps=1,at=evaluation,ms=1500", evaluating(flags), 3)
