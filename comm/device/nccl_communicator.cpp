@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "comm/call_check.hpp"
+#include "comm/more_time.hpp"
 #include "comm/reduce.hpp"
 #include "core/base/error.hpp"
 
@@ -100,7 +101,7 @@ void NcclCommunicator::connect() {
                                            nccl::InitOptions{.rank = rank(), .size = size()},
                                            config_.timeout_setup * 3 / 4);
     } catch (const nccl::PeersLate& late) {
-      problem = char(kSymptom) + std::string(late.what());
+      problem = char(kSymptom) + std::string(late.what()) + more_time(config_.setup_flag);
     } catch (const core::CollectiveError& error) {
       problem = char(kCause) + std::string(error.what());
     }
