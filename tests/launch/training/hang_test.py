@@ -106,6 +106,9 @@ def main():
 
         hangs_at_the_end(root, flags)
 
+        message, _ = run_with(root, "end", 1, "hang:at=restore", flags + ["--resume", "auto", "--timeout-setup", "2"], COLLECTIVE, None)
+        has(message, r"^sidestream: the set-up, checkpoint: not finished after 2000 ms")
+
         # A step takes 0.2 s, so that the next save comes after the deadline of this one.
         beside = "hang:rank=1,step=10,at=checkpoint; slow:rank=0,ms=200,steps=0"
         message, files = run_with(root, "save", 2, beside, flags + ["--checkpoint-every", "10", "--timeout-checkpoint", "1"], COLLECTIVE, 10)
