@@ -32,6 +32,7 @@ struct CollectiveOptions {
   int bucket = -1;         // number of the gradient bucket, for ranges and errors; -1: not a bucket
   Stream after = nullptr;  // device work queued on this stream so far comes before the operation
   std::optional<std::chrono::milliseconds> deadline = {};  // default: the communicator's
+  std::string_view deadline_flag = {};  // the flag that sets that deadline, for its message; static
   Purpose purpose = {};  // of an exchange: "step votes"; the same on all ranks, as its order is
 };
 

@@ -50,6 +50,8 @@ std::unique_ptr<Communicator> make_communicator(const MpiEnvironment& environmen
                          DeviceLibraries::of_this_build(),
                          {.timeout_setup = config.timeout_setup,
                           .timeout_collective = config.timeout_collective,
+                          .setup_flag = config.setup_flag,
+                          .collective_flag = config.collective_flag,
                           .failed = environment.failure_flag(),
                           .failure_hook = config.failure_hook,
                           .flights = config.flights,

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -28,6 +29,9 @@ struct CommunicatorConfig {
   DeviceFinding gpu = {.problem = "nobody has looked for one"};  // of choose_device()
   std::chrono::milliseconds timeout_setup{std::chrono::minutes(5)};
   std::chrono::milliseconds timeout_collective{std::chrono::minutes(3)};
+  // The flags that set these two, for their messages; static, empty where there are none.
+  std::string_view setup_flag = {};
+  std::string_view collective_flag = {};
   bool check_collectives = false;  // all ranks compare every call before its data moves
 };
 

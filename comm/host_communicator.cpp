@@ -165,7 +165,8 @@ std::shared_ptr<Operation> HostCommunicator::start(const Call& call, Steps steps
                                                    const CollectiveOptions& options) {
   if (config_.check_collectives) steps = compared(call, std::move(steps));
   auto operation = std::make_shared<Operation>(
-      call, std::move(steps), options.deadline.value_or(config_.timeout_collective));
+      call, std::move(steps), options.deadline.value_or(config_.timeout_collective),
+      options.deadline ? options.deadline_flag : config_.collective_flag);
   engine_->submit(operation);
   return operation;
 }
@@ -260,11 +261,15 @@ std::vector<std::string> HostCommunicator::exchange(std::string_view mine,
   return all;
 }
 
+CollectiveOptions HostCommunicator::of_setup(const Purpose& purpose) const {
+  return {
+      .deadline = config_.timeout_setup, .deadline_flag = config_.setup_flag, .purpose = purpose};
+}
+
 // Among the ranks of this node, within the deadline of the setup. Every rank of the job takes part.
 NodeMeeting HostCommunicator::meeting_here() {
   const auto meet = [this](std::string_view mine) {
-    const std::vector<std::string> all =
-        exchange(mine, {.deadline = config_.timeout_setup, .purpose = "shared windows"});
+    const std::vector<std::string> all = exchange(mine, of_setup("shared windows"));
     std::vector<std::string> here;
     for (const int rank : layout_[static_cast<std::size_t>(topology_.node)])
       here.push_back(all[static_cast<std::size_t>(rank)]);
@@ -281,9 +286,8 @@ bool HostCommunicator::fits_in_windows(std::string_view call, std::size_t bytes,
   const std::size_t free = windows_ ? shared_memory_free_bytes() : 0;
   const bool fits = windows_ && free >= node_bytes + kSpareBytes;
   bool all_fit = true;
-  for (const std::string& peer :
-       exchange(std::to_string(bytes) + (fits ? " fits" : " private"),
-                {.deadline = config_.timeout_setup, .purpose = "allocation sizes"})) {
+  for (const std::string& peer : exchange(std::to_string(bytes) + (fits ? " fits" : " private"),
+                                          of_setup("allocation sizes"))) {
     all_fit = all_fit && peer.ends_with(" fits");
     if (peer.starts_with(std::to_string(bytes) + " ")) continue;
     throw core::CollectiveError(std::string(call) + ": this rank asks for " +
@@ -323,8 +327,7 @@ Allocation HostCommunicator::allocate_privately(std::size_t bytes) {
   } catch (const core::MemoryError& error) {
     problem = error.what();
   }
-  for (const std::string& peer :
-       exchange(problem, {.deadline = config_.timeout_setup, .purpose = "allocations"})) {
+  for (const std::string& peer : exchange(problem, of_setup("allocations"))) {
     if (peer != "ok") throw core::MemoryError("allocate on one of the ranks: " + peer);
   }
   return {.data = private_blocks_.back().data(), .bytes = bytes};

@@ -66,6 +66,7 @@ class HostCommunicator final : public Communicator {
  private:
   void set_up_node(std::vector<std::string>& warnings);
   bool every_rank(bool mine);
+  CollectiveOptions of_setup(const Purpose& purpose) const;
   NodeMeeting meeting_here();
   bool fits_in_windows(std::string_view call, std::size_t bytes, std::size_t bytes_per_rank);
   Allocation allocate_privately(std::size_t bytes);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <exception>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "comm/call.hpp"
@@ -17,8 +18,9 @@ namespace sidestream::comm {
 
 class Operation {
  public:
-  Operation(const Call& call, Steps steps, std::chrono::milliseconds limit)
-      : call_(call), steps_(std::move(steps)), limit_(limit) {}
+  // `flag`: what sets the limit; static.
+  Operation(const Call& call, Steps steps, std::chrono::milliseconds limit, std::string_view flag)
+      : call_(call), steps_(std::move(steps)), limit_(limit), flag_(flag) {}
 
   const Call& call() const noexcept { return call_; }
 
@@ -32,6 +34,7 @@ class Operation {
       range_ = ranges::AsyncRange(call_.phase(), call_.payload());
   }
   Deadline& deadline() { return *deadline_; }
+  std::string_view deadline_flag() const noexcept { return flag_; }
   Advance advance() { return steps_.advance(); }
 
   // Since when the deadline is over and nobody has said so yet.
@@ -64,6 +67,7 @@ class Operation {
   Call call_;
   Steps steps_;
   std::chrono::milliseconds limit_;
+  std::string_view flag_;
   std::optional<Deadline> deadline_;
   bool asked_ = false;
   std::optional<Deadline::Clock::time_point> over_;

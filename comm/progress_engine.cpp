@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "comm/more_time.hpp"
 #include "core/base/dead_peer_error.hpp"
 #include "core/base/worker_thread.hpp"
 
@@ -195,7 +196,8 @@ void ProgressEngine::check_deadline(Operation& operation) {
   if (!watch_.may_speak(*operation.over_since())) return;  // another rank tells it
   throw core::CollectiveError(
       "not finished after " + std::to_string(operation.deadline().limit().count()) +
-      " ms; missing: " + watch_.describe_missing(operation.call().sequence));
+      " ms; missing: " + watch_.describe_missing(operation.call().sequence) +
+      more_time(operation.deadline_flag()));
 }
 
 std::exception_ptr ProgressEngine::describe(const Operation& operation,

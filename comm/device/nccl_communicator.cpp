@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "comm/call_check.hpp"
+#include "comm/more_time.hpp"
 #include "comm/reduce.hpp"
 #include "core/base/error.hpp"
 
@@ -100,7 +101,7 @@ void NcclCommunicator::connect() {
                                            nccl::InitOptions{.rank = rank(), .size = size()},
                                            config_.timeout_setup * 3 / 4);
     } catch (const nccl::PeersLate& late) {
-      problem = char(kSymptom) + std::string(late.what());
+      problem = char(kSymptom) + std::string(late.what()) + more_time(config_.setup_flag);
     } catch (const core::CollectiveError& error) {
       problem = char(kCause) + std::string(error.what());
     }
@@ -120,7 +121,9 @@ std::string NcclCommunicator::first_problem_of_all(const std::string& mine) {
       mine.empty() ? config_.timeout_setup : std::min(config_.timeout_setup, kPatienceAfterFailure);
   try {
     const std::string said = mine.empty() ? std::string(1, kNothing) : mine;
-    return first_problem(host().exchange(said, {.deadline = patience, .purpose = "NCCL failures"}),
+    return first_problem(host().exchange(said, {.deadline = patience,
+                                                .deadline_flag = config_.setup_flag,
+                                                .purpose = "NCCL failures"}),
                          topology());
   } catch (const core::Error&) {
     if (mine.empty()) throw;
@@ -197,10 +200,11 @@ Work NcclCommunicator::launch(const Call& call, const CollectiveOptions& options
   if (options.after != nullptr) {
     cuda::order(*cuda::EventPool::take(events_), options.after, stream_.get());
   }
-  auto operation = std::make_shared<nccl::DeviceOperation>(
-      nccl::DeviceOperation{.call = call,
-                            .end = cuda::EventPool::take(events_),
-                            .limit = options.deadline.value_or(config_.timeout_collective)});
+  auto operation = std::make_shared<nccl::DeviceOperation>(nccl::DeviceOperation{
+      .call = call,
+      .end = cuda::EventPool::take(events_),
+      .limit = options.deadline.value_or(config_.timeout_collective),
+      .limit_flag = options.deadline ? options.deadline_flag : config_.collective_flag});
   operation->range =
       ranges::AsyncRange(call.phase(), {.bucket = call.bucket,
                                         .sequence = static_cast<std::int64_t>(call.sequence),

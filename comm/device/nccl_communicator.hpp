@@ -21,6 +21,8 @@ namespace sidestream::comm {
 struct NcclConfig {
   std::chrono::milliseconds timeout_setup{std::chrono::minutes(5)};
   std::chrono::milliseconds timeout_collective{std::chrono::minutes(3)};
+  std::string_view setup_flag = {};  // that sets it, for messages; static; of the other one:
+  std::string_view collective_flag = {};
   std::chrono::milliseconds watch_interval{20};
   std::shared_ptr<std::atomic<bool>> failed = {};  // set when an operation fails; may be null
   std::shared_ptr<FailureHook> failure_hook = {};  // may be null

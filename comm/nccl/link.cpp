@@ -35,7 +35,7 @@ Link::Link(std::shared_ptr<Api> api, const UniqueId& id, const InitOptions& opti
   throw PeersLate("NCCL: " + who + " of " + std::to_string(options.size) +
                   " is not connected after " + std::to_string(limit.count()) +
                   " ms: a rank is missing, or the network that NCCL chose does not reach it "
-                  "(NCCL_DEBUG=INFO shows which)");
+                  "(NCCL_DEBUG=INFO shows which, NCCL_SOCKET_IFNAME=INTERFACE chooses another)");
 }
 
 Link::~Link() {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "comm/more_time.hpp"
 #include "core/base/error.hpp"
 
 namespace sidestream::comm::nccl {
@@ -114,7 +115,8 @@ void Watchdog::check_front() {
   front->deadline->tick();
   if (front->deadline->is_over() && may_speak()) {
     fail(front->call, "not finished after " + std::to_string(front->limit.count()) +
-                          " ms; missing: " + hooks_.missing(front->call.sequence));
+                          " ms; missing: " + hooks_.missing(front->call.sequence) +
+                          more_time(front->limit_flag));
   }
 }
 

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "comm/call.hpp"
@@ -28,6 +29,7 @@ struct DeviceOperation {
   Call call;
   std::shared_ptr<cuda::OwnedEvent> end;
   std::chrono::milliseconds limit{};
+  std::string_view limit_flag = {};  // that sets it; static
   ranges::AsyncRange range = {};
   std::optional<Deadline> deadline = {};  // runs from when it is the oldest that is not done
 };

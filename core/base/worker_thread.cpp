@@ -9,9 +9,12 @@ void name_this_thread(const std::string& name) {
   ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
 }
 
+int stack_signal() noexcept { return SIGRTMAX - 4; }
+
 void become_worker_thread(const std::string& name, std::initializer_list<int> welcome) {
   sigset_t kept_away;
   sigfillset(&kept_away);
+  sigdelset(&kept_away, stack_signal());
   for (const int number : welcome) sigdelset(&kept_away, number);
   ::pthread_sigmask(SIG_SETMASK, &kept_away, nullptr);
   name_this_thread(name);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <functional>
+#include <map>
 
 #include "core/base/error.hpp"
 #include "core/checkpoint/newer_format_error.hpp"
@@ -16,8 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "step_";
-constexpr std::string_view kPendingSuffix = ".pending";  // a save that has not been committed
-constexpr std::string_view kTrashSuffix = ".trash";      // a checkpoint that is being removed
+constexpr std::string_view kPendingSuffix = ".pending";    // a save that has not been committed
+constexpr std::string_view kTrashSuffix = ".trash";        // a checkpoint that is being removed
+constexpr std::string_view kReplacedSuffix = ".replaced";  // another is getting its name
 constexpr std::string_view kAsideSuffix = ".set-aside";  // of steps that a resumed run takes again
 constexpr std::size_t kStepDigits = 8;
 
@@ -40,7 +43,8 @@ std::optional<std::int64_t> step_of(std::string_view name) {
 
 bool is_leftover(std::string_view name) {
   return name.starts_with(kPrefix) &&
-         (name.ends_with(kPendingSuffix) || name.ends_with(kTrashSuffix));
+         (name.ends_with(kPendingSuffix) || name.ends_with(kTrashSuffix) ||
+          name.ends_with(kReplacedSuffix));
 }
 
 // Turns the errors of the standard library and of core/base into the class of this folder.
@@ -94,6 +98,51 @@ void remove_checkpoint(const fs::path& folder) {
   fs::remove_all(trash);
 }
 
+// Where the checkpoint with this final name lies until its replacement has the name.
+fs::path replaced_name(const fs::path& folder) {
+  return folder.string() + std::string(kReplacedSuffix);
+}
+
+// Ascending, of the folders that are called step_NNNNNNNN and the suffix.
+std::vector<std::int64_t> steps_in(const fs::path& folder, std::string_view suffix) {
+  std::vector<std::int64_t> found;
+  for (const fs::path& one : folders_in(folder)) {
+    std::string name = one.filename().string();
+    if (!name.ends_with(suffix)) continue;
+    name.resize(name.size() - suffix.size());
+    if (const auto step = step_of(name)) found.push_back(*step);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// On file systems without an atomic exchange of names (NFS). A kill between the two renames leaves
+// the old checkpoint under a name that newest_valid() knows and remove_leftovers() gives back.
+void replace_in_two_steps(const fs::path& pending, const fs::path& final_folder) {
+  const fs::path replaced = replaced_name(final_folder);
+  fs::remove_all(replaced);
+  rename_or_throw(final_folder, replaced);
+  try {
+    rename_or_throw(pending, final_folder);
+  } catch (const core::CheckpointError&) {
+    rename_or_throw(replaced, final_folder);
+    throw;
+  }
+  core::sync_folder(final_folder.parent_path());
+  fs::remove_all(replaced);
+}
+
+// To a checkpoint whose replacement has not come. False: it is no such one.
+bool give_name_back(const fs::path& folder) {
+  const std::string name = folder.string();
+  if (!name.ends_with(kReplacedSuffix)) return false;
+  const fs::path final_folder = name.substr(0, name.size() - kReplacedSuffix.size());
+  if (fs::exists(final_folder)) return false;
+  rename_or_throw(folder, final_folder);
+  core::sync_folder(final_folder.parent_path());
+  return true;
+}
+
 // Gives the pending folder its final name; what had that name before ends under the pending one and
 // is removed.
 void replace(const fs::path& pending, const fs::path& final_folder) {
@@ -102,9 +151,7 @@ void replace(const fs::path& pending, const fs::path& final_folder) {
     fs::remove_all(pending);
     return;
   }
-  // File systems without an atomic exchange (NFS): two steps.
-  remove_checkpoint(final_folder);
-  rename_or_throw(pending, final_folder);
+  replace_in_two_steps(pending, final_folder);
 }
 
 void write_manifest(const fs::path& pending, const Manifest& manifest) {
@@ -128,7 +175,7 @@ std::size_t CheckpointStore::remove_leftovers() const {
   return as_checkpoint_error([&] {
     std::size_t removed = 0;
     for (const fs::path& folder : folders_in(folder_)) {
-      if (!is_leftover(folder.filename().string())) continue;
+      if (!is_leftover(folder.filename().string()) || give_name_back(folder)) continue;
       fs::remove_all(folder);
       ++removed;
     }
@@ -214,11 +261,7 @@ std::vector<fs::path> CheckpointStore::set_aside_after(std::int64_t step) const 
 
 NewestCheckpoint CheckpointStore::newest_valid(std::optional<std::int64_t> step_limit) const {
   NewestCheckpoint newest;
-  std::vector<std::int64_t> all = steps();
-  std::reverse(all.begin(), all.end());
-  for (const std::int64_t step : all) {
-    if (step_limit && step > *step_limit) continue;
-    const fs::path folder = final_folder(step);
+  for (const fs::path& folder : complete_folders(step_limit)) {
     try {
       newest.checkpoint = open_checkpoint(folder);
       return newest;
@@ -232,12 +275,21 @@ NewestCheckpoint CheckpointStore::newest_valid(std::optional<std::int64_t> step_
 }
 
 std::vector<std::int64_t> CheckpointStore::steps() const {
+  return as_checkpoint_error([&] { return steps_in(folder_, ""); });
+}
+
+// A kill in the middle of replace_in_two_steps() leaves one that has no final name.
+std::vector<fs::path> CheckpointStore::complete_folders(
+    std::optional<std::int64_t> step_limit) const {
   return as_checkpoint_error([&] {
-    std::vector<std::int64_t> found;
-    for (const fs::path& folder : folders_in(folder_)) {
-      if (const auto step = step_of(folder.filename().string())) found.push_back(*step);
+    std::map<std::int64_t, fs::path, std::greater<>> by_step;
+    for (const std::int64_t step : steps_in(folder_, "")) by_step[step] = final_folder(step);
+    for (const std::int64_t step : steps_in(folder_, kReplacedSuffix))
+      by_step.try_emplace(step, replaced_name(final_folder(step)));
+    std::vector<fs::path> found;
+    for (const auto& [step, folder] : by_step) {
+      if (!step_limit || step <= *step_limit) found.push_back(folder);
     }
-    std::sort(found.begin(), found.end());
     return found;
   });
 }

@@ -48,7 +48,8 @@ class CheckpointStore {
   std::filesystem::path pending_folder(std::int64_t step) const;
 
   // Rank 0, at start and under the run directory's lock: removes what runs that died left
-  // half-written. Returns the number of folders. Throws CheckpointError.
+  // half-written, and finishes what they had begun. Returns the number of folders that are gone.
+  // Throws CheckpointError.
   std::size_t remove_leftovers() const;
 
   // Rank 0: makes the empty folder for a save. Throws CheckpointError with the system's text.
@@ -79,6 +80,9 @@ class CheckpointStore {
   std::vector<std::int64_t> steps() const;
 
  private:
+  // Newest first.
+  std::vector<std::filesystem::path> complete_folders(std::optional<std::int64_t> step_limit) const;
+
   std::filesystem::path folder_;
 };
 

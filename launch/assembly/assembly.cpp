@@ -25,6 +25,8 @@ comm::CommunicatorConfig communicator_config(const TrainOptions& options) {
   config.device = wish_of(options.device);
   config.timeout_setup = options.timeouts.setup;
   config.timeout_collective = options.timeouts.step;
+  config.setup_flag = "--timeout-setup";
+  config.collective_flag = "--timeout-step";
   return config;
 }
 

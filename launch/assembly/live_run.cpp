@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/write_error.hpp"
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/run_start.hpp"
@@ -113,6 +114,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
     leave_records(recording, reporter);
     throw;
   } catch (const std::exception&) {
+    checkpointer_.leave_save();
     leave_records(recording, reporter);
     throw;
   }
@@ -143,11 +145,20 @@ model::LanguageModel& LiveRun::initialised() {
 }
 
 // All ranks end the run together, but not because of a save: one that is under way is of good
-// steps.
+// steps. Where it fails too, the first failure is what they end with.
 void LiveRun::finish_save_after(const core::AgreedError& error, RunReporter& reporter) {
   if (error.code() != ExitCode::kNumerics) return;
   heartbeat_->rest();
-  if (const auto saved = checkpointer_.finish()) reporter.saved(*saved);
+  const auto warn = [&](const core::Error& second) {
+    reporter.info(fmt::format("warning: of the save that was under way: {}", second.what()));
+  };
+  try {
+    if (const auto saved = checkpointer_.finish()) reporter.saved(*saved);
+  } catch (const core::AgreedError& second) {
+    warn(second);
+  } catch (const core::WriteError& second) {  // on rank 0, which tells of the save
+    warn(second);
+  }
 }
 
 // From where the state is; the order of samples goes on where it stopped.

@@ -111,7 +111,9 @@ checkpoint::Checkpoint open_as_rank_0_did(const std::filesystem::path& folder,
 void agree_on_setup(Session& session, const TrainOptions& options,
                     const std::function<void()>& work) {
   agree(session.communicator(), work,
-        {.deadline = options.timeouts.setup, .purpose = "set-up outcomes"});
+        {.deadline = options.timeouts.setup,
+         .deadline_flag = "--timeout-setup",
+         .purpose = "set-up outcomes"});
 }
 
 std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,

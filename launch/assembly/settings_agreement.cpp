@@ -47,8 +47,10 @@ std::string difference(const std::string& first, const std::string& other) {
 }  // namespace
 
 void require_same_settings(Session& session, const TrainOptions& options) {
-  const std::vector<std::string> texts = session.communicator().exchange(
-      config_text(options), {.deadline = options.timeouts.setup, .purpose = "settings"});
+  const std::vector<std::string> texts =
+      session.communicator().exchange(config_text(options), {.deadline = options.timeouts.setup,
+                                                             .deadline_flag = "--timeout-setup",
+                                                             .purpose = "settings"});
   for (std::size_t rank = 1; rank < texts.size(); ++rank) {
     const std::string differs = difference(texts.front(), texts[rank]);
     if (differs.empty()) continue;

@@ -25,17 +25,19 @@ void prepare_thread() {
 
 }  // namespace
 
-BackgroundTask::~BackgroundTask() {
+BackgroundTask::~BackgroundTask() { leave(kPatience); }
+
+void BackgroundTask::leave(std::chrono::milliseconds patience) noexcept {
   if (!thread_.joinable()) return;
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = std::chrono::steady_clock::now() + patience;
   while (!done() && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(kBetweenLooks);
   done() ? thread_.join() : thread_.detach();
 }
 
 void BackgroundTask::start(std::function<void()> work) {
-  state_ = std::make_shared<State>();
-  thread_ = std::thread([state = state_, work = std::move(work)]() mutable {
+  auto state = std::make_shared<State>();
+  thread_ = std::thread([state, work = std::move(work)]() mutable {
     prepare_thread();
     try {
       work();
@@ -45,13 +47,25 @@ void BackgroundTask::start(std::function<void()> work) {
     work = nullptr;  // frees what it owns before anybody is told
     state->done.store(true, std::memory_order_release);
   });
+  state_ = std::move(state);
 }
 
 void BackgroundTask::finish() {
   if (!thread_.joinable()) return;
   thread_.join();
+  rethrow_failure();
+}
+
+bool BackgroundTask::finish_within(std::chrono::milliseconds limit) {
+  leave(limit);
+  if (!done()) return false;
+  rethrow_failure();
+  return true;
+}
+
+void BackgroundTask::rethrow_failure() {
   const auto state = std::exchange(state_, nullptr);
-  if (state->failure) std::rethrow_exception(state->failure);
+  if (state && state->failure) std::rethrow_exception(state->failure);
 }
 
 }  // namespace sidestream::launch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -27,11 +28,20 @@ class BackgroundTask {
   // Waits for the work and throws what it threw, once.
   void finish();
 
+  // The same for somebody who has to go on. False: the work has not ended within the limit and is
+  // left behind; what it throws is lost, and done() says when it has ended after all.
+  bool finish_within(std::chrono::milliseconds limit);
+
+  // Leaves the work behind unless it ends within the patience; what it throws is lost.
+  void leave(std::chrono::milliseconds patience) noexcept;
+
  private:
   struct State {
     std::atomic<bool> done{false};
     std::exception_ptr failure;
   };
+  void rethrow_failure();
+
   std::shared_ptr<State> state_;
   std::thread thread_;
 };

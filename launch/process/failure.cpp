@@ -10,6 +10,19 @@ namespace sidestream::launch {
 
 using core::ExitCode;
 
+namespace {
+
+constexpr const char* kOutOfMemory =
+    "out of memory: a smaller --batch-size-per-rank or --sequence-length needs less, and --zero 1 "
+    "less than --zero 0";
+
+bool is_out_of_memory(const c10::Error& error, const std::string& text) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         text.find("DefaultCPUAllocator: can't allocate") != std::string::npos;
+}
+
+}  // namespace
+
 Failure describe_failure(const std::exception& error) {
   if (const auto* own = dynamic_cast<const core::Error*>(&error)) {
     return {.code = own->code(),
@@ -17,15 +30,12 @@ Failure describe_failure(const std::exception& error) {
             .peer_is_gone = dynamic_cast<const core::DeadPeerError*>(&error) != nullptr};
   }
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    return {ExitCode::kMemory,
-            "out of memory: a smaller --batch-size-per-rank or --sequence-length needs less"};
+    return {ExitCode::kMemory, kOutOfMemory};
   }
   if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) {
     const std::string text = torch_error->what_without_backtrace();
-    const bool memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-                        text.find("DefaultCPUAllocator: can't allocate") != std::string::npos;
-    return {memory ? ExitCode::kMemory : ExitCode::kOther,
-            (memory ? "out of memory: " : "") + text};
+    if (!is_out_of_memory(*torch_error, text)) return {ExitCode::kOther, text};
+    return {ExitCode::kMemory, std::string(kOutOfMemory) + ". LibTorch: " + text};
   }
   return {ExitCode::kOther, error.what()};
 }

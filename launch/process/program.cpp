@@ -56,8 +56,9 @@ void print_hanging(const comm::Topology& ranks, const std::string& message,
 }
 
 // A peer's failure reaches this rank as PeerError before the peer has ended the job: leave it the
-// time to do so, for its exit code is the one that explains what happened.
-void wait_for_the_failing_peer() { std::this_thread::sleep_for(std::chrono::seconds(5)); }
+// time to do so, for its exit code is the one that explains what happened. More than what its
+// records may take where its file system hangs.
+void wait_for_the_failing_peer() { std::this_thread::sleep_for(std::chrono::seconds(18)); }
 
 // One message of a node is enough: the rank that has it ends the job meanwhile.
 void wait_unless_speaker(comm::Communicator* communicator) {

@@ -16,6 +16,10 @@
 #include <ctime>
 #include <fstream>
 #include <memory>
+#include <string_view>
+#include <utility>
+
+#include "core/base/worker_thread.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -30,7 +34,6 @@ std::atomic<int> asked_thread{0};
 sem_t answered;
 struct sigaction previous_action;
 
-int signal_number() { return SIGRTMAX - 4; }
 int this_thread_id() { return static_cast<int>(::syscall(SYS_gettid)); }
 
 // A late answer to an earlier question is none to this one.
@@ -55,21 +58,44 @@ std::vector<int> threads_of_this_process() {
   return ids;
 }
 
+std::ifstream file_of_thread(int id, const std::string& name) {
+  return std::ifstream("/proc/self/task/" + std::to_string(id) + "/" + name);
+}
+
 std::string name_of_thread(int id) {
   std::string name;
-  std::ifstream file("/proc/self/task/" + std::to_string(id) + "/comm");
+  std::ifstream file = file_of_thread(id, "comm");
   std::getline(file, name);
   return name;
 }
 
+// "D (disk sleep)" of the line "State:\tD (disk sleep)"; empty: the thread has ended.
+std::string status_of_thread(int id, std::string_view key) {
+  std::ifstream file = file_of_thread(id, "status");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    const auto value = line.find_first_not_of(" \t", key.size());
+    return value == std::string::npos ? "" : line.substr(value);
+  }
+  return {};
+}
+
 // Such a thread would never answer. "SigBlk: 0000000000004a02", a bit a signal from 1 on.
 bool takes_no_signals(int id) {
-  std::ifstream file("/proc/self/task/" + std::to_string(id) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("SigBlk:")) continue;
-    return (std::strtoull(line.c_str() + 7, nullptr, 16) >> (signal_number() - 1) & 1) != 0;
-  }
-  return true;  // it has ended
+  const std::string blocked = status_of_thread(id, "SigBlk:");
+  if (blocked.empty()) return true;
+  return (std::strtoull(blocked.c_str(), nullptr, 16) >> (core::stack_signal() - 1) & 1) != 0;
+}
+
+// As far as the kernel tells: of a thread that waits for a dead file system no more can be had.
+std::string state_of_thread(int id) {
+  std::string state = status_of_thread(id, "State:");
+  std::string call, place;
+  file_of_thread(id, "syscall") >> call;  // its number, or "running"
+  file_of_thread(id, "wchan") >> place;   // a function of the kernel, or "0"
+  if (!call.empty() && call != "running" && call != "-1") state += ", system call " + call;
+  if (!place.empty() && place != "0") state += ", in " + place;
+  return state;
 }
 
 // "/where/program(_Zmangled+0x1f) [0x55..]" without the folder, which is nobody's business.
@@ -118,7 +144,8 @@ std::vector<std::string> calls_of_thread(int id) {
   while (sem_trywait(&answered) == 0) {
   }
   asked_thread.store(id);
-  if (::syscall(SYS_tgkill, ::getpid(), id, signal_number()) != 0 || !has_answered()) return {};
+  if (::syscall(SYS_tgkill, ::getpid(), id, core::stack_signal()) != 0 || !has_answered())
+    return {};
   return names_of(frames.data(), frame_count.load());
 }
 
@@ -132,10 +159,15 @@ ThreadStacks::ThreadStacks() {
   action.sa_handler = answer;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaction(signal_number(), &action, &previous_action);
+  sigaction(core::stack_signal(), &action, &previous_action);
 }
 
-ThreadStacks::~ThreadStacks() { sigaction(signal_number(), &previous_action, nullptr); }
+// A thread that comes back late may still have the question before it: that must not end the
+// process, as the signal does by default.
+ThreadStacks::~ThreadStacks() {
+  if (previous_action.sa_handler == SIG_DFL) previous_action.sa_handler = SIG_IGN;
+  sigaction(core::stack_signal(), &previous_action, nullptr);
+}
 
 std::vector<ThreadStack> ThreadStacks::take() const {
   std::vector<ThreadStack> stacks;
@@ -145,8 +177,10 @@ std::vector<ThreadStack> ThreadStacks::take() const {
                     .name = name_of_thread(self),
                     .calls = names_of(own.data(), ::backtrace(own.data(), kMostCalls))});
   for (const int id : threads_of_this_process()) {
-    if (id != self)
-      stacks.push_back({.id = id, .name = name_of_thread(id), .calls = calls_of_thread(id)});
+    if (id == self) continue;
+    ThreadStack stack{.id = id, .name = name_of_thread(id), .calls = calls_of_thread(id)};
+    if (stack.calls.empty()) stack.state = state_of_thread(id);
+    stacks.push_back(std::move(stack));
   }
   return stacks;
 }

@@ -16,8 +16,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// How long a second failure waits for the file of the first.
-constexpr std::chrono::seconds kLongestWrite{5};
+// What a rank has met is told after this, also where a dead file system is what it has met. A peer
+// waits longer than that for a failing one to speak.
+constexpr std::chrono::milliseconds kLongestWrite{3000};
 
 Json seconds_before(std::int64_t now_ns, std::int64_t then_ns) {
   return then_ns == 0 ? Json(nullptr) : Json(static_cast<double>(now_ns - then_ns) * 1e-9);
@@ -33,6 +34,27 @@ Json json_of(const comm::Flight& flight, std::int64_t now_ns) {
           {"queued_s_ago", seconds_before(now_ns, flight.queued_ns)},
           {"started_s_ago", seconds_before(now_ns, flight.started_ns)},
           {"ended_s_ago", seconds_before(now_ns, flight.finished_ns)}};
+}
+
+Json json_of(const ThreadStack& stack) {
+  Json thread = {{"id", stack.id}, {"name", stack.name}, {"calls", stack.calls}};
+  if (!stack.state.empty()) thread["state"] = stack.state;
+  return thread;
+}
+
+// It may be written before the run directory has been looked at, and must stay in it.
+void write_into(const std::filesystem::path& folder, const std::string& name,
+                const std::string& text) {
+  for (const std::filesystem::path& one : {folder.parent_path(), folder}) {
+    if (std::filesystem::is_symlink(one))
+      throw core::ConfigError(one.string() + " is a link, which a run does not follow");
+  }
+  std::filesystem::create_directories(folder);
+  core::write_file_atomically(folder / name, text);
+}
+
+std::string unwritten(const std::string& why) {
+  return "what this rank was doing could not be written: " + why;
 }
 
 }  // namespace
@@ -51,8 +73,7 @@ std::string FlightFile::text(const std::string& why) const {
       {"threads", Json::array()}};
   for (const comm::Flight& flight : flights_.flights())
     file["collectives"].push_back(json_of(flight, now_ns));
-  for (const ThreadStack& stack : stacks_.take())
-    file["threads"].push_back({{"id", stack.id}, {"name", stack.name}, {"calls", stack.calls}});
+  for (const ThreadStack& stack : stacks_.take()) file["threads"].push_back(json_of(stack));
   return file.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -65,24 +86,19 @@ std::string FlightFile::whereabouts() const {
       (folder_ / "rank_*.json").string(), run_dir.string());
 }
 
-// It may be written before the run directory has been looked at, and must stay in it.
-void FlightFile::make_folder() const {
-  for (const std::filesystem::path& folder : {folder_.parent_path(), folder_}) {
-    if (std::filesystem::is_symlink(folder))
-      throw core::ConfigError(folder.string() + " is a link, which a run does not follow");
-  }
-  std::filesystem::create_directories(folder_);
-}
-
 FlightFile::Outcome FlightFile::write(const std::string& why) noexcept {
   try {
     const std::unique_lock lock(mutex_, kLongestWrite);
     if (!lock.owns_lock()) return {.line = whereabouts()};
-    make_folder();
-    core::write_file_atomically(folder_ / fmt::format("rank_{:05}.json", rank_), text(why));
-    return {.written = true, .line = whereabouts()};
+    if (writing_.done()) {  // else it was left behind, and may still have the file
+      writing_.start([folder = folder_, name = fmt::format("rank_{:05}.json", rank_),
+                      content = text(why)] { write_into(folder, name, content); });
+    }
+    if (writing_.finish_within(kLongestWrite)) return {.written = true, .line = whereabouts()};
+    return {.line = unwritten(fmt::format("{}: not finished after {} ms, its file system hangs",
+                                          folder_.string(), kLongestWrite.count()))};
   } catch (const std::exception& error) {
-    return {.line = std::string("what this rank was doing could not be written: ") + error.what()};
+    return {.line = unwritten(error.what())};
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "comm/failure_hook.hpp"
 #include "comm/flight_recorder.hpp"
+#include "launch/process/background_task.hpp"
 #include "launch/process/heartbeat.hpp"
 #include "launch/process/thread_stacks.hpp"
 
@@ -26,7 +27,8 @@ class FlightFile {
              const Heartbeat& heartbeat)
       : folder_(std::move(folder)), rank_(rank), flights_(flights), heartbeat_(heartbeat) {}
 
-  // Any thread, also while a collective hangs; replaces what this rank wrote before. Never throws.
+  // Any thread, also while a collective hangs; replaces what this rank wrote before. Comes back
+  // within a few seconds, whatever the file system does. Never throws.
   Outcome write(const std::string& why) noexcept;
 
   const std::filesystem::path& folder() const noexcept { return folder_; }
@@ -34,7 +36,6 @@ class FlightFile {
  private:
   std::string text(const std::string& why) const;
   std::string whereabouts() const;
-  void make_folder() const;
 
   std::filesystem::path folder_;
   int rank_;
@@ -42,6 +43,7 @@ class FlightFile {
   const Heartbeat& heartbeat_;
   ThreadStacks stacks_;
   std::timed_mutex mutex_;
+  BackgroundTask writing_;  // the last one; may be left behind
 };
 
 // While it lives, a failed collective leaves the file behind, and `tell` is told where.

@@ -28,8 +28,10 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLongestStep{2000};
 constexpr milliseconds kBetweenLooks{100};
 
-// How long a failing rank waits for a file that is being written.
+// How long somebody who asks waits for the file, and a rank that has failed: what it has to tell
+// is worth more.
 constexpr milliseconds kLongestWrite{20'000};
+constexpr milliseconds kLongestLastWrite{8'000};
 
 const char* tool_that_listens() {
   const char* const injected = std::getenv("NVTX_INJECTION64_PATH");
@@ -226,17 +228,20 @@ void RunRecording::write_clock_file(const std::filesystem::path& folder) {
 
 std::filesystem::path RunRecording::write_since_last(std::int64_t step) {
   const std::lock_guard lock(files_);
-  return write_locked(trace_place(parts_.run_dir, origin_, step));
+  const TracePlace place = trace_place(parts_.run_dir, origin_, step);
+  take_file()(place);
+  return place.folder;
 }
 
-std::filesystem::path RunRecording::write_locked(const TracePlace& place) {
-  const record::Recording recording = recorder_.take();
-  const record::SystemSamples samples = samples_until(recording.end.monotonic_ns);
+std::function<void(const TracePlace&)> RunRecording::take_file() {
+  record::Recording recording = recorder_.take();
+  record::SystemSamples samples = samples_until(recording.end.monotonic_ns);
   note_lost(recording, samples);
-  make_folder(place.folder);
-  write_recording(recording, recorder_.names(), samples, origin_, figures(Profiler::kOff),
-                  place.file);
-  return place.folder;
+  return [recording = std::move(recording), samples = std::move(samples), origin = origin_,
+          figures = figures(Profiler::kOff), &names = recorder_.names()](const TracePlace& place) {
+    make_folder(place.folder);
+    write_recording(recording, names, samples, origin, figures, place.file);
+  };
 }
 
 void RunRecording::finish() {
@@ -294,23 +299,32 @@ record::SystemSamples RunRecording::samples_until(std::int64_t monotonic_ns) {
 }
 
 void RunRecording::dump_now(const std::string& why) noexcept {
-  dump(why, [&] { return trace_place(parts_.run_dir, origin_, recorder_.step()); });
+  dump(why, std::nullopt, kLongestLastWrite);
 }
 
 // Ranks are asked at the same time, and may be in different steps: their window is the request.
 std::string RunRecording::dump_asked() noexcept {
-  const int request = ++requests_;
-  return dump("asked to",
-              [&] { return trace_place(parts_.run_dir, origin_, recorder_.step(), request); });
+  return dump("asked to", ++requests_, kLongestWrite);
 }
 
-std::string RunRecording::dump(const std::string& why,
-                               const std::function<TracePlace()>& place) noexcept {
+// Looking for a place, too, is for the thread that may be left behind.
+std::string RunRecording::dump(const std::string& why, std::optional<int> request,
+                               milliseconds limit) noexcept {
   if (finished_ || !(options_.whole_run() || recorder_.keeps())) return {};
   try {
-    const std::unique_lock lock(files_, kLongestWrite);
-    if (!lock.owns_lock()) return {};
-    return write_locked(place()).lexically_relative(parts_.run_dir).string();
+    const std::unique_lock lock(files_, limit);
+    if (!lock.owns_lock() || !dump_.done()) return {};  // the one before has not ended
+    const auto folder = std::make_shared<std::filesystem::path>();
+    dump_.start([file = take_file(), folder, run_dir = parts_.run_dir, origin = origin_,
+                 step = recorder_.step(), request] {
+      const TracePlace place = request ? trace_place(run_dir, origin, step, *request)
+                                       : trace_place(run_dir, origin, step);
+      file(place);
+      *folder = place.folder;
+    });
+    if (dump_.finish_within(limit)) return folder->lexically_relative(parts_.run_dir).string();
+    throw core::Error(fmt::format("{}: not finished after {} ms, its file system hangs",
+                                  parts_.run_dir.string(), limit.count()));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sidestream: warning: %s, and what was recorded is not written: %s\n",
                  why.c_str(), error.what());

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -23,6 +24,7 @@
 #include "comm/communicator.hpp"
 #include "comm/failure_hook.hpp"
 #include "launch/options/record_options.hpp"
+#include "launch/process/background_task.hpp"
 #include "launch/process/dump_request.hpp"
 #include "launch/recording/clock_file.hpp"
 #include "launch/recording/profile_cost.hpp"
@@ -66,8 +68,8 @@ class RunRecording {
   // After the last step; collective.
   void finish();
 
-  // Writes what is in the recorder now; any thread, also while a collective hangs. Never throws,
-  // and says what went wrong.
+  // Writes what is in the recorder now; any thread, also while a collective hangs. Comes back
+  // within seconds, whatever the file system does. Never throws, and says what went wrong.
   void dump_now(const std::string& why) noexcept;
 
  private:
@@ -79,9 +81,12 @@ class RunRecording {
   trace::RunFigures figures(Profiler profiler) const;
   void write_clock_file(const std::filesystem::path& folder);
   std::filesystem::path write_since_last(std::int64_t step);
-  std::filesystem::path write_locked(const TracePlace& place);
-  // Where it was written, seen from the run directory; empty: it was not.
-  std::string dump(const std::string& why, const std::function<TracePlace()>& place) noexcept;
+  // Takes what is in the recorder; the file of it owns what it needs, for whoever writes it.
+  std::function<void(const TracePlace& place)> take_file();
+  // Where it was written, seen from the run directory; empty: it was not. `request`: the number of
+  // the request, where it is one.
+  std::string dump(const std::string& why, std::optional<int> request,
+                   std::chrono::milliseconds limit) noexcept;
   std::string dump_asked() noexcept;
   void note_lost(const record::Recording& recording, const record::SystemSamples& samples);
   record::SystemSamples samples_until(std::int64_t monotonic_ns);
@@ -106,6 +111,7 @@ class RunRecording {
   std::atomic<std::uint64_t> dropped_samples_{0};
   comm::FailureHook::Id hook_ = 0;
   std::timed_mutex files_;  // one file at a time
+  BackgroundTask dump_;     // the last one; may be left behind
   std::atomic<bool> dump_at_next_step_{false};
   std::atomic<int> requests_{0};
   std::atomic<bool> finished_{false};

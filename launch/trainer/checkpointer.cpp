@@ -39,6 +39,8 @@ struct Checkpointer::Job {
 
 namespace {
 
+constexpr std::string_view kFlag = "--timeout-checkpoint";
+
 // A sign of life while a stage of a save is at work.
 class SaveMark {
  public:
@@ -124,7 +126,8 @@ Checkpointer::Checkpointer(const CheckpointerConfig& config, comm::Communicator&
       job_(std::make_shared<Job>(config, communicator.rank(), communicator.size())) {}
 
 void Checkpointer::agree_in_time(const std::function<void()>& work) const {
-  agree(communicator_, work, {.deadline = config_.deadline, .purpose = "checkpoint outcomes"});
+  agree(communicator_, work,
+        {.deadline = config_.deadline, .deadline_flag = kFlag, .purpose = "checkpoint outcomes"});
 }
 
 // A save that failed leaves nothing behind.
@@ -205,7 +208,8 @@ std::optional<SavedCheckpoint> Checkpointer::advance() {
 
 void Checkpointer::start_commit() {
   job_->digests = communicator_.exchange(
-      job_->digests.front(), {.deadline = config_.deadline, .purpose = "checkpoint digests"});
+      job_->digests.front(),
+      {.deadline = config_.deadline, .deadline_flag = kFlag, .purpose = "checkpoint digests"});
   stage_ = Stage::kCommitting;
   if (communicator_.rank() == 0) task_.start([job = job_] { job->commit(); });
 }
@@ -214,6 +218,12 @@ std::optional<SavedCheckpoint> Checkpointer::finish() {
   std::optional<SavedCheckpoint> saved;
   while (stage_ != Stage::kNone && !saved) saved = advance();
   return saved;
+}
+
+// One that is whole and wants its name only is worth a moment.
+void Checkpointer::leave_save() noexcept {
+  constexpr std::chrono::seconds kToCommit{2};
+  task_.leave(stage_ == Stage::kCommitting ? kToCommit : std::chrono::seconds(0));
 }
 
 TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,

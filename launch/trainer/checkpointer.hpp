@@ -73,6 +73,9 @@ class Checkpointer {
   std::optional<SavedCheckpoint> advance();
   // Collective: waits for the end of a save that is under way. Throws AgreedError.
   std::optional<SavedCheckpoint> finish();
+  // Of a run that has failed, on this rank alone: what is still being written is left behind, so
+  // that nobody waits for it before the failure is told.
+  void leave_save() noexcept;
 
   // Collective. Loads weights, moments and state from the checkpoint. Throws AgreedError; with
   // another model the message lists the fields. In the middle of a run buckets stay as they are.

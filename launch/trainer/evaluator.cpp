@@ -14,8 +14,10 @@ namespace {
 double sum_over_ranks(comm::Communicator& communicator, double mine,
                       std::chrono::milliseconds deadline) {
   double sum = 0;
-  for (const double theirs : comm::exchange_values(
-           communicator, mine, {.deadline = deadline, .purpose = "evaluation sums"})) {
+  for (const double theirs : comm::exchange_values(communicator, mine,
+                                                   {.deadline = deadline,
+                                                   .deadline_flag = "--timeout-eval",
+                                                   .purpose = "evaluation sums"})) {
     sum += theirs;
   }
   return sum;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/options/train_parser.hpp"
+#include "launch/process/background_task.hpp"
 #include "launch/reporting/jsonl_file.hpp"
 #include "launch/reporting/memory_peak.hpp"
 #include "launch/reporting/metrics_file.hpp"
@@ -33,6 +35,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kHour = 3600;
+
+// A failure is told after this, also where a dead file system is what has failed.
+constexpr std::chrono::milliseconds kLongestLastRecord{3000};
 
 void warn_of_the_end(const std::exception& error) {
   std::fprintf(stderr, "sidestream: warning: the end of the run is not recorded: %s\n",
@@ -275,9 +280,17 @@ void RunReporter::finish(core::ExitCode code, const TrainingState& state) {
 }
 void RunReporter::finish_failed(const std::exception& failure,
                                 const TrainingState& state) noexcept {
+  if (!impl_) return;
   const auto* own = dynamic_cast<const core::Error*>(&failure);
+  const core::ExitCode code = own != nullptr ? own->code() : core::ExitCode::kOther;
   try {
-    finish(own != nullptr ? own->code() : core::ExitCode::kOther, state);
+    BackgroundTask writing;  // its files are closed by its thread, too
+    writing.start([impl = std::shared_ptr<Impl>(std::move(impl_)), code, state] {
+      impl->finish(code, state);
+    });
+    if (writing.finish_within(kLongestLastRecord)) return;
+    throw core::Error(fmt::format("run.json: not finished after {} ms, its file system hangs",
+                                  kLongestLastRecord.count()));
   } catch (const core::WriteError& error) {
     if (std::string_view(failure.what()).find(error.reason()) != std::string_view::npos) return;
     warn_of_the_end(error);

@@ -57,7 +57,8 @@ class RunReporter {
   // At the end; writes the last run.json. Throws Error when it cannot.
   void finish(core::ExitCode code, const TrainingState& state);
   // The same after a failure, which nothing may hide: what goes wrong here becomes a warning,
-  // unless it goes wrong for the reason that the failure names (a full disk).
+  // unless it goes wrong for the reason that the failure names (a full disk). Comes back within
+  // seconds, whatever the file system does. The last call.
   void finish_failed(const std::exception& failure, const TrainingState& state) noexcept;
 
  private:

@@ -151,6 +151,8 @@ int main(int argc, char** argv) {
                                                .shared_memory = std::strcmp(argv[2], "on") == 0,
                                                .timeout_setup = kSetupDeadline,
                                                .timeout_collective = kDeadline,
+                                               .setup_flag = "--setup-deadline",
+                                               .collective_flag = "--deadline",
                                                .check_collectives = argc > 3},
                                               warnings);
       try {

@@ -31,7 +31,8 @@ TEST_P(FailuresTest, wait_lateRankIsNamedAtTheDeadline) {
       HasSubstr(
           "rank 0: all_reduce (operation 3, bucket 7, 4000 bytes): not finished after 600 ms"));
   EXPECT_THAT(outcome.output, HasSubstr("missing: rank 1"));
-  EXPECT_THAT(outcome.output, HasSubstr("(last started operation 2)"));
+  EXPECT_THAT(outcome.output,
+              HasSubstr("(last started operation 2). --deadline gives slow ranks more time"));
   EXPECT_LT(outcome.seconds, 15);
 }
 
@@ -191,6 +192,7 @@ TEST_P(FailuresTest, allocate_rankThatDoesNotComeIsNamed) {
     EXPECT_EQ(outcome.exit_code, 6) << outcome.output;
     EXPECT_THAT(outcome.output, HasSubstr("rank 0: exchange (operation 3, "));
     EXPECT_THAT(outcome.output, HasSubstr("not finished after 1500 ms; missing: rank 1 on "));
+    EXPECT_THAT(outcome.output, HasSubstr(". --setup-deadline gives slow ranks more time"));
     EXPECT_LT(outcome.seconds, 15);
   }
 }

@@ -30,6 +30,8 @@ struct NcclCommunicatorTest : testing::Test {
         DeviceContext{.driver = driver, .index = 0, .free_bytes_at_start = 1000}, api,
         NcclConfig{.timeout_setup = setup,
                    .timeout_collective = 50ms,
+                   .setup_flag = "--timeout-setup",
+                   .collective_flag = "--timeout-step",
                    .watch_interval = 1ms,
                    .failed = failed});
   }
@@ -186,6 +188,9 @@ TEST_F(NcclCommunicatorTest, connection_that_never_comes_is_aborted_at_the_deadl
     FAIL() << "no error";
   } catch (const core::AgreedError& error) {
     EXPECT_THAT(error.what(), HasSubstr("is not connected after 15 ms"));
+    EXPECT_THAT(error.what(), HasSubstr("NCCL_DEBUG=INFO shows which"));
+    EXPECT_THAT(error.what(), HasSubstr("NCCL_SOCKET_IFNAME=INTERFACE chooses another). "
+                                        "--timeout-setup gives slow ranks more time"));
   }
   EXPECT_EQ(api->aborted, 1);
 }
@@ -258,7 +263,8 @@ TEST_F(NcclCommunicatorTest, operation_past_its_deadline_names_who_is_missing) {
 
   EXPECT_THAT(failure_of(work),
               HasSubstr("rank 0: all_reduce (operation 2, bucket 4, 32 bytes): not finished after "
-                        "50 ms; missing: rank 1 on node1 (last started operation 1)"));
+                        "50 ms; missing: rank 1 on node1 (last started operation 1). "
+                        "--timeout-step gives slow ranks more time"));
   const std::lock_guard lock(record->mutex);
   EXPECT_THAT(record->started, ElementsAre(1u, 2u));
 }

@@ -1,23 +1,62 @@
 // A child saves checkpoints in a loop and is killed at random moments: a valid one with the right
 // content is always found, and never an older one than the last that the child had announced.
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/fs.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <random>
+#include <string_view>
 #include <thread>
 
 #include "core/checkpoint/tensor_set.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 #include "tests/core/checkpoint/samples.hpp"
 
+namespace {
+
+bool names_can_be_exchanged = true;
+int (*instead_of_naming)() = nullptr;  // of a pending checkpoint
+
+}  // namespace
+
+// In place of the C library's, for file systems that are not at hand.
+extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to,
+                         unsigned int flags) noexcept {
+  if (!names_can_be_exchanged && (flags & RENAME_EXCHANGE) != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
+}
+
+extern "C" int rename(const char* from, const char* to) noexcept {
+  if (instead_of_naming != nullptr && std::string_view(from).ends_with(".pending"))
+    return instead_of_naming();
+  return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
 namespace sidestream::checkpoint {
 namespace {
+
+// While it lives, names cannot be exchanged, as on NFS.
+struct WithoutExchange {
+  WithoutExchange() { names_can_be_exchanged = false; }
+  ~WithoutExchange() {
+    names_can_be_exchanged = true;
+    instead_of_naming = nullptr;
+  }
+};
 
 constexpr std::size_t kElements = 20'000;
 
@@ -74,7 +113,7 @@ void expect_content(const Checkpoint& checkpoint) {
   }
 }
 
-TEST(KillTest, a_valid_checkpoint_is_found_after_every_kill) {
+void expect_a_valid_one_after_every_kill() {
   const core::ScratchFolder folder;
   const CheckpointStore store(folder / "checkpoints");
   SharedStep committed;
@@ -109,6 +148,61 @@ TEST(KillTest, a_valid_checkpoint_is_found_after_every_kill) {
   EXPECT_GT(with_leftovers, kills / 4);
   std::printf("%d kills, %d of them during a save or a removal, %ld checkpoints\n", kills,
               with_leftovers, static_cast<long>(first_step - 1));
+}
+
+TEST(KillTest, a_valid_checkpoint_is_found_after_every_kill) {
+  expect_a_valid_one_after_every_kill();
+}
+
+TEST(KillTest, a_valid_checkpoint_is_found_where_names_cannot_be_exchanged) {
+  const WithoutExchange nfs;
+  expect_a_valid_one_after_every_kill();
+}
+
+TEST(KillTest, a_kill_between_two_names_leaves_the_checkpoint_that_is_replaced) {
+  const WithoutExchange nfs;
+  const core::ScratchFolder folder;
+  const CheckpointStore store(folder / "checkpoints");
+  const SampleSave save{.step = 4, .world_size = 2, .elements = kElements};
+  save_sample(store, save);
+
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    instead_of_naming = [] { return ::raise(SIGKILL); };
+    save_sample(store, save);
+    ::_exit(1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "the child gave the new one its name";
+
+  const NewestCheckpoint newest = store.newest_valid();
+  ASSERT_TRUE(newest.checkpoint.has_value());
+  expect_content(*newest.checkpoint);
+  store.remove_leftovers();
+  EXPECT_EQ(store.newest_valid().checkpoint->folder, store.final_folder(4));
+  EXPECT_THAT(store.steps(), testing::ElementsAre(4));
+}
+
+TEST(KillTest, a_name_that_cannot_be_given_leaves_the_checkpoint_that_was_to_be_replaced) {
+  const WithoutExchange nfs;
+  const core::ScratchFolder folder;
+  const CheckpointStore store(folder / "checkpoints");
+  const SampleSave save{.step = 4, .world_size = 2, .elements = kElements};
+  save_sample(store, save);
+
+  instead_of_naming = [] {
+    errno = EIO;
+    return -1;
+  };
+  EXPECT_THAT(checkpoint_error_of([&] { save_sample(store, save); }),
+              testing::HasSubstr("Input/output error"));
+
+  const NewestCheckpoint newest = store.newest_valid();
+  ASSERT_TRUE(newest.checkpoint.has_value());
+  EXPECT_EQ(newest.checkpoint->folder, store.final_folder(4));
+  expect_content(*newest.checkpoint);
 }
 
 }  // namespace

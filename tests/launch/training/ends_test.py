@@ -43,6 +43,28 @@ def check_ends(root, flags):
          [r"step 4, eval: not finished after 2000 ms|missing: rank 1 on .* in eval of step 4"])
 
 
+def check_dead_record(root, flags):
+    """A file system that does not answer when the end of the run is written down: what has failed is told all the same."""
+    run_dir = root / "dead"
+    command = [BINARY, "train", "--run-dir", run_dir, *flags, "--inject", "slow:step=3,steps=1,ms=1500; throw:step=4"]
+    process = subprocess.Popen([str(word) for word in command], env=environment() | {"SIDESTREAM_FAULT_INJECTION": "1"},
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_for_step(process, run_dir, 2)
+    (run_dir / "run.json").unlink()
+    os.mkfifo(run_dir / "run.json")  # nobody reads it: it is opened for ever
+    output, _ = process.communicate(timeout=60)
+    check(process.returncode == OTHER, f"expected {OTHER}, found {process.returncode}\n{output}")
+    check(output.count("sidestream: planted fault: throw of every rank at data of step 4\n") == 2, output)  # when it happens, and the message
+    check("the end of the run is not recorded: run.json: not finished after 3000 ms" in output, output)
+
+
+def check_no_memory(root, flags):
+    """One matrix is larger than all that the process may have."""
+    large = flags + ["--width", "32768", "--heads", "4", "--layers", "1"]
+    ends(root, "large", None, large, MEMORY, ["out of memory: a smaller --batch-size-per-rank or --sequence-length needs less", "tried to allocate 1"],
+         ranks=1, prefix=["sh", "-c", 'ulimit -v 12000000; exec "$@"', "sh"])
+
+
 def check_too_few_files(root, flags):
     ends(root, "files", None, flags, 2, ["Too many open files"], ranks=1, prefix=["sh", "-c", 'ulimit -n 6; exec "$@"', "sh"])
 
@@ -123,6 +145,8 @@ def main():
         root = pathlib.Path(folder)
         flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "2", "--steps", "1000", "--lr-schedule", "constant"]
         check_ends(root, flags)
+        check_dead_record(root, flags)
+        check_no_memory(root, flags)
         check_too_few_files(root, flags)
         check_no_memory_of_the_host(root, flags)
         asked_during(root, "asked-in-eval", "slow:step=4,steps=1,at=evaluation,ms=1500", evaluating(flags), 3)

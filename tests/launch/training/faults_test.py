@@ -25,10 +25,10 @@ STEPS_PER_CHECKPOINT = 10
 class Run:
     """Two ranks that train for long, with a /dev/shm of their own where this user may make one."""
 
-    def __init__(self, run_dir, flags):
+    def __init__(self, run_dir, flags, prefix=()):
         self.run_dir = run_dir
         self.shared_memory = run_dir.parent / (run_dir.name + ".shm")
-        command = mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, "--steps", "100000", *flags])
+        command = [*prefix, *mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, "--steps", "100000", *flags])]
         command = with_own_shared_memory(command, self.shared_memory)
         self.process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                         text=True, errors="replace")
@@ -144,6 +144,26 @@ def check_no_descriptors(root, flags):
     check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
 
 
+def check_forbidden_folder(root, flags):
+    """Somebody takes the right to write from the folder of a save that one rank has still to write to: code and message of a save."""
+    prefix = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.getuid() == 0 else []  # root may write anywhere
+    if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
+        return print("skipped: a folder that may not be written to: root cannot give up its rights here")
+    slow = ["--inject", f"slow:rank=1,step={2 * STEPS_PER_CHECKPOINT},steps=1,at=checkpoint,ms=3000"]
+    with Run(root / "forbidden", ["--data", str(root / "data"), *slow, *flags], prefix) as run:
+        folder = run.run_dir / f"checkpoints/step_{2 * STEPS_PER_CHECKPOINT:08d}.pending"
+        wait_for_step(run.process, run.run_dir, 2 * STEPS_PER_CHECKPOINT)
+        while not (folder / "optimizer_00000_of_00002.safetensors").exists():  # the last file of rank 0
+            check(run.process.poll() is None, "ended before it saved")
+            time.sleep(0.005)
+        folder.chmod(0o500)
+        lines = run.end(CHECKPOINT, limit_s=30)
+    check(len(lines) == 1 and "rank 1" in lines[0] and f"{folder}/optimizer_00001_of_00002" in lines[0] and "Permission denied" in lines[0], f"{lines}")
+    folder.chmod(0o700)
+    check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
+    check(not folder.exists(), "half of a save is left")
+
+
 def check_stopped_rank(root, flags):
     with Run(root / "rank-stopped", ["--data", str(root / "data"), "--timeout-step", "4", *flags]) as run:
         wait_for_step(run.process, run.run_dir, 25)
@@ -192,6 +212,7 @@ def check_record_that_cannot_be_written(root, flags):
 
 
 def main():
+    os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
     with workspace() as folder:
         root = pathlib.Path(folder)
         make_data(root / "data")
@@ -201,6 +222,7 @@ def main():
         check_cut_shard(root, flags)
         check_killed_rank(root, flags)
         check_no_descriptors(root, flags)
+        check_forbidden_folder(root, flags)
         check_stopped_rank(root, flags)
         check_late_rank(root, flags)
         check_record_that_cannot_be_written(root, flags)

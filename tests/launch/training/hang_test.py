@@ -2,6 +2,7 @@
 time, the documented code, and what every rank was doing is in the run directory."""
 
 import json
+import os
 import pathlib
 import re
 import signal
@@ -14,10 +15,15 @@ COLLECTIVE, PEER, KILLED = 6, 7, 137
 DEADLINE_S = 3
 
 
-def run_with(root, name, ranks, inject, flags, code, limit_s, after_step=5):
+def run_with(root, name, ranks, inject, flags, code, limit_s, after_step=5, dead_files=False):
     """Runs with a planted fault; returns the message and the flight files. The end comes within limit_s of the last step that was
-    logged; None: no step is taken."""
+    logged; None: no step is taken. dead_files: a rank that opens its flight file never comes back, as from a file system that hangs."""
     run_dir = root / name
+    if dead_files:
+        folder = run_dir / "flight/from_step_00000000"
+        folder.mkdir(parents=True)
+        for rank in range(ranks):
+            os.mkfifo(folder / f"rank_{rank:05}.json")
     env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
     command = mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, "--inject", inject, *flags])
     done = subprocess.run(command, env=env, text=True, errors="replace", timeout=120, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -29,8 +35,9 @@ def run_with(root, name, ranks, inject, flags, code, limit_s, after_step=5):
         took = ended - (run_dir / "metrics.jsonl").stat().st_mtime
         check(took < limit_s, f"{name}: took {took:.1f} s after the last step")
         check(metrics(run_dir)[-1]["step"] >= after_step - 1, f"{name}: stopped at {metrics(run_dir)[-1]}")
-    word, = [line for line in done.stdout.splitlines() if line.startswith("  what each rank was doing")]
-    check(f"{run_dir}/flight/" in word and f"`sidestream-trace report {run_dir}`" in word, f"{name}: {word}")
+    word, = [line for line in done.stdout.splitlines() if re.match("  what (each|this) rank was doing", line)]
+    expected = "not finished after 3000 ms, its file system hangs" if dead_files else f"`sidestream-trace report {run_dir}`"
+    check(f"{run_dir}/flight/" in word and expected in word, f"{name}: {word}")
     print(f"{name}: {lines[0]}")
     return lines[0], sorted((run_dir / "flight").glob("*/rank_*.json"))
 
@@ -40,13 +47,16 @@ def has(message, *words):
         check(re.search(word, message), f"expected '{word}' in: {message}")
 
 
-def check_flights(files, ranks):
-    """Of these ranks at least: a stopped one may write its file too, when the launcher lets it go on in order to end it."""
+def check_flights(files, ranks, threads=()):
+    """Of these ranks at least: a stopped one may write its file too, when the launcher lets it go on in order to end it. `threads`:
+    those of these ranks that show what they do."""
     check({int(file.stem[5:]) for file in files} >= set(ranks), f"expected the files of {ranks}, found {files}")
     for file in files:
         flight = json.loads(file.read_text())
         check(flight["collectives"] and flight["collectives"][-1]["state"] in ("queued", "started", "finished", "failed"), f"{file}: {flight}")
-        check(any(len(thread["calls"]) > 3 for thread in flight["threads"]), f"{file}: no stacks")
+        shown = {thread["name"] for thread in flight["threads"] if len(thread["calls"]) > 3}
+        check(shown, f"{file}: no stacks")
+        check(flight["rank"] not in ranks or shown >= set(threads), f"{file}: stacks of {shown} only")
 
 
 def refused_without_permission(root, flags):
@@ -70,15 +80,17 @@ def main():
         flags = [str(flag) for flag in flags]
         refused_without_permission(root, flags)
 
-        message, files = run_with(root, "stopped", 4, "stop:rank=2,step=5", flags, COLLECTIVE, DEADLINE_S + 10)
-        has(message, r"missing: rank 2 on ", r"not finished after 3000 ms", r"silent for .* stopped or starved")
+        # A save that takes long does not hold the message up.
+        saving = "stop:rank=2,step=5; slow:step=4,steps=1,at=checkpoint,ms=60000"
+        message, files = run_with(root, "stopped", 4, saving, flags + ["--checkpoint-every", "4"], COLLECTIVE, DEADLINE_S + 10)
+        has(message, r"missing: rank 2 on ", r"not finished after 3000 ms", r"silent for .* stopped or starved", r"--timeout-step gives slow ranks")
         check_flights(files, [0, 1, 3])
 
         message, files = run_with(root, "hangs", 2, "hang:rank=1,step=5,at=data", flags, COLLECTIVE, DEADLINE_S + 10)
         has(message, r"(\[rank 1\]: step 5, data: not finished after 3000 ms|missing: rank 1 on .* in data of step 5)")
         check_flights(files, [0, 1])
 
-        message, _ = run_with(root, "all-hang", 2, "hang:step=5,at=forward", flags, COLLECTIVE, DEADLINE_S + 10)
+        message, _ = run_with(root, "all-hang", 2, "hang:step=5,at=forward", flags, COLLECTIVE, DEADLINE_S + 10, dead_files=True)
         has(message, r"step 5, forward: not finished after 3000 ms, and no collective is in flight")
 
         message, files = run_with(root, "alone", 1, "hang:step=5", flags, COLLECTIVE, DEADLINE_S + 10)
@@ -94,13 +106,16 @@ def main():
 
         hangs_at_the_end(root, flags)
 
+        message, _ = run_with(root, "end", 1, "hang:at=restore", flags + ["--resume", "auto", "--timeout-setup", "2"], COLLECTIVE, None)
+        has(message, r"^sidestream: the set-up, checkpoint: not finished after 2000 ms")
+
         # A step takes 0.2 s, so that the next save comes after the deadline of this one.
         beside = "hang:rank=1,step=10,at=checkpoint; slow:rank=0,ms=200,steps=0"
         message, files = run_with(root, "save", 2, beside, flags + ["--checkpoint-every", "10", "--timeout-checkpoint", "1"], COLLECTIVE, 10)
         has(message, r"\[rank 1\]: the save of step 10, which is written beside training: not finished after 1000 ms")
-        check_flights(files, [1])
+        check_flights(files, [1], ["ss-background", "ss-progress"])
 
-        message, _ = run_with(root, "desync", 3, "desync:rank=1,step=5", flags + ["--check-collectives"], COLLECTIVE, 20)
+        message, _ = run_with(root, "desync", 3, "desync:rank=1,step=5", flags + ["--check-collectives"], COLLECTIVE, 20, dead_files=True)
         has(message, r"rank 1 calls barrier as operation \d+, ranks 0, 2 call \w+", "no data was moved")
 
         gone_without_help(root, flags, "kill", "killed by SIGKILL")

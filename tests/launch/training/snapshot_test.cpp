@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -84,6 +86,56 @@ TEST(BackgroundTaskTest, finish_waitsAndThrowsOnce) {
   task.start([&] { value = 3; });
   task.finish();
   EXPECT_EQ(value, 3);
+}
+
+// Sleeps until somebody opens it, or for so long that whoever waits for it is found out.
+class Gate {
+ public:
+  void open() { state_->open = true; }
+  bool was_passed() const { return state_->passed; }
+  std::function<void()> work() const {
+    return [state = state_] {
+      for (int i = 0; i < 5000 && !state->open; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      state->passed = true;
+      throw std::runtime_error("the disk is full");
+    };
+  }
+
+ private:
+  struct State {
+    std::atomic<bool> open{false};
+    std::atomic<bool> passed{false};
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+TEST(BackgroundTaskTest, finishWithin_leavesBehindWhatDoesNotEnd) {
+  Gate gate;
+  BackgroundTask task;
+  task.start(gate.work());
+
+  EXPECT_FALSE(task.finish_within(std::chrono::milliseconds(20)));
+  EXPECT_FALSE(task.done());
+  EXPECT_FALSE(gate.was_passed());
+
+  gate.open();
+  while (!task.done()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  task.start(gate.work());
+  EXPECT_THROW(task.finish_within(std::chrono::seconds(10)), std::runtime_error);
+}
+
+TEST(BackgroundTaskTest, leave_isNotWaitedForAtTheEndEither) {
+  Gate gate;
+  {
+    BackgroundTask task;
+    task.start(gate.work());
+    task.leave(std::chrono::milliseconds(0));
+  }
+  EXPECT_FALSE(gate.was_passed());
+
+  gate.open();
+  while (!gate.was_passed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 }  // namespace

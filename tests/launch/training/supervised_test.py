@@ -11,6 +11,8 @@ import time
 
 from support import BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, train, wait_for_step, workspace
 
+COLLECTIVE = 6
+
 
 class Supervised:
     """A training of two ranks under a supervisor, whose messages a test can wait for."""
@@ -98,6 +100,25 @@ def check_account(root, said):
     check("effective training time" in said, said)
 
 
+def ends_in_vain(root, flags):
+    """A start of a run that hangs or stops ends in its deadline, wherever that is, and says where; the supervisor gives up in the end."""
+    faults = ["hang:rank=1,step=5,at=update", "stop:rank=1,step=4,at=evaluation", "hang:rank=0,step=10,at=commit",
+              "stop:rank=1,step=10,at=checkpoint"]
+    at = flags.index("--eval-every") + 1
+    short = [*flags[:at], "4", *flags[at + 1:], "--timeout-step", "2", "--timeout-eval", "2.1", "--timeout-checkpoint", "2.2"]
+    inject = "; ".join(f"{fault},attempt={number}" for number, fault in enumerate(faults, 1))
+    said = Supervised(root / "vain", short, inject).end(COLLECTIVE)
+    for words in (r"step 5, optimizer: not finished after 2000 ms|missing: rank 1 on .* in optimizer of step 5",
+                  r"not finished after 2100 ms; missing: rank 1 on .*--timeout-eval gives slow ranks more time",
+                  r"(the save of step 10|step 10, checkpoint).*: not finished after 2200 ms|2200 ms; missing: rank 0 on .* in checkpoint of step 10",
+                  r"not finished after 2200 ms; missing: rank 1 on .*--timeout-checkpoint gives slow ranks more time"):
+        check(re.search(words, said), f"expected '{words}' in:\n{said}")
+    ends = [json.loads(line) for line in (root / "vain/ettr.jsonl").read_text().splitlines()]
+    check([line["code"] for line in ends if line["event"] == "ended"] == [COLLECTIVE] * len(faults), ends)
+    check("giving up after 3 restarts without a new checkpoint (newest: none)" in said, said)
+    check(re.search(r"supervise: effective training time \d.* % of .*; 4 starts, 4 failures", said), said)
+
+
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
@@ -107,9 +128,7 @@ def main():
         train(2, root / "whole", flags)
         check_restarts(root, flags)
 
-        said = Supervised(root / "vain", flags, "kill:rank=1,step=5,attempt=all").end(137)
-        check("giving up after 3 restarts without a new checkpoint (newest: none)" in said, said)
-        check(re.search(r"supervise: effective training time \d\.\d % of .*; 4 starts, 4 failures", said), said)
+        ends_in_vain(root, flags)
         said = Supervised(root / "nan", flags, "nan:rank=1,step=5,attempt=all").end(5)
         check("a restart would end the same way" in said, said)
 

@@ -1,7 +1,14 @@
 #include "launch/process/watchdog.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -11,6 +18,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/base/file.hpp"
+#include "core/base/worker_thread.hpp"
 #include "launch/process/thread_stacks.hpp"
 #include "launch/recording/flight_file.hpp"
 #include "tests/core/base/scratch_folder.hpp"
@@ -19,7 +28,6 @@ namespace sidestream::launch {
 namespace {
 
 using std::chrono::milliseconds;
-using ::testing::Contains;
 using ::testing::HasSubstr;
 
 // A rank of which only the watchdog's question matters.
@@ -134,30 +142,75 @@ TEST_F(WatchdogTest, noTimeout_ofSavesThatEnd) {
   while (!stop) std::this_thread::sleep_for(milliseconds(10));
 }
 
+// Of the thread with this name, once `is_it` likes it.
+template <typename Predicate>
+ThreadStack stack_of(const std::string& name, const ThreadStacks& stacks, Predicate is_it) {
+  ThreadStack found;
+  for (int attempt = 0; attempt < 500 && !is_it(found); ++attempt) {
+    std::this_thread::sleep_for(milliseconds(10));  // until it has its name
+    for (ThreadStack& stack : stacks.take()) {
+      for (const std::string& call : stack.calls)
+        EXPECT_FALSE(call.starts_with("/")) << call << ": a folder of this machine";
+      if (stack.name == name) found = std::move(stack);
+    }
+  }
+  return found;
+}
+
+bool has_calls(const ThreadStack& stack) { return stack.calls.size() > 2; }
+
 TEST(ThreadStacksTest, take_everyThreadByName) {
   const ThreadStacks stacks;
   std::atomic<bool> stop{false};
-  std::thread other([&] {
-    pthread_setname_np(pthread_self(), "waits-here");
+  std::thread plain([&] {
+    core::name_this_thread("waits-here");
     wait_here(stop);
   });
-  std::vector<std::string> names;
-  std::size_t calls = 0;
-  for (int attempt = 0; attempt < 500 && calls == 0; ++attempt) {
-    std::this_thread::sleep_for(milliseconds(10));  // until it has its name
-    names.clear();
-    for (const ThreadStack& stack : stacks.take()) {
-      for (const std::string& call : stack.calls)
-        EXPECT_FALSE(call.starts_with("/")) << call << ": a folder of this machine";
-      names.push_back(stack.name);
-      if (stack.name == "waits-here") calls = stack.calls.size();
-    }
-  }
+  std::thread worker([&] {
+    core::become_worker_thread("ss-waits");
+    wait_here(stop);
+  });
+  const ThreadStack of_plain = stack_of("waits-here", stacks, has_calls);
+  const ThreadStack of_worker = stack_of("ss-waits", stacks, has_calls);
   stop = true;
-  other.join();
+  plain.join();
+  worker.join();
 
-  EXPECT_THAT(names, Contains("waits-here"));
-  EXPECT_GT(calls, 2U);
+  EXPECT_GT(of_plain.calls.size(), 2U);
+  EXPECT_GT(of_worker.calls.size(), 2U) << "takes no signal: " << of_worker.state;
+  EXPECT_EQ(of_worker.state, "");
+}
+
+// The kernel keeps a thread from its signals until its child ends or executes a program, as it does
+// while a file system does not answer.
+void wait_for_a_child(int read_end) {
+  const long child =
+      ::syscall(SYS_clone, CLONE_VFORK | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    char byte = 0;
+    ::syscall(SYS_read, read_end, &byte, 1);
+    ::syscall(SYS_exit_group, 0);
+  }
+  ::waitpid(static_cast<pid_t>(child), nullptr, 0);
+}
+
+TEST(ThreadStacksTest, take_stateOfAThreadThatTheKernelHolds) {
+  const ThreadStacks stacks;
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const core::UniqueFd read_end(ends[0]), write_end(ends[1]);
+  std::thread held([&] {
+    core::name_this_thread("in-the-kernel");
+    wait_for_a_child(read_end.get());
+  });
+
+  const ThreadStack stack = stack_of(
+      "in-the-kernel", stacks, [](const ThreadStack& seen) { return seen.state.starts_with("D"); });
+  core::write_all(write_end.get(), "x", "pipe");
+  held.join();
+
+  EXPECT_THAT(stack.state, HasSubstr("D (disk sleep)"));
+  EXPECT_TRUE(stack.calls.empty());
 }
 
 TEST(FlightFileTest, write_collectivesAndThreads) {
@@ -186,6 +239,30 @@ TEST(FlightFileTest, write_collectivesAndThreads) {
   EXPECT_EQ(json["collectives"][0]["state"], "queued");
   EXPECT_TRUE(json["collectives"][0]["started_s_ago"].is_null());
   EXPECT_GE(json["threads"].size(), 1U);
+}
+
+// A pipe that nobody reads is opened for ever, as a file of a dead file system.
+TEST(FlightFileTest, write_comesBackFromAFileSystemThatHangs) {
+  const core::ScratchFolder scratch;
+  const comm::FlightRecorder flights;
+  const Heartbeat heartbeat;
+  const std::filesystem::path folder = scratch.path() / "flight/set_up";
+  const std::filesystem::path pipe = folder / "rank_00001.json";
+  std::filesystem::create_directories(folder);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  FlightFile file(folder, 1, flights, heartbeat);
+
+  const FlightFile::Outcome outcome = file.write("a test");
+
+  EXPECT_FALSE(outcome.written);
+  EXPECT_THAT(outcome.line, HasSubstr("not finished after 3000 ms, its file system hangs"));
+  const core::UniqueFd reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  bool written = false;  // once the one that was left behind has come back
+  for (int attempt = 0; attempt < 1000 && !written; ++attempt) {
+    std::this_thread::sleep_for(milliseconds(10));
+    written = file.write("a test").written;
+  }
+  EXPECT_TRUE(written);
 }
 
 TEST(FlightFileTest, write_notThroughALink) {
