@@ -113,7 +113,7 @@ void expect_content(const Checkpoint& checkpoint) {
   }
 }
 
-void expect_a_valid_one_after_every_kill() {
+TEST(KillTest, a_valid_checkpoint_is_found_after_every_kill) {
   const core::ScratchFolder folder;
   const CheckpointStore store(folder / "checkpoints");
   SharedStep committed;
@@ -148,15 +148,6 @@ void expect_a_valid_one_after_every_kill() {
   EXPECT_GT(with_leftovers, kills / 4);
   std::printf("%d kills, %d of them during a save or a removal, %ld checkpoints\n", kills,
               with_leftovers, static_cast<long>(first_step - 1));
-}
-
-TEST(KillTest, a_valid_checkpoint_is_found_after_every_kill) {
-  expect_a_valid_one_after_every_kill();
-}
-
-TEST(KillTest, a_valid_checkpoint_is_found_where_names_cannot_be_exchanged) {
-  const WithoutExchange nfs;
-  expect_a_valid_one_after_every_kill();
 }
 
 TEST(KillTest, a_kill_between_two_names_leaves_the_checkpoint_that_is_replaced) {

@@ -310,7 +310,8 @@ TEST_F(PrepareTest, requireShards_outsideTheFolder) {
   prepare(options);
   const DatasetInfo info = *read_dataset_info(options.output);
   const std::string shard = info.train.shards.front().file;
-  for (const std::string& name : {"../other/" + shard, "./" + shard, (options.output / shard).string(), std::string("..")}) {
+  for (const std::string& name :
+       {"../other/" + shard, "./" + shard, (options.output / shard).string(), std::string("..")}) {
     DatasetInfo other = info;
     other.train.shards.front().file = name;
 
