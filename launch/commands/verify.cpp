@@ -109,6 +109,7 @@ int run_verify(const CommandCall& call) {
   VerifyOptions options = parse_verify_options(call.arguments);
   fill_in_data(options);
   if (options.output.empty()) options.output = default_output(options);
+  check_ranks(options);
   check_sides(options);
   if (options.dry_run) return print_plan(options);
   const std::string command = shell_words({call.argv, call.argv + call.argc});

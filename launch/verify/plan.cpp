@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <thread>
 
 #include "core/base/error.hpp"
@@ -168,6 +170,19 @@ std::vector<std::string> start_command(const VerifyOptions& options, const Plann
   append(words, {program.string(), "train"});
   append(words, run.train_arguments);
   return words;
+}
+
+void check_ranks(const VerifyOptions& options) {
+  constexpr std::int64_t kBytesOfARank = 200LL << 20;  // before it has a model, as in launch/run
+  if (!options.hosts.empty() || std::getenv("SLURM_JOB_NODELIST") != nullptr) return;
+  const std::int64_t most = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE) / kBytesOfARank;
+  if (options.ranks <= static_cast<int>(std::thread::hardware_concurrency()) ||
+      options.ranks <= most)
+    return;
+  throw core::ConfigError(
+      fmt::format("--np {}: the memory of this host holds {} ranks at most; --hosts a:8,b:8 starts "
+                  "them on several",
+                  options.ranks, most));
 }
 
 std::map<std::string, std::string> settings_of(const VerifyOptions& options, Side side) {

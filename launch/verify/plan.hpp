@@ -54,4 +54,8 @@ std::map<std::string, std::string> settings_of(const VerifyOptions& options, Sid
 // would refuse, and unless --force is given for sides that cannot be compared.
 std::vector<verify::Difference> check_sides(const VerifyOptions& options);
 
+// More ranks than the memory of this host can hold would stop all of it for minutes. Throws
+// ConfigError; ranks on other hosts are not looked at.
+void check_ranks(const VerifyOptions& options);
+
 }  // namespace sidestream::launch

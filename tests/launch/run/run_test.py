@@ -214,6 +214,7 @@ class RunTest(unittest.TestCase):
             ([RUN, "-np", "2", "--build", "/no/such", "--", "train"], "launch/setup"),
             ([RUN, "-np", "0", "--", "train"], "expected a number of ranks"),
             ([RUN, "-np", "2", "train"], "comes after --"),
+            ([RUN, "-np", "99999", "--build", str(self.folder), "--", "train"], "the memory of this host holds"),
             ([RUN, "-np", "2", "--"], "nothing to start"),
             ([RUN, "-np"], "needs a number"),
             ([RUN, "-np", "2", "--hostfile", "/no/such", "--", "train"], "cannot read"),

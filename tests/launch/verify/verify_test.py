@@ -140,6 +140,8 @@ def test_bad_flags(data, folder, config):
     check("new side" in output and "--overlap" in output, output)
     output = call(command(data, folder / "x", "--new", "--steps 5", config=config), 2)
     check("--steps is set by verify" in output, output)
+    output = call(["99999" if word == "2" else word for word in command(data, folder / "x", config=config)], 2)
+    check("--np 99999: the memory of this host holds" in output, output)
     (folder / "file").write_text("")
     output = call(command(data, folder / "file/out", config=config), 2)
     check("--out: cannot make" in output, output)
