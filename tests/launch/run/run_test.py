@@ -119,17 +119,19 @@ class RunTest(unittest.TestCase):
 
     def test_launcher_that_stays_is_ended(self):
         """For a silent host, or broken down (nobody reaps its rank), when the ranks of this host have gone; one that ends is left alone."""
-        rank = f'"{self.folder}/sidestream" 2'
+        ps = self.folder / "ps"  # the rank lives until somebody has looked for it
+        ps.write_text(f'#!/bin/sh\n/bin/ps "$@"\ntouch "{self.folder}/looked"\n')
+        ps.chmod(0o755)
+        rank = f'"{self.folder}/sidestream" 60 & while [ ! -e "{self.folder}/looked" ]; do /bin/sleep 0.1; done; kill $!'
         hosts = ["--hosts", "a:1,b:1"]
-        for options, lines, code, why in ((hosts, (rank, "sleep 60"), 137, "another host does not answer"),
-                                          (hosts, (rank, "exit 6"), 6, "another host does not answer"),
-                                          ([], (rank + " &", "exec sleep 60"), 137, "it does not end")):
-            self.fake_mpirun(*lines)
-            begin = time.monotonic()
+        for options, end, code, why in ((hosts, "exec sleep 600", 137, "another host does not answer"), (hosts, "wait; exit 6", 6, None),
+                                        ([], "exec sleep 600", 137, "it does not end")):
+            (self.folder / "looked").unlink(missing_ok=True)
+            self.fake_mpirun(rank, end)
             done = self.run_to_end(self.command(2, "train", options=[*options, "--patience", "2"]))
             self.assertEqual(done.returncode, code, done.stderr)
-            self.assertEqual(f"mpirun stays ({why}): ending it" in done.stderr, code == 137, done.stderr)
-            self.assertLess(time.monotonic() - begin, 15)
+            self.assertEqual("mpirun stays" in done.stderr, why is not None, done.stderr)
+            self.assertIn(f"mpirun stays ({why}): ending it" if why else "", done.stderr)
 
     def test_its_end_leaves_no_process(self):
         """A supervisor waits for what is left, before it starts again."""
