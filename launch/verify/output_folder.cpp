@@ -89,6 +89,8 @@ fs::path decision_log_of(const VerifyOptions& options) {
 }
 
 void check_log(const fs::path& log) {
+  std::error_code ignored;  // what is in the way is told by the attempt to write
+  if (log.has_parent_path()) fs::create_directories(log.parent_path(), ignored);
   const core::UniqueFd file(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!file)
     throw core::ConfigError(

@@ -41,7 +41,8 @@ std::filesystem::path absolute_folder(const std::filesystem::path& folder);
 // lie beside each other know what was tried.
 std::filesystem::path decision_log_of(const VerifyOptions& options);
 
-// Throws ConfigError when decisions cannot be added to this log: before the runs, not after them.
+// Makes the folder of the log. Throws ConfigError when decisions cannot be added to it: before the
+// runs, not after them.
 void check_log(const std::filesystem::path& log);
 
 // A run that ended well: it is not repeated.

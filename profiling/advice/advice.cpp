@@ -143,12 +143,18 @@ std::vector<Finding> merged(std::vector<Finding> findings) {
 namespace {
 
 // The trace is of steps that the profiler made longer, the gain is of those without it: the same
-// time is a larger share of them.
+// time is a larger share of them. Where that is much, the evidence says so: its shares are of the
+// steps that were recorded.
 void refer_to_steps_without_profiler(const Facts& facts, Advice& advice) {
-  const double longer = 1 + facts.profiler_cost.value_or(0);
+  constexpr double kWorthSaying = 0.02;
+  const double cost = facts.profiler_cost.value_or(0);
   for (Finding& one : advice.findings) {
-    if (one.what.bound && one.what.bounds_recorded_time)
-      one.what.bound = std::min(1.0, *one.what.bound * longer);
+    if (!one.what.bound || !one.what.bounds_recorded_time) continue;
+    one.what.bound = std::min(1.0, *one.what.bound * (1 + cost));
+    if (cost > kWorthSaying)
+      one.what.evidence.push_back(
+          {"the bound is of a step without the profiler, which makes one longer by", cost * 100,
+           "%"});
   }
 }
 

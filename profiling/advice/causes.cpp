@@ -150,7 +150,7 @@ std::string cause_of_collective(const RooflinePoint& point, const Facts& facts) 
   std::string text = "a collective: its time is transfer and waiting for other ranks";
   if (!point.share_of_roof || !facts.collectives) return text;
   return text + fmt::format("; {:.3g} GB/s on the bus, {} of the link",
-                            facts.collectives->bus_bytes_per_s.value_or(0) * 1e-9,
+                            facts.collectives->bus_of(point.name).value_or(0) * 1e-9,
                             share_text(*point.share_of_roof));
 }
 

@@ -1,6 +1,7 @@
 // Collectives and the ranks among each other.
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "profiling/advice/foreign_load.hpp"
 #include "profiling/advice/rule.hpp"
@@ -65,7 +66,12 @@ Outcome not_overlapped(const Facts& facts, const Rule& rule) {
   if (hidden_share(*facts.step) > kHidden || one_huge_bucket(facts) ||
       exposed_in_tiny_buckets(facts) || exposed_by_straggler(facts))
     return nothing_found();
-  return found({.bound = hideable(facts), .evidence = evidence_of(facts)});
+  Found what{.bound = hideable(facts), .evidence = evidence_of(facts)};
+  if (facts.setting("overlap") == "on")
+    what.fix =
+        "overlap is on already: smaller buckets start sooner (--bucket-mb, --first-bucket-mb), and "
+        "what else runs on the processors keeps collectives from moving on beside backward";
+  return found(std::move(what));
 }
 
 Outcome tiny(const Facts& facts, const Rule& rule) {

@@ -63,15 +63,18 @@ void add_kind(const analysis::CollectiveRow& row, double bytes, double steps, in
 
 CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) {
   CollectiveFacts facts;
-  double moved = 0, transfer_ns = 0;
+  BusUse together;
   for (const analysis::CollectiveRow& row : all.collectives) {
     facts.per_step += real(row.count) / steps_of_one_rank;
     if (row.transfer_ns)
       facts.transfer_ns =
           facts.transfer_ns.value_or(0) + real(*row.transfer_ns) / steps_of_one_rank;
+    BusUse& own = facts.bus_of_name[row.name];
     if (row.bus_gb_per_s && row.transfer_ns) {
-      moved += *row.bus_gb_per_s * real(*row.transfer_ns);  // GB/s x ns: bytes
-      transfer_ns += real(*row.transfer_ns);
+      for (BusUse* const use : {&own, &together}) {
+        use->bytes += *row.bus_gb_per_s * real(*row.transfer_ns);  // GB/s x ns: bytes
+        use->transfer_ns += real(*row.transfer_ns);
+      }
     }
     if (row.bytes <= 0 || row.count == 0) continue;
     const double each = real(row.bytes);
@@ -84,7 +87,7 @@ CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) 
     facts.small_per_step += real(row.count) / steps_of_one_rank;
     facts.small_exposed_ns += real(row.exposed_ns) / steps_of_one_rank;
   }
-  if (transfer_ns > 0) facts.bus_bytes_per_s = moved / transfer_ns * 1e9;
+  facts.bus_bytes_per_s = together.bytes_per_s();
   return facts;
 }
 

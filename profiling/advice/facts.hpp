@@ -118,6 +118,15 @@ struct CopyFacts {
   double default_stream_ns = 0;  // between host and device, pinned, on the stream of the kernels
 };
 
+// Bus bytes over the time of the transfers.
+struct BusUse {
+  double bytes = 0;
+  double transfer_ns = 0;
+  std::optional<double> bytes_per_s() const {
+    return transfer_ns > 0 ? std::optional(bytes / transfer_ns * 1e9) : std::nullopt;
+  }
+};
+
 struct CollectiveFacts {
   double per_step = 0;
   double bytes = 0;             // of a step, of those with a size
@@ -128,9 +137,16 @@ struct CollectiveFacts {
   double all_reduce_bytes = 0;  // of a step of one rank
   double all_reduce_exposed_ns = 0;
   double reduce_scatter_bytes = 0;
-  double gathered_bytes = 0;                   // what all-gathers leave on each rank
-  std::optional<double> bus_bytes_per_s = {};  // weighted by the time of the transfers
-  std::optional<double> transfer_ns = {};      // of a step, without waiting for other ranks
+  double gathered_bytes = 0;                       // what all-gathers leave on each rank
+  std::optional<double> bus_bytes_per_s = {};      // weighted by the time of the transfers
+  std::map<std::string, BusUse> bus_of_name = {};  // of every collective of the traces
+  std::optional<double> transfer_ns = {};          // of a step, without waiting for other ranks
+
+  // Of one collective; of all together for a kernel of NCCL, whose name is another.
+  std::optional<double> bus_of(const std::string& name) const {
+    const auto found = bus_of_name.find(name);
+    return found == bus_of_name.end() ? bus_bytes_per_s : found->second.bytes_per_s();
+  }
 };
 // CUPTI's number of the legacy default stream, on which nothing runs beside anything.
 inline constexpr std::int64_t kDefaultStream = 7;

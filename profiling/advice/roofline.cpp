@@ -69,7 +69,7 @@ void place_by_link(RooflinePoint& point, const Facts& facts) {
   if (point.name.find("DtoH") != std::string::npos)
     against(point.bytes_per_s, facts.ceilings->device_to_host_bytes_per_s);
   if (is_collective(point.name) && facts.collectives)
-    against(facts.collectives->bus_bytes_per_s, facts.ceilings->link_bytes_per_s);
+    against(facts.collectives->bus_of(point.name), facts.ceilings->link_bytes_per_s);
 }
 
 // The fused optimizer is no operator of a trace: its phase is held against what AdamW in fp32

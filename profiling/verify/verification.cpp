@@ -118,10 +118,12 @@ std::string input_proof(const Verification& one) {
         "which "
         "is what the input costs",
         -pct(ratio.high), -pct(ratio.low));
+  const bool refuted = ratio.low > 1 - kEffectAskedFor;
   return fmt::format(
-      "a proof, no version to take: without reading a step changes by {:+.1f} to {:+.1f} %, so the "
-      "input does not bound it",
-      pct(ratio.low), pct(ratio.high));
+      "a proof, no version to take: without reading a step changes by {:+.1f} to {:+.1f} %, {}",
+      pct(ratio.low), pct(ratio.high),
+      refuted ? "so the input does not bound it"
+              : "which leaves open whether the input bounds it: more blocks would tell");
 }
 
 // What the clocks rose by may be all that the interval shows: a step that computes is shorter by as

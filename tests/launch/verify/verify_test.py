@@ -148,7 +148,8 @@ def test_bad_flags(data, folder, config):
 
 
 def test_log_is_checked_before_the_runs(data, folder, config):
-    output = call(command(data, folder / "unlogged", "--log", folder / "nowhere/log.jsonl", config=config), 2)
+    (folder / "in the way").write_text("")
+    output = call(command(data, folder / "unlogged", "--log", folder / "in the way/log.jsonl", config=config), 2)
     check("--log: cannot write" in output and not (folder / "unlogged").exists(), output)
 
 

@@ -184,6 +184,14 @@ TEST(RooflineTest, copies_and_collectives_are_held_against_links) {
       place_operation(operation("ncclDevKernel_AllReduce", 10, 1, nullptr, nullptr), facts, {});
   EXPECT_DOUBLE_EQ(*sum.share_of_roof, 0.4);
   EXPECT_THAT(sum.cause, HasSubstr("40 GB/s on the bus, 40 % of the link"));
+
+  facts.collectives->bus_of_name = {{"barrier", {}},
+                                    {"allreduce", {.bytes = 5e9, .transfer_ns = 1e9}}};
+  const auto share_of = [&](const char* name) {
+    return place_operation(operation(name, 10, 1, nullptr, nullptr), facts, {}).share_of_roof;
+  };
+  EXPECT_EQ(share_of("barrier"), std::nullopt) << "it moves nothing";
+  EXPECT_DOUBLE_EQ(share_of("allreduce").value(), 0.05);
 }
 
 TEST(RooflineTest, the_optimizer_phase_is_held_against_what_adamw_moves) {

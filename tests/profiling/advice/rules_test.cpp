@@ -121,6 +121,18 @@ TEST(RulesTest, exposed_communication_in_tiny_buckets_is_said_once) {
   EXPECT_TRUE(speaks(advise(facts), "not-overlapped"));
 }
 
+TEST(RulesTest, overlap_that_is_on_is_not_advised) {
+  Facts facts = step_of(100);
+  facts.step->compute_ns = 60e6;
+  facts.step->exposed_comm_ns = 30e6;
+  facts.collectives = CollectiveFacts{.per_step = 6, .bytes = 1e7};
+  const auto fix = [&] { return advise(facts).findings.front().fix(); };
+  ASSERT_TRUE(speaks(advise(facts), "not-overlapped"));
+  EXPECT_EQ(fix(), "--overlap on");
+  facts.config["overlap"] = "on";
+  EXPECT_NE(fix().find("overlap is on already"), std::string::npos) << fix();
+}
+
 TEST(RulesTest, the_fix_for_a_straggler_fits_its_phase) {
   const auto fix_for = [](const std::string& phase) {
     Facts facts = step_of(100);

@@ -31,6 +31,20 @@ TEST(UnprofiledStepsTest, bounds_are_of_a_step_without_the_profiler) {
   EXPECT_TRUE(speaks(advise(facts), "input-slow"));
 }
 
+TEST(UnprofiledStepsTest, a_bound_above_its_evidence_says_why) {
+  Facts facts = step_of(100);
+  facts.step->compute_ns = 60e6;
+  facts.step->exposed_comm_ns = 30e6;
+  facts.collectives = CollectiveFacts{.per_step = 6, .bytes = 1e7};
+  facts.profiler_cost = 0.5;
+
+  const Advice advice = advise(facts);
+
+  EXPECT_NEAR(*advice.findings.front().what.bound, 0.45, 1e-9);
+  EXPECT_THAT(advice_text(advice, {.width_columns = 300}),
+              HasSubstr("which makes one longer by 50 %"));
+}
+
 TEST(UnprofiledStepsTest, a_rank_that_waits_without_the_profiler_is_the_one_named) {
   Facts facts = step_of(100);
   facts.config["loader-workers"] = "2";

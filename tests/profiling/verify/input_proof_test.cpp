@@ -37,6 +37,14 @@ TEST(InputProofTest, the_same_step_refutes_the_advice) {
   EXPECT_THAT(proof.reason, HasSubstr("input does not bound it"));
 }
 
+TEST(InputProofTest, an_interval_that_holds_a_gain_leaves_it_open) {
+  Verification runs = on_one_batch(100.2);
+  runs.step_time->low = 0.3;
+  runs.step_time->high = 4;
+
+  EXPECT_THAT(decide(runs, {}).reason, HasSubstr("leaves open whether the input bounds it"));
+}
+
 TEST(InputProofTest, the_report_of_a_verification_has_it) {
   Verification one = on_one_batch(100);
   one.proof = input_proof("x", 10.0, on_one_batch(80));
