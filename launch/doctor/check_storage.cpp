@@ -20,7 +20,8 @@ Finding judge_writing(const JobFacts& job, const StorageFacts& storage) {
     finding.found = fmt::format("no answer from {}", storage.folder);
     finding.expected = "a file system that answers within 90 s";
     finding.remedy =
-        "look at its mount and at the server behind it: whatever touches it now hangs, the ranks of "
+        "look at its mount and at the server behind it: whatever touches it now hangs, the ranks "
+        "of "
         "a training too; or choose another --run-dir";
     return finding;
   }

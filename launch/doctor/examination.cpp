@@ -23,7 +23,8 @@ constexpr comm::CollectiveOptions kPatience = {.deadline = std::chrono::minutes(
 // A disk or a file system that takes its time, or does not answer, is a finding and no time-out.
 StorageFacts probe(const Session& session, const std::filesystem::path& folder) {
   return probe_with_patience(
-      folder, [folder](const std::function<bool()>& stop) { return probe_storage(folder, {}, stop); },
+      folder,
+      [folder](const std::function<bool()>& stop) { return probe_storage(folder, {}, stop); },
       [&session] { return session.stop_requested(); });
 }
 

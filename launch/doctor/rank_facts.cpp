@@ -34,8 +34,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LimitFacts, open_files, locked_b
                                                 address_bytes, tasks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(GpuFacts, device, on_bus, driver, held_down)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NetworkFacts, fastest, bytes_per_s, remote_memory)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StorageFacts, probed, folder, answered, filesystem, inode,
-                                                free_bytes, problem, fsync_s, bytes_per_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StorageFacts, probed, folder, answered, filesystem,
+                                                inode, free_bytes, problem, fsync_s, bytes_per_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RankFacts, host, program, mpi, mpirun, nccl,
                                                 processor, clock_source, memory, limits, gpu,
                                                 network, storage, memory_bytes_per_s, stop)

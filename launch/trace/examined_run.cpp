@@ -21,8 +21,8 @@ int threads_of(const ExaminedRun::Settings& settings) {
   return settings.threads.value_or(processors);
 }
 
-// The ledger knows all starts of a run; run.json has their account only of a run that came to its own
-// end.
+// The ledger knows all starts of a run; run.json has their account only of a run that came to its
+// own end.
 report::RunMetrics metrics_of(const std::vector<std::filesystem::path>& inputs) {
   report::RunMetrics metrics = report::read_run_metrics(inputs);
   for (const auto& input : inputs) {

@@ -54,8 +54,8 @@ void settle_clocks(std::vector<nlohmann::json>& ledger);
 // launch and the end that the supervisor has seen.
 EttrAccount account_of(const std::vector<nlohmann::json>& ledger, double now_s);
 
-// Of a run directory's ettr.jsonl, up to its last line. Nothing where there is none, or no event in it.
-// Throws Error for a file that cannot be read.
+// Of a run directory's ettr.jsonl, up to its last line. Nothing where there is none, or no event in
+// it. Throws Error for a file that cannot be read.
 std::optional<EttrAccount> read_account(const std::filesystem::path& ledger);
 
 nlohmann::ordered_json to_json(const EttrAccount& account);

@@ -64,9 +64,7 @@ EttrLedger::StartName EttrLedger::StartName::of_this_process() {
 
 EttrLedger::EttrLedger(std::filesystem::path path, StartName name, const Sums& start,
                        double restore_s)
-    : path_(std::move(path)),
-      name_(std::move(name)),
-      last_line_(std::chrono::steady_clock::now()) {
+    : path_(std::move(path)), name_(std::move(name)), last_line_(std::chrono::steady_clock::now()) {
   Ordered line = line_of("started");
   line.update({{"step", start.step},
                {"training_s", start.training_s},

@@ -6,8 +6,8 @@
 namespace sidestream::record {
 namespace {
 
-// More than a correction makes of it, or than two readings are worth: the clock has been set at some
-// moment.
+// More than a correction makes of it, or than two readings are worth: the clock has been set at
+// some moment.
 bool has_been_set(double shift_ns, double span_ns) {
   constexpr double kFastestCorrection = 1e-3, kUncertaintyNs = 1e6;
   return std::abs(shift_ns) > kFastestCorrection * span_ns + kUncertaintyNs;

@@ -303,24 +303,6 @@ TEST_F(PrepareTest, requireShards_missingOrOther) {
   EXPECT_THROW(require_shards(options.output, info.train), core::DataError);
 }
 
-TEST_F(PrepareTest, requireShards_outsideTheFolder) {
-  file("a.txt", "some words\n");
-  auto options = config();
-  options.val_fraction = 0;
-  prepare(options);
-  const DatasetInfo info = *read_dataset_info(options.output);
-  const std::string shard = info.train.shards.front().file;
-  for (const std::string& name :
-       {"../other/" + shard, "./" + shard, (options.output / shard).string(), std::string("..")}) {
-    DatasetInfo other = info;
-    other.train.shards.front().file = name;
-
-    EXPECT_THAT([&] { require_shards(options.output, other.train); },
-                ::testing::ThrowsMessage<core::DataError>(
-                    HasSubstr("expected a file of the folder as shard, found \"" + name + "\"")));
-  }
-}
-
 TEST_F(PrepareTest, prepare_existingOutput) {
   file("a.txt", "x\ny\n");
   auto options = config();

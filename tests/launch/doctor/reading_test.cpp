@@ -153,8 +153,8 @@ TEST_F(ReadingTest, a_probe_that_gets_no_answer_is_left_behind) {
   };
 
   JobFacts job = two_hosts();
-  job.ranks[0].storage = probe_with_patience(
-      root_, hang, [] { return false; }, {.slow = 10ms, .silent = 30ms});
+  job.ranks[0].storage =
+      probe_with_patience(root_, hang, [] { return false; }, {.slow = 10ms, .silent = 30ms});
   server.set_value();
 
   job.ranks[0] = RankFacts::from_text(job.ranks[0].to_text());
@@ -171,9 +171,9 @@ TEST_F(ReadingTest, a_probe_that_takes_its_time_is_asked_to_end) {
   };
 
   for (const bool wanted : {false, true}) {
-    const StorageFacts facts = probe_with_patience(
-        root_, slow, [wanted] { return wanted; },
-        {.slow = wanted ? std::chrono::milliseconds(1h) : 10ms, .silent = 1h});
+    const StorageFacts facts =
+        probe_with_patience(root_, slow, [wanted] { return wanted; },
+                            {.slow = wanted ? std::chrono::milliseconds(1h) : 10ms, .silent = 1h});
 
     EXPECT_TRUE(facts.answered);
     EXPECT_EQ(facts.fsync_s, 5);

@@ -216,9 +216,10 @@ TEST_F(ConfigTextTest, a_file_beyond_the_limit_is_refused) {
   ASSERT_EQ(most.size(), kConfigFileLimitBytes);
 
   EXPECT_EQ(parse({"--config", file(most)}).steps, 3);
-  EXPECT_THAT(error_with_data({"--config", file(most + " ")}),
-              AllOf(StartsWith("--config: " + (folder_ / "train.cfg").string() + " has 1048577 bytes"),
-                    HasSubstr("more than the limit of 1048576")));
+  EXPECT_THAT(
+      error_with_data({"--config", file(most + " ")}),
+      AllOf(StartsWith("--config: " + (folder_ / "train.cfg").string() + " has 1048577 bytes"),
+            HasSubstr("more than the limit of 1048576")));
 }
 
 }  // namespace

@@ -30,9 +30,11 @@ TEST(WallClockTest, times_lieOnTheLineThroughBothReadings) {
 
 TEST(WallClockTest, clockThatWasSet_changesNoDuration) {
   // In 10 seconds of the monotonic clock.
-  for (const std::int64_t jump_ns : {-3'600'000'000'000, -20'000'000L, 20'000'000L, 3'600'000'000'000}) {
-    const WallClock wall({.monotonic_ns = 1'000, .realtime_ns = 1'700'000'000'000'000'000},
-                         {.monotonic_ns = 10'000'001'000, .realtime_ns = 1'700'000'010'000'000'000 + jump_ns});
+  for (const std::int64_t jump_ns :
+       {-3'600'000'000'000, -20'000'000L, 20'000'000L, 3'600'000'000'000}) {
+    const WallClock wall(
+        {.monotonic_ns = 1'000, .realtime_ns = 1'700'000'000'000'000'000},
+        {.monotonic_ns = 10'000'001'000, .realtime_ns = 1'700'000'010'000'000'000 + jump_ns});
 
     EXPECT_EQ(wall.realtime_ns(1'000), 1'700'000'000'000'000'000) << jump_ns;
     EXPECT_EQ(wall.realtime_ns(5'000'001'000), 1'700'000'005'000'000'000) << jump_ns;
