@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -69,7 +70,8 @@ class Rank {
                     .sequence = ++sequence_,
                     .bytes = count * sizeof(float)};
     auto operation = std::make_shared<Operation>(
-        call, collectives_.all_reduce(call, reinterpret_cast<std::byte*>(data)), limit_);
+        call, collectives_.all_reduce(call, reinterpret_cast<std::byte*>(data)), limit_,
+        std::string_view());
     engine_.submit(operation);
     return operation;
   }
