@@ -18,7 +18,7 @@ STEPS = 7
 RANGES = ["--record", "on"]
 OPERATORS = ["--profile", "wait=3,warmup=1,active=2,repeat=1", "--profile-shapes"]
 NEED_OPERATORS = {"no-amp", "shapes", "unfused-optimizer"}
-HEALTHY_WITH_OPERATORS = {"healthy, in bf16", "healthy, one rank"}  # so that the rules of operators look at some, too
+HEALTHY_WITH_OPERATORS = {"healthy, two ranks", "healthy, one rank"}  # so that the rules of operators look at some, too
 KEPT = ("world_size", "threads_per_rank", "backend", "precision", "parameters", "version")
 ATTEMPTS = 6  # on a machine that is shared, ranks are late at random
 NEED_RANKS = {"not-overlapped", "tiny-buckets", "one-bucket", "straggler"}
