@@ -77,6 +77,8 @@ SideProfile read_report(const std::string& folder, const Json& report, std::size
     if (name == "step") side.step_ms = milliseconds;
     side.budget.push_back({name, milliseconds});
   }
+  const auto ceilings = report.find("ceilings");
+  side.has_roofs = ceilings != report.end() && !ceilings->is_null();
   if (const auto metrics = report.find("metrics"); metrics != report.end())
     side.profiler_off = number_at(*metrics, "profiler_cost") == 0;
   const double steps = steps_with_operations(report);

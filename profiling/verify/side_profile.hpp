@@ -41,6 +41,7 @@ struct SideProfile {
   std::string verdict = {};              // what bounds the side, in words; empty: not known
   double step_ms = 0;                    // mean of the profiled steps
   bool profiler_off = false;             // they are steps of a recording
+  bool has_roofs = false;                // of this machine or its datasheet
   std::vector<BudgetPart> budget = {};
   std::vector<TopOperation> top = {};
   std::vector<AdviceLine> advice = {};

@@ -172,6 +172,10 @@ std::vector<std::string> cause_lines(const SideProfile& side) {
   for (const TopOperation& one : side.top)
     lines.push_back(fmt::format("{}. {}: {}", lines.size() + 1, one.name,
                                 one.cause.empty() ? "cause not measured" : one.cause));
+  if (!side.has_roofs)
+    lines.emplace_back(
+        "Roofs are not known: `sidestream bench ceilings` measures, once, what this machine "
+        "reaches; the same verification then says how far each operation is from it");
   return lines;
 }
 

@@ -73,6 +73,20 @@ TEST(SideProfileTest, what_is_urgent_is_carried) {
   EXPECT_THAT(side_profile("runs/a", report()).urgent, IsEmpty());
 }
 
+TEST(SideProfileTest, without_roofs_it_says_how_to_measure_them) {
+  Json measured = report();
+  measured["ceilings"] = {{"fp32", 1e12}};
+  EXPECT_TRUE(side_profile("runs/a", measured).has_roofs);
+
+  Verification one;
+  one.profiles =
+      Profiles{.base = side_profile("runs/a", report()), .fresh = side_profile("runs/b", measured)};
+  const std::string text = verification_markdown(one, {});
+  const std::size_t said = text.find("`sidestream bench ceilings`");
+  ASSERT_NE(said, std::string::npos) << text;
+  EXPECT_EQ(text.find("`sidestream bench ceilings`", said + 1), std::string::npos) << "one side";
+}
+
 TEST(SideProfileTest, a_report_of_another_form_is_named) {
   try {
     side_profile("runs/a", Json::parse(R"({"steps": []})"));
