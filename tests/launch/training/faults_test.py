@@ -129,7 +129,7 @@ def check_killed_rank(root, flags):
         lines = run.end(KILLED, limit_s=30)
     # The other rank may see it die before mpirun ends that one too.
     check(len(lines) <= 1 and all("rank 1 on" in line and "has died" in line for line in lines), f"after a killed rank: {lines}")
-    expect(DATA, ["train_000000.bin", "found no file; bring it back"], RANKS, ["--run-dir", str(run.run_dir), "--data", str(data), *flags, "--resume", "auto"])
+    expect(DATA, ["has no shard of this split", "`train` in the name"], RANKS, ["--run-dir", str(run.run_dir), "--data", str(data), *flags, "--resume", "auto"])
     check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
 
 
