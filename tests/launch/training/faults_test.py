@@ -70,14 +70,14 @@ class Run:
         return [line for line in output.splitlines() if line.startswith("sidestream")]
 
 
-def check_resumes(run_dir, flags):
-    """The newest checkpoint is at most one interval older than what was logged, and three more steps can be taken."""
+def check_resumes(run_dir, flags, intervals=2):
+    """The newest checkpoint is less than these intervals older than what was logged, and three more steps can be taken."""
     logged = [line["step"] for line in metrics(run_dir)][-1]
     output = train(RANKS, run_dir, flags + ["--resume", "auto", "--steps", str(logged + 3)])
     check("resumed from" in output, f"{run_dir.name}: trains afresh\n{output}")
     check([line["step"] for line in metrics(run_dir)] == list(range(1, logged + 4)), f"{run_dir.name}: steps are missing")
     saved = int(output.split("step_")[1][:8])
-    check(saved > logged - 2 * STEPS_PER_CHECKPOINT, f"{run_dir.name}: resumed from step {saved} after {logged} steps")
+    check(saved > logged - intervals * STEPS_PER_CHECKPOINT, f"{run_dir.name}: resumed from step {saved} after {logged} steps")
 
 
 def place_of_sample(sample):
@@ -160,7 +160,7 @@ def check_forbidden_folder(root, flags):
         lines = run.end(CHECKPOINT, limit_s=30)
     check(len(lines) == 1 and "rank 1" in lines[0] and f"{folder}/optimizer_00001_of_00002" in lines[0] and "Permission denied" in lines[0], f"{lines}")
     folder.chmod(0o700)
-    check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
+    check_resumes(run.run_dir, ["--data", str(root / "data"), *flags], intervals=3)  # steps went on beside the save
     check(not folder.exists(), "half of a save is left")
 
 
