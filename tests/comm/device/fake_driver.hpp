@@ -29,12 +29,10 @@ class FakeDriver : public Driver {
   DeviceMemory free_memory{.free_bytes = std::size_t{80} << 30,
                            .total_bytes = std::size_t{80} << 30};
   std::string set_device_failure;
-  std::string fault;  // not empty: every query throws it
   bool memory_is_full = false;
 
   // --- what a test reads
   int synchronizations = 0;
-  int queries = 0;
   int profiler_starts = 0, profiler_stops = 0;
   std::size_t streams_alive = 0, events_alive = 0, blocks_alive = 0, pinned_alive = 0;
   std::map<void*, std::size_t> pinned_places;  // of other owners
@@ -85,6 +83,12 @@ class FakeDriver : public Driver {
     pending_.clear();
   }
 
+  // Every query of an event throws this from now on, whoever asks: the watchdog's thread does, too.
+  void break_with(const std::string& fault) {
+    const std::lock_guard lock(mutex_);
+    fault_ = fault;
+  }
+
   // --- Driver
   DeviceCount device_count() override {
     return {.count = devices,
@@ -109,13 +113,19 @@ class FakeDriver : public Driver {
     ++streams_alive;
     return handle(++last_handle_);
   }
-  void destroy_stream(Stream) noexcept override { --streams_alive; }
+  void destroy_stream(Stream) noexcept override {
+    const std::lock_guard lock(mutex_);
+    --streams_alive;
+  }
   Event create_event() override {
     const std::lock_guard lock(mutex_);
     ++events_alive;
     return handle(++last_handle_);
   }
-  void destroy_event(Event) noexcept override { --events_alive; }
+  void destroy_event(Event) noexcept override {
+    const std::lock_guard lock(mutex_);
+    --events_alive;
+  }
   void record(Event event, Stream stream) override {
     const std::lock_guard lock(mutex_);
     refuse_default(stream);
@@ -129,8 +139,7 @@ class FakeDriver : public Driver {
   }
   bool done(Event event) override {
     const std::lock_guard lock(mutex_);
-    ++queries;
-    if (!fault.empty()) throw core::Error(fault);
+    if (!fault_.empty()) throw core::Error(fault_);
     return !pending_.contains(event);
   }
 
@@ -198,6 +207,7 @@ class FakeDriver : public Driver {
   std::map<Event, std::set<std::size_t>> recorded_;
   std::set<Event> pending_;
   bool held_ = false;
+  std::string fault_;
 };
 
 }  // namespace sidestream::comm::cuda

@@ -310,7 +310,7 @@ TEST_F(NcclCommunicatorTest, fault_of_the_device_is_thrown) {
   driver->hold();
   Work work = start(*communicator, {.deadline = 10s});
 
-  driver->fault = "cudaEventQuery: an illegal memory access was encountered";
+  driver->break_with("cudaEventQuery: an illegal memory access was encountered");
 
   EXPECT_THAT(failure_of(work), HasSubstr("illegal memory access"));
 }
