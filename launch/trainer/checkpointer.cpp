@@ -12,6 +12,7 @@
 #include "launch/trainer/model_folder.hpp"
 #include "launch/trainer/snapshot.hpp"
 #include "model/hugging_face.hpp"
+#include "profiling/ranges/background_range.hpp"
 #include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::launch {
@@ -85,6 +86,7 @@ void read_all(const checkpoint::TensorSet& files, const std::vector<NamedTensor>
 }  // namespace
 
 void Checkpointer::Job::write_files() {
+  const ranges::BackgroundRange range(ranges::kCheckpointWriting);
   const SaveMark mark(*config.heartbeat, state.step);
   weights.require_finite(state.step);
   moments.require_finite(state.step);
@@ -103,6 +105,7 @@ void Checkpointer::Job::write_files() {
 }
 
 void Checkpointer::Job::commit() const {
+  const ranges::BackgroundRange range(ranges::kCheckpointWriting);
   const SaveMark mark(*config.heartbeat, state.step);
   config.faults->pass(faults::Point::kCommit, state.step);
   checkpoint::Manifest manifest{.step = state.step,

@@ -11,6 +11,7 @@
 #include "profiling/advice/trace_contents.hpp"
 #include "profiling/analysis/interval_set.hpp"
 #include "profiling/analysis/phase_times.hpp"
+#include "profiling/ranges/background_range.hpp"
 #include "profiling/ranges/phases.hpp"
 
 namespace sidestream::advice {
@@ -91,20 +92,29 @@ CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) 
   return facts;
 }
 
-analysis::IntervalSet saves_of(const trace::RankTimeline& timeline) {
-  std::vector<analysis::Interval> saves;
+analysis::IntervalSet ranges_named(std::string_view name, const trace::RankTimeline& timeline) {
+  std::vector<analysis::Interval> ranges;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (timeline.kind(row) == trace::Kind::kHostRange &&
-        timeline.name(row) == ranges::name_of(ranges::Phase::kCheckpoint))
-      saves.push_back({timeline.start_ns(row), timeline.end_ns(row)});
+    if (timeline.kind(row) == trace::Kind::kHostRange && timeline.name(row) == name)
+      ranges.push_back({timeline.start_ns(row), timeline.end_ns(row)});
   }
-  return analysis::IntervalSet(std::move(saves));
+  return analysis::IntervalSet(std::move(ranges));
+}
+
+// What is written while neither the step nor the save waits for it. A device computes all the same.
+double written_beside(const analysis::RankView& rank, const analysis::IntervalSet& saves) {
+  if (rank.activity.where == analysis::Where::kDevice || rank.steps.empty()) return 0;
+  const analysis::IntervalSet beside =
+      ranges_named(ranges::kCheckpointWriting, *rank.timeline) - saves;
+  return real(beside.length_within_ns(
+      {rank.steps.front().window.start_ns, rank.steps.back().window.end_ns}));
 }
 
 // A save between two steps is in the window of neither, and training waits for it all the same.
 // Only between steps that follow each other: what lies between two recordings is not known.
 void add_saves(const analysis::RankView& rank, double ranks, SaveFacts& facts) {
-  const analysis::IntervalSet saves = saves_of(*rank.timeline);
+  const analysis::IntervalSet saves =
+      ranges_named(ranges::name_of(ranges::Phase::kCheckpoint), *rank.timeline);
   double inside = 0, between = 0, window = 0, gaps = 0;
   for (std::size_t i = 0; i < rank.steps.size(); ++i) {
     const analysis::StepRow& step = rank.steps[i];
@@ -120,6 +130,7 @@ void add_saves(const analysis::RankView& rank, double ranks, SaveFacts& facts) {
   facts.inside_ns += inside / steps / ranks;
   facts.window_ns += window / steps / ranks;
   facts.between_ns += between / std::max(1.0, gaps) / ranks;
+  facts.beside_ns += written_beside(rank, saves) / steps;
 }
 
 void device_and_libraries(const analysis::RankView& rank, Facts& facts) {
@@ -193,12 +204,12 @@ std::optional<double> Facts::environment_number(const std::string& name) const {
                                     : std::optional(std::atof(entry->second.c_str()));
 }
 
+double Facts::nodes() const { return std::max(1.0, environment_number("nodes").value_or(1)); }
+
 double Facts::threads_per_core() const {
   const auto get = [&](const char* name) { return environment_number(name).value_or(0); };
   const double cores = get("cores");
-  return cores > 0
-             ? get("threads_per_rank") * get("world_size") / std::max(1.0, get("nodes")) / cores
-             : 0;
+  return cores > 0 ? get("threads_per_rank") * get("world_size") / nodes() / cores : 0;
 }
 
 Facts gather_facts(const Analysis& all, int threads) {
@@ -212,15 +223,15 @@ Facts gather_facts(const Analysis& all, int threads) {
               .unprofiled_data_wait = all.model.unprofiled_data_wait,
               .system = all.system};
   add_steps(all, facts);
-  std::int64_t recorded = 0;
-  for (const analysis::RankView& rank : all.ranks) recorded += rank.counted_steps();
-  const double steps = real(std::max<std::int64_t>(1, recorded));
+  const double steps = real(std::max<std::int64_t>(1, analysis::counted_steps(all.plain_ranks)));
   const double ranks = static_cast<double>(std::max<std::size_t>(1, all.set->ranks().size()));
   SaveFacts saves;
-  for (const analysis::RankView& rank : all.ranks) {
-    facts.on_device = facts.on_device || rank.activity.where == analysis::Where::kDevice;
+  for (const analysis::RankView& rank : all.plain_ranks) {
     for (const auto& [phase, total_ns] : analysis::phase_times(rank))
       facts.phase_ns[phase] += real(total_ns) / steps;
+  }
+  for (const analysis::RankView& rank : all.ranks) {
+    facts.on_device = facts.on_device || rank.activity.where == analysis::Where::kDevice;
     device_and_libraries(rank, facts);
     add_saves(rank, ranks, saves);
   }
@@ -230,7 +241,7 @@ Facts gather_facts(const Analysis& all, int threads) {
   if (!all.collectives.empty()) facts.collectives = collective_facts(all, steps / ranks);
   OperatorFacts operators;
   Places of_events;
-  data::parallel_tasks(threads, {[&] { operators = gather_operators(all, steps); },
+  data::parallel_tasks(threads, {[&] { operators = gather_operators(all); },
                                  [&] { of_events = gather_events(all, steps, facts); },
                                  [&] { facts.places = longest_places(all); }});
   merge(of_events, facts.places);

@@ -3,6 +3,7 @@
 // not look".
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -99,11 +100,19 @@ struct LayoutCopyFacts {
 struct SaveFacts {
   double inside_ns = 0;   // of the steps
   double between_ns = 0;  // from the end of a step to the start of the next one
+  double beside_ns = 0;   // written while steps go on: by all ranks together, from step to step
   double window_ns = 0;   // of the step
 
-  double share() const {
+  double share() const { return of_whole(inside_ns + between_ns); }
+  // Who writes on a processor that computes holds it up for as long at most.
+  double share_with_beside(double nodes) const {
+    return std::min(1.0, of_whole(inside_ns + between_ns + beside_ns / nodes));
+  }
+
+ private:
+  double of_whole(double time_ns) const {
     const double whole = window_ns + between_ns;
-    return whole > 0 ? (inside_ns + between_ns) / whole : 0;
+    return whole > 0 ? time_ns / whole : 0;
   }
 };
 
@@ -264,6 +273,7 @@ struct Facts {
   Facts of_rank(int rank) const;
   // Computing threads of all ranks of a node over its cores; 0 where the run does not say.
   double threads_per_core() const;
+  double nodes() const;  // of the run
   // Of run.json; nothing where it does not say.
   std::optional<double> environment_number(const std::string& name) const;
   std::optional<std::string> setting(const std::string& name) const {

@@ -110,10 +110,15 @@ Outcome checkpoint(const Facts& facts, const Rule& rule) {
   if (!facts.saves) return could_not_look("phases of the step in the traces");
   const SaveFacts& saves = *facts.saves;
   if (saves.share() <= rule.threshold) return nothing_found();
-  return found({.bound = saves.share(),
-                .evidence = {share("saving", saves.share(), "time from step to step"),
-                             milliseconds("inside steps", saves.inside_ns),
-                             milliseconds("between steps", saves.between_ns)}});
+  Found what{.bound = saves.share_with_beside(facts.nodes()),
+             .evidence = {share("saving", saves.share(), "time from step to step"),
+                          milliseconds("inside steps", saves.inside_ns),
+                          milliseconds("between steps", saves.between_ns)}};
+  if (saves.beside_ns > 0)
+    what.evidence.push_back(milliseconds(
+        "written beside the steps, by the ranks of a node, on processors that compute",
+        saves.beside_ns / facts.nodes()));
+  return found(what);
 }
 
 // Share of the processors that a rank is ready for and does not get; nothing without samples.
@@ -211,7 +216,8 @@ const Rule kRules[] = {
      "the host was busy with something else: see the timeline", "idle, host too slow", launch_bound,
      PlaceKind::kLaunchGap},
     {"checkpoint-in-step", "Steps wait for checkpoints to be written", 0.01,
-     "saving inside of steps and between them, over the time from one step to the next",
+     "saving inside of steps and between them, over the time from one step to the next; the bound "
+     "has what is written beside the steps, too",
      "1 %: what a save a minute of one second costs", "a larger --checkpoint-every, faster storage",
      "the window was chosen around a save", "steps tagged checkpoint", checkpoint,
      PlaceKind::kCheckpoint},

@@ -1,0 +1,51 @@
+// What saving costs: what steps wait for, and what is written beside them on processors that
+// compute.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "profiling/advice/advice.hpp"
+#include "tests/profiling/advice/facts_maker.hpp"
+#include "tests/profiling/advice/traced_facts.hpp"
+
+namespace sidestream::advice {
+namespace {
+
+std::string range(const std::string& name, int start_us, int length_us) {
+  return test::complete_event("user_annotation", name, std::to_string(start_us),
+                              std::to_string(length_us));
+}
+
+// Three steps of 80 us, each followed by a save of 20 us, and 30 us of writing in each.
+std::string saving_run(const std::string& writer) {
+  std::string text;
+  for (int step = 0; step < 3; ++step) {
+    const int start = step * 100;
+    text += (step == 0 ? "" : ",") + range("ProfilerStep#" + std::to_string(step + 2), start, 80) +
+            "," + range("forward", start, 80) + "," + range("checkpoint", start + 80, 20);
+    if (!writer.empty()) text += "," + range(writer, start + 10, 30);
+  }
+  return test::trace_of(text);
+}
+
+double bound_of(const Facts& facts) {
+  for (const Finding& one : advise(facts).findings) {
+    if (one.rule->id == std::string("checkpoint-in-step")) return one.what.bound.value();
+  }
+  return 0;
+}
+
+TEST(SaveRuleTest, what_is_written_beside_the_steps_is_in_the_bound) {
+  EXPECT_NEAR(bound_of(facts_of_text(saving_run(""))), 0.2, 0.01);
+  EXPECT_NEAR(bound_of(facts_of_text(saving_run("checkpoint writing"))), 0.5, 0.01);
+  EXPECT_NEAR(bound_of(facts_of_text(saving_run("something else"))), 0.2, 0.01);
+}
+
+TEST(SaveRuleTest, ranks_of_other_nodes_write_on_processors_of_their_own) {
+  Facts facts = facts_of_text(saving_run("checkpoint writing"));
+  facts.environment["nodes"] = "2";
+
+  EXPECT_NEAR(bound_of(facts), 0.35, 0.01);
+}
+
+}  // namespace
+}  // namespace sidestream::advice
