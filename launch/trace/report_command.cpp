@@ -53,16 +53,24 @@ std::optional<double> mfu_of(const ExaminedRun& run, const std::optional<StepRan
   return verify::median_of(std::move(values));
 }
 
+// Why there is nothing to judge.
+std::string unknown_mfu(const ExaminedRun& run, const std::optional<StepRange>& steps) {
+  const auto& known = run.metrics().mfu_of_steps;
+  if (steps && !known.empty())
+    return fmt::format(
+        "metrics.jsonl has no MFU of a step from {} to {}: it has them from step {} to {}",
+        steps->first, steps->last, known.begin()->first, known.rbegin()->first);
+  return "MFU is not known: it needs a run directory with MFU in metrics.jsonl; measure the machine "
+         "with `sidestream bench ceilings` before the run";
+}
+
 // Says why a gate is not passed, also when nothing else is said.
 int check_mfu(const ExaminedRun& run, const ReportOptions& options) {
   if (!options.require_mfu_pct) return static_cast<int>(verify::GateCode::kPassed);
   const std::optional<double> mfu = mfu_of(run, options.require_mfu_steps);
   if (!mfu) {
-    fmt::print(stderr,
-               "sidestream-trace: --require-mfu {:g}: MFU is not known: it needs a run directory "
-               "with MFU in metrics.jsonl; measure the machine with `sidestream bench ceilings` "
-               "before the run\n",
-               *options.require_mfu_pct);
+    fmt::print(stderr, "sidestream-trace: --require-mfu {:g}: {}\n", *options.require_mfu_pct,
+               unknown_mfu(run, options.require_mfu_steps));
     return static_cast<int>(verify::GateCode::kCannotJudge);
   }
   if (*mfu * 100 >= *options.require_mfu_pct) return static_cast<int>(verify::GateCode::kPassed);

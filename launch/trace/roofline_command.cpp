@@ -105,10 +105,7 @@ std::string roofs_text(const std::optional<advice::Ceilings>& ceilings) {
 std::vector<std::string> counter_commands(const std::vector<advice::RooflinePoint>& points,
                                           const ExaminedRun& run) {
   if (!run.facts().on_device) return {};
-  double steps = 0;
-  for (const analysis::RankView& rank : run.analysis().ranks)
-    steps += static_cast<double>(rank.counted_steps());
-  if (run.analysis().profiled_steps) steps = static_cast<double>(*run.analysis().profiled_steps);
+  const auto steps = static_cast<double>(run.analysis().operation_steps.steps);
   std::vector<advice::MeasuredKernel> kernels;
   for (const auto& one : points)
     kernels.push_back({one.name, static_cast<double>(one.calls) / std::max(1.0, steps)});

@@ -272,16 +272,12 @@ std::optional<Product> product_of(std::string_view name, std::string_view input_
       .flops = *flops, .aligned = divisor % 8 == 0, .divisor = static_cast<int>(divisor)};
 }
 
-double profiled_of(const analysis::Analysis& all, double recorded) {
-  return all.profiled_steps ? static_cast<double>(*all.profiled_steps) : recorded;
-}
-
 Places gather_events(const analysis::Analysis& all, double recorded, Facts& facts) {
-  const double profiled = profiled_of(all, recorded);
+  const auto profiled = static_cast<double>(std::max<std::int64_t>(1, all.operation_steps.steps));
   Sums sums;
   Places places;
   const report::CommonTime time(all);
-  for (const analysis::RankView& rank : all.ranks) {
+  for (const analysis::RankView& rank : all.plain_ranks) {
     RankScan scan(rank, sums);
     scan.run();
     scan.places().add_to(time, places);

@@ -5,10 +5,8 @@
 
 namespace sidestream::advice {
 
-// Steps in which operators and kernels were recorded, of `recorded` ones.
-double profiled_of(const analysis::Analysis& all, double recorded);
-
-// `recorded` is the number of steps of all ranks: what sums are divided by. Returns where in the
+// `recorded` is the number of plain steps of all ranks: what sums over those are divided by, but for
+// what only a profiler records. Returns where in the
 // timeline they can be seen.
 Places gather_events(const analysis::Analysis& all, double recorded, Facts& facts);
 

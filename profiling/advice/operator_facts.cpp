@@ -159,10 +159,10 @@ std::optional<Place> place_of(const analysis::Analysis& all, const Sums& sums) {
 
 }  // namespace
 
-OperatorFacts gather_operators(const analysis::Analysis& all, double recorded) {
-  const double profiled = profiled_of(all, recorded);
+OperatorFacts gather_operators(const analysis::Analysis& all) {
+  const auto profiled = static_cast<double>(std::max<std::int64_t>(1, all.operation_steps.steps));
   Sums sums;
-  for (const analysis::RankView& rank : all.ranks) RankOperators(rank).add_to(sums);
+  for (const analysis::RankView& rank : all.plain_ranks) RankOperators(rank).add_to(sums);
   if (sums.heavy) sums.heavy->time_ns /= profiled;
   if (sums.layout_copies) {
     sums.layout_copies->copies_ns /= profiled;

@@ -13,7 +13,7 @@ struct OperatorFacts {
   std::optional<Place> heavy_place;
 };
 
-// `recorded` is the number of steps of all ranks.
-OperatorFacts gather_operators(const analysis::Analysis& all, double recorded);
+// Times are of a step: of those that the operations are of.
+OperatorFacts gather_operators(const analysis::Analysis& all);
 
 }  // namespace sidestream::advice

@@ -38,18 +38,15 @@ Analysis analyse(trace::TraceSet& set, int threads) {
   all.ranks = view_ranks(set, threads);
   all.matches = match_collectives(set);
   align_clocks(set, all.matches);
-  const std::optional<ProfiledSteps> profiled = profiled_steps(all.ranks);
-  if (profiled) {
-    all.profiled_steps = profiled->steps;
-    all.profiled_ns = profiled->length_ns;
-  }
+  all.plain_ranks = with_plain_steps_alone(all.ranks);
+  all.operation_steps = operation_steps(all.plain_ranks);
   std::vector<ClockFaults> faults;
   data::parallel_tasks(threads,
                        {[&] { all.utilisation = find_utilisation(all.ranks); },
                         [&] { faults = all_clock_faults(set); },
-                        [&] { all.collectives = collective_table(all.ranks, all.matches); },
+                        [&] { all.collectives = collective_table(all.plain_ranks, all.matches); },
                         [&] { all.tax = overlap_tax(all.ranks); },
-                        [&] { all.operations = operations(all.ranks, profiled); },
+                        [&] { all.operations = operations(all.plain_ranks, all.operation_steps); },
                         [&] { ask_about_steps(set, all); }});
   warn_about_input(set, all, faults);
   return all;

@@ -24,10 +24,10 @@ struct Analysis {
   const trace::TraceSet* set = nullptr;
   std::vector<RankView> ranks;
   CollectiveMatches matches;
-  std::vector<CollectiveRow> collectives;
+  std::vector<RankView> plain_ranks;  // that count the steps of the mean step alone
+  std::vector<CollectiveRow> collectives;  // of these steps
+  OperationSteps operation_steps;     // of them, those that operations are of
   std::vector<Operation> operations;
-  std::optional<std::int64_t> profiled_steps;  // that the operations are of; nothing: of all
-  std::int64_t profiled_ns = 0;                // how long those took together
   std::optional<statistics::Straggler> straggler;
   std::optional<statistics::UsuallyLast> usually_last;  // stragglers.hpp
   std::optional<std::int64_t> rotating_wait_ns;         // of a step; stragglers.hpp

@@ -76,8 +76,10 @@ IntervalSet blocking_of(const RankView& rank, const IntervalSet& exposed) {
 // All of a trace without steps.
 IntervalSet counted_time(const RankView& rank) {
   std::vector<Interval> windows;
-  for (const StepRow& step : rank.steps) windows.push_back(step.window);
-  if (windows.empty()) windows.push_back({INT64_MIN / 4, INT64_MAX / 4});
+  for (const StepRow& step : rank.steps) {
+    if (rank.counts(step)) windows.push_back(step.window);
+  }
+  if (rank.steps.empty()) windows.push_back({INT64_MIN / 4, INT64_MAX / 4});
   return IntervalSet(std::move(windows));
 }
 
@@ -125,16 +127,20 @@ void add_rank(std::map<Key, Sums>& table, const RankView& rank,
   const IntervalSet overlapped = hidden.overlapped & counted;
   const IntervalSet blocking = blocking_of(rank, exposed);
   for (const auto& [row, part] : shared_out(*rank.timeline, groups)) {
-    if (!rank.counts(row)) continue;
+    const std::int64_t exposed_ns = exposed.length_within_ns(part);
+    const std::int64_t overlapped_ns = overlapped.length_within_ns(part);
+    // One that began before a step that counts may reach into it.
+    if (!rank.counts(row) && exposed_ns + overlapped_ns == 0) continue;
     const CollectiveFacts facts = collective_facts(*rank.timeline, row);
     const auto key = matched.find(row);
     Sums& sums = table[key == matched.end() ? key_of(facts) : key->second];
-    ++sums.events;
     sums.group_size = std::max(sums.group_size, facts.group_size);
-    sums.row.total_ns += rank.timeline->duration_ns(row);
-    sums.row.exposed_ns += exposed.length_within_ns(part);
-    sums.row.overlapped_ns += overlapped.length_within_ns(part);
+    sums.row.exposed_ns += exposed_ns;
+    sums.row.overlapped_ns += overlapped_ns;
     sums.row.blocking_ns += blocking.length_within_ns(part);
+    if (!rank.counts(row)) continue;
+    ++sums.events;
+    sums.row.total_ns += rank.timeline->duration_ns(row);
   }
 }
 

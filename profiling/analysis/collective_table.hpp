@@ -1,9 +1,9 @@
 // Every kind of collective: how much of it hid behind
 // compute, what the transfer took and what was waiting.
 //
-// Sums of one rank, averaged over the ranks, so that they compare with a step. Overlapped, exposed
-// and blocking are of the time inside steps, as the budget of a step is; count, total, transfer and
-// waiting are of the whole trace.
+// Sums of one rank, averaged over the ranks, so that they compare with a step, of what the ranks
+// count. Overlapped, exposed and blocking are of the time inside their steps, as the budget of a
+// step is.
 // Time in which several collectives of a rank are in flight counts as overlapped, exposed and
 // blocking of the one that began first, and of no other: the rows of a rank add up to its steps
 // exactly. Total, transfer and waiting are each collective's own.

@@ -86,6 +86,12 @@ RankView::RankView(const RankTimeline& of_rank)
   steps = step_rows(of_rank, activity, sets);
 }
 
+std::int64_t counted_steps(const std::vector<RankView>& ranks) {
+  std::int64_t steps = 0;
+  for (const RankView& rank : ranks) steps += rank.counted_steps();
+  return steps;
+}
+
 std::vector<RankView> view_ranks(const trace::TraceSet& set, int threads) {
   std::vector<std::unique_ptr<RankView>> views(set.timelines.size());
   data::parallel_for({.count = views.size(), .threads = threads, .thread_name = "ss-analysis"},

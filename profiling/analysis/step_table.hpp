@@ -61,6 +61,9 @@ struct RankView {
   const StepRow* step_at(std::int64_t time_ns) const;
 };
 
+// Of all of them.
+std::int64_t counted_steps(const std::vector<RankView>& ranks);
+
 // Singular steps are tagged (singular_steps.hpp).
 std::vector<RankView> view_ranks(const trace::TraceSet& set, int threads);
 

@@ -10,6 +10,7 @@
 #include "profiling/analysis/collective_list.hpp"
 #include "profiling/analysis/event_class.hpp"
 #include "profiling/analysis/host_activity.hpp"
+#include "profiling/analysis/own_work.hpp"
 #include "profiling/analysis/row_work.hpp"
 
 namespace sidestream::analysis {
@@ -157,47 +158,14 @@ void add_device_rank(const RankView& rank, ByName& all) {
   }
 }
 
-// Makes room or moves data, however long it takes: never what a call above it passed its work on
-// to.
-bool only_moves(std::string_view name) {
-  constexpr std::array<std::string_view, 13> kNames = {
-      "aten::empty", "aten::empty_like", "aten::empty_strided", "aten::zeros", "aten::zeros_like",
-      "aten::zero_", "aten::fill_",      "aten::resize_",       "aten::copy_", "aten::_to_copy",
-      "aten::to",    "aten::clone",      "aten::contiguous"};
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-}
-
-// aten::convolution passes its work on to aten::mkldnn_convolution, which takes the time and whose
-// name is no counter's: what takes most of the time of a call that computes did its work.
-struct Passed {
-  std::size_t row = 0;  // that the work is known of
-  OperatorWork work = {};
-};
-Passed passed_work(const RankTimeline& timeline, const CallTree& tree, std::size_t call,
-                   RowWork& work) {
-  const std::size_t row = tree.calls[call].row;
-  Passed own{row, work.of(row)};
-  if (own.work.flops || timeline.kind(row) != Kind::kOperator || only_moves(timeline.name(row)))
-    return own;
-  for (std::size_t at = tree.calls[call].parent; at != kNoParent; at = tree.calls[at].parent) {
-    const std::size_t above = tree.calls[at].row;
-    if (timeline.kind(above) != Kind::kOperator) break;
-    const OperatorWork known = work.of(above);
-    if (!known.flops) continue;
-    const bool most = tree.calls[call].self_ns > timeline.duration_ns(above) / 2;
-    return most ? Passed{above, known} : own;
-  }
-  return own;
-}
-
-// Work is done in the whole of a call, time is counted where it is spent.
+// Time is counted where it is spent.
 void add_host_rank(const RankView& rank, const CountedRows& rows, ByName& all) {
   const RankTimeline& timeline = *rank.timeline;
-  RowWork work(timeline);
   ShapeCount shapes(timeline);
   const NameClasses classes(timeline.names);
   const bool launches_only = device_work_is_missing(timeline);
   const CallTree tree = call_tree(timeline);
+  const std::vector<OwnWork> work = own_work(timeline, tree);
   for (std::size_t call = 0; call < tree.calls.size(); ++call) {
     const Call& one = tree.calls[call];
     if (!rows.contain(one.row)) continue;
@@ -213,8 +181,8 @@ void add_host_rank(const RankView& rank, const CountedRows& rows, ByName& all) {
       sums.add(work_of_collective(timeline, one.row), one.self_ns);
       continue;
     }
-    const Passed done = passed_work(timeline, tree, call, work);
-    if (!launches_only) sums.add(done.work, timeline.duration_ns(one.row));
+    const OwnWork& done = work[call];
+    if (!launches_only) sums.add(done.work, done.time_ns);
     shapes.add(timeline.name_id(one.row), done.row, done.work);
   }
   shapes.move_to([&](std::size_t name) -> Sums& {
@@ -249,26 +217,27 @@ Operation operation_of(const std::string& name, Kind kind, const Sums& sums, dou
 
 }  // namespace
 
-std::optional<ProfiledSteps> profiled_steps(const std::vector<RankView>& ranks) {
-  ProfiledSteps profiled;
-  std::int64_t all = 0;
+OperationSteps operation_steps(const std::vector<RankView>& ranks) {
+  OperationSteps all, profiled{.profiled_only = true};
+  const auto add = [](IntervalSet windows, OperationSteps& steps) {
+    steps.length_ns += windows.length_ns();
+    steps.windows.push_back(std::move(windows));
+  };
   for (const RankView& rank : ranks) {
     std::vector<Interval> windows = profiled_windows(rank);
     profiled.steps += static_cast<std::int64_t>(windows.size());
-    all += rank.counted_steps();
-    profiled.windows.emplace_back(std::move(windows));
-    profiled.length_ns += profiled.windows.back().length_ns();
+    add(IntervalSet(std::move(windows)), profiled);
+    add(rank.counted_windows(), all);
   }
-  if (profiled.steps == 0 || profiled.steps == all) return std::nullopt;
-  return profiled;
+  all.steps = counted_steps(ranks);
+  return profiled.steps == 0 || profiled.steps == all.steps ? all : profiled;
 }
 
-std::vector<Operation> operations(const std::vector<RankView>& ranks,
-                                  const std::optional<ProfiledSteps>& profiled) {
+std::vector<Operation> operations(const std::vector<RankView>& ranks, const OperationSteps& steps) {
   ByName all;
   for (std::size_t file = 0; file < ranks.size(); ++file) {
     const RankView& rank = ranks[file];
-    const CountedRows rows(rank, profiled ? &profiled->windows[file] : nullptr);
+    const CountedRows rows(rank, steps.profiled_only ? &steps.windows[file] : nullptr);
     if (rank.activity.where == Where::kDevice)
       add_device_rank(rank, all);
     else

@@ -52,16 +52,15 @@ struct Operation {
 
 // Where a run is recorded and some of its steps are profiled too, operations are those of the
 // profiled steps: in the others a phase would have the time of all its operators.
-struct ProfiledSteps {
-  std::vector<IntervalSet> windows;  // by file
-  std::int64_t steps = 0;            // of all ranks, without singular ones
-  std::int64_t length_ns = 0;        // of all these
+struct OperationSteps {
+  bool profiled_only = false;
+  std::vector<IntervalSet> windows = {};  // by file
+  std::int64_t steps = 0;                 // of all ranks, those that they count
+  std::int64_t length_ns = 0;             // of all these
 };
-// Nothing where all steps are profiled, or none.
-std::optional<ProfiledSteps> profiled_steps(const std::vector<RankView>& ranks);
+OperationSteps operation_steps(const std::vector<RankView>& ranks);
 
 // By total time, the longest first.
-std::vector<Operation> operations(const std::vector<RankView>& ranks,
-                                  const std::optional<ProfiledSteps>& profiled);
+std::vector<Operation> operations(const std::vector<RankView>& ranks, const OperationSteps& steps);
 
 }  // namespace sidestream::analysis

@@ -100,8 +100,8 @@ std::string straggler_line(const RunVerdict& verdict) {
   }
   if (verdict.rotating_ns_per_step) {
     return fmt::format(
-        "no straggler that chance does not explain: waiting for whoever is last costs each of the "
-        "others {:.3f} ms a step",
+        "no straggler that chance does not explain: the last rank changes from step to step, and "
+        "those that wait for it lose {:.3f} ms a step",
         static_cast<double>(*verdict.rotating_ns_per_step) * 1e-6);
   }
   return "no straggler";

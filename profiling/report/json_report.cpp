@@ -259,7 +259,8 @@ void add_overview(Json& report, const Analysis& all) {
                         {"tagged_steps", tagged_steps(mean)},
                         {"left_out", mean.left_out},
                         {"mean_step", parts}};
-  report["overview"]["profiled_steps"] = or_null(all.profiled_steps);
+  report["overview"]["operation_steps"] = all.operation_steps.steps;
+  report["overview"]["profiled_only"] = all.operation_steps.profiled_only;
   if (all.verdict) {
     report["overview"]["verdict_shares"] = {{"io", all.verdict->io},
                                             {"cpu", all.verdict->cpu},

@@ -14,11 +14,7 @@ using analysis::RankView;
 using analysis::StepRow;
 
 double stepped_ns(const analysis::Analysis& all) {
-  if (all.profiled_steps) return static_cast<double>(all.profiled_ns);
-  double whole_ns = 0;
-  for (const analysis::RankView& rank : all.ranks)
-    whole_ns += static_cast<double>(rank.counted_windows().length_ns());
-  return whole_ns;
+  return static_cast<double>(all.operation_steps.length_ns);
 }
 
 std::optional<double> step_share(const analysis::Operation& one, double stepped_ns) {

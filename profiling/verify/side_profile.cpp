@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "profiling/analysis/step_table.hpp"
 #include "profiling/report/number_at.hpp"
 
 namespace sidestream::verify {
@@ -36,9 +35,9 @@ TopOperation operation_of(const Json& one, double steps, double step_ms) {
                       .cause = text_at(one, "cause")};
   result.share_of_step =
       number_at(one, "step_share").value_or(step_ms > 0 ? result.step_ms / step_ms : 0);
-  if (result.bound != "compute" && result.bound != "memory") return result;
   result.share_of_roof = number_at(one, "share_of_roof");
-  if (result.share_of_roof)
+  // Held up by something else, it would not get faster at its roof.
+  if (result.share_of_roof && (result.bound == "compute" || result.bound == "memory"))
     result.room_ms = result.step_ms * std::max(0.0, 1 - *result.share_of_roof);
   return result;
 }
@@ -48,23 +47,6 @@ std::string verdict_of(const Json& report) {
   const auto sure = report.find("verdict_sure");
   const bool unsure = sure != report.end() && *sure == false;
   return unsure ? text_at(report, "verdict_text") : words_of(text_at(report, "verdict"));
-}
-
-// Of all ranks. Where a recording goes on around profiled steps, operations are of these.
-double steps_with_operations(const Json& report) {
-  const Json& overview = report.at("overview");
-  const auto profiled = overview.find("profiled_steps");
-  if (profiled != overview.end() && profiled->is_number()) return profiled->get<double>();
-  double steps = 0;
-  for (const Json& step : report.at("steps")) {
-    const auto tags = step.find("tags");
-    const bool singular =
-        tags != step.end() && std::any_of(tags->begin(), tags->end(), [](const Json& tag) {
-          return tag == analysis::StepRow::kUnfinished || tag == analysis::StepRow::kOutlier;
-        });
-    steps += singular ? 0 : 1;
-  }
-  return std::max(1.0, steps);
 }
 
 SideProfile read_report(const std::string& folder, const Json& report, std::size_t operations) {
@@ -81,7 +63,7 @@ SideProfile read_report(const std::string& folder, const Json& report, std::size
   side.has_roofs = ceilings != report.end() && !ceilings->is_null();
   if (const auto metrics = report.find("metrics"); metrics != report.end())
     side.profiler_off = number_at(*metrics, "profiler_cost") == 0;
-  const double steps = steps_with_operations(report);
+  const double steps = std::max(1.0, report.at("overview").at("operation_steps").get<double>());
   for (const Json& one : report.at("top_ops")) {
     if (side.top.size() < operations) side.top.push_back(operation_of(one, steps, side.step_ms));
   }

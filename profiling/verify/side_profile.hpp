@@ -17,7 +17,7 @@ struct TopOperation {
   std::optional<double> flops_per_s = {};
   std::optional<double> bytes_per_s = {};
   std::string bound = {};                    // "compute", "memory", ...; empty: not known
-  std::optional<double> share_of_roof = {};  // where the bound is known
+  std::optional<double> share_of_roof = {};  // where there is a roof
   std::optional<double> room_ms = {};        // what would vanish at the roof: step_ms (1 - share)
   std::string cause = {};                    // empty: not known
 };

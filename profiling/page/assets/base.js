@@ -35,6 +35,7 @@ const numberText = value => value === null || value === undefined ? "–"
 // Both ends of a long name: kernels differ at either.
 const shortName = (name, most) => name.length <= most ? name
   : `${name.slice(0, Math.ceil(most / 2))}…${name.slice(name.length - Math.floor(most / 2) + 1)}`;
+const threeDigits = value => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Number(Math.abs(value).toPrecision(3))}`;
 const signed = (value, digits) => `${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(digits)}`;
 
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

@@ -92,7 +92,7 @@ Page.sections.push({id: "advice", title: "Advice", what: "What to change, the la
       element("dl", {}, rows.filter(row => row[1]).flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]))));
   }
   if (not_measured.length > 0) {
-    body.append(element("h3", {}, "Could not look"));
+    body.append(element("h3", {}, "Not measured, and what it needs"));
     drawTable(body, {header: ["rule", "needs"], rows: not_measured.map(one => [one.rule, one.needs])});
   }
   if (run.report.nothing_found.length > 0) {
@@ -115,7 +115,7 @@ const isThere = part => part.change_ms !== 0 || part.base_ms !== 0;
 function drawParts(body, given, whole = "step") {
   const parts = given.filter(isThere);
   const total = key => sum(parts.map(part => part[key]));
-  const ofBlocks = part => part.low_ms === null || part.low_ms === undefined ? "" : `${signed(part.low_ms, 2)} to ${signed(part.high_ms, 2)}`;
+  const ofBlocks = part => part.low_ms === null || part.low_ms === undefined ? "" : `${threeDigits(part.low_ms)} to ${threeDigits(part.high_ms)}`;
   drawTable(body, {header: ["part", "base, ms", "new, ms", "change, ms", "95 % over the blocks"],
     rows: [...parts.map(part => [part.name, part.base_ms, part.new_ms, part.change_ms, ofBlocks(part)]),
       [whole, total("base_ms"), total("new_ms"), total("change_ms"), ""]]});

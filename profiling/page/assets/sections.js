@@ -62,11 +62,13 @@ section("top", "Top operations and roofline", "The operations that take the most
   "and why not nearer.", body => {
   const run = currentRun();
   if (!run || run.report.top_ops.length === 0) { body.append(absent("no operations recorded")); return false; }
-  const top = run.report.top_ops, five = top.slice(0, 5), profiled = run.report.overview.profiled_steps;
-  const counted = run.report.steps.filter(step => !isSingular(step));
-  if (profiled) body.append(element("p", {class: "what"}, `Of the ${profiled} steps that were profiled, of ${counted.length} recorded ones.`));
+  const top = run.report.top_ops, five = top.slice(0, 5), counted = run.report.overview;
+  const ofSteps = counted.operation_steps > 0;
+  if (counted.operation_steps > 0)
+    body.append(element("p", {class: "what"}, `Of ${counted.operation_steps} ${counted.profiled_only ? "profiled " : ""}steps of all ranks.`));
   stackedBars(body, five.map((one, at) => `${at + 1} ${one.name}`),
-    [{label: "share of all operations, %", colour: colour("accent"), values: five.map(one => one.share * 100)}], "%",
+    [{label: ofSteps ? "share of the step, %" : "share of all operations, %", colour: colour("accent"),
+      values: five.map(one => (ofSteps ? one.step_share : one.share) * 100)}], "%",
     value => `${value.toFixed(1)} %`);
   drawTable(body, {header: ["name", "total_ns", "step_share", "calls", "dtype", "flops_per_s", "bytes_per_s", "roof_share", "bound", "cause"],
     rows: top.map((one, at) => [`${at + 1} ${one.name}`, one.total_ns, one.step_share ?? "", one.calls, one.dtype ?? "",
@@ -114,19 +116,21 @@ section("collectives", "Collectives", "By bucket, of one rank: what hid behind c
   const rows = currentRun() ? currentRun().report.collectives : [];
   if (rows.length === 0) { body.append(absent("no collectives recorded")); return false; }
   const name = row => row.bucket === null ? row.name : `${row.name}, bucket ${row.bucket}`, first = rows.slice(0, 16);
+  const {steps} = currentRun().report.overview, ranks = new Set(currentRun().report.steps.map(step => step.rank)).size;
+  const ofOneRank = steps > 0 ? steps / ranks : 1, unit = steps > 0 ? "ms a step" : "ms", each = ns => ns / 1e6 / ofOneRank;
   const buckets = rows.filter(row => row.bucket !== null).map(name);
   if (new Set(buckets).size < buckets.length) body.append(element("p", {class: "soft"}, "A bucket has a row for each size that it had in " +
     "these steps: the order of buckets is built anew after the first step of a run."));
   const left = element("div"), right = element("div");
   body.append(element("div", {class: "columns"}, left, right));
   left.append(element("h3", {}, "Exposed and hidden"));
-  stackedBars(left, first.map(name), [{label: "exposed", colour: colour("data"), values: first.map(row => row.exposed_ns / 1e6)},
-    {label: "hidden", colour: colour("compute"), values: first.map(row => row.overlapped_ns / 1e6)}], "ms", msText);
+  stackedBars(left, first.map(name), [{label: "exposed", colour: colour("data"), values: first.map(row => each(row.exposed_ns))},
+    {label: "hidden", colour: colour("compute"), values: first.map(row => each(row.overlapped_ns))}], unit, msText);
   const timed = first.filter(row => row.transfer_ns !== null);
   if (timed.length > 0) {
     right.append(element("h3", {}, "Transfer and waiting"));
-    stackedBars(right, timed.map(name), [{label: "transfer", colour: colour("comm"), values: timed.map(row => row.transfer_ns / 1e6)},
-      {label: "waiting for other ranks", colour: colour("waitcomm"), values: timed.map(row => row.wait_ns / 1e6)}], "ms", msText);
+    stackedBars(right, timed.map(name), [{label: "transfer", colour: colour("comm"), values: timed.map(row => each(row.transfer_ns))},
+      {label: "waiting for other ranks", colour: colour("waitcomm"), values: timed.map(row => each(row.wait_ns))}], unit, msText);
   }
   const sized = rows.filter(row => row.bytes > 0 && row.bus_gb_per_s > 0);
   if (sized.length > 0) {
@@ -136,6 +140,7 @@ section("collectives", "Collectives", "By bucket, of one rank: what hid behind c
   }
   const keys = ["name", "bucket", "bytes", "count", "exposed_ns", "overlapped_ns", "transfer_ns", "wait_ns", "alg_gb_per_s", "bus_gb_per_s",
     "slowest_rank"];
+  if (steps > 0) body.append(element("p", {class: "what"}, `The table: sums of one rank over ${numberText(Math.round(ofOneRank))} steps.`));
   const titles = {alg_gb_per_s: "alg GB/s", bus_gb_per_s: "bus GB/s"};
   drawTable(body, {header: keys.map(key => titles[key] || key), rows: rows.map(row => keys.map(key => row[key]))});
   return true;

@@ -10,10 +10,17 @@ function ownFrame(stack) {
   return frames.find(frame => !frame.split(":")[0].includes(".so")) || frames[0];
 }
 
+// Of a path in the tree what is called and what calls it; the whole is in the title.
+function endOfPath(path) {
+  const names = path.split(" > ");
+  return names.length <= 2 ? path : `${"· ".repeat(names.length - 2)}${names.slice(-2).join(" > ")}`;
+}
+
 // "1234567" under total_ns reads better as 1.235 ms.
 function cellText(column, value) {
   if (value === "" || value === null || value === undefined) return "";
   if (column === "stack") return ownFrame(String(value));
+  if (column === "path") return endOfPath(String(value));
   if (!isNumber(value)) return String(value);
   const number = Number(value);
   if (/_ns$|^ns_/.test(column)) return nsText(number);
@@ -22,7 +29,7 @@ function cellText(column, value) {
   if (/flops_per_s$/.test(column)) return rateText(number, "FLOP/s");
   if (/^flops$/.test(column)) return rateText(number, "FLOP");
   if (/^share$|_share$/.test(column)) return percentText(number);
-  if (column === "change, ms") return `${number > 0 ? "+" : number < 0 ? "−" : ""}${Number(Math.abs(number).toPrecision(3))}`;
+  if (column === "change, ms") return threeDigits(number);
   if (/, ms$/.test(column)) return String(Number(number.toPrecision(4)));
   return numberText(number);
 }

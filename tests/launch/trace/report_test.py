@@ -38,7 +38,7 @@ SCHEMA = {
                               "joules_per_token"]),
     "verdict": None, "verdict_sure": None, "verdict_text": None, "hang": None, "outliers": list, "urgent": [str], "advice": list, "not_measured": [{"rule": str, "needs": str}],
     "import": {"files": [str], "events": int, "skipped": dict, "warnings": list},
-    "overview": {"steps": int, "tagged_steps": int, "left_out": dict, "profiled_steps": None, "mean_step": [{"part": str, "time_ns": int}]},
+    "overview": {"steps": int, "tagged_steps": int, "left_out": dict, "operation_steps": int, "profiled_only": bool, "mean_step": [{"part": str, "time_ns": int}]},
     "overlap_tax": dict.fromkeys(["hidden_ns", "tax_ns", "net_gain_ns", "judged_ns", "beside_ns"], int),
     "nothing_found": list, "ceilings": None,
     "heat_map": {"steps": list, "ranks": [int], "own_ns": [list], "over_median": [list]},
@@ -255,7 +255,7 @@ class ReportTest(TraceTest):
         write(folder / "metrics.jsonl", '{"step":1,"mfu":0.25}\n{"step":2,"mfu":0.5}\n{"step":3,"mfu":0.75}\n')
         self.succeed("report", folder, "--quiet", "--require-mfu", "2:3:60")
         self.fail_with(11, "MFU is 25 %", "report", folder, "--quiet", "--require-mfu", "1:30")
-        self.fail_with(12, "MFU is not known", "report", folder, "--quiet", "--require-mfu", "8:9:30")
+        self.fail_with(12, "no MFU of a step from 8 to 9: it has them from step 1 to 3", "report", folder, "--quiet", "--require-mfu", "8:9:30")
         self.fail_with(2, "such as 40 or 10:20:40", "report", folder, "--quiet", "--require-mfu", "1:x")
         unknown = write(self.folder / "rank-0.json", trace(step_events(0)))
         self.fail_with(12, "MFU is not known", "report", unknown, "--quiet", "--require-mfu", "1")

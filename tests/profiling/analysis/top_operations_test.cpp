@@ -29,7 +29,8 @@ const Operation& named(const std::vector<Operation>& operations, const std::stri
 TEST(TopOperationsTest, a_recording_around_profiled_steps_counts_these_only) {
   const test::Analysed run(kSteps + "," + complete_event("cpu_op", "aten::mm", "110", "50"));
 
-  EXPECT_EQ(run.all.profiled_steps, 1);
+  EXPECT_TRUE(run.all.operation_steps.profiled_only);
+  EXPECT_EQ(run.all.operation_steps.steps, 1);
   ASSERT_EQ(run.all.operations.size(), 2u);
   EXPECT_EQ(run.all.operations.front().name, "aten::mm");
   EXPECT_EQ(named(run.all.operations, "forward").calls, 1);
@@ -50,6 +51,43 @@ TEST(TopOperationsTest, work_passed_on_is_not_that_of_making_room) {
 
   EXPECT_EQ(named(kernel.all.operations, "aten::mkldnn_mm").flops.total(), 2.0 * 64 * 32 * 16);
   EXPECT_EQ(named(room.all.operations, "aten::empty").flops.total(), std::nullopt);
+}
+
+// A fused operator counts its products, and calls aten::mm for them: they are done once, where the
+// time is.
+TEST(TopOperationsTest, work_of_a_fused_operator_is_that_of_what_it_calls) {
+  const std::string fused_shapes =
+      R"("Input Dims": [[64, 32], [32, 16], [16]], "Input type": ["float", "float", "float"])";
+  const std::string product_shapes =
+      R"("Input Dims": [[64, 32], [32, 16]], "Input type": ["float", "float"])";
+  const std::string step = complete_event("user_annotation", "ProfilerStep#2", "0", "100") + "," +
+                           complete_event("cpu_op", "sidestream::linear", "0", "100", fused_shapes);
+  const test::Analysed calling(step + "," +
+                               complete_event("cpu_op", "aten::mm", "10", "80", product_shapes)),
+      alone(step);
+  const double flops = 2.0 * 64 * 32 * 16;
+
+  EXPECT_EQ(named(calling.all.operations, "sidestream::linear").flops.total(), std::nullopt);
+  EXPECT_EQ(named(calling.all.operations, "aten::mm").flops.total(), flops);
+  EXPECT_EQ(named(calling.all.operations, "aten::mm").flops.time_ns, 80'000);
+  EXPECT_EQ(named(alone.all.operations, "sidestream::linear").flops.total(), flops);
+  EXPECT_EQ(named(alone.all.operations, "sidestream::linear").flops.time_ns, 100'000);
+}
+
+// What calls inside left to do is done in the time that they left.
+TEST(TopOperationsTest, what_a_fused_operator_does_itself_is_done_in_its_own_time) {
+  const test::Analysed run(
+      complete_event("user_annotation", "ProfilerStep#2", "0", "100") + "," +
+      complete_event(
+          "cpu_op", "sidestream::mlp", "0", "100",
+          R"("Input Dims": [[64, 32], [32, 16], [16, 32]], "Input type": ["float", "float", "float"])") +
+      "," +
+      complete_event("cpu_op", "aten::mm", "10", "70",
+                     R"("Input Dims": [[64, 32], [32, 16]], "Input type": ["float", "float"])"));
+
+  const Operation& fused = named(run.all.operations, "sidestream::mlp");
+  EXPECT_EQ(fused.flops.total(), 2.0 * 64 * 16 * 32);
+  EXPECT_EQ(fused.flops.time_ns, 30'000);
 }
 
 // What a rank hands over, as the profiler writes it on the kernel: elements of a type.
@@ -92,7 +130,7 @@ TEST(TopOperationsTest, no_share_of_a_long_profiled_step_is_above_its_whole) {
 TEST(TopOperationsTest, a_recording_without_operators_counts_every_step) {
   const test::Analysed run(kSteps);
 
-  EXPECT_FALSE(run.all.profiled_steps.has_value());
+  EXPECT_FALSE(run.all.operation_steps.profiled_only);
   EXPECT_EQ(named(run.all.operations, "forward").total_ns, 160'000);
 }
 
