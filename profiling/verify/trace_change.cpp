@@ -9,6 +9,7 @@
 #include <string>
 
 #include "profiling/report/summary.hpp"
+#include "profiling/report/table.hpp"
 #include "profiling/verify/phase_change.hpp"
 
 namespace sidestream::verify {
@@ -65,33 +66,31 @@ class Joined {
   std::map<std::string, Part> parts_;
 };
 
+// A bucket of another size holds other parameters: it is another one.
 std::string name_of(const analysis::CollectiveRow& row) {
-  return row.bucket < 0 ? row.name : fmt::format("{}, bucket {}", row.name, row.bucket);
-}
-
-double counted_steps(const std::vector<analysis::RankView>& ranks) {
-  std::int64_t steps = 0;
-  for (const analysis::RankView& rank : ranks) steps += rank.counted_steps();
-  return static_cast<double>(std::max<std::int64_t>(1, steps));
+  std::string name = row.bucket < 0 ? row.name : fmt::format("{}, bucket {}", row.name, row.bucket);
+  if (row.bytes >= 0)
+    name += fmt::format(" ({})", report::bytes_text(static_cast<double>(row.bytes)));
+  return name;
 }
 
 using Times = std::map<std::string, double>;  // milliseconds of one step of one rank
 
-// Of the steps that the mean step is of; where a recording goes on around profiled ones, of those.
-Times operations_of(const std::vector<analysis::RankView>& plain) {
-  const auto profiled = analysis::profiled_steps(plain);
-  const double steps = profiled ? static_cast<double>(profiled->steps) : counted_steps(plain);
+Times operations_of(const Analysis& all) {
+  const auto steps = static_cast<double>(std::max<std::int64_t>(1, all.operation_steps.steps));
   Times times;
-  for (const analysis::Operation& one : analysis::operations(plain, profiled))
+  for (const analysis::Operation& one : all.operations)
     times[one.name] += ms(static_cast<double>(one.total_ns)) / steps;
   return times;
 }
 
-Times exposed_by_bucket(const Analysis& all, const std::vector<analysis::RankView>& plain) {
+Times exposed_by_bucket(const Analysis& all) {
   const auto ranks = static_cast<double>(std::max<std::size_t>(1, all.set->ranks().size()));
-  const double steps_of_one_rank = counted_steps(plain) / ranks;
+  const double steps_of_one_rank = static_cast<double>(std::max<std::int64_t>(
+                                       1, analysis::counted_steps(all.plain_ranks))) /
+                                   ranks;
   Times times;
-  for (const analysis::CollectiveRow& row : analysis::collective_table(plain, all.matches))
+  for (const analysis::CollectiveRow& row : all.collectives)
     times[name_of(row)] += ms(static_cast<double>(row.exposed_ns)) / steps_of_one_rank;
   return times;
 }
@@ -135,13 +134,11 @@ TraceChange compare_traces(const Analysis& base, const Analysis& fresh, std::siz
                      .fresh_windows = windows_of(fresh)};
   if (left.steps == 0 || right.steps == 0) return change;
   change.parts = parts_of(left, right);
-  const auto plain_base = analysis::with_plain_steps_alone(base.ranks),
-             plain_fresh = analysis::with_plain_steps_alone(fresh.ranks);
   change.phases = phases_of_change(base, fresh);
-  change.operations = joined(operations_of(plain_base), operations_of(plain_fresh)).largest(rows);
+  change.operations = joined(operations_of(base), operations_of(fresh)).largest(rows);
   change.operations.push_back(no_operation(left, right, change.operations));
   change.collectives =
-      joined(exposed_by_bucket(base, plain_base), exposed_by_bucket(fresh, plain_fresh))
+      joined(exposed_by_bucket(base), exposed_by_bucket(fresh))
           .largest(rows);
   return change;
 }

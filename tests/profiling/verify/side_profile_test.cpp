@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 Json report() {
   return Json::parse(R"({
     "verdict": "gpu", "steps": [{}, {}], "urgent": [],
-    "overview": {"mean_step": [{"part": "compute", "time_ns": 9000000},
+    "overview": {"operation_steps": 2, "mean_step": [{"part": "compute", "time_ns": 9000000},
                                {"part": "idle", "time_ns": 1000000},
                                {"part": "  waiting for data", "time_ns": 400000},
                                {"part": "step", "time_ns": 10000000}]},
@@ -39,7 +39,7 @@ Json report() {
 
 TEST(SideProfileTest, operations_of_a_recording_are_of_its_profiled_steps) {
   Json recorded = report();
-  recorded["overview"]["profiled_steps"] = 4;
+  recorded["overview"]["operation_steps"] = 4;
   recorded["verdict_sure"] = false;
   recorded["verdict_text"] = "computing or by communication: not sure";
 
@@ -124,6 +124,20 @@ TEST(SideProfileTest, markdown_tells_what_was_slow_advised_changed_and_tried) {
         "| compute | 9 | 5 | -4 |", "## Tried and dropped",
         "| a against b | no | slower | slower: 5 % | t |", "sidestream train --lr 1"})
     EXPECT_THAT(text, HasSubstr(wanted));
+}
+
+TEST(SideProfileTest, traces_that_say_something_else_than_the_timed_steps_are_pointed_out) {
+  constexpr const char* kSides = "They do not agree which side is faster";
+  constexpr const char* kProfiler = "The new side was profiled, the other one only recorded";
+  Verification one = with_profiles();
+  one.base_curves = {{}};
+  EXPECT_THAT(verification_markdown(one, {}), AllOf(Not(HasSubstr(kSides)), Not(HasSubstr(kProfiler))));
+
+  one.profiles->fresh.step_ms = one.profiles->base.step_ms * 1.2;
+  EXPECT_THAT(verification_markdown(one, {}), HasSubstr(kSides));
+
+  one.profiles->base.profiler_off = true;
+  EXPECT_THAT(verification_markdown(one, {}), HasSubstr(kProfiler));
 }
 
 TEST(SideProfileTest, text_tells_what_was_tried_and_how_it_was_made_in_100_columns) {

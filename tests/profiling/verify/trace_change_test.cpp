@@ -112,6 +112,28 @@ TEST(TraceChangeTest, collectives_add_up_to_the_change_of_exposed_communication)
   EXPECT_NEAR(sum_of(largest).change_ms(), -0.025, 1e-9);
 }
 
+// Other parameters are in it: its time is compared with nothing.
+TEST(TraceChangeTest, a_bucket_of_another_size_is_another_one) {
+  const auto with_bucket = [](const std::string& bytes) {
+    return test::complete_event("user_annotation", "ProfilerStep#2", "1000", "100") + "," +
+           test::complete_event("user_annotation", "forward", "1000", "60") + "," +
+           test::complete_event("user_annotation", "allreduce", "1075", "10",
+                                R"("bucket":0,"payload bytes":)" + bytes + R"(,"sequence":1)");
+  };
+  const Analysed base(with_bucket("1000")), same(with_bucket("1000")), other(with_bucket("15000"));
+  const auto names = [](const TraceChange& change) {
+    std::string text;
+    for (const Part& one : change.collectives) text += one.name + "; ";
+    return text;
+  };
+
+  EXPECT_NE(names(compare_traces(base.all, same.all)).find("bucket 0 (1 KB)"), std::string::npos)
+      << names(compare_traces(base.all, same.all));
+  const std::string both = names(compare_traces(base.all, other.all));
+  EXPECT_NE(both.find("bucket 0 (1 KB)"), std::string::npos) << both;
+  EXPECT_NE(both.find("bucket 0 (15 KB)"), std::string::npos) << both;
+}
+
 TEST(TraceChangeTest, rest_has_a_name_and_nothing_is_lost) {
   const Analysed base(step(2, 1000, 100, 40, 30)), fresh(step(2, 1000, 80, 35, 10));
 
