@@ -40,14 +40,14 @@ struct Ceilings {
 };
 
 // Best of repeated products and copies, `seconds` for each figure, on all intra-op threads of this
-// process, and on the first GPU when there is one.
-Ceilings measure_ceilings(double seconds);
+// process, and where it is asked for on the first GPU.
+Ceilings measure_ceilings(double seconds, bool with_device);
 
 // Of a copy from one block of `bytes` to another, on all intra-op threads; read + written.
 double measure_memory(double seconds, std::int64_t bytes);
 
-// Nothing without a GPU.
-std::optional<DeviceCeilings> measure_device(double seconds);
+// Of the first GPU. Throws c10::Error where there is none.
+DeviceCeilings measure_device(double seconds);
 
 // Collective. The fastest all-reduce of 64 MB, as bus bandwidth.
 double measure_link(comm::Communicator& communicator, double seconds);

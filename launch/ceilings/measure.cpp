@@ -73,7 +73,7 @@ double measure_memory(double seconds, std::int64_t bytes) {
   });
 }
 
-Ceilings measure_ceilings(double seconds) {
+Ceilings measure_ceilings(double seconds, bool with_device) {
   constexpr std::int64_t kBeyondAnyCache = 256 << 20;
   const torch::NoGradGuard no_grad;
   return {.processor = processor_name(),
@@ -82,7 +82,7 @@ Ceilings measure_ceilings(double seconds) {
           .bf16_flops_per_s = product_flops_per_s<core::BFloat16>(torch::kBFloat16, seconds),
           .memory_bytes_per_s = measure_memory(seconds, kBeyondAnyCache),
           .seconds = seconds,
-          .device = measure_device(seconds)};
+          .device = with_device ? std::optional(measure_device(seconds)) : std::nullopt};
 }
 
 }  // namespace sidestream::launch

@@ -55,8 +55,7 @@ double copy_bytes_per_s(const torch::Tensor& target, const torch::Tensor& source
 
 }  // namespace
 
-std::optional<DeviceCeilings> measure_device(double seconds) {
-  if (!torch::cuda::is_available()) return std::nullopt;
+DeviceCeilings measure_device(double seconds) {
   const torch::NoGradGuard no_grad;
   DeviceCeilings device{.name = comm::cuda::make_driver()->properties(0).name};
   device.flops_per_s = {{"fp32", product_flops_per_s(torch::kFloat32, false, seconds)},

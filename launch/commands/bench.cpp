@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include "comm/device/device_choice.hpp"
 #include "comm/mpi_environment.hpp"
+#include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/bench_options.hpp"
@@ -36,10 +38,19 @@ void store(const BenchOptions& options, const Ceilings& fresh) {
   fmt::print("kept in {}: the denominator of MFU on this machine\n", ceilings_file().string());
 }
 
+// The GPU is measured where there is one, unless it is said what to measure.
+bool measures_device(const BenchOptions& options) {
+  if (options.device == comm::DeviceWish::kCpu) return false;
+  const comm::DeviceFinding found = comm::find_device(*comm::cuda::make_driver(), 0);
+  if (found.usable() || options.device == comm::DeviceWish::kAuto) return found.usable();
+  throw core::ConfigError("--device cuda: there is no usable GPU: " + found.problem);
+}
+
 int measure_machine(const BenchOptions& options) {
+  const bool with_device = measures_device(options);
   pin_and_set_threads(allowed_cores(), {}, options.threads);
   flush_denormals_on_all_threads(true);
-  const Ceilings ceilings = measure_ceilings(options.seconds);
+  const Ceilings ceilings = measure_ceilings(options.seconds, with_device);
   print(ceilings);
   store(options, ceilings);
   return 0;

@@ -25,7 +25,9 @@ SettingTable<Options> table() {
                         [](auto& o) -> auto& { return o.seconds; }, {.min = 0.01, .max = 3600}),
         choice<Options, DeviceWish>(
             {"device", "auto|cpu|cuda",
-             "under mpirun: the link between GPUs or between host ranks"},
+             "whether a GPU is measured, too, and has to be there; under mpirun: the link between "
+             "GPUs or between host ranks",
+             "auto: where there is one"},
             {{"auto", DeviceWish::kAuto}, {"cpu", DeviceWish::kCpu}, {"cuda", DeviceWish::kCuda}},
             [](auto& o) -> auto& { return o.device; }),
         on_off<Options>(

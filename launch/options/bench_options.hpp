@@ -15,7 +15,7 @@ struct BenchOptions {
   std::optional<BenchSubject> subject = {};           // has to be given
   std::optional<int> threads = {};                    // empty: every core
   double seconds = 1.0;                               // of each measurement
-  comm::DeviceWish device = comm::DeviceWish::kAuto;  // whose link, under mpirun
+  comm::DeviceWish device = comm::DeviceWish::kAuto;  // under mpirun: whose link
   bool replace = false;  // also with lower figures than those that are stored
 };
 

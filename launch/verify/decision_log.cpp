@@ -28,7 +28,26 @@ Json line_of(const std::filesystem::path& reports, const verify::Settings& setti
           {"proof", subject == Subject::kProof}};
 }
 
+// The newest decision on the same subject, without its time.
+Json newest_like(const std::filesystem::path& log, const Json& line) {
+  Json newest;
+  std::ifstream input(log);
+  for (std::string text; std::getline(input, text);) {
+    Json json = Json::parse(text, nullptr, false);
+    if (!json.is_object() || json.value("reports", Json()) != line.at("reports") ||
+        json.value("proof", Json(false)) != line.at("proof"))
+      continue;
+    json.erase("time");
+    newest = std::move(json);
+  }
+  return newest;
+}
+
+// A finished verification that is asked for once more says the same: that is no second decision.
 void append(const std::filesystem::path& log, const Json& line) {
+  Json timeless = Json::parse(line.dump(-1, ' ', false, Json::error_handler_t::replace));
+  timeless.erase("time");
+  if (newest_like(log, line) == timeless) return;
   const core::UniqueFd file(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!file) throw core::Error(core::system_error_text("cannot write", log, errno));
   core::write_all(file.get(), line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n",

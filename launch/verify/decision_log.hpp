@@ -13,7 +13,8 @@ namespace sidestream::launch {
 enum class Subject { kVerification, kProof };
 
 // Appends {time, command, folder of the reports, sides, proof: whether it is one, version,
-// environment, verdict, accepted, reason}. Throws core::Error with the system's text.
+// environment, verdict, accepted, reason}, unless the newest line on these reports and this subject
+// says the same. Throws core::Error with the system's text.
 void append_decision(const std::filesystem::path& log, const std::filesystem::path& reports,
                      const verify::Verification& one, const verify::Decision& decision,
                      Subject subject = Subject::kVerification);

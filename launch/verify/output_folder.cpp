@@ -60,6 +60,11 @@ void OutputFolder::claim(const std::string& identity) {
     throw core::ConfigError(
         fmt::format("--out: another verification is running in {}", root_.string()));
   const fs::path file = root_ / "verification.json";
+  if (fs::exists(file) && !nlohmann::json::accept(core::read_file(file)))
+    throw core::ConfigError(
+        fmt::format("--out: {} is damaged: it does not say which verification {} holds. Give a new "
+                    "folder",
+                    file.string(), root_.string()));
   if (fs::exists(file) && core::read_file(file) != identity)
     throw core::ConfigError(
         fmt::format("--out: {} holds another verification (other flags, steps, blocks, content of "

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import subprocess
 import tempfile
 
 from support import BINARY, check, run
@@ -21,6 +22,11 @@ def main():
         early = run(2, bench)
         check("not kept: `sidestream bench ceilings` without mpirun comes first" in early, early)
         check(not (cache / "sidestream/ceilings.json").exists(), "a link alone was kept")
+
+        if not os.path.exists("/dev/nvidiactl"):
+            without = subprocess.run([*map(str, bench), "--device", "cuda"], capture_output=True, text=True, check=False)
+            check(without.returncode == 2 and "--device cuda: there is no usable GPU" in without.stderr, f"{without}")
+            check(not (cache / "sidestream/ceilings.json").exists(), "the processor was measured instead")
 
         output = run(1, bench)
         machine = stored(cache)

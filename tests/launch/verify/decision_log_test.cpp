@@ -55,6 +55,20 @@ TEST_F(DecisionLogTest, a_proof_is_marked_and_names_the_folder_of_the_reports) {
   EXPECT_EQ(read_decisions(log(), scratch_ / "another").size(), 2u) << "one hides the other";
 }
 
+TEST_F(DecisionLogTest, the_same_decision_again_is_no_second_line) {
+  for (const char* flags : {"--overlap on", "--overlap on", "--zero 1", "--overlap on"})
+    add(scratch_ / "report", flags);
+  add(scratch_ / "another", "--overlap on");
+  add(scratch_ / "report", "--overlap on");
+
+  std::ifstream input(log());
+  std::vector<std::string> flags;
+  for (std::string line; std::getline(input, line);)
+    flags.push_back(nlohmann::json::parse(line).at("new"));
+  EXPECT_EQ(flags, (std::vector<std::string>{"--overlap on", "--zero 1", "--overlap on",
+                                             "--overlap on"}));
+}
+
 TEST_F(DecisionLogTest, a_rejection_has_version_and_environment) {
   append_rejection(log(), scratch_ / "a",
                    {.version = "0.1.0", .environment = {{"processor", "P"}}, .reason = "it fails"});

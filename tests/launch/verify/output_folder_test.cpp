@@ -1,5 +1,6 @@
 #include "launch/verify/output_folder.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -66,6 +67,18 @@ TEST_F(OutputFolderTest, runs_of_another_build_are_no_part_of_it) {
   core::write_file_atomically(file, text);
 
   EXPECT_THROW(OutputFolder{options()}, core::ConfigError);
+}
+
+TEST_F(OutputFolderTest, a_damaged_folder_is_no_other_verification) {
+  { const OutputFolder first(options()); }
+  core::write_file_atomically(scratch_ / "out" / "verification.json", "");
+
+  try {
+    const OutputFolder again(options());
+    FAIL() << "nothing was thrown";
+  } catch (const core::ConfigError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("verification.json is damaged"));
+  }
 }
 
 TEST_F(OutputFolderTest, the_environment_is_that_of_the_first_run_with_a_record) {
