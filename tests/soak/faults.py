@@ -4,10 +4,11 @@ other, and the fix measured against the bound that the rule gave.
     build/env/bin/python tests/soak/faults.py [--only WORDS ...] [--pairs N] [--wait-minutes N]
     build/env/bin/python tests/soak/faults.py --recordings tests/data/traces/faults [--only WORDS ...]
 
-Half an hour on two cores; the result is tests/soak/faults.md, written at the end of a whole run only. A fault has to cost 20 % of a
-step or more: what costs less proves nothing about its rule. --recordings keeps short traces instead of measuring. Where a machine is shared, ranks are late at random: a trace with
-a wrong finding is taken again, up to three times, and what other programs took of the processors meanwhile stands beside it.
-Waiting for a rank is held against the rules only where they took less than a tenth.
+An hour on two cores; the result is tests/soak/faults.md: of a whole run, or with --only those rows of it again, each with its time. A
+fault has to cost 20 % of a step or more: what costs less proves nothing about its rule. --recordings keeps short traces instead of
+measuring. Where a machine is shared, ranks are late at random: a trace with a wrong finding is taken again, up to three times, and what
+other programs took of the processors meanwhile stands beside it. Waiting for a rank is held against the rules only where they took less
+than a tenth.
 """
 import argparse
 import datetime
@@ -31,6 +32,7 @@ from machine import processor  # noqa: E402
 from support import BINARY, BUILD, ROOT, environment, mpirun  # noqa: E402
 
 TRACE = BUILD / "sidestream-trace"
+RESULT = ROOT / "tests/soak/faults.md"
 SLEEPING = BUILD / "tests/launch/recording/sidestream_slow_rank"  # the trainer, with a sleep where SIDESTREAM_TEST_SLEEP says
 TIMEOUT_S, ATTEMPTS = 600, 3
 # The trainer compares with the steps before the window, without the first three.
@@ -230,7 +232,7 @@ def row_of(fault, folder, pairs):
 
 
 def table(rows, pairs, version):
-    header = ["fault", "rule", "bound", "other findings above 3 %", "gain of the fix (95 % interval)", "bound holds"]
+    header = ["fault", "rule", "bound", "other findings above 3 %", "gain of the fix (95 % interval)", "bound holds", "measured"]
     lines = ["| " + " | ".join(row) + " |" for row in [header, ["---"] * len(header), *rows]]
     cores = len([line for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("processor")])
     return (f"# Faults planted in live trainings\n\n{datetime.date.today()}, {cores} cores of {processor()}, {RANKS} CPU ranks, {pairs} pairs of runs each; "
@@ -239,10 +241,26 @@ def table(rows, pairs, version):
             "within the 99.9 % interval of the measurement.\n\n" + "\n".join(lines) + "\n")
 
 
+def kept_rows():
+    """Of faults.md by fault, as long as it is of this processor."""
+    lines = RESULT.read_text().splitlines() if RESULT.exists() else []
+    if not any(processor() in line for line in lines[:3]):
+        return {}
+    cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines if line.startswith("| ")]
+    return {fault_in(row[0]): row for row in cells[2:]}
+
+
+def fault_in(cell):
+    return cell.split(" (")[0]
+
+
 def write_table(rows, pairs):
-    elsewhere = [[name, rule, "–", "–", text, "–"] for name, rule, text in ELSEWHERE]
+    """The new rows among those that were measured before, in the order of the list."""
+    known = kept_rows() | {fault_in(row[0]): row for row in rows}
+    measured = [known[fault.name] for fault in FAULTS if fault.name in known and not fault.impossible]
+    elsewhere = [[name, rule, "–", "–", text, "–", "–"] for name, rule, text in ELSEWHERE]
     version = call([TRACE, "--version"], environment()).strip()
-    (ROOT / "tests/soak/faults.md").write_text(table(rows + elsewhere, pairs, version))
+    RESULT.write_text(table(measured + elsewhere, pairs, version))
 
 
 def record_faults(wanted):
@@ -267,7 +285,7 @@ def measure_ceilings(cache):
 
 
 def chosen(words):
-    return [fault for fault in FAULTS if fault.possible and (not words or any(word in fault.name for word in words))]
+    return [fault for fault in FAULTS if not fault.impossible and (not words or any(word in fault.name for word in words))]
 
 
 def prepare(fault, folder):
@@ -277,7 +295,7 @@ def prepare(fault, folder):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--only", nargs="*", default=[], help="faults whose name has one of these words; writes no table")
+    parser.add_argument("--only", nargs="*", default=[], help="faults whose name has one of these words: their rows are measured again")
     parser.add_argument("--pairs", type=int, default=6, choices=[0, *range(FEWEST_PAIRS, 11)],
                         help="of runs for each gain; 0: only what is found. Of fewer the 99.9 %% interval is too wide for any bound to fail")
     parser.add_argument("--wait-minutes", type=float, default=5, help="for a quiet machine, before each fault")
@@ -295,10 +313,10 @@ def main():
             wait_for_quiet(wanted.wait_minutes)
             row, right = row_of(fault, folder, wanted.pairs)
             shutil.rmtree(folder)
-            rows.append(row)
+            rows.append([*row, datetime.datetime.now().strftime("%m-%d %H:%M")])
             good = good and right
             print(" | ".join(row), flush=True)
-    if not wanted.only and wanted.pairs:
+    if wanted.pairs:
         write_table(rows, wanted.pairs)
     sys.exit(0 if good else 1)
 
