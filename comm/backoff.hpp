@@ -1,6 +1,7 @@
 // How a thread passes the time while it polls: a caller that blocks anyway spins for a moment, then
-// yields, then sleeps; the progress thread only sleeps, because the cores belong to the
-// computation. At most 50 us a sleep.
+// yields, then sleeps up to 50 us; the progress thread only sleeps, because the cores belong to the
+// computation. A look at MPI takes some 10 us: the longer the thread has waited, the longer it
+// sleeps, a quarter of that time and up to 200 us, so that what comes is late by little of it.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ class Backoff {
 
   void reset() noexcept {
     attempts_ = 0;
-    sleep_ = kShortestSleep;
+    slept_ = {};
   }
 
   void pause() {
@@ -25,15 +26,18 @@ class Backoff {
     if (manner_ == Manner::kCaller && attempts_ < kSpins) return relax();
     if (manner_ == Manner::kCaller && attempts_ < kSpins + kYields)
       return std::this_thread::yield();
-    std::this_thread::sleep_for(sleep_);
-    sleep_ = std::min(2 * sleep_, kLongestSleep);
+    const auto longest = manner_ == Manner::kCaller ? kLongestOfCaller : kLongestOfThread;
+    const auto sleep = std::clamp(slept_ / 4, kShortestSleep, longest);
+    std::this_thread::sleep_for(sleep);
+    slept_ += sleep;
   }
 
  private:
   static constexpr int kSpins = 200;
   static constexpr int kYields = 50;
   static constexpr std::chrono::microseconds kShortestSleep{5};
-  static constexpr std::chrono::microseconds kLongestSleep{50};
+  static constexpr std::chrono::microseconds kLongestOfCaller{50};
+  static constexpr std::chrono::microseconds kLongestOfThread{200};
 
   static void relax() noexcept {
 #if defined(__x86_64__)
@@ -43,7 +47,7 @@ class Backoff {
 
   Manner manner_;
   int attempts_ = 0;
-  std::chrono::microseconds sleep_ = kShortestSleep;
+  std::chrono::microseconds slept_{};
 };
 
 }  // namespace sidestream::comm

@@ -5,9 +5,8 @@
 
 namespace sidestream::advice {
 
-// `recorded` is the number of plain steps of all ranks: what sums over those are divided by, but for
-// what only a profiler records. Returns where in the
-// timeline they can be seen.
+// `recorded` is the number of plain steps of all ranks: what sums over those are divided by, but
+// for what only a profiler records. Returns where in the timeline they can be seen.
 Places gather_events(const analysis::Analysis& all, double recorded, Facts& facts);
 
 // One matrix product of an operator, from its "Input Dims".

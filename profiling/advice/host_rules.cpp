@@ -115,9 +115,9 @@ Outcome checkpoint(const Facts& facts, const Rule& rule) {
                           milliseconds("inside steps", saves.inside_ns),
                           milliseconds("between steps", saves.between_ns)}};
   if (saves.beside_ns > 0)
-    what.evidence.push_back(milliseconds(
-        "written beside the steps, by the ranks of a node, on processors that compute",
-        saves.beside_ns / facts.nodes()));
+    what.evidence.push_back(
+        milliseconds("written beside the steps, by the ranks of a node, on processors that compute",
+                     saves.beside_ns / facts.nodes()));
   return found(what);
 }
 

@@ -24,9 +24,9 @@ struct Analysis {
   const trace::TraceSet* set = nullptr;
   std::vector<RankView> ranks;
   CollectiveMatches matches;
-  std::vector<RankView> plain_ranks;  // that count the steps of the mean step alone
+  std::vector<RankView> plain_ranks;       // that count the steps of the mean step alone
   std::vector<CollectiveRow> collectives;  // of these steps
-  OperationSteps operation_steps;     // of them, those that operations are of
+  OperationSteps operation_steps;          // of them, those that operations are of
   std::vector<Operation> operations;
   std::optional<statistics::Straggler> straggler;
   std::optional<statistics::UsuallyLast> usually_last;  // stragglers.hpp

@@ -107,10 +107,10 @@ std::string rate_or_dash(const std::optional<double>& per_s, const char* unit) {
 
 Table operation_table(const Analysis& all) {
   const analysis::OperationSteps& steps = all.operation_steps;
-  const std::string which =
-      steps.steps > 0 ? fmt::format(" (of {} steps{})", steps.steps,
-                                    steps.profiled_only ? " that were profiled" : "")
-                      : "";
+  const std::string which = steps.steps > 0
+                                ? fmt::format(" (of {} steps{})", steps.steps,
+                                              steps.profiled_only ? " that were profiled" : "")
+                                : "";
   Table table{.title = "Longest operations" + which,
               .header = {"name", "calls", "total", "of step", "work", "traffic"},
               .rows = {}};
@@ -280,7 +280,8 @@ std::string straggler_text(const Analysis& all) {
   if (!all.straggler) {
     if (!all.rotating_wait_ns) return "Stragglers: none\n";
     return fmt::format(
-        "Stragglers: none that chance does not explain; the last rank changes\n  from step to step, and "
+        "Stragglers: none that chance does not explain; the last rank changes\n  from step to "
+        "step, and "
         "those that wait for it lose {} a step\n",
         duration_text(real(*all.rotating_wait_ns)));
   }

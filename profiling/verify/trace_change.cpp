@@ -86,9 +86,9 @@ Times operations_of(const Analysis& all) {
 
 Times exposed_by_bucket(const Analysis& all) {
   const auto ranks = static_cast<double>(std::max<std::size_t>(1, all.set->ranks().size()));
-  const double steps_of_one_rank = static_cast<double>(std::max<std::int64_t>(
-                                       1, analysis::counted_steps(all.plain_ranks))) /
-                                   ranks;
+  const double steps_of_one_rank =
+      static_cast<double>(std::max<std::int64_t>(1, analysis::counted_steps(all.plain_ranks))) /
+      ranks;
   Times times;
   for (const analysis::CollectiveRow& row : all.collectives)
     times[name_of(row)] += ms(static_cast<double>(row.exposed_ns)) / steps_of_one_rank;
@@ -137,9 +137,7 @@ TraceChange compare_traces(const Analysis& base, const Analysis& fresh, std::siz
   change.phases = phases_of_change(base, fresh);
   change.operations = joined(operations_of(base), operations_of(fresh)).largest(rows);
   change.operations.push_back(no_operation(left, right, change.operations));
-  change.collectives =
-      joined(exposed_by_bucket(base), exposed_by_bucket(fresh))
-          .largest(rows);
+  change.collectives = joined(exposed_by_bucket(base), exposed_by_bucket(fresh)).largest(rows);
   return change;
 }
 

@@ -57,7 +57,8 @@ std::string trace_remark(const Verification& one) {
   const SideProfile &base = one.profiles->base, &fresh = one.profiles->fresh;
   if (base.profiler_off != fresh.profiler_off)
     return fmt::format(
-        ". The {} side was profiled, the other one only recorded: what the profiler costs is in the "
+        ". The {} side was profiled, the other one only recorded: what the profiler costs is in "
+        "the "
         "difference; give both sides the same --profile-steps",
         base.profiler_off ? "new" : "base");
   constexpr double kWorthAWord = 0.01;

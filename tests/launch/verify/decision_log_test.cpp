@@ -65,8 +65,8 @@ TEST_F(DecisionLogTest, the_same_decision_again_is_no_second_line) {
   std::vector<std::string> flags;
   for (std::string line; std::getline(input, line);)
     flags.push_back(nlohmann::json::parse(line).at("new"));
-  EXPECT_EQ(flags, (std::vector<std::string>{"--overlap on", "--zero 1", "--overlap on",
-                                             "--overlap on"}));
+  EXPECT_EQ(flags,
+            (std::vector<std::string>{"--overlap on", "--zero 1", "--overlap on", "--overlap on"}));
 }
 
 TEST_F(DecisionLogTest, a_rejection_has_version_and_environment) {

@@ -131,7 +131,8 @@ TEST(SideProfileTest, traces_that_say_something_else_than_the_timed_steps_are_po
   constexpr const char* kProfiler = "The new side was profiled, the other one only recorded";
   Verification one = with_profiles();
   one.base_curves = {{}};
-  EXPECT_THAT(verification_markdown(one, {}), AllOf(Not(HasSubstr(kSides)), Not(HasSubstr(kProfiler))));
+  EXPECT_THAT(verification_markdown(one, {}),
+              AllOf(Not(HasSubstr(kSides)), Not(HasSubstr(kProfiler))));
 
   one.profiles->fresh.step_ms = one.profiles->base.step_ms * 1.2;
   EXPECT_THAT(verification_markdown(one, {}), HasSubstr(kSides));
