@@ -130,7 +130,7 @@ void add_saves(const analysis::RankView& rank, double ranks, SaveFacts& facts) {
   facts.inside_ns += inside / steps / ranks;
   facts.window_ns += window / steps / ranks;
   facts.between_ns += between / std::max(1.0, gaps) / ranks;
-  facts.beside_ns += written_beside(rank, saves) / steps;
+  facts.beside_ns += written_beside(rank, saves) / steps / ranks;
 }
 
 void device_and_libraries(const analysis::RankView& rank, Facts& facts) {
@@ -204,12 +204,12 @@ std::optional<double> Facts::environment_number(const std::string& name) const {
                                     : std::optional(std::atof(entry->second.c_str()));
 }
 
-double Facts::nodes() const { return std::max(1.0, environment_number("nodes").value_or(1)); }
-
 double Facts::threads_per_core() const {
   const auto get = [&](const char* name) { return environment_number(name).value_or(0); };
   const double cores = get("cores");
-  return cores > 0 ? get("threads_per_rank") * get("world_size") / nodes() / cores : 0;
+  return cores > 0
+             ? get("threads_per_rank") * get("world_size") / std::max(1.0, get("nodes")) / cores
+             : 0;
 }
 
 Facts gather_facts(const Analysis& all, int threads) {

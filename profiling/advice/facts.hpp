@@ -100,13 +100,14 @@ struct LayoutCopyFacts {
 struct SaveFacts {
   double inside_ns = 0;   // of the steps
   double between_ns = 0;  // from the end of a step to the start of the next one
-  double beside_ns = 0;   // written while steps go on: by all ranks together, from step to step
+  double beside_ns = 0;   // written while the steps go on, on processors that compute
   double window_ns = 0;   // of the step
 
   double share() const { return of_whole(inside_ns + between_ns); }
-  // Who writes on a processor that computes holds it up for as long at most.
-  double share_with_beside(double nodes) const {
-    return std::min(1.0, of_whole(inside_ns + between_ns + beside_ns / nodes));
+  // Of a processor that computes a thread that writes beside it takes half at most: the scheduler
+  // is fair to both.
+  double share_with_beside() const {
+    return std::min(1.0, of_whole(inside_ns + between_ns + beside_ns / 2));
   }
 
  private:
@@ -273,7 +274,6 @@ struct Facts {
   Facts of_rank(int rank) const;
   // Computing threads of all ranks of a node over its cores; 0 where the run does not say.
   double threads_per_core() const;
-  double nodes() const;  // of the run
   // Of run.json; nothing where it does not say.
   std::optional<double> environment_number(const std::string& name) const;
   std::optional<std::string> setting(const std::string& name) const {

@@ -110,14 +110,13 @@ Outcome checkpoint(const Facts& facts, const Rule& rule) {
   if (!facts.saves) return could_not_look("phases of the step in the traces");
   const SaveFacts& saves = *facts.saves;
   if (saves.share() <= rule.threshold) return nothing_found();
-  Found what{.bound = saves.share_with_beside(facts.nodes()),
+  Found what{.bound = saves.share_with_beside(),
              .evidence = {share("saving", saves.share(), "time from step to step"),
                           milliseconds("inside steps", saves.inside_ns),
                           milliseconds("between steps", saves.between_ns)}};
   if (saves.beside_ns > 0)
     what.evidence.push_back(
-        milliseconds("written beside the steps, by the ranks of a node, on processors that compute",
-                     saves.beside_ns / facts.nodes()));
+        milliseconds("written beside the steps, on processors that compute", saves.beside_ns));
   return found(what);
 }
 
@@ -217,7 +216,7 @@ const Rule kRules[] = {
      PlaceKind::kLaunchGap},
     {"checkpoint-in-step", "Steps wait for checkpoints to be written", 0.01,
      "saving inside of steps and between them, over the time from one step to the next; the bound "
-     "has what is written beside the steps, too",
+     "has half of what is written beside the steps, too",
      "1 %: what a save a minute of one second costs", "a larger --checkpoint-every, faster storage",
      "the window was chosen around a save", "steps tagged checkpoint", checkpoint,
      PlaceKind::kCheckpoint},

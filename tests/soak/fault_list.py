@@ -37,7 +37,8 @@ class Fault:
 CABLE = ["--threads", "1", "--model", "gpt2-mini", "--vocab-size", "512", "--sequence-length", "64",
          *(["--batch-size-per-rank", "32"] if MULTIPLIES_BF16 else ["--layers", "3", "--batch-size-per-rank", "8"])]
 MANY_TENSORS = ["--threads", "1", "--model", "gpt2-tiny", "--layers", "48",
-                *(["--sequence-length", "64", "--batch-size-per-rank", "4"] if MULTIPLIES_BF16 else ["--sequence-length", "16", "--batch-size-per-rank", "1"])]
+                *(["--sequence-length", "64", "--batch-size-per-rank", "4"] if MULTIPLIES_BF16
+                  else ["--width", "32", "--heads", "2", "--sequence-length", "16", "--batch-size-per-rank", "1"])]
 # Few tokens, where products are slow: so that what is done once a step, or at every operator, counts.
 FEW_TOKENS = MINI if MULTIPLIES_BF16 else ["--model", "gpt2-mini", "--sequence-length", "16", "--batch-size-per-rank", "1"]
 FAULTS = [

@@ -34,17 +34,11 @@ double bound_of(const Facts& facts) {
   return 0;
 }
 
-TEST(SaveRuleTest, what_is_written_beside_the_steps_is_in_the_bound) {
+// 30 us of writing take 15 us of computing at most.
+TEST(SaveRuleTest, half_of_what_is_written_beside_the_steps_is_in_the_bound) {
   EXPECT_NEAR(bound_of(facts_of_text(saving_run(""))), 0.2, 0.01);
-  EXPECT_NEAR(bound_of(facts_of_text(saving_run("checkpoint writing"))), 0.5, 0.01);
+  EXPECT_NEAR(bound_of(facts_of_text(saving_run("checkpoint writing"))), 0.35, 0.01);
   EXPECT_NEAR(bound_of(facts_of_text(saving_run("something else"))), 0.2, 0.01);
-}
-
-TEST(SaveRuleTest, ranks_of_other_nodes_write_on_processors_of_their_own) {
-  Facts facts = facts_of_text(saving_run("checkpoint writing"));
-  facts.environment["nodes"] = "2";
-
-  EXPECT_NEAR(bound_of(facts), 0.35, 0.01);
 }
 
 }  // namespace
