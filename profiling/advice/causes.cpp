@@ -192,6 +192,8 @@ void explain(RooflinePoint& point, const ComputedOn& computed, const Facts& fact
         facts.layout_copies->before_products_ns * 1e-6);
   } else if (point.counters) {
     point.cause = cause_by_counters(point);
+    append(point.cause, cause_of_product(point, computed));
+    append(point.cause, higher_roof(point, computed, facts));
   } else if (is_copy(point.name)) {
     point.cause = cause_of_copy(point);
   } else if (facts.on_device && mean_ns_of(point) < kLaunchNs) {

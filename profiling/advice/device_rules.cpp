@@ -146,9 +146,6 @@ Outcome convolution_choice(const Facts& facts, const Rule& rule) {
   if (facts.kernels->convolution_ns == 0) return could_not_look("convolutions in the traces");
   const double time = facts.share_of(facts.kernels->convolution_ns);
   if (time <= rule.threshold) return nothing_found();
-  const auto benchmark = facts.setting("cudnn-benchmark");
-  if (!benchmark) return could_not_look("the setting cudnn-benchmark in config.cfg of the run");
-  if (*benchmark != "off") return nothing_found();
   return found({.bound = time, .evidence = {share("convolutions", time)}});
 }
 
@@ -213,9 +210,10 @@ const Rule kRules[] = {
      "channels-last tensors (memory_format=channels_last)", "the data comes channels-first once",
      "kernels named nchwToNhwc", channels_first, PlaceKind::kLayoutKernel},
     {"convolution-choice", "Convolutions by the first algorithm that fits", 0.10,
-     "time in convolutions with cudnn-benchmark off",
+     "time in convolutions",
      "where a tenth of the step is at stake, a search pays in the first steps",
-     "torch.backends.cudnn.benchmark = True", "the heuristic had chosen the fastest one already",
+     "torch.backends.cudnn.benchmark = True",
+     "it is on already, which no trace says, or the heuristic had chosen the fastest one",
      "time in convolutions", convolution_choice, PlaceKind::kConvolution},
     {"memory-full", "Device memory is nearly full", 0.9, "peak over the memory of the device",
      "TensorBoard plugin: above 90 %",

@@ -61,7 +61,7 @@ class RankScan {
         classes_(timeline_.names),
         matrix_(timeline_.names.size()),
         longest_low_(timeline_.names.size()),
-        optimizer_(optimizer_ranges(timeline_)) {
+        optimizer_(optimizer_ranges(timeline_) - rank.singular) {
     for (trace::NameId id = 0; id < matrix_.size(); ++id)
       matrix_[id] = is_matrix_kernel(timeline_.names[id]);
     if (const auto& devices = timeline_.info.devices; !devices.empty())

@@ -49,6 +49,18 @@ void add_steps(const Analysis& all, Facts& facts) {
   for (const auto& [rank, own] : by_rank) facts.step_of_rank[rank] = mean_of(own);
 }
 
+double longest_data_wait(const Analysis& all) {
+  std::map<std::pair<std::string, std::int64_t>, double> of_steps;  // window, step
+  analysis::visit_plain_steps(all.ranks, [&](std::size_t file, const analysis::StepRow& row) {
+    if (!row.step) return;
+    double& longest = of_steps[{all.ranks[file].timeline->info.window, *row.step}];
+    longest = std::max(longest, real(row.idle.data_ns));
+  });
+  double sum = 0;
+  for (const auto& [step, longest] : of_steps) sum += longest;
+  return of_steps.empty() ? 0 : sum / static_cast<double>(of_steps.size());
+}
+
 // Names are ours, NCCL's, or those of c10d: "_reduce_scatter_base".
 void add_kind(const analysis::CollectiveRow& row, double bytes, double steps, int world_size,
               CollectiveFacts& facts) {
@@ -112,7 +124,7 @@ double written_beside(const analysis::RankView& rank, const analysis::IntervalSe
 
 // A save between two steps is in the window of neither, and training waits for it all the same.
 // Only between steps that follow each other: what lies between two recordings is not known.
-void add_saves(const analysis::RankView& rank, double ranks, SaveFacts& facts) {
+void add_saves(const analysis::RankView& rank, double files, SaveFacts& facts) {
   const analysis::IntervalSet saves =
       ranges_named(ranges::name_of(ranges::Phase::kCheckpoint), *rank.timeline);
   double inside = 0, between = 0, window = 0, gaps = 0;
@@ -127,10 +139,10 @@ void add_saves(const analysis::RankView& rank, double ranks, SaveFacts& facts) {
     gaps += 1;
   }
   const double steps = std::max(1.0, real(static_cast<std::int64_t>(rank.steps.size())));
-  facts.inside_ns += inside / steps / ranks;
-  facts.window_ns += window / steps / ranks;
-  facts.between_ns += between / std::max(1.0, gaps) / ranks;
-  facts.beside_ns += written_beside(rank, saves) / steps / ranks;
+  facts.inside_ns += inside / steps / files;
+  facts.window_ns += window / steps / files;
+  facts.between_ns += between / std::max(1.0, gaps) / files;
+  facts.beside_ns += written_beside(rank, saves) / steps / files;
 }
 
 void device_and_libraries(const analysis::RankView& rank, Facts& facts) {
@@ -221,6 +233,7 @@ Facts gather_facts(const Analysis& all, int threads) {
               .mfu = all.model.mfu,
               .profiler_cost = all.model.profiler_cost,
               .unprofiled_data_wait = all.model.unprofiled_data_wait,
+              .longest_data_wait_ns = longest_data_wait(all),
               .system = all.system};
   add_steps(all, facts);
   const double steps = real(std::max<std::int64_t>(1, analysis::counted_steps(all.plain_ranks)));
@@ -233,7 +246,7 @@ Facts gather_facts(const Analysis& all, int threads) {
   for (const analysis::RankView& rank : all.ranks) {
     facts.on_device = facts.on_device || rank.activity.where == analysis::Where::kDevice;
     device_and_libraries(rank, facts);
-    add_saves(rank, ranks, saves);
+    add_saves(rank, real(static_cast<std::int64_t>(all.ranks.size())), saves);
   }
   if (!facts.phase_ns.empty()) facts.saves = saves;
   facts.foreign = !is_ours(all, facts);

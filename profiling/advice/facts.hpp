@@ -251,9 +251,12 @@ struct Facts {
   // A recorded step over one without the profiler, less 1.
   std::optional<double> profiler_cost = {};
   std::map<int, double> unprofiled_data_wait = {};  // by rank: share of a step without the profiler
-  std::optional<double> memory_share = {};          // peak over what the device has
-  std::optional<int> compute_capability = {};       // 80 for 8.0
-  int cuda_driver = 0;                              // 12090 for 12.9; 0: not said
+  // Of whichever rank waits longest for data in a step, its mean over the steps: the others wait
+  // for that rank in their collectives.
+  double longest_data_wait_ns = 0;
+  std::optional<double> memory_share = {};     // peak over what the device has
+  std::optional<int> compute_capability = {};  // 80 for 8.0
+  int cuda_driver = 0;                         // 12090 for 12.9; 0: not said
   int cuda_runtime = 0;
   analysis::SystemUse system = {};
   std::map<std::string, std::string> config = {};  // of the run directory; empty: none

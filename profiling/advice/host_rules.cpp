@@ -8,6 +8,9 @@
 namespace sidestream::advice {
 namespace {
 
+// A rule of its own, whoever fetches the value: what waits for the device is said once.
+bool logs_each_step(const Facts& facts) { return facts.setting("log-every") == "1"; }
+
 constexpr const char* kNeedsHostEvents = "host events in the traces";
 constexpr const char* kNeedsRuntime = "calls of CUDA's runtime in the traces";
 constexpr const char* kNeedsRun = "the run directory of the traces (config.cfg, run.json)";
@@ -19,11 +22,11 @@ Outcome item_calls(const Facts& facts, const Rule& rule) {
   if (!facts.traces.operators) return could_not_look(kNeedsOperators);
   constexpr double kWorthIt = 0.005;
   const double idle = facts.share_of(facts.step->idle_sync_ns);
-  if (facts.syncs->item_calls < rule.threshold || idle < kWorthIt) return nothing_found();
-  return found({.bound = facts.share_of(facts.step->idle_sync_ns),
+  if (facts.syncs->item_calls < rule.threshold || idle < kWorthIt || logs_each_step(facts))
+    return nothing_found();
+  return found({.bound = idle,
                 .evidence = {{"calls of item()", facts.syncs->item_calls, "", "step"},
-                             share("idle after synchronisation",
-                                   facts.share_of(facts.step->idle_sync_ns))}});
+                             share("idle after synchronisation", idle)}});
 }
 
 Outcome synchronisation(const Facts& facts, const Rule& rule) {
@@ -31,8 +34,8 @@ Outcome synchronisation(const Facts& facts, const Rule& rule) {
   if (!facts.syncs) return could_not_look(kNeedsHostEvents);
   if (facts.on_device && !facts.traces.runtime_calls) return could_not_look(kNeedsRuntime);
   const double idle = facts.share_of(facts.step->idle_sync_ns);
-  const bool logging = facts.setting("log-every") == "1";  // its own rule
-  if (idle <= rule.threshold || facts.syncs->item_calls >= 1 || logging) return nothing_found();
+  if (idle <= rule.threshold || facts.syncs->item_calls >= 1 || logs_each_step(facts))
+    return nothing_found();
   return found({.bound = idle,
                 .evidence = {{"synchronising calls", facts.syncs->calls, "", "step"},
                              share("idle after synchronisation", idle)}});
@@ -83,10 +86,9 @@ Outcome heavy_operators(const Facts& facts, const Rule& rule) {
 Outcome logging(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_budget(facts)) return *nothing;
   if (!facts.on_device) return nothing_found();  // on the processor a loss is there when it is made
-  const auto every = facts.setting("log-every");
-  if (!every) return could_not_look(kNeedsRun);
+  if (!facts.setting("log-every")) return could_not_look(kNeedsRun);
   const double idle = facts.share_of(facts.step->idle_sync_ns);
-  if (*every != "1" || idle <= rule.threshold) return nothing_found();
+  if (!logs_each_step(facts) || idle <= rule.threshold) return nothing_found();
   return found(
       {.bound = idle,
        .evidence = {{"log-every", 1, "", "step"}, share("idle after synchronisation", idle)}});
@@ -109,7 +111,7 @@ Outcome checkpoint(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (!facts.saves) return could_not_look("phases of the step in the traces");
   const SaveFacts& saves = *facts.saves;
-  if (saves.share() <= rule.threshold) return nothing_found();
+  if (saves.share_with_beside() <= rule.threshold) return nothing_found();
   Found what{.bound = saves.share_with_beside(),
              .evidence = {share("saving", saves.share(), "time from step to step"),
                           milliseconds("inside steps", saves.inside_ns),

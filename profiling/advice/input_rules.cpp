@@ -30,7 +30,8 @@ std::optional<Outcome> without_input(const Facts& facts) {
 // The share of a step that waits for data. A profiler makes computing longer and so hides waiting:
 // what the steps beside it waited for counts where it is more time.
 struct Waiting {
-  double most = 0;  // over a recorded step
+  double most = 0;   // over a recorded step
+  double bound = 0;  // with the waiting of other ranks for the one that waits for data
   std::vector<Evidence> evidence = {};
 };
 
@@ -43,13 +44,22 @@ double unprofiled_data_wait(const Facts& facts) {
              : sum / static_cast<double>(facts.unprofiled_data_wait.size());
 }
 
+void add_bound(const Facts& facts, Waiting& waiting) {
+  const double longest = facts.share_of(facts.longest_data_wait_ns);
+  waiting.bound = std::min(1.0, std::max(waiting.most, longest));
+  if (longest > waiting.most)
+    waiting.evidence.push_back(share("the rank that waits longest, step by step", longest));
+}
+
 Waiting waiting_of(const Facts& facts) {
   const double recorded = facts.share_of(facts.step->idle_data_ns);
   const double unprofiled = unprofiled_data_wait(facts);
   Waiting waiting{.most = recorded, .evidence = {share("waiting for data", recorded)}};
-  if (facts.of_recorded_step(unprofiled) <= recorded) return waiting;
-  waiting.most = facts.of_recorded_step(unprofiled);
-  waiting.evidence.push_back(share("waiting for data", unprofiled, "step without the profiler"));
+  if (facts.of_recorded_step(unprofiled) > recorded) {
+    waiting.most = facts.of_recorded_step(unprofiled);
+    waiting.evidence.push_back(share("waiting for data", unprofiled, "step without the profiler"));
+  }
+  add_bound(facts, waiting);
   return waiting;
 }
 
@@ -64,7 +74,7 @@ Outcome waiting_for_data(const Facts& facts, const Rule& rule, LoaderWorkers of)
   if (there != of || small_files(facts) || storage_saturated(facts)) return nothing_found();
   const Waiting waiting = waiting_of(facts);
   if (waiting.most <= rule.threshold) return nothing_found();
-  Found what{.bound = waiting.most, .evidence = waiting.evidence};
+  Found what{.bound = waiting.bound, .evidence = waiting.evidence};
   if (workers) what.evidence.push_back({"loader-workers", std::stod(*workers), "threads"});
   return found(what);
 }
@@ -123,7 +133,7 @@ Outcome many_small_files(const Facts& facts, const Rule& rule) {
   const Waiting waiting = waiting_of(facts);
   if (!small_files(facts) || waiting.most <= rule.threshold || storage_saturated(facts))
     return nothing_found();
-  Found what{.bound = waiting.most, .evidence = waiting.evidence};
+  Found what{.bound = waiting.bound, .evidence = waiting.evidence};
   what.evidence.push_back({"files in the data folder", facts.data->files, ""});
   what.evidence.push_back({"a file has on average", facts.data->mean_bytes, "B"});
   return found(what);
@@ -137,7 +147,7 @@ Outcome storage(const Facts& facts, const Rule& rule) {
     return could_not_look("busy time of the disks inside the steps (--sample-hz 20)");
   const Waiting waiting = waiting_of(facts);
   if (!storage_saturated(facts) || waiting.most <= rule.threshold) return nothing_found();
-  Found what{.bound = waiting.most, .evidence = waiting.evidence};
+  Found what{.bound = waiting.bound, .evidence = waiting.evidence};
   what.evidence.push_back(
       share("disk " + facts.system.disk + " busy", *facts.system.disk_busy, "time"));
   return found(what);

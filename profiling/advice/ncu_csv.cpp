@@ -212,7 +212,9 @@ NcuCounters counters_of(const std::vector<const NcuLaunch*>& launches) {
   double least = 1e300, most = 0;
   for (const Named& limit : kLimits) {
     const auto value = mean_of(launches, limit.metric);
-    if (value && *value < least) least = *value, all.occupancy_limiter = limit.name;
+    if (!value || *value >= least) continue;
+    least = *value;
+    all.occupancy_limiter = limit.name;
   }
   for (const Named& stall : kStalls) {
     const auto value = mean_of(launches, stall.metric);

@@ -66,5 +66,20 @@ TEST(ProductFactsTest, kernels_of_convolutions_are_those_of_products_with_such_a
     EXPECT_FALSE(is_convolution_kernel(name)) << name;
 }
 
+// The first step of a run is none of the mean step.
+TEST(OptimizerFactsTest, time_is_of_the_steps_that_count) {
+  const auto range = [](const std::string& name, int start_us, int length_us) {
+    return test::complete_event("user_annotation", name, std::to_string(start_us),
+                                std::to_string(length_us));
+  };
+  const Facts facts = facts_of_text(
+      test::trace_of(range("ProfilerStep#1", 0, 100) + "," + range("optimizer", 10, 80) + "," +
+                     range("ProfilerStep#2", 100, 100) + "," + range("optimizer", 110, 20) + "," +
+                     range("ProfilerStep#3", 200, 100) + "," + range("optimizer", 210, 20)));
+
+  EXPECT_DOUBLE_EQ(facts.optimizer->time_ns, 20'000);
+  EXPECT_DOUBLE_EQ(facts.phase_ns.at("optimizer"), 20'000);
+}
+
 }  // namespace
 }  // namespace sidestream::advice

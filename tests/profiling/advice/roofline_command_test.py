@@ -32,6 +32,11 @@ with tempfile.TemporaryDirectory(prefix="sidestream-roofline-") as name:
     page = (folder / "roofline.html").read_text()
     check("ncu --csv --page raw" in page and '"sections":["top","import"]' in page, "no page of the roofline alone")
 
+    call(PROGRAM, "report", traces, "--html", folder / "report.html", "--json", folder / "report.json", "--quiet")
+    asked = json.loads((folder / "report.json").read_text())["counter_commands"]
+    check(asked and all(one.startswith("ncu --csv --page raw") for one in asked), str(asked))
+    check('"counter_commands":["ncu --csv' in (folder / "report.html").read_text(), "the page of the report lacks them")
+
     own = ncu(folder / "own.csv", "void at::native::vectorized_layer_norm_kernel<float, float>(int)")
     text = call(PROGRAM, "roofline", traces, "--ncu", own, "--json", folder / "r.json")
     check("memory-bound by its counters, 90 % of the peak" in text, text)

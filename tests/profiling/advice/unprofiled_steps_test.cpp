@@ -31,6 +31,20 @@ TEST(UnprofiledStepsTest, bounds_are_of_a_step_without_the_profiler) {
   EXPECT_TRUE(speaks(advise(facts), "input-slow"));
 }
 
+// In each step another rank waits for data, and all others for that rank.
+TEST(UnprofiledStepsTest, the_bound_is_of_the_rank_that_waits_longest_in_each_step) {
+  Facts facts = step_of(100);
+  facts.config["loader-workers"] = "2";
+  facts.step->idle_data_ns = 20e6;
+  facts.longest_data_wait_ns = 38e6;
+
+  const Advice advice = advise(facts);
+
+  EXPECT_NEAR(*advice.findings.front().what.bound, 0.38, 1e-9);
+  EXPECT_THAT(advice_text(advice, {.width_columns = 300}),
+              HasSubstr("the rank that waits longest, step by step"));
+}
+
 TEST(UnprofiledStepsTest, a_bound_above_its_evidence_says_why) {
   Facts facts = step_of(100);
   facts.step->compute_ns = 60e6;
