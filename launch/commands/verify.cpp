@@ -8,13 +8,13 @@
 #include "core/base/error.hpp"
 #include "launch/assembly/expected_time.hpp"
 #include "launch/commands/commands.hpp"
+#include "launch/options/shell_words.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/build_summary.hpp"
 #include "launch/process/stop_request.hpp"
 #include "launch/verify/output_folder.hpp"
 #include "launch/verify/reports.hpp"
 #include "launch/verify/run_loop.hpp"
-#include "launch/verify/shell_words.hpp"
 
 namespace sidestream::launch {
 namespace {

@@ -18,6 +18,7 @@ struct CompareOptions {
   bool force = false;
   bool quiet = false;
   std::optional<int> threads = {};
+  std::string command = {};  // the whole call, as a shell takes it
 };
 
 // Throws ConfigError.

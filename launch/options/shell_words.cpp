@@ -1,4 +1,4 @@
-#include "launch/verify/shell_words.hpp"
+#include "launch/options/shell_words.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -177,13 +177,11 @@ int run_compare(const CompareOptions& options) {
                options.warm_up);
     recorded = false;
   }
-  const verify::Settings settings{
-      .command = fmt::format("sidestream-trace compare --base {} --new {}", joined(options.base),
-                             joined(options.fresh)),
-      .base_flags = joined(options.base),
-      .fresh_flags = joined(options.fresh),
-      .warm_up = recorded ? options.warm_up : 0,
-      .force = options.force};
+  const verify::Settings settings{.command = options.command,
+                                  .base_flags = joined(options.base),
+                                  .fresh_flags = joined(options.fresh),
+                                  .warm_up = recorded ? options.warm_up : 0,
+                                  .force = options.force};
   verify::Verification result = recorded
                                     ? verify::verify_runs(records.base, records.fresh, settings)
                                     : by_traces(options, base, fresh, settings);

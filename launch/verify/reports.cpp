@@ -4,10 +4,10 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "launch/options/shell_words.hpp"
 #include "launch/reporting/terminal.hpp"
 #include "launch/trace/profiled_sides.hpp"
 #include "launch/verify/decision_log.hpp"
-#include "launch/verify/shell_words.hpp"
 #include "profiling/page/document.hpp"
 #include "profiling/page/html.hpp"
 #include "profiling/verify/input_proof.hpp"

@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "launch/options/shell_words.hpp"
 #include "launch/verify/child_process.hpp"
 #include "launch/verify/machine_watch.hpp"
 #include "launch/verify/output_folder.hpp"
-#include "launch/verify/shell_words.hpp"
 #include "profiling/verify/verification.hpp"
 
 namespace sidestream::launch {

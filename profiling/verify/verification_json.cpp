@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiling/report/or_null.hpp"
+#include "profiling/verify/remarks.hpp"
 #include "profiling/verify/verification_report.hpp"
 
 namespace sidestream::verify {
@@ -242,6 +243,7 @@ Json whole(const Verification& one, const Decision& decision) {
   json["curves"] = curves_of(one);
   json["memory"] = memory_of(one.memory);
   json["machine"] = machine_of(one.machine);
+  json["remarks"] = remarks_of(one);
   json["decision"] = {{"accepted", decision.accepted},
                       {"reason", decision.reason},
                       {"exit_code", static_cast<int>(decision.code)}};

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "profiling/report/wrap.hpp"
 #include "profiling/verify/how_made.hpp"
 #include "profiling/verify/input_proof.hpp"
+#include "profiling/verify/remarks.hpp"
 #include "profiling/verify/verification_tables.hpp"
 
 namespace sidestream::verify {
@@ -50,24 +49,6 @@ std::string load_text(const std::optional<MachineChange>& change) {
     return fmt::format("Load of others: below {:g} % of the processors on both sides",
                        kForeignLoad * 100);
   return "Load of others: " + warning + "; a quiet machine needs fewer blocks";
-}
-
-// The parts of the change are of the traces: what they cannot say of the timed steps.
-std::string trace_remark(const Verification& one) {
-  const SideProfile &base = one.profiles->base, &fresh = one.profiles->fresh;
-  if (base.profiler_off != fresh.profiler_off)
-    return fmt::format(
-        ". The {} side was profiled, the other one only recorded: what the profiler costs is in "
-        "the "
-        "difference; give both sides the same --profile-steps",
-        base.profiler_off ? "new" : "base");
-  constexpr double kWorthAWord = 0.01;
-  const double timed = one.fresh_ms - one.base_ms, traced = fresh.step_ms - base.step_ms;
-  const bool disagree = timed * traced < 0 && std::abs(timed) > kWorthAWord * one.base_ms &&
-                        std::abs(traced) > kWorthAWord * base.step_ms;
-  return disagree ? ". They do not agree which side is faster: the verdict is of the timed steps, "
-                    "the parts below explain the traces only"
-                  : "";
 }
 
 // Timed and profiled steps are different runs: what they differ by is said, not hidden. Recorded
@@ -127,7 +108,8 @@ std::vector<std::string> sentences(const Verification& one, const Decision& deci
   lines.push_back(clocks_text(one.machine));
   lines.push_back(load_text(one.machine));
   if (one.profiles) {
-    lines.push_back(profiled_text(one) + trace_remark(one));
+    const std::string remark = trace_remark(one);
+    lines.push_back(profiled_text(one) + (remark.empty() ? "" : ". " + remark));
   } else if (!one.profiles_missing.empty()) {
     lines.push_back("Profiled runs: none, " + one.profiles_missing);
   }

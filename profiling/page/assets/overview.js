@@ -181,6 +181,7 @@ function drawHeadline(body, found) {
   // A ratio is of the pairs, a step the median of its side: for few blocks they need not agree.
   const pairs = text => ["by pairs", text].filter(Boolean).join(", "), median = text => ["median of the blocks", text && `mean ${text}`].filter(Boolean).join(", ");
   const kind = found.decision.accepted ? "good" : "neutral";
+  for (const remark of found.remarks || []) body.append(element("p", {}, wordOf(remark, "bad")));
   body.append(element("p", {}, "The new side is ", wordOf(time.verdict, kindOfVerdict(time.verdict)), " and ",
     wordOf(found.decision.accepted ? "accepted" : "not accepted", kind), `: ${found.decision.reason}.`));
   body.append(element("div", {class: "cards"},
@@ -221,7 +222,7 @@ function drawProof(body, found) {
   if (time.smallest_effect !== null)
     body.append(element("p", {class: "what"}, `${found.blocks.length} pairs of runs, ${found.warm_up_steps} warm-up steps left out of each. ` +
       `With the scatter of these pairs, 80 % of such verifications show a change by ${effectText(time.smallest_effect)}` +
-      (time.blocks_for_3_pct === null ? "." : `; one of 3 % needs ${time.blocks_for_3_pct} blocks.`)));
+      (time.blocks_for_3_pct === null ? "; for one of 3 % more than 1000 blocks would be needed." : `; one of 3 % needs ${time.blocks_for_3_pct} blocks.`)));
   body.append(element("div", {class: "columns"}, left, right));
   drawPairs(left, found);
   if (found.curves) drawCurves(right, found.curves); else right.append(absent("no metrics.jsonl of both sides"));

@@ -139,6 +139,7 @@ TEST(SideProfileTest, traces_that_say_something_else_than_the_timed_steps_are_po
 
   one.profiles->base.profiler_off = true;
   EXPECT_THAT(verification_markdown(one, {}), HasSubstr(kProfiler));
+  EXPECT_THAT(Json::parse(verification_json(one, {})).at("remarks").dump(), HasSubstr(kProfiler));
 }
 
 TEST(SideProfileTest, text_tells_what_was_tried_and_how_it_was_made_in_100_columns) {
