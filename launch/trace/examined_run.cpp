@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "launch/trace/counter_commands.hpp"
 #include "launch/trace/single_run.hpp"
 #include "launch/trainer/ettr_account.hpp"
 #include "profiling/page/document.hpp"
@@ -69,6 +70,8 @@ void ExaminedRun::take_counters(const advice::NcuByKernel& counters) {
         if (!one || !one->tensor_percent) return std::nullopt;
         return *one->tensor_percent > 0;
       });
+  advised_.facts.tensor_core_share = analysis_.utilisation.tensor_core_share;
+  advised_.advice = advice::advise(advised_.facts);
 }
 
 const analysis::Details& ExaminedRun::details() {
@@ -80,6 +83,9 @@ Json ExaminedRun::advised(Json report, const advice::NcuByKernel& counters) cons
   advice::add_rooflines(report, advised_.facts, counters);
   advice::add_to_report(advised_.advice, report);
   report["ceilings"] = ceilings_json(advised_.facts.ceilings);
+  constexpr std::size_t kTop = 5;
+  report["counter_commands"] =
+      counter_commands(report.at("top_ops"), kTop, analysis_, advised_.facts);
   return report;
 }
 

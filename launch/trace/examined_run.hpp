@@ -41,7 +41,7 @@ class ExaminedRun {
   const advice::Facts& facts() const noexcept { return advised_.facts; }
   const advice::Advice& advice() const noexcept { return advised_.advice; }
 
-  // Counters of kernels say more than their names do.
+  // Counters of kernels say more than their names do: the advice is given anew.
   void take_counters(const advice::NcuByKernel& counters);
 
   // Not from two threads at once: the first call looks.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 namespace sidestream::launch {
+
 std::string folder_name(const std::filesystem::path& input) {
   const std::filesystem::path folder = input.lexically_normal();
   const std::string name = (folder.has_filename() ? folder : folder.parent_path()).filename();

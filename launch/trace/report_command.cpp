@@ -61,8 +61,7 @@ std::string unknown_mfu(const ExaminedRun& run, const std::optional<StepRange>& 
         "metrics.jsonl has no MFU of a step from {} to {}: it has them from step {} to {}",
         steps->first, steps->last, known.begin()->first, known.rbegin()->first);
   return "MFU is not known: it needs a run directory with MFU in metrics.jsonl; measure the "
-         "machine "
-         "with `sidestream bench ceilings` before the run";
+         "machine with `sidestream bench ceilings` before the run";
 }
 
 // Says why a gate is not passed, also when nothing else is said.

@@ -5,13 +5,13 @@
 
 #include "core/base/file.hpp"
 #include "launch/reporting/terminal.hpp"
+#include "launch/trace/counter_commands.hpp"
 #include "launch/trace/examined_run.hpp"
 #include "launch/trace/ncu_counters.hpp"
 #include "launch/trace/output_check.hpp"
 #include "launch/trace/pages.hpp"
 #include "launch/trace/profiled_sides.hpp"
 #include "launch/trace/trace_commands.hpp"
-#include "profiling/advice/ncu_command.hpp"
 #include "profiling/advice/roofline.hpp"
 #include "profiling/report/json_report.hpp"
 #include "profiling/report/wrap.hpp"
@@ -102,19 +102,6 @@ std::string roofs_text(const std::optional<advice::Ceilings>& ceilings) {
   return report::wrapped(text + ceilings->source, kWidth, 2);
 }
 
-std::vector<std::string> counter_commands(const std::vector<advice::RooflinePoint>& points,
-                                          const ExaminedRun& run) {
-  if (!run.facts().on_device) return {};
-  const auto steps = static_cast<double>(run.analysis().operation_steps.steps);
-  std::vector<advice::MeasuredKernel> kernels;
-  for (const auto& one : points)
-    kernels.push_back({one.name, static_cast<double>(one.calls) / std::max(1.0, steps)});
-  const auto& environment = run.facts().environment;
-  const auto recorded = environment.find("command_line");
-  return advice::ncu_commands(
-      kernels, advice::words_of(recorded == environment.end() ? "" : recorded->second));
-}
-
 std::string ncu_text(const std::vector<std::string>& commands, const ExaminedRun& run) {
   if (!run.facts().on_device) return "Counters: of kernels on a GPU only; these are host ranks\n";
   if (commands.empty()) return "";
@@ -132,13 +119,16 @@ int run_roofline(const RooflineOptions& options) {
   check_outputs({options.json, options.html}, read);
   ExaminedRun run(options.inputs, {.threads = options.threads});
   const auto counters = read_counters(options.ncu, run.analysis());
+  run.take_counters(counters);
   std::vector<advice::RooflinePoint> points;
   for (const auto& operation : report::top_operations_json(run.analysis())) {
     if (points.size() == static_cast<std::size_t>(options.operations)) break;
     points.push_back(advice::place_operation(operation, run.facts(), counters));
   }
   if (!options.json.empty()) core::write_file_atomically(options.json, run.report_text(counters));
-  const std::vector<std::string> commands = counter_commands(points, run);
+  const std::vector<std::string> commands =
+      counter_commands(report::top_operations_json(run.analysis()),
+                       static_cast<std::size_t>(options.operations), run.analysis(), run.facts());
   if (!options.html.empty())
     write_roofline_page(options.html, folder_name(options.inputs.front()), run, counters, commands);
   const report::TextStyle style{.width_columns = kWidth, .color = detect_terminal(1).color};

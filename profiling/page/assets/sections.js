@@ -46,7 +46,8 @@ function drawRoofline(body, top, ceilings) {
 
 function drawCounters(body, top) {
   const rows = top.map((one, at) => [at + 1, one.name, one.counters]).filter(row => row[2]);
-  const commands = Page.data.counter_commands;
+  const asked = Page.data.counter_commands || [], own = currentRun().report.counter_commands || [];
+  const commands = asked.length > 0 ? asked : own;
   if (rows.length === 0 && commands.length > 0)
     body.append(element("h3", {}, "Counters of Nsight Compute"),
       element("p", {class: "what"}, "Not measured. These commands read them, one rank and one kernel at a time; then --ncu ncu*.csv:"),

@@ -40,7 +40,7 @@ SCHEMA = {
     "import": {"files": [str], "events": int, "skipped": dict, "warnings": list},
     "overview": {"steps": int, "tagged_steps": int, "left_out": dict, "operation_steps": int, "profiled_only": bool, "mean_step": [{"part": str, "time_ns": int}]},
     "overlap_tax": dict.fromkeys(["hidden_ns", "tax_ns", "net_gain_ns", "judged_ns", "beside_ns"], int),
-    "nothing_found": list, "ceilings": None,
+    "nothing_found": list, "ceilings": None, "counter_commands": list,
     "heat_map": {"steps": list, "ranks": [int], "own_ns": [list], "over_median": [list]},
     "memory_curves": [{"rank": int, "window": str, "device": int, "points": [list]}],
     "timeline": [{"rank": int, "step": None, "window_ns": int, "lanes": [{"name": str, "intervals_ns": list}]}],

@@ -140,8 +140,7 @@ def test_a_late_rank_of_the_new_side_comes_first(folder):
     check(0 < late < bound, text)
 
 
-def test_paper_has_every_section(folder):
-    """Printed in white from a dark screen too: several sheets, and a chart is drawn on them."""
+def test_paper_is_several_sheets(folder):
     page, paper = folder / "torch.html", folder / "torch.pdf"
     call(PROGRAM, "report", ROOT / "tests/data/traces/torch_cpu", "--html", page, "--quiet")
     with tempfile.TemporaryDirectory(prefix="sidestream-browser-") as profile:
@@ -201,7 +200,7 @@ def test_before_and_after(folder):
 
 
 def main():
-    for test in (test_eight_ranks, test_every_section_is_drawn_where_its_data_is, test_paper_has_every_section,
+    for test in (test_eight_ranks, test_every_section_is_drawn_where_its_data_is, test_paper_is_several_sheets,
                  test_a_late_rank_of_the_new_side_comes_first, test_before_and_after):
         with tempfile.TemporaryDirectory(prefix="sidestream-page-") as name:
             test(pathlib.Path(name))

@@ -1,0 +1,24 @@
+#include "launch/trace/counter_commands.hpp"
+
+#include <algorithm>
+
+#include "profiling/advice/ncu_command.hpp"
+
+namespace sidestream::launch {
+
+std::vector<std::string> counter_commands(const nlohmann::ordered_json& top_ops, std::size_t most,
+                                          const analysis::Analysis& analysis,
+                                          const advice::Facts& facts) {
+  if (!facts.on_device) return {};
+  const auto steps = static_cast<double>(std::max<std::int64_t>(1, analysis.operation_steps.steps));
+  std::vector<advice::MeasuredKernel> kernels;
+  for (const auto& one : top_ops) {
+    if (kernels.size() == most) break;
+    kernels.push_back({one.at("name").get<std::string>(), one.at("calls").get<double>() / steps});
+  }
+  const auto recorded = facts.environment.find("command_line");
+  return advice::ncu_commands(
+      kernels, advice::words_of(recorded == facts.environment.end() ? "" : recorded->second));
+}
+
+}  // namespace sidestream::launch
