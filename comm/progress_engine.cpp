@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kAnnouncementTime{500};
 // How often an idle progress thread looks for messages of its peers.
 constexpr std::chrono::milliseconds kIdlePoll{20};
 
-// A sleep of 50 us must not become one of 100.
+// A sleep of 5 us must not become one of 55.
 void prepare_thread() {
   core::become_worker_thread("ss-progress");
   prctl(PR_SET_TIMERSLACK, 1000);  // ns

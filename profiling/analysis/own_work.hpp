@@ -19,8 +19,8 @@ namespace sidestream::analysis {
 struct OwnWork {
   std::size_t row = 0;  // of the operator whose shapes the work is known from
   OperatorWork work = {};
-  std::int64_t time_ns =
-      0;  // in which it was done: the whole call, or what calls inside left of it
+  // In which it was done: the whole call, or what calls inside left of it.
+  std::int64_t time_ns = 0;
 };
 
 // One for each call of the tree; nothing is known of calls that are no operators.

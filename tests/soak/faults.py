@@ -238,7 +238,14 @@ def table(rows, pairs, version):
     return (f"# Faults planted in live trainings\n\n{datetime.date.today()}, {cores} cores of {processor()}, {RANKS} CPU ranks, {pairs} pairs of runs each; "
             f"{version}. Made by `tests/soak/faults.py`.\n\n"
             "The bound is what the rule promises at most; the gain is measured, fix against fault in pairs. A gain may only lie above its bound\n"
-            "within the 99.9 % interval of the measurement.\n\n" + "\n".join(lines) + "\n")
+            "within the 99.9 % interval of the measurement. Left out of the other findings is what follows from the fault itself (`follows` in\n"
+            "fault_list.py). The last column: when, and with which commit.\n\n" + "\n".join(lines) + "\n")
+
+
+def commit():
+    """Of the sources, with a plus where they were changed since."""
+    return subprocess.run(["git", "describe", "--always", "--dirty=+", "--abbrev=7"], cwd=ROOT, capture_output=True, text=True,
+                          check=False).stdout.strip()
 
 
 def kept_rows():
@@ -313,7 +320,7 @@ def main():
             wait_for_quiet(wanted.wait_minutes)
             row, right = row_of(fault, folder, wanted.pairs)
             shutil.rmtree(folder)
-            rows.append([*row, datetime.datetime.now().strftime("%m-%d %H:%M")])
+            rows.append([*row, f"{datetime.datetime.now():%m-%d %H:%M}, {commit()}"])
             good = good and right
             print(" | ".join(row), flush=True)
     if wanted.pairs:
