@@ -44,10 +44,13 @@ double unprofiled_data_wait(const Facts& facts) {
              : sum / static_cast<double>(facts.unprofiled_data_wait.size());
 }
 
-void add_bound(const Facts& facts, Waiting& waiting) {
+// What of the step the rank that waits longest stands for, steps without the profiler have as much
+// more of, too.
+void add_bound(const Facts& facts, double recorded, Waiting& waiting) {
   const double longest = facts.share_of(facts.longest_data_wait_ns);
-  waiting.bound = std::min(1.0, std::max(waiting.most, longest));
-  if (longest > waiting.most)
+  const double more = recorded > 0 ? std::max(1.0, longest / recorded) : 1;
+  waiting.bound = std::min(1.0, waiting.most * more);
+  if (more > 1)
     waiting.evidence.push_back(share("the rank that waits longest, step by step", longest));
 }
 
@@ -59,7 +62,7 @@ Waiting waiting_of(const Facts& facts) {
     waiting.most = facts.of_recorded_step(unprofiled);
     waiting.evidence.push_back(share("waiting for data", unprofiled, "step without the profiler"));
   }
-  add_bound(facts, waiting);
+  add_bound(facts, recorded, waiting);
   return waiting;
 }
 
