@@ -95,6 +95,14 @@ DataSources open_data(const TrainOptions& options) {
   return sources;
 }
 
+data::Fingerprints fingerprints_of(const DataSources& sources, const TrainOptions& options) {
+  if (is_synthetic(options)) return {};
+  data::Fingerprints prints{.train = data::fingerprint_of(
+                                data::TokenStream::open(options.data.source, data::Split::kTrain))};
+  if (sources.validation) prints.validation = data::fingerprint_of(*sources.validation);
+  return prints;
+}
+
 void check_data(const DataSources& sources, const TrainOptions& options,
                 const comm::Topology& topology) {
   if (is_synthetic(options)) return;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "comm/topology.hpp"
+#include "core/data/fingerprint.hpp"
 #include "core/data/loader.hpp"
 #include "core/data/token_stream.hpp"
 #include "launch/options/train_options.hpp"
@@ -22,6 +23,9 @@ struct DataSources {
 
 // Opens shards and reads dataset.json where there is one. Throws DataError.
 DataSources open_data(const TrainOptions& options);
+
+// Throws DataError.
+data::Fingerprints fingerprints_of(const DataSources& sources, const TrainOptions& options);
 
 // Looks at every token of both splits, the ranks of a node sharing the work. Throws DataError for
 // an id that the model has no row for. `options` must have its vocabulary set.

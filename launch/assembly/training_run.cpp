@@ -146,10 +146,10 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   TrainingState state = run.restore(resume_from, notes);
   const Mfu mfu = make_mfu(options, session.communicator(), *device);
   RunReporter reporter;
-  const RunRecord record =
-      make_record(options, session.communicator(), *device, threads, command_line);
+  RunRecord record = make_record(options, session.communicator(), *device, threads, command_line);
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank()) return;
+    record.data = fingerprints_of(sources, options);
     reporter = RunReporter(options, record, mfu, state, [&] {
       return device_memory_peak_bytes(device->device(), session.communicator());
     });

@@ -107,7 +107,8 @@ int run_report(const ReportOptions& options) {
   const std::string text =
       tables.empty()
           ? report::text_report(run.analysis(), run.metrics(), style) + "\n" +
-                advice::advice_text(run.advice(), style)
+                advice::advice_text(run.advice(), style,
+                                    report::missing_figures(run.analysis(), run.metrics()))
           : text_of_tables(run.findings(), tables,
                            static_cast<std::size_t>(options.rows.value_or(kTableRows)), style);
   std::fwrite(text.data(), 1, text.size(), stdout);

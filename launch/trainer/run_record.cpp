@@ -59,7 +59,10 @@ RunPerformance performance_from(const json& value) {
 // Of the first rank.
 json numa_json() {
   const auto nodes = record::numa_nodes(record::allowed_processors());
-  return nodes ? json{{"nodes", nodes->machine}, {"nodes_of_rank", nodes->process}} : json(nullptr);
+  if (!nodes) return nullptr;
+  return {{"nodes", nodes->machine},
+          {"nodes_of_rank", nodes->process},
+          {"farthest", or_null(nodes->farthest)}};
 }
 
 json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
@@ -88,6 +91,9 @@ json to_json(const RunRecord& record) {
                  {"baseline", record.baseline},
                  {"precision", record.precision},
                  {"parameters", record.parameters},
+                 {"data",
+                  {{"train_fingerprint", text_or_null(record.data.train)},
+                   {"validation_fingerprint", text_or_null(record.data.validation)}}},
                  {"warnings", record.warnings},
                  {"exit_code", or_null(record.exit_code)},
                  {"wall_s", or_null(record.wall_s)},
@@ -101,6 +107,13 @@ json to_json(const RunRecord& record) {
   return result;
 }
 
+// A record of before there was such a key has an empty one.
+data::Fingerprints data_of(const json& value) {
+  const json data = value.value("data", json::object());
+  return {.train = text_or_empty(data, "train_fingerprint"),
+          .validation = text_or_empty(data, "validation_fingerprint")};
+}
+
 RunRecord record_from(const json& value) {
   RunRecord record{.command_line = value.at("command_line"),
                    .started_at = value.at("started_at"),
@@ -111,6 +124,7 @@ RunRecord record_from(const json& value) {
                    .baseline = value.at("baseline"),
                    .precision = value.at("precision"),
                    .parameters = value.at("parameters"),
+                   .data = data_of(value),
                    .gpu = text_or_empty(value.at("machine"), "gpu"),
                    .gpu_driver = text_or_empty(value.at("machine"), "gpu_driver"),
                    .warnings = value.at("warnings").get<std::vector<std::string>>(),

@@ -10,6 +10,7 @@
 
 #include "comm/topology.hpp"
 #include "core/base/exit_code.hpp"
+#include "core/data/fingerprint.hpp"
 #include "launch/trainer/ettr_account.hpp"
 #include "profiling/record/verdict.hpp"
 
@@ -44,6 +45,7 @@ struct RunRecord {
   bool baseline = false;
   std::string precision;
   std::int64_t parameters = 0;
+  data::Fingerprints data = {};
   std::string gpu = {};         // name of the first rank's; empty: on the processor
   std::string gpu_driver = {};  // as the driver calls itself; not read where there is no GPU
   std::vector<std::string> warnings = {};

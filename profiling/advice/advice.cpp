@@ -224,10 +224,20 @@ std::string order_text(const Finding& one) {
   return one.rule->before_all ? "; first, for what else is found may follow from it" : "";
 }
 
-// A line a need, in the order of the rules: what to record next time, and which rules it is for.
-std::string not_measured_text(const Advice& advice, std::size_t width) {
+// What the report and the rules lack, as the list in report.json.
+std::vector<NotMeasured> all_not_measured(const Advice& advice,
+                                          const std::vector<report::MissingFigure>& figures) {
+  std::vector<NotMeasured> all;
+  for (const auto& [name, needs] : figures)
+    all.push_back({name, advice.foreign ? foreign_needs(needs, advice.recorder) : needs});
+  all.insert(all.end(), advice.not_measured.begin(), advice.not_measured.end());
+  return all;
+}
+
+// A line a need: what to record next time, and which figures and rules it is for.
+std::string not_measured_text(const std::vector<NotMeasured>& list, std::size_t width) {
   std::vector<std::pair<std::string, std::string>> rules_of_needs;
-  for (const auto& [rule, needs] : advice.not_measured) {
+  for (const auto& [rule, needs] : list) {
     const auto found = std::find_if(rules_of_needs.begin(), rules_of_needs.end(),
                                     [&](const auto& one) { return one.first == needs; });
     if (found == rules_of_needs.end())
@@ -242,20 +252,23 @@ std::string not_measured_text(const Advice& advice, std::size_t width) {
 }
 
 // "Looked and found nothing" is not "could not look": both are said.
-std::string silent_rules_text(const Advice& advice, std::size_t width) {
+std::string silent_rules_text(const Advice& advice,
+                              const std::vector<report::MissingFigure>& figures,
+                              std::size_t width) {
   std::string looked, text;
   for (const std::string& rule : advice.nothing_found)
     looked += (looked.empty() ? "" : ", ") + rule;
   if (!looked.empty()) text += report::wrapped("Looked and found nothing: " + looked, width, 2);
-  return text + not_measured_text(advice, width);
+  return text + not_measured_text(all_not_measured(advice, figures), width);
 }
 
 }  // namespace
 
-std::string advice_text(const Advice& advice, const report::TextStyle& style) {
+std::string advice_text(const Advice& advice, const report::TextStyle& style,
+                        const std::vector<report::MissingFigure>& figures) {
   if (advice.findings.empty())
     return "Advice: nothing found by the rules that could look\n" +
-           silent_rules_text(advice, style.width_columns);
+           silent_rules_text(advice, figures, style.width_columns);
   std::string text = "Advice (bounds, no promises)\n";
   for (const Finding& one : advice.findings) {
     const std::string bound = one.what.bound
@@ -269,7 +282,7 @@ std::string advice_text(const Advice& advice, const report::TextStyle& style) {
                                     "false if: " + one.false_if(), "check: " + one.check()})
       text += report::wrapped("  " + line, style.width_columns, 7);
   }
-  return text + silent_rules_text(advice, style.width_columns);
+  return text + silent_rules_text(advice, figures, style.width_columns);
 }
 
 }  // namespace sidestream::advice

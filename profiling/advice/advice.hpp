@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "profiling/advice/rule.hpp"
+#include "profiling/report/missing_figures.hpp"
 #include "profiling/report/table.hpp"
 
 namespace sidestream::advice {
@@ -59,6 +60,8 @@ std::vector<Finding> merged(std::vector<Finding> findings);
 // Fills `advice` and `nothing_found` of a report.json and adds to its `not_measured`.
 void add_to_report(const Advice& advice, nlohmann::ordered_json& report);
 
-std::string advice_text(const Advice& advice, const report::TextStyle& style);
+// `figures`: what the report could not measure, said beside the rules that could not look.
+std::string advice_text(const Advice& advice, const report::TextStyle& style,
+                        const std::vector<report::MissingFigure>& figures = {});
 
 }  // namespace sidestream::advice

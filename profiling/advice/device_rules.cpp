@@ -154,7 +154,10 @@ Outcome memory_full(const Facts& facts, const Rule& rule) {
   if (!facts.on_device) return nothing_found();
   if (!facts.memory_share) return could_not_look("memory events (--profile-memory)");
   if (*facts.memory_share <= rule.threshold) return nothing_found();
-  return found({.evidence = {share("peak", *facts.memory_share, "device memory")}});
+  // An allocator at the edge frees and asks again, while the device has nothing to do.
+  return found(
+      {.bound = facts.step ? std::optional(facts.share_of(facts.step->idle_ns)) : std::nullopt,
+       .evidence = {share("peak", *facts.memory_share, "device memory")}});
 }
 
 Outcome memory_free(const Facts& facts, const Rule& rule) {
@@ -218,11 +221,12 @@ const Rule kRules[] = {
     {"memory-full", "Device memory is nearly full", 0.9, "peak over the memory of the device",
      "TensorBoard plugin: above 90 %",
      "activations computed again in backward, --zero 1, a smaller batch",
-     "the allocator only keeps it", "reserved against allocated", memory_full},
+     "the allocator only keeps it", "reserved against allocated", memory_full, PlaceKind::kStep},
     {"memory-free", "A larger batch would fit", 0.5,
      "peak over the memory of the device, where it is busy less than half the time",
      "TensorBoard plugin: GPU utilisation below 50 %", "a larger --batch-size-per-rank",
-     "the batch is part of the recipe", "`verify` step time per sample", memory_free}};
+     "the batch is part of the recipe", "`verify` step time per sample", memory_free,
+     PlaceKind::kStep}};
 
 }  // namespace
 

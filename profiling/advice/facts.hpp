@@ -185,6 +185,7 @@ enum class PlaceKind {
   kOffLine,
   kLaunchGap,  // the device idle, and the host neither waiting nor reading
   kHostOperator,
+  kStep,  // of what holds for all of it: the longest one
   kCount
 };
 inline constexpr std::size_t kPlaceKinds = static_cast<std::size_t>(PlaceKind::kCount);

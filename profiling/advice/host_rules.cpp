@@ -225,12 +225,12 @@ const Rule kRules[] = {
     {"oversubscribed", "More threads than cores", 1,
      "threads of all ranks of a node over its cores", "one computing thread a core",
      "--threads auto", "the ranks share threads on purpose", "threads_per_rank in run.json",
-     oversubscribed},
+     oversubscribed, PlaceKind::kStep},
     {"denormals", "Denormal numbers are not flushed", 0.1,
      "--flush-denormals off on the processor, where compute stays below a tenth of the peak",
      "a product of denormals was measured 25 times slower", "--flush-denormals on",
      "no value is that small, and the products are small or held up by something else",
-     "step time late in training", denormals}};
+     "step time late in training", denormals, PlaceKind::kStep}};
 
 }  // namespace
 

@@ -7,15 +7,29 @@
 namespace sidestream::advice {
 namespace {
 
-// What remote memory costs here is not measured: no bound.
+// All memory that the host computes on might lie on the farthest node. Without the firmware's table
+// nothing says what that costs: no bound.
+std::optional<double> cost_of_remote_memory(const Facts& facts) {
+  constexpr double kOwnNode = 10;  // of that table
+  const auto farthest = facts.environment_number("numa_farthest");
+  if (!farthest || *farthest <= kOwnNode || !facts.step) return std::nullopt;
+  const double by_host = facts.on_device ? facts.step->idle_host_ns : facts.step->compute_ns;
+  return facts.share_of(by_host) * (1 - kOwnNode / *farthest);
+}
+
 Outcome numa(const Facts& facts, const Rule& rule) {
   const auto nodes = facts.environment_number("numa_nodes");
   const auto of_rank = facts.environment_number("numa_nodes_of_rank");
   if (!nodes || !of_rank)
     return could_not_look("a run.json that says on which NUMA nodes a rank may run");
   if (*nodes < 2 || *of_rank <= rule.threshold) return nothing_found();
-  return found({.evidence = {{"NUMA nodes of the machine", *nodes, ""},
-                             {"NUMA nodes that a rank may run on", *of_rank, ""}}});
+  Found what{.bound = cost_of_remote_memory(facts),
+             .evidence = {{"NUMA nodes of the machine", *nodes, ""},
+                          {"NUMA nodes that a rank may run on", *of_rank, ""}}};
+  if (const auto farthest = facts.environment_number("numa_farthest"))
+    what.evidence.push_back({"the farthest memory by the firmware's table", *farthest / 10, "x",
+                             "time that a node's own takes"});
+  return found(what);
 }
 
 // The first CUDA that has code for a device of this compute capability.
@@ -86,6 +100,7 @@ std::vector<Rule> machine_rules() {
            .false_if = "the other program is a part of the run",
            .check = "processors of the machine that are busy while the run stands still",
            .look = foreign,
+           .place = PlaceKind::kStep,
            .before_all = true},
           {"numa", "A rank runs on several NUMA nodes", 1,
            "NUMA nodes among the processors that a rank may run on",
@@ -93,14 +108,15 @@ std::vector<Rule> machine_rules() {
            "one rank a NUMA node, bound to it (numactl, or mpirun's binding), with --threads as "
            "many as "
            "that node has cores",
-           "the memory of the rank is interleaved on purpose", "step time with ranks bound", numa},
+           "the memory of the rank is interleaved on purpose", "step time with ranks bound", numa,
+           PlaceKind::kStep},
           {"old-libraries", "CUDA or its driver is older than what it is used with", 0,
            "versions of CUDA and driver, and compute capability of the device",
            "CUDA Compatibility guide: an older driver leaves out what needs a newer one; release "
            "notes of "
            "CUDA: the first version with code for a device",
            "a driver as new as the CUDA of the program", "the compatibility package is installed",
-           "versions at the head of the trace", old_libraries}};
+           "versions at the head of the trace", old_libraries, PlaceKind::kStep}};
 }
 
 }  // namespace sidestream::advice

@@ -175,6 +175,9 @@ Places longest_places(const analysis::Analysis& all) {
     for (std::size_t row = 0; row < timeline.size(); ++row) {
       if (rank.counts(row)) names.offer(row, own);
     }
+    for (const analysis::StepRow& step : rank.steps) {
+      if (rank.counts(step)) own.offer(PlaceKind::kStep, step.window);
+    }
     offer_launch_gap(rank, names, own);
     offer_straggler(all, timeline, own);
     own.add_to(time, places);

@@ -29,6 +29,20 @@ int take_number(std::string_view& text) {
   return value;
 }
 
+bool share_one(const std::vector<int>& some, const std::vector<int>& others) {
+  return std::any_of(some.begin(), some.end(), [&](int one) {
+    return std::find(others.begin(), others.end(), one) != others.end();
+  });
+}
+
+// From one node to all, in the order of their numbers: "10 21".
+std::optional<int> farthest_from(const fs::path& node) {
+  std::ifstream file(node / "distance");
+  std::optional<int> farthest;
+  for (int distance = 0; file >> distance;) farthest = std::max(farthest.value_or(0), distance);
+  return farthest;
+}
+
 }  // namespace
 
 std::vector<int> processor_list(const std::string& list) {
@@ -71,9 +85,10 @@ std::optional<NumaNodes> numa_nodes(const std::vector<int>& allowed, const fs::p
     const std::vector<int> of_node = processor_list(text);
     if (of_node.empty()) continue;  // memory without processors
     ++found.machine;
-    found.process += std::any_of(of_node.begin(), of_node.end(), [&](int one) {
-      return std::find(allowed.begin(), allowed.end(), one) != allowed.end();
-    });
+    if (!share_one(of_node, allowed)) continue;
+    ++found.process;
+    if (const auto distance = farthest_from(entry.path()))
+      found.farthest = std::max(found.farthest.value_or(0), *distance);
   }
   return found.machine == 0 || found.process == 0 ? std::nullopt : std::optional(found);
 }

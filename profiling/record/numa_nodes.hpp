@@ -10,6 +10,9 @@ namespace sidestream::record {
 struct NumaNodes {
   int machine = 0;  // nodes with processors
   int process = 0;  // of them, those with a processor that the process may run on
+  // How far the farthest of these is from another one, in tenths of what its own memory takes, as
+  // the firmware says (ACPI, System Locality Information Table); empty where it does not say.
+  std::optional<int> farthest = {};
 };
 
 // Nothing where the system does not say. `processors` are those that the process may run on.

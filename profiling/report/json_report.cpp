@@ -7,6 +7,7 @@
 #include "profiling/report/heat_map.hpp"
 #include "profiling/report/json_details.hpp"
 #include "profiling/report/memory_curve.hpp"
+#include "profiling/report/missing_figures.hpp"
 #include "profiling/report/or_null.hpp"
 #include "profiling/report/summary.hpp"
 #include "profiling/report/urgent_lines.hpp"
@@ -213,39 +214,10 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"steps_without_profiler", all.model.steps_without_profiler}};
 }
 
-void need(Json& list, bool missing, const char* rule, const std::string& needs) {
-  if (missing) list.push_back({{"rule", rule}, {"needs", needs}});
-}
-
-bool any_flops(const Analysis& all) {
-  return std::any_of(all.operations.begin(), all.operations.end(),
-                     [](const analysis::Operation& one) { return one.flops.total().has_value(); });
-}
-
 Json not_measured(const Analysis& all, const RunMetrics& run) {
   Json list = Json::array();
-  const bool transfers = all.collectives.empty() || all.collectives.front().transfer_ns.has_value();
-  constexpr const char* kRun = "the run directory of the traces (metrics.jsonl)";
-  constexpr const char* kPeak =
-      "the run directory of the traces (metrics.jsonl), and what the machine can do (`sidestream "
-      "bench ceilings`, before the run)";
-  const Throughput throughput = throughput_of(all, run);
-  need(list, !throughput.mfu, "mfu", kPeak);
-  need(list, !throughput.mfu_palm, "mfu_palm", kPeak);
-  need(list, !throughput.tokens_per_s, "tokens_per_s", kRun);
-  need(list, !run.ettr, "ettr", "a run directory with an ettr.jsonl, or a run.json that holds it");
-  need(list, !all.utilisation.gpu_utilisation, "gpu_utilisation", "device events");
-  need(list, !all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
-  need(list, all.utilisation.gpu_utilisation && all.device_counters.of_ranks.empty(),
-       "gpu_counters", "counters of the GPUs (nsys profile --gpu-metrics-devices=all)");
-  need(list, !all.system.machine_cpu, "machine_cpu",
-       "system samples inside the steps (--sample-hz)");
-  need(list, !all.system.joules_per_token, "joules_per_token",
-       "samples of every GPU's energy inside the steps (--sample-hz)");
-  need(list, !transfers, "transfer and waiting of collectives",
-       "the traces of all ranks of a process group");
-  need(list, !any_flops(all), "flops of operations", "shapes (--profile-shapes)");
-  need(list, !all.verdict, "verdict", analysis::verdict_needs(all.ranks));
+  for (const auto& [name, needs] : missing_figures(all, run))
+    list.push_back({{"rule", name}, {"needs", needs}});
   return list;
 }
 

@@ -78,6 +78,31 @@ void compare(const Values& base, const Values& fresh, DifferenceKind otherwise,
   }
 }
 
+std::string named(const RecordedRun& run, const std::string& fingerprint) {
+  return fmt::format("{} (fingerprint {})", value_or_none(run.config, "data"), fingerprint);
+}
+
+// The folder's name is not what was read: the same tokens may lie elsewhere, and others under one
+// name.
+void compare_data(const RecordedRun& base, const RecordedRun& fresh,
+                  std::vector<Difference>& found) {
+  if (base.data.train.empty() || fresh.data.train.empty()) return;
+  const auto of_folder = std::find_if(found.begin(), found.end(),
+                                      [](const Difference& one) { return one.field == "data"; });
+  const bool other_tokens = base.data.train != fresh.data.train;
+  if (!other_tokens && base.data.validation == fresh.data.validation) {
+    if (of_folder != found.end()) of_folder->kind = DifferenceKind::kEnvironment;
+    return;
+  }
+  if (of_folder != found.end()) found.erase(of_folder);
+  const auto shown = [&](const RecordedRun& run) {
+    return named(run, other_tokens                  ? run.data.train
+                      : run.data.validation.empty() ? "none of validation data"
+                                                    : run.data.validation + " of validation data");
+  };
+  found.push_back({"data", shown(base), shown(fresh), DifferenceKind::kRefused});
+}
+
 }  // namespace
 
 std::vector<Difference> differences_of(const Values& base_config, const Values& fresh_config) {
@@ -88,6 +113,7 @@ std::vector<Difference> differences_of(const Values& base_config, const Values& 
 
 std::vector<Difference> differences_of(const RecordedRun& base, const RecordedRun& fresh) {
   std::vector<Difference> found = differences_of(base.config, fresh.config);
+  compare_data(base, fresh, found);
   Values left = base.environment, right = fresh.environment;
   left.erase("precision");  // a flag, compared above
   right.erase("precision");

@@ -101,6 +101,12 @@ void read_record(const fs::path& file, RecordedRun& run) {
     if (const auto numa = maybe<Json>(record, "numa")) {
       run.environment["numa_nodes"] = plain(numa->at("nodes"));
       run.environment["numa_nodes_of_rank"] = plain(numa->at("nodes_of_rank"));
+      if (const auto farthest = maybe<int>(*numa, "farthest"))
+        run.environment["numa_farthest"] = std::to_string(*farthest);
+    }
+    if (const auto data = maybe<Json>(record, "data")) {
+      run.data = {.train = maybe<std::string>(*data, "train_fingerprint").value_or(""),
+                  .validation = maybe<std::string>(*data, "validation_fingerprint").value_or("")};
     }
     run.environment["build"] = plain(record.at("build"));
     run.version = plain(record.at("version"));

@@ -24,10 +24,18 @@ struct RecordedStep {
   std::optional<double> val_loss = {};  // empty: not evaluated; NaN: no finite number
 };
 
+// What was read, wherever it lay. Empty: synthetic data, no such split, or a record of before it
+// was kept.
+struct DataFingerprints {
+  std::string train = {};
+  std::string validation = {};
+};
+
 struct RecordedRun {
   std::filesystem::path folder;
   std::map<std::string, std::string> config = {};       // what is set in config.cfg
   std::map<std::string, std::string> environment = {};  // of run.json: world_size, processor, ...
+  DataFingerprints data = {};
   std::string command_line = {};
   std::string started_at = {};  // empty: a record of before it was kept
   std::string version = {};

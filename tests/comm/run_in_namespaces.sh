@@ -28,7 +28,10 @@ clean_up() {
     # Those that wait for a host that does not answer, for ever.
     ip netns pids "$name-$host" 2>/dev/null | xargs -r kill -KILL 2>/dev/null
   done
-  for ((host = 0; host < hosts; ++host)); do ip netns del "$name-$host" 2>/dev/null; done
+  for ((host = 0; host < hosts; ++host)); do
+    ip netns del "$name-$host" 2>/dev/null
+    rm -rf "/etc/netns/$name-$host"
+  done
   ip netns del "$name-switch" 2>/dev/null
   rm -f "$agent"
 }
@@ -55,7 +58,11 @@ join_by_switch() {
       shape "$name-switch" "${cable}s$host" || return
   done
 }
-for ((host = 0; host < hosts; ++host)); do ip netns add "$name-$host" || exit 1; done
+known='127.0.0.1 localhost'  # what /etc/hosts is in there
+for ((host = 0; host < hosts; ++host)); do known+=$'\n'"10.231.0.$((host + 1)) sidestream-$host"; done
+for ((host = 0; host < hosts; ++host)); do
+  ip netns add "$name-$host" && mkdir -p "/etc/netns/$name-$host" && echo "$known" >"/etc/netns/$name-$host/hosts" || exit 1
+done
 if [ "$hosts" -eq 2 ]; then join_two; else join_by_switch; fi || exit 1
 
 # A host name, a /dev/shm and a boot of its own: Open MPI would mix up the files of two hosts with the same name, and

@@ -87,3 +87,12 @@ ELSEWHERE = [
 def folder_of(fault):
     """Of its recording in tests/data/traces/faults."""
     return fault.name.replace(",", "").replace(" ", "_").lower()
+
+
+# Of `not_measured`, what is no rule.
+FIGURES = ("ettr", "gpu_utilisation", "gpu_counters", "joules_per_token", "mfu", "mfu_palm", "tensor_core_share", "tokens_per_s")
+
+
+def rules_that_could_not_look(found):
+    """Of a report: what it says of figures of devices and of the whole run is not the advice's."""
+    return sorted(one["rule"] for one in found["not_measured"] if one["rule"] not in FIGURES)

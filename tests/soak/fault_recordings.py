@@ -9,17 +9,15 @@ import shutil
 import subprocess
 import sys
 
-from fault_list import BF16, MINI, folder_of
+from fault_list import BF16, MINI, folder_of, rules_that_could_not_look
 from support import ROOT
 
 LARGEST_BYTES = 300_000
-# The recorder's ranges are enough for most rules; some look at operators and their shapes.
 STEPS = 7
-RANGES = ["--record", "on"]
+# Operators with their shapes and samples of the system, so that every rule has something to look at.
 OPERATORS = ["--profile", "wait=3,warmup=1,active=2,repeat=1", "--profile-shapes"]
-NEED_OPERATORS = {"no-amp", "shapes", "unfused-optimizer"}
-HEALTHY_WITH_OPERATORS = {"healthy, two ranks", "healthy, one rank"}  # so that the rules of operators look at some, too
-KEPT = ("world_size", "threads_per_rank", "backend", "precision", "parameters", "version")
+SAMPLES_HZ = {True: 20, False: 500}  # by whether steps sleep: of some seconds, or of some milliseconds
+KEPT = ("world_size", "threads_per_rank", "backend", "precision", "parameters", "version", "numa", "data")
 ATTEMPTS = 6  # on a machine that is shared, ranks are late at random
 NEED_RANKS = {"not-overlapped", "tiny-buckets", "one-bucket", "straggler"}
 SLEEP_MS = 2000  # so that a fault stays one on a busy machine
@@ -38,7 +36,7 @@ def small(fault):
 
 
 def window_of(fault):
-    return OPERATORS if fault.rule in NEED_OPERATORS or fault.name in HEALTHY_WITH_OPERATORS else RANGES
+    return [*OPERATORS, "--sample-hz", str(SAMPLES_HZ[bool(fault.sleep)])]
 
 
 def scrubbed_run(source, target):
@@ -76,9 +74,11 @@ def record(fault, report, wrong_findings, folder, target):
     for attempt in range(1, ATTEMPTS + 1):
         found = report(folder / "recorded", fault, "faulty", steps=STEPS, window=window)
         rules = {one["rule"] for one in found["advice"]}
+        print(f"{fault.name}, attempt {attempt}: {[(one['rule'], one['gain_ceiling_pct']) for one in found['advice']]}", flush=True)
         if (fault.rule and fault.rule not in rules) or wrong_findings(found["advice"], fault):
             continue
-        expected = {"rule": fault.rule or None, "follows": list(fault.follows), "data_files": fault.data_files, "attempts": attempt}
+        expected = {"rule": fault.rule or None, "follows": list(fault.follows), "data_files": fault.data_files, "attempts": attempt,
+                    "could_not_look": rules_that_could_not_look(found)}
         size = keep(folder / "recorded", target / folder_of(fault), expected)
         print(f"{fault.name}: {size / 1000:.0f} kB in {target / folder_of(fault)}", flush=True)
         return True

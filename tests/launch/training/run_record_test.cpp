@@ -41,6 +41,7 @@ TEST(RunRecordTest, read_gives_what_write_wrote) {
                          .backend = "single",
                          .precision = "bf16",
                          .parameters = 42,
+                         .data = {.train = "1f"},
                          .gpu = "NVIDIA H200",
                          .gpu_driver = "NVRM version: 580.95.05",
                          .warnings = {"one"},
@@ -58,6 +59,8 @@ TEST(RunRecordTest, read_gives_what_write_wrote) {
 
   EXPECT_EQ(back.command_line, record.command_line);
   EXPECT_EQ(back.world_size, 3);
+  EXPECT_EQ(back.data.train, "1f");
+  EXPECT_EQ(back.data.validation, "");
   EXPECT_EQ(back.gpu, "NVIDIA H200");
   EXPECT_EQ(back.gpu_driver, record.gpu_driver);
   EXPECT_EQ(back.exit_code, 75);

@@ -110,7 +110,12 @@ TEST(MachineRulesTest, ranks_on_several_numa_nodes) {
   Facts facts = step_of(100);
   EXPECT_THAT(needs_of(advise(facts), "numa"), HasSubstr("run.json"));
   facts.environment = {{"numa_nodes", "2"}, {"numa_nodes_of_rank", "2"}};
-  EXPECT_TRUE(speaks(advise(facts), "numa"));
+  ASSERT_TRUE(speaks(advise(facts), "numa"));
+  EXPECT_FALSE(advise(facts).findings.front().what.bound) << "no table of distances";
+  facts.environment["numa_farthest"] = "20";
+  facts.on_device = false;
+  facts.step->compute_ns = 80e6;
+  EXPECT_NEAR(*advise(facts).findings.front().what.bound, 0.8 * (1 - 10 / 20.0), 1e-9);
   facts.environment["numa_nodes_of_rank"] = "1";
   EXPECT_FALSE(speaks(advise(facts), "numa"));
   EXPECT_EQ(needs_of(advise(facts), "numa"), "");

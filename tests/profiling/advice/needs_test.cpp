@@ -11,6 +11,7 @@
 namespace sidestream::advice {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -192,6 +193,9 @@ TEST(NeedsTest, the_terminal_says_what_to_record_for_which_rules) {
   const std::string text = advice_text(advice, {.width_columns = 100});
 
   EXPECT_THAT(text, HasSubstr("\n  needs kernels: rule-b\n"));
+  EXPECT_THAT(
+      advice_text(advice, {.width_columns = 100}, {{"share", "kernels"}, {"mfu", "more"}}),
+      AllOf(HasSubstr("\n  needs kernels: share, rule-b\n"), HasSubstr("\n  needs more: mfu\n")));
   EXPECT_THAT(text, HasSubstr("any line of\n    a terminal that shows it: rule-a, rule-c\n"));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;

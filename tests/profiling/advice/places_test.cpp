@@ -1,6 +1,8 @@
 // A finding points at an event of its own, not at the longest one of a wider kind.
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 #include "profiling/advice/advice.hpp"
 #include "tests/profiling/advice/traced_facts.hpp"
 
@@ -38,6 +40,21 @@ TEST(PlacesTest, low_occupancy_points_at_a_kernel_of_low_occupancy) {
   const auto shape =
       beside_a_softmax({{.name = "gather_kernel", .duration_us = 20'000, .occupancy = 5}});
   EXPECT_EQ(length_ns(place_of(shape, "low-occupancy")), 20'000 * kUs);
+}
+
+TEST(PlacesTest, what_holds_for_all_of_a_step_points_at_the_longest_step) {
+  Facts facts = facts_of(beside_a_softmax({}));
+  facts.cuda_runtime = 12000;
+  facts.cuda_driver = 13000;
+  facts.compute_capability = 100;  // its first CUDA is 12.8
+  for (const Finding& one : advise(facts).findings) {
+    if (std::string_view(one.rule->id) != "old-libraries") continue;
+    ASSERT_TRUE(one.place);
+    EXPECT_NEAR(static_cast<double>(length_ns(*one.place)), facts.step->window_ns,
+                0.01 * facts.step->window_ns);
+    return;
+  }
+  FAIL() << "old-libraries says nothing";
 }
 
 TEST(PlacesTest, layout_kernels_and_convolutions_point_at_one) {

@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tests/reference"))
 sys.path.insert(0, str(ROOT / "tests/soak"))
 from calls import call, check  # noqa: E402
 from fault_list import FAULTS as PLANTED  # noqa: E402
-from fault_list import folder_of  # noqa: E402
+from fault_list import folder_of, rules_that_could_not_look  # noqa: E402
 from machine import processor  # noqa: E402
 
 PROGRAM = sys.argv[1]
@@ -65,6 +65,8 @@ def look_at(recording, scratch):
     said = {one["rule"]: one["gain_ceiling_pct"] for one in report["advice"]}
     if expected["rule"]:
         check_first(recording.name, expected, report["advice"])
+    unable = rules_that_could_not_look(report)
+    check(unable == expected["could_not_look"], f"{recording.name}: {unable} could not look, expected {expected['could_not_look']}")
     wrong = {rule: pct for rule, pct in said.items()
              if rule not in (expected["rule"], *expected["follows"]) and (pct is None or pct > WORTH_SAYING_PCT)}
     check(not wrong, f"{recording.name}: {wrong} should not be found")

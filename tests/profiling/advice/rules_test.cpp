@@ -247,9 +247,11 @@ TEST(RulesTest, memory_near_the_edge_and_far_from_it) {
   Facts facts = step_of(100);
   facts.memory_share = 0.95;
   facts.gpu_utilisation = 0.3;
-  EXPECT_TRUE(speaks(advise(facts), "memory-full"));
-  facts.memory_share = 0.2;
   facts.step->idle_ns = 70e6;
+  const Advice full = advise(facts);
+  ASSERT_TRUE(speaks(full, "memory-full"));
+  EXPECT_NEAR(*full.findings.front().what.bound, 0.7, 1e-9);
+  facts.memory_share = 0.2;
   EXPECT_TRUE(speaks(advise(facts), "memory-free"));
 }
 

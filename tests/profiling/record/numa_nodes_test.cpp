@@ -31,6 +31,17 @@ TEST_F(NumaNodesTest, nodes_that_a_process_reaches_are_counted) {
   EXPECT_EQ(bound->machine, 2);
   EXPECT_EQ(bound->process, 1);
   EXPECT_EQ(across->process, 2);
+  EXPECT_FALSE(across->farthest);
+}
+
+TEST_F(NumaNodesTest, the_farthest_of_the_nodes_of_a_process_is_known_where_the_firmware_says_it) {
+  for (const char* node : {"0", "1", "2"}) add(std::string("node") + node, node);
+  std::ofstream(scratch_ / "node0" / "distance") << "10 12 21\n";
+  std::ofstream(scratch_ / "node1" / "distance") << "12 10 32\n";
+
+  EXPECT_EQ(numa_nodes({0}, scratch_.path())->farthest, 21);
+  EXPECT_EQ(numa_nodes({0, 1, 2}, scratch_.path())->farthest, 32);
+  EXPECT_FALSE(numa_nodes({2}, scratch_.path())->farthest);
 }
 
 TEST_F(NumaNodesTest, a_system_that_does_not_say_is_not_guessed) {

@@ -55,6 +55,16 @@ TEST_F(RecordedRunTest, everything_is_read_and_a_torn_line_left_out) {
   EXPECT_EQ(run.steps[1].memory_bytes, 9);
   EXPECT_EQ(run.steps[1].val_loss, 5.25);
   EXPECT_TRUE(std::isnan(run.steps[1].loss));
+  EXPECT_EQ(run.data.train, "");
+}
+
+TEST_F(RecordedRunTest, fingerprints_of_the_data_are_read) {
+  std::string record = kRecord;
+  record.insert(1, R"("data": {"train_fingerprint": "1f", "validation_fingerprint": null},)");
+  write_file(folder() / "run.json", record);
+  const RecordedRun run = read_recorded_run(folder());
+  EXPECT_EQ(run.data.train, "1f");
+  EXPECT_EQ(run.data.validation, "");
 }
 
 TEST_F(RecordedRunTest, an_evaluation_without_a_number_is_not_a_missing_one) {
@@ -170,6 +180,30 @@ TEST(ComparabilityTest, another_machine_or_build_withholds_the_figure) {
   fresh = base;
   fresh.environment["threads_per_rank"] = "4";  // follows from a flag
   EXPECT_EQ(refusal_text(differences_of(base, fresh)), "");
+}
+
+TEST(ComparabilityTest, data_is_what_was_read_and_not_where_it_lay) {
+  const auto run = [](const std::string& folder, const DataFingerprints& data) {
+    RecordedRun one = make_run({});
+    one.config["data"] = folder;
+    one.data = data;
+    return one;
+  };
+  const RecordedRun base = run("a", {.train = "1", .validation = "2"});
+
+  const auto moved = differences_of(base, run("b", base.data));
+  ASSERT_EQ(moved.size(), 1u);
+  EXPECT_EQ(moved[0].kind, DifferenceKind::kEnvironment);
+  EXPECT_EQ(refusal_text(moved), "");
+  EXPECT_TRUE(same_training(moved));
+
+  EXPECT_EQ(refusal_text(differences_of(base, run("a", {.train = "3", .validation = "2"}))),
+            "data is a (fingerprint 1) and a (fingerprint 3)");
+  EXPECT_EQ(
+      refusal_text(differences_of(base, run("b", {.train = "1", .validation = "4"}))),
+      "data is a (fingerprint 2 of validation data) and b (fingerprint 4 of validation data)");
+  EXPECT_EQ(refusal_text(differences_of(base, run("b", {}))), "data is a and b");  // not known
+  EXPECT_EQ(refusal_text(differences_of(base, run("a", {}))), "");
 }
 
 TEST(ComparabilityTest, toggles_learn_the_same_and_another_rate_does_not) {

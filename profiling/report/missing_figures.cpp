@@ -1,0 +1,50 @@
+#include "profiling/report/missing_figures.hpp"
+
+#include <algorithm>
+
+#include "profiling/analysis/verdict.hpp"
+#include "profiling/report/summary.hpp"
+
+namespace sidestream::report {
+namespace {
+
+bool any_flops(const analysis::Analysis& all) {
+  return std::any_of(all.operations.begin(), all.operations.end(),
+                     [](const analysis::Operation& one) { return one.flops.total().has_value(); });
+}
+
+bool has_transfers(const analysis::Analysis& all) {
+  return all.collectives.empty() || all.collectives.front().transfer_ns.has_value();
+}
+
+}  // namespace
+
+std::vector<MissingFigure> missing_figures(const analysis::Analysis& all, const RunMetrics& run) {
+  std::vector<MissingFigure> list;
+  const auto need = [&](bool missing, const char* name, const std::string& needs) {
+    if (missing) list.push_back({name, needs});
+  };
+  constexpr const char* kRun = "the run directory of the traces (metrics.jsonl)";
+  constexpr const char* kPeak =
+      "the run directory of the traces (metrics.jsonl), and what the machine can do (`sidestream "
+      "bench ceilings`, before the run)";
+  const Throughput throughput = throughput_of(all, run);
+  need(!throughput.mfu, "mfu", kPeak);
+  need(!throughput.mfu_palm, "mfu_palm", kPeak);
+  need(!throughput.tokens_per_s, "tokens_per_s", kRun);
+  need(!run.ettr, "ettr", "a run directory with an ettr.jsonl, or a run.json that holds it");
+  need(!all.utilisation.gpu_utilisation, "gpu_utilisation", "device events");
+  need(!all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
+  need(all.utilisation.gpu_utilisation && all.device_counters.of_ranks.empty(), "gpu_counters",
+       "counters of the GPUs (nsys profile --gpu-metrics-devices=all)");
+  need(!all.system.machine_cpu, "machine_cpu", "system samples inside the steps (--sample-hz 20)");
+  need(!all.system.joules_per_token, "joules_per_token",
+       "samples of every GPU's energy inside the steps (--sample-hz 20)");
+  need(!has_transfers(all), "transfer and waiting of collectives",
+       "the traces of all ranks of a process group");
+  need(!any_flops(all), "flops of operations", "shapes (--profile-shapes)");
+  need(!all.verdict, "verdict", analysis::verdict_needs(all.ranks));
+  return list;
+}
+
+}  // namespace sidestream::report
