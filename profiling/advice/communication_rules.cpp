@@ -155,6 +155,8 @@ Outcome straggler(const Facts& facts, const Rule& rule) {
   if (!facts.straggler && !facts.traces.matched_collectives)
     return could_not_look("collectives in the traces of all ranks");
   if (!facts.straggler) return nothing_found();
+  if (!facts.straggler->is_sure())  // one rank is always the last
+    return could_not_look("two steps or more in the traces, to tell a slow rank from chance");
   const double cost = facts.share_of(static_cast<double>(facts.straggler->cost_ns_per_step));
   if (cost <= rule.threshold) return nothing_found();
   Found what{.bound = cost,

@@ -7,7 +7,7 @@
 namespace sidestream::statistics {
 namespace {
 
-constexpr std::size_t kLeastForScatter = 3;
+constexpr std::size_t kLeastForScatter = 2;
 constexpr double kOutside = 0.05;
 
 }  // namespace

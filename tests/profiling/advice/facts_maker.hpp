@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "profiling/advice/advice.hpp"
@@ -19,6 +20,17 @@ inline Facts step_of(double window_ms) {
               .on_device = true};
   facts.step = StepFacts{.steps = 4, .window_ns = window_ms * 1e6};
   return facts;
+}
+
+// The others wait for it beyond chance.
+inline statistics::Straggler late_rank(int rank, std::int64_t cost_ns, const std::string& phase) {
+  return {{.rank = rank,
+           .cost_ns_per_step = cost_ns,
+           .steps = 4,
+           .steps_last = 4,
+           .cost_low_ns = cost_ns / 2,
+           .cost_high_ns = cost_ns * 2},
+          phase};
 }
 
 inline bool speaks(const Advice& advice, const std::string& rule) {

@@ -7,6 +7,7 @@
 
 #include "profiling/advice/advice.hpp"
 #include "profiling/advice/pytorch_words.hpp"
+#include "tests/profiling/advice/facts_maker.hpp"
 
 namespace sidestream::advice {
 namespace {
@@ -100,7 +101,7 @@ TEST(FixFlagsTest, every_flag_for_a_slow_rank_exists) {
     Facts facts{.world_size = 2, .on_device = true};
     facts.step = StepFacts{.steps = 4, .window_ns = 1e8};
     facts.collectives = CollectiveFacts{};
-    facts.straggler = statistics::Straggler{{.rank = 1, .cost_ns_per_step = 20'000'000}, phase};
+    facts.straggler = late_rank(1, 20'000'000, phase);
     const Advice advice = advise(facts);
     ASSERT_FALSE(advice.findings.empty());
     expect_existing(advice.findings.front().what.fix, phase);

@@ -47,7 +47,7 @@ Facts beside_other_programs() {
 TEST(MachineRulesTest, other_programs_on_the_processors_are_named_before_what_follows_from_them) {
   Facts facts = beside_other_programs();
   facts.collectives = CollectiveFacts{};
-  facts.straggler = statistics::Straggler{{.rank = 0, .cost_ns_per_step = 40'000'000}, "forward"};
+  facts.straggler = late_rank(0, 40'000'000, "forward");
 
   const Advice advice = advise(facts);
 

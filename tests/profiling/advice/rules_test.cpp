@@ -133,11 +133,20 @@ TEST(RulesTest, overlap_that_is_on_is_not_advised) {
   EXPECT_NE(fix().find("overlap is on already"), std::string::npos) << fix();
 }
 
+TEST(RulesTest, one_step_does_not_tell_a_slow_rank_from_chance) {
+  Facts facts = step_of(100);
+  facts.collectives = CollectiveFacts{};
+  facts.straggler = late_rank(1, 40'000'000, "forward");
+  EXPECT_TRUE(speaks(advise(facts), "straggler"));
+  facts.straggler->cost_low_ns.reset();
+  EXPECT_THAT(needs_of(advise(facts), "straggler"), HasSubstr("two steps or more"));
+}
+
 TEST(RulesTest, the_fix_for_a_straggler_fits_its_phase) {
   const auto fix_for = [](const std::string& phase) {
     Facts facts = step_of(100);
     facts.collectives = CollectiveFacts{};
-    facts.straggler = statistics::Straggler{{.rank = 1, .cost_ns_per_step = 20'000'000}, phase};
+    facts.straggler = late_rank(1, 20'000'000, phase);
     return advise(facts).findings.front().what.fix;
   };
   EXPECT_THAT(fix_for("allreduce"), HasSubstr("look at its link"));

@@ -68,10 +68,16 @@ TEST(LateRankTest, aRankLastByNothing_isNotWorthAWord) {
   EXPECT_FALSE(judged.usually_last.has_value());
 }
 
-TEST(LateRankTest, twoSteps_sayNothingOfChance) {
-  const LateRank late = least_waiting_rank({{{0, 0}, {1, 5}}, {{0, 0}, {1, 5}}});
+TEST(LateRankTest, oneStep_saysNothingOfChance) {
+  const LateRank late = least_waiting_rank({{{0, 0}, {1, 5}}});
   EXPECT_FALSE(late.cost_low_ns.has_value());
   EXPECT_FALSE(late.may_be_chance());
+  EXPECT_FALSE(late.is_sure());
+}
+
+TEST(LateRankTest, twoSteps_tellChanceByHowMuchTheyDiffer) {
+  EXPECT_TRUE(least_waiting_rank({{{0, 0}, {1, 5'000}}, {{0, 0}, {1, 9'000}}}).may_be_chance());
+  EXPECT_TRUE(least_waiting_rank({{{0, 0}, {1, 5'000}}, {{0, 0}, {1, 5'100}}}).is_sure());
 }
 
 TEST(LateRankTest, withoutWaiting_nobodyCausedIt) {

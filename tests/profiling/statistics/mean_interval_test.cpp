@@ -25,8 +25,17 @@ TEST(MeanIntervalTest, pickedAmongMany_isWider) {
   EXPECT_DOUBLE_EQ(mean_interval(values, 8)->mean, 3);
 }
 
-TEST(MeanIntervalTest, belowThreeValues_thereIsNone) {
-  EXPECT_FALSE(mean_interval(std::vector<double>{1, 2}).has_value());
+// scipy.stats.t.interval(0.95, 1, loc=1.5, scale=0.5)
+TEST(MeanIntervalTest, ofTwoValues_isVeryWide) {
+  const auto interval = mean_interval(std::vector<double>{1, 2});
+
+  ASSERT_TRUE(interval.has_value());
+  EXPECT_NEAR(interval->low, -4.853102368087347, 1e-9);
+  EXPECT_NEAR(interval->high, 7.853102368087347, 1e-9);
+}
+
+TEST(MeanIntervalTest, ofOneValue_thereIsNone) {
+  EXPECT_FALSE(mean_interval(std::vector<double>{1}).has_value());
 }
 
 TEST(UpperMedianTest, isOneOfTheValues) {
