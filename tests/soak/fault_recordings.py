@@ -9,13 +9,12 @@ import shutil
 import subprocess
 import sys
 
-from fault_list import BF16, MINI, folder_of, rules_that_could_not_look
+from fault_list import BF16, MINI, MULTIPLIES_BF16, folder_of, rules_that_could_not_look
 from support import ROOT
 
 LARGEST_BYTES = 300_000
-STEPS = 7
-# Operators with their shapes and samples of the system, so that every rule has something to look at.
-OPERATORS = ["--profile", "wait=3,warmup=1,active=2,repeat=1", "--profile-shapes"]
+STEPS = 10
+ACTIVE = {True: 5, False: 2}  # by whether ranks are compared, which a few steps do not allow
 SAMPLES_HZ = {True: 20, False: 500}  # by whether steps sleep: of some seconds, or of some milliseconds
 KEPT = ("world_size", "threads_per_rank", "backend", "precision", "parameters", "version", "numa", "data")
 ATTEMPTS = 6  # on a machine that is shared, ranks are late at random
@@ -36,7 +35,9 @@ def small(fault):
 
 
 def window_of(fault):
-    return [*OPERATORS, "--sample-hz", str(SAMPLES_HZ[bool(fault.sleep)])]
+    """Operators with their shapes and samples of the system, so that every rule has something to look at."""
+    active = ACTIVE[fault.rule == "straggler"]
+    return ["--profile", f"wait=3,warmup=1,active={active},repeat=1", "--profile-shapes", "--sample-hz", str(SAMPLES_HZ[bool(fault.sleep)])]
 
 
 def scrubbed_run(source, target):
@@ -78,7 +79,7 @@ def record(fault, report, wrong_findings, folder, target):
         if (fault.rule and fault.rule not in rules) or wrong_findings(found["advice"], fault):
             continue
         expected = {"rule": fault.rule or None, "follows": list(fault.follows), "data_files": fault.data_files, "attempts": attempt,
-                    "could_not_look": rules_that_could_not_look(found)}
+                    "could_not_look": rules_that_could_not_look(found), "bf16_at_hand": MULTIPLIES_BF16}
         size = keep(folder / "recorded", target / folder_of(fault), expected)
         print(f"{fault.name}: {size / 1000:.0f} kB in {target / folder_of(fault)}", flush=True)
         return True
