@@ -17,6 +17,18 @@ bool has_transfers(const analysis::Analysis& all) {
   return all.collectives.empty() || all.collectives.front().transfer_ns.has_value();
 }
 
+bool any_rank(const analysis::Analysis& all, analysis::Where where) {
+  return std::any_of(all.ranks.begin(), all.ranks.end(),
+                     [&](const analysis::RankView& rank) { return rank.activity.where == where; });
+}
+
+// What is of a device, where it could be there at all.
+std::string needs_of_device(const analysis::Analysis& all, const char* recorded) {
+  using analysis::Where;
+  const bool by_processors = any_rank(all, Where::kHost) && !any_rank(all, Where::kDevice);
+  return by_processors ? "a GPU: these ranks compute on processors" : recorded;
+}
+
 }  // namespace
 
 std::vector<MissingFigure> missing_figures(const analysis::Analysis& all, const RunMetrics& run) {
@@ -33,13 +45,13 @@ std::vector<MissingFigure> missing_figures(const analysis::Analysis& all, const 
   need(!throughput.mfu_palm, "mfu_palm", kPeak);
   need(!throughput.tokens_per_s, "tokens_per_s", kRun);
   need(!run.ettr, "ettr", "a run directory with an ettr.jsonl, or a run.json that holds it");
-  need(!all.utilisation.gpu_utilisation, "gpu_utilisation", "device events");
-  need(!all.utilisation.tensor_core_share, "tensor_core_share", "kernels");
+  need(!all.utilisation.gpu_utilisation, "gpu_utilisation", needs_of_device(all, "device events"));
+  need(!all.utilisation.tensor_core_share, "tensor_core_share", needs_of_device(all, "kernels"));
   need(all.utilisation.gpu_utilisation && all.device_counters.of_ranks.empty(), "gpu_counters",
        "counters of the GPUs (nsys profile --gpu-metrics-devices=all)");
   need(!all.system.machine_cpu, "machine_cpu", "system samples inside the steps (--sample-hz 20)");
   need(!all.system.joules_per_token, "joules_per_token",
-       "samples of every GPU's energy inside the steps (--sample-hz 20)");
+       needs_of_device(all, "samples of every GPU's energy inside the steps (--sample-hz 20)"));
   need(!has_transfers(all), "transfer and waiting of collectives",
        "the traces of all ranks of a process group");
   need(!any_flops(all), "flops of operations", "shapes (--profile-shapes)");

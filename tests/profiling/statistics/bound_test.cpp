@@ -46,8 +46,8 @@ TEST(BoundTest, steps_that_do_not_agree_make_it_unsure) {
       << text_of(*bound);
 }
 
-TEST(BoundTest, one_step_says_nothing_about_how_sure_it_is) {
-  const std::vector<StepParts> steps(1, {.window_ns = 100, .io_ns = 60});
+TEST(BoundTest, two_steps_say_nothing_about_how_sure_it_is) {
+  const std::vector<StepParts> steps(2, {.window_ns = 100, .io_ns = 60});
 
   const auto bound = find_bound(sum_of(steps), steps, kOnProcessor);
 

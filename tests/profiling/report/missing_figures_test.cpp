@@ -1,0 +1,41 @@
+// What was not measured is asked for in words that fit where the ranks compute.
+#include "profiling/report/missing_figures.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/profiling/analysed.hpp"
+
+namespace sidestream::report {
+namespace {
+
+using test::Analysed;
+using test::complete_event;
+
+constexpr const char* kStep = "ProfilerStep#1";
+
+std::string needs_of(const std::string& figure, const Analysed& made) {
+  for (const auto& [name, needs] : missing_figures(made.all, {})) {
+    if (name == figure) return needs;
+  }
+  return "";
+}
+
+TEST(MissingFiguresTest, ranks_on_processors_are_not_asked_for_events_of_a_device) {
+  const Analysed made(complete_event("user_annotation", kStep, "0", "100") + "," +
+                      complete_event("user_annotation", "forward", "0", "50"));
+  ASSERT_EQ(made.all.ranks.front().activity.where, analysis::Where::kHost);
+  for (const char* figure : {"gpu_utilisation", "tensor_core_share", "joules_per_token"})
+    EXPECT_EQ(needs_of(figure, made), "a GPU: these ranks compute on processors") << figure;
+  EXPECT_EQ(needs_of("tokens_per_s", made), "the run directory of the traces (metrics.jsonl)");
+}
+
+TEST(MissingFiguresTest, what_was_measured_is_not_asked_for) {
+  const Analysed made(complete_event("user_annotation", kStep, "0", "100") + "," +
+                      complete_event("kernel", "gemm", "0", "50"));
+  EXPECT_EQ(needs_of("gpu_utilisation", made), "");
+  EXPECT_EQ(needs_of("tensor_core_share", made), "");
+  EXPECT_NE(needs_of("joules_per_token", made).find("--sample-hz"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sidestream::report
