@@ -175,7 +175,8 @@ std::string verify_help(int width_columns) {
          "Ctrl-C stops after a step; the same command goes on and repeats no finished run.\n"
          "Exit codes: 10 slower than --fail-if-slower allows, 12 cannot be judged, 13 learns "
          "worse. "
-         "When a run fails, its own: those of `train`, or 128 and the number of the signal that "
+         "75 stopped when it was asked to; the same call goes on. When a run fails, its own: those "
+         "of `train`, or 128 and the number of the signal that "
          "ended it (137: killed).\n\n" +
          flags_help(flags_of(table()), width_columns);
 }

@@ -144,12 +144,25 @@ void write_page(const CompareOptions& options, const Examined& base, const Exami
                 const std::string& comparison) {
   const auto json = nlohmann::ordered_json::parse(comparison);
   page::DocumentParts parts{
-      .title = fmt::format("{} against {}", options.fresh.front().filename().string(),
-                           options.base.front().filename().string()),
+      .title = fmt::format("{} against {}", folder_name(options.fresh.front()),
+                           folder_name(options.base.front())),
       .verification = json.at("verification"),
       .trace_change = json.at("trace")};
   add_sides(parts, base.front().get(), fresh.front().get());
   core::write_file_atomically(options.html, page::html_page(page::document_of(std::move(parts))));
+}
+
+nlohmann::ordered_json report_of(ExaminedRun* run) {
+  return run ? run->report() : nlohmann::ordered_json();
+}
+
+// With the report.json of the first run of each side, which the page is drawn from.
+std::string with_reports(const std::string& comparison, const Examined& base,
+                         const Examined& fresh) {
+  auto json = nlohmann::ordered_json::parse(comparison);
+  json["reports"] = {{"base", report_of(base.front().get())},
+                     {"new", report_of(fresh.front().get())}};
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string joined(const std::vector<fs::path>& paths) {
@@ -189,7 +202,8 @@ int run_compare(const CompareOptions& options) {
       verify::decide(result, {.fail_if_slower_pct = options.fail_if_slower_pct});
   if (base.front() && fresh.front()) result.profiles = profiles_of(*base.front(), *fresh.front());
   const std::string json = comparison_json(result, decision);
-  if (!options.json.empty()) core::write_file_atomically(options.json, json);
+  if (!options.json.empty())
+    core::write_file_atomically(options.json, with_reports(json, base, fresh));
   if (!options.html.empty()) write_page(options, base, fresh, json);
   if (options.quiet) {
     if (decision.code != verify::GateCode::kPassed)

@@ -9,6 +9,7 @@
 #include "launch/trace/output_check.hpp"
 #include "launch/trace/pages.hpp"
 #include "launch/trace/profiled_sides.hpp"
+#include "launch/trace/roofline_text.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/report/csv_report.hpp"
 #include "profiling/report/summary.hpp"
@@ -21,6 +22,7 @@ namespace sidestream::launch {
 namespace {
 
 constexpr std::size_t kWidthColumns = 100;
+constexpr std::size_t kTop = 5;  // operations
 
 // Before the files are read: a wrong name should not cost a minute.
 std::vector<report::TableSource> wanted_tables(const ReportOptions& options) {
@@ -73,6 +75,15 @@ int check_mfu(const ExaminedRun& run, const ReportOptions& options) {
                unknown_mfu(run, options.require_mfu_steps));
     return static_cast<int>(verify::GateCode::kCannotJudge);
   }
+  if (*mfu > 1) {
+    fmt::print(
+        stderr,
+        "sidestream-trace: --require-mfu {:g}: an MFU of {:.4g} % cannot be: the ceilings are "
+        "too low, as of a machine that was busy; `sidestream bench ceilings` on a quiet one "
+        "before the run\n",
+        *options.require_mfu_pct, *mfu * 100);
+    return static_cast<int>(verify::GateCode::kCannotJudge);
+  }
   if (*mfu * 100 >= *options.require_mfu_pct) return static_cast<int>(verify::GateCode::kPassed);
   fmt::print(stderr, "sidestream-trace: MFU is {:.4g} %, --require-mfu asks for {:g} %\n",
              *mfu * 100, *options.require_mfu_pct);
@@ -107,6 +118,7 @@ int run_report(const ReportOptions& options) {
   const std::string text =
       tables.empty()
           ? report::text_report(run.analysis(), run.metrics(), style) + "\n" +
+                short_causes_text(longest_operations(run, counters, kTop), kWidthColumns) + "\n" +
                 advice::advice_text(run.advice(), style,
                                     report::missing_figures(run.analysis(), run.metrics()))
           : text_of_tables(run.findings(), tables,

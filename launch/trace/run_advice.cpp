@@ -1,5 +1,7 @@
 #include "launch/trace/run_advice.hpp"
 
+#include <fmt/format.h>
+
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/ceilings/roofs.hpp"
@@ -11,21 +13,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file is not there yet, or not any more.
-bool is_whole(const fs::path& run) {
-  return fs::exists(run / "run.json") && fs::exists(run / "config.cfg") &&
-         fs::exists(run / "metrics.jsonl");
+// The settings alone, where the rest of a run directory is damaged or not there.
+std::optional<verify::RecordedRun> settings_of(const fs::path& folder, std::string& fault) {
+  if (!fs::exists(folder / "config.cfg")) return std::nullopt;
+  try {
+    return verify::RecordedRun{.folder = folder,
+                               .config = verify::read_config(folder / "config.cfg")};
+  } catch (const core::Error& error) {
+    fault = std::string(error.what()) + ": the advice does without the settings of the run";
+    return std::nullopt;
+  }
 }
 
 // Of another version, or damaged: the traces are enough, and it is said.
 std::optional<verify::RecordedRun> run_of(const fs::path& path, std::string& fault) {
   const auto folder = report::run_directory_of(path);
-  if (!folder || !is_whole(*folder)) return std::nullopt;
+  if (!folder) return std::nullopt;
+  for (const char* name : {"run.json", "config.cfg", "metrics.jsonl"}) {
+    if (fs::exists(*folder / name)) continue;
+    const bool none = !fs::exists(*folder / "config.cfg") && !fs::exists(*folder / "run.json");
+    if (!none) fault = fmt::format("{} is not there", (*folder / name).string());
+    return settings_of(*folder, fault);
+  }
   try {
     return verify::read_recorded_run(*folder);
   } catch (const core::Error& error) {
-    fault = std::string(error.what()) + ": the advice does without the settings of the run";
-    return std::nullopt;
+    fault = std::string(error.what()) + ": the advice knows the settings of the run alone";
+    return settings_of(*folder, fault);
   }
 }
 

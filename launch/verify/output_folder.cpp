@@ -36,10 +36,24 @@ std::string identity_of(const VerifyOptions& options) {
   return json.dump(1) + "\n";
 }
 
+// What somebody else keeps there is not mixed with runs. One that was interrupted at its very start
+// has left no more than a lock and an empty folder.
+void require_own(const fs::path& root, const fs::path& log) {
+  if (!fs::is_directory(root) || fs::exists(root / "verification.json")) return;
+  for (const auto& entry : fs::directory_iterator(root)) {
+    const fs::path name = entry.path().filename();
+    if (name == "runs" || name == "lock" || entry.path() == log) continue;
+    throw core::ConfigError(
+        fmt::format("--out: {} holds {}, and no verification. Give a new folder", root.string(),
+                    name.string()));
+  }
+}
+
 }  // namespace
 
 OutputFolder::OutputFolder(const VerifyOptions& options) : root_(options.output) {
   try {
+    require_own(root_, decision_log_of(options));
     fs::create_directories(root_ / "runs");
     claim(identity_of(options));
   } catch (const fs::filesystem_error& error) {

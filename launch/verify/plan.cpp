@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/data/fingerprint.hpp"
 #include "launch/options/train_parser.hpp"
 
 extern char** environ;
@@ -121,6 +123,24 @@ std::map<std::string, std::string> values_of(const PlannedRun& run, const char* 
   }
 }
 
+// As far as their fingerprints tell. What cannot be read is said by the run that reads it.
+bool hold_the_same_tokens(const std::string& one, const std::string& other) {
+  namespace fs = std::filesystem;
+  if (!fs::is_directory(one) || !fs::is_directory(other)) return false;
+  try {
+    for (const data::Split split : {data::Split::kTrain, data::Split::kValidation}) {
+      const bool there = data::has_split(one, split);
+      if (there != data::has_split(other, split)) return false;
+      if (there && data::fingerprint_of(data::TokenStream::open(one, split)) !=
+                       data::fingerprint_of(data::TokenStream::open(other, split)))
+        return false;
+    }
+    return true;
+  } catch (const core::DataError&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::string describe(const PlannedRun& run) {
@@ -192,8 +212,12 @@ std::map<std::string, std::string> settings_of(const VerifyOptions& options, Sid
 }
 
 std::vector<verify::Difference> check_sides(const VerifyOptions& options) {
-  const auto differences =
+  auto differences =
       verify::differences_of(settings_of(options, Side::kBase), settings_of(options, Side::kNew));
+  for (verify::Difference& one : differences) {
+    if (one.field == "data" && hold_the_same_tokens(one.base, one.fresh))
+      one.kind = verify::DifferenceKind::kEnvironment;
+  }
   const std::string refused = verify::refusal_text(differences);
   if (!refused.empty() && !options.force)
     throw core::ConfigError(

@@ -117,6 +117,14 @@ std::optional<verify::RecordedRun> make_run(const VerifyOptions& options, const 
   return recorded;
 }
 
+// Without its full stop; a dot inside a path or a number ends nothing.
+std::string first_sentence(const std::string& text) {
+  const std::string line = text.substr(0, text.find('\n'));
+  const std::size_t end = line.find(". ");
+  if (end != std::string::npos) return line.substr(0, end);
+  return line.ends_with('.') ? line.substr(0, line.size() - 1) : line;
+}
+
 }  // namespace
 
 std::optional<RunsOfSides> make_runs(const VerifyOptions& options,
@@ -145,8 +153,7 @@ ProfiledRuns make_profiles(const VerifyOptions& options, const std::vector<Plann
   } catch (const core::Error& error) {
     progress.say(error.what());
     progress.say("the verdict does not need this run: it is given without timelines and advice");
-    const std::string text = error.what();
-    return {.missing = text.substr(0, text.find('.'))};
+    return {.missing = first_sentence(error.what())};
   }
   return {};
 }

@@ -191,6 +191,7 @@ Advice advise(const Facts& facts) {
       advice.findings.push_back(std::move(one));
     }
   }
+  advice.first_step_ns = facts.places.first_step_ns;
   refer_to_steps_without_profiler(facts, advice);
   advice.findings = merged(std::move(advice.findings));
   return advice;
@@ -222,6 +223,17 @@ std::string whose_text(const Finding& one) {
 // Why one with a smaller bound stands before the others.
 std::string order_text(const Finding& one) {
   return one.rule->before_all ? "; first, for what else is found may follow from it" : "";
+}
+
+// Where its largest piece lies, as on a page; empty: nothing in the timeline shows it.
+std::string place_text(const Finding& one, std::int64_t first_step_ns) {
+  if (!one.place) return "";
+  const auto at = [&](std::int64_t time_ns) {
+    return report::duration_text(static_cast<double>(time_ns - first_step_ns));
+  };
+  return fmt::format("where: rank {}{}, {} to {} after the first step began", one.place->rank,
+                     one.place->stream ? fmt::format(", stream {}", *one.place->stream) : "",
+                     at(one.place->start_ns), at(one.place->end_ns));
 }
 
 // What the report and the rules lack, as the list in report.json.
@@ -278,9 +290,11 @@ std::string advice_text(const Advice& advice, const report::TextStyle& style,
         fmt::format("{}{}: {}{}", one.rule->title, whose_text(one), bound, order_text(one)),
         style.width_columns, 2);
     text += style.color ? "\033[1m" + title + "\033[0m" : title;
-    for (const std::string& line : {"why: " + evidence_text(one), "fix: " + one.fix(),
-                                    "false if: " + one.false_if(), "check: " + one.check()})
-      text += report::wrapped("  " + line, style.width_columns, 7);
+    for (const std::string& line :
+         {"why: " + evidence_text(one), place_text(one, advice.first_step_ns), "fix: " + one.fix(),
+          "false if: " + one.false_if(), "check: " + one.check()}) {
+      if (!line.empty()) text += report::wrapped("  " + line, style.width_columns, 7);
+    }
   }
   return text + silent_rules_text(advice, figures, style.width_columns);
 }

@@ -37,6 +37,7 @@ struct Advice {
   std::vector<std::string> nothing_found = {};  // rules that looked
   bool foreign = false;                         // as of the facts
   Recorder recorder = Recorder::kKineto;        // the same
+  std::int64_t first_step_ns = 0;               // that places are told from
 };
 
 const std::vector<Rule>& all_rules();

@@ -201,6 +201,7 @@ struct Place {
 struct Places {
   std::map<PlaceKind, Place> of_all = {};
   std::map<int, std::map<PlaceKind, Place>> of_rank = {};
+  std::int64_t first_step_ns = 0;  // when the first step of any rank began
 
   // Of this rank where it has one, else of all. Null: nothing like that is in the timeline.
   const Place* find(PlaceKind kind, int rank) const;

@@ -1,5 +1,6 @@
 #include "profiling/advice/places.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -121,6 +122,17 @@ void offer_straggler(const analysis::Analysis& all, const RankTimeline& timeline
   }
 }
 
+std::int64_t first_step_of(const analysis::Analysis& all, const report::CommonTime& time) {
+  std::optional<std::int64_t> first;
+  for (const analysis::RankView& rank : all.ranks) {
+    for (const analysis::StepRow& step : rank.steps) {
+      const std::int64_t start = time(*rank.timeline, step.window.start_ns);
+      first = std::min(first.value_or(start), start);
+    }
+  }
+  return first.value_or(0);
+}
+
 void keep_larger(const Place& one, Place& kept) {
   if (one.weight > kept.weight) kept = one;
 }
@@ -168,6 +180,7 @@ void merge(const Places& more, Places& places) {
 Places longest_places(const analysis::Analysis& all) {
   Places places;
   const report::CommonTime time(all);
+  places.first_step_ns = first_step_of(all, time);
   for (const analysis::RankView& rank : all.ranks) {
     const RankTimeline& timeline = *rank.timeline;
     const PlacesOfNames names(timeline);

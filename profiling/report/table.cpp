@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "profiling/report/printable.hpp"
+#include "profiling/report/wrap.hpp"
 
 namespace sidestream::report {
 namespace {
@@ -23,6 +24,8 @@ std::size_t width_of(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char one) { return !continues(one); }));
 }
 
+}  // namespace
+
 std::string cut(const std::string& whole, std::size_t width) {
   const std::string text = printable(whole);
   if (width_of(text) <= width || text.size() <= width) return text;
@@ -32,6 +35,8 @@ std::string cut(const std::string& whole, std::size_t width) {
   while (rest < text.size() && continues(text[rest])) ++rest;
   return text.substr(0, head) + "..." + text.substr(rest);
 }
+
+namespace {
 
 enum class Side { kLeft, kRight };
 
@@ -158,7 +163,8 @@ std::string without_unit(const std::string& column) {
 
 std::string text_of(const Table& table, const TextStyle& style) {
   const std::vector<std::size_t> widths = widths_of(table, style.width_columns);
-  std::string text = style.color ? "\033[1m" + table.title + "\033[0m\n" : table.title + "\n";
+  const std::string title = wrapped(table.title, style.width_columns, 2);
+  std::string text = style.color ? "\033[1m" + title + "\033[0m" : title;
   if (table.header.empty()) return text;
   std::string header = line_of({table.header.begin(), table.header.end()}, widths);
   header.pop_back();

@@ -56,6 +56,9 @@ Table readable(const Table& table, std::size_t rows);
 
 // "12.345 ms": four digits with the unit that fits.
 std::string duration_text(double nanoseconds);
+
+// A name of so many columns at most, its middle replaced by "...". At least 6.
+std::string cut(const std::string& whole, std::size_t width);
 std::string percent_text(double share);
 std::string bytes_text(double bytes);
 // "1.234 TFLOP/s"

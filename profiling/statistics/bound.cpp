@@ -36,9 +36,6 @@ std::string name_of(const std::string& word) {
   return word == "cpu" ? "other work of the host" : "computing";
 }
 
-// Of two the interval of a lead is mostly wider than a step.
-constexpr std::size_t kLeastSteps = 3;
-
 }  // namespace
 
 void StepParts::add(const StepParts& other) noexcept {
@@ -67,7 +64,7 @@ std::optional<Bound> find_bound(const StepParts& sum, std::span<const StepParts>
     const Shares own = shares_of(step, compute_word);
     leads.push_back(share_named(own, bound.word) - share_named(own, bound.runner_up));
   }
-  if (leads.size() >= kLeastSteps) bound.lead = mean_interval(leads);
+  bound.lead = mean_interval(leads);
   return bound;
 }
 

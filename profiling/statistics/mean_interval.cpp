@@ -1,5 +1,6 @@
 #include "profiling/statistics/mean_interval.hpp"
 
+#include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <numeric>
@@ -7,13 +8,13 @@
 namespace sidestream::statistics {
 namespace {
 
-constexpr std::size_t kLeastForScatter = 2;
 constexpr double kOutside = 0.05;
 
 }  // namespace
 
-std::optional<Interval> mean_interval(std::span<const double> values, std::size_t choices) {
-  if (values.size() < kLeastForScatter) return std::nullopt;
+std::optional<Interval> mean_interval(std::span<const double> values, std::size_t choices,
+                                      std::size_t least) {
+  if (values.size() < std::max<std::size_t>(least, 2)) return std::nullopt;
   const auto count = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
   double squares = 0;

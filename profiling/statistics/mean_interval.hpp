@@ -13,9 +13,14 @@ struct Interval {
   double high = 0;
 };
 
+// Of two values the interval is 13 times as wide as their distance: what is to be shown needs
+// three.
+inline constexpr std::size_t kLeastForScatter = 3;
+
 // Student's 95 % interval of the mean. `choices`: out of how many this one was picked because of
-// its values (Bonferroni's correction). Nothing for a single value, which says nothing of scatter;
-// of two the interval is 13 times as wide as their distance.
-std::optional<Interval> mean_interval(std::span<const double> values, std::size_t choices = 1);
+// its values (Bonferroni's correction). Nothing of fewer than `least` values, two at least: a
+// single one says nothing of scatter.
+std::optional<Interval> mean_interval(std::span<const double> values, std::size_t choices = 1,
+                                      std::size_t least = kLeastForScatter);
 
 }  // namespace sidestream::statistics

@@ -22,7 +22,6 @@ const std::set<std::string>& refused_fields() {
                                                "init",
                                                "tokenizer",
                                                "dropout",
-                                               "pad-vocab",
                                                "sequence-length",
                                                "data",
                                                "shuffle",
@@ -65,6 +64,12 @@ std::string value_or_none(const Values& values, const std::string& key) {
   return found == values.end() ? "not set" : found->second;
 }
 
+// What `--device auto` chose is said by the GPUs of the two records.
+bool may_be_one_device(const std::string& name, const std::string& left, const std::string& right) {
+  const auto open = [](const std::string& value) { return value == "auto" || value == "not set"; };
+  return name == "device" && (open(left) || open(right));
+}
+
 void compare(const Values& base, const Values& fresh, DifferenceKind otherwise,
              std::vector<Difference>& found) {
   std::set<std::string> names;
@@ -73,8 +78,8 @@ void compare(const Values& base, const Values& fresh, DifferenceKind otherwise,
   for (const std::string& name : names) {
     const std::string left = value_or_none(base, name), right = value_or_none(fresh, name);
     if (left == right || ignored_fields().contains(name)) continue;
-    found.push_back({name, left, right,
-                     refused_fields().contains(name) ? DifferenceKind::kRefused : otherwise});
+    const bool refused = refused_fields().contains(name) && !may_be_one_device(name, left, right);
+    found.push_back({name, left, right, refused ? DifferenceKind::kRefused : otherwise});
   }
 }
 
@@ -103,6 +108,22 @@ void compare_data(const RecordedRun& base, const RecordedRun& fresh,
   found.push_back({"data", shown(base), shown(fresh), DifferenceKind::kRefused});
 }
 
+template <typename Number>
+std::string number_or_none(const std::optional<Number>& value) {
+  return value ? std::to_string(*value) : "not there";
+}
+
+// A run that failed or was stopped has other steps than one that was not.
+void compare_ends(const RecordedRun& base, const RecordedRun& fresh,
+                  std::vector<Difference>& found) {
+  if (base.exit_code != fresh.exit_code)
+    found.push_back({"exit_code", number_or_none(base.exit_code), number_or_none(fresh.exit_code),
+                     DifferenceKind::kRefused});
+  if (base.last_step != fresh.last_step)
+    found.push_back({"last_step", number_or_none(base.last_step), number_or_none(fresh.last_step),
+                     DifferenceKind::kRefused});
+}
+
 }  // namespace
 
 std::vector<Difference> differences_of(const Values& base_config, const Values& fresh_config) {
@@ -114,6 +135,7 @@ std::vector<Difference> differences_of(const Values& base_config, const Values& 
 std::vector<Difference> differences_of(const RecordedRun& base, const RecordedRun& fresh) {
   std::vector<Difference> found = differences_of(base.config, fresh.config);
   compare_data(base, fresh, found);
+  compare_ends(base, fresh, found);
   Values left = base.environment, right = fresh.environment;
   left.erase("precision");  // a flag, compared above
   right.erase("precision");

@@ -50,11 +50,9 @@ bool is_evaluated(const RecordedRun& run) {
 }
 
 std::optional<double> last_loss(const RecordedRun& run) {
-  if (run.steps.empty()) return std::nullopt;
-  const std::size_t tail = std::max<std::size_t>(1, run.steps.size() / 10);
-  double sum = 0;
-  for (std::size_t i = run.steps.size() - tail; i < run.steps.size(); ++i) sum += run.steps[i].loss;
-  return std::isfinite(sum) ? std::optional(sum / static_cast<double>(tail)) : std::nullopt;
+  return run.steps.empty() || !std::isfinite(run.steps.back().loss)
+             ? std::nullopt
+             : std::optional(run.steps.back().loss);
 }
 
 bool ends_in_no_number(const std::vector<RunPair>& pairs) {
@@ -66,15 +64,29 @@ bool ends_in_no_number(const std::vector<RunPair>& pairs) {
   });
 }
 
-std::optional<LossDifference> judge_figure(const std::vector<RunPair>& pairs,
-                                           std::optional<double> (*figure)(const RecordedRun&)) {
-  std::vector<LossPair> losses;
-  for (const auto& [base, fresh] : pairs) {
-    const auto left = figure(*base), right = figure(*fresh);
-    if (!left || !right) return std::nullopt;
-    losses.push_back({*left, *right});
+std::map<std::int64_t, double> evaluations_of(const RecordedRun& run) {
+  std::map<std::int64_t, double> losses;
+  for (const RecordedStep& step : run.steps) {
+    if (step.val_loss && std::isfinite(*step.val_loss)) losses[step.step] = *step.val_loss;
   }
-  return judge_losses(losses);
+  return losses;
+}
+
+// Of the last step that all runs were evaluated at: a loss falls with the steps. Empty: there is
+// none.
+std::optional<LossDifference> judge_validation(const std::vector<RunPair>& pairs) {
+  std::map<std::int64_t, std::vector<LossPair>> by_step;
+  for (const auto& [base, fresh] : pairs) {
+    const auto right = evaluations_of(*fresh);
+    for (const auto& [step, loss] : evaluations_of(*base)) {
+      const auto found = right.find(step);
+      if (found != right.end()) by_step[step].push_back({loss, found->second});
+    }
+  }
+  for (auto one = by_step.rbegin(); one != by_step.rend(); ++one) {
+    if (one->second.size() == pairs.size()) return judge_losses(one->second);
+  }
+  return std::nullopt;
 }
 
 // step -> loss of base and new, one entry a pair
@@ -94,10 +106,28 @@ Curve joined(const std::vector<RunPair>& pairs) {
   return curve;
 }
 
-std::optional<CurveComparison> compare_curves(const std::vector<RunPair>& pairs) {
+// Means over the last tenth of the steps that all runs logged.
+std::optional<LossDifference> judge_training(const Curve& curve) {
+  const std::size_t tail = std::max<std::size_t>(1, curve.size() / 10);
+  std::vector<LossPair> sums;
+  auto point = curve.rbegin();
+  for (std::size_t i = 0; i < tail && point != curve.rend(); ++i, ++point) {
+    sums.resize(point->second.size());
+    for (std::size_t pair = 0; pair < sums.size(); ++pair) {
+      sums[pair].base += point->second[pair].base / static_cast<double>(tail);
+      sums[pair].fresh += point->second[pair].fresh / static_cast<double>(tail);
+    }
+  }
+  const bool finite = std::all_of(sums.begin(), sums.end(), [](const LossPair& one) {
+    return std::isfinite(one.base) && std::isfinite(one.fresh);
+  });
+  return finite ? judge_losses(sums) : std::nullopt;
+}
+
+std::optional<CurveComparison> compare_curves(const Curve& curve) {
   CurveComparison result;
   std::int64_t within = 0;
-  for (const auto& [step, losses] : joined(pairs)) {
+  for (const auto& [step, losses] : curve) {
     std::vector<double> base, difference;
     for (const auto& [left, right] : losses) {
       base.push_back(left);
@@ -129,16 +159,6 @@ std::set<std::string> seeds_of(const std::vector<RunPair>& pairs) {
     seeds.insert(found == pair.base->config.end() ? "" : found->second);
   }
   return seeds;
-}
-
-// Runs of one seed do not scatter as seeds do: nothing can be held against their spread.
-void withhold(ConvergenceResult& result, const std::string& seed) {
-  for (auto* figure : {&result.final_val_loss, &result.final_loss}) {
-    if (*figure) (*figure)->verdict = Convergence::kNotMeasured;
-  }
-  result.reason = fmt::format(
-      "all blocks have seed {}: the tolerance is the spread of seeds, which takes two or more",
-      seed.empty() ? "(not said)" : seed);
 }
 
 std::string reason_of(Convergence verdict, const LossDifference& one, const char* figure) {
@@ -203,14 +223,23 @@ std::optional<LossDifference> judge_losses(const std::vector<LossPair>& losses) 
   return result;
 }
 
+void withhold_verdict(ConvergenceResult& result, std::string reason) {
+  for (auto* figure : {&result.final_val_loss, &result.final_loss}) {
+    if (*figure) (*figure)->verdict = Convergence::kNotMeasured;
+  }
+  result.verdict = Convergence::kNotMeasured;
+  result.reason = std::move(reason);
+}
+
 ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs) {
-  ConvergenceResult result{.curve = compare_curves(pairs)};
+  const Curve curve = joined(pairs);
+  ConvergenceResult result{.curve = compare_curves(curve)};
   if (!result.curve) {
     result.reason = "the runs have no step in common";
     return result;
   }
-  result.final_val_loss = judge_figure(pairs, last_val_loss);
-  result.final_loss = judge_figure(pairs, last_loss);
+  result.final_val_loss = judge_validation(pairs);
+  result.final_loss = judge_training(curve);
   if (ends_in_no_number(pairs)) {
     result.verdict = Convergence::kWorse;
     result.reason = "a new run ends with a loss that is no finite number; its base does not";
@@ -233,7 +262,10 @@ ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs) {
   }
   const std::set<std::string> seeds = seeds_of(pairs);
   if (pairs.size() > 1 && seeds.size() < 2) {
-    withhold(result, *seeds.begin());
+    // Runs of one seed do not scatter as seeds do: nothing can be held against their spread.
+    withhold_verdict(result, fmt::format("all blocks have seed {}: the tolerance is the spread of "
+                                         "seeds, which takes two or more",
+                                         seeds.begin()->empty() ? "(not said)" : *seeds.begin()));
     return result;
   }
   result.verdict = decisive->verdict;

@@ -52,8 +52,10 @@ struct ConvergenceResult {
   Convergence verdict = Convergence::kNotMeasured;
   std::string reason = {};  // one sentence
   std::optional<CurveComparison> curve = {};
+  // At the last step that all runs were evaluated at.
   std::optional<LossDifference> final_val_loss = {};
-  std::optional<LossDifference> final_loss = {};  // mean of the last tenth of the steps
+  // Mean of the last tenth of the steps that all runs logged.
+  std::optional<LossDifference> final_loss = {};
 };
 
 struct RunPair {
@@ -62,6 +64,9 @@ struct RunPair {
 };
 
 ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs);
+
+// Figures without a judgement: nothing says how far apart they may be.
+void withhold_verdict(ConvergenceResult& result, std::string reason);
 
 struct LossPair {
   double base = 0;

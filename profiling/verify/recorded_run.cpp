@@ -113,6 +113,7 @@ void read_record(const fs::path& file, RecordedRun& run) {
     run.command_line = plain(record.at("command_line"));
     run.started_at = maybe<std::string>(record, "started_at").value_or("");
     run.exit_code = maybe<int>(record, "exit_code");
+    run.last_step = maybe<std::int64_t>(record, "last_step");
     const Json& performance = record.at("performance");
     if (performance.is_null()) return;
     run.exposed_comm_ms = maybe<double>(performance, "exposed_comm_ms_p50");

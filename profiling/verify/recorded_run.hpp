@@ -42,8 +42,9 @@ struct RecordedRun {
   std::vector<RecordedStep> steps = {};
   std::optional<double> exposed_comm_ms = {};  // median of a step
   std::optional<double> tokens_per_s = {};
-  std::optional<int> exit_code = {};
-  std::optional<MachineState> machine = {};  // meanwhile; empty: nobody looked
+  std::optional<int> exit_code = {};           // empty: it has not ended, or was killed
+  std::optional<std::int64_t> last_step = {};  // the same
+  std::optional<MachineState> machine = {};    // meanwhile; empty: nobody looked
 };
 
 // Throws core::DataError naming the file, and the byte for a line that is no metrics. A last line

@@ -72,6 +72,8 @@ SideProfile read_report(const std::string& folder, const Json& report, std::size
                            .bound_pct = number_at(one, "gain_ceiling_pct"),
                            .evidence = text_at(one, "evidence_text"),
                            .fix = text_at(one, "fix"),
+                           .false_if = text_at(one, "false_if"),
+                           .check = text_at(one, "check"),
                            .comes_first = one.value("comes_first", false)});
   return side;
 }

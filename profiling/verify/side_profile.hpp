@@ -27,6 +27,8 @@ struct AdviceLine {
   std::optional<double> bound_pct = {};  // of the step
   std::string evidence = {};
   std::string fix = {};
+  std::string false_if = {};
+  std::string check = {};    // what to look at afterwards
   bool comes_first = false;  // whatever its bound: the others may follow from it
 };
 

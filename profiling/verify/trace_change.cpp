@@ -119,7 +119,7 @@ Part no_operation(const report::MeanStep& base, const report::MeanStep& fresh,
     rest.fresh_ms -= one.fresh_ms;
   }
   if (rest.base_ms < 0 || rest.fresh_ms < 0)
-    rest.name = "below 0: operations that ran beside each other, counted twice";
+    rest.name = "no operation; below 0: several ran at once, and count twice";
   return rest;
 }
 

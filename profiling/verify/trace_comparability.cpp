@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 
@@ -55,6 +56,26 @@ double known_share(const Analysis& one, const Analysis& other) {
   return known;
 }
 
+// By the shapes of its operations; 0: no shape was recorded.
+double flops_of_step(const Analysis& all) {
+  double flops = 0;
+  for (const analysis::Operation& one : all.operations) flops += one.flops.total().value_or(0);
+  return flops / static_cast<double>(std::max<std::int64_t>(1, counted_steps(all.plain_ranks)));
+}
+
+// The same operations with other shapes are another model or batch; other operations (fused ones,
+// compiled ones) may not say all that they compute.
+void compare_shapes(const Analysis& base, const Analysis& fresh, std::vector<Difference>& found) {
+  constexpr double kTolerance = 0.02, kSameOperations = 0.95;
+  const double left = flops_of_step(base), right = flops_of_step(fresh);
+  if (left <= 0 || right <= 0 || std::abs(right / left - 1) <= kTolerance) return;
+  const bool same =
+      known_share(base, fresh) >= kSameOperations && known_share(fresh, base) >= kSameOperations;
+  found.push_back({"FLOPs of a step by the shapes", fmt::format("{:.4g}", left),
+                   fmt::format("{:.4g}", right),
+                   same ? DifferenceKind::kRefused : DifferenceKind::kEnvironment});
+}
+
 void add(std::vector<Difference>& found, const std::string& field, const std::string& base,
          const std::string& fresh) {
   if (base != fresh) found.push_back({field, base, fresh, DifferenceKind::kRefused});
@@ -77,6 +98,7 @@ std::vector<Difference> differences_of(const Analysis& base, const Analysis& fre
         fmt::format("{:.6g}", right.tokens_per_step));
     return found;
   }
+  compare_shapes(base, fresh, found);
   constexpr double kLeast = 0.5;
   const double of_base = known_share(base, fresh), of_fresh = known_share(fresh, base);
   if (of_base < kLeast && of_fresh < kLeast)

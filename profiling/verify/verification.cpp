@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/error.hpp"
 
@@ -42,6 +43,16 @@ std::optional<MachineChange> machine_of(const std::vector<RunPair>& pairs) {
   return machine_change(states);
 }
 
+// Of the geometric mean, as the ratio's: times scatter by factors, and none is below 0.
+std::optional<statistics::Interval> interval_of(const std::vector<double>& times_ms) {
+  std::vector<double> logarithms;
+  for (const double time : times_ms) logarithms.push_back(std::log(time));
+  const auto interval = statistics::mean_interval(logarithms);
+  if (!interval) return std::nullopt;
+  return statistics::Interval{std::exp(interval->mean), std::exp(interval->low),
+                              std::exp(interval->high)};
+}
+
 void judge_step_time(Verification& result) {
   std::vector<Pair> pairs;
   std::vector<double> base, fresh;
@@ -50,8 +61,8 @@ void judge_step_time(Verification& result) {
     base.push_back(row.base_ms);
     fresh.push_back(row.fresh_ms);
   }
-  result.base_interval_ms = statistics::mean_interval(base);
-  result.fresh_interval_ms = statistics::mean_interval(fresh);
+  result.base_interval_ms = interval_of(base);
+  result.fresh_interval_ms = interval_of(fresh);
   result.base_ms = median_of(std::move(base));
   result.fresh_ms = median_of(std::move(fresh));
   result.step_time = estimate_ratio(pairs);
@@ -186,11 +197,9 @@ Verification verify_runs(const std::vector<RecordedRun>& base,
   result.parts = parts_of_change(pairs, settings.warm_up);
   result.memory = memory_of(pairs);
   result.machine = machine_of(pairs);
-  if (same_training(result.differences)) {
-    result.convergence = compare_convergence(pairs);
-  } else {
-    result.convergence.reason = "the two sides differ in what they learn, or how";
-  }
+  result.convergence = compare_convergence(pairs);
+  if (!same_training(result.differences))
+    withhold_verdict(result.convergence, "the two sides differ in what they learn, or how");
   return result;
 }
 

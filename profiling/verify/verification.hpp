@@ -72,7 +72,7 @@ struct Verification {
   std::vector<BlockRow> blocks = {};
   double base_ms = 0;  // medians over the blocks
   double fresh_ms = 0;
-  // 95 %, of the mean over the blocks; nothing below three of them.
+  // 95 %, of the geometric mean over the blocks; nothing below three of them.
   std::optional<statistics::Interval> base_interval_ms = {};
   std::optional<statistics::Interval> fresh_interval_ms = {};
   std::optional<RatioEstimate> step_time = {};  // empty for one block: inconclusive

@@ -165,6 +165,8 @@ Json json_of(const SideProfile& side) {
                               {"comes_first", one.comes_first},
                               {"gain_ceiling_pct", or_null(one.bound_pct)},
                               {"evidence", one.evidence},
+                              {"false_if", one.false_if},
+                              {"check", one.check},
                               {"fix", one.fix}});
   return json;
 }

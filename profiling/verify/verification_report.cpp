@@ -76,8 +76,9 @@ std::string profiled_text(const Verification& one) {
 std::string sides_text(const Verification& one) {
   const auto side = [](const char* name, double median_ms, const auto& interval_ms) {
     const std::string interval = interval_text(interval_ms);
-    return fmt::format("{} {:.4g} ms{}", name, median_ms,
-                       interval.empty() ? "" : " (95 % interval of the mean " + interval + ")");
+    return fmt::format(
+        "{} {:.4g} ms{}", name, median_ms,
+        interval.empty() ? "" : " (95 % interval of the geometric mean " + interval + ")");
   };
   return "Step of each side (median over the blocks): " +
          side("base", one.base_ms, one.base_interval_ms) + ", " +
@@ -147,6 +148,19 @@ std::string bound_text(const SideProfile& side) {
   return text + "bound by " + (side.verdict.empty() ? "(not measured)" : side.verdict);
 }
 
+std::string advice_line(const AdviceLine& one) {
+  std::string line = fmt::format(
+      "- {}: {}{}", one.title,
+      one.bound_pct ? fmt::format("at most {:.1f} %", *one.bound_pct) : "bound not known",
+      one.comes_first ? "; first, for what else is found may follow from it" : "");
+  const std::initializer_list<std::pair<const char*, const std::string&>> parts = {
+      {"Why", one.evidence}, {"Fix", one.fix}, {"False if", one.false_if}, {"Check", one.check}};
+  for (const auto& [name, text] : parts) {
+    if (!text.empty()) line += fmt::format(". {}: {}", name, text);
+  }
+  return line;
+}
+
 // What bounds a side, what its step is made of, and what was advised.
 std::vector<std::string> side_lines(const char* name, const SideProfile& side) {
   std::string budget;
@@ -159,11 +173,7 @@ std::vector<std::string> side_lines(const char* name, const SideProfile& side) {
   std::vector<std::string> lines = {
       fmt::format("What takes the time of the {} side: {}; profiled step {:.4g} ms: {}", name,
                   bound_text(side), side.step_ms, budget)};
-  for (const AdviceLine& one : side.advice)
-    lines.push_back(fmt::format(
-        "- {}: {}{}. Fix: {}", one.title,
-        one.bound_pct ? fmt::format("at most {:.1f} %", *one.bound_pct) : "bound not known",
-        one.comes_first ? "; first, for what else is found may follow from it" : "", one.fix));
+  for (const AdviceLine& one : side.advice) lines.push_back(advice_line(one));
   if (side.advice.empty())
     lines.emplace_back("- advice: nothing found by the rules that could look");
   return lines;

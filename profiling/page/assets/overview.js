@@ -83,7 +83,8 @@ Page.sections.push({id: "advice", title: "Advice", what: "What to change, the la
   const {advice, not_measured} = run.report;
   if (advice.length === 0) body.append(element("p", {}, "Nothing found by the rules that could look."));
   for (const one of advice) {
-    const rows = [["evidence", one.evidence_text], ["where", placeOf(one)], ["fix", one.fix], ["false if", one.false_if], ["check", one.check]];
+    const rows = [["evidence", one.evidence_text], ["where", placeOf(one)], ["fix", one.fix], ["false if", one.false_if], ["check", one.check],
+      ["looks at", `${one.looks_at}; threshold ${one.threshold} (${one.source})`]];
     const worst = one.figures_of_rank === null ? "" : `; figures of rank ${one.figures_of_rank}, the worst`;
     const whose = one.rank !== null ? ` (rank ${one.rank})` : one.count > 1 ? ` (${one.count} ranks${worst})` : "";
     const title = `${one.title || one.rule}${whose}`;

@@ -55,6 +55,17 @@ class OutputTest(TraceTest):
         self.fail_with(2, "kernels.csv is given for two outputs", "report", traces, "--json", counters, "--csv",
                        counters.parent)
 
+    def test_a_comparison_has_the_reports_that_its_page_is_drawn_from(self):
+        base, new = self.folder / "a", self.folder / "b"
+        for folder, late_us in (base, 100), (new, 120):
+            write(folder / "rank-0.json", trace(step_events(0, late_us=late_us)))
+        self.succeed("compare", f"{base}/", f"{new}/", "--json", self.folder / "ab.json", "--html", self.folder / "ab.html", "--quiet")
+        compared = json.loads((self.folder / "ab.json").read_text())
+        for side, folder in (("base", base), ("new", new)):
+            self.succeed("report", folder, "--json", self.folder / "one.json", "--quiet")
+            self.assertEqual(compared["reports"][side], json.loads((self.folder / "one.json").read_text()))
+        self.assertIn("<title>b against a", (self.folder / "ab.html").read_text())
+
     def test_one_name_for_two_outputs(self):
         folder, file = self.two_ranks(), self.folder / "both"
         self.fail_with(2, "both is given for two outputs", "report", folder, "--json", file, "--html", file)

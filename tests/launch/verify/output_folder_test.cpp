@@ -39,6 +39,16 @@ TEST_F(OutputFolderTest, the_same_verification_goes_on) {
   EXPECT_NO_THROW(OutputFolder{options()});
 }
 
+TEST_F(OutputFolderTest, a_folder_with_something_else_in_it_is_left_alone) {
+  std::filesystem::create_directories(scratch_ / "out");
+  std::ofstream(scratch_ / "out" / "notes.txt") << "mine";
+  EXPECT_THROW(OutputFolder{options()}, core::ConfigError);
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "out" / "runs"));
+  VerifyOptions logged = options();
+  logged.log = scratch_ / "out" / "notes.txt";  // the log may lie in it
+  EXPECT_NO_THROW(OutputFolder{logged});
+}
+
 TEST_F(OutputFolderTest, another_content_of_the_same_configuration_is_another_verification) {
   const std::filesystem::path before = default_output(options());
   { const OutputFolder first(options()); }

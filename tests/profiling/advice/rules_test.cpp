@@ -225,7 +225,10 @@ TEST(RulesTest, a_finding_names_its_place_and_silent_rules_are_listed) {
   facts.config["loader-workers"] = "2";
   facts.step->idle_data_ns = 20e6;
   facts.places.of_all[PlaceKind::kInput] = {.rank = 1, .start_ns = 5, .end_ns = 9};
+  facts.places.first_step_ns = 2;
   const Advice advice = advise(facts);
+  EXPECT_THAT(advice_text(advice, {.width_columns = 100}),
+              HasSubstr("\n  where: rank 1, 3 ns to 7 ns after the first step began\n"));
   nlohmann::ordered_json report = {{"not_measured", nlohmann::json::array()}};
   add_to_report(advice, report);
 

@@ -26,6 +26,11 @@ TEST(TerminalTextTest, a_row_of_a_table_is_one_line) {
   EXPECT_THAT(csv_of(table), ::testing::HasSubstr(kName)) << "a file has names as they are";
 }
 
+TEST(TerminalTextTest, a_long_title_is_wrapped) {
+  const Table table{.title = "A title that is too long", .header = {}, .rows = {}};
+  EXPECT_EQ(text_of(table, {.width_columns = 20}), "A title that is too\n  long\n");
+}
+
 TEST(TerminalTextTest, a_sentence_has_the_breaks_of_its_width_alone) {
   EXPECT_EQ(wrapped("why: a\nb is slow", 80, 2), "why: a?b is slow\n");
 }

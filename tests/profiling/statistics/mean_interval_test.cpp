@@ -26,8 +26,9 @@ TEST(MeanIntervalTest, pickedAmongMany_isWider) {
 }
 
 // scipy.stats.t.interval(0.95, 1, loc=1.5, scale=0.5)
-TEST(MeanIntervalTest, ofTwoValues_isVeryWide) {
-  const auto interval = mean_interval(std::vector<double>{1, 2});
+TEST(MeanIntervalTest, ofTwoValues_isVeryWideWhereItIsWanted) {
+  EXPECT_FALSE(mean_interval(std::vector<double>{1, 2}).has_value());
+  const auto interval = mean_interval(std::vector<double>{1, 2}, 1, 2);
 
   ASSERT_TRUE(interval.has_value());
   EXPECT_NEAR(interval->low, -4.853102368087347, 1e-9);
@@ -35,7 +36,7 @@ TEST(MeanIntervalTest, ofTwoValues_isVeryWide) {
 }
 
 TEST(MeanIntervalTest, ofOneValue_thereIsNone) {
-  EXPECT_FALSE(mean_interval(std::vector<double>{1}).has_value());
+  EXPECT_FALSE(mean_interval(std::vector<double>{1}, 1, 1).has_value());
 }
 
 TEST(UpperMedianTest, isOneOfTheValues) {

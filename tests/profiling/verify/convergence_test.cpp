@@ -118,6 +118,35 @@ TEST_F(ConvergenceTest, a_validation_loss_that_is_no_number_is_worse) {
   EXPECT_NE(compare_again().verdict, Convergence::kWorse);
 }
 
+TEST_F(ConvergenceTest, validation_losses_are_those_of_one_step) {
+  compare({.evaluated = false}, {.evaluated = false});
+  for (RecordedRun& run : base_) {  // a loss that falls: the later one is lower
+    run.steps[9].val_loss = 5.0;
+    run.steps[19].val_loss = 4.0;
+  }
+  for (RecordedRun& run : fresh_) {
+    run.steps[9].val_loss = 5.0;
+    run.steps[14].val_loss = 4.5;
+  }
+  const ConvergenceResult at_ten = compare_again();
+  ASSERT_TRUE(at_ten.final_val_loss);
+  EXPECT_EQ(at_ten.final_val_loss->base, 5.0);
+  EXPECT_EQ(at_ten.verdict, Convergence::kIdentical);
+
+  for (RecordedRun& run : fresh_) run.steps[9].val_loss.reset();
+  EXPECT_FALSE(compare_again().final_val_loss) << "no step has both";
+}
+
+TEST_F(ConvergenceTest, training_losses_are_those_of_the_same_steps) {
+  compare({.evaluated = false}, {.loss_offset = 1e-4, .evaluated = false});
+  for (RecordedRun& run : fresh_) run.steps.resize(10);  // logged less often, or ended before
+
+  const ConvergenceResult result = compare_again();
+
+  EXPECT_NEAR(result.final_loss->difference, 1e-4, 1e-12);
+  EXPECT_EQ(result.verdict, Convergence::kSame);
+}
+
 TEST_F(ConvergenceTest, runs_without_common_steps_are_not_measured) {
   compare({}, {}, 2);
   for (RecordedRun& run : fresh_) run.steps.clear();

@@ -206,6 +206,19 @@ TEST(ComparabilityTest, data_is_what_was_read_and_not_where_it_lay) {
   EXPECT_EQ(refusal_text(differences_of(base, run("a", {}))), "");
 }
 
+TEST(ComparabilityTest, a_run_that_failed_or_stopped_is_no_block_beside_one_that_did_not) {
+  RecordedRun base = make_run({}), fresh = make_run({});
+  base.last_step = fresh.last_step = 20;
+  EXPECT_EQ(refusal_text(differences_of(base, fresh)), "");
+  fresh.exit_code = 9;
+  fresh.last_step = 10;
+  EXPECT_EQ(refusal_text(differences_of(base, fresh)),
+            "exit_code is 0 and 9, last_step is 20 and 10");
+  fresh.exit_code.reset();
+  fresh.last_step = 20;
+  EXPECT_EQ(refusal_text(differences_of(base, fresh)), "exit_code is 0 and not there");
+}
+
 TEST(ComparabilityTest, toggles_learn_the_same_and_another_rate_does_not) {
   const std::map<std::string, std::string> base = {{"overlap", "on"}}, fresh = {{"overlap", "off"}};
   EXPECT_TRUE(same_training(differences_of(base, fresh)));

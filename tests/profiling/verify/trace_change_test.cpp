@@ -161,7 +161,7 @@ TEST(TraceChangeTest, a_rest_below_zero_says_that_operations_ran_beside_each_oth
   EXPECT_NEAR(change.operations.back().base_ms, -0.040, 1e-9);
   EXPECT_NEAR(change.operations.back().fresh_ms, 0.020, 1e-9);
   EXPECT_EQ(change.operations.back().name,
-            "below 0: operations that ran beside each other, counted twice");
+            "no operation; below 0: several ran at once, and count twice");
 }
 
 // Reading holds a copy to the device inside; the collective behind backward is in no phase.

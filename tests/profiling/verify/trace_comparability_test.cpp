@@ -80,6 +80,25 @@ TEST_F(TraceComparabilityTest, sides_without_common_operations_are_different_mod
   EXPECT_EQ(refusal_text(differences_of(analysed("aten::mm"), analysed("aten::mm"))), "");
 }
 
+TEST_F(TraceComparabilityTest, the_same_operations_with_other_shapes_are_another_model_or_batch) {
+  const auto product = [&](const char* rows, const char* operation = "aten::mm") {
+    const core::ScratchFolder scratch;
+    test::write_text(
+        scratch / "rank-0.json",
+        test::trace_of(test::complete_event("user_annotation", "ProfilerStep#1", "0", "100") + "," +
+                       test::complete_event("cpu_op", operation, "1", "90",
+                                            fmt::format(R"("Input Dims":[[{},64],[64,64]],)"
+                                                        R"("Input type":["float","float"])",
+                                                        rows))));
+    sets_.push_back(std::make_unique<trace::TraceSet>(
+        trace::load_traces(trace::find_traces({scratch.path()}))));
+    return analysis::analyse(*sets_.back(), 1);
+  };
+  EXPECT_EQ(refusal_text(differences_of(product("64"), product("64"))), "");
+  EXPECT_EQ(refusal_text(differences_of(product("64"), product("128"))),
+            "FLOPs of a step by the shapes is 5.243e+05 and 1.049e+06");
+}
+
 TEST_F(TraceComparabilityTest, a_copy_of_a_capture_is_the_same_capture) {
   EXPECT_EQ(identity_of(analysed("aten::mm")), identity_of(analysed("aten::mm")));
   EXPECT_NE(identity_of(analysed("aten::mm")), identity_of(analysed("aten::mm", 500)));

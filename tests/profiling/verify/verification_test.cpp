@@ -228,7 +228,12 @@ TEST(VerificationTest, another_learning_rate_withholds_convergence) {
   std::vector<RecordedRun> base = {make_run({}), make_run({})}, fresh = base;
   for (RecordedRun& run : fresh) run.config["lr"] = "1";
 
-  EXPECT_EQ(verify_runs(base, fresh, {}).convergence.verdict, Convergence::kNotMeasured);
+  const ConvergenceResult convergence = verify_runs(base, fresh, {}).convergence;
+
+  EXPECT_EQ(convergence.verdict, Convergence::kNotMeasured);
+  EXPECT_EQ(convergence.reason, "the two sides differ in what they learn, or how");
+  ASSERT_TRUE(convergence.final_val_loss) << "the figures are there, without a judgement";
+  EXPECT_EQ(convergence.final_val_loss->verdict, Convergence::kNotMeasured);
 }
 
 TEST(VerificationReportTest, json_has_every_key_and_the_same_figures) {
@@ -267,8 +272,9 @@ TEST(VerificationReportTest, markdown_has_verdict_tables_and_command) {
   const std::string text = verification_markdown(one, decide(one, {}));
 
   EXPECT_THAT(text, HasSubstr("# Base against new: faster"));
-  EXPECT_THAT(text,
-              HasSubstr("base 100 ms (95 % interval of the mean 95.03 to 105 ms), new 80 ms"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("base 100 ms (95 % interval of the geometric mean 95.14 to 105.1 ms), new 80 ms"));
   EXPECT_THAT(text, HasSubstr("| part | base, ms | new, ms | change, ms |"));
   EXPECT_THAT(text, HasSubstr("```\nverify\n```"));
 }

@@ -1,0 +1,59 @@
+// What two sides may differ in, before any run is started.
+#include "launch/verify/plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/base/error.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+#include "tests/core/data/shard_fixture.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using data::testing::counting;
+
+class PlanTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::ofstream(scratch_ / "train.cfg") << "model = gpt2-tiny\ndata = synthetic\n";
+  }
+  std::string tokens(const std::string& folder, std::uint16_t first) {
+    std::filesystem::create_directories(scratch_ / folder);
+    for (const char* name : {"train.bin", "val.bin"})
+      data::testing::write_bytes(scratch_ / folder / name,
+                                 data::testing::llm_c_bytes(counting(first, 500)));
+    return (scratch_ / folder).string();
+  }
+  std::vector<verify::Difference> check(const std::vector<std::string>& base,
+                                        const std::vector<std::string>& fresh) const {
+    VerifyOptions options;
+    options.config = scratch_ / "train.cfg";
+    options.output = scratch_ / "out";
+    options.base = base;
+    options.fresh = fresh;
+    return check_sides(options);
+  }
+  core::ScratchFolder scratch_;
+};
+
+TEST_F(PlanTest, a_copy_of_the_data_is_the_same_data) {
+  const std::string here = tokens("here", 1), copy = tokens("copy", 1), other = tokens("other", 2);
+  EXPECT_NO_THROW(check({"--data", here}, {"--data", copy}));
+  EXPECT_THROW(check({"--data", here}, {"--data", other}), core::ConfigError);
+  EXPECT_THROW(check({"--data", here}, {"--data", "synthetic"}), core::ConfigError);
+  std::filesystem::remove(scratch_ / "copy" / "val.bin");
+  EXPECT_THROW(check({"--data", here}, {"--data", copy}), core::ConfigError);
+}
+
+TEST_F(PlanTest, what_the_advice_names_can_be_proved) {
+  EXPECT_EQ(check({}, {"--pad-vocab", "64"}).size(), 1u);
+  EXPECT_EQ(check({}, {"--device", "cpu"}).size(), 1u) << "auto chooses one";
+  EXPECT_THROW(check({"--device", "cuda"}, {"--device", "cpu"}), core::ConfigError);
+  EXPECT_THROW(check({}, {"--width", "32"}), core::ConfigError);
+}
+
+}  // namespace
+}  // namespace sidestream::launch
