@@ -116,6 +116,20 @@ TEST_F(NcuCsvTest, wide_rows_are_launches_and_units_count) {
   EXPECT_FALSE(foo.l2_hit_percent);
 }
 
+// A launch whose counters could not be read; a number beyond a double is none either.
+TEST_F(NcuCsvTest, cells_that_are_no_finite_number_are_not_measured) {
+  for (const char* unread : {"nan", "-nan", "NaN", "inf", "-inf", "1e999"}) {
+    const std::string row = std::string("\"2\",\"void foo<float>(int, float)\",\"") + unread +
+                            "\",\"" + unread + "\",\"" + unread +
+                            "\",\"60\",\"16\",\"2\",\"8\",\"" + unread + "\"\n";
+    const NcuCounters foo = counters_by_kernel(read_ncu_csv(file(kWide + row))).at("foo<float>");
+    EXPECT_EQ(foo.compute_percent, 30) << unread;
+    EXPECT_EQ(foo.dram_bytes, 2e9) << unread;
+    EXPECT_FALSE(foo.l2_hit_percent) << unread;
+    EXPECT_EQ(foo.launches, 3) << unread;
+  }
+}
+
 TEST_F(NcuCsvTest, counters_replace_estimates) {
   const auto counters = counters_by_kernel(read_ncu_csv(file(kWide)));
   const auto point = place_operation(operation("void foo<float>(int, float)", 100, 10, 8e11, 1e10),
