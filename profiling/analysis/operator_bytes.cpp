@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "profiling/analysis/element_wise.hpp"
+
 namespace sidestream::analysis {
 namespace {
 
@@ -29,22 +31,6 @@ double added_product(const In& in, double flops) { return product_result(in, flo
 template <std::size_t... places>
 double like(const In& in, double) {
   return (bytes_of(in, places) + ...);
-}
-
-// Inputs are stretched to the largest of them.
-double like_largest(const In& in, double) {
-  double most = 0;
-  for (std::size_t place = 0; place < in.shapes.size(); ++place)
-    most = std::max(most, bytes_of(in, place));
-  return most;
-}
-
-// Of the same shape, a bool each.
-double compared(const In& in) {
-  double most = 0;
-  for (const auto& tensors : in.shapes)
-    for (const Dims& tensor : tensors) most = std::max(most, element_count(tensor));
-  return most;
 }
 
 // The last dimension of x becomes that of the weight.
@@ -131,41 +117,11 @@ constexpr std::array<std::string_view, 23> kLikeFirst = {"sidestream::attention_
                                                          "aten::cat",
                                                          "aten::clone"};
 
-// One result as large as the largest input.
-constexpr std::array<std::string_view, 30> kElementWise = {"aten::add",
-                                                           "aten::sub",
-                                                           "aten::mul",
-                                                           "aten::div",
-                                                           "aten::gelu",
-                                                           "aten::relu",
-                                                           "aten::silu",
-                                                           "aten::tanh",
-                                                           "aten::sigmoid",
-                                                           "aten::exp",
-                                                           "aten::log",
-                                                           "aten::sqrt",
-                                                           "aten::rsqrt",
-                                                           "aten::pow",
-                                                           "aten::neg",
-                                                           "aten::abs",
-                                                           "aten::where",
-                                                           "aten::addcmul",
-                                                           "aten::addcdiv",
-                                                           "aten::lerp",
-                                                           "aten::clamp",
-                                                           "aten::maximum",
-                                                           "aten::minimum",
-                                                           "aten::masked_fill",
-                                                           "aten::_to_copy",
-                                                           "aten::gelu_backward",
-                                                           "aten::silu_backward",
-                                                           "aten::threshold_backward",
-                                                           "aten::sigmoid_backward",
-                                                           "aten::tanh_backward"};
-
-// One result with a byte for each element of the largest input.
-constexpr std::array<std::string_view, 6> kComparisons = {"aten::eq", "aten::ne", "aten::lt",
-                                                          "aten::le", "aten::gt", "aten::ge"};
+// What in-place operators write without reading it.
+constexpr std::array<std::string_view, 10> kOverwrite = {
+    "aten::copy_",          "aten::fill_",       "aten::zero_",    "aten::_foreach_copy_",
+    "aten::_foreach_zero_", "aten::normal_",     "aten::uniform_", "aten::random_",
+    "aten::bernoulli_",     "aten::exponential_"};
 
 bool starts_attention(std::string_view name) {
   return name.starts_with("aten::_scaled_dot_product_");
@@ -206,12 +162,9 @@ double result_of(std::string_view name, const In& in, double flops) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   if (is_one_of(kLikeFirst)) return like<0>(in, flops);
-  if (is_one_of(kElementWise)) return like_largest(in, flops);
-  if (is_one_of(kComparisons)) return compared(in);
-  // "aten::add_" writes its first input; what only overwrites it does not read it as well.
+  // What works in place writes its first input.
   const bool in_place = name.starts_with("aten::") && name.ends_with("_");
-  const bool overwrites = name == "aten::copy_" || name == "aten::fill_" || name == "aten::zero_";
-  return in_place && !overwrites ? bytes_of(in, 0) : 0;
+  return in_place && !is_one_of(kOverwrite) ? bytes_of(in, 0) : 0;
 }
 
 }  // namespace
@@ -229,6 +182,8 @@ std::optional<double> bytes_of_call(std::string_view name, const In& in,
   if (name == "aten::convolution_backward") return convolution_backward(in);
   if (name.starts_with("aten::_fused_adam")) return fused_optimizer(in, 2);
   if (name.starts_with("aten::_fused_sgd")) return fused_optimizer(in, 1);
+  if (const ElementWise* const one = element_wise(name))
+    return bytes_of_element_wise(name, *one, in);
   double bytes = 0;
   for (std::size_t place = 0; place < in.shapes.size(); ++place) bytes += bytes_of(in, place);
   if (bytes <= 0) return std::nullopt;

@@ -70,6 +70,23 @@ TEST(OperatorWorkTest, what_goes_over_elements_has_flops_of_its_own) {
   EXPECT_FALSE(work("aten::mm", "[[8,3],[3,5]]").element_flops);
 }
 
+TEST(OperatorWorkTest, elements_are_those_of_the_result) {
+  const auto flops = [](const char* name, const char* shapes) {
+    return work(name, shapes).element_flops;
+  };
+  EXPECT_EQ(flops("aten::mul", "[[1000,1],[1,1000]]"), 1e6);
+  EXPECT_EQ(flops("aten::addcmul", "[[8,1,1],[5,1],[3],[]]"), 3 * 8 * 5 * 3);
+  EXPECT_EQ(flops("aten::mul", "[[1000,2],[1,1000]]"), std::nullopt);
+  EXPECT_EQ(flops("aten::mul_", "[[1,3],[8,3]]"), std::nullopt);
+}
+
+TEST(OperatorWorkTest, functions_of_elements_have_flops) {
+  for (const char* name : {"cos", "sin", "erf", "square", "rsub", "_foreach_sqrt"})
+    EXPECT_EQ(work(std::string("aten::") + name, "[[8,3]]").element_flops, 8 * 3) << name;
+  EXPECT_EQ(work("aten::leaky_relu", "[[8,3],[]]").element_flops, 2 * 8 * 3);
+  EXPECT_EQ(work("aten::where", "[[8,3],[8,3],[8,3]]").element_flops, std::nullopt);
+}
+
 TEST(OperatorWorkTest, attention_counts_in_full) {
   const std::string shapes = "[[2,4,16,8],[2,4,32,8],[2,4,32,8],[]]";
   const double pair = 2.0 * 2 * 4 * 16 * 32 * 8;  // one product of queries, keys and head size
