@@ -17,8 +17,8 @@ struct PerElement {
 // weight and bias 2; backward: the normalised value 2, the gradient times the weight 1, its two
 // sums 3, the gradient of the input 4, of the weight 2, of the bias 1. Without a mean: square, sum,
 // product, weight; backward: the normalised value 1, the gradient times the weight 1, its sum 2,
-// the gradient of the input 3, of the weight 2. Softmax: maximum, difference, exponential, sum,
-// quotient; backward: product, sum, difference, product.
+// the gradient of the input 3, of the weight 2. Sidestream's add_norm has a sum more. Softmax:
+// maximum, difference, exponential, sum, quotient; backward: product, sum, difference, product.
 constexpr auto kPerElement = std::to_array<PerElement>({
     {"aten::native_layer_norm", 7},
     {"aten::native_layer_norm_backward", 13},
@@ -32,6 +32,10 @@ constexpr auto kPerElement = std::to_array<PerElement>({
     {"aten::miopen_batch_norm_backward", 13},
     {"aten::native_group_norm", 7},
     {"aten::native_group_norm_backward", 13},
+    {"sidestream::norm", 7},
+    {"sidestream::norm_backward", 13},
+    {"sidestream::add_norm", 8},
+    {"sidestream::add_norm_backward", 13},
     {"aten::_softmax", 5},
     {"aten::_log_softmax", 5},
     {"aten::_softmax_backward_data", 4},

@@ -73,7 +73,7 @@ struct Result {
 
 // What norms write for a row or a channel (statistics, gradients of weight and bias) is small
 // beside the tensor, and left out, here and in the lists below.
-constexpr std::array<Result, 16> kResults = {{
+constexpr auto kResults = std::to_array<Result>({
     {"aten::mm", first_product},
     {"aten::bmm", first_product},
     {"aten::_scaled_mm", first_product},
@@ -90,7 +90,12 @@ constexpr std::array<Result, 16> kResults = {{
     {"sidestream::attention", fused_attention},
     {"sidestream::head_loss_and_gradients", like<0, 1>},
     {"aten::native_dropout", dropout},
-}};
+    // Only the gradient is on record. The input that was kept is read, and its gradient written.
+    {"sidestream::norm", like<0>},
+    {"sidestream::norm_backward", like<0, 0>},
+    {"sidestream::add_norm", like<0, 1>},
+    {"sidestream::add_norm_backward", like<0, 0>},
+});
 
 // One result as large as the first input.
 constexpr std::array<std::string_view, 23> kLikeFirst = {"sidestream::attention_backward",

@@ -294,6 +294,7 @@ OperatorWork work_of(const OperatorCall& call) {
   }
   if (!work.flops) work.element_flops = element_flops_of(call.name, in);
   work.bytes = bytes_of_call(call.name, in, work.flops);
+  if (work.flops) work.beside_products = work_beside_products(call.name, in);
   return work;
 }
 
