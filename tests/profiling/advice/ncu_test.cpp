@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <regex>
 #include <string>
 
 #include "core/base/error.hpp"
@@ -50,23 +51,75 @@ std::vector<std::string> commands_of(const std::string& run) {
                        {"Memcpy HtoD", 1},
                        {"aten::mm", 1},
                        {"bar", 2}},
-                      words_of(run));
+                      {}, words_of(run));
 }
 
 TEST(NcuCommandTest, one_command_a_kernel_and_none_for_collectives) {
   const auto commands = commands_of("sidestream train");
 
   ASSERT_EQ(commands.size(), 2u);
-  EXPECT_THAT(commands[0], HasSubstr("--kernel-name 'regex:foo.*a.*Fill.*float'"));
+  EXPECT_THAT(commands[0], HasSubstr("--kernel-name 'regex:\\bfoo\\b.*\\bFill\\b.*\\bfloat\\b'"));
   EXPECT_THAT(commands[0], HasSubstr("--launch-skip 36 "));
-  EXPECT_THAT(commands[1], HasSubstr("'regex:bar'"));
+  EXPECT_THAT(commands[1], HasSubstr("'regex:\\bbar\\b'"));
   EXPECT_THAT(commands[1], HasSubstr("dram__bytes.sum"));
-  EXPECT_TRUE(ncu_commands({{"ncclDevKernel_AllReduce", 1}, {"aten::mm", 1}}, {}).empty());
+  EXPECT_TRUE(ncu_commands({{"ncclDevKernel_AllReduce", 1}, {"aten::mm", 1}}, {}, {}).empty());
 }
 
 TEST(NcuCommandTest, types_of_two_words_are_left_out) {
-  const auto commands = ncu_commands({{"void foo<unsigned int, Fill>(int)", 1}}, {});
-  EXPECT_THAT(commands.at(0), HasSubstr("'regex:foo.*Fill'"));
+  const auto commands = ncu_commands({{"void foo<unsigned int, Fill>(int)", 1}}, {}, {});
+  EXPECT_THAT(commands.at(0), HasSubstr("'regex:\\bfoo\\b.*\\bFill\\b'"));
+}
+
+std::string vectorized(const std::string& width, const std::string& length) {
+  return "void at::native::vectorized_elementwise_kernel<" + width +
+         ", at::native::FillFunctor<float>, std::array<char*, " + length + "> >(int, float)";
+}
+
+// As a shell, and then ncu, read it.
+std::regex pattern_in(const std::string& command) {
+  const std::size_t begin = command.find("'regex:") + 7;
+  return std::regex(command.substr(begin, command.find('\'', begin) - begin));
+}
+
+TEST(NcuCommandTest, kernels_that_differ_in_a_number_are_told_apart) {
+  const auto pattern = pattern_in(ncu_commands({{vectorized("4", "1ul"), 1}}, {}, {}).at(0));
+
+  EXPECT_TRUE(std::regex_search(vectorized("4", "1ul"), pattern));
+  EXPECT_TRUE(std::regex_search(
+      std::string("void at::native::vectorized_elementwise_kernel<(int)4, "
+                  "at::native::FillFunctor<float>, std::array<char *, (unsigned long)1>>(int, T2)"),
+      pattern));
+  EXPECT_FALSE(std::regex_search(vectorized("2", "1ul"), pattern));
+  EXPECT_FALSE(std::regex_search(vectorized("4", "3ul"), pattern));
+  EXPECT_FALSE(std::regex_search(vectorized("64", "1ul"), pattern));
+}
+
+TEST(NcuCommandTest, truth_values_are_numbers_of_other_demanglers) {
+  const auto pattern = pattern_in(ncu_commands({{"void foo<true, false>(int)", 1}}, {}, {}).at(0));
+
+  for (const char* name : {"void foo<true, false>(int)", "void foo<(bool)1, (bool)0>(int)"})
+    EXPECT_TRUE(std::regex_search(std::string(name), pattern)) << name;
+  EXPECT_FALSE(std::regex_search(std::string("void foo<(bool)1, (bool)1>(int)"), pattern));
+}
+
+// What is too long for the pattern tells the two apart.
+TEST(NcuCommandTest, launches_of_others_that_the_pattern_fits_are_skipped_too) {
+  const std::string long_name = "void foo<" + std::string(120, 'x') + ">(int)";
+  const std::string longer_name = "void foo<" + std::string(121, 'x') + ">(int)";
+  const std::vector<MeasuredKernel> launched = {
+      {long_name, 2}, {longer_name, 4}, {"void food<int>(int)", 8}, {"Memcpy foo", 16}};
+
+  const auto commands = ncu_commands({launched[0]}, launched, {});
+
+  EXPECT_THAT(commands.at(0), HasSubstr("--launch-skip 18 --launch-count 15 "));
+  EXPECT_THAT(ncu_commands({{vectorized("4", "1ul"), 2}},
+                           {{vectorized("4", "1ul"), 2}, {vectorized("2", "1ul"), 4}}, {})
+                  .at(0),
+              HasSubstr("--launch-skip 6 --launch-count 5 "));
+}
+
+TEST(NcuCommandTest, names_without_a_word_have_no_command) {
+  EXPECT_TRUE(ncu_commands({{"?", 1}, {"", 1}}, {}, {}).empty());
 }
 
 TEST(NcuCommandTest, the_run_directory_is_fresh_and_the_profiler_is_off) {
