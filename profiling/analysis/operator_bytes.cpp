@@ -157,19 +157,25 @@ std::optional<double> fused_optimizer(const In& in, std::size_t states) {
   return if_any(bytes);
 }
 
-double result_of(std::string_view name, const In& in, double flops) {
+// Nothing where the result is not known.
+std::optional<double> result_of(std::string_view name, const In& in, double flops) {
   const auto known = std::find_if(kResults.begin(), kResults.end(),
                                   [&](const Result& one) { return one.name == name; });
-  if (known != kResults.end()) return known->bytes(in, flops);
+  if (known != kResults.end()) return if_any(known->bytes(in, flops));
   if (starts_attention(name))
-    return name.ends_with("_backward") ? like<1, 2, 3>(in, flops) : attention(in, flops);
+    return if_any(name.ends_with("_backward") ? like<1, 2, 3>(in, flops) : attention(in, flops));
   const auto is_one_of = [&](const auto& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  if (is_one_of(kLikeFirst)) return like<0>(in, flops);
+  if (is_one_of(kLikeFirst)) return if_any(like<0>(in, flops));
+  if (is_one_of(kOverwrite)) return 0;
   // What works in place writes its first input.
   const bool in_place = name.starts_with("aten::") && name.ends_with("_");
-  return in_place && !is_one_of(kOverwrite) ? bytes_of(in, 0) : 0;
+  return in_place ? if_any(bytes_of(in, 0)) : std::nullopt;
+}
+
+std::optional<MovedBytes> with_result(const std::optional<double>& bytes) {
+  return bytes ? std::optional(MovedBytes{.amount = *bytes}) : std::nullopt;
 }
 
 }  // namespace
@@ -181,18 +187,19 @@ double bytes_of(const In& in, std::size_t place) {
   return elements * type_size(in, place);
 }
 
-std::optional<double> bytes_of_call(std::string_view name, const In& in,
-                                    const std::optional<double>& flops) {
-  if (name == "aten::embedding") return embedding(in);
-  if (name == "aten::convolution_backward") return convolution_backward(in);
-  if (name.starts_with("aten::_fused_adam")) return fused_optimizer(in, 2);
-  if (name.starts_with("aten::_fused_sgd")) return fused_optimizer(in, 1);
+std::optional<MovedBytes> bytes_of_call(std::string_view name, const In& in,
+                                        const std::optional<double>& flops) {
+  if (name == "aten::embedding") return with_result(embedding(in));
+  if (name == "aten::convolution_backward") return with_result(convolution_backward(in));
+  if (name.starts_with("aten::_fused_adam")) return with_result(fused_optimizer(in, 2));
+  if (name.starts_with("aten::_fused_sgd")) return with_result(fused_optimizer(in, 1));
   if (const ElementWise* const one = element_wise(name))
-    return bytes_of_element_wise(name, *one, in);
+    return with_result(bytes_of_element_wise(name, *one, in));
   double bytes = 0;
   for (std::size_t place = 0; place < in.shapes.size(); ++place) bytes += bytes_of(in, place);
   if (bytes <= 0) return std::nullopt;
-  return bytes + result_of(name, in, flops.value_or(0));
+  const auto result = result_of(name, in, flops.value_or(0));
+  return MovedBytes{.amount = bytes + result.value_or(0), .at_least = !result};
 }
 
 }  // namespace sidestream::analysis

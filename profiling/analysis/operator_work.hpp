@@ -28,6 +28,7 @@ struct OperatorWork {
   std::optional<double> flops = {};
   std::optional<double> element_flops = {};  // of element_work.hpp, where there is no product
   std::optional<double> bytes = {};
+  bool bytes_at_least = false;  // of its inputs only: the result is not known
   std::optional<BesideProducts> beside_products = {};  // of a fused operator: part of neither
 };
 

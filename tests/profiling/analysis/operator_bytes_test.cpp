@@ -235,6 +235,20 @@ TEST(OperatorBytesTest, lists_without_a_type_have_no_bytes) {
             std::nullopt);
 }
 
+TEST(OperatorBytesTest, what_lacks_its_result_is_marked) {
+  const auto at_least = [](const char* name, const char* shapes) {
+    const OperatorWork done =
+        work_of({.name = name, .shapes = shapes, .types = floats(2), .values = ""});
+    EXPECT_TRUE(done.bytes) << name;
+    return done.bytes_at_least;
+  };
+  EXPECT_TRUE(at_least("own::op", "[[8,3],[3]]"));
+  EXPECT_TRUE(at_least("aten::cumsum", "[[8,3],[]]"));
+  EXPECT_FALSE(at_least("aten::cos", "[[8,3]]"));
+  EXPECT_FALSE(at_least("aten::mm", "[[8,3],[3,5]]"));
+  EXPECT_FALSE(at_least("aten::copy_", "[[8,3],[8,3]]"));
+}
+
 TEST(OperatorBytesTest, of_what_is_not_known_the_inputs) {
   EXPECT_EQ(bytes("own::op", "[[8,3],[3],[]]", R"(["float","double","Scalar"])"),
             4 * 8 * 3 + 8 * 3);

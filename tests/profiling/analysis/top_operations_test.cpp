@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "profiling/report/json_report.hpp"
 #include "profiling/report/summary.hpp"
 #include "profiling/report/text_report.hpp"
 #include "tests/profiling/analysed.hpp"
@@ -113,6 +114,18 @@ TEST(TopOperationsTest, beside_its_products_an_mlp_does_gelu_and_biases) {
   EXPECT_EQ(fused.bytes.total(), 4 * (2 * 64 * 16 + 64 * 32));
   EXPECT_EQ(fused.flops.time_ns, 40'000);
   EXPECT_EQ(fused.bytes.time_ns, 40'000);
+}
+
+TEST(TopOperationsTest, bytes_without_a_result_are_marked_in_the_report) {
+  const auto reported = [](const std::string& name) {
+    const test::Analysed run(
+        complete_event("user_annotation", "ProfilerStep#2", "0", "100") + "," +
+        complete_event("cpu_op", name, "0", "100",
+                       R"("Input Dims": [[64, 32]], "Input type": ["float"])"));
+    return report::top_operations_json(run.all).at(0).at("bytes_at_least").get<bool>();
+  };
+  EXPECT_TRUE(reported("aten::cumsum"));
+  EXPECT_FALSE(reported("aten::cos"));
 }
 
 // What a rank hands over, as the profiler writes it on the kernel: elements of a type.
