@@ -19,10 +19,11 @@ double at_or_zero(const std::map<std::string, double>& rates, const char* name) 
 }
 
 double peak_flops_per_s(const TrainOptions& options, int ranks) {
-  const auto stored = load_ceilings(ceilings_file());
+  const bool may_use_gpu = options.device != Device::kCpu;
+  const auto stored = load_ceilings(ceilings_file(), may_use_gpu ? gpu_name() : "");
   if (!stored) return 0;
   const bool bf16 = options.precision == Precision::kBf16;
-  if (stored->device && options.device != Device::kCpu)
+  if (stored->device)
     return ranks * at_or_zero(stored->device->flops_per_s, bf16 ? "bf16" : "fp32");
   return bf16 ? stored->bf16_flops_per_s : stored->fp32_flops_per_s;
 }

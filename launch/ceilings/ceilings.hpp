@@ -46,6 +46,9 @@ Ceilings measure_ceilings(double seconds, bool with_device);
 // Of a copy from one block of `bytes` to another, on all intra-op threads; read + written.
 double measure_memory(double seconds, std::int64_t bytes);
 
+// Of the first GPU of this machine, as its driver says it; empty: there is none.
+std::string gpu_name();
+
 // Of the first GPU. Throws c10::Error where there is none.
 DeviceCeilings measure_device(double seconds);
 
@@ -53,7 +56,7 @@ DeviceCeilings measure_device(double seconds);
 double measure_link(comm::Communicator& communicator, double seconds);
 
 // Where measurements of this user are kept: $XDG_CACHE_HOME/sidestream/ceilings.json. Machines that
-// share a home have an entry each, by processor.
+// share a home have an entry each, by processor, and in it one for each GPU, by its name.
 std::filesystem::path ceilings_file();
 
 // A measurement beside one that is stored. A ceiling is what was reached once, so of the same cores
@@ -65,12 +68,13 @@ struct KeptCeilings {
 };
 KeptCeilings keep_better(const std::optional<Ceilings>& stored, const Ceilings& fresh);
 
-// Replaces the entry of this processor, leaves the others.
+// Replaces the entries of this processor and of this GPU, leaves the others.
 void save_ceilings(const Ceilings& ceilings, const std::filesystem::path& file);
 
-// The stored measurement of this processor; empty when there is none or when the file cannot be
-// read.
-std::optional<Ceilings> load_ceilings(const std::filesystem::path& file);
+// The stored measurement of this processor, and of the GPU of that name where there is one; empty
+// when there is none or when the file cannot be read.
+std::optional<Ceilings> load_ceilings(const std::filesystem::path& file,
+                                      const std::string& gpu = "");
 
 std::string processor_name();
 

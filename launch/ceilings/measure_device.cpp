@@ -55,9 +55,14 @@ double copy_bytes_per_s(const torch::Tensor& target, const torch::Tensor& source
 
 }  // namespace
 
+std::string gpu_name() {
+  const auto driver = comm::cuda::make_driver();
+  return driver->device_count().count > 0 ? driver->properties(0).name : "";
+}
+
 DeviceCeilings measure_device(double seconds) {
   const torch::NoGradGuard no_grad;
-  DeviceCeilings device{.name = comm::cuda::make_driver()->properties(0).name};
+  DeviceCeilings device{.name = gpu_name()};
   device.flops_per_s = {{"fp32", product_flops_per_s(torch::kFloat32, false, seconds)},
                         {"tf32", product_flops_per_s(torch::kFloat32, true, seconds)},
                         {"bf16", product_flops_per_s(torch::kBFloat16, false, seconds)},

@@ -18,8 +18,9 @@ double share_of_rank(const advice::Facts& facts, int cores) {
   return std::clamp(*threads / cores, 1.0 / cores, 1.0);
 }
 
-double link_of(const LinkRates& links, int world_size) {
-  const auto link = links.find(world_size);
+double link_of(const LinkRates& links, const JoinedRanks& ranks) {
+  if (ranks.hosts > 1) return 0;
+  const auto link = links.find(ranks.count);
   return link == links.end() ? 0 : link->second;
 }
 
@@ -34,6 +35,11 @@ void fill_from_datasheet(const DatasheetPeaks& peaks, advice::Ceilings& roofs) {
 
 }  // namespace
 
+JoinedRanks joined_ranks(const advice::Facts& facts) {
+  return {.count = facts.world_size,
+          .hosts = static_cast<int>(facts.environment_number("nodes").value_or(1))};
+}
+
 std::optional<advice::Ceilings> roofs_of_processor(const Ceilings& stored,
                                                    const advice::Facts& facts) {
   const auto processor = facts.environment.find("processor");
@@ -44,13 +50,14 @@ std::optional<advice::Ceilings> roofs_of_processor(const Ceilings& stored,
       .flops_per_s = {{"fp32", stored.fp32_flops_per_s * share},
                       {"bf16", stored.bf16_flops_per_s * share}},
       .memory_bytes_per_s = stored.memory_bytes_per_s * share,
-      .link_bytes_per_s = link_of(stored.link_bytes_per_s, facts.world_size),
+      .link_bytes_per_s = link_of(stored.link_bytes_per_s, joined_ranks(facts)),
       .source = fmt::format("measured on {} cores of {}; {:.3g} of it is a rank's", stored.cores,
                             stored.processor, share)};
 }
 
 std::optional<advice::Ceilings> roofs_of_device(const std::optional<Ceilings>& stored,
-                                                const std::string& device_name, int world_size,
+                                                const std::string& device_name,
+                                                const JoinedRanks& ranks,
                                                 std::uint64_t memory_bytes) {
   const bool measured = stored && stored->device && stored->device->name == device_name;
   const auto peaks = datasheet_peaks(device_name, memory_bytes);
@@ -61,7 +68,7 @@ std::optional<advice::Ceilings> roofs_of_device(const std::optional<Ceilings>& s
              .memory_bytes_per_s = stored->device->memory_bytes_per_s,
              .host_to_device_bytes_per_s = stored->device->host_to_device_bytes_per_s,
              .device_to_host_bytes_per_s = stored->device->device_to_host_bytes_per_s,
-             .link_bytes_per_s = link_of(stored->device->link_bytes_per_s, world_size),
+             .link_bytes_per_s = link_of(stored->device->link_bytes_per_s, ranks),
              .source = "measured on " + device_name};
     std::erase_if(roofs.flops_per_s, [](const auto& one) { return one.second <= 0; });
   }

@@ -10,6 +10,14 @@
 
 namespace sidestream::launch {
 
+// The ranks of a run. A link is measured between ranks of one host: between several it is another
+// link, and not measured.
+struct JoinedRanks {
+  int count = 1;
+  int hosts = 1;
+};
+JoinedRanks joined_ranks(const advice::Facts& facts);
+
 // Of a rank on the processor: the part of the measured cores that it computes on. Nothing when the
 // run's processor is another one than the measured one.
 std::optional<advice::Ceilings> roofs_of_processor(const Ceilings& stored,
@@ -18,7 +26,8 @@ std::optional<advice::Ceilings> roofs_of_processor(const Ceilings& stored,
 // Figure by figure: measured on a GPU of this name, else from its datasheet (datasheet.hpp), else
 // not there. Nothing when there is neither. Memory: what the device has; 0: not known.
 std::optional<advice::Ceilings> roofs_of_device(const std::optional<Ceilings>& stored,
-                                                const std::string& device_name, int world_size,
+                                                const std::string& device_name,
+                                                const JoinedRanks& ranks,
                                                 std::uint64_t memory_bytes = 0);
 
 }  // namespace sidestream::launch

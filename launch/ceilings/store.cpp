@@ -77,7 +77,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kSchema = 2;
+constexpr int kSchema = 3;
 
 Json to_json(const LinkRates& links) {
   Json json = Json::object();
@@ -92,6 +92,16 @@ LinkRates links_in(const Json& json) {
   return links;
 }
 
+Json to_json(const DeviceCeilings& device) {
+  return {{"name", device.name},
+          {"flops_per_s", device.flops_per_s},
+          {"memory_bytes_per_s", device.memory_bytes_per_s},
+          {"host_to_device_bytes_per_s", device.host_to_device_bytes_per_s},
+          {"device_to_host_bytes_per_s", device.device_to_host_bytes_per_s},
+          {"link_bytes_per_s", to_json(device.link_bytes_per_s)}};
+}
+
+// Without its GPU.
 Json to_json(const Ceilings& ceilings) {
   Json json = {{"processor", ceilings.processor},
                {"cores", ceilings.cores},
@@ -100,17 +110,26 @@ Json to_json(const Ceilings& ceilings) {
                {"memory_bytes_per_s", ceilings.memory_bytes_per_s},
                {"seconds", ceilings.seconds}};
   json["link_bytes_per_s"] = to_json(ceilings.link_bytes_per_s);
-  if (ceilings.device)
-    json["device"] = {{"name", ceilings.device->name},
-                      {"flops_per_s", ceilings.device->flops_per_s},
-                      {"memory_bytes_per_s", ceilings.device->memory_bytes_per_s},
-                      {"host_to_device_bytes_per_s", ceilings.device->host_to_device_bytes_per_s},
-                      {"device_to_host_bytes_per_s", ceilings.device->device_to_host_bytes_per_s},
-                      {"link_bytes_per_s", to_json(ceilings.device->link_bytes_per_s)}};
   return json;
 }
 
-Ceilings ceilings_from(const Json& json) {
+DeviceCeilings device_from(const Json& json) {
+  return {.name = json.at("name"),
+          .flops_per_s = json.at("flops_per_s"),
+          .memory_bytes_per_s = json.at("memory_bytes_per_s"),
+          .host_to_device_bytes_per_s = json.at("host_to_device_bytes_per_s"),
+          .device_to_host_bytes_per_s = json.at("device_to_host_bytes_per_s"),
+          .link_bytes_per_s = links_in(json)};
+}
+
+// By name. Files of the first two schemas hold one GPU of a processor.
+Json devices_in(const Json& machine) {
+  if (machine.contains("devices")) return machine.at("devices");
+  if (!machine.contains("device")) return Json::object();
+  return {{machine.at("device").at("name").get<std::string>(), machine.at("device")}};
+}
+
+Ceilings ceilings_from(const Json& json, const std::string& gpu) {
   Ceilings ceilings{.processor = json.at("processor"),
                     .cores = json.at("cores"),
                     .fp32_flops_per_s = json.at("fp32_flops_per_s"),
@@ -118,16 +137,8 @@ Ceilings ceilings_from(const Json& json) {
                     .memory_bytes_per_s = json.at("memory_bytes_per_s"),
                     .seconds = json.value("seconds", 0.0)};
   ceilings.link_bytes_per_s = links_in(json);
-  if (json.contains("device")) {
-    const Json& device = json.at("device");
-    ceilings.device =
-        DeviceCeilings{.name = device.at("name"),
-                       .flops_per_s = device.at("flops_per_s"),
-                       .memory_bytes_per_s = device.at("memory_bytes_per_s"),
-                       .host_to_device_bytes_per_s = device.at("host_to_device_bytes_per_s"),
-                       .device_to_host_bytes_per_s = device.at("device_to_host_bytes_per_s"),
-                       .link_bytes_per_s = links_in(device)};
-  }
+  const Json devices = devices_in(json);
+  if (!gpu.empty() && devices.contains(gpu)) ceilings.device = device_from(devices.at(gpu));
   return ceilings;
 }
 
@@ -148,14 +159,18 @@ void save_ceilings(const Ceilings& ceilings, const std::filesystem::path& file) 
   } catch (const std::exception&) {
     // nothing there, or nothing that could be read: begin anew
   }
-  machines[ceilings.processor] = to_json(ceilings);
+  Json& machine = machines[ceilings.processor];
+  Json devices = machine.is_object() ? devices_in(machine) : Json::object();
+  if (ceilings.device) devices[ceilings.device->name] = to_json(*ceilings.device);
+  machine = to_json(ceilings);
+  machine["devices"] = std::move(devices);
   core::write_file_atomically(file,
                               Json{{"schema", kSchema}, {"machines", machines}}.dump(2) + "\n");
 }
 
-std::optional<Ceilings> load_ceilings(const std::filesystem::path& file) {
+std::optional<Ceilings> load_ceilings(const std::filesystem::path& file, const std::string& gpu) {
   try {
-    const Ceilings stored = ceilings_from(machines_in(file).at(processor_name()));
+    const Ceilings stored = ceilings_from(machines_in(file).at(processor_name()), gpu);
     if (stored.processor != processor_name() || stored.cores <= 0) return std::nullopt;
     return stored;
   } catch (const std::exception&) {

@@ -30,7 +30,8 @@ void print(const Ceilings& ceilings) {
 }
 
 void store(const BenchOptions& options, const Ceilings& fresh) {
-  const auto stored = options.replace ? std::nullopt : load_ceilings(ceilings_file());
+  const std::string gpu = fresh.device ? fresh.device->name : "";
+  const auto stored = options.replace ? std::nullopt : load_ceilings(ceilings_file(), gpu);
   const KeptCeilings result = keep_better(stored, fresh);
   save_ceilings(result.kept, ceilings_file());
   for (const std::string& remark : result.remarks)
@@ -67,12 +68,13 @@ core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
     fmt::print("not kept: the ranks are on several machines\n");
     return core::ExitCode::kDone;
   }
-  Ceilings kept = load_ceilings(ceilings_file()).value_or(Ceilings{});
+  const bool between_gpus = session.communicator().device().has_value();
+  Ceilings kept =
+      load_ceilings(ceilings_file(), between_gpus ? gpu_name() : "").value_or(Ceilings{});
   if (kept.cores == 0) {
     fmt::print("not kept: `sidestream bench ceilings` without mpirun comes first\n");
     return core::ExitCode::kDone;
   }
-  const bool between_gpus = session.communicator().device().has_value();
   if (between_gpus && !kept.device) {
     fmt::print("not kept: `sidestream bench ceilings` has not measured a GPU here yet\n");
     return core::ExitCode::kDone;

@@ -88,7 +88,7 @@ LinkFacts try_gpus(Session& session, const DoctorOptions& options, const comm::D
 }
 
 void add_ceilings(JobFacts& job) {
-  const auto ceilings = load_ceilings(ceilings_file());
+  const auto ceilings = load_ceilings(ceilings_file(), job.ranks.front().gpu.device.name);
   job.has_ceilings = ceilings.has_value();
   if (ceilings && ceilings->device)
     job.pcie_bytes_per_s = ceilings->device->host_to_device_bytes_per_s;

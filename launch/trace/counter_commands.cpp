@@ -16,9 +16,15 @@ std::vector<std::string> counter_commands(const nlohmann::ordered_json& top_ops,
     if (kernels.size() == most) break;
     kernels.push_back({one.at("name").get<std::string>(), one.at("calls").get<double>() / steps});
   }
+  std::vector<advice::MeasuredKernel> launched;
+  for (const analysis::Operation& one : analysis.operations) {
+    if (one.kind == trace::Kind::kKernel)
+      launched.push_back({one.name, static_cast<double>(one.calls) / steps});
+  }
   const auto recorded = facts.environment.find("command_line");
   return advice::ncu_commands(
-      kernels, advice::words_of(recorded == facts.environment.end() ? "" : recorded->second));
+      kernels, launched,
+      advice::words_of(recorded == facts.environment.end() ? "" : recorded->second));
 }
 
 }  // namespace sidestream::launch

@@ -15,6 +15,12 @@ std::string or_dash(const std::optional<double>& value, double unit, const char*
   return value ? fmt::format("{:.4g} {}", *value / unit, text) : "-";
 }
 
+// Of operators whose result is not known the inputs alone.
+std::string bandwidth_text(const advice::RooflinePoint& one) {
+  const std::string text = or_dash(one.bytes_per_s, 1e9, "");
+  return one.bytes_per_s && one.bytes_at_least ? "at least " + text : text;
+}
+
 void add(std::string& text, const char* name, const std::optional<double>& value,
          const char* unit) {
   text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
@@ -81,7 +87,7 @@ report::Table roofline_table(const std::vector<advice::RooflinePoint>& points) {
     table.rows.push_back({one.name, report::duration_text(one.total_ns),
                           one.step_share ? report::percent_text(*one.step_share) : "-",
                           std::to_string(one.calls), one.dtype.empty() ? "-" : one.dtype,
-                          or_dash(one.flops_per_s, 1e9, ""), or_dash(one.bytes_per_s, 1e9, ""),
+                          or_dash(one.flops_per_s, 1e9, ""), bandwidth_text(one),
                           one.bound.empty() ? "-" : one.bound,
                           one.share_of_roof ? report::percent_text(*one.share_of_roof) : "-"});
   return table;

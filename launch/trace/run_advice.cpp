@@ -45,11 +45,15 @@ std::optional<verify::RecordedRun> run_of(const fs::path& path, std::string& fau
 
 std::optional<advice::Ceilings> roofs_of(const analysis::Analysis& analysis,
                                          const advice::Facts& facts) {
-  const auto stored = load_ceilings(ceilings_file());
-  if (!facts.on_device) return stored ? roofs_of_processor(*stored, facts) : std::nullopt;
+  if (!facts.on_device) {
+    const auto stored = load_ceilings(ceilings_file());
+    return stored ? roofs_of_processor(*stored, facts) : std::nullopt;
+  }
   for (const analysis::RankView& rank : analysis.ranks) {
     for (const auto& [number, device] : rank.timeline->info.devices) {
-      if (auto roofs = roofs_of_device(stored, device.name, facts.world_size, device.memory_bytes))
+      const auto stored = load_ceilings(ceilings_file(), device.name);
+      if (auto roofs =
+              roofs_of_device(stored, device.name, joined_ranks(facts), device.memory_bytes))
         return roofs;
     }
   }

@@ -50,11 +50,12 @@ std::string cause_of_product(const RooflinePoint& point, const ComputedOn& compu
   return fmt::format("shapes that are no multiples of 8, such as {}", computed.unaligned_shapes);
 }
 
-// No cause of the distance to its own roof: a higher roof.
+// No cause of the distance to its own roof: a higher roof. What memory bounds does not have it.
 std::string higher_roof(const RooflinePoint& point, const ComputedOn& computed,
                         const Facts& facts) {
   constexpr double kWorthIt = 1.3;
   if (!is_product(point.name) || !facts.ceilings || computed.dtype != "fp32") return "";
+  if (point.bound == "memory") return "";
   const auto& peaks = facts.ceilings->flops_per_s;
   if (!peaks.contains("bf16") || !peaks.contains("fp32")) return "";
   const double factor = peaks.at("bf16") / peaks.at("fp32");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <regex>
 
@@ -72,12 +73,13 @@ std::optional<std::size_t> column(const Row& header, const std::string& name) {
   return static_cast<std::size_t>(found - header.begin());
 }
 
-// "1,234.5"; nothing for "n/a".
+// "1,234.5"; nothing for "n/a", and for the "nan" and "inf" of a counter that could not be read.
 std::optional<double> number_of(std::string text) {
   std::erase(text, ',');
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || end != text.c_str() + text.size()) return std::nullopt;
+  if (text.empty() || end != text.c_str() + text.size() || !std::isfinite(value))
+    return std::nullopt;
   return value;
 }
 
@@ -170,8 +172,11 @@ constexpr const char* kL2Hits = "lts__t_sector_hit_rate.pct";
 constexpr const char* kSectors =
     "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio";
 constexpr const char* kConflicts = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum";
-// An FMA is two.
-constexpr std::array<std::pair<const char*, double>, 6> kFlops = {
+struct Instruction {
+  const char* metric;
+  double flops;  // an FMA is two
+};
+constexpr std::array<Instruction, 6> kInstructions = {
     {{"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", 1},
      {"smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", 1},
      {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2},
@@ -205,9 +210,9 @@ NcuCounters counters_of(const std::vector<const NcuLaunch*>& launches) {
                   .l2_hit_percent = mean_of(launches, kL2Hits),
                   .sectors_per_request = mean_of(launches, kSectors),
                   .bank_conflicts = mean_of(launches, kConflicts)};
-  for (const auto& [metric, weight] : kFlops) {
-    const auto value = mean_of(launches, metric);
-    if (value) all.flops = all.flops.value_or(0) + weight * *value;
+  for (const Instruction& one : kInstructions) {
+    const auto value = mean_of(launches, one.metric);
+    if (value) all.flops = all.flops.value_or(0) + one.flops * *value;
   }
   double least = 1e300, most = 0;
   for (const Named& limit : kLimits) {
@@ -218,7 +223,9 @@ NcuCounters counters_of(const std::vector<const NcuLaunch*>& launches) {
   }
   for (const Named& stall : kStalls) {
     const auto value = mean_of(launches, stall.metric);
-    if (value && *value > most) most = *value, all.top_stall = stall.name;
+    if (!value || *value <= most) continue;
+    most = *value;
+    all.top_stall = stall.name;
   }
   return all;
 }
@@ -339,7 +346,7 @@ std::string ncu_metrics() {
   for (const char* metric : {kDuration, kDramBytes, kCompute, kMemory, kTensor, kOccupancy, kL2Hits,
                              kSectors, kConflicts})
     add(metric);
-  for (const auto& [metric, weight] : kFlops) add(metric);
+  for (const Instruction& one : kInstructions) add(one.metric);
   for (const Named& limit : kLimits) add(limit.metric);
   for (const Named& stall : kStalls) add(stall.metric);
   return all;

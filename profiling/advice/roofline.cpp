@@ -33,7 +33,10 @@ void replace_rates(RooflinePoint& point, const Json& operation) {
   std::optional<double> flops = flops_of_call(operation);
   if (counters.flops && counters.tensor_percent && *counters.tensor_percent < kNoTensorCores)
     flops = counters.flops;
-  if (counters.dram_bytes) point.bytes_per_s = *counters.dram_bytes / *counters.duration_s;
+  if (counters.dram_bytes) {
+    point.bytes_per_s = *counters.dram_bytes / *counters.duration_s;
+    point.bytes_at_least = false;
+  }
   if (flops) point.flops_per_s = *flops / *counters.duration_s;
 }
 
@@ -136,6 +139,7 @@ RooflinePoint place_operation(const Json& operation, const Facts& facts,
                       .dtype = computed.dtype,
                       .flops_per_s = number_at(operation, "flops_per_s"),
                       .bytes_per_s = number_at(operation, "bytes_per_s"),
+                      .bytes_at_least = operation.value("bytes_at_least", false),
                       .occupancy_percent = number_at(operation, "occupancy_percent"),
                       .occupancy_limiter = limiter_of(operation.at("name"), facts),
                       .counters = counters_for(counters, operation.at("name"))};
@@ -154,6 +158,7 @@ void add_rooflines(Json& report, const Facts& facts, const NcuByKernel& counters
     const RooflinePoint point = place_operation(operation, facts, counters);
     operation["flops_per_s"] = or_null(point.flops_per_s);
     operation["bytes_per_s"] = or_null(point.bytes_per_s);
+    operation["bytes_at_least"] = point.bytes_at_least;
     operation["roofline_bound"] = point.bound.empty() ? Json() : Json(point.bound);
     operation["cause"] = point.cause.empty() ? Json() : Json(point.cause);
     operation["share_of_roof"] = or_null(point.share_of_roof);

@@ -25,6 +25,7 @@ struct RooflinePoint {
   std::string dtype = {};  // that it computes with; empty: not known, and then there is no roof
   std::optional<double> flops_per_s = {};
   std::optional<double> bytes_per_s = {};
+  bool bytes_at_least = false;                   // results of some calls are not in it
   std::optional<double> intensity = {};          // FLOP per byte
   std::optional<double> share_of_roof = {};      // what is reached of what the roof allows
   std::optional<double> occupancy_percent = {};  // the profiler's estimate

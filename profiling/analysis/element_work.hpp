@@ -15,6 +15,11 @@ namespace sidestream::analysis {
 // Nothing for an operator that is not in the list.
 std::optional<double> element_flops_of(std::string_view name, const OperatorInputs& in);
 
+// By the error function: quotient, erf, sum, two products; backward adds the density: square, half,
+// exponential, two products, sum, and the product with the gradient.
+inline constexpr double kGeluFlops = 5;
+inline constexpr double kGeluBackwardFlops = 12;
+
 // A step of AdamW for one parameter: the decay 1, the moments 3 and 4, root, correction and eps 3,
 // quotient, product and difference 3.
 inline constexpr double kAdamwFlops = 14;

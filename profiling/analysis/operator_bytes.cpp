@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "profiling/analysis/element_wise.hpp"
+
 namespace sidestream::analysis {
 namespace {
 
@@ -29,22 +31,6 @@ double added_product(const In& in, double flops) { return product_result(in, flo
 template <std::size_t... places>
 double like(const In& in, double) {
   return (bytes_of(in, places) + ...);
-}
-
-// Inputs are stretched to the largest of them.
-double like_largest(const In& in, double) {
-  double most = 0;
-  for (std::size_t place = 0; place < in.shapes.size(); ++place)
-    most = std::max(most, bytes_of(in, place));
-  return most;
-}
-
-// Of the same shape, a bool each.
-double compared(const In& in) {
-  double most = 0;
-  for (const auto& tensors : in.shapes)
-    for (const Dims& tensor : tensors) most = std::max(most, element_count(tensor));
-  return most;
 }
 
 // The last dimension of x becomes that of the weight.
@@ -87,7 +73,7 @@ struct Result {
 
 // What norms write for a row or a channel (statistics, gradients of weight and bias) is small
 // beside the tensor, and left out, here and in the lists below.
-constexpr std::array<Result, 16> kResults = {{
+constexpr auto kResults = std::to_array<Result>({
     {"aten::mm", first_product},
     {"aten::bmm", first_product},
     {"aten::_scaled_mm", first_product},
@@ -104,7 +90,12 @@ constexpr std::array<Result, 16> kResults = {{
     {"sidestream::attention", fused_attention},
     {"sidestream::head_loss_and_gradients", like<0, 1>},
     {"aten::native_dropout", dropout},
-}};
+    // Only the gradient is on record. The input that was kept is read, and its gradient written.
+    {"sidestream::norm", like<0>},
+    {"sidestream::norm_backward", like<0, 0>},
+    {"sidestream::add_norm", like<0, 1>},
+    {"sidestream::add_norm_backward", like<0, 0>},
+});
 
 // One result as large as the first input.
 constexpr std::array<std::string_view, 23> kLikeFirst = {"sidestream::attention_backward",
@@ -131,41 +122,11 @@ constexpr std::array<std::string_view, 23> kLikeFirst = {"sidestream::attention_
                                                          "aten::cat",
                                                          "aten::clone"};
 
-// One result as large as the largest input.
-constexpr std::array<std::string_view, 30> kElementWise = {"aten::add",
-                                                           "aten::sub",
-                                                           "aten::mul",
-                                                           "aten::div",
-                                                           "aten::gelu",
-                                                           "aten::relu",
-                                                           "aten::silu",
-                                                           "aten::tanh",
-                                                           "aten::sigmoid",
-                                                           "aten::exp",
-                                                           "aten::log",
-                                                           "aten::sqrt",
-                                                           "aten::rsqrt",
-                                                           "aten::pow",
-                                                           "aten::neg",
-                                                           "aten::abs",
-                                                           "aten::where",
-                                                           "aten::addcmul",
-                                                           "aten::addcdiv",
-                                                           "aten::lerp",
-                                                           "aten::clamp",
-                                                           "aten::maximum",
-                                                           "aten::minimum",
-                                                           "aten::masked_fill",
-                                                           "aten::_to_copy",
-                                                           "aten::gelu_backward",
-                                                           "aten::silu_backward",
-                                                           "aten::threshold_backward",
-                                                           "aten::sigmoid_backward",
-                                                           "aten::tanh_backward"};
-
-// One result with a byte for each element of the largest input.
-constexpr std::array<std::string_view, 6> kComparisons = {"aten::eq", "aten::ne", "aten::lt",
-                                                          "aten::le", "aten::gt", "aten::ge"};
+// What in-place operators write without reading it.
+constexpr std::array<std::string_view, 10> kOverwrite = {
+    "aten::copy_",          "aten::fill_",       "aten::zero_",    "aten::_foreach_copy_",
+    "aten::_foreach_zero_", "aten::normal_",     "aten::uniform_", "aten::random_",
+    "aten::bernoulli_",     "aten::exponential_"};
 
 bool starts_attention(std::string_view name) {
   return name.starts_with("aten::_scaled_dot_product_");
@@ -196,22 +157,25 @@ std::optional<double> fused_optimizer(const In& in, std::size_t states) {
   return if_any(bytes);
 }
 
-double result_of(std::string_view name, const In& in, double flops) {
+// Nothing where the result is not known.
+std::optional<double> result_of(std::string_view name, const In& in, double flops) {
   const auto known = std::find_if(kResults.begin(), kResults.end(),
                                   [&](const Result& one) { return one.name == name; });
-  if (known != kResults.end()) return known->bytes(in, flops);
+  if (known != kResults.end()) return if_any(known->bytes(in, flops));
   if (starts_attention(name))
-    return name.ends_with("_backward") ? like<1, 2, 3>(in, flops) : attention(in, flops);
+    return if_any(name.ends_with("_backward") ? like<1, 2, 3>(in, flops) : attention(in, flops));
   const auto is_one_of = [&](const auto& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  if (is_one_of(kLikeFirst)) return like<0>(in, flops);
-  if (is_one_of(kElementWise)) return like_largest(in, flops);
-  if (is_one_of(kComparisons)) return compared(in);
-  // "aten::add_" writes its first input; what only overwrites it does not read it as well.
+  if (is_one_of(kLikeFirst)) return if_any(like<0>(in, flops));
+  if (is_one_of(kOverwrite)) return 0;
+  // What works in place writes its first input.
   const bool in_place = name.starts_with("aten::") && name.ends_with("_");
-  const bool overwrites = name == "aten::copy_" || name == "aten::fill_" || name == "aten::zero_";
-  return in_place && !overwrites ? bytes_of(in, 0) : 0;
+  return in_place ? if_any(bytes_of(in, 0)) : std::nullopt;
+}
+
+std::optional<MovedBytes> with_result(const std::optional<double>& bytes) {
+  return bytes ? std::optional(MovedBytes{.amount = *bytes}) : std::nullopt;
 }
 
 }  // namespace
@@ -223,16 +187,19 @@ double bytes_of(const In& in, std::size_t place) {
   return elements * type_size(in, place);
 }
 
-std::optional<double> bytes_of_call(std::string_view name, const In& in,
-                                    const std::optional<double>& flops) {
-  if (name == "aten::embedding") return embedding(in);
-  if (name == "aten::convolution_backward") return convolution_backward(in);
-  if (name.starts_with("aten::_fused_adam")) return fused_optimizer(in, 2);
-  if (name.starts_with("aten::_fused_sgd")) return fused_optimizer(in, 1);
+std::optional<MovedBytes> bytes_of_call(std::string_view name, const In& in,
+                                        const std::optional<double>& flops) {
+  if (name == "aten::embedding") return with_result(embedding(in));
+  if (name == "aten::convolution_backward") return with_result(convolution_backward(in));
+  if (name.starts_with("aten::_fused_adam")) return with_result(fused_optimizer(in, 2));
+  if (name.starts_with("aten::_fused_sgd")) return with_result(fused_optimizer(in, 1));
+  if (const ElementWise* const one = element_wise(name))
+    return with_result(bytes_of_element_wise(name, *one, in));
   double bytes = 0;
   for (std::size_t place = 0; place < in.shapes.size(); ++place) bytes += bytes_of(in, place);
   if (bytes <= 0) return std::nullopt;
-  return bytes + result_of(name, in, flops.value_or(0));
+  const auto result = result_of(name, in, flops.value_or(0));
+  return MovedBytes{.amount = bytes + result.value_or(0), .at_least = !result};
 }
 
 }  // namespace sidestream::analysis

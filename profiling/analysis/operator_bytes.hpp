@@ -9,9 +9,14 @@
 
 namespace sidestream::analysis {
 
-// `flops` of a product give the size of its result. Of an operator that is not in the list nothing
-// is known of its result: the inputs alone, a lower bound. Nothing when no type is known.
-std::optional<double> bytes_of_call(std::string_view name, const OperatorInputs& in,
-                                    const std::optional<double>& flops);
+struct MovedBytes {
+  double amount = 0;
+  // Nothing is known of the result, as of an operator that is not in the list: the inputs alone.
+  bool at_least = false;
+};
+
+// `flops` of a product give the size of its result. Nothing when no type is known.
+std::optional<MovedBytes> bytes_of_call(std::string_view name, const OperatorInputs& in,
+                                        const std::optional<double>& flops);
 
 }  // namespace sidestream::analysis

@@ -293,7 +293,11 @@ OperatorWork work_of(const OperatorCall& call) {
     work.flops = times(counter->products, flops_of(counter->product(in)));
   }
   if (!work.flops) work.element_flops = element_flops_of(call.name, in);
-  work.bytes = bytes_of_call(call.name, in, work.flops);
+  if (const auto moved = bytes_of_call(call.name, in, work.flops)) {
+    work.bytes = moved->amount;
+    work.bytes_at_least = moved->at_least;
+  }
+  if (work.flops) work.beside_products = work_beside_products(call.name, in);
   return work;
 }
 

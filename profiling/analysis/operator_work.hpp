@@ -11,6 +11,8 @@
 #include <optional>
 #include <string_view>
 
+#include "profiling/analysis/fused_work.hpp"
+
 namespace sidestream::analysis {
 
 // Texts as they stand in the trace. `values` is "Concrete Inputs": strides and paddings; empty when
@@ -26,6 +28,8 @@ struct OperatorWork {
   std::optional<double> flops = {};
   std::optional<double> element_flops = {};  // of element_work.hpp, where there is no product
   std::optional<double> bytes = {};
+  bool bytes_at_least = false;  // of its inputs only: the result is not known
+  std::optional<BesideProducts> beside_products = {};  // of a fused operator: part of neither
 };
 
 // [rows, inner] x [inner, columns], so many times.

@@ -32,6 +32,14 @@ std::size_t counted_above(const RankTimeline& timeline, const CallTree& tree, st
   return kNoParent;
 }
 
+// Of an operator whose products calls inside did.
+OperatorWork without_products(const OperatorWork& work) {
+  if (!work.beside_products) return {};
+  const double bytes = work.beside_products->bytes;
+  return {.element_flops = work.beside_products->flops,
+          .bytes = bytes > 0 ? std::optional(bytes) : std::nullopt};
+}
+
 bool takes_most_of(const RankTimeline& timeline, const Call& call, const Call& above) {
   return call.self_ns > timeline.duration_ns(above.row) / 2;
 }
@@ -61,8 +69,8 @@ std::vector<OwnWork> own_work(const RankTimeline& timeline, const CallTree& tree
     constexpr double kRounding = 1e-9;
     const double left = *own.work.flops - done_inside[index];
     const bool some = left > kRounding * *own.work.flops;
-    // What it moved itself is not known.
-    own.work = {.flops = some ? std::optional(left) : std::nullopt};
+    // What some of its products moved is not known.
+    own.work = some ? OperatorWork{.flops = left} : without_products(own.work);
     own.time_ns = tree.calls[index].self_ns;
   }
   return all;

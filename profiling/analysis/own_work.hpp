@@ -1,7 +1,8 @@
 // What each call of a host rank worked on itself: without what calls inside it did.
 //
 // Fused operators count the products that they are made of, and call aten::mm for them: the FLOPs
-// are then of aten::mm, where the time is. aten::convolution passes its work on to
+// are then of aten::mm, where the time is. Of the operator remains what it does besides, such as
+// GELU (fused_work.hpp). aten::convolution passes its work on to
 // aten::mkldnn_convolution, whose name is no counter's: what takes most of the time of a call that
 // computes did its work. So a sum over all calls counts nothing twice.
 #pragma once

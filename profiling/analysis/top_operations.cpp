@@ -31,18 +31,21 @@ std::optional<double> arithmetic_of(const OperatorWork& work) {
 struct Sums {
   std::int64_t calls = 0, total_ns = 0;
   KnownWork flops, bytes;
+  bool bytes_at_least = false;
   ByShapes shaped;
   double occupancy = 0, occupied_ns = 0;
 
   void add(const OperatorWork& work, std::int64_t duration_ns) {
     flops.add(arithmetic_of(work), duration_ns);
     bytes.add(work.bytes, duration_ns);
+    bytes_at_least = bytes_at_least || work.bytes_at_least;
   }
   void add(const Sums& other) {
     calls += other.calls;
     total_ns += other.total_ns;
     flops.add(other.flops.total(), other.flops.time_ns);
     bytes.add(other.bytes.total(), other.bytes.time_ns);
+    bytes_at_least = bytes_at_least || other.bytes_at_least;
     for (const auto& [shapes, amount] : other.shaped) shaped[shapes] += amount;
     occupancy += other.occupancy;
     occupied_ns += other.occupied_ns;
@@ -209,6 +212,7 @@ Operation operation_of(const std::string& name, Kind kind, const Sums& sums, dou
           .share = all_ns > 0 ? total / all_ns : 0,
           .flops = sums.flops,
           .bytes = sums.bytes,
+          .bytes_at_least = sums.bytes_at_least,
           .shaped = most_first(sums.shaped),
           .occupancy_percent = sums.occupied_ns > 0
                                    ? std::optional(sums.occupancy / sums.occupied_ns)

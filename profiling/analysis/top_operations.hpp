@@ -44,9 +44,10 @@ struct Operation {
   std::int64_t total_ns = 0;
   double share = 0;  // of the time of all operations
   KnownWork flops;   // from the shapes of the operators
-  KnownWork bytes;  // of copies what was copied, of collectives what each rank put in; else a lower
-                    // bound from the shapes
-  std::vector<ShapedWork> shaped = {};           // the most FLOPs first
+  KnownWork bytes;   // of copies what was copied, of collectives what each rank put in; else from
+                     // the shapes
+  bool bytes_at_least = false;          // of some calls the inputs only (operator_bytes.hpp)
+  std::vector<ShapedWork> shaped = {};  // the most FLOPs first
   std::optional<double> occupancy_percent = {};  // the profiler's estimate, weighted by duration
 };
 

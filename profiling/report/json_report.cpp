@@ -112,6 +112,7 @@ Json operation_of(const analysis::Operation& one, double all_steps_ns) {
           {"step_share", or_null(step_share(one, all_steps_ns))},
           {"flops", or_null(one.flops.total())},
           {"bytes", or_null(one.bytes.total())},
+          {"bytes_at_least", one.bytes_at_least},  // results of some calls are not in it
           {"flops_per_s", or_null(one.flops.per_s())},
           {"bytes_per_s", or_null(one.bytes.per_s())},
           {"roofline_bound", nullptr},

@@ -26,7 +26,7 @@ SCHEMA = {
                "overlapped_comm_ns": int, "exposed_comm_ns": int, "exposed_memcpy_ns": int, "idle_ns": int,
                "idle_by_cause_ns": dict.fromkeys(["data", "host", "sync", "comm", "lock", "other"], int)}],
     "top_ops": [{"name": str, "calls": int, "total_ns": int, "share": float, "step_share": None, "flops": None, "bytes": None,
-                 "flops_per_s": None, "bytes_per_s": None, "roofline_bound": None, "cause": None, "kind": str}],
+                 "flops_per_s": None, "bytes_per_s": None, "bytes_at_least": bool, "roofline_bound": None, "cause": None, "kind": str}],
     "collectives": [{"name": str, "bucket": None, "bytes": None, "count": int, "transfer_ns": None, "wait_ns": None,
                      "exposed_ns": int, "overlapped_ns": int, "alg_gb_per_s": None, "bus_gb_per_s": None,
                      "slowest_rank": None, "total_ns": int, "blocking_ns": int}],

@@ -28,7 +28,7 @@ TEST(CeilingsTest, come_back_as_they_were_stored) {
                                    .link_bytes_per_s = {{4, 3e11}}};
 
   save_ceilings(ceilings, scratch / "c.json");
-  const auto loaded = load_ceilings(scratch / "c.json");
+  const auto loaded = load_ceilings(scratch / "c.json", "H");
 
   ASSERT_TRUE(loaded && loaded->device);
   EXPECT_EQ(loaded->fp32_flops_per_s, 1e11);
@@ -44,6 +44,45 @@ TEST(CeilingsTest, figures_of_another_gpu_are_not_kept) {
     fresh.device = DeviceCeilings{.name = *other == 0 ? "" : "H", .flops_per_s = {{"bf16", 1e14}}};
     EXPECT_EQ(keep_better(stored, fresh).kept.device->flops_per_s.at("bf16"), 1e14) << other;
   }
+}
+
+Ceilings measured_with(const std::string& gpu, double rate) {
+  Ceilings ceilings = measured(2, 1e11);
+  ceilings.device = DeviceCeilings{.name = gpu, .flops_per_s = {{"bf16", rate}}};
+  return ceilings;
+}
+
+TEST(CeilingsTest, machines_with_one_processor_and_other_gpus_keep_their_figures) {
+  const core::ScratchFolder scratch;
+  const auto rate_of = [&](const char* gpu) {
+    return load_ceilings(scratch / "c.json", gpu)->device->flops_per_s.at("bf16");
+  };
+  save_ceilings(measured_with("H", 9e14), scratch / "c.json");
+  save_ceilings(measured_with("A", 3e14), scratch / "c.json");
+  save_ceilings(measured(2, 2e11), scratch / "c.json");
+
+  EXPECT_EQ(rate_of("H"), 9e14);
+  EXPECT_EQ(rate_of("A"), 3e14);
+  EXPECT_FALSE(load_ceilings(scratch / "c.json", "B")->device);
+  EXPECT_FALSE(load_ceilings(scratch / "c.json")->device);
+  EXPECT_EQ(load_ceilings(scratch / "c.json")->fp32_flops_per_s, 2e11);
+}
+
+// One GPU of a processor, without a list.
+TEST(CeilingsTest, gpus_in_files_of_the_second_schema_are_read_and_kept) {
+  const core::ScratchFolder scratch;
+  std::ofstream(scratch / "c.json") << R"({"schema": 2, "machines": {")" + processor_name() +
+                                           R"(": {"processor": ")" + processor_name() +
+                                           R"(", "cores": 2, "fp32_flops_per_s": 5,
+    "bf16_flops_per_s": 6, "memory_bytes_per_s": 7, "device": {"name": "H", "flops_per_s":
+    {"bf16": 8}, "memory_bytes_per_s": 9, "host_to_device_bytes_per_s": 10,
+    "device_to_host_bytes_per_s": 11, "link_bytes_per_s": {"4": 12}}}}})";
+  ASSERT_TRUE(load_ceilings(scratch / "c.json", "H")->device);
+
+  save_ceilings(measured_with("A", 3e14), scratch / "c.json");
+
+  EXPECT_EQ(load_ceilings(scratch / "c.json", "H")->device->link_bytes_per_s.at(4), 12);
+  EXPECT_EQ(load_ceilings(scratch / "c.json", "A")->device->flops_per_s.at("bf16"), 3e14);
 }
 
 TEST(CeilingsTest, machines_that_share_a_home_keep_their_entries) {

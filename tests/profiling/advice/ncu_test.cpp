@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <regex>
 #include <string>
 
 #include "core/base/error.hpp"
@@ -50,23 +51,75 @@ std::vector<std::string> commands_of(const std::string& run) {
                        {"Memcpy HtoD", 1},
                        {"aten::mm", 1},
                        {"bar", 2}},
-                      words_of(run));
+                      {}, words_of(run));
 }
 
 TEST(NcuCommandTest, one_command_a_kernel_and_none_for_collectives) {
   const auto commands = commands_of("sidestream train");
 
   ASSERT_EQ(commands.size(), 2u);
-  EXPECT_THAT(commands[0], HasSubstr("--kernel-name 'regex:foo.*a.*Fill.*float'"));
+  EXPECT_THAT(commands[0], HasSubstr("--kernel-name 'regex:\\bfoo\\b.*\\bFill\\b.*\\bfloat\\b'"));
   EXPECT_THAT(commands[0], HasSubstr("--launch-skip 36 "));
-  EXPECT_THAT(commands[1], HasSubstr("'regex:bar'"));
+  EXPECT_THAT(commands[1], HasSubstr("'regex:\\bbar\\b'"));
   EXPECT_THAT(commands[1], HasSubstr("dram__bytes.sum"));
-  EXPECT_TRUE(ncu_commands({{"ncclDevKernel_AllReduce", 1}, {"aten::mm", 1}}, {}).empty());
+  EXPECT_TRUE(ncu_commands({{"ncclDevKernel_AllReduce", 1}, {"aten::mm", 1}}, {}, {}).empty());
 }
 
 TEST(NcuCommandTest, types_of_two_words_are_left_out) {
-  const auto commands = ncu_commands({{"void foo<unsigned int, Fill>(int)", 1}}, {});
-  EXPECT_THAT(commands.at(0), HasSubstr("'regex:foo.*Fill'"));
+  const auto commands = ncu_commands({{"void foo<unsigned int, Fill>(int)", 1}}, {}, {});
+  EXPECT_THAT(commands.at(0), HasSubstr("'regex:\\bfoo\\b.*\\bFill\\b'"));
+}
+
+std::string vectorized(const std::string& width, const std::string& length) {
+  return "void at::native::vectorized_elementwise_kernel<" + width +
+         ", at::native::FillFunctor<float>, std::array<char*, " + length + "> >(int, float)";
+}
+
+// As a shell, and then ncu, read it.
+std::regex pattern_in(const std::string& command) {
+  const std::size_t begin = command.find("'regex:") + 7;
+  return std::regex(command.substr(begin, command.find('\'', begin) - begin));
+}
+
+TEST(NcuCommandTest, kernels_that_differ_in_a_number_are_told_apart) {
+  const auto pattern = pattern_in(ncu_commands({{vectorized("4", "1ul"), 1}}, {}, {}).at(0));
+
+  EXPECT_TRUE(std::regex_search(vectorized("4", "1ul"), pattern));
+  EXPECT_TRUE(std::regex_search(
+      std::string("void at::native::vectorized_elementwise_kernel<(int)4, "
+                  "at::native::FillFunctor<float>, std::array<char *, (unsigned long)1>>(int, T2)"),
+      pattern));
+  EXPECT_FALSE(std::regex_search(vectorized("2", "1ul"), pattern));
+  EXPECT_FALSE(std::regex_search(vectorized("4", "3ul"), pattern));
+  EXPECT_FALSE(std::regex_search(vectorized("64", "1ul"), pattern));
+}
+
+TEST(NcuCommandTest, truth_values_are_numbers_of_other_demanglers) {
+  const auto pattern = pattern_in(ncu_commands({{"void foo<true, false>(int)", 1}}, {}, {}).at(0));
+
+  for (const char* name : {"void foo<true, false>(int)", "void foo<(bool)1, (bool)0>(int)"})
+    EXPECT_TRUE(std::regex_search(std::string(name), pattern)) << name;
+  EXPECT_FALSE(std::regex_search(std::string("void foo<(bool)1, (bool)1>(int)"), pattern));
+}
+
+// What is too long for the pattern tells the two apart.
+TEST(NcuCommandTest, launches_of_others_that_the_pattern_fits_are_skipped_too) {
+  const std::string long_name = "void foo<" + std::string(120, 'x') + ">(int)";
+  const std::string longer_name = "void foo<" + std::string(121, 'x') + ">(int)";
+  const std::vector<MeasuredKernel> launched = {
+      {long_name, 2}, {longer_name, 4}, {"void food<int>(int)", 8}, {"Memcpy foo", 16}};
+
+  const auto commands = ncu_commands({launched[0]}, launched, {});
+
+  EXPECT_THAT(commands.at(0), HasSubstr("--launch-skip 18 --launch-count 15 "));
+  EXPECT_THAT(ncu_commands({{vectorized("4", "1ul"), 2}},
+                           {{vectorized("4", "1ul"), 2}, {vectorized("2", "1ul"), 4}}, {})
+                  .at(0),
+              HasSubstr("--launch-skip 6 --launch-count 5 "));
+}
+
+TEST(NcuCommandTest, names_without_a_word_have_no_command) {
+  EXPECT_TRUE(ncu_commands({{"?", 1}, {"", 1}}, {}, {}).empty());
 }
 
 TEST(NcuCommandTest, the_run_directory_is_fresh_and_the_profiler_is_off) {
@@ -116,6 +169,20 @@ TEST_F(NcuCsvTest, wide_rows_are_launches_and_units_count) {
   EXPECT_FALSE(foo.l2_hit_percent);
 }
 
+// A launch whose counters could not be read; a number beyond a double is none either.
+TEST_F(NcuCsvTest, cells_that_are_no_finite_number_are_not_measured) {
+  for (const char* unread : {"nan", "-nan", "NaN", "inf", "-inf", "1e999"}) {
+    const std::string row = std::string("\"2\",\"void foo<float>(int, float)\",\"") + unread +
+                            "\",\"" + unread + "\",\"" + unread +
+                            "\",\"60\",\"16\",\"2\",\"8\",\"" + unread + "\"\n";
+    const NcuCounters foo = counters_by_kernel(read_ncu_csv(file(kWide + row))).at("foo<float>");
+    EXPECT_EQ(foo.compute_percent, 30) << unread;
+    EXPECT_EQ(foo.dram_bytes, 2e9) << unread;
+    EXPECT_FALSE(foo.l2_hit_percent) << unread;
+    EXPECT_EQ(foo.launches, 3) << unread;
+  }
+}
+
 TEST_F(NcuCsvTest, counters_replace_estimates) {
   const auto counters = counters_by_kernel(read_ncu_csv(file(kWide)));
   const auto point = place_operation(operation("void foo<float>(int, float)", 100, 10, 8e11, 1e10),
@@ -142,10 +209,12 @@ TEST_F(NcuCsvTest, rates_come_from_the_counters_and_go_into_the_report) {
 "0","foo","10","1000000","0","2000000"
 )csv")));
   Json report = {{"top_ops", {in_fp32(operation("foo", 100, 10, 8e13, 1e13))}}};
+  report["top_ops"][0]["bytes_at_least"] = true;
 
   add_rooflines(report, machine(), counters);
 
   const Json& one = report["top_ops"][0];
+  EXPECT_FALSE(one["bytes_at_least"].get<bool>()) << "counters saw all of them";
   EXPECT_NEAR(one["flops_per_s"].get<double>(), 4e6 / 10e-6, 1);  // an FMA is two
   EXPECT_NEAR(one["bytes_per_s"].get<double>(), 1e6 / 10e-6, 1);
   EXPECT_NEAR(one["intensity"].get<double>(), 4, 1e-9);

@@ -60,11 +60,19 @@ def check_first(name, expected, advice):
     check(bound is not None and bound > WORTH_SAYING_PCT, f"{name}: the bound of {expected['rule']} is {bound}")
 
 
+def check_own_work(name, report):
+    """Fused operators whose products aten::mm counts have GELU and biases left."""
+    for one in report["top_ops"]:
+        if one["name"] in ("sidestream::mlp", "sidestream::mlp_backward"):
+            check(one["flops_per_s"] and one["bytes_per_s"] and one["cause"], f"{name}: no work of {one}")
+
+
 def look_at(recording, scratch):
     expected = json.loads((recording / "expected.json").read_text())
     size = sum(path.stat().st_size for path in recording.rglob("*") if path.is_file())
     check(size <= LARGEST_BYTES, f"{recording.name}: {size} bytes")
     report = advice_on(recording, scratch, expected)
+    check_own_work(recording.name, report)
     said = {one["rule"]: one["gain_ceiling_pct"] for one in report["advice"]}
     if expected["rule"]:
         check_first(recording.name, expected, report["advice"])

@@ -46,6 +46,56 @@ TEST(OperatorBytesTest, comparisons_write_a_bool_an_element) {
   EXPECT_EQ(bytes("aten::eq", "[[8,5],[5]]", floats(2)), 4 * (8 * 5 + 5) + 8 * 5);
 }
 
+// A column of 1000 and a row of 1000 make a million elements.
+TEST(OperatorBytesTest, both_inputs_may_be_stretched) {
+  const std::string crossed = "[[1000,1],[1,1000]]";
+  EXPECT_EQ(bytes("aten::mul", crossed, floats(2)), 4 * (2 * 1000 + 1'000'000));
+  EXPECT_EQ(bytes("aten::ge", crossed, floats(2)), 4 * 2 * 1000 + 1'000'000);
+  EXPECT_EQ(bytes("aten::add", "[[6,1,5],[4,5],[]]", floats(2)), 4 * (30 + 20 + 6 * 4 * 5));
+  EXPECT_EQ(bytes("aten::where", "[[8,1],[5],[]]", R"(["bool","float","float"])"),
+            8 + 4 * 5 + 4 + 4 * 8 * 5);
+}
+
+TEST(OperatorBytesTest, of_shapes_that_do_not_fit_nothing_is_known) {
+  for (const char* shapes : {"[[8,3],[4]]", "[[8,3],[8,1,2]]", "[[-1,3],[3]]", "[[0,3],[3]]"}) {
+    EXPECT_FALSE(bytes("aten::mul", shapes, floats(2))) << shapes;
+    EXPECT_FALSE(bytes("aten::eq", shapes, floats(2))) << shapes;
+  }
+  // In place nothing is stretched that is written.
+  EXPECT_FALSE(bytes("aten::mul_", "[[1,3],[8,3]]", floats(2)));
+  EXPECT_EQ(bytes("aten::mul_", "[[8,3],[1,3]]", floats(2)), 4 * (2 * 24 + 3));
+}
+
+// Numbers do not widen a tensor, tensors without dimensions only to a higher kind of number.
+TEST(OperatorBytesTest, the_result_has_the_type_that_pytorch_promotes_to) {
+  const std::string two = "[[8,3],[]]";
+  EXPECT_EQ(bytes("aten::mul", two, R"(["c10::BFloat16","double"])"), 2 * 2 * 24 + 8);
+  EXPECT_EQ(bytes("aten::mul", two, R"(["long int","float"])"), (8 + 4) * 24 + 4);
+  EXPECT_EQ(bytes("aten::mul", "[[8,3],[8,3]]", R"(["c10::BFloat16","float"])"), (2 + 4 + 4) * 24);
+  EXPECT_EQ(bytes("aten::mul", "[[8,3],[8,3]]", R"(["long int","float"])"), (8 + 4 + 4) * 24);
+  EXPECT_FALSE(bytes("aten::mul", "[[8,3],[8,3]]", R"(["float","own"])"));
+}
+
+TEST(OperatorBytesTest, functions_of_elements_read_and_write_each) {
+  for (const char* name : {"cos", "sin", "erf", "square", "log1p", "reciprocal", "sign", "elu",
+                           "leaky_relu", "softplus", "hardswish", "mish"})
+    EXPECT_EQ(bytes(std::string("aten::") + name, "[[1000,1000]]", floats(1)), 8e6) << name;
+  for (const char* name : {"rsub", "atan2", "remainder", "leaky_relu_backward", "elu_backward"})
+    EXPECT_EQ(bytes(std::string("aten::") + name, "[[1000,1000],[1000,1000],[]]", floats(2)), 12e6)
+        << name;
+  EXPECT_EQ(bytes("aten::isnan", "[[1000,1000]]", floats(1)), 5e6);
+}
+
+TEST(OperatorBytesTest, lists_of_tensors) {
+  const std::string two = "[[[10],[6]],[[10],[6]]]";
+  EXPECT_EQ(bytes("aten::_foreach_mul", two, floats(2)), 4 * 16 * 3);
+  EXPECT_EQ(bytes("aten::_foreach_mul_", two, floats(2)), 4 * 16 * 3);
+  EXPECT_EQ(bytes("aten::_foreach_sqrt", "[[[10],[6]]]", floats(1)), 4 * 16 * 2);
+  EXPECT_EQ(bytes("aten::_foreach_mul", "[[[10],[6]],[]]", floats(2)), 4 * (16 * 2 + 1));
+  EXPECT_EQ(bytes("aten::_foreach_copy_", two, floats(2)), 4 * 16 * 2);
+  EXPECT_FALSE(bytes("aten::_foreach_mul", "[[[10],[6]],[]]", R"(["TensorList","float"])"));
+}
+
 // 16 queries, 32 keys of size 8 and values of size 6, for 2 x 4 heads.
 TEST(OperatorBytesTest, attention) {
   EXPECT_EQ(bytes("aten::_scaled_dot_product_flash_attention", "[[2,4,16,8],[2,4,32,8],[2,4,32,6]]",
@@ -183,6 +233,20 @@ TEST(OperatorBytesTest, lists_without_a_type_have_no_bytes) {
   EXPECT_EQ(bytes("aten::_fused_sgd_", "[[[10],[6]],[[10],[6]],[[10],[6]],[],[]]",
                   R"(["TensorList","TensorList","TensorList","Scalar","Scalar"])"),
             std::nullopt);
+}
+
+TEST(OperatorBytesTest, what_lacks_its_result_is_marked) {
+  const auto at_least = [](const char* name, const char* shapes) {
+    const OperatorWork done =
+        work_of({.name = name, .shapes = shapes, .types = floats(2), .values = ""});
+    EXPECT_TRUE(done.bytes) << name;
+    return done.bytes_at_least;
+  };
+  EXPECT_TRUE(at_least("own::op", "[[8,3],[3]]"));
+  EXPECT_TRUE(at_least("aten::cumsum", "[[8,3],[]]"));
+  EXPECT_FALSE(at_least("aten::cos", "[[8,3]]"));
+  EXPECT_FALSE(at_least("aten::mm", "[[8,3],[3,5]]"));
+  EXPECT_FALSE(at_least("aten::copy_", "[[8,3],[8,3]]"));
 }
 
 TEST(OperatorBytesTest, of_what_is_not_known_the_inputs) {

@@ -70,6 +70,23 @@ TEST(OperatorWorkTest, what_goes_over_elements_has_flops_of_its_own) {
   EXPECT_FALSE(work("aten::mm", "[[8,3],[3,5]]").element_flops);
 }
 
+TEST(OperatorWorkTest, elements_are_those_of_the_result) {
+  const auto flops = [](const char* name, const char* shapes) {
+    return work(name, shapes).element_flops;
+  };
+  EXPECT_EQ(flops("aten::mul", "[[1000,1],[1,1000]]"), 1e6);
+  EXPECT_EQ(flops("aten::addcmul", "[[8,1,1],[5,1],[3],[]]"), 3 * 8 * 5 * 3);
+  EXPECT_EQ(flops("aten::mul", "[[1000,2],[1,1000]]"), std::nullopt);
+  EXPECT_EQ(flops("aten::mul_", "[[1,3],[8,3]]"), std::nullopt);
+}
+
+TEST(OperatorWorkTest, functions_of_elements_have_flops) {
+  for (const char* name : {"cos", "sin", "erf", "square", "rsub", "_foreach_sqrt"})
+    EXPECT_EQ(work(std::string("aten::") + name, "[[8,3]]").element_flops, 8 * 3) << name;
+  EXPECT_EQ(work("aten::leaky_relu", "[[8,3],[]]").element_flops, 2 * 8 * 3);
+  EXPECT_EQ(work("aten::where", "[[8,3],[8,3],[8,3]]").element_flops, std::nullopt);
+}
+
 TEST(OperatorWorkTest, attention_counts_in_full) {
   const std::string shapes = "[[2,4,16,8],[2,4,32,8],[2,4,32,8],[]]";
   const double pair = 2.0 * 2 * 4 * 16 * 32 * 8;  // one product of queries, keys and head size
@@ -94,6 +111,39 @@ TEST(OperatorWorkTest, fused_operators_count_what_they_are_made_of) {
   EXPECT_EQ(work("sidestream::head_loss", "[[2, 3, 8], [50, 8]]").flops, 2 * rows * 8 * 50);
   EXPECT_EQ(work("sidestream::head_loss_and_gradients", "[[2, 3, 8], [50, 8]]").flops,
             3 * 2 * rows * 8 * 50);
+}
+
+// 6 rows, hidden 32, width 8; by hand from model/fused. Backward: GELU's gradient 12, the
+// activation again 1, the sum for the bias 1; it reads what came before GELU, writes its gradient
+// and the activation, and reads dy once more for the other bias.
+TEST(OperatorWorkTest, fused_operators_do_more_than_their_products) {
+  const auto beside = [](const char* name, const char* shapes) {
+    return work(name, shapes, R"(["float","float","float","float"])")
+        .beside_products.value_or(BesideProducts{});
+  };
+  const auto forward = beside("sidestream::mlp", "[[2, 3, 8], [8, 32], [32, 8]]");
+  EXPECT_EQ(forward.flops, 6 * 32 * (1 + 5) + 6 * 8);
+  EXPECT_EQ(forward.bytes, 4 * (2 * 6 * 32 + 6 * 8));
+  const auto backward =
+      beside("sidestream::mlp_backward", "[[2, 3, 8], [2, 3, 8], [8, 32], [32, 8]]");
+  EXPECT_EQ(backward.flops, 6 * 32 * (12 + 1 + 1) + 6 * 8);
+  EXPECT_EQ(backward.bytes, 4 * (3 * 6 * 32 + 6 * 8));
+  EXPECT_EQ(beside("sidestream::linear", "[[2, 3, 8], [8, 24]]").flops, 6 * 24);
+  EXPECT_EQ(beside("sidestream::linear_backward", "[[2, 3, 24], [2, 3, 8], [8, 24]]").bytes,
+            4 * 6 * 24);
+  EXPECT_EQ(beside("sidestream::head_loss", "[[2, 3, 8], [50, 8]]").flops, 4 * 6 * 50);
+  EXPECT_EQ(beside("sidestream::head_loss_and_gradients", "[[2, 3, 8], [50, 8]]").bytes,
+            4 * 2 * 6 * 50);
+  EXPECT_FALSE(work("sidestream::mlp", "[[2, 3, 8], [9, 32], [32, 8]]").beside_products);
+  EXPECT_FALSE(work("aten::mm", "[[8,3],[3,5]]").beside_products);
+}
+
+TEST(OperatorWorkTest, fused_norms_count_their_elements) {
+  EXPECT_EQ(work("sidestream::norm", "[[2, 3, 8]]", R"(["float"])").bytes, 4 * 2 * 48);
+  EXPECT_EQ(work("sidestream::norm", "[[2, 3, 8]]").element_flops, 7 * 48);
+  EXPECT_EQ(work("sidestream::add_norm", "[[2, 3, 8], [2, 3, 8]]", R"(["float","float"])").bytes,
+            4 * 4 * 48);
+  EXPECT_EQ(work("sidestream::norm_backward", "[[2, 3, 8]]", R"(["float"])").bytes, 4 * 3 * 48);
 }
 
 TEST(OperatorWorkTest, fused_attention_counts_like_the_separate_one) {

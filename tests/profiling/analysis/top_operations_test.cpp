@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "profiling/report/json_report.hpp"
 #include "profiling/report/summary.hpp"
 #include "profiling/report/text_report.hpp"
 #include "tests/profiling/analysed.hpp"
@@ -67,7 +68,10 @@ TEST(TopOperationsTest, work_of_a_fused_operator_is_that_of_what_it_calls) {
       alone(step);
   const double flops = 2.0 * 64 * 32 * 16;
 
-  EXPECT_EQ(named(calling.all.operations, "sidestream::linear").flops.total(), std::nullopt);
+  const Operation& bias = named(calling.all.operations, "sidestream::linear");
+  EXPECT_EQ(bias.flops.total(), 64 * 16);
+  EXPECT_EQ(bias.bytes.total(), 4 * 64 * 16);
+  EXPECT_EQ(bias.flops.time_ns, 20'000);
   EXPECT_EQ(named(calling.all.operations, "aten::mm").flops.total(), flops);
   EXPECT_EQ(named(calling.all.operations, "aten::mm").flops.time_ns, 80'000);
   EXPECT_EQ(named(alone.all.operations, "sidestream::linear").flops.total(), flops);
@@ -88,6 +92,40 @@ TEST(TopOperationsTest, what_a_fused_operator_does_itself_is_done_in_its_own_tim
   const Operation& fused = named(run.all.operations, "sidestream::mlp");
   EXPECT_EQ(fused.flops.total(), 2.0 * 64 * 16 * 32);
   EXPECT_EQ(fused.flops.time_ns, 30'000);
+}
+
+// 64 rows, 16 hidden elements each. Forward adds a bias and takes GELU (5) of what the first
+// product left, writes it twice, adds the other bias to 32 columns and writes them.
+TEST(TopOperationsTest, beside_its_products_an_mlp_does_gelu_and_biases) {
+  const test::Analysed run(
+      complete_event("user_annotation", "ProfilerStep#2", "0", "100") + "," +
+      complete_event(
+          "cpu_op", "sidestream::mlp", "0", "100",
+          R"("Input Dims": [[64, 32], [32, 16], [16, 32]], "Input type": ["float", "float", "float"])") +
+      "," +
+      complete_event("cpu_op", "aten::mm", "10", "30",
+                     R"("Input Dims": [[64, 32], [32, 16]], "Input type": ["float", "float"])") +
+      "," +
+      complete_event("cpu_op", "aten::mm", "50", "30",
+                     R"("Input Dims": [[64, 16], [16, 32]], "Input type": ["float", "float"])"));
+
+  const Operation& fused = named(run.all.operations, "sidestream::mlp");
+  EXPECT_EQ(fused.flops.total(), 64 * 16 * (1 + 5) + 64 * 32);
+  EXPECT_EQ(fused.bytes.total(), 4 * (2 * 64 * 16 + 64 * 32));
+  EXPECT_EQ(fused.flops.time_ns, 40'000);
+  EXPECT_EQ(fused.bytes.time_ns, 40'000);
+}
+
+TEST(TopOperationsTest, bytes_without_a_result_are_marked_in_the_report) {
+  const auto reported = [](const std::string& name) {
+    const test::Analysed run(
+        complete_event("user_annotation", "ProfilerStep#2", "0", "100") + "," +
+        complete_event("cpu_op", name, "0", "100",
+                       R"("Input Dims": [[64, 32]], "Input type": ["float"])"));
+    return report::top_operations_json(run.all).at(0).at("bytes_at_least").get<bool>();
+  };
+  EXPECT_TRUE(reported("aten::cumsum"));
+  EXPECT_FALSE(reported("aten::cos"));
 }
 
 // What a rank hands over, as the profiler writes it on the kernel: elements of a type.
