@@ -122,7 +122,10 @@ void product(const ProductShape& shape, const LeftFactor<float>& a, const RightF
              Epilogue epilogue) {
   if (splitting_pays(shape)) return split_product(shape, a, b, epilogue);
   const std::int64_t fits = kRunBytes / (shape.n * static_cast<std::int64_t>(sizeof(float)));
-  const std::int64_t run = std::min(std::max(fits, kRowBlock), shape.m);
+  // Whole blocks: a library's kernels take rows by the dozen, and leave the last ones to slower
+  // code.
+  const std::int64_t run =
+      std::min(std::max(fits / kRowBlock, std::int64_t{1}) * kRowBlock, shape.m);
   const torch::NoGradGuard no_grad;
   const torch::Tensor tile = at::empty({run, shape.n}, at::kFloat);
   const torch::Tensor left = view_of(a, shape.m, shape.k), right = view_of(b, shape.k, shape.n);

@@ -235,6 +235,17 @@ class ReportTest(TraceTest):
         text = " ".join(self.succeed("report", folder).stdout.split())
         self.assertIn("at its end the run said of all its 240 steps: compute 84.0 %, communication 15.0 %, input 1.0 %, host 0.0 %", text)
 
+    def test_settings_are_known_where_the_rest_of_a_run_is_damaged(self):
+        folder = self.folder / "run"
+        write(folder / "trace/step_00000003/HOST_00000.3.pt.trace.json", trace(step_events(0)))
+        write(folder / "config.cfg", "loader-workers = 2\nlog-every = 1\n")
+        for name, content in (("run.json", "{"), ("metrics.jsonl", "{}\n")):
+            with self.subTest(name):
+                write(folder / name, content)
+                needs = {one["rule"]: one["needs"] for one in self.report(folder)["not_measured"]}
+                self.assertNotIn("input-no-workers", needs)
+                self.assertIn("numa", needs)
+
     def test_files_that_are_left_out_are_named(self):
         write(self.folder / "in/a.pt.trace.json", trace(step_events(0)))
         write(self.folder / "in/rank-1.json", trace(step_events(1), 1, 2))
@@ -257,6 +268,8 @@ class ReportTest(TraceTest):
         self.fail_with(11, "MFU is 25 %", "report", folder, "--quiet", "--require-mfu", "1:30")
         self.fail_with(12, "no MFU of a step from 8 to 9: it has them from step 1 to 3", "report", folder, "--quiet", "--require-mfu", "8:9:30")
         self.fail_with(2, "such as 40 or 10:20:40", "report", folder, "--quiet", "--require-mfu", "1:x")
+        write(folder / "metrics.jsonl", '{"step":1,"mfu":15.4}\n')
+        self.fail_with(12, "an MFU of 1540 % cannot be: the ceilings are too low", "report", folder, "--quiet", "--require-mfu", "40")
         unknown = write(self.folder / "rank-0.json", trace(step_events(0)))
         self.fail_with(12, "MFU is not known", "report", unknown, "--quiet", "--require-mfu", "1")
         below = run("report", folder, "--require-mfu", "90")
