@@ -40,8 +40,8 @@ struct Ceilings {
 };
 
 // Best of repeated products and copies, `seconds` for each figure, on all intra-op threads of this
-// process, and where it is asked for on the first GPU.
-Ceilings measure_ceilings(double seconds, bool with_device);
+// process.
+Ceilings measure_processor(double seconds);
 
 // Of a copy from one block of `bytes` to another, on all intra-op threads; read + written.
 double measure_memory(double seconds, std::int64_t bytes);

@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 
+#include "launch/ceilings/best_rate.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "model/fused/product.hpp"
 
@@ -11,48 +10,28 @@ namespace sidestream::launch {
 namespace {
 
 namespace fused = model::fused;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Work per second of the fastest call: a ceiling is what was reached once, not an average over a
-// busy machine.
-double best_rate(double budget_s, double work, const std::function<void()>& call) {
-  call();  // first call: page faults, library start-up
-  double best = 0;
-  for (const auto start = Clock::now(); seconds_since(start) < budget_s || best == 0;) {
-    const auto begin = Clock::now();
-    call();
-    best = std::max(best, work / seconds_since(begin));
-  }
-  return best;
-}
 
 // Shapes of a transformer's products: large enough that packing does not count. The faster of
 // LibTorch's product and of the one that the fused operators use.
 template <typename T>
-double product_flops_per_s(torch::ScalarType dtype, double budget_s) {
-  constexpr int64_t kRows = 2048, kInner = 1536, kColumns = 1536;
-  constexpr double kFlops = 2.0 * kRows * kInner * kColumns;
-  const auto options = torch::TensorOptions().dtype(dtype);
-  const torch::Tensor left = torch::randn({kRows, kInner}).to(options);
-  const torch::Tensor right = torch::randn({kInner, kColumns}).to(options);
-  torch::Tensor result = torch::empty({kRows, kColumns}, options);
+double host_product_rate(torch::ScalarType dtype, double budget_s) {
+  constexpr ProductExtents kExtents = {.rows = 2048, .inner = 1536, .columns = 1536};
+  ProductTensors tensors(kExtents, dtype);
+  const double half_s = budget_s / 2, flops = kExtents.flops();
   const double theirs =
-      best_rate(budget_s / 2, kFlops, [&] { torch::mm_out(result, left, right); });
+      best_rate(half_s, flops, [&] { torch::mm_out(tensors.result, tensors.left, tensors.right); });
   const auto in_blocks = [&] {
-    fused::product_into<T>({.m = kRows, .n = kColumns, .k = kInner},
-                           {.data = fused::data_of<T>(left), .stride = kInner},
-                           {.data = fused::data_of<T>(right), .stride = kColumns},
-                           {fused::data_of<T>(result), kColumns});
+    fused::product_into<T>({.m = kExtents.rows, .n = kExtents.columns, .k = kExtents.inner},
+                           {.data = fused::data_of<T>(tensors.left), .stride = kExtents.inner},
+                           {.data = fused::data_of<T>(tensors.right), .stride = kExtents.columns},
+                           {fused::data_of<T>(tensors.result), kExtents.columns});
   };
   const auto widened = [&] {
-    result.copy_(torch::mm(left.to(torch::kFloat32), right.to(torch::kFloat32)));
+    tensors.result.copy_(
+        torch::mm(tensors.left.to(torch::kFloat32), tensors.right.to(torch::kFloat32)));
   };
-  const double ours = fused::products_supported(dtype) ? best_rate(budget_s / 2, kFlops, in_blocks)
-                                                       : best_rate(budget_s / 2, kFlops, widened);
+  const double ours = fused::products_supported(dtype) ? best_rate(half_s, flops, in_blocks)
+                                                       : best_rate(half_s, flops, widened);
   return std::max(theirs, ours);
 }
 
@@ -73,16 +52,15 @@ double measure_memory(double seconds, std::int64_t bytes) {
   });
 }
 
-Ceilings measure_ceilings(double seconds, bool with_device) {
+Ceilings measure_processor(double seconds) {
   constexpr std::int64_t kBeyondAnyCache = 256 << 20;
   const torch::NoGradGuard no_grad;
   return {.processor = processor_name(),
           .cores = at::get_num_threads(),
-          .fp32_flops_per_s = product_flops_per_s<float>(torch::kFloat32, seconds),
-          .bf16_flops_per_s = product_flops_per_s<core::BFloat16>(torch::kBFloat16, seconds),
+          .fp32_flops_per_s = host_product_rate<float>(torch::kFloat32, seconds),
+          .bf16_flops_per_s = host_product_rate<core::BFloat16>(torch::kBFloat16, seconds),
           .memory_bytes_per_s = measure_memory(seconds, kBeyondAnyCache),
-          .seconds = seconds,
-          .device = with_device ? std::optional(measure_device(seconds)) : std::nullopt};
+          .seconds = seconds};
 }
 
 }  // namespace sidestream::launch

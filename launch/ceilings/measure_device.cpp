@@ -1,46 +1,33 @@
-#include <algorithm>
-#include <chrono>
 #include <functional>
 
 #include <torch/cuda.h>
 
 #include "comm/cuda/driver.hpp"
+#include "launch/ceilings/best_rate.hpp"
 #include "launch/ceilings/ceilings.hpp"
 
 namespace sidestream::launch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// Work per second of the fastest group of calls: a group is long beside the synchronisation after
-// it.
-double best_rate(double budget_s, double work, const std::function<void()>& call) {
+// Of calls that only queue work. A group is long beside the synchronisation after it.
+double best_queued_rate(double budget_s, double work, const std::function<void()>& call) {
   constexpr int kGroup = 10;
-  const auto group = [&] {
-    const auto begin = Clock::now();
+  return best_rate(budget_s, kGroup * work, [&] {
     for (int i = 0; i < kGroup; ++i) call();
     torch::cuda::synchronize();
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  };
-  group();  // first calls: libraries load, clocks rise
-  double best = 0;
-  for (const auto start = Clock::now();
-       best == 0 || std::chrono::duration<double>(Clock::now() - start).count() < budget_s;)
-    best = std::max(best, kGroup * work / group());
-  return best;
+  });
 }
 
-double product_flops_per_s(torch::ScalarType dtype, bool tf32, double budget_s) {
-  constexpr int64_t kExtent = 8192;
+enum class Tf32 { kOff, kOn };
+
+double device_product_rate(torch::ScalarType dtype, Tf32 tf32, double budget_s) {
+  constexpr ProductExtents kExtents = {.rows = 8192, .inner = 8192, .columns = 8192};
   const bool before = at::globalContext().allowTF32CuBLAS();
-  at::globalContext().setAllowTF32CuBLAS(tf32);
-  const auto options = torch::TensorOptions().dtype(dtype).device(torch::kCUDA);
-  const torch::Tensor left = torch::randn({kExtent, kExtent}, options);
-  const torch::Tensor right = torch::randn({kExtent, kExtent}, options);
-  torch::Tensor result = torch::empty({kExtent, kExtent}, options);
-  const double extent = kExtent;
-  const double rate = best_rate(budget_s, 2 * extent * extent * extent,
-                                [&] { torch::mm_out(result, left, right); });
+  at::globalContext().setAllowTF32CuBLAS(tf32 == Tf32::kOn);
+  ProductTensors tensors(kExtents, torch::TensorOptions().dtype(dtype).device(torch::kCUDA));
+  const double rate = best_queued_rate(budget_s, kExtents.flops(), [&] {
+    torch::mm_out(tensors.result, tensors.left, tensors.right);
+  });
   at::globalContext().setAllowTF32CuBLAS(before);
   return rate;
 }
@@ -50,7 +37,7 @@ constexpr int64_t kElements = int64_t{1} << 28;  // 1 GB: beyond any cache
 double copy_bytes_per_s(const torch::Tensor& target, const torch::Tensor& source, double factor,
                         double budget_s) {
   const double bytes = factor * static_cast<double>(source.nbytes());
-  return best_rate(budget_s, bytes, [&] { target.copy_(source, /*non_blocking=*/true); });
+  return best_queued_rate(budget_s, bytes, [&] { target.copy_(source, /*non_blocking=*/true); });
 }
 
 }  // namespace
@@ -63,10 +50,10 @@ std::string gpu_name() {
 DeviceCeilings measure_device(double seconds) {
   const torch::NoGradGuard no_grad;
   DeviceCeilings device{.name = gpu_name()};
-  device.flops_per_s = {{"fp32", product_flops_per_s(torch::kFloat32, false, seconds)},
-                        {"tf32", product_flops_per_s(torch::kFloat32, true, seconds)},
-                        {"bf16", product_flops_per_s(torch::kBFloat16, false, seconds)},
-                        {"fp16", product_flops_per_s(torch::kHalf, false, seconds)}};
+  device.flops_per_s = {{"fp32", device_product_rate(torch::kFloat32, Tf32::kOff, seconds)},
+                        {"tf32", device_product_rate(torch::kFloat32, Tf32::kOn, seconds)},
+                        {"bf16", device_product_rate(torch::kBFloat16, Tf32::kOff, seconds)},
+                        {"fp16", device_product_rate(torch::kHalf, Tf32::kOff, seconds)}};
   const torch::Tensor on_device = torch::ones({kElements}, torch::kCUDA);
   const torch::Tensor other = torch::empty({kElements}, torch::kCUDA);
   const torch::Tensor pinned = torch::ones({kElements}).pin_memory();

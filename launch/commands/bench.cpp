@@ -51,7 +51,8 @@ int measure_machine(const BenchOptions& options) {
   const bool with_device = measures_device(options);
   pin_and_set_threads(allowed_cores(), {}, options.threads);
   flush_denormals_on_all_threads(true);
-  const Ceilings ceilings = measure_ceilings(options.seconds, with_device);
+  Ceilings ceilings = measure_processor(options.seconds);
+  if (with_device) ceilings.device = measure_device(options.seconds);
   print(ceilings);
   store(options, ceilings);
   return 0;
