@@ -6,6 +6,7 @@
 #include "core/data/parallel_for.hpp"
 #include "profiling/advice/event_facts.hpp"
 #include "profiling/advice/name_words.hpp"
+#include "profiling/advice/operation_kind.hpp"
 #include "profiling/advice/operator_facts.hpp"
 #include "profiling/advice/places.hpp"
 #include "profiling/advice/trace_contents.hpp"
@@ -224,6 +225,15 @@ double Facts::threads_per_core() const {
              : 0;
 }
 
+// Of a step of one rank.
+double fusible_time(const Analysis& all) {
+  double sum_ns = 0;
+  for (const analysis::Operation& one : all.operations) {
+    if (one.kind == trace::Kind::kOperator && is_fusible(one.name)) sum_ns += real(one.total_ns);
+  }
+  return sum_ns / real(std::max<std::int64_t>(1, all.operation_steps.steps));
+}
+
 Facts gather_facts(const Analysis& all, int threads) {
   Facts facts{.world_size = all.set->world_size,
               .traces = trace_contents(all),
@@ -249,6 +259,7 @@ Facts gather_facts(const Analysis& all, int threads) {
     add_saves(rank, real(static_cast<std::int64_t>(all.ranks.size())), saves);
   }
   if (!facts.phase_ns.empty()) facts.saves = saves;
+  if (facts.traces.operators) facts.fusible_ns = fusible_time(all);
   facts.foreign = !is_ours(all, facts);
   facts.recorder = recorder_of(all);
   if (!all.collectives.empty()) facts.collectives = collective_facts(all, steps / ranks);

@@ -185,6 +185,7 @@ enum class PlaceKind {
   kOffLine,
   kLaunchGap,  // the device idle, and the host neither waiting nor reading
   kHostOperator,
+  kFusible,
   kStep,  // of what holds for all of it: the longest one
   kCount
 };
@@ -239,6 +240,7 @@ struct Facts {
   std::optional<SaveFacts> saves = {};
   std::optional<KernelFacts> kernels = {};
   std::optional<ProductFacts> products = {};
+  std::optional<double> fusible_ns = {};  // of a step: in operators that is_fusible() names
   std::optional<OptimizerFacts> optimizer = {};
   std::optional<HeavyOperatorFacts> heavy_operators = {};  // empty: no host operators
   std::optional<LayoutCopyFacts> layout_copies = {};       // empty: no operators

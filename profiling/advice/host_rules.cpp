@@ -69,6 +69,18 @@ Outcome separate_weight_decay(const Facts& facts, const Rule& rule) {
                 .evidence = {share("sums and products over parameters, beside the update", time)}});
 }
 
+// On a device kernels are told by their lengths: small-kernels and launch-bound speak of them.
+Outcome unfused_operators(const Facts& facts, const Rule& rule) {
+  if (const auto nothing = without_budget(facts)) return *nothing;
+  if (facts.on_device) return nothing_found();
+  const auto fused = facts.setting("fused-ops");
+  if (!fused && !facts.foreign) return could_not_look(kNeedsRun);
+  if (!facts.fusible_ns) return could_not_look(kNeedsOperators);
+  const double time = facts.share_of(*facts.fusible_ns);
+  if (fused == "on" || time <= rule.threshold) return nothing_found();
+  return found({.bound = time, .evidence = {share("activations, norms and softmax", time)}});
+}
+
 Outcome heavy_operators(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_budget(facts)) return *nothing;
   if (!facts.on_device) return nothing_found();  // on the processor operators are the compute
@@ -205,6 +217,12 @@ const Rule kRules[] = {
      "weight decay and clipping folded into the update (--fused-optimizer on)",
      "the passes are over something else", "time of the phase optimizer", separate_weight_decay,
      PlaceKind::kOptimizer},
+    {"unfused-operators", "Activations and norms pass over memory one by one", 0.03,
+     "time of activations, norms and softmax as operators of their own, on the processor",
+     "each of them reads and writes every element; a fused one does it while they are in the cache",
+     "--fused-ops on", "they are of a layer that no fused operator does",
+     "`verify` with --new \"--fused-ops on\": step time and loss", unfused_operators,
+     PlaceKind::kFusible},
     {"heavy-host-operators", "The host computes while the device waits", 0.05,
      "operators of the host that take 1 ms or more and start nothing, where the device is idle",
      "HTA counts launch calls above 50 us: 1 ms is twenty of them",

@@ -80,6 +80,20 @@ bool is_product(const std::string& name) {
          (!name.starts_with("aten::") && is_matrix_kernel(name));
 }
 
+bool is_fusible(std::string_view name) {
+  constexpr std::array<std::string_view, 10> kNames = {"aten::gelu",
+                                                       "aten::gelu_backward",
+                                                       "aten::tanh",
+                                                       "aten::tanh_backward",
+                                                       "aten::native_layer_norm",
+                                                       "aten::native_layer_norm_backward",
+                                                       "aten::_softmax",
+                                                       "aten::_softmax_backward_data",
+                                                       "aten::_log_softmax",
+                                                       "aten::_log_softmax_backward_data"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
 ComputedOn computed_on(const Json& operation) {
   ComputedOn result;
   std::string of_inputs;

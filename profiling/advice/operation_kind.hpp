@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 namespace sidestream::advice {
 
@@ -12,6 +13,9 @@ bool is_phase(const std::string& name);
 bool is_collective(const std::string& name);  // a kernel of NCCL or RCCL, or a range of ours
 // An operator of that kind, or a kernel of matrix_kernels.hpp.
 bool is_product(const std::string& name);
+// An operator beside the products of a transformer that passes over memory of its own, where a
+// fused one does its work on the way: activations, norms, softmax.
+bool is_fusible(std::string_view name);
 
 // What an operation of `top_ops` computed with.
 struct ComputedOn {

@@ -52,6 +52,7 @@ class PlacesOfNames {
       case Kind::kOperator:
         if (product_[id]) places.offer(PlaceKind::kProduct, row);
         if (timeline_.names[id] == "aten::item") places.offer(PlaceKind::kItem, row);
+        if (is_fusible(timeline_.names[id])) places.offer(PlaceKind::kFusible, row);
         [[fallthrough]];
       case Kind::kRuntime:
         if (classes_[id] == NameClass::kSyncCall) places.offer(PlaceKind::kSync, row);

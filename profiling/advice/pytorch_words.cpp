@@ -6,7 +6,7 @@
 namespace sidestream::advice {
 namespace {
 
-constexpr std::array<PyTorchWords, 36> kWords = {{
+constexpr std::array<PyTorchWords, 37> kWords = {{
     {"input-no-workers", "DataLoader(num_workers=2, prefetch_factor=4)"},
     {"input-no-prefetch", "DataLoader(num_workers=2, prefetch_factor=4, persistent_workers=True)",
      "a run that takes the same batch again and again is as slow"},
@@ -57,6 +57,7 @@ constexpr std::array<PyTorchWords, 36> kWords = {{
     {"shapes", "widths, vocabulary and batches in multiples of 8"},
     {"shapes-64", "widths, heads, vocabulary and batches in multiples of 64"},
     {"low-occupancy", "a larger batch, or fused operators (torch.compile)"},
+    {"unfused-operators", "torch.compile, which fuses them", nullptr, "step time compiled"},
     {"small-kernels", "torch.compile, or a CUDA graph of the step"},
     {"channels-first", "model.to(memory_format=torch.channels_last), and the same for the input"},
     {"convolution-choice", "torch.backends.cudnn.benchmark = True"},
