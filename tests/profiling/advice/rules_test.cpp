@@ -133,21 +133,6 @@ TEST(RulesTest, overlap_that_is_on_is_not_advised) {
   EXPECT_NE(fix().find("overlap is on already"), std::string::npos) << fix();
 }
 
-TEST(RulesTest, activations_and_norms_of_their_own_are_advised_to_be_fused) {
-  Facts facts = step_of(100);
-  facts.on_device = false;
-  EXPECT_THAT(needs_of(advise(facts), "unfused-operators"), HasSubstr("run directory"));
-  facts.config["fused-ops"] = "off";
-  EXPECT_THAT(needs_of(advise(facts), "unfused-operators"), HasSubstr("operators"));
-  facts.fusible_ns = 15e6;
-  const Advice advice = advise(facts);
-  ASSERT_TRUE(speaks(advice, "unfused-operators"));
-  EXPECT_NEAR(*advice.findings.front().what.bound, 0.15, 1e-9);
-  EXPECT_EQ(advice.findings.front().fix(), "--fused-ops on");
-  facts.config["fused-ops"] = "on";
-  EXPECT_TRUE(passes(advise(facts), "unfused-operators"));
-}
-
 TEST(RulesTest, one_step_does_not_tell_a_slow_rank_from_chance) {
   Facts facts = step_of(100);
   facts.collectives = CollectiveFacts{};

@@ -88,5 +88,20 @@ TEST(OversubscribedTest, samples_say_whether_threads_wait_for_processors) {
   EXPECT_THAT(advice_text(advice, {.width_columns = 300}), Not(HasSubstr("settings alone")));
 }
 
+TEST(UnfusedOperatorsTest, activations_and_norms_of_their_own_are_advised_to_be_fused) {
+  Facts facts = step_of(100);
+  facts.on_device = false;
+  EXPECT_THAT(needs_of(advise(facts), "unfused-operators"), HasSubstr("run directory"));
+  facts.config["fused-ops"] = "off";
+  EXPECT_THAT(needs_of(advise(facts), "unfused-operators"), HasSubstr("operators"));
+  facts.fusible_ns = 15e6;
+  const Advice advice = advise(facts);
+  ASSERT_TRUE(speaks(advice, "unfused-operators"));
+  EXPECT_NEAR(*advice.findings.front().what.bound, 0.15, 1e-9);
+  EXPECT_EQ(advice.findings.front().fix(), "--fused-ops on");
+  facts.config["fused-ops"] = "on";
+  EXPECT_TRUE(passes(advise(facts), "unfused-operators"));
+}
+
 }  // namespace
 }  // namespace sidestream::advice
