@@ -14,6 +14,10 @@ namespace {
 // Losses are printed and kept as doubles of fp32 sums: differences below this are rounding.
 constexpr double kRounding = 1e-6;
 
+// Of the points of a curve that is the same: below half of them it is another one, wherever it
+// ends. The spread of a few seeds is too small at some steps by chance.
+constexpr double kLeastWithinSpread = 0.5;
+
 struct Moments {
   double mean = 0;
   double sd = 0;
@@ -271,6 +275,11 @@ ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs) {
   result.verdict = decisive->verdict;
   result.reason =
       reason_of(result.verdict, *decisive, val ? "final validation loss" : "final training loss");
+  if (result.verdict == Convergence::kSame && result.curve->within_spread < kLeastWithinSpread) {
+    result.verdict = Convergence::kNotShown;
+    result.reason += fmt::format("; but only {:.0f} % of the {} points on the way are within it",
+                                 result.curve->within_spread * 100, result.curve->points);
+  }
   return result;
 }
 

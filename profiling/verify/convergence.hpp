@@ -18,7 +18,8 @@ namespace sidestream::verify {
 
 enum class Convergence {
   kIdentical,    // every point of every pair
-  kSame,         // the interval of the mean difference lies within the spread of seeds
+  kSame,         // the interval of the mean difference lies within the spread of seeds, and so do
+                 // the differences of most points on the way
   kBetter,       // lower by more than the spread of seeds, shown by the interval
   kWorse,        // higher by more than it
   kNotShown,     // the pairs scatter too much to tell

@@ -118,6 +118,18 @@ TEST_F(ConvergenceTest, a_validation_loss_that_is_no_number_is_worse) {
   EXPECT_NE(compare_again().verdict, Convergence::kWorse);
 }
 
+TEST_F(ConvergenceTest, curves_that_meet_at_the_end_only_are_not_the_same) {
+  compare({}, {.loss_offset = 0.001});
+  for (RecordedRun& run : fresh_) {
+    for (std::size_t i = 0; i < 15; ++i) run.steps[i].loss += 0.5;
+  }
+
+  const ConvergenceResult result = compare_again();
+
+  EXPECT_EQ(result.verdict, Convergence::kNotShown);
+  EXPECT_THAT(result.reason, ::testing::HasSubstr("only 25 % of the 20 points on the way"));
+}
+
 TEST_F(ConvergenceTest, validation_losses_are_those_of_one_step) {
   compare({.evaluated = false}, {.evaluated = false});
   for (RecordedRun& run : base_) {  // a loss that falls: the later one is lower
