@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "launch/doctor/amounts.hpp"
 #include "launch/doctor/over_ranks.hpp"
@@ -33,6 +34,26 @@ ExpectedLink expected_between_hosts(const JobFacts& job) {
                               rate_text(slowest->network.bytes_per_s))};
 }
 
+// Bytes a second out of a rank's GPU to those of all other ranks; 0 where one is reached otherwise.
+double nvlinks_to_all(const JobFacts& job, const RankFacts& rank) {
+  const record::NvLinks& links = rank.gpu.links;
+  if (links.switch_bytes_per_s > 0) return links.switch_bytes_per_s;
+  double sum = 0;
+  for (const RankFacts& other : job.ranks) {
+    if (&other == &rank) continue;
+    const auto found = links.to.find(other.gpu.links.bus_id);
+    if (found == links.to.end()) return 0;
+    sum += found->second;
+  }
+  return sum;
+}
+
+double slowest_nvlinks(const JobFacts& job) {
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const RankFacts& rank : job.ranks) slowest = std::min(slowest, nvlinks_to_all(job, rank));
+  return slowest;
+}
+
 }  // namespace
 
 ExpectedLink expected_host_link(const JobFacts& job) {
@@ -47,6 +68,10 @@ ExpectedLink expected_host_link(const JobFacts& job) {
 
 ExpectedLink expected_gpu_link(const JobFacts& job) {
   if (job.topology.node_count > 1) return expected_between_hosts(job);
+  if (const double links = slowest_nvlinks(job); links > 0)
+    return {
+        .bus_bytes_per_s = links,
+        .from = fmt::format("NVLinks of {} out of each GPU, as the driver says", rate_text(links))};
   if (job.pcie_bytes_per_s <= 0) return {};
   return {.bus_bytes_per_s = job.pcie_bytes_per_s,
           .from = fmt::format("a PCI bus that copies at {}, as `bench ceilings` measured",

@@ -18,7 +18,8 @@ struct ExpectedLink {
 // link.
 ExpectedLink expected_host_link(const JobFacts& job);
 
-// GPUs of one host reach each other over the PCI bus at worst.
+// GPUs of one host: where each of them reaches all others by NVLinks, the slowest one's links, for
+// a ring sends 2 (n - 1) / n of the bytes out of every GPU; else the PCI bus.
 ExpectedLink expected_gpu_link(const JobFacts& job);
 
 }  // namespace sidestream::launch::doctor

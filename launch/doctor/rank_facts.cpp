@@ -20,6 +20,12 @@ static void from_json(const nlohmann::json& json, DeviceFinding& finding) {
 
 }  // namespace sidestream::comm
 
+namespace sidestream::record {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NvLinks, bus_id, switch_bytes_per_s, to)
+
+}  // namespace sidestream::record
+
 namespace sidestream::launch::doctor {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ProgramFacts, version, sha256, built_cuda,
@@ -32,7 +38,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(MemoryFacts, available_bytes, li
                                                 huge_pages_of_files)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LimitFacts, open_files, locked_bytes, file_bytes,
                                                 address_bytes, tasks)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(GpuFacts, device, on_bus, driver, held_down)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(GpuFacts, device, on_bus, driver, held_down, links)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NetworkFacts, fastest, bytes_per_s, remote_memory)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StorageFacts, probed, folder, answered, filesystem,
                                                 inode, free_bytes, problem, fsync_s, bytes_per_s)

@@ -11,6 +11,7 @@
 #include "comm/device/device_choice.hpp"
 #include "comm/machine.hpp"
 #include "comm/mpi_library.hpp"
+#include "profiling/record/nvlinks.hpp"
 
 namespace sidestream::launch::doctor {
 
@@ -63,6 +64,7 @@ struct GpuFacts {
   int on_bus = 0;              // NVIDIA's devices on the PCI bus that compute
   std::string driver = {};     // version of the kernel module; empty: it is not loaded
   std::string held_down = {};  // why the clocks are below what they could be; empty: they are not
+  record::NvLinks links = {};
 };
 
 struct NetworkFacts {

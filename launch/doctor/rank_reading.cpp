@@ -11,6 +11,7 @@
 #include "launch/process/build_summary.hpp"
 #include "launch/process/tuning.hpp"
 #include "launch/recording/nvml_index.hpp"
+#include "profiling/record/nvlinks.hpp"
 #include "profiling/record/nvml.hpp"
 
 namespace sidestream::launch::doctor {
@@ -71,6 +72,7 @@ GpuFacts read_all_of_gpu(const comm::DeviceFinding& device) {
   GpuFacts facts = read_gpus();
   facts.device = device;
   facts.held_down = held_down_text(device);
+  if (device.usable()) facts.links = record::read_nvlinks(nvml_index(device.index));
   return facts;
 }
 

@@ -1,7 +1,5 @@
 #include "profiling/record/nvml.hpp"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -9,13 +7,14 @@
 
 #include "profiling/ranges/system_counters.hpp"
 #include "profiling/record/clock.hpp"
+#include "profiling/record/nvml_library.hpp"
 
 namespace sidestream::record {
 namespace {
 
-// What is needed of nvml.h, whose calls keep their form for good.
-using Device = void*;
-constexpr int kSuccess = 0;
+// What is needed of nvml.h.
+using Device = NvmlLibrary::Device;
+constexpr int kSuccess = NvmlLibrary::kSuccess;
 struct Utilisation {
   unsigned gpu = 0, memory = 0;
 };
@@ -50,10 +49,10 @@ std::vector<std::pair<std::string, double>> held_down(unsigned long long reasons
 
 }  // namespace
 
+// What this version of the library cannot tell stays null.
 struct Nvml::Library {
-  void* handle = nullptr;
-  Device device = nullptr;
-  int (*shutdown)() = nullptr;
+  std::unique_ptr<NvmlLibrary> nvml;
+  Device device = nvml->device();
   int (*utilisation)(Device, Utilisation*) = nullptr;
   int (*memory)(Device, Memory*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
@@ -63,43 +62,20 @@ struct Nvml::Library {
   int (*energy)(Device, unsigned long long*) = nullptr;
   std::optional<unsigned long long> first_energy_mj = {};
 
-  template <typename Function>
-  void find(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
-  }
-
-  bool open(int gpu, const std::string& name) {
-    handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return false;
-    int (*init)() = nullptr;
-    int (*by_index)(unsigned, Device*) = nullptr;
-    find(init, "nvmlInit_v2");
-    find(by_index, "nvmlDeviceGetHandleByIndex_v2");
-    find(shutdown, "nvmlShutdown");
-    find(utilisation, "nvmlDeviceGetUtilizationRates");
-    find(memory, "nvmlDeviceGetMemoryInfo");
-    find(power, "nvmlDeviceGetPowerUsage");
-    find(temperature, "nvmlDeviceGetTemperature");
-    find(clock, "nvmlDeviceGetClockInfo");
-    find(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
-    find(energy, "nvmlDeviceGetTotalEnergyConsumption");
-    if (init == nullptr || by_index == nullptr || shutdown == nullptr || init() != kSuccess) {
-      shutdown = nullptr;
-      return false;
-    }
-    return by_index(static_cast<unsigned>(gpu), &device) == kSuccess;
-  }
-
-  ~Library() {
-    if (shutdown != nullptr) shutdown();
-    if (handle != nullptr) dlclose(handle);
+  explicit Library(std::unique_ptr<NvmlLibrary> opened) : nvml(std::move(opened)) {
+    nvml->find(utilisation, "nvmlDeviceGetUtilizationRates");
+    nvml->find(memory, "nvmlDeviceGetMemoryInfo");
+    nvml->find(power, "nvmlDeviceGetPowerUsage");
+    nvml->find(temperature, "nvmlDeviceGetTemperature");
+    nvml->find(clock, "nvmlDeviceGetClockInfo");
+    nvml->find(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    nvml->find(energy, "nvmlDeviceGetTotalEnergyConsumption");
   }
 };
 
 Nvml::Nvml(int gpu, const std::string& library) {
-  if (gpu < 0) return;
-  library_ = std::make_unique<Library>();
-  if (!library_->open(gpu, library)) library_.reset();
+  if (auto opened = NvmlLibrary::open(gpu, library))
+    library_ = std::make_unique<Library>(std::move(opened));
 }
 
 Nvml::~Nvml() = default;

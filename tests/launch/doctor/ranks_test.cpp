@@ -108,6 +108,44 @@ TEST(AllReduceCheckTest, of_gpus_is_judged_by_the_bus_where_it_was_measured) {
   EXPECT_EQ(check_gpu_ranks(job)->level, Level::kError);
 }
 
+TEST(AllReduceCheckTest, of_gpus_behind_a_switch_is_judged_by_the_slowest_ones_links) {
+  JobFacts job = with_gpus(good_job());
+  job.pcie_bytes_per_s = 50e9;
+  job.gpu_link = LinkFacts{.backend = "nccl", .barrier_s = 1e-5, .bus_bytes_per_s = 300e9};
+  job.ranks[0].gpu.links.switch_bytes_per_s = 478e9;
+  EXPECT_DOUBLE_EQ(expected_gpu_link(job).bus_bytes_per_s, 50e9);  // the other has none
+
+  job.ranks[1].gpu.links.switch_bytes_per_s = 450e9;
+  EXPECT_DOUBLE_EQ(expected_gpu_link(job).bus_bytes_per_s, 450e9);
+  EXPECT_EQ(check_gpu_all_reduce(job)->level, Level::kOk);
+
+  job.gpu_link->bus_bytes_per_s = 40e9;  // what the PCI bus would do
+  EXPECT_EQ(check_gpu_all_reduce(job)->level, Level::kWarning);
+  EXPECT_THAT(check_gpu_all_reduce(job)->expected, HasSubstr("NVLinks of 450.0 GB/s"));
+}
+
+TEST(AllReduceCheckTest, bridges_count_where_they_join_all_gpus_of_the_job) {
+  JobFacts job = with_gpus(good_job());
+  job.ranks[0].gpu.links = {.bus_id = "A", .to = {{"B", 100e9}, {"C", 50e9}}};
+  job.ranks[1].gpu.links = {.bus_id = "B", .to = {{"A", 100e9}}};
+  EXPECT_DOUBLE_EQ(expected_gpu_link(job).bus_bytes_per_s, 100e9);
+
+  job.ranks.push_back(job.ranks[0]);
+  job.ranks[2].gpu.links = {.bus_id = "C", .to = {{"A", 50e9}}};
+  EXPECT_DOUBLE_EQ(expected_gpu_link(job).bus_bytes_per_s, 0);  // B and C: the bus, not measured
+}
+
+TEST(RankFactsTest, links_of_a_gpu_reach_the_other_ranks) {
+  RankFacts rank = good_rank();
+  rank.gpu.links = {.bus_id = "A", .switch_bytes_per_s = 1, .to = {{"B", 2}}};
+
+  const RankFacts read = RankFacts::from_text(rank.to_text());
+
+  EXPECT_EQ(read.gpu.links.bus_id, "A");
+  EXPECT_EQ(read.gpu.links.switch_bytes_per_s, 1);
+  EXPECT_EQ(read.gpu.links.to, rank.gpu.links.to);
+}
+
 TEST(AllChecksTest, on_a_good_machine_nothing_is_above_a_note) {
   for (const JobFacts& job : {good_job(), two_hosts(), with_gpus(good_job())}) {
     for (const Finding& finding : judge(job)) {
