@@ -112,6 +112,12 @@ class SuperviseTest(unittest.TestCase):
                 done, starts = self.play(f"{code};0")
                 self.assertEqual((done.returncode, len(starts)), (code, 1), done.stderr)
 
+    def test_a_save_that_failed_is_tried_again_where_one_had_worked(self):
+        done, starts = self.play("ck 10 4;ck 20 4;4;0")
+        self.assertEqual((done.returncode, len(starts)), (4, 3), done.stderr)
+        self.assertIn("from step 20", done.stderr)
+        self.assertIn("a restart would end the same way", done.stderr)
+
     def test_gives_up_without_progress(self):
         done, starts = self.play("6")
         self.assertEqual((done.returncode, len(starts)), (6, 4), done.stderr)
