@@ -18,7 +18,8 @@ using nlohmann::json;
 
 constexpr std::int64_t kRows = 8, kInner = 16, kColumns = 4;
 
-void some_work() {
+// Not inlined: its name has to be in the stacks.
+[[gnu::noinline]] void some_work() {
   const auto a = torch::ones({kRows, kInner}, torch::requires_grad());
   const auto b = torch::ones({kInner, kColumns});
   a.mm(b).sum().backward();
