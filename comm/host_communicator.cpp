@@ -31,6 +31,7 @@ class HostWork final : public WorkState {
   }
   void wait_on(Stream) override { wait(); }
   bool done() const noexcept override { return operation_->done(); }
+  std::optional<WorkSpan> span() const noexcept override { return operation_->span(); }
 
  private:
   std::shared_ptr<Operation> operation_;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "comm/call.hpp"
 #include "comm/deadline.hpp"
 #include "comm/steps.hpp"
+#include "comm/work.hpp"
 #include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::comm {
@@ -29,6 +31,7 @@ class Operation {
   bool started() const noexcept { return deadline_.has_value(); }
   void start() {
     deadline_.emplace(limit_);
+    span_.begin_ns = now_ns();
     // A barrier is nothing but waiting: its range is on the thread that waits.
     if (call_.kind != CallKind::kBarrier)
       range_ = ranges::AsyncRange(call_.phase(), call_.payload());
@@ -47,6 +50,7 @@ class Operation {
   void finish() {
     range_.end();
     steps_ = Steps();
+    span_.end_ns = now_ns();
     done_.store(true, std::memory_order_release);
   }
   // MPI may still know the buffers of steps that were cut short: they stay to the end of the
@@ -59,11 +63,16 @@ class Operation {
     done_.store(true, std::memory_order_release);
   }
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
+  const WorkSpan& span() const noexcept { return span_; }  // once done
   void rethrow_failure() const {
     if (error_) std::rethrow_exception(error_);
   }
 
  private:
+  static std::int64_t now_ns() {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+
   Call call_;
   Steps steps_;
   std::chrono::milliseconds limit_;
@@ -73,6 +82,7 @@ class Operation {
   std::optional<Deadline::Clock::time_point> over_;
   ranges::AsyncRange range_;
   std::exception_ptr error_;
+  WorkSpan span_ = {};
   std::atomic<bool> done_{false};
 };
 

@@ -2,13 +2,21 @@
 // has been called.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace sidestream::comm {
 
 // A raw CUDA stream (cudaStream_t) as an opaque handle; null on host ranks.
 using Stream = void*;
+
+// CLOCK_MONOTONIC.
+struct WorkSpan {
+  std::int64_t begin_ns = 0;  // when the operation was the first in its rank's queue
+  std::int64_t end_ns = 0;
+};
 
 // What a backend implements for one operation in flight.
 class WorkState {
@@ -24,6 +32,9 @@ class WorkState {
 
   // True once the operation is done or has failed; never blocks, never throws.
   virtual bool done() const noexcept = 0;
+
+  // Of an operation that is done; nothing where the host does not see when it ran.
+  virtual std::optional<WorkSpan> span() const noexcept { return std::nullopt; }
 };
 
 class [[nodiscard]] Work {
@@ -41,12 +52,18 @@ class [[nodiscard]] Work {
   }
   // See WorkState::wait_on. The state lives on until the operation is done.
   void wait_on(Stream stream) {
-    if (const auto state = std::exchange(state_, nullptr)) state->wait_on(stream);
+    const auto state = std::exchange(state_, nullptr);
+    if (state == nullptr) return;
+    state->wait_on(stream);
+    if (state->done()) span_ = state->span();
   }
+  // Of what has been waited for with wait_on; see WorkState::span.
+  const std::optional<WorkSpan>& span() const noexcept { return span_; }
   bool done() const noexcept { return state_ == nullptr || state_->done(); }
 
  private:
   std::shared_ptr<WorkState> state_;
+  std::optional<WorkSpan> span_ = {};
 };
 
 }  // namespace sidestream::comm

@@ -26,6 +26,25 @@ void require_permutation(std::span<const std::size_t> order, std::size_t count) 
   }
 }
 
+BucketPlan empty_plan(std::size_t parameters) {
+  BucketPlan plan;
+  plan.offsets.resize(parameters);
+  plan.bucket_of_parameter.resize(parameters);
+  return plan;
+}
+
+enum class Place { kLastBucket, kNewBucket };
+
+void append(BucketPlan& plan, std::size_t parameter, std::size_t padded, Place place) {
+  if (place == Place::kNewBucket)
+    plan.buckets.push_back({.parameters = {}, .offset_elements = plan.total_elements});
+  plan.offsets[parameter] = plan.total_elements;
+  plan.bucket_of_parameter[parameter] = plan.buckets.size() - 1;
+  plan.buckets.back().parameters.push_back(parameter);
+  plan.buckets.back().elements += padded;
+  plan.total_elements += padded;
+}
+
 }  // namespace
 
 std::size_t padded_elements(std::size_t elements, core::DType dtype) {
@@ -57,9 +76,7 @@ BucketPlan make_bucket_plan(std::span<const std::size_t> elements,
                             std::span<const std::size_t> order, core::DType dtype,
                             const BucketLimits& limits) {
   require_permutation(order, elements.size());
-  BucketPlan plan;
-  plan.offsets.resize(elements.size());
-  plan.bucket_of_parameter.resize(elements.size());
+  BucketPlan plan = empty_plan(elements.size());
   for (const std::size_t index : order) {
     const std::size_t padded = padded_elements(elements[index], dtype);
     const std::size_t limit_bytes = plan.buckets.size() <= 1
@@ -67,13 +84,28 @@ BucketPlan make_bucket_plan(std::span<const std::size_t> elements,
                                         : limits.bucket_bytes;
     const bool fits = !plan.buckets.empty() &&
                       (plan.buckets.back().elements + padded) * core::size_of(dtype) <= limit_bytes;
-    if (!fits) plan.buckets.push_back({.parameters = {}, .offset_elements = plan.total_elements});
-    plan.offsets[index] = plan.total_elements;
-    plan.bucket_of_parameter[index] = plan.buckets.size() - 1;
-    plan.buckets.back().parameters.push_back(index);
-    plan.buckets.back().elements += padded;
-    plan.total_elements += padded;
+    append(plan, index, padded, fits ? Place::kLastBucket : Place::kNewBucket);
   }
+  return plan;
+}
+
+BucketPlan cut_into_buckets(std::span<const std::size_t> elements,
+                            std::span<const std::size_t> order, core::DType dtype,
+                            std::span<const std::size_t> parameters_per_bucket) {
+  require_permutation(order, elements.size());
+  BucketPlan plan = empty_plan(elements.size());
+  std::size_t next = 0;
+  for (const std::size_t parameters : parameters_per_bucket) {
+    for (std::size_t i = 0; i < parameters && next < order.size(); ++i, ++next) {
+      append(plan, order[next], padded_elements(elements[order[next]], dtype),
+             i > 0 ? Place::kLastBucket : Place::kNewBucket);
+    }
+  }
+  const std::size_t cut =
+      std::accumulate(parameters_per_bucket.begin(), parameters_per_bucket.end(), std::size_t{0});
+  if (cut != order.size())
+    throw core::Error(
+        fmt::format("Buckets: expected {} parameters in all, found {}.", order.size(), cut));
   return plan;
 }
 

@@ -48,6 +48,11 @@ BucketPlan make_bucket_plan(std::span<const std::size_t> elements,
                             std::span<const std::size_t> order, core::DType dtype,
                             const BucketLimits& limits);
 
+// The same with so many parameters in each bucket. Throws Error when they are not all parameters.
+BucketPlan cut_into_buckets(std::span<const std::size_t> elements,
+                            std::span<const std::size_t> order, core::DType dtype,
+                            std::span<const std::size_t> parameters_per_bucket);
+
 // n-1 .. 0: gradients become ready in about the reverse order of use.
 std::vector<std::size_t> reverse_order(std::size_t count);
 

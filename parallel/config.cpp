@@ -22,6 +22,10 @@ void require_training_dtype(std::string_view flag, core::DType dtype) {
 
 }  // namespace
 
+std::string_view name_of(OptimizerAlgorithm algorithm) {
+  return algorithm == OptimizerAlgorithm::kSgd ? "sgd" : "adamw";
+}
+
 void OptimizerConfig::validate() const {
   switch (algorithm) {
     case OptimizerAlgorithm::kAdamW:

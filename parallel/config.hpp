@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 
 #include "core/base/dtype.hpp"
 
@@ -16,6 +17,7 @@ enum class GradientSync {
 };
 enum class UnusedParameters { kError, kAllow };
 enum class OptimizerAlgorithm { kAdamW, kSgd };
+std::string_view name_of(OptimizerAlgorithm algorithm);  // as --algorithm has it
 enum class OptimizerKernel {
   kFused,    // flat, one pass over each element
   kUnfused,  // parameter by parameter with plain ATen operators

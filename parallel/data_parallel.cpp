@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "parallel/bucket_readiness.hpp"
 #include "parallel/bucket_size.hpp"
+#include "parallel/bucket_tuner.hpp"
 #include "parallel/gradient_accumulator.hpp"
 #include "parallel/gradient_hooks.hpp"
 #include "parallel/gradient_space.hpp"
@@ -55,6 +56,7 @@ class DataParallel::Impl {
         synchronizer_(make_gradient_synchronizer(config.gradient_sync, communicator, gradients_,
                                                  tools.current_stream)),
         update_(make_step_update(config.optimizer, parameters_, gradients_, tools)),
+        tuner_(make_bucket_tuner(config, communicator)),
         hooks_(parameters_.parameters(), [this](std::size_t i) { on_gradient(i); }) {
     const comm::CollectiveOptions after_copies{.after = tools.current_stream()};
     broadcast_parameters(communicator_, parameters_, after_copies);
@@ -73,13 +75,17 @@ class DataParallel::Impl {
     require_next(micro_step);
     if (micro_step == 0) {
       settle_bucket_order();
+      settle_bucket_cut();
       const ranges::ScopedRange range(ranges::Phase::kZeroGrad);
       accumulator_.begin_step();
     }
     micro_step_ = micro_step;
     readiness_.begin(gradients_.plan());
     const bool last = micro_step == config_.grad_accumulation - 1;
-    if (last) synchronizer_->begin();
+    if (last) {
+      synchronizer_->begin();
+      if (tuner_ && order_settled_) tuner_->backward_begins(gradients_.plan());
+    }
     phase_ = last ? Phase::kLastBackward : Phase::kAccumulating;
   }
 
@@ -88,6 +94,7 @@ class DataParallel::Impl {
     if (!order_settled_) observed_order_ = readiness_.order();
     complete_missing(readiness_.missing());
     synchronizer_->finish([this](std::size_t bucket) { update_->add_bucket(bucket); });
+    if (tuner_ && order_settled_) tuner_->backward_ended(synchronizer_->spans());
     phase_ = Phase::kReduced;
   }
 
@@ -142,6 +149,8 @@ class DataParallel::Impl {
     return describe(gradients_.plan(), parameters_.names(), gradients_.dtype());
   }
 
+  std::string take_news() { return std::exchange(news_, {}); }
+
   void check_replicas() { parallel::check_replicas(communicator_, parameters_); }
   bool shares_weights() const { return parameters_.is_shared(); }
 
@@ -174,9 +183,9 @@ class DataParallel::Impl {
 
   void count_gradient(std::size_t parameter) {
     const bool full = readiness_.add(parameter) == BucketReadiness::Bucket::kFull;
-    if (full && phase_ == Phase::kLastBackward) {
-      synchronizer_->bucket_ready(readiness_.bucket_of(parameter));
-    }
+    if (phase_ != Phase::kLastBackward) return;
+    if (tuner_ && order_settled_) tuner_->gradient_ready(parameter);
+    if (full) synchronizer_->bucket_ready(readiness_.bucket_of(parameter));
   }
 
   void complete_missing(const std::vector<std::size_t>& missing) {
@@ -213,6 +222,17 @@ class DataParallel::Impl {
       if (std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
     }
     adopt(plan_for(agree_on_order(communicator_, order)));
+  }
+
+  // Between steps, when the tuner has measured enough.
+  void settle_bucket_cut() {
+    if (!tuner_ || !order_settled_) return;
+    const BucketPlan& plan = gradients_.plan();
+    auto proposal = tuner_->propose(plan, gradients_.dtype());
+    if (!proposal) return;
+    adopt(
+        cut_into_buckets(parameters_.elements(), plan.order(), gradients_.dtype(), proposal->cut));
+    news_ = std::move(proposal->reason);
   }
 
   void adopt(BucketPlan plan) {
@@ -273,6 +293,8 @@ class DataParallel::Impl {
   std::int64_t steps_taken_ = 0;
   bool order_settled_ = false;
   std::vector<std::size_t> observed_order_;
+  std::unique_ptr<BucketTuner> tuner_;  // null: the cut stays
+  std::string news_;
   GradientHooks hooks_;  // last: removed first
 };
 
@@ -300,6 +322,7 @@ void DataParallel::set_bucket_order(const std::vector<std::string>& names) {
 std::vector<std::string> DataParallel::describe_buckets() const {
   return impl_->describe_buckets();
 }
+std::string DataParallel::take_news() { return impl_->take_news(); }
 void DataParallel::check_replicas() { impl_->check_replicas(); }
 bool DataParallel::shares_weights() const { return impl_->shares_weights(); }
 

@@ -57,8 +57,8 @@ class DataParallel {
   DataParallel& operator=(const DataParallel&) = delete;
 
   // Before the forward of micro-step 0 .. grad_accumulation - 1. The last one communicates; so does
-  // the first one of step 2, when the bucket order is agreed. Throws Error when calls come out of
-  // order.
+  // the first one of step 2, when the bucket order is agreed, and of steps before which the buckets
+  // were measured. Throws Error when calls come out of order.
   void begin_micro_step(int micro_step);
 
   // After the last backward. Blocks a host rank until all sums are there; on a device the current
@@ -96,6 +96,11 @@ class DataParallel {
 
   // One line per bucket for logs: parameters, bytes.
   std::vector<std::string> describe_buckets() const;
+
+  // What has changed about the buckets since the last call, in a sentence for the log, the same on
+  // all ranks; empty: nothing. With bucket_mb chosen here, buckets are cut anew after the first
+  // steps, and from time to time, by what collectives and backward took.
+  std::string take_news();
 
   // Collective: throws NumericsError naming the first parameter whose bytes differ between ranks,
   // and the ranks. Weights that the ranks share cannot differ.

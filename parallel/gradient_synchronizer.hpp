@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "parallel/config.hpp"
@@ -32,6 +34,10 @@ class GradientSynchronizer {
   // puts the current stream of a device behind them, and calls on_reduced(bucket) for each in the
   // order of the plan. Throws CollectiveError, PeerError.
   virtual void finish(const std::function<void(std::size_t)>& on_reduced) = 0;
+
+  // When the collectives of the last finish() ran, by bucket; nothing for those that the host did
+  // not see. Empty where nothing overlaps.
+  virtual std::vector<std::optional<comm::WorkSpan>> spans() const { return {}; }
 
   // How long the calling thread was blocked by collectives since begin().
   std::int64_t blocked_ns() const noexcept { return blocked_ns_; }

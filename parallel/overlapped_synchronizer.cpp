@@ -39,4 +39,10 @@ void OverlappedSynchronizer::finish(const std::function<void(std::size_t)>& on_r
   }
 }
 
+std::vector<std::optional<comm::WorkSpan>> OverlappedSynchronizer::spans() const {
+  std::vector<std::optional<comm::WorkSpan>> spans;
+  for (const comm::Work& work : in_flight_) spans.push_back(work.span());
+  return spans;
+}
+
 }  // namespace sidestream::parallel

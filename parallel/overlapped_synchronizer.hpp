@@ -20,6 +20,7 @@ class OverlappedSynchronizer : public GradientSynchronizer {
   void begin() override;
   void bucket_ready(std::size_t bucket) override;
   void finish(const std::function<void(std::size_t)>& on_reduced) override;
+  std::vector<std::optional<comm::WorkSpan>> spans() const override;
 
  private:
   std::vector<bool> ready_;

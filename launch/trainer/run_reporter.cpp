@@ -81,6 +81,7 @@ class RunReporter::Impl {
                 .batch_s = static_cast<double>(outcome.step_ns) * 1e-9,
                 .reader_s = static_cast<double>(outcome.reader_ns) * 1e-9},
                Clock::now());
+    if (!outcome.news.empty()) progress_.info(outcome.news);
     if (outcome.updated)  // others say nothing about the usual step
       samples_.push_back({outcome.step_ns, outcome.exposed_comm_ns, outcome.reader_ns});
     if (val_loss) record_.last_val_loss = val_loss;

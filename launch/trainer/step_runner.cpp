@@ -87,6 +87,7 @@ StepOutcome StepRunner::run(std::int64_t step, const std::function<bool()>& stop
   outcome.save_stage_done = verdict.save_stage_done;
   outcome.exposed_comm_ns = verdict.exposed_comm_ns;
   update(step, verdict, outcome);
+  outcome.news = replicas_.take_news();
   outcome.step_ns = ns_since(start);
   return outcome;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "launch/trainer/anomaly.hpp"
 
@@ -23,6 +24,7 @@ struct StepOutcome {
   std::optional<std::int64_t> exposed_comm_ns = {};
   std::optional<Anomaly> anomaly = {};  // agreed by all ranks
   bool updated = true;                  // false: the weights are those before the step
+  std::string news = {};                // a sentence for the log; empty: none
 };
 
 class Stepper {

@@ -156,6 +156,34 @@ TEST(DataParallelTest, beginMicroStep_secondStep_buildsBucketsInObservedOrder) {
   });
 }
 
+// Collectives that take ten seconds whatever their size: one bucket is best.
+TEST(DataParallelTest, slowCollectives_withBucketsChosenHere_areCutAnewAndChangeNoNumber) {
+  std::vector<std::vector<float>> weights(2);
+  for (const std::size_t claims : {0u, 1u}) {
+    run_ranks(3, [&](ThreadCommunicator& communicator) {
+      const ToyOptions options{.config = {.first_bucket_mb = kSmallBuckets}};
+      if (claims == 1) communicator.claim_to_take(std::chrono::seconds(10));
+      ToyNet net(0);
+      DataParallel replicas(net, communicator, options.config);
+      ASSERT_GT(replicas.describe_buckets().size(), 1u);
+      std::string news;
+      for (int step = 1; step <= 8; ++step) {
+        run_toy_step(net, replicas, communicator, options, step);
+        news += replicas.take_news();
+      }
+      if (claims == 1) {
+        EXPECT_THAT(replicas.describe_buckets(), ::testing::SizeIs(1));
+        EXPECT_THAT(news, HasSubstr("buckets: 1 instead of 2"));
+      } else {
+        EXPECT_EQ(news, "");
+      }
+      replicas.check_replicas();
+      if (communicator.rank() == 0) weights[claims] = weights_of(replicas);
+    });
+  }
+  EXPECT_EQ(weights[0], weights[1]);
+}
+
 TEST(DataParallelTest, backward_ranksWithOtherGradientOrder_startBucketsAlike) {
   run_ranks(2, [](ThreadCommunicator& communicator) {
     const DataParallelConfig config{.bucket_mb = kSmallBuckets};

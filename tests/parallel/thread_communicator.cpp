@@ -114,15 +114,21 @@ namespace {
 
 class ThreadWork : public comm::WorkState {
  public:
-  ThreadWork(std::shared_ptr<ThreadGroup> group, std::size_t sequence)
-      : group_(std::move(group)), sequence_(sequence) {}
+  ThreadWork(std::shared_ptr<ThreadGroup> group, std::size_t sequence,
+             std::optional<std::chrono::nanoseconds> claimed)
+      : group_(std::move(group)), sequence_(sequence), claimed_(claimed) {}
   void wait() override { group_->wait(sequence_); }
   void wait_on(comm::Stream /*stream*/) override { wait(); }
   bool done() const noexcept override { return group_->done(sequence_); }
+  std::optional<comm::WorkSpan> span() const noexcept override {
+    if (!claimed_) return std::nullopt;
+    return comm::WorkSpan{.begin_ns = 0, .end_ns = claimed_->count()};
+  }
 
  private:
   std::shared_ptr<ThreadGroup> group_;
   std::size_t sequence_;
+  std::optional<std::chrono::nanoseconds> claimed_;
 };
 
 comm::Topology topology_of(int rank, int size) {
@@ -147,7 +153,7 @@ comm::Work ThreadCommunicator::all_reduce(void* data, std::size_t count, core::D
   const std::size_t sequence = sequence_++;
   group_->arrive(sequence, rank(), {.kind = kind, .data = static_cast<std::byte*>(data)},
                  summing(count, dtype));
-  return comm::Work(std::make_shared<ThreadWork>(group_, sequence));
+  return comm::Work(std::make_shared<ThreadWork>(group_, sequence, claimed_));
 }
 
 comm::Work ThreadCommunicator::reduce_scatter(const void*, void*, std::size_t, core::DType,
@@ -172,7 +178,7 @@ comm::Work ThreadCommunicator::broadcast(void* data, std::size_t count, core::DT
                  {.kind = "broadcast of " + std::to_string(bytes) + " bytes",
                   .data = static_cast<std::byte*>(data)},
                  copy);
-  return comm::Work(std::make_shared<ThreadWork>(group_, sequence));
+  return comm::Work(std::make_shared<ThreadWork>(group_, sequence, claimed_));
 }
 
 void ThreadCommunicator::barrier(const comm::CollectiveOptions& options) { exchange("", options); }

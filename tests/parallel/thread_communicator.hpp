@@ -9,6 +9,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -39,6 +40,10 @@ class ThreadCommunicator : public comm::Communicator {
   comm::Allocation allocate(std::size_t bytes) override;
   void announce_failure(std::string_view message) noexcept override;
 
+  // From now on the works of this rank say that they took so long: with it, layouts that follow
+  // from measurements can be tried.
+  void claim_to_take(std::chrono::nanoseconds time) { claimed_ = time; }
+
   // Bucket numbers of the all-reduces that this rank has started, -1 for others.
   const std::vector<int>& reduced_buckets() const noexcept { return reduced_buckets_; }
 
@@ -47,6 +52,7 @@ class ThreadCommunicator : public comm::Communicator {
   comm::Topology topology_;
   std::size_t sequence_ = 0;
   std::vector<int> reduced_buckets_;
+  std::optional<std::chrono::nanoseconds> claimed_ = {};
   std::vector<std::unique_ptr<std::byte, void (*)(std::byte*)>> memory_;
 };
 

@@ -1,0 +1,156 @@
+#include "parallel/bucket_cut.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::parallel {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// Gradients that travel together in any case: cuts are looked for between groups, so that a model
+// of thousands of tensors takes no longer than one of hundreds.
+constexpr std::size_t kMostGroups = 256;
+
+// What the last collective may end later, of the time after the backward, to save buckets.
+constexpr double kTolerance = 0.02;
+
+struct Group {
+  std::size_t parameters = 0;
+  double bytes = 0;
+  double ready_s = 0;  // when all of them and of the groups before are there
+};
+
+std::vector<Group> groups_of(const GradientTimes& times) {
+  const double total =
+      std::accumulate(times.bytes.begin(), times.bytes.end(), 0.0, std::plus<double>());
+  std::vector<Group> groups;
+  double ready_s = 0;
+  for (std::size_t i = 0; i < times.bytes.size(); ++i) {
+    const auto bytes = static_cast<double>(times.bytes[i]);
+    ready_s = std::max(ready_s, times.ready_s[i]);
+    const bool joins = times.bytes.size() > kMostGroups && !groups.empty() &&
+                       groups.back().bytes + bytes <= total / kMostGroups;
+    if (!joins) groups.emplace_back();
+    groups.back().parameters += 1;
+    groups.back().bytes += bytes;
+    groups.back().ready_s = ready_s;
+  }
+  return groups;
+}
+
+// ends[j]: the earliest end of collectives for the first j groups with as many buckets as rounds
+// so far; from[j]: where the last of those buckets begins.
+struct Round {
+  std::vector<double> ends;
+  std::vector<std::size_t> from;
+};
+
+Round next_round(const std::vector<Group>& groups, const TransferCost& cost,
+                 const std::vector<double>& before) {
+  const std::size_t count = groups.size();
+  Round round{.ends = std::vector<double>(count + 1, kNever),
+              .from = std::vector<std::size_t>(count + 1, 0)};
+  for (std::size_t j = 1; j <= count; ++j) {
+    double bytes = 0;
+    for (std::size_t i = j; i-- > 0;) {
+      bytes += groups[i].bytes;
+      const double end =
+          std::max(groups[j - 1].ready_s, before[i]) + cost.latency_s + cost.s_per_byte * bytes;
+      if (end < round.ends[j]) {
+        round.ends[j] = end;
+        round.from[j] = i;
+      }
+    }
+  }
+  return round;
+}
+
+// With any number of buckets: an end that is found feeds those of longer prefixes at once.
+double earliest_end(const std::vector<Group>& groups, const TransferCost& cost) {
+  std::vector<double> ends(groups.size() + 1, kNever);
+  ends[0] = 0;
+  for (std::size_t j = 1; j <= groups.size(); ++j) {
+    double bytes = 0;
+    for (std::size_t i = j; i-- > 0;) {
+      bytes += groups[i].bytes;
+      ends[j] = std::min(ends[j], std::max(groups[j - 1].ready_s, ends[i]) + cost.latency_s +
+                                      cost.s_per_byte * bytes);
+    }
+  }
+  return ends.back();
+}
+
+BucketCut cut_of(const std::vector<Group>& groups, const std::vector<Round>& rounds) {
+  BucketCut cut(rounds.size(), 0);
+  std::size_t end = groups.size();
+  for (std::size_t bucket = rounds.size(); bucket-- > 0;) {
+    const std::size_t begin = rounds[bucket].from[end];
+    for (std::size_t i = begin; i < end; ++i) cut[bucket] += groups[i].parameters;
+    end = begin;
+  }
+  return cut;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+TransferCost fit_transfer_cost(std::span<const TransferSample> samples) {
+  std::vector<double> slopes;
+  for (const TransferSample& small : samples) {
+    for (const TransferSample& large : samples) {
+      if (large.bytes <= small.bytes) continue;
+      slopes.push_back((large.seconds - small.seconds) /
+                       static_cast<double>(large.bytes - small.bytes));
+    }
+  }
+  if (slopes.empty())
+    throw core::Error("Cost of a collective: expected samples of two sizes, found fewer.");
+  TransferCost cost{.s_per_byte = std::max(0.0, median(std::move(slopes)))};
+  std::vector<double> rest;
+  for (const TransferSample& sample : samples)
+    rest.push_back(sample.seconds - cost.s_per_byte * static_cast<double>(sample.bytes));
+  cost.latency_s = std::max(0.0, median(std::move(rest)));
+  return cost;
+}
+
+double end_of_collectives(const GradientTimes& times, const TransferCost& cost,
+                          const BucketCut& cut) {
+  double end = 0;
+  double ready_s = 0;
+  std::size_t next = 0;
+  for (const std::size_t parameters : cut) {
+    double bytes = 0;
+    for (const std::size_t stop = next + parameters; next < stop; ++next) {
+      ready_s = std::max(ready_s, times.ready_s.at(next));
+      bytes += static_cast<double>(times.bytes.at(next));
+    }
+    end = std::max(end, ready_s) + cost.latency_s + cost.s_per_byte * bytes;
+  }
+  return end;
+}
+
+BucketCut best_cut(const GradientTimes& times, const TransferCost& cost) {
+  const std::vector<Group> groups = groups_of(times);
+  if (groups.empty()) return {};
+  const double earliest = earliest_end(groups, cost);
+  const double wanted = earliest + kTolerance * (earliest - groups.back().ready_s);
+  std::vector<double> ends(groups.size() + 1, kNever);
+  ends[0] = 0;
+  std::vector<Round> rounds;
+  do {
+    rounds.push_back(next_round(groups, cost, ends));
+    ends = rounds.back().ends;
+  } while (ends.back() > wanted && rounds.size() < groups.size());
+  return cut_of(groups, rounds);
+}
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,188 @@
+#include "parallel/bucket_tuner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "core/base/error.hpp"
+
+namespace sidestream::parallel {
+namespace {
+
+constexpr std::int64_t kMeasuredSteps = 4;
+constexpr std::int64_t kPause = 256;  // backwards from one decision to the next measurement
+
+// Of the time to the last collective's end: a cut that promises less is not worth other traces.
+constexpr double kWorthWhile = 0.02;
+
+double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void append(std::string& bytes, const std::vector<double>& values) {
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+}
+
+std::vector<double> numbers_of(const std::string& bytes, std::size_t expected) {
+  if (bytes.size() != expected * sizeof(double))
+    throw core::Error(fmt::format("Times of a backward: expected {} of a rank, found {} bytes.",
+                                  expected, bytes.size()));
+  std::vector<double> values(expected);
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+// What all ranks have said: gradients are there when the last rank has them; a collective takes
+// what it takes the rank that came last to it, for the others waited.
+struct Account {
+  std::vector<double> ready_s;
+  std::vector<std::vector<double>> transfer_s;  // by bucket, of each step
+};
+
+Account join(const std::vector<std::string>& all, std::size_t parameters, std::size_t buckets) {
+  const std::size_t transfers = buckets * static_cast<std::size_t>(kMeasuredSteps);
+  std::vector<double> joined = numbers_of(all.at(0), parameters + transfers);
+  for (const std::string& bytes : all) {
+    const std::vector<double> of_rank = numbers_of(bytes, joined.size());
+    for (std::size_t i = 0; i < joined.size(); ++i)
+      joined[i] =
+          i < parameters ? std::max(joined[i], of_rank[i]) : std::min(joined[i], of_rank[i]);
+  }
+  Account account{
+      .ready_s = {joined.begin(), joined.begin() + static_cast<std::ptrdiff_t>(parameters)},
+      .transfer_s = std::vector<std::vector<double>>(buckets)};
+  for (std::size_t i = 0; i < transfers; ++i)
+    account.transfer_s[i % buckets].push_back(joined[parameters + i]);
+  return account;
+}
+
+std::size_t bytes_of(const Bucket& bucket, core::DType dtype) {
+  return bucket.elements * core::size_of(dtype);
+}
+
+std::vector<TransferSample> samples_of(const Account& account, const BucketPlan& plan,
+                                       core::DType dtype) {
+  std::vector<TransferSample> samples;
+  for (std::size_t b = 0; b < plan.buckets.size(); ++b)
+    samples.push_back(
+        {.bytes = bytes_of(plan.buckets[b], dtype), .seconds = median(account.transfer_s[b])});
+  return samples;
+}
+
+bool are_all_alike(const std::vector<TransferSample>& samples) {
+  return std::all_of(samples.begin(), samples.end(), [&](const TransferSample& sample) {
+    return sample.bytes == samples.front().bytes;
+  });
+}
+
+// In the order of the plan. A parameter ends where the next one, or the bucket, begins.
+GradientTimes times_of(const Account& account, const BucketPlan& plan, core::DType dtype) {
+  GradientTimes times;
+  for (const Bucket& bucket : plan.buckets) {
+    const std::size_t end = bucket.offset_elements + bucket.elements;
+    for (std::size_t i = 0; i < bucket.parameters.size(); ++i) {
+      const std::size_t parameter = bucket.parameters[i];
+      const std::size_t next =
+          i + 1 < bucket.parameters.size() ? plan.offsets[bucket.parameters[i + 1]] : end;
+      times.ready_s.push_back(account.ready_s[parameter]);
+      times.bytes.push_back((next - plan.offsets[parameter]) * core::size_of(dtype));
+    }
+  }
+  return times;
+}
+
+BucketCut cut_of(const BucketPlan& plan) {
+  BucketCut cut;
+  for (const Bucket& bucket : plan.buckets) cut.push_back(bucket.parameters.size());
+  return cut;
+}
+
+std::optional<BucketProposal> better_cut(const GradientTimes& times, const TransferCost& cost,
+                                         const BucketCut& current) {
+  BucketCut best = best_cut(times, cost);
+  const double before = end_of_collectives(times, cost, current);
+  const double after = end_of_collectives(times, cost, best);
+  if (before - after < kWorthWhile * before) return std::nullopt;
+  const double ready_s = *std::max_element(times.ready_s.begin(), times.ready_s.end());
+  std::string reason = fmt::format(
+      "buckets: {} instead of {}, for a collective takes {:.2f} ms and {:.1f} ms for each 25 MiB: "
+      "{:.1f} instead of {:.1f} ms should stay behind forward and backward of {:.1f} ms",
+      best.size(), current.size(), cost.latency_s * 1e3, cost.s_per_byte * (25 << 20) * 1e3,
+      (after - ready_s) * 1e3, (before - ready_s) * 1e3, ready_s * 1e3);
+  return BucketProposal{.cut = std::move(best), .reason = std::move(reason)};
+}
+
+}  // namespace
+
+BucketTuner::BucketTuner(comm::Communicator& communicator, NowNs now_ns)
+    : communicator_(communicator), now_ns_(std::move(now_ns)) {}
+
+std::int64_t BucketTuner::steady_ns() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool BucketTuner::measures() const noexcept {
+  return backwards_ > pause_ && measured_.size() < static_cast<std::size_t>(kMeasuredSteps);
+}
+
+void BucketTuner::backward_begins(const BucketPlan& plan) {
+  ++backwards_;
+  current_.ready_s.assign(plan.bucket_of_parameter.size(), 0);
+  began_ns_ = now_ns_();
+}
+
+void BucketTuner::gradient_ready(std::size_t parameter) {
+  current_.ready_s.at(parameter) = seconds(now_ns_() - began_ns_);
+}
+
+void BucketTuner::backward_ended(const std::vector<std::optional<comm::WorkSpan>>& collectives) {
+  if (!measures()) return;
+  current_.transfer_s.clear();
+  for (const auto& span : collectives) {
+    if (!span) return;  // not seen by this backend, on no rank
+    current_.transfer_s.push_back(seconds(span->end_ns - span->begin_ns));
+  }
+  measured_.push_back(current_);
+}
+
+std::string BucketTuner::own_account() const {
+  std::vector<double> ready_s;
+  for (std::size_t i = 0; i < measured_.front().ready_s.size(); ++i) {
+    std::vector<double> of_steps;
+    for (const Measured& step : measured_) of_steps.push_back(step.ready_s[i]);
+    ready_s.push_back(median(std::move(of_steps)));
+  }
+  std::string bytes;
+  append(bytes, ready_s);
+  for (const Measured& step : measured_) append(bytes, step.transfer_s);
+  return bytes;
+}
+
+std::optional<BucketProposal> BucketTuner::propose(const BucketPlan& plan, core::DType dtype) {
+  if (measured_.size() < static_cast<std::size_t>(kMeasuredSteps)) return std::nullopt;
+  const std::vector<std::string> all =
+      communicator_.exchange(own_account(), {.purpose = "times of backward"});
+  measured_.clear();
+  backwards_ = 0;
+  pause_ = kPause;
+  const Account account = join(all, plan.bucket_of_parameter.size(), plan.buckets.size());
+  const std::vector<TransferSample> samples = samples_of(account, plan, dtype);
+  if (are_all_alike(samples)) return std::nullopt;
+  return better_cut(times_of(account, plan, dtype), fit_transfer_cost(samples), cut_of(plan));
+}
+
+std::unique_ptr<BucketTuner> make_bucket_tuner(const DataParallelConfig& config,
+                                               comm::Communicator& communicator) {
+  const bool wanted = config.gradient_sync == GradientSync::kOverlapped && !config.bucket_mb;
+  if (!wanted || communicator.size() == 1 || communicator.device()) return nullptr;
+  return std::make_unique<BucketTuner>(communicator);
+}
+
+}  // namespace sidestream::parallel

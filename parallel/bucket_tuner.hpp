@@ -1,0 +1,67 @@
+// Watches backward and its collectives while training goes on, and cuts the gradients into buckets
+// by what it has seen: once the first steps are over, and again from time to time, for links and
+// neighbours change. No number depends on the cut.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "parallel/bucket_cut.hpp"
+#include "parallel/bucket_plan.hpp"
+#include "parallel/config.hpp"
+
+namespace sidestream::parallel {
+
+struct BucketProposal {
+  BucketCut cut;
+  std::string reason;  // a sentence for the log
+};
+
+class BucketTuner {
+ public:
+  using NowNs = std::function<std::int64_t()>;
+
+  // now_ns: a clock that runs on; for tests.
+  explicit BucketTuner(comm::Communicator& communicator, NowNs now_ns = steady_ns);
+
+  // Around the last backward of a step, on the thread that starts collectives.
+  void backward_begins(const BucketPlan& plan);
+  void gradient_ready(std::size_t parameter);
+  void backward_ended(const std::vector<std::optional<comm::WorkSpan>>& collectives);
+
+  // Between steps, on all ranks: collective and blocking when a few steps have been measured, else
+  // nothing. A cut that all ranks agree on, where it should end the step noticeably earlier.
+  std::optional<BucketProposal> propose(const BucketPlan& plan, core::DType dtype);
+
+ private:
+  // Of one backward, in seconds.
+  struct Measured {
+    std::vector<double> ready_s;     // by parameter, since its micro-step began
+    std::vector<double> transfer_s;  // by bucket, waiting for others included
+  };
+
+  static std::int64_t steady_ns();
+  bool measures() const noexcept;
+  std::string own_account() const;
+
+  comm::Communicator& communicator_;
+  NowNs now_ns_;
+  std::int64_t backwards_ = 0;  // since the last proposal was asked for and answered
+  std::int64_t pause_ = 1;      // backwards before the next that is measured
+  std::int64_t began_ns_ = 0;
+  Measured current_;
+  std::vector<Measured> measured_;
+};
+
+// Null where the configuration names a size, where nothing overlaps, and for one rank. On a device
+// the host does not see when collectives run: the size follows from the model there.
+std::unique_ptr<BucketTuner> make_bucket_tuner(const DataParallelConfig& config,
+                                               comm::Communicator& communicator);
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,139 @@
+#include "parallel/bucket_tuner.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <numeric>
+
+#include "tests/parallel/thread_communicator.hpp"
+
+namespace sidestream::test {
+namespace {
+
+using parallel::BucketCut;
+using parallel::BucketPlan;
+using parallel::BucketTuner;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr core::DType kFloat = core::DType::kFloat32;
+
+// Eight gradients of 4 MB in order, one every 10 ms.
+constexpr std::size_t kParameters = 8;
+const std::vector<std::size_t> kElements(kParameters, 1'000'000);
+
+BucketPlan plan_of(const BucketCut& cut) {
+  std::vector<std::size_t> order(kParameters);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return parallel::cut_into_buckets(kElements, order, kFloat, cut);
+}
+
+// A rank whose clock and collectives are made up: gradients come every 10 ms, on the last rank 5 ms
+// later; 4 MB take 4 ms and everyone waits for the last rank, a collective costs 1 ms besides.
+class MadeUpRank {
+ public:
+  explicit MadeUpRank(ThreadCommunicator& communicator)
+      : rank_(communicator.rank()),
+        is_last_(rank_ == communicator.size() - 1),
+        tuner_(communicator, [this] { return now_ns_; }) {}
+
+  void backward(const BucketPlan& plan) {
+    tuner_.backward_begins(plan);
+    for (std::size_t i = 0; i < kParameters; ++i) {
+      now_ns_ += 10 * kMs + (i == 0 && is_last_ ? 5 * kMs : 0);
+      tuner_.gradient_ready(i);
+    }
+    std::vector<std::optional<comm::WorkSpan>> spans;
+    for (const parallel::Bucket& bucket : plan.buckets) {
+      const auto mb = static_cast<std::int64_t>(bucket.elements * sizeof(float) / 1'000'000);
+      spans.push_back(
+          comm::WorkSpan{.begin_ns = 0, .end_ns = kMs + mb * kMs + (is_last_ ? 0 : 50 * kMs)});
+    }
+    tuner_.backward_ended(spans);
+  }
+
+  BucketTuner& tuner() { return tuner_; }
+
+ private:
+  int rank_;
+  bool is_last_;
+  std::int64_t now_ns_ = 1'000'000'000;
+  BucketTuner tuner_;
+};
+
+TEST(BucketTunerTest, all_ranks_find_the_same_cut_from_what_all_have_seen) {
+  std::mutex mutex;
+  std::vector<BucketCut> cuts;
+  run_ranks(3, [&](ThreadCommunicator& communicator) {
+    MadeUpRank rank(communicator);
+    const BucketPlan plan = plan_of({1, 7});
+    std::optional<parallel::BucketProposal> proposal;
+    int backwards = 0;
+    for (; backwards < 20 && !proposal; ++backwards) {
+      rank.backward(plan);
+      proposal = rank.tuner().propose(plan, kFloat);
+    }
+    ASSERT_TRUE(proposal.has_value());
+    EXPECT_EQ(backwards, 5);  // the first is not measured, then four
+    // 28 MB behind the last gradient at 85 ms, or 4 MB: what waits for others does not count.
+    EXPECT_THAT(proposal->reason,
+                AllOf(HasSubstr("a collective takes 1.00 ms"), HasSubstr("5.0 instead of 29.0 ms"),
+                      HasSubstr("of 85.0 ms")));
+    const std::lock_guard lock(mutex);
+    cuts.push_back(proposal->cut);
+  });
+  ASSERT_EQ(cuts.size(), 3u);
+  EXPECT_THAT(cuts, Each(cuts[0]));
+  EXPECT_EQ(cuts[0].back(), 1u);
+}
+
+TEST(BucketTunerTest, a_cut_that_is_good_stays_and_is_looked_at_again_later) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    MadeUpRank rank(communicator);
+    BucketPlan plan = plan_of({1, 7});
+    std::vector<int> proposed_at;
+    for (int backward = 1; backward <= 1000; ++backward) {
+      rank.backward(plan);
+      if (const auto proposal = rank.tuner().propose(plan, kFloat)) {
+        proposed_at.push_back(backward);
+        plan = plan_of(proposal->cut);
+      }
+      if (backward == 600) plan = plan_of({1, 7});  // no longer good, as if the link had changed
+    }
+    EXPECT_THAT(proposed_at,
+                ElementsAre(5, ::testing::AllOf(::testing::Gt(600), ::testing::Lt(900))));
+  });
+}
+
+TEST(BucketTunerTest, what_the_backend_does_not_show_is_not_judged) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    BucketTuner tuner(communicator);
+    const BucketPlan plan = plan_of({1, 7});
+    for (int backward = 0; backward < 10; ++backward) {
+      tuner.backward_begins(plan);
+      for (std::size_t i = 0; i < kParameters; ++i) tuner.gradient_ready(i);
+      tuner.backward_ended({std::nullopt, std::nullopt});
+      EXPECT_FALSE(tuner.propose(plan, kFloat).has_value());
+    }
+  });
+}
+
+TEST(BucketTunerTest, only_overlapped_buckets_of_several_ranks_without_a_size_have_one) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    using parallel::GradientSync;
+    EXPECT_NE(parallel::make_bucket_tuner({}, communicator), nullptr);
+    EXPECT_EQ(parallel::make_bucket_tuner({.bucket_mb = 25}, communicator), nullptr);
+    EXPECT_EQ(parallel::make_bucket_tuner({.gradient_sync = GradientSync::kBucketed}, communicator),
+              nullptr);
+  });
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    EXPECT_EQ(parallel::make_bucket_tuner({}, communicator), nullptr);
+  });
+}
+
+}  // namespace
+}  // namespace sidestream::test
