@@ -33,6 +33,8 @@ attempt = int(os.environ["SIDESTREAM_ATTEMPT"])
 words = play[min(attempt, len(play)) - 1].split()
 if words[0] == "ck":
     folder = run / "checkpoints" / f"step_{int(words[1]):08d}"
+    if folder.exists():  # damaged: as the trainer does
+        folder.rename(f"{folder}.set-aside")
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text("{}")
     words = words[2:]
@@ -98,7 +100,7 @@ class SuperviseTest(unittest.TestCase):
         self.assertEqual([(line["event"], line.get("code")) for line in self.ledger()], [("launched", None), ("ended", 0)])
 
     def test_failures_are_restarted(self):
-        for code in (1, 6, 7, 75, 137, 139):
+        for code in (1, 6, 7, 17, 75, 137, 139, 255):
             with self.subTest(code=code):
                 self.run_dir = self.folder / f"after-{code}"
                 done, starts = self.play(f"{code};0")
@@ -129,9 +131,40 @@ class SuperviseTest(unittest.TestCase):
         self.assertEqual((done.returncode, len(starts)), (0, 8), done.stderr)
         self.assertIn("from step 20", done.stderr)
 
-    def test_resume_that_is_given_stays(self):
-        _, starts = self.play("0", train=("--resume", "none"))
-        self.assertNotIn("auto", starts[0])
+    def test_a_step_that_is_saved_again_is_progress(self):
+        done, starts = self.play("ck 1000 6;ck 1000 6;6;0", "--restarts", "1")
+        self.assertEqual((done.returncode, len(starts)), (0, 4), done.stderr)
+
+    def resumes(self, starts):
+        """What --resume said at each start, every time once."""
+        words = [start.split() for start in starts]
+        self.assertTrue(all(start.count("--resume") <= 1 for start in words), starts)
+        return [start[start.index("--resume") + 1] if "--resume" in start else None for start in words]
+
+    def test_resume_that_is_given_holds_until_there_is_an_own_checkpoint(self):
+        _, starts = self.play("6;ck 10 6;0", train=("--resume", "/elsewhere/step_5"))
+        self.assertEqual(self.resumes(starts), ["/elsewhere/step_5", "/elsewhere/step_5", "auto"])
+
+    def test_a_fresh_start_is_asked_for_once(self):
+        _, starts = self.play("6;0", train=("--resume", "none"))
+        self.assertEqual(self.resumes(starts), ["none", "auto"])
+
+    def test_resume_of_a_configuration_file(self):
+        config = self.folder / "train.cfg"
+        config.write_text("resume = /elsewhere/step_5 # from there\n")
+        _, starts = self.play("6;ck 10 6;0", train=("--config", str(config)))
+        self.assertEqual(self.resumes(starts), [None, None, "auto"])
+
+    def test_a_job_that_slurm_starts_again_goes_on_with_its_own_checkpoint(self):
+        self.play("ck 10 2", train=("--resume", "/elsewhere/step_5"))
+        os.environ["SLURM_RESTART_COUNT"] = "1"
+        self.addCleanup(os.environ.pop, "SLURM_RESTART_COUNT")
+        _, starts = self.play("0", train=("--resume", "/elsewhere/step_5"))
+        self.assertEqual(self.resumes(starts), ["/elsewhere/step_5", "auto"])
+
+    def test_a_run_that_saves_nothing_is_warned_about(self):
+        self.assertIn("without --checkpoint-every N only the end of the run is saved", self.play("0")[0].stderr)
+        self.assertNotIn("warning", self.play("0", train=("--checkpoint-every", "5"))[0].stderr)
 
     def test_signals_stop_it(self):
         for number in (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -246,9 +279,9 @@ class SuperviseTest(unittest.TestCase):
         os.environ.update(SLURM_JOB_NODELIST="n[1-3]", SLURM_TASKS_PER_NODE="8(x3)")
         self.addCleanup(lambda: [os.environ.pop(name) for name in ("SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE")])
         job = self.supervisor("-np", "16")
-        self.assertNotIn("--hosts", job.command())
+        self.assertNotIn("--hosts", job.command(attempt=1))
         job.failures = {"n2": 2}
-        self.assertEqual(job.command()[job.command().index("--hosts") + 1], "n1:8,n3:8")
+        self.assertEqual(job.command(attempt=1)[job.command(attempt=1).index("--hosts") + 1], "n1:8,n3:8")
 
     def test_no_orphans(self):
         self.play("orphan 6;0")
@@ -323,11 +356,11 @@ class SuperviseTest(unittest.TestCase):
     def test_a_host_that_is_named_twice_makes_way_for_a_spare(self):
         job = self.supervisor("-np", "2", "--hosts", "a.lan:1,b.lan:1,127.0.0.1:1")
         for message in (b"ssh: connect to host a port 22: No route to host\n", b"sidestream [rank 0 on a.lan]: this rank itself hangs\n"):
-            self.assertEqual(job.command()[job.command().index("--hosts") + 1], "a.lan:1,b.lan:1")
+            self.assertEqual(job.command(attempt=1)[job.command(attempt=1).index("--hosts") + 1], "a.lan:1,b.lan:1")
             job.blamed = set()
             job.watch_messages(io.BytesIO(message))
             job.note_hosts()
-        self.assertEqual(job.command()[job.command().index("--hosts") + 1], "b.lan:1,127.0.0.1:1")
+        self.assertEqual(job.command(attempt=1)[job.command(attempt=1).index("--hosts") + 1], "b.lan:1,127.0.0.1:1")
         self.assertEqual(supervise.known_host("localhost", job.hosts), "127.0.0.1")
         self.assertEqual(supervise.known_host("elsewhere", job.hosts), "elsewhere")
 
@@ -347,6 +380,8 @@ class SuperviseTest(unittest.TestCase):
         self.assertEqual(str(supervise.run_directory(["train", "--config", str(config)])), "runs/from-file")
         self.assertEqual(str(supervise.run_directory(["train", "--config", str(config), "--run-dir=runs/b"])), "runs/b")
         self.assertEqual(str(supervise.run_directory(["train"])), "runs/default")
+        config.write_text("run-dir = runs/a#1\n")
+        self.assertEqual(str(supervise.run_directory(["train", "--config", str(config)])), "runs/a#1")
 
     def test_bad_calls(self):
         for words in (["-np", "0", "--", "train"], ["-np", "2", "--", "verify"], ["-np", "2", "--hosts", "a:x", "--", "train"],
