@@ -1,6 +1,7 @@
 """launch/run against a program that only notes its signals: run_test.py ROOT"""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -174,6 +175,22 @@ class RunTest(unittest.TestCase):
         self.assertEqual(process.returncode, 75, messages)
         self.assertEqual([self.seen(0), self.seen(1)], [["usr1"], ["usr1"]])
         self.assert_nothing_is_left(pids)
+
+    def test_a_request_at_any_moment_of_the_start_is_kept(self):
+        def notes_signals(process):
+            caught = re.search(r"^SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{process.pid}/status").read_text(), re.MULTILINE)
+            return int(caught.group(1), 16) >> (signal.SIGINT - 1) & 1
+
+        for number, delay in ((signal.SIGINT, 0), (signal.SIGUSR1, 0.02), (signal.SIGTERM, 0.04), (signal.SIGINT, 0.06), (signal.SIGUSR1, 0.08),
+                              (signal.SIGINT, 0.1), (signal.SIGTERM, 0.13), (signal.SIGUSR1, 0.17), (signal.SIGINT, 0.25)):
+            with self.subTest(signal=number, delay=delay):
+                process = subprocess.Popen(self.command(2, "save"), env=self.environment, process_group=0, stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.PIPE, text=True)
+                self.wait_for(lambda: notes_signals(process), "the script notes signals")
+                time.sleep(delay)
+                process.send_signal(number)
+                _, messages = process.communicate(timeout=30)
+                self.assertEqual(process.returncode, 75, messages)
 
     def test_sigterm_once_lets_all_ranks_save(self):
         process = self.start("save")
