@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <functional>
 #include <map>
+#include <thread>
 
 #include "core/base/error.hpp"
 #include "core/checkpoint/newer_format_error.hpp"
+#include "core/checkpoint/unreadable_error.hpp"
 
 namespace sidestream::checkpoint {
 namespace {
@@ -23,6 +26,7 @@ constexpr std::string_view kTrashSuffix = ".trash";        // a checkpoint that 
 constexpr std::string_view kReplacedSuffix = ".replaced";  // another is getting its name
 constexpr std::string_view kAsideSuffix = ".set-aside";  // of steps that a resumed run takes again
 constexpr std::size_t kStepDigits = 8;
+constexpr std::chrono::milliseconds kBetweenAttempts{500};  // to read a checkpoint
 
 std::string folder_name(std::int64_t step) {
   if (step < 0)
@@ -161,6 +165,19 @@ void write_manifest(const fs::path& pending, const Manifest& manifest) {
   core::sync_folder(pending);
 }
 
+// A network file system that has just changed servers refuses for a moment.
+Checkpoint open_patiently(const fs::path& folder) {
+  constexpr int kAttempts = 4;
+  for (int attempt = 1; attempt < kAttempts; ++attempt) {
+    try {
+      return open_checkpoint(folder);
+    } catch (const UnreadableError&) {
+      std::this_thread::sleep_for(kBetweenAttempts);
+    }
+  }
+  return open_checkpoint(folder);
+}
+
 }  // namespace
 
 fs::path CheckpointStore::final_folder(std::int64_t step) const {
@@ -263,10 +280,16 @@ NewestCheckpoint CheckpointStore::newest_valid(std::optional<std::int64_t> step_
   NewestCheckpoint newest;
   for (const fs::path& folder : complete_folders(step_limit)) {
     try {
-      newest.checkpoint = open_checkpoint(folder);
+      newest.checkpoint = open_patiently(folder);
       return newest;
     } catch (const NewerFormatError&) {
       throw;
+    } catch (const UnreadableError& error) {
+      throw UnreadableError(
+          fmt::format("{}. Checkpoint {} may be whole, so none that is older is taken in its "
+                      "place: give access "
+                      "to it and start again, or move it away to go on from the one before",
+                      error.what(), folder.string()));
     } catch (const core::CheckpointError& error) {
       newest.skipped.push_back({.folder = folder, .reason = error.what()});
     }

@@ -9,6 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/base/shallow_json.hpp"
 #include "core/checkpoint/newer_format_error.hpp"
+#include "core/checkpoint/unreadable_error.hpp"
 
 namespace sidestream::checkpoint {
 namespace {
@@ -161,14 +162,21 @@ Manifest parse_manifest(std::string_view text, const std::filesystem::path& path
 
 Manifest read_manifest(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / kManifestFile;
-  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path))) {
+  std::error_code error;
+  const auto status = std::filesystem::symlink_status(path, error);
+  if (status.type() == std::filesystem::file_type::none)
+    throw UnreadableError(fmt::format("cannot read {}: {}", path.string(), error.message()));
+  if (!std::filesystem::is_regular_file(status)) {
     fail(folder, "a complete checkpoint", "no manifest.json");
   }
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (!error && bytes > kMaxManifestBytes)
+    fail(path, fmt::format("at most {} bytes", kMaxManifestBytes), fmt::format("{}", bytes));
   std::string text;
   try {
     text = core::read_file(path, kMaxManifestBytes);
-  } catch (const core::Error& error) {
-    throw core::CheckpointError(error.what());
+  } catch (const core::Error& failure) {
+    throw UnreadableError(failure.what());
   }
   return parse_manifest(text, path);
 }

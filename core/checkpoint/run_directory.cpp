@@ -56,19 +56,6 @@ void refuse_links(const RunPaths& paths) {
   refuse_links_below(paths.traces());
 }
 
-// A small file written and synced: permissions, read-only mounts and full disks show before any
-// work is done.
-void probe_writing(const fs::path& folder) {
-  const fs::path probe = folder / fmt::format(".probe.{}", ::getpid());
-  try {
-    core::write_file_atomically(probe, "probe");
-  } catch (const core::Error& error) {
-    throw core::ConfigError(
-        fmt::format("--run-dir: {} is not writable: {}", folder.string(), error.what()));
-  }
-  ::unlink(probe.c_str());
-}
-
 std::string content_of(int fd) {
   std::array<char, kLockTextBytes> text{};
   const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
@@ -103,6 +90,18 @@ core::UniqueFd take_lock(const RunPaths& paths) {
 }
 
 }  // namespace
+
+void probe_writing(const fs::path& folder) {
+  // Ranks of several hosts may try one folder at once.
+  const fs::path probe = folder / fmt::format(".probe.{}.{}", core::host_name(), ::getpid());
+  try {
+    core::write_file_atomically(probe, "probe");
+  } catch (const core::Error& error) {
+    throw core::ConfigError(
+        fmt::format("--run-dir: {} is not writable: {}", folder.string(), error.what()));
+  }
+  ::unlink(probe.c_str());
+}
 
 bool RunDirectory::is_used(const RunPaths& paths) {
   std::error_code ignored;

@@ -29,6 +29,10 @@ class RunPaths {
   std::filesystem::path root_;
 };
 
+// A small file written, synced and removed: permissions, read-only mounts and full disks show
+// before any work is done. Throws ConfigError with the system's text.
+void probe_writing(const std::filesystem::path& folder);
+
 // What to do with a folder that a run has written to already.
 enum class UsedRun { kRefuse, kContinue };
 

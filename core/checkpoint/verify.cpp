@@ -1,5 +1,7 @@
 #include "core/checkpoint/verify.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <future>
@@ -8,6 +10,7 @@
 
 #include "core/base/digest.hpp"
 #include "core/base/error.hpp"
+#include "core/checkpoint/unreadable_error.hpp"
 
 namespace sidestream::checkpoint {
 namespace {
@@ -21,15 +24,20 @@ namespace fs = std::filesystem;
                                               .found = std::move(found)});
 }
 
+[[noreturn]] void cannot_read(const fs::path& path, const std::error_code& error) {
+  throw UnreadableError(fmt::format("cannot read {}: {}", path.string(), error.message()));
+}
+
 void check_size(const fs::path& folder, const FileDigest& file) {
   const fs::path path = folder / file.name;
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);
+  if (status.type() == fs::file_type::none) cannot_read(path, error);
   if (status.type() == fs::file_type::not_found) fail(path, "a file", "no such file");
   if (status.type() != fs::file_type::regular)
     fail(path, "a regular file", "a link, folder or device");
   const std::uintmax_t bytes = fs::file_size(path, error);
-  if (error) fail(path, "a readable file", error.message());
+  if (error) cannot_read(path, error);
   if (bytes != file.bytes) fail(path, std::to_string(file.bytes) + " bytes", std::to_string(bytes));
 }
 
@@ -39,7 +47,7 @@ void check_hash(const fs::path& folder, const FileDigest& file) {
   try {
     found = core::sha256_hex_of_file(path);
   } catch (const core::Error& error) {
-    throw core::CheckpointError(error.what());
+    throw UnreadableError(error.what());
   }
   if (found != file.sha256) fail(path, "SHA-256 " + file.sha256, found);
 }

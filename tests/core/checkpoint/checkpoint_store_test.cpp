@@ -11,6 +11,7 @@
 #include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/newer_format_error.hpp"
 #include "core/checkpoint/safetensors_reader.hpp"
+#include "core/checkpoint/unreadable_error.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 #include "tests/core/checkpoint/samples.hpp"
 
@@ -71,6 +72,40 @@ TEST_F(CheckpointStoreTest, newest_valid_returns_the_manifest_of_the_highest_ste
   EXPECT_THAT(newest.skipped, IsEmpty());
   EXPECT_EQ(store_.newest_valid(99).checkpoint->manifest.step, 10);
   EXPECT_FALSE(store_.newest_valid(8).checkpoint.has_value());
+}
+
+// As a user who may not read everything; root may, whatever a file says.
+class AsAnybody {
+ public:
+  AsAnybody() : was_root_(::geteuid() == 0) {
+    if (was_root_) EXPECT_EQ(::seteuid(kNobody), 0);
+  }
+  ~AsAnybody() {
+    if (was_root_) EXPECT_EQ(::seteuid(0), 0);
+  }
+
+ private:
+  static constexpr uid_t kNobody = 65534;
+  bool was_root_;
+};
+
+TEST_F(CheckpointStoreTest, newest_valid_takes_no_older_one_for_one_that_cannot_be_read_now) {
+  save_steps({1, 2});
+  fs::permissions(folder_ / ".", fs::perms(0755));
+  for (const char* name : {"manifest.json", "model.safetensors"}) {
+    fs::permissions(file(2, name), fs::perms::none);
+    try {
+      const AsAnybody user;
+      store_.newest_valid();
+      ADD_FAILURE() << name;
+    } catch (const UnreadableError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(name));
+      EXPECT_THAT(error.what(), HasSubstr("Permission denied"));
+      EXPECT_THAT(error.what(), HasSubstr("move it away to go on from the one before"));
+    }
+    fs::permissions(file(2, name), fs::perms(0644));
+  }
+  EXPECT_EQ(store_.newest_valid().checkpoint->manifest.step, 2);
 }
 
 TEST_F(CheckpointStoreTest, newest_valid_of_an_absent_folder_is_empty) {
