@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -122,11 +123,15 @@ Fault parse_fault(std::string_view text) {
   const auto colon = text.find(':');
   Fault fault = defaults_of(named(kinds(), trimmed(text.substr(0, colon)), "a fault"));
   if (colon == std::string_view::npos) return fault;
+  std::set<std::string_view> keys;
   for (const std::string_view pair : split(text.substr(colon + 1), ',')) {
     const auto equals = pair.find('=');
     if (equals == std::string_view::npos)
       throw core::ConfigError(fmt::format("expected KEY=VALUE, found '{}'", pair));
-    set(fault, trimmed(pair.substr(0, equals)), trimmed(pair.substr(equals + 1)));
+    const std::string_view key = trimmed(pair.substr(0, equals));
+    if (!keys.insert(key).second)
+      throw core::ConfigError(fmt::format("expected '{}' once, found it twice", key));
+    set(fault, key, trimmed(pair.substr(equals + 1)));
   }
   return fault;
 }

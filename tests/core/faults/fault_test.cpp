@@ -48,6 +48,7 @@ TEST(FaultTest, parse_refusesWithWhatIsPossible) {
   EXPECT_THAT(message_of("explode:rank=1"), HasSubstr("one of kill, stop"));
   EXPECT_THAT(message_of("explode:rank=1"), HasSubstr("found 'explode'"));
   EXPECT_THAT(message_of("kill:rank=1;kill:rnk=1"), HasSubstr("'kill:rnk=1': expected a key"));
+  EXPECT_THAT(message_of("kill:rank=1,rank=0"), HasSubstr("expected 'rank' once"));
   EXPECT_THAT(message_of("kill:rank"), HasSubstr("expected KEY=VALUE, found 'rank'"));
   EXPECT_THAT(message_of("kill:"), HasSubstr("expected KEY=VALUE, found ''"));
   EXPECT_THAT(message_of("kill:step=-1"), HasSubstr("found '-1'"));
