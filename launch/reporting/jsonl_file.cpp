@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <limits>
 #include <sstream>
 #include <string>
 
@@ -11,6 +12,9 @@
 
 namespace sidestream::launch {
 namespace {
+
+// Of a log: a run may take millions of steps.
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
 bool ends_with_a_line(int file) {
   const off_t size = ::lseek(file, 0, SEEK_END);
@@ -33,7 +37,7 @@ void append_json_line(const std::filesystem::path& path, const nlohmann::ordered
 std::vector<nlohmann::json> read_json_lines(const std::filesystem::path& path) {
   std::vector<nlohmann::json> objects;
   if (!std::filesystem::exists(path)) return objects;
-  std::istringstream lines(core::read_file(path));
+  std::istringstream lines(core::read_file(path, kNoLimit));
   for (std::string line; std::getline(lines, line);) {
     nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (object.is_object()) objects.push_back(std::move(object));

@@ -14,6 +14,9 @@
 namespace sidestream::launch {
 namespace {
 
+// Of a log: a run may take millions of steps.
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+
 using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::seconds kSyncInterval{5};
@@ -75,7 +78,7 @@ std::optional<StepMetrics> metrics_of(std::string_view line) {
 // that is damaged does not keep a run from going on: the file as it was stays beside the new one.
 void cut_after_step(const std::filesystem::path& path, std::int64_t step) {
   if (!std::filesystem::exists(path)) return;
-  const std::string content = core::read_file(path);
+  const std::string content = core::read_file(path, kNoLimit);
   std::string kept;
   bool damaged = false;
   for (const std::string_view text : complete_lines(content)) {
@@ -108,7 +111,7 @@ std::string metrics_line(const StepMetrics& metrics) {
 }
 
 std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
-  const std::string content = core::read_file(path);
+  const std::string content = core::read_file(path, kNoLimit);
   std::vector<StepMetrics> all;
   for (const std::string_view line : complete_lines(content)) {
     try {
