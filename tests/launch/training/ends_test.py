@@ -9,7 +9,7 @@ import time
 
 import pathlib
 
-from support import (BINARY, TINY, check, checkpoint, environment, make_data, metrics, mpirun, processes_of_ranks, train, wait_for_step,
+from support import (BINARY, TINY, check, checkpoint, environment, make_data, metrics, mpirun, train, wait_for_step,
                      workspace)
 
 OTHER, MEMORY, COLLECTIVE, ASKED, KILLED = 1, 8, 6, 75, 137
@@ -86,60 +86,6 @@ def asked_during(root, name, inject, flags, wait):
     check([line["step"] for line in metrics(run_dir)] == list(range(1, last + 3)), f"{name}: steps are missing")
 
 
-class MemoryGroup:
-    """A control group with this much memory, where this user may make one; what a process had before it came does not count."""
-
-    def __init__(self, limit_bytes):
-        old = pathlib.Path("/sys/fs/cgroup/memory")
-        limit, self.deaths = ("memory.limit_in_bytes", "memory.oom_control") if old.is_dir() else ("memory.max", "memory.events")
-        self.folder = (old if old.is_dir() else old.parent) / f"sidestream-test-{os.getpid()}"
-        self.folder.mkdir()
-        try:
-            (self.folder / limit).write_text(str(limit_bytes))
-        except OSError:
-            self.folder.rmdir()
-            raise
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.folder.rmdir()  # whoever was in it is dead
-
-    def take(self, pid):
-        (self.folder / "cgroup.procs").write_text(str(pid))
-
-    def has_killed(self):
-        return re.search(r"^oom_kill [1-9]", (self.folder / self.deaths).read_text(), re.MULTILINE) is not None
-
-
-def check_no_memory_of_the_host(root, flags):
-    """The kernel ends a rank that needs more than its control group has, for a save at the latest; the run goes on later."""
-    run_dir, at = root / "cgroup", flags.index("--steps")
-    flags = flags[:at] + flags[at + 2:]
-    try:
-        group = MemoryGroup(256 << 10)
-    except OSError as error:
-        return print(f"skipped: a rank out of the host's memory: no control group can be made here ({error})")
-    train(2, run_dir, [*flags, "--steps", "5"])
-    slow = ["--resume", "auto", "--steps", "1000", "--checkpoint-every", "40", "--inject", "slow:rank=0,ms=20"]
-    command = mpirun(2, [BINARY, "train", "--run-dir", run_dir, *flags, *slow])
-    with group:
-        process = subprocess.Popen(command, env=environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}, text=True, errors="replace",
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        wait_for_step(process, run_dir, 8)
-        pid, = processes_of_ranks(run_dir, 1)
-        group.take(pid)
-        output, _ = process.communicate(timeout=60)
-        check(group.has_killed(), f"the kernel has ended nobody\n{output}")
-    check(process.returncode == KILLED, f"expected {KILLED}, found {process.returncode}\n{output}")
-    lines = [line for line in output.splitlines() if line.startswith("sidestream [rank")]
-    # The launcher may end the other rank before it speaks.
-    check(all(re.search(r"rank 1 on .* has died: .*the kernel has killed [1-9]\d* process\(es\) of this host for want of memory", line) for line in lines) and len(lines) <= 1, output)
-    train(2, run_dir, [*flags, "--resume", "auto", "--steps", "7"])
-    check(metrics(run_dir)[-1]["step"] == 7, "the run does not go on")
-
-
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
@@ -148,7 +94,6 @@ def main():
         check_dead_record(root, flags)
         check_no_memory(root, flags)
         check_too_few_files(root, flags)
-        check_no_memory_of_the_host(root, flags)
         asked_during(root, "asked-in-eval", "slow:step=4,steps=1,at=evaluation,ms=1500", evaluating(flags), 3)
         asked_during(root, "asked-in-save", "slow:step=4,steps=1,at=checkpoint,ms=1500", flags + ["--checkpoint-every", "4"], 4)
 
