@@ -68,6 +68,11 @@ TrainingState LiveRun::restore(const std::optional<checkpoint::Checkpoint>& chec
   replicas_.check_replicas();
   give_judge(state);
   agree_on_setup(session_, options_, [&] { clear_way(state.step, notes); });
+  if (checkpoint && state.samples_per_step != samples_per_step())
+    notes.push_back(fmt::format(
+        "other than in the run so far: {} samples a step instead of {} (--batch-size-per-rank x "
+        "--grad-accumulation x ranks), which learn otherwise",
+        samples_per_step(), state.samples_per_step));
   state.samples_per_step = samples_per_step();
   restore_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return state;
@@ -258,6 +263,7 @@ CheckpointerConfig LiveRun::checkpointer_config() const {
           .tokenizer = sources_.tokenizer,
           .keep = options_.checkpoint.keep,
           .model = options_.model.config,
+          .algorithm = options_.parallel.optimizer.algorithm,
           .deadline = options_.timeouts.checkpoint,
           .mode = options_.checkpoint.asynchronous ? SaveMode::kAsynchronous : SaveMode::kBlocking,
           .faults = faults_,

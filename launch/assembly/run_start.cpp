@@ -13,6 +13,7 @@
 #include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/tensor_set.hpp"
 #include "launch/assembly/lock_wait.hpp"
+#include "launch/assembly/shared_folder.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/trainer/model_folder.hpp"
@@ -33,6 +34,10 @@ checkpoint::UsedRun used_run_policy(const TrainOptions& options,
   const checkpoint::RunPaths paths(options.run_dir);
   if (options.checkpoint.resume == "none") return checkpoint::UsedRun::kRefuse;
   if (!resume_from || is_checkpoint_of(paths, *resume_from)) return checkpoint::UsedRun::kContinue;
+  // Of a supervised run that failed before its first save, nothing but metrics is there.
+  const bool starts_over =
+      is_restart() && checkpoint::CheckpointStore(paths.checkpoints()).steps().empty();
+  if (starts_over) return checkpoint::UsedRun::kContinue;
   if (checkpoint::RunDirectory::is_used(paths)) {
     throw core::ConfigError(fmt::format(
         "--resume: {} is no checkpoint of --run-dir {}, which holds a run of its own. Give a new "
@@ -121,7 +126,10 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
                                                            std::vector<std::string>& notes) {
   std::optional<checkpoint::Checkpoint> found;
   agree_on_setup(session, options, [&] {
-    if (session.is_first_rank()) found = look_for_checkpoint(options, notes);
+    if (!session.is_first_rank()) return;
+    // The start before may finish a checkpoint until it lets go of the directory.
+    if (is_restart()) wait_for_start_before(options);
+    found = look_for_checkpoint(options, notes);
   });
   const std::filesystem::path folder =
       session.communicator()
@@ -141,6 +149,7 @@ void check_start(Session& session, const TrainOptions& options,
   agree_on_setup(session, options, [&] {
     if (resume_from) {
       require_same_model(*resume_from, options.model.config);
+      require_same_algorithm(*resume_from, options.parallel.optimizer.algorithm);
     } else if (!options.model.init.empty()) {
       model::check_same_architecture(options.model.config, read_model_config(options.model.init));
       checkpoint::TensorSet::open_model(options.model.init);
@@ -155,13 +164,13 @@ std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
   std::unique_ptr<checkpoint::RunDirectory> directory;
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank()) return;
-    if (is_restart()) wait_for_start_before(options);
     directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir,
                                                            used_run_policy(options, resume_from));
     const std::string text = config_text(options);
     if (resume_from) note_changes(directory->paths().config(), text, notes);
     core::write_file_atomically(directory->paths().config(), text);
   });
+  require_shared_run_directory(session, options);
   return directory;
 }
 

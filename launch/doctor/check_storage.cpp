@@ -89,14 +89,14 @@ std::optional<Finding> check_same_folder(const JobFacts& job) {
   for (const std::size_t rank : first_ranks(job)) {
     const StorageFacts& other = job.ranks[rank].storage;
     if (!first.answered || !other.answered) continue;  // said already
-    if (other.inode == first.inode && other.filesystem == first.filesystem) continue;
-    finding.level = Level::kWarning;
-    finding.found = fmt::format("{} on {} is another folder than on {}", other.folder,
+    if (other.sees_first) continue;
+    finding.level = Level::kError;
+    finding.found = fmt::format("{} on {} lacks what was just written there on {}", other.folder,
                                 job.topology.hosts[rank], job.topology.hosts[0]);
     finding.expected = "one folder on a file system that all hosts share";
     finding.remedy =
         "a --run-dir on NFS, Lustre or the like: else parts of checkpoints lie on "
-        "different hosts and cannot be resumed from";
+        "different hosts; train refuses to start";
     break;
   }
   return finding;

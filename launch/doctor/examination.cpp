@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <string>
 
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/doctor/link_trial.hpp"
@@ -28,6 +32,31 @@ StorageFacts probe(const Session& session, const std::filesystem::path& folder) 
       [&session] { return session.stop_requested(); });
 }
 
+// With patience, too: `work` on a thread of its own, left behind when it hangs.
+bool answers(const Session& session, const std::filesystem::path& folder,
+             const std::function<bool()>& work) {
+  const StorageFacts facts = probe_with_patience(
+      folder, [work](const std::function<bool()>&) { return StorageFacts{.sees_first = work()}; },
+      [&session] { return session.stop_requested(); });
+  return facts.answered && facts.problem.empty() && facts.sees_first;
+}
+
+// Whether the first rank of each host finds what rank 0 writes. The name has never been looked for,
+// so that no cache knows it.
+void look_for_first(Session& session, StorageFacts& facts) {
+  comm::Communicator& communicator = session.communicator();
+  if (communicator.topology().node_count == 1) return;
+  const std::string mine = facts.folder + "/.probe." + std::to_string(std::random_device()());
+  const std::filesystem::path token = communicator.exchange(mine, kPatience).front();
+  const bool writes = session.is_first_rank() && facts.answered && facts.problem.empty();
+  if (writes) answers(session, token, [token] { return std::ofstream(token).good(); });
+  communicator.barrier(kPatience);
+  if (communicator.topology().local_rank == 0 && facts.answered && !session.is_first_rank())
+    facts.sees_first = answers(session, token, [token] { return std::filesystem::exists(token); });
+  communicator.barrier(kPatience);
+  if (writes) answers(session, token, [token] { return std::filesystem::remove(token); });
+}
+
 // All ranks of a host at once, as they will train.
 double memory_rate(comm::Communicator& communicator) {
   if (communicator.size() == 1) return 0;
@@ -44,6 +73,7 @@ RankFacts facts_of_this_rank(Session& session, const DoctorOptions& options,
   RankFacts facts = read_rank(gpu, communicator.topology());
   if (communicator.topology().local_rank == 0) facts.storage = probe(session, options.run_dir);
   communicator.barrier(kPatience);  // those that have no disk to try come early
+  look_for_first(session, facts.storage);
   pin_and_set_threads(communicator, {});
   facts.memory_bytes_per_s = memory_rate(communicator);
   facts.stop = session.stop_requested();

@@ -41,7 +41,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LimitFacts, open_files, locked_b
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(GpuFacts, device, on_bus, driver, held_down, links)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NetworkFacts, fastest, bytes_per_s, remote_memory)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StorageFacts, probed, folder, answered, filesystem,
-                                                inode, free_bytes, problem, fsync_s, bytes_per_s)
+                                                sees_first, free_bytes, problem, fsync_s,
+                                                bytes_per_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RankFacts, host, program, mpi, mpirun, nccl,
                                                 processor, clock_source, memory, limits, gpu,
                                                 network, storage, memory_bytes_per_s, stop)

@@ -78,7 +78,7 @@ struct StorageFacts {
   std::string folder = {};      // that was written to
   bool answered = true;         // else nothing of what follows is known
   std::string filesystem = {};  // "ext4", "tmpfs"
-  std::uint64_t inode = 0;      // of the folder
+  bool sees_first = true;       // what the first rank has just written there
   std::int64_t free_bytes = 0;
   std::string problem = {};  // what could not be done, with the system's words
   double fsync_s = 0;        // median, of a small file

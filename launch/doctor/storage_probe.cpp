@@ -100,8 +100,6 @@ std::string filesystem_name(const fs::path& folder) {
 }
 
 void describe(const fs::path& folder, StorageFacts& facts) {
-  struct stat status {};
-  if (::stat(folder.c_str(), &status) == 0) facts.inode = status.st_ino;
   struct statvfs space {};
   if (::statvfs(folder.c_str(), &space) == 0)
     facts.free_bytes =

@@ -1,5 +1,7 @@
 #include "launch/trainer/checkpointer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -112,6 +114,7 @@ void Checkpointer::Job::commit() const {
                                 .world_size = ranks,
                                 .model = identity_of(config.model),
                                 .training = to_json(state)};
+  manifest.training[kAlgorithmKey] = parallel::name_of(config.algorithm);
   for (const std::string& text : digests) {
     const auto files = checkpoint::digests_from_text(text);
     manifest.files.insert(manifest.files.end(), files.begin(), files.end());
@@ -235,6 +238,10 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
   agree_in_time([&] {
     require_same_model(checkpoint, config_.model);
     state = training_state_from(checkpoint.manifest.training);
+    if (state.step != checkpoint.manifest.step || state.skipped < 0 || state.skipped > state.step)
+      throw core::CheckpointError(fmt::format(
+          "{}: expected a training state of step {}, found step {} with {} skipped",
+          checkpoint.folder.string(), checkpoint.manifest.step, state.step, state.skipped));
     const auto states = replicas_.states();
     read_all(checkpoint::TensorSet::open_model(checkpoint.folder),
              weights_of(states, config_.model));

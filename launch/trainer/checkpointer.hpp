@@ -40,6 +40,7 @@ struct CheckpointerConfig {
   std::filesystem::path tokenizer = {};  // copied beside the weights; empty: none
   int keep = 2;                          // 0: all
   model::ModelConfig model = {};
+  parallel::OptimizerAlgorithm algorithm = parallel::OptimizerAlgorithm::kAdamW;
   std::chrono::milliseconds deadline{std::chrono::minutes(10)};  // of a save or restore
   SaveMode mode = SaveMode::kBlocking;
   std::shared_ptr<faults::FaultInjector> faults = std::make_shared<faults::FaultInjector>();

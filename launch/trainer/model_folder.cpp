@@ -1,6 +1,9 @@
 #include "launch/trainer/model_folder.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "core/base/error.hpp"
 #include "core/base/shallow_json.hpp"
@@ -46,6 +49,19 @@ nlohmann::json identity_of(const model::ModelConfig& config) {
 void require_same_model(const checkpoint::Checkpoint& checkpoint,
                         const model::ModelConfig& config) {
   checkpoint::require_same_model(checkpoint.manifest.model, identity_of(config), checkpoint.folder);
+}
+
+void require_same_algorithm(const checkpoint::Checkpoint& checkpoint,
+                            parallel::OptimizerAlgorithm algorithm) {
+  const std::string wanted(parallel::name_of(algorithm));
+  const auto saved = checkpoint.manifest.training.find(kAlgorithmKey);
+  if (saved == checkpoint.manifest.training.end() || *saved == wanted) return;
+  const std::string name = saved->is_string() ? saved->get<std::string>() : saved->dump();
+  throw core::CheckpointError(
+      fmt::format("{}: expected the optimizer of --algorithm {}, found that of {}. Say --algorithm "
+                  "{} to go on, "
+                  "or start from its weights in a new run: --init {} --run-dir NEW",
+                  checkpoint.folder.string(), wanted, name, name, checkpoint.folder.string()));
 }
 
 }  // namespace sidestream::launch

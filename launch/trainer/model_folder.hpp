@@ -5,8 +5,12 @@
 
 #include "core/checkpoint/checkpoint_store.hpp"
 #include "model/config.hpp"
+#include "parallel/config.hpp"
 
 namespace sidestream::launch {
+
+// In a manifest's training state: the name of the optimizer.
+inline constexpr const char* kAlgorithmKey = "algorithm";
 
 // Verifies sizes and hashes of a folder that has a manifest, as checkpoints of ours do; folders of
 // Hugging Face have none. Throws CheckpointError.
@@ -22,5 +26,10 @@ nlohmann::json identity_of(const model::ModelConfig& config);
 
 // Throws CheckpointError that lists the fields in which the checkpoint differs from the model.
 void require_same_model(const checkpoint::Checkpoint& checkpoint, const model::ModelConfig& config);
+
+// Throws CheckpointError, with the flag, when the checkpoint's optimizer is another. Older
+// checkpoints do not say.
+void require_same_algorithm(const checkpoint::Checkpoint& checkpoint,
+                            parallel::OptimizerAlgorithm algorithm);
 
 }  // namespace sidestream::launch

@@ -46,8 +46,8 @@ TEST(StorageCheckTest, room_for_checkpoints) {
 TEST(StorageCheckTest, hosts_have_to_see_the_same_folder) {
   JobFacts job = two_hosts();
   EXPECT_EQ(check_same_folder(job)->level, Level::kOk);
-  job.ranks[2].storage.inode = 8;
-  EXPECT_EQ(check_same_folder(job)->level, Level::kWarning);
+  job.ranks[2].storage.sees_first = false;
+  EXPECT_EQ(check_same_folder(job)->level, Level::kError);
   EXPECT_FALSE(check_same_folder(good_job()).has_value());
 }
 

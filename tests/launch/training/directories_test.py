@@ -4,10 +4,10 @@ import os
 import pathlib
 import subprocess
 
-from support import (BINARY, TINY, check, checkpoint, environment, expect, losses, make_data, metrics, mpirun, train, wait_for_step,
+from support import (BINARY, TINY, check, checkpoint, environment, expect, losses, make_data, metrics, mpirun, run_command, train, wait_for_step,
                      workspace)
 
-CONFIG = 2
+OTHER, CONFIG = 1, 2
 
 
 def check_resume_elsewhere(root, base):
@@ -26,6 +26,18 @@ def check_resume_elsewhere(root, base):
     check([line["step"] for line in metrics(root / "fresh")] == [4, 5], f"not resumed: {metrics(root / 'fresh')}")
     train(2, root / "b", base + ["--steps", "5", "--resume", str(checkpoint(root / "b", 3))])
     check(losses(root / "b")[3:] == losses(root / "fresh"), "one checkpoint, two continuations")
+
+
+def check_start_again(root, base):
+    """A supervised run that failed before its first save starts from the same checkpoint of another run again; by hand that is refused."""
+    base = base + ["--run-dir", str(root / "again"), "--resume", str(root / "b"), "--steps", "8"]
+    os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
+    run_command(mpirun(2, [BINARY, "train", *base, "--inject", "throw:step=7"]), OTHER)
+    expect(CONFIG, ["is no checkpoint of --run-dir"], 2, base)
+    os.environ["SIDESTREAM_ATTEMPT"] = "2"
+    run_command(mpirun(2, [BINARY, "train", *base]))
+    del os.environ["SIDESTREAM_ATTEMPT"]
+    check([line["step"] for line in metrics(root / "again")] == [6, 7, 8], f"{metrics(root / 'again')}")
 
 
 def check_unwritable(root, base):
@@ -59,6 +71,7 @@ def main():
         root = pathlib.Path(folder)
         base = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "2", "--lr-schedule", "constant"]
         check_resume_elsewhere(root, base)
+        check_start_again(root, base)
         check_unwritable(root, base)
         check_in_use(root, base)
 

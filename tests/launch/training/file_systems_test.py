@@ -66,6 +66,19 @@ def check_unwritable(root, flags):
             expect(CONFIG, ["--run-dir", path], ranks, flags + ["--run-dir", path], prefix)
 
 
+def check_folder_of_one_host(root, flags):
+    """What the first rank writes, the other one does not see: both are told before a step is taken, and nothing stays behind."""
+    run_dir = root / "not-shared"
+    (run_dir / "checkpoints").mkdir(parents=True)
+    script = ('[ "$OMPI_COMM_WORLD_RANK" = 0 ] && exec "$@"; '
+              f'exec unshare --mount sh -c \'mount -t tmpfs tmpfs {run_dir}/checkpoints && exec "$@"\' sh "$@"')
+    command = mpirun(RANKS, ["sh", "-c", script, "sh", BINARY, "train", "--run-dir", run_dir, "--resume", "auto", *flags, "--steps", "3"])
+    found = errors(run_command(command, CONFIG))
+    check(len(found) == 1 and "rank 1" in found[0] and "a file system that all hosts share" in found[0], found)
+    check(not list((run_dir / "checkpoints").iterdir()), "something is left of the look at the folder")
+    check(not (run_dir / "metrics.jsonl").exists(), "a step was taken")
+
+
 def check_shared_memory(root, flags):
     """A rank is killed in the middle of a step, and while it saves."""
     saving = flags + ["--steps", "20", "--checkpoint-every", "5"]
@@ -95,6 +108,7 @@ def main():
         check_checkpoints(root, flags)
         check_metrics(root, flags)
         check_unwritable(root, flags)
+        check_folder_of_one_host(root, flags)
         check_shared_memory(root, flags)
         check_control_group(root)
 

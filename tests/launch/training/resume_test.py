@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from support import BINARY, TINY, check, checkpoint, environment, losses, make_data, metrics, mpirun, train, with_own_shared_memory, workspace
+from support import BINARY, TINY, check, checkpoint, environment, expect, losses, make_data, metrics, mpirun, train, with_own_shared_memory, workspace
 
 STEPS = 30
 
@@ -49,6 +49,7 @@ def check_kill(root, ranks, precision, seed):
 
 
 # Ranks before and after, and how each side keeps the optimizer's state: shared, each rank all of it (0), sharded (1).
+CHECKPOINT = 4
 WORLDS = [((2, []), (1, [])), ((1, []), (3, ["--zero", "1"])), ((3, ["--zero", "1"]), (2, ["--zero", "0"])), ((2, ["--zero", "0"]), (2, ["--zero", "1"]))]
 GLOBAL_BATCH = 6
 
@@ -119,6 +120,20 @@ def check_going_back(root):
     check("step_00000007" in steps_in(back) and [line["step"] for line in metrics(back)] == list(range(1, 8)), "a run that is done was changed")
 
 
+def check_other_optimizer(root):
+    """Refused before anything is written, with the flag; a new run may begin from the weights."""
+    flags = TINY + ["--data", str(root / "data"), "--lr-schedule", "constant"]
+    run_dir = root / "adamw"
+    train(2, run_dir, flags + ["--steps", "2"])
+    before = (run_dir / "config.cfg").read_bytes()
+    expect(CHECKPOINT, ["expected the optimizer of --algorithm sgd, found that of adamw", "--init"], 2,
+           flags + ["--run-dir", str(run_dir), "--resume", "auto", "--steps", "3", "--algorithm", "sgd"])
+    check((run_dir / "config.cfg").read_bytes() == before, "a refused run has written its configuration")
+    train(2, root / "sgd", flags + ["--steps", "2", "--algorithm", "sgd", "--init", str(checkpoint(run_dir, 2))])
+    output = train(2, run_dir, flags + ["--resume", "auto", "--steps", "3", "--grad-accumulation", "2"])
+    check("samples a step instead of" in output, output)
+
+
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
@@ -127,6 +142,7 @@ def main():
             check_kill(root, ranks, precision, int(os.environ.get("SIDESTREAM_TEST_SEED", "7")) + seed)
         check_other_worlds(root)
         check_other_precision(root)
+        check_other_optimizer(root)
         check_damaged_newest(root)
         check_going_back(root)
 
