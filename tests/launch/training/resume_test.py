@@ -1,5 +1,6 @@
 """Killed at a random step and resumed: losses and final weights as of the run that was not killed."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -10,7 +11,7 @@ import time
 
 from support import BINARY, TINY, check, checkpoint, environment, expect, losses, make_data, metrics, mpirun, train, with_own_shared_memory, workspace
 
-STEPS = 30
+CHECKPOINT, STEPS = 4, 30
 
 
 def lines_in(path):
@@ -26,10 +27,23 @@ def kill_after(ranks, run_dir, flags, step):
     while lines_in(run_dir / "metrics.jsonl") < step and process.poll() is None:
         check(time.monotonic() < deadline, "the run to be killed does not get anywhere")
         time.sleep(0.002)
-    subprocess.run(["pkill", "-KILL", "-f", f"sidestream train --run-dir {run_dir} "], check=False)
+    found = subprocess.run(["pgrep", "-f", f"sidestream train --run-dir {run_dir} "], check=False, capture_output=True, text=True)
+    for pid in map(int, found.stdout.split()):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    while any(has_files(int(pid)) for pid in found.stdout.split()):  # the lock goes with them
+        time.sleep(0.01)
+
+
+def has_files(pid):
+    """A process that was killed keeps them until it is a zombie."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def check_kill(root, ranks, precision, seed):
@@ -49,7 +63,6 @@ def check_kill(root, ranks, precision, seed):
 
 
 # Ranks before and after, and how each side keeps the optimizer's state: shared, each rank all of it (0), sharded (1).
-CHECKPOINT = 4
 WORLDS = [((2, []), (1, [])), ((1, []), (3, ["--zero", "1"])), ((3, ["--zero", "1"]), (2, ["--zero", "0"])), ((2, ["--zero", "0"]), (2, ["--zero", "1"]))]
 GLOBAL_BATCH = 6
 
