@@ -53,6 +53,25 @@ TEST(ChangingThreadsTest, operations_keep_their_order) {
   communicator->barrier();
 }
 
+TEST(WorkSpanTest, one_after_the_other_and_known_when_waited_for) {
+  constexpr std::size_t kCount = 100'000;
+  const auto communicator = make_host_communicator(true);
+  auto* data = reinterpret_cast<float*>(communicator->allocate(2 * kCount * sizeof(float)).data);
+  comm::Work first = communicator->all_reduce(data, kCount, DType::kFloat32);
+  comm::Work second = communicator->all_reduce(data + kCount, kCount, DType::kFloat32);
+  EXPECT_FALSE(first.span().has_value());
+
+  first.wait_on(nullptr);
+  second.wait_on(nullptr);
+
+  ASSERT_TRUE(first.span().has_value() && second.span().has_value());
+  EXPECT_GT(first.span()->begin_ns, 0);
+  EXPECT_LT(first.span()->begin_ns, first.span()->end_ns);
+  EXPECT_LE(first.span()->end_ns, second.span()->begin_ns);
+  EXPECT_LT(second.span()->begin_ns, second.span()->end_ns);
+  communicator->barrier();
+}
+
 class RankOrderTest : public ::testing::TestWithParam<std::tuple<bool, Memory, std::size_t>> {};
 
 TEST_P(RankOrderTest, all_reduce_equalsNaiveLoopForAnyBuckets) {
