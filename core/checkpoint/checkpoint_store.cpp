@@ -102,6 +102,20 @@ void remove_checkpoint(const fs::path& folder) {
   fs::remove_all(trash);
 }
 
+// What cannot be removed (an open file on NFS, somebody else's folder) takes up room, and no more.
+bool removed(const fs::path& folder, const CheckpointStore::Warn& warn,
+             const std::function<void(const fs::path&)>& remove) {
+  try {
+    remove(folder);
+    return true;
+  } catch (const std::exception& error) {
+    if (warn)
+      warn(
+          fmt::format("{} cannot be removed and takes up room: {}", folder.string(), error.what()));
+    return false;
+  }
+}
+
 // Where the checkpoint with this final name lies until its replacement has the name.
 fs::path replaced_name(const fs::path& folder) {
   return folder.string() + std::string(kReplacedSuffix);
@@ -188,15 +202,14 @@ fs::path CheckpointStore::pending_folder(std::int64_t step) const {
   return folder_ / (folder_name(step) + std::string(kPendingSuffix));
 }
 
-std::size_t CheckpointStore::remove_leftovers() const {
+std::size_t CheckpointStore::remove_leftovers(const Warn& warn) const {
   return as_checkpoint_error([&] {
-    std::size_t removed = 0;
+    std::size_t count = 0;
     for (const fs::path& folder : folders_in(folder_)) {
       if (!is_leftover(folder.filename().string()) || give_name_back(folder)) continue;
-      fs::remove_all(folder);
-      ++removed;
+      count += removed(folder, warn, [](const fs::path& one) { fs::remove_all(one); });
     }
-    return removed;
+    return count;
   });
 }
 
@@ -236,10 +249,11 @@ void CheckpointStore::abandon(std::int64_t step) const noexcept {
   }
 }
 
-std::vector<fs::path> CheckpointStore::prune(int keep, std::int64_t newest) const {
+std::vector<fs::path> CheckpointStore::prune(int keep, std::int64_t newest,
+                                             const Warn& warn) const {
   if (keep <= 0) return {};
   return as_checkpoint_error([&] {
-    std::vector<fs::path> removed;
+    std::vector<fs::path> gone;
     std::vector<std::int64_t> all = steps();
     std::reverse(all.begin(), all.end());
     verify_checkpoint(final_folder(newest), VerifyDepth::kHashes);
@@ -248,8 +262,7 @@ std::vector<fs::path> CheckpointStore::prune(int keep, std::int64_t newest) cons
       if (step > newest) continue;
       const fs::path folder = final_folder(step);
       if (complete >= keep) {
-        remove_checkpoint(folder);
-        removed.push_back(folder);
+        if (removed(folder, warn, remove_checkpoint)) gone.push_back(folder);
         continue;
       }
       // A damaged one does not count, and is left for whoever wants to look at it.
@@ -259,7 +272,7 @@ std::vector<fs::path> CheckpointStore::prune(int keep, std::int64_t newest) cons
       } catch (const core::CheckpointError&) {
       }
     }
-    return removed;
+    return gone;
   });
 }
 

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ struct NewestCheckpoint {
 
 class CheckpointStore {
  public:
+  using Warn = std::function<void(const std::string&)>;
+
   // Does not touch the disk; begin() creates the folder.
   explicit CheckpointStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
@@ -48,9 +51,9 @@ class CheckpointStore {
   std::filesystem::path pending_folder(std::int64_t step) const;
 
   // Rank 0, at start and under the run directory's lock: removes what runs that died left
-  // half-written, and finishes what they had begun. Returns the number of folders that are gone.
-  // Throws CheckpointError.
-  std::size_t remove_leftovers() const;
+  // half-written, and finishes what they had begun. Returns the number of folders that are gone;
+  // `warn` hears of those that cannot be removed. Throws CheckpointError.
+  std::size_t remove_leftovers(const Warn& warn = {}) const;
 
   // Rank 0: makes the empty folder for a save. Throws CheckpointError with the system's text.
   void begin(std::int64_t step) const;
@@ -64,9 +67,10 @@ class CheckpointStore {
   void abandon(std::int64_t step) const noexcept;
 
   // Rank 0: removes all but the newest `keep` complete checkpoints (0 keeps all) of steps up to
-  // `newest`, the one just committed, and only if that one verifies. Returns what was removed.
-  // Throws CheckpointError.
-  std::vector<std::filesystem::path> prune(int keep, std::int64_t newest) const;
+  // `newest`, the one just committed, and only if that one verifies. Returns what was removed;
+  // `warn` hears of what cannot be. Throws CheckpointError.
+  std::vector<std::filesystem::path> prune(int keep, std::int64_t newest,
+                                           const Warn& warn = {}) const;
 
   // Rank 0, when a run goes on from `step`: checkpoints of later steps are renamed, so that nothing
   // takes them for ones of the run that goes on now. Returns the new names. Throws CheckpointError.

@@ -250,7 +250,7 @@ void LiveRun::give_judge(const TrainingState& state) {
 void LiveRun::clear_way(std::int64_t step, std::vector<std::string>& notes) const {
   if (!session_.is_first_rank()) return;
   const checkpoint::CheckpointStore store(checkpoint::RunPaths(options_.run_dir).checkpoints());
-  store.remove_leftovers();
+  store.remove_leftovers([&](const std::string& problem) { notes.push_back(problem); });
   for (const auto& folder : store.set_aside_after(step)) {
     notes.push_back(
         fmt::format("set aside as {}: a checkpoint newer than step {}, from where training goes on",

@@ -90,12 +90,6 @@ void note_changes(const std::filesystem::path& config, const std::string& text,
   }
 }
 
-// Less long than the others wait for this rank.
-void wait_for_start_before(const TrainOptions& options) {
-  wait_for_lock(checkpoint::RunPaths(options.run_dir), options.timeouts.setup * 3 / 4,
-                [](const std::string& line) { fmt::print(stderr, "sidestream: {}\n", line); });
-}
-
 // Hashes are computed once a node: its ranks read the same files.
 checkpoint::Checkpoint open_as_rank_0_did(const std::filesystem::path& folder,
                                           const comm::Topology& topology) {
@@ -121,14 +115,21 @@ void agree_on_setup(Session& session, const TrainOptions& options,
          .purpose = "set-up outcomes"});
 }
 
+void wait_for_start_before(Session& session, const TrainOptions& options) {
+  agree_on_setup(session, options, [&] {
+    if (!session.is_first_rank() || !is_restart()) return;
+    // Less long than the others wait for this rank.
+    wait_for_lock(checkpoint::RunPaths(options.run_dir), options.timeouts.setup * 3 / 4,
+                  [](const std::string& line) { fmt::print(stderr, "sidestream: {}\n", line); });
+  });
+}
+
 std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
                                                            const TrainOptions& options,
                                                            std::vector<std::string>& notes) {
   std::optional<checkpoint::Checkpoint> found;
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank()) return;
-    // The start before may finish a checkpoint until it lets go of the directory.
-    if (is_restart()) wait_for_start_before(options);
     found = look_for_checkpoint(options, notes);
   });
   const std::filesystem::path folder =

@@ -18,6 +18,10 @@ namespace sidestream::launch {
 void agree_on_setup(Session& session, const TrainOptions& options,
                     const std::function<void()>& work);
 
+// Of a start that follows a failed one: until the one before has let go of the run directory, for
+// it may finish a checkpoint until then. Collective. Throws AgreedError.
+void wait_for_start_before(Session& session, const TrainOptions& options);
+
 // Nothing for a fresh run. Collective: rank 0 looks, the others verify what it found. `notes` get
 // what was skipped and why. Throws AgreedError.
 std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,

@@ -135,6 +135,8 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   faults->pass(faults::Point::kSetUp, 0);
   const DataSources sources = open_and_check_data(session, options);
   guard->beat(ranges::Phase::kCheckpoint);
+  wait_for_start_before(session, options);
+  guard->beat(ranges::Phase::kCheckpoint);
   std::vector<std::string> notes;
   const auto resume_from = checkpoint_to_resume(session, options, notes);
   check_start(session, options, resume_from);

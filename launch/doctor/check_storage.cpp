@@ -88,7 +88,8 @@ std::optional<Finding> check_same_folder(const JobFacts& job) {
   const StorageFacts& first = job.ranks.front().storage;
   for (const std::size_t rank : first_ranks(job)) {
     const StorageFacts& other = job.ranks[rank].storage;
-    if (!first.answered || !other.answered) continue;  // said already
+    // Said already, or nothing was written that others could see.
+    if (!first.answered || !first.problem.empty() || !other.answered) continue;
     if (other.sees_first) continue;
     finding.level = Level::kError;
     finding.found = fmt::format("{} on {} lacks what was just written there on {}", other.folder,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -120,7 +121,9 @@ void Checkpointer::Job::commit() const {
     manifest.files.insert(manifest.files.end(), files.begin(), files.end());
   }
   store.commit(manifest);
-  store.prune(config.keep, state.step);
+  store.prune(config.keep, state.step, [](const std::string& problem) {
+    fmt::print(stderr, "sidestream: warning: {}\n", problem);
+  });
 }
 
 Checkpointer::Checkpointer(const CheckpointerConfig& config, comm::Communicator& communicator,

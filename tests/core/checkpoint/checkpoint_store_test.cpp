@@ -108,6 +108,25 @@ TEST_F(CheckpointStoreTest, newest_valid_takes_no_older_one_for_one_that_cannot_
   EXPECT_EQ(store_.newest_valid().checkpoint->manifest.step, 2);
 }
 
+// Somebody protects an old checkpoint: saving and starting go on, and say so.
+TEST_F(CheckpointStoreTest, what_cannot_be_removed_is_told_and_ends_nothing) {
+  save_steps({1, 2, 3});
+  fs::permissions(folder_ / ".", fs::perms::all);
+  fs::permissions(store_.folder(), fs::perms::all);
+  fs::permissions(store_.final_folder(1), fs::perms(0555));
+  std::vector<std::string> told;
+  const auto warn = [&](const std::string& problem) { told.push_back(problem); };
+  {
+    const AsAnybody user;
+    EXPECT_THAT(store_.prune(2, 3, warn), IsEmpty());
+    EXPECT_EQ(store_.remove_leftovers(warn), 0u);
+  }
+  EXPECT_GE(told.size(), 1u);
+  for (const std::string& problem : told)
+    EXPECT_THAT(problem, testing::AllOf(HasSubstr("step_00000001"), HasSubstr("takes up room")));
+  EXPECT_EQ(store_.newest_valid().checkpoint->manifest.step, 3);
+}
+
 TEST_F(CheckpointStoreTest, newest_valid_of_an_absent_folder_is_empty) {
   EXPECT_FALSE(store_.newest_valid().checkpoint.has_value());
   EXPECT_EQ(store_.remove_leftovers(), 0u);

@@ -48,6 +48,8 @@ TEST(StorageCheckTest, hosts_have_to_see_the_same_folder) {
   EXPECT_EQ(check_same_folder(job)->level, Level::kOk);
   job.ranks[2].storage.sees_first = false;
   EXPECT_EQ(check_same_folder(job)->level, Level::kError);
+  job.ranks[0].storage.problem = "Read-only file system";  // then nothing was written there
+  EXPECT_EQ(check_same_folder(job)->level, Level::kOk);
   EXPECT_FALSE(check_same_folder(good_job()).has_value());
 }
 

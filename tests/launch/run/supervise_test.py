@@ -31,6 +31,9 @@ run.mkdir(exist_ok=True)
 attempt = int(os.environ["SIDESTREAM_ATTEMPT"])
 (run / "starts").open("a").write(" ".join(sys.argv[1:]) + "\\n")
 words = play[min(attempt, len(play)) - 1].split()
+if words[0] == "early":  # dies before it has the run directory
+    sys.exit(int(words[1]))
+(run / "config.cfg").write_text("")
 if words[0] == "ck":
     folder = run / "checkpoints" / f"step_{int(words[1]):08d}"
     if folder.exists():  # damaged: as the trainer does
@@ -149,6 +152,15 @@ class SuperviseTest(unittest.TestCase):
         _, starts = self.play("6;0", train=("--resume", "none"))
         self.assertEqual(self.resumes(starts), ["none", "auto"])
 
+    def test_what_was_there_before_is_not_gone_on_with_unless_it_was_asked_for(self):
+        """The first start dies before it could refuse the run that is there, or go back to an older checkpoint of it."""
+        for asked in ("none", "here/step_5"):
+            with self.subTest(resume=asked):
+                self.run_dir = self.folder / asked.replace("/", "-")
+                self.play("ck 500 0")
+                _, starts = self.play("early 6;ck 6 6;0", train=("--resume", asked))
+                self.assertEqual(self.resumes(starts)[1:], [asked, asked, "auto"])
+
     def test_resume_of_a_configuration_file(self):
         config = self.folder / "train.cfg"
         config.write_text("resume = /elsewhere/step_5 # from there\n")
@@ -156,11 +168,13 @@ class SuperviseTest(unittest.TestCase):
         self.assertEqual(self.resumes(starts), [None, None, "auto"])
 
     def test_a_job_that_slurm_starts_again_goes_on_with_its_own_checkpoint(self):
-        self.play("ck 10 2", train=("--resume", "/elsewhere/step_5"))
+        for name, value in (("SLURM_JOB_ID", "7"), ("SLURM_RESTART_COUNT", "0")):
+            os.environ[name] = value
+            self.addCleanup(os.environ.pop, name)
+        self.play("6;ck 10 2", train=("--resume", "/elsewhere/step_5"))
         os.environ["SLURM_RESTART_COUNT"] = "1"
-        self.addCleanup(os.environ.pop, "SLURM_RESTART_COUNT")
         _, starts = self.play("0", train=("--resume", "/elsewhere/step_5"))
-        self.assertEqual(self.resumes(starts), ["/elsewhere/step_5", "auto"])
+        self.assertEqual(self.resumes(starts), ["/elsewhere/step_5", "/elsewhere/step_5", "auto"])
 
     def test_a_run_that_saves_nothing_is_warned_about(self):
         self.assertIn("without --checkpoint-every N only the end of the run is saved", self.play("0")[0].stderr)
