@@ -114,13 +114,18 @@ class SuperviseTest(unittest.TestCase):
         for code in (2, 3, 4, 5, 8):
             with self.subTest(code=code):
                 self.run_dir = self.folder / f"after-{code}"
-                done, starts = self.play(f"{code};0")
+                done, starts = self.play(f"{'early ' if code == 2 else ''}{code};0")
                 self.assertEqual((done.returncode, len(starts)), (code, 1), done.stderr)
 
     def test_a_save_that_failed_is_tried_again_where_one_had_worked(self):
         done, starts = self.play("ck 10 4;ck 20 4;4;0")
         self.assertEqual((done.returncode, len(starts)), (4, 3), done.stderr)
         self.assertIn("from step 20", done.stderr)
+        self.assertIn("a restart would end the same way", done.stderr)
+
+    def test_what_could_not_be_written_is_tried_again_until_a_start_says_so_itself(self):
+        done, starts = self.play("2;early 2;0")
+        self.assertEqual((done.returncode, len(starts)), (2, 2), done.stderr)
         self.assertIn("a restart would end the same way", done.stderr)
 
     def test_gives_up_without_progress(self):
@@ -171,7 +176,7 @@ class SuperviseTest(unittest.TestCase):
         for name, value in (("SLURM_JOB_ID", "7"), ("SLURM_RESTART_COUNT", "0")):
             os.environ[name] = value
             self.addCleanup(os.environ.pop, name)
-        self.play("6;ck 10 2", train=("--resume", "/elsewhere/step_5"))
+        self.play("6;ck 10 3", train=("--resume", "/elsewhere/step_5"))
         os.environ["SLURM_RESTART_COUNT"] = "1"
         _, starts = self.play("0", train=("--resume", "/elsewhere/step_5"))
         self.assertEqual(self.resumes(starts), ["/elsewhere/step_5", "/elsewhere/step_5", "auto"])
