@@ -48,8 +48,8 @@ void refuse_links_below(const fs::path& folder) {
 // What a run writes stays in its directory, wherever somebody lets a name in it lead.
 void refuse_links(const RunPaths& paths) {
   for (const fs::path& path :
-       {paths.lock(), paths.metrics(), paths.ettr(), paths.incidents(), paths.checkpoints(),
-        paths.flight(), paths.report(), paths.traces()}) {
+       {paths.config(), paths.run_json(), paths.lock(), paths.metrics(), paths.ettr(),
+        paths.incidents(), paths.checkpoints(), paths.flight(), paths.report(), paths.traces()}) {
     refuse_link(path);
   }
   refuse_links_below(paths.flight());

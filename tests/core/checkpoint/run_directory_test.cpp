@@ -79,10 +79,10 @@ TEST_F(RunDirectoryTest, lock_of_a_killed_process_is_free) {
 }
 
 TEST_F(RunDirectoryTest, link_out_of_the_folder_is_refused_and_nothing_written_through_it) {
-  for (const char* name :
-       {"lock", "metrics.jsonl", "ettr.jsonl", "incidents.jsonl", "checkpoints", "flight", "trace",
-        "report", "trace/step_00000004", "trace/step_00000004/clock.json",
-        "flight/from_step_00000000", "flight/set_up/rank_00000.json"}) {
+  for (const char* name : {"config.cfg", "run.json", "lock", "metrics.jsonl", "ettr.jsonl",
+                           "incidents.jsonl", "checkpoints", "flight", "trace", "report",
+                           "trace/step_00000004", "trace/step_00000004/clock.json",
+                           "flight/from_step_00000000", "flight/set_up/rank_00000.json"}) {
     SCOPED_TRACE(name);
     fs::create_directories((root_ / name).parent_path());
     core::write_file_atomically(folder_ / "victim", "mine");
