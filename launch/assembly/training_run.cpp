@@ -102,6 +102,13 @@ DataSources open_and_check_data(Session& session, TrainOptions& options) {
   return sources;
 }
 
+void tell_attention(RunReporter& reporter, const DeviceSession& device,
+                    const TrainOptions& options) {
+  if (!device.on_gpu() || options.model.config.family == "mlp") return;
+  reporter.info(fmt::format("{}: attention runs LibTorch's {} kernel", device.name(),
+                            attention_kernel(device.device(), options)));
+}
+
 void tell_resumed(RunReporter& reporter, const checkpoint::Checkpoint& from, std::int64_t steps) {
   const std::int64_t step = from.manifest.step;
   reporter.info(fmt::format("resumed from {}, step {}", from.folder.string(), step));
@@ -157,10 +164,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
     });
   });
   for (const std::string& note : notes) reporter.info(note);
-  if (device->on_gpu() && options.model.config.family != "mlp") {
-    reporter.info(fmt::format("{}: attention runs LibTorch's {} kernel", device->name(),
-                              attention_kernel(device->device(), options)));
-  }
+  tell_attention(reporter, *device, options);
   if (resume_from) tell_resumed(reporter, *resume_from, options.steps);
   guard.reset();
   ExitCode code = ExitCode::kOther;
