@@ -64,22 +64,25 @@ class LoneRank final : public comm::Communicator {
   comm::Topology topology_;
 };
 
+constexpr Timeouts kLimits = {.setup = milliseconds(60'000),
+                              .step = milliseconds(500),
+                              .checkpoint = milliseconds(1500),
+                              .evaluation = milliseconds(60'000)};
+
 struct WatchdogTest : ::testing::Test {
+  explicit WatchdogTest(const Timeouts& limits = kLimits)
+      : watchdog(heartbeat, rank, limits, [this](const std::string& text) {
+          const std::lock_guard lock(mutex);
+          message = text;
+          changed.notify_all();
+        }) {}
+
   LoneRank rank;
   Heartbeat heartbeat;
   std::mutex mutex;
   std::condition_variable changed;
   std::string message;
-  Watchdog watchdog{heartbeat, rank,
-                    Timeouts{.setup = milliseconds(60'000),
-                             .step = milliseconds(500),
-                             .checkpoint = milliseconds(1500),
-                             .evaluation = milliseconds(60'000)},
-                    [this](const std::string& text) {
-                      const std::lock_guard lock(mutex);
-                      message = text;
-                      changed.notify_all();
-                    }};
+  Watchdog watchdog;
 
   std::string message_within(milliseconds limit) {
     std::unique_lock lock(mutex);
@@ -114,6 +117,22 @@ TEST_F(WatchdogTest, timeout_isThatOfThePhase) {
 
   EXPECT_THAT(message_within(milliseconds(20'000)), HasSubstr("--timeout-checkpoint"));
   EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(1500));
+}
+
+struct SlowRestoreTest : WatchdogTest {
+  SlowRestoreTest()
+      : WatchdogTest({.setup = milliseconds(500),
+                      .step = milliseconds(500),
+                      .checkpoint = milliseconds(60'000),
+                      .evaluation = milliseconds(500)}) {}
+};
+
+TEST_F(SlowRestoreTest, noTimeout_whileACheckpointIsReadInTheSetUp) {
+  heartbeat.beat(ranges::Phase::kCheckpoint, 0);
+  EXPECT_EQ(message_within(milliseconds(1500)), "");
+
+  heartbeat.beat(ranges::Phase::kData, 0);
+  EXPECT_THAT(message_within(milliseconds(20'000)), HasSubstr("--timeout-setup"));
 }
 
 TEST_F(WatchdogTest, timeout_ofASaveBesideTraining) {
