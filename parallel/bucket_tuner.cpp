@@ -181,7 +181,7 @@ std::optional<BucketProposal> BucketTuner::propose(const BucketPlan& plan, core:
 std::unique_ptr<BucketTuner> make_bucket_tuner(const DataParallelConfig& config,
                                                comm::Communicator& communicator) {
   const bool wanted = config.gradient_sync == GradientSync::kOverlapped && !config.bucket_mb;
-  if (!wanted || communicator.size() == 1 || communicator.device()) return nullptr;
+  if (!wanted || communicator.topology().node_count == 1 || communicator.device()) return nullptr;
   return std::make_unique<BucketTuner>(communicator);
 }
 

@@ -59,8 +59,9 @@ class BucketTuner {
   std::vector<Measured> measured_;
 };
 
-// Null where the configuration names a size, where nothing overlaps, and for one rank. On a device
-// the host does not see when collectives run: the size follows from the model there.
+// Null where the configuration names a size, where nothing overlaps, and on one node: there sums
+// are made by the cores that compute, which the model of a link does not fit. On a device the host
+// does not see when collectives run: the size follows from the model there, too.
 std::unique_ptr<BucketTuner> make_bucket_tuner(const DataParallelConfig& config,
                                                comm::Communicator& communicator);
 

@@ -122,9 +122,11 @@ TEST(BucketTunerTest, what_the_backend_does_not_show_is_not_judged) {
   });
 }
 
-TEST(BucketTunerTest, only_overlapped_buckets_of_several_ranks_without_a_size_have_one) {
+TEST(BucketTunerTest, only_overlapped_buckets_of_several_nodes_without_a_size_have_one) {
   run_ranks(2, [](ThreadCommunicator& communicator) {
     using parallel::GradientSync;
+    EXPECT_EQ(parallel::make_bucket_tuner({}, communicator), nullptr);
+    communicator.claim_to_take(std::chrono::seconds(1));
     EXPECT_NE(parallel::make_bucket_tuner({}, communicator), nullptr);
     EXPECT_EQ(parallel::make_bucket_tuner({.bucket_mb = 25}, communicator), nullptr);
     EXPECT_EQ(parallel::make_bucket_tuner({.gradient_sync = GradientSync::kBucketed}, communicator),

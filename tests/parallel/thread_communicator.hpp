@@ -40,9 +40,12 @@ class ThreadCommunicator : public comm::Communicator {
   comm::Allocation allocate(std::size_t bytes) override;
   void announce_failure(std::string_view message) noexcept override;
 
-  // From now on the works of this rank say that they took so long: with it, layouts that follow
-  // from measurements can be tried.
-  void claim_to_take(std::chrono::nanoseconds time) { claimed_ = time; }
+  // From now on this rank says that it is one of two nodes, and its works that they took so long:
+  // with it, layouts that follow from measurements can be tried.
+  void claim_to_take(std::chrono::nanoseconds time) {
+    claimed_ = time;
+    topology_.node_count = 2;
+  }
 
   // Bucket numbers of the all-reduces that this rank has started, -1 for others.
   const std::vector<int>& reduced_buckets() const noexcept { return reduced_buckets_; }
