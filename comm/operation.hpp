@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <exception>
 #include <optional>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "comm/steps.hpp"
 #include "comm/work.hpp"
 #include "profiling/ranges/ranges.hpp"
+#include "profiling/record/clock.hpp"
 
 namespace sidestream::comm {
 
@@ -31,7 +31,7 @@ class Operation {
   bool started() const noexcept { return deadline_.has_value(); }
   void start() {
     deadline_.emplace(limit_);
-    span_.begin_ns = now_ns();
+    span_.begin_ns = record::monotonic_ns();
     // A barrier is nothing but waiting: its range is on the thread that waits.
     if (call_.kind != CallKind::kBarrier)
       range_ = ranges::AsyncRange(call_.phase(), call_.payload());
@@ -50,7 +50,7 @@ class Operation {
   void finish() {
     range_.end();
     steps_ = Steps();
-    span_.end_ns = now_ns();
+    span_.end_ns = record::monotonic_ns();
     done_.store(true, std::memory_order_release);
   }
   // MPI may still know the buffers of steps that were cut short: they stay to the end of the
@@ -69,10 +69,6 @@ class Operation {
   }
 
  private:
-  static std::int64_t now_ns() {
-    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-  }
-
   Call call_;
   Steps steps_;
   std::chrono::milliseconds limit_;

@@ -42,46 +42,57 @@ std::vector<Group> groups_of(const GradientTimes& times) {
   return groups;
 }
 
-// ends[j]: the earliest end of collectives for the first j groups with as many buckets as rounds
+// The last bucket of a prefix of the groups.
+struct LastBucket {
+  double end_s = kNever;
+  std::size_t from = 0;  // the group that it begins with
+};
+
+// Of the first `count` groups, where ends_s[i] is when the collectives of the first i have ended.
+LastBucket earliest_last(const std::vector<Group>& groups, const TransferCost& cost,
+                         const std::vector<double>& ends_s, std::size_t count) {
+  LastBucket best;
+  double bytes = 0;
+  for (std::size_t i = count; i-- > 0;) {
+    bytes += groups[i].bytes;
+    const double end_s =
+        std::max(groups[count - 1].ready_s, ends_s[i]) + cost.latency_s + cost.s_per_byte * bytes;
+    if (end_s < best.end_s) best = {.end_s = end_s, .from = i};
+  }
+  return best;
+}
+
+// Before any collective: nothing has ended but the empty prefix.
+std::vector<double> ends_of_none(const std::vector<Group>& groups) {
+  std::vector<double> ends_s(groups.size() + 1, kNever);
+  ends_s[0] = 0;
+  return ends_s;
+}
+
+// ends_s[j]: the earliest end of collectives for the first j groups with as many buckets as rounds
 // so far; from[j]: where the last of those buckets begins.
 struct Round {
-  std::vector<double> ends;
+  std::vector<double> ends_s;
   std::vector<std::size_t> from;
 };
 
 Round next_round(const std::vector<Group>& groups, const TransferCost& cost,
-                 const std::vector<double>& before) {
-  const std::size_t count = groups.size();
-  Round round{.ends = std::vector<double>(count + 1, kNever),
-              .from = std::vector<std::size_t>(count + 1, 0)};
-  for (std::size_t j = 1; j <= count; ++j) {
-    double bytes = 0;
-    for (std::size_t i = j; i-- > 0;) {
-      bytes += groups[i].bytes;
-      const double end =
-          std::max(groups[j - 1].ready_s, before[i]) + cost.latency_s + cost.s_per_byte * bytes;
-      if (end < round.ends[j]) {
-        round.ends[j] = end;
-        round.from[j] = i;
-      }
-    }
+                 const std::vector<double>& before_s) {
+  Round round{.ends_s = {kNever}, .from = {0}};
+  for (std::size_t j = 1; j <= groups.size(); ++j) {
+    const LastBucket last = earliest_last(groups, cost, before_s, j);
+    round.ends_s.push_back(last.end_s);
+    round.from.push_back(last.from);
   }
   return round;
 }
 
 // With any number of buckets: an end that is found feeds those of longer prefixes at once.
 double earliest_end(const std::vector<Group>& groups, const TransferCost& cost) {
-  std::vector<double> ends(groups.size() + 1, kNever);
-  ends[0] = 0;
-  for (std::size_t j = 1; j <= groups.size(); ++j) {
-    double bytes = 0;
-    for (std::size_t i = j; i-- > 0;) {
-      bytes += groups[i].bytes;
-      ends[j] = std::min(ends[j], std::max(groups[j - 1].ready_s, ends[i]) + cost.latency_s +
-                                      cost.s_per_byte * bytes);
-    }
-  }
-  return ends.back();
+  std::vector<double> ends_s = ends_of_none(groups);
+  for (std::size_t j = 1; j <= groups.size(); ++j)
+    ends_s[j] = earliest_last(groups, cost, ends_s, j).end_s;
+  return ends_s.back();
 }
 
 BucketCut cut_of(const std::vector<Group>& groups, const std::vector<Round>& rounds) {
@@ -143,13 +154,9 @@ BucketCut best_cut(const GradientTimes& times, const TransferCost& cost) {
   if (groups.empty()) return {};
   const double earliest = earliest_end(groups, cost);
   const double wanted = earliest + kTolerance * (earliest - groups.back().ready_s);
-  std::vector<double> ends(groups.size() + 1, kNever);
-  ends[0] = 0;
-  std::vector<Round> rounds;
-  do {
-    rounds.push_back(next_round(groups, cost, ends));
-    ends = rounds.back().ends;
-  } while (ends.back() > wanted && rounds.size() < groups.size());
+  std::vector<Round> rounds = {next_round(groups, cost, ends_of_none(groups))};
+  while (rounds.back().ends_s.back() > wanted && rounds.size() < groups.size())
+    rounds.push_back(next_round(groups, cost, rounds.back().ends_s));
   return cut_of(groups, rounds);
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -123,10 +122,6 @@ std::optional<BucketProposal> better_cut(const GradientTimes& times, const Trans
 
 BucketTuner::BucketTuner(comm::Communicator& communicator, NowNs now_ns)
     : communicator_(communicator), now_ns_(std::move(now_ns)) {}
-
-std::int64_t BucketTuner::steady_ns() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 bool BucketTuner::measures() const noexcept {
   return backwards_ > pause_ && measured_.size() < static_cast<std::size_t>(kMeasuredSteps);

@@ -15,6 +15,7 @@
 #include "parallel/bucket_cut.hpp"
 #include "parallel/bucket_plan.hpp"
 #include "parallel/config.hpp"
+#include "profiling/record/clock.hpp"
 
 namespace sidestream::parallel {
 
@@ -28,7 +29,7 @@ class BucketTuner {
   using NowNs = std::function<std::int64_t()>;
 
   // now_ns: a clock that runs on; for tests.
-  explicit BucketTuner(comm::Communicator& communicator, NowNs now_ns = steady_ns);
+  explicit BucketTuner(comm::Communicator& communicator, NowNs now_ns = record::monotonic_ns);
 
   // Around the last backward of a step, on the thread that starts collectives.
   void backward_begins(const BucketPlan& plan);
@@ -46,7 +47,6 @@ class BucketTuner {
     std::vector<double> transfer_s;  // by bucket, waiting for others included
   };
 
-  static std::int64_t steady_ns();
   bool measures() const noexcept;
   std::string own_account() const;
 

@@ -129,8 +129,7 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
                                                            std::vector<std::string>& notes) {
   std::optional<checkpoint::Checkpoint> found;
   agree_on_setup(session, options, [&] {
-    if (!session.is_first_rank()) return;
-    found = look_for_checkpoint(options, notes);
+    if (session.is_first_rank()) found = look_for_checkpoint(options, notes);
   });
   const std::filesystem::path folder =
       session.communicator()

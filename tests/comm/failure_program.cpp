@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +27,7 @@ using sidestream::core::DType;
 
 constexpr std::chrono::milliseconds kDeadline{600};
 constexpr std::chrono::milliseconds kSetupDeadline{1500};
+constexpr std::chrono::milliseconds kPatientSetup{20000};  // where nothing is to go wrong before
 constexpr std::chrono::seconds kLongerThanTheTest{60};
 
 void all_reduce(Communicator& communicator, std::size_t count, int bucket) {
@@ -37,6 +40,24 @@ void come_to(const std::string& stage, const std::string& scenario) {
   if (sidestream::comm::LauncherEnvironment::read().rank != 1) return;
   if (scenario == "late-for-" + stage) std::this_thread::sleep_for(kLongerThanTheTest);
   if (scenario == "stopped-before-" + stage) raise(SIGSTOP);
+}
+
+std::chrono::milliseconds setup_deadline(const std::string& scenario) {
+  const bool fails_in_setup =
+      scenario.rfind("late-for-", 0) == 0 || scenario.rfind("stopped-before-", 0) == 0;
+  return fails_in_setup ? kSetupDeadline : kPatientSetup;
+}
+
+// For whoever waits until the ranks talk to each other.
+void say_that_it_runs() {
+  if (const char* file = std::getenv("SIDESTREAM_TEST_RUNS"))  // NOLINT(concurrency-mt-unsafe)
+    std::ofstream(file) << "runs\n";
+}
+
+[[noreturn]] void exchange_for_ever(Communicator& communicator) {
+  communicator.exchange("round and round");
+  if (communicator.rank() == 0) say_that_it_runs();
+  while (true) communicator.exchange("round and round");
 }
 
 // Memory that MPI knows is left alone once an operation has failed: its owner may have freed it.
@@ -98,7 +119,7 @@ void play(Communicator& communicator, const std::string& scenario) {
   if (scenario == "stopped-anywhere" || scenario == "for-ever") {
     const bool stops = culprit && scenario == "stopped-anywhere";
     const std::jthread stopper = stops ? std::jthread(stop_this_process_soon) : std::jthread();
-    while (true) communicator.exchange("round and round");
+    exchange_for_ever(communicator);
   }
   if (culprit && scenario == "killed") raise(SIGKILL);
   if (scenario == "killed-later") return outlive(communicator, 1);
@@ -141,7 +162,7 @@ int main(int argc, char** argv) {
   try {
     const std::string scenario = argv[1];
     come_to("mpi", scenario);
-    sidestream::comm::MpiEnvironment environment(&argc, &argv, kSetupDeadline);
+    sidestream::comm::MpiEnvironment environment(&argc, &argv, setup_deadline(scenario));
     try {
       come_to("communicator", scenario);
       std::vector<std::string> warnings;
@@ -149,7 +170,7 @@ int main(int argc, char** argv) {
           sidestream::comm::make_communicator(environment,
                                               {.backend = sidestream::comm::Backend::kMpi,
                                                .shared_memory = std::strcmp(argv[2], "on") == 0,
-                                               .timeout_setup = kSetupDeadline,
+                                               .timeout_setup = setup_deadline(scenario),
                                                .timeout_collective = kDeadline,
                                                .setup_flag = "--setup-deadline",
                                                .collective_flag = "--deadline",

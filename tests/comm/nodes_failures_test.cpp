@@ -2,7 +2,9 @@
 // that run_in_namespaces.sh makes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <string>
 
 #include "tests/comm/mpi_job.hpp"
@@ -52,8 +54,13 @@ TEST(NodesFailuresTest, wait_deadPeerBesideOthersIsToldToTheOtherNode) {
 // Nothing says that the other node is gone, so the deadline has to. (Open MPI's launcher waits for
 // that node for ever: launch/run ends it, here the script does.)
 TEST(NodesFailuresTest, wait_silentCableIsNoticedByTheDeadline) {
-  const Outcome outcome =
-      run_on_nodes("1 1", "for-ever on", "env SIDESTREAM_LINK_SILENT_AFTER=2 timeout 8");
+  const std::filesystem::path runs =
+      std::filesystem::path(::testing::TempDir()) / ("runs." + std::to_string(getpid()));
+  const Outcome outcome = run_on_nodes(
+      "1 1", "for-ever on",
+      "env SIDESTREAM_TEST_RUNS=" + runs.string() + " SIDESTREAM_LINK_SILENT_WHEN='until [ -e " +
+          runs.string() + " ]; do sleep 0.1; done' SIDESTREAM_LINK_SILENT_FOR=6 timeout 60");
+  std::filesystem::remove(runs);
 
   EXPECT_THAT(outcome.output,
               ContainsRegex("rank 0: exchange.*not finished after 600 ms; missing: rank 1 on "));

@@ -6,8 +6,9 @@
 #   run_in_namespaces.sh <mpirun> <ranks on the first> <ranks on the second> [<on the third> ...] <program> [arguments]
 #
 # SIDESTREAM_LINK_RATE (1gbit): what a cable carries at most, each way; as fast as it goes when not set.
-# SIDESTREAM_LINK_SILENT_AFTER (3): seconds after which nothing of the second host arrives at the first, as if the cable
-# were cut far away: no error, no end of a connection.
+# SIDESTREAM_LINK_SILENT_WHEN (sleep 3): a command; when it has ended nothing of the second host arrives at the first any
+# more, as if the cable were cut far away: no error, no end of a connection.
+# SIDESTREAM_LINK_SILENT_FOR (8): seconds of silence after which all is ended; mpirun itself would wait for ever.
 set -u
 mpirun=$1
 shift
@@ -21,9 +22,10 @@ name=sidestream-$$
 cable=ss$$
 agent=$(mktemp /tmp/sidestream-agent.XXXXXX)
 
-launched=
+launched= cutter=
 clean_up() {
   [ -z "$launched" ] || kill -KILL "$launched" 2>/dev/null
+  [ -z "$cutter" ] || kill -KILL -- -"$cutter" 2>/dev/null
   for ((host = 0; host < hosts; ++host)); do
     # Those that wait for a host that does not answer, for ever.
     ip netns pids "$name-$host" 2>/dev/null | xargs -r kill -KILL 2>/dev/null
@@ -76,9 +78,14 @@ exec ip netns exec "$name-\$host" unshare --uts /bin/sh -c "hostname sidestream-
 SCRIPT
 chmod +x "$agent"
 
-if [ -n "${SIDESTREAM_LINK_SILENT_AFTER:-}" ]; then
-  { sleep "$SIDESTREAM_LINK_SILENT_AFTER"
-    ip -n "$name-1" neigh replace 10.231.0.1 lladdr 02:00:00:00:00:01 dev "${cable}b" nud permanent; } &
+if [ -n "${SIDESTREAM_LINK_SILENT_WHEN:-}" ]; then
+  set -m  # a process group, which can be ended with what it waits for
+  { eval "$SIDESTREAM_LINK_SILENT_WHEN"
+    ip -n "$name-1" neigh replace 10.231.0.1 lladdr 02:00:00:00:00:01 dev "${cable}b" nud permanent
+    sleep "${SIDESTREAM_LINK_SILENT_FOR:-infinity}"
+    kill -TERM $$; } &
+  cutter=$!
+  set +m
 fi
 
 places=() total=0
@@ -87,7 +94,9 @@ for ((host = 0; host < hosts; ++host)); do
   total=$((total + ranks[host]))
 done
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-ip netns exec "$name-0" "$mpirun" -np "$total" --host "$(IFS=,; echo "${places[*]}")" --bind-to none \
+# In a session of its own: Open MPI ends ranks by their process group, which for one that has only just been forked is
+# the group of mpirun, and with it this script.
+setsid ip netns exec "$name-0" "$mpirun" -np "$total" --host "$(IFS=,; echo "${places[*]}")" --bind-to none \
   --mca plm_rsh_agent "$agent" --mca btl tcp,vader,self --mca pml ob1 \
   --mca btl_tcp_if_include 10.231.0.0/24 --mca oob_tcp_if_include 10.231.0.0/24 "$@" &
 launched=$!

@@ -80,7 +80,7 @@ def on_one_host(args, fault, flags, said):
 def over_hosts(args, fault, said):
     """The launcher leaves the rest alone; a silent cable it would wait for itself, so the run is ended once the message is there."""
     inject = ["--inject", fault] if fault else []
-    variables = {} if fault else {"SIDESTREAM_LINK_SILENT_AFTER": str(SILENT_AFTER_S)}
+    variables = {} if fault else {"SIDESTREAM_LINK_SILENT_WHEN": f"sleep {SILENT_AFTER_S}"}
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         steps = [100000 if flag == 200 else flag for flag in TINY]
         words = ["bash", ROOT / "tests/comm/run_in_namespaces.sh", shutil.which("mpirun"), 1, 1, "--enable-recovery", "-x",
