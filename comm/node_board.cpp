@@ -1,5 +1,6 @@
 #include "comm/node_board.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,13 @@ std::uint64_t packed(ranges::Phase phase, std::int64_t step) noexcept {
   return (static_cast<std::uint64_t>(step) << 8) | (static_cast<std::uint64_t>(phase) + 1);
 }
 
+// The namespace that this process's number is of: another container has numbers of its own. 0 where
+// the system does not say (namespaces(7)).
+std::uint64_t process_namespace() noexcept {
+  struct stat status {};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
 enum FailureState : std::uint32_t { kNone, kBeingWritten, kWritten };
 
 }  // namespace
@@ -37,6 +45,7 @@ struct NodeBoard::Slot {
   std::atomic<std::uint64_t> activity;  // step and phase, see packed(); 0: none
   std::atomic<std::int64_t> activity_since_ns;
   std::atomic<std::int32_t> process;
+  std::atomic<std::uint64_t> process_namespace;
   std::atomic<bool> left;
   std::atomic<std::int32_t> speaker;  // used in the first rank's slot: its place + 1
   std::atomic<std::uint32_t> failure_state;
@@ -46,7 +55,9 @@ struct NodeBoard::Slot {
 NodeBoard::NodeBoard(const NodeMeeting& node) : window_(node, sizeof(Slot)), rank_(node.rank) {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free,
                 "counters are shared between processes");
-  (new (window_.segment(rank_)) Slot{})->process.store(::getpid());
+  Slot* const own = new (window_.segment(rank_)) Slot{};
+  own->process.store(::getpid());
+  own->process_namespace.store(process_namespace());
   for (int peer = 0; peer < node.size; ++peer) {
     slots_.push_back(std::launder(reinterpret_cast<Slot*>(window_.segment(peer))));
   }
@@ -134,8 +145,12 @@ std::string NodeBoard::activity_of(int local_rank) const {
 
 std::vector<int> NodeBoard::peer_processes() const {
   std::vector<int> processes;
-  for (int peer = 0; peer < size(); ++peer)
-    processes.push_back(peer == rank_ ? 0 : slots_[static_cast<std::size_t>(peer)]->process.load());
+  const std::uint64_t own = mine().process_namespace.load();
+  for (int peer = 0; peer < size(); ++peer) {
+    const Slot& slot = *slots_[static_cast<std::size_t>(peer)];
+    const bool is_known = own != 0 && slot.process_namespace.load() == own;
+    processes.push_back(is_known && peer != rank_ ? slot.process.load() : 0);
+  }
   return processes;
 }
 

@@ -66,7 +66,8 @@ class NodeBoard {
   // "backward of step 26 for 4.1 s"; empty where it has said nothing.
   std::string activity_of(int local_rank) const;
 
-  // Process numbers of all slots, this rank's as 0.
+  // Process numbers of all slots; 0 for this rank, and for those of containers whose numbers mean
+  // other processes here.
   std::vector<int> peer_processes() const;
   // This rank has met the others a last time: its end is none to worry about.
   void note_left() noexcept;

@@ -13,8 +13,7 @@ namespace sidestream::comm {
 
 class PeerProcesses {
  public:
-  // Numbers as their owners see them; 0 for this rank. A process that cannot be watched (another
-  // container's numbers, an old kernel) is left out.
+  // 0: left out. So is a process that cannot be watched (an old kernel).
   explicit PeerProcesses(const std::vector<int>& process_ids);
 
   // The place of the first process that has ended; nothing while all run, stopped or not.

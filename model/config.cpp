@@ -29,6 +29,7 @@ constexpr std::array kPresets = {
 };
 
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 31;
+constexpr double kMostParameters = 1e15;  // their bytes, with gradients and states, can be counted
 
 void check_range(const char* field, std::int64_t value, std::int64_t low) {
   if (value >= low && value < kMaxSize) return;
@@ -41,12 +42,35 @@ void check_family(const std::string& family) {
   throw core::ConfigError(fmt::format("model: family must be gpt2 or mlp, found '{}'", family));
 }
 
-std::int64_t block_parameter_count(const ModelConfig& config) {
-  const std::int64_t c = config.width;
-  const std::int64_t norm = 2 * c;
-  const std::int64_t mlp = 8 * c * c + 5 * c;
-  const std::int64_t attention = 4 * c * c + 4 * c;
+// In integers, or in floating point where they could be too large for those.
+template <typename Number>
+Number block_parameter_count(const ModelConfig& config) {
+  const auto c = static_cast<Number>(config.width);
+  const Number norm = 2 * c;
+  const Number mlp = 8 * c * c + 5 * c;
+  const Number attention = 4 * c * c + 4 * c;
   return config.family == "mlp" ? norm + mlp : 2 * norm + mlp + attention;
+}
+
+template <typename Number>
+Number count_parameters(const ModelConfig& config) {
+  const auto c = static_cast<Number>(config.width);
+  const auto positions = static_cast<Number>(config.family == "mlp" ? 0 : config.context_length);
+  const Number final_norm = 2 * c;
+  return (static_cast<Number>(config.vocab_size) + positions) * c +
+         static_cast<Number>(config.layers) * block_parameter_count<Number>(config) + final_norm;
+}
+
+void check_total(const ModelConfig& config) {
+  ModelConfig padded = config;
+  padded.vocab_size = config.padded_vocab_size;
+  const auto count = count_parameters<double>(padded);
+  if (count <= kMostParameters) return;
+  throw core::ConfigError(
+      fmt::format("model: layers, width, padded_vocab_size and context_length must make at most "
+                  "{:.2g} parameters, "
+                  "found {:.2g}",
+                  kMostParameters, count));
 }
 
 }  // namespace
@@ -66,6 +90,7 @@ void ModelConfig::validate() const {
   if (!(dropout >= 0.0 && dropout < 1.0)) {
     throw core::ConfigError(fmt::format("model: dropout must be in [0, 1), found {}", dropout));
   }
+  check_total(*this);
 }
 
 ModelConfig preset(const std::string& name) {
@@ -91,10 +116,7 @@ std::vector<std::string> preset_names() {
 }
 
 std::int64_t parameter_count(const ModelConfig& config) {
-  const std::int64_t positions = config.family == "mlp" ? 0 : config.context_length;
-  const std::int64_t final_norm = 2 * config.width;
-  return (config.vocab_size + positions) * config.width +
-         config.layers * block_parameter_count(config) + final_norm;
+  return count_parameters<std::int64_t>(config);
 }
 
 FlopsPerToken flops_per_token(const ModelConfig& config, std::int64_t sequence_length) {

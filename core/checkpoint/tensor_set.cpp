@@ -8,6 +8,23 @@
 #include "core/checkpoint/tensor_assignment.hpp"
 
 namespace sidestream::checkpoint {
+namespace {
+
+constexpr const char* kModelFile = "model.safetensors";
+
+// What the manifest does not list has no checksum, and nobody has checked it.
+std::filesystem::path listed_file(const Checkpoint& checkpoint, const std::string& name) {
+  const auto& files = checkpoint.manifest.files;
+  const bool listed = std::any_of(files.begin(), files.end(),
+                                  [&](const FileDigest& file) { return file.name == name; });
+  if (listed) return checkpoint.folder / name;
+  throw core::CheckpointError(core::FileFault{.file = (checkpoint.folder / kManifestFile).string(),
+                                              .offset_bytes = {},
+                                              .expected = name + " among its files",
+                                              .found = "no such entry"});
+}
+
+}  // namespace
 
 TensorSet::TensorSet(std::span<const std::filesystem::path> files) {
   for (const std::filesystem::path& file : files) {
@@ -26,26 +43,20 @@ TensorSet::TensorSet(std::span<const std::filesystem::path> files) {
 }
 
 TensorSet TensorSet::open_model(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "model.safetensors";
+  const std::filesystem::path file = folder / kModelFile;
+  return TensorSet(std::span(&file, 1));
+}
+
+TensorSet TensorSet::open_model(const Checkpoint& checkpoint) {
+  const std::filesystem::path file = listed_file(checkpoint, kModelFile);
   return TensorSet(std::span(&file, 1));
 }
 
 TensorSet TensorSet::open_optimizer(const Checkpoint& checkpoint) {
-  const Manifest& manifest = checkpoint.manifest;
+  const int ranks = checkpoint.manifest.world_size;
   std::vector<std::filesystem::path> files;
-  for (int rank = 0; rank < manifest.world_size; ++rank) {
-    const std::string name = optimizer_file_name(rank, manifest.world_size);
-    const bool listed = std::any_of(manifest.files.begin(), manifest.files.end(),
-                                    [&](const FileDigest& file) { return file.name == name; });
-    if (!listed) {
-      throw core::CheckpointError(
-          core::FileFault{.file = (checkpoint.folder / kManifestFile).string(),
-                          .offset_bytes = {},
-                          .expected = name + " among its files",
-                          .found = "no such entry"});
-    }
-    files.push_back(checkpoint.folder / name);
-  }
+  for (int rank = 0; rank < ranks; ++rank)
+    files.push_back(listed_file(checkpoint, optimizer_file_name(rank, ranks)));
   return TensorSet(files);
 }
 

@@ -21,10 +21,11 @@ class TensorSet {
   // of the same name.
   explicit TensorSet(std::span<const std::filesystem::path> files);
 
-  // model.safetensors of a checkpoint's folder (ours or one of Hugging Face).
+  // model.safetensors of a folder (a checkpoint's or one of Hugging Face).
   static TensorSet open_model(const std::filesystem::path& folder);
-  // All optimizer shards of a checkpoint. Throws CheckpointError when the manifest does not list
-  // all of its ranks.
+  // The same, and all optimizer shards, of a checkpoint. Throw CheckpointError when the manifest
+  // does not list them.
+  static TensorSet open_model(const Checkpoint& checkpoint);
   static TensorSet open_optimizer(const Checkpoint& checkpoint);
 
   bool contains(std::string_view name) const { return by_name_.contains(std::string(name)); }

@@ -144,6 +144,14 @@ void require_ranks(const std::vector<Fault>& faults, int world_size) {
   }
 }
 
+void require_steps(const std::vector<Fault>& faults, std::int64_t last_step) {
+  for (const Fault& fault : faults) {
+    if (fault.step.value_or(0) <= last_step) continue;
+    throw core::ConfigError("--inject: " + describe(fault) + ": the last step is " +
+                            std::to_string(last_step) + " (--steps)");
+  }
+}
+
 void require_permission(const std::vector<Fault>& faults) {
   if (faults.empty()) return;
   const char* const permission = std::getenv("SIDESTREAM_FAULT_INJECTION");

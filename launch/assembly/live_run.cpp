@@ -14,8 +14,8 @@
 #include "launch/assembly/stepper_assembly.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/tuning.hpp"
-#include "launch/recording/flight_file.hpp"
 #include "launch/recording/phase_verdict.hpp"
+#include "launch/watch/flight_file.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -82,9 +82,8 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
   const std::optional<Evaluator> evaluator = make_evaluator();
   FlightFile flight(flight_folder(state.step), session_.communicator().rank(), session_.flights(),
                     *heartbeat_);
-  const FlightOnFailure on_failure(session_.failure_hook(), flight, [this](std::string line) {
-    session_.leave_word(std::move(line));
-  });
+  FlightOnFailure on_failure(session_.failure_hook(), flight,
+                             [this](std::string line) { session_.leave_word(std::move(line)); });
   const Watchdog watchdog(*heartbeat_, session_.communicator(), options_.timeouts,
                           [&](const std::string& message) {
                             session_.leave_word(flight.write(message).line);
@@ -100,7 +99,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
                                            .figures = figures_of(mfu),
                                            .say = [&](const auto& line) { reporter.info(line); }});
   reporter.started(state, restore_s_);
-  tell_of_drift(reporter);
+  tell_what_is_left_out(reporter);
   if (options_.checkpoint.every > 0) checkpointer_.prepare();
   keep_freed_memory();  // from here on: what building the replicas freed has gone back to the
                         // system
@@ -118,15 +117,20 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
     finish_save_after(error, reporter);
     leave_records(recording, reporter);
     throw;
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    // Peers first: records take seconds on a file system that does not answer.
+    session_.communicator().announce_failure(error.what());
     checkpointer_.leave_save();
+    on_failure.write(error.what());
     leave_records(recording, reporter);
     throw;
   }
 }
 
 // Who asks for it should not think that it is done.
-void LiveRun::tell_of_drift(RunReporter& reporter) const {
+void LiveRun::tell_what_is_left_out(RunReporter& reporter) const {
+  if (!sources_.validation && options_.evaluation.every > 0)
+    reporter.info("--eval-every: synthetic data has no validation split, nothing is evaluated");
   const bool is_asked_for = options_.numerics.drift_every != TrainOptions{}.numerics.drift_every &&
                             options_.numerics.drift_every > 0;
   if (!is_asked_for || !replicas_.shares_weights()) return;

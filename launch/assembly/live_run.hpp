@@ -15,15 +15,15 @@
 #include "launch/assembly/data_assembly.hpp"
 #include "launch/device/device_session.hpp"
 #include "launch/options/train_options.hpp"
-#include "launch/process/heartbeat.hpp"
 #include "launch/process/program.hpp"
-#include "launch/process/watchdog.hpp"
 #include "launch/recording/run_recording.hpp"
 #include "launch/trainer/checkpointer.hpp"
 #include "launch/trainer/evaluator.hpp"
 #include "launch/trainer/mfu.hpp"
 #include "launch/trainer/run_reporter.hpp"
 #include "launch/trainer/trainer.hpp"
+#include "launch/watch/heartbeat.hpp"
+#include "launch/watch/watchdog.hpp"
 #include "model/language_model.hpp"
 #include "parallel/data_parallel.hpp"
 
@@ -44,7 +44,7 @@ class LiveRun {
 
  private:
   model::LanguageModel& initialised();
-  void tell_of_drift(RunReporter& reporter) const;
+  void tell_what_is_left_out(RunReporter& reporter) const;
   StopReason train_on(TrainingState& state, const std::optional<Evaluator>& evaluator,
                       RunReporter& reporter, RunRecording& recording);
   void go_back(TrainingState& state, RunReporter& reporter);

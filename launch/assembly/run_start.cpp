@@ -11,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/checkpoint/find_checkpoint.hpp"
+#include "core/checkpoint/run_leftovers.hpp"
 #include "core/checkpoint/tensor_set.hpp"
 #include "launch/assembly/lock_wait.hpp"
 #include "launch/assembly/shared_folder.hpp"
@@ -166,6 +167,7 @@ std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
     if (!session.is_first_rank()) return;
     directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir,
                                                            used_run_policy(options, resume_from));
+    checkpoint::remove_run_leftovers(directory->paths());
     const std::string text = config_text(options);
     if (resume_from) note_changes(directory->paths().config(), text, notes);
     core::write_file_atomically(directory->paths().config(), text);

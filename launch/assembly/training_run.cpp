@@ -15,8 +15,8 @@
 #include "launch/assembly/dry_run.hpp"
 #include "launch/assembly/live_run.hpp"
 #include "launch/assembly/run_start.hpp"
-#include "launch/assembly/set_up_guard.hpp"
 #include "launch/assembly/settings_agreement.hpp"
+#include "launch/assembly/stage_guard.hpp"
 #include "launch/device/device_session.hpp"
 #include "launch/device/gpu_peak.hpp"
 #include "launch/options/train_parser.hpp"
@@ -126,7 +126,7 @@ ExitCode exit_code_of(StopReason reason) {
 
 core::ExitCode run_training(Session& session, TrainOptions options,
                             const std::string& command_line) {
-  std::optional<SetUpGuard> guard(std::in_place, session, options);
+  std::optional<StageGuard> guard(std::in_place, session, options, StageGuard::set_up());
   guard->beat(ranges::Phase::kData);
   require_same_settings(session, options);
   std::optional<DeviceSession> device;
@@ -179,6 +179,8 @@ core::ExitCode run_training(Session& session, TrainOptions options,
     reporter.finish_failed(error, state);
     throw;
   }
+  guard.emplace(session, options, StageGuard::end_after(state.step));
+  guard->beat(ranges::Phase::kLog);
   agree(session.communicator(), [&] { reporter.finish(code, state); });
   return code;
 }

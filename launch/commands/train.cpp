@@ -30,6 +30,7 @@ int print_and_leave(const std::string& text) {
 void meet_faults_of_the_start(const TrainOptions& options) {
   faults::require_permission(options.faults);
   faults::require_ranks(options.faults, comm::LauncherEnvironment::read().size);
+  faults::require_steps(options.faults, options.steps);
   faults::FaultInjector(options.faults, {.rank = comm::LauncherEnvironment::read().rank,
                                          .attempt = faults::Victim::attempt_of_this_process()})
       .pass(faults::Point::kStart, 0);

@@ -77,6 +77,10 @@ void validate(const TrainOptions& options) {
   if (options.evaluation.target_val_loss && options.evaluation.every == 0) {
     throw core::ConfigError("--target-val-loss needs evaluations: add --eval-every STEPS");
   }
+  if (options.evaluation.target_val_loss && options.data.source == "synthetic") {
+    throw core::ConfigError(
+        "--target-val-loss needs a validation split, and synthetic data has none: --data FOLDER");
+  }
   if (options.device == Device::kCpu && options.comm.backend == comm::Backend::kNccl) {
     throw core::ConfigError(
         "--device cpu and --backend nccl exclude each other: NCCL works on GPU memory");

@@ -9,18 +9,23 @@ using Options = TrainOptions;
 // Kept with the run, so that a comparison says what was planted; a file with it needs the same
 // permission as the flag.
 Setting<Options> inject() {
-  return {{.name = "inject",
-           .value_name = "FAULTS",
-           .help = "plant faults, to see what becomes of them: 'kill:rank=1,step=50; slow:ms=200'; "
-                   "kinds: kill, stop, hang, exit, throw, memory, slow, nan, spike, flip, "
-                   "disk-full, desync; refused unless SIDESTREAM_FAULT_INJECTION=1"},
-          [](Options& options, const std::string& text) {
-            options.faults = faults::parse_faults(text);
-            options.faults_text = text;
-          },
-          [](const Options& options) {
-            return options.faults.empty() ? std::nullopt : std::optional(options.faults_text);
-          }};
+  return {
+      {.name = "inject",
+       .value_name = "FAULTS",
+       .help = "plant faults, to see what becomes of them: 'kill:rank=1,step=50; slow:ms=200'; "
+               "kinds: kill, stop, hang, exit, throw, memory, slow, nan, spike, flip, "
+               "disk-full, desync; keys: rank, step, at (start, setup, restore, data, forward, "
+               "update, evaluation, checkpoint, commit), steps (how often; 0: for ever), "
+               "attempt (of a supervised run; 0: all), ms (slow: how much; kill, stop, exit: how "
+               "long after), factor (spike), code (exit); refused unless "
+               "SIDESTREAM_FAULT_INJECTION=1"},
+      [](Options& options, const std::string& text) {
+        options.faults = faults::parse_faults(text);
+        options.faults_text = text;
+      },
+      [](const Options& options) {
+        return options.faults.empty() ? std::nullopt : std::optional(options.faults_text);
+      }};
 }
 
 using enum AnomalyPolicy;

@@ -13,6 +13,7 @@
 
 #include "comm/mpi_environment.hpp"
 #include "core/base/error.hpp"
+#include "core/base/printable.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/process/failure.hpp"
 
@@ -29,7 +30,8 @@ std::string_view without_rank(std::string_view message, int rank) {
 
 void print_line(const std::string& line) {
   std::fflush(stdout);
-  std::fputs(line.c_str(), stderr);  // one write: lines of several ranks do not mix
+  std::fputs(core::printable_lines(line).c_str(),
+             stderr);  // one write: lines of several ranks do not mix
   std::fflush(stderr);
 }
 

@@ -1,9 +1,5 @@
 #include "launch/reporting/metrics_file.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -128,23 +124,20 @@ std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
 }
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t resumed_step)
-    : path_(path), last_sync_(std::chrono::steady_clock::now()) {
+    : file_(path, AppendedFile::Content::kLines), last_sync_(std::chrono::steady_clock::now()) {
   cut_after_step(path, resumed_step);
-  file_.reset(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
-  if (!file_) core::fail_to_write("cannot open", path);
+  file_.finish();
 }
 
-MetricsWriter::~MetricsWriter() {
-  if (file_) fdatasync(file_.get());
-}
+MetricsWriter::~MetricsWriter() { file_.sync(); }
 
 void MetricsWriter::write(const StepMetrics& metrics) {
-  core::write_all(file_.get(), metrics_line(metrics) + "\n", path_);
+  file_.append(metrics_line(metrics) + "\n");
   if (std::chrono::steady_clock::now() - last_sync_ >= kSyncInterval) sync();
 }
 
 void MetricsWriter::sync() {
-  if (fdatasync(file_.get()) != 0) core::fail_to_write("cannot sync", path_);
+  file_.sync();
   last_sync_ = std::chrono::steady_clock::now();
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/file.hpp"
+#include "launch/reporting/appended_file.hpp"
 #include "launch/reporting/step_metrics.hpp"
 
 namespace sidestream::launch {
@@ -26,22 +26,23 @@ class MetricsWriter {
  public:
   // Continues the file after `resumed_step` (0: a new run). Lines of later steps are dropped: those
   // steps are taken again, and a reader would see them twice. Throws as read_metrics, and Error
-  // when the file cannot be written.
+  // when the file cannot be written; later that is trouble of file().
   explicit MetricsWriter(const std::filesystem::path& path, std::int64_t resumed_step = 0);
   ~MetricsWriter();
   MetricsWriter(const MetricsWriter&) = delete;
   MetricsWriter& operator=(const MetricsWriter&) = delete;
 
   // One write a line, so that a killed process tears at most the last one; on disk after a few
-  // seconds. Throws Error.
+  // seconds.
   void write(const StepMetrics& metrics);
 
-  // On disk now; call it when a checkpoint is written. Throws Error.
+  // On disk now; call it when a checkpoint is written.
   void sync();
 
+  AppendedFile& file() noexcept { return file_; }
+
  private:
-  std::filesystem::path path_;
-  core::UniqueFd file_;
+  AppendedFile file_;
   std::chrono::steady_clock::time_point last_sync_;
 };
 

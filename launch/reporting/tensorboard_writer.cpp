@@ -1,12 +1,7 @@
 #include "launch/reporting/tensorboard_writer.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
 #include "core/base/host_name.hpp"
 #include "launch/reporting/crc32c.hpp"
 #include "launch/reporting/protobuf_encoder.hpp"
@@ -49,14 +44,13 @@ std::string little_endian(std::uint64_t value, int count) {
 }  // namespace
 
 TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, std::int64_t resumed_step)
-    : path_(new_path(folder)),
-      file_(open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {
-  if (!file_) throw core::Error(core::system_error_text("cannot create", path_, errno));
+    : file_(new_path(folder), AppendedFile::Content::kRecords) {
   write_record(event_at(0).bytes(kEventFileVersion, "brain.Event:2").content());
   if (resumed_step > 0) {
     const ProtobufEncoder start = ProtobufEncoder().varint(kSessionStatus, kSessionStart);
     write_record(event_at(resumed_step + 1).bytes(kEventSessionLog, start.content()).content());
   }
+  file_.finish();
 }
 
 void TensorBoardWriter::write(std::int64_t step, const std::vector<Scalar>& scalars) {
@@ -89,7 +83,7 @@ void TensorBoardWriter::write_record(std::string_view event) {
   std::string record = length + little_endian(masked_crc32c(length), 4);
   record += event;
   record += little_endian(masked_crc32c(event), 4);
-  core::write_all(file_.get(), record, path_);
+  file_.append(record);
 }
 
 }  // namespace sidestream::launch

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/file.hpp"
+#include "launch/reporting/appended_file.hpp"
 #include "launch/reporting/step_metrics.hpp"
 
 namespace sidestream::launch {
@@ -24,23 +24,23 @@ struct Scalar {
 class TensorBoardWriter {
  public:
   // Starts a new file. On resume TensorBoard forgets what older files of the folder say about steps
-  // after `resumed_step`: they are taken again. Throws Error with the system's text.
+  // after `resumed_step`: they are taken again. Throws WriteError when it cannot; later that is
+  // trouble of file().
   explicit TensorBoardWriter(const std::filesystem::path& folder, std::int64_t resumed_step = 0);
 
-  // One event, one write. Values that are not finite are kept: TensorBoard shows them. Throws
-  // Error.
+  // One event, one write. Values that are not finite are kept: TensorBoard shows them.
   void write(std::int64_t step, const std::vector<Scalar>& scalars);
 
   // Tags train/loss, train/grad_norm, train/lr, speed/..., and eval/loss where there is one.
   void write(const StepMetrics& metrics);
 
-  const std::filesystem::path& path() const noexcept { return path_; }
+  const std::filesystem::path& path() const noexcept { return file_.path(); }
+  AppendedFile& file() noexcept { return file_; }
 
  private:
   void write_record(std::string_view event);
 
-  std::filesystem::path path_;
-  core::UniqueFd file_;
+  AppendedFile file_;
 };
 
 }  // namespace sidestream::launch

@@ -2,6 +2,7 @@
 #include <new>
 
 #include "core/base/error.hpp"
+#include "core/base/printable.hpp"
 #include "launch/trace/trace_commands.hpp"
 
 namespace sidestream::launch {
@@ -15,7 +16,7 @@ int report_trace_failure(const std::exception& error) {
     text = "out of memory: give fewer files at once";
   }
   std::fflush(stdout);
-  std::fprintf(stderr, "sidestream-trace: %s\n", text);
+  std::fprintf(stderr, "sidestream-trace: %s\n", core::printable_lines(text).c_str());
   return static_cast<int>(code);
 }
 

@@ -246,8 +246,7 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
           "{}: expected a training state of step {}, found step {} with {} skipped",
           checkpoint.folder.string(), checkpoint.manifest.step, state.step, state.skipped));
     const auto states = replicas_.states();
-    read_all(checkpoint::TensorSet::open_model(checkpoint.folder),
-             weights_of(states, config_.model));
+    read_all(checkpoint::TensorSet::open_model(checkpoint), weights_of(states, config_.model));
     if (state.step > 0)
       read_all(checkpoint::TensorSet::open_optimizer(checkpoint),
                moments_of(states, config_.model));

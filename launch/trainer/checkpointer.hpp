@@ -24,10 +24,10 @@
 #include "comm/communicator.hpp"
 #include "core/checkpoint/checkpoint_store.hpp"
 #include "core/faults/fault_injector.hpp"
-#include "launch/process/background_task.hpp"
-#include "launch/process/heartbeat.hpp"
 #include "launch/trainer/checkpoint_tensors.hpp"
 #include "launch/trainer/training_state.hpp"
+#include "launch/watch/background_task.hpp"
+#include "launch/watch/heartbeat.hpp"
 #include "model/config.hpp"
 #include "parallel/data_parallel.hpp"
 

@@ -64,30 +64,32 @@ EttrLedger::StartName EttrLedger::StartName::of_this_process() {
 
 EttrLedger::EttrLedger(std::filesystem::path path, StartName name, const Sums& start,
                        double restore_s)
-    : path_(std::move(path)), name_(std::move(name)), last_line_(std::chrono::steady_clock::now()) {
+    : file_(std::move(path), AppendedFile::Content::kLines),
+      name_(std::move(name)),
+      last_line_(std::chrono::steady_clock::now()) {
   Ordered line = line_of("started");
   line.update({{"step", start.step},
                {"training_s", start.training_s},
                {"startup_s", std::max(0.0, age_of_this_process_s() - restore_s)},
                {"restore_s", restore_s}});
-  append_json_line(path_, line);
+  append_json_line(file_, line);
 }
 
 void EttrLedger::progress(const Sums& sums, When when) {
   const auto now = std::chrono::steady_clock::now();
   if (when == When::kEveryFewSeconds && now - last_line_ < kBetweenLines) return;
   last_line_ = now;
-  append_json_line(path_, line_of("progress", sums));
+  append_json_line(file_, line_of("progress", sums));
 }
 
 void EttrLedger::finished(const Sums& sums, int code) {
   Ordered line = line_of("finished", sums);
   line["code"] = code;
-  append_json_line(path_, line);
+  append_json_line(file_, line);
 }
 
 EttrAccount EttrLedger::account() const {
-  std::vector<json> ledger = read_json_lines(path_);
+  std::vector<json> ledger = read_json_lines(file_.path());
   ledger.push_back(line_of("now"));
   settle_clocks(ledger);
   return account_of(ledger, ledger.back().value("at", 0.0));

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "launch/reporting/appended_file.hpp"
 #include "launch/trainer/ettr_account.hpp"
 
 namespace sidestream::launch {
@@ -26,20 +27,23 @@ class EttrLedger {
     static StartName of_this_process();
   };
 
-  // Appends `started`.
+  // Appends `started`. A ledger that cannot be written is trouble of file().
   EttrLedger(std::filesystem::path path, StartName name, const Sums& start, double restore_s);
 
   enum class When { kEveryFewSeconds, kNow };
   void progress(const Sums& sums, When when);
   void finished(const Sums& sums, int code);
 
+  // Throws Error where the file cannot be read.
   EttrAccount account() const;
+
+  AppendedFile& file() noexcept { return file_; }
 
  private:
   nlohmann::ordered_json line_of(const char* event) const;
   nlohmann::ordered_json line_of(const char* event, const Sums& sums) const;
 
-  std::filesystem::path path_;
+  AppendedFile file_;
   StartName name_;
   std::chrono::steady_clock::time_point last_line_;
 };

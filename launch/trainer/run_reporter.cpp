@@ -17,7 +17,6 @@
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/options/train_parser.hpp"
-#include "launch/process/background_task.hpp"
 #include "launch/reporting/jsonl_file.hpp"
 #include "launch/reporting/memory_peak.hpp"
 #include "launch/reporting/metrics_file.hpp"
@@ -25,6 +24,7 @@
 #include "launch/reporting/rate_meter.hpp"
 #include "launch/reporting/tensorboard_writer.hpp"
 #include "launch/trainer/ettr_ledger.hpp"
+#include "launch/watch/background_task.hpp"
 #include "profiling/ranges/ranges.hpp"
 #include "profiling/record/verdict_text.hpp"
 
@@ -56,6 +56,7 @@ class RunReporter::Impl {
         paths_(options.run_dir),
         metrics_(std::in_place, paths_.metrics(), start.step),
         events_(std::in_place, paths_.root(), start.step),
+        incidents_(paths_.incidents(), AppendedFile::Content::kLines),
         progress_({.total_steps = options.steps}),
         meter_(options.steps),
         device_memory_(std::move(device_memory)),
@@ -75,26 +76,8 @@ class RunReporter::Impl {
   void step(const TrainingState& state, const StepOutcome& outcome,
             std::optional<double> val_loss) {
     if (ledger_) ledger_->progress(sums_of(state), EttrLedger::When::kEveryFewSeconds);
-    meter_.add(state.step,
-               {.samples = static_cast<std::int64_t>(state.samples_per_step),
-                .tokens = tokens_per_step_,
-                .batch_s = static_cast<double>(outcome.step_ns) * 1e-9,
-                .reader_s = static_cast<double>(outcome.reader_ns) * 1e-9},
-               Clock::now());
-    if (!outcome.news.empty()) progress_.info(outcome.news);
-    if (outcome.updated)  // others say nothing about the usual step
-      samples_.push_back({outcome.step_ns, outcome.exposed_comm_ns, outcome.reader_ns});
-    if (val_loss) record_.last_val_loss = val_loss;
-    const bool last = state.step == options_.steps || outcome.stop_requested;
-    const bool due = options_.log_every > 0 && state.step % options_.log_every == 0;
-    if (!due && !last && !val_loss) return;
-    const ranges::ScopedRange range(ranges::Phase::kLog);
-    const StepMetrics metrics = metrics_of(state, outcome, val_loss);
-    metrics_->write(metrics);
-    events_->write(metrics);
-    const bool first = samples_.size() == 1;
-    progress_.update(metrics,
-                     first || last || val_loss ? Importance::kAlways : Importance::kNormal);
+    write(state, outcome, val_loss);
+    for (AppendedFile* file : files()) tell_news_of(*file);
   }
 
   void target_reached(const TrainingState& state, double val_loss) {
@@ -128,9 +111,7 @@ class RunReporter::Impl {
                                saved.state.step, saved.stall_s, saved.total_s));
   }
 
-  void incident(const nlohmann::ordered_json& incident) {
-    append_json_line(paths_.incidents(), incident);
-  }
+  void incident(const nlohmann::ordered_json& incident) { append_json_line(incidents_, incident); }
 
   void rewind(const TrainingState& state) {
     metrics_.reset();
@@ -148,9 +129,51 @@ class RunReporter::Impl {
     if (!samples_.empty()) record_.performance = summarise(samples_, tokens_per_step_);
     remark_on_mfu();
     write_run_record(record_, paths_.run_json());
+    for (AppendedFile* file : files()) {
+      if (file->trouble()) file->finish();
+    }
   }
 
  private:
+  void write(const TrainingState& state, const StepOutcome& outcome,
+             std::optional<double> val_loss) {
+    meter_.add(state.step,
+               {.samples = static_cast<std::int64_t>(state.samples_per_step),
+                .tokens = tokens_per_step_,
+                .batch_s = static_cast<double>(outcome.step_ns) * 1e-9,
+                .reader_s = static_cast<double>(outcome.reader_ns) * 1e-9},
+               Clock::now());
+    if (!outcome.news.empty()) progress_.info(outcome.news);
+    if (outcome.updated)  // others say nothing about the usual step
+      samples_.push_back({outcome.step_ns, outcome.exposed_comm_ns, outcome.reader_ns});
+    if (val_loss) record_.last_val_loss = val_loss;
+    const bool last = state.step == options_.steps || outcome.stop_requested;
+    const bool due = options_.log_every > 0 && state.step % options_.log_every == 0;
+    if (!due && !last && !val_loss) return;
+    const ranges::ScopedRange range(ranges::Phase::kLog);
+    const StepMetrics metrics = metrics_of(state, outcome, val_loss);
+    metrics_->write(metrics);
+    events_->write(metrics);
+    const bool first = samples_.size() == 1;
+    progress_.update(metrics,
+                     first || last || val_loss ? Importance::kAlways : Importance::kNormal);
+  }
+
+  std::vector<AppendedFile*> files() {
+    std::vector<AppendedFile*> all = {&incidents_};
+    if (metrics_) all.push_back(&metrics_->file());
+    if (events_) all.push_back(&events_->file());
+    if (ledger_) all.push_back(&ledger_->file());
+    return all;
+  }
+
+  void tell_news_of(AppendedFile& file) {
+    const std::optional<std::string> news = file.news();
+    if (!news) return;
+    if (file.trouble()) return progress_.warn(*news);
+    progress_.info(*news);
+  }
+
   EttrLedger::Sums sums_of(const TrainingState& state) {
     sums_.step = state.step;
     sums_.training_s = state.training_s;
@@ -167,7 +190,11 @@ class RunReporter::Impl {
   void account_for_time(core::ExitCode code, const TrainingState& state) {
     if (!ledger_) return;
     ledger_->finished(sums_of(state), static_cast<int>(code));
-    record_.ettr = ledger_->account();
+    try {
+      record_.ettr = ledger_->account();
+    } catch (const core::Error& error) {
+      return progress_.warn(fmt::format("no account of the time: {}", error.what()));
+    }
     progress_.info(describe(*record_.ettr));
     if (saves_ == 0 || samples_.empty()) return;
     const double step_s = summarise(samples_, tokens_per_step_).step_ms_p50 * 1e-3;
@@ -218,8 +245,9 @@ class RunReporter::Impl {
   RunRecord record_;
   Mfu mfu_;
   checkpoint::RunPaths paths_;
-  std::optional<MetricsWriter> metrics_;  // there always, but for a moment in rewind()
+  std::optional<MetricsWriter> metrics_;  // there always, unless rewind() failed
   std::optional<TensorBoardWriter> events_;
+  AppendedFile incidents_;
   ProgressReporter progress_;
   RateMeter meter_;
   MemoryPeak memory_;

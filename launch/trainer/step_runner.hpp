@@ -9,9 +9,9 @@
 #include "core/data/loader.hpp"
 #include "core/faults/fault_injector.hpp"
 #include "core/optim/schedule.hpp"
-#include "launch/process/heartbeat.hpp"
 #include "launch/trainer/step_agreement.hpp"
 #include "launch/trainer/stepper.hpp"
+#include "launch/watch/heartbeat.hpp"
 #include "model/language_model.hpp"
 #include "parallel/data_parallel.hpp"
 

@@ -50,7 +50,7 @@ StopReason Trainer::run() {
   }
   if (saved_step_ != state_.step) save();
   finish_save();
-  parts_.heartbeat.rest();
+  parts_.heartbeat.beat(ranges::Phase::kLog, std::max<std::int64_t>(1, state_.step));  // the rest
   if (!stop && options_.evaluation.target_val_loss) parts_.reporter.target_missed(state_);
   return stop.value_or(StopReason::kAllSteps);
 }

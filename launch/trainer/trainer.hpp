@@ -7,7 +7,6 @@
 #include "core/data/sample_order.hpp"
 #include "core/faults/fault_injector.hpp"
 #include "launch/options/train_options.hpp"
-#include "launch/process/heartbeat.hpp"
 #include "launch/process/program.hpp"
 #include "launch/recording/run_recording.hpp"
 #include "launch/trainer/checkpointer.hpp"
@@ -15,6 +14,7 @@
 #include "launch/trainer/run_reporter.hpp"
 #include "launch/trainer/stepper.hpp"
 #include "launch/trainer/training_state.hpp"
+#include "launch/watch/heartbeat.hpp"
 
 namespace sidestream::launch {
 

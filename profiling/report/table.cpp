@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "profiling/report/printable.hpp"
+#include "core/base/printable.hpp"
 #include "profiling/report/wrap.hpp"
 
 namespace sidestream::report {
@@ -27,7 +27,7 @@ std::size_t width_of(const std::string& text) {
 }  // namespace
 
 std::string cut(const std::string& whole, std::size_t width) {
-  const std::string text = printable(whole);
+  const std::string text = core::printable(whole);
   if (width_of(text) <= width || text.size() <= width) return text;
   const std::size_t tail = (width - 3) / 3;
   std::size_t head = width - 3 - tail, rest = text.size() - tail;

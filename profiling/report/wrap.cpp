@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "profiling/report/printable.hpp"
+#include "core/base/printable.hpp"
 
 namespace sidestream::report {
 
 std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
-  const std::string shown = printable(text);
+  const std::string shown = core::printable(text);
   std::string result, line = shown.substr(0, std::min(shown.find_first_not_of(' '), shown.size()));
   bool empty = true;
   for (std::size_t start = line.size(); start < shown.size();) {

@@ -71,11 +71,13 @@ std::optional<Bound> find_bound(const StepParts& sum, std::span<const StepParts>
 std::string text_of(const Bound& bound) {
   const std::string first = name_of(bound.word), second = name_of(bound.runner_up);
   if (!bound.lead) return first;
-  const std::string range =
-      fmt::format("{:.1f} to {:.1f} % of a step", bound.lead->low * 100, bound.lead->high * 100);
-  return bound.is_sure() ? fmt::format("{} (it leads {} by {}, 95 %)", first, second, range)
-                         : fmt::format("{} or by {}: not sure (the first leads by {}, 95 %)", first,
-                                       second, range);
+  const double low = bound.lead->low * 100, high = bound.lead->high * 100;
+  if (bound.is_sure())
+    return fmt::format("{} (it leads {} by {:.1f} to {:.1f} % of a step, 95 %)", first, second, low,
+                       high);
+  return fmt::format(
+      "{} or by {}: not sure (the first minus the second: {:+.1f} to {:+.1f} % of a step, 95 %)",
+      first, second, low, high);
 }
 
 }  // namespace sidestream::statistics

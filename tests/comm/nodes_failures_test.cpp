@@ -67,5 +67,17 @@ TEST(NodesFailuresTest, wait_silentCableIsNoticedByTheDeadline) {
   EXPECT_THAT(outcome.output, HasSubstr("(gives no sign of life)"));
 }
 
+// As in a container for each rank: the number of rank 1 is that of a `sleep` for rank 0.
+TEST(NodesFailuresTest, processNumbersOfAnotherContainerAreNotWatched) {
+  const std::string container = " -np 1 unshare --pid --fork --mount-proc sh -c '";
+  const std::string program = SIDESTREAM_FAILURE_PROGRAM " for-ever on; exit $?'";
+  const Outcome outcome =
+      run_command("timeout 6 " SIDESTREAM_MPIEXEC " --oversubscribe --bind-to none" + container +
+                  "sleep 2 & " + program + " :" + container + program);
+
+  EXPECT_EQ(outcome.output.find("has died"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.exit_code, 124) << outcome.output;  // ran until it was ended
+}
+
 }  // namespace
 }  // namespace sidestream::test

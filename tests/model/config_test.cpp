@@ -64,6 +64,16 @@ TEST(ModelConfigTest, validate_names_the_field) {
   EXPECT_THAT(message_of<core::ConfigError>([&] { config.validate(); }), HasSubstr("dropout"));
 }
 
+TEST(ModelConfigTest, validate_refuses_more_parameters_than_can_be_counted) {
+  ModelConfig config = preset("gpt2-micro");
+  config.width = std::int64_t{1} << 30;
+  EXPECT_THAT(message_of<core::ConfigError>([&] { config.validate(); }),
+              HasSubstr("at most 1e+15 parameters, found 2.8e+19"));
+  config = preset("gpt2-micro");
+  config.padded_vocab_size = (std::int64_t{1} << 31) - 1;
+  EXPECT_NO_THROW(config.validate());
+}
+
 TEST(HuggingFaceTest, config_survives_a_round_trip) {
   for (const char* name : {"gpt2-124m", "gpt2-mini", "mlp"}) {
     EXPECT_EQ(from_hugging_face(to_hugging_face(preset(name))), preset(name)) << name;

@@ -25,6 +25,7 @@ ROOMS = {
     # Flags and reports work without LibTorch: of the rooms with tensors they see plain configurations only.
     "launch/options": ["core", "comm", "parallel", "model"],
     "launch/reporting": ["core"],
+    "launch/watch": ["core", "comm", "launch/options", "profiling/ranges", "profiling/record"],
     "examples": ["core", "comm", "parallel", "model", "profiling", "launch"],
     "tests": ["core", "comm", "parallel", "model", "profiling", "launch", "examples"],
 }

@@ -5,7 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <vector>
+
 #include "core/base/error.hpp"
+#include "core/checkpoint/run_leftovers.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 
 namespace sidestream::checkpoint {
@@ -108,6 +111,30 @@ TEST_F(RunDirectoryTest, folder_that_cannot_be_made_or_written_is_named) {
   EXPECT_THAT(error_of(folder_ / "file" / "run"), HasSubstr("cannot create"));
   // Writing is refused here for root as well.
   EXPECT_THAT(error_of("/proc/self/task"), HasSubstr("--run-dir: /proc/self/task is not writable"));
+}
+
+TEST_F(RunDirectoryTest, unfinished_files_of_a_killed_run_go_and_nothing_else) {
+  const RunDirectory run(root_, UsedRun::kRefuse);
+  fs::create_directories(root_ / "flight" / "from_step_00000000");
+  fs::create_directories(root_ / "trace" / "steps");
+  const std::vector<fs::path> unfinished = {
+      root_ / "run.json.tmp.17", root_ / "flight" / "from_step_00000000" / "rank_00001.json.tmp.18",
+      root_ / "trace" / "steps" / "rank_00000.json.gz.partial",
+      root_ / "trace" / "steps" / ".raw_00003.json"};
+  const std::vector<fs::path> others = {root_ / "run.json", root_ / "notes.tmp.1",
+                                        root_ / "report.html.partial",
+                                        root_ / "trace" / "steps" / "rank_00000.json.gz"};
+  for (const auto& files : {unfinished, others}) {
+    for (const fs::path& file : files) core::write_file_atomically(file, "x");
+  }
+  fs::create_symlink(root_ / "run.json", root_ / "trace" / "link.partial");
+
+  EXPECT_EQ(remove_run_leftovers(run.paths()), unfinished.size());
+
+  for (const fs::path& file : unfinished) EXPECT_FALSE(fs::exists(file)) << file;
+  for (const fs::path& file : others) EXPECT_TRUE(fs::exists(file)) << file;
+  EXPECT_TRUE(fs::exists(root_ / "trace" / "link.partial"));
+  EXPECT_EQ(remove_run_leftovers(RunPaths(root_ / "absent")), 0U);
 }
 
 }  // namespace

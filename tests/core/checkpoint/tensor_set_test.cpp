@@ -24,7 +24,7 @@ TEST_F(TensorSetTest, open_optimizer_joins_the_shards_of_all_ranks_by_name) {
   const Checkpoint checkpoint = *store_.newest_valid().checkpoint;
 
   const TensorSet optimizer = TensorSet::open_optimizer(checkpoint);
-  const TensorSet model = TensorSet::open_model(checkpoint.folder);
+  const TensorSet model = TensorSet::open_model(checkpoint);
 
   EXPECT_THAT(optimizer.names(), ElementsAre("moments.0", "moments.1", "moments.2"));
   EXPECT_EQ(optimizer.at("moments.2").elements(), 1000u);
@@ -33,10 +33,15 @@ TEST_F(TensorSetTest, open_optimizer_joins_the_shards_of_all_ranks_by_name) {
               HasSubstr("expected a tensor named 'moments.3'"));
 }
 
-TEST_F(TensorSetTest, shard_that_the_manifest_does_not_list_is_named) {
+TEST_F(TensorSetTest, file_that_the_manifest_does_not_list_is_named) {
   save_sample(store_, {.step = 5, .world_size = 3});
   Checkpoint checkpoint = *store_.newest_valid().checkpoint;
   checkpoint.manifest.files.pop_back();
+  std::erase_if(checkpoint.manifest.files,
+                [](const FileDigest& file) { return file.name == "model.safetensors"; });
+
+  EXPECT_THAT(checkpoint_error_of([&] { TensorSet::open_model(checkpoint); }),
+              HasSubstr("expected model.safetensors among its files"));
 
   EXPECT_THAT(checkpoint_error_of([&] { TensorSet::open_optimizer(checkpoint); }),
               HasSubstr("expected optimizer_00002_of_00003.safetensors among its files"));

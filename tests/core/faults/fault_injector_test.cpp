@@ -102,5 +102,13 @@ TEST(FaultInjectorTest, permission_isAVariable) {
   unsetenv("SIDESTREAM_FAULT_INJECTION");
 }
 
+TEST(FaultInjectorTest, ranksAndStepsThatTheRunDoesNotHaveAreRefused) {
+  const auto faults = parse_faults("kill:rank=1; slow:step=20,ms=5");
+  require_ranks(faults, 2);
+  require_steps(faults, 20);
+  EXPECT_THROW(require_ranks(faults, 1), core::ConfigError);
+  EXPECT_THROW(require_steps(faults, 19), core::ConfigError);
+}
+
 }  // namespace
 }  // namespace sidestream::faults

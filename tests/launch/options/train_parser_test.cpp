@@ -99,6 +99,8 @@ TEST_F(TrainParserTest, parse_conflicting_flags_name_both) {
               HasSubstr("exclude each other"));
   EXPECT_THAT(error_with_data({"--init", "a", "--resume", "b"}), HasSubstr("exclude each other"));
   EXPECT_THAT(error_with_data({"--target-val-loss", "1.5"}), HasSubstr("--eval-every"));
+  EXPECT_THAT(error_with_data({"--target-val-loss", "1.5", "--eval-every", "5"}),
+              HasSubstr("needs a validation split"));
 }
 
 TEST_F(TrainParserTest, parse_wrong_names_are_refused_with_the_nearest) {

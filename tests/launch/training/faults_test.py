@@ -5,6 +5,7 @@ The faults are those of the world outside: a shard that somebody overwrites or c
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import resource
@@ -101,6 +102,8 @@ def check_overwritten_shard(root, flags):
         lines = run.end(DATA, limit_s=60)
     check(len(lines) == 1, f"expected one message, found {lines}")
     check("[rank 1]" in lines[0] and "9999" in lines[0], lines[0])
+    flights = [json.loads((run.run_dir / f"flight/from_step_00000000/rank_{rank:05}.json").read_text()) for rank in range(RANKS)]
+    check("9999" in flights[1]["why"] and all(flight["collectives"] for flight in flights), f"{flights}")
     check(metrics(run.run_dir)[-1]["step"] == 79, f"stopped after {metrics(run.run_dir)[-1]}")
     check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
 

@@ -16,8 +16,9 @@ def errors(output):
     return [line for line in output.splitlines() if line.startswith("sidestream")]
 
 
-def in_own_file_system(root, name, flags, folder, prepare, while_running, expect):
-    """A run whose `folder` is a small file system of its own; what its checkpoints are is listed before it goes."""
+def in_own_file_system(root, name, flags, folder, prepare, while_running, expect, after="true"):
+    """A run whose `folder` is a small file system of its own; what its checkpoints are is listed before it goes. Its one message, or what it
+    printed where it succeeded, and its checkpoints."""
     run_dir, left = root / name, root / f"{name}.left"
     (run_dir / folder).mkdir(parents=True)
     ranks = " ".join(mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, "--resume", "auto", *flags]))
@@ -25,12 +26,14 @@ def in_own_file_system(root, name, flags, folder, prepare, while_running, expect
 {ranks} & pid=$!
 {while_running}
 wait $pid; code=$?
-ls {run_dir}/checkpoints > {left}
+ls {run_dir}/checkpoints > {left}; {after}
 exit $code"""
     done = subprocess.run(["unshare", "--mount", "sh", "-c", script], env=environment(), text=True, capture_output=True, timeout=120)
     output = done.stdout + done.stderr
     check(done.returncode == expect, f"{name}: expected {expect}, found {done.returncode}\n{output}")
     found = errors(output)
+    if expect == 0:
+        return output, left.read_text().split()
     check(len(found) == 1, f"{name}: expected one message, found {found}\n{output}")
     return found[0], left.read_text().split()
 
@@ -49,12 +52,22 @@ def check_checkpoints(root, flags):
     check(left[0] == "step_00000010", left)
 
 
-def check_metrics(root, flags):
-    """The whole run directory is full, with nothing saved yet: one message, though the ledger and run.json cannot be written either."""
-    message, left = in_own_file_system(root, "full", flags + ["--steps", "100000", "--checkpoint-every", "0"], ".",
-                                       "mount -t tmpfs -o size=128k tmpfs", "true", CONFIG)
-    check("No space left on device" in message and "cannot write" in message, message)
+def check_records(root, flags):
+    """Training goes on where its records cannot be written; what they should hold is in them once there is room. Without room the run ends
+    where it saves, with one message, though the ledger and run.json cannot be written either."""
+    quiet = flags + ["--checkpoint-every", "0"]
+    message, left = in_own_file_system(root, "full", quiet + ["--steps", "400"], ".", "mount -t tmpfs -o size=128k tmpfs", "true", CHECKPOINT)
+    check("No space left on device" in message, message)
     check(left == [], left)
+
+    run_dir, kept = root / "room", root / "kept"
+    full = f"$(df --output=avail {run_dir} | tail -1) -eq 0"
+    room = f"while ! [ {full} ]; do sleep 0.05; done; sleep 0.5; mount -o remount,size=64m {run_dir}"
+    output, left = in_own_file_system(root, "room", quiet + ["--steps", "600"], ".", "mount -t tmpfs -o size=128k tmpfs", room, 0,
+                                      after=f"cp -r {run_dir} {kept}")
+    check(left == ["step_00000600"], left)
+    check("warning: cannot write" in output and "can be written again" in output, output)
+    check([line["step"] for line in metrics(kept)] == list(range(1, 601)), "metrics.jsonl does not have every step once")
 
 
 def check_unwritable(root, flags):
@@ -106,7 +119,7 @@ def main():
         root = pathlib.Path(folder)
         flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4", "--lr-schedule", "constant"]
         check_checkpoints(root, flags)
-        check_metrics(root, flags)
+        check_records(root, flags)
         check_unwritable(root, flags)
         check_folder_of_one_host(root, flags)
         check_shared_memory(root, flags)

@@ -105,8 +105,10 @@ def main():
         check(len(files) == 1, f"{files}")
 
         hangs_at_the_end(root, flags)
+        last_record_hangs(root, flags)
 
-        message, _ = run_with(root, "end", 1, "hang:at=restore", flags + ["--resume", "auto", "--timeout-setup", "2"], COLLECTIVE, None)
+        message, _ = run_with(root, "end", 1, "hang:at=restore",
+                              flags + ["--resume", "auto", "--timeout-setup", "2", "--timeout-checkpoint", "2"], COLLECTIVE, None)
         has(message, r"^sidestream: the set-up, checkpoint: not finished after 2000 ms")
 
         # A step takes 0.2 s, so that the next save comes after the deadline of this one.
@@ -151,6 +153,25 @@ def hangs_at_the_end(root, flags):
     check(code == COLLECTIVE, f"{done.returncode}\n{done.stdout}{done.stderr}")
     has(done.stderr, r"leaving MPI, with all work done: not finished after 3000 ms")
     check(len(metrics(root / "end")) == 3, "not all of its steps are there")
+
+
+def last_record_hangs(root, flags):
+    """A file system that does not answer once all steps are done: here a pipe that nobody reads, in the place of run.json. A single process
+    has nobody who would wait for it."""
+    run_dir = root / "last-record"
+    slow = "slow:ms=200,steps=0"
+    short = flags[:flags.index("--steps")] + ["--steps", "8", "--timeout-step", str(DEADLINE_S), "--inject", slow]
+    env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
+    run = subprocess.Popen([BINARY, "train", "--run-dir", run_dir, *short], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    while not (run_dir / "metrics.jsonl").exists() or not metrics(run_dir):
+        time.sleep(0.02)
+    (run_dir / "run.json").unlink()
+    os.mkfifo(run_dir / "run.json")
+    output, _ = run.communicate(timeout=60)
+    check(run.returncode == COLLECTIVE, f"{run.returncode}\n{output}")
+    has(output, r"step 8, log: not finished after 3000 ms, and no collective is in flight")
+    check((run_dir / "checkpoints/step_00000008").exists(), "the last step was not saved")
+    check((run_dir / "flight/end/rank_00000.json").exists(), "no stacks")
 
 
 def slow_rank_goes_on(root, flags):

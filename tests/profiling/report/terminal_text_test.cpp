@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "profiling/report/printable.hpp"
 #include "profiling/report/table.hpp"
 #include "profiling/report/wrap.hpp"
 
@@ -11,12 +10,6 @@ namespace {
 
 // Clears the screen, in the form of one byte and in that of two.
 constexpr const char* kName = "k\x1B[2J\n\xC2\x9B\x32J\x7F";
-
-TEST(TerminalTextTest, control_characters_are_shown_as_such) {
-  EXPECT_EQ(printable(kName), "k?[2J??2J?");
-  EXPECT_EQ(printable("\xC3\xA4 \xC2\xB5s"), "\xC3\xA4 \xC2\xB5s");
-  EXPECT_EQ(printable("cut \xC2"), "cut \xC2");
-}
 
 TEST(TerminalTextTest, a_row_of_a_table_is_one_line) {
   const Table table{.title = "Longest", .header = {"name", "calls"}, .rows = {{kName, "1"}}};

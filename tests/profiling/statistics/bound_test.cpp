@@ -41,8 +41,9 @@ TEST(BoundTest, steps_that_do_not_agree_make_it_unsure) {
   ASSERT_TRUE(bound.has_value());
   EXPECT_EQ(bound->word, "gpu");
   EXPECT_FALSE(bound->is_sure());
-  EXPECT_EQ(text_of(*bound).find("computing or by communication: not sure (the first leads by "),
-            0u)
+  EXPECT_EQ(
+      text_of(*bound).find("computing or by communication: not sure (the first minus the second: "),
+      0u)
       << text_of(*bound);
 }
 

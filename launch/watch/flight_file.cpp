@@ -1,4 +1,4 @@
-#include "launch/recording/flight_file.hpp"
+#include "launch/watch/flight_file.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "launch/assembly/set_up_guard.hpp"
+#include "launch/assembly/stage_guard.hpp"
 
 #include <string>
 #include <utility>
@@ -7,9 +7,10 @@
 
 namespace sidestream::launch {
 
-SetUpGuard::SetUpGuard(Session& session, const TrainOptions& options)
-    : heartbeat_(session.communicator()),
-      flight_(checkpoint::RunPaths(options.run_dir).flight() / "set_up",
+StageGuard::StageGuard(Session& session, const TrainOptions& options, const Stage& stage)
+    : step_(stage.step),
+      heartbeat_(session.communicator()),
+      flight_(checkpoint::RunPaths(options.run_dir).flight() / stage.name,
               session.communicator().rank(), session.flights(), heartbeat_),
       on_failure_(session.failure_hook(), flight_,
                   [&session](std::string line) { session.leave_word(std::move(line)); }),

@@ -1,4 +1,4 @@
-#include "launch/process/thread_stacks.hpp"
+#include "launch/watch/thread_stacks.hpp"
 
 #include <cxxabi.h>
 #include <dirent.h>

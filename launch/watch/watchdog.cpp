@@ -1,4 +1,4 @@
-#include "launch/process/watchdog.hpp"
+#include "launch/watch/watchdog.hpp"
 
 #include <fmt/format.h>
 

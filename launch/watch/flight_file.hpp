@@ -2,6 +2,7 @@
 // with its last collectives and what every thread is doing.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <mutex>
@@ -10,9 +11,9 @@
 
 #include "comm/failure_hook.hpp"
 #include "comm/flight_recorder.hpp"
-#include "launch/process/background_task.hpp"
-#include "launch/process/heartbeat.hpp"
-#include "launch/process/thread_stacks.hpp"
+#include "launch/watch/background_task.hpp"
+#include "launch/watch/heartbeat.hpp"
+#include "launch/watch/thread_stacks.hpp"
 
 namespace sidestream::launch {
 
@@ -50,16 +51,27 @@ class FlightFile {
 class FlightOnFailure {
  public:
   FlightOnFailure(comm::FailureHook& hook, FlightFile& file, std::function<void(std::string)> tell)
-      : hook_(hook), id_(hook.add([&file, tell = std::move(tell)] {
-          tell(file.write("a collective has failed").line);
-        })) {}
+      : hook_(hook),
+        file_(file),
+        tell_(std::move(tell)),
+        id_(hook.add([this] { write("a collective has failed"); })) {}
   ~FlightOnFailure() { hook_.remove(id_); }
   FlightOnFailure(const FlightOnFailure&) = delete;
   FlightOnFailure& operator=(const FlightOnFailure&) = delete;
 
+  // For what this rank has met by itself; the first call counts, for later ones only follow from
+  // it.
+  void write(const std::string& why) {
+    if (written_.exchange(true)) return;
+    tell_(file_.write(why).line);
+  }
+
  private:
   comm::FailureHook& hook_;
-  comm::FailureHook::Id id_;
+  FlightFile& file_;
+  std::function<void(std::string)> tell_;
+  std::atomic<bool> written_ = false;
+  comm::FailureHook::Id id_;  // last: the hook uses the rest
 };
 
 }  // namespace sidestream::launch

@@ -1,6 +1,6 @@
-#include "profiling/report/printable.hpp"
+#include "core/base/printable.hpp"
 
-namespace sidestream::report {
+namespace sidestream::core {
 namespace {
 
 // Length of the control character that begins here; 0: it is none. Those above DEL take two bytes
@@ -13,17 +13,22 @@ std::size_t control_at(std::string_view text, std::size_t at) {
   return next >= 0x80 && next < 0xA0 ? 2 : 0;
 }
 
-}  // namespace
-
-std::string printable(std::string_view text) {
+// Control characters that are in `kept` stay.
+std::string shown(std::string_view text, std::string_view kept) {
   std::string shown;
   shown.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t control = control_at(text, at);
+    const std::size_t control = kept.find(text[at]) == kept.npos ? control_at(text, at) : 0;
     shown += control == 0 ? text[at] : '?';
     at += control == 0 ? 1 : control;
   }
   return shown;
 }
 
-}  // namespace sidestream::report
+}  // namespace
+
+std::string printable(std::string_view text) { return shown(text, ""); }
+
+std::string printable_lines(std::string_view text) { return shown(text, "\n\t"); }
+
+}  // namespace sidestream::core

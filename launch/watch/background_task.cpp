@@ -1,4 +1,4 @@
-#include "launch/process/background_task.hpp"
+#include "launch/watch/background_task.hpp"
 
 #include <sys/resource.h>
 #include <sys/syscall.h>

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "launch/options/train_options.hpp"
-#include "launch/process/heartbeat.hpp"
+#include "launch/watch/heartbeat.hpp"
 
 namespace sidestream::launch {
 

@@ -1,0 +1,54 @@
+#include "core/checkpoint/run_leftovers.hpp"
+
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace sidestream::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+// write_file_atomically(), files of traces, LibTorch's own.
+const std::regex& unfinished() {
+  static const std::regex pattern(R"(.*\.tmp\.[0-9]+|.*\.partial|\.raw_[0-9]+\.json)");
+  return pattern;
+}
+
+// In the root people may have files of their own.
+const std::regex& unfinished_in_root() {
+  static const std::regex pattern(
+      R"((config\.cfg|run\.json|metrics\.jsonl(\.damaged)?)\.tmp\.[0-9]+)");
+  return pattern;
+}
+
+template <typename Iterator>
+std::size_t remove_matching(const fs::path& folder, const std::regex& pattern) {
+  std::error_code ignored;
+  std::vector<fs::path> leftovers;
+  for (Iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
+    const bool is_file = fs::is_regular_file(entry->symlink_status(ignored));
+    if (is_file && std::regex_match(entry->path().filename().string(), pattern))
+      leftovers.push_back(entry->path());
+  }
+  std::size_t gone = 0;
+  for (const fs::path& leftover : leftovers) gone += fs::remove(leftover, ignored) ? 1 : 0;
+  return gone;
+}
+
+}  // namespace
+
+std::size_t remove_run_leftovers(const RunPaths& paths) noexcept {
+  try {
+    std::size_t gone = remove_matching<fs::directory_iterator>(paths.root(), unfinished_in_root());
+    for (const fs::path& folder : {paths.flight(), paths.traces()})
+      gone += remove_matching<fs::recursive_directory_iterator>(folder, unfinished());
+    return gone;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+}  // namespace sidestream::checkpoint

@@ -1,0 +1,65 @@
+// A file that a run appends records to while it trains: lines of JSON, events of TensorBoard.
+//
+// A disk that is full for a while, or a file server that restarts, is no reason to end a run: what
+// cannot be written now is kept, in order, and written as soon as it can be.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/file.hpp"
+#include "core/base/write_error.hpp"
+
+namespace sidestream::launch {
+
+class AppendedFile {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // kLines: a last line that a kill has torn is closed first, so that it spoils no other.
+  enum class Content { kLines, kRecords };
+
+  // Touches nothing yet.
+  AppendedFile(std::filesystem::path path, Content content)
+      : path_(std::move(path)), content_(content) {}
+
+  // Makes the file where there is none (a link is not followed), writes what waits and then this;
+  // trouble() says whether it could. Throws WriteError only where more waits than memory should
+  // hold.
+  void append(std::string_view bytes);
+
+  // On disk now, as far as it can be.
+  void sync() { attempt(Durability::kOnDisk); }
+
+  // All that waits, on disk. Throws WriteError when it cannot.
+  void finish();
+
+  // Why the last attempt failed; nothing where it did not.
+  const std::optional<core::WriteError>& trouble() const noexcept { return trouble_; }
+
+  // For people: that it cannot be written (at once, and every minute again), or that it can again.
+  std::optional<std::string> news(TimePoint now = std::chrono::steady_clock::now());
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  enum class Durability { kWritten, kOnDisk };
+
+  void attempt(Durability durability);
+  void open();
+  void write_what_waits();
+
+  std::filesystem::path path_;
+  Content content_;
+  core::UniqueFd file_;
+  bool begun_ = false;  // something of this object is in the file
+  std::string waiting_;
+  std::optional<core::WriteError> trouble_;
+  std::optional<TimePoint> told_;  // of a trouble that people have heard of
+};
+
+}  // namespace sidestream::launch
