@@ -9,8 +9,8 @@ import time
 
 import pathlib
 
-from support import (BINARY, TINY, check, checkpoint, environment, make_data, metrics, mpirun, train, wait_for_step,
-                     workspace)
+from support import (BINARY, BUILD, ROOT, TINY, check, checkpoint, environment, make_data, metrics, mpirun, processes_of_ranks, train,
+                     wait_for_step, with_own_shared_memory, workspace)
 
 OTHER, MEMORY, COLLECTIVE, ASKED, KILLED = 1, 8, 6, 75, 137
 
@@ -86,6 +86,27 @@ def asked_during(root, name, inject, flags, wait):
     check([line["step"] for line in metrics(run_dir)] == list(range(1, last + 3)), f"{name}: steps are missing")
 
 
+def check_killed_launcher(root, flags):
+    """mpirun itself is killed: launch/run comes back when its ranks have gone, and leaves nothing of Open MPI behind."""
+    run_dir, left = root / "launcher", root / "launcher.left"
+    command = with_own_shared_memory([ROOT / "launch/run", "--build", BUILD, "-np", "2", "--", "train", "--run-dir", run_dir, *flags], left)
+    process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_for_step(process, run_dir, 20)
+    time.sleep(1.5)  # launch/run looks for its ranks once a second
+    ranks = processes_of_ranks(run_dir)
+    launchers = {parent_of(rank) for rank in ranks}
+    check(len(ranks) == 2 and len(launchers) == 1, f"{ranks} of {launchers}")
+    os.kill(launchers.pop(), signal.SIGKILL)
+    output, _ = process.communicate(timeout=60)
+    check(process.returncode == KILLED, f"{process.returncode}\n{output}")
+    check(not processes_of_ranks(run_dir), "ranks were left behind")
+    check(not left.exists() or left.read_text() == "", f"left in /dev/shm: {left.read_text()}")
+
+
+def parent_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
@@ -94,6 +115,7 @@ def main():
         check_dead_record(root, flags)
         check_no_memory(root, flags)
         check_too_few_files(root, flags)
+        check_killed_launcher(root, flags)
         asked_during(root, "asked-in-eval", "slow:step=4,steps=1,at=evaluation,ms=1500", evaluating(flags), 3)
         asked_during(root, "asked-in-save", "slow:step=4,steps=1,at=checkpoint,ms=1500", flags + ["--checkpoint-every", "4"], 4)
 
