@@ -123,15 +123,14 @@ class RunReporter::Impl {
   void finish(core::ExitCode code, const TrainingState& state) {
     progress_.finish();
     account_for_time(code, state);
-    record_.exit_code = static_cast<int>(code);
+    const std::optional<core::WriteError> lost = write_what_waits();
+    record_.exit_code = static_cast<int>(lost ? lost->code() : code);
     record_.wall_s = std::chrono::duration<double>(Clock::now() - started_).count();
     record_.last_step = state.step;
     if (!samples_.empty()) record_.performance = summarise(samples_, tokens_per_step_);
     remark_on_mfu();
     write_run_record(record_, paths_.run_json());
-    for (AppendedFile* file : files()) {
-      if (file->trouble()) file->finish();
-    }
+    if (lost) throw core::WriteError(*lost);
   }
 
  private:
@@ -165,6 +164,17 @@ class RunReporter::Impl {
     if (events_) all.push_back(&events_->file());
     if (ledger_) all.push_back(&ledger_->file());
     return all;
+  }
+
+  // A last time; what is lost for good.
+  std::optional<core::WriteError> write_what_waits() {
+    std::optional<core::WriteError> lost;
+    for (AppendedFile* file : files()) {
+      if (!file->trouble()) continue;
+      file->sync();
+      if (file->trouble()) lost = file->trouble();
+    }
+    return lost;
   }
 
   void tell_news_of(AppendedFile& file) {
