@@ -62,7 +62,9 @@ HostCommunicator::HostCommunicator(const CommunicatorConfig& config,
   if (!board_ || topology_.node_count > 1) channel_ = std::make_unique<ControlChannel>(job_.get());
   const auto board_ranks =
       board_ ? layout_[static_cast<std::size_t>(topology_.node)] : std::vector<int>();
-  lines_ = connect_life_lines(job_.get(), topology_, board_ ? Boards::kOnEveryNode : Boards::kNone);
+  const bool see_processes = every_rank(board_ && board_->sees_processes_of_all());
+  lines_ = connect_life_lines(job_.get(), topology_,
+                              see_processes ? Boards::kOnEveryNode : Boards::kNone);
   watch_ = std::make_unique<PeerWatch>(
       topology_,
       PeerWatch::Sources{.board = board_.get(), .channel = channel_.get(), .lines = lines_.get()},

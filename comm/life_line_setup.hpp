@@ -13,7 +13,8 @@ namespace sidestream::comm {
 enum class Boards { kNone, kOnEveryNode };
 
 // Collective. Lines between the job's first rank and one of every other node, or every other rank
-// where there are no boards; the rest learn of a death from these. Null where all share a board.
+// where there are no boards, or they do not show everybody's process (a container for each rank);
+// the rest learn of a death from these. Null where all share a board.
 std::unique_ptr<LifeLines> connect_life_lines(MPI_Comm job, const Topology& topology,
                                               Boards boards);
 

@@ -143,14 +143,20 @@ std::string NodeBoard::activity_of(int local_rank) const {
          " for " + seconds_text(std::chrono::nanoseconds(std::max<std::int64_t>(0, since_ns)));
 }
 
+bool NodeBoard::sees_process_of(const Slot& slot) const noexcept {
+  const std::uint64_t own = mine().process_namespace.load();
+  return own != 0 && slot.process_namespace.load() == own;
+}
+
+bool NodeBoard::sees_processes_of_all() const {
+  return std::all_of(slots_.begin(), slots_.end(),
+                     [this](const Slot* slot) { return sees_process_of(*slot); });
+}
+
 std::vector<int> NodeBoard::peer_processes() const {
   std::vector<int> processes;
-  const std::uint64_t own = mine().process_namespace.load();
-  for (int peer = 0; peer < size(); ++peer) {
-    const Slot& slot = *slots_[static_cast<std::size_t>(peer)];
-    const bool is_known = own != 0 && slot.process_namespace.load() == own;
-    processes.push_back(is_known && peer != rank_ ? slot.process.load() : 0);
-  }
+  for (const Slot* slot : slots_)
+    processes.push_back(slot != &mine() && sees_process_of(*slot) ? slot->process.load() : 0);
   return processes;
 }
 

@@ -69,6 +69,7 @@ class NodeBoard {
   // Process numbers of all slots; 0 for this rank, and for those of containers whose numbers mean
   // other processes here.
   std::vector<int> peer_processes() const;
+  bool sees_processes_of_all() const;
   // This rank has met the others a last time: its end is none to worry about.
   void note_left() noexcept;
   bool has_left(int local_rank) const noexcept;
@@ -83,6 +84,7 @@ class NodeBoard {
 
  private:
   struct Slot;
+  bool sees_process_of(const Slot& slot) const noexcept;
   Slot& mine() const noexcept { return *slots_[static_cast<std::size_t>(rank_)]; }
 
   SharedWindow window_;

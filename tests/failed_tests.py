@@ -8,12 +8,15 @@ import sys
 import xml.etree.ElementTree
 
 LINES = 40
+COULD_NOT_BEGIN = ("Unable to find executable", "Fixture dependency failed", "Missing Configuration", "Unable to find required file")
 
 
 def failed_tests(results):
     """Name and output of each test that did not pass, leaving out those that were skipped or are switched off."""
     for case in xml.etree.ElementTree.parse(results).getroot().iter("testcase"):
-        if case.get("status") == "fail" or case.find("failure") is not None:
+        skipped = case.find("skipped")
+        could_not_begin = skipped is not None and skipped.get("message", "").startswith(COULD_NOT_BEGIN)
+        if case.get("status") == "fail" or case.find("failure") is not None or could_not_begin:
             yield case.get("name"), case.findtext("system-out") or ""
 
 

@@ -36,6 +36,18 @@ void refuse_link(const fs::path& path) {
                   path.string()));
 }
 
+// A pipe, say, would be opened for ever.
+void require_file(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (!fs::exists(status) || fs::is_regular_file(status)) return;
+  throw core::ConfigError(
+      fmt::format("--run-dir: {}: expected a file of a run, found something else (a folder, a "
+                  "pipe): remove it, "
+                  "or choose another --run-dir",
+                  path.string()));
+}
+
 // Folders in which a run makes more folders: a link among these leads out as well.
 void refuse_links_below(const fs::path& folder) {
   std::error_code error;
@@ -46,12 +58,15 @@ void refuse_links_below(const fs::path& folder) {
 }
 
 // What a run writes stays in its directory, wherever somebody lets a name in it lead.
-void refuse_links(const RunPaths& paths) {
+void refuse_what_is_not_of_a_run(const RunPaths& paths) {
   for (const fs::path& path :
        {paths.config(), paths.run_json(), paths.lock(), paths.metrics(), paths.ettr(),
         paths.incidents(), paths.checkpoints(), paths.flight(), paths.report(), paths.traces()}) {
     refuse_link(path);
   }
+  for (const fs::path& path : {paths.config(), paths.run_json(), paths.lock(), paths.metrics(),
+                               paths.ettr(), paths.incidents()})
+    require_file(path);
   refuse_links_below(paths.flight());
   refuse_links_below(paths.traces());
 }
@@ -89,6 +104,15 @@ core::UniqueFd take_lock(const RunPaths& paths) {
   return lock;
 }
 
+// What a killed start has left of its look at the folder is none.
+bool has_checkpoints(const fs::path& folder) {
+  std::error_code ignored;
+  for (fs::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
+    if (!entry->path().filename().string().starts_with(".probe.")) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void probe_writing(const fs::path& folder) {
@@ -108,14 +132,13 @@ bool RunDirectory::is_used(const RunPaths& paths) {
   const bool has_files = fs::exists(paths.config(), ignored) ||
                          fs::exists(paths.run_json(), ignored) ||
                          fs::exists(paths.metrics(), ignored);
-  return has_files || (fs::is_directory(paths.checkpoints(), ignored) &&
-                       !fs::is_empty(paths.checkpoints(), ignored));
+  return has_files || has_checkpoints(paths.checkpoints());
 }
 
 RunDirectory::RunDirectory(const fs::path& root, UsedRun used) : paths_(root) {
   create_folder(root);
   probe_writing(root);
-  refuse_links(paths_);
+  refuse_what_is_not_of_a_run(paths_);
   lock_ = take_lock(paths_);
   if (used == UsedRun::kRefuse && is_used(paths_)) {
     throw core::ConfigError(

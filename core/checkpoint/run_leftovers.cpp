@@ -24,6 +24,12 @@ const std::regex& unfinished_in_root() {
   return pattern;
 }
 
+// probe_writing()
+const std::regex& probes() {
+  static const std::regex pattern(R"(\.probe\..+)");
+  return pattern;
+}
+
 template <typename Iterator>
 std::size_t remove_matching(const fs::path& folder, const std::regex& pattern) {
   std::error_code ignored;
@@ -43,6 +49,8 @@ std::size_t remove_matching(const fs::path& folder, const std::regex& pattern) {
 std::size_t remove_run_leftovers(const RunPaths& paths) noexcept {
   try {
     std::size_t gone = remove_matching<fs::directory_iterator>(paths.root(), unfinished_in_root());
+    for (const fs::path& folder : {paths.root(), paths.checkpoints()})
+      gone += remove_matching<fs::directory_iterator>(folder, probes());
     for (const fs::path& folder : {paths.flight(), paths.traces()})
       gone += remove_matching<fs::recursive_directory_iterator>(folder, unfinished());
     return gone;

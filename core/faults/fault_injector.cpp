@@ -146,7 +146,13 @@ void require_ranks(const std::vector<Fault>& faults, int world_size) {
 
 void require_steps(const std::vector<Fault>& faults, std::int64_t last_step) {
   for (const Fault& fault : faults) {
-    if (fault.step.value_or(0) <= last_step) continue;
+    const std::int64_t step = fault.step.value_or(0);
+    const bool before_steps =
+        fault.at == Point::kStart || fault.at == Point::kSetUp || fault.at == Point::kRestore;
+    if (before_steps && step > 0)
+      throw core::ConfigError("--inject: " + describe(fault) +
+                              ": no step has begun there, leave `step` out");
+    if (step <= last_step) continue;
     throw core::ConfigError("--inject: " + describe(fault) + ": the last step is " +
                             std::to_string(last_step) + " (--steps)");
   }

@@ -59,7 +59,8 @@ void require_permission(const std::vector<Fault>& faults);
 // Throws ConfigError for a fault of a rank that the job does not have.
 void require_ranks(const std::vector<Fault>& faults, int world_size);
 
-// Throws ConfigError for a fault of a step that the run never takes.
+// Throws ConfigError for a fault of a step that the run never takes, or at a place before all
+// steps.
 void require_steps(const std::vector<Fault>& faults, std::int64_t last_step);
 
 }  // namespace sidestream::faults

@@ -114,10 +114,12 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
     reporter.verdict(verdict());
     return reason;
   } catch (const core::AgreedError& error) {
+    heartbeat_->rest();  // what is written down now has deadlines of its own
     finish_save_after(error, reporter);
     leave_records(recording, reporter);
     throw;
   } catch (const std::exception& error) {
+    heartbeat_->rest();
     // Peers first: records take seconds on a file system that does not answer.
     session_.communicator().announce_failure(error.what());
     checkpointer_.leave_save();
@@ -157,7 +159,6 @@ model::LanguageModel& LiveRun::initialised() {
 // steps. Where it fails too, the first failure is what they end with.
 void LiveRun::finish_save_after(const core::AgreedError& error, RunReporter& reporter) {
   if (error.code() != ExitCode::kNumerics) return;
-  heartbeat_->rest();
   const auto warn = [&](const core::Error& second) {
     reporter.info(fmt::format("warning: of the save that was under way: {}", second.what()));
   };

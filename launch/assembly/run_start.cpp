@@ -65,6 +65,11 @@ std::optional<checkpoint::Checkpoint> look_for_checkpoint(const TrainOptions& op
     const checkpoint::RunPaths paths(options.run_dir);
     found = checkpoint::CheckpointStore(paths.checkpoints()).newest_valid();
     if (!found.checkpoint && !found.skipped.empty()) refuse_to_start_over(found.skipped, options);
+    if (!found.checkpoint && checkpoint::RunDirectory::is_used(paths))
+      notes.push_back(
+          fmt::format("warning: --resume auto: {} has been trained in, but has no checkpoint: from "
+                      "the first step, and metrics of before go",
+                      options.run_dir.string()));
   } else {
     auto named = checkpoint::find_checkpoint(options.checkpoint.resume);
     found = {.checkpoint = std::move(named.checkpoint), .skipped = std::move(named.skipped)};

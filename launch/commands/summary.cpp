@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/printable.hpp"
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/summary_options.hpp"
@@ -81,7 +82,7 @@ int run_summary(const CommandCall& call) {
   std::vector<Run> runs;
   for (const auto& folder : options.runs) runs.push_back(read_run(folder));
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    fmt::print("{}", describe(runs[i]));
+    fmt::print("{}", core::printable_lines(describe(runs[i])));
     if (const auto account = read_account(checkpoint::RunPaths(options.runs[i]).ettr()))
       fmt::print("{}: {}\n", runs[i].name, describe(*account));
   }

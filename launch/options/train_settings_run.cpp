@@ -116,10 +116,12 @@ SettingGroup<TrainOptions> process_settings() {
                {"timeout-setup", "SECONDS", "deadline for all ranks to meet"},
                [](auto& o) -> auto& { return o.timeouts.setup; }),
            seconds(
-               {"timeout-step", "SECONDS", "deadline of a collective during training"},
+               {"timeout-step", "SECONDS",
+                "deadline of a collective during training, of each part of a step, and of the end "
+                "of a run"},
                [](auto& o) -> auto& { return o.timeouts.step; }),
            seconds(
-               {"timeout-checkpoint", "SECONDS", "deadline while a checkpoint is written"},
+               {"timeout-checkpoint", "SECONDS", "deadline while a checkpoint is written or read"},
                [](auto& o) -> auto& { return o.timeouts.checkpoint; }),
            seconds(
                {"timeout-eval", "SECONDS", "deadline during an evaluation"},

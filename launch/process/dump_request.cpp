@@ -47,7 +47,11 @@ DumpRequest::DumpRequest() {
   pthread_sigmask(SIG_UNBLOCK, &blocked_at_start, nullptr);
 }
 
-DumpRequest::~DumpRequest() { sigaction(SIGUSR2, &previous_action, nullptr); }
+DumpRequest::~DumpRequest() {
+  // One that comes too late is no reason to be killed.
+  if (previous_action.sa_handler == SIG_DFL) previous_action.sa_handler = SIG_IGN;
+  sigaction(SIGUSR2, &previous_action, nullptr);
+}
 
 bool DumpRequest::wait_for(std::chrono::milliseconds limit) const noexcept {
   if (take_request()) return true;

@@ -30,8 +30,8 @@ std::string_view without_rank(std::string_view message, int rank) {
 
 void print_line(const std::string& line) {
   std::fflush(stdout);
-  std::fputs(core::printable_lines(line).c_str(),
-             stderr);  // one write: lines of several ranks do not mix
+  const std::string shown = core::printable_lines(line);
+  std::fputs(shown.c_str(), stderr);  // one write: lines of several ranks do not mix
   std::fflush(stderr);
 }
 

@@ -49,8 +49,12 @@ StopRequest::StopRequest() {
 }
 
 StopRequest::~StopRequest() {
-  for (std::size_t i = 0; i < kSignals.size(); ++i)
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    // Asked to save when all is done and saved: too late, and no reason to be killed.
+    const bool kills = kSignals[i] == SIGUSR1 && previous_actions[i].sa_handler == SIG_DFL;
+    if (kills) previous_actions[i].sa_handler = SIG_IGN;
     sigaction(kSignals[i], &previous_actions[i], nullptr);
+  }
   sigaction(SIGPIPE, &previous_pipe_action, nullptr);
 }
 

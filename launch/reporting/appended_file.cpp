@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 
@@ -10,20 +11,25 @@ namespace sidestream::launch {
 namespace {
 
 constexpr std::chrono::minutes kBetweenWarnings{1};
+constexpr std::chrono::seconds kBetweenSyncs{5};
 constexpr std::size_t kMostKeptBytes = std::size_t{64} << 20;
 
+std::int64_t size_of(int file) { return std::max<off_t>(0, ::lseek(file, 0, SEEK_END)); }
+
 bool ends_with_a_line(int file) {
-  const off_t size = ::lseek(file, 0, SEEK_END);
+  const std::int64_t size = size_of(file);
   char last = '\n';
-  return size <= 0 || ::pread(file, &last, 1, size - 1) != 1 || last == '\n';
+  return size == 0 || ::pread(file, &last, 1, size - 1) != 1 || last == '\n';
 }
 
 }  // namespace
 
 void AppendedFile::append(std::string_view bytes) {
   waiting_ += bytes;
-  attempt(Durability::kWritten);
-  if (trouble_ && waiting_.size() > kMostKeptBytes) throw core::WriteError(*trouble_);
+  const bool due = std::chrono::steady_clock::now() - last_sync_ >= kBetweenSyncs;
+  attempt(due ? Durability::kOnDisk : Durability::kWritten);
+  if (trouble_ && waiting_.size() + unsynced_.size() > kMostKeptBytes)
+    throw core::WriteError(*trouble_);
 }
 
 void AppendedFile::finish() {
@@ -46,8 +52,7 @@ void AppendedFile::attempt(Durability durability) {
   try {
     if (!file_) open();
     write_what_waits();
-    if (durability == Durability::kOnDisk && ::fdatasync(file_.get()) != 0)
-      core::fail_to_write("cannot sync", path_);
+    if (durability == Durability::kOnDisk) sync_what_was_written();
     trouble_.reset();
   } catch (const core::WriteError& error) {
     trouble_ = error;
@@ -58,10 +63,22 @@ void AppendedFile::attempt(Durability durability) {
 void AppendedFile::open() {
   file_.reset(::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file_) core::fail_to_write("cannot open", path_);
-  // Later a torn end is our own, and what waits is the rest of it.
-  if (content_ == Content::kLines && !begun_ && !ends_with_a_line(file_.get()))
-    waiting_.insert(0, "\n");
+  if (lost_) take_back_what_was_lost();
+  if (begun_) return;  // a torn end is our own, and what waits is the rest of it
+  if (content_ == Content::kLines && !ends_with_a_line(file_.get())) waiting_.insert(0, "\n");
+  synced_bytes_ = size_of(file_.get());
   begun_ = true;
+}
+
+// After a failed sync nobody knows what is on disk (fsync(2)): all since the last good one is
+// written again, in its place, unless somebody else has written behind it.
+void AppendedFile::take_back_what_was_lost() {
+  const auto unsynced = static_cast<std::int64_t>(unsynced_.size());
+  const bool alone = size_of(file_.get()) <= synced_bytes_ + unsynced;
+  if (alone && ::ftruncate(file_.get(), synced_bytes_) != 0)
+    core::fail_to_write("cannot cut", path_);
+  waiting_.insert(0, std::exchange(unsynced_, {}));
+  lost_ = false;
 }
 
 void AppendedFile::write_what_waits() {
@@ -69,8 +86,17 @@ void AppendedFile::write_what_waits() {
     const ssize_t written = ::write(file_.get(), waiting_.data(), waiting_.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) core::fail_to_write("cannot write", path_);
+    unsynced_.append(waiting_, 0, static_cast<std::size_t>(written));
     waiting_.erase(0, static_cast<std::size_t>(written));
   }
+}
+
+void AppendedFile::sync_what_was_written() {
+  last_sync_ = std::chrono::steady_clock::now();
+  lost_ = sync_call_(file_.get()) != 0;
+  if (lost_) core::fail_to_write("cannot sync", path_);
+  synced_bytes_ = size_of(file_.get());
+  unsynced_.clear();
 }
 
 }  // namespace sidestream::launch

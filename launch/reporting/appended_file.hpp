@@ -4,8 +4,12 @@
 // cannot be written now is kept, in order, and written as soon as it can be.
 #pragma once
 
+#include <unistd.h>
+
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,17 +23,18 @@ namespace sidestream::launch {
 class AppendedFile {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
+  using SyncCall = std::function<int(int)>;  // as fdatasync(2)
 
   // kLines: a last line that a kill has torn is closed first, so that it spoils no other.
   enum class Content { kLines, kRecords };
 
-  // Touches nothing yet.
-  AppendedFile(std::filesystem::path path, Content content)
-      : path_(std::move(path)), content_(content) {}
+  // Touches nothing yet. `sync_call`: for tests.
+  AppendedFile(std::filesystem::path path, Content content, SyncCall sync_call = ::fdatasync)
+      : path_(std::move(path)), content_(content), sync_call_(std::move(sync_call)) {}
 
-  // Makes the file where there is none (a link is not followed), writes what waits and then this;
-  // trouble() says whether it could. Throws WriteError only where more waits than memory should
-  // hold.
+  // Makes the file where there is none (a link is not followed), writes what waits and then this,
+  // and syncs every few seconds; trouble() says whether it could. Throws WriteError only where more
+  // waits than memory should hold.
   void append(std::string_view bytes);
 
   // On disk now, as far as it can be.
@@ -51,13 +56,20 @@ class AppendedFile {
 
   void attempt(Durability durability);
   void open();
+  void take_back_what_was_lost();
   void write_what_waits();
+  void sync_what_was_written();
 
   std::filesystem::path path_;
   Content content_;
+  SyncCall sync_call_;
   core::UniqueFd file_;
   bool begun_ = false;  // something of this object is in the file
+  bool lost_ = false;   // the system has dropped what it had taken
   std::string waiting_;
+  std::string unsynced_;           // written, perhaps not on disk
+  std::int64_t synced_bytes_ = 0;  // of the file, on disk
+  TimePoint last_sync_ = std::chrono::steady_clock::now();
   std::optional<core::WriteError> trouble_;
   std::optional<TimePoint> told_;  // of a trouble that people have heard of
 };

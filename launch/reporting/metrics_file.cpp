@@ -15,8 +15,6 @@ constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::chrono::seconds kSyncInterval{5};
-
 Json json_of(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 template <typename T>
@@ -124,7 +122,7 @@ std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
 }
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t resumed_step)
-    : file_(path, AppendedFile::Content::kLines), last_sync_(std::chrono::steady_clock::now()) {
+    : file_(path, AppendedFile::Content::kLines) {
   cut_after_step(path, resumed_step);
   file_.finish();
 }
@@ -133,12 +131,6 @@ MetricsWriter::~MetricsWriter() { file_.sync(); }
 
 void MetricsWriter::write(const StepMetrics& metrics) {
   file_.append(metrics_line(metrics) + "\n");
-  if (std::chrono::steady_clock::now() - last_sync_ >= kSyncInterval) sync();
-}
-
-void MetricsWriter::sync() {
-  file_.sync();
-  last_sync_ = std::chrono::steady_clock::now();
 }
 
 }  // namespace sidestream::launch

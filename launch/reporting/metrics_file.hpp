@@ -2,7 +2,6 @@
 // resume.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -36,14 +35,10 @@ class MetricsWriter {
   // seconds.
   void write(const StepMetrics& metrics);
 
-  // On disk now; call it when a checkpoint is written.
-  void sync();
-
   AppendedFile& file() noexcept { return file_; }
 
  private:
   AppendedFile file_;
-  std::chrono::steady_clock::time_point last_sync_;
 };
 
 }  // namespace sidestream::launch

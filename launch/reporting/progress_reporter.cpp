@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/printable.hpp"
 #include "launch/reporting/progress_text.hpp"
 
 namespace sidestream::launch {
@@ -35,12 +36,12 @@ void ProgressReporter::update(const StepMetrics& metrics, Importance importance)
   print_above(progress_line(metrics, options_.total_steps));
 }
 
-void ProgressReporter::info(std::string_view text) { print_above(std::string(text)); }
+void ProgressReporter::info(std::string_view text) { print_above(core::printable_lines(text)); }
 
 void ProgressReporter::warn(std::string_view text) {
   const bool color = options_.terminal.color;
   print_above(std::string(color ? "\033[33m" : "") + "warning: " + (color ? "\033[0m" : "") +
-              std::string(text));
+              core::printable_lines(text));
 }
 
 void ProgressReporter::finish() {

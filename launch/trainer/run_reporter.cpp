@@ -104,7 +104,7 @@ class RunReporter::Impl {
   }
 
   void saved(const SavedCheckpoint& saved) {
-    metrics_->sync();
+    metrics_->file().sync();
     if (ledger_) ledger_->progress(sums_, EttrLedger::When::kNow);
     note_save(saved);
     progress_.info(fmt::format("saved checkpoint of step {} (training waited {:.3f} s of {:.3f} s)",
@@ -122,14 +122,17 @@ class RunReporter::Impl {
 
   void finish(core::ExitCode code, const TrainingState& state) {
     progress_.finish();
+    const bool went_well = code == core::ExitCode::kDone || code == core::ExitCode::kPreempted;
+    std::optional<core::WriteError> lost = write_what_waits();
+    if (went_well && lost) code = lost->code();
     account_for_time(code, state);
-    const std::optional<core::WriteError> lost = write_what_waits();
-    record_.exit_code = static_cast<int>(lost ? lost->code() : code);
+    record_.exit_code = static_cast<int>(code);
     record_.wall_s = std::chrono::duration<double>(Clock::now() - started_).count();
     record_.last_step = state.step;
     if (!samples_.empty()) record_.performance = summarise(samples_, tokens_per_step_);
     remark_on_mfu();
     write_run_record(record_, paths_.run_json());
+    if (!lost) lost = write_what_waits();  // of the account
     if (lost) throw core::WriteError(*lost);
   }
 

@@ -37,7 +37,7 @@ def train_all_ways(root, data):
     train(root / "rollback", flags + ["--nan-policy", "rollback", "--inject", "nan:rank=1,step=6"])
     train(root / "stopped", flags + ["--inject", "nan:rank=1,step=6"], expect=NUMERICS)
     for name, more in {"zero": ["--zero", "1"], "messages": ["--shared-memory", "off"], "bf16": ["--precision", "bf16"],
-                       "plain": ["--baseline"], "recompute": ["--recompute", "blocks", "--grad-accumulation", "2"],
+                       "plain": ["--baseline"], "accumulated": ["--grad-accumulation", "2"],
                        "sgd": ["--algorithm", "sgd"], "mlp": ["--model", "mlp"],
                        "profiled": ["--record", "on", "--profile", "wait=2,warmup=1,active=2,repeat=1", "--profile-shapes"]}.items():
         train(root / name, flags + more)

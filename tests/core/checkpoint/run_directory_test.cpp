@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,12 +114,23 @@ TEST_F(RunDirectoryTest, folder_that_cannot_be_made_or_written_is_named) {
   EXPECT_THAT(error_of("/proc/self/task"), HasSubstr("--run-dir: /proc/self/task is not writable"));
 }
 
+TEST_F(RunDirectoryTest, what_is_no_file_is_refused) {
+  fs::create_directories(root_ / "metrics.jsonl");
+  EXPECT_THAT(error_of(root_, UsedRun::kContinue), HasSubstr("metrics.jsonl: expected a file"));
+  fs::remove(root_ / "metrics.jsonl");
+  ASSERT_EQ(::mkfifo((root_ / "run.json").c_str(), 0600), 0);
+  EXPECT_THAT(error_of(root_, UsedRun::kContinue), HasSubstr("run.json: expected a file"));
+}
+
 TEST_F(RunDirectoryTest, unfinished_files_of_a_killed_run_go_and_nothing_else) {
   const RunDirectory run(root_, UsedRun::kRefuse);
   fs::create_directories(root_ / "flight" / "from_step_00000000");
   fs::create_directories(root_ / "trace" / "steps");
   const std::vector<fs::path> unfinished = {
-      root_ / "run.json.tmp.17", root_ / "flight" / "from_step_00000000" / "rank_00001.json.tmp.18",
+      root_ / "run.json.tmp.17",
+      root_ / ".probe.host.17",
+      root_ / "checkpoints" / ".probe.host.18.tmp.18",
+      root_ / "flight" / "from_step_00000000" / "rank_00001.json.tmp.18",
       root_ / "trace" / "steps" / "rank_00000.json.gz.partial",
       root_ / "trace" / "steps" / ".raw_00003.json"};
   const std::vector<fs::path> others = {root_ / "run.json", root_ / "notes.tmp.1",
@@ -129,6 +141,9 @@ TEST_F(RunDirectoryTest, unfinished_files_of_a_killed_run_go_and_nothing_else) {
   }
   fs::create_symlink(root_ / "run.json", root_ / "trace" / "link.partial");
 
+  fs::remove(root_ / "run.json");
+  EXPECT_FALSE(RunDirectory::is_used(run.paths())) << "a probe is no checkpoint";
+  core::write_file_atomically(root_ / "run.json", "x");
   EXPECT_EQ(remove_run_leftovers(run.paths()), unfinished.size());
 
   for (const fs::path& file : unfinished) EXPECT_FALSE(fs::exists(file)) << file;

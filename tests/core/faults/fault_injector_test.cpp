@@ -108,6 +108,7 @@ TEST(FaultInjectorTest, ranksAndStepsThatTheRunDoesNotHaveAreRefused) {
   require_steps(faults, 20);
   EXPECT_THROW(require_ranks(faults, 1), core::ConfigError);
   EXPECT_THROW(require_steps(faults, 19), core::ConfigError);
+  EXPECT_THROW(require_steps(parse_faults("kill:at=restore,step=1"), 20), core::ConfigError);
 }
 
 }  // namespace

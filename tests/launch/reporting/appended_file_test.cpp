@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -63,6 +64,40 @@ TEST(AppendedFileTest, what_a_full_disk_refuses_is_written_later_in_order) {
 
   EXPECT_FALSE(file.trouble());
   EXPECT_EQ(content_of(file.path()), "line 1\nline 2\nline 3\nline 4\n");
+}
+
+TEST(AppendedFileTest, what_a_failed_sync_has_lost_is_written_again) {
+  const core::ScratchFolder scratch;
+  bool fails = false;
+  const auto sync = [&](int) {
+    errno = EIO;
+    return fails ? -1 : 0;
+  };
+  AppendedFile file(scratch / "log.jsonl", Content::kLines, sync);
+  file.append("line 1\n");
+  file.sync();
+  file.append("line 2\n");
+  fails = true;
+  file.sync();
+  ASSERT_TRUE(file.trouble());
+  std::filesystem::resize_file(file.path(), 9);  // what the system has dropped
+
+  file.append("line 3\n");
+  fails = false;
+  file.finish();
+  EXPECT_EQ(content_of(file.path()), "line 1\nline 2\nline 3\n");
+}
+
+TEST(AppendedFileTest, what_others_have_written_behind_a_failed_sync_stays) {
+  const core::ScratchFolder scratch;
+  bool fails = true;
+  AppendedFile file(scratch / "log.jsonl", Content::kLines, [&](int) { return fails ? -1 : 0; });
+  file.append("mine\n");
+  file.sync();
+  std::ofstream(file.path(), std::ios::app) << "theirs\n";
+  fails = false;
+  file.finish();
+  EXPECT_EQ(content_of(file.path()), "mine\ntheirs\nmine\n");
 }
 
 TEST(AppendedFileTest, folder_that_comes_back_is_written_to) {

@@ -1,6 +1,7 @@
 """launch/supervise: which ends are restarted, from where, how often; signals, hosts, leftovers. Without a trainer: a stand-in for
 the program plays the starts that a test wants."""
 
+import fcntl
 import importlib.machinery
 import importlib.util
 import io
@@ -122,10 +123,22 @@ class SuperviseTest(unittest.TestCase):
         self.assertEqual((done.returncode, len(starts)), (0, 5), done.stderr)
         self.assertIn("from step 20", done.stderr)
 
-    def test_what_could_not_be_written_is_tried_again_until_a_start_says_so_itself(self):
+    def test_what_could_not_be_written_is_tried_again_once_the_run_had_begun(self):
         done, starts = self.play("2;early 2;0")
-        self.assertEqual((done.returncode, len(starts)), (2, 2), done.stderr)
-        self.assertIn("a restart would end the same way", done.stderr)
+        self.assertEqual((done.returncode, len(starts)), (0, 3), done.stderr)
+        self.run_dir = self.folder / "never-begun"
+        done, starts = self.play("early 2;0")
+        self.assertEqual((done.returncode, len(starts)), (2, 1), done.stderr)
+
+    def test_a_directory_that_another_run_holds_is_left_alone(self):
+        self.run_dir.mkdir(parents=True)
+        (self.run_dir / "starts").touch()
+        with (self.run_dir / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done, starts = self.play("0")
+        self.assertEqual((done.returncode, len(starts)), (2, 0), done.stderr)
+        self.assertIn("is in use by another run", done.stderr)
+        self.assertFalse((self.run_dir / "ettr.jsonl").exists())
 
     def test_gives_up_without_progress(self):
         done, starts = self.play("6")

@@ -48,7 +48,7 @@ class LoneRank final : public comm::Communicator {
 };
 
 constexpr Timeouts kLimits = {.setup = milliseconds(60'000),
-                              .step = milliseconds(500),
+                              .step = milliseconds(1000),
                               .checkpoint = milliseconds(1500),
                               .evaluation = milliseconds(60'000)};
 
@@ -77,21 +77,22 @@ struct WatchdogTest : ::testing::Test {
 TEST_F(WatchdogTest, timeout_namesStepAndPhase) {
   heartbeat.beat(ranges::Phase::kData, 7);
 
-  EXPECT_THAT(message_within(milliseconds(20'000)),
-              HasSubstr("step 7, data: not finished after 500 ms, and no collective is in flight"));
+  EXPECT_THAT(
+      message_within(milliseconds(20'000)),
+      HasSubstr("step 7, data: not finished after 1000 ms, and no collective is in flight"));
   EXPECT_THAT(message, HasSubstr("--timeout-step"));
 }
 
 TEST_F(WatchdogTest, noTimeout_whileItBeatsOrWaitsForPeersOrRests) {
   for (int step = 1; step <= 10; ++step) {
     heartbeat.beat(ranges::Phase::kForward, step);
-    EXPECT_EQ(message_within(milliseconds(120)), "");
+    EXPECT_EQ(message_within(milliseconds(200)), "");
   }
   rank.in_flight = true;
-  EXPECT_EQ(message_within(milliseconds(1500)), "");
+  EXPECT_EQ(message_within(milliseconds(2500)), "");
   heartbeat.rest();
   rank.in_flight = false;
-  EXPECT_EQ(message_within(milliseconds(1500)), "");
+  EXPECT_EQ(message_within(milliseconds(2500)), "");
 }
 
 TEST_F(WatchdogTest, timeout_isThatOfThePhase) {

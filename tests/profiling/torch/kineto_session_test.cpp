@@ -18,8 +18,7 @@ using nlohmann::json;
 
 constexpr std::int64_t kRows = 8, kInner = 16, kColumns = 4;
 
-// Not inlined: its name has to be in the stacks.
-[[gnu::noinline]] void some_work() {
+void some_work() {
   const auto a = torch::ones({kRows, kInner}, torch::requires_grad());
   const auto b = torch::ones({kInner, kColumns});
   a.mm(b).sum().backward();
@@ -92,7 +91,8 @@ TEST(KinetoSessionTest, stacks_belongToTheirOperators) {
     const std::string& stack = recorded.notes.at(id_of(event->second)).stack;
     EXPECT_NE(stack, "");
     EXPECT_EQ(stack.find('/'), std::string::npos) << stack;
-    from_here += stack.find("some_work") != std::string::npos;
+    // With debug information a call has the name of what was inlined there, which is LibTorch's.
+    from_here += stack.find("sidestream::kineto::") != std::string::npos;
   }
   EXPECT_GE(from_here, 2) << begin->second << recorded.notes.at(id_of(begin->second)).stack;
 }
