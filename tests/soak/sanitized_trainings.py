@@ -38,9 +38,10 @@ def train_all_ways(root, data):
     train(root / "stopped", flags + ["--inject", "nan:rank=1,step=6"], expect=NUMERICS)
     for name, more in {"zero": ["--zero", "1"], "messages": ["--shared-memory", "off"], "bf16": ["--precision", "bf16"],
                        "plain": ["--baseline"], "accumulated": ["--grad-accumulation", "2"],
-                       "sgd": ["--algorithm", "sgd"], "mlp": ["--model", "mlp"],
+                       "sgd": ["--algorithm", "sgd"],
                        "profiled": ["--record", "on", "--profile", "wait=2,warmup=1,active=2,repeat=1", "--profile-shapes"]}.items():
         train(root / name, flags + more)
+    train(root / "mlp", ["mlp" if word == "gpt2-tiny" else word for word in flags])
     clean(1, [BINARY, "generate", "--checkpoint", checkpoint(root / "whole", 8), "--prompt", "int main", "--tokens", "20"])
     clean(RANKS, [BINARY, "train", "--run-dir", root / "never", "--dry-run", *flags])
 
