@@ -24,10 +24,10 @@ bool ends_with_a_line(int file) {
 
 }  // namespace
 
-void AppendedFile::append(std::string_view bytes) {
+void AppendedFile::append(std::string_view bytes, Durability durability) {
   waiting_ += bytes;
   const bool due = std::chrono::steady_clock::now() - last_sync_ >= kBetweenSyncs;
-  attempt(due ? Durability::kOnDisk : Durability::kWritten);
+  attempt(due ? Durability::kOnDisk : durability);
   if (trouble_ && waiting_.size() + unsynced_.size() > kMostKeptBytes)
     throw core::WriteError(*trouble_);
 }

@@ -27,15 +27,16 @@ class AppendedFile {
 
   // kLines: a last line that a kill has torn is closed first, so that it spoils no other.
   enum class Content { kLines, kRecords };
+  enum class Durability { kWritten, kOnDisk };
 
   // Touches nothing yet. `sync_call`: for tests.
   AppendedFile(std::filesystem::path path, Content content, SyncCall sync_call = ::fdatasync)
       : path_(std::move(path)), content_(content), sync_call_(std::move(sync_call)) {}
 
   // Makes the file where there is none (a link is not followed), writes what waits and then this,
-  // and syncs every few seconds; trouble() says whether it could. Throws WriteError only where more
-  // waits than memory should hold.
-  void append(std::string_view bytes);
+  // and syncs every few seconds, or now; trouble() says whether it could. Throws WriteError only
+  // where more waits than memory should hold.
+  void append(std::string_view bytes, Durability durability = Durability::kWritten);
 
   // On disk now, as far as it can be.
   void sync() { attempt(Durability::kOnDisk); }
@@ -52,8 +53,6 @@ class AppendedFile {
   const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
-  enum class Durability { kWritten, kOnDisk };
-
   void attempt(Durability durability);
   void open();
   void take_back_what_was_lost();

@@ -15,8 +15,8 @@ constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 }  // namespace
 
 void append_json_line(AppendedFile& file, const nlohmann::ordered_json& object) {
-  file.append(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
-  file.sync();
+  file.append(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n",
+              AppendedFile::Durability::kOnDisk);
 }
 
 std::vector<nlohmann::json> read_json_lines(const std::filesystem::path& path) {
