@@ -10,6 +10,7 @@
 #include "profiling/advice/operator_facts.hpp"
 #include "profiling/advice/places.hpp"
 #include "profiling/advice/trace_contents.hpp"
+#include "profiling/analysis/host_ranges.hpp"
 #include "profiling/analysis/interval_set.hpp"
 #include "profiling/analysis/phase_times.hpp"
 #include "profiling/ranges/background_range.hpp"
@@ -105,20 +106,11 @@ CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) 
   return facts;
 }
 
-analysis::IntervalSet ranges_named(std::string_view name, const trace::RankTimeline& timeline) {
-  std::vector<analysis::Interval> ranges;
-  for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (timeline.kind(row) == trace::Kind::kHostRange && timeline.name(row) == name)
-      ranges.push_back({timeline.start_ns(row), timeline.end_ns(row)});
-  }
-  return analysis::IntervalSet(std::move(ranges));
-}
-
 // What is written while neither the step nor the save waits for it. A device computes all the same.
 double written_beside(const analysis::RankView& rank, const analysis::IntervalSet& saves) {
   if (rank.activity.where == analysis::Where::kDevice || rank.steps.empty()) return 0;
   const analysis::IntervalSet beside =
-      ranges_named(ranges::kCheckpointWriting, *rank.timeline) - saves;
+      analysis::host_ranges(*rank.timeline, ranges::kCheckpointWriting) - saves;
   return real(beside.length_within_ns(
       {rank.steps.front().window.start_ns, rank.steps.back().window.end_ns}));
 }
@@ -127,7 +119,7 @@ double written_beside(const analysis::RankView& rank, const analysis::IntervalSe
 // Only between steps that follow each other: what lies between two recordings is not known.
 void add_saves(const analysis::RankView& rank, double files, SaveFacts& facts) {
   const analysis::IntervalSet saves =
-      ranges_named(ranges::name_of(ranges::Phase::kCheckpoint), *rank.timeline);
+      analysis::host_ranges(*rank.timeline, ranges::name_of(ranges::Phase::kCheckpoint));
   double inside = 0, between = 0, window = 0, gaps = 0;
   for (std::size_t i = 0; i < rank.steps.size(); ++i) {
     const analysis::StepRow& step = rank.steps[i];

@@ -5,27 +5,17 @@
 #include <map>
 #include <string>
 
+#include "profiling/analysis/host_ranges.hpp"
 #include "profiling/analysis/interval_set.hpp"
 #include "profiling/ranges/phases.hpp"
 
 namespace sidestream::verify {
 namespace {
 
-using analysis::Interval;
 using analysis::IntervalSet;
 
 constexpr const char* kCollectives = "collectives outside the phases";
 constexpr const char* kRest = "outside the phases";
-
-IntervalSet ranges_named(const trace::RankTimeline& timeline, const char* name) {
-  const trace::NameId id = timeline.names.find(name);
-  std::vector<Interval> found;
-  for (std::size_t row = 0; id != trace::kNoName && row < timeline.size(); ++row) {
-    if (timeline.kind(row) == trace::Kind::kHostRange && timeline.name_id(row) == id)
-      found.push_back({timeline.start_ns(row), timeline.end_ns(row)});
-  }
-  return IntervalSet(std::move(found));
-}
 
 struct NamedSet {
   std::string name;
@@ -47,7 +37,7 @@ std::vector<NamedSet> exclusive_phases(const analysis::RankView& rank) {
   std::vector<NamedSet> phases;
   IntervalSet covered;
   for (const char* name : names) {
-    const IntervalSet times = ranges_named(*rank.timeline, name);
+    const IntervalSet times = analysis::host_ranges(*rank.timeline, name);
     phases.push_back({name, times - covered});
     covered = covered | times;
   }
