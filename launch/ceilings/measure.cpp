@@ -26,19 +26,15 @@ double host_product_rate(torch::ScalarType dtype, double budget_s) {
                            {.data = fused::data_of<T>(tensors.right), .stride = kExtents.columns},
                            {fused::data_of<T>(tensors.result), kExtents.columns});
   };
-  const auto widened = [&] {
-    tensors.result.copy_(
-        torch::mm(tensors.left.to(torch::kFloat32), tensors.right.to(torch::kFloat32)));
-  };
-  const double ours = fused::products_supported(dtype) ? best_rate(half_s, flops, in_blocks)
-                                                       : best_rate(half_s, flops, widened);
+  const double ours = best_rate(half_s, flops, in_blocks);
   return std::max(theirs, ours);
 }
 
-// Without units for bf16 the fused operators multiply in fp32: what that reaches is a roof of both.
+// Without units for bf16 the fused operators widen it and multiply in those of fp32: a roof of
+// both.
 double bf16_rate(double seconds, double fp32_rate) {
   const double measured = host_product_rate<core::BFloat16>(torch::kBFloat16, seconds);
-  return fused::products_supported(torch::kBFloat16) ? measured : std::max(measured, fp32_rate);
+  return fused::has_units(torch::kBFloat16) ? measured : std::max(measured, fp32_rate);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Small matrix products on raw blocks, C fp32: LibTorch's brgemm (oneDNN; AMX or AVX-512 for bf16,
-// AVX-512 for fp32).
+// Small matrix products on raw blocks, C fp32, by the fastest of what the processor has: LibTorch's
+// brgemm (oneDNN) on AMX and AVX-512; elsewhere our own loops, because it has none for bf16 there
+// and slower ones for fp32.
 //
 // Blocks aligned to 64 bytes run three times as fast as others on AMX: scratch is aligned, tensors
 // are.
@@ -9,23 +10,12 @@
 
 #include <torch/torch.h>
 
-#include "core/base/dtype.hpp"
+#include "model/kernels/block_product.hpp"
 
 namespace sidestream::model::fused {
 
-enum class Accumulate { kNo, kYes };
-
-template <typename T>
-struct BlockProduct {
-  std::int64_t m = 0, n = 0, k = 0;  // k even for bf16
-  const T* a = nullptr;              // [m, k]
-  std::int64_t a_stride = 0;
-  const T* b = nullptr;  // a panel of kernels/pack.hpp, b_stride its width
-  std::int64_t b_stride = 0;
-  float* c = nullptr;  // [m, n]
-  std::int64_t c_stride = 0;
-  Accumulate accumulate = Accumulate::kNo;
-};
+using kernels::Accumulate;
+using kernels::BlockProduct;
 
 void multiply(const BlockProduct<float>& product);
 void multiply(const BlockProduct<core::BFloat16>& product);
@@ -34,8 +24,8 @@ void multiply(const BlockProduct<core::BFloat16>& product);
 template <typename T>
 void release_products();
 
-// Whether this processor and this LibTorch can do it; tried once with a small product.
-bool products_supported(at::ScalarType dtype);
+// Whether the processor multiplies the type in units of its own, and LibTorch has blocks for them.
+bool has_units(at::ScalarType dtype);
 
 // The element type of our kernels for a tensor's: calls body with a null pointer of it.
 template <typename Body>

@@ -109,7 +109,7 @@ def main():
     flags_of_peers = {"eager": []} if args.eager_only else {"eager": [], "compiled": ["--compile"]}
     titles = {"eager": "PyTorch DDP tok/s", "compiled": "with torch.compile tok/s"}
     lines = [f"{machine.today_here()}, {args.ranks} ranks, medians of "
-             f"{args.repeats} interleaved repeats.", f"Command: `python tests/bench/ddp/versus_ddp.py --repeats {args.repeats}`", "",
+             f"{args.repeats} interleaved repeats.", f"Command: `python tests/bench/ddp/versus_ddp.py {' '.join(sys.argv[1:])}`", "",
              f"| case | Sidestream tok/s | {' | '.join(titles[peer] for peer in flags_of_peers)} | against the better | Sidestream memory | "
              "DDP memory, eager | ratio |", "|---|" + "--:|" * (5 + len(flags_of_peers))]
     for name in args.only or CASES:

@@ -1,0 +1,33 @@
+// A small matrix product on raw blocks, C = A B or C += A B, in fp32 units.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/dtype.hpp"
+
+namespace sidestream::model::kernels {
+
+enum class Accumulate { kNo, kYes };
+
+template <typename T>
+struct BlockProduct {
+  std::int64_t m = 0, n = 0, k = 0;  // k even for bf16
+  const T* a = nullptr;              // [m, k]
+  std::int64_t a_stride = 0;
+  const T* b = nullptr;  // a panel of kernels/pack.hpp, b_stride its width
+  std::int64_t b_stride = 0;
+  float* c = nullptr;  // [m, n]
+  std::int64_t c_stride = 0;
+  Accumulate accumulate = Accumulate::kNo;
+};
+
+// Whether the processor has wider units than those that multiply_widened is written for.
+bool has_avx512() noexcept;
+
+// On any processor; on x86-64 with AVX2 a tile of C, six rows by sixteen columns, is in registers.
+// bf16 is widened on the way, which is exact. Each element of C is a sum over k in order, in one
+// fp32 number per 256 of k.
+void multiply_widened(const BlockProduct<float>& product);
+void multiply_widened(const BlockProduct<core::BFloat16>& product);
+
+}  // namespace sidestream::model::kernels

@@ -1,0 +1,122 @@
+// Products of blocks on any processor against a plain loop in double.
+#include "model/kernels/block_product.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "model/kernels/pack.hpp"
+
+namespace sidestream::model::kernels {
+namespace {
+
+using core::BFloat16;
+
+struct Sizes {
+  std::int64_t m, n, k;
+};
+
+template <typename T>
+struct Matrix {
+  Matrix(std::int64_t rows, std::int64_t columns, std::int64_t beside = 0)
+      : stride(columns + beside), data(static_cast<std::size_t>(rows * stride), T(0.0f)) {}
+  T& at(std::int64_t row, std::int64_t column) {
+    return data[static_cast<std::size_t>(row * stride + column)];
+  }
+  std::int64_t stride;
+  std::vector<T> data;
+};
+
+template <typename T>
+Matrix<T> random(std::int64_t rows, std::int64_t columns, std::int64_t beside, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal;
+  Matrix<T> matrix(rows, columns, beside);
+  for (T& element : matrix.data) element = T(normal(generator));
+  return matrix;
+}
+
+struct Exact {
+  double sum = 0, magnitude = 0;
+};
+
+template <typename T>
+Exact element_of_product(Matrix<T>& a, Matrix<T>& b, std::int64_t row, std::int64_t column,
+                         std::int64_t k) {
+  Exact exact;
+  for (std::int64_t p = 0; p < k; ++p) {
+    const double term = static_cast<double>(static_cast<float>(a.at(row, p))) *
+                        static_cast<double>(static_cast<float>(b.at(p, column)));
+    exact.sum += term;
+    exact.magnitude += std::abs(term);
+  }
+  return exact;
+}
+
+template <typename T>
+void expect_product(const Sizes& sizes, Accumulate accumulate) {
+  constexpr std::int64_t kBeside = 2;
+  constexpr float kBefore = 3.0f, kUntouched = 7.0f;
+  const auto [m, n, k] = sizes;
+  Matrix<T> a = random<T>(m, k, kBeside, 1), b = random<T>(k, n, 0, 2);
+  const std::int64_t width = n + 3;
+  Matrix<T> panel(k, width);
+  pack_rows(b.data.data(), n, {.k = k, .n = n, .padded_k = k, .width = width}, panel.data.data());
+  Matrix<float> c(m, n, kBeside);
+  for (float& element : c.data) element = kUntouched;
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) c.at(i, j) = kBefore;
+  }
+
+  multiply_widened(BlockProduct<T>{.m = m,
+                                   .n = n,
+                                   .k = k,
+                                   .a = a.data.data(),
+                                   .a_stride = a.stride,
+                                   .b = panel.data.data(),
+                                   .b_stride = width,
+                                   .c = c.data.data(),
+                                   .c_stride = c.stride,
+                                   .accumulate = accumulate});
+
+  const double before = accumulate == Accumulate::kYes ? kBefore : 0.0;
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      const Exact exact = element_of_product(a, b, i, j, k);
+      const double allowed =
+          1e-7 * (4 + std::sqrt(static_cast<double>(k))) * (exact.magnitude + before);
+      ASSERT_NEAR(c.at(i, j), exact.sum + before, allowed) << i << ", " << j;
+    }
+    for (std::int64_t j = n; j < c.stride; ++j) ASSERT_EQ(c.at(i, j), kUntouched) << i;
+  }
+}
+
+class BlockProductTest : public testing::TestWithParam<Sizes> {};
+
+TEST_P(BlockProductTest, multiply_fp32_equals_a_loop_in_double) {
+  expect_product<float>(GetParam(), Accumulate::kNo);
+  expect_product<float>(GetParam(), Accumulate::kYes);
+}
+
+TEST_P(BlockProductTest, multiply_bf16_equals_a_loop_in_double) {
+  expect_product<BFloat16>(GetParam(), Accumulate::kNo);
+  expect_product<BFloat16>(GetParam(), Accumulate::kYes);
+}
+
+// Every number of rows beside whole tiles, columns beside whole strips, more rows than a block and
+// more of k than a strip.
+INSTANTIATE_TEST_SUITE_P(Sizes, BlockProductTest,
+                         testing::Values(Sizes{1, 1, 2}, Sizes{6, 16, 2}, Sizes{7, 17, 4},
+                                         Sizes{8, 31, 6}, Sizes{9, 32, 64}, Sizes{10, 15, 256},
+                                         Sizes{11, 48, 258}, Sizes{97, 20, 30},
+                                         Sizes{200, 33, 514}),
+                         [](const auto& info) {
+                           const Sizes& sizes = info.param;
+                           return std::to_string(sizes.m) + "_" + std::to_string(sizes.n) + "_" +
+                                  std::to_string(sizes.k);
+                         });
+
+}  // namespace
+}  // namespace sidestream::model::kernels
