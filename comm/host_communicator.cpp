@@ -1,7 +1,5 @@
 #include "comm/host_communicator.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "comm/mpi_check.hpp"
 #include "comm/reduce.hpp"
 #include "core/base/error.hpp"
+#include "core/base/warning.hpp"
 
 namespace sidestream::comm {
 namespace {
@@ -148,7 +147,8 @@ bool HostCommunicator::close() noexcept {
     engine_->run_exclusively([this] { watch_->note_left(); });
     return true;
   } catch (const std::exception& error) {
-    spdlog::warn("rank {}: closing the communicator: {}", topology_.rank, error.what());
+    core::print_warning("rank " + std::to_string(topology_.rank) +
+                        ": closing the communicator: " + error.what());
     return false;
   }
 }
@@ -319,7 +319,7 @@ std::shared_ptr<std::byte> HostCommunicator::allocate_shared(std::size_t bytes) 
 
 void HostCommunicator::warn_about_space(std::size_t wanted_bytes, std::size_t free_bytes) {
   if (topology_.rank == 0 && !std::exchange(warned_about_space_, true)) {
-    spdlog::warn("{}", space_warning(wanted_bytes, free_bytes));
+    core::print_warning(space_warning(wanted_bytes, free_bytes));
   }
 }
 

@@ -69,13 +69,22 @@ auto as_checkpoint_error(Action action) {
   }
 }
 
-std::vector<fs::path> folders_in(const fs::path& folder) {
+std::vector<fs::path> entries_in(const fs::path& folder, fs::file_type type) {
   std::vector<fs::path> found;
   if (!fs::exists(folder)) return found;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.symlink_status().type() == fs::file_type::directory) found.push_back(entry.path());
+    if (entry.symlink_status().type() == type) found.push_back(entry.path());
   }
   return found;
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  return entries_in(folder, fs::file_type::directory);
+}
+
+bool is_link(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_symlink(path, ignored);
 }
 
 void rename_or_throw(const fs::path& from, const fs::path& to) {
@@ -121,10 +130,11 @@ fs::path replaced_name(const fs::path& folder) {
   return folder.string() + std::string(kReplacedSuffix);
 }
 
-// Ascending, of the folders that are called step_NNNNNNNN and the suffix.
-std::vector<std::int64_t> steps_in(const fs::path& folder, std::string_view suffix) {
+// Ascending, of the folders (or links) that are called step_NNNNNNNN and the suffix.
+std::vector<std::int64_t> steps_in(const fs::path& folder, std::string_view suffix,
+                                   fs::file_type type = fs::file_type::directory) {
   std::vector<std::int64_t> found;
-  for (const fs::path& one : folders_in(folder)) {
+  for (const fs::path& one : entries_in(folder, type)) {
     std::string name = one.filename().string();
     if (!name.ends_with(suffix)) continue;
     name.resize(name.size() - suffix.size());
@@ -228,7 +238,7 @@ void CheckpointStore::commit(const Manifest& manifest) const {
     as_checkpoint_error([&] {
       write_manifest(pending, manifest);
       verify_checkpoint(pending, VerifyDepth::kSizes);
-      if (fs::exists(target)) {
+      if (fs::exists(target) || is_link(target)) {
         replace(pending, target);
       } else {
         rename_or_throw(pending, target);
@@ -279,7 +289,10 @@ std::vector<fs::path> CheckpointStore::prune(int keep, std::int64_t newest,
 std::vector<fs::path> CheckpointStore::set_aside_after(std::int64_t step) const {
   return as_checkpoint_error([&] {
     std::vector<fs::path> moved;
-    for (const std::int64_t newer : steps()) {
+    std::vector<std::int64_t> all = steps();
+    const auto links = steps_in(folder_, "", fs::file_type::symlink);
+    all.insert(all.end(), links.begin(), links.end());
+    for (const std::int64_t newer : all) {
       if (newer <= step) continue;
       moved.push_back(free_name(final_folder(newer).string() + std::string(kAsideSuffix)));
       rename_or_throw(final_folder(newer), moved.back());
@@ -292,6 +305,13 @@ std::vector<fs::path> CheckpointStore::set_aside_after(std::int64_t step) const 
 NewestCheckpoint CheckpointStore::newest_valid(std::optional<std::int64_t> step_limit) const {
   NewestCheckpoint newest;
   for (const fs::path& folder : complete_folders(step_limit)) {
+    if (is_link(folder)) {
+      newest.skipped.push_back(
+          {.folder = folder,
+           .reason = folder.string() +
+                     " is a link, which a run does not follow: move the folder itself here"});
+      continue;
+    }
     try {
       newest.checkpoint = open_patiently(folder);
       return newest;
@@ -314,7 +334,8 @@ std::vector<std::int64_t> CheckpointStore::steps() const {
   return as_checkpoint_error([&] { return steps_in(folder_, ""); });
 }
 
-// A kill in the middle of replace_in_two_steps() leaves one that has no final name.
+// A kill in the middle of replace_in_two_steps() leaves one that has no final name. Links are among
+// them, so that somebody says that they are not followed.
 std::vector<fs::path> CheckpointStore::complete_folders(
     std::optional<std::int64_t> step_limit) const {
   return as_checkpoint_error([&] {
@@ -322,6 +343,8 @@ std::vector<fs::path> CheckpointStore::complete_folders(
     for (const std::int64_t step : steps_in(folder_, "")) by_step[step] = final_folder(step);
     for (const std::int64_t step : steps_in(folder_, kReplacedSuffix))
       by_step.try_emplace(step, replaced_name(final_folder(step)));
+    for (const std::int64_t step : steps_in(folder_, "", fs::file_type::symlink))
+      by_step.try_emplace(step, final_folder(step));
     std::vector<fs::path> found;
     for (const auto& [step, folder] : by_step) {
       if (!step_limit || step <= *step_limit) found.push_back(folder);

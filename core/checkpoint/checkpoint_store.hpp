@@ -84,7 +84,7 @@ class CheckpointStore {
   std::vector<std::int64_t> steps() const;
 
  private:
-  // Newest first.
+  // Newest first, with links.
   std::vector<std::filesystem::path> complete_folders(std::optional<std::int64_t> step_limit) const;
 
   std::filesystem::path folder_;

@@ -1,12 +1,15 @@
 #include "core/checkpoint/run_directory.hpp"
 
 #include <fcntl.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <ctime>
 
 #include "core/base/error.hpp"
 #include "core/base/host_name.hpp"
@@ -20,6 +23,11 @@ constexpr std::size_t kLockTextBytes = 256;
 
 void create_folder(const fs::path& folder) {
   std::error_code error;
+  if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
+    throw core::ConfigError(
+        fmt::format("--run-dir: {} is not a folder: move it away, or choose another --run-dir",
+                    folder.string()));
+  }
   fs::create_directories(folder, error);
   if (error) {
     throw core::ConfigError(
@@ -77,9 +85,13 @@ std::string content_of(int fd) {
   return {text.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
 }
 
-std::string owner_text() { return fmt::format("process {} on {}", ::getpid(), core::host_name()); }
+// With the time: numbers of processes come again, and hosts of containers have one name.
+std::string owner_text() {
+  return fmt::format("process {} on {} since {:%Y-%m-%dT%H:%M:%SZ}", ::getpid(), core::host_name(),
+                     fmt::gmtime(std::time(nullptr)));
+}
 
-core::UniqueFd take_lock(const RunPaths& paths) {
+core::UniqueFd take_lock(const RunPaths& paths, const std::string& owner) {
   core::UniqueFd lock(
       ::open(paths.lock().c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!lock) {
@@ -95,13 +107,35 @@ core::UniqueFd take_lock(const RunPaths& paths) {
         fmt::format("--run-dir: {} is in use by {}. Wait for it, or choose another --run-dir.",
                     paths.root().string(), content_of(lock.get())));
   }
-  // For people only; the lock itself ends with the process, so a stale text does no harm.
-  const std::string owner = owner_text();
+  // For people, and for hold(); the lock itself ends with the process, so a stale text does no
+  // harm.
   if (::ftruncate(lock.get(), 0) != 0 || ::pwrite(lock.get(), owner.data(), owner.size(), 0) < 0) {
     throw core::ConfigError("--run-dir: " +
                             core::system_error_text("cannot write", paths.lock(), errno));
   }
   return lock;
+}
+
+core::UniqueFd open_folder(const fs::path& folder) {
+  core::UniqueFd fd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd)
+    throw core::ConfigError("--run-dir: " + core::system_error_text("cannot open", folder, errno));
+  return fd;
+}
+
+// Where that cannot be told (a file server is away), whoever writes there will say so.
+bool is_still_at(const core::UniqueFd& fd, const fs::path& path) {
+  struct stat held {};
+  struct stat named {};
+  if (::stat(path.c_str(), &named) != 0) return errno != ENOENT && errno != ENOTDIR;
+  return ::fstat(fd.get(), &held) == 0 && held.st_dev == named.st_dev &&
+         held.st_ino == named.st_ino;
+}
+
+// A file system that is mounted anew has other numbers, and what this process wrote.
+bool has_lock_text(const RunPaths& paths, const std::string& text) {
+  const core::UniqueFd lock(::open(paths.lock().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  return lock && content_of(lock.get()) == text;
 }
 
 // What a killed start has left of its look at the folder is none.
@@ -135,20 +169,72 @@ bool RunDirectory::is_used(const RunPaths& paths) {
   return has_files || has_checkpoints(paths.checkpoints());
 }
 
-RunDirectory::RunDirectory(const fs::path& root, UsedRun used) : paths_(root) {
+RunDirectory::RunDirectory(const fs::path& root, UsedRun used)
+    : paths_(root), lock_text_(owner_text()) {
+  claim(used);
+}
+
+void RunDirectory::claim(UsedRun used) {
+  const fs::path& root = paths_.root();
   create_folder(root);
   probe_writing(root);
   refuse_what_is_not_of_a_run(paths_);
-  lock_ = take_lock(paths_);
+  lock_ = take_lock(paths_, lock_text_);
   if (used == UsedRun::kRefuse && is_used(paths_)) {
     throw core::ConfigError(
         fmt::format("--run-dir: {} holds an earlier run. Continue it with --resume auto, or choose "
                     "another --run-dir.",
                     root.string()));
   }
+  root_ = open_folder(root);
+  make_checkpoints_folder();
+}
+
+void RunDirectory::make_checkpoints_folder() {
   create_folder(paths_.checkpoints());
   probe_writing(paths_.checkpoints());
-  core::sync_folder(root);
+  core::sync_folder(paths_.root());
+  checkpoints_ = open_folder(paths_.checkpoints());
+}
+
+// People remove one that seems to be in the way; then another run may have begun meanwhile.
+void RunDirectory::hold_lock() {
+  if (is_still_at(lock_, paths_.lock())) return;
+  lock_.reset();
+  try {
+    lock_ = take_lock(paths_, lock_text_);
+  } catch (const core::ConfigError& error) {
+    throw core::CheckpointError(error.what());
+  }
+}
+
+std::optional<std::string> RunDirectory::hold() {
+  const bool has_root = is_still_at(root_, paths_.root());
+  if (has_root) hold_lock();
+  if (has_root && is_still_at(checkpoints_, paths_.checkpoints())) return std::nullopt;
+  const bool is_back = !has_root && has_lock_text(paths_, lock_text_);
+  if (!has_root && !is_back && is_used(paths_)) {
+    throw core::CheckpointError(
+        fmt::format("--run-dir: {} is not the folder in which this run began (that was moved, or "
+                    "something is mounted over it), and holds another run: nothing is saved there",
+                    paths_.root().string()));
+  }
+  try {
+    if (!has_root) {
+      lock_.reset();
+      claim(UsedRun::kContinue);
+    } else {
+      make_checkpoints_folder();
+    }
+  } catch (const core::Error& error) {
+    throw core::CheckpointError(error.what());
+  }
+  if (is_back) return std::nullopt;
+  return fmt::format(
+      "--run-dir: {} has gone in the middle of the run (removed, moved, or its file system "
+      "unmounted): it is made again, without what was in it{}",
+      (has_root ? paths_.checkpoints() : paths_.root()).string(),
+      has_root ? "" : ". If it was moved, its logs go on there, and checkpoints are saved here");
 }
 
 }  // namespace sidestream::checkpoint

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "core/base/file.hpp"
 
@@ -47,12 +49,25 @@ class RunDirectory {
 
   const RunPaths& paths() const noexcept { return paths_; }
 
+  // Before a save: folders vanish, removed by hand or with a file system that is unmounted. They
+  // are made and locked again, and what people should know is returned; nothing where all is as it
+  // was. Throws CheckpointError when another run's folder stands in the place of this one, or
+  // another run has taken it.
+  std::optional<std::string> hold();
+
   // True when a run has left a configuration, metrics or checkpoints in the folder.
   static bool is_used(const RunPaths& paths);
 
  private:
+  void claim(UsedRun used);
+  void make_checkpoints_folder();
+  void hold_lock();
+
   RunPaths paths_;
+  std::string lock_text_;
   core::UniqueFd lock_;
+  core::UniqueFd root_;  // open, so that no other folder gets their numbers
+  core::UniqueFd checkpoints_;
 };
 
 }  // namespace sidestream::checkpoint

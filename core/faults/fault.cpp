@@ -18,12 +18,12 @@ template <typename Value>
 using Names = std::vector<std::pair<std::string_view, Value>>;
 
 const Names<Kind>& kinds() {
-  static const Names<Kind> names = {{"kill", Kind::kKill},          {"stop", Kind::kStop},
-                                    {"hang", Kind::kHang},          {"exit", Kind::kExit},
-                                    {"throw", Kind::kThrow},        {"memory", Kind::kMemory},
-                                    {"slow", Kind::kSlow},          {"nan", Kind::kNan},
-                                    {"spike", Kind::kSpike},        {"flip", Kind::kFlip},
-                                    {"disk-full", Kind::kDiskFull}, {"desync", Kind::kDesync}};
+  static const Names<Kind> names = {
+      {"kill", Kind::kKill},        {"stop", Kind::kStop},   {"hang", Kind::kHang},
+      {"exit", Kind::kExit},        {"throw", Kind::kThrow}, {"memory", Kind::kMemory},
+      {"slow", Kind::kSlow},        {"nan", Kind::kNan},     {"spike", Kind::kSpike},
+      {"inf-grad", Kind::kInfGrad}, {"flip", Kind::kFlip},   {"disk-full", Kind::kDiskFull},
+      {"desync", Kind::kDesync}};
   return names;
 }
 

@@ -24,6 +24,7 @@ enum class Kind : std::uint8_t {
   kSlow,      // ms longer, at every step from `step` on (all, unless `steps` says how many)
   kNan,       // the loss is multiplied with NaN
   kSpike,     // the loss is multiplied with `factor`
+  kInfGrad,   // the gradients become infinite, the loss stays as it is
   kFlip,      // one bit of the rank's first weight is turned over
   kDiskFull,  // writing a file of a checkpoint fails: no space left
   kDesync,    // one collective too many

@@ -53,6 +53,7 @@ void happen(const Fault& fault) {
     case Kind::kSlow:
     case Kind::kNan:
     case Kind::kSpike:
+    case Kind::kInfGrad:
     case Kind::kFlip:
     case Kind::kDesync:
       return;
@@ -69,7 +70,16 @@ bool comes_at(const Fault& fault, std::int64_t step) {
 }
 
 bool acts_at_a_place(Kind kind) {
-  return kind != Kind::kNan && kind != Kind::kSpike && kind != Kind::kFlip && kind != Kind::kDesync;
+  switch (kind) {
+    case Kind::kNan:
+    case Kind::kSpike:
+    case Kind::kInfGrad:
+    case Kind::kFlip:
+    case Kind::kDesync:
+      return false;
+    default:
+      return true;
+  }
 }
 
 }  // namespace

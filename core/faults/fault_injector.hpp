@@ -35,6 +35,8 @@ class FaultInjector {
 
   // What the loss of this step is multiplied with: 1 where nothing is planted.
   double loss_factor(std::int64_t step);
+  // Whether the gradients of this step are to be infinite.
+  bool makes_gradients_infinite(std::int64_t step) { return is_due(Kind::kInfGrad, step); }
   // Whether this rank makes a collective too many in this step.
   bool desynchronises(std::int64_t step) { return is_due(Kind::kDesync, step); }
   // Whether a bit of its weights is to be turned over before this step.

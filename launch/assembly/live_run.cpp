@@ -3,19 +3,19 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdio>
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/warning.hpp"
 #include "core/base/write_error.hpp"
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/assembly/assembly.hpp"
+#include "launch/assembly/rank_guard.hpp"
 #include "launch/assembly/run_start.hpp"
 #include "launch/assembly/stepper_assembly.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/tuning.hpp"
 #include "launch/recording/phase_verdict.hpp"
-#include "launch/watch/flight_file.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -37,13 +37,14 @@ LoaderStart loader_start(const TrainingState& state, std::uint64_t samples_per_s
 // SIGUSR2: where it lies is known to who asks, and every rank would say it.
 void answer_request(FlightFile& flight) {
   const FlightFile::Outcome outcome = flight.write("asked to");
-  if (!outcome.written) fmt::print(stderr, "sidestream: warning: {}\n", outcome.line);
+  if (!outcome.written) core::print_warning(outcome.line);
 }
 
 }  // namespace
 
 LiveRun::LiveRun(Session& session, const TrainOptions& options, const DataSources& sources,
-                 const DeviceSession& device, std::shared_ptr<faults::FaultInjector> faults)
+                 const DeviceSession& device, std::function<void()> hold,
+                 std::shared_ptr<faults::FaultInjector> faults)
     : session_(session),
       options_(options),
       heartbeat_(std::make_shared<Heartbeat>(session.communicator())),
@@ -51,6 +52,7 @@ LiveRun::LiveRun(Session& session, const TrainOptions& options, const DataSource
       judge_(std::make_shared<AnomalyJudge>(options.numerics)),
       sources_(sources),
       device_(device),
+      hold_(std::move(hold)),
       model_(model::make_language_model(options.model.config)),
       replicas_(initialised(), session.communicator(), data_parallel_config(options)),
       checkpointer_(checkpointer_config(), session.communicator(), replicas_) {}
@@ -80,18 +82,10 @@ TrainingState LiveRun::restore(const std::optional<checkpoint::Checkpoint>& chec
 
 StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu& mfu) {
   const std::optional<Evaluator> evaluator = make_evaluator();
-  FlightFile flight(flight_folder(state.step), session_.communicator().rank(), session_.flights(),
-                    *heartbeat_);
-  FlightOnFailure on_failure(session_.failure_hook(), flight,
-                             [this](std::string line) { session_.leave_word(std::move(line)); });
-  const Watchdog watchdog(*heartbeat_, session_.communicator(), options_.timeouts,
-                          [&](const std::string& message) {
-                            session_.leave_word(flight.write(message).line);
-                            session_.end_hanging_rank(message);
-                          });
+  RankGuard guard(session_, options_.timeouts, *heartbeat_, flight_folder(state.step));
   RunRecording recording(options_.record, {.communicator = session_.communicator(),
                                            .failure_hook = session_.failure_hook(),
-                                           .on_request = [&] { answer_request(flight); },
+                                           .on_request = [&] { answer_request(guard.flight()); },
                                            .dump_request = session_.dump_request(),
                                            .run_dir = options_.run_dir,
                                            .first_step = state.step + 1,
@@ -123,7 +117,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
     // Peers first: records take seconds on a file system that does not answer.
     session_.communicator().announce_failure(error.what());
     checkpointer_.leave_save();
-    on_failure.write(error.what());
+    guard.note_failure(error.what());
     leave_records(recording, reporter);
     throw;
   }
@@ -210,6 +204,7 @@ StopReason LiveRun::train_on(TrainingState& state, const std::optional<Evaluator
 void LiveRun::go_back(TrainingState& state, RunReporter& reporter) {
   heartbeat_->beat(ranges::Phase::kCheckpoint, state.step);
   if (const auto saved = checkpointer_.finish()) reporter.saved(*saved);
+  agree_on_setup(session_, options_, hold_);  // another run's checkpoints are none of this one
   TrainOptions newest = options_;
   newest.checkpoint.resume = "auto";
   std::vector<std::string> notes;
@@ -265,6 +260,7 @@ void LiveRun::clear_way(std::int64_t step, std::vector<std::string>& notes) cons
 
 CheckpointerConfig LiveRun::checkpointer_config() const {
   return {.folder = checkpoint::RunPaths(options_.run_dir).checkpoints(),
+          .hold_folder = hold_,
           .tokenizer = sources_.tokenizer,
           .keep = options_.checkpoint.keep,
           .model = options_.model.config,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +24,6 @@
 #include "launch/trainer/run_reporter.hpp"
 #include "launch/trainer/trainer.hpp"
 #include "launch/watch/heartbeat.hpp"
-#include "launch/watch/watchdog.hpp"
 #include "model/language_model.hpp"
 #include "parallel/data_parallel.hpp"
 
@@ -31,9 +31,10 @@ namespace sidestream::launch {
 
 class LiveRun {
  public:
-  // Collective; all outlive it.
+  // Collective; all outlive it. `hold`: of make_hold().
   LiveRun(Session& session, const TrainOptions& options, const DataSources& sources,
-          const DeviceSession& device, std::shared_ptr<faults::FaultInjector> faults);
+          const DeviceSession& device, std::function<void()> hold,
+          std::shared_ptr<faults::FaultInjector> faults);
 
   // Collective. `notes` get what was set aside. Throws AgreedError.
   TrainingState restore(const std::optional<checkpoint::Checkpoint>& checkpoint,
@@ -67,6 +68,7 @@ class LiveRun {
   std::shared_ptr<AnomalyJudge> judge_;
   const DataSources& sources_;
   const DeviceSession& device_;
+  std::function<void()> hold_;
   std::shared_ptr<model::LanguageModel> model_;
   parallel::DataParallel replicas_;
   Checkpointer checkpointer_;

@@ -7,9 +7,11 @@
 #include <set>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/warning.hpp"
 #include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/run_leftovers.hpp"
 #include "core/checkpoint/tensor_set.hpp"
@@ -179,6 +181,21 @@ std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
   });
   require_shared_run_directory(session, options);
   return directory;
+}
+
+std::function<void()> make_hold(std::shared_ptr<checkpoint::RunDirectory> directory,
+                                const TrainOptions& options) {
+  if (!directory) return [] {};
+  return [directory = std::move(directory), text = config_text(options)] {
+    const std::optional<std::string> news = directory->hold();
+    if (!news) return;
+    core::print_warning(*news);
+    try {
+      core::write_file_atomically(directory->paths().config(), text);
+    } catch (const core::Error& error) {
+      throw core::CheckpointError(error.what());
+    }
+  };
 }
 
 }  // namespace sidestream::launch

@@ -39,4 +39,9 @@ std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
     Session& session, const TrainOptions& options,
     const std::optional<checkpoint::Checkpoint>& resume_from, std::vector<std::string>& notes);
 
+// For rank 0, before it writes what has to be in the run directory: RunDirectory::hold(), with the
+// configuration where the folder had to be made again. Does nothing on ranks without a directory.
+std::function<void()> make_hold(std::shared_ptr<checkpoint::RunDirectory> directory,
+                                const TrainOptions& options);
+
 }  // namespace sidestream::launch

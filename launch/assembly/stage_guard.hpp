@@ -10,11 +10,10 @@
 #include <cstdint>
 #include <string>
 
+#include "launch/assembly/rank_guard.hpp"
 #include "launch/options/train_options.hpp"
 #include "launch/process/program.hpp"
-#include "launch/watch/flight_file.hpp"
 #include "launch/watch/heartbeat.hpp"
-#include "launch/watch/watchdog.hpp"
 
 namespace sidestream::launch {
 
@@ -39,9 +38,7 @@ class StageGuard {
  private:
   std::int64_t step_;
   Heartbeat heartbeat_;
-  FlightFile flight_;
-  FlightOnFailure on_failure_;
-  Watchdog watchdog_;  // last: uses the rest
+  RankGuard guard_;  // last: uses the heartbeat
 };
 
 }  // namespace sidestream::launch

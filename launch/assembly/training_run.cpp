@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -118,6 +120,13 @@ void tell_resumed(RunReporter& reporter, const checkpoint::Checkpoint& from, std
                   steps, step));
 }
 
+RunReporter::Calls calls_of_reporter(const Session& session, const DeviceSession& device,
+                                     std::function<void()> hold) {
+  return {.device_memory =
+              [&] { return device_memory_peak_bytes(device.device(), session.communicator()); },
+          .hold_folder = std::move(hold)};
+}
+
 ExitCode exit_code_of(StopReason reason) {
   return reason == StopReason::kRequested ? ExitCode::kPreempted : ExitCode::kDone;
 }
@@ -149,9 +158,9 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   check_start(session, options, resume_from);
   require_device_memory(session, options, *device);
   guard->beat(ranges::Phase::kCheckpoint);
-  const auto directory = claim_run_directory(session, options, resume_from, notes);
+  const auto hold = make_hold(claim_run_directory(session, options, resume_from, notes), options);
 
-  LiveRun run(session, options, sources, *device, faults);
+  LiveRun run(session, options, sources, *device, hold, faults);
   TrainingState state = run.restore(resume_from, notes);
   const Mfu mfu = make_mfu(options, session.communicator(), *device);
   RunReporter reporter;
@@ -159,9 +168,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank()) return;
     record.data = fingerprints_of(sources, options);
-    reporter = RunReporter(options, record, mfu, state, [&] {
-      return device_memory_peak_bytes(device->device(), session.communicator());
-    });
+    reporter = RunReporter(options, record, mfu, state, calls_of_reporter(session, *device, hold));
   });
   for (const std::string& note : notes) reporter.info(note);
   tell_attention(reporter, *device, options);

@@ -13,7 +13,7 @@ Setting<Options> inject() {
       {.name = "inject",
        .value_name = "FAULTS",
        .help = "plant faults, to see what becomes of them: 'kill:rank=1,step=50; slow:ms=200'; "
-               "kinds: kill, stop, hang, exit, throw, memory, slow, nan, spike, flip, "
+               "kinds: kill, stop, hang, exit, throw, memory, slow, nan, spike, inf-grad, flip, "
                "disk-full, desync; keys: rank, step, at (start, setup, restore, data, forward, "
                "update, evaluation, checkpoint, commit), steps (how often; 0: for ever), "
                "attempt (of a supervised run; 0: all), ms (slow: how much; kill, stop, exit: how "

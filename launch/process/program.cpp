@@ -14,6 +14,7 @@
 #include "comm/mpi_environment.hpp"
 #include "core/base/error.hpp"
 #include "core/base/printable.hpp"
+#include "core/base/warning.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/process/failure.hpp"
 
@@ -81,8 +82,7 @@ void wait_unless_speaker(comm::Communicator* communicator) {
 void print_warnings(const comm::Communicator& communicator,
                     const std::vector<std::string>& warnings) {
   if (communicator.rank() != 0) return;
-  for (const std::string& warning : warnings)
-    fmt::print(stderr, "sidestream: warning: {}\n", warning);
+  for (const std::string& warning : warnings) core::print_warning(warning);
 }
 
 }  // namespace

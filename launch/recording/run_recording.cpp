@@ -12,6 +12,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/warning.hpp"
 #include "core/base/worker_thread.hpp"
 #include "launch/recording/nvml_index.hpp"
 #include "launch/recording/recording_file.hpp"
@@ -326,8 +327,8 @@ std::string RunRecording::dump(const std::string& why, std::optional<int> reques
     throw core::Error(fmt::format("{}: not finished after {} ms, its file system hangs",
                                   parts_.run_dir.string(), limit.count()));
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sidestream: warning: %s, and what was recorded is not written: %s\n",
-                 why.c_str(), error.what());
+    core::print_warning(
+        fmt::format("{}, and what was recorded is not written: {}", why, error.what()));
     return {};
   }
 }

@@ -1,6 +1,7 @@
 #include "launch/reporting/appended_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,24 +51,56 @@ std::optional<std::string> AppendedFile::news(TimePoint now) {
 
 void AppendedFile::attempt(Durability durability) {
   try {
-    if (!file_) open();
+    if (durability == Durability::kOnDisk && was_removed()) begun_ = false;
+    if (!file_ || !begun_) open();
     write_what_waits();
     if (durability == Durability::kOnDisk) sync_what_was_written();
     trouble_.reset();
   } catch (const core::WriteError& error) {
     trouble_ = error;
-    file_.reset();  // a file server that has restarted may not know it any more
+    file_.reset();                      // a file server that has restarted may not know it any more
+  } catch (const core::Error& error) {  // of the guard
+    trouble_ = core::WriteError(error.what(), error.what());
   }
 }
 
+// No folder has it any more. One that was moved is written to where it is now.
+bool AppendedFile::was_removed() const {
+  struct stat status {};
+  return file_ && ::fstat(file_.get(), &status) == 0 && status.st_nlink == 0;
+}
+
+void AppendedFile::open_again() {
+  file_.reset();
+  unsynced_.clear();
+  lost_ = false;
+  begun_ = false;
+}
+
 void AppendedFile::open() {
+  if (guard_) guard_();
   file_.reset(::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file_) core::fail_to_write("cannot open", path_);
+  const bool is_another = size_of(file_.get()) < synced_bytes_;
+  if (!begun_ || is_another) return begin();
+  // A torn end is our own, and what waits is the rest of it.
   if (lost_) take_back_what_was_lost();
-  if (begun_) return;  // a torn end is our own, and what waits is the rest of it
+}
+
+void AppendedFile::begin() {
+  unsynced_.clear();
+  lost_ = false;
+  drop_rest_of_torn_record();
   if (content_ == Content::kLines && !ends_with_a_line(file_.get())) waiting_.insert(0, "\n");
   synced_bytes_ = size_of(file_.get());
   begun_ = true;
+}
+
+// Its beginning went with the file.
+void AppendedFile::drop_rest_of_torn_record() {
+  if (!std::exchange(torn_, false)) return;
+  const std::size_t end = content_ == Content::kLines ? waiting_.find('\n') : std::string::npos;
+  waiting_.erase(0, end == std::string::npos ? end : end + 1);
 }
 
 // After a failed sync nobody knows what is on disk (fsync(2)): all since the last good one is
@@ -79,6 +112,7 @@ void AppendedFile::take_back_what_was_lost() {
     core::fail_to_write("cannot cut", path_);
   waiting_.insert(0, std::exchange(unsynced_, {}));
   lost_ = false;
+  torn_ = false;
 }
 
 void AppendedFile::write_what_waits() {
@@ -88,6 +122,7 @@ void AppendedFile::write_what_waits() {
     if (written < 0) core::fail_to_write("cannot write", path_);
     unsynced_.append(waiting_, 0, static_cast<std::size_t>(written));
     waiting_.erase(0, static_cast<std::size_t>(written));
+    torn_ = !waiting_.empty() && (content_ == Content::kRecords || !unsynced_.ends_with('\n'));
   }
 }
 

@@ -33,6 +33,10 @@ class AppendedFile {
   AppendedFile(std::filesystem::path path, Content content, SyncCall sync_call = ::fdatasync)
       : path_(std::move(path)), content_(content), sync_call_(std::move(sync_call)) {}
 
+  // Called before the file is opened by its name; whatever it throws is trouble(), and nothing is
+  // opened. A folder may have got another owner since this file was open last.
+  void guard_opening(std::function<void()> guard) { guard_ = std::move(guard); }
+
   // Makes the file where there is none (a link is not followed), writes what waits and then this,
   // and syncs every few seconds, or now; trouble() says whether it could. Throws WriteError only
   // where more waits than memory should hold.
@@ -44,6 +48,9 @@ class AppendedFile {
   // All that waits, on disk. Throws WriteError when it cannot.
   void finish();
 
+  // For who has put another file in its place: the next record goes there.
+  void open_again();
+
   // Why the last attempt failed; nothing where it did not.
   const std::optional<core::WriteError>& trouble() const noexcept { return trouble_; }
 
@@ -54,7 +61,10 @@ class AppendedFile {
 
  private:
   void attempt(Durability durability);
+  bool was_removed() const;
   void open();
+  void begin();
+  void drop_rest_of_torn_record();
   void take_back_what_was_lost();
   void write_what_waits();
   void sync_what_was_written();
@@ -62,9 +72,11 @@ class AppendedFile {
   std::filesystem::path path_;
   Content content_;
   SyncCall sync_call_;
+  std::function<void()> guard_;
   core::UniqueFd file_;
   bool begun_ = false;  // something of this object is in the file
   bool lost_ = false;   // the system has dropped what it had taken
+  bool torn_ = false;   // what waits begins with the rest of a record
   std::string waiting_;
   std::string unsynced_;           // written, perhaps not on disk
   std::int64_t synced_bytes_ = 0;  // of the file, on disk

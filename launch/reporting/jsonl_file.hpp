@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "launch/reporting/appended_file.hpp"
@@ -11,6 +12,10 @@ namespace sidestream::launch {
 
 // On disk on return, unless the file has trouble().
 void append_json_line(AppendedFile& file, const nlohmann::ordered_json& object);
+
+// The whole file, however long it is: a run may take millions of steps. Throws Error for a file
+// that cannot be read.
+std::string read_log(const std::filesystem::path& path);
 
 // Every line that is an object; others, torn by kills, are left out. Nothing where there is no
 // file. Throws Error for a file that cannot be read.

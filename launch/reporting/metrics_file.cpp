@@ -6,12 +6,10 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
+#include "launch/reporting/jsonl_file.hpp"
 
 namespace sidestream::launch {
 namespace {
-
-// Of a log: a run may take millions of steps.
-constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
 using Json = nlohmann::ordered_json;
 
@@ -71,8 +69,9 @@ std::optional<StepMetrics> metrics_of(std::string_view line) {
 // Leaves the lines up to and including `step`; the file is replaced only if that changes it. A line
 // that is damaged does not keep a run from going on: the file as it was stays beside the new one.
 void cut_after_step(const std::filesystem::path& path, std::int64_t step) {
-  if (!std::filesystem::exists(path)) return;
-  const std::string content = core::read_file(path, kNoLimit);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;
+  const std::string content = read_log(path);
   std::string kept;
   bool damaged = false;
   for (const std::string_view text : complete_lines(content)) {
@@ -105,7 +104,7 @@ std::string metrics_line(const StepMetrics& metrics) {
 }
 
 std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
-  const std::string content = core::read_file(path, kNoLimit);
+  const std::string content = read_log(path);
   std::vector<StepMetrics> all;
   for (const std::string_view line : complete_lines(content)) {
     try {
@@ -125,6 +124,12 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t res
     : file_(path, AppendedFile::Content::kLines) {
   cut_after_step(path, resumed_step);
   file_.finish();
+}
+
+void MetricsWriter::rewind(std::int64_t step) {
+  file_.finish();
+  file_.open_again();  // what is cut has another file's number
+  cut_after_step(file_.path(), step);
 }
 
 MetricsWriter::~MetricsWriter() { file_.sync(); }

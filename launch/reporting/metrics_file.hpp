@@ -35,6 +35,10 @@ class MetricsWriter {
   // seconds.
   void write(const StepMetrics& metrics);
 
+  // Drops the lines of later steps, which are taken again. Throws Error, and leaves all as it is,
+  // where the file cannot be written now.
+  void rewind(std::int64_t step);
+
   AppendedFile& file() noexcept { return file_; }
 
  private:

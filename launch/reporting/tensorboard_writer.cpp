@@ -46,11 +46,13 @@ std::string little_endian(std::uint64_t value, int count) {
 TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, std::int64_t resumed_step)
     : file_(new_path(folder), AppendedFile::Content::kRecords) {
   write_record(event_at(0).bytes(kEventFileVersion, "brain.Event:2").content());
-  if (resumed_step > 0) {
-    const ProtobufEncoder start = ProtobufEncoder().varint(kSessionStatus, kSessionStart);
-    write_record(event_at(resumed_step + 1).bytes(kEventSessionLog, start.content()).content());
-  }
+  if (resumed_step > 0) rewind(resumed_step);
   file_.finish();
+}
+
+void TensorBoardWriter::rewind(std::int64_t step) {
+  const ProtobufEncoder start = ProtobufEncoder().varint(kSessionStatus, kSessionStart);
+  write_record(event_at(step + 1).bytes(kEventSessionLog, start.content()).content());
 }
 
 void TensorBoardWriter::write(std::int64_t step, const std::vector<Scalar>& scalars) {

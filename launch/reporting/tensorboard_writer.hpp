@@ -34,6 +34,9 @@ class TensorBoardWriter {
   // Tags train/loss, train/grad_norm, train/lr, speed/..., and eval/loss where there is one.
   void write(const StepMetrics& metrics);
 
+  // Steps after this one are taken again.
+  void rewind(std::int64_t step);
+
   const std::filesystem::path& path() const noexcept { return file_.path(); }
   AppendedFile& file() noexcept { return file_; }
 

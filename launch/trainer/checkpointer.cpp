@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/warning.hpp"
 #include "core/checkpoint/checkpoint_writer.hpp"
 #include "core/checkpoint/tensor_assignment.hpp"
 #include "core/checkpoint/tensor_set.hpp"
@@ -121,9 +121,7 @@ void Checkpointer::Job::commit() const {
     manifest.files.insert(manifest.files.end(), files.begin(), files.end());
   }
   store.commit(manifest);
-  store.prune(config.keep, state.step, [](const std::string& problem) {
-    fmt::print(stderr, "sidestream: warning: {}\n", problem);
-  });
+  store.prune(config.keep, state.step, core::print_warning);
 }
 
 Checkpointer::Checkpointer(const CheckpointerConfig& config, comm::Communicator& communicator,
@@ -161,6 +159,7 @@ std::vector<SavedCheckpoint> Checkpointer::save(const TrainingState& state) {
   task_.finish();  // of prepare()
   job_->state = state;
   job_->begin = begin;
+  if (config_.hold_folder) agree_in_time(config_.hold_folder);  // nothing of another run is removed
   agree_or_abandon([&] {
     if (communicator_.rank() == 0) store_.begin(state.step);
     take_snapshot(*job_);

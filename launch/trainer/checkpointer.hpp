@@ -36,7 +36,9 @@ namespace sidestream::launch {
 enum class SaveMode { kBlocking, kAsynchronous };
 
 struct CheckpointerConfig {
-  std::filesystem::path folder = {};     // of the checkpoints
+  std::filesystem::path folder = {};  // of the checkpoints
+  std::function<void()> hold_folder =
+      {};  // before each save, on all ranks; its errors are the save's
   std::filesystem::path tokenizer = {};  // copied beside the weights; empty: none
   int keep = 2;                          // 0: all
   model::ModelConfig model = {};

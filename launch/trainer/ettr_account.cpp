@@ -48,8 +48,10 @@ struct Start {
 };
 
 double number(const json& line, const char* key) {
+  constexpr double kLargest = 1e12;  // seconds of thirty thousand years: more is damage
   const auto found = line.find(key);
-  return found != line.end() && found->is_number() ? found->get<double>() : 0;
+  const double value = found != line.end() && found->is_number() ? found->get<double>() : 0;
+  return std::abs(value) < kLargest ? value : 0;
 }
 
 std::string text_at(const json& line, const char* key) {

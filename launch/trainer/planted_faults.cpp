@@ -1,6 +1,6 @@
 #include "launch/trainer/planted_faults.hpp"
 
-#include <utility>
+#include <limits>
 
 namespace sidestream::launch {
 namespace {
@@ -24,7 +24,13 @@ void plant_before_batch(faults::FaultInjector& faults, std::int64_t step,
 
 torch::Tensor plant_in_loss(faults::FaultInjector& faults, std::int64_t step, torch::Tensor loss) {
   const double factor = faults.loss_factor(step);
-  return factor == 1 ? std::move(loss) : loss * factor;
+  if (factor != 1) loss = loss * factor;
+  if (faults.makes_gradients_infinite(step)) {
+    loss.register_hook([](const torch::Tensor& gradient) {
+      return gradient * std::numeric_limits<double>::infinity();
+    });
+  }
+  return loss;
 }
 
 }  // namespace sidestream::launch

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/warning.hpp"
 #include "core/base/write_error.hpp"
 #include "core/checkpoint/checkpoint_interval.hpp"
 #include "core/checkpoint/run_directory.hpp"
@@ -40,8 +40,7 @@ constexpr double kHour = 3600;
 constexpr std::chrono::milliseconds kLongestLastRecord{3000};
 
 void warn_of_the_end(const std::exception& error) {
-  std::fprintf(stderr, "sidestream: warning: the end of the run is not recorded: %s\n",
-               error.what());
+  core::print_warning(fmt::format("the end of the run is not recorded: {}", error.what()));
 }
 
 }  // namespace
@@ -49,18 +48,19 @@ void warn_of_the_end(const std::exception& error) {
 class RunReporter::Impl {
  public:
   Impl(const TrainOptions& options, const RunRecord& record, const Mfu& mfu,
-       const TrainingState& start, DeviceMemory device_memory)
+       const TrainingState& start, Calls calls)
       : options_(options),
         record_(record),
         mfu_(mfu),
         paths_(options.run_dir),
-        metrics_(std::in_place, paths_.metrics(), start.step),
-        events_(std::in_place, paths_.root(), start.step),
+        metrics_(paths_.metrics(), start.step),
+        events_(paths_.root(), start.step),
         incidents_(paths_.incidents(), AppendedFile::Content::kLines),
         progress_({.total_steps = options.steps}),
         meter_(options.steps),
-        device_memory_(std::move(device_memory)),
+        calls_(std::move(calls)),
         tokens_per_step_(tokens_per_step(options, record.world_size)) {
+    for (AppendedFile* file : files()) file->guard_opening(calls_.hold_folder);
     write_run_record(record_, paths_.run_json());
   }
 
@@ -69,6 +69,7 @@ class RunReporter::Impl {
   void started(const TrainingState& state, double restore_s) {
     ledger_.emplace(paths_.ettr(), EttrLedger::StartName::of_this_process(), sums_of(state),
                     restore_s);
+    ledger_->file().guard_opening(calls_.hold_folder);
   }
   void evaluated(double seconds) { sums_.evaluation_s += seconds; }
   void waited_for_save(double seconds) { sums_.stall_s += seconds; }
@@ -104,7 +105,7 @@ class RunReporter::Impl {
   }
 
   void saved(const SavedCheckpoint& saved) {
-    metrics_->file().sync();
+    metrics_.file().sync();
     if (ledger_) ledger_->progress(sums_, EttrLedger::When::kNow);
     note_save(saved);
     progress_.info(fmt::format("saved checkpoint of step {} (training waited {:.3f} s of {:.3f} s)",
@@ -114,14 +115,18 @@ class RunReporter::Impl {
   void incident(const nlohmann::ordered_json& incident) { append_json_line(incidents_, incident); }
 
   void rewind(const TrainingState& state) {
-    metrics_.reset();
-    events_.reset();
-    metrics_.emplace(paths_.metrics(), state.step);
-    events_.emplace(paths_.root(), state.step);
+    try {
+      metrics_.rewind(state.step);
+    } catch (const std::exception& error) {
+      progress_.warn(fmt::format("{}: the steps after {} stay in it, and are there twice",
+                                 error.what(), state.step));
+    }
+    events_.rewind(state.step);
   }
 
   void finish(core::ExitCode code, const TrainingState& state) {
     progress_.finish();
+    if (calls_.hold_folder) calls_.hold_folder();
     const bool went_well = code == core::ExitCode::kDone || code == core::ExitCode::kPreempted;
     std::optional<core::WriteError> lost = write_what_waits();
     if (went_well && lost) code = lost->code();
@@ -154,17 +159,15 @@ class RunReporter::Impl {
     if (!due && !last && !val_loss) return;
     const ranges::ScopedRange range(ranges::Phase::kLog);
     const StepMetrics metrics = metrics_of(state, outcome, val_loss);
-    metrics_->write(metrics);
-    events_->write(metrics);
+    metrics_.write(metrics);
+    events_.write(metrics);
     const bool first = samples_.size() == 1;
     progress_.update(metrics,
                      first || last || val_loss ? Importance::kAlways : Importance::kNormal);
   }
 
   std::vector<AppendedFile*> files() {
-    std::vector<AppendedFile*> all = {&incidents_};
-    if (metrics_) all.push_back(&metrics_->file());
-    if (events_) all.push_back(&events_->file());
+    std::vector<AppendedFile*> all = {&incidents_, &metrics_.file(), &events_.file()};
     if (ledger_) all.push_back(&ledger_->file());
     return all;
   }
@@ -232,7 +235,7 @@ class RunReporter::Impl {
   }
 
   std::optional<std::int64_t> memory_peak_bytes() {
-    const auto on_device = device_memory_ ? device_memory_() : std::nullopt;
+    const auto on_device = calls_.device_memory ? calls_.device_memory() : std::nullopt;
     return on_device ? on_device : memory_.sample();
   }
 
@@ -258,13 +261,13 @@ class RunReporter::Impl {
   RunRecord record_;
   Mfu mfu_;
   checkpoint::RunPaths paths_;
-  std::optional<MetricsWriter> metrics_;  // there always, unless rewind() failed
-  std::optional<TensorBoardWriter> events_;
+  MetricsWriter metrics_;
+  TensorBoardWriter events_;
   AppendedFile incidents_;
   ProgressReporter progress_;
   RateMeter meter_;
   MemoryPeak memory_;
-  DeviceMemory device_memory_;
+  Calls calls_;
   std::optional<EttrLedger> ledger_;  // once training has begun
   EttrLedger::Sums sums_;
   std::int64_t saves_ = 0;
@@ -277,8 +280,8 @@ class RunReporter::Impl {
 
 RunReporter::RunReporter() = default;
 RunReporter::RunReporter(const TrainOptions& options, const RunRecord& record, const Mfu& mfu,
-                         const TrainingState& start, DeviceMemory device_memory)
-    : impl_(std::make_unique<Impl>(options, record, mfu, start, std::move(device_memory))) {}
+                         const TrainingState& start, Calls calls)
+    : impl_(std::make_unique<Impl>(options, record, mfu, start, std::move(calls))) {}
 RunReporter::RunReporter(RunReporter&&) noexcept = default;
 RunReporter& RunReporter::operator=(RunReporter&&) noexcept = default;
 RunReporter::~RunReporter() = default;
@@ -337,6 +340,7 @@ void RunReporter::finish_failed(const std::exception& failure,
     if (std::string_view(failure.what()).find(error.reason()) != std::string_view::npos) return;
     warn_of_the_end(error);
   } catch (const std::exception& error) {
+    if (std::string_view(failure.what()).find(error.what()) != std::string_view::npos) return;
     warn_of_the_end(error);
   }
 }

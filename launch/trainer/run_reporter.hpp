@@ -23,15 +23,18 @@ namespace sidestream::launch {
 
 class RunReporter {
  public:
-  using DeviceMemory = std::function<std::optional<std::int64_t>()>;
+  struct Calls {
+    // The peak that lines show instead of this process's; empty or nothing: this process's.
+    std::function<std::optional<std::int64_t>()> device_memory = {};
+    // Before a file of the folder is opened: throws where that is not this run's any more.
+    std::function<void()> hold_folder = {};
+  };
 
   // Does nothing.
   RunReporter();
   // Writes into the run directory of the options. Throws Error when it cannot.
-  // device_memory: the peak that lines show instead of this process's; empty or nothing: this
-  // process's.
   RunReporter(const TrainOptions& options, const RunRecord& record, const Mfu& mfu,
-              const TrainingState& start, DeviceMemory device_memory = {});
+              const TrainingState& start, Calls calls);
   RunReporter(RunReporter&&) noexcept;
   RunReporter& operator=(RunReporter&&) noexcept;
   ~RunReporter();

@@ -25,7 +25,7 @@ agent=$(mktemp /tmp/sidestream-agent.XXXXXX)
 launched= cutter=
 clean_up() {
   [ -z "$launched" ] || kill -KILL "$launched" 2>/dev/null
-  [ -z "$cutter" ] || kill -KILL -- -"$cutter" 2>/dev/null
+  [ -z "$cutter" ] || { kill -KILL -- -"$cutter"; wait "$cutter"; } 2>/dev/null
   for ((host = 0; host < hosts; ++host)); do
     # Those that wait for a host that does not answer, for ever.
     ip netns pids "$name-$host" 2>/dev/null | xargs -r kill -KILL 2>/dev/null

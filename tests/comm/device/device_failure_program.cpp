@@ -37,6 +37,7 @@ Fakes machine_of(const std::string& scenario, int rank) {
   Fakes fakes;
   fakes.driver->devices = scenario == "shared-gpu" ? 1 : 4;
   const bool odd = rank == 1;
+  if (scenario == "no-gpu-anywhere") fakes.driver->devices = 0;
   if (odd && scenario == "no-gpu") fakes.driver->devices = 0;
   if (scenario == "no-such-index") {
     setenv("CUDA_VISIBLE_DEVICES", "9", 1);

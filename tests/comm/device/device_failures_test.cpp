@@ -11,13 +11,15 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-std::size_t messages_in(const std::string& output) {
+std::size_t times_in(const std::string& output, const std::string& words) {
   std::size_t count = 0;
-  for (std::size_t at = output.find("FAILED("); at != std::string::npos;
-       at = output.find("FAILED(", at + 1))
+  for (std::size_t at = output.find(words); at != std::string::npos;
+       at = output.find(words, at + 1))
     ++count;
   return count;
 }
+
+std::size_t messages_in(const std::string& output) { return times_in(output, "FAILED("); }
 
 class DeviceFailuresTest : public ::testing::TestWithParam<const char*> {
  protected:
@@ -64,6 +66,14 @@ TEST_P(DeviceFailuresTest, rank_without_a_usable_gpu_is_refused_once) {
   expect_one_message("no-such-index", 2, "(CUDA_VISIBLE_DEVICES is '9')");
   expect_one_message("busy", 2, "GPU 1 cannot be used: device is in exclusive use");
   expect_one_message("shared-gpu", 2, "would share GPU 0 (Fake 100), of 1 that they see");
+}
+
+TEST_P(DeviceFailuresTest, without_any_gpu_the_job_runs_with_one_warning) {
+  const Outcome outcome = run("no-gpu-anywhere");
+
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_EQ(times_in(outcome.output, "warning: "), 1u) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("no GPU is used: "));
 }
 
 TEST_P(DeviceFailuresTest, nccl_that_does_not_fit_is_refused_once) {

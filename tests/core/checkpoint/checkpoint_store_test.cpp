@@ -78,10 +78,14 @@ TEST_F(CheckpointStoreTest, newest_valid_returns_the_manifest_of_the_highest_ste
 class AsAnybody {
  public:
   AsAnybody() : was_root_(::geteuid() == 0) {
-    if (was_root_) EXPECT_EQ(::seteuid(kNobody), 0);
+    if (was_root_) {
+      EXPECT_EQ(::seteuid(kNobody), 0);
+    }
   }
   ~AsAnybody() {
-    if (was_root_) EXPECT_EQ(::seteuid(0), 0);
+    if (was_root_) {
+      EXPECT_EQ(::seteuid(0), 0);
+    }
   }
 
  private:
@@ -181,6 +185,18 @@ TEST_F(CheckpointStoreTest, link_in_place_of_a_file_is_skipped) {
   fs::create_symlink(folder_ / "elsewhere", file(2, "model.safetensors"));
 
   expect_fallback("expected a regular file");
+}
+
+TEST_F(CheckpointStoreTest, link_in_place_of_a_checkpoint_is_skipped) {
+  save_steps({1, 2});
+  fs::rename(store_.final_folder(2), folder_ / "elsewhere");
+  fs::create_directory_symlink(folder_ / "elsewhere", store_.final_folder(2));
+
+  expect_fallback(store_.final_folder(2).string() + " is a link");
+  EXPECT_EQ(store_.set_aside_after(1).size(), 1u);
+  fs::create_directory_symlink(folder_ / "nowhere", store_.final_folder(3));
+  save_steps({3});
+  EXPECT_EQ(store_.newest_valid().checkpoint->manifest.step, 3);
 }
 
 TEST_F(CheckpointStoreTest, folder_under_the_name_of_another_step_is_skipped) {

@@ -114,12 +114,74 @@ TEST_F(RunDirectoryTest, folder_that_cannot_be_made_or_written_is_named) {
   EXPECT_THAT(error_of("/proc/self/task"), HasSubstr("--run-dir: /proc/self/task is not writable"));
 }
 
+TEST_F(RunDirectoryTest, file_in_the_place_of_a_folder_is_to_be_moved_away) {
+  core::write_file_atomically(folder_ / "file", "not a folder");
+  EXPECT_THAT(error_of(folder_ / "file"), HasSubstr("file is not a folder: move it away"));
+
+  fs::create_directories(root_);
+  core::write_file_atomically(root_ / "checkpoints", "not a folder");
+  EXPECT_THAT(error_of(root_), HasSubstr("checkpoints is not a folder: move it away"));
+}
+
 TEST_F(RunDirectoryTest, what_is_no_file_is_refused) {
   fs::create_directories(root_ / "metrics.jsonl");
   EXPECT_THAT(error_of(root_, UsedRun::kContinue), HasSubstr("metrics.jsonl: expected a file"));
   fs::remove(root_ / "metrics.jsonl");
   ASSERT_EQ(::mkfifo((root_ / "run.json").c_str(), 0600), 0);
   EXPECT_THAT(error_of(root_, UsedRun::kContinue), HasSubstr("run.json: expected a file"));
+}
+
+TEST_F(RunDirectoryTest, folder_that_stays_is_held_without_a_word) {
+  RunDirectory run(root_, UsedRun::kRefuse);
+  core::write_file_atomically(root_ / "metrics.jsonl", "{}\n");
+
+  EXPECT_EQ(run.hold(), std::nullopt);
+}
+
+TEST_F(RunDirectoryTest, folder_that_was_removed_is_made_and_locked_again) {
+  RunDirectory run(root_, UsedRun::kRefuse);
+  for (const fs::path& gone : {root_, root_ / "checkpoints"}) {
+    fs::remove_all(gone);
+
+    EXPECT_THAT(run.hold().value_or(""), HasSubstr(gone.string() + " has gone"));
+    EXPECT_TRUE(fs::is_directory(root_ / "checkpoints"));
+    EXPECT_THAT(error_of(root_, UsedRun::kContinue), HasSubstr("is in use by"));
+    EXPECT_EQ(run.hold(), std::nullopt);
+  }
+}
+
+TEST_F(RunDirectoryTest, lock_that_was_removed_is_taken_again_unless_another_run_has_it) {
+  RunDirectory run(root_, UsedRun::kRefuse);
+  fs::remove(root_ / "lock");
+  EXPECT_EQ(run.hold(), std::nullopt);
+  EXPECT_THAT(error_of(root_, UsedRun::kContinue), HasSubstr("is in use by"));
+
+  fs::remove(root_ / "lock");
+  const RunDirectory other(root_, UsedRun::kContinue);
+  EXPECT_THROW(run.hold(), core::CheckpointError);
+}
+
+TEST_F(RunDirectoryTest, folder_of_another_run_in_its_place_is_left_alone) {
+  RunDirectory run(root_, UsedRun::kRefuse);
+  fs::rename(root_, folder_ / "moved");
+  fs::create_directories(root_);
+  core::write_file_atomically(root_ / "config.cfg", "");
+
+  EXPECT_THROW(run.hold(), core::CheckpointError);
+  EXPECT_FALSE(fs::exists(root_ / "checkpoints"));
+  EXPECT_FALSE(fs::exists(root_ / "lock"));
+}
+
+// As a network file system does that was mounted anew.
+TEST_F(RunDirectoryTest, folder_of_its_own_under_other_numbers_is_taken_back_without_a_word) {
+  RunDirectory run(root_, UsedRun::kRefuse);
+  core::write_file_atomically(root_ / "config.cfg", "");
+  fs::copy(root_, folder_ / "copy", fs::copy_options::recursive);
+  fs::rename(root_, folder_ / "moved");
+  fs::rename(folder_ / "copy", root_);
+
+  EXPECT_EQ(run.hold(), std::nullopt);
+  EXPECT_THAT(error_of(root_, UsedRun::kContinue), HasSubstr("is in use by"));
 }
 
 TEST_F(RunDirectoryTest, unfinished_files_of_a_killed_run_go_and_nothing_else) {

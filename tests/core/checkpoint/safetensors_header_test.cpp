@@ -52,6 +52,15 @@ TEST(SafetensorsHeaderTest, types_below_a_byte_need_whole_bytes) {
       HasSubstr("in whole bytes, found 12 bits"));
 }
 
+TEST(SafetensorsHeaderTest, more_tensors_than_any_model_has) {
+  std::string header = "{";
+  for (std::size_t i = 0; i <= kMaxTensors; ++i)
+    header += '"' + std::to_string(i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)";
+  header.back() = '}';
+
+  EXPECT_THAT(error_of(file_with_header(header, 0)), HasSubstr("at most 1000000 tensors"));
+}
+
 TEST(SafetensorsHeaderTest, shorter_than_the_length_field) {
   EXPECT_THAT(error_of("1234567"), AllOf(StartsWith("model.safetensors, byte 0: expected 8 bytes"),
                                          HasSubstr("7 bytes")));

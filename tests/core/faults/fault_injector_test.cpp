@@ -70,15 +70,19 @@ TEST(FaultInjectorTest, lossFactor_againAfterARollbackIfThereAreStepsLeft) {
 }
 
 TEST(FaultInjectorTest, everyFaultIsTold) {
-  FaultInjector faults(parse_faults("flip:step=3; desync:step=3; nan:step=3"), {});
+  FaultInjector faults(parse_faults("flip:step=3; desync:step=3; nan:step=3; inf-grad:step=3"), {});
 
   ::testing::internal::CaptureStderr();
   faults.flips_a_bit(3);
   faults.desynchronises(3);
   faults.loss_factor(3);
+  EXPECT_FALSE(faults.makes_gradients_infinite(2));
+  EXPECT_TRUE(faults.makes_gradients_infinite(3));
+  EXPECT_FALSE(faults.makes_gradients_infinite(3)) << "the second micro-step";
   const std::string told = ::testing::internal::GetCapturedStderr();
 
-  for (const char* name : {"planted fault: flip", "planted fault: desync", "planted fault: nan"})
+  for (const char* name : {"planted fault: flip", "planted fault: desync", "planted fault: nan",
+                           "planted fault: inf-grad"})
     EXPECT_NE(told.find(name), std::string::npos) << told;
 }
 

@@ -1,6 +1,6 @@
 """Training on a GPU against training on the processor, every strategy against the others, and GPT-2 124M in bf16.
 
-    gpu_training_test.py cpu|strategies|resume|anomalies|large|transformers
+    gpu_training_test.py cpu|strategies|resume|anomalies|gone|memory|asynchronous|large|transformers
 
 Needs a GPU; with SIDESTREAM_TEST_DEVICE=cpu the script itself runs anywhere, with small models on the processor.
 """
@@ -8,10 +8,13 @@ Needs a GPU; with SIDESTREAM_TEST_DEVICE=cpu the script itself runs anywhere, wi
 import math
 import os
 import pathlib
+import re
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "training"))
-from support import TINY, check, checkpoint, losses, metrics, train, workspace  # noqa: E402
+from support import (BINARY, TINY, check, checkpoint, environment, losses, metrics, mpirun, processes_of_ranks, train,  # noqa: E402
+                     workspace)
 
 DEVICE = os.environ.get("SIDESTREAM_TEST_DEVICE", "cuda")
 ON_GPU = DEVICE == "cuda"
@@ -64,6 +67,50 @@ def check_anomalies(root):
         check((losses(root / policy)[9] is None) == (policy == "skip"), f"{policy}: {losses(root / policy)}")
 
 
+def check_gone(root):
+    """Two ranks of one GPU, one is killed and the launcher leaves the other alone: it does not wait for NCCL, says who has died, and the run
+    goes on from its checkpoint to the same losses."""
+    os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
+    flags = STEPS + SHARED + ["--checkpoint-every", "4", "--async-checkpoints", "off"]
+    train(2, root / "whole", flags)
+    command = mpirun(2, [BINARY, "train", "--run-dir", root / "gone", *flags, "--inject", "kill:rank=1,step=10"])
+    command.insert(1, "--enable-recovery")
+    done = subprocess.run(command, env=environment(), text=True, errors="replace", timeout=90, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = [line for line in done.stdout.splitlines() if line.startswith("sidestream") and "planted fault" not in line]
+    check(len(said) == 1 and re.search(r"rank 1 on .* has died: its process is gone", said[0]), f"{said}\n{done.stdout}")
+    check(list((root / "gone").glob("flight/from_step_*/rank_00000.json")), "the rank that is left has written no flight file")
+    check(not processes_of_ranks(root / "gone"), "a rank stays")
+    train(2, root / "gone", flags + ["--resume", "auto"])
+    check(losses(root / "gone") == losses(root / "whole"), "other losses after a killed rank")
+
+
+def check_memory(root):
+    """Out of memory in a step, here or on the device: the code, what needs less, and that older checkpoints stay."""
+    flags = STEPS + ["--device", DEVICE, "--checkpoint-every", "0"]
+    if ON_GPU:
+        at = flags.index("--batch-size-per-rank") + 1
+        flags = [*flags[:at], "4000000", *flags[at + 1:]]
+    else:
+        os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
+        flags += ["--inject", "memory:step=1"]
+    output = train(1, root / "memory", flags, expect=8)
+    said = [line for line in output.splitlines() if line.startswith("sidestream") and "planted fault" not in line]
+    check(len(said) == 1 and "out of memory: a smaller --batch-size-per-rank" in said[0], f"{said}\n{output}")
+    if ON_GPU:
+        check(re.search(r"[MG]iB", said[0]), f"need and have are not named: {said}")
+
+
+def check_asynchronous(root):
+    """What is saved beside training is what a blocking save writes, though the device has gone on meanwhile."""
+    flags = STEPS + SHARED + ["--checkpoint-every", "5", "--keep-checkpoints", "0"]
+    for name in ("on", "off"):
+        train(2, root / name, flags + ["--async-checkpoints", name])
+    for step in (5, 10, 15, 20):
+        for file in sorted(checkpoint(root / "on", step).glob("*.safetensors")):
+            other = checkpoint(root / "off", step) / file.name
+            check(file.read_bytes() == other.read_bytes(), f"step {step}, {file.name}: other bytes than of a blocking save")
+
+
 def train_large(root):
     shape = ["--model", "gpt2-124m", "--sequence-length", "1024", "--batch-size-per-rank", "8"]
     if not ON_GPU:
@@ -94,7 +141,8 @@ def check_transformers(root):
     check(all(math.isfinite(p.double().sum().item()) for p in model.parameters()), "weights are not finite")
 
 
-PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "resume": check_resume, "anomalies": check_anomalies, "large": check_large,
+PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "resume": check_resume, "anomalies": check_anomalies, "gone": check_gone,
+         "memory": check_memory, "asynchronous": check_asynchronous, "large": check_large,
          "transformers": check_transformers}
 
 

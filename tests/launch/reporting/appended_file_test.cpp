@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/resource.h>
 
 #include <cerrno>
 #include <chrono>
@@ -12,6 +10,7 @@
 #include <sstream>
 
 #include "tests/core/base/scratch_folder.hpp"
+#include "tests/launch/reporting/full_disk.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -25,26 +24,6 @@ std::string content_of(const std::filesystem::path& path) {
   text << file.rdbuf();
   return text.str();
 }
-
-// As on a full disk: files of this process cannot become larger.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, handler_);
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
 
 TEST(AppendedFileTest, what_a_full_disk_refuses_is_written_later_in_order) {
   const core::ScratchFolder scratch;
@@ -110,6 +89,72 @@ TEST(AppendedFileTest, folder_that_comes_back_is_written_to) {
   file.finish();
 
   EXPECT_EQ(content_of(file.path()), "a\n");
+}
+
+TEST(AppendedFileTest, file_that_was_removed_is_made_again) {
+  const core::ScratchFolder scratch;
+  AppendedFile file(scratch / "log.jsonl", Content::kLines);
+  file.append("a\n");
+  std::filesystem::remove(file.path());
+
+  file.append("b\n", AppendedFile::Durability::kOnDisk);
+
+  EXPECT_EQ(content_of(file.path()), "b\n");
+}
+
+TEST(AppendedFileTest, what_a_guard_refuses_waits) {
+  const core::ScratchFolder scratch;
+  AppendedFile file(scratch / "log.jsonl", Content::kLines);
+  bool refuses = false;
+  file.guard_opening([&] {
+    if (refuses) throw core::CheckpointError("another run's folder");
+  });
+  file.append("a\n");
+  std::filesystem::remove(file.path());
+  std::ofstream(file.path()) << "theirs\n";
+  refuses = true;
+
+  file.append("b\n", AppendedFile::Durability::kOnDisk);
+  file.append("c\n");
+  EXPECT_EQ(content_of(file.path()), "theirs\n");
+  ASSERT_TRUE(file.trouble());
+  EXPECT_THAT(file.trouble()->what(), HasSubstr("another run's folder"));
+
+  std::filesystem::remove(file.path());
+  refuses = false;
+  file.finish();
+  EXPECT_EQ(content_of(file.path()), "b\nc\n");
+}
+
+TEST(AppendedFileTest, file_that_is_made_again_does_not_begin_in_the_middle_of_a_record) {
+  const core::ScratchFolder scratch;
+  for (const auto& [content, expected] :
+       {std::pair(Content::kLines, "line 3\n"), std::pair(Content::kRecords, "")}) {
+    AppendedFile file(scratch / "log", content);
+    file.append("line 1\n", AppendedFile::Durability::kOnDisk);
+    {
+      const FullDisk full(10);
+      file.append("line 2\n");  // the disk takes a part of it
+      file.append("line 3\n");
+    }
+    std::filesystem::remove(file.path());
+
+    file.finish();
+    EXPECT_EQ(content_of(file.path()), expected);
+    std::filesystem::remove(file.path());
+  }
+}
+
+TEST(AppendedFileTest, file_that_was_moved_goes_on_where_it_is) {
+  const core::ScratchFolder scratch;
+  AppendedFile file(scratch / "log.jsonl", Content::kLines);
+  file.append("a\n");
+  std::filesystem::rename(file.path(), scratch / "moved.jsonl");
+
+  file.append("b\n", AppendedFile::Durability::kOnDisk);
+
+  EXPECT_EQ(content_of(scratch / "moved.jsonl"), "a\nb\n");
+  EXPECT_FALSE(std::filesystem::exists(file.path()));
 }
 
 TEST(AppendedFileTest, news_are_told_at_once_every_minute_and_at_the_end) {

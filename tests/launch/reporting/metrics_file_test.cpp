@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "core/base/error.hpp"
+#include "tests/launch/reporting/full_disk.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -118,6 +119,31 @@ TEST_F(MetricsFileTest, writer_new_run_starts_empty) {
   MetricsWriter fresh(path_);
 
   EXPECT_EQ(content(), "");
+}
+
+TEST_F(MetricsFileTest, rewind_drops_later_steps_and_goes_on) {
+  MetricsWriter writer(path_);
+  for (int step = 1; step <= 5; ++step) writer.write(at_step(step));
+
+  writer.rewind(3);
+  writer.write(at_step(4));
+
+  EXPECT_EQ(steps(), (std::vector<std::int64_t>{1, 2, 3, 4}));
+}
+
+TEST_F(MetricsFileTest, rewind_of_what_cannot_be_written_throws_and_loses_nothing) {
+  MetricsWriter writer(path_);
+  writer.write(at_step(1));
+  writer.write(at_step(2));
+  const std::string before = content();
+  {
+    const FullDisk full(before.size());
+    writer.write(at_step(3));
+    EXPECT_THROW(writer.rewind(1), core::Error);
+    EXPECT_EQ(content(), before);
+  }
+  writer.write(at_step(2));
+  EXPECT_EQ(steps(), (std::vector<std::int64_t>{1, 2, 3, 2}));
 }
 
 TEST_F(MetricsFileTest, read_damaged_line_names_file_and_byte) {

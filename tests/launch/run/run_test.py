@@ -134,6 +134,17 @@ class RunTest(unittest.TestCase):
             self.assertEqual("mpirun stays" in done.stderr, why is not None, done.stderr)
             self.assertIn(f"mpirun stays ({why}): ending it" if why else "", done.stderr)
 
+    def test_host_that_cannot_be_reached_is_told(self):
+        agent = self.folder / "agent"
+        agent.write_text('#!/bin/sh\necho "ssh: Could not resolve hostname $1" >&2\nexit 255\n')
+        agent.chmod(0o755)
+        words = [word for flag in ("--mca", "plm_rsh_agent", str(agent)) for word in ("--mpi-arg", flag)]
+        done = self.run_to_end(self.command(2, "say", options=["--hosts", "nowhere.invalid:2", *words]))
+        self.assertEqual(done.returncode, 255, done.stderr)
+        self.assertIn("Could not resolve hostname nowhere", done.stderr)
+        self.assertIn("'ssh HOST true' has to work", done.stderr)
+        self.assertEqual(list(self.folder.glob("seen.*")), [])
+
     def test_its_end_leaves_no_process(self):
         """A supervisor waits for what is left, before it starts again."""
         self.fake_mpirun("/bin/sleep 0.5", "exit 6")

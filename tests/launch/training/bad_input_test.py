@@ -47,6 +47,11 @@ def check_flags(root, data):
                         ("lr = fast\n", ["bad.cfg:1", "lr", "fast"])]:
         config.write_text(text)
         expect(CONFIG, words, 2, flags + ["--config", str(config)])
+    config.write_text("config = other.cfg\n")
+    expect(CONFIG, ["bad.cfg:1", "config"], 2, flags + ["--config", str(config)])
+    os.mkfifo(root / "pipe.cfg")
+    for path in (root, root / "pipe.cfg", "/dev/zero"):
+        expect(CONFIG, [str(path)], 2, flags + ["--config", str(path)])
     check(not (root / "never").exists(), "a refused call left a run directory behind")
 
 
@@ -78,6 +83,23 @@ def check_element_types(root, data):
         expect(DATA, ["train_000001.bin", "4-byte ids", "2-byte ids as in", "train_000000.bin"], ranks,
                base + ["--data", str(mixed)])
         expect(DATA, ["train_000000.bin", "byte 8"], ranks, base + ["--data", wide])
+
+
+def check_paths_of_shards(root, data):
+    """An empty shard, a link that leads nowhere, and a list of shards that leaves its folder."""
+    base = TINY + ["--run-dir", str(root / "never"), "--steps", "3", "--batch-size-per-rank", "2"]
+    hollow = broken_data(data, root / "hollow", lambda content: b"")
+    astray = pathlib.Path(shutil.copytree(data, root / "astray"))
+    (astray / "train_000001.bin").symlink_to(root / "nowhere.bin")
+    outside = pathlib.Path(shutil.copytree(data, root / "outside"))
+    info = json.loads((outside / "dataset.json").read_text())
+    info["train"]["shards"][0]["file"] = "../data/train_000000.bin"
+    (outside / "dataset.json").write_text(json.dumps(info))
+    for ranks in (1, 2):
+        expect(DATA, ["train_000000.bin", "an empty"], ranks, base + ["--data", hollow])
+        expect(DATA, ["train_000001.bin"], ranks, base + ["--data", str(astray)])
+        expect(DATA, ["dataset.json", "../data/train_000000.bin"], ranks, base + ["--data", str(outside)])
+    check(not (root / "never").exists(), "a refused call left a run directory behind")
 
 
 def check_short_validation(root, data):
@@ -303,6 +325,7 @@ def main():
         check_flags(root, data)
         check_data_folder(root, data)
         check_element_types(root, data)
+        check_paths_of_shards(root, data)
         check_short_validation(root, data)
         check_lost_shard(root, data)
         check_init(root, data)

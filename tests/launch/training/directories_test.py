@@ -2,12 +2,14 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 
 from support import (BINARY, TINY, check, checkpoint, environment, expect, losses, make_data, metrics, mpirun, run_command, train, wait_for_step,
                      workspace)
 
-OTHER, CONFIG = 1, 2
+OTHER, CONFIG, CHECKPOINT = 1, 2, 4
+LAST = 150  # step of a run that something happens to: it takes eight seconds, and logs are synced every five
 
 
 def check_resume_elsewhere(root, base):
@@ -66,6 +68,61 @@ def check_in_use(root, base):
         first.wait()
 
 
+def train_while(root, name, base, expected, happens):
+    """A run in whose middle something happens to its directory: its output."""
+    run_dir = root / name
+    os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
+    flags = base + ["--steps", str(LAST), "--run-dir", str(run_dir), "--inject", f"slow:rank=0,step=1,steps={LAST},ms=50"]
+    ranks = subprocess.Popen(mpirun(2, [BINARY, "train", *flags]), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_for_step(ranks, run_dir, 5)
+    happens(run_dir)
+    output = ranks.communicate(timeout=120)[0]
+    check(ranks.returncode == expected, f"{name}: {ranks.returncode}\n{output}")
+    return output
+
+
+def remove(run_dir):
+    """At once: nothing can be written into it while it goes."""
+    gone = run_dir.with_name(f"{run_dir.name}.gone")
+    run_dir.rename(gone)
+    shutil.rmtree(gone)
+
+
+def check_vanished(root, base):
+    """A run directory that vanishes in the middle is made again, with a word, and the run goes on in it."""
+    for name, happens in (("moved", lambda run_dir: run_dir.rename(root / "elsewhere")), ("removed", remove)):
+        output = train_while(root, name, base, 0, happens)
+        check(output.count(f"--run-dir: {root / name} has gone in the middle of the run") == 1, output)
+        train(2, root / name, base + ["--steps", str(LAST + 2), "--resume", "auto"])
+    check([line["step"] for line in metrics(root / "elsewhere")] == list(range(1, LAST + 1)), "metrics are where their file is")
+    check([line["step"] for line in metrics(root / "moved")] == [LAST + 1, LAST + 2], metrics(root / "moved"))
+    steps = [line["step"] for line in metrics(root / "removed")]  # those of before went with it
+    check(5 < steps[0] < LAST and steps == list(range(steps[0], LAST + 3)), f"{steps}")
+
+
+def content_of(folder):
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file() and file.name != "lock"}
+
+
+def check_replaced(root, base):
+    """Where another run's directory has come in the place of its own, a run writes nothing of its own into it, and ends."""
+    for name, remove_own in (("of-moved", lambda run_dir: run_dir.rename(root / "aside")), ("of-removed", remove)):
+        other = root / f"other-{name}"
+        train(2, other, base + ["--steps", "3"])
+        before = content_of(other)
+
+        def replace(run_dir):
+            remove_own(run_dir)
+            other.rename(run_dir)
+
+        output = train_while(root, name, base, CHECKPOINT, replace)
+        check(len([line for line in output.splitlines() if line.startswith("sidestream") and "holds another run: nothing is saved there" in line
+                   and "warning" not in line and "planted fault" not in line]) == 1, output)
+        after = {other / file.relative_to(root / name): content for file, content in content_of(root / name).items()
+                 if "flight" not in file.parts}
+        check(after == before, f"{name}: another run's files were touched: {sorted(after)} instead of {sorted(before)}")
+
+
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
@@ -74,6 +131,8 @@ def main():
         check_start_again(root, base)
         check_unwritable(root, base)
         check_in_use(root, base)
+        check_vanished(root, base)
+        check_replaced(root, base)
 
 
 main()

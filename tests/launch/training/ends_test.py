@@ -69,12 +69,12 @@ def check_too_few_files(root, flags):
     ends(root, "files", None, flags, 2, ["Too many open files"], ranks=1, prefix=["sh", "-c", 'ulimit -n 6; exec "$@"', "sh"])
 
 
-def asked_during(root, name, inject, flags, wait):
-    run_dir = root / name
-    process = subprocess.Popen([str(word) for word in [BINARY, "train", "--run-dir", run_dir, *flags, "--inject", inject]],
+def asked_during(root, name, inject, flags, wait, ranks):
+    run_dir = root / f"{name}-{ranks}"
+    process = subprocess.Popen(mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, *flags, "--inject", inject]),
                                env=environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     wait_for_step(process, run_dir, wait)
-    time.sleep(0.3)  # it is in the evaluation, or the save, by now
+    time.sleep(1)  # it is in the evaluation, or the save, by now
     process.send_signal(signal.SIGUSR1)
     output, _ = process.communicate(timeout=60)
     check(process.returncode == ASKED, f"{name}: {process.returncode}\n{output}")
@@ -82,7 +82,7 @@ def asked_during(root, name, inject, flags, wait):
     check((checkpoint(run_dir, last) / "manifest.json").exists(), f"{name}: no checkpoint of step {last}\n{output}")
     at = flags.index("--steps")
     without_steps = flags[:at] + flags[at + 2:]
-    train(1, run_dir, [*without_steps, "--resume", "auto", "--steps", str(last + 2)])
+    train(ranks, run_dir, [*without_steps, "--resume", "auto", "--steps", str(last + 2)])
     check([line["step"] for line in metrics(run_dir)] == list(range(1, last + 3)), f"{name}: steps are missing")
 
 
@@ -116,8 +116,9 @@ def main():
         check_no_memory(root, flags)
         check_too_few_files(root, flags)
         check_killed_launcher(root, flags)
-        asked_during(root, "asked-in-eval", "slow:step=4,steps=1,at=evaluation,ms=1500", evaluating(flags), 3)
-        asked_during(root, "asked-in-save", "slow:step=4,steps=1,at=checkpoint,ms=1500", flags + ["--checkpoint-every", "4"], 4)
+        for ranks in (1, 2):
+            asked_during(root, "asked-in-eval", "slow:step=4,steps=1,at=evaluation,ms=3000", evaluating(flags), 3, ranks)
+            asked_during(root, "asked-in-save", "slow:step=4,steps=1,at=checkpoint,ms=3000", flags + ["--checkpoint-every", "4"], 4, ranks)
 
 
 main()

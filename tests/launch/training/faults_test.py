@@ -167,12 +167,14 @@ def check_forbidden_folder(root, flags):
 
 
 def check_stopped_rank(root, flags):
-    with Run(root / "rank-stopped", ["--data", str(root / "data"), "--timeout-step", "4", *flags]) as run:
+    """Wherever it is when it stops: in a step or in a save, which has a deadline of its own."""
+    deadlines = ["--timeout-step", "6", "--timeout-checkpoint", "6"]
+    with Run(root / "rank-stopped", ["--data", str(root / "data"), *deadlines, *flags]) as run:
         wait_for_step(run.process, run.run_dir, 25)
         run.send(1, signal.SIGSTOP)
         lines = run.end(COLLECTIVE, limit_s=30)
     check(len(lines) == 1, f"expected one message, found {lines}")
-    for word in ("[rank 0]", "not finished after 4000 ms", "missing: rank 1 on "):
+    for word in ("[rank 0]", "not finished after 6000 ms", "missing: rank 1 on "):
         check(word in lines[0], f"expected '{word}' in: {lines[0]}")
     check_resumes(run.run_dir, ["--data", str(root / "data"), *flags])
 

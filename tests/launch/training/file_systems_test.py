@@ -70,6 +70,18 @@ def check_records(root, flags):
     check([line["step"] for line in metrics(kept)] == list(range(1, 601)), "metrics.jsonl does not have every step once")
 
 
+def check_rollback(root, flags):
+    """Back to a checkpoint while the metrics cannot be cut: the run goes on, and their steps are there twice once there is room."""
+    run_dir, kept = root / "rollback", root / "rollback-kept"
+    prepare = f"mount -t tmpfs -o size=96k tmpfs {run_dir} && mkdir {run_dir}/checkpoints && mount -t tmpfs tmpfs"
+    room = f"while [ ! -e {run_dir}/checkpoints/step_00000450 ]; do sleep 0.05; done; mount -o remount,size=64m {run_dir}"
+    output, _ = in_own_file_system(root, "rollback", flags + ["--steps", "1000", "--checkpoint-every", "50", "--keep-checkpoints", "0",
+                                                              "--nan-policy", "rollback", "--inject", "nan:rank=1,step=420"],
+                                   "checkpoints", prepare, room, 0, after=f"cp -r {run_dir} {kept}")
+    check("the steps after 400 stay in it, and are there twice" in output, output)
+    check([line["step"] for line in metrics(kept)] == [*range(1, 420), *range(401, 1001)], [line["step"] for line in metrics(kept)])
+
+
 def check_unwritable(root, flags):
     folder = root / "unwritable"
     folder.mkdir()
@@ -120,6 +132,7 @@ def main():
         flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4", "--lr-schedule", "constant"]
         check_checkpoints(root, flags)
         check_records(root, flags)
+        check_rollback(root, flags)
         check_unwritable(root, flags)
         check_folder_of_one_host(root, flags)
         check_shared_memory(root, flags)

@@ -53,6 +53,17 @@ def check_stop(root, flags):
     check(losses(root / "stop") == losses(root / "undisturbed"), "other losses than without the fault")
 
 
+def check_infinite_gradient(root, flags):
+    """The losses are finite, the gradients of one rank are not: stopped before the update all the same."""
+    output = train(RANKS, root / "gradient", flags + ["--steps", "10", "--checkpoint-every", "2", "--inject", "inf-grad:rank=1,step=5"], expect=NUMERICS)
+    found = messages(output, "step 5: the gradient norm is not finite")
+    check(len(found) == 1 and "(first in transformer." in found[0] and "Weights were not changed" in found[0], output)
+    check(sorted(folder.name for folder in (root / "gradient/checkpoints").iterdir()) == ["step_00000002", "step_00000004"], "a checkpoint after it")
+    incident, = incidents(root / "gradient")
+    check((incident["step"], incident["action"], incident["grad_norm"]) == (5, "stop", None) and incident["loss"] > 0, incident)
+    check(len(incident["samples"]) == RANKS and all(len(samples) == BATCH for samples in incident["samples"]), incident)
+
+
 def check_skip(root, flags):
     """The update is left out, its step counts; stopped and resumed in the middle the losses are the same."""
     skip = flags + ["--steps", "12", "--nan-policy", "skip", "--inject", "nan:rank=0,step=4,steps=2"]
@@ -142,6 +153,7 @@ def main():
         flags = TINY + ["--data", str(data), "--batch-size-per-rank", str(BATCH)]
         check_divergence(root, flags)
         check_stop(root, flags)
+        check_infinite_gradient(root, flags)
         check_skip(root, flags)
         check_rollback(root, flags)
         check_spike(root, flags)

@@ -11,7 +11,7 @@ import time
 
 from figures import check_figures, pretend_ceilings
 from privacy import check_nothing_private
-from support import BINARY, ROOT, TINY, check, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train, undisturbed, wait_for_step, workspace
+from support import BINARY, BUILD, ROOT, TINY, check, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train, undisturbed, wait_for_step, workspace
 
 RANKS, STEPS = 2, 22
 SECRET = "sidestream-test-5d41402abc"  # stands for a key in the environment
@@ -234,6 +234,30 @@ def check_refusals(root, flags):
     check(not (root / "refused").exists(), "a refused call left a run directory behind")
 
 
+def check_clock_set_back(root, flags):
+    """The time of day goes back by an hour in the middle of a run: nothing ends, its steps are in order, its times add up."""
+    run_dir, now = root / "clock", root / "now"
+    env = environment() | {"LD_PRELOAD": str(BUILD / "tests/launch/training/libsidestream_clock_set_back.so"), "SIDESTREAM_TEST_CLOCK_FILE": str(now),
+                           "SIDESTREAM_FAULT_INJECTION": "1"}
+    slow = ["--steps", "40", "--record", "on", "--inject", "slow:ms=30", "--checkpoint-every", "10"]
+    process = subprocess.Popen(mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, *flags, *slow]), env=env, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    begin = time.monotonic()
+    wait_for_step(process, run_dir, 15)
+    now.touch()
+    output, _ = process.communicate(timeout=120)
+    lasted_s = time.monotonic() - begin
+    check(process.returncode == 0, f"ended with {process.returncode}\n{output}")
+    record = json.loads((run_dir / "run.json").read_text())
+    account = record["ettr_account"]
+    check(all(value >= -1e-3 for value in account.values()) and account["wall_s"] <= lasted_s + 1, f"{account} of {lasted_s} s")
+    check(account["productive_s"] > 40 * 0.03 and 0 < record["wall_s"] <= lasted_s, f"{account}, {record['wall_s']} of {lasted_s} s")
+    steps = sorted(report(run_dir)["steps"], key=lambda step: step["start_ns"])
+    for rank in range(RANKS):
+        of_rank = [step["step"] for step in steps if step["rank"] == rank]
+        check(of_rank == list(range(1, 41)), f"rank {rank}: {of_rank}")
+
+
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
@@ -250,6 +274,7 @@ def main():
         check_dump_on_request(root, flags)
         check_dump_of_a_hang(root, flags)
         check_own_failure(root, flags)
+        check_clock_set_back(root, flags)
         check_refusals(root, flags)
 
 

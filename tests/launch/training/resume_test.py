@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -116,6 +117,33 @@ def check_damaged_newest(root):
           f"checkpoints: {steps_in(root / 'damaged')}")
 
 
+def shorten(file):
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def put_elsewhere(file):
+    file.rename(file.parent.parent / file.name)
+    file.symlink_to(file.parent.parent / file.name)
+
+
+DAMAGE = [("model.safetensors", shorten), ("model.safetensors", lambda file: os.truncate(file, 0)), ("model.safetensors", put_elsewhere),
+          ("optimizer_00000_of_00001.safetensors", pathlib.Path.unlink), ("manifest.json", pathlib.Path.unlink),
+          ("manifest.json", lambda file: os.truncate(file, 0)), ("manifest.json", lambda file: file.write_text(file.read_text().replace('"step": 8', '"step": 9')))]
+
+
+def check_kinds_of_damage(root):
+    """Whatever has happened to the newest checkpoint, the one before is taken, the reason is told, and the losses are the same."""
+    flags = TINY + ["--data", str(root / "data"), "--lr-schedule", "constant", "--checkpoint-every", "4", "--keep-checkpoints", "0"]
+    train(1, root / "kinds", flags + ["--steps", "8"])
+    train(1, root / "kinds-sound", flags + ["--steps", "9"])
+    for number, (name, damage) in enumerate(DAMAGE):
+        run_dir = shutil.copytree(root / "kinds", root / f"kinds-{number}")
+        damage(checkpoint(run_dir, 8) / name)
+        output = train(1, run_dir, flags + ["--steps", "9", "--resume", "auto"])
+        check(f"skipped checkpoint {checkpoint(run_dir, 8)}" in output and f"resumed from {checkpoint(run_dir, 4)}, step 4" in output, f"{number}, {name}:\n{output}")
+        check(losses(run_dir) == losses(root / "kinds-sound"), f"{number}, {name}: other losses")
+
+
 def check_going_back(root):
     """Resumed from an older checkpoint of the run: the newer ones are set aside, the new work is what goes on."""
     flags = TINY + ["--data", str(root / "data"), "--lr-schedule", "constant", "--checkpoint-every", "2", "--keep-checkpoints", "4"]
@@ -157,6 +185,7 @@ def main():
         check_other_precision(root)
         check_other_optimizer(root)
         check_damaged_newest(root)
+        check_kinds_of_damage(root)
         check_going_back(root)
 
 

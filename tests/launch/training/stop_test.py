@@ -1,22 +1,25 @@
 """Asked to stop, a run saves at the next step, ends with code 75, and goes on as if nothing had happened."""
 
 import contextlib
+import os
 import pathlib
 import re
 import signal
 import subprocess
 import time
 
-from support import BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, mpirun, train, wait_for_step, workspace
+from support import (BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train,
+                     wait_for_step, workspace)
 
 STEPS = 60
 
 
-def stopped_by(command, run_dir, send):
+def stopped_by(command, run_dir, send, rank=None):
+    """`rank`: the signal goes to this one alone, instead of to the process that was started."""
     process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True)
     wait_for_step(process, run_dir, 3)
-    process.send_signal(send)
+    os.kill(process.pid if rank is None else processes_of_ranks(run_dir, rank)[0], send)
     output, _ = process.communicate(timeout=120)
     check(process.returncode == 75, f"expected exit code 75 after {send!r}, found {process.returncode}\n{output}")
     step = metrics(run_dir)[-1]["step"]
@@ -42,28 +45,30 @@ def stopped_at_once(command, run_dir, processes):
     return process.returncode
 
 
-def asked_twice_while_it_saves(root, flags):
+def asked_twice_while_it_saves(root, flags, ranks):
     """A second SIGUSR1 changes nothing; a second SIGTERM ends the run in the middle of its save, which no later start takes for one."""
     slow = ["--inject", "slow:step=1,steps=1,at=checkpoint,ms=3000"]
     env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
-    for second, code in ((signal.SIGUSR1, 75), (signal.SIGTERM, 128 + signal.SIGTERM)):
-        run_dir = root / f"saving-{second.name}"
-        command = [str(word) for word in [BINARY, "train", "--run-dir", run_dir, *flags]]
-        process = subprocess.Popen(command + slow, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for send, code in ((signal.SIGUSR1, 75), (signal.SIGTERM, 128 + signal.SIGTERM)):
+        run_dir = root / f"saving-{ranks}-{send.name}"
+        command = [ROOT / "launch/run", "-np", ranks, "--build", BINARY.parent, "--", "train", "--run-dir", run_dir, *flags, *slow]
+        process = subprocess.Popen([str(word) for word in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         wait_for_step(process, run_dir, 3)
-        process.send_signal(signal.SIGUSR1)
+        process.send_signal(send)
         while not list((run_dir / "checkpoints").glob("*.pending")):
             check(process.poll() is None, "ended before it saved")
             time.sleep(0.01)
-        process.send_signal(second)
+        process.send_signal(send)
         output, _ = process.communicate(timeout=60)
-        check(process.returncode == code, f"expected {code} after {second!r} in a save, found {process.returncode}\n{output}")
+        check(process.returncode == code, f"expected {code} after {send!r} in a save, found {process.returncode}\n{output}")
         step = metrics(run_dir)[-1]["step"]
-        check(step < STEPS and checkpoint(run_dir, step).exists() == (code == 75), f"after {second!r} at step {step}\n{output}")
-        train(1, run_dir, flags + ["--resume", "auto"])
-        check([line["step"] for line in metrics(run_dir)] == list(range(1, STEPS + 1)), f"steps are missing after {second!r}")
-        check(not list((run_dir / "checkpoints").glob("*.pending")), f"half of a save is left after {second!r}")
-    check(losses(root / "saving-SIGUSR1") == losses(root / "saving-SIGTERM"), "a save that was cut short has changed the run")
+        check(step < STEPS and checkpoint(run_dir, step).exists() == (code == 75), f"after {send!r} at step {step}\n{output}")
+        check(not processes_of_ranks(run_dir), f"ranks are left after {send!r}")
+        output = train(ranks, run_dir, flags + ["--resume", "auto"])
+        check("skipped checkpoint" not in output, output)
+        check([line["step"] for line in metrics(run_dir)] == list(range(1, STEPS + 1)), f"steps are missing after {send!r}")
+        check(not list((run_dir / "checkpoints").glob("*.pending")), f"half of a save is left after {send!r}")
+    check(losses(root / f"saving-{ranks}-SIGUSR1") == losses(root / f"saving-{ranks}-SIGTERM"), "a save that was cut short has changed the run")
 
 
 def catches_usr1(pid):
@@ -74,25 +79,30 @@ def catches_usr1(pid):
     return False
 
 
-def asked_before_its_first_step(root, flags):
+def asked_before_its_first_step(root, flags, ranks):
     """In the set-up, and while a checkpoint is loaded: the first step that comes is taken, saved, and the last one."""
-    run_dir = root / "early"
+    run_dir = root / f"early-{ranks}"
     env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
     lock = run_dir / "lock"
     for step, place in ((1, "setup"), (2, "restore")):
-        command = [BINARY, "train", "--run-dir", run_dir, *flags, "--resume", "auto", "--inject", f"slow:at={place},ms=1500"]
-        process = subprocess.Popen([str(word) for word in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        command = mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, *flags, "--resume", "auto", "--inject", f"slow:at={place},ms=1500"])
+        process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         # The directory is taken after the set-up, and before anything is loaded.
-        arrived = catches_usr1 if place == "setup" else lambda pid: f"process {pid} on" in lock.read_text()
-        while not arrived(process.pid):
+        pids = []
+        while len(pids) < ranks or not all(map(catches_usr1, pids)) or (place == "restore" and not is_held_by_one_of(pids, lock)):
             check(process.poll() is None, f"{place}: ended before it was asked")
             time.sleep(0.01)
+            pids = processes_of_ranks(run_dir)
         check(lock.exists() == (place == "restore"), f"{place}: asked too late")
         process.send_signal(signal.SIGUSR1)
         output, _ = process.communicate(timeout=60)
         check(process.returncode == 75, f"{place}: expected exit code 75, found {process.returncode}\n{output}")
         check([line["step"] for line in metrics(run_dir)] == list(range(1, step + 1)), f"{place}: {metrics(run_dir)}")
         check((checkpoint(run_dir, step) / "manifest.json").exists(), f"{place}: no checkpoint of step {step}\n{output}")
+
+
+def is_held_by_one_of(pids, lock):
+    return any(f"process {pid} on" in lock.read_text() for pid in pids)
 
 
 def torn_down_by_mpirun(root, flags, send):
@@ -105,7 +115,9 @@ def torn_down_by_mpirun(root, flags, send):
     process.send_signal(send)
     check(process.wait(timeout=60) != 0, f"mpirun ended with 0 after {send!r}")
     check(metrics(run_dir)[-1]["step"] < STEPS, f"the run ended before {send!r}")
-    train(2, run_dir, saving)
+    output = train(2, run_dir, saving)
+    check("skipped checkpoint" not in output, f"a checkpoint was half visible after {send!r}\n{output}")
+    check(not list((run_dir / "checkpoints").glob("*.pending")), f"half of a save is left after {send!r}")
     check(losses(run_dir) == losses(root / "whole"), f"losses differ after {send!r} to mpirun")
 
 
@@ -122,8 +134,11 @@ def main():
         check(losses(root / "run") == losses(root / "whole"), "losses differ after a stop")
         bare = mpirun(2, [BINARY, "train", "--run-dir", root / "bare", *flags])
         stopped_by(bare, root / "bare", signal.SIGUSR1)
-        asked_before_its_first_step(root, flags)
-        asked_twice_while_it_saves(root, flags)
+        of_one = mpirun(2, [BINARY, "train", "--run-dir", root / "of-one", *flags])
+        stopped_by(of_one, root / "of-one", signal.SIGUSR1, rank=1)
+        for ranks in (1, 2):
+            asked_before_its_first_step(root, flags, ranks)
+            asked_twice_while_it_saves(root, flags, ranks)
         for send in (signal.SIGINT, signal.SIGTERM):
             torn_down_by_mpirun(root, flags, send)
         alone = [BINARY, "train", "--run-dir", root / "alone", *flags]

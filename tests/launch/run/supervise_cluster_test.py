@@ -1,0 +1,120 @@
+"""launch/supervise on several hosts and under Slurm."""
+
+import io
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+
+from supervise_case import SuperviseCase, supervise
+
+
+class SuperviseClusterTest(SuperviseCase):
+    def host_file(self, text):
+        file = self.folder / "hosts"
+        file.write_text(text)
+        return str(file)
+
+    def test_a_host_file_is_handed_to_mpirun(self):
+        """Of a host without slots mpirun counts the cores: both ranks have room on a machine that has two."""
+        file = self.host_file("# this machine\nlocalhost\n")
+        if supervise.cores_of_this_host() < 2:
+            file = self.host_file("localhost slots=2\n")
+        done = subprocess.run(self.on_two_ranks("--hostfile", file), env=dict(os.environ, PLAY="0"), capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len((self.run_dir / "starts").read_text().splitlines()), 2)
+
+    def test_a_host_file_loses_only_lines_of_bad_hosts(self):
+        file = self.host_file("# three\nme@a.lan slots=2 max-slots=4  # the first\nb.lan\nc.lan slots = 2\n")
+        job = self.supervisor("-np", "3", "--hostfile", file)
+        self.assertEqual(job.hosts, [("a.lan", 2), ("b.lan", supervise.cores_of_this_host()), ("c.lan", 2)])
+        job.failures = {"a.lan": 1, "elsewhere": 5}
+        self.assertEqual(job.host_words(), ["--hostfile", file])
+        job.failures = {"b.lan": 2}
+        flag, reduced = job.host_words()
+        self.assertEqual(flag, "--hostfile")
+        self.assertEqual(pathlib.Path(reduced).read_text(), "me@a.lan slots=2 max-slots=4  # the first\nc.lan slots = 2\n")
+
+    def test_a_host_that_is_named_twice_makes_way_for_a_spare(self):
+        job = self.supervisor("-np", "2", "--hosts", "a.lan:1,b.lan:1,127.0.0.1:1")
+        for message in (b"ssh: connect to host a port 22: No route to host\n", b"sidestream [rank 0 on a.lan]: this rank itself hangs\n"):
+            self.assertEqual(job.command(attempt=1)[job.command(attempt=1).index("--hosts") + 1], "a.lan:1,b.lan:1")
+            job.blamed = set()
+            job.watch_messages(io.BytesIO(message))
+            job.note_hosts()
+        self.assertEqual(job.command(attempt=1)[job.command(attempt=1).index("--hosts") + 1], "b.lan:1,127.0.0.1:1")
+        self.assertEqual(supervise.known_host("localhost", job.hosts), "127.0.0.1")
+        self.assertEqual(supervise.known_host("elsewhere", job.hosts), "elsewhere")
+
+    def fake_scontrol(self, script):
+        """An environment with this scontrol, in an allocation of three nodes."""
+        tool = self.folder / "scontrol"
+        tool.write_text(f'#!/bin/sh\necho "$@" >> {self.folder}/asked\n{script}\n')
+        tool.chmod(0o755)
+        return dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}", SLURM_JOB_ID="42")
+
+    def test_hosts_of_an_allocation(self):
+        environment = self.fake_scontrol("printf 'n1\\nn2\\nn3\\n'")
+        os.environ["PATH"], path = environment["PATH"], os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", path)
+        hosts = supervise.hosts_of_slurm({"SLURM_JOB_NODELIST": "n[1-3]", "SLURM_TASKS_PER_NODE": "8(x2),4"})
+        self.assertEqual(hosts, [("n1", 8), ("n2", 8), ("n3", 4)])
+        self.assertEqual((self.folder / "asked").read_text(), "show hostnames n[1-3]\n")
+        self.assertIsNone(supervise.hosts_of_slurm({}))
+        os.environ.update(SLURM_JOB_NODELIST="n[1-3]", SLURM_TASKS_PER_NODE="8(x3)")
+        self.addCleanup(lambda: [os.environ.pop(name) for name in ("SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE")])
+        job = self.supervisor("-np", "16")
+        self.assertNotIn("--hosts", job.command(attempt=1))
+        job.failures = {"n2": 2}
+        self.assertEqual(job.command(attempt=1)[job.command(attempt=1).index("--hosts") + 1], "n1:8,n3:8")
+
+    def stopped_under_slurm(self, environment, play="sleep", code=75):
+        process = subprocess.Popen(self.command("--requeue"), env=dict(environment, PLAY=play), stderr=subprocess.PIPE, text=True)
+        while not (self.run_dir / "ready").exists():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGUSR1)
+        _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, code, errors)
+        return errors
+
+    def test_slurm_job_is_put_into_the_queue_again(self):
+        errors = self.stopped_under_slurm(self.fake_scontrol("exit 0"))
+        self.assertIn("job 42 is in the queue again", errors)
+        self.assertEqual((self.folder / "asked").read_text(), "requeue 42\n")
+        done, starts = self.play("0", "--requeue")  # the job's next start: it goes on, and nothing is asked at its end
+        self.assertEqual((done.returncode, len(starts)), (0, 2), done.stderr)
+        self.assertIn("--resume auto", starts[1])
+        self.assertEqual((self.folder / "asked").read_text(), "requeue 42\n")
+        self.assertEqual([line.get("code") for line in self.ledger() if line["event"] == "ended"], [75, 0])
+
+    def test_slurm_job_that_fails_when_it_is_asked_goes_on_too(self):
+        self.stopped_under_slurm(self.fake_scontrol("exit 0"), play="sleep 137", code=137)
+        self.assertEqual((self.folder / "asked").read_text(), "requeue 42\n")
+
+    def test_slurm_job_that_is_asked_between_two_starts_is_requeued(self):
+        process = subprocess.Popen(self.command("--requeue", "--backoff", "20"), env=dict(self.fake_scontrol("exit 0"), PLAY="6"),
+                                   stderr=subprocess.PIPE, text=True)
+        with process.stderr as messages:
+            for line in messages:
+                if "start 2 in" in line:
+                    process.send_signal(signal.SIGUSR1)
+        self.assertEqual(process.wait(timeout=30), 75)
+        self.assertEqual((self.folder / "asked").read_text(), "requeue 42\n")
+
+    def test_slurm_job_that_would_fail_again_is_not_requeued(self):
+        self.stopped_under_slurm(self.fake_scontrol("exit 0"), play="sleep 5", code=5)
+        self.assertFalse((self.folder / "asked").exists())
+
+    def test_slurm_that_refuses_is_told(self):
+        self.assertIn("scontrol requeue 42 ended with 1: not allowed", self.stopped_under_slurm(self.fake_scontrol("echo not allowed >&2; exit 1")))
+        (self.run_dir / "ready").unlink()
+        self.assertIn("this is no Slurm job", self.stopped_under_slurm(dict(os.environ)))
+        (self.run_dir / "ready").unlink()
+        (self.folder / "scontrol").unlink()
+        self.assertIn("scontrol: No such file", self.stopped_under_slurm(dict(os.environ, SLURM_JOB_ID="42")))
+
+
+if __name__ == "__main__":
+    unittest.main()
