@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "model/language_model.hpp"
@@ -19,6 +20,9 @@ class Gpt2 : public LanguageModel {
 
   torch::Tensor loss(const torch::Tensor& inputs_bt, const torch::Tensor& targets_bt) override;
   torch::Tensor next_token_logits(const torch::Tensor& inputs_bt) override;
+  void write_gradients_into(GradientMemory memory) override {
+    operators_->write_gradients_into(std::move(memory));
+  }
   const ModelConfig& config() const override { return config_; }
   void initialise(std::uint64_t seed) override;
 

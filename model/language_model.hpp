@@ -11,6 +11,7 @@
 #include <torch/torch.h>
 
 #include "model/config.hpp"
+#include "model/gradient_memory.hpp"
 
 namespace sidestream::model {
 
@@ -23,6 +24,9 @@ class LanguageModel : public torch::nn::Module {
   // inputs_bt: int64 [B, T]. Returns fp32 [B, V] for the last position, V = vocab_size, without
   // gradient.
   virtual torch::Tensor next_token_logits(const torch::Tensor& inputs_bt) = 0;
+
+  // From the next forward on. Values do not depend on it.
+  virtual void write_gradients_into(GradientMemory memory) = 0;
 
   virtual const ModelConfig& config() const = 0;
 

@@ -11,6 +11,7 @@
 #include <torch/torch.h>
 
 #include "model/config.hpp"
+#include "model/gradient_memory.hpp"
 
 namespace sidestream::model {
 
@@ -55,6 +56,9 @@ constexpr double kNormEps = 1e-5;
 class Operators {
  public:
   virtual ~Operators() = default;
+
+  // The gradients of large weights, from the next forward on. LibTorch's operators cannot.
+  virtual void write_gradients_into(GradientMemory /*memory*/) {}
 
   // tokens_bt int64 -> [B, T, C]. Throws Error for an id outside the embedding.
   virtual torch::Tensor embed(const torch::Tensor& tokens_bt, const Embeddings& embeddings) = 0;

@@ -51,6 +51,7 @@ struct DataParallelConfig {
   core::DType parameter_dtype = core::DType::kFloat32;  // bfloat16: fp32 master weights beside it
   // float32: gradients are accumulated and summed in fp32
   std::optional<core::DType> reduce_dtype = {};
+  bool gradient_as_bucket_view = true;  // who asks may write a gradient where its bucket lies
   int grad_accumulation = 1;
   StateSharing state_sharing = StateSharing::kAuto;
   OptimizerConfig optimizer = {};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -58,6 +59,8 @@ class DataParallel::Impl {
         update_(make_step_update(config.optimizer, parameters_, gradients_, tools)),
         tuner_(make_bucket_tuner(config, communicator)),
         hooks_(parameters_.parameters(), [this](std::size_t i) { on_gradient(i); }) {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      index_of_[parameters_.at(i).tensor.unsafeGetTensorImpl()] = i;
     const comm::CollectiveOptions after_copies{.after = tools.current_stream()};
     broadcast_parameters(communicator_, parameters_, after_copies);
     broadcast_constants(communicator_, constant_tensors(module), after_copies);
@@ -87,6 +90,13 @@ class DataParallel::Impl {
       if (tuner_ && order_settled_) tuner_->backward_begins(gradients_.plan());
     }
     phase_ = last ? Phase::kLastBackward : Phase::kAccumulating;
+  }
+
+  torch::Tensor lend_gradient(const torch::Tensor& parameter) {
+    const bool inside = phase_ == Phase::kAccumulating || phase_ == Phase::kLastBackward;
+    if (!inside || !config_.gradient_as_bucket_view) return {};
+    const auto found = index_of_.find(parameter.unsafeGetTensorImpl());
+    return found == index_of_.end() ? torch::Tensor() : accumulator_.lend(found->second);
   }
 
   void finish_backward() {
@@ -295,6 +305,7 @@ class DataParallel::Impl {
   std::vector<std::size_t> observed_order_;
   std::unique_ptr<BucketTuner> tuner_;  // null: the cut stays
   std::string news_;
+  std::unordered_map<const c10::TensorImpl*, std::size_t> index_of_;
   GradientHooks hooks_;  // last: removed first
 };
 
@@ -303,10 +314,16 @@ DataParallel::DataParallel(torch::nn::Module& module, comm::Communicator& commun
     : DataParallel(module, communicator, config, DeviceTools::of(device_of(module))) {}
 DataParallel::DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
                            const DataParallelConfig& config, const DeviceTools& tools)
-    : impl_(std::make_unique<Impl>(module, communicator, config, tools)) {}
+    : impl_(std::make_shared<Impl>(module, communicator, config, tools)) {}
 DataParallel::~DataParallel() = default;
 
 void DataParallel::begin_micro_step(int micro_step) { impl_->begin_micro_step(micro_step); }
+std::function<torch::Tensor(const torch::Tensor&)> DataParallel::gradient_memory() {
+  return [weak = std::weak_ptr<Impl>(impl_)](const torch::Tensor& parameter) {
+    const auto impl = weak.lock();
+    return impl ? impl->lend_gradient(parameter) : torch::Tensor();
+  };
+}
 void DataParallel::finish_backward() { impl_->finish_backward(); }
 torch::Tensor DataParallel::device_scalars() const { return impl_->device_scalars(); }
 double DataParallel::grad_norm() const { return impl_->grad_norm(); }

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,6 +61,13 @@ class DataParallel {
   // the first one of step 2, when the bucket order is agreed, and of steps before which the buckets
   // were measured. Throws Error when calls come out of order.
   void begin_micro_step(int micro_step);
+
+  // Where a parameter's gradient may be written in the current micro-step and handed to autograd,
+  // so that it need not be copied into its bucket: memory of the parameter's shape, not
+  // initialised. Undefined between steps, for other tensors, where the gradient has to be added to
+  // what is there or converted, and without gradient_as_bucket_view. The function may outlive this
+  // and then returns nothing.
+  std::function<torch::Tensor(const torch::Tensor& parameter)> gradient_memory();
 
   // After the last backward. Blocks a host rank until all sums are there; on a device the current
   // stream is put behind them. Throws Error that names a parameter without gradient
@@ -110,7 +118,7 @@ class DataParallel {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // shared with nobody: gradient_memory() looks whether it is there
 };
 
 }  // namespace sidestream::parallel

@@ -2,10 +2,19 @@
 
 namespace sidestream::parallel {
 
+torch::Tensor GradientAccumulator::lend(std::size_t parameter) {
+  if (filled_[parameter] || lent_[parameter] || parameters_.dtype() != gradients_.dtype())
+    return {};
+  lent_[parameter] = true;
+  // A tensor of its own: autograd takes over what nobody else holds.
+  return at::alias(gradients_.view(parameter));
+}
+
 void GradientAccumulator::begin_step() {
   for (const Parameter& parameter : parameters_.parameters())
     parameter.tensor.mutable_grad().reset();
   filled_.assign(filled_.size(), false);
+  lent_.assign(lent_.size(), false);
 }
 
 void GradientAccumulator::take(std::size_t parameter) {
@@ -16,7 +25,7 @@ void GradientAccumulator::take(std::size_t parameter) {
   if (filled_[parameter] && same_dtype) return;  // autograd has added to the view itself
   if (filled_[parameter]) {
     view.add_(gradient);
-  } else {
+  } else if (gradient.data_ptr() != view.data_ptr()) {
     view.copy_(gradient);
   }
   filled_[parameter] = true;

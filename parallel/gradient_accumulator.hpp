@@ -2,7 +2,8 @@
 //
 // A parameter has no gradient when a step begins, so autograd hands over its own tensor without
 // adding or zeroing anything; it is copied into the flat buffer once. Later micro-steps add to
-// that. With a reduce dtype other than the parameter dtype, each micro-step's gradient is converted
+// that. A caller who writes a gradient himself may borrow its place in the buffer, which saves that
+// copy. With a reduce dtype other than the parameter dtype, each micro-step's gradient is converted
 // and added in the reduce dtype.
 #pragma once
 
@@ -17,10 +18,18 @@ namespace sidestream::parallel {
 class GradientAccumulator {
  public:
   GradientAccumulator(const ParameterSpace& parameters, const GradientSpace& gradients)
-      : parameters_(parameters), gradients_(gradients), filled_(parameters.size(), false) {}
+      : parameters_(parameters),
+        gradients_(gradients),
+        filled_(parameters.size(), false),
+        lent_(filled_) {}
   ~GradientAccumulator() { begin_step(); }  // no parameter keeps a view of memory that is not ours
   GradientAccumulator(const GradientAccumulator&) = delete;
   GradientAccumulator& operator=(const GradientAccumulator&) = delete;
+
+  // The place of a parameter's first gradient in this step, once; what is then handed to autograd
+  // as the gradient is not copied. Undefined where there is one already, where somebody else has
+  // borrowed it, and with another reduce dtype.
+  torch::Tensor lend(std::size_t parameter);
 
   // Every parameter is without a gradient.
   void begin_step();
@@ -35,6 +44,7 @@ class GradientAccumulator {
   const ParameterSpace& parameters_;
   const GradientSpace& gradients_;
   std::vector<bool> filled_;  // in this step
+  std::vector<bool> lent_;
 };
 
 }  // namespace sidestream::parallel

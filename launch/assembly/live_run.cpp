@@ -55,7 +55,9 @@ LiveRun::LiveRun(Session& session, const TrainOptions& options, const DataSource
       hold_(std::move(hold)),
       model_(model::make_language_model(options.model.config)),
       replicas_(initialised(), session.communicator(), data_parallel_config(options)),
-      checkpointer_(checkpointer_config(), session.communicator(), replicas_) {}
+      checkpointer_(checkpointer_config(), session.communicator(), replicas_) {
+  model_->write_gradients_into(replicas_.gradient_memory());
+}
 
 TrainingState LiveRun::restore(const std::optional<checkpoint::Checkpoint>& checkpoint,
                                std::vector<std::string>& notes) {

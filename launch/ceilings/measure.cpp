@@ -30,11 +30,11 @@ double host_product_rate(torch::ScalarType dtype, double budget_s) {
   return std::max(theirs, ours);
 }
 
-// Without units for bf16 the fused operators widen it and multiply in those of fp32: a roof of
-// both.
+// Without faster units for bf16 the fused operators widen it and multiply in those of fp32: a roof
+// of both.
 double bf16_rate(double seconds, double fp32_rate) {
   const double measured = host_product_rate<core::BFloat16>(torch::kBFloat16, seconds);
-  return fused::has_units(torch::kBFloat16) ? measured : std::max(measured, fp32_rate);
+  return fused::has_bf16_units() ? measured : std::max(measured, fp32_rate);
 }
 
 }  // namespace

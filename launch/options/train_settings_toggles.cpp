@@ -121,6 +121,11 @@ SettingGroup<TrainOptions> toggle_settings() {
        on_off<Options>(
            {"shared-memory", "on|off", "ranks of a node add gradients in place in shared memory"},
            [](auto& o) -> auto& { return o.comm.shared_memory; }),
+       on_off<Options>(
+           {"gradient-as-bucket-view", "on|off",
+            "fused operators write the gradients of weights into their bucket; off: they are "
+            "copied there"},
+           [](auto& o) -> auto& { return o.parallel.gradient_as_bucket_view; }),
        reduce_dtype(), unused_parameters(), fused_optimizer(), zero(), fused_ops(),
        count<Options>(
            {"loader-workers", "N", "threads that read ahead; 0: the training thread reads"},

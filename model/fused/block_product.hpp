@@ -1,6 +1,6 @@
 // Small matrix products on raw blocks, C fp32, by the fastest of what the processor has: LibTorch's
-// brgemm (oneDNN) on AMX and AVX-512; elsewhere our own loops, because it has none for bf16 there
-// and slower ones for fp32.
+// brgemm (oneDNN) for fp32 with AVX-512 and for bf16 where units for it are faster than those for
+// fp32, as AMX; elsewhere our own loops, because it has none or slower ones.
 //
 // Blocks aligned to 64 bytes run three times as fast as others on AMX: scratch is aligned, tensors
 // are.
@@ -24,8 +24,8 @@ void multiply(const BlockProduct<core::BFloat16>& product);
 template <typename T>
 void release_products();
 
-// Whether the processor multiplies the type in units of its own, and LibTorch has blocks for them.
-bool has_units(at::ScalarType dtype);
+// Whether bf16 is multiplied in units of its own, faster than fp32.
+bool has_bf16_units();
 
 // The element type of our kernels for a tensor's: calls body with a null pointer of it.
 template <typename Body>

@@ -16,6 +16,11 @@ bool FusedOperators::has_kernels(const Tensor& x) const {
   return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
 }
 
+GradientPlace FusedOperators::place_of(const Tensor& weight) const {
+  if (!gradients_ || !at::GradMode::is_enabled() || !weight.requires_grad()) return {};
+  return {gradients_(weight)};
+}
+
 Tensor FusedOperators::embed(const Tensor& tokens_bt, const Embeddings& embeddings) {
   if (!has_kernels(embeddings.tokens_vc)) return plain_.embed(tokens_bt, embeddings);
   return fused::embed(tokens_bt, embeddings);
@@ -33,12 +38,15 @@ NormedResidual FusedOperators::add_norm(const Tensor& residual_btc, const Tensor
 
 Tensor FusedOperators::linear(const Tensor& x, const LinearWeights& weights) {
   const bool fits = contractible(weights.weight.size(0)) && contractible(weights.weight.size(1));
-  return has_kernels(x) && fits ? fused::linear(x, weights) : plain_.linear(x, weights);
+  if (!has_kernels(x) || !fits) return plain_.linear(x, weights);
+  return fused::linear(x, weights, place_of(weights.weight));
 }
 
 Tensor FusedOperators::mlp(const Tensor& x_btc, const LinearWeights& in, const LinearWeights& out) {
   const bool fits = contractible(in.weight.size(0)) && contractible(in.weight.size(1));
-  return has_kernels(x_btc) && fits ? fused::mlp(x_btc, in, out) : plain_.mlp(x_btc, in, out);
+  if (!has_kernels(x_btc) || !fits) return plain_.mlp(x_btc, in, out);
+  return fused::mlp(x_btc, in, out,
+                    {.in_weight = place_of(in.weight), .out_weight = place_of(out.weight)});
 }
 
 Tensor FusedOperators::attention(const Tensor& qkv_bt3c, const AttentionOptions& options) {
@@ -52,7 +60,8 @@ Tensor FusedOperators::next_token_loss(const Tensor& x_btc, const Embeddings& em
   if (!has_kernels(x_btc) || !contractible(x_btc.size(-1))) {
     return plain_.next_token_loss(x_btc, embeddings, targets_bt, options);
   }
-  return fused::next_token_loss(x_btc, embeddings, targets_bt, options);
+  return fused::next_token_loss(x_btc, embeddings, targets_bt, options,
+                                place_of(embeddings.tokens_vc));
 }
 
 }  // namespace sidestream::model::fused

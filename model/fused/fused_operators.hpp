@@ -1,12 +1,16 @@
 // Fused CPU operators in fp32 and bf16; other dtypes, devices and shapes go to the plain ones.
 #pragma once
 
+#include <utility>
+
+#include "model/fused/gradient_place.hpp"
 #include "model/plain_operators.hpp"
 
 namespace sidestream::model::fused {
 
 class FusedOperators : public Operators {
  public:
+  void write_gradients_into(GradientMemory memory) override { gradients_ = std::move(memory); }
   torch::Tensor embed(const torch::Tensor& tokens_bt, const Embeddings& embeddings) override;
   torch::Tensor norm(const torch::Tensor& x_btc, const NormWeights& norm) override;
   NormedResidual add_norm(const torch::Tensor& residual_btc, const torch::Tensor& branch_btc,
@@ -21,8 +25,10 @@ class FusedOperators : public Operators {
 
  private:
   bool has_kernels(const torch::Tensor& x) const;
+  GradientPlace place_of(const torch::Tensor& weight) const;
 
   PlainOperators plain_;
+  GradientMemory gradients_;  // empty: every gradient has memory of its own
 };
 
 }  // namespace sidestream::model::fused

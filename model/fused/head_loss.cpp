@@ -31,7 +31,7 @@ template <typename T>
 class HeadLoss {
  public:
   HeadLoss(const Tensor& x_btc, const Tensor& weight_vc, const Tensor& targets_bt,
-           const LossOptions& options, Gradients gradients)
+           const LossOptions& options, Gradients gradients, const GradientPlace& weight_gradient)
       : x_(x_btc),
         weight_(weight_vc),
         targets_(data_of<std::int64_t>(targets_bt)),
@@ -43,7 +43,7 @@ class HeadLoss {
         losses_(at::empty({x_.rows}, at::kFloat)) {
     if (gradients_ == Gradients::kNo) return;
     x_grad_ = at::empty_like(x_btc);
-    weight_grad_ = at::empty_like(weight_vc);
+    weight_grad_ = or_empty(weight_gradient.memory, weight_vc.sizes(), weight_vc.options());
   }
 
   Result run() {
@@ -131,13 +131,14 @@ Tensor scaled(const Tensor& gradient, const Tensor& factor) {
 struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x_btc, const Embeddings& embeddings,
                         const Tensor& weight_vc, const Tensor& targets_bt,
-                        const LossOptions& options, Gradients gradients) {
+                        const LossOptions& options, Gradients gradients,
+                        const GradientPlace& weight_gradient) {
     const bool both = gradients == Gradients::kYes;
     RECORD_FUNCTION(both ? "sidestream::head_loss_and_gradients" : "sidestream::head_loss",
                     Inputs({x_btc, weight_vc}));
     Result result;
     with_element_type(x_btc.scalar_type(), [&]<typename T>(T*) {
-      result = HeadLoss<T>(x_btc, weight_vc, targets_bt, options, gradients).run();
+      result = HeadLoss<T>(x_btc, weight_vc, targets_bt, options, gradients, weight_gradient).run();
     });
     context->saved_data["x_grad"] = result.x_grad;
     context->saved_data["weight_grad"] = result.weight_grad;
@@ -149,7 +150,7 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
     auto& saved = context->saved_data;
     TORCH_CHECK(saved.count("x_grad") == 1,
                 "the fused loss can be differentiated once; --fused-ops off has no such limit");
-    tensor_list result(6);
+    tensor_list result(7);
     result[0] = scaled(saved["x_grad"].toTensor(), grads[0]);
     Tensor weight_grad = scaled(saved["weight_grad"].toTensor(), grads[0]);
     saved.erase("x_grad");
@@ -167,13 +168,14 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
 }  // namespace
 
 Tensor next_token_loss(const Tensor& x_btc, const Embeddings& embeddings, const Tensor& targets_bt,
-                       const LossOptions& options) {
+                       const LossOptions& options, const GradientPlace& weight_gradient) {
   const Tensor targets = targets_bt.contiguous();
   check_targets(targets, options.vocab_size);
   const bool wanted =
       at::GradMode::is_enabled() && (x_btc.requires_grad() || embeddings.tokens_vc.requires_grad());
   return HeadLossFunction::apply(x_btc.contiguous(), embeddings, embeddings.tokens_vc, targets,
-                                 options, wanted ? Gradients::kYes : Gradients::kNo);
+                                 options, wanted ? Gradients::kYes : Gradients::kNo,
+                                 weight_gradient);
 }
 
 }  // namespace sidestream::model::fused

@@ -5,6 +5,7 @@
 
 #include <torch/torch.h>
 
+#include "model/fused/gradient_place.hpp"
 #include "model/operators.hpp"
 
 namespace sidestream::model::fused {
@@ -13,6 +14,7 @@ namespace sidestream::model::fused {
 // the weight's gradient waits there for the embedding's backward. Throws DataError naming a target
 // outside the vocabulary.
 torch::Tensor next_token_loss(const torch::Tensor& x_btc, const Embeddings& embeddings,
-                              const torch::Tensor& targets_bt, const LossOptions& options);
+                              const torch::Tensor& targets_bt, const LossOptions& options,
+                              const GradientPlace& weight_gradient = {});
 
 }  // namespace sidestream::model::fused

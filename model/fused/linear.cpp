@@ -25,11 +25,14 @@ Tensor forward_of(const Tensor& x_tensor, const Tensor& weight, const Tensor& bi
   return y;
 }
 
+constexpr const char* kWeightGradient = "weight_gradient";
+
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
-                        const Tensor& bias) {
+                        const Tensor& bias, const GradientPlace& weight_gradient) {
     RECORD_FUNCTION("sidestream::linear", Inputs({x, weight}), node_number());
     context->save_for_backward({x, weight});
+    keep_place(context, kWeightGradient, weight_gradient);
     Tensor y;
     with_element_type(x.scalar_type(), [&]<typename T>(T*) { y = forward_of<T>(x, weight, bias); });
     return y;
@@ -39,10 +42,10 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     const auto saved = context->get_saved_variables();
     const Tensor dy = grads[0].contiguous();
     RECORD_FUNCTION("sidestream::linear_backward", Inputs({dy, saved[0], saved[1]}));
-    tensor_list result(3);
+    tensor_list result(4);
     with_element_type(dy.scalar_type(), [&]<typename T>(T*) {
       if (context->needs_input_grad(0)) result[0] = input_gradient<T>(dy, saved[1]);
-      result[1] = weight_gradient<T>(saved[0], dy);
+      result[1] = weight_gradient<T>(saved[0], dy, take_place(context, kWeightGradient));
       result[2] = bias_gradient<T>(dy);
     });
     return result;
@@ -51,8 +54,8 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const LinearWeights& weights) {
-  return LinearFunction::apply(x.contiguous(), weights.weight, weights.bias);
+Tensor linear(const Tensor& x, const LinearWeights& weights, const GradientPlace& weight_gradient) {
+  return LinearFunction::apply(x.contiguous(), weights.weight, weights.bias, weight_gradient);
 }
 
 }  // namespace sidestream::model::fused

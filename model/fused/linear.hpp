@@ -3,11 +3,13 @@
 
 #include <torch/torch.h>
 
+#include "model/fused/gradient_place.hpp"
 #include "model/operators.hpp"
 
 namespace sidestream::model::fused {
 
 // x [..., in] contiguous, in and out even; float or bfloat16.
-torch::Tensor linear(const torch::Tensor& x, const LinearWeights& weights);
+torch::Tensor linear(const torch::Tensor& x, const LinearWeights& weights,
+                     const GradientPlace& weight_gradient = {});
 
 }  // namespace sidestream::model::fused

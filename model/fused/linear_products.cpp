@@ -2,6 +2,8 @@
 
 #include <ATen/Parallel.h>
 
+#include "model/fused/gradient_place.hpp"
+
 namespace sidestream::model::fused {
 
 using torch::Tensor;
@@ -23,9 +25,9 @@ Tensor input_gradient(const Tensor& dy, const Tensor& weight) {
 }
 
 template <typename T>
-Tensor weight_gradient(const Tensor& x_tensor, const Tensor& dy) {
+Tensor weight_gradient(const Tensor& x_tensor, const Tensor& dy, Tensor memory) {
   const Matrix<T> x(x_tensor), y(dy);
-  Tensor dw = at::empty({x.columns, y.columns}, dy.options());
+  Tensor dw = or_empty(std::move(memory), {x.columns, y.columns}, dy.options());
   product_into<T>({.m = x.columns, .n = y.columns, .k = x.rows},
                   {.data = x.data, .stride = x.columns, .orientation = Orientation::kTransposed},
                   {.data = y.data, .stride = y.columns},
@@ -52,8 +54,8 @@ Tensor rounded(const Tensor& sums, at::ScalarType dtype) {
 
 template Tensor input_gradient<float>(const Tensor&, const Tensor&);
 template Tensor input_gradient<core::BFloat16>(const Tensor&, const Tensor&);
-template Tensor weight_gradient<float>(const Tensor&, const Tensor&);
-template Tensor weight_gradient<core::BFloat16>(const Tensor&, const Tensor&);
+template Tensor weight_gradient<float>(const Tensor&, const Tensor&, Tensor);
+template Tensor weight_gradient<core::BFloat16>(const Tensor&, const Tensor&, Tensor);
 template Tensor bias_gradient<float>(const Tensor&);
 template Tensor bias_gradient<core::BFloat16>(const Tensor&);
 

@@ -23,9 +23,10 @@ torch::Tensor empty_rows(const torch::Tensor& x, std::int64_t last);
 template <typename T>
 torch::Tensor input_gradient(const torch::Tensor& dy, const torch::Tensor& weight);
 
-// x^T dy -> [in, out].
+// x^T dy -> [in, out], in `memory` where it is defined.
 template <typename T>
-torch::Tensor weight_gradient(const torch::Tensor& x, const torch::Tensor& dy);
+torch::Tensor weight_gradient(const torch::Tensor& x, const torch::Tensor& dy,
+                              torch::Tensor memory);
 
 // Sums of columns -> [out]; fp32 inside.
 template <typename T>

@@ -73,10 +73,15 @@ HiddenGradient gradient_of_hidden(const Tensor& dy_tensor, const Tensor& out_wei
   return result;
 }
 
+constexpr const char *kInGradient = "in_gradient", *kOutGradient = "out_gradient";
+
 struct MlpFunction : torch::autograd::Function<MlpFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& in_weight,
-                        const Tensor& in_bias, const Tensor& out_weight, const Tensor& out_bias) {
+                        const Tensor& in_bias, const Tensor& out_weight, const Tensor& out_bias,
+                        const MlpGradients& gradients) {
     RECORD_FUNCTION("sidestream::mlp", Inputs({x, in_weight, out_weight}), node_number());
+    keep_place(context, kInGradient, gradients.in_weight);
+    keep_place(context, kOutGradient, gradients.out_weight);
     Tensor y;
     with_element_type(x.scalar_type(), [&]<typename T>(T*) {
       const Hidden hidden = into_hidden<T>(x, {in_weight, in_bias});
@@ -91,14 +96,14 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     const Tensor &x = saved[0], &before = saved[1], &in_weight = saved[2], &out_weight = saved[3];
     const Tensor dy = grads[0].contiguous();
     RECORD_FUNCTION("sidestream::mlp_backward", Inputs({dy, x, in_weight, out_weight}));
-    tensor_list result(5);
+    tensor_list result(6);
     with_element_type(dy.scalar_type(), [&]<typename T>(T*) {
       HiddenGradient hidden = gradient_of_hidden<T>(dy, out_weight, before);
       result[4] = bias_gradient<T>(dy);
-      result[3] = weight_gradient<T>(hidden.activation, dy);
+      result[3] = weight_gradient<T>(hidden.activation, dy, take_place(context, kOutGradient));
       hidden.activation.reset();
       result[2] = rounded(hidden.bias_grad, dy.scalar_type());
-      result[1] = weight_gradient<T>(x, hidden.grad);
+      result[1] = weight_gradient<T>(x, hidden.grad, take_place(context, kInGradient));
       if (context->needs_input_grad(0)) result[0] = input_gradient<T>(hidden.grad, in_weight);
     });
     return result;
@@ -107,8 +112,9 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
 
 }  // namespace
 
-Tensor mlp(const Tensor& x, const LinearWeights& in, const LinearWeights& out) {
-  return MlpFunction::apply(x.contiguous(), in.weight, in.bias, out.weight, out.bias);
+Tensor mlp(const Tensor& x, const LinearWeights& in, const LinearWeights& out,
+           const MlpGradients& gradients) {
+  return MlpFunction::apply(x.contiguous(), in.weight, in.bias, out.weight, out.bias, gradients);
 }
 
 }  // namespace sidestream::model::fused

@@ -1,8 +1,8 @@
 // Whole matrix products, with work on each tile while it is in the cache.
 //
 // bf16 goes through our blocks: threads take panels of columns, each panel of the right factor is
-// packed once, and all rows of the left factor go past it; without units for bf16 the blocks are
-// multiplied in fp32. fp32 goes through tiles of bf16 where the processor has AMX
+// packed once, and all rows of the left factor go past it; without faster units for bf16 the blocks
+// are multiplied in fp32. fp32 goes through tiles of bf16 where the processor has AMX
 // (split_product.hpp), else through LibTorch's BLAS, a run of rows at a time.
 #pragma once
 

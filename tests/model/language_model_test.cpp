@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "core/base/error.hpp"
 
 namespace sidestream::model {
@@ -96,6 +99,53 @@ TEST(LanguageModelTest, loss_learns_a_fixed_batch) {
     }
     EXPECT_LT(loss_value, 1.0) << name;
   }
+}
+
+// What autograd takes over is the memory that was handed out: no copy, and the same numbers.
+TEST(LanguageModelTest, gradients_lie_where_they_are_asked_to) {
+  for (const char* name : {"gpt2-micro", "mlp"}) {
+    const auto expected = micro(name), model = micro(name);
+    std::map<const void*, Tensor> places;  // by weight
+    model->write_gradients_into([&](const Tensor& weight) {
+      const bool first = places.count(weight.data_ptr()) == 0;
+      EXPECT_TRUE(first) << "a place was asked for twice";
+      const Tensor memory = torch::full_like(weight, 1e9);
+      places[weight.data_ptr()] = memory;
+      return at::alias(memory);
+    });
+    const Tensor inputs = tokens(2, 16, 3), targets = tokens(2, 16, 4);
+
+    expected->loss(inputs, targets).backward();
+    model->loss(inputs, targets).backward();
+
+    std::size_t placed = 0;
+    for (const auto& item : model->named_parameters()) {
+      const Tensor gradient = item.value().grad();
+      EXPECT_TRUE(torch::equal(gradient, expected->named_parameters()[item.key()].grad()))
+          << item.key();
+      const auto place = places.find(item.value().data_ptr());
+      if (place == places.end()) continue;
+      EXPECT_EQ(gradient.data_ptr(), place->second.data_ptr()) << item.key();
+      ++placed;
+    }
+    EXPECT_EQ(placed, places.size());
+    const bool has_attention = std::string(name) != "mlp";
+    EXPECT_EQ(placed,
+              static_cast<std::size_t>((has_attention ? 4 : 2) * model->config().layers + 1));
+  }
+}
+
+TEST(LanguageModelTest, gradients_without_a_place_have_memory_of_their_own) {
+  const auto model = micro();
+  model->write_gradients_into([](const Tensor&) { return Tensor(); });
+  {
+    const torch::NoGradGuard no_grad;
+    model->loss(tokens(2, 16, 3), tokens(2, 16, 4));
+  }
+
+  model->loss(tokens(2, 16, 3), tokens(2, 16, 4)).backward();
+
+  for (const Tensor& parameter : model->parameters()) EXPECT_TRUE(parameter.grad().defined());
 }
 
 TEST(LanguageModelTest, padding_changes_neither_loss_nor_gradients) {

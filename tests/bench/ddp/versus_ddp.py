@@ -20,8 +20,9 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/reference"))
+sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import machine  # noqa: E402
+import training  # noqa: E402
 from process_memory import descendants, proportional_bytes  # noqa: E402
 
 CASES = {
@@ -64,14 +65,12 @@ def command_line(pid):
 
 def run_ours(case, ranks, flags):
     with tempfile.TemporaryDirectory() as folder:
-        command = [ROOT / "launch/run", "-np", ranks, "--", "train", "--run-dir", f"{folder}/run", "--data", "synthetic", "--device", "cpu",
-                   "--model", case["model"], "--vocab-size", case["vocab"], "--sequence-length", case["length"],
-                   "--batch-size-per-rank", case["batch"], "--steps", WARMUP + case["steps"], "--precision",
-                   case["precision"], "--eval-every", 0, "--keep-checkpoints", 1, *flags]
+        command = training.command(f"{folder}/run", ranks, [
+            "--steps", WARMUP + case["steps"],
+            *training.shape_flags(case["model"], case["vocab"], case["length"], case["batch"], case["precision"]), *flags])
         program = str(ROOT / "build/release/sidestream")
         _, peak = run_measured(command, lambda pids: [p for p in pids if command_line(p)[0] == program])
-        lines = [json.loads(line) for line in open(f"{folder}/run/metrics.jsonl")]
-    step_s = statistics.median(line["batch_cost_s"] for line in lines[WARMUP:])
+        step_s = training.median_step_s(f"{folder}/run", WARMUP)
     return ranks * case["batch"] * case["length"] / step_s, peak
 
 

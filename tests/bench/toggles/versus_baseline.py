@@ -7,16 +7,15 @@ variant's in the same repeat.
 """
 
 import argparse
-import json
 import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/reference"))
+sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import machine  # noqa: E402
+import training  # noqa: E402
+
 VARIANTS = {
     "--baseline": ["--baseline"],
     "--baseline --shared-memory on": ["--baseline", "--shared-memory", "on"],
@@ -25,6 +24,7 @@ VARIANTS = {
     "--baseline --fused-optimizer on": ["--baseline", "--fused-optimizer", "on"],
     "--baseline --zero 1 (with what it needs)": ["--baseline", "--zero", "1"],
     "--baseline --fused-ops on": ["--baseline", "--fused-ops", "on"],
+    "--baseline --fused-ops on --gradient-as-bucket-view on": ["--baseline", "--fused-ops", "on", "--gradient-as-bucket-view", "on"],
     "--baseline --loader-workers 1 --prefetch 2": ["--baseline", "--loader-workers", "1", "--prefetch", "2"],
     "--baseline --precision bf16": ["--baseline", "--precision", "bf16"],
     "all, fp32": ["--precision", "fp32"],
@@ -34,13 +34,8 @@ WARMUP = 3
 
 
 def run(flags, args):
-    with tempfile.TemporaryDirectory() as folder:
-        command = [ROOT / "launch/run", "-np", args.ranks, "--", "train", "--run-dir", f"{folder}/run", "--data", "synthetic", "--device", "cpu",
-                   "--model", args.model, "--sequence-length", args.sequence_length, "--batch-size-per-rank",
-                   args.batch_size, "--steps", WARMUP + args.steps, "--eval-every", 0, *flags]
-        subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        lines = [json.loads(line) for line in open(f"{folder}/run/metrics.jsonl")]
-    return statistics.median(line["batch_cost_s"] for line in lines[WARMUP:])
+    shape = ["--model", args.model, "--sequence-length", args.sequence_length, "--batch-size-per-rank", args.batch_size]
+    return training.timed(args.ranks, WARMUP, args.steps, [*shape, *flags])[0]
 
 
 def main():

@@ -114,6 +114,8 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                                               "off",
                                               "--fused-optimizer",
                                               "off",
+                                              "--gradient-as-bucket-view",
+                                              "off",
                                               "--fused-ops",
                                               "off",
                                               "--reduce-dtype",
@@ -153,8 +155,9 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
   EXPECT_EQ(std::tie(o.steps, o.seed, o.deterministic, o.data.shuffle, o.data.fix_batch,
                      o.data.batch_size_per_rank),
             std::make_tuple(11, 12u, true, false, true, 13));
-  EXPECT_EQ(std::tie(o.parallel.grad_accumulation, o.precision, o.parallel.reduce_dtype),
-            std::make_tuple(14, Precision::kBf16, std::optional(core::DType::kFloat32)));
+  EXPECT_EQ(std::tie(o.parallel.grad_accumulation, o.parallel.gradient_as_bucket_view, o.precision,
+                     o.parallel.reduce_dtype),
+            std::make_tuple(14, false, Precision::kBf16, std::optional(core::DType::kFloat32)));
   EXPECT_EQ(
       std::tie(o.schedule.lr, o.schedule.min_lr_ratio, o.schedule.kind, o.schedule.warmup_steps),
       std::make_tuple(0.15, 0.16, "wsd", 17));

@@ -10,6 +10,7 @@ VARIANTS = {
     "bucketing off": ["--overlap", "off", "--bucketing", "off"],
     "small buckets": ["--bucket-mb", "0.05", "--first-bucket-mb", "0.01"],
     "one bucket": ["--bucket-mb", "1000"],
+    "gradients copied into their bucket": ["--gradient-as-bucket-view", "off"],
     "no loader workers": ["--loader-workers", "0"],
     "deep prefetch": ["--loader-workers", "2", "--prefetch", "9"],
     "a copy of the state for each rank": ["--zero", "0"],
