@@ -6,6 +6,7 @@
 #include <ATen/Parallel.h>
 
 #include "model/fused/split_product.hpp"
+#include "model/fused/widened_product.hpp"
 #include "model/kernels/pack.hpp"
 
 namespace sidestream::model::fused {
@@ -106,15 +107,21 @@ torch::Tensor view_of(const Factor& factor, std::int64_t rows, std::int64_t colu
   return at::from_blob(data, {rows, columns}, {1, factor.stride}, at::TensorOptions(at::kFloat));
 }
 
+void product_as_is(const ProductShape& shape, const LeftFactor<BFloat16>& a,
+                   const RightFactor<BFloat16>& b, Epilogue epilogue) {
+  has_bf16_units() ? blocked_product(shape, a, b, epilogue)
+                   : widened_product(shape, a, b, epilogue);
+}
+
 }  // namespace
 
 template <>
 void product(const ProductShape& shape, const LeftFactor<BFloat16>& a,
              const RightFactor<BFloat16>& b, Epilogue epilogue) {
-  if (a.orientation == Orientation::kAsIs) return blocked_product(shape, a, b, epilogue);
+  if (a.orientation == Orientation::kAsIs) return product_as_is(shape, a, b, epilogue);
   const Transposed left = transposed(a.data, a.stride, shape.k, shape.m);
-  blocked_product(shape, {.data = data_of<BFloat16>(left.storage), .stride = left.stride}, b,
-                  epilogue);
+  product_as_is(shape, {.data = data_of<BFloat16>(left.storage), .stride = left.stride}, b,
+                epilogue);
 }
 
 template <>

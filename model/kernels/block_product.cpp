@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "core/base/vectorize.hpp"
 
@@ -15,18 +16,18 @@ using core::BFloat16;
 struct EightLanes {
   using Vector = float __attribute__((vector_size(32)));
   using Words = std::uint32_t __attribute__((vector_size(32)));
+  using Halves = std::uint16_t __attribute__((vector_size(16)));
   static constexpr std::int64_t kLanes = 8, kTileRows = 6, kTileColumns = 16;
 };
 struct SixteenLanes {
   using Vector = float __attribute__((vector_size(64)));
   using Words = std::uint32_t __attribute__((vector_size(64)));
+  using Halves = std::uint16_t __attribute__((vector_size(32)));
   static constexpr std::int64_t kLanes = 16, kTileRows = 14, kTileColumns = 32;
 };
 
-constexpr std::int64_t kDepth = 256;    // of a strip: at most 32 kB, in a first-level cache
-constexpr std::int64_t kRowBlock = 96;  // of A: with its strips in a second-level cache
-constexpr std::int64_t kLeftStride =
-    kDepth + 16;  // a power of two would map rows to few sets of the cache
+constexpr std::int64_t kDepth = kWidenedDepth;  // a strip of at most 32 kB: in a first-level cache
+constexpr std::int64_t kRowBlock = 96;          // of A: with its strips in a second-level cache
 
 template <typename Vector>
 SIDESTREAM_INLINE Vector load(const float* source) {
@@ -47,24 +48,35 @@ struct Strip {
 };
 
 template <typename Lanes>
-SIDESTREAM_INLINE void fill(Strip<Lanes>& strip, const float* b, std::int64_t stride,
-                            std::int64_t k, std::int64_t columns) {
-  using Vector = typename Lanes::Vector;
-  constexpr std::int64_t kWidth = Lanes::kTileColumns;
-  if (columns == kWidth) {
-    for (std::int64_t p = 0; p < k; ++p) {
-      for (std::int64_t j = 0; j < kWidth; j += Lanes::kLanes)
-        store(load<Vector>(b + p * stride + j), strip.data + p * kWidth + j);
-    }
-    return;
-  }
-  for (std::int64_t p = 0; p < k; ++p) {
-    for (std::int64_t j = 0; j < kWidth; ++j)
-      strip.data[p * kWidth + j] = j < columns ? b[p * stride + j] : 0.0f;
+SIDESTREAM_INLINE void fill_row(const float* source, float* target) {
+  for (std::int64_t j = 0; j < Lanes::kTileColumns; j += Lanes::kLanes)
+    store(load<typename Lanes::Vector>(source + j), target + j);
+}
+
+template <typename Lanes>
+SIDESTREAM_INLINE void fill_row(const BFloat16* source, float* target) {
+  for (std::int64_t j = 0; j < Lanes::kTileColumns; j += Lanes::kLanes) {
+    typename Lanes::Halves halves;
+    std::memcpy(&halves, source + j, sizeof(halves));
+    const typename Lanes::Words words = __builtin_convertvector(halves, typename Lanes::Words)
+                                        << 16;
+    std::memcpy(target + j, &words, sizeof(words));
   }
 }
 
-// Words of a panel hold rows 2p and 2p + 1 of B in their halves.
+template <typename Lanes, typename T>
+SIDESTREAM_INLINE void fill_from_rows(Strip<Lanes>& strip, const T* b, std::int64_t stride,
+                                      std::int64_t k, std::int64_t columns) {
+  constexpr std::int64_t kWidth = Lanes::kTileColumns;
+  T few[kWidth] = {};
+  for (std::int64_t p = 0; p < k; ++p) {
+    const T* row = b + p * stride;
+    if (columns < kWidth) row = std::copy_n(row, columns, few) - columns;
+    fill_row<Lanes>(row, strip.data + p * kWidth);
+  }
+}
+
+// Words of a packed panel hold rows 2p and 2p + 1 of B in their halves.
 template <typename Lanes>
 SIDESTREAM_INLINE void widen_words(const void* words, float* even_row, float* odd_row) {
   constexpr std::uint32_t kUpperHalf = 0xFFFF0000u;
@@ -76,8 +88,8 @@ SIDESTREAM_INLINE void widen_words(const void* words, float* even_row, float* od
 }
 
 template <typename Lanes>
-SIDESTREAM_INLINE void fill(Strip<Lanes>& strip, const BFloat16* b, std::int64_t stride,
-                            std::int64_t k, std::int64_t columns) {
+SIDESTREAM_INLINE void fill_from_packed(Strip<Lanes>& strip, const BFloat16* b, std::int64_t stride,
+                                        std::int64_t k, std::int64_t columns) {
   constexpr std::int64_t kWidth = Lanes::kTileColumns;
   std::uint32_t words[kWidth] = {};
   for (std::int64_t p = 0; p < k; p += 2) {
@@ -91,6 +103,12 @@ SIDESTREAM_INLINE void fill(Strip<Lanes>& strip, const BFloat16* b, std::int64_t
       widen_words<Lanes>(static_cast<const std::uint32_t*>(row) + j, even_row + j,
                          even_row + kWidth + j);
   }
+}
+
+template <typename Lanes>
+SIDESTREAM_INLINE void fill_from_packed(Strip<Lanes>& strip, const float* b, std::int64_t stride,
+                                        std::int64_t k, std::int64_t columns) {
+  fill_from_rows(strip, b, stride, k, columns);
 }
 
 // Where a tile of C goes.
@@ -113,7 +131,7 @@ SIDESTREAM_INLINE void multiply_rows(const float* a, std::int64_t k, const float
     const auto b_high = load<Vector>(strip + p * Lanes::kTileColumns + Lanes::kLanes);
 #pragma GCC unroll 16
     for (std::int64_t i = 0; i < kRows; ++i) {
-      const float element = a[i * kLeftStride + p];
+      const float element = a[i * kWidenedStride + p];
       low[i] += element * b_low;
       high[i] += element * b_high;
     }
@@ -151,65 +169,70 @@ SIDESTREAM_INLINE void multiply_partial_tile(const float* a, std::int64_t rows, 
   }
 }
 
-// Rows of A side by side and in fp32: read once for every strip, from few pages and without the
-// conflicts of rows a power of two apart.
-struct LeftBlock {
-  alignas(64) float data[kRowBlock * kLeftStride];
-};
-
+// Rows side by side: read once for every strip, from few pages and without the conflicts of rows a
+// power of two apart.
 template <typename T>
-SIDESTREAM_INLINE void fill(LeftBlock& block, const T* a, std::int64_t stride, std::int64_t rows,
-                            std::int64_t k) {
+SIDESTREAM_INLINE void widen(const T* a, std::int64_t stride, std::int64_t rows, std::int64_t k,
+                             float* target) {
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t p = 0; p < k; ++p)
-      block.data[i * kLeftStride + p] = static_cast<float>(a[i * stride + p]);
+      target[i * kWidenedStride + p] = static_cast<float>(a[i * stride + p]);
   }
 }
 
-// One strip past all rows of a block, in tiles of about the same height.
+// One strip past all rows of A, in tiles of about the same height.
 template <typename Lanes>
-SIDESTREAM_INLINE void multiply_strip(const LeftBlock& left, std::int64_t m, std::int64_t k,
+SIDESTREAM_INLINE void multiply_strip(const float* a, std::int64_t m, std::int64_t k,
                                       const float* strip, std::int64_t columns, Target target) {
   std::int64_t tiles = (m + Lanes::kTileRows - 1) / Lanes::kTileRows;
   for (std::int64_t row = 0; row < m; --tiles) {
     const std::int64_t rows = (m - row + tiles - 1) / tiles;
-    const float* a = left.data + row * kLeftStride;
     columns == Lanes::kTileColumns
         ? multiply_tile<Lanes>(a, rows, k, strip, target)
         : multiply_partial_tile<Lanes>(a, rows, k, strip, columns, target);
+    a += rows * kWidenedStride;
     target.c += rows * target.stride;
     row += rows;
   }
 }
 
-// Part of k for one block of rows: every strip goes past them.
 template <typename Lanes, typename T>
-SIDESTREAM_INLINE void multiply_block(const LeftBlock& left, std::int64_t m, std::int64_t depth,
-                                      const BlockProduct<T>& product, Target target) {
-  constexpr std::int64_t kElementsOfWord = sizeof(T) == 2 ? 2 : 1;
-  const std::int64_t k = std::min(kDepth, product.k - depth);
-  const T* b = product.b + depth * product.b_stride;
+SIDESTREAM_INLINE void multiply_part_in(const PartProduct<T>& product) {
+  const bool packed = product.layout == PanelLayout::kPacked;
+  const std::int64_t elements_of_column = packed && sizeof(T) == 2 ? 2 : 1;
   Strip<Lanes> strip;
   for (std::int64_t column = 0; column < product.n; column += Lanes::kTileColumns) {
     const std::int64_t columns = std::min(Lanes::kTileColumns, product.n - column);
-    fill<Lanes>(strip, b + column * kElementsOfWord, product.b_stride, k, columns);
-    multiply_strip<Lanes>(left, m, k, strip.data, columns, target);
-    target.c += columns;
+    const T* b = product.b + column * elements_of_column;
+    packed ? fill_from_packed(strip, b, product.b_stride, product.k, columns)
+           : fill_from_rows(strip, b, product.b_stride, product.k, columns);
+    multiply_strip<Lanes>(product.a, product.m, product.k, strip.data, columns,
+                          {.c = product.c + column,
+                           .stride = product.c_stride,
+                           .adds = product.accumulate == Accumulate::kYes});
   }
 }
 
+// Rows of A and part of k at a time.
 template <typename Lanes, typename T>
 SIDESTREAM_INLINE void multiply_in(const BlockProduct<T>& product) {
-  LeftBlock left;
+  alignas(64) float left[kRowBlock * kWidenedStride];
   for (std::int64_t depth = 0; depth < product.k; depth += kDepth) {
     const std::int64_t k = std::min(kDepth, product.k - depth);
     const bool adds = depth > 0 || product.accumulate == Accumulate::kYes;
     for (std::int64_t first = 0; first < product.m; first += kRowBlock) {
       const std::int64_t m = std::min(kRowBlock, product.m - first);
-      fill(left, product.a + first * product.a_stride + depth, product.a_stride, m, k);
-      multiply_block<Lanes>(
-          left, m, depth, product,
-          {.c = product.c + first * product.c_stride, .stride = product.c_stride, .adds = adds});
+      widen(product.a + first * product.a_stride + depth, product.a_stride, m, k, left);
+      multiply_part_in<Lanes, T>({.m = m,
+                                  .n = product.n,
+                                  .k = k,
+                                  .a = left,
+                                  .b = product.b + depth * product.b_stride,
+                                  .b_stride = product.b_stride,
+                                  .layout = PanelLayout::kPacked,
+                                  .c = product.c + first * product.c_stride,
+                                  .c_stride = product.c_stride,
+                                  .accumulate = adds ? Accumulate::kYes : Accumulate::kNo});
     }
   }
 }
@@ -241,27 +264,45 @@ bool has_tiles() { return false; }
 bool has_fast_dot_products() { return false; }
 #endif
 
-template <typename T>
-SIDESTREAM_WITH_AVX512 void multiply_with_avx512(const BlockProduct<T>& product) {
-  multiply_in<SixteenLanes>(product);
+SIDESTREAM_INLINE void multiply_any(const auto& product, auto lanes) {
+  using Product = std::remove_cvref_t<decltype(product)>;
+  if constexpr (requires(Product p) { p.layout; })
+    multiply_part_in<decltype(lanes)>(product);
+  else
+    multiply_in<decltype(lanes)>(product);
 }
 
-template <typename T>
-SIDESTREAM_WITH_AVX2 void multiply_with_avx2(const BlockProduct<T>& product) {
-  multiply_in<EightLanes>(product);
+template <typename Product>
+SIDESTREAM_WITH_AVX512 void multiply_with_avx512(const Product& product) {
+  multiply_any(product, SixteenLanes{});
 }
 
-template <typename T>
-void multiply_with_any(const BlockProduct<T>& product) {
-  multiply_in<EightLanes>(product);
+template <typename Product>
+SIDESTREAM_WITH_AVX2 void multiply_with_avx2(const Product& product) {
+  multiply_any(product, EightLanes{});
 }
 
-template <typename T>
-void multiply_on_this(const BlockProduct<T>& product) {
-  static const auto best = has_sixteen_lanes() ? multiply_with_avx512<T>
-                           : has_avx2()        ? multiply_with_avx2<T>
-                                               : multiply_with_any<T>;
+template <typename Product>
+void multiply_with_any(const Product& product) {
+  multiply_any(product, EightLanes{});
+}
+
+template <typename Product>
+void multiply_on_this(const Product& product) {
+  static const auto best = has_sixteen_lanes() ? multiply_with_avx512<Product>
+                           : has_avx2()        ? multiply_with_avx2<Product>
+                                               : multiply_with_any<Product>;
   best(product);
+}
+
+SIDESTREAM_VECTORIZED void widen_floats(const float* a, std::int64_t stride, std::int64_t rows,
+                                        std::int64_t columns, float* target) {
+  widen(a, stride, rows, columns, target);
+}
+
+SIDESTREAM_VECTORIZED void widen_bf16(const BFloat16* a, std::int64_t stride, std::int64_t rows,
+                                      std::int64_t columns, float* target) {
+  widen(a, stride, rows, columns, target);
 }
 
 }  // namespace
@@ -271,5 +312,17 @@ bool has_faster_bf16() noexcept { return has_tiles() || has_fast_dot_products();
 
 void multiply_widened(const BlockProduct<float>& product) { multiply_on_this(product); }
 void multiply_widened(const BlockProduct<BFloat16>& product) { multiply_on_this(product); }
+void multiply_part(const PartProduct<float>& product) { multiply_on_this(product); }
+void multiply_part(const PartProduct<BFloat16>& product) { multiply_on_this(product); }
+
+void widen_rows(const float* a, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                float* target) {
+  widen_floats(a, stride, rows, columns, target);
+}
+
+void widen_rows(const BFloat16* a, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                float* target) {
+  widen_bf16(a, stride, rows, columns, target);
+}
 
 }  // namespace sidestream::model::kernels

@@ -33,4 +33,37 @@ bool has_faster_bf16() noexcept;
 void multiply_widened(const BlockProduct<float>& product);
 void multiply_widened(const BlockProduct<core::BFloat16>& product);
 
+// The same in two steps, for products whose rows of A many columns of B pass.
+
+constexpr std::int64_t kWidenedDepth = 256;
+constexpr std::int64_t kWidenedStride =
+    kWidenedDepth + 16;  // a power of two would map rows to few sets of the cache
+
+// Columns of A, at most kWidenedDepth, in fp32: rows of `target` kWidenedStride apart.
+void widen_rows(const float* a, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                float* target);
+void widen_rows(const core::BFloat16* a, std::int64_t stride, std::int64_t rows,
+                std::int64_t columns, float* target);
+
+enum class PanelLayout {
+  kRows,   // as a matrix lies
+  kPacked  // as kernels/pack.hpp makes it: bf16 in pairs
+};
+
+template <typename T>
+struct PartProduct {
+  std::int64_t m = 0, n = 0, k = 0;  // k at most kWidenedDepth, even for packed bf16
+  const float* a = nullptr;          // of widen_rows
+  const T* b = nullptr;              // [k, n]
+  std::int64_t b_stride = 0;
+  PanelLayout layout = PanelLayout::kRows;
+  float* c = nullptr;  // [m, n]
+  std::int64_t c_stride = 0;
+  Accumulate accumulate = Accumulate::kNo;
+};
+
+// One sum in fp32 for each element of C.
+void multiply_part(const PartProduct<float>& product);
+void multiply_part(const PartProduct<core::BFloat16>& product);
+
 }  // namespace sidestream::model::kernels

@@ -109,7 +109,8 @@ TEST(ProductThreadsTest, columns_areSharedAmongThreads) {
 INSTANTIATE_TEST_SUITE_P(Sizes, ProductTest,
                          testing::Values(Sizes{2, 2, 2}, Sizes{64, 256, 128}, Sizes{7, 300, 66},
                                          Sizes{300, 6, 66}, Sizes{31, 515, 96}, Sizes{515, 32, 200},
-                                         Sizes{129, 130, 258}, Sizes{16, 1000, 34}));
+                                         Sizes{129, 130, 258}, Sizes{16, 1000, 34},
+                                         Sizes{290, 270, 530}));
 
 }  // namespace
 }  // namespace sidestream::model::fused
