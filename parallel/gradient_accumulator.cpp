@@ -6,8 +6,9 @@ torch::Tensor GradientAccumulator::lend(std::size_t parameter) {
   if (filled_[parameter] || lent_[parameter] || parameters_.dtype() != gradients_.dtype())
     return {};
   lent_[parameter] = true;
-  // A tensor of its own: autograd takes over what nobody else holds.
-  return at::alias(gradients_.view(parameter));
+  // A tensor of its own, for autograd takes over what nobody else holds; and not by an operator,
+  // which profiles would show in the model's layers.
+  return gradients_.view(parameter).variable_data();
 }
 
 void GradientAccumulator::begin_step() {
