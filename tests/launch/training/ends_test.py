@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 
 import pathlib
@@ -92,15 +93,17 @@ def check_killed_launcher(root, flags):
     command = with_own_shared_memory([ROOT / "launch/run", "--build", BUILD, "-np", "2", "--", "train", "--run-dir", run_dir, *flags], left)
     process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     wait_for_step(process, run_dir, 20)
-    time.sleep(1.5)  # launch/run looks for its ranks once a second
     ranks = processes_of_ranks(run_dir)
     launchers = {parent_of(rank) for rank in ranks}
     check(len(ranks) == 2 and len(launchers) == 1, f"{ranks} of {launchers}")
-    os.kill(launchers.pop(), signal.SIGKILL)
+    launcher = launchers.pop()
+    os.kill(launcher, signal.SIGKILL)
     output, _ = process.communicate(timeout=60)
     check(process.returncode == KILLED, f"{process.returncode}\n{output}")
     check(not processes_of_ranks(run_dir), "ranks were left behind")
     check(not left.exists() or left.read_text() == "", f"left in /dev/shm: {left.read_text()}")
+    folders = list(pathlib.Path(tempfile.gettempdir()).glob(f"ompi.*/pid.{launcher}"))
+    check(not folders, f"left by mpirun: {folders}")
 
 
 def parent_of(pid):
