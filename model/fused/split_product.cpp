@@ -185,7 +185,7 @@ bool splitting_pays(const ProductShape& shape) {
   // Every number of a factor is split once and used in as many products as the other factor has
   // rows or columns. With 256 of them it was measured to cost more than it brings, with 384 less.
   constexpr std::int64_t kFewest = 384;
-  static const bool amx = __builtin_cpu_supports("amx-bf16") != 0 && has_bf16_units();
+  static const bool amx = kernels::has_amx() && has_bf16_units();
   return amx && std::min(shape.m, shape.n) >= kFewest;
 }
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "core/base/vectorize.hpp"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 namespace sidestream::model::kernels {
 namespace {
@@ -153,18 +156,12 @@ SIDESTREAM_INLINE void multiply_tile(const float* a, std::int64_t rows, std::int
   multiply_rows<Lanes, kRows>(a, k, strip, target);
 }
 
-// The same where C has fewer columns than a strip.
-template <typename Lanes>
-SIDESTREAM_INLINE void multiply_partial_tile(const float* a, std::int64_t rows, std::int64_t k,
-                                             const float* strip, std::int64_t columns,
-                                             const Target& target) {
-  constexpr std::int64_t kWidth = Lanes::kTileColumns;
-  alignas(64) float tile[Lanes::kTileRows * kWidth];
-  multiply_tile<Lanes>(a, rows, k, strip, {.c = tile, .stride = kWidth});
+SIDESTREAM_INLINE void copy_columns(const float* tile, std::int64_t tile_stride, std::int64_t rows,
+                                    std::int64_t columns, const Target& target) {
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
       float& element = target.c[i * target.stride + j];
-      element = (target.adds ? element : 0.0f) + tile[i * kWidth + j];
+      element = (target.adds ? element : 0.0f) + tile[i * tile_stride + j];
     }
   }
 }
@@ -180,24 +177,35 @@ SIDESTREAM_INLINE void widen(const T* a, std::int64_t stride, std::int64_t rows,
   }
 }
 
-// One strip past all rows of A, in tiles of about the same height.
+// Rows of A, and a strip that passes them all.
+struct StripProduct {
+  const float* a = nullptr;
+  std::int64_t m = 0, k = 0;
+  const float* strip = nullptr;
+  std::int64_t columns = 0;  // of C; a strip has as many or more
+};
+using MultiplyStrip = void (*)(StripProduct product, Target target);
+
+// In tiles of about the same height; those with fewer columns than a strip by way of a buffer.
 template <typename Lanes>
-SIDESTREAM_INLINE void multiply_strip(const float* a, std::int64_t m, std::int64_t k,
-                                      const float* strip, std::int64_t columns, Target target) {
-  std::int64_t tiles = (m + Lanes::kTileRows - 1) / Lanes::kTileRows;
-  for (std::int64_t row = 0; row < m; --tiles) {
-    const std::int64_t rows = (m - row + tiles - 1) / tiles;
-    columns == Lanes::kTileColumns
-        ? multiply_tile<Lanes>(a, rows, k, strip, target)
-        : multiply_partial_tile<Lanes>(a, rows, k, strip, columns, target);
-    a += rows * kWidenedStride;
+SIDESTREAM_INLINE void multiply_strip(StripProduct product, Target target) {
+  constexpr std::int64_t kWidth = Lanes::kTileColumns;
+  const bool whole = product.columns == kWidth;
+  alignas(64) float buffer[Lanes::kTileRows * kWidth];
+  std::int64_t tiles = (product.m + Lanes::kTileRows - 1) / Lanes::kTileRows;
+  for (std::int64_t row = 0; row < product.m; --tiles) {
+    const std::int64_t rows = (product.m - row + tiles - 1) / tiles;
+    multiply_tile<Lanes>(product.a, rows, product.k, product.strip,
+                         whole ? target : Target{.c = buffer, .stride = kWidth});
+    if (!whole) copy_columns(buffer, kWidth, rows, product.columns, target);
+    product.a += rows * kWidenedStride;
     target.c += rows * target.stride;
     row += rows;
   }
 }
 
 template <typename Lanes, typename T>
-SIDESTREAM_INLINE void multiply_part_in(const PartProduct<T>& product) {
+SIDESTREAM_INLINE void multiply_in(const PartProduct<T>& product, MultiplyStrip multiply_strip) {
   const bool packed = product.layout == PanelLayout::kPacked;
   const std::int64_t elements_of_column = packed && sizeof(T) == 2 ? 2 : 1;
   Strip<Lanes> strip;
@@ -206,16 +214,17 @@ SIDESTREAM_INLINE void multiply_part_in(const PartProduct<T>& product) {
     const T* b = product.b + column * elements_of_column;
     packed ? fill_from_packed(strip, b, product.b_stride, product.k, columns)
            : fill_from_rows(strip, b, product.b_stride, product.k, columns);
-    multiply_strip<Lanes>(product.a, product.m, product.k, strip.data, columns,
-                          {.c = product.c + column,
-                           .stride = product.c_stride,
-                           .adds = product.accumulate == Accumulate::kYes});
+    multiply_strip(
+        {.a = product.a, .m = product.m, .k = product.k, .strip = strip.data, .columns = columns},
+        {.c = product.c + column,
+         .stride = product.c_stride,
+         .adds = product.accumulate == Accumulate::kYes});
   }
 }
 
 // Rows of A and part of k at a time.
 template <typename Lanes, typename T>
-SIDESTREAM_INLINE void multiply_in(const BlockProduct<T>& product) {
+SIDESTREAM_INLINE void multiply_in(const BlockProduct<T>& product, MultiplyStrip multiply_strip) {
   alignas(64) float left[kRowBlock * kWidenedStride];
   for (std::int64_t depth = 0; depth < product.k; depth += kDepth) {
     const std::int64_t k = std::min(kDepth, product.k - depth);
@@ -223,16 +232,17 @@ SIDESTREAM_INLINE void multiply_in(const BlockProduct<T>& product) {
     for (std::int64_t first = 0; first < product.m; first += kRowBlock) {
       const std::int64_t m = std::min(kRowBlock, product.m - first);
       widen(product.a + first * product.a_stride + depth, product.a_stride, m, k, left);
-      multiply_part_in<Lanes, T>({.m = m,
-                                  .n = product.n,
-                                  .k = k,
-                                  .a = left,
-                                  .b = product.b + depth * product.b_stride,
-                                  .b_stride = product.b_stride,
-                                  .layout = PanelLayout::kPacked,
-                                  .c = product.c + first * product.c_stride,
-                                  .c_stride = product.c_stride,
-                                  .accumulate = adds ? Accumulate::kYes : Accumulate::kNo});
+      multiply_in<Lanes>(PartProduct<T>{.m = m,
+                                        .n = product.n,
+                                        .k = k,
+                                        .a = left,
+                                        .b = product.b + depth * product.b_stride,
+                                        .b_stride = product.b_stride,
+                                        .layout = PanelLayout::kPacked,
+                                        .c = product.c + first * product.c_stride,
+                                        .c_stride = product.c_stride,
+                                        .accumulate = adds ? Accumulate::kYes : Accumulate::kNo},
+                         multiply_strip);
     }
   }
 }
@@ -251,7 +261,11 @@ bool has_sixteen_lanes() {
          __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
          __builtin_cpu_supports("avx512dq") != 0;
 }
-bool has_tiles() { return __builtin_cpu_supports("amx-bf16") != 0; }
+// Clang has no name for it: bit 22 of leaf 7 (Intel's manual, volume 2, CPUID).
+bool has_tiles() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx >> 22 & 1) != 0;
+}
 bool has_fast_dot_products() {
   return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_is("amd") != 0;
 }
@@ -264,27 +278,35 @@ bool has_tiles() { return false; }
 bool has_fast_dot_products() { return false; }
 #endif
 
-SIDESTREAM_INLINE void multiply_any(const auto& product, auto lanes) {
-  using Product = std::remove_cvref_t<decltype(product)>;
-  if constexpr (requires(Product p) { p.layout; })
-    multiply_part_in<decltype(lanes)>(product);
-  else
-    multiply_in<decltype(lanes)>(product);
+// The loops that are long to compile stand alone, once for each kind of processor.
+#define SIDESTREAM_ALONE __attribute__((noinline))
+
+SIDESTREAM_ALONE SIDESTREAM_WITH_AVX512 void strip_with_avx512(StripProduct product,
+                                                               Target target) {
+  multiply_strip<SixteenLanes>(product, target);
+}
+
+SIDESTREAM_ALONE SIDESTREAM_WITH_AVX2 void strip_with_avx2(StripProduct product, Target target) {
+  multiply_strip<EightLanes>(product, target);
+}
+
+SIDESTREAM_ALONE void strip_with_any(StripProduct product, Target target) {
+  multiply_strip<EightLanes>(product, target);
 }
 
 template <typename Product>
 SIDESTREAM_WITH_AVX512 void multiply_with_avx512(const Product& product) {
-  multiply_any(product, SixteenLanes{});
+  multiply_in<SixteenLanes>(product, strip_with_avx512);
 }
 
 template <typename Product>
 SIDESTREAM_WITH_AVX2 void multiply_with_avx2(const Product& product) {
-  multiply_any(product, EightLanes{});
+  multiply_in<EightLanes>(product, strip_with_avx2);
 }
 
 template <typename Product>
 void multiply_with_any(const Product& product) {
-  multiply_any(product, EightLanes{});
+  multiply_in<EightLanes>(product, strip_with_any);
 }
 
 template <typename Product>
@@ -307,6 +329,7 @@ SIDESTREAM_VECTORIZED void widen_bf16(const BFloat16* a, std::int64_t stride, st
 
 }  // namespace
 
+bool has_amx() noexcept { return has_tiles(); }
 bool has_avx512() noexcept { return has_sixteen_lanes(); }
 bool has_faster_bf16() noexcept { return has_tiles() || has_fast_dot_products(); }
 

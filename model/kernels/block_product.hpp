@@ -21,6 +21,7 @@ struct BlockProduct {
   Accumulate accumulate = Accumulate::kNo;
 };
 
+bool has_amx() noexcept;  // tiles of bf16
 bool has_avx512() noexcept;
 
 // Whether units for bf16 reach more than those for fp32: AMX, and the dot products of AVX-512 on
