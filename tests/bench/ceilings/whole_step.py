@@ -65,8 +65,9 @@ def main():
         one = {"ceilings": ceilings(args.seconds), **{name: rate(name, ranks, args.flags.split()) for name in names}}
         rounds.append(one)
         print(one, file=sys.stderr, flush=True)
+    only = f" --only {' '.join(args.only)}" if args.only else ""
     lines = [f"{machine.today_here()}, {ranks} ranks, medians of {args.repeats} interleaved repeats.",
-             f"Command: `python tests/bench/ceilings/whole_step.py {' '.join(sys.argv[1:])}`", "",
+             f"Command: `python tests/bench/ceilings/whole_step.py --repeats {args.repeats}{only}`", "",
              "| case | B of a rank | T | tok/s | 6 N, GFLOP/s | measured ceiling, GFLOP/s | share |", "|---|--:|--:|--:|--:|--:|--:|"]
     for name in names:
         model, precision = CASES[name]
