@@ -28,9 +28,12 @@ std::string mib(std::size_t bytes) {
 }
 
 // The copy that a checkpoint is written from, beside training: fp32 weights and moments, spread
-// over the ranks; the first one has all weights (checkpointer.hpp).
-std::size_t snapshot_bytes(const std::vector<parallel::ParameterShape>& shapes,
+// over the ranks; the first one has all weights (checkpointer.hpp). After the last step nothing is
+// copied.
+std::size_t snapshot_bytes(const CheckpointOptions& options,
+                           const std::vector<parallel::ParameterShape>& shapes,
                            const parallel::DataParallelConfig& config, int ranks) {
+  if (!options.asynchronous || options.every == 0) return 0;
   std::size_t weights = 0;
   for (const parallel::ParameterShape& shape : shapes) weights += shape.elements() * sizeof(float);
   const auto copies =
@@ -42,10 +45,13 @@ std::string memory_text(const parallel::MemoryPlan& plan, std::size_t snapshot) 
   return fmt::format(
       "Memory of each rank, without activations{}\n  parameters     {}\n  master weights {}\n"
       "  gradients      {}\n  moments        {}\n  together       {}\n"
-      "  and a copy of  {} while a checkpoint is written (rank 0)\n",
+      "{}",
       plan.shares_state ? "; of what all ranks share, its part" : "", mib(plan.parameter_bytes),
       mib(plan.master_bytes), mib(plan.gradient_bytes), mib(plan.moment_bytes),
-      mib(plan.total_bytes()), mib(snapshot));
+      mib(plan.total_bytes()),
+      snapshot == 0 ? ""
+                    : fmt::format("  and a copy of  {} while a checkpoint is written (rank 0)\n",
+                                  mib(snapshot)));
 }
 
 std::string bucket_text(const parallel::MemoryPlan& plan,
@@ -93,7 +99,7 @@ std::string dry_run_text(TrainOptions options, int ranks) {
                      options.model.config.vocab_size, options.model.config.padded_vocab_size,
                      sequence_length(options)) +
          data_text(sources, options, ranks) +
-         memory_text(plan, snapshot_bytes(shapes, config, ranks)) +
+         memory_text(plan, snapshot_bytes(options.checkpoint, shapes, config, ranks)) +
          bucket_text(plan, shapes, config) + "Nothing was trained (--dry-run).\n";
 }
 

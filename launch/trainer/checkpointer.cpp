@@ -148,7 +148,8 @@ void Checkpointer::agree_or_abandon(const std::function<void()>& work) {
   }
 }
 
-std::vector<SavedCheckpoint> Checkpointer::save(const TrainingState& state) {
+std::vector<SavedCheckpoint> Checkpointer::save(const TrainingState& state, Meanwhile meanwhile) {
+  if (config_.mode == SaveMode::kBlocking) meanwhile = Meanwhile::kWaiting;
   const ranges::ScopedRange range(ranges::Phase::kCheckpoint);
   std::vector<SavedCheckpoint> saved;
   const auto note = [&](std::optional<SavedCheckpoint> one) {
@@ -162,11 +163,11 @@ std::vector<SavedCheckpoint> Checkpointer::save(const TrainingState& state) {
   if (config_.hold_folder) agree_in_time(config_.hold_folder);  // nothing of another run is removed
   agree_or_abandon([&] {
     if (communicator_.rank() == 0) store_.begin(state.step);
-    take_snapshot(*job_);
+    take_snapshot(*job_, meanwhile);
   });
   stage_ = Stage::kWriting;
   task_.start([job = job_] { job->write_files(); });
-  if (config_.mode == SaveMode::kBlocking) note(finish());
+  if (meanwhile == Meanwhile::kWaiting) note(finish());
   job_->stall_s = seconds_since(begin);
   if (!saved.empty() && saved.back().state.step == state.step) saved.back().stall_s = job_->stall_s;
   return saved;
@@ -192,11 +193,13 @@ void Checkpointer::prepare() {
   });
 }
 
-void Checkpointer::take_snapshot(Job& job) {
+// What is borrowed lives as long as the job, even where a hanging write outlives the run.
+void Checkpointer::take_snapshot(Job& job, Meanwhile meanwhile) const {
+  const auto take = meanwhile == Meanwhile::kWaiting ? &Snapshot::borrow : &Snapshot::take;
   const auto states = replicas_.states();
   const std::vector<NamedTensor> weights = weights_of(states, config_.model);
-  if (job.rank == 0) job.weights.take(weights);
-  job.moments.take(moments_of_this_rank(states, weights));
+  if (job.rank == 0) (job.weights.*take)(weights);
+  (job.moments.*take)(moments_of_this_rank(states, weights));
 }
 
 std::optional<SavedCheckpoint> Checkpointer::advance() {

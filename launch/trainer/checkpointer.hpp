@@ -4,9 +4,9 @@
 // tensors are shared out over the ranks. A failure on any rank is agreed: all ranks throw, the
 // older checkpoints stay.
 //
-// A save holds training up while tensors are copied; a thread of each rank then writes the copy,
-// and one of rank 0 gives the whole its name. Ranks agree between the two, at steps that they agree
-// on anyway:
+// A save in the middle of training holds it up while tensors are copied; a thread of each rank then
+// writes the copy, and one of rank 0 gives the whole its name. Ranks agree between the two, at
+// steps that they agree on anyway:
 //   checkpointer.save(state);                       // collective: copies, and starts to write
 //   each step: vote = checkpointer.stage_done();    // of this rank; costs nothing
 //   when all say so: saved = checkpointer.advance();  // collective
@@ -34,6 +34,8 @@
 namespace sidestream::launch {
 
 enum class SaveMode { kBlocking, kAsynchronous };
+// What training does while a save is written: after the last step it waits.
+enum class Meanwhile { kTraining, kWaiting };
 
 struct CheckpointerConfig {
   std::filesystem::path folder = {};  // of the checkpoints
@@ -65,9 +67,11 @@ class Checkpointer {
   // training. Does not block.
   void prepare();
 
-  // Collective. Finishes an earlier save first. On return the tensors may change; blocking, the
-  // checkpoint is there. What is returned has been saved meanwhile. Throws AgreedError.
-  std::vector<SavedCheckpoint> save(const TrainingState& state);
+  // Collective. Finishes an earlier save first. On return the tensors may change; blocking, or
+  // where training waits, the checkpoint is there, and nothing was copied on the host. What is
+  // returned has been saved meanwhile. Throws AgreedError.
+  std::vector<SavedCheckpoint> save(const TrainingState& state,
+                                    Meanwhile meanwhile = Meanwhile::kTraining);
 
   // A save is under way and this rank has done what it can do alone. Does not block.
   bool stage_done() const noexcept { return stage_ != Stage::kNone && task_.done(); }
@@ -99,7 +103,7 @@ class Checkpointer {
   void agree_or_abandon(const std::function<void()>& work);
   std::vector<NamedTensor> moments_of_this_rank(const std::vector<parallel::ParameterState>& states,
                                                 const std::vector<NamedTensor>& weights) const;
-  void take_snapshot(Job& job);
+  void take_snapshot(Job& job, Meanwhile meanwhile) const;
   void start_commit();
 
   CheckpointerConfig config_;

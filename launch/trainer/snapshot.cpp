@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/optim/reduce.hpp"
@@ -16,6 +17,12 @@ bool has_room_for(const NamedTensor& held, const NamedTensor& wanted) {
 
 }  // namespace
 
+// A borrowed tensor is nobody's place for a copy.
+void Snapshot::make_places(std::size_t count) {
+  if (std::exchange(borrowed_, false)) tensors_.clear();
+  tensors_.resize(count);
+}
+
 bool Snapshot::make_room(std::size_t place, const NamedTensor& wanted) {
   NamedTensor& held = tensors_[place];
   if (held.tensor.defined() && has_room_for(held, wanted)) return false;
@@ -24,7 +31,7 @@ bool Snapshot::make_room(std::size_t place, const NamedTensor& wanted) {
 }
 
 void Snapshot::reserve(const std::vector<NamedTensor>& tensors) {
-  tensors_.resize(tensors.size());
+  make_places(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!make_room(i, tensors[i])) continue;
     std::memset(tensors_[i].tensor.mutable_data_ptr(), 0, tensors_[i].tensor.nbytes());
@@ -33,11 +40,16 @@ void Snapshot::reserve(const std::vector<NamedTensor>& tensors) {
 
 void Snapshot::take(const std::vector<NamedTensor>& tensors) {
   const torch::NoGradGuard no_grad;
-  tensors_.resize(tensors.size());
+  make_places(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     make_room(i, tensors[i]);
     tensors_[i].tensor.copy_(tensors[i].tensor);
   }
+}
+
+void Snapshot::borrow(const std::vector<NamedTensor>& tensors) {
+  tensors_ = on_host(tensors);
+  borrowed_ = true;
 }
 
 // A plain loop: LibTorch would start threads of its own for the thread that writes.

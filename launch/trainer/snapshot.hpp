@@ -1,5 +1,6 @@
-// Copies of tensors in host memory that training does not touch, in memory that is used again for
-// the next copy: fresh memory would have to be faulted in, page by page, while training waits.
+// Tensors in host memory that training does not touch while they are written. Mostly copies, in
+// memory that is used again for the next ones: fresh memory would have to be faulted in, page by
+// page, while training waits.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +19,24 @@ class Snapshot {
   // Copies, with all threads of this rank. Throws std::bad_alloc.
   void take(const std::vector<NamedTensor>& tensors);
 
+  // Without a copy of what is in host memory already: nobody may change it until it is written.
+  // What copies had taken is given back.
+  void borrow(const std::vector<NamedTensor>& tensors);
+
   // Nothing bad gets into a checkpoint, whatever the losses were: throws NumericsError naming the
   // first tensor with a value that is not finite. Any thread.
   void require_finite(std::int64_t step) const;
 
-  // Of the last take(); not to be written.
+  // Of the last take() or borrow(); not to be written.
   const std::vector<NamedTensor>& tensors() const noexcept { return tensors_; }
 
  private:
+  void make_places(std::size_t count);
   // True where it had to be made.
   bool make_room(std::size_t place, const NamedTensor& wanted);
 
   std::vector<NamedTensor> tensors_;
+  bool borrowed_ = false;
 };
 
 }  // namespace sidestream::launch

@@ -33,7 +33,7 @@ bool due(std::int64_t every, std::int64_t step) { return every > 0 && step % eve
 StopReason Trainer::run() {
   std::optional<StopReason> stop;
   CaptureWindow capture = CaptureWindow::from_environment();
-  if (state_.step == 0 && options_.steps == 0) save();  // the initial weights
+  if (state_.step == 0 && options_.steps == 0) save(Meanwhile::kWaiting);  // the initial weights
   while (!stop && state_.step < options_.steps) {
     capture.before(state_.step + 1);
     parts_.recording.before(state_.step + 1);
@@ -48,7 +48,7 @@ StopReason Trainer::run() {
     if (!stop) stop = after_step(outcome);
     if (stop == StopReason::kRollback) return *stop;
   }
-  if (saved_step_ != state_.step) save();
+  if (saved_step_ != state_.step) save(Meanwhile::kWaiting);
   finish_save();
   parts_.heartbeat.beat(ranges::Phase::kLog, std::max<std::int64_t>(1, state_.step));  // the rest
   if (!stop && options_.evaluation.target_val_loss) parts_.reporter.target_missed(state_);
@@ -117,7 +117,8 @@ std::optional<StopReason> Trainer::after_step(const StepOutcome& outcome) {
     parts_.reporter.waited_for_save(watch.seconds());
     if (saved) note_saved(*saved);
   }
-  if (due(options_.checkpoint.every, state_.step)) save();
+  if (due(options_.checkpoint.every, state_.step))
+    save(state_.step < options_.steps ? Meanwhile::kTraining : Meanwhile::kWaiting);
   return std::nullopt;
 }
 
@@ -133,14 +134,14 @@ std::optional<double> Trainer::evaluate_if_due() {
   return val_loss;
 }
 
-void Trainer::save() {
+void Trainer::save(Meanwhile meanwhile) {
   parts_.heartbeat.beat(ranges::Phase::kCheckpoint, std::max<std::int64_t>(1, state_.step));
   if (options_.numerics.drift_every > 0) check_drift();  // no checkpoint of replicas that differ
   state_.recent_losses = parts_.judge.losses().values();
   state_.recent_norms = parts_.judge.norms().values();
   state_.bucket_order = parts_.replicas.bucket_order();
   const Stopwatch watch;
-  const std::vector<SavedCheckpoint> all = parts_.checkpointer.save(state_);
+  const std::vector<SavedCheckpoint> all = parts_.checkpointer.save(state_, meanwhile);
   parts_.reporter.waited_for_save(watch.seconds());
   for (const SavedCheckpoint& saved : all) note_saved(saved);
   saved_step_ = state_.step;

@@ -56,7 +56,7 @@ class Trainer {
   std::optional<StopReason> meet(const StepOutcome& outcome);
   std::optional<double> evaluate_if_due();
   void check_drift();
-  void save();
+  void save(Meanwhile meanwhile);
   void finish_save();
   void note_saved(const SavedCheckpoint& saved);
 

@@ -10,77 +10,23 @@ sizes of all ranks, added, read from outside for all alike. --eager-only leaves 
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
-import threading
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import machine  # noqa: E402
 import training  # noqa: E402
-from process_memory import descendants, proportional_bytes  # noqa: E402
-
-CASES = {
-    "gpt2-mini-fp32": dict(model="gpt2-mini", vocab=512, batch=16, length=256, precision="fp32", steps=6),
-    "gpt2-mini-bf16": dict(model="gpt2-mini", vocab=512, batch=16, length=256, precision="bf16", steps=8),
-    "gpt2-124m-fp32": dict(model="gpt2-124m", vocab=50257, batch=4, length=64, precision="fp32", steps=5),
-    "gpt2-124m-bf16": dict(model="gpt2-124m", vocab=50257, batch=4, length=64, precision="bf16", steps=5),
-}
-WARMUP = 3
-
-
-def run_measured(command, ranks_of):
-    """Runs a command; returns its output and the peak of the summed PSS of the processes that ranks_of picks."""
-    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    process = subprocess.Popen([str(word) for word in command], env=env, text=True, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT)
-    peak = 0
-
-    def watch():
-        nonlocal peak
-        while process.poll() is None:
-            peak = max(peak, sum(proportional_bytes(pid) for pid in ranks_of(descendants(process.pid))))
-            time.sleep(0.5)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    output = process.communicate()[0]
-    watcher.join()
-    if process.returncode != 0:
-        sys.exit(f"exit code {process.returncode} from {' '.join(map(str, command))}\n{output}")
-    return output, peak
-
-
-def command_line(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-    except OSError:
-        return [""]
-
-
-def run_ours(case, ranks, flags):
-    with tempfile.TemporaryDirectory() as folder:
-        command = training.command(f"{folder}/run", ranks, [
-            "--steps", WARMUP + case["steps"],
-            *training.shape_flags(case["model"], case["vocab"], case["length"], case["batch"], case["precision"]), *flags])
-        program = str(ROOT / "build/release/sidestream")
-        _, peak = run_measured(command, lambda pids: [p for p in pids if command_line(p)[0] == program])
-        step_s = training.median_step_s(f"{folder}/run", WARMUP)
-    return ranks * case["batch"] * case["length"] / step_s, peak
-
 
 def run_peer(case, ranks, flags=()):
     with tempfile.TemporaryDirectory() as folder:
         command = [ROOT / "build/env/bin/python", ROOT / "tests/bench/ddp/peer.py", "--model", case["model"], "--vocab-size",
                    case["vocab"], "--batch-size", case["batch"], "--sequence-length", case["length"], "--steps",
-                   case["steps"], "--warmup", WARMUP, "--precision", case["precision"], "--ranks", ranks, "--rendezvous",
+                   case["steps"], "--warmup", training.WARMUP, "--precision", case["precision"], "--ranks", ranks, "--rendezvous",
                    f"file://{folder}/rendezvous", *flags]
-        output, peak = run_measured(command, lambda pids: [p for p in pids if "spawn_main" in " ".join(command_line(p))])
+        output, peak = training.run_measured(command, lambda words: "spawn_main" in " ".join(words))
     step_s = statistics.median(json.loads(output.splitlines()[-1])["step_s"])
     return ranks * case["batch"] * case["length"] / step_s, peak
 
@@ -100,7 +46,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--only", choices=CASES, nargs="*")
+    parser.add_argument("--only", choices=training.CASES, nargs="*")
     parser.add_argument("--eager-only", action="store_true", help="without torch.compile, which compiles for minutes")
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--flags", default="", help="further flags of our side, in one string")
@@ -111,12 +57,12 @@ def main():
              f"{args.repeats} interleaved repeats.", f"Command: `python tests/bench/ddp/versus_ddp.py {' '.join(sys.argv[1:])}`", "",
              f"| case | Sidestream tok/s | {' | '.join(titles[peer] for peer in flags_of_peers)} | against the better | Sidestream memory | "
              "DDP memory, eager | ratio |", "|---|" + "--:|" * (5 + len(flags_of_peers))]
-    for name in args.only or CASES:
+    for name in args.only or training.CASES:
         ours, peers = [], {peer: [] for peer in flags_of_peers}
         for _ in range(args.repeats):
-            ours.append(run_ours(CASES[name], args.ranks, args.flags.split()))
+            ours.append(training.run_case(training.CASES[name], args.ranks, args.flags.split()))
             for peer, flags in flags_of_peers.items():
-                peers[peer].append(run_peer(CASES[name], args.ranks, flags))
+                peers[peer].append(run_peer(training.CASES[name], args.ranks, flags))
             print(name, ours[-1], {peer: rounds[-1] for peer, rounds in peers.items()}, file=sys.stderr, flush=True)
         lines.append(row(name, ours, peers))
         print(lines[-1], flush=True)

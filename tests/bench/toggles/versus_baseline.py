@@ -3,7 +3,7 @@
     build/env/bin/python tests/bench/toggles/versus_baseline.py [--repeats 3] [--output FILE]
 
 The variants run in turn, repeat by repeat; a ratio is the median over repeats of the baseline's step time over the
-variant's in the same repeat.
+variant's in the same repeat, with the range of them.
 """
 
 import argparse
@@ -58,8 +58,9 @@ def main():
              "| flags | step, ms | against --baseline |", "|---|--:|--:|"]
     base = times["--baseline"]
     for name, steps in times.items():
-        ratio = statistics.median(b / s for b, s in zip(base, steps))
-        lines.append(f"| `{name}` | {statistics.median(steps) * 1e3:.0f} | {ratio:.2f}x |")
+        ratios = [b / s for b, s in zip(base, steps)]
+        lines.append(f"| `{name}` | {statistics.median(steps) * 1e3:.0f} | {statistics.median(ratios):.2f}x "
+                     f"({min(ratios):.2f} to {max(ratios):.2f}) |")
     print("\n".join(lines))
     if args.output:
         args.output.write_text("\n".join(lines) + "\n")

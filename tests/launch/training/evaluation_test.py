@@ -34,6 +34,8 @@ def main():
 
         planned = root / "planned"
         output = train(1, planned, flags + ["--dry-run"])
+        check("and a copy of" not in output, f"the only checkpoint is that of the end, which copies nothing\n{output}")
+        output = train(1, planned, flags + ["--dry-run", "--checkpoint-every", "3"])
         check("bucket" in output and "Memory of each rank" in output, output)
         planned_mib = {name: float(size) for name, size in re.findall(r"^  ([a-z ]+?) +([0-9.]+) MiB", output, re.MULTILINE)}
         check(abs(planned_mib["and a copy of"] - planned_mib["parameters"] - planned_mib["moments"]) < 0.2, str(planned_mib))

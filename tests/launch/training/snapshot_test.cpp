@@ -44,6 +44,19 @@ TEST(SnapshotTest, take_sliceBecomesContiguous) {
   EXPECT_EQ(snapshot.tensors()[0].tensor.numel(), 6);
 }
 
+TEST(SnapshotTest, borrow_isNoCopy_andNoPlaceForTheNextOne) {
+  const torch::Tensor weight = torch::ones({3});
+  Snapshot snapshot;
+
+  snapshot.take({{"a", weight}});
+  snapshot.borrow({{"a", weight}});
+  EXPECT_EQ(snapshot.tensors()[0].tensor.const_data_ptr(), weight.const_data_ptr());
+
+  snapshot.take({{"a", weight}});
+  weight.add_(1);
+  EXPECT_EQ(snapshot.tensors()[0].tensor[1].item<float>(), 1) << "not a copy";
+}
+
 TEST(SnapshotTest, requireFinite_namesTheTensor) {
   Snapshot snapshot;
   const torch::Tensor bad = torch::zeros({5});
