@@ -14,6 +14,7 @@
 #include "launch/assembly/run_start.hpp"
 #include "launch/assembly/stepper_assembly.hpp"
 #include "launch/options/train_parser.hpp"
+#include "launch/process/kept_memory.hpp"
 #include "launch/process/tuning.hpp"
 #include "launch/recording/phase_verdict.hpp"
 

@@ -11,6 +11,14 @@ set(MPI_CXX_SKIP_MPICXX ON)  # the C interface only
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
+# Sanitizers bring an allocator of their own.
+set(SIDESTREAM_ALLOCATOR glibc)
+if(NOT SIDESTREAM_SANITIZE)
+  pkg_check_modules(tcmalloc IMPORTED_TARGET libtcmalloc_minimal)
+  if(tcmalloc_FOUND)
+    set(SIDESTREAM_ALLOCATOR tcmalloc)
+  endif()
+endif()
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 
 set(SIDESTREAM_ENV "${PROJECT_SOURCE_DIR}/build/env" CACHE PATH "Python environment that launch/setup made")

@@ -32,6 +32,7 @@ sidestream_summary("MPI       " ${MPI_CXX_LIBRARY_VERSION_STRING} "MPI" ${MPI_CX
 sidestream_summary("NVTX      " ${SIDESTREAM_NVTX_INCLUDE})
 sidestream_summary("Boost     " ${Boost_VERSION})
 sidestream_summary("hwloc     " ${hwloc_VERSION})
+sidestream_summary("Allocator " ${SIDESTREAM_ALLOCATOR} ${tcmalloc_VERSION})
 sidestream_summary("Sanitizers" ${SIDESTREAM_SANITIZE})
 message(STATUS "Sidestream summary\n${summary}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/build_summary.cpp.in ${CMAKE_BINARY_DIR}/generated/build_summary.cpp @ONLY)

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <malloc.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -34,13 +33,6 @@ Seat seat_among(const comm::Topology& topology, const std::vector<std::string>& 
     ++seat.count;
   }
   return seat;
-}
-
-void keep_freed_memory() {
-  malloc_trim(0);
-  mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, -1);
-  mallopt(M_TOP_PAD, 64 << 20);
 }
 
 CpuShare share_of_cores(int cores, const Seat& seat) {

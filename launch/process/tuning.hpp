@@ -1,4 +1,4 @@
-// Per-process settings that decide CPU speed and memory.
+// Per-process settings that decide CPU speed.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,6 @@
 #include "comm/communicator.hpp"
 
 namespace sidestream::launch {
-
-// Gives back what is free now, and keeps what is freed from here on: activations of tens of MB
-// otherwise come from mmap, and are faulted in, each step. For just before the first step: what
-// set-up freed is not needed again.
-void keep_freed_memory();
 
 struct CpuShare {
   int first_core = 0;  // index into the cores that the process may use
