@@ -16,9 +16,14 @@ using core::BFloat16;
 namespace {
 
 constexpr std::int64_t kRowBlock = 64;
-constexpr std::int64_t kPanelBytes = 1 << 20;  // half of a second-level cache
-constexpr std::int64_t kMaxPanelWidth = 256;
+constexpr std::int64_t kMaxPanelWidth = 384;
 constexpr std::int64_t kColumnStep = 32;
+constexpr std::int64_t kDepth =
+    512;  // of k: a block's rows of A stay in the first-level cache for all columns of the panel
+constexpr std::int64_t kShallow = 768;             // k that needs no parts
+constexpr std::int64_t kSumsBytes = 768 << 10;     // with a part of a panel in a second-level cache
+constexpr std::int64_t kPanelBytes = 5 << 18;      // a whole panel in a second-level cache
+constexpr std::int64_t kKeptPanelBytes = 4 << 20;  // in the last-level cache
 constexpr std::int64_t kRunBytes =
     4 << 20;  // of fp32 tiles: stays in the last-level cache, and packing pays off
 
@@ -26,13 +31,10 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-// As wide as the cache allows, but at least one panel a thread, all of about the same width.
+// At least one panel a thread, all of about the same width.
 std::int64_t panel_width(const ProductShape& shape) {
-  constexpr std::int64_t element_bytes = sizeof(BFloat16);
-  const std::int64_t fits = kPanelBytes / (shape.k * element_bytes) / kColumnStep * kColumnStep;
-  const std::int64_t widest = std::clamp(fits, kColumnStep, kMaxPanelWidth);
-  const std::int64_t panels =
-      std::max<std::int64_t>((shape.n + widest - 1) / widest, at::get_num_threads());
+  const std::int64_t panels = std::max<std::int64_t>(
+      (shape.n + kMaxPanelWidth - 1) / kMaxPanelWidth, at::get_num_threads());
   return round_up((shape.n + panels - 1) / panels, kColumnStep);
 }
 
@@ -45,54 +47,130 @@ void pack_panel(const RightFactor<BFloat16>& b, std::int64_t column,
   }
 }
 
-struct Transposed {
-  torch::Tensor storage;
-  std::int64_t stride = 0;
-};
-
-// [rows, columns] -> [columns, rows], padded with zeros to an odd number of cache lines: rows a
-// power of two apart would share a few sets of the cache.
-Transposed transposed(const BFloat16* x, std::int64_t stride, std::int64_t rows,
-                      std::int64_t columns) {
-  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(BFloat16));
-  const std::int64_t padded_rows = (((rows + kLine - 1) / kLine) | 1) * kLine;
-  Transposed result{.storage = scratch<BFloat16>(columns * padded_rows), .stride = padded_rows};
-  auto* target = data_of<BFloat16>(result.storage);
-  at::parallel_for(0, columns, kColumnStep, [&](std::int64_t begin, std::int64_t end) {
-    kernels::transpose(x + begin, stride, {.rows = rows, .columns = end - begin},
-                       target + begin * padded_rows, padded_rows);
-  });
-  return result;
+// k goes by in parts of so many where it is deep: rows of A and the panel would push each other out
+// of the cache.
+std::int64_t depth_of_part(std::int64_t k) {
+  const std::int64_t padded_k = round_up(k, 2);
+  return padded_k <= kShallow ? padded_k : kDepth;
 }
 
-void blocked_product(const ProductShape& shape, const LeftFactor<BFloat16>& a,
-                     const RightFactor<BFloat16>& b, Epilogue epilogue) {
-  const std::int64_t width = panel_width(shape), padded_k = round_up(shape.k, 2);
-  at::parallel_for(0, (shape.n + width - 1) / width, 1, [&](std::int64_t begin, std::int64_t end) {
-    const torch::Tensor panel_storage = scratch<BFloat16>(padded_k * width);
-    const torch::Tensor tile_storage = scratch<float>(kRowBlock * width);
-    auto* panel = data_of<BFloat16>(panel_storage);
-    auto* tile = data_of<float>(tile_storage);
-    for (std::int64_t column = begin * width; column < std::min(end * width, shape.n);
-         column += width) {
-      const std::int64_t columns = std::min(width, shape.n - column);
-      pack_panel(b, column, {.k = shape.k, .n = columns, .padded_k = padded_k, .width = width},
-                 panel);
-      for (std::int64_t row = 0; row < shape.m; row += kRowBlock) {
-        const std::int64_t rows = std::min(kRowBlock, shape.m - row);
-        multiply(BlockProduct<BFloat16>{.m = rows,
-                                        .n = columns,
-                                        .k = padded_k,
-                                        .a = a.data + row * a.stride,
-                                        .a_stride = a.stride,
-                                        .b = panel,
-                                        .b_stride = width,
-                                        .c = tile,
-                                        .c_stride = width});
-        epilogue({.data = tile, .stride = width, .rows = rows, .columns = columns},
-                 {.row = row, .column = column});
+// A [m, k] in parts of k: each has rows `stride` apart, and starts `part_step` after the last one.
+struct LeftParts {
+  const BFloat16* data = nullptr;
+  std::int64_t stride = 0, part_step = 0;
+};
+
+struct Transposed {
+  torch::Tensor storage;
+  LeftParts parts;
+};
+
+// [rows, columns] -> parts of [columns, depth], padded with zeros to an odd number of cache lines:
+// rows a power of two apart would share a few sets of the cache.
+Transposed transposed(const LeftFactor<BFloat16>& x, const kernels::MatrixShape& shape,
+                      std::int64_t depth) {
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(BFloat16));
+  const std::int64_t padded_depth = (((depth + kLine - 1) / kLine) | 1) * kLine;
+  const std::int64_t part_step = shape.columns * padded_depth;
+  const torch::Tensor storage = scratch<BFloat16>((shape.rows + depth - 1) / depth * part_step);
+  auto* target = data_of<BFloat16>(storage);
+  at::parallel_for(0, shape.columns, kColumnStep, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = 0; row < shape.rows; row += depth) {
+      kernels::transpose(x.data + row * x.stride + begin, x.stride,
+                         {.rows = std::min(depth, shape.rows - row), .columns = end - begin},
+                         target + row / depth * part_step + begin * padded_depth, padded_depth);
+    }
+  });
+  return {.storage = storage,
+          .parts = {.data = target, .stride = padded_depth, .part_step = part_step}};
+}
+
+// Columns of the product, a panel at a time. Where k is deep, sums of many rows stay in the cache
+// while its parts go by.
+class PanelProduct {
+ public:
+  PanelProduct(const ProductShape& shape, const LeftParts& a, const RightFactor<BFloat16>& b,
+               std::int64_t width)
+      : shape_(shape),
+        a_(a),
+        b_(b),
+        width_(width),
+        padded_k_(round_up(shape.k, 2)),
+        depth_(depth_of_part(shape.k)),
+        rows_(rows_of_sums()),
+        keeps_panel_(rows_ < shape.m && panel_bytes() <= kKeptPanelBytes),
+        panel_(scratch<BFloat16>((keeps_panel_ ? padded_k_ : depth_) * width)),
+        sums_(scratch<float>(rows_ * width)) {}
+
+  void run(std::int64_t column, Epilogue epilogue) {
+    const std::int64_t columns = std::min(width_, shape_.n - column);
+    for (std::int64_t row = 0; row < shape_.m; row += rows_) {
+      const std::int64_t rows = std::min(rows_, shape_.m - row);
+      for (std::int64_t k = 0; k < padded_k_; k += depth_)
+        add_part({row, column}, rows, columns, k);
+      for (std::int64_t block = 0; block < rows; block += kRowBlock) {
+        epilogue({.data = data_of<float>(sums_) + block * width_,
+                  .stride = width_,
+                  .rows = std::min(kRowBlock, rows - block),
+                  .columns = columns},
+                 {.row = row + block, .column = column});
       }
     }
+  }
+
+ private:
+  std::int64_t panel_bytes() const { return padded_k_ * width_ * std::int64_t{sizeof(BFloat16)}; }
+
+  std::int64_t rows_of_sums() const {
+    if (depth_ == padded_k_ || panel_bytes() <= kPanelBytes) return kRowBlock;
+    const std::int64_t fits = kSumsBytes / (width_ * std::int64_t{sizeof(float)});
+    return std::min(fits / kRowBlock * kRowBlock, round_up(shape_.m, kRowBlock));
+  }
+
+  // Rows k to k + depth of B in the columns of the panel.
+  const BFloat16* part_of_panel(TilePlace at, std::int64_t columns, std::int64_t k) {
+    BFloat16* part = data_of<BFloat16>(panel_) + (keeps_panel_ ? k * width_ : 0);
+    const bool packed = at.row > 0 && (keeps_panel_ || depth_ == padded_k_);
+    if (packed) return part;
+    const std::int64_t depth = std::min(depth_, shape_.k - k);
+    RightFactor<BFloat16> b = b_;
+    b.data += b.orientation == Orientation::kAsIs ? k * b.stride : k;
+    pack_panel(b, at.column,
+               {.k = depth, .n = columns, .padded_k = round_up(depth, 2), .width = width_}, part);
+    return part;
+  }
+
+  void add_part(TilePlace at, std::int64_t rows, std::int64_t columns, std::int64_t k) {
+    const BFloat16* part = part_of_panel(at, columns, k);
+    for (std::int64_t block = 0; block < rows; block += kRowBlock) {
+      multiply(BlockProduct<BFloat16>{
+          .m = std::min(kRowBlock, rows - block),
+          .n = columns,
+          .k = std::min(depth_, padded_k_ - k),
+          .a = a_.data + k / depth_ * a_.part_step + (at.row + block) * a_.stride,
+          .a_stride = a_.stride,
+          .b = part,
+          .b_stride = width_,
+          .c = data_of<float>(sums_) + block * width_,
+          .c_stride = width_,
+          .accumulate = k > 0 ? kernels::Accumulate::kYes : kernels::Accumulate::kNo});
+    }
+  }
+
+  ProductShape shape_;
+  LeftParts a_;
+  RightFactor<BFloat16> b_;
+  std::int64_t width_, padded_k_, depth_, rows_;
+  bool keeps_panel_;
+  torch::Tensor panel_, sums_;
+};
+
+void blocked_product(const ProductShape& shape, const LeftParts& a, const RightFactor<BFloat16>& b,
+                     Epilogue epilogue) {
+  const std::int64_t width = panel_width(shape);
+  at::parallel_for(0, (shape.n + width - 1) / width, 1, [&](std::int64_t begin, std::int64_t end) {
+    PanelProduct panel(shape, a, b, width);
+    for (std::int64_t i = begin; i < end; ++i) panel.run(i * width, epilogue);
     release_products<BFloat16>();
   });
 }
@@ -107,21 +185,18 @@ torch::Tensor view_of(const Factor& factor, std::int64_t rows, std::int64_t colu
   return at::from_blob(data, {rows, columns}, {1, factor.stride}, at::TensorOptions(at::kFloat));
 }
 
-void product_as_is(const ProductShape& shape, const LeftFactor<BFloat16>& a,
-                   const RightFactor<BFloat16>& b, Epilogue epilogue) {
-  has_bf16_units() ? blocked_product(shape, a, b, epilogue)
-                   : widened_product(shape, a, b, epilogue);
-}
-
 }  // namespace
 
 template <>
 void product(const ProductShape& shape, const LeftFactor<BFloat16>& a,
              const RightFactor<BFloat16>& b, Epilogue epilogue) {
-  if (a.orientation == Orientation::kAsIs) return product_as_is(shape, a, b, epilogue);
-  const Transposed left = transposed(a.data, a.stride, shape.k, shape.m);
-  product_as_is(shape, {.data = data_of<BFloat16>(left.storage), .stride = left.stride}, b,
-                epilogue);
+  const bool in_parts = has_bf16_units();
+  const std::int64_t depth = in_parts ? depth_of_part(shape.k) : shape.k;
+  Transposed left{.storage = {}, .parts = {.data = a.data, .stride = a.stride, .part_step = depth}};
+  if (a.orientation == Orientation::kTransposed)
+    left = transposed(a, {.rows = shape.k, .columns = shape.m}, depth);
+  if (in_parts) return blocked_product(shape, left.parts, b, epilogue);
+  widened_product(shape, {.data = left.parts.data, .stride = left.parts.stride}, b, epilogue);
 }
 
 template <>

@@ -13,7 +13,8 @@ namespace sidestream::model::kernels {
 struct ScoreRows {
   float* scores = nullptr;
   std::int64_t stride = 0, queries = 0, first_query = 0;
-  std::int64_t columns = 0;  // keys that the next product reads: those past the query become 0
+  std::int64_t columns = 0;  // keys that the next product reads, a multiple of 16: those past the
+                             // query become 0
   float scale = 1;
 };
 
@@ -30,6 +31,7 @@ void softmax_causal(const ScoreRows& rows, const Weights<core::BFloat16>& weight
 
 // A block of scores transposed: keys as rows, queries as columns, both counted from the block's
 // first key. Row k and column q are visible where q >= k.
+// `queries` is a multiple of 16.
 struct ScoreColumns {
   float* scores = nullptr;             // [padded_keys, queries], of which `keys` rows hold numbers
   float* probability_grads = nullptr;  // the same for v dout^T

@@ -16,13 +16,13 @@ using core::BFloat16;
 
 // Vectors of a processor, and the tile of C whose sums fill its registers but those for two vectors
 // of B and one element of A.
-struct EightLanes {
+struct EightLaneTile {
   using Vector = float __attribute__((vector_size(32)));
   using Words = std::uint32_t __attribute__((vector_size(32)));
   using Halves = std::uint16_t __attribute__((vector_size(16)));
   static constexpr std::int64_t kLanes = 8, kTileRows = 6, kTileColumns = 16;
 };
-struct SixteenLanes {
+struct SixteenLaneTile {
   using Vector = float __attribute__((vector_size(64)));
   using Words = std::uint32_t __attribute__((vector_size(64)));
   using Halves = std::uint16_t __attribute__((vector_size(32)));
@@ -253,11 +253,11 @@ SIDESTREAM_INLINE void multiply_in(const BlockProduct<T>& product, MultiplyStrip
 #define SIDESTREAM_WITH_AVX2 __attribute__((target("avx2,fma")))
 #define SIDESTREAM_WITH_AVX512 \
   __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")))
-bool has_avx2() {
+bool has_eight_lanes() {
   return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
 }
 bool has_sixteen_lanes() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&
+  return has_eight_lanes() && __builtin_cpu_supports("avx512f") != 0 &&
          __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
          __builtin_cpu_supports("avx512dq") != 0;
 }
@@ -272,7 +272,7 @@ bool has_fast_dot_products() {
 #else
 #define SIDESTREAM_WITH_AVX2
 #define SIDESTREAM_WITH_AVX512
-bool has_avx2() { return true; }
+bool has_eight_lanes() { return true; }
 bool has_sixteen_lanes() { return false; }
 bool has_tiles() { return false; }
 bool has_fast_dot_products() { return false; }
@@ -283,36 +283,36 @@ bool has_fast_dot_products() { return false; }
 
 SIDESTREAM_ALONE SIDESTREAM_WITH_AVX512 void strip_with_avx512(StripProduct product,
                                                                Target target) {
-  multiply_strip<SixteenLanes>(product, target);
+  multiply_strip<SixteenLaneTile>(product, target);
 }
 
 SIDESTREAM_ALONE SIDESTREAM_WITH_AVX2 void strip_with_avx2(StripProduct product, Target target) {
-  multiply_strip<EightLanes>(product, target);
+  multiply_strip<EightLaneTile>(product, target);
 }
 
 SIDESTREAM_ALONE void strip_with_any(StripProduct product, Target target) {
-  multiply_strip<EightLanes>(product, target);
+  multiply_strip<EightLaneTile>(product, target);
 }
 
 template <typename Product>
 SIDESTREAM_WITH_AVX512 void multiply_with_avx512(const Product& product) {
-  multiply_in<SixteenLanes>(product, strip_with_avx512);
+  multiply_in<SixteenLaneTile>(product, strip_with_avx512);
 }
 
 template <typename Product>
 SIDESTREAM_WITH_AVX2 void multiply_with_avx2(const Product& product) {
-  multiply_in<EightLanes>(product, strip_with_avx2);
+  multiply_in<EightLaneTile>(product, strip_with_avx2);
 }
 
 template <typename Product>
 void multiply_with_any(const Product& product) {
-  multiply_in<EightLanes>(product, strip_with_any);
+  multiply_in<EightLaneTile>(product, strip_with_any);
 }
 
 template <typename Product>
 void multiply_on_this(const Product& product) {
   static const auto best = has_sixteen_lanes() ? multiply_with_avx512<Product>
-                           : has_avx2()        ? multiply_with_avx2<Product>
+                           : has_eight_lanes() ? multiply_with_avx2<Product>
                                                : multiply_with_any<Product>;
   best(product);
 }
@@ -331,6 +331,7 @@ SIDESTREAM_VECTORIZED void widen_bf16(const BFloat16* a, std::int64_t stride, st
 
 bool has_amx() noexcept { return has_tiles(); }
 bool has_avx512() noexcept { return has_sixteen_lanes(); }
+bool has_avx2() noexcept { return has_eight_lanes(); }
 bool has_faster_bf16() noexcept { return has_tiles() || has_fast_dot_products(); }
 
 void multiply_widened(const BlockProduct<float>& product) { multiply_on_this(product); }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/vectorize.hpp"
+#include "model/kernels/rounding.hpp"
 #include "model/kernels/simd_math.hpp"
 
 namespace sidestream::model::kernels {
@@ -31,7 +32,14 @@ SIDESTREAM_INLINE float sum_of_exponentials(const T* x, float highest, std::int6
 
 template <typename T>
 SIDESTREAM_INLINE void write_gradient(T* x, float highest, float scale, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) x[i] = T(exp_of(static_cast<float>(x[i]) - highest) * scale);
+  compute_row(
+      x,
+      n, [=](float* target, std::int64_t first, std::int64_t count) __attribute__((always_inline)) {
+        const T* source = x + first;
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i)
+          target[i] = exp_for<T>(static_cast<float>(source[i]) - highest) * scale;
+      });
 }
 
 struct Softmax {

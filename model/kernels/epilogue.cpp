@@ -1,7 +1,9 @@
 #include "model/kernels/epilogue.hpp"
 
 #include "core/base/vectorize.hpp"
+#include "model/kernels/lanes.hpp"
 #include "model/kernels/prefetch.hpp"
+#include "model/kernels/rounding.hpp"
 #include "model/kernels/simd_math.hpp"
 
 namespace sidestream::model::kernels {
@@ -20,42 +22,84 @@ SIDESTREAM_INLINE void expect_row_of(Rows<T> rows, std::int64_t row, const Tile&
 // One row at a time, so that the compiler sees plain loops over arrays that do not overlap.
 
 template <typename T>
-SIDESTREAM_INLINE void store_row_of(const float* __restrict c, float factor, T* __restrict out,
-                                    std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = T(c[i] * factor);
+SIDESTREAM_INLINE void store_row_of(const float* c, float factor, T* out, std::int64_t n) {
+  compute_row(
+      out, n,
+      [=](float* __restrict target, std::int64_t first, std::int64_t count)
+          __attribute__((always_inline)) {
+            const float* __restrict source = c + first;
+            for (std::int64_t i = 0; i < count; ++i) target[i] = source[i] * factor;
+          });
 }
 
 template <typename T>
-SIDESTREAM_INLINE void add_row_of(const float* __restrict c, T* __restrict out, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = T(static_cast<float>(out[i]) + c[i]);
+SIDESTREAM_INLINE void add_row_of(const float* c, T* out, std::int64_t n) {
+  compute_row(
+      out,
+      n, [=](float* target, std::int64_t first, std::int64_t count) __attribute__((always_inline)) {
+        const float* __restrict source = c + first;
+        const T* old = out + first;
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i) target[i] = static_cast<float>(old[i]) + source[i];
+      });
 }
 
 template <typename T>
-SIDESTREAM_INLINE void bias_row_of(const float* __restrict c, const T* __restrict bias,
-                                   T* __restrict out, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = T(c[i] + static_cast<float>(bias[i]));
+SIDESTREAM_INLINE void bias_row_of(const float* c, const T* bias, T* out, std::int64_t n) {
+  compute_row(
+      out, n,
+      [=](float* __restrict target, std::int64_t first, std::int64_t count)
+          __attribute__((always_inline)) {
+            const float* __restrict source = c + first;
+            const T* __restrict addend = bias + first;
+            for (std::int64_t i = 0; i < count; ++i)
+              target[i] = source[i] + static_cast<float>(addend[i]);
+          });
 }
 
-template <typename T>
-SIDESTREAM_INLINE void gelu_row_of(const float* __restrict c, const T* __restrict bias,
-                                   T* __restrict before, T* __restrict activation, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float sum = c[i] + static_cast<float>(bias[i]);
-    before[i] = T(sum);
-    activation[i] = T(gelu_of(static_cast<float>(T(sum))).value);
-  }
+template <typename L, typename T>
+SIDESTREAM_INLINE void gelu_row_of(const T* before, T* activation, std::int64_t n) {
+  compute_row(
+      activation,
+      n, [=](float* target, std::int64_t first, std::int64_t count) __attribute__((always_inline)) {
+        for_vectors<L>(
+            count, [=](std::int64_t i, std::int64_t lanes) __attribute__((always_inline)) {
+              const typename L::Floats x = load_lanes<L>(before + first + i, lanes);
+              store_lanes<L>(gelu_for<T>(x).value, lanes, target + i);
+            });
+      });
 }
 
-template <typename T>
-SIDESTREAM_INLINE void gelu_backward_row_of(const float* __restrict c, const T* __restrict before,
-                                            T* __restrict grad, T* __restrict activation,
-                                            float* __restrict bias_grad, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const Gelu gelu = gelu_of(static_cast<float>(before[i]));
-    const float gradient = c[i] * gelu.slope;
-    activation[i] = T(gelu.value);
-    grad[i] = T(gradient);
-    bias_grad[i] += gradient;
+template <typename L, typename T>
+SIDESTREAM_INLINE void gelu_backward_row_of(const float* c, const T* before, float* grad,
+                                            float* activation, float* bias_grad, std::int64_t n) {
+  using Floats = typename L::Floats;
+  for_vectors<L>(
+      n, [=](std::int64_t i, std::int64_t lanes) __attribute__((always_inline)) {
+        const Gelu<Floats> gelu = gelu_for<T>(load_lanes<L>(before + i, lanes));
+        const Floats gradient = load_lanes<L>(c + i, lanes) * gelu.slope;
+        store_lanes<L>(gelu.value, lanes, activation + i);
+        store_lanes<L>(gradient, lanes, grad + i);
+        store_lanes<L>(load_lanes<L>(bias_grad + i, lanes) + gradient, lanes, bias_grad + i);
+      });
+}
+
+template <typename L>
+SIDESTREAM_INLINE void gelu_backward_stretches(const float* c, const GeluBackwardRows<float>& at,
+                                               std::int64_t n) {
+  gelu_backward_row_of<L>(c, at.before.data, at.grad.data, at.activation.data, at.bias_grad, n);
+}
+
+template <typename L>
+SIDESTREAM_INLINE void gelu_backward_stretches(const float* c, const GeluBackwardRows<BFloat16>& at,
+                                               std::int64_t n) {
+  alignas(64) float grad[kStretch], activation[kStretch];
+  for (std::int64_t first = 0; first < n; first += kStretch) {
+    const std::int64_t count = n - first < kStretch ? n - first : kStretch;
+    gelu_backward_row_of<L>(c + first, at.before.data + first, grad, activation,
+                            at.bias_grad + first, count);
+    round_row(grad, count, at.grad.data + first);
+    round_row(activation, count, at.activation.data + first);
   }
 }
 
@@ -68,28 +112,36 @@ SIDESTREAM_INLINE void add_sums_of(Rows<const T> x, std::int64_t rows, std::int6
   }
 }
 
-template <typename T>
-SIDESTREAM_INLINE void gelu_of_tile(const Tile& t, const T* bias, const GeluRows<T>& out) {
-  for (std::int64_t r = 0; r < t.rows; ++r) {
-    expect_row_of<Access::kWrite>(out.before, r + kRowsAhead, t);
-    expect_row_of<Access::kWrite>(out.activation, r + kRowsAhead, t);
-    gelu_row_of(t.data + r * t.stride, bias, out.before.data + r * out.before.stride,
-                out.activation.data + r * out.activation.stride, t.columns);
+struct BiasGelu {
+  template <typename L, typename T>
+  SIDESTREAM_INLINE static void run(const Tile& t, const T* bias, const GeluRows<T>& out) {
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+      expect_row_of<Access::kWrite>(out.before, r + kRowsAhead, t);
+      expect_row_of<Access::kWrite>(out.activation, r + kRowsAhead, t);
+      T* before = out.before.data + r * out.before.stride;
+      bias_row_of(t.data + r * t.stride, bias, before, t.columns);
+      gelu_row_of<L>(before, out.activation.data + r * out.activation.stride, t.columns);
+    }
   }
-}
+};
 
-template <typename T>
-SIDESTREAM_INLINE void gelu_backward_of_tile(const Tile& t, const GeluBackwardRows<T>& rows) {
-  for (std::int64_t r = 0; r < t.rows; ++r) {
-    expect_row_of<Access::kRead>(rows.before, r + kRowsAhead, t);
-    expect_row_of<Access::kWrite>(rows.grad, r + kRowsAhead, t);
-    expect_row_of<Access::kWrite>(rows.activation, r + kRowsAhead, t);
-    gelu_backward_row_of(t.data + r * t.stride, rows.before.data + r * rows.before.stride,
-                         rows.grad.data + r * rows.grad.stride,
-                         rows.activation.data + r * rows.activation.stride, rows.bias_grad,
-                         t.columns);
+struct GeluBackward {
+  template <typename L, typename T>
+  SIDESTREAM_INLINE static void run(const Tile& t, const GeluBackwardRows<T>& rows) {
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+      expect_row_of<Access::kRead>(rows.before, r + kRowsAhead, t);
+      expect_row_of<Access::kWrite>(rows.grad, r + kRowsAhead, t);
+      expect_row_of<Access::kWrite>(rows.activation, r + kRowsAhead, t);
+      gelu_backward_stretches<L>(
+          t.data + r * t.stride,
+          GeluBackwardRows<T>{.before = {rows.before.data + r * rows.before.stride, 0},
+                              .grad = {rows.grad.data + r * rows.grad.stride, 0},
+                              .activation = {rows.activation.data + r * rows.activation.stride, 0},
+                              .bias_grad = rows.bias_grad},
+          t.columns);
+    }
   }
-}
+};
 
 template <typename T>
 SIDESTREAM_INLINE void store_tile(const Tile& t, const float* factors, Rows<T> out) {
@@ -144,20 +196,18 @@ SIDESTREAM_VECTORIZED void store_with_bias(const Tile& tile, const BFloat16* bia
   bias_tile(tile, bias, out);
 }
 
-SIDESTREAM_VECTORIZED void store_with_bias_gelu(const Tile& tile, const float* bias,
-                                                const GeluRows<float>& out) {
-  gelu_of_tile(tile, bias, out);
+void store_with_bias_gelu(const Tile& tile, const float* bias, const GeluRows<float>& out) {
+  run_in_lanes<BiasGelu>(tile, bias, out);
 }
-SIDESTREAM_VECTORIZED void store_with_bias_gelu(const Tile& tile, const BFloat16* bias,
-                                                const GeluRows<BFloat16>& out) {
-  gelu_of_tile(tile, bias, out);
+void store_with_bias_gelu(const Tile& tile, const BFloat16* bias, const GeluRows<BFloat16>& out) {
+  run_in_lanes<BiasGelu>(tile, bias, out);
 }
 
-SIDESTREAM_VECTORIZED void gelu_backward(const Tile& tile, const GeluBackwardRows<float>& rows) {
-  gelu_backward_of_tile(tile, rows);
+void gelu_backward(const Tile& tile, const GeluBackwardRows<float>& rows) {
+  run_in_lanes<GeluBackward>(tile, rows);
 }
-SIDESTREAM_VECTORIZED void gelu_backward(const Tile& tile, const GeluBackwardRows<BFloat16>& rows) {
-  gelu_backward_of_tile(tile, rows);
+void gelu_backward(const Tile& tile, const GeluBackwardRows<BFloat16>& rows) {
+  run_in_lanes<GeluBackward>(tile, rows);
 }
 
 SIDESTREAM_VECTORIZED void add_column_sums(Rows<const float> x, std::int64_t rows,

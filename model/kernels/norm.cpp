@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/vectorize.hpp"
+#include "model/kernels/rounding.hpp"
 
 namespace sidestream::model::kernels {
 namespace {
@@ -10,10 +11,16 @@ namespace {
 using core::BFloat16;
 
 template <typename T>
-SIDESTREAM_INLINE void add_row(const T* __restrict a, const T* __restrict b, T* __restrict sum,
-                               std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i)
-    sum[i] = T(static_cast<float>(a[i]) + static_cast<float>(b[i]));
+SIDESTREAM_INLINE void add_row(const T* a, const T* b, T* sum, std::int64_t n) {
+  compute_row(
+      sum, n,
+      [=](float* __restrict target, std::int64_t first, std::int64_t count)
+          __attribute__((always_inline)) {
+            const T* __restrict left = a + first;
+            const T* __restrict right = b + first;
+            for (std::int64_t i = 0; i < count; ++i)
+              target[i] = static_cast<float>(left[i]) + static_cast<float>(right[i]);
+          });
 }
 
 template <typename T>
@@ -40,12 +47,20 @@ struct Scaling {
 };
 
 template <typename T>
-SIDESTREAM_INLINE void scale_row(const T* __restrict x, Scaling s, const T* __restrict weight,
-                                 const T* __restrict bias, T* __restrict out, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float unit = (static_cast<float>(x[i]) - s.mean) * s.rstd;
-    out[i] = T(unit * static_cast<float>(weight[i]) + static_cast<float>(bias[i]));
-  }
+SIDESTREAM_INLINE void scale_row(const T* x, Scaling s, const T* weight, const T* bias, T* out,
+                                 std::int64_t n) {
+  compute_row(
+      out, n,
+      [=](float* __restrict target, std::int64_t first, std::int64_t count)
+          __attribute__((always_inline)) {
+            const T* __restrict source = x + first;
+            const T* __restrict factor = weight + first;
+            const T* __restrict addend = bias + first;
+            for (std::int64_t i = 0; i < count; ++i) {
+              const float unit = (static_cast<float>(source[i]) - s.mean) * s.rstd;
+              target[i] = unit * static_cast<float>(factor[i]) + static_cast<float>(addend[i]);
+            }
+          });
 }
 
 template <typename T>
@@ -106,13 +121,19 @@ template <typename T>
 SIDESTREAM_INLINE void write_row(const BackwardRow<T>& row, Means means,
                                  const T* __restrict sum_grad, T* __restrict x_grad,
                                  std::int64_t n) {
-  if (sum_grad == nullptr) {
-    for (std::int64_t i = 0; i < n; ++i) x_grad[i] = T(input_grad(row, means, i));
-    return;
-  }
-  for (std::int64_t i = 0; i < n; ++i) {
-    x_grad[i] = T(input_grad(row, means, i) + static_cast<float>(sum_grad[i]));
-  }
+  compute_row(
+      x_grad, n,
+      [=](float* __restrict target, std::int64_t first, std::int64_t count)
+          __attribute__((always_inline)) {
+            if (sum_grad == nullptr) {
+              for (std::int64_t i = 0; i < count; ++i)
+                target[i] = input_grad(row, means, first + i);
+              return;
+            }
+            const T* __restrict addend = sum_grad + first;
+            for (std::int64_t i = 0; i < count; ++i)
+              target[i] = input_grad(row, means, first + i) + static_cast<float>(addend[i]);
+          });
 }
 
 template <typename T>

@@ -1,65 +1,165 @@
 // Elementary functions that the compiler turns into vector code inside SIDESTREAM_VECTORIZED
-// functions. fp32 only.
+// functions: F is float, or the Floats of some lanes (lanes.hpp). fp32 only.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
+#include "core/base/dtype.hpp"
 #include "core/base/vectorize.hpp"
+#include "model/kernels/lanes.hpp"
 
 namespace sidestream::model::kernels {
 
-// e^x with about 1e-7 relative error between -86 and 86; beyond, within a factor of two of the
-// bounds 2^-125 and 2^125. NaN and infinities give NaN. Cephes' polynomial.
+template <typename F>
+struct BitsOf;
+template <>
+struct BitsOf<float> {
+  using Unsigned = std::uint32_t;
+  using Signed = std::int32_t;
+};
+template <>
+struct BitsOf<EightLanes::Floats> {
+  using Unsigned = EightLanes::Words;
+  using Signed = EightLanes::Ints;
+};
+template <>
+struct BitsOf<SixteenLanes::Floats> {
+  using Unsigned = SixteenLanes::Words;
+  using Signed = SixteenLanes::Ints;
+};
+
+// x = exponent + fraction, |fraction| <= 1/2, with 2^exponent bounded to 2^-125 and 2^125.
 //
 // The power of two is bounded as a whole number: bounding x with comparisons makes the compiler
 // compute every later step for the bounds too, with denormal results that cost a hundred times a
 // normal one.
-SIDESTREAM_INLINE float exp_of(float x) {
-  constexpr float kLog2E = 1.44269504088896341f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
+template <typename F>
+struct Power {
+  F whole, value;
+};
+template <typename F>
+SIDESTREAM_INLINE Power<F> power_of_two(const F& x) {
+  using Unsigned = typename BitsOf<F>::Unsigned;
+  using Signed = typename BitsOf<F>::Signed;
   constexpr float kRound =
       12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number in the low bits
   constexpr std::uint32_t kRoundBits = 0x4B400000u;
-  constexpr std::int32_t kBound = 125;
-  const float shifted = x * kLog2E + kRound;
-  std::int32_t exponent =
-      static_cast<std::int32_t>(__builtin_bit_cast(std::uint32_t, shifted) - kRoundBits);
-  exponent = exponent < -kBound ? -kBound : exponent;
-  exponent = exponent > kBound ? kBound : exponent;
-  const float whole = shifted - kRound;
-  float r = x - whole * kLn2High;
-  r = r - whole * kLn2Low;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
+  const Signed low = Signed{} - 125, high = Signed{} + 125;
+  const F shifted = x + kRound;
+  auto exponent = __builtin_bit_cast(Signed, __builtin_bit_cast(Unsigned, shifted) - kRoundBits);
+  exponent = exponent < low ? low : exponent;
+  exponent = exponent > high ? high : exponent;
+  const Unsigned biased = __builtin_bit_cast(Unsigned, exponent) + 127u;
+  return {shifted - kRound, __builtin_bit_cast(F, biased << 23)};
+}
+
+// e^x with about 1e-7 relative error between -86 and 86; beyond, within a factor of two of the
+// bounds 2^-125 and 2^125. NaN and infinities give NaN. Cephes' polynomial.
+template <typename F>
+SIDESTREAM_INLINE F exp_of(const F& x) {
+  constexpr float kLog2E = 1.44269504088896341f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
+  const Power<F> power = power_of_two(F(x * kLog2E));
+  F r = x - power.whole * kLn2High;
+  r = r - power.whole * kLn2Low;
+  F p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  const float power = __builtin_bit_cast(float, static_cast<std::uint32_t>(exponent + 127) << 23);
-  return (p * r * r + r + 1.0f) * power;
+  return (p * r * r + r + 1.0f) * power.value;
+}
+
+// 2^f, |f| <= 1/2, with 3e-6 relative error: for what is rounded to bf16, whose own error is 4e-3.
+// Minimax polynomial by Remez' algorithm.
+template <typename F>
+SIDESTREAM_INLINE F short_exp2_of_fraction(const F& f) {
+  F p = f * 9.570101909e-3f + 5.591786032e-2f;
+  p = p * f + 2.402474483e-1f;
+  p = p * f + 6.931218147e-1f;
+  return p * f + 9.999992614e-1f;
+}
+
+// 2^x as exact between -125 and 125, beyond as exp_of.
+template <typename F>
+SIDESTREAM_INLINE F short_exp2_of(const F& x) {
+  const Power<F> power = power_of_two(x);
+  return short_exp2_of_fraction(F(x - power.whole)) * power.value;
+}
+
+// e^x as exact as a result of type T needs.
+template <typename T, typename F>
+SIDESTREAM_INLINE F exp_for(const F& x) {
+  constexpr float kLog2E = 1.44269504088896341f;
+  if constexpr (std::is_same_v<T, core::BFloat16>) return short_exp2_of(F(x * kLog2E));
+  return exp_of(x);
+}
+
+// s = 1 / (1 + e^-y), and 1 - s, which is not to be had from s near 1.
+template <typename F>
+struct Sigmoid {
+  F value, complement;
+};
+
+template <typename F>
+SIDESTREAM_INLINE Sigmoid<F> sigmoid_of(const F& y) {
+  const F value = 1.0f / (1.0f + exp_of(F(-y)));
+  return {value, 1.0f - value};
+}
+
+// 1 / (1 + 2^x) with 1e-5 relative error between -100 and 100, and nonsense beyond: for bf16, like
+// short_exp2_of. The power of two is added to the exponent as it is. The reciprocal begins with its
+// bits negated (6 % off), a parabola fitted to that (0.12 %), and a step of Newton's: a division
+// takes longer than all of this.
+template <typename F>
+SIDESTREAM_INLINE Sigmoid<F> short_sigmoid_of_minus(const F& x) {
+  using Unsigned = typename BitsOf<F>::Unsigned;
+  constexpr float kRound = 12582912.0f;
+  const F shifted = x + kRound;
+  const F power = __builtin_bit_cast(
+      F, __builtin_bit_cast(Unsigned, short_exp2_of_fraction(F(x - (shifted - kRound)))) +
+             (__builtin_bit_cast(Unsigned, shifted) << 23));
+  const F divisor = power + 1.0f;
+  F reciprocal = __builtin_bit_cast(F, 0x7EF00000u - __builtin_bit_cast(Unsigned, divisor));
+  reciprocal = reciprocal * (2.03212865f - 1.03116935f * (divisor * reciprocal));
+  reciprocal = reciprocal * (2.0f - divisor * reciprocal);
+  return {reciprocal, power * reciprocal};
 }
 
 // GELU in its tanh form is x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3).
+template <typename F>
 struct Gelu {
-  float value;
-  float slope;
+  F value, slope;
 };
 
-// The sign of x with a magnitude of at most 12, where the sigmoid has long settled; beyond, x cubed
-// would leave exp_of's range. On bits, for the reason given there.
-SIDESTREAM_INLINE float bounded(float x) {
-  constexpr std::uint32_t kSign = 0x80000000u, kTwelve = 0x41400000u;
-  const auto bits = __builtin_bit_cast(std::uint32_t, x);
-  const std::uint32_t magnitude = bits & ~kSign;
-  return __builtin_bit_cast(float, (bits & kSign) | (magnitude < kTwelve ? magnitude : kTwelve));
+// The sign of x with a magnitude of at most `limit`, where the sigmoid has long settled; beyond, x
+// cubed would leave the range of what follows. On bits, for the reason given at power_of_two.
+template <typename F>
+SIDESTREAM_INLINE F bounded(const F& x, float limit) {
+  using Unsigned = typename BitsOf<F>::Unsigned;
+  const Unsigned sign = Unsigned{} + 0x80000000u;
+  const Unsigned most = Unsigned{} + __builtin_bit_cast(std::uint32_t, limit);
+  const auto bits = __builtin_bit_cast(Unsigned, x);
+  const Unsigned magnitude = bits & ~sign;
+  return __builtin_bit_cast(F, (bits & sign) | (magnitude < most ? magnitude : most));
 }
 
-SIDESTREAM_INLINE Gelu gelu_of(float x) {
+// As exact as a result of type T needs.
+template <typename T, typename F>
+SIDESTREAM_INLINE Gelu<F> gelu_for(const F& x) {
+  constexpr float kLog2E = 1.44269504088896341f;
   constexpr float kLinear = 1.5957691216057308f;  // 2 sqrt(2/pi)
   constexpr float kCubic = 1.5957691216057308f * 0.044715f;
-  const float b = bounded(x), square = b * b;
-  const float sigmoid = 1.0f / (1.0f + exp_of(-b * (kLinear + kCubic * square)));
-  const float value = x * sigmoid;
-  return {value, sigmoid + value * (1.0f - sigmoid) * (kLinear + 3.0f * kCubic * square)};
+  constexpr bool kShort = std::is_same_v<T, core::BFloat16>;
+  const F b = bounded(x, kShort ? 9.0f : 12.0f), square = b * b;
+  Sigmoid<F> sigmoid;
+  if constexpr (kShort) {
+    sigmoid = short_sigmoid_of_minus(F(b * (-kLinear * kLog2E - kCubic * kLog2E * square)));
+  } else {
+    sigmoid = sigmoid_of(F(b * (kLinear + kCubic * square)));
+  }
+  const F value = x * sigmoid.value;
+  return {value, sigmoid.value + value * sigmoid.complement * (kLinear + 3.0f * kCubic * square)};
 }
 
 }  // namespace sidestream::model::kernels

@@ -106,11 +106,13 @@ TEST(ProductThreadsTest, columns_areSharedAmongThreads) {
 }
 
 // Few rows against many columns are turned; so are both factors where the left one is the wider.
+// The last three are deep: a panel that fits the cache, one that is kept, one that is packed again.
 INSTANTIATE_TEST_SUITE_P(Sizes, ProductTest,
                          testing::Values(Sizes{2, 2, 2}, Sizes{64, 256, 128}, Sizes{7, 300, 66},
                                          Sizes{300, 6, 66}, Sizes{31, 515, 96}, Sizes{515, 32, 200},
                                          Sizes{129, 130, 258}, Sizes{16, 1000, 34},
-                                         Sizes{290, 270, 530}));
+                                         Sizes{290, 270, 530}, Sizes{70, 400, 1500},
+                                         Sizes{520, 384, 1800}, Sizes{520, 384, 5600}));
 
 }  // namespace
 }  // namespace sidestream::model::fused

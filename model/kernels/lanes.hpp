@@ -1,0 +1,158 @@
+// As many numbers at a time as the processor has lanes, as vectors of the compiler: for loops that
+// it vectorises badly by itself, as sums, which it joins one by one, and rows whose last vector is
+// partly masked.
+//
+//   struct Scale {
+//     template <typename L>
+//     SIDESTREAM_INLINE static void run(const float* x, std::int64_t n, float* out) {
+//       for_vectors<L>(n, [=](std::int64_t i, std::int64_t count) __attribute__((always_inline)) {
+//         store_lanes<L>(load_lanes<L>(x + i, count) * 2.0f, count, out + i);
+//       });
+//     }
+//   };
+//   run_in_lanes<Scale>(x, n, out);
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/base/dtype.hpp"
+#include "core/base/vectorize.hpp"
+#include "model/kernels/block_product.hpp"
+
+namespace sidestream::model::kernels {
+
+struct SixteenLanes {
+  using Floats = float __attribute__((vector_size(64)));
+  using Words = std::uint32_t __attribute__((vector_size(64)));
+  using Ints = std::int32_t __attribute__((vector_size(64)));
+  using Halves = std::uint16_t __attribute__((vector_size(32)));
+  static constexpr std::int64_t kCount = 16;
+  static constexpr Ints kIndex = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+};
+struct EightLanes {
+  using Floats = float __attribute__((vector_size(32)));
+  using Words = std::uint32_t __attribute__((vector_size(32)));
+  using Ints = std::int32_t __attribute__((vector_size(32)));
+  using Halves = std::uint16_t __attribute__((vector_size(16)));
+  static constexpr std::int64_t kCount = 8;
+  static constexpr Ints kIndex = {0, 1, 2, 3, 4, 5, 6, 7};
+};
+constexpr std::int64_t kMostLanes = SixteenLanes::kCount;
+
+template <typename L>
+SIDESTREAM_INLINE typename L::Floats load_lanes(const float* source) {
+  typename L::Floats lanes;
+  std::memcpy(&lanes, source, sizeof(lanes));
+  return lanes;
+}
+
+template <typename L>
+SIDESTREAM_INLINE typename L::Floats load_lanes(const core::BFloat16* source) {
+  typename L::Halves halves;
+  std::memcpy(&halves, source, sizeof(halves));
+  return __builtin_bit_cast(typename L::Floats, __builtin_convertvector(halves, typename L::Words)
+                                                    << 16);
+}
+
+// The first n, then zeros.
+template <typename L, typename T>
+SIDESTREAM_INLINE typename L::Floats load_lanes(const T* source, std::int64_t n) {
+  if (n == L::kCount) return load_lanes<L>(source);
+  T some[L::kCount] = {};
+  for (std::int64_t i = 0; i < n; ++i) some[i] = source[i];
+  return load_lanes<L>(some);
+}
+
+// The first n only.
+template <typename L>
+SIDESTREAM_INLINE void store_lanes(const typename L::Floats& lanes, std::int64_t n, float* target) {
+  if (n == L::kCount) {
+    std::memcpy(target, &lanes, sizeof(lanes));
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i) target[i] = lanes[i];
+}
+
+// body(first, count) for every vector of a row; the count is a constant but for a shorter last one.
+template <typename L, typename Body>
+SIDESTREAM_INLINE void for_vectors(std::int64_t n, Body body) {
+  const std::int64_t whole = n / L::kCount * L::kCount;
+  for (std::int64_t i = 0; i < whole; i += L::kCount) body(i, L::kCount);
+  if (whole < n) body(whole, n - whole);
+}
+
+// Which of the lanes from number `first` on come before `end`.
+template <typename L>
+SIDESTREAM_INLINE typename L::Ints lanes_before(std::int64_t first, std::int64_t end) {
+  return L::kIndex < typename L::Ints{} + static_cast<std::int32_t>(end - first);
+}
+
+template <typename Floats>
+SIDESTREAM_INLINE Floats larger(const Floats& a, const Floats& b) {
+  return a > b ? a : b;
+}
+
+// All lanes in one, each half with the other.
+template <typename L, std::int32_t kStep = L::kCount / 2, typename Join>
+SIDESTREAM_INLINE float joined(const typename L::Floats& x, Join join) {
+  constexpr typename L::Ints kOther = L::kIndex ^ kStep;
+  const typename L::Floats both = join(x, __builtin_shuffle(x, kOther));
+  if constexpr (kStep == 1) {
+    return both[0];
+  } else {
+    return joined<L, kStep / 2>(both, join);
+  }
+}
+
+template <typename L>
+SIDESTREAM_INLINE float sum_of(const typename L::Floats& x) {
+  using Floats = typename L::Floats;
+  return joined<L>(
+      x, [](const Floats& a, const Floats& b) __attribute__((always_inline)) { return a + b; });
+}
+
+template <typename L>
+SIDESTREAM_INLINE float max_of(const typename L::Floats& x) {
+  using Floats = typename L::Floats;
+  return joined<L>(
+      x,
+      [](const Floats& a, const Floats& b) __attribute__((always_inline)) { return larger(a, b); });
+}
+
+// Clones by hand, for the width is a type here.
+#if defined(__x86_64__)
+template <typename Kernel, typename... Arguments>
+__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))) void in_sixteen_lanes(
+    const Arguments&... arguments) {
+  Kernel::template run<SixteenLanes>(arguments...);
+}
+template <typename Kernel, typename... Arguments>
+__attribute__((target("avx2,fma"))) void in_eight_lanes(const Arguments&... arguments) {
+  Kernel::template run<EightLanes>(arguments...);
+}
+#else
+template <typename Kernel, typename... Arguments>
+void in_sixteen_lanes(const Arguments&... arguments) {
+  Kernel::template run<SixteenLanes>(arguments...);
+}
+template <typename Kernel, typename... Arguments>
+void in_eight_lanes(const Arguments&... arguments) {
+  Kernel::template run<EightLanes>(arguments...);
+}
+#endif
+template <typename Kernel, typename... Arguments>
+void in_any_lanes(const Arguments&... arguments) {
+  Kernel::template run<EightLanes>(arguments...);
+}
+
+// Kernel::run<L>(arguments...), always inline, with the lanes of this processor.
+template <typename Kernel, typename... Arguments>
+void run_in_lanes(const Arguments&... arguments) {
+  static const auto best = has_avx512() ? in_sixteen_lanes<Kernel, Arguments...>
+                           : has_avx2() ? in_eight_lanes<Kernel, Arguments...>
+                                        : in_any_lanes<Kernel, Arguments...>;
+  best(arguments...);
+}
+
+}  // namespace sidestream::model::kernels

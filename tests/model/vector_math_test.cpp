@@ -1,0 +1,162 @@
+// Elementary functions and rounding of the kernels against double, in every width of vectors.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "model/kernels/lanes.hpp"
+#include "model/kernels/rounding.hpp"
+#include "model/kernels/simd_math.hpp"
+
+namespace sidestream::model::kernels {
+namespace {
+
+using core::BFloat16;
+
+std::vector<float> between(float low, float high, std::int64_t count) {
+  std::vector<float> x(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = low + (high - low) * static_cast<float>(i) / static_cast<float>(count - 1);
+  return x;
+}
+
+double exact_gelu(double x) {
+  constexpr double kRoot = 0.79788456080286535588;  // sqrt(2/pi)
+  return 0.5 * x * (1 + std::tanh(kRoot * (x + 0.044715 * x * x * x)));
+}
+
+double exact_slope(double x) {
+  constexpr double kRoot = 0.79788456080286535588;
+  const double t = std::tanh(kRoot * (x + 0.044715 * x * x * x));
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * kRoot * (1 + 3 * 0.044715 * x * x);
+}
+
+struct Outputs {
+  std::vector<float> exponential, value, slope;
+};
+
+template <typename L, typename T>
+Outputs outputs_of(const std::vector<float>& x) {
+  const auto n = static_cast<std::int64_t>(x.size());
+  Outputs out{std::vector<float>(x.size()), std::vector<float>(x.size()),
+              std::vector<float>(x.size())};
+  for_vectors<L>(n, [&](std::int64_t i, std::int64_t count) {
+    const typename L::Floats lanes = load_lanes<L>(x.data() + i, count);
+    const auto gelu = gelu_for<T>(lanes);
+    store_lanes<L>(exp_for<T>(lanes), count, out.exponential.data() + i);
+    store_lanes<L>(gelu.value, count, out.value.data() + i);
+    store_lanes<L>(gelu.slope, count, out.slope.data() + i);
+  });
+  return out;
+}
+
+// What is promised: 1e-7 for fp32, 3e-6 and 1e-5 for what is rounded to bf16.
+template <typename L, typename T>
+void expect_close_to_double(double exponential_error, double gelu_error) {
+  const std::vector<float> x = between(-30, 30, 100'003);  // the last vector is a short one
+
+  const Outputs out = outputs_of<L, T>(x);
+
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double number = x[i], exact = std::exp(number);
+    ASSERT_NEAR(out.exponential[i], exact, exponential_error * exact) << number;
+    ASSERT_NEAR(out.value[i], exact_gelu(number), gelu_error * std::abs(number) + 1e-30) << number;
+    ASSERT_NEAR(out.slope[i], exact_slope(number), 4 * gelu_error) << number;
+  }
+}
+
+TEST(VectorMathTest, exponential_and_gelu_areAsExactAsTheirTypeNeeds) {
+  {
+    SCOPED_TRACE("eight lanes, fp32");
+    expect_close_to_double<EightLanes, float>(3e-7, 1e-6);
+  }
+  {
+    SCOPED_TRACE("sixteen lanes, fp32");
+    expect_close_to_double<SixteenLanes, float>(3e-7, 1e-6);
+  }
+  {
+    SCOPED_TRACE("eight lanes, bf16");
+    expect_close_to_double<EightLanes, BFloat16>(6e-6, 2e-5);
+  }
+  {
+    SCOPED_TRACE("sixteen lanes, bf16");
+    expect_close_to_double<SixteenLanes, BFloat16>(6e-6, 2e-5);
+  }
+}
+
+TEST(VectorMathTest, gelu_ofLargeNumbers_isTheNumberOrNothing) {
+  for (const float x : {100.0f, 1e4f, 1e20f}) {
+    const Outputs out = outputs_of<EightLanes, BFloat16>({x, -x});
+    EXPECT_NEAR(out.value[0], x, 1e-5f * x);
+    EXPECT_NEAR(out.value[1] / x, 0, 1e-20f);
+    EXPECT_NEAR(out.slope[0], 1, 1e-4f);
+    EXPECT_NEAR(out.slope[1], 0, 1e-4f);
+  }
+}
+
+TEST(VectorMathTest, notANumber_staysNone) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Outputs out = outputs_of<SixteenLanes, BFloat16>({1.0f, nan, 2.0f});
+
+  EXPECT_TRUE(std::isnan(out.value[1]) && std::isnan(out.slope[1]) &&
+              std::isnan(out.exponential[1]));
+  EXPECT_FALSE(std::isnan(out.value[0]) || std::isnan(out.value[2]));
+}
+
+template <typename L>
+void expect_lanes_joined() {
+  std::vector<float> x(static_cast<std::size_t>(L::kCount));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(1u << i);
+  const typename L::Floats lanes = load_lanes<L>(x.data());
+
+  EXPECT_EQ(sum_of<L>(lanes), static_cast<float>((1u << L::kCount) - 1));
+  EXPECT_EQ(max_of<L>(lanes), x.back());
+  EXPECT_EQ(max_of<L>(typename L::Floats(-lanes)), -1.0f);
+  const auto hidden = lanes_before<L>(32, 35);
+  EXPECT_EQ(sum_of<L>(hidden ? lanes : typename L::Floats{}), 7.0f);
+}
+
+TEST(LanesTest, sumsMaximaAndMasks_coverEveryLane) {
+  expect_lanes_joined<EightLanes>();
+  expect_lanes_joined<SixteenLanes>();
+}
+
+TEST(RoundingTest, rows_ofEveryLength_areRoundedLikeNumbers_andNothingBesideThem) {
+  std::mt19937 generator(7);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(100);
+  for (float& number : x) number = normal(generator);
+  const float special[] = {0.0f,
+                           -0.0f,
+                           3e38f,
+                           std::numeric_limits<float>::infinity(),
+                           -std::numeric_limits<float>::infinity(),
+                           1.00390625f,
+                           1.01171875f};
+  std::copy(std::begin(special), std::end(special), x.begin() + 3);
+  for (std::size_t n = 0; n <= x.size(); ++n) {
+    std::vector<BFloat16> out(x.size() + 1, BFloat16(9.0f));
+
+    round_row(x.data(), static_cast<std::int64_t>(n), out.data());
+
+    for (std::size_t i = 0; i < n; ++i)
+      ASSERT_EQ(out[i].bits, BFloat16(x[i]).bits) << n << " " << i;
+    for (std::size_t i = n; i < out.size(); ++i)
+      ASSERT_EQ(out[i].bits, BFloat16(9.0f).bits) << n << " " << i;
+  }
+}
+
+TEST(RoundingTest, notANumber_staysNone) {
+  std::vector<float> x(40, std::numeric_limits<float>::quiet_NaN());
+  std::vector<BFloat16> out(x.size());
+
+  round_row(x.data(), static_cast<std::int64_t>(x.size()), out.data());
+
+  for (const BFloat16& number : out) EXPECT_TRUE(std::isnan(static_cast<float>(number)));
+}
+
+}  // namespace
+}  // namespace sidestream::model::kernels
