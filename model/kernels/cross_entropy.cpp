@@ -32,13 +32,9 @@ SIDESTREAM_INLINE float sum_of_exponentials(const T* x, float highest, std::int6
 
 template <typename T>
 SIDESTREAM_INLINE void write_gradient(T* x, float highest, float scale, std::int64_t n) {
-  compute_row(
-      x,
-      n, [=](float* target, std::int64_t first, std::int64_t count) __attribute__((always_inline)) {
-        const T* source = x + first;
-#pragma omp simd
-        for (std::int64_t i = 0; i < count; ++i)
-          target[i] = exp_for<T>(static_cast<float>(source[i]) - highest) * scale;
+  compute_elements(
+      x, n, [=](std::int64_t i) __attribute__((always_inline)) {
+        return exp_for<T>(static_cast<float>(x[i]) - highest) * scale;
       });
 }
 

@@ -23,38 +23,24 @@ SIDESTREAM_INLINE void expect_row_of(Rows<T> rows, std::int64_t row, const Tile&
 
 template <typename T>
 SIDESTREAM_INLINE void store_row_of(const float* c, float factor, T* out, std::int64_t n) {
-  compute_row(
-      out, n,
-      [=](float* __restrict target, std::int64_t first, std::int64_t count)
-          __attribute__((always_inline)) {
-            const float* __restrict source = c + first;
-            for (std::int64_t i = 0; i < count; ++i) target[i] = source[i] * factor;
-          });
+  compute_elements(
+      out, n, [=](std::int64_t i) __attribute__((always_inline)) { return c[i] * factor; });
 }
 
 template <typename T>
 SIDESTREAM_INLINE void add_row_of(const float* c, T* out, std::int64_t n) {
-  compute_row(
-      out,
-      n, [=](float* target, std::int64_t first, std::int64_t count) __attribute__((always_inline)) {
-        const float* __restrict source = c + first;
-        const T* old = out + first;
-#pragma omp simd
-        for (std::int64_t i = 0; i < count; ++i) target[i] = static_cast<float>(old[i]) + source[i];
+  compute_elements(
+      out, n, [=](std::int64_t i) __attribute__((always_inline)) {
+        return static_cast<float>(out[i]) + c[i];
       });
 }
 
 template <typename T>
 SIDESTREAM_INLINE void bias_row_of(const float* c, const T* bias, T* out, std::int64_t n) {
-  compute_row(
-      out, n,
-      [=](float* __restrict target, std::int64_t first, std::int64_t count)
-          __attribute__((always_inline)) {
-            const float* __restrict source = c + first;
-            const T* __restrict addend = bias + first;
-            for (std::int64_t i = 0; i < count; ++i)
-              target[i] = source[i] + static_cast<float>(addend[i]);
-          });
+  compute_elements(
+      out, n, [=](std::int64_t i) __attribute__((always_inline)) {
+        return c[i] + static_cast<float>(bias[i]);
+      });
 }
 
 template <typename L, typename T>

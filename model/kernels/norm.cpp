@@ -12,15 +12,10 @@ using core::BFloat16;
 
 template <typename T>
 SIDESTREAM_INLINE void add_row(const T* a, const T* b, T* sum, std::int64_t n) {
-  compute_row(
-      sum, n,
-      [=](float* __restrict target, std::int64_t first, std::int64_t count)
-          __attribute__((always_inline)) {
-            const T* __restrict left = a + first;
-            const T* __restrict right = b + first;
-            for (std::int64_t i = 0; i < count; ++i)
-              target[i] = static_cast<float>(left[i]) + static_cast<float>(right[i]);
-          });
+  compute_elements(
+      sum, n, [=](std::int64_t i) __attribute__((always_inline)) {
+        return static_cast<float>(a[i]) + static_cast<float>(b[i]);
+      });
 }
 
 template <typename T>
@@ -49,18 +44,11 @@ struct Scaling {
 template <typename T>
 SIDESTREAM_INLINE void scale_row(const T* x, Scaling s, const T* weight, const T* bias, T* out,
                                  std::int64_t n) {
-  compute_row(
-      out, n,
-      [=](float* __restrict target, std::int64_t first, std::int64_t count)
-          __attribute__((always_inline)) {
-            const T* __restrict source = x + first;
-            const T* __restrict factor = weight + first;
-            const T* __restrict addend = bias + first;
-            for (std::int64_t i = 0; i < count; ++i) {
-              const float unit = (static_cast<float>(source[i]) - s.mean) * s.rstd;
-              target[i] = unit * static_cast<float>(factor[i]) + static_cast<float>(addend[i]);
-            }
-          });
+  compute_elements(
+      out, n, [=](std::int64_t i) __attribute__((always_inline)) {
+        const float unit = (static_cast<float>(x[i]) - s.mean) * s.rstd;
+        return unit * static_cast<float>(weight[i]) + static_cast<float>(bias[i]);
+      });
 }
 
 template <typename T>
@@ -121,19 +109,16 @@ template <typename T>
 SIDESTREAM_INLINE void write_row(const BackwardRow<T>& row, Means means,
                                  const T* __restrict sum_grad, T* __restrict x_grad,
                                  std::int64_t n) {
-  compute_row(
-      x_grad, n,
-      [=](float* __restrict target, std::int64_t first, std::int64_t count)
-          __attribute__((always_inline)) {
-            if (sum_grad == nullptr) {
-              for (std::int64_t i = 0; i < count; ++i)
-                target[i] = input_grad(row, means, first + i);
-              return;
-            }
-            const T* __restrict addend = sum_grad + first;
-            for (std::int64_t i = 0; i < count; ++i)
-              target[i] = input_grad(row, means, first + i) + static_cast<float>(addend[i]);
-          });
+  if (sum_grad == nullptr) {
+    return compute_elements(
+        x_grad, n, [=](std::int64_t i) __attribute__((always_inline)) {
+          return input_grad(row, means, i);
+        });
+  }
+  compute_elements(
+      x_grad, n, [=](std::int64_t i) __attribute__((always_inline)) {
+        return input_grad(row, means, i) + static_cast<float>(sum_grad[i]);
+      });
 }
 
 template <typename T>

@@ -4,7 +4,6 @@
 // first-level cache.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "core/base/dtype.hpp"
@@ -32,6 +31,17 @@ SIDESTREAM_INLINE void compute_row(core::BFloat16* out, std::int64_t n, Compute 
     compute(static_cast<float*>(stretch), first, count);
     round_row(stretch, count, out + first);
   }
+}
+
+// out[i] = element(i). What it reads is not in `out`, but for element i itself.
+template <typename T, typename Element>
+SIDESTREAM_INLINE void compute_elements(T* out, std::int64_t n, Element element) {
+  compute_row(
+      out,
+      n, [=](float* target, std::int64_t first, std::int64_t count) __attribute__((always_inline)) {
+#pragma GCC ivdep
+        for (std::int64_t i = 0; i < count; ++i) target[i] = element(first + i);
+      });
 }
 
 }  // namespace sidestream::model::kernels

@@ -29,7 +29,10 @@ struct BitsOf<SixteenLanes::Floats> {
   using Signed = SixteenLanes::Ints;
 };
 
-// x = exponent + fraction, |fraction| <= 1/2, with 2^exponent bounded to 2^-125 and 2^125.
+// 1.5 * 2^23: adding it rounds to a whole number in the low bits.
+constexpr float kRound = 12582912.0f;
+
+// The whole number next to x, and two to its power, bounded to 2^-125 and 2^125.
 //
 // The power of two is bounded as a whole number: bounding x with comparisons makes the compiler
 // compute every later step for the bounds too, with denormal results that cost a hundred times a
@@ -42,8 +45,6 @@ template <typename F>
 SIDESTREAM_INLINE Power<F> power_of_two(const F& x) {
   using Unsigned = typename BitsOf<F>::Unsigned;
   using Signed = typename BitsOf<F>::Signed;
-  constexpr float kRound =
-      12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number in the low bits
   constexpr std::uint32_t kRoundBits = 0x4B400000u;
   const Signed low = Signed{} - 125, high = Signed{} + 125;
   const F shifted = x + kRound;
@@ -114,7 +115,6 @@ SIDESTREAM_INLINE Sigmoid<F> sigmoid_of(const F& y) {
 template <typename F>
 SIDESTREAM_INLINE Sigmoid<F> short_sigmoid_of_minus(const F& x) {
   using Unsigned = typename BitsOf<F>::Unsigned;
-  constexpr float kRound = 12582912.0f;
   const F shifted = x + kRound;
   const F power = __builtin_bit_cast(
       F, __builtin_bit_cast(Unsigned, short_exp2_of_fraction(F(x - (shifted - kRound)))) +
