@@ -56,13 +56,15 @@ def check_unwritable(root, base):
 
 def check_in_use(root, base):
     """A second run of two ranks beside one that trains: refused, and the first one does not notice."""
-    flags = base + ["--steps", "400", "--run-dir", str(root / "shared")]
+    os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
+    slow = ["--inject", "slow:rank=0,step=1,steps=2000,ms=50"]  # 100 s on any machine, though it is asked to end long before
+    flags = base + ["--steps", "2000", "--run-dir", str(root / "shared"), *slow]
     first = subprocess.Popen(mpirun(2, [BINARY, "train", *flags]), env=environment(), stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
     try:
         wait_for_step(first, root / "shared", 1)
         expect(CONFIG, ["--run-dir", str(root / "shared"), "in use by process"], 2, flags + ["--resume", "auto"])
-        check(first.poll() is None, "the second run was to meet the first one: make the first one longer")
+        check(first.poll() is None, "the second run was to meet the first one")
     finally:
         first.terminate()
         first.wait()
