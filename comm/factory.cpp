@@ -55,7 +55,8 @@ std::unique_ptr<Communicator> make_communicator(const MpiEnvironment& environmen
                           .failed = environment.failure_flag(),
                           .failure_hook = config.failure_hook,
                           .flights = config.flights,
-                          .check_collectives = config.check_collectives},
+                          .check_collectives = config.check_collectives,
+                          .tuning = config.nccl},
                          warnings);
 }
 

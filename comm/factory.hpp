@@ -13,6 +13,7 @@
 #include "comm/failure_hook.hpp"
 #include "comm/flight_recorder.hpp"
 #include "comm/mpi_environment.hpp"
+#include "comm/nccl/tuning.hpp"
 
 namespace sidestream::comm {
 
@@ -32,6 +33,7 @@ struct CommunicatorConfig {
   // The flags that set these two, for their messages; static, empty where there are none.
   std::string_view setup_flag = {};
   std::string_view collective_flag = {};
+  nccl::Tuning nccl = {};
   bool check_collectives = false;  // all ranks compare every call before its data moves
 };
 

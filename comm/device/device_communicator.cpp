@@ -23,8 +23,9 @@ std::int64_t DeviceCommunicator::device_memory_taken() const {
 
 Allocation DeviceCommunicator::allocate(std::size_t bytes) {
   std::string problem = "ok";
+  const std::size_t block_bytes = std::max<std::size_t>(bytes, 1);
   try {
-    blocks_.push_back(allocate_block(std::max<std::size_t>(bytes, 1)));
+    blocks_.push_back(allocate_block(block_bytes));
   } catch (const core::Error& error) {
     problem = error.what();
   }
@@ -34,6 +35,7 @@ Allocation DeviceCommunicator::allocate(std::size_t bytes) {
   void* data = blocks_.back().get();
   driver().set_zero(data, bytes, set_up_stream_.get());
   driver().synchronize(set_up_stream_.get());
+  block_allocated(data, block_bytes);
   return {.data = static_cast<std::byte*>(data), .bytes = bytes};
 }
 

@@ -56,6 +56,12 @@ class DeviceCommunicator : public Communicator {
   // Kept until the end of the communicator. Null is not returned: throws MemoryError.
   virtual std::shared_ptr<void> allocate_block(std::size_t bytes);
 
+  // All ranks have their block.
+  virtual void block_allocated(void* memory, std::size_t bytes) {
+    static_cast<void>(memory);
+    static_cast<void>(bytes);
+  }
+
  private:
   std::unique_ptr<Communicator> host_;
   DeviceContext context_;

@@ -97,9 +97,10 @@ void NcclCommunicator::connect() {
   if (problem.empty()) {
     try {
       // Less than the whole setup may take, so that this message comes before that of its deadline.
-      link_ = std::make_unique<nccl::Link>(api_, shared.id,
-                                           nccl::InitOptions{.rank = rank(), .size = size()},
-                                           config_.timeout_setup * 3 / 4);
+      link_ = std::make_unique<nccl::Link>(
+          api_, shared.id,
+          nccl::InitOptions{.rank = rank(), .size = size(), .tuning = config_.tuning},
+          config_.timeout_setup * 3 / 4);
     } catch (const nccl::PeersLate& late) {
       problem = char(kSymptom) + std::string(late.what()) + more_time(config_.setup_flag);
     } catch (const core::CollectiveError& error) {
@@ -160,7 +161,18 @@ std::string NcclCommunicator::missing_ranks(std::uint64_t sequence) const {
 NcclCommunicator::~NcclCommunicator() {
   const bool orderly = !watchdog_->failed() && std::uncaught_exceptions() == 0;
   watchdog_.reset();
-  if (!orderly) link_->abort();
+  orderly ? deregister_windows() : link_->abort();
+}
+
+// Before the communicator that they belong to, and before their memory.
+void NcclCommunicator::deregister_windows() noexcept {
+  try {
+    for (const nccl::Window window : windows_) {
+      link_->launch(
+          [&](nccl::Api& api, nccl::Comm comm) { return api.deregister_window(window, comm); });
+    }
+  } catch (const std::exception&) {  // NCCL's own end frees them, too
+  }
 }
 
 void NcclCommunicator::on_failure(const std::string& message) {
@@ -179,6 +191,24 @@ std::shared_ptr<void> NcclCommunicator::allocate_block(std::size_t bytes) {
   void* memory = api_->allocate(bytes);
   if (memory == nullptr) return DeviceCommunicator::allocate_block(bytes);  // throws with numbers
   return {memory, [api = api_](void* block) { api->free(block); }};
+}
+
+// Devices that cannot give no window, and collectives take the ways that need none.
+void NcclCommunicator::block_allocated(void* memory, std::size_t bytes) {
+  if (!config_.tuning.windows || size() == 1) return;
+  nccl::Window& window = windows_.emplace_back(nullptr);
+  try {
+    link_->launch([&](nccl::Api& api, nccl::Comm comm) {
+      return api.register_window(memory, bytes, &window, comm);
+    });
+  } catch (const core::CollectiveError& error) {
+    const std::string message = "rank " + std::to_string(rank()) + ": NCCL cannot register " +
+                                std::to_string(bytes) + " bytes with the peers: " + error.what() +
+                                ". --nccl-windows off does without";
+    announce_failure(message);
+    throw core::CollectiveError(message);
+  }
+  if (window == nullptr) windows_.pop_back();
 }
 
 Call NcclCommunicator::next_call(CallKind kind, std::size_t count, core::DType dtype,

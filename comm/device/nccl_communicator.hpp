@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <list>
 #include <memory>
 #include <span>
 
@@ -28,6 +29,7 @@ struct NcclConfig {
   std::shared_ptr<FailureHook> failure_hook = {};  // may be null
   std::shared_ptr<FlightRecorder> flights = std::make_shared<FlightRecorder>();
   bool check_collectives = false;
+  nccl::Tuning tuning = {};
 };
 
 class NcclCommunicator final : public DeviceCommunicator {
@@ -38,7 +40,10 @@ class NcclCommunicator final : public DeviceCommunicator {
                    std::shared_ptr<nccl::Api> api, const NcclConfig& config);
   ~NcclCommunicator() override;
 
-  std::string_view backend_name() const noexcept override { return "nccl"; }
+  // "nccl+windows" where NCCL could register memory of allocate().
+  std::string_view backend_name() const noexcept override {
+    return windows_.empty() ? "nccl" : "nccl+windows";
+  }
   bool is_in_flight() const noexcept override {
     return !watchdog_->idle() || host().is_in_flight();
   }
@@ -59,6 +64,8 @@ class NcclCommunicator final : public DeviceCommunicator {
   using Launch = std::function<nccl::Result(nccl::Api&, nccl::Comm)>;
 
   std::shared_ptr<void> allocate_block(std::size_t bytes) override;
+  void block_allocated(void* memory, std::size_t bytes) override;
+  void deregister_windows() noexcept;
   Call next_call(CallKind kind, std::size_t count, core::DType dtype, std::size_t bytes,
                  const CollectiveOptions& options);
   Work launch(const Call& call, const CollectiveOptions& options, const Launch& launch);
@@ -76,6 +83,7 @@ class NcclCommunicator final : public DeviceCommunicator {
   std::shared_ptr<cuda::EventPool> events_;
   std::unique_ptr<nccl::Link> link_;
   std::unique_ptr<nccl::Watchdog> watchdog_;
+  std::list<nccl::Window> windows_;  // NCCL writes them when it is done
   std::uint64_t sequence_ = 0;
 };
 

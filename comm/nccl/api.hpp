@@ -11,12 +11,14 @@
 #include <memory>
 #include <string>
 
+#include "comm/nccl/tuning.hpp"
 #include "comm/work.hpp"
 #include "core/base/dtype.hpp"
 
 namespace sidestream::comm::nccl {
 
-using Comm = void*;  // ncclComm_t
+using Comm = void*;    // ncclComm_t
+using Window = void*;  // ncclWindow_t; null: none
 
 struct UniqueId {
   std::array<char, 128> bytes{};
@@ -31,6 +33,7 @@ struct Result {
 struct InitOptions {
   int rank = 0;
   int size = 1;
+  Tuning tuning = {};
 };
 
 struct Transfer {
@@ -67,6 +70,11 @@ class Api {
   // Device memory that NCCL can register with its peers. Null when there is none.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void free(void* memory) noexcept = 0;
+
+  // Collective: memory of allocate(), of the same size on all ranks, at the same place for NCCL's
+  // symmetric kernels. `window` is null afterwards where the devices cannot.
+  virtual Result register_window(void* memory, std::size_t bytes, Window* window, Comm comm) = 0;
+  virtual Result deregister_window(Window window, Comm comm) = 0;
 
  protected:
   Api() = default;

@@ -62,6 +62,27 @@ Transfer as_bytes(const Transfer& transfer) {
           .dtype = core::DType::kUInt8};
 }
 
+int policy_of(CtaPolicy policy) {
+  switch (policy) {
+    case CtaPolicy::kDefault:
+      return NCCL_CTA_POLICY_DEFAULT;
+    case CtaPolicy::kEfficiency:
+      return NCCL_CTA_POLICY_EFFICIENCY;
+    case CtaPolicy::kZero:
+      return NCCL_CTA_POLICY_ZERO;
+  }
+  throw core::Error("NCCL has no such CTA policy");
+}
+
+// What is not asked for stays undefined in the configuration: then NCCL's environment variables
+// count.
+void apply(const Tuning& tuning, ncclConfig_t& config) {
+  if (tuning.cta_policy != CtaPolicy::kDefault) config.CTAPolicy = policy_of(tuning.cta_policy);
+  if (tuning.ctas == 0) return;
+  config.minCTAs = tuning.ctas;
+  config.maxCTAs = tuning.ctas;
+}
+
 class LibraryApi final : public Api {
  public:
   LibraryApi() : library_(open_library()) {
@@ -82,6 +103,8 @@ class LibraryApi final : public Api {
     find(broadcast_, "ncclBroadcast");
     find(mem_alloc_, "ncclMemAlloc");
     find(mem_free_, "ncclMemFree");
+    find(window_register_, "ncclCommWindowRegister");
+    find(window_deregister_, "ncclCommWindowDeregister");
   }
 
   int built_version() const override { return NCCL_VERSION_CODE; }
@@ -107,6 +130,7 @@ class LibraryApi final : public Api {
     std::copy(id.bytes.begin(), id.bytes.end(), std::begin(raw.internal));
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
+    apply(options.tuning, config);
     auto** made = reinterpret_cast<ncclComm_t*>(comm);
     return result_of(init_(made, options.size, raw, options.rank, &config), nullptr);
   }
@@ -152,6 +176,15 @@ class LibraryApi final : public Api {
   }
   void free(void* memory) noexcept override { mem_free_(memory); }
 
+  Result register_window(void* memory, std::size_t bytes, Window* window, Comm comm) override {
+    auto** made = reinterpret_cast<ncclWindow_t*>(window);
+    return result_of(window_register_(raw(comm), memory, bytes, made, NCCL_WIN_COLL_SYMMETRIC),
+                     comm);
+  }
+  Result deregister_window(Window window, Comm comm) override {
+    return result_of(window_deregister_(raw(comm), static_cast<ncclWindow_t>(window)), comm);
+  }
+
  private:
   static ncclComm_t raw(Comm comm) { return static_cast<ncclComm_t>(comm); }
   static cudaStream_t raw_stream(Stream stream) { return static_cast<cudaStream_t>(stream); }
@@ -193,6 +226,8 @@ class LibraryApi final : public Api {
   decltype(&::ncclBroadcast) broadcast_ = nullptr;
   decltype(&::ncclMemAlloc) mem_alloc_ = nullptr;
   decltype(&::ncclMemFree) mem_free_ = nullptr;
+  decltype(&::ncclCommWindowRegister) window_register_ = nullptr;
+  decltype(&::ncclCommWindowDeregister) window_deregister_ = nullptr;
 };
 
 }  // namespace

@@ -85,6 +85,11 @@ void validate(const TrainOptions& options) {
     throw core::ConfigError(
         "--device cpu and --backend nccl exclude each other: NCCL works on GPU memory");
   }
+  if (options.comm.nccl.cta_policy == comm::nccl::CtaPolicy::kZero && !options.comm.nccl.windows) {
+    throw core::ConfigError(
+        "--nccl-ctas none and --nccl-windows off exclude each other: copy engines need registered "
+        "memory; --nccl-ctas few does without");
+  }
   if (options.device == Device::kCpu && options.precision == Precision::kTf32) {
     throw core::ConfigError(
         "--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");

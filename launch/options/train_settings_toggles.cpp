@@ -100,6 +100,40 @@ Setting<Options> reduce_dtype() {
       [](auto& o) -> auto& { return o.parallel.reduce_dtype; });
 }
 
+using comm::nccl::CtaPolicy;
+
+constexpr std::int64_t kMostCtas = 64;  // a device has no more channels than that
+
+std::string ctas_text(const comm::nccl::Tuning& tuning) {
+  if (tuning.ctas > 0) return std::to_string(tuning.ctas);
+  switch (tuning.cta_policy) {
+    case CtaPolicy::kDefault:
+      return "auto";
+    case CtaPolicy::kEfficiency:
+      return "few";
+    case CtaPolicy::kZero:
+      return "none";
+  }
+  throw core::Error("no such CTA policy");
+}
+
+Setting<Options> nccl_ctas() {
+  return {{"nccl-ctas", "N|auto|few|none",
+           "compute units that a collective of NCCL takes from the kernels beside it; few: as many "
+           "as cost little, none: copy engines where they can do it",
+           "auto"},
+          [](Options& options, const std::string& text) {
+            comm::nccl::Tuning& tuning = options.comm.nccl;
+            tuning.ctas = 0;
+            tuning.cta_policy = text == "few"    ? CtaPolicy::kEfficiency
+                                : text == "none" ? CtaPolicy::kZero
+                                                 : CtaPolicy::kDefault;
+            const bool named = text == "auto" || text == "few" || text == "none";
+            if (!named) tuning.ctas = static_cast<int>(parse_integer(text, {1, kMostCtas}));
+          },
+          [](const Options& options) { return std::optional(ctas_text(options.comm.nccl)); }};
+}
+
 Setting<Options> unused_parameters() {
   using parallel::UnusedParameters;
   return choice<Options, UnusedParameters>(
@@ -126,6 +160,11 @@ SettingGroup<TrainOptions> toggle_settings() {
             "fused operators write the gradients of weights into their bucket; off: they are "
             "copied there"},
            [](auto& o) -> auto& { return o.parallel.gradient_as_bucket_view; }),
+       nccl_ctas(),
+       on_off<Options>(
+           {"nccl-windows", "on|off",
+            "register gradients with the peers, so that NCCL needs no copies of its own"},
+           [](auto& o) -> auto& { return o.comm.nccl.windows; }),
        reduce_dtype(), unused_parameters(), fused_optimizer(), zero(), fused_ops(),
        count<Options>(
            {"loader-workers", "N", "threads that read ahead; 0: the training thread reads"},

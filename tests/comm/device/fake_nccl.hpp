@@ -30,6 +30,8 @@ class FakeNccl : public Api {
   std::string launch_failure;
   std::string group_failure;
   bool has_memory = true;
+  bool has_windows = true;  // whether the devices can register memory with each other
+  std::string window_failure;
   void break_with(const std::string& text) {
     const std::lock_guard lock(mutex_);
     async_failure_ = text;
@@ -37,12 +39,15 @@ class FakeNccl : public Api {
 
   // --- what a test reads
   std::atomic<int> aborted{0}, finalized{0}, destroyed{0}, groups{0}, in_group{0};
+  std::atomic<int> windows{0};  // that are registered
+  Tuning tuning;                // of the last init
 
   int built_version() const override { return built; }
   int runtime_version() override { return runtime; }
   UniqueId unique_id() override { return {.bytes = {'i', 'd'}}; }
 
-  Result init(Comm* comm, const UniqueId& id, const InitOptions&) override {
+  Result init(Comm* comm, const UniqueId& id, const InitOptions& options) override {
+    tuning = options.tuning;
     if (std::memcmp(id.bytes.data(), "id", 2) != 0) return failed("wrong id");
     if (!init_failure.empty()) return failed(init_failure);
     *comm = this;
@@ -85,6 +90,19 @@ class FakeNccl : public Api {
     return has_memory ? driver_->allocate(bytes) : nullptr;
   }
   void free(void* memory) noexcept override { driver_->free(memory); }
+
+  Result register_window(void* memory, std::size_t, Window* window, Comm) override {
+    if (!window_failure.empty()) return failed(window_failure);
+    if (has_windows) {
+      *window = memory;
+      ++windows;
+    }
+    return progress();
+  }
+  Result deregister_window(Window, Comm) override {
+    --windows;
+    return progress();
+  }
 
  private:
   static Result failed(const std::string& text) {

@@ -24,16 +24,18 @@ struct NcclCommunicatorTest : testing::Test {
   Stream compute = driver->create_stream(cuda::Priority::kNormal);
   std::array<float, 8> data{1, 2, 3, 4};
 
-  std::unique_ptr<NcclCommunicator> make(std::chrono::milliseconds setup = 1000ms) {
+  std::unique_ptr<NcclCommunicator> make(std::chrono::milliseconds setup = 1000ms, int ranks = 1,
+                                         const nccl::Tuning& tuning = {}) {
     return std::make_unique<NcclCommunicator>(
-        std::make_unique<ScriptedHost>(1, record),
+        std::make_unique<ScriptedHost>(ranks, record),
         DeviceContext{.driver = driver, .index = 0, .free_bytes_at_start = 1000}, api,
         NcclConfig{.timeout_setup = setup,
                    .timeout_collective = 50ms,
                    .setup_flag = "--timeout-setup",
                    .collective_flag = "--timeout-step",
                    .watch_interval = 1ms,
-                   .failed = failed});
+                   .failed = failed,
+                   .tuning = tuning});
   }
   Work start(NcclCommunicator& communicator, const CollectiveOptions& options) {
     return communicator.all_reduce(data.data(), data.size(), core::DType::kFloat32, options);
@@ -156,6 +158,58 @@ TEST_F(NcclCommunicatorTest, full_memory_throws_with_need_and_have) {
   } catch (const core::MemoryError& error) {
     EXPECT_THAT(error.what(), HasSubstr("5 MiB wanted, 1 of 2 MiB are free"));
   }
+}
+
+TEST_F(NcclCommunicatorTest, memory_of_several_ranks_is_registered_until_the_end) {
+  auto communicator = make(1000ms, 2);
+  EXPECT_EQ(communicator->backend_name(), "nccl");
+
+  communicator->allocate(1000);
+  communicator->allocate(2000);
+
+  EXPECT_EQ(communicator->backend_name(), "nccl+windows");
+  EXPECT_EQ(api->windows, 2);
+  communicator.reset();
+  EXPECT_EQ(api->windows, 0);
+  EXPECT_EQ(api->finalized, 1);
+}
+
+TEST_F(NcclCommunicatorTest, memory_is_not_registered_where_it_cannot_be_or_is_not_wanted) {
+  const auto unwanted = make(1000ms, 2, {.windows = false});
+  unwanted->allocate(1000);
+  const auto alone = make();
+  alone->allocate(1000);
+  EXPECT_EQ(api->windows, 0);
+
+  api->has_windows = false;
+  const auto communicator = make(1000ms, 2);
+  communicator->allocate(1000);
+
+  EXPECT_EQ(api->windows, 0);
+  EXPECT_EQ(communicator->backend_name(), "nccl");
+}
+
+TEST_F(NcclCommunicatorTest, registration_that_fails_names_the_flag_and_tells_the_peers) {
+  const auto communicator = make(1000ms, 2);
+  api->window_failure = "unhandled cuda error";
+
+  try {
+    communicator->allocate(1000);
+    FAIL() << "no error";
+  } catch (const core::CollectiveError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 0: NCCL cannot register 1000 bytes with the peers: "
+                                        "unhandled cuda error. --nccl-windows off does without"));
+  }
+  EXPECT_EQ(api->aborted, 1);
+  const std::lock_guard lock(record->mutex);
+  EXPECT_THAT(record->announced, ElementsAre(HasSubstr("--nccl-windows off")));
+}
+
+TEST_F(NcclCommunicatorTest, what_is_asked_of_nccl_reaches_it) {
+  make(1000ms, 1, {.cta_policy = nccl::CtaPolicy::kEfficiency, .ctas = 8});
+
+  EXPECT_EQ(api->tuning.cta_policy, nccl::CtaPolicy::kEfficiency);
+  EXPECT_EQ(api->tuning.ctas, 8);
 }
 
 TEST_F(NcclCommunicatorTest, slow_connection_is_polled) {

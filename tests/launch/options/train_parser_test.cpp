@@ -131,10 +131,26 @@ TEST_F(TrainParserTest, parse_wrong_values_say_what_was_expected) {
   EXPECT_THAT(error_with_data({"--precision", "fp64"}),
               HasSubstr("expected one of fp32, tf32, bf16"));
   EXPECT_THAT(error_with_data({"--precision", "fp16"}), HasSubstr("use fp32, tf32 or bf16"));
+  EXPECT_THAT(error_with_data({"--nccl-ctas", "65"}), HasSubstr("from 1 to 64, found '65'"));
+  EXPECT_THAT(error_with_data({"--nccl-ctas", "none", "--nccl-windows", "off"}),
+              HasSubstr("--nccl-ctas few does without"));
   EXPECT_THAT(error_with_data({"--model", "gpt5"}), HasSubstr("gpt2-124m"));
   EXPECT_THAT(error_with_data({"--width", "770"}), HasSubstr("heads"));
   EXPECT_THAT(error_with_data({"--sequence-length", "1025"}), HasSubstr("at most 1024"));
   EXPECT_THAT(error_of({}), HasSubstr("--data is missing"));
+}
+
+TEST_F(TrainParserTest, parse_ctas_are_a_number_or_a_policy) {
+  using comm::nccl::CtaPolicy;
+  const auto tuning_of = [&](const std::string& text) {
+    return parse({"--nccl-ctas", text}).comm.nccl;
+  };
+
+  EXPECT_EQ(tuning_of("auto").cta_policy, CtaPolicy::kDefault);
+  EXPECT_EQ(tuning_of("few").cta_policy, CtaPolicy::kEfficiency);
+  EXPECT_EQ(tuning_of("none").cta_policy, CtaPolicy::kZero);
+  EXPECT_EQ(tuning_of("16").ctas, 16);
+  EXPECT_EQ(tuning_of("16").cta_policy, CtaPolicy::kDefault);
 }
 
 TEST_F(TrainParserTest, parse_errors_in_a_file_name_the_line) {
