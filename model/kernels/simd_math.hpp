@@ -88,6 +88,22 @@ SIDESTREAM_INLINE F short_exp2_of(const F& x) {
   return short_exp2_of_fraction(F(x - power.whole)) * power.value;
 }
 
+// Sixteen lanes have instructions for it, as for some of what follows. Intel's manual, volume 2:
+// VREDUCEPS (x less the whole number next to it), VSCALEFPS (times two to a power, down to zero and
+// up to infinity), VRCP14PS (a reciprocal with 6e-5 relative error, a sixtieth of bf16's),
+// VRANGEPS (here the smaller magnitude, with the sign of the first operand).
+#if defined(__x86_64__)
+template <>
+SIDESTREAM_INLINE SixteenLanes::Floats short_exp2_of(const SixteenLanes::Floats& x) {
+  SixteenLanes::Floats fraction, power;
+  asm("vreduceps $8, %1, %0" : "=v"(fraction) : "v"(x));
+  asm("vscalefps %2, %1, %0"
+      : "=v"(power)
+      : "v"(short_exp2_of_fraction(fraction)), "v"(SixteenLanes::Floats(x - fraction)));
+  return power;
+}
+#endif
+
 // e^x as exact as a result of type T needs.
 template <typename T, typename F>
 SIDESTREAM_INLINE F exp_for(const F& x) {
@@ -126,6 +142,17 @@ SIDESTREAM_INLINE Sigmoid<F> short_sigmoid_of_minus(const F& x) {
   return {reciprocal, power * reciprocal};
 }
 
+#if defined(__x86_64__)
+template <>
+SIDESTREAM_INLINE Sigmoid<SixteenLanes::Floats> short_sigmoid_of_minus(
+    const SixteenLanes::Floats& x) {
+  const SixteenLanes::Floats power = short_exp2_of(x);
+  SixteenLanes::Floats reciprocal;
+  asm("vrcp14ps %1, %0" : "=v"(reciprocal) : "v"(SixteenLanes::Floats(power + 1.0f)));
+  return {reciprocal, power * reciprocal};
+}
+#endif
+
 // GELU in its tanh form is x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3).
 template <typename F>
 struct Gelu {
@@ -143,6 +170,17 @@ SIDESTREAM_INLINE F bounded(const F& x, float limit) {
   const Unsigned magnitude = bits & ~sign;
   return __builtin_bit_cast(F, (bits & sign) | (magnitude < most ? magnitude : most));
 }
+
+#if defined(__x86_64__)
+template <>
+SIDESTREAM_INLINE SixteenLanes::Floats bounded(const SixteenLanes::Floats& x, float limit) {
+  SixteenLanes::Floats result;
+  asm("vrangeps $2, %2, %1, %0"
+      : "=v"(result)
+      : "v"(x), "v"(SixteenLanes::Floats(SixteenLanes::Floats{} + limit)));
+  return result;
+}
+#endif
 
 // As exact as a result of type T needs.
 template <typename T, typename F>
