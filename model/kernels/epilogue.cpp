@@ -21,8 +21,16 @@ SIDESTREAM_INLINE void expect_row_of(Rows<T> rows, std::int64_t row, const Tile&
 
 // One row at a time, so that the compiler sees plain loops over arrays that do not overlap.
 
+SIDESTREAM_INLINE void store_row_of(const float* __restrict c, float* __restrict out,
+                                    std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = c[i];
+}
+SIDESTREAM_INLINE void store_row_of(const float* c, BFloat16* out, std::int64_t n) {
+  round_row(c, n, out);
+}
+
 template <typename T>
-SIDESTREAM_INLINE void store_row_of(const float* c, float factor, T* out, std::int64_t n) {
+SIDESTREAM_INLINE void scale_row_of(const float* c, float factor, T* out, std::int64_t n) {
   compute_elements(
       out, n, [=](std::int64_t i) __attribute__((always_inline)) { return c[i] * factor; });
 }
@@ -130,11 +138,18 @@ struct GeluBackward {
 };
 
 template <typename T>
-SIDESTREAM_INLINE void store_tile(const Tile& t, const float* factors, Rows<T> out) {
+SIDESTREAM_INLINE void store_tile(const Tile& t, Rows<T> out) {
   for (std::int64_t r = 0; r < t.rows; ++r) {
-    const float factor = factors == nullptr ? 1.0f : factors[r];
     expect_row_of<Access::kWrite>(out, r + kRowsAhead, t);
-    store_row_of(t.data + r * t.stride, factor, out.data + r * out.stride, t.columns);
+    store_row_of(t.data + r * t.stride, out.data + r * out.stride, t.columns);
+  }
+}
+
+template <typename T>
+SIDESTREAM_INLINE void store_scaled_tile(const Tile& t, const float* factors, Rows<T> out) {
+  for (std::int64_t r = 0; r < t.rows; ++r) {
+    expect_row_of<Access::kWrite>(out, r + kRowsAhead, t);
+    scale_row_of(t.data + r * t.stride, factors[r], out.data + r * out.stride, t.columns);
   }
 }
 
@@ -156,22 +171,18 @@ SIDESTREAM_INLINE void bias_tile(const Tile& t, const T* bias, Rows<T> out) {
 
 }  // namespace
 
-SIDESTREAM_VECTORIZED void store(const Tile& tile, Rows<float> out) {
-  store_tile(tile, nullptr, out);
-}
-SIDESTREAM_VECTORIZED void store(const Tile& tile, Rows<BFloat16> out) {
-  store_tile(tile, nullptr, out);
-}
+SIDESTREAM_VECTORIZED void store(const Tile& tile, Rows<float> out) { store_tile(tile, out); }
+SIDESTREAM_VECTORIZED void store(const Tile& tile, Rows<BFloat16> out) { store_tile(tile, out); }
 
 SIDESTREAM_VECTORIZED void add(const Tile& tile, Rows<float> out) { add_tile(tile, out); }
 SIDESTREAM_VECTORIZED void add(const Tile& tile, Rows<BFloat16> out) { add_tile(tile, out); }
 
 SIDESTREAM_VECTORIZED void store_scaled(const Tile& tile, const float* factors, Rows<float> out) {
-  store_tile(tile, factors, out);
+  store_scaled_tile(tile, factors, out);
 }
 SIDESTREAM_VECTORIZED void store_scaled(const Tile& tile, const float* factors,
                                         Rows<BFloat16> out) {
-  store_tile(tile, factors, out);
+  store_scaled_tile(tile, factors, out);
 }
 
 SIDESTREAM_VECTORIZED void store_with_bias(const Tile& tile, const float* bias, Rows<float> out) {
