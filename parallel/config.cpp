@@ -42,6 +42,7 @@ void OptimizerConfig::validate() const {
     throw core::ConfigError(
         fmt::format("--grad-clip: expected 0 (off) or a positive norm, found {}.", grad_clip));
   }
+  require_training_dtype("--optimizer-state-dtype", state_dtype);
 }
 
 void DataParallelConfig::validate() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -39,6 +40,9 @@ struct OptimizerConfig {
   double weight_decay = 0.1;  // only parameters with two or more dimensions
   double momentum = 0.9;      // SGD
   double grad_clip = 1.0;     // global norm; 0: off
+  // Of moments and momentum; bfloat16: rounded stochastically, with draws that depend on the seed.
+  core::DType state_dtype = core::DType::kFloat32;
+  std::uint64_t rounding_seed = 0;
 
   void validate() const;  // throws ConfigError
 };

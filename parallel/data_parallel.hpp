@@ -36,8 +36,8 @@ struct StepStatistics {
   std::int64_t exposed_comm_ns = 0;
 };
 
-// A parameter and what the optimizer keeps for it: fp32 tensors of the parameter's shape, views of
-// flat buffers.
+// A parameter and what the optimizer keeps for it: tensors of the parameter's shape, views of flat
+// buffers.
 struct ParameterState {
   std::string name;         // as named_parameters() says
   torch::Tensor parameter;  // in the parameter dtype

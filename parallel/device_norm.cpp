@@ -61,7 +61,8 @@ std::vector<optim::DevicePiece> DeviceNorm::pieces_of(std::size_t parameter) con
          .count = static_cast<std::uint32_t>(std::min(optim::kSumBlock, elements - first)),
          .block = first_block_[parameter] + static_cast<std::uint32_t>(pieces.size()),
          .decays = parameters_.at(parameter).decays() ? 1u : 0u,
-         .unused = 0});
+         .parameter = static_cast<std::uint32_t>(parameter),
+         .first = first});
   }
   return pieces;
 }

@@ -16,13 +16,20 @@ class DeviceStepUpdate : public StepUpdate {
  protected:
   DeviceStepUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
                    const GradientSpace& gradients, const DeviceTools& tools)
-      : config_(config), parameters_(parameters), norm_(parameters, gradients, tools) {}
+      : config_(config),
+        parameters_(parameters),
+        tools_(tools),
+        norm_(parameters, gradients, tools) {}
 
   // Norm, clip factor and the mark of a bad step, queued.
   void settle(const UpdateRequest& request);
+  optim::RoundingSource rounding_of(const UpdateRequest& request) const {
+    return {.seed = config_.rounding_seed, .step = request.step};
+  }
 
   OptimizerConfig config_;
   ParameterSpace& parameters_;
+  DeviceTools tools_;
   DeviceNorm norm_;
 };
 

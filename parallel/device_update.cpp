@@ -8,18 +8,18 @@
 namespace sidestream::parallel {
 namespace {
 
-float* floats(const FlatState& state) {
-  return state.views.empty() ? nullptr : state.flat.mutable_data_ptr<float>();
+void* data_of(const FlatState& state) {
+  return state.views.empty() ? nullptr : state.flat.mutable_data_ptr();
 }
 
 }  // namespace
 
 DeviceUpdate::DeviceUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
                            const GradientSpace& gradients, const DeviceTools& tools)
-    : DeviceStepUpdate(config, parameters, gradients, tools), tools_(tools) {
+    : DeviceStepUpdate(config, parameters, gradients, tools) {
   const bool adamw = config_.algorithm == OptimizerAlgorithm::kAdamW;
-  if (adamw || config_.momentum != 0) first_moments_ = parameters.make_state();
-  if (adamw) second_moments_ = parameters.make_state();
+  if (adamw || config_.momentum != 0) first_moments_ = parameters.make_state(config.state_dtype);
+  if (adamw) second_moments_ = parameters.make_state(config.state_dtype);
 }
 
 core::BFloat16* DeviceUpdate::low_precision() const {
@@ -50,12 +50,14 @@ void DeviceUpdate::run_adamw(const UpdateRequest& request) {
   tools_.kernels->adamw({.table = norm_.all_pieces(),
                          .gradients = norm_.flat_gradients(),
                          .weights = parameters_.flat_master().mutable_data_ptr<float>(),
-                         .first_moments = floats(first_moments_),
-                         .second_moments = floats(second_moments_),
+                         .first_moments = data_of(first_moments_),
+                         .second_moments = data_of(second_moments_),
                          .low_precision = low_precision(),
                          .with_decay = coefficients(config_.weight_decay),
                          .without_decay = coefficients(0),
-                         .scalars = norm_.scalars_on_device()},
+                         .scalars = norm_.scalars_on_device(),
+                         .moment_dtype = config_.state_dtype,
+                         .rounding = rounding_of(request)},
                         tools_.current_stream());
 }
 
@@ -68,11 +70,13 @@ void DeviceUpdate::run_sgd(const UpdateRequest& request) {
   tools_.kernels->sgd({.table = norm_.all_pieces(),
                        .gradients = norm_.flat_gradients(),
                        .weights = parameters_.flat_master().mutable_data_ptr<float>(),
-                       .momentum = floats(first_moments_),
+                       .momentum = data_of(first_moments_),
                        .low_precision = low_precision(),
                        .with_decay = coefficients(config_.weight_decay),
                        .without_decay = coefficients(0),
-                       .scalars = norm_.scalars_on_device()},
+                       .scalars = norm_.scalars_on_device(),
+                       .moment_dtype = config_.state_dtype,
+                       .rounding = rounding_of(request)},
                       tools_.current_stream());
 }
 

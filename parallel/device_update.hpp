@@ -23,7 +23,6 @@ class DeviceUpdate final : public DeviceStepUpdate {
   void run_sgd(const UpdateRequest& request);
   core::BFloat16* low_precision() const;
 
-  DeviceTools tools_;
   FlatState first_moments_;   // momentum for SGD; empty when there is none
   FlatState second_moments_;  // AdamW only
 };

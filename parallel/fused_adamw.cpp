@@ -1,6 +1,5 @@
 #include "parallel/fused_adamw.hpp"
 
-#include "core/base/error.hpp"
 #include "parallel/tensor_types.hpp"
 
 namespace sidestream::parallel {
@@ -11,11 +10,12 @@ FusedAdamW::FusedAdamW(const OptimizerConfig& config, ParameterSpace& parameters
               .beta2 = config.beta2,
               .eps = config.eps,
               .weight_decay = config.weight_decay},
+      rounding_seed_(config.rounding_seed),
       parameters_(parameters),
       gradients_(gradients),
       pieces_(parameters),
-      first_moments_(parameters.make_state()),
-      second_moments_(parameters.make_state()) {}
+      first_moments_(parameters.make_state(config.state_dtype)),
+      second_moments_(parameters.make_state(config.state_dtype)) {}
 
 void FusedAdamW::update(const OptimizerStep& step) {
   const auto coefficients = [&](double weight_decay) {
@@ -26,32 +26,29 @@ void FusedAdamW::update(const OptimizerStep& step) {
   };
   const optim::AdamWCoefficients with_decay = coefficients(config_.weight_decay);
   const optim::AdamWCoefficients without_decay = coefficients(0);
+  const optim::RoundingSource rounding{.seed = rounding_seed_, .step = step.step};
   pieces_.for_each([&](const Piece& piece) {
-    update_piece(piece, parameters_.at(piece.parameter).decays() ? with_decay : without_decay);
+    update_piece(piece, parameters_.at(piece.parameter).decays() ? with_decay : without_decay,
+                 rounding);
   });
 }
 
-void FusedAdamW::update_piece(const Piece& piece,
-                              const optim::AdamWCoefficients& coefficients) const {
+void FusedAdamW::update_piece(const Piece& piece, const optim::AdamWCoefficients& coefficients,
+                              const optim::RoundingSource& rounding) const {
   const std::size_t i = piece.parameter;
-  const auto update = [&]<typename Gradient>(std::span<Gradient> gradient) {
-    optim::AdamWRange<Gradient> range{
-        .weights = piece.of(floats_of(parameters_.master(i))),
-        .gradients = piece.of(gradient),
-        .first_moments = piece.of(floats_of(first_moments_.views[i])),
-        .second_moments = piece.of(floats_of(second_moments_.views[i]))};
-    if (parameters_.has_master())
-      range.low_precision = piece.of(bfloats_of(parameters_.weights(i)));
-    optim::adamw_update(range, coefficients);
-  };
-  switch (gradients_.dtype()) {
-    case core::DType::kFloat32:
-      return update(floats_of(gradients_.view(i)));
-    case core::DType::kBFloat16:
-      return update(bfloats_of(gradients_.view(i)));
-    default:
-      throw core::Error("The fused optimizer knows gradients in float32 and bfloat16 only.");
-  }
+  with_elements(gradients_.view(i), [&]<typename Gradient>(std::span<Gradient> gradient) {
+    with_elements(first_moments_.views[i], [&]<typename Moment>(std::span<Moment> first) {
+      optim::AdamWRange<Gradient, Moment> range{
+          .weights = piece.of(floats_of(parameters_.master(i))),
+          .gradients = piece.of(gradient),
+          .first_moments = piece.of(first),
+          .second_moments = piece.of(elements_of<Moment>(second_moments_.views[i])),
+          .rounding = optim::rounding_place(rounding, i, piece.first)};
+      if (parameters_.has_master())
+        range.low_precision = piece.of(bfloats_of(parameters_.weights(i)));
+      optim::adamw_update(range, coefficients);
+    });
+  });
 }
 
 std::vector<Moment> FusedAdamW::moments(std::size_t parameter) const {

@@ -17,9 +17,11 @@ class FusedAdamW : public Optimizer {
   std::vector<Moment> moments(std::size_t parameter) const override;
 
  private:
-  void update_piece(const Piece& piece, const optim::AdamWCoefficients& coefficients) const;
+  void update_piece(const Piece& piece, const optim::AdamWCoefficients& coefficients,
+                    const optim::RoundingSource& rounding) const;
 
   optim::AdamWConfig config_;
+  std::uint64_t rounding_seed_;
   ParameterSpace& parameters_;
   const GradientSpace& gradients_;
   PieceList pieces_;

@@ -1,6 +1,5 @@
 #include "parallel/fused_sgd.hpp"
 
-#include "core/base/error.hpp"
 #include "parallel/tensor_types.hpp"
 
 namespace sidestream::parallel {
@@ -8,10 +7,11 @@ namespace sidestream::parallel {
 FusedSgd::FusedSgd(const OptimizerConfig& config, ParameterSpace& parameters,
                    const GradientSpace& gradients)
     : config_{.momentum = config.momentum, .weight_decay = config.weight_decay},
+      rounding_seed_(config.rounding_seed),
       parameters_(parameters),
       gradients_(gradients),
       pieces_(parameters) {
-  if (config_.momentum != 0) momentum_ = parameters.make_state();
+  if (config_.momentum != 0) momentum_ = parameters.make_state(config.state_dtype);
 }
 
 void FusedSgd::update(const OptimizerStep& step) {
@@ -23,29 +23,30 @@ void FusedSgd::update(const OptimizerStep& step) {
   };
   const optim::SgdCoefficients with_decay = coefficients(config_.weight_decay);
   const optim::SgdCoefficients without_decay = coefficients(0);
+  const optim::RoundingSource rounding{.seed = rounding_seed_, .step = step.step};
   pieces_.for_each([&](const Piece& piece) {
-    update_piece(piece, parameters_.at(piece.parameter).decays() ? with_decay : without_decay);
+    update_piece(piece, parameters_.at(piece.parameter).decays() ? with_decay : without_decay,
+                 rounding);
   });
 }
 
-void FusedSgd::update_piece(const Piece& piece, const optim::SgdCoefficients& coefficients) const {
+void FusedSgd::update_piece(const Piece& piece, const optim::SgdCoefficients& coefficients,
+                            const optim::RoundingSource& rounding) const {
   const std::size_t i = piece.parameter;
-  const auto update = [&]<typename Gradient>(std::span<Gradient> gradient) {
-    optim::SgdRange<Gradient> range{.weights = piece.of(floats_of(parameters_.master(i))),
-                                    .gradients = piece.of(gradient)};
-    if (!momentum_.views.empty()) range.momentum_buffer = piece.of(floats_of(momentum_.views[i]));
-    if (parameters_.has_master())
-      range.low_precision = piece.of(bfloats_of(parameters_.weights(i)));
-    optim::sgd_update(range, coefficients);
-  };
-  switch (gradients_.dtype()) {
-    case core::DType::kFloat32:
-      return update(floats_of(gradients_.view(i)));
-    case core::DType::kBFloat16:
-      return update(bfloats_of(gradients_.view(i)));
-    default:
-      throw core::Error("The fused optimizer knows gradients in float32 and bfloat16 only.");
-  }
+  with_elements(gradients_.view(i), [&]<typename Gradient>(std::span<Gradient> gradient) {
+    const auto update = [&]<typename Moment>(std::span<Moment> momentum) {
+      optim::SgdRange<Gradient, Moment> range{
+          .weights = piece.of(floats_of(parameters_.master(i))),
+          .gradients = piece.of(gradient),
+          .momentum_buffer = momentum,
+          .rounding = optim::rounding_place(rounding, i, piece.first)};
+      if (parameters_.has_master())
+        range.low_precision = piece.of(bfloats_of(parameters_.weights(i)));
+      optim::sgd_update(range, coefficients);
+    };
+    if (momentum_.views.empty()) return update(std::span<float>());
+    with_elements(momentum_.views[i], [&](auto momentum) { update(piece.of(momentum)); });
+  });
 }
 
 std::vector<Moment> FusedSgd::moments(std::size_t parameter) const {

@@ -16,9 +16,11 @@ class FusedSgd : public Optimizer {
   std::vector<Moment> moments(std::size_t parameter) const override;
 
  private:
-  void update_piece(const Piece& piece, const optim::SgdCoefficients& coefficients) const;
+  void update_piece(const Piece& piece, const optim::SgdCoefficients& coefficients,
+                    const optim::RoundingSource& rounding) const;
 
   optim::SgdConfig config_;
+  std::uint64_t rounding_seed_;
   ParameterSpace& parameters_;
   const GradientSpace& gradients_;
   PieceList pieces_;

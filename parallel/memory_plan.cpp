@@ -26,6 +26,12 @@ int moments_per_parameter(const OptimizerConfig& config) {
   throw core::ConfigError("--algorithm: expected adamw or sgd, found an unknown value.");
 }
 
+std::size_t flat_moment_bytes(const std::vector<std::size_t>& elements,
+                              const OptimizerConfig& config) {
+  return padded_bytes(elements, core::DType::kFloat32) / core::size_of(core::DType::kFloat32) *
+         core::size_of(config.state_dtype);
+}
+
 MemoryPlan plan_memory(const std::vector<ParameterShape>& parameters,
                        const DataParallelConfig& config, int ranks) {
   std::vector<std::size_t> elements;
@@ -36,8 +42,8 @@ MemoryPlan plan_memory(const std::vector<ParameterShape>& parameters,
   plan.parameter_bytes = padded_bytes(elements, config.parameter_dtype);
   plan.master_bytes = config.parameter_dtype == core::DType::kFloat32 ? 0 : fp32_bytes;
   plan.gradient_bytes = padded_bytes(elements, config.gradient_dtype());
-  plan.moment_bytes =
-      fp32_bytes * static_cast<std::size_t>(moments_per_parameter(config.optimizer));
+  plan.moment_bytes = flat_moment_bytes(elements, config.optimizer) *
+                      static_cast<std::size_t>(moments_per_parameter(config.optimizer));
   plan.shares_state = config.state_sharing != StateSharing::kOff && ranks > 1 &&
                       config.optimizer.kernel == OptimizerKernel::kFused;
   if (plan.shares_state) {

@@ -41,6 +41,11 @@ MemoryPlan plan_memory(const std::vector<ParameterShape>& parameters,
 // Flat buffers that the optimizer keeps beside the weights: 2, 1 or 0.
 int moments_per_parameter(const OptimizerConfig& config);
 
+// Bytes of one of them: in the layout of fp32 weights, whatever its type, so that an element has
+// one place in all.
+std::size_t flat_moment_bytes(const std::vector<std::size_t>& elements,
+                              const OptimizerConfig& config);
+
 // "bucket 0: 3 parameters, 1.00 MiB: lm_head.weight .. h.11.mlp.bias", one line a bucket.
 std::vector<std::string> describe(const BucketPlan& plan, const std::vector<std::string>& names,
                                   core::DType dtype);

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "parallel/tensor_types.hpp"
+
 namespace sidestream::parallel {
 
 using torch::Tensor;
@@ -13,9 +15,11 @@ OperatorUpdate::OperatorUpdate(const OptimizerConfig& config, ParameterSpace& pa
       gradients_(gradients),
       zero_(torch::zeros({}, torch::dtype(torch::kFloat32).device(parameters.device()))) {
   const bool adamw = config_.algorithm == OptimizerAlgorithm::kAdamW;
+  const torch::ScalarType type = scalar_type_of(config_.state_dtype);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (adamw || config_.momentum != 0) first_.push_back(torch::zeros_like(parameters.master(i)));
-    if (adamw) second_.push_back(torch::zeros_like(parameters.master(i)));
+    const Tensor& master = parameters.master(i);
+    if (adamw || config_.momentum != 0) first_.push_back(torch::zeros_like(master, type));
+    if (adamw) second_.push_back(torch::zeros_like(master, type));
   }
 }
 
@@ -33,7 +37,20 @@ OperatorUpdate::Factors OperatorUpdate::factors_of(const UpdateRequest& request)
           .first = one.mul(1 - config_.beta1).to(torch::kFloat32),
           .second = one.mul(second - 1).add_(1),
           .minus_lr = one.mul(-request.lr / first_bias),
-          .second_bias = std::sqrt(1 - std::pow(config_.beta2, time))};
+          .second_bias = std::sqrt(1 - std::pow(config_.beta2, time)),
+          .rounding = rounding_of(request)};
+}
+
+// After a bad step it is what it was, which rounding leaves as it is.
+void OperatorUpdate::keep(const Tensor& updated, const Tensor& moment,
+                          const optim::RoundingPlace& place, optim::RoundingHalf half) const {
+  if (updated.is_same(moment)) return;
+  tools_.kernels->round({.from = updated.const_data_ptr<float>(),
+                         .to = static_cast<core::BFloat16*>(moment.mutable_data_ptr()),
+                         .count = static_cast<std::size_t>(moment.numel()),
+                         .place = place,
+                         .half = half},
+                        tools_.current_stream());
 }
 
 double OperatorUpdate::update(const UpdateRequest& request) {
@@ -59,14 +76,17 @@ Tensor OperatorUpdate::gradient_of(std::size_t parameter, const Factors& factors
 void OperatorUpdate::run_adamw(std::size_t parameter, const Factors& factors) {
   const Tensor gradient = at::where(factors.good, gradient_of(parameter, factors), zero_);
   const Tensor& weights = parameters_.master(parameter);
-  const Tensor& first = first_[parameter];
-  const Tensor& second = second_[parameter];
+  const Tensor first = first_[parameter].to(torch::kFloat32);  // itself where it is fp32
+  const Tensor second = second_[parameter].to(torch::kFloat32);
 
   if (parameters_.at(parameter).decays()) weights.mul_(factors.decay);
   first.lerp_(gradient, factors.first);
   second.mul_(factors.second).addcmul_(gradient, gradient, 1 - config_.beta2);
   const Tensor denominator = second.sqrt().div_(factors.second_bias).add_(config_.eps);
   weights.add_(first.mul(factors.minus_lr).div_(denominator));
+  const auto place = optim::rounding_place(factors.rounding, parameter, /*first=*/0);
+  keep(first, first_[parameter], place, optim::RoundingHalf::kFirstMoment);
+  keep(second, second_[parameter], place, optim::RoundingHalf::kSecondMoment);
 }
 
 void OperatorUpdate::run_sgd(std::size_t parameter, const Factors& factors) {
@@ -75,7 +95,12 @@ void OperatorUpdate::run_sgd(std::size_t parameter, const Factors& factors) {
 
   if (parameters_.at(parameter).decays()) gradient.add_(weights, config_.weight_decay);
   gradient = at::where(factors.good, gradient, zero_);
-  if (!first_.empty()) gradient = first_[parameter].mul_(factors.second).add_(gradient);
+  if (!first_.empty()) {
+    const Tensor momentum = first_[parameter].to(torch::kFloat32);
+    gradient = momentum.mul_(factors.second).add_(gradient);
+    keep(momentum, first_[parameter], optim::rounding_place(factors.rounding, parameter, 0),
+         optim::RoundingHalf::kFirstMoment);
+  }
   weights.add_(gradient.mul(factors.minus_lr));
 }
 

@@ -29,11 +29,15 @@ class OperatorUpdate final : public DeviceStepUpdate {
     torch::Tensor second;    // AdamW: of the old second moment; SGD: of the old momentum
     torch::Tensor minus_lr;  // of what is added to the weights
     double second_bias = 1;  // square root of AdamW's correction
+    optim::RoundingSource rounding = {};
   };
   Factors factors_of(const UpdateRequest& request) const;
   torch::Tensor gradient_of(std::size_t parameter, const Factors& factors) const;
   void run_adamw(std::size_t parameter, const Factors& factors);
   void run_sgd(std::size_t parameter, const Factors& factors);
+  // An updated moment into its own type; LibTorch has no operator that rounds so.
+  void keep(const torch::Tensor& updated, const torch::Tensor& moment,
+            const optim::RoundingPlace& place, optim::RoundingHalf half) const;
 
   const GradientSpace& gradients_;
   torch::Tensor zero_;                 // float, on the device

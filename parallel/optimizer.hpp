@@ -8,6 +8,7 @@
 
 #include <torch/torch.h>
 
+#include "core/optim/stochastic_rounding.hpp"
 #include "parallel/config.hpp"
 #include "parallel/gradient_space.hpp"
 #include "parallel/parameter_space.hpp"
@@ -23,10 +24,15 @@ struct OptimizerStep {
 // One of the tensors that an optimizer keeps for a parameter.
 struct Moment {
   std::string name;      // PyTorch's
-  torch::Tensor tensor;  // fp32, of the parameter's shape
+  torch::Tensor tensor;  // of the parameter's shape, fp32 or OptimizerConfig::state_dtype
 };
 std::vector<Moment> adamw_moments(const torch::Tensor& exp_avg, const torch::Tensor& exp_avg_sq);
 std::vector<Moment> sgd_moments(const torch::Tensor& momentum_buffer);
+
+// For optimizers of plain operators, which update in fp32: into the moment's own type, in the
+// threads of LibTorch. Nothing to do where they are the same tensor.
+void keep_moment(const torch::Tensor& updated, const torch::Tensor& moment,
+                 const optim::RoundingPlace& place, optim::RoundingHalf half);
 
 class Optimizer {
  public:

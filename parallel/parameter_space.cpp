@@ -11,8 +11,8 @@ ParameterSpace::ParameterSpace(std::vector<Parameter> parameters, core::DType dt
                                StateMemory memory)
     : parameters_(std::move(parameters)), dtype_(dtype), memory_(std::move(memory)) {
   const torch::NoGradGuard no_grad;
-  weights_ = make_flat(dtype_);
-  if (has_master()) masters_ = make_flat(core::DType::kFloat32);
+  weights_ = make_flat(dtype_, dtype_);
+  if (has_master()) masters_ = make_state(core::DType::kFloat32);
   const bool copies = part().index == 0;
   for (std::size_t i = 0; i < size(); ++i) {
     if (copies) master(i).copy_(parameters_[i].tensor);
@@ -21,12 +21,13 @@ ParameterSpace::ParameterSpace(std::vector<Parameter> parameters, core::DType dt
   }
 }
 
-FlatState ParameterSpace::make_flat(core::DType dtype) {
+// Padded as elements of type `layout` are.
+FlatState ParameterSpace::make_flat(core::DType dtype, core::DType layout) {
   std::size_t total = 0;
   std::vector<std::size_t> offsets;
   for (const Parameter& parameter : parameters_) {
     offsets.push_back(total);
-    total += padded_elements(parameter.elements(), dtype);
+    total += padded_elements(parameter.elements(), layout);
   }
   FlatState state;
   state.flat = memory_.zeros(total, dtype, device());
@@ -57,6 +58,8 @@ void ParameterSpace::refresh_weights() {
   for (std::size_t i = 0; i < size(); ++i) weights_.views[i].copy_(masters_.views[i]);
 }
 
-FlatState ParameterSpace::make_state() { return make_flat(core::DType::kFloat32); }
+FlatState ParameterSpace::make_state(core::DType dtype) {
+  return make_flat(dtype, core::DType::kFloat32);
+}
 
 }  // namespace sidestream::parallel

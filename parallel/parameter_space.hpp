@@ -17,7 +17,7 @@
 
 namespace sidestream::parallel {
 
-// A flat fp32 buffer with the layout of the space, and its views by parameter.
+// A flat buffer with the layout of the space, and its views by parameter.
 struct FlatState {
   torch::Tensor flat;
   std::vector<torch::Tensor> views;  // of the parameter's shape
@@ -51,8 +51,8 @@ class ParameterSpace {
   // Rounds the master weights into the weights; nothing to do when they are the same.
   void refresh_weights();
 
-  // Zeros, where the weights lie.
-  FlatState make_state();
+  // Zeros, where the weights lie, in the layout of the master weights whatever the type.
+  FlatState make_state(core::DType dtype);
 
   // One copy for all ranks: each updates its part, and meets the others before and after.
   bool is_shared() const noexcept { return memory_.is_shared(); }
@@ -61,7 +61,7 @@ class ParameterSpace {
 
  private:
   const FlatState& masters() const { return has_master() ? masters_ : weights_; }
-  FlatState make_flat(core::DType dtype);
+  FlatState make_flat(core::DType dtype, core::DType layout);
 
   std::vector<Parameter> parameters_;
   core::DType dtype_;

@@ -23,9 +23,10 @@ std::size_t state_bytes(const std::vector<Parameter>& parameters,
   for (const Parameter& parameter : parameters) elements.push_back(parameter.elements());
   const std::size_t fp32_bytes = whole_pages(padded_bytes(elements, core::DType::kFloat32));
   const bool has_master = config.parameter_dtype != core::DType::kFloat32;
-  const int fp32_buffers = moments_per_parameter(config.optimizer) + (has_master ? 1 : 0);
   return whole_pages(padded_bytes(elements, config.parameter_dtype)) +
-         fp32_bytes * static_cast<std::size_t>(fp32_buffers);
+         (has_master ? fp32_bytes : 0) +
+         whole_pages(flat_moment_bytes(elements, config.optimizer)) *
+             static_cast<std::size_t>(moments_per_parameter(config.optimizer));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <torch/torch.h>
 
 #include "core/base/dtype.hpp"
+#include "core/base/error.hpp"
 
 namespace sidestream::parallel {
 
@@ -18,5 +19,29 @@ torch::ScalarType scalar_type_of(core::DType dtype);
 // otherwise.
 std::span<float> floats_of(const torch::Tensor& tensor);
 std::span<core::BFloat16> bfloats_of(const torch::Tensor& tensor);
+
+template <typename Element>
+std::span<Element> elements_of(const torch::Tensor& tensor);
+template <>
+inline std::span<float> elements_of(const torch::Tensor& tensor) {
+  return floats_of(tensor);
+}
+template <>
+inline std::span<core::BFloat16> elements_of(const torch::Tensor& tensor) {
+  return bfloats_of(tensor);
+}
+
+// Calls work(elements) with those of an fp32 or bf16 tensor. Throws Error for another type.
+template <typename Work>
+void with_elements(const torch::Tensor& tensor, const Work& work) {
+  switch (tensor.scalar_type()) {
+    case torch::kFloat32:
+      return work(floats_of(tensor));
+    case torch::kBFloat16:
+      return work(bfloats_of(tensor));
+    default:
+      throw core::Error("The fused optimizer knows tensors in float32 and bfloat16 only.");
+  }
+}
 
 }  // namespace sidestream::parallel

@@ -16,6 +16,9 @@ class UnfusedSgd : public Optimizer {
 
  private:
   void update_parameter(std::size_t parameter, const OptimizerStep& step);
+  // Returns the new one in fp32.
+  torch::Tensor move_momentum(std::size_t parameter, const OptimizerStep& step,
+                              const torch::Tensor& gradient);
 
   OptimizerConfig config_;
   ParameterSpace& parameters_;

@@ -12,59 +12,85 @@ namespace sidestream::optim {
 namespace {
 
 // Plain pointers that do not alias: what the compiler needs to vectorise the loop.
-template <typename Gradient>
+template <typename Gradient, typename Moment>
 struct Pointers {
   float* __restrict weights;
   const Gradient* __restrict gradients;
-  float* __restrict first_moments;
-  float* __restrict second_moments;
+  Moment* __restrict first_moments;
+  Moment* __restrict second_moments;
+  RoundingPlace rounding;
 };
 
-template <typename Gradient>
-SIDESTREAM_INLINE float update_element(const Pointers<Gradient>& p, std::size_t i,
+template <typename Gradient, typename Moment>
+SIDESTREAM_INLINE float update_element(const Pointers<Gradient, Moment>& p, std::size_t i,
                                        const AdamWCoefficients& c) {
   const float gradient = static_cast<float>(p.gradients[i]) * c.gradient_scale;
-  const AdamWElement now =
-      adamw_element({p.weights[i], p.first_moments[i], p.second_moments[i]}, gradient, c);
-  p.first_moments[i] = now.first_moment;
-  p.second_moments[i] = now.second_moment;
+  const AdamWElement now = adamw_element({p.weights[i], static_cast<float>(p.first_moments[i]),
+                                          static_cast<float>(p.second_moments[i])},
+                                         gradient, c);
+  const std::uint32_t draw = rounding_draw(p.rounding, static_cast<std::uint32_t>(i));
+  p.first_moments[i] = kept_moment<Moment>(now.first_moment, draw, RoundingHalf::kFirstMoment);
+  p.second_moments[i] = kept_moment<Moment>(now.second_moment, draw, RoundingHalf::kSecondMoment);
   p.weights[i] = now.weight;
   return now.weight;
 }
 
-// Clones for several processors cannot be templates, hence one function per kind of gradient and
-// copy.
-SIDESTREAM_VECTORIZED void update(const Pointers<float> p, std::size_t n,
+// Clones for several processors cannot be templates, hence one function per kind of gradient,
+// moment and copy.
+using F32 = float;
+using BF16 = core::BFloat16;
+
+SIDESTREAM_VECTORIZED void update(const Pointers<F32, F32> p, std::size_t n,
                                   const AdamWCoefficients c) {
   for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
 }
 
-SIDESTREAM_VECTORIZED void update(const Pointers<core::BFloat16> p, std::size_t n,
+SIDESTREAM_VECTORIZED void update(const Pointers<BF16, F32> p, std::size_t n,
                                   const AdamWCoefficients c) {
   for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
 }
 
-SIDESTREAM_VECTORIZED void update_and_copy(const Pointers<float> p, core::BFloat16* __restrict copy,
+SIDESTREAM_VECTORIZED void update(const Pointers<F32, BF16> p, std::size_t n,
+                                  const AdamWCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
+}
+
+SIDESTREAM_VECTORIZED void update(const Pointers<BF16, BF16> p, std::size_t n,
+                                  const AdamWCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
+}
+
+SIDESTREAM_VECTORIZED void update_and_copy(const Pointers<F32, F32> p, BF16* __restrict copy,
                                            std::size_t n, const AdamWCoefficients c) {
-  for (std::size_t i = 0; i < n; ++i) copy[i] = core::BFloat16(update_element(p, i, c));
+  for (std::size_t i = 0; i < n; ++i) copy[i] = BF16(update_element(p, i, c));
 }
 
-SIDESTREAM_VECTORIZED void update_and_copy(const Pointers<core::BFloat16> p,
-                                           core::BFloat16* __restrict copy, std::size_t n,
-                                           const AdamWCoefficients c) {
-  for (std::size_t i = 0; i < n; ++i) copy[i] = core::BFloat16(update_element(p, i, c));
+SIDESTREAM_VECTORIZED void update_and_copy(const Pointers<BF16, F32> p, BF16* __restrict copy,
+                                           std::size_t n, const AdamWCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) copy[i] = BF16(update_element(p, i, c));
 }
 
-template <typename Gradient>
-void checked_update(const AdamWRange<Gradient>& range, const AdamWCoefficients& c) {
+SIDESTREAM_VECTORIZED void update_and_copy(const Pointers<F32, BF16> p, BF16* __restrict copy,
+                                           std::size_t n, const AdamWCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) copy[i] = BF16(update_element(p, i, c));
+}
+
+SIDESTREAM_VECTORIZED void update_and_copy(const Pointers<BF16, BF16> p, BF16* __restrict copy,
+                                           std::size_t n, const AdamWCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) copy[i] = BF16(update_element(p, i, c));
+}
+
+template <typename Gradient, typename Moment>
+void checked_update(const AdamWRange<Gradient, Moment>& range, const AdamWCoefficients& c) {
   const std::size_t n = range.weights.size();
   require_length("gradients", n, range.gradients.size());
   require_length("first moments", n, range.first_moments.size());
   require_length("second moments", n, range.second_moments.size());
-  const Pointers<Gradient> p{.weights = range.weights.data(),
-                             .gradients = range.gradients.data(),
-                             .first_moments = range.first_moments.data(),
-                             .second_moments = range.second_moments.data()};
+  const Pointers<Gradient, Moment> p{.weights = range.weights.data(),
+                                     .gradients = range.gradients.data(),
+                                     .first_moments = range.first_moments.data(),
+                                     .second_moments = range.second_moments.data(),
+                                     .rounding = range.rounding};
   if (range.low_precision.empty()) {
     update(p, n, c);
     return;
@@ -103,6 +129,16 @@ void adamw_update(const AdamWRange<float>& range, const AdamWCoefficients& coeff
 }
 
 void adamw_update(const AdamWRange<core::BFloat16>& range, const AdamWCoefficients& coefficients) {
+  checked_update(range, coefficients);
+}
+
+void adamw_update(const AdamWRange<float, core::BFloat16>& range,
+                  const AdamWCoefficients& coefficients) {
+  checked_update(range, coefficients);
+}
+
+void adamw_update(const AdamWRange<core::BFloat16, core::BFloat16>& range,
+                  const AdamWCoefficients& coefficients) {
   checked_update(range, coefficients);
 }
 

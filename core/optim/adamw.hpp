@@ -10,6 +10,7 @@
 #include <span>
 
 #include "core/base/dtype.hpp"
+#include "core/optim/stochastic_rounding.hpp"
 
 namespace sidestream::optim {
 
@@ -49,19 +50,25 @@ struct AdamWCoefficients {
 };
 
 // A range of parameters. All spans have the same length; low_precision may be empty (no copy is
-// wanted).
-template <typename Gradient>
+// wanted). Moments in bfloat16 are widened, updated in fp32, used for the weights as they are then,
+// and kept rounded stochastically.
+template <typename Gradient, typename Moment = float>
 struct AdamWRange {
   std::span<float> weights;  // the master weights
   std::span<const Gradient> gradients;
-  std::span<float> first_moments;
-  std::span<float> second_moments;
+  std::span<Moment> first_moments;
+  std::span<Moment> second_moments;
   std::span<core::BFloat16> low_precision =
-      {};  // receives the updated weights, rounded to nearest even
+      {};                       // receives the updated weights, rounded to nearest even
+  RoundingPlace rounding = {};  // of moments in bfloat16
 };
 
 // Throws Error when lengths differ. Spans must not overlap.
 void adamw_update(const AdamWRange<float>& range, const AdamWCoefficients& coefficients);
 void adamw_update(const AdamWRange<core::BFloat16>& range, const AdamWCoefficients& coefficients);
+void adamw_update(const AdamWRange<float, core::BFloat16>& range,
+                  const AdamWCoefficients& coefficients);
+void adamw_update(const AdamWRange<core::BFloat16, core::BFloat16>& range,
+                  const AdamWCoefficients& coefficients);
 
 }  // namespace sidestream::optim

@@ -2,6 +2,7 @@
 // that a GPU and a processor give the same bits.
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <string>
 
 #include "core/base/error.hpp"
@@ -33,16 +34,22 @@ __device__ Four load_four(const core::BFloat16* data) {
            __uint_as_float(v.y << 16), __uint_as_float(v.y & 0xFFFF0000u)}};
 }
 
-__device__ void store_four(float* data, const Four& v) {
-  *reinterpret_cast<float4*>(data) = make_float4(v.at[0], v.at[1], v.at[2], v.at[3]);
+__device__ void store_four(float* data, const float (&v)[kVector]) {
+  *reinterpret_cast<float4*>(data) = make_float4(v[0], v[1], v[2], v[3]);
 }
+
+__device__ void store_four(core::BFloat16* data, const core::BFloat16 (&v)[kVector]) {
+  const unsigned low = v[0].bits | (static_cast<unsigned>(v[1].bits) << 16);
+  const unsigned high = v[2].bits | (static_cast<unsigned>(v[3].bits) << 16);
+  *reinterpret_cast<uint2*>(data) = make_uint2(low, high);
+}
+
+__device__ void store_four(float* data, const Four& v) { store_four(data, v.at); }
 
 __device__ void store_four(core::BFloat16* data, const Four& v) {
   core::BFloat16 narrow[kVector];
   for (int i = 0; i < kVector; ++i) narrow[i] = core::BFloat16(v.at[i]);
-  const unsigned low = narrow[0].bits | (static_cast<unsigned>(narrow[1].bits) << 16);
-  const unsigned high = narrow[2].bits | (static_cast<unsigned>(narrow[3].bits) << 16);
-  *reinterpret_cast<uint2*>(data) = make_uint2(low, high);
+  store_four(data, narrow);
 }
 
 // --- sums of squares
@@ -97,64 +104,76 @@ __global__ void settle_kernel(SettleJob job) {
 
 // --- updates: a block a piece, four elements a thread at a time
 
-template <typename Gradient>
+template <typename Gradient, typename Moment>
 struct AdamWUpdate {
   AdamWJob job;
 
+  __device__ Moment* first_of(const DevicePiece& piece, unsigned i) const {
+    return static_cast<Moment*>(job.first_moments) + piece.weight + i;
+  }
+  __device__ Moment* second_of(const DevicePiece& piece, unsigned i) const {
+    return static_cast<Moment*>(job.second_moments) + piece.weight + i;
+  }
+
   __device__ Four four(const DevicePiece& piece, unsigned i, float scale,
-                       const AdamWCoefficients& c) const {
+                       const AdamWCoefficients& c, const RoundingPlace& place) const {
     const Four gradients =
         load_four(static_cast<const Gradient*>(job.gradients.data) + piece.gradient + i);
     Four weights = load_four(job.weights + piece.weight + i);
-    Four first = load_four(job.first_moments + piece.weight + i);
-    Four second = load_four(job.second_moments + piece.weight + i);
+    const Four first = load_four(first_of(piece, i));
+    const Four second = load_four(second_of(piece, i));
+    Moment first_now[kVector], second_now[kVector];
     for (int k = 0; k < kVector; ++k) {
       const AdamWElement now =
           adamw_element({weights.at[k], first.at[k], second.at[k]}, gradients.at[k] * scale, c);
+      const std::uint32_t draw = rounding_draw(place, i + k);
       weights.at[k] = now.weight;
-      first.at[k] = now.first_moment;
-      second.at[k] = now.second_moment;
+      first_now[k] = kept_moment<Moment>(now.first_moment, draw, RoundingHalf::kFirstMoment);
+      second_now[k] = kept_moment<Moment>(now.second_moment, draw, RoundingHalf::kSecondMoment);
     }
-    store_four(job.first_moments + piece.weight + i, first);
-    store_four(job.second_moments + piece.weight + i, second);
+    store_four(first_of(piece, i), first_now);
+    store_four(second_of(piece, i), second_now);
     return weights;
   }
 
   __device__ float one(const DevicePiece& piece, unsigned i, float scale,
-                       const AdamWCoefficients& c) const {
+                       const AdamWCoefficients& c, const RoundingPlace& place) const {
     const Gradient* gradients = static_cast<const Gradient*>(job.gradients.data) + piece.gradient;
-    float* first = job.first_moments + piece.weight + i;
-    float* second = job.second_moments + piece.weight + i;
-    const AdamWElement now = adamw_element({job.weights[piece.weight + i], *first, *second},
-                                           static_cast<float>(gradients[i]) * scale, c);
-    *first = now.first_moment;
-    *second = now.second_moment;
+    Moment* first = first_of(piece, i);
+    Moment* second = second_of(piece, i);
+    const AdamWElement now = adamw_element(
+        {job.weights[piece.weight + i], static_cast<float>(*first), static_cast<float>(*second)},
+        static_cast<float>(gradients[i]) * scale, c);
+    const std::uint32_t draw = rounding_draw(place, i);
+    *first = kept_moment<Moment>(now.first_moment, draw, RoundingHalf::kFirstMoment);
+    *second = kept_moment<Moment>(now.second_moment, draw, RoundingHalf::kSecondMoment);
     return now.weight;
   }
 };
 
-template <typename Gradient>
+template <typename Gradient, typename Moment>
 struct SgdUpdate {
   SgdJob job;
 
-  __device__ float momentum_at(std::uint64_t i) const {
-    return job.momentum == nullptr ? 0.0f : job.momentum[i];
-  }
-
-  __device__ float one(const DevicePiece& piece, unsigned i, float scale,
-                       const SgdCoefficients& c) const {
+  __device__ float one(const DevicePiece& piece, unsigned i, float scale, const SgdCoefficients& c,
+                       const RoundingPlace& place) const {
     const Gradient* gradients = static_cast<const Gradient*>(job.gradients.data) + piece.gradient;
-    const std::uint64_t place = piece.weight + i;
-    const SgdElement now = sgd_element({job.weights[place], momentum_at(place)},
-                                       static_cast<float>(gradients[i]) * scale, c);
-    if (job.momentum != nullptr) job.momentum[place] = now.momentum;
+    const std::uint64_t at = piece.weight + i;
+    Moment* momentum = job.momentum == nullptr ? nullptr : static_cast<Moment*>(job.momentum) + at;
+    const float before = momentum == nullptr ? 0.0f : static_cast<float>(*momentum);
+    const SgdElement now =
+        sgd_element({job.weights[at], before}, static_cast<float>(gradients[i]) * scale, c);
+    if (momentum != nullptr) {
+      *momentum =
+          kept_moment<Moment>(now.momentum, rounding_draw(place, i), RoundingHalf::kFirstMoment);
+    }
     return now.weight;
   }
 
-  __device__ Four four(const DevicePiece& piece, unsigned i, float scale,
-                       const SgdCoefficients& c) const {
+  __device__ Four four(const DevicePiece& piece, unsigned i, float scale, const SgdCoefficients& c,
+                       const RoundingPlace& place) const {
     Four weights;
-    for (int k = 0; k < kVector; ++k) weights.at[k] = one(piece, i + k, scale, c);
+    for (int k = 0; k < kVector; ++k) weights.at[k] = one(piece, i + k, scale, c, place);
     return weights;
   }
 };
@@ -165,19 +184,29 @@ __global__ void update_kernel(Update update) {
   const DevicePiece piece = update.job.table.pieces[blockIdx.x];
   const auto& c = piece.decays != 0 ? update.job.with_decay : update.job.without_decay;
   const float scale = static_cast<float>(update.job.scalars->gradient_scale);
+  const RoundingPlace place = rounding_place(update.job.rounding, piece.parameter, piece.first);
   float* weights = update.job.weights + piece.weight;
   core::BFloat16* low = update.job.low_precision;
   const unsigned whole = piece.count / kVector * kVector;
   for (unsigned i = threadIdx.x * kVector; i < whole; i += kThreads * kVector) {
-    const Four now = update.four(piece, i, scale, c);
+    const Four now = update.four(piece, i, scale, c, place);
     store_four(weights + i, now);
     if (low != nullptr) store_four(low + piece.low + i, now);
   }
   const unsigned i = whole + threadIdx.x;
   if (i >= piece.count) return;
-  const float now = update.one(piece, i, scale, c);
+  const float now = update.one(piece, i, scale, c, place);
   weights[i] = now;
   if (low != nullptr) low[piece.low + i] = core::BFloat16(now);
+}
+
+__global__ void round_kernel(RoundingJob job) {
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * kThreads;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x; i < job.count;
+       i += stride) {
+    const std::uint32_t draw = rounding_draw(job.place, static_cast<std::uint32_t>(i));
+    job.to[i] = round_stochastically(job.from[i], half_of(draw, job.half));
+  }
 }
 
 // --- launches
@@ -189,9 +218,10 @@ void check_launch(const char* kernel) {
                     " was not started: " + cudaGetErrorString(error));
 }
 
-[[noreturn]] void refuse(core::DType dtype) {
-  throw core::Error("The optimizer's kernels know gradients in float32 and bfloat16 only, found " +
-                    std::string(core::name_of(dtype)) + ".");
+[[noreturn]] void refuse(const char* what, core::DType dtype) {
+  throw core::Error("The optimizer's kernels know " + std::string(what) +
+                    " in float32 and bfloat16 only, found " + std::string(core::name_of(dtype)) +
+                    ".");
 }
 
 template <typename Update>
@@ -218,7 +248,7 @@ class CudaKernels final : public DeviceKernels {
       return launch_squares<float>(job, raw(stream));
     if (job.gradients.dtype == core::DType::kBFloat16)
       return launch_squares<core::BFloat16>(job, raw(stream));
-    refuse(job.gradients.dtype);
+    refuse("gradients", job.gradients.dtype);
   }
 
   void settle(const SettleJob& job, DeviceStream stream) override {
@@ -236,17 +266,34 @@ class CudaKernels final : public DeviceKernels {
     update<SgdUpdate>(job, stream, "sgd");
   }
 
+  void round(const RoundingJob& job, DeviceStream stream) override {
+    if (job.count == 0) return;
+    constexpr std::size_t kMostBlocks = 65536;
+    const auto blocks =
+        static_cast<unsigned>(std::min(kMostBlocks, (job.count + kThreads - 1) / kThreads));
+    round_kernel<<<blocks, kThreads, 0, raw(stream)>>>(job);
+    check_launch("round");
+  }
+
  private:
   static cudaStream_t raw(DeviceStream stream) { return static_cast<cudaStream_t>(stream); }
 
-  template <template <typename> typename Update, typename Job>
+  template <template <typename, typename> typename Update, typename Job>
   static void update(const Job& job, DeviceStream stream, const char* name) {
     if (job.gradients.dtype == core::DType::kFloat32)
-      return launch_update(Update<float>{job}, raw(stream), name);
-    if (job.gradients.dtype == core::DType::kBFloat16) {
-      return launch_update(Update<core::BFloat16>{job}, raw(stream), name);
-    }
-    refuse(job.gradients.dtype);
+      return update_from<Update, float>(job, stream, name);
+    if (job.gradients.dtype == core::DType::kBFloat16)
+      return update_from<Update, core::BFloat16>(job, stream, name);
+    refuse("gradients", job.gradients.dtype);
+  }
+
+  template <template <typename, typename> typename Update, typename Gradient, typename Job>
+  static void update_from(const Job& job, DeviceStream stream, const char* name) {
+    if (job.moment_dtype == core::DType::kFloat32)
+      return launch_update(Update<Gradient, float>{job}, raw(stream), name);
+    if (job.moment_dtype == core::DType::kBFloat16)
+      return launch_update(Update<Gradient, core::BFloat16>{job}, raw(stream), name);
+    refuse("moments", job.moment_dtype);
   }
 };
 

@@ -23,11 +23,12 @@ struct DevicePiece {
   std::uint64_t low;       // in the low-precision copy
   std::uint64_t gradient;  // in the gradients
   std::uint32_t count;
-  std::uint32_t block;   // number of the piece in registration order
-  std::uint32_t decays;  // 1: weight decay applies
-  std::uint32_t unused;
+  std::uint32_t block;      // number of the piece in registration order
+  std::uint32_t decays;     // 1: weight decay applies
+  std::uint32_t parameter;  // its number in registration order
+  std::uint64_t first;      // first element, within the parameter
 };
-static_assert(sizeof(DevicePiece) == 40);
+static_assert(sizeof(DevicePiece) == 48);
 
 struct PieceTable {
   const DevicePiece* pieces;
@@ -62,23 +63,36 @@ struct AdamWJob {
   PieceTable table;
   FlatGradients gradients;
   float* weights;
-  float* first_moments;
-  float* second_moments;
+  void* first_moments;  // of moment_dtype, as the second ones
+  void* second_moments;
   core::BFloat16* low_precision;  // null: no copy
   AdamWCoefficients with_decay;   // their gradient_scale is not used
   AdamWCoefficients without_decay;
   const StepScalars* scalars;
+  core::DType moment_dtype = core::DType::kFloat32;  // or bfloat16
+  RoundingSource rounding = {};                      // of moments in bfloat16
 };
 
 struct SgdJob {
   PieceTable table;
   FlatGradients gradients;
   float* weights;
-  float* momentum;  // null when there is none
+  void* momentum;  // of moment_dtype; null when there is none
   core::BFloat16* low_precision;
   SgdCoefficients with_decay;
   SgdCoefficients without_decay;
   const StepScalars* scalars;
+  core::DType moment_dtype = core::DType::kFloat32;  // or bfloat16
+  RoundingSource rounding = {};                      // of momentum in bfloat16
+};
+
+// A moment that plain operators have updated in fp32, into the memory where it is kept.
+struct RoundingJob {
+  const float* from;
+  core::BFloat16* to;
+  std::size_t count;
+  RoundingPlace place;
+  RoundingHalf half;
 };
 
 class DeviceKernels {
@@ -92,6 +106,7 @@ class DeviceKernels {
   virtual void settle(const SettleJob& job, DeviceStream stream) = 0;
   virtual void adamw(const AdamWJob& job, DeviceStream stream) = 0;
   virtual void sgd(const SgdJob& job, DeviceStream stream) = 0;
+  virtual void round(const RoundingJob& job, DeviceStream stream) = 0;
 
  protected:
   DeviceKernels() = default;

@@ -1,5 +1,6 @@
-// What an optimizer does to one element: the formulas that processor and GPU share. Products and
-// sums are not fused on either, so that both give the same bits.
+// What an optimizer does to one element: the formulas that processor and GPU share, with the
+// rounding of its moments from stochastic_rounding.hpp. Products and sums are not fused on either,
+// so that both give the same bits.
 #pragma once
 
 #include <cmath>
@@ -9,6 +10,7 @@
 #include "core/base/vectorize.hpp"
 #include "core/optim/adamw.hpp"
 #include "core/optim/sgd.hpp"
+#include "core/optim/stochastic_rounding.hpp"
 
 namespace sidestream::optim {
 

@@ -24,38 +24,66 @@ SIDESTREAM_VECTORIZED void plain(float* __restrict w, const core::BFloat16* __re
   for (std::size_t i = 0; i < n; ++i) w[i] -= c.lr * total_gradient(w[i], g[i], c);
 }
 
-SIDESTREAM_VECTORIZED void with_momentum(float* __restrict w, const float* __restrict g,
-                                         float* __restrict b, std::size_t n, SgdCoefficients c) {
-  for (std::size_t i = 0; i < n; ++i) {
-    b[i] = b[i] * c.momentum + total_gradient(w[i], g[i], c);
-    w[i] -= c.lr * b[i];
-  }
+template <typename Gradient, typename Moment>
+struct Pointers {
+  float* __restrict weights;
+  const Gradient* __restrict gradients;
+  Moment* __restrict buffer;
+  RoundingPlace rounding;
+};
+
+template <typename Gradient, typename Moment>
+SIDESTREAM_INLINE void update_element(const Pointers<Gradient, Moment>& p, std::size_t i,
+                                      const SgdCoefficients& c) {
+  const float now = static_cast<float>(p.buffer[i]) * c.momentum +
+                    total_gradient(p.weights[i], p.gradients[i], c);
+  const std::uint32_t draw = rounding_draw(p.rounding, static_cast<std::uint32_t>(i));
+  p.buffer[i] = kept_moment<Moment>(now, draw, RoundingHalf::kFirstMoment);
+  p.weights[i] -= c.lr * now;
 }
 
-SIDESTREAM_VECTORIZED void with_momentum(float* __restrict w, const core::BFloat16* __restrict g,
-                                         float* __restrict b, std::size_t n, SgdCoefficients c) {
-  for (std::size_t i = 0; i < n; ++i) {
-    b[i] = b[i] * c.momentum + total_gradient(w[i], g[i], c);
-    w[i] -= c.lr * b[i];
-  }
+SIDESTREAM_VECTORIZED void with_momentum(const Pointers<float, float> p, std::size_t n,
+                                         const SgdCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
 }
 
-template <typename Gradient>
-void update_block(const SgdRange<Gradient>& range, std::size_t first, std::size_t n,
+SIDESTREAM_VECTORIZED void with_momentum(const Pointers<core::BFloat16, float> p, std::size_t n,
+                                         const SgdCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
+}
+
+SIDESTREAM_VECTORIZED void with_momentum(const Pointers<float, core::BFloat16> p, std::size_t n,
+                                         const SgdCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
+}
+
+SIDESTREAM_VECTORIZED void with_momentum(const Pointers<core::BFloat16, core::BFloat16> p,
+                                         std::size_t n, const SgdCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
+}
+
+template <typename Gradient, typename Moment>
+void update_block(const SgdRange<Gradient, Moment>& range, std::size_t first, std::size_t n,
                   const SgdCoefficients& c) {
   float* weights = range.weights.data() + first;
   const Gradient* gradients = range.gradients.data() + first;
   if (range.momentum_buffer.empty()) {
     plain(weights, gradients, n, c);
   } else {
-    with_momentum(weights, gradients, range.momentum_buffer.data() + first, n, c);
+    RoundingPlace rounding = range.rounding;
+    rounding.first += static_cast<std::uint32_t>(first);
+    with_momentum(Pointers<Gradient, Moment>{.weights = weights,
+                                             .gradients = gradients,
+                                             .buffer = range.momentum_buffer.data() + first,
+                                             .rounding = rounding},
+                  n, c);
   }
   if (!range.low_precision.empty())
     round_to_bfloat16({weights, n}, range.low_precision.subspan(first, n));
 }
 
-template <typename Gradient>
-void checked_update(const SgdRange<Gradient>& range, const SgdCoefficients& c) {
+template <typename Gradient, typename Moment>
+void checked_update(const SgdRange<Gradient, Moment>& range, const SgdCoefficients& c) {
   const std::size_t n = range.weights.size();
   require_length("gradients", n, range.gradients.size());
   if (c.momentum != 0 || !range.momentum_buffer.empty()) {
@@ -82,6 +110,15 @@ void sgd_update(const SgdRange<float>& range, const SgdCoefficients& coefficient
 }
 
 void sgd_update(const SgdRange<core::BFloat16>& range, const SgdCoefficients& coefficients) {
+  checked_update(range, coefficients);
+}
+
+void sgd_update(const SgdRange<float, core::BFloat16>& range, const SgdCoefficients& coefficients) {
+  checked_update(range, coefficients);
+}
+
+void sgd_update(const SgdRange<core::BFloat16, core::BFloat16>& range,
+                const SgdCoefficients& coefficients) {
   checked_update(range, coefficients);
 }
 

@@ -52,12 +52,20 @@ void settle_toggles(GivenLayers& layers) {
 
 std::vector<Given> baseline_values() {
   std::vector<Given> values;
-  const std::vector<std::pair<std::string, std::string>> off = {
-      {"overlap", "off"},     {"bucketing", "off"},         {"loader-workers", "0"},
-      {"prefetch", "0"},      {"fused-optimizer", "off"},   {"fused-ops", "off"},
-      {"zero", "0"},          {"shared-memory", "off"},     {"precision", "fp32"},
-      {"pin-memory", "off"},  {"async-checkpoints", "off"}, {"gradient-as-bucket-view", "off"},
-      {"nccl-windows", "off"}};
+  const std::vector<std::pair<std::string, std::string>> off = {{"overlap", "off"},
+                                                                {"bucketing", "off"},
+                                                                {"gradient-as-bucket-view", "off"},
+                                                                {"shared-memory", "off"},
+                                                                {"nccl-windows", "off"},
+                                                                {"fused-optimizer", "off"},
+                                                                {"optimizer-state-dtype", "fp32"},
+                                                                {"zero", "0"},
+                                                                {"fused-ops", "off"},
+                                                                {"precision", "fp32"},
+                                                                {"loader-workers", "0"},
+                                                                {"prefetch", "0"},
+                                                                {"pin-memory", "off"},
+                                                                {"async-checkpoints", "off"}};
   for (const auto& [name, value] : off) values.push_back({name, value, "--baseline: " + name});
   return values;
 }

@@ -293,11 +293,19 @@ std::vector<float> train_with_restart(comm::Communicator& communicator, const To
 }
 
 TEST(DataParallelTest, states_savedAndRestored_continueBitExactly) {
-  for (const core::DType dtype : {core::DType::kFloat32, core::DType::kBFloat16}) {
+  struct Types {
+    core::DType parameters;
+    core::DType state;
+  };
+  for (const Types& types : {Types{core::DType::kFloat32, core::DType::kFloat32},
+                             Types{core::DType::kBFloat16, core::DType::kFloat32},
+                             Types{core::DType::kFloat32, core::DType::kBFloat16}}) {
     for (const auto kernel :
          {parallel::OptimizerKernel::kFused, parallel::OptimizerKernel::kUnfused}) {
       const ToyOptions options{
-          .steps = 6, .config = {.parameter_dtype = dtype, .optimizer = {.kernel = kernel}}};
+          .steps = 6,
+          .config = {.parameter_dtype = types.parameters,
+                     .optimizer = {.kernel = kernel, .state_dtype = types.state}}};
       run_ranks(2, [&](ThreadCommunicator& communicator) {
         std::vector<float> straight;
         {

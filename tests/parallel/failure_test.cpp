@@ -64,6 +64,21 @@ TEST(FailureTest, construct_ranksWithOtherBucketSizes_areRefused) {
   EXPECT_THAT(message_of(errors[0]), AllOf(HasSubstr("bucket 1 MiB"), HasSubstr("bucket 2 MiB")));
 }
 
+TEST(FailureTest, construct_ranksWithOtherMomentsOrDraws_areRefused) {
+  const auto message_with = [](const parallel::OptimizerConfig& of_rank_1) {
+    return message_of(run_ranks_collecting(2, [&](ThreadCommunicator& communicator) {
+      ToyNet net(0);
+      parallel::DataParallelConfig config;
+      if (communicator.rank() == 1) config.optimizer = of_rank_1;
+      const DataParallel replicas(net, communicator, config);
+    })[0]);
+  };
+
+  EXPECT_THAT(message_with({.state_dtype = core::DType::kBFloat16}),
+              AllOf(HasSubstr("moments float32"), HasSubstr("moments bfloat16")));
+  EXPECT_THAT(message_with({.rounding_seed = 3}), HasSubstr("rounding seed 3"));
+}
+
 TEST(FailureTest, finishBackward_unusedParameter_isNamed) {
   const auto errors = run_ranks_collecting(2, [](ThreadCommunicator& communicator) {
     ToyNet net(0);

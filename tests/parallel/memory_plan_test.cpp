@@ -53,6 +53,24 @@ TEST(MemoryPlanTest, planMemory_sgdWithoutMomentum_hasNoMoments) {
   EXPECT_EQ(plan.moment_bytes, 0u);
 }
 
+TEST(MemoryPlanTest, planMemory_bf16Moments_takeTwoBytesInsteadOfFour) {
+  for (const core::DType parameters : {core::DType::kFloat32, core::DType::kBFloat16}) {
+    const auto with = [&](core::DType state, OptimizerAlgorithm algorithm) {
+      return plan_memory(kShapes,
+                         {.parameter_dtype = parameters,
+                          .state_sharing = StateSharing::kOff,
+                          .optimizer = {.algorithm = algorithm, .state_dtype = state}},
+                         2);
+    };
+    const MemoryPlan wide = with(core::DType::kFloat32, OptimizerAlgorithm::kAdamW);
+    const MemoryPlan narrow = with(core::DType::kBFloat16, OptimizerAlgorithm::kAdamW);
+
+    EXPECT_EQ(narrow.moment_bytes, kElements * 4);
+    EXPECT_EQ(wide.total_bytes() - narrow.total_bytes(), kElements * 4) << "nothing else changes";
+    EXPECT_EQ(with(core::DType::kBFloat16, OptimizerAlgorithm::kSgd).moment_bytes, kElements * 2);
+  }
+}
+
 TEST(MemoryPlanTest, describe_namesParametersAndSizes) {
   const MemoryPlan plan = plan_memory(kShapes, {.gradient_sync = GradientSync::kPerParameter}, 2);
 
@@ -79,6 +97,8 @@ TEST(DataParallelConfigTest, validate_badValues_nameTheFlag) {
   EXPECT_THAT(message({.grad_accumulation = 0}), HasSubstr("--grad-accumulation"));
   EXPECT_THAT(message({.optimizer = {.beta1 = 1.5}}), HasSubstr("--beta1"));
   EXPECT_THAT(message({.optimizer = {.grad_clip = -1}}), HasSubstr("--grad-clip"));
+  EXPECT_THAT(message({.optimizer = {.state_dtype = core::DType::kFloat16}}),
+              HasSubstr("--optimizer-state-dtype: expected float32 or bfloat16, found float16"));
   EXPECT_EQ(message({}), "accepted");
 }
 

@@ -43,12 +43,18 @@ TEST(MpiTrainingTest, train_withOneCopyOfTheState_isBitIdentical) {
   using parallel::StateSharing;
   for (const OptimizerAlgorithm algorithm :
        {OptimizerAlgorithm::kAdamW, OptimizerAlgorithm::kSgd}) {
-    for (const core::DType dtype : {core::DType::kFloat32, core::DType::kBFloat16}) {
-      const auto train = [&](StateSharing sharing) {
+    for (const auto& [dtype, state_dtype] :
+         {std::pair{core::DType::kFloat32, core::DType::kFloat32},
+          std::pair{core::DType::kBFloat16, core::DType::kFloat32},
+          std::pair{core::DType::kFloat32, core::DType::kBFloat16},
+          std::pair{core::DType::kBFloat16, core::DType::kBFloat16}}) {
+      const auto train = [&, dtype = dtype, state_dtype = state_dtype](StateSharing sharing) {
         const auto communicator = make_communicator();
-        return train_toy(*communicator, {.config = {.parameter_dtype = dtype,
-                                                    .state_sharing = sharing,
-                                                    .optimizer = {.algorithm = algorithm}}});
+        return train_toy(
+            *communicator,
+            {.config = {.parameter_dtype = dtype,
+                        .state_sharing = sharing,
+                        .optimizer = {.algorithm = algorithm, .state_dtype = state_dtype}}});
       };
       const ToyResult replicated = train(StateSharing::kOff);
 

@@ -73,6 +73,55 @@ TEST(OracleTest, train_withAnySynchroniserAndBucketSize_isBitIdentical) {
   }
 }
 
+constexpr parallel::OptimizerConfig kNarrowState{.state_dtype = core::DType::kBFloat16,
+                                                 .rounding_seed = 1337};
+
+TEST(OracleTest, train_withBf16Moments_isBitIdenticalForAnySynchroniserAndBucketSize) {
+  const ToyResult baseline = train_on_threads(
+      3, {.config = {.gradient_sync = GradientSync::kPerParameter, .optimizer = kNarrowState}});
+  for (const double bucket_mb : {kOneHundredBytes, 1e-3, 25.0}) {
+    const ToyResult other =
+        train_on_threads(3, {.config = {.bucket_mb = bucket_mb, .optimizer = kNarrowState}});
+
+    EXPECT_EQ(baseline.losses, other.losses);
+    EXPECT_EQ(baseline.weights, other.weights);
+  }
+}
+
+TEST(OracleTest, train_withBf16Moments_staysNearFp32) {
+  const ToyResult exact = train_on_threads(1, {});
+  for (const int ranks : {1, 2, 3}) {
+    const ToyResult rounded = train_on_threads(ranks, {.config = {.optimizer = kNarrowState}});
+
+    expect_close(exact.losses, rounded.losses, 0.01 * exact.losses.front());
+    EXPECT_NE(exact.weights, rounded.weights);
+  }
+}
+
+// With the same batch on every rank, and a number of ranks that divides exactly, gradients have the
+// bits of one rank: so must have all that is drawn.
+TEST(OracleTest, train_withBf16Moments_drawsTheSameOnAnyNumberOfRanks) {
+  const auto train = [](int ranks) {
+    std::vector<float> weights;
+    run_ranks(ranks, [&](ThreadCommunicator& communicator) {
+      ToyNet net(0);
+      parallel::DataParallel replicas(net, communicator, {.optimizer = kNarrowState});
+      for (int step = 1; step <= 10; ++step) {
+        replicas.begin_micro_step(0);
+        toy_loss(net, make_toy_batch(step * 8, 8)).backward();
+        replicas.finish_backward();
+        replicas.update(1e-2);
+      }
+      if (communicator.rank() == 0) weights = weights_of(replicas);
+    });
+    return weights;
+  };
+  const std::vector<float> one = train(1);
+
+  EXPECT_EQ(one, train(2));
+  EXPECT_EQ(one, train(4));
+}
+
 TEST(OracleTest, train_inBf16WithMasterWeights_staysNearFp32) {
   const ToyResult exact = train_on_threads(2, {});
 

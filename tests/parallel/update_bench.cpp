@@ -1,10 +1,12 @@
 // Times what one rank adds to a step at the size of GPT-2 124M: the copy in the hooks, the norm,
-// the update; beside a copy of the same memory. Usage: parallel_update_bench [threads] [fp32|bf16]
-// [on|off]   (on: the fused optimizer)
+// the update; beside a copy of the same memory, and the update with moments in bf16 in turns with
+// the one in fp32. Usage: parallel_update_bench [threads] [fp32|bf16] [on|off]   (on: the fused
+// optimizer)
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -119,6 +121,40 @@ void measure(comm::Communicator& communicator, const Options& options) {
   report("update", updates[kRepeats / 2], elements * 28);
 }
 
+// Medians of updates with moments of one type and of the other, one after the other each time.
+void measure_moments(comm::Communicator& communicator, const Options& options) {
+  constexpr int kRounds = 15;
+  const std::vector<core::DType> types = {core::DType::kFloat32, core::DType::kBFloat16};
+  std::vector<std::unique_ptr<Gpt2Sized>> nets;
+  std::vector<std::unique_ptr<parallel::DataParallel>> replicas;
+  for (const core::DType type : types) {
+    nets.push_back(std::make_unique<Gpt2Sized>());
+    replicas.push_back(std::make_unique<parallel::DataParallel>(
+        *nets.back(), communicator,
+        parallel::DataParallelConfig{
+            .parameter_dtype = options.dtype,
+            .optimizer = {.kernel = options.kernel, .state_dtype = type}}));
+  }
+  std::vector<std::vector<double>> times(types.size());
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      replicas[i]->begin_micro_step(0);
+      loss_of(*nets[i]).backward();
+      replicas[i]->finish_backward();
+      times[i].push_back(median_ms<1>([&] { replicas[i]->update(1e-4); }));
+    }
+  }
+  for (std::vector<double>& own : times)
+    std::nth_element(own.begin(), own.begin() + kRounds / 2, own.end());
+  double elements = 0;
+  for (const torch::Tensor& parameter : nets[0]->parameters())
+    elements += static_cast<double>(parameter.numel());
+  const double wide = times[0][kRounds / 2], narrow = times[1][kRounds / 2];
+  report("update, moments in fp32", wide, elements * 28);
+  report("update, moments in bf16", narrow, elements * 20);
+  std::printf("bf16 moments take %.2f of the time of fp32 ones\n", narrow / wide);
+}
+
 Options parse(int argc, char** argv) {
   Options options;
   if (argc > 1) options.threads = std::atoi(argv[1]);
@@ -136,6 +172,8 @@ int main(int argc, char** argv) {
   const comm::MpiEnvironment environment(&argc, &argv);
   std::vector<std::string> warnings;
   const auto communicator = comm::make_communicator(environment, {}, warnings);
-  test::measure(*communicator, test::parse(argc, argv));
+  const test::Options options = test::parse(argc, argv);
+  test::measure(*communicator, options);
+  test::measure_moments(*communicator, options);
   return 0;
 }

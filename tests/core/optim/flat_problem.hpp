@@ -69,7 +69,8 @@ struct FlatProblem {
            .count = static_cast<std::uint32_t>(std::min(kSumBlock, sizes[p] - first_element)),
            .block = static_cast<std::uint32_t>(pieces.size()),
            .decays = decays(p) ? 1u : 0u,
-           .unused = 0});
+           .parameter = static_cast<std::uint32_t>(p),
+           .first = first_element});
     }
     first_block.push_back(static_cast<std::uint32_t>(pieces.size()));
   }

@@ -41,11 +41,14 @@ class HostKernels final : public DeviceKernels {
   void adamw(const AdamWJob& job, DeviceStream stream) override {
     on_launch("adamw", stream);
     update(job, [&](const DevicePiece& piece, std::size_t i, float gradient, const auto& c) {
-      const std::size_t place = piece.weight + i;
-      const AdamWElement now = adamw_element(
-          {job.weights[place], job.first_moments[place], job.second_moments[place]}, gradient, c);
-      job.first_moments[place] = now.first_moment;
-      job.second_moments[place] = now.second_moment;
+      const std::size_t at = piece.weight + i;
+      const Kept first = kept(job, job.first_moments, at),
+                 second = kept(job, job.second_moments, at);
+      const AdamWElement now =
+          adamw_element({job.weights[at], first.value(), second.value()}, gradient, c);
+      const std::uint32_t draw = draw_of(job, piece, i);
+      first.keep(now.first_moment, draw, RoundingHalf::kFirstMoment);
+      second.keep(now.second_moment, draw, RoundingHalf::kSecondMoment);
       return now.weight;
     });
   }
@@ -53,15 +56,53 @@ class HostKernels final : public DeviceKernels {
   void sgd(const SgdJob& job, DeviceStream stream) override {
     on_launch("sgd", stream);
     update(job, [&](const DevicePiece& piece, std::size_t i, float gradient, const auto& c) {
-      const std::size_t place = piece.weight + i;
-      const float momentum = job.momentum == nullptr ? 0 : job.momentum[place];
-      const SgdElement now = sgd_element({job.weights[place], momentum}, gradient, c);
-      if (job.momentum != nullptr) job.momentum[place] = now.momentum;
+      const std::size_t at = piece.weight + i;
+      const Kept momentum = kept(job, job.momentum, at);
+      const float before = job.momentum == nullptr ? 0 : momentum.value();
+      const SgdElement now = sgd_element({job.weights[at], before}, gradient, c);
+      if (job.momentum != nullptr)
+        momentum.keep(now.momentum, draw_of(job, piece, i), RoundingHalf::kFirstMoment);
       return now.weight;
     });
   }
 
+  void round(const RoundingJob& job, DeviceStream stream) override {
+    on_launch("round", stream);
+    for (std::size_t i = 0; i < job.count; ++i) {
+      const std::uint32_t draw = rounding_draw(job.place, static_cast<std::uint32_t>(i));
+      job.to[i] = round_stochastically(job.from[i], half_of(draw, job.half));
+    }
+  }
+
  private:
+  // One element of a moment, of either type.
+  struct Kept {
+    float* wide;
+    core::BFloat16* narrow;
+
+    float value() const { return wide != nullptr ? *wide : static_cast<float>(*narrow); }
+    void keep(float value, std::uint32_t draw, RoundingHalf half) const {
+      if (wide != nullptr) {
+        *wide = value;
+      } else {
+        *narrow = round_stochastically(value, half_of(draw, half));
+      }
+    }
+  };
+
+  template <typename Job>
+  static Kept kept(const Job& job, void* moments, std::size_t at) {
+    if (job.moment_dtype == core::DType::kFloat32)
+      return {static_cast<float*>(moments) + at, nullptr};
+    return {nullptr, static_cast<core::BFloat16*>(moments) + at};
+  }
+
+  template <typename Job>
+  static std::uint32_t draw_of(const Job& job, const DevicePiece& piece, std::size_t i) {
+    return rounding_draw(rounding_place(job.rounding, piece.parameter, piece.first),
+                         static_cast<std::uint32_t>(i));
+  }
+
   template <typename Work>
   static void with(const FlatGradients& gradients, const Work& work) {
     if (gradients.dtype == core::DType::kFloat32) {

@@ -1,0 +1,28 @@
+#include "core/optim/stochastic_rounding.hpp"
+
+#include <cstddef>
+
+#include "core/optim/check.hpp"
+
+namespace sidestream::optim {
+namespace {
+
+SIDESTREAM_VECTORIZED void round_all(const float* __restrict from, core::BFloat16* __restrict to,
+                                     std::size_t n, const RoundingPlace place, RoundingHalf half) {
+  // A shift and no choice in the loop.
+  const std::uint32_t shift = half == RoundingHalf::kFirstMoment ? 16 : 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t draw = rounding_draw(place, static_cast<std::uint32_t>(i));
+    to[i] = round_stochastically(from[i], (draw >> shift) & 0xFFFFu);
+  }
+}
+
+}  // namespace
+
+void round_stochastically(std::span<const float> from, std::span<core::BFloat16> to,
+                          const RoundingPlace& place, RoundingHalf half) {
+  require_length("rounded moments", from.size(), to.size());
+  round_all(from.data(), to.data(), from.size(), place, half);
+}
+
+}  // namespace sidestream::optim
