@@ -56,7 +56,8 @@ std::vector<Given> baseline_values() {
       {"overlap", "off"},    {"bucketing", "off"},         {"loader-workers", "0"},
       {"prefetch", "0"},     {"fused-optimizer", "off"},   {"fused-ops", "off"},
       {"zero", "0"},         {"shared-memory", "off"},     {"precision", "fp32"},
-      {"pin-memory", "off"}, {"async-checkpoints", "off"}, {"gradient-as-bucket-view", "off"}};
+      {"pin-memory", "off"}, {"async-checkpoints", "off"}, {"gradient-as-bucket-view", "off"},
+      {"loss-chunks", "1"},  {"recompute", "none"}};
   for (const auto& [name, value] : off) values.push_back({name, value, "--baseline: " + name});
   return values;
 }

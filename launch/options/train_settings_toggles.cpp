@@ -92,6 +92,38 @@ Setting<Options> fused_ops() {
       [](auto& o) -> auto& { return o.model.config.fused_ops; });
 }
 
+Setting<Options> recompute() {
+  using model::Recompute;
+  return choice<Options, Recompute>(
+      {"recompute", "LEVEL",
+       "what a GPT-2 block does not keep for backward but computes again: none, activations (of "
+       "norms and GELU), mlp (its inside too), attention (its inside too), blocks (all but each "
+       "block's input). Less memory, the same losses"},
+      {{"none", Recompute::kNone},
+       {"activations", Recompute::kActivations},
+       {"mlp", Recompute::kMlp},
+       {"attention", Recompute::kAttention},
+       {"blocks", Recompute::kBlocks}},
+      [](auto& o) -> auto& { return o.model.config.recompute; });
+}
+
+constexpr IntegerRange kLossChunks{1, 1 << 24};
+
+Setting<Options> loss_chunks() {
+  return {{"loss-chunks", "N|auto",
+           "compute logits and their loss in N parts, forward and backward; 1: all at once; auto: "
+           "parts of 64 MiB of logits",
+           "auto"},
+          [](Options& options, const std::string& text) {
+            options.model.config.loss_chunks =
+                text == "auto" ? 0 : parse_integer(text, kLossChunks);
+          },
+          [](const Options& options) {
+            const std::int64_t chunks = options.model.config.loss_chunks;
+            return std::optional(chunks > 0 ? std::to_string(chunks) : std::string("auto"));
+          }};
+}
+
 Setting<Options> reduce_dtype() {
   return choice<Options, std::optional<core::DType>>(
       {"reduce-dtype", "fp32|bf16", "type in which gradients travel and are added",
@@ -126,7 +158,8 @@ SettingGroup<TrainOptions> toggle_settings() {
             "fused operators write the gradients of weights into their bucket; off: they are "
             "copied there"},
            [](auto& o) -> auto& { return o.parallel.gradient_as_bucket_view; }),
-       reduce_dtype(), unused_parameters(), fused_optimizer(), zero(), fused_ops(),
+       reduce_dtype(), unused_parameters(), fused_optimizer(), zero(), fused_ops(), loss_chunks(),
+       recompute(),
        count<Options>(
            {"loader-workers", "N", "threads that read ahead; 0: the training thread reads"},
            [](auto& o) -> auto& { return o.data.loader_workers; }, {0, 256}),
