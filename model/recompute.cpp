@@ -5,6 +5,8 @@
 
 #include <ATen/Context.h>
 
+#include "model/fused/recorded.hpp"
+
 namespace sidestream::model {
 namespace {
 
@@ -68,6 +70,8 @@ constexpr const char* kRecipe = "recipe";
 struct RecomputeFunction : torch::autograd::Function<RecomputeFunction> {
   static tensor_list forward(AutogradContext* context, const RecipePointer& recipe,
                              at::TensorList inputs) {
+    // Profiles then know the layer of what runs in backward.
+    RECORD_FUNCTION("sidestream::recompute", fused::Inputs(), fused::node_number());
     context->set_materialize_grads(false);
     tensor_list kept;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
