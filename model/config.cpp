@@ -90,6 +90,12 @@ void ModelConfig::validate() const {
   if (!(dropout >= 0.0 && dropout < 1.0)) {
     throw core::ConfigError(fmt::format("model: dropout must be in [0, 1), found {}", dropout));
   }
+  if (recompute != Recompute::kNone && family != "gpt2") {
+    throw core::ConfigError(
+        fmt::format("--recompute is for models of GPT-2's blocks, and this one is of the family "
+                    "'{}': use --recompute none (--loss-chunks saves memory for every family)",
+                    family));
+  }
   check_total(*this);
 }
 

@@ -16,6 +16,16 @@ enum class FusedOps {
   kOn
 };  // off: plain LibTorch operators, scaled_dot_product_attention included
 
+// What blocks do not keep between forward and backward, but compute again. Each level has what
+// those before it have. Losses and gradients do not depend on it, bit for bit.
+enum class Recompute {
+  kNone,
+  kActivations,  // outputs of norms and GELU
+  kMlp,          // what lies inside the MLP
+  kAttention,    // queries, keys, values and what attention makes of them
+  kBlocks,       // everything but each block's input
+};
+
 struct ModelConfig {
   std::string family = "gpt2";  // gpt2 | mlp
   std::int64_t layers = 12;
@@ -30,6 +40,7 @@ struct ModelConfig {
   LayerRanges layer_ranges = LayerRanges::kOff;
   std::int64_t loss_chunks =
       0;  // the head's logits are computed in so many parts; 0: chosen by size
+  Recompute recompute = Recompute::kNone;
 
   void validate() const;  // throws ConfigError naming the field, the range and the value
 

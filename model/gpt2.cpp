@@ -1,10 +1,32 @@
 #include "model/gpt2.hpp"
 
+#include <optional>
+
+#include "core/base/error.hpp"
 #include "model/head.hpp"
+#include "model/recompute.hpp"
 
 namespace sidestream::model {
 
 using torch::Tensor;
+
+namespace {
+
+MlpKeeps kept_of_mlp(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::kNone:
+    case Recompute::kBlocks:  // while a block runs again, nothing in it does so twice
+      return MlpKeeps::kAll;
+    case Recompute::kActivations:
+      return MlpKeeps::kBeforeGelu;
+    case Recompute::kMlp:
+    case Recompute::kAttention:
+      return MlpKeeps::kInput;
+  }
+  throw core::Error("model: an unknown level of recomputation");
+}
+
+}  // namespace
 
 Gpt2::Block::Block(std::int64_t width)
     : ln_1(register_module("ln_1", std::make_shared<LayerNorm>(width))),
@@ -58,24 +80,55 @@ Tensor Gpt2::next_token_logits(const Tensor& inputs_bt) {
 
 Tensor Gpt2::hidden(const Tensor& inputs_bt, const Embeddings& embeddings) {
   check_inputs(inputs_bt, config_);
-  Tensor residual = drop(operators_->embed(inputs_bt, embeddings));
-  Tensor normed = operators_->norm(residual, weights_of(*transformer_->blocks.front()->ln_1));
+  NormedResidual stream{.residual_btc = drop(operators_->embed(inputs_bt, embeddings)),
+                        .normed_btc = {}};
+  const LayerNorm* norm = transformer_->blocks.front()->ln_1.get();
+  stream.normed_btc = operators_->norm(stream.residual_btc, weights_of(*norm));
   for (std::size_t layer = 0; layer < transformer_->blocks.size(); ++layer) {
     const LayerRange range(paths_.at(layer), &LayerPaths::Names::block);
-    const NormWeights middle_norm = weights_of(*transformer_->blocks[layer]->ln_2);
-    NormedResidual middle = operators_->add_norm(residual, attend(layer, normed), middle_norm);
-    const Tensor branch = feed_forward(layer, middle.normed_btc);
+    const Addends end = block(layer, stream.residual_btc, normed(stream, *norm));
     const bool last = layer + 1 == transformer_->blocks.size();
-    const LayerNorm& next_norm =
-        last ? *transformer_->ln_f : *transformer_->blocks[layer + 1]->ln_1;
-    NormedResidual end = operators_->add_norm(middle.residual_btc, branch, weights_of(next_norm));
-    residual = end.residual_btc;
-    normed = end.normed_btc;
+    norm = (last ? transformer_->ln_f : transformer_->blocks[layer + 1]->ln_1).get();
+    stream = operators_->add_norm(end.residual_btc, end.branch_btc, weights_of(*norm));
   }
-  return normed;
+  return stream.normed_btc;
 }
 
-Tensor Gpt2::attend(std::size_t layer, const Tensor& normed_btc) {
+Gpt2::Addends Gpt2::block(std::size_t layer, const Tensor& residual_btc,
+                          const Operand& normed_btc) {
+  if (config_.recompute != Recompute::kBlocks) return block_body(layer, residual_btc, normed_btc);
+  const Computation computation = [this, layer](const std::vector<Tensor>& inputs, Pass pass) {
+    // Forward is in the block's range already.
+    std::optional<LayerRange> range;
+    if (pass == Pass::kAgain) range.emplace(paths_.at(layer), &LayerPaths::Names::block);
+    const Addends end = block_body(layer, inputs[0], inputs[1]);
+    return std::vector<Tensor>{end.residual_btc, end.branch_btc};
+  };
+  const std::vector<Tensor> out = recompute_in_backward(computation, {residual_btc, normed_btc});
+  return {.residual_btc = out[0], .branch_btc = out[1]};
+}
+
+Gpt2::Addends Gpt2::block_body(std::size_t layer, const Tensor& residual_btc,
+                               const Operand& normed_btc) {
+  // A block that runs again as a whole keeps what it needs for the moment.
+  const bool whole = config_.recompute == Recompute::kBlocks;
+  const LayerNorm& norm = *transformer_->blocks[layer]->ln_2;
+  const NormedResidual middle =
+      operators_->add_norm(residual_btc, attend(layer, normed_btc), weights_of(norm));
+  return {
+      .residual_btc = middle.residual_btc,
+      .branch_btc = feed_forward(layer, whole ? Operand(middle.normed_btc) : normed(middle, norm))};
+}
+
+Tensor Gpt2::attend(std::size_t layer, const Operand& normed_btc) {
+  if (config_.recompute != Recompute::kAttention) return attention_branch(layer, normed_btc);
+  const Computation computation = [this, layer](const std::vector<Tensor>& inputs, Pass /*pass*/) {
+    return std::vector<Tensor>{attention_branch(layer, inputs[0])};
+  };
+  return recompute_in_backward(computation, {normed_btc}).front();
+}
+
+Tensor Gpt2::attention_branch(std::size_t layer, const Operand& normed_btc) {
   const LayerRange range(paths_.at(layer), &LayerPaths::Names::attention);
   const Block& block = *transformer_->blocks[layer];
   const Tensor qkv = operators_->linear(normed_btc, weights_of(*block.attn->c_attn));
@@ -84,10 +137,19 @@ Tensor Gpt2::attend(std::size_t layer, const Tensor& normed_btc) {
   return drop(operators_->linear(mixed, weights_of(*block.attn->c_proj)));
 }
 
-Tensor Gpt2::feed_forward(std::size_t layer, const Tensor& normed_btc) {
+Tensor Gpt2::feed_forward(std::size_t layer, const Operand& normed_btc) {
   const LayerRange range(paths_.at(layer), &LayerPaths::Names::mlp);
   const Mlp& mlp = *transformer_->blocks[layer]->mlp;
-  return drop(operators_->mlp(normed_btc, weights_of(*mlp.c_fc), weights_of(*mlp.c_proj)));
+  return drop(operators_->mlp(normed_btc, weights_of(*mlp.c_fc), weights_of(*mlp.c_proj),
+                              kept_of_mlp(config_.recompute)));
+}
+
+Operand Gpt2::normed(const NormedResidual& stream, const LayerNorm& norm) const {
+  if (config_.recompute == Recompute::kNone) return stream.normed_btc;
+  return {stream.normed_btc,
+          {[this, sum_btc = stream.residual_btc.detach(), weights = weights_of(norm)] {
+            return operators_->norm(sum_btc, weights);
+          }}};
 }
 
 Tensor Gpt2::drop(const Tensor& x) const {

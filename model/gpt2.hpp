@@ -41,10 +41,22 @@ class Gpt2 : public LanguageModel {
     std::shared_ptr<LayerNorm> ln_f;
   };
 
+  // The two addends of what a block hands on: the residual stream after attention, and the MLP's
+  // output. The sum is that of the next norm.
+  struct Addends {
+    torch::Tensor residual_btc, branch_btc;
+  };
+
   torch::Tensor hidden(const torch::Tensor& inputs_bt, const Embeddings& embeddings);
-  torch::Tensor attend(std::size_t layer, const torch::Tensor& normed_btc);
-  torch::Tensor feed_forward(std::size_t layer, const torch::Tensor& normed_btc);
+  Addends block(std::size_t layer, const torch::Tensor& residual_btc, const Operand& normed_btc);
+  Addends block_body(std::size_t layer, const torch::Tensor& residual_btc,
+                     const Operand& normed_btc);
+  torch::Tensor attend(std::size_t layer, const Operand& normed_btc);
+  torch::Tensor attention_branch(std::size_t layer, const Operand& normed_btc);
+  torch::Tensor feed_forward(std::size_t layer, const Operand& normed_btc);
   torch::Tensor drop(const torch::Tensor& x) const;
+  // The normed half of `stream`, which can be made again from the other: that one is kept anyway.
+  Operand normed(const NormedResidual& stream, const LayerNorm& norm) const;
 
   ModelConfig config_;
   LayerPaths paths_;

@@ -55,7 +55,8 @@ Tensor MlpLanguageModel::hidden(const Tensor& inputs_bt, const Embeddings& embed
   Tensor normed = operators_->norm(residual, weights_of(*transformer_->blocks.front()->ln_1));
   for (std::size_t layer = 0; layer < transformer_->blocks.size(); ++layer) {
     const Mlp& mlp = *transformer_->blocks[layer]->mlp;
-    const Tensor branch = operators_->mlp(normed, weights_of(*mlp.c_fc), weights_of(*mlp.c_proj));
+    const Tensor branch =
+        operators_->mlp(normed, weights_of(*mlp.c_fc), weights_of(*mlp.c_proj), MlpKeeps::kAll);
     const bool last = layer + 1 == transformer_->blocks.size();
     const LayerNorm& next_norm =
         last ? *transformer_->ln_f : *transformer_->blocks[layer + 1]->ln_1;

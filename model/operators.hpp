@@ -12,6 +12,7 @@
 
 #include "model/config.hpp"
 #include "model/gradient_memory.hpp"
+#include "model/operand.hpp"
 
 namespace sidestream::model {
 
@@ -48,7 +49,16 @@ struct AttentionOptions {
 
 struct LossOptions {
   std::int64_t vocab_size = 0;  // columns from here on are padding: masked out
-  std::int64_t chunks = 0;      // parts in which logits are computed; 0: chosen by size
+  // Parts in which logits are computed, forward and backward (rows_of_loss_chunk); 0: chosen by
+  // size, 1: all at once.
+  std::int64_t chunks = 0;
+};
+
+// What mlp() keeps for its backward; the rest is made again there, without the second product.
+enum class MlpKeeps {
+  kAll,         // whatever its backward reads
+  kBeforeGelu,  // its input and what goes into the GELU
+  kInput,       // its input
 };
 
 constexpr double kNormEps = 1e-5;
@@ -70,11 +80,11 @@ class Operators {
   virtual NormedResidual add_norm(const torch::Tensor& residual_btc,
                                   const torch::Tensor& branch_btc, const NormWeights& norm) = 0;
 
-  virtual torch::Tensor linear(const torch::Tensor& x, const LinearWeights& weights) = 0;
+  virtual torch::Tensor linear(const Operand& x, const LinearWeights& weights) = 0;
 
   // linear, GELU (tanh form), linear.
-  virtual torch::Tensor mlp(const torch::Tensor& x_btc, const LinearWeights& in,
-                            const LinearWeights& out) = 0;
+  virtual torch::Tensor mlp(const Operand& x_btc, const LinearWeights& in, const LinearWeights& out,
+                            MlpKeeps keeps) = 0;
 
   // Causal self-attention; qkv_bt3c holds queries, keys and values, each [heads, C / heads] -> [B,
   // T, C].
@@ -82,7 +92,8 @@ class Operators {
                                   const AttentionOptions& options) = 0;
 
   // Mean cross-entropy in fp32 of softmax(x tokens^T) against targets_bt; the head is tied to the
-  // embedding. Throws Error for a target outside the vocabulary.
+  // embedding. In more than one chunk it can be differentiated once. Throws Error for a target
+  // outside the vocabulary.
   virtual torch::Tensor next_token_loss(const torch::Tensor& x_btc, const Embeddings& embeddings,
                                         const torch::Tensor& targets_bt,
                                         const LossOptions& options) = 0;

@@ -1,5 +1,9 @@
 #include "model/plain_operators.hpp"
 
+#include "model/chunked_loss.hpp"
+#include "model/loss_chunks.hpp"
+#include "model/plain_mlp.hpp"
+
 namespace sidestream::model {
 
 using torch::Tensor;
@@ -20,15 +24,14 @@ NormedResidual PlainOperators::add_norm(const Tensor& residual_btc, const Tensor
   return {.residual_btc = sum_btc, .normed_btc = norm(sum_btc, weights)};
 }
 
-Tensor PlainOperators::linear(const Tensor& x, const LinearWeights& weights) {
-  const std::int64_t in = weights.weight.size(0), out = weights.weight.size(1);
-  std::vector<std::int64_t> shape = x.sizes().vec();
-  shape.back() = out;
-  return at::addmm(weights.bias, x.reshape({-1, in}), weights.weight).view(shape);
+Tensor PlainOperators::linear(const Operand& x, const LinearWeights& weights) {
+  return x.again.make ? plain::linear_made_again(x, weights) : plain::linear(x.value, weights);
 }
 
-Tensor PlainOperators::mlp(const Tensor& x_btc, const LinearWeights& in, const LinearWeights& out) {
-  return linear(at::gelu(linear(x_btc, in), "tanh"), out);
+Tensor PlainOperators::mlp(const Operand& x_btc, const LinearWeights& in, const LinearWeights& out,
+                           MlpKeeps keeps) {
+  if (keeps != MlpKeeps::kAll) return plain::mlp_made_again(x_btc, in, out, keeps);
+  return plain::linear(at::gelu(linear(x_btc, in), "tanh"), out);
 }
 
 Tensor PlainOperators::attention(const Tensor& qkv_bt3c, const AttentionOptions& options) {
@@ -48,11 +51,15 @@ Tensor PlainOperators::next_token_loss(const Tensor& x_btc, const Embeddings& em
                                        const Tensor& targets_bt, const LossOptions& options) {
   // The padded columns take part in the products, which are what the padding is for, and in nothing
   // else.
-  const Tensor logits_nv = at::mm(x_btc.reshape({-1, x_btc.size(-1)}), embeddings.tokens_vc.t())
-                               .narrow(1, 0, options.vocab_size);
-  const bool wide = logits_nv.scalar_type() == at::kDouble;
-  return at::cross_entropy_loss(wide ? logits_nv : logits_nv.to(at::kFloat),
-                                targets_bt.reshape(-1));
+  const Tensor x_nc = x_btc.reshape({-1, x_btc.size(-1)}), targets_n = targets_bt.reshape(-1);
+  const Tensor& weight_vc = embeddings.tokens_vc;
+  const bool wide = x_nc.scalar_type() == at::kDouble;
+  const std::int64_t rows = rows_of_loss_chunk(
+      {.rows = x_nc.size(0), .bytes_per_row = weight_vc.size(0) * (wide ? 8 : 4)}, options.chunks);
+  if (rows < x_nc.size(0))
+    return plain::chunked_loss(x_nc, weight_vc, targets_n, options.vocab_size, rows);
+  const Tensor logits_nv = at::mm(x_nc, weight_vc.t()).narrow(1, 0, options.vocab_size);
+  return at::cross_entropy_loss(wide ? logits_nv : logits_nv.to(at::kFloat), targets_n);
 }
 
 }  // namespace sidestream::model

@@ -7,7 +7,9 @@
 
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
+#include "launch/assembly/memory_advice.hpp"
 #include "launch/options/train_parser.hpp"
+#include "model/activation_memory.hpp"
 #include "model/language_model.hpp"
 #include "parallel/memory_plan.hpp"
 
@@ -43,14 +45,20 @@ std::size_t snapshot_bytes(const CheckpointOptions& options,
   return std::max(weights, (weights + moments) / static_cast<std::size_t>(ranks));
 }
 
-std::string memory_text(const parallel::MemoryPlan& plan, std::size_t snapshot) {
+std::string memory_text(const parallel::MemoryPlan& plan,
+                        const model::ActivationMemory& activations, std::size_t snapshot) {
   return fmt::format(
-      "Memory of each rank, without activations{}\n  parameters     {}\n  master weights {}\n"
-      "  gradients      {}\n  moments        {}\n  together       {}\n"
+      "Memory of each rank{}\n  parameters     {}\n  master weights {}\n"
+      "  gradients      {}\n  moments        {}\n"
+      "  activations    {} kept for backward (--recompute)\n"
+      "  logits         {} with their gradients (--loss-chunks), or\n"
+      "  one block      {} in backward, whichever is more\n"
+      "  together       {}\n"
       "{}",
       plan.shares_state ? "; of what all ranks share, its part" : "", mib(plan.parameter_bytes),
       mib(plan.master_bytes), mib(plan.gradient_bytes), mib(plan.moment_bytes),
-      mib(plan.total_bytes()),
+      mib(activations.kept), mib(activations.loss), mib(activations.working),
+      mib(plan.total_bytes() + activations.peak()),
       snapshot == 0 ? ""
                     : fmt::format("  and a copy of  {} while a checkpoint is written (rank 0)\n",
                                   mib(snapshot)));
@@ -89,19 +97,25 @@ std::size_t planned_device_bytes(const TrainOptions& options, int ranks) {
   return parallel::plan_memory(shapes_of(options.model.config), config, ranks).total_bytes();
 }
 
-std::string dry_run_text(TrainOptions options, int ranks) {
+std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
+  const int ranks = place.ranks;
   const DataSources sources = open_data(options);
   set_vocabulary(options, sources.vocab_size);
   check_data(sources, options, {.size = ranks});
   const auto shapes = shapes_of(options.model.config);
   const parallel::DataParallelConfig config = data_parallel_config(options);
   const parallel::MemoryPlan plan = parallel::plan_memory(shapes, config, ranks);
+  const std::size_t snapshot = snapshot_bytes(options.checkpoint, shapes, config, ranks);
   return fmt::format("Model {}: {} parameters, vocabulary {} in {} rows, sequence length {}\n",
                      options.model.preset, model::parameter_count(options.model.config),
                      options.model.config.vocab_size, options.model.config.padded_vocab_size,
                      sequence_length(options)) +
-         data_text(sources, options, ranks) +
-         memory_text(plan, snapshot_bytes(options.checkpoint, shapes, config, ranks)) +
+         data_text(sources, options, ranks) + memory_text(plan, activations_of(options), snapshot) +
+         memory_advice(options,
+                       {.ranks = place.ranks_on_host,
+                        .usable_bytes = place.usable_bytes,
+                        .fixed_bytes = static_cast<std::int64_t>(plan.total_bytes() + snapshot) +
+                                       place.rank_bytes}) +
          bucket_text(plan, shapes, config) + "Nothing was trained (--dry-run).\n";
 }
 

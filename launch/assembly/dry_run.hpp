@@ -2,15 +2,27 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "launch/options/train_options.hpp"
 
 namespace sidestream::launch {
 
-// Opens and checks the data, lays out the model, plans buckets, memory and steps for `ranks` ranks.
-// Throws what the run would throw: ConfigError, DataError.
-std::string dry_run_text(TrainOptions options, int ranks);
+// Where the ranks are going to run, as far as that is known.
+struct DryRunPlace {
+  int ranks = 1;
+  int ranks_on_host = 1;
+  // Of this host, for all of them; empty: not known, or they run on GPUs.
+  std::optional<std::int64_t> usable_bytes = {};
+  std::int64_t rank_bytes = 0;  // what a rank takes before there is a model
+};
+
+// Opens and checks the data, lays out the model, plans buckets, memory and steps. Where the plan
+// does not fit into the memory, the text names the cheapest flags that would make it fit. Throws
+// what the run would throw: ConfigError, DataError.
+std::string dry_run_text(TrainOptions options, const DryRunPlace& place);
 
 // Weights, master weights, gradients and moments of one rank on a GPU. `options` must have its
 // vocabulary set.

@@ -10,6 +10,8 @@
 #include "launch/assembly/dry_run.hpp"
 #include "launch/assembly/training_run.hpp"
 #include "launch/commands/commands.hpp"
+#include "launch/doctor/system_files.hpp"
+#include "launch/doctor/usable_memory.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/program.hpp"
 
@@ -24,6 +26,18 @@ std::string joined(int argc, char** argv) {
 int print_and_leave(const std::string& text) {
   if (comm::LauncherEnvironment::read().rank == 0) std::fputs(text.c_str(), stdout);
   return 0;
+}
+
+// Of a GPU's memory nothing is known before there is a driver: the run itself asks then.
+DryRunPlace place_of_ranks(const TrainOptions& options) {
+  const auto launcher = comm::LauncherEnvironment::read();
+  DryRunPlace place{.ranks = launcher.size,
+                    .ranks_on_host = launcher.local_size > 0 ? launcher.local_size : launcher.size,
+                    .rank_bytes = doctor::kSmallestRankBytes};
+  const bool on_gpu = options.device == Device::kCuda ||
+                      (options.device == Device::kAuto && doctor::read_gpus().on_bus > 0);
+  if (!on_gpu) place.usable_bytes = doctor::usable_bytes(doctor::read_memory());
+  return place;
 }
 
 // What is planted before MPI starts: for ranks that never come to it.
@@ -55,8 +69,7 @@ void prepare_environment(const TrainOptions& options) {
 int run_train(const CommandCall& call) {
   const TrainOptions options = parse_train_options(call.arguments);
   if (options.print_config) return print_and_leave(config_text(options));
-  if (options.dry_run)
-    return print_and_leave(dry_run_text(options, comm::LauncherEnvironment::read().size));
+  if (options.dry_run) return print_and_leave(dry_run_text(options, place_of_ranks(options)));
   meet_faults_of_the_start(options);
   prepare_environment(options);
   const std::string command_line = joined(call.argc, call.argv);

@@ -1,25 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "launch/doctor/amounts.hpp"
 #include "launch/doctor/checks.hpp"
 #include "launch/doctor/over_ranks.hpp"
+#include "launch/doctor/usable_memory.hpp"
 
 namespace sidestream::launch::doctor {
 namespace {
-
-constexpr std::int64_t kMiB = std::int64_t{1} << 20;
-
-// LibTorch and MPI alone, before any model.
-constexpr std::int64_t kSmallestRankBytes = 512 * kMiB;
-
-// What the control group leaves counts as well as what the machine has.
-std::int64_t usable_bytes(const MemoryFacts& memory) {
-  if (memory.limit_bytes == kUnlimited) return memory.available_bytes;
-  const std::int64_t left = std::max<std::int64_t>(0, memory.limit_bytes - memory.limit_used_bytes);
-  return std::min(memory.available_bytes, left);
-}
 
 std::string found_text(const MemoryFacts& memory) {
   const std::int64_t usable = usable_bytes(memory);

@@ -61,6 +61,8 @@ std::vector<Given> baseline_values() {
                                                                 {"optimizer-state-dtype", "fp32"},
                                                                 {"zero", "0"},
                                                                 {"fused-ops", "off"},
+                                                                {"loss-chunks", "1"},
+                                                                {"recompute", "none"},
                                                                 {"precision", "fp32"},
                                                                 {"loader-workers", "0"},
                                                                 {"prefetch", "0"},

@@ -12,9 +12,11 @@ Setting<Options> model_preset() {
       {"model", "PRESET",
        "gpt2-124m, gpt2-355m, gpt2-774m, gpt2-1558m, gpt2-mini (11M), gpt2-tiny, gpt2-micro, mlp"},
       [](Options& options, const std::string& text) {
-        const model::FusedOps fused_ops = options.model.config.fused_ops;
+        const model::ModelConfig before = options.model.config;
         options.model.config = model::preset(text);
-        options.model.config.fused_ops = fused_ops;
+        options.model.config.fused_ops = before.fused_ops;
+        options.model.config.loss_chunks = before.loss_chunks;
+        options.model.config.recompute = before.recompute;
         options.model.preset = text;
       },
       [](const Options& options) { return std::optional(options.model.preset); }};

@@ -92,6 +92,38 @@ Setting<Options> fused_ops() {
       [](auto& o) -> auto& { return o.model.config.fused_ops; });
 }
 
+Setting<Options> recompute() {
+  using model::Recompute;
+  return choice<Options, Recompute>(
+      {"recompute", "LEVEL",
+       "what a GPT-2 block does not keep for backward but computes again: none, activations (of "
+       "norms and GELU), mlp (its inside too), attention (its inside too), blocks (all but each "
+       "block's input). Less memory, the same losses"},
+      {{"none", Recompute::kNone},
+       {"activations", Recompute::kActivations},
+       {"mlp", Recompute::kMlp},
+       {"attention", Recompute::kAttention},
+       {"blocks", Recompute::kBlocks}},
+      [](auto& o) -> auto& { return o.model.config.recompute; });
+}
+
+constexpr IntegerRange kLossChunks{1, 1 << 24};
+
+Setting<Options> loss_chunks() {
+  return {{"loss-chunks", "N|auto",
+           "compute logits and their loss in N parts, forward and backward; 1: all at once; auto: "
+           "parts of 64 MiB of logits",
+           "auto"},
+          [](Options& options, const std::string& text) {
+            options.model.config.loss_chunks =
+                text == "auto" ? 0 : parse_integer(text, kLossChunks);
+          },
+          [](const Options& options) {
+            const std::int64_t chunks = options.model.config.loss_chunks;
+            return std::optional(chunks > 0 ? std::to_string(chunks) : std::string("auto"));
+          }};
+}
+
 Setting<Options> reduce_dtype() {
   return choice<Options, std::optional<core::DType>>(
       {"reduce-dtype", "fp32|bf16", "type in which gradients travel and are added",
@@ -156,7 +188,10 @@ Setting<Options> unused_parameters() {
 SettingGroup<TrainOptions> toggle_settings() {
   return {
       "Optimisations",
-      {baseline(), bucketing(), overlap(), bucket_mb(),
+      {baseline(),
+       bucketing(),
+       overlap(),
+       bucket_mb(),
        number<Options>(
            {"first-bucket-mb", "MB",
             "size of the first bucket, so that communication starts early"},
@@ -174,8 +209,14 @@ SettingGroup<TrainOptions> toggle_settings() {
            {"nccl-windows", "on|off",
             "register gradients with the peers, so that NCCL needs no copies of its own"},
            [](auto& o) -> auto& { return o.comm.nccl.windows; }),
-       reduce_dtype(), unused_parameters(), fused_optimizer(), optimizer_state_dtype(), zero(),
+       reduce_dtype(),
+       unused_parameters(),
+       fused_optimizer(),
+       optimizer_state_dtype(),
+       zero(),
        fused_ops(),
+       loss_chunks(),
+       recompute(),
        count<Options>(
            {"loader-workers", "N", "threads that read ahead; 0: the training thread reads"},
            [](auto& o) -> auto& { return o.data.loader_workers; }, {0, 256}),

@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace sidestream::launch {
@@ -22,8 +23,7 @@ void OperatorModules::note(const OperatorPlace& place) {
     backward_[place.thread_id].push_back({place.start_ns, place.end_ns, {}, place.sequence});
     return;
   }
-  // Several operators may carry the same number; the first is the outermost.
-  forward_.try_emplace(place.sequence, place);
+  forward_.push_back(place);
 }
 
 void OperatorModules::settle() {
@@ -34,8 +34,24 @@ void OperatorModules::settle() {
   for (auto* spans : {&layers_, &backward_}) {
     for (auto& [thread, list] : *spans) std::sort(list.begin(), list.end(), by_start);
   }
-  for (const auto& [sequence, place] : forward_) {
-    if (const Span* layer = innermost(layers_, place)) layer_of_sequence_[sequence] = layer->name;
+  mark_inside();
+  // Several operators may carry the same number; the first is the outermost.
+  for (const OperatorPlace& place : forward_) {
+    const Span* layer = innermost(layers_, place);
+    if (layer == nullptr) continue;
+    auto& layers = innermost(backward_, place) == nullptr ? layer_of_sequence_ : layer_inside_;
+    layers.try_emplace(place.sequence, layer->name);
+  }
+  forward_.clear();
+}
+
+void OperatorModules::mark_inside() {
+  for (auto& [thread, list] : backward_) {
+    std::int64_t outer_end_ns = std::numeric_limits<std::int64_t>::min();
+    for (Span& span : list) {
+      span.inside = span.start_ns < outer_end_ns;
+      outer_end_ns = std::max(outer_end_ns, span.end_ns);
+    }
   }
 }
 
@@ -62,8 +78,9 @@ std::string_view OperatorModules::module_of(const OperatorPlace& place) {
   if (const Span* layer = innermost(layers_, place)) return layer->name;
   const Span* node = innermost(backward_, place);
   if (node == nullptr) return {};
-  const auto layer = layer_of_sequence_.find(node->sequence);
-  return layer == layer_of_sequence_.end() ? std::string_view() : layer->second;
+  const auto& layers = node->inside ? layer_inside_ : layer_of_sequence_;
+  const auto layer = layers.find(node->sequence);
+  return layer == layers.end() ? std::string_view() : layer->second;
 }
 
 }  // namespace sidestream::launch

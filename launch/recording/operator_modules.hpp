@@ -1,6 +1,10 @@
 // Which layer an operator belongs to. In forward: the innermost layer range around it on its
 // thread. In backward: the layer of the forward operator with the same sequence number, for the
 // whole of what autograd runs for it.
+//
+// Threads count sequence numbers each for themselves. What backward computes again (--recompute) is
+// forward on the thread of backward, which is another one on a GPU: operators that ran inside of a
+// backward, and the backwards inside of backwards that belong to them, are looked up apart.
 #pragma once
 
 #include <cstdint>
@@ -46,19 +50,22 @@ class OperatorModules {
     std::int64_t end_ns = 0;
     std::string name = {};
     std::int64_t sequence = -1;
+    bool inside = false;  // of another backward
   };
   using Spans = std::map<std::int64_t, std::vector<Span>>;  // by thread
 
   static const Span* innermost(const Spans& spans, const OperatorPlace& place);
   void settle();
+  void mark_inside();
 
   std::string pattern_;
   std::string other_layer_;
   bool settled_ = false;
   Spans layers_;
   Spans backward_;
-  std::unordered_map<std::int64_t, OperatorPlace> forward_;  // by sequence number
-  std::unordered_map<std::int64_t, std::string> layer_of_sequence_;
+  std::vector<OperatorPlace> forward_;
+  // By sequence number: of forward proper, and of what ran inside of a backward.
+  std::unordered_map<std::int64_t, std::string> layer_of_sequence_, layer_inside_;
 };
 
 }  // namespace sidestream::launch

@@ -36,17 +36,20 @@ NormedResidual FusedOperators::add_norm(const Tensor& residual_btc, const Tensor
   return fused::add_norm(residual_btc, branch_btc, norm);
 }
 
-Tensor FusedOperators::linear(const Tensor& x, const LinearWeights& weights) {
+Tensor FusedOperators::linear(const Operand& x, const LinearWeights& weights) {
   const bool fits = contractible(weights.weight.size(0)) && contractible(weights.weight.size(1));
-  if (!has_kernels(x) || !fits) return plain_.linear(x, weights);
+  if (!has_kernels(x.value) || !fits) return plain_.linear(x, weights);
   return fused::linear(x, weights, place_of(weights.weight));
 }
 
-Tensor FusedOperators::mlp(const Tensor& x_btc, const LinearWeights& in, const LinearWeights& out) {
+Tensor FusedOperators::mlp(const Operand& x_btc, const LinearWeights& in, const LinearWeights& out,
+                           MlpKeeps keeps) {
   const bool fits = contractible(in.weight.size(0)) && contractible(in.weight.size(1));
-  if (!has_kernels(x_btc) || !fits) return plain_.mlp(x_btc, in, out);
-  return fused::mlp(x_btc, in, out,
-                    {.in_weight = place_of(in.weight), .out_weight = place_of(out.weight)});
+  if (!has_kernels(x_btc.value) || !fits) return plain_.mlp(x_btc, in, out, keeps);
+  return fused::mlp(
+      x_btc, in, out,
+      {.gradients = {.in_weight = place_of(in.weight), .out_weight = place_of(out.weight)},
+       .keeps = keeps});
 }
 
 Tensor FusedOperators::attention(const Tensor& qkv_bt3c, const AttentionOptions& options) {

@@ -10,6 +10,7 @@
 #include "model/fused/linear_products.hpp"
 #include "model/fused/recorded.hpp"
 #include "model/kernels/cross_entropy.hpp"
+#include "model/loss_chunks.hpp"
 
 namespace sidestream::model::fused {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
-
-constexpr std::int64_t kChunkBytes = std::int64_t{64} << 20;
 
 enum class Gradients { kNo, kYes };
 
@@ -37,7 +36,9 @@ class HeadLoss {
         targets_(data_of<std::int64_t>(targets_bt)),
         vocab_size_(options.vocab_size),
         stride_((weight_.rows + 63) / 64 * 64),
-        chunk_rows_(rows_of_a_chunk(options.chunks)),
+        chunk_rows_(rows_of_loss_chunk(
+            {.rows = x_.rows, .bytes_per_row = stride_ * static_cast<std::int64_t>(sizeof(T))},
+            options.chunks)),
         gradients_(gradients),
         logits_(scratch<T>(chunk_rows_ * stride_)),
         losses_(at::empty({x_.rows}, at::kFloat)) {
@@ -56,12 +57,6 @@ class HeadLoss {
   }
 
  private:
-  std::int64_t rows_of_a_chunk(std::int64_t chunks) const {
-    if (chunks > 0) return (x_.rows + chunks - 1) / chunks;
-    const std::int64_t fits = kChunkBytes / (stride_ * static_cast<std::int64_t>(sizeof(T)));
-    return std::clamp<std::int64_t>(fits / 64 * 64, 64, x_.rows < 64 ? 64 : x_.rows);
-  }
-
   void run_chunk(std::int64_t row, std::int64_t rows) {
     compute_logits(row, rows);
     compute_losses(row, rows);

@@ -29,9 +29,11 @@ constexpr const char* kWeightGradient = "weight_gradient";
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
-                        const Tensor& bias, const GradientPlace& weight_gradient) {
+                        const Tensor& bias, const MadeAgain& x_again,
+                        const GradientPlace& weight_gradient) {
     RECORD_FUNCTION("sidestream::linear", Inputs({x, weight}), node_number());
-    context->save_for_backward({x, weight});
+    context->save_for_backward({x_again.make ? Tensor() : x, weight});
+    keep(context, x_again);
     keep_place(context, kWeightGradient, weight_gradient);
     Tensor y;
     with_element_type(x.scalar_type(), [&]<typename T>(T*) { y = forward_of<T>(x, weight, bias); });
@@ -40,12 +42,12 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
     const auto saved = context->get_saved_variables();
-    const Tensor dy = grads[0].contiguous();
-    RECORD_FUNCTION("sidestream::linear_backward", Inputs({dy, saved[0], saved[1]}));
-    tensor_list result(4);
+    const Tensor x = take_operand(context, saved[0]), dy = grads[0].contiguous();
+    RECORD_FUNCTION("sidestream::linear_backward", Inputs({dy, x, saved[1]}));
+    tensor_list result(5);
     with_element_type(dy.scalar_type(), [&]<typename T>(T*) {
       if (context->needs_input_grad(0)) result[0] = input_gradient<T>(dy, saved[1]);
-      result[1] = weight_gradient<T>(saved[0], dy, take_place(context, kWeightGradient));
+      result[1] = weight_gradient<T>(x, dy, take_place(context, kWeightGradient));
       result[2] = bias_gradient<T>(dy);
     });
     return result;
@@ -54,8 +56,10 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const LinearWeights& weights, const GradientPlace& weight_gradient) {
-  return LinearFunction::apply(x.contiguous(), weights.weight, weights.bias, weight_gradient);
+Tensor linear(const Operand& x, const LinearWeights& weights,
+              const GradientPlace& weight_gradient) {
+  return LinearFunction::apply(x.value.contiguous(), weights.weight, weights.bias, x.again,
+                               weight_gradient);
 }
 
 }  // namespace sidestream::model::fused

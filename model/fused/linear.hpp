@@ -9,7 +9,7 @@
 namespace sidestream::model::fused {
 
 // x [..., in] contiguous, in and out even; float or bfloat16.
-torch::Tensor linear(const torch::Tensor& x, const LinearWeights& weights,
+torch::Tensor linear(const Operand& x, const LinearWeights& weights,
                      const GradientPlace& weight_gradient = {});
 
 }  // namespace sidestream::model::fused

@@ -47,6 +47,13 @@ Tensor out_of_hidden(const Tensor& activation, const LinearWeights& out) {
   return y;
 }
 
+// What forward has not kept.
+template <typename T>
+Tensor before_gelu(const Tensor& x, const LinearWeights& in) {
+  RECORD_FUNCTION("sidestream::linear", Inputs({x, in.weight}));
+  return into_hidden<T>(x, in).before;
+}
+
 struct HiddenGradient {
   Tensor grad, activation, bias_grad;
 };
@@ -78,27 +85,33 @@ constexpr const char *kInGradient = "in_gradient", *kOutGradient = "out_gradient
 struct MlpFunction : torch::autograd::Function<MlpFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& in_weight,
                         const Tensor& in_bias, const Tensor& out_weight, const Tensor& out_bias,
-                        const MlpGradients& gradients) {
+                        const MadeAgain& x_again, const MlpOptions& options) {
     RECORD_FUNCTION("sidestream::mlp", Inputs({x, in_weight, out_weight}), node_number());
-    keep_place(context, kInGradient, gradients.in_weight);
-    keep_place(context, kOutGradient, gradients.out_weight);
+    keep(context, x_again);
+    keep_place(context, kInGradient, options.gradients.in_weight);
+    keep_place(context, kOutGradient, options.gradients.out_weight);
     Tensor y;
     with_element_type(x.scalar_type(), [&]<typename T>(T*) {
       const Hidden hidden = into_hidden<T>(x, {in_weight, in_bias});
       y = out_of_hidden<T>(hidden.activation, {out_weight, out_bias});
-      context->save_for_backward({x, hidden.before, in_weight, out_weight});
+      context->save_for_backward({x_again.make ? Tensor() : x,
+                                  options.keeps == MlpKeeps::kInput ? Tensor() : hidden.before,
+                                  in_weight, out_weight, in_bias});
     });
     return y;
   }
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
     const auto saved = context->get_saved_variables();
-    const Tensor &x = saved[0], &before = saved[1], &in_weight = saved[2], &out_weight = saved[3];
-    const Tensor dy = grads[0].contiguous();
+    const Tensor &in_weight = saved[2], &out_weight = saved[3], &in_bias = saved[4];
+    const Tensor x = take_operand(context, saved[0]), dy = grads[0].contiguous();
     RECORD_FUNCTION("sidestream::mlp_backward", Inputs({dy, x, in_weight, out_weight}));
-    tensor_list result(6);
+    tensor_list result(7);
     with_element_type(dy.scalar_type(), [&]<typename T>(T*) {
-      HiddenGradient hidden = gradient_of_hidden<T>(dy, out_weight, before);
+      HiddenGradient hidden = gradient_of_hidden<T>(
+          dy, out_weight,
+          saved[1].defined() ? saved[1]
+                             : before_gelu<T>(x, {.weight = in_weight, .bias = in_bias}));
       result[4] = bias_gradient<T>(dy);
       result[3] = weight_gradient<T>(hidden.activation, dy, take_place(context, kOutGradient));
       hidden.activation.reset();
@@ -112,9 +125,10 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
 
 }  // namespace
 
-Tensor mlp(const Tensor& x, const LinearWeights& in, const LinearWeights& out,
-           const MlpGradients& gradients) {
-  return MlpFunction::apply(x.contiguous(), in.weight, in.bias, out.weight, out.bias, gradients);
+Tensor mlp(const Operand& x, const LinearWeights& in, const LinearWeights& out,
+           const MlpOptions& options) {
+  return MlpFunction::apply(x.value.contiguous(), in.weight, in.bias, out.weight, out.bias, x.again,
+                            options);
 }
 
 }  // namespace sidestream::model::fused

@@ -53,6 +53,8 @@ TEST_F(TrainParserTest, parse_baseline_switches_every_optimisation_off) {
   EXPECT_EQ(options.parallel.optimizer.kernel, parallel::OptimizerKernel::kUnfused);
   EXPECT_EQ(options.precision, Precision::kFp32);
   EXPECT_EQ(options.model.config.fused_ops, model::FusedOps::kOff);
+  EXPECT_EQ(options.model.config.loss_chunks, 1);
+  EXPECT_EQ(options.model.config.recompute, model::Recompute::kNone);
   EXPECT_EQ(options.data.loader_workers, 0);
   EXPECT_EQ(options.data.prefetch, 0);
   EXPECT_FALSE(options.comm.shared_memory);
@@ -97,6 +99,22 @@ TEST_F(TrainParserTest, parse_baseline_with_one_copy_of_the_state_has_what_that_
   EXPECT_TRUE(options.comm.shared_memory);
   EXPECT_EQ(options.parallel.optimizer.kernel, parallel::OptimizerKernel::kFused);
   EXPECT_EQ(parse({"--baseline"}).parallel.state_sharing, parallel::StateSharing::kOff);
+}
+
+TEST_F(TrainParserTest, parse_flags_that_trade_memory_for_work) {
+  EXPECT_EQ(parse({}).model.config.loss_chunks, 0);
+  EXPECT_EQ(parse({"--loss-chunks", "auto", "--model", "gpt2-mini"}).model.config.loss_chunks, 0);
+  EXPECT_EQ(parse({"--loss-chunks", "7", "--model", "mlp"}).model.config.loss_chunks, 7);
+  EXPECT_EQ(parse({"--recompute", "blocks", "--model", "gpt2-mini"}).model.config.recompute,
+            model::Recompute::kBlocks);
+  const TrainOptions on_top = parse({"--baseline", "--loss-chunks", "auto", "--recompute", "mlp"});
+  EXPECT_EQ(on_top.model.config.loss_chunks, 0);
+  EXPECT_EQ(on_top.model.config.recompute, model::Recompute::kMlp);
+
+  EXPECT_THAT(error_with_data({"--loss-chunks", "0"}), HasSubstr("--loss-chunks: expected an"));
+  EXPECT_THAT(error_with_data({"--recompute", "all"}), HasSubstr("activations"));
+  EXPECT_THAT(error_with_data({"--recompute", "blocks", "--model", "mlp"}),
+              HasSubstr("use --recompute none"));
 }
 
 TEST_F(TrainParserTest, parse_conflicting_flags_name_both) {

@@ -49,6 +49,32 @@ TEST(OperatorModulesTest, backward_isOfTheLayerOfItsForward) {
   EXPECT_EQ(modules.module_of({.thread_id = 2, .start_ns = 960, .end_ns = 970}), "");
 }
 
+// On a GPU backward has a thread of its own, whose numbers begin anew: what it computes again in
+// the backward of number 41 has the numbers 40 and 41 too.
+TEST(OperatorModulesTest, computedAgain_isOfItsOwnLayer) {
+  OperatorModules modules = two_layers("on");
+  modules.add_layer(2, 905, 920, "h.0.attn");
+  const auto on_two = [](std::int64_t start_ns, std::int64_t end_ns, std::int64_t sequence,
+                         bool is_backward) {
+    return OperatorPlace{.thread_id = 2,
+                         .start_ns = start_ns,
+                         .end_ns = end_ns,
+                         .sequence = sequence,
+                         .is_backward = is_backward};
+  };
+  modules.note(forward(210, 215, 40));
+  modules.note(forward(216, 220, 41));
+  const OperatorPlace outer = on_two(900, 950, 41, true), again = on_two(906, 910, 40, false),
+                      inner = on_two(930, 940, 40, true), later = on_two(960, 970, 40, true);
+  for (const OperatorPlace& place : {outer, again, inner, later}) modules.note(place);
+
+  EXPECT_EQ(modules.module_of(again), "h.0.attn");
+  EXPECT_EQ(modules.module_of(inner), "h.0.attn");
+  EXPECT_EQ(modules.module_of(on_two(932, 934, -1, false)), "h.0.attn");
+  EXPECT_EQ(modules.module_of(outer), "h.1");
+  EXPECT_EQ(modules.module_of(later), "h.1");
+}
+
 TEST(OperatorModulesTest, pattern_choosesLayers) {
   OperatorModules modules = two_layers("h.*.mlp");
 

@@ -39,6 +39,12 @@ def main():
         check("bucket" in output and "Memory of each rank" in output, output)
         planned_mib = {name: float(size) for name, size in re.findall(r"^  ([a-z ]+?) +([0-9.]+) MiB", output, re.MULTILINE)}
         check(abs(planned_mib["and a copy of"] - planned_mib["parameters"] - planned_mib["moments"]) < 0.2, str(planned_mib))
+        check(planned_mib["together"] > planned_mib["parameters"] + planned_mib["activations"] > 0, str(planned_mib))
+        check("Memory: this machine" not in output, f"a tiny model does not fit\n{output}")
+        output = train(1, planned, flags + ["--dry-run", "--recompute", "blocks"])
+        check(float(re.search(r"activations +([0-9.]+) MiB", output)[1]) < planned_mib["activations"] / 3, output)
+        output = train(1, planned, flags + ["--dry-run", "--device", "cpu", "--batch-size-per-rank", "1000000"])
+        check(re.search(r"Memory: this machine has [0-9.]+ GiB free for 1 rank.*--recompute blocks", output), output)
         check(not planned.exists(), "a dry run made its run directory")
         check(len(losses(missed)) == 9, "steps of a whole run")
 

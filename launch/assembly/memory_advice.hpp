@@ -1,0 +1,28 @@
+// Whether a planned run fits into the memory of its host, and the cheapest flags that would make it
+// fit.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "launch/options/train_options.hpp"
+#include "model/activation_memory.hpp"
+
+namespace sidestream::launch {
+
+struct HostMemory {
+  int ranks = 1;                                  // on the host
+  std::optional<std::int64_t> usable_bytes = {};  // for all of them; empty: not known
+  std::int64_t fixed_bytes = 0;                   // of a rank, whatever the flags below
+};
+
+// Of one micro-step of a rank. `options` must have its vocabulary set.
+model::ActivationMemory activations_of(const TrainOptions& options);
+
+// Empty where it fits or nothing is known, else a line: what is needed, what is there, and the
+// first of these that fits: --loss-chunks auto, then --recompute level by level with it; or that
+// none does.
+std::string memory_advice(const TrainOptions& options, const HostMemory& host);
+
+}  // namespace sidestream::launch

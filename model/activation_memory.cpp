@@ -1,0 +1,112 @@
+#include "model/activation_memory.hpp"
+
+#include "model/loss_chunks.hpp"
+
+// Counts are of elements for each token unless they say bytes; C is the width, 4 C that of the MLP.
+namespace sidestream::model {
+namespace {
+
+constexpr std::int64_t kFloatBytes = 4;
+
+bool runs_fused(const ModelConfig& config, const StepShape& shape) {
+  return config.fused_ops == FusedOps::kOn && shape.on_cpu && shape.element_bytes <= kFloatBytes;
+}
+
+bool has_attention(const ModelConfig& config) { return config.family != "mlp"; }
+
+// Bytes of a token that attention keeps: queries, keys, values, its result and the log of each
+// row's sum. LibTorch has no kernel for dropout on the processor: scaled queries and keys, and
+// three matrices of T x T of each head, all in fp32.
+std::int64_t attention_bytes(const ModelConfig& config, const StepShape& shape) {
+  const std::int64_t width = config.width;
+  const std::int64_t kept = 4 * width * shape.element_bytes + config.heads * kFloatBytes;
+  if (config.dropout == 0 || !shape.on_cpu) return kept;
+  return kept + (3 * config.heads * shape.sequence_length + 4 * width) * kFloatBytes;
+}
+
+// What goes into the GELU, and with LibTorch's operators what comes out of it.
+std::int64_t mlp_elements(const ModelConfig& config, const StepShape& shape) {
+  return (runs_fused(config, shape) ? 4 : 8) * config.width;
+}
+
+// Bytes of a token that one block keeps where it keeps everything but its input.
+std::int64_t whole_block_bytes(const ModelConfig& config, const StepShape& shape) {
+  const std::int64_t e = shape.element_bytes, width = config.width;
+  const std::int64_t masks = config.dropout > 0 ? 2 * width : 0;
+  const std::int64_t norms = (has_attention(config) ? 3 : 1) * width;  // two outputs, one sum
+  const std::int64_t attention = has_attention(config) ? attention_bytes(config, shape) : 0;
+  return (norms + masks + mlp_elements(config, shape)) * e + attention;
+}
+
+// Bytes of a token that one block keeps at its level, beside its input.
+std::int64_t kept_block_bytes(const ModelConfig& config, const StepShape& shape) {
+  const std::int64_t e = shape.element_bytes, width = config.width;
+  std::int64_t bytes = whole_block_bytes(config, shape);
+  const std::int64_t mask = config.dropout > 0 ? width * e : 0;
+  switch (config.recompute) {
+    case Recompute::kNone:
+      return bytes;
+    case Recompute::kActivations:
+      bytes -= 2 * width * e;
+      return runs_fused(config, shape) ? bytes : bytes - 4 * width * e;
+    case Recompute::kMlp:
+      return bytes - (2 * width + mlp_elements(config, shape)) * e;
+    case Recompute::kAttention:
+      return bytes - (2 * width + mlp_elements(config, shape)) * e -
+             attention_bytes(config, shape) - mask;
+    case Recompute::kBlocks:
+      return 0;
+  }
+  return bytes;
+}
+
+// Gradients in the MLP's backward: of its output, of the residual stream, of both sides of the
+// GELU, of its input; and what was not kept.
+std::int64_t working_block_bytes(const ModelConfig& config, const StepShape& shape) {
+  const std::int64_t gradients = 11 * config.width * shape.element_bytes;
+  switch (config.recompute) {
+    case Recompute::kNone:
+    case Recompute::kActivations:
+      return gradients;
+    case Recompute::kMlp:
+    case Recompute::kAttention:
+      return gradients + 5 * config.width * shape.element_bytes;
+    case Recompute::kBlocks:
+      return gradients + whole_block_bytes(config, shape);
+  }
+  return gradients;
+}
+
+// Logits: LibTorch's operators widen them to fp32 and keep the log-probabilities; where logits are
+// whole, backward has two more of that size.
+std::int64_t logits_bytes(const ModelConfig& config, const StepShape& shape) {
+  const std::int64_t tokens = shape.batch * shape.sequence_length,
+                     columns = config.padded_vocab_size;
+  if (runs_fused(config, shape)) {
+    const std::int64_t row = (columns + 63) / 64 * 64 * shape.element_bytes;
+    return row * rows_of_loss_chunk({.rows = tokens, .bytes_per_row = row}, config.loss_chunks);
+  }
+  const std::int64_t rows = rows_of_loss_chunk(
+      {.rows = tokens, .bytes_per_row = columns * kFloatBytes}, config.loss_chunks);
+  if (rows == tokens) return 3 * kFloatBytes * columns * rows;
+  const std::int64_t narrow = shape.element_bytes < kFloatBytes ? shape.element_bytes : 0;
+  return (2 * kFloatBytes + narrow) * columns * rows;
+}
+
+}  // namespace
+
+ActivationMemory activation_memory(const ModelConfig& config, const StepShape& shape) {
+  const std::int64_t tokens = shape.batch * shape.sequence_length, e = shape.element_bytes,
+                     stream = config.width * e;
+  const std::int64_t mask = config.dropout > 0 ? stream : 0;
+  // Of each block its input; and the input of the last norm, and its output.
+  const std::int64_t kept = config.layers * (stream + kept_block_bytes(config, shape)) +
+                            2 * stream + mask + 2 * static_cast<std::int64_t>(sizeof(std::int64_t));
+  const std::int64_t head_gradients = stream * tokens + config.padded_vocab_size * stream;
+  return {.kept = static_cast<std::size_t>(tokens * kept),
+          .loss = static_cast<std::size_t>(logits_bytes(config, shape) + head_gradients),
+          .working = static_cast<std::size_t>(tokens * working_block_bytes(config, shape) +
+                                              config.padded_vocab_size * stream)};
+}
+
+}  // namespace sidestream::model

@@ -1,0 +1,22 @@
+// Tied head and cross-entropy of LibTorch's operators, some rows at a time, so that logits are
+// never there as a whole (as in LLM.Q and Liger Kernel). Any device and dtype.
+//
+// Where gradients are wanted, those of a chunk are computed right behind its loss, while its logits
+// are there, for a gradient of the loss of 1; backward scales them. The gradient of the weight is
+// the sum over chunks in the weight's dtype.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "model/operators.hpp"
+
+namespace sidestream::model::plain {
+
+// x_nc [N, C], weight_vc [V, C], targets_n int64 [N]; `rows` logits of each at a time, at least 1.
+// Mean over the targets in fp32 (double for double), as at::cross_entropy_loss has it: targets of
+// -100 do not count. Columns from vocab_size on are masked out.
+torch::Tensor chunked_loss(const torch::Tensor& x_nc, const torch::Tensor& weight_vc,
+                           const torch::Tensor& targets_n, std::int64_t vocab_size,
+                           std::int64_t rows);
+
+}  // namespace sidestream::model::plain

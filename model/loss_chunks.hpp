@@ -1,0 +1,26 @@
+// How many rows of logits the head computes at once. No LibTorch in this header.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace sidestream::model {
+
+// What --loss-chunks auto lets a chunk of logits take.
+constexpr std::int64_t kLossChunkBytes = std::int64_t{64} << 20;
+
+struct LossRows {
+  std::int64_t rows = 0;           // of the whole loss, B T
+  std::int64_t bytes_per_row = 0;  // of logits
+};
+
+// Rows of a chunk; the last chunk may have fewer. chunks > 0: as many as make at most so many
+// chunks of equal size; with more chunks than rows, each row is one. 0: as many as fit in
+// kLossChunkBytes, in steps of 64 and at least 64.
+inline std::int64_t rows_of_loss_chunk(const LossRows& loss, std::int64_t chunks) {
+  if (chunks > 0) return (loss.rows + chunks - 1) / chunks;
+  const std::int64_t fits = kLossChunkBytes / loss.bytes_per_row / 64 * 64;
+  return std::min(std::max<std::int64_t>(fits, 64), loss.rows);
+}
+
+}  // namespace sidestream::model

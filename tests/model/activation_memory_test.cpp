@@ -1,0 +1,154 @@
+// The estimate of a step's memory against what LibTorch's allocator hands out in a real step.
+#include "model/activation_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include <ATen/Parallel.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include "model/language_model.hpp"
+
+namespace sidestream::model {
+namespace {
+
+using torch::Tensor;
+
+// Adds up what this thread's tensors take.
+struct Meter : c10::MemoryReportingInfoBase {
+  void reportMemoryUsage(void* /*block*/, std::int64_t bytes, std::size_t /*allocated*/,
+                         std::size_t /*reserved*/, c10::Device /*device*/) override {
+    now += bytes;
+    peak = std::max(peak, now);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+
+  std::int64_t now = 0, peak = 0;
+};
+
+struct Measured {
+  std::int64_t kept = 0, peak = 0;
+};
+
+constexpr std::int64_t kBatch = 8, kTime = 64;
+
+ModelConfig config_of(Recompute level, FusedOps fused, double dropout = 0) {
+  ModelConfig config = preset("gpt2-micro");
+  config.layers = 6;
+  config.heads = 4;
+  config.width = 64;
+  config.context_length = kTime;
+  config.recompute = level;
+  config.fused_ops = fused;
+  config.dropout = dropout;
+  return config;
+}
+
+// Gradients of parameters have memory before, as a trainer's buckets are there before a step: what
+// is added to them is a tensor of its own for a moment only.
+Measured measure(const ModelConfig& config, at::ScalarType dtype) {
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const auto model = make_language_model(config);
+  model->initialise(1);
+  model->to(dtype);
+  const Tensor x = torch::randint(512, {kBatch, kTime}, torch::kLong);
+  for (Tensor& parameter : model->parameters())
+    parameter.mutable_grad() = torch::zeros_like(parameter);
+  const auto meter = std::make_shared<Meter>();
+  Measured measured;
+  {
+    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);
+    const Tensor loss = model->loss(x, x);
+    measured.kept = meter->now;
+    loss.backward();
+  }
+  measured.peak = meter->peak;
+  at::set_num_threads(threads);
+  return measured;
+}
+
+std::size_t planned(const ModelConfig& config, at::ScalarType dtype) {
+  return activation_memory(config,
+                           {.batch = kBatch,
+                            .sequence_length = kTime,
+                            .element_bytes = static_cast<std::int64_t>(c10::elementSize(dtype))})
+      .peak();
+}
+
+constexpr Recompute kLevels[] = {Recompute::kNone, Recompute::kActivations, Recompute::kMlp,
+                                 Recompute::kAttention, Recompute::kBlocks};
+
+void expect_within(const ModelConfig& config, at::ScalarType dtype, double share) {
+  SCOPED_TRACE(std::string(config.fused_ops == FusedOps::kOn ? "fused " : "plain ") +
+               c10::toString(dtype) + " level " +
+               std::to_string(static_cast<int>(config.recompute)) + " chunks " +
+               std::to_string(config.loss_chunks));
+  const auto found = static_cast<double>(measure(config, dtype).peak),
+             expected = static_cast<double>(planned(config, dtype));
+  EXPECT_LT(found, expected * (1 + share));
+  EXPECT_GT(found, expected * (1 - share));
+}
+
+TEST(ActivationMemoryTest, peak_is_within_a_fifth_of_the_measured_one) {
+  for (const FusedOps fused : {FusedOps::kOn, FusedOps::kOff}) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      for (const Recompute level : kLevels) {
+        for (const std::int64_t chunks : {1, 8}) {
+          ModelConfig config = config_of(level, fused);
+          config.loss_chunks = chunks;
+          expect_within(config, dtype, 0.2);
+        }
+      }
+    }
+  }
+}
+
+TEST(ActivationMemoryTest, peak_with_dropout_is_near_the_measured_one) {
+  for (const Recompute level : kLevels)
+    expect_within(config_of(level, FusedOps::kOff, 0.1), at::kFloat, 0.35);
+}
+
+// The order of the levels is that of what they save, planned and measured.
+TEST(ActivationMemoryTest, every_level_keeps_less_than_the_one_before) {
+  for (const FusedOps fused : {FusedOps::kOn, FusedOps::kOff}) {
+    std::int64_t kept = std::int64_t{1} << 40;
+    std::size_t planned_kept = std::size_t{1} << 40;
+    for (const Recompute level : kLevels) {
+      const ModelConfig config = config_of(level, fused);
+      const std::int64_t less = measure(config, at::kFloat).kept;
+      const std::size_t planned_less =
+          activation_memory(config, {.batch = kBatch, .sequence_length = kTime}).kept;
+      EXPECT_LT(less, kept) << static_cast<int>(level);
+      EXPECT_LT(planned_less, planned_kept) << static_cast<int>(level);
+      kept = less;
+      planned_kept = planned_less;
+    }
+  }
+}
+
+TEST(ActivationMemoryTest, chunks_of_a_large_vocabulary_lower_the_peak) {
+  ModelConfig config = config_of(Recompute::kNone, FusedOps::kOff);
+  config.vocab_size = config.padded_vocab_size = 8192;
+  const auto with = [&](std::int64_t chunks) {
+    config.loss_chunks = chunks;
+    return measure(config, at::kFloat).peak;
+  };
+
+  EXPECT_LT(with(8), with(1) / 2);
+}
+
+TEST(ActivationMemoryTest, grows_with_the_batch) {
+  const ModelConfig config = preset("gpt2-124m");
+  const auto peak = [&](std::int64_t batch) {
+    return activation_memory(config, {.batch = batch, .sequence_length = 1024}).kept;
+  };
+
+  EXPECT_EQ(peak(8), 8 * peak(1));
+}
+
+}  // namespace
+}  // namespace sidestream::model
