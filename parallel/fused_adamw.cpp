@@ -36,10 +36,10 @@ void FusedAdamW::update_piece(const Piece& piece,
   const std::size_t i = piece.parameter;
   const auto update = [&]<typename Gradient>(std::span<Gradient> gradient) {
     optim::AdamWRange<Gradient> range{
-        .weights = piece.of(floats_of(parameters_.master(i))),
+        .weights = piece.in_state(floats_of(parameters_.master(i))),
         .gradients = piece.of(gradient),
-        .first_moments = piece.of(floats_of(first_moments_.views[i])),
-        .second_moments = piece.of(floats_of(second_moments_.views[i]))};
+        .first_moments = piece.in_state(floats_of(first_moments_.views[i])),
+        .second_moments = piece.in_state(floats_of(second_moments_.views[i]))};
     if (parameters_.has_master())
       range.low_precision = piece.of(bfloats_of(parameters_.weights(i)));
     optim::adamw_update(range, coefficients);
@@ -52,6 +52,11 @@ void FusedAdamW::update_piece(const Piece& piece,
     default:
       throw core::Error("The fused optimizer knows gradients in float32 and bfloat16 only.");
   }
+}
+
+void FusedAdamW::each_state(const VisitState& visit) {
+  visit(first_moments_);
+  visit(second_moments_);
 }
 
 std::vector<Moment> FusedAdamW::moments(std::size_t parameter) const {

@@ -31,9 +31,10 @@ void FusedSgd::update(const OptimizerStep& step) {
 void FusedSgd::update_piece(const Piece& piece, const optim::SgdCoefficients& coefficients) const {
   const std::size_t i = piece.parameter;
   const auto update = [&]<typename Gradient>(std::span<Gradient> gradient) {
-    optim::SgdRange<Gradient> range{.weights = piece.of(floats_of(parameters_.master(i))),
+    optim::SgdRange<Gradient> range{.weights = piece.in_state(floats_of(parameters_.master(i))),
                                     .gradients = piece.of(gradient)};
-    if (!momentum_.views.empty()) range.momentum_buffer = piece.of(floats_of(momentum_.views[i]));
+    if (!momentum_.views.empty())
+      range.momentum_buffer = piece.in_state(floats_of(momentum_.views[i]));
     if (parameters_.has_master())
       range.low_precision = piece.of(bfloats_of(parameters_.weights(i)));
     optim::sgd_update(range, coefficients);
@@ -46,6 +47,10 @@ void FusedSgd::update_piece(const Piece& piece, const optim::SgdCoefficients& co
     default:
       throw core::Error("The fused optimizer knows gradients in float32 and bfloat16 only.");
   }
+}
+
+void FusedSgd::each_state(const VisitState& visit) {
+  if (!momentum_.views.empty()) visit(momentum_);
 }
 
 std::vector<Moment> FusedSgd::moments(std::size_t parameter) const {
