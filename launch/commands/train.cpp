@@ -56,7 +56,7 @@ int run_train(const CommandCall& call) {
   const TrainOptions options = parse_train_options(call.arguments);
   if (options.print_config) return print_and_leave(config_text(options));
   if (options.dry_run)
-    return print_and_leave(dry_run_text(options, comm::LauncherEnvironment::read().size));
+    return print_and_leave(dry_run_text(options, comm::LauncherEnvironment::read()));
   meet_faults_of_the_start(options);
   prepare_environment(options);
   const std::string command_line = joined(call.argc, call.argv);
