@@ -229,7 +229,7 @@ Work HostCommunicator::all_gather(const void* input, void* output, std::size_t c
   const Call call = next_call(CallKind::kAllGather, count_per_rank, dtype, bytes, options);
   const auto* from = static_cast<const std::byte*>(input);
   auto* to = static_cast<std::byte*>(output);
-  if (node_ && topology_.node_count == 1)
+  if (node_ && node_->nodes_are_equal())
     return started(call, node_->all_gather(call, from, to), options);
   return started(call, checked(call, mpi_->all_gather(from, to, bytes)), options);
 }

@@ -236,6 +236,43 @@ Steps NodeCollectives::sum_slice(Region region, std::size_t stride_bytes, std::b
 }
 
 Steps NodeCollectives::all_gather(Call call, const std::byte* input, std::byte* output) {
+  return layout_.size() == 1 ? gather_here(call, input, output)
+                             : gather_through_lane(call, input, output);
+}
+
+// Several nodes: each slice crosses to another node once, to the rank with the same place there,
+// which hands it out.
+Steps NodeCollectives::gather_through_lane(Call call, const std::byte* input, std::byte* output) {
+  const auto everyone = [this] { return board_.everyone_arrived(); };
+  const std::size_t slice_bytes = call.count * core::size_of(call.dtype);
+  const std::size_t nodes = layout_.size();
+  open(call, input, slice_bytes);
+  co_await until(everyone);
+  compare(call);
+  lane_slices_.resize(std::max(lane_slices_.size(), nodes * slice_bytes));
+  Steps across = lane_->all_gather(input, lane_slices_.data(), slice_bytes);
+  co_await all_finished(across);
+  const Region region = bounce();
+  std::byte* own = region.of_rank[static_cast<std::size_t>(local_rank_)];
+  const std::size_t chunk_bytes = kBounceBytes / nodes;
+  for (std::size_t at = 0; at < slice_bytes; at += chunk_bytes) {
+    const std::size_t bytes = std::min(chunk_bytes, slice_bytes - at);
+    for (std::size_t node = 0; node < nodes; ++node)
+      std::memcpy(own + node * bytes, lane_slices_.data() + node * slice_bytes + at, bytes);
+    board_.arrive();
+    co_await until(everyone);
+    for (std::size_t peer = 0; peer < region.of_rank.size(); ++peer) {
+      for (std::size_t node = 0; node < nodes; ++node) {
+        const auto rank = static_cast<std::size_t>(layout_[node][peer]);
+        std::memcpy(output + rank * slice_bytes + at, region.of_rank[peer] + node * bytes, bytes);
+      }
+    }
+    board_.arrive();
+    co_await until(everyone);
+  }
+}
+
+Steps NodeCollectives::gather_here(Call call, const std::byte* input, std::byte* output) {
   const auto everyone = [this] { return board_.everyone_arrived(); };
   const std::size_t slice_bytes = call.count * core::size_of(call.dtype);
   const auto copy_from = [&](const Region& region, std::size_t at, std::size_t bytes) {

@@ -32,7 +32,7 @@ class NodeCollectives {
   Steps all_reduce(Call call, std::byte* data);
   Steps reduce_scatter(Call call, const std::byte* input,
                        std::byte* output);  // nodes of equal size only
-  Steps all_gather(Call call, const std::byte* input, std::byte* output);  // one node only
+  Steps all_gather(Call call, const std::byte* input, std::byte* output);  // the same
   Steps agree(Call call);  // a meeting that compares the call; a barrier when there is one node
 
   bool nodes_are_equal() const;
@@ -54,6 +54,8 @@ class NodeCollectives {
   Region bounce() const;
   int lane_count() const;
 
+  Steps gather_here(Call call, const std::byte* input, std::byte* output);
+  Steps gather_through_lane(Call call, const std::byte* input, std::byte* output);
   Steps sum_everywhere(Region region, std::size_t count, core::DType dtype);
   Steps sum_through_lane(Region region, std::size_t count, core::DType dtype);
   Steps sum_slice(Region region, std::size_t stride_bytes, std::byte* output, std::size_t count,
@@ -72,6 +74,7 @@ class NodeCollectives {
   std::uint64_t round_ = 0;
   Walk next_walk_ = Walk::kForwards;
   std::vector<std::byte> partial_sums_;
+  std::vector<std::byte> lane_slices_;
 };
 
 }  // namespace sidestream::comm

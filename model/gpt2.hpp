@@ -10,6 +10,7 @@
 #include "model/layer_ranges.hpp"
 #include "model/modules.hpp"
 #include "model/operators.hpp"
+#include "model/waiting_operators.hpp"
 
 namespace sidestream::model {
 
@@ -22,6 +23,9 @@ class Gpt2 : public LanguageModel {
   torch::Tensor next_token_logits(const torch::Tensor& inputs_bt) override;
   void write_gradients_into(GradientMemory memory) override {
     operators_->write_gradients_into(std::move(memory));
+  }
+  void wait_for_weights(WeightArrival arrival) override {
+    operators_ = std::make_unique<WaitingOperators>(std::move(operators_), std::move(arrival));
   }
   const ModelConfig& config() const override { return config_; }
   void initialise(std::uint64_t seed) override;

@@ -12,6 +12,7 @@
 
 #include "model/config.hpp"
 #include "model/gradient_memory.hpp"
+#include "model/waiting_operators.hpp"
 
 namespace sidestream::model {
 
@@ -27,6 +28,10 @@ class LanguageModel : public torch::nn::Module {
 
   // From the next forward on. Values do not depend on it.
   virtual void write_gradients_into(GradientMemory memory) = 0;
+
+  // From the next forward on: `arrival` is called with each parameter before it is read. Values do
+  // not depend on it.
+  virtual void wait_for_weights(WeightArrival arrival) = 0;
 
   virtual const ModelConfig& config() const = 0;
 

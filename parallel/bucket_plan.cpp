@@ -10,6 +10,12 @@
 namespace sidestream::parallel {
 namespace {
 
+constexpr std::size_t kSmallestElementBytes = 2;
+
+std::size_t round_up(std::size_t value, std::size_t step) {
+  return (value + step - 1) / step * step;
+}
+
 void require_permutation(std::span<const std::size_t> order, std::size_t count) {
   std::vector<bool> seen(count, false);
   for (const std::size_t index : order) {
@@ -26,30 +32,90 @@ void require_permutation(std::span<const std::size_t> order, std::size_t count) 
   }
 }
 
-BucketPlan empty_plan(std::size_t parameters) {
-  BucketPlan plan;
-  plan.offsets.resize(parameters);
-  plan.bucket_of_parameter.resize(parameters);
-  return plan;
-}
+// Puts parameters one behind another.
+class PlanBuilder {
+ public:
+  PlanBuilder(std::span<const std::size_t> elements, core::DType dtype, int slices)
+      : elements_(elements), dtype_(dtype) {
+    plan_.slices = slices;
+    plan_.offsets.resize(elements.size());
+    plan_.bucket_of_parameter.resize(elements.size());
+  }
 
-enum class Place { kLastBucket, kNewBucket };
+  std::size_t bucket_count() const { return plan_.buckets.size(); }
 
-void append(BucketPlan& plan, std::size_t parameter, std::size_t padded, Place place) {
-  if (place == Place::kNewBucket)
-    plan.buckets.push_back({.parameters = {}, .offset_elements = plan.total_elements});
-  plan.offsets[parameter] = plan.total_elements;
-  plan.bucket_of_parameter[parameter] = plan.buckets.size() - 1;
-  plan.buckets.back().parameters.push_back(parameter);
-  plan.buckets.back().elements += padded;
-  plan.total_elements += padded;
+  bool fits(std::size_t parameter, std::size_t limit_bytes) const {
+    if (plan_.buckets.empty()) return false;
+    const std::size_t end = place_of(parameter) + room_of(parameter);
+    return end * core::size_of(dtype_) <= limit_bytes;
+  }
+
+  void open_bucket() {
+    close_bucket();
+    plan_.buckets.push_back({.parameters = {}, .offset_elements = plan_.total_elements});
+  }
+
+  void add(std::size_t parameter) {
+    Bucket& bucket = plan_.buckets.back();
+    const std::size_t place = place_of(parameter);
+    plan_.offsets[parameter] = bucket.offset_elements + place;
+    plan_.bucket_of_parameter[parameter] = plan_.buckets.size() - 1;
+    bucket.parameters.push_back(parameter);
+    bucket.elements = place + room_of(parameter);
+  }
+
+  BucketPlan finish(std::size_t most_buckets) {
+    close_bucket();
+    plan_.capacity_elements = plan_.total_elements;
+    if (plan_.slices > 1) plan_.capacity_elements = blocks() + most_buckets * slices_step();
+    return std::move(plan_);
+  }
+
+  // Elements of the blocks that parameters take in any order.
+  std::size_t blocks() const {
+    std::size_t sum = 0;
+    for (const std::size_t elements : elements_) sum += round_up(elements, kSliceBlock);
+    return sum;
+  }
+
+ private:
+  std::size_t slices_step() const { return static_cast<std::size_t>(plan_.slices) * kSliceBlock; }
+
+  std::size_t room_of(std::size_t parameter) const {
+    if (plan_.slices == 1) return padded_elements(elements_[parameter], dtype_);
+    return round_up(elements_[parameter], kAlignmentBytes / kSmallestElementBytes);
+  }
+
+  // In the last bucket, from its begin. See BucketPlan::slices.
+  std::size_t place_of(std::size_t parameter) const {
+    const std::size_t used = plan_.buckets.back().elements;
+    const bool crosses = used % kSliceBlock + elements_[parameter] > kSliceBlock;
+    return plan_.slices > 1 && crosses ? round_up(used, kSliceBlock) : used;
+  }
+
+  void close_bucket() {
+    if (plan_.buckets.empty()) return;
+    Bucket& last = plan_.buckets.back();
+    if (plan_.slices > 1) last.elements = round_up(last.elements, slices_step());
+    plan_.total_elements = last.offset_elements + last.elements;
+  }
+
+  std::span<const std::size_t> elements_;
+  core::DType dtype_;
+  BucketPlan plan_;
+};
+
+// Two buckets that follow each other hold more than the limit together, but for the first.
+std::size_t most_buckets(const PlanBuilder& builder, std::size_t parameters, core::DType dtype,
+                         const BucketLimits& limits) {
+  const std::size_t limit = limits.bucket_bytes / core::size_of(dtype);
+  return limit == 0 ? parameters : std::min(parameters, 2 * builder.blocks() / limit + 3);
 }
 
 }  // namespace
 
 std::size_t padded_elements(std::size_t elements, core::DType dtype) {
-  const std::size_t step = kAlignmentBytes / core::size_of(dtype);
-  return (elements + step - 1) / step * step;
+  return round_up(elements, kAlignmentBytes / core::size_of(dtype));
 }
 
 std::size_t padded_bytes(std::span<const std::size_t> elements, core::DType dtype) {
@@ -76,37 +142,33 @@ BucketPlan make_bucket_plan(std::span<const std::size_t> elements,
                             std::span<const std::size_t> order, core::DType dtype,
                             const BucketLimits& limits) {
   require_permutation(order, elements.size());
-  BucketPlan plan = empty_plan(elements.size());
+  PlanBuilder builder(elements, dtype, limits.slices);
   for (const std::size_t index : order) {
-    const std::size_t padded = padded_elements(elements[index], dtype);
-    const std::size_t limit_bytes = plan.buckets.size() <= 1
+    const std::size_t limit_bytes = builder.bucket_count() <= 1
                                         ? std::min(limits.first_bucket_bytes, limits.bucket_bytes)
                                         : limits.bucket_bytes;
-    const bool fits = !plan.buckets.empty() &&
-                      (plan.buckets.back().elements + padded) * core::size_of(dtype) <= limit_bytes;
-    append(plan, index, padded, fits ? Place::kLastBucket : Place::kNewBucket);
+    if (!builder.fits(index, limit_bytes)) builder.open_bucket();
+    builder.add(index);
   }
-  return plan;
+  return builder.finish(most_buckets(builder, elements.size(), dtype, limits));
 }
 
 BucketPlan cut_into_buckets(std::span<const std::size_t> elements,
                             std::span<const std::size_t> order, core::DType dtype,
                             std::span<const std::size_t> parameters_per_bucket) {
   require_permutation(order, elements.size());
-  BucketPlan plan = empty_plan(elements.size());
+  PlanBuilder builder(elements, dtype, 1);
   std::size_t next = 0;
   for (const std::size_t parameters : parameters_per_bucket) {
-    for (std::size_t i = 0; i < parameters && next < order.size(); ++i, ++next) {
-      append(plan, order[next], padded_elements(elements[order[next]], dtype),
-             i > 0 ? Place::kLastBucket : Place::kNewBucket);
-    }
+    if (parameters > 0 && next < order.size()) builder.open_bucket();
+    for (std::size_t i = 0; i < parameters && next < order.size(); ++i) builder.add(order[next++]);
   }
   const std::size_t cut =
       std::accumulate(parameters_per_bucket.begin(), parameters_per_bucket.end(), std::size_t{0});
   if (cut != order.size())
     throw core::Error(
         fmt::format("Buckets: expected {} parameters in all, found {}.", order.size(), cut));
-  return plan;
+  return builder.finish(parameters_per_bucket.size());
 }
 
 }  // namespace sidestream::parallel

@@ -5,6 +5,11 @@
 // boundary; a bucket takes parameters in the given order until the next one would exceed its limit.
 // A parameter larger than the limit has a bucket of its own. The first bucket has its own, smaller
 // limit: the first collective starts early.
+//
+// Where each rank keeps a slice of every bucket (ZeRO-1 without shared memory), slices are equal
+// and whole blocks of optim::kSumBlock elements, and parameters are placed so that none of their
+// own blocks is cut: a slice may end inside a parameter, but the sums of squares are those of whole
+// parameters.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +17,12 @@
 #include <vector>
 
 #include "core/base/dtype.hpp"
+#include "core/optim/reduce.hpp"
 
 namespace sidestream::parallel {
 
-inline constexpr std::size_t kAlignmentBytes = 64;  // of every parameter in a flat buffer
+inline constexpr std::size_t kAlignmentBytes = 64;            // of every parameter in a flat buffer
+inline constexpr std::size_t kSliceBlock = optim::kSumBlock;  // elements
 
 // Elements that a parameter takes in a flat buffer.
 std::size_t padded_elements(std::size_t elements, core::DType dtype);
@@ -25,6 +32,7 @@ std::size_t padded_bytes(std::span<const std::size_t> elements, core::DType dtyp
 struct BucketLimits {
   std::size_t bucket_bytes = 0;  // 0: every parameter alone
   std::size_t first_bucket_bytes = 0;
+  int slices = 1;  // of every bucket, one a rank; 1: ranks keep whole buckets
 };
 
 struct Bucket {
@@ -37,7 +45,13 @@ struct BucketPlan {
   std::vector<Bucket> buckets;       // in the order of their collectives
   std::vector<std::size_t> offsets;  // of each parameter's gradient in the flat buffer, in elements
   std::vector<std::size_t> bucket_of_parameter;
-  std::size_t total_elements = 0;  // of the flat buffer; the same for every plan of the same sizes
+  std::size_t total_elements = 0;     // of the flat buffer
+  std::size_t capacity_elements = 0;  // that every plan of the same sizes and limits fits into
+  int slices = 1;                     // into which each bucket is cut
+
+  std::size_t slice_elements(std::size_t bucket) const {
+    return buckets.at(bucket).elements / static_cast<std::size_t>(slices);
+  }
 
   // Parameters in the order in which buckets are filled.
   std::vector<std::size_t> order() const;

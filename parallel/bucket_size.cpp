@@ -21,12 +21,14 @@ std::size_t automatic_bucket_bytes(std::size_t gradient_bytes, int ranks) {
   return std::max(smallest, std::min(kLargest, gradient_bytes / kBucketsWanted));
 }
 
-BucketLimits bucket_limits(const DataParallelConfig& config, std::size_t gradient_bytes,
-                           int ranks) {
-  if (config.gradient_sync == GradientSync::kPerParameter) return {};
+BucketLimits bucket_limits(const DataParallelConfig& config, std::size_t gradient_bytes, int ranks,
+                           Slicing slicing) {
+  const int slices = slicing == Slicing::kByRank ? ranks : 1;
+  if (config.gradient_sync == GradientSync::kPerParameter) return {.slices = slices};
   return {.bucket_bytes = config.bucket_mb ? bytes_of(*config.bucket_mb)
                                            : automatic_bucket_bytes(gradient_bytes, ranks),
-          .first_bucket_bytes = bytes_of(config.first_bucket_mb)};
+          .first_bucket_bytes = bytes_of(config.first_bucket_mb),
+          .slices = slices};
 }
 
 }  // namespace sidestream::parallel

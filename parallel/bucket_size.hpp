@@ -15,6 +15,11 @@ std::size_t automatic_bucket_bytes(std::size_t gradient_bytes, int ranks);
 
 // What a configuration asks for: per-parameter synchronisation puts every parameter into a bucket
 // of its own.
-BucketLimits bucket_limits(const DataParallelConfig& config, std::size_t gradient_bytes, int ranks);
+enum class Slicing {
+  kNone,    // whole buckets
+  kByRank,  // every bucket in as many slices as there are ranks
+};
+BucketLimits bucket_limits(const DataParallelConfig& config, std::size_t gradient_bytes, int ranks,
+                           Slicing slicing = Slicing::kNone);
 
 }  // namespace sidestream::parallel

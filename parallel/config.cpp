@@ -53,7 +53,9 @@ void DataParallelConfig::validate() const {
     optim::require_in_range("--bucket-mb", *bucket_mb, {.low = 0, .high = kLargestBucketMb});
   require_training_dtype("--precision", parameter_dtype);
   if (reduce_dtype) require_training_dtype("--reduce-dtype", *reduce_dtype);
-  if (state_sharing == StateSharing::kOn && optimizer.kernel == OptimizerKernel::kUnfused) {
+  const bool wants_parts =
+      state_sharing == StateSharing::kOn || state_sharing == StateSharing::kSharded;
+  if (wants_parts && optimizer.kernel == OptimizerKernel::kUnfused) {
     throw core::ConfigError(
         "--zero 1 needs --fused-optimizer on: plain operators update whole parameters.");
   }

@@ -24,11 +24,12 @@ enum class OptimizerKernel {
   kUnfused,  // parameter by parameter with plain ATen operators
 };
 
-// Whether the ranks of a node keep one copy of weights and optimizer state, each updating its part.
+// Whether ranks share out the optimizer's work and state, each updating its part.
 enum class StateSharing {
-  kAuto,  // where host ranks share a node and its memory, and the optimizer is fused
-  kOff,   // every rank keeps and updates everything
-  kOn,    // or an error
+  kAuto,     // one copy where host ranks share a node and its memory, and the optimizer is fused
+  kOff,      // every rank keeps and updates everything
+  kOn,       // one copy as above, or else as kSharded
+  kSharded,  // each rank keeps the state of its slices; all have the weights
 };
 
 struct OptimizerConfig {

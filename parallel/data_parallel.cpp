@@ -4,7 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <chrono>
+#include <cmath>
 #include <unordered_map>
 #include <utility>
 
@@ -21,6 +22,7 @@
 #include "parallel/replica_agreement.hpp"
 #include "parallel/replica_check.hpp"
 #include "parallel/step_update.hpp"
+#include "parallel/weight_gather.hpp"
 #include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::parallel {
@@ -50,20 +52,25 @@ class DataParallel::Impl {
        const DataParallelConfig& config, const DeviceTools& tools)
       : config_(config),
         communicator_(communicator),
+        current_stream_(tools.current_stream),
         parameters_(agreed_space(communicator, module, config)),
         gradients_(communicator, parameters_.parameters(), config.gradient_dtype(),
                    plan_for(reverse_order(parameters_.size()))),
         accumulator_(parameters_, gradients_),
         synchronizer_(make_gradient_synchronizer(config.gradient_sync, communicator, gradients_,
                                                  tools.current_stream)),
-        update_(make_step_update(config.optimizer, parameters_, gradients_, tools)),
-        tuner_(make_bucket_tuner(config, communicator)),
+        tuner_(parameters_.is_sharded() ? nullptr : make_bucket_tuner(config, communicator)),
         hooks_(parameters_.parameters(), [this](std::size_t i) { on_gradient(i); }) {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       index_of_[parameters_.at(i).tensor.unsafeGetTensorImpl()] = i;
     const comm::CollectiveOptions after_copies{.after = tools.current_stream()};
     broadcast_parameters(communicator_, parameters_, after_copies);
     broadcast_constants(communicator_, constant_tensors(module), after_copies);
+    if (parameters_.is_sharded()) {
+      shard(gradients_.plan());
+      gather_ = std::make_unique<WeightGather>(communicator_, parameters_, current_stream_);
+    }
+    update_ = make_step_update(config_.optimizer, parameters_, gradients_, tools);
   }
 
   ~Impl() {
@@ -92,6 +99,13 @@ class DataParallel::Impl {
     phase_ = last ? Phase::kLastBackward : Phase::kAccumulating;
   }
 
+  void wait_later() { waits_later_ = true; }
+  void wait_for_weights(const torch::Tensor& parameter) {
+    if (!gather_) return;
+    const auto found = index_of_.find(parameter.unsafeGetTensorImpl());
+    if (found != index_of_.end()) gather_->wait_for(found->second);
+  }
+
   torch::Tensor lend_gradient(const torch::Tensor& parameter) {
     const bool inside = phase_ == Phase::kAccumulating || phase_ == Phase::kLastBackward;
     if (!inside || !config_.gradient_as_bucket_view) return {};
@@ -104,6 +118,9 @@ class DataParallel::Impl {
     if (!order_settled_) observed_order_ = readiness_.order();
     complete_missing(readiness_.missing());
     synchronizer_->finish([this](std::size_t bucket) { update_->add_bucket(bucket); });
+    const auto begin = std::chrono::steady_clock::now();
+    update_->complete_norm();
+    norm_ns_ = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
     if (tuner_ && order_settled_) tuner_->backward_ended(synchronizer_->spans());
     phase_ = Phase::kReduced;
   }
@@ -117,29 +134,46 @@ class DataParallel::Impl {
     require_phase(Phase::kReduced, "update()", "finish_backward()");
     const ranges::ScopedRange range(ranges::Phase::kOptimizer);
     ++steps_taken_;
+    finish_gather();  // of weights that no forward has used
     std::int64_t blocked_ns = synchronizer_->blocked_ns();
     blocked_ns += parameters_.meet();  // nobody reads the old weights any more
     const double norm =
         update_->update({.step = steps_taken_, .lr = learning_rate, .average = average()});
     blocked_ns += parameters_.meet();  // everybody's part is there
+    if (gather_) {
+      gather_->start();
+      if (!waits_later_) gather_->finish();
+      blocked_ns += norm_ns_ + gather_->take_blocked_ns();
+    }
     phase_ = Phase::kIdle;
     return {.grad_norm = norm, .exposed_comm_ns = blocked_ns};
   }
 
   torch::Tensor device_scalars() const { return update_->scalars(); }
 
+  std::string first_bad_gradient() const {
+    const std::vector<double> squares = update_->parameter_squares();
+    for (std::size_t i = 0; i < squares.size(); ++i) {
+      if (!std::isfinite(squares[i])) return parameters_.at(i).name;
+    }
+    return {};
+  }
+
   std::int64_t steps_taken() const { return steps_taken_; }
   void set_steps_taken(std::int64_t steps) { steps_taken_ = steps; }
 
   std::vector<ParameterState> states() const {
-    std::vector<ParameterState> states;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      states.push_back({.name = parameters_.at(i).name,
-                        .parameter = parameters_.weights(i),
-                        .master = parameters_.master(i),
-                        .moments = update_->moments(i)});
-    }
-    return states;
+    finish_gather();
+    return states_of(parameters_, *update_);
+  }
+  bool shards_state() const { return parameters_.is_sharded(); }
+  void gather_states(const StatePlace& place) {
+    finish_gather();
+    parallel::gather_states(parameters_, *update_, place);
+  }
+  void load_states(const StatePlace& source) {
+    finish_gather();
+    parallel::load_states(parameters_, *update_, source);
   }
 
   void refresh_parameters() { parameters_.refresh_weights(); }
@@ -152,7 +186,7 @@ class DataParallel::Impl {
 
   void set_bucket_order(const std::vector<std::string>& names) {
     require_phase(Phase::kIdle, "set_bucket_order()", "construction or update()");
-    adopt(plan_for(indices_of(names)));
+    adopt(plan_for(indices_of(parameters_.parameters(), names)));
   }
 
   std::vector<std::string> describe_buckets() const {
@@ -161,7 +195,10 @@ class DataParallel::Impl {
 
   std::string take_news() { return std::exchange(news_, {}); }
 
-  void check_replicas() { parallel::check_replicas(communicator_, parameters_); }
+  void check_replicas() {
+    finish_gather();
+    parallel::check_replicas(communicator_, parameters_);
+  }
   bool shares_weights() const { return parameters_.is_shared(); }
 
  private:
@@ -174,7 +211,8 @@ class DataParallel::Impl {
     const core::DType dtype = config_.gradient_dtype();
     return make_bucket_plan(
         elements, order, dtype,
-        bucket_limits(config_, padded_bytes(elements, dtype), communicator_.size()));
+        bucket_limits(config_, padded_bytes(elements, dtype), communicator_.size(),
+                      parameters_.is_sharded() ? Slicing::kByRank : Slicing::kNone));
   }
 
   void on_gradient(std::size_t parameter) {
@@ -245,31 +283,24 @@ class DataParallel::Impl {
     news_ = std::move(proposal->reason);
   }
 
+  void finish_gather() const {
+    if (gather_) gather_->finish();
+  }
+
+  // Weights and state come to lie as the plan has them.
+  void shard(const BucketPlan& plan) {
+    finish_gather();
+    parameters_.shard({communicator_, plan, parameters_.elements(), current_stream_},
+                      [this](const VisitState& visit) {
+                        if (update_) update_->each_state(visit);
+                      });
+  }
+
   void adopt(BucketPlan plan) {
+    if (parameters_.is_sharded()) shard(plan);
     gradients_.adopt(std::move(plan));
     update_->layout_changed();
     order_settled_ = true;
-  }
-
-  std::vector<std::size_t> indices_of(const std::vector<std::string>& names) const {
-    std::map<std::string, std::size_t> index_by_name;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) index_by_name[parameters_.at(i).name] = i;
-    std::vector<std::size_t> indices;
-    for (const std::string& name : names) {
-      const auto found = index_by_name.extract(name);
-      if (found.empty()) {
-        throw core::ConfigError(
-            fmt::format("Bucket order: expected every parameter's name once, found '{}', which {}.",
-                        name, "is no parameter of this model or stands there twice"));
-      }
-      indices.push_back(found.mapped());
-    }
-    if (!index_by_name.empty()) {
-      throw core::ConfigError(
-          fmt::format("Bucket order: expected {} names, found {}; '{}' is missing.",
-                      parameters_.size(), names.size(), index_by_name.begin()->first));
-    }
-    return indices;
   }
 
   void require_next(int micro_step) const {
@@ -292,12 +323,16 @@ class DataParallel::Impl {
 
   DataParallelConfig config_;
   comm::Communicator& communicator_;
+  CurrentStream current_stream_;
   ParameterSpace parameters_;
   GradientSpace gradients_;
   GradientAccumulator accumulator_;
   BucketReadiness readiness_;
   std::unique_ptr<GradientSynchronizer> synchronizer_;
   std::unique_ptr<StepUpdate> update_;
+  std::unique_ptr<WeightGather> gather_;  // null: every rank updates all weights, or shares them
+  bool waits_later_ = false;              // for what is gathered: until its weights are used
+  std::int64_t norm_ns_ = 0;  // that the norm of this step took, its collective included
   Phase phase_ = Phase::kIdle;
   int micro_step_ = 0;
   std::int64_t steps_taken_ = 0;
@@ -324,13 +359,23 @@ std::function<torch::Tensor(const torch::Tensor&)> DataParallel::gradient_memory
     return impl ? impl->lend_gradient(parameter) : torch::Tensor();
   };
 }
+std::function<void(const torch::Tensor&)> DataParallel::weight_arrival() {
+  impl_->wait_later();
+  return [weak = std::weak_ptr<Impl>(impl_)](const torch::Tensor& parameter) {
+    if (const auto impl = weak.lock()) impl->wait_for_weights(parameter);
+  };
+}
 void DataParallel::finish_backward() { impl_->finish_backward(); }
+std::string DataParallel::first_bad_gradient() const { return impl_->first_bad_gradient(); }
 torch::Tensor DataParallel::device_scalars() const { return impl_->device_scalars(); }
 double DataParallel::grad_norm() const { return impl_->grad_norm(); }
 StepStatistics DataParallel::update(double learning_rate) { return impl_->update(learning_rate); }
 std::int64_t DataParallel::steps_taken() const { return impl_->steps_taken(); }
 void DataParallel::set_steps_taken(std::int64_t steps) { impl_->set_steps_taken(steps); }
 std::vector<ParameterState> DataParallel::states() const { return impl_->states(); }
+bool DataParallel::shards_state() const { return impl_->shards_state(); }
+void DataParallel::gather_states(const StatePlace& place) { impl_->gather_states(place); }
+void DataParallel::load_states(const StatePlace& source) { impl_->load_states(source); }
 void DataParallel::refresh_parameters() { impl_->refresh_parameters(); }
 std::vector<std::string> DataParallel::bucket_order() const { return impl_->bucket_order(); }
 void DataParallel::set_bucket_order(const std::vector<std::string>& names) {

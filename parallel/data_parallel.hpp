@@ -25,7 +25,7 @@
 #include "comm/communicator.hpp"
 #include "parallel/config.hpp"
 #include "parallel/device_tools.hpp"
-#include "parallel/optimizer.hpp"
+#include "parallel/parameter_state.hpp"
 
 namespace sidestream::parallel {
 
@@ -34,15 +34,6 @@ struct StepStatistics {
   double grad_norm = 0;
   // How long this step's collectives have blocked the training thread.
   std::int64_t exposed_comm_ns = 0;
-};
-
-// A parameter and what the optimizer keeps for it: tensors of the parameter's shape, views of flat
-// buffers.
-struct ParameterState {
-  std::string name;         // as named_parameters() says
-  torch::Tensor parameter;  // in the parameter dtype
-  torch::Tensor master;     // fp32 weights; the parameter itself when it is fp32
-  std::vector<Moment> moments;
 };
 
 class DataParallel {
@@ -69,9 +60,17 @@ class DataParallel {
   // and then returns nothing.
   std::function<torch::Tensor(const torch::Tensor& parameter)> gradient_memory();
 
+  // Called with a parameter before its weights are read, waits until those of the last update are
+  // there. Who takes this function promises to call it for every parameter before every use:
+  // from then on update() of sharded state leaves weights on their way, so that they travel while
+  // the forward computes. The function may outlive this and then does nothing. Throws
+  // CollectiveError, PeerError.
+  std::function<void(const torch::Tensor& parameter)> weight_arrival();
+
   // After the last backward. Blocks a host rank until all sums are there; on a device the current
-  // stream is put behind them. Throws Error that names a parameter without gradient
-  // (UnusedParameters::kError), CollectiveError, PeerError.
+  // stream is put behind them. With sharded state a rank has the sums of its slices only: the
+  // module's gradients are of no use to others. Throws Error that names a parameter without
+  // gradient (UnusedParameters::kError), CollectiveError, PeerError.
   void finish_backward();
 
   // Of the averaged gradient, before clipping; between finish_backward() and update(). A step whose
@@ -79,12 +78,17 @@ class DataParallel {
   // instead of update().
   double grad_norm() const;
 
+  // The first parameter, in registration order, whose summed gradient is not finite; empty: none.
+  // After grad_norm() of this step, on every rank the same. Waits for a device.
+  std::string first_bad_gradient() const;
+
   // On a device: three doubles, as optim::StepScalars, of the last update; undefined on host ranks.
   // Once first_bad_step is set, updates change nothing any more.
   torch::Tensor device_scalars() const;
 
   // Average, clip, optimizer, once per step; parameters hold the new weights afterwards. On a
-  // device it only queues work. Where ranks share their state, it waits for all of them.
+  // device it only queues work. Where ranks share or shard their state, it waits for all of them;
+  // see weight_arrival().
   StepStatistics update(double learning_rate);
 
   // Steps taken by update(); set when resuming (bias correction depends on it).
@@ -96,9 +100,17 @@ class DataParallel {
   std::vector<ParameterState> states() const;
   void refresh_parameters();
 
+  // Each rank keeps its slices of master weights and moments, and states() has their shapes only.
+  // The two below are for that case; see parameter_state.hpp. Both first wait for weights that are
+  // on their way. gather_states is collective.
+  bool shards_state() const;
+  void gather_states(const StatePlace& place);
+  void load_states(const StatePlace& source);
+
   // Parameter names in the order in which buckets are filled: observed after step 1, agreed by all
   // ranks. Setting it before the first step (resume) skips the observation; all ranks give the
-  // same. Throws ConfigError when the names are not those of the parameters.
+  // same. Collective where state is sharded, for it moves. Throws ConfigError when the names are
+  // not those of the parameters.
   std::vector<std::string> bucket_order() const;
   void set_bucket_order(const std::vector<std::string>& names);
 
@@ -107,7 +119,7 @@ class DataParallel {
 
   // What has changed about the buckets since the last call, in a sentence for the log, the same on
   // all ranks; empty: nothing. With bucket_mb chosen here, buckets are cut anew after the first
-  // steps, and from time to time, by what collectives and backward took.
+  // steps, and from time to time, by what collectives and backward took; not with sharded state.
   std::string take_news();
 
   // Collective: throws NumericsError naming the first parameter whose bytes differ between ranks,

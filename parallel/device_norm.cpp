@@ -48,18 +48,19 @@ std::vector<optim::DevicePiece> DeviceNorm::pieces_of(std::size_t parameter) con
   const auto offset = [](const torch::Tensor& view) {
     return static_cast<std::uint64_t>(view.storage_offset());
   };
-  const std::uint64_t weight = offset(parameters_.master(parameter));
+  OwnRange range{.count = parameters_.at(parameter).elements(),
+                 .offset = offset(parameters_.master(parameter))};
+  if (parameters_.is_sharded()) range = parameters_.shards().own(parameter);
   const std::uint64_t low = offset(parameters_.weights(parameter));
   const std::uint64_t gradient = gradients_.plan().offsets.at(parameter);
-  const std::size_t elements = parameters_.at(parameter).elements();
   std::vector<optim::DevicePiece> pieces;
-  for (std::size_t first = 0; first < elements; first += optim::kSumBlock) {
+  for (std::size_t first = range.first; first < range.end(); first += optim::kSumBlock) {
     pieces.push_back(
-        {.weight = weight + first,
+        {.weight = range.offset + (first - range.first),
          .low = low + first,
          .gradient = gradient + first,
-         .count = static_cast<std::uint32_t>(std::min(optim::kSumBlock, elements - first)),
-         .block = first_block_[parameter] + static_cast<std::uint32_t>(pieces.size()),
+         .count = static_cast<std::uint32_t>(std::min(optim::kSumBlock, range.end() - first)),
+         .block = first_block_[parameter] + static_cast<std::uint32_t>(first / optim::kSumBlock),
          .decays = parameters_.at(parameter).decays() ? 1u : 0u,
          .parameter = static_cast<std::uint32_t>(parameter),
          .first = first});
@@ -84,6 +85,11 @@ optim::PieceTable DeviceNorm::table(std::size_t first, std::size_t count) const 
   return {.pieces = data_of<const optim::DevicePiece>(pieces_) + first, .count = count};
 }
 
+optim::PieceTable DeviceNorm::pieces_in(std::size_t bucket) const {
+  const std::size_t first = first_piece_.at(bucket);
+  return table(first, first_piece_.at(bucket + 1) - first);
+}
+
 optim::FlatGradients DeviceNorm::flat_gradients() const {
   return {.data = gradients_.bucket_data(0), .dtype = gradients_.dtype()};
 }
@@ -93,11 +99,21 @@ const optim::StepScalars* DeviceNorm::scalars_on_device() const {
 }
 
 void DeviceNorm::add_bucket(std::size_t bucket) {
-  const std::size_t first = first_piece_.at(bucket);
-  tools_.kernels->squares({.table = table(first, first_piece_.at(bucket + 1) - first),
+  if (bucket == 0 && parameters_.is_sharded()) squares_.zero_();  // of the slices of others
+  tools_.kernels->squares({.table = pieces_in(bucket),
                            .gradients = flat_gradients(),
                            .squares = data_of<double>(squares_)},
                           tools_.current_stream());
+}
+
+void DeviceNorm::complete() {
+  if (parameters_.is_sharded()) parameters_.shards().merge(squares_);
+}
+
+std::vector<double> DeviceNorm::parameter_squares() const {
+  const torch::Tensor squares = parameter_squares_.cpu();
+  const double* data = squares.const_data_ptr<double>();
+  return {data, data + squares.numel()};
 }
 
 void DeviceNorm::settle(const optim::ClipRule& rule) {

@@ -24,14 +24,19 @@ class DeviceNorm {
   // After GradientSpace::adopt(). Waits for a copy: it is rare.
   void layout_changed();
 
-  // The three below queue work on the current stream and return.
+  // The four below queue work on the current stream and return.
   void add_bucket(std::size_t bucket);
+  // Every bucket has been added; the squares of other ranks' slices come to this one.
+  void complete();
   void settle(const optim::ClipRule& rule);
   // Of the last settle().
   const torch::Tensor& scalars() const noexcept { return scalars_; }
+  std::vector<double> parameter_squares() const;  // waits for the device
 
-  // All pieces of all parameters, and the gradients that they lie in.
+  // All pieces of all parameters, or of this rank's slices of them, and the gradients that they lie
+  // in. Sharded, DevicePiece::weight is a place in the slices.
   optim::PieceTable all_pieces() const { return table(0, first_piece_.back()); }
+  optim::PieceTable pieces_in(std::size_t bucket) const;
   optim::FlatGradients flat_gradients() const;
   const optim::StepScalars* scalars_on_device() const;
 

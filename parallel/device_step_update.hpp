@@ -10,7 +10,9 @@ class DeviceStepUpdate : public StepUpdate {
  public:
   void layout_changed() final { norm_.layout_changed(); }
   void add_bucket(std::size_t bucket) final { norm_.add_bucket(bucket); }
+  void complete_norm() final { norm_.complete(); }
   double grad_norm(double average) final;
+  std::vector<double> parameter_squares() const final { return norm_.parameter_squares(); }
   torch::Tensor scalars() const final { return norm_.scalars(); }
 
  protected:

@@ -30,15 +30,37 @@ core::BFloat16* DeviceUpdate::low_precision() const {
 
 double DeviceUpdate::update(const UpdateRequest& request) {
   settle(request);
-  if (config_.algorithm == OptimizerAlgorithm::kAdamW) {
-    run_adamw(request);
-  } else {
-    run_sgd(request);
+  for (const Batch& batch : batches()) {
+    if (config_.algorithm == OptimizerAlgorithm::kAdamW) {
+      run_adamw(request, batch);
+    } else {
+      run_sgd(request, batch);
+    }
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-void DeviceUpdate::run_adamw(const UpdateRequest& request) {
+// The slices of sharded weights lie apart, those of their moments one behind another.
+std::vector<DeviceUpdate::Batch> DeviceUpdate::batches() const {
+  auto* weights = parameters_.flat_master().mutable_data_ptr<float>();
+  const bool apart = parameters_.is_sharded() && !parameters_.has_master();
+  if (!apart) return {{.table = norm_.all_pieces(), .weights = weights}};
+  std::vector<Batch> batches;
+  const StateShards& shards = parameters_.shards();
+  for (std::size_t b = 0; b < shards.plan().buckets.size(); ++b) {
+    const std::size_t shift = shards.slice_begin(b) - shards.slice_offset(b);
+    batches.push_back({.table = norm_.pieces_in(b), .weights = weights + shift});
+  }
+  return batches;
+}
+
+void DeviceUpdate::each_state(const VisitState& visit) {
+  for (FlatState* state : {&first_moments_, &second_moments_}) {
+    if (!state->views.empty()) visit(*state);
+  }
+}
+
+void DeviceUpdate::run_adamw(const UpdateRequest& request, const Batch& batch) {
   const optim::AdamWConfig config{.beta1 = config_.beta1,
                                   .beta2 = config_.beta2,
                                   .eps = config_.eps,
@@ -47,9 +69,9 @@ void DeviceUpdate::run_adamw(const UpdateRequest& request) {
     return optim::AdamWCoefficients::make(
         config, {.step = request.step, .lr = request.lr, .weight_decay = weight_decay});
   };
-  tools_.kernels->adamw({.table = norm_.all_pieces(),
+  tools_.kernels->adamw({.table = batch.table,
                          .gradients = norm_.flat_gradients(),
-                         .weights = parameters_.flat_master().mutable_data_ptr<float>(),
+                         .weights = batch.weights,
                          .first_moments = data_of(first_moments_),
                          .second_moments = data_of(second_moments_),
                          .low_precision = low_precision(),
@@ -61,15 +83,15 @@ void DeviceUpdate::run_adamw(const UpdateRequest& request) {
                         tools_.current_stream());
 }
 
-void DeviceUpdate::run_sgd(const UpdateRequest& request) {
+void DeviceUpdate::run_sgd(const UpdateRequest& request, const Batch& batch) {
   const auto coefficients = [&](double weight_decay) {
     return optim::SgdCoefficients{.lr = static_cast<float>(request.lr),
                                   .momentum = static_cast<float>(config_.momentum),
                                   .weight_decay = static_cast<float>(weight_decay)};
   };
-  tools_.kernels->sgd({.table = norm_.all_pieces(),
+  tools_.kernels->sgd({.table = batch.table,
                        .gradients = norm_.flat_gradients(),
-                       .weights = parameters_.flat_master().mutable_data_ptr<float>(),
+                       .weights = batch.weights,
                        .momentum = data_of(first_moments_),
                        .low_precision = low_precision(),
                        .with_decay = coefficients(config_.weight_decay),

@@ -1,6 +1,6 @@
 // The fused update on a device: every number that depends on the gradients stays there. After the
 // buckets' squares, norm, clip factor, and the update of all parameters in one pass, are three
-// launches more.
+// launches more; of sharded fp32 weights one a bucket.
 #pragma once
 
 #include <vector>
@@ -17,10 +17,17 @@ class DeviceUpdate final : public DeviceStepUpdate {
 
   double update(const UpdateRequest& request) override;
   std::vector<Moment> moments(std::size_t parameter) const override;
+  void each_state(const VisitState& visit) override;
 
  private:
-  void run_adamw(const UpdateRequest& request);
-  void run_sgd(const UpdateRequest& request);
+  // Pieces whose places in the moments are those in these weights.
+  struct Batch {
+    optim::PieceTable table;
+    float* weights;
+  };
+  std::vector<Batch> batches() const;
+  void run_adamw(const UpdateRequest& request, const Batch& batch);
+  void run_sgd(const UpdateRequest& request, const Batch& batch);
   core::BFloat16* low_precision() const;
 
   FlatState first_moments_;   // momentum for SGD; empty when there is none

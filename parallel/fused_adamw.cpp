@@ -39,16 +39,21 @@ void FusedAdamW::update_piece(const Piece& piece, const optim::AdamWCoefficients
   with_elements(gradients_.view(i), [&]<typename Gradient>(std::span<Gradient> gradient) {
     with_elements(first_moments_.views[i], [&]<typename Moment>(std::span<Moment> first) {
       optim::AdamWRange<Gradient, Moment> range{
-          .weights = piece.of(floats_of(parameters_.master(i))),
+          .weights = piece.in_state(floats_of(parameters_.master(i))),
           .gradients = piece.of(gradient),
-          .first_moments = piece.of(first),
-          .second_moments = piece.of(elements_of<Moment>(second_moments_.views[i])),
+          .first_moments = piece.in_state(first),
+          .second_moments = piece.in_state(elements_of<Moment>(second_moments_.views[i])),
           .rounding = optim::rounding_place(rounding, i, piece.first)};
       if (parameters_.has_master())
         range.low_precision = piece.of(bfloats_of(parameters_.weights(i)));
       optim::adamw_update(range, coefficients);
     });
   });
+}
+
+void FusedAdamW::each_state(const VisitState& visit) {
+  visit(first_moments_);
+  visit(second_moments_);
 }
 
 std::vector<Moment> FusedAdamW::moments(std::size_t parameter) const {

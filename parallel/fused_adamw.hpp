@@ -15,6 +15,8 @@ class FusedAdamW : public Optimizer {
 
   void update(const OptimizerStep& step) override;
   std::vector<Moment> moments(std::size_t parameter) const override;
+  void each_state(const VisitState& visit) override;
+  void layout_changed() override { pieces_ = PieceList(parameters_); }
 
  private:
   void update_piece(const Piece& piece, const optim::AdamWCoefficients& coefficients,

@@ -36,7 +36,7 @@ void FusedSgd::update_piece(const Piece& piece, const optim::SgdCoefficients& co
   with_elements(gradients_.view(i), [&]<typename Gradient>(std::span<Gradient> gradient) {
     const auto update = [&]<typename Moment>(std::span<Moment> momentum) {
       optim::SgdRange<Gradient, Moment> range{
-          .weights = piece.of(floats_of(parameters_.master(i))),
+          .weights = piece.in_state(floats_of(parameters_.master(i))),
           .gradients = piece.of(gradient),
           .momentum_buffer = momentum,
           .rounding = optim::rounding_place(rounding, i, piece.first)};
@@ -45,8 +45,12 @@ void FusedSgd::update_piece(const Piece& piece, const optim::SgdCoefficients& co
       optim::sgd_update(range, coefficients);
     };
     if (momentum_.views.empty()) return update(std::span<float>());
-    with_elements(momentum_.views[i], [&](auto momentum) { update(piece.of(momentum)); });
+    with_elements(momentum_.views[i], [&](auto momentum) { update(piece.in_state(momentum)); });
   });
+}
+
+void FusedSgd::each_state(const VisitState& visit) {
+  if (!momentum_.views.empty()) visit(momentum_);
 }
 
 std::vector<Moment> FusedSgd::moments(std::size_t parameter) const {

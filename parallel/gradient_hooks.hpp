@@ -13,7 +13,8 @@ namespace sidestream::parallel {
 class GradientHooks {
  public:
   // on_gradient(i): parameters[i].tensor.grad() is complete for this backward; called inside
-  // backward, which rethrows what it throws. A parameter's storage must not be replaced afterwards.
+  // backward, which rethrows what it throws. A parameter's storage may be replaced afterwards by
+  // one of the same type on the same device.
   GradientHooks(const std::vector<Parameter>& parameters,
                 const std::function<void(std::size_t)>& on_gradient);
   ~GradientHooks();

@@ -12,10 +12,11 @@ GradientSpace::GradientSpace(comm::Communicator& communicator,
                              BucketPlan plan)
     : dtype_(dtype),
       plan_(std::move(plan)),
-      memory_(communicator.allocate(plan_.total_elements * core::size_of(dtype))) {
+      memory_(communicator.allocate(plan_.capacity_elements * core::size_of(dtype))),
+      capacity_elements_(plan_.capacity_elements) {
   for (const Parameter& parameter : parameters) shapes_.push_back(parameter.tensor.sizes().vec());
   const torch::Device device = parameters.front().tensor.device();
-  flat_ = at::for_blob(memory_.data, {static_cast<std::int64_t>(plan_.total_elements)})
+  flat_ = at::for_blob(memory_.data, {static_cast<std::int64_t>(capacity_elements_)})
               .options(torch::dtype(scalar_type_of(dtype_)).device(device))
               .target_device(device)  // said, not asked of the driver: it may be memory of NCCL
               .make_tensor();
@@ -23,7 +24,7 @@ GradientSpace::GradientSpace(comm::Communicator& communicator,
 }
 
 void GradientSpace::adopt(BucketPlan plan) {
-  if (plan.total_elements != plan_.total_elements || plan.offsets.size() != views_.size()) {
+  if (plan.total_elements > capacity_elements_ || plan.offsets.size() != views_.size()) {
     throw core::Error("A bucket plan was given for other parameters than the gradients have.");
   }
   plan_ = std::move(plan);
@@ -47,6 +48,10 @@ void GradientSpace::make_views() {
 
 // What another layout left between two gradients would be summed over ranks again and again.
 void GradientSpace::clear_padding() {
+  if (plan_.slices > 1) {  // it lies between blocks and at the end of buckets, too
+    flat_.narrow(0, 0, static_cast<std::int64_t>(plan_.total_elements)).zero_();
+    return;
+  }
   for (std::size_t i = 0; i < views_.size(); ++i) {
     const auto elements = static_cast<std::size_t>(views_[i].numel());
     const std::size_t padding = padded_elements(elements, dtype_) - elements;

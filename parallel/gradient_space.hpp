@@ -43,6 +43,7 @@ class GradientSpace {
   core::DType dtype_;
   BucketPlan plan_;
   comm::Allocation memory_;
+  std::size_t capacity_elements_;
   torch::Tensor flat_;
   std::vector<torch::Tensor> views_;
 };

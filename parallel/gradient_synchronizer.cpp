@@ -6,10 +6,19 @@
 
 namespace sidestream::parallel {
 
+// Where ranks keep slices, each one's sum comes where its own gradients lay.
 comm::Work GradientSynchronizer::start(std::size_t bucket) {
-  return communicator_.all_reduce(gradients_.bucket_data(bucket),
-                                  gradients_.plan().buckets.at(bucket).elements, gradients_.dtype(),
-                                  {.bucket = static_cast<int>(bucket), .after = current_stream_()});
+  const BucketPlan& plan = gradients_.plan();
+  const core::DType dtype = gradients_.dtype();
+  auto* data = static_cast<std::byte*>(gradients_.bucket_data(bucket));
+  const comm::CollectiveOptions options{.bucket = static_cast<int>(bucket),
+                                        .after = current_stream_()};
+  if (plan.slices == 1)
+    return communicator_.all_reduce(data, plan.buckets.at(bucket).elements, dtype, options);
+  const std::size_t slice = plan.slice_elements(bucket);
+  const std::size_t before = static_cast<std::size_t>(communicator_.rank()) * slice;
+  return communicator_.reduce_scatter(data, data + before * core::size_of(dtype), slice, dtype,
+                                      options);
 }
 
 void GradientSynchronizer::wait(comm::Work& work) {

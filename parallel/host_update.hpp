@@ -13,12 +13,15 @@ class HostUpdate final : public StepUpdate {
   HostUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
              const GradientSpace& gradients)
       : grad_clip_(config.grad_clip),
-        norm_(gradients),
+        norm_(parameters, gradients),
         optimizer_(make_optimizer(config, parameters, gradients)) {}
 
-  void layout_changed() override {}
+  void layout_changed() override { optimizer_->layout_changed(); }
+  void each_state(const VisitState& visit) override { optimizer_->each_state(visit); }
   void add_bucket(std::size_t bucket) override { norm_.add_bucket(bucket); }
+  void complete_norm() override { norm_.complete(); }
   double grad_norm(double average) override { return norm_.norm() * average; }
+  std::vector<double> parameter_squares() const override { return norm_.parameter_squares(); }
   double update(const UpdateRequest& request) override;
   std::vector<Moment> moments(std::size_t parameter) const override {
     return optimizer_->moments(parameter);

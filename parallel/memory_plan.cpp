@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "parallel/bucket_size.hpp"
+#include "parallel/own_ranges.hpp"
 
 namespace sidestream::parallel {
 std::size_t ParameterShape::elements() const {
@@ -32,6 +33,21 @@ std::size_t flat_moment_bytes(const std::vector<std::size_t>& elements,
          core::size_of(config.state_dtype);
 }
 
+namespace {
+
+// Of state whose slices the ranks keep.
+void count_slices(MemoryPlan& plan, const DataParallelConfig& config) {
+  const std::size_t fp32_bytes = own_elements(plan.buckets) * sizeof(float);
+  plan.parameter_bytes = plan.buckets.total_elements * core::size_of(config.parameter_dtype);
+  plan.gradient_bytes = plan.buckets.capacity_elements * core::size_of(config.gradient_dtype());
+  plan.master_bytes = plan.master_bytes == 0 ? 0 : fp32_bytes;
+  plan.moment_bytes = own_elements(plan.buckets) * core::size_of(config.optimizer.state_dtype) *
+                      static_cast<std::size_t>(moments_per_parameter(config.optimizer));
+  plan.shards_state = true;
+}
+
+}  // namespace
+
 MemoryPlan plan_memory(const std::vector<ParameterShape>& parameters,
                        const DataParallelConfig& config, int ranks) {
   std::vector<std::size_t> elements;
@@ -44,14 +60,17 @@ MemoryPlan plan_memory(const std::vector<ParameterShape>& parameters,
   plan.gradient_bytes = padded_bytes(elements, config.gradient_dtype());
   plan.moment_bytes = flat_moment_bytes(elements, config.optimizer) *
                       static_cast<std::size_t>(moments_per_parameter(config.optimizer));
-  plan.shares_state = config.state_sharing != StateSharing::kOff && ranks > 1 &&
+  const bool shards = config.state_sharing == StateSharing::kSharded && ranks > 1;
+  plan.shares_state = config.state_sharing != StateSharing::kOff && ranks > 1 && !shards &&
                       config.optimizer.kernel == OptimizerKernel::kFused;
   if (plan.shares_state) {
     for (std::size_t* bytes : {&plan.parameter_bytes, &plan.master_bytes, &plan.moment_bytes})
       *bytes /= static_cast<std::size_t>(ranks);
   }
   plan.buckets = make_bucket_plan(elements, reverse_order(elements.size()), config.gradient_dtype(),
-                                  bucket_limits(config, plan.gradient_bytes, ranks));
+                                  bucket_limits(config, plan.gradient_bytes, ranks,
+                                                shards ? Slicing::kByRank : Slicing::kNone));
+  if (shards) count_slices(plan, config);
   return plan;
 }
 

@@ -27,6 +27,7 @@ struct MemoryPlan {
   std::size_t gradient_bytes = 0;
   std::size_t moment_bytes = 0;
   bool shares_state = false;  // one copy of all but the gradients for all ranks
+  bool shards_state = false;  // master weights and moments of this rank's slices
   BucketPlan buckets = {};    // before the first step; the order is observed in it
 
   std::size_t total_bytes() const {

@@ -46,6 +46,11 @@ class Optimizer {
   // Written to when a state is restored.
   virtual std::vector<Moment> moments(std::size_t parameter) const = 0;
 
+  // Sharded state: visit(state) for each kind of moment, in the order of moments().
+  virtual void each_state(const VisitState& /*visit*/) {}
+  // After ParameterSpace::shard().
+  virtual void layout_changed() {}
+
  protected:
   Optimizer() = default;
 };

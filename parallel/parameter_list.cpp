@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <unordered_set>
 
 #include "core/base/error.hpp"
@@ -44,6 +45,28 @@ std::vector<Parameter> trainable_parameters(const torch::nn::Module& module, cor
         "The module has no parameter that requires a gradient: nothing to train.");
   }
   return parameters;
+}
+
+std::vector<std::size_t> indices_of(const std::vector<Parameter>& parameters,
+                                    const std::vector<std::string>& names) {
+  std::map<std::string, std::size_t> index_by_name;
+  for (std::size_t i = 0; i < parameters.size(); ++i) index_by_name[parameters[i].name] = i;
+  std::vector<std::size_t> indices;
+  for (const std::string& name : names) {
+    const auto found = index_by_name.extract(name);
+    if (found.empty()) {
+      throw core::ConfigError(
+          fmt::format("Bucket order: expected every parameter's name once, found '{}', which {}.",
+                      name, "is no parameter of this model or stands there twice"));
+    }
+    indices.push_back(found.mapped());
+  }
+  if (!index_by_name.empty()) {
+    throw core::ConfigError(
+        fmt::format("Bucket order: expected {} names, found {}; '{}' is missing.",
+                    parameters.size(), names.size(), index_by_name.begin()->first));
+  }
+  return indices;
 }
 
 torch::Device device_of(const torch::nn::Module& module) {

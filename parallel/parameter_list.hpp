@@ -24,6 +24,11 @@ struct Parameter {
 // dense fp32 tensor (or one of `dtype`) on the host or a GPU, all on the same.
 std::vector<Parameter> trainable_parameters(const torch::nn::Module& module, core::DType dtype);
 
+// The places of these names, each of which stands there once. Throws ConfigError when they are not
+// the names of all parameters.
+std::vector<std::size_t> indices_of(const std::vector<Parameter>& parameters,
+                                    const std::vector<std::string>& names);
+
 // Where the module's parameters are; the host when it has none.
 torch::Device device_of(const torch::nn::Module& module);
 

@@ -1,11 +1,20 @@
 #include "parallel/parameter_space.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "parallel/bucket_plan.hpp"
 #include "parallel/tensor_types.hpp"
 
 namespace sidestream::parallel {
+namespace {
+
+torch::Tensor own_part(const torch::Tensor& elements, const OwnRange& own) {
+  return elements.narrow(0, static_cast<std::int64_t>(own.first),
+                         static_cast<std::int64_t>(own.count));
+}
+
+}  // namespace
 
 ParameterSpace::ParameterSpace(std::vector<Parameter> parameters, core::DType dtype,
                                StateMemory memory)
@@ -53,13 +62,77 @@ std::vector<std::size_t> ParameterSpace::elements() const {
 }
 
 void ParameterSpace::refresh_weights() {
-  if (!has_master()) return;
+  if (!has_master() || shards_) return;
   const torch::NoGradGuard no_grad;
   for (std::size_t i = 0; i < size(); ++i) weights_.views[i].copy_(masters_.views[i]);
 }
 
 FlatState ParameterSpace::make_state(core::DType dtype) {
-  return make_flat(dtype, core::DType::kFloat32);
+  if (!shards_) return make_flat(dtype, core::DType::kFloat32);
+  FlatState state;
+  state.flat = torch::zeros({static_cast<std::int64_t>(shards_->elements())},
+                            torch::dtype(scalar_type_of(dtype)).device(device()));
+  state.views = shards_->views_of(state.flat);
+  return state;
+}
+
+void ParameterSpace::shard(StateShards shards,
+                           const std::function<void(const VisitState&)>& each_state) {
+  const torch::NoGradGuard no_grad;
+  auto next = std::make_unique<StateShards>(std::move(shards));
+  each_state([&](FlatState& state) {
+    state.flat = shards_->moved(state.flat, *next);
+    state.views = next->views_of(state.flat);
+  });
+  if (has_master()) shard_masters(*next);
+  const BucketPlan& plan = next->plan();
+  FlatState weights;
+  weights.flat =
+      torch::zeros({static_cast<std::int64_t>(plan.total_elements)}, weights_.flat.options());
+  if (!has_master()) masters_ = {.flat = weights.flat, .views = {}};
+  for (std::size_t i = 0; i < size(); ++i) {
+    const torch::Tensor place = weights.flat.narrow(0, static_cast<std::int64_t>(plan.offsets[i]),
+                                                    parameters_[i].tensor.numel());
+    weights.views.push_back(place.view(parameters_[i].tensor.sizes()));
+    weights.views[i].copy_(weights_.views[i]);
+    parameters_[i].tensor.set_data(weights.views[i]);
+    if (!has_master()) masters_.views.push_back(own_part(place, next->own(i)));
+  }
+  weights_ = std::move(weights);
+  shards_ = std::move(next);
+}
+
+void ParameterSpace::shard_masters(const StateShards& next) {
+  FlatState masters;
+  if (shards_) {
+    masters.flat = shards_->moved(masters_.flat, next);
+    masters.views = next.views_of(masters.flat);
+  } else {
+    masters.flat =
+        torch::zeros({static_cast<std::int64_t>(next.elements())}, masters_.flat.options());
+    masters.views = next.views_of(masters.flat);
+    for (std::size_t i = 0; i < size(); ++i)
+      masters.views[i].copy_(own_part(masters_.views[i].flatten(), next.own(i)));
+  }
+  masters_ = std::move(masters);
+}
+
+void ParameterSpace::load_weights(std::size_t index, const torch::Tensor& values) {
+  const torch::NoGradGuard no_grad;
+  weights(index).flatten().narrow(0, 0, values.numel()).copy_(values.flatten());
+  if (has_master()) load_state(masters_, index, values);
+}
+
+void ParameterSpace::load_state(const FlatState& state, std::size_t index,
+                                const torch::Tensor& values) const {
+  const torch::NoGradGuard no_grad;
+  OwnRange own = shards_->own(index);
+  const auto there = static_cast<std::size_t>(values.numel());
+  if (own.first >= there) return;
+  own.count = std::min(own.count, there - own.first);
+  state.views.at(index)
+      .narrow(0, 0, static_cast<std::int64_t>(own.count))
+      .copy_(own_part(values.flatten(), own));
 }
 
 }  // namespace sidestream::parallel

@@ -3,9 +3,15 @@
 // Owns one buffer in the parameter dtype, whose views the module's parameters become, and one of
 // fp32 master weights beside it when that dtype is another. The order never changes, so tensors
 // that a user holds stay valid; only gradients move when the buckets are rebuilt.
+//
+// Sharded (state_shards.hpp), the weights are laid out like the buckets instead, so that they are
+// gathered where they lie: the module's parameters move with the buckets. Master weights and other
+// state are the own slices.
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,14 +20,16 @@
 #include "core/base/dtype.hpp"
 #include "parallel/parameter_list.hpp"
 #include "parallel/state_memory.hpp"
+#include "parallel/state_shards.hpp"
 
 namespace sidestream::parallel {
 
 // A flat buffer with the layout of the space, and its views by parameter.
 struct FlatState {
   torch::Tensor flat;
-  std::vector<torch::Tensor> views;  // of the parameter's shape
+  std::vector<torch::Tensor> views;  // of the parameter's shape; sharded: flat, the own range
 };
+using VisitState = std::function<void(FlatState&)>;
 
 class ParameterSpace {
  public:
@@ -42,13 +50,13 @@ class ParameterSpace {
 
   // The module's tensor without its autograd history, in the parameter dtype.
   const torch::Tensor& weights(std::size_t index) const { return weights_.views.at(index); }
-  // In fp32: the weights themselves when they are fp32.
+  // In fp32: the weights themselves when they are fp32. Sharded: the own range.
   const torch::Tensor& master(std::size_t index) const { return masters().views.at(index); }
   const torch::Tensor& flat_master() const { return masters().flat; }
   const torch::Tensor& flat_weights() const { return weights_.flat; }
   torch::Device device() const { return parameters_.front().tensor.device(); }
 
-  // Rounds the master weights into the weights; nothing to do when they are the same.
+  // Rounds the master weights into the weights; nothing to do when they are the same, or sharded.
   void refresh_weights();
 
   // Zeros, where the weights lie, in the layout of the master weights whatever the type.
@@ -59,15 +67,30 @@ class ParameterSpace {
   Part part() const { return memory_.part(); }
   std::int64_t meet() const { return memory_.meet(); }  // nanoseconds
 
+  // Each rank keeps its slices of the state.
+  bool is_sharded() const noexcept { return memory_.is_sharded(); }
+  // After the first shard().
+  const StateShards& shards() const { return *shards_; }
+  // Collective: weights and state as these shards have them. each_state(visit) brings the states
+  // that others keep. Throws CollectiveError, PeerError.
+  void shard(StateShards shards, const std::function<void(const VisitState&)>& each_state);
+  // Whole values of a parameter's first elements, on the host, into the weights and this rank's
+  // slice of a state.
+  void load_weights(std::size_t index, const torch::Tensor& values);
+  void load_state(const FlatState& state, std::size_t index, const torch::Tensor& values) const;
+  const FlatState& master_state() const { return masters(); }
+
  private:
-  const FlatState& masters() const { return has_master() ? masters_ : weights_; }
+  const FlatState& masters() const { return has_master() || shards_ ? masters_ : weights_; }
+  void shard_masters(const StateShards& next);
   FlatState make_flat(core::DType dtype, core::DType layout);
 
   std::vector<Parameter> parameters_;
   core::DType dtype_;
   StateMemory memory_;
   FlatState weights_;
-  FlatState masters_;  // empty when the weights are fp32
+  FlatState masters_;                    // empty when the weights are fp32 and not sharded
+  std::unique_ptr<StateShards> shards_;  // null: not sharded, or not yet
 };
 
 }  // namespace sidestream::parallel

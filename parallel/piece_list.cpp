@@ -13,6 +13,10 @@ constexpr std::size_t kPieceElements =
 }  // namespace
 
 PieceList::PieceList(const ParameterSpace& parameters) {
+  if (parameters.is_sharded()) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) add(i, parameters.shards().own(i));
+    return;
+  }
   std::size_t total = 0;
   for (const std::size_t elements : parameters.elements()) total += elements;
   // A piece belongs to the rank in whose share of all elements it begins.
@@ -25,10 +29,21 @@ PieceList::PieceList(const ParameterSpace& parameters) {
     const std::size_t elements = parameters.at(i).elements();
     for (std::size_t first = 0; first < elements; first += kPieceElements) {
       if (before + first < begin || before + first >= end) continue;
-      pieces_.push_back(
-          {.parameter = i, .first = first, .count = std::min(kPieceElements, elements - first)});
+      pieces_.push_back({.parameter = i,
+                         .first = first,
+                         .count = std::min(kPieceElements, elements - first),
+                         .first_in_state = first});
     }
     before += elements;
+  }
+}
+
+void PieceList::add(std::size_t parameter, const OwnRange& range) {
+  for (std::size_t first = range.first; first < range.end(); first += kPieceElements) {
+    pieces_.push_back({.parameter = parameter,
+                       .first = first,
+                       .count = std::min(kPieceElements, range.end() - first),
+                       .first_in_state = first - range.first});
   }
 }
 

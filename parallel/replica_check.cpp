@@ -28,19 +28,20 @@ Hash hash_of(const torch::Tensor& tensor) {
 }
 
 // One hash a parameter, as bytes to send: of the weights and of the master weights, which may
-// differ on their own.
+// differ on their own, unless each is on one rank only.
 std::string hashes_of(const ParameterSpace& parameters) {
+  const bool has_masters = parameters.has_master() && !parameters.is_sharded();
   std::vector<torch::Tensor> weights;  // on the host
   std::vector<torch::Tensor> masters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     weights.push_back(parameters.weights(i).cpu());
-    if (parameters.has_master()) masters.push_back(parameters.master(i).cpu());
+    if (has_masters) masters.push_back(parameters.master(i).cpu());
   }
   std::vector<Hash> hashes(parameters.size());
   at::parallel_for(0, static_cast<std::int64_t>(hashes.size()), 1, [&](auto begin, auto end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
       hashes[i] = hash_of(weights[i]);
-      if (parameters.has_master()) hashes[i] = hashes[i] * 31 + hash_of(masters[i]);
+      if (has_masters) hashes[i] = hashes[i] * 31 + hash_of(masters[i]);
     }
   });
   return {reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(Hash)};

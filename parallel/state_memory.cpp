@@ -36,19 +36,15 @@ StateMemory::StateMemory(comm::Communicator& communicator, const std::vector<Par
   const bool on_host = parameters.front().tensor.device().is_cpu();
   const bool fused = config.optimizer.kernel == OptimizerKernel::kFused;
   if (config.state_sharing == StateSharing::kOff) return;
-  const bool wanted = config.state_sharing == StateSharing::kOn;
+  const bool shards = config.state_sharing == StateSharing::kSharded;
+  const bool wanted = config.state_sharing == StateSharing::kOn || shards;
   if (!wanted && !fused) return;
-  if (on_host && communicator.size() > 1) {
+  if (on_host && communicator.size() > 1 && !shards) {
     shared_bytes_ = state_bytes(parameters, config);
     shared_ = communicator.allocate_shared(shared_bytes_);
   }
   if (is_shared()) communicator_ = &communicator;
-  if (wanted && !is_shared() && communicator.size() > 1) {
-    throw core::AgreedError(
-        "--zero 1: these ranks cannot keep one copy of the state: it takes host ranks of one node, "
-        "--shared-memory on and room in /dev/shm. Leave --zero out, or say --zero 0.",
-        core::ExitCode::kConfig);
-  }
+  is_sharded_ = wanted && !is_shared() && communicator.size() > 1;
 }
 
 Part StateMemory::part() const {

@@ -3,6 +3,7 @@
 //
 // Shared, each rank updates its part of the parameters and reads what the others have updated:
 // ZeRO-1 (Rajbhandari et al., "ZeRO", 2020, stage 1), with a barrier in place of the all-gather.
+// Ranks that share no memory may shard the state instead: see state_shards.hpp.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +31,12 @@ class StateMemory {
   StateMemory() = default;
 
   // Collective. Shared when the configuration asks for it or leaves the choice, and it can be.
-  // Throws AgreedError when --zero 1 cannot be.
   StateMemory(comm::Communicator& communicator, const std::vector<Parameter>& parameters,
               const DataParallelConfig& config);
 
   bool is_shared() const noexcept { return shared_ != nullptr; }
+  // Asked for, and nothing is shared: each rank is to keep its slices of the state.
+  bool is_sharded() const noexcept { return is_sharded_; }
   Part part() const;
 
   // Zeros. All ranks ask for the same tensors in the same order.
@@ -49,6 +51,7 @@ class StateMemory {
   std::shared_ptr<std::byte> shared_;
   std::size_t shared_bytes_ = 0;
   std::size_t used_bytes_ = 0;
+  bool is_sharded_ = false;
 };
 
 }  // namespace sidestream::parallel

@@ -35,11 +35,23 @@ class StepUpdate {
   // After GradientSpace::adopt().
   virtual void layout_changed() = 0;
 
+  // Before ParameterSpace::shard(): visit(state) for each kind of moment, in the order of
+  // moments(). Nothing where the state is never sharded.
+  virtual void each_state(const VisitState& /*visit*/) {}
+
   // The bucket holds the sum over ranks, as far as the current stream goes.
   virtual void add_bucket(std::size_t bucket) = 0;
 
-  // Of the averaged gradient; every bucket has been added. Waits for the device.
+  // Every bucket has been added. Collective where each rank has added its slices: afterwards all
+  // know the norm. Blocks a host rank then. Throws CollectiveError, PeerError.
+  virtual void complete_norm() = 0;
+
+  // Of the averaged gradient; after complete_norm(). Waits for the device.
   virtual double grad_norm(double average) = 0;
+
+  // Of each parameter's summed gradient, in registration order; after grad_norm() of this step.
+  // Waits for the device.
+  virtual std::vector<double> parameter_squares() const = 0;
 
   // Leaves the new weights in master weights and weights. Returns the norm, or NaN where it stays
   // on the device.

@@ -38,6 +38,9 @@ parallel::DataParallelConfig data_parallel_config(const TrainOptions& options) {
   const bool may_share = options.device != Device::kCuda;
   if (!may_share && config.state_sharing == parallel::StateSharing::kAuto)
     config.state_sharing = parallel::StateSharing::kOff;
+  const bool has_windows = may_share && options.comm.shared_memory;
+  if (!has_windows && config.state_sharing == parallel::StateSharing::kOn)
+    config.state_sharing = parallel::StateSharing::kSharded;
   return config;
 }
 

@@ -55,10 +55,12 @@ std::string memory_text(const parallel::MemoryPlan& plan,
       "  one block      {} in backward, whichever is more\n"
       "  together       {}\n"
       "{}",
-      plan.shares_state ? "; of what all ranks share, its part" : "", mib(plan.parameter_bytes),
-      mib(plan.master_bytes), mib(plan.gradient_bytes), mib(plan.moment_bytes),
-      mib(activations.kept), mib(activations.loss), mib(activations.working),
-      mib(plan.total_bytes() + activations.peak()),
+      plan.shares_state   ? "; of what all ranks share, its part"
+      : plan.shards_state ? "; master weights and moments of its slices"
+                          : "",
+      mib(plan.parameter_bytes), mib(plan.master_bytes), mib(plan.gradient_bytes),
+      mib(plan.moment_bytes), mib(activations.kept), mib(activations.loss),
+      mib(activations.working), mib(plan.total_bytes() + activations.peak()),
       snapshot == 0 ? ""
                     : fmt::format("  and a copy of  {} while a checkpoint is written (rank 0)\n",
                                   mib(snapshot)));
@@ -74,6 +76,19 @@ std::string bucket_text(const parallel::MemoryPlan& plan,
     text += "  " + line + "\n";
   }
   return text;
+}
+
+// Ranks of several hosts have no memory for one copy.
+parallel::DataParallelConfig config_over(const comm::LauncherEnvironment& launcher,
+                                         const TrainOptions& options) {
+  using parallel::StateSharing;
+  parallel::DataParallelConfig config = data_parallel_config(options);
+  const bool several_hosts = launcher.local_size > 0 && launcher.local_size < launcher.size;
+  if (several_hosts && config.state_sharing == StateSharing::kOn)
+    config.state_sharing = StateSharing::kSharded;
+  if (several_hosts && config.state_sharing == StateSharing::kAuto)
+    config.state_sharing = StateSharing::kOff;
+  return config;
 }
 
 std::string data_text(const DataSources& sources, const TrainOptions& options, int ranks) {
@@ -93,17 +108,18 @@ std::string data_text(const DataSources& sources, const TrainOptions& options, i
 
 std::size_t planned_device_bytes(const TrainOptions& options, int ranks) {
   parallel::DataParallelConfig config = data_parallel_config(options);
-  config.state_sharing = parallel::StateSharing::kOff;
+  const bool shards = options.parallel.state_sharing == parallel::StateSharing::kOn;
+  config.state_sharing = shards ? parallel::StateSharing::kSharded : parallel::StateSharing::kOff;
   return parallel::plan_memory(shapes_of(options.model.config), config, ranks).total_bytes();
 }
 
 std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
-  const int ranks = place.ranks;
+  const int ranks = place.launcher.size;
   const DataSources sources = open_data(options);
   set_vocabulary(options, sources.vocab_size);
   check_data(sources, options, {.size = ranks});
   const auto shapes = shapes_of(options.model.config);
-  const parallel::DataParallelConfig config = data_parallel_config(options);
+  const parallel::DataParallelConfig config = config_over(place.launcher, options);
   const parallel::MemoryPlan plan = parallel::plan_memory(shapes, config, ranks);
   const std::size_t snapshot = snapshot_bytes(options.checkpoint, shapes, config, ranks);
   return fmt::format("Model {}: {} parameters, vocabulary {} in {} rows, sequence length {}\n",

@@ -6,13 +6,14 @@
 #include <optional>
 #include <string>
 
+#include "comm/mpi_environment.hpp"
 #include "launch/options/train_options.hpp"
 
 namespace sidestream::launch {
 
 // Where the ranks are going to run, as far as that is known.
 struct DryRunPlace {
-  int ranks = 1;
+  comm::LauncherEnvironment launcher = {};  // size 1 without one
   int ranks_on_host = 1;
   // Of this host, for all of them; empty: not known, or they run on GPUs.
   std::optional<std::int64_t> usable_bytes = {};

@@ -58,6 +58,7 @@ LiveRun::LiveRun(Session& session, const TrainOptions& options, const DataSource
       replicas_(initialised(), session.communicator(), data_parallel_config(options)),
       checkpointer_(checkpointer_config(), session.communicator(), replicas_) {
   model_->write_gradients_into(replicas_.gradient_memory());
+  if (replicas_.shards_state()) model_->wait_for_weights(replicas_.weight_arrival());
 }
 
 TrainingState LiveRun::restore(const std::optional<checkpoint::Checkpoint>& checkpoint,

@@ -31,7 +31,7 @@ int print_and_leave(const std::string& text) {
 // Of a GPU's memory nothing is known before there is a driver: the run itself asks then.
 DryRunPlace place_of_ranks(const TrainOptions& options) {
   const auto launcher = comm::LauncherEnvironment::read();
-  DryRunPlace place{.ranks = launcher.size,
+  DryRunPlace place{.launcher = launcher,
                     .ranks_on_host = launcher.local_size > 0 ? launcher.local_size : launcher.size,
                     .rank_bytes = doctor::kSmallestRankBytes};
   const bool on_gpu = options.device == Device::kCuda ||

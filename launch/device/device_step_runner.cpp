@@ -5,7 +5,6 @@
 #include <thread>
 #include <utility>
 
-#include "launch/trainer/bad_gradient.hpp"
 #include "launch/trainer/dropout_seed.hpp"
 #include "launch/trainer/planted_faults.hpp"
 #include "launch/trainer/step_agreement.hpp"
@@ -110,7 +109,7 @@ void DeviceStepRunner::look_before_update(std::int64_t step, bool stop_requested
   parts_.replicas.grad_norm();
   look(step, stop_requested);
   if (outcome_.anomaly && !outcome_.updated && !outcome_.anomaly->is_spike())
-    outcome_.anomaly->parameter = first_bad_gradient(parts_.model);
+    outcome_.anomaly->parameter = parts_.replicas.first_bad_gradient();
 }
 
 // Marks the end of this step, and waits for that of an earlier one: the time between two returns is

@@ -37,8 +37,8 @@ void settle_toggles(GivenLayers& layers) {
   }
   if (layers.value_of("zero", "auto") == "1") {
     const Side zero{"zero", "auto", "0"};
-    if (layers.value_of("shared-memory", "on") == "off")
-      settle(layers, zero, {"shared-memory", "on", "on"});
+    // One copy is what a node does best; who switches the memory off by hand gets slices.
+    if (layers.layer_of("shared-memory") == Layer::kBaseline) layers.set("shared-memory", "on");
     if (layers.value_of("zero", "auto") == "1" && layers.value_of("fused-optimizer", "on") == "off")
       settle(layers, zero, {"fused-optimizer", "on", "on"});
   }

@@ -79,8 +79,9 @@ Setting<Options> zero() {
   using parallel::StateSharing;
   return choice<Options, StateSharing>(
       {"zero", "0|1|auto",
-       "1: the ranks of a node keep one copy of weights and optimizer state, and each updates its "
-       "part; auto: where host ranks share a node"},
+       "1: each rank updates its part. The ranks of a node keep one copy of weights and optimizer "
+       "state; others keep the state of their part only, and gather the weights. auto: the one "
+       "copy, where host ranks share a node"},
       {{"auto", StateSharing::kAuto}, {"0", StateSharing::kOff}, {"1", StateSharing::kOn}},
       [](auto& o) -> auto& { return o.parallel.state_sharing; });
 }

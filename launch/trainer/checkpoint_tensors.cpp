@@ -47,10 +47,15 @@ std::vector<NamedTensor> moments_of(const std::vector<parallel::ParameterState>&
   std::vector<NamedTensor> result;
   for (const auto& state : states) {
     for (const auto& [kind, tensor] : state.moments) {
-      result.push_back({kind + "." + state.name, without_padding(tensor, state.name, config)});
+      result.push_back(
+          {stored_name(kind, state.name), without_padding(tensor, state.name, config)});
     }
   }
   return result;
+}
+
+std::string stored_name(const std::string& kind, const std::string& parameter) {
+  return kind.empty() ? parameter : kind + "." + parameter;
 }
 
 std::vector<NamedTensor> on_host(std::vector<NamedTensor> tensors) {

@@ -27,6 +27,9 @@ std::vector<NamedTensor> weights_of(const std::vector<parallel::ParameterState>&
 std::vector<NamedTensor> moments_of(const std::vector<parallel::ParameterState>& states,
                                     const model::ModelConfig& config);
 
+// Of a kind of state, as parallel::StatePlace has it.
+std::string stored_name(const std::string& kind, const std::string& parameter);
+
 // The same tensors in host memory: themselves where they are there already.
 std::vector<NamedTensor> on_host(std::vector<NamedTensor> tensors);
 

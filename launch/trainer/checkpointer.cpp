@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -165,6 +166,7 @@ std::vector<SavedCheckpoint> Checkpointer::save(const TrainingState& state, Mean
     if (communicator_.rank() == 0) store_.begin(state.step);
     take_snapshot(*job_, meanwhile);
   });
+  if (replicas_.shards_state()) gather_snapshot(*job_);
   stage_ = Stage::kWriting;
   task_.start([job = job_] { job->write_files(); });
   if (meanwhile == Meanwhile::kWaiting) note(finish());
@@ -193,13 +195,46 @@ void Checkpointer::prepare() {
   });
 }
 
-// What is borrowed lives as long as the job, even where a hanging write outlives the run.
+// What is borrowed lives as long as the job, even where a hanging write outlives the run. Of
+// sharded state, this makes the places only, so that nothing fails while the ranks gather.
 void Checkpointer::take_snapshot(Job& job, Meanwhile meanwhile) const {
-  const auto take = meanwhile == Meanwhile::kWaiting ? &Snapshot::borrow : &Snapshot::take;
+  auto take = meanwhile == Meanwhile::kWaiting ? &Snapshot::borrow : &Snapshot::take;
+  if (replicas_.shards_state()) take = &Snapshot::reserve;
   const auto states = replicas_.states();
   const std::vector<NamedTensor> weights = weights_of(states, config_.model);
   if (job.rank == 0) (job.weights.*take)(weights);
   (job.moments.*take)(moments_of_this_rank(states, weights));
+}
+
+void Checkpointer::gather_snapshot(const Job& job) const {
+  std::unordered_map<std::string, torch::Tensor> places;
+  for (const Snapshot* snapshot : {&job.weights, &job.moments}) {
+    for (const NamedTensor& named : snapshot->tensors()) places[named.name] = named.tensor;
+  }
+  replicas_.gather_states([&](const std::string& kind, const std::string& parameter) {
+    const auto found = places.find(stored_name(kind, parameter));
+    return found == places.end() ? torch::Tensor() : found->second;
+  });
+}
+
+// Of state that the ranks keep in slices: a tensor at a time. Null: moments stay as they are.
+void Checkpointer::load_slices(const checkpoint::TensorSet& weights,
+                               const checkpoint::TensorSet* moments) const {
+  const auto states = replicas_.states();
+  std::unordered_map<std::string, torch::Tensor> shapes;
+  for (const auto& tensors :
+       {weights_of(states, config_.model), moments_of(states, config_.model)}) {
+    for (const NamedTensor& named : tensors) shapes[named.name] = named.tensor;
+  }
+  replicas_.load_states([&](const std::string& kind, const std::string& parameter) {
+    const checkpoint::TensorSet* files = kind.empty() ? &weights : moments;
+    if (files == nullptr) return torch::Tensor();
+    const std::string name = stored_name(kind, parameter);
+    const torch::Tensor& shape = shapes.at(name);
+    const NamedTensor target{name, torch::empty(shape.sizes(), torch::dtype(shape.dtype()))};
+    copy_into(files->at(name), target);
+    return target.tensor;
+  });
 }
 
 std::optional<SavedCheckpoint> Checkpointer::advance() {
@@ -238,19 +273,25 @@ void Checkpointer::leave_save() noexcept {
 }
 
 // Another type than before is the user's choice, and one way of it loses digits.
-void Checkpointer::read_moments(const checkpoint::Checkpoint& checkpoint,
-                                const std::vector<NamedTensor>& moments,
-                                std::vector<std::string>& notes) const {
+void Checkpointer::note_type_of_moments(const checkpoint::TensorSet& files,
+                                        std::vector<std::string>& notes) const {
+  const auto moments = moments_of(replicas_.states(), config_.model);
   if (moments.empty()) return;
-  const auto files = checkpoint::TensorSet::open_optimizer(checkpoint);
   const bool were_narrow = type_of_moments(files, moments) == core::DType::kBFloat16;
   const bool are_narrow = moments.front().tensor.scalar_type() == torch::kBFloat16;
-  read_all(files, moments);
   if (were_narrow == are_narrow) return;
   notes.push_back(fmt::format(
       "the checkpoint has the optimizer's state in {}, --optimizer-state-dtype is {}: {}",
       were_narrow ? "bf16" : "fp32", are_narrow ? "bf16" : "fp32",
       are_narrow ? "rounded to nearest even" : "widened, which changes no number"));
+}
+
+void Checkpointer::load(const checkpoint::TensorSet& weights,
+                        const checkpoint::TensorSet* moments) const {
+  if (replicas_.shards_state()) return load_slices(weights, moments);
+  const auto states = replicas_.states();
+  read_all(weights, weights_of(states, config_.model));
+  if (moments != nullptr) read_all(*moments, moments_of(states, config_.model));
 }
 
 TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
@@ -263,9 +304,11 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
       throw core::CheckpointError(fmt::format(
           "{}: expected a training state of step {}, found step {} with {} skipped",
           checkpoint.folder.string(), checkpoint.manifest.step, state.step, state.skipped));
-    const auto states = replicas_.states();
-    read_all(checkpoint::TensorSet::open_model(checkpoint), weights_of(states, config_.model));
-    if (state.step > 0) read_moments(checkpoint, moments_of(states, config_.model), notes);
+    const auto weights = checkpoint::TensorSet::open_model(checkpoint);
+    std::optional<checkpoint::TensorSet> moments;
+    if (state.step > 0) moments = checkpoint::TensorSet::open_optimizer(checkpoint);
+    if (moments) note_type_of_moments(*moments, notes);
+    load(weights, moments ? &*moments : nullptr);
   });
   replicas_.refresh_parameters();
   replicas_.set_steps_taken(state.step - state.skipped);
@@ -277,8 +320,7 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
 void Checkpointer::load_weights(const std::filesystem::path& folder) const {
   agree_in_time([&] {
     model::check_same_architecture(config_.model, read_model_config(folder));
-    read_all(checkpoint::TensorSet::open_model(folder),
-             weights_of(replicas_.states(), config_.model));
+    load(checkpoint::TensorSet::open_model(folder), nullptr);
   });
   replicas_.refresh_parameters();
 }

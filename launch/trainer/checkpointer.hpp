@@ -23,6 +23,7 @@
 
 #include "comm/communicator.hpp"
 #include "core/checkpoint/checkpoint_store.hpp"
+#include "core/checkpoint/tensor_set.hpp"
 #include "core/faults/fault_injector.hpp"
 #include "launch/trainer/checkpoint_tensors.hpp"
 #include "launch/trainer/training_state.hpp"
@@ -101,12 +102,16 @@ class Checkpointer {
   struct Job;
 
   void agree_in_time(const std::function<void()>& work) const;
-  void read_moments(const checkpoint::Checkpoint& checkpoint,
-                    const std::vector<NamedTensor>& moments, std::vector<std::string>& notes) const;
+  void note_type_of_moments(const checkpoint::TensorSet& files,
+                            std::vector<std::string>& notes) const;
   void agree_or_abandon(const std::function<void()>& work);
   std::vector<NamedTensor> moments_of_this_rank(const std::vector<parallel::ParameterState>& states,
                                                 const std::vector<NamedTensor>& weights) const;
   void take_snapshot(Job& job, Meanwhile meanwhile) const;
+  void gather_snapshot(const Job& job) const;
+  void load(const checkpoint::TensorSet& weights, const checkpoint::TensorSet* moments) const;
+  void load_slices(const checkpoint::TensorSet& weights,
+                   const checkpoint::TensorSet* moments) const;
   void start_commit();
 
   CheckpointerConfig config_;

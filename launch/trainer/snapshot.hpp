@@ -13,7 +13,8 @@ namespace sidestream::launch {
 class Snapshot {
  public:
   // Makes the memory for copies of these and touches every page of it, so that the first take() is
-  // as fast as the later ones. Any thread. Throws std::bad_alloc.
+  // as fast as the later ones. Tensors without memory may be given: of meta devices, for what is
+  // gathered into tensors(). Any thread. Throws std::bad_alloc.
   void reserve(const std::vector<NamedTensor>& tensors);
 
   // Copies, with all threads of this rank. Throws std::bad_alloc.
@@ -27,7 +28,7 @@ class Snapshot {
   // first tensor with a value that is not finite. Any thread.
   void require_finite(std::int64_t step) const;
 
-  // Of the last take() or borrow(); not to be written.
+  // Of the last take(), borrow() or reserve(); not to be written but for what is gathered.
   const std::vector<NamedTensor>& tensors() const noexcept { return tensors_; }
 
  private:

@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include "launch/trainer/bad_gradient.hpp"
 #include "launch/trainer/dropout_seed.hpp"
 #include "launch/trainer/planted_faults.hpp"
 #include "launch/trainer/step_agreement.hpp"
@@ -100,7 +99,7 @@ void StepRunner::update(std::int64_t step, const StepVerdict& verdict, StepOutco
   outcome.anomaly = judgement.anomaly;
   outcome.updated = judgement.update;
   if (!judgement.update) {
-    if (!outcome.anomaly->is_spike()) outcome.anomaly->parameter = first_bad_gradient(model_);
+    if (!outcome.anomaly->is_spike()) outcome.anomaly->parameter = replicas_.first_bad_gradient();
     return;
   }
   config_.heartbeat->beat(Phase::kOptimizer, step);

@@ -48,18 +48,20 @@ TEST_F(NodesTest, all_reduce_sumsOverNodes) {
 }
 
 TEST_F(NodesTest, reduce_scatter_and_all_gather_agreeWithAllReduce) {
-  const std::size_t count = 4099;
   const auto ranks = static_cast<std::size_t>(communicator_->size());
-  std::vector<std::int64_t> values(count * ranks);
-  std::iota(values.begin(), values.end(), communicator_->rank());
-  std::vector<std::int64_t> slice(count);
-  std::vector<std::int64_t> joined(count * ranks);
+  for (const std::size_t count :
+       {std::size_t{4099}, std::size_t{600001}}) {  // the latter in chunks
+    std::vector<std::int64_t> values(count * ranks);
+    std::iota(values.begin(), values.end(), communicator_->rank());
+    std::vector<std::int64_t> slice(count);
+    std::vector<std::int64_t> joined(count * ranks);
 
-  communicator_->reduce_scatter(values.data(), slice.data(), count, DType::kInt64).wait();
-  communicator_->all_gather(slice.data(), joined.data(), count, DType::kInt64).wait();
-  communicator_->all_reduce(values.data(), values.size(), DType::kInt64).wait();
+    communicator_->reduce_scatter(values.data(), slice.data(), count, DType::kInt64).wait();
+    communicator_->all_gather(slice.data(), joined.data(), count, DType::kInt64).wait();
+    communicator_->all_reduce(values.data(), values.size(), DType::kInt64).wait();
 
-  EXPECT_EQ(joined, values);
+    EXPECT_EQ(joined, values);
+  }
 }
 
 TEST_F(NodesTest, wait_lateRankOfTheOtherNodeIsNamed) {

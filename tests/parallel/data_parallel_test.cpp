@@ -60,14 +60,23 @@ TEST(DataParallelTest, construct_tiedParameters_areHeldOnce) {
   });
 }
 
-TEST(DataParallelTest, construct_stateThatCannotBeShared_throwsOnAllRanks) {
-  const auto errors = run_ranks_collecting(2, [](ThreadCommunicator& communicator) {
-    ToyNet net(0);
-    const DataParallel replicas(net, communicator, {.state_sharing = parallel::StateSharing::kOn});
-  });
+TEST(DataParallelTest, construct_stateThatCannotBeShared_isSharded) {
+  for (const int ranks : {1, 2}) {
+    run_ranks(ranks, [&](ThreadCommunicator& communicator) {
+      ToyNet net(0);
+      const DataParallel asked(net, communicator, {.state_sharing = parallel::StateSharing::kOn});
+      EXPECT_EQ(asked.shards_state(), ranks > 1);
+      EXPECT_FALSE(asked.shares_weights());
+    });
+  }
+}
 
-  EXPECT_THAT(message_of(errors[0]), HasSubstr("--zero 1"));
-  EXPECT_EQ(message_of(errors[0]), message_of(errors[1]));
+TEST(DataParallelTest, construct_stateThatNobodyAskedToShare_isWhole) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    const DataParallel replicas(net, communicator, {});
+    EXPECT_FALSE(replicas.shards_state());
+  });
 }
 
 TEST(DataParallelTest, construct_sharedStateOfPlainOperators_throws) {

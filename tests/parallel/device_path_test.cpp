@@ -215,6 +215,59 @@ TEST_F(DevicePathTest, norm_that_is_not_finite_leaves_weights_and_names_the_step
   }
 }
 
+// One of two ranks whose peer brings zeros: what is queued, not what is learned.
+struct SlicedDevicePathTest : DevicePathTest {
+  comm::NcclCommunicator of_two{
+      std::make_unique<comm::ScriptedHost>(2), {.driver = driver, .index = 0}, api, {}};
+  const ToyOptions options =
+      on_device({.config = {.bucket_mb = kOneHundredBytes,
+                            .state_sharing = parallel::StateSharing::kSharded}});
+};
+
+TEST_F(SlicedDevicePathTest, slices_are_summed_then_updated_then_gathered) {
+  ToyNet net(0);
+  parallel::DataParallel replicas(net, of_two, options.config, options.tools);
+
+  run_toy_step(net, replicas, of_two, options, 1);
+  driver->enqueue("end of step 1", compute);
+
+  EXPECT_GT(driver->count_of("reduce_scatter"), 1u);
+  EXPECT_EQ(driver->count_of("squares"), driver->count_of("reduce_scatter"));
+  EXPECT_EQ(driver->count_of("all_reduce"), 1u) << "of the squares";
+  EXPECT_TRUE(driver->is_after("all_reduce", "squares"));
+  EXPECT_TRUE(driver->is_after("settle", "all_reduce"));
+  EXPECT_TRUE(driver->is_after("adamw", "settle"));
+  EXPECT_TRUE(driver->is_after("all_gather", "adamw"));
+  EXPECT_NE(driver->stream_of("all_gather"), compute);
+  EXPECT_TRUE(driver->is_after("end of step 1", "all_gather"));
+}
+
+TEST_F(SlicedDevicePathTest, weights_are_waited_for_where_they_are_used) {
+  ToyNet net(0);
+  parallel::DataParallel replicas(net, of_two, options.config, options.tools);
+  const auto arrived = replicas.weight_arrival();
+  run_toy_step(net, replicas, of_two, options, 1);
+  driver->enqueue("forward before its weights", compute);
+
+  for (const torch::Tensor& parameter : net.parameters()) arrived(parameter);
+  driver->enqueue("forward behind its weights", compute);
+
+  EXPECT_FALSE(driver->is_after("forward before its weights", "all_gather"));
+  EXPECT_TRUE(driver->is_after("forward behind its weights", "all_gather"));
+}
+
+TEST_F(SlicedDevicePathTest, steps_never_wait_for_the_device) {
+  ToyNet net(0);
+  parallel::DataParallel replicas(net, of_two, options.config, options.tools);
+  const int synchronizations = driver->synchronizations;
+  driver->hold();  // nothing on the device is ever done
+
+  for (int step = 1; step <= 3; ++step) run_toy_step(net, replicas, of_two, options, step);
+
+  EXPECT_EQ(driver->synchronizations, synchronizations);
+  driver->release();
+}
+
 TEST_F(DevicePathTest, failed_collective_surfaces_in_the_step) {
   const ToyOptions options = on_device({});
   ToyNet net(0);

@@ -46,6 +46,23 @@ TEST(MemoryPlanTest, planMemory_sharedState_countsThisRanksPart) {
   EXPECT_EQ(plan.moment_bytes, kElements * 2);
 }
 
+TEST(MemoryPlanTest, planMemory_slicedState_countsSlicesOfMastersAndMoments) {
+  const std::vector<ParameterShape> shapes = {{.name = "weight", .sizes = {1000, 1000}}};
+  const MemoryPlan plan = plan_memory(
+      shapes, {.parameter_dtype = core::DType::kBFloat16, .state_sharing = StateSharing::kSharded},
+      4);
+
+  EXPECT_TRUE(plan.shards_state);
+  EXPECT_FALSE(plan.shares_state);
+  const std::size_t elements = plan.buckets.total_elements;
+  EXPECT_GE(elements, 1000000u);
+  EXPECT_LT(elements, 1000000u + 4 * kSliceBlock);
+  EXPECT_EQ(plan.parameter_bytes, elements * 2);
+  EXPECT_EQ(plan.gradient_bytes, plan.buckets.capacity_elements * 2);
+  EXPECT_EQ(plan.master_bytes, elements / 4 * 4);
+  EXPECT_EQ(plan.moment_bytes, elements / 4 * 8);
+}
+
 TEST(MemoryPlanTest, planMemory_sgdWithoutMomentum_hasNoMoments) {
   const MemoryPlan plan = plan_memory(
       kShapes, {.optimizer = {.algorithm = OptimizerAlgorithm::kSgd, .momentum = 0}}, 1);

@@ -15,9 +15,9 @@ using parallel::GradientSync;
 
 constexpr double kSmallBuckets = 1e-4;  // MiB
 
-std::unique_ptr<comm::Communicator> make_communicator() {
+std::unique_ptr<comm::Communicator> make_communicator(const comm::CommunicatorConfig& config = {}) {
   std::vector<std::string> warnings;
-  return comm::make_communicator(mpi_environment(), {}, warnings);
+  return comm::make_communicator(mpi_environment(), config, warnings);
 }
 
 ToyResult train_on_one_rank() {
@@ -63,6 +63,29 @@ TEST(MpiTrainingTest, train_withOneCopyOfTheState_isBitIdentical) {
       EXPECT_EQ(replicated.losses, shared.losses);
       EXPECT_EQ(replicated.norms, shared.norms);
       EXPECT_EQ(replicated.weights, shared.weights);
+    }
+  }
+}
+
+TEST(MpiTrainingTest, train_withSlicesOfTheState_isBitIdentical) {
+  using parallel::StateSharing;
+  for (const bool shared_memory : {true, false}) {
+    for (const core::DType dtype : {core::DType::kFloat32, core::DType::kBFloat16}) {
+      const auto train = [&](StateSharing sharing) {
+        const auto communicator = make_communicator({.shared_memory = shared_memory});
+        return train_toy(
+            *communicator,
+            {.steps = 6,
+             .hidden = 6007,
+             .config = {.bucket_mb = 0.1, .parameter_dtype = dtype, .state_sharing = sharing}});
+      };
+      const ToyResult replicated = train(StateSharing::kOff);
+
+      const ToyResult sharded = train(StateSharing::kSharded);
+
+      EXPECT_EQ(replicated.losses, sharded.losses);
+      EXPECT_EQ(replicated.norms, sharded.norms);
+      EXPECT_EQ(replicated.weights, sharded.weights);
     }
   }
 }

@@ -12,35 +12,69 @@
 #include "core/base/error.hpp"
 
 namespace sidestream::test {
-namespace {
-
-constexpr auto kDeadline = std::chrono::seconds(20);
 
 // What one rank brings to an operation.
 struct Call {
   std::string kind;  // name and everything that must be the same on all ranks
   std::byte* data = nullptr;
+  std::byte* output = nullptr;  // where it is not the data
   std::string payload = {};
 };
 
+namespace {
+
 using Action = std::function<void(std::vector<Call>&)>;
 
-template <typename Element>
-void sum(std::vector<Call>& calls, std::size_t count) {
+constexpr auto kDeadline = std::chrono::seconds(20);
+
+// Left in the calls' own memory, from element `begin` on, `count` of them for each rank.
+template <typename Element, typename Total>
+void sum(std::vector<Call>& calls, std::size_t begin, std::size_t count,
+         const std::vector<std::byte*>& outputs) {
   for (std::size_t i = 0; i < count; ++i) {
-    float total = 0;
+    Total total = 0;
     for (const Call& call : calls)
-      total += static_cast<float>(reinterpret_cast<Element*>(call.data)[i]);
-    for (const Call& call : calls) reinterpret_cast<Element*>(call.data)[i] = Element(total);
+      total += static_cast<Total>(reinterpret_cast<Element*>(call.data)[begin + i]);
+    for (std::byte* output : outputs) reinterpret_cast<Element*>(output)[i] = Element(total);
+  }
+}
+
+void sum(std::vector<Call>& calls, std::size_t begin, std::size_t count, core::DType dtype,
+         const std::vector<std::byte*>& outputs) {
+  switch (dtype) {
+    case core::DType::kFloat32:
+      return sum<float, float>(calls, begin, count, outputs);
+    case core::DType::kBFloat16:
+      return sum<core::BFloat16, float>(calls, begin, count, outputs);
+    case core::DType::kInt64:
+      return sum<std::int64_t, std::int64_t>(calls, begin, count, outputs);
+    default:
+      throw core::Error("The communicator of threads sums float32, bfloat16 and int64 only.");
   }
 }
 
 Action summing(std::size_t count, core::DType dtype) {
-  if (dtype == core::DType::kFloat32)
-    return [=](std::vector<Call>& calls) { sum<float>(calls, count); };
-  if (dtype == core::DType::kBFloat16)
-    return [=](std::vector<Call>& calls) { sum<core::BFloat16>(calls, count); };
-  throw core::Error("The communicator of threads sums float32 and bfloat16 only.");
+  return [=](std::vector<Call>& calls) {
+    std::vector<std::byte*> outputs;
+    for (const Call& call : calls) outputs.push_back(call.data);
+    sum(calls, 0, count, dtype, outputs);
+  };
+}
+
+Action summing_slices(std::size_t count_per_rank, core::DType dtype) {
+  return [=](std::vector<Call>& calls) {
+    for (std::size_t rank = 0; rank < calls.size(); ++rank)
+      sum(calls, rank * count_per_rank, count_per_rank, dtype, {calls[rank].output});
+  };
+}
+
+Action gathering(std::size_t bytes_per_rank) {
+  return [=](std::vector<Call>& calls) {
+    for (const Call& to : calls) {
+      for (std::size_t rank = 0; rank < calls.size(); ++rank)
+        std::memmove(to.output + rank * bytes_per_rank, calls[rank].data, bytes_per_rank);
+    }
+  };
 }
 
 struct Operation {
@@ -156,14 +190,34 @@ comm::Work ThreadCommunicator::all_reduce(void* data, std::size_t count, core::D
   return comm::Work(std::make_shared<ThreadWork>(group_, sequence, claimed_));
 }
 
-comm::Work ThreadCommunicator::reduce_scatter(const void*, void*, std::size_t, core::DType,
-                                              const comm::CollectiveOptions&) {
-  throw core::Error("The communicator of threads has no reduce_scatter.");
+comm::Work ThreadCommunicator::started(const std::string& kind, const void* input, void* output,
+                                       const Action& action) {
+  const std::size_t sequence = sequence_++;
+  group_->arrive(sequence, rank(),
+                 {.kind = kind,
+                  .data = static_cast<std::byte*>(const_cast<void*>(input)),
+                  .output = static_cast<std::byte*>(output)},
+                 action);
+  return comm::Work(std::make_shared<ThreadWork>(group_, sequence, claimed_));
 }
 
-comm::Work ThreadCommunicator::all_gather(const void*, void*, std::size_t, core::DType,
-                                          const comm::CollectiveOptions&) {
-  throw core::Error("The communicator of threads has no all_gather.");
+comm::Work ThreadCommunicator::reduce_scatter(const void* input, void* output,
+                                              std::size_t count_per_rank, core::DType dtype,
+                                              const comm::CollectiveOptions& options) {
+  reduced_buckets_.push_back(options.bucket);
+  return started("reduce_scatter of bucket " + std::to_string(options.bucket) + ", " +
+                     std::to_string(count_per_rank) + " " + std::string(core::name_of(dtype)),
+                 input, output, summing_slices(count_per_rank, dtype));
+}
+
+comm::Work ThreadCommunicator::all_gather(const void* input, void* output,
+                                          std::size_t count_per_rank, core::DType dtype,
+                                          const comm::CollectiveOptions& options) {
+  const std::size_t bytes = count_per_rank * core::size_of(dtype);
+  gathered_bytes_ += bytes * static_cast<std::size_t>(size());
+  return started("all_gather of bucket " + std::to_string(options.bucket) + ", " +
+                     std::to_string(bytes) + " bytes",
+                 input, output, gathering(bytes));
 }
 
 comm::Work ThreadCommunicator::broadcast(void* data, std::size_t count, core::DType dtype, int root,

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -17,6 +18,7 @@
 namespace sidestream::test {
 
 class ThreadGroup;  // what the ranks share
+struct Call;        // what one rank brings to an operation
 
 class ThreadCommunicator : public comm::Communicator {
  public:
@@ -50,11 +52,18 @@ class ThreadCommunicator : public comm::Communicator {
   // Bucket numbers of the all-reduces that this rank has started, -1 for others.
   const std::vector<int>& reduced_buckets() const noexcept { return reduced_buckets_; }
 
+  // What all-gathers have brought to this rank so far, its own part included.
+  std::size_t gathered_bytes() const noexcept { return gathered_bytes_; }
+
  private:
+  comm::Work started(const std::string& kind, const void* input, void* output,
+                     const std::function<void(std::vector<Call>&)>& action);
+
   std::shared_ptr<ThreadGroup> group_;
   comm::Topology topology_;
   std::size_t sequence_ = 0;
   std::vector<int> reduced_buckets_;
+  std::size_t gathered_bytes_ = 0;
   std::optional<std::chrono::nanoseconds> claimed_ = {};
   std::vector<std::unique_ptr<std::byte, void (*)(std::byte*)>> memory_;
 };

@@ -1,13 +1,13 @@
 #include "tests/parallel/toy_training.hpp"
 
 #include <cstring>
+#include <map>
 #include <string>
 
 namespace sidestream::test {
 namespace {
 
 constexpr std::int64_t kFeatures = 7;
-constexpr std::int64_t kHidden = 19;
 constexpr std::int64_t kOutputs = 3;
 
 void fill(torch::nn::Module& module, int rank) {
@@ -32,12 +32,49 @@ double mean_over_ranks(comm::Communicator& communicator, double value) {
   return sum / communicator.size();
 }
 
+// Sharded state is brought together first.
+std::vector<parallel::ParameterState> whole_states(parallel::DataParallel& replicas) {
+  std::vector<parallel::ParameterState> states = replicas.states();
+  if (!replicas.shards_state()) return states;
+  std::map<std::string, torch::Tensor> places;
+  const auto place_for = [&](const std::string& name, torch::Tensor& tensor) {
+    tensor = torch::zeros(tensor.sizes());
+    places[name] = tensor;
+  };
+  for (parallel::ParameterState& state : states) {
+    place_for("." + state.name, state.master);
+    for (parallel::Moment& moment : state.moments)
+      place_for(moment.name + "." + state.name, moment.tensor);
+  }
+  replicas.gather_states([&](const std::string& kind, const std::string& parameter) {
+    return places.at(kind + "." + parameter);
+  });
+  return states;
+}
+
+enum class Parts { kMasters, kAll };
+
+std::vector<float> concatenated(const std::vector<parallel::ParameterState>& states, Parts parts) {
+  std::vector<float> values;
+  const auto add = [&](const torch::Tensor& tensor) {
+    const torch::Tensor flat = tensor.contiguous().view({-1});
+    const float* data = flat.const_data_ptr<float>();
+    values.insert(values.end(), data, data + flat.numel());
+  };
+  for (const parallel::ParameterState& state : states) {
+    add(state.master);
+    if (parts == Parts::kMasters) continue;
+    for (const parallel::Moment& moment : state.moments) add(moment.tensor);
+  }
+  return values;
+}
+
 }  // namespace
 
-ToyNet::ToyNet(int rank)
-    : first(kFeatures, kHidden),
-      norm(torch::nn::LayerNormOptions({kHidden})),
-      second(kHidden, kOutputs),
+ToyNet::ToyNet(int rank, std::int64_t hidden)
+    : first(kFeatures, hidden),
+      norm(torch::nn::LayerNormOptions({hidden})),
+      second(hidden, kOutputs),
       branch(kFeatures, kOutputs) {
   register_module("first", first);
   register_module("norm", norm);
@@ -85,7 +122,7 @@ ToyStep run_toy_step(ToyNet& net, parallel::DataParallel& replicas,
 }
 
 ToyResult train_toy(comm::Communicator& communicator, const ToyOptions& options) {
-  ToyNet net(communicator.rank());
+  ToyNet net(communicator.rank(), options.hidden);
   parallel::DataParallel replicas(net, communicator, options.config, options.tools);
   ToyResult result;
   for (int step = 1; step <= options.steps; ++step) {
@@ -98,14 +135,12 @@ ToyResult train_toy(comm::Communicator& communicator, const ToyOptions& options)
   return result;
 }
 
-std::vector<float> weights_of(const parallel::DataParallel& replicas) {
-  std::vector<float> weights;
-  for (const parallel::ParameterState& state : replicas.states()) {
-    const torch::Tensor flat = state.master.contiguous().view({-1});
-    const float* data = flat.const_data_ptr<float>();
-    weights.insert(weights.end(), data, data + flat.numel());
-  }
-  return weights;
+std::vector<float> weights_of(parallel::DataParallel& replicas) {
+  return concatenated(whole_states(replicas), Parts::kMasters);
+}
+
+std::vector<float> state_of(parallel::DataParallel& replicas) {
+  return concatenated(whole_states(replicas), Parts::kAll);
 }
 
 }  // namespace sidestream::test

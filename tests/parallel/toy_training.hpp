@@ -15,7 +15,8 @@ namespace sidestream::test {
 // padding.
 class ToyNet : public torch::nn::Module {
  public:
-  explicit ToyNet(int rank);  // every rank starts with other weights: rank 0's must win
+  // Every rank starts with other weights: rank 0's must win.
+  explicit ToyNet(int rank, std::int64_t hidden = 19);
 
   torch::Tensor forward(const torch::Tensor& inputs_bf);
 
@@ -36,6 +37,7 @@ struct ToyOptions {
   int steps = 20;
   int samples_per_step = 24;  // over ranks and micro-steps
   double lr = 1e-2;
+  std::int64_t hidden = 19;  // units between the layers; thousands: several blocks of a sum
   parallel::DataParallelConfig config = {};
   parallel::DeviceTools tools = {};  // empty: host tensors
 };
@@ -59,6 +61,9 @@ ToyStep run_toy_step(ToyNet& net, parallel::DataParallel& replicas,
 // The same on every rank.
 ToyResult train_toy(comm::Communicator& communicator, const ToyOptions& options);
 
-std::vector<float> weights_of(const parallel::DataParallel& replicas);
+// Master weights of all parameters; collective where state is sharded.
+std::vector<float> weights_of(parallel::DataParallel& replicas);
+// The same, and all moments behind them.
+std::vector<float> state_of(parallel::DataParallel& replicas);
 
 }  // namespace sidestream::test

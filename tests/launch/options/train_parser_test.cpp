@@ -117,11 +117,18 @@ TEST_F(TrainParserTest, parse_flags_that_trade_memory_for_work) {
               HasSubstr("use --recompute none"));
 }
 
+TEST_F(TrainParserTest, parse_zero_without_shared_memory_keeps_both) {
+  const TrainOptions options = parse({"--zero", "1", "--shared-memory", "off"});
+
+  EXPECT_EQ(options.parallel.state_sharing, parallel::StateSharing::kOn);
+  EXPECT_FALSE(options.comm.shared_memory);
+  EXPECT_FALSE(
+      parse({"--config", file("shared-memory = off\n"), "--zero", "1"}).comm.shared_memory);
+}
+
 TEST_F(TrainParserTest, parse_conflicting_flags_name_both) {
   EXPECT_THAT(error_with_data({"--overlap", "on", "--bucketing", "off"}),
               HasSubstr("--overlap on and --bucketing off exclude each other"));
-  EXPECT_THAT(error_with_data({"--zero", "1", "--shared-memory", "off"}),
-              HasSubstr("--zero 1 and --shared-memory off exclude each other"));
   EXPECT_THAT(error_with_data({"--zero", "1", "--fused-optimizer", "off"}),
               HasSubstr("--zero 1 and --fused-optimizer off exclude each other"));
   EXPECT_THAT(error_with_data({"--loader-workers", "2", "--prefetch", "0"}),

@@ -37,5 +37,22 @@ TEST(AssemblyTest, dataParallelConfig_roundsWithTheSeedOfTheRun) {
   EXPECT_EQ(data_parallel_config(options).optimizer.rounding_seed, 77u);
 }
 
+TEST(AssemblyTest, dataParallelConfig_stateIsSlicedWhereNoMemoryIsShared) {
+  using parallel::StateSharing;
+  const auto sharing_of = [](StateSharing wanted, bool shared_memory, Device device) {
+    TrainOptions options;
+    options.parallel.state_sharing = wanted;
+    options.comm.shared_memory = shared_memory;
+    options.device = device;
+    return data_parallel_config(options).state_sharing;
+  };
+
+  EXPECT_EQ(sharing_of(StateSharing::kOn, true, Device::kCpu), StateSharing::kOn);
+  EXPECT_EQ(sharing_of(StateSharing::kOn, false, Device::kCpu), StateSharing::kSharded);
+  EXPECT_EQ(sharing_of(StateSharing::kOn, true, Device::kCuda), StateSharing::kSharded);
+  EXPECT_EQ(sharing_of(StateSharing::kAuto, false, Device::kCpu), StateSharing::kAuto);
+  EXPECT_EQ(sharing_of(StateSharing::kAuto, true, Device::kCuda), StateSharing::kOff);
+}
+
 }  // namespace
 }  // namespace sidestream::launch

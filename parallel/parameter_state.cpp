@@ -1,0 +1,77 @@
+#include "parallel/parameter_state.hpp"
+
+namespace sidestream::parallel {
+namespace {
+
+const std::string kMaster;
+
+torch::Tensor shape_of(const Parameter& parameter, const torch::Tensor& state) {
+  return torch::empty(parameter.tensor.sizes(), state.options().device(torch::kMeta));
+}
+
+void copy_first(const torch::Tensor& elements, const torch::Tensor& place) {
+  if (place.defined()) place.copy_(elements.narrow(0, 0, place.numel()).view(place.sizes()));
+}
+
+// The name of each kind of moment; the same for every parameter.
+std::vector<std::string> kinds_of(const StepUpdate& update) {
+  std::vector<std::string> kinds;
+  for (const Moment& moment : update.moments(0)) kinds.push_back(moment.name);
+  return kinds;
+}
+
+}  // namespace
+
+std::vector<ParameterState> states_of(const ParameterSpace& parameters, const StepUpdate& update) {
+  std::vector<ParameterState> states;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    states.push_back({.name = parameters.at(i).name,
+                      .parameter = parameters.weights(i),
+                      .master = parameters.master(i),
+                      .moments = update.moments(i)});
+    if (!parameters.is_sharded()) continue;
+    ParameterState& state = states.back();
+    state.master = shape_of(parameters.at(i), state.master);
+    for (Moment& moment : state.moments) moment.tensor = shape_of(parameters.at(i), moment.tensor);
+  }
+  return states;
+}
+
+void gather_states(const ParameterSpace& parameters, StepUpdate& update, const StatePlace& place) {
+  const torch::NoGradGuard no_grad;
+  const auto put = [&](const std::string& kind) {
+    return [&](std::size_t i, const torch::Tensor& state) {
+      copy_first(state, place(kind, parameters.at(i).name));
+    };
+  };
+  if (parameters.has_master()) {
+    parameters.shards().gather(parameters.master_state().flat, put(kMaster));
+  } else {
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      put(kMaster)(i, parameters.weights(i).flatten());
+  }
+  std::size_t next = 0;
+  const std::vector<std::string> kinds = kinds_of(update);
+  update.each_state([&](const FlatState& state) {
+    parameters.shards().gather(state.flat, put(kinds.at(next++)));
+  });
+}
+
+void load_states(ParameterSpace& parameters, StepUpdate& update, const StatePlace& source) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const torch::Tensor values = source(kMaster, parameters.at(i).name);
+    if (values.defined()) parameters.load_weights(i, values);
+  }
+  std::size_t next = 0;
+  const std::vector<std::string> kinds = kinds_of(update);
+  update.each_state([&](const FlatState& state) {
+    const std::string& kind = kinds.at(next++);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (parameters.shards().own(i).count == 0) continue;
+      const torch::Tensor values = source(kind, parameters.at(i).name);
+      if (values.defined()) parameters.load_state(state, i, values);
+    }
+  });
+}
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,44 @@
+// What training keeps for each parameter, for those who save and restore it.
+//
+// Where each rank keeps its slices only, nobody holds a whole state: then it is described by
+// tensors without memory, and gathered or loaded through functions that name a place.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "parallel/optimizer.hpp"
+#include "parallel/parameter_space.hpp"
+#include "parallel/step_update.hpp"
+
+namespace sidestream::parallel {
+
+// A parameter and what the optimizer keeps for it: fp32 tensors of the parameter's shape, views of
+// flat buffers. Sharded, master and moments are meta tensors: they have a shape and no memory.
+struct ParameterState {
+  std::string name;         // as named_parameters() says
+  torch::Tensor parameter;  // in the parameter dtype
+  torch::Tensor master;     // fp32 weights; the parameter itself when it is fp32
+  std::vector<Moment> moments;
+};
+
+// kind: empty for the master weights, or the name of a moment. An fp32 tensor on the host for the
+// parameter's first elements, or undefined.
+using StatePlace =
+    std::function<torch::Tensor(const std::string& kind, const std::string& parameter)>;
+
+// In registration order.
+std::vector<ParameterState> states_of(const ParameterSpace& parameters, const StepUpdate& update);
+
+// Of sharded state. Collective, blocks: copies master weights and moments to the places that this
+// rank names; `place` is asked on every rank and must not throw. Throws CollectiveError, PeerError.
+void gather_states(const ParameterSpace& parameters, StepUpdate& update, const StatePlace& place);
+
+// Of sharded state, on this rank alone: takes its slices, and all weights, from the values that
+// `source` has; undefined values leave what is there. What `source` throws passes through.
+void load_states(ParameterSpace& parameters, StepUpdate& update, const StatePlace& source);
+
+}  // namespace sidestream::parallel

@@ -1,0 +1,87 @@
+"""--zero 1 where ranks share no memory: each keeps its slices of the optimizer's state, and learns what it learns with all of it."""
+
+import os
+import pathlib
+
+from support import TINY, check, checkpoint, losses, make_data, metrics, train, workspace
+
+# Wide enough for slices that cut through parameters.
+WIDE = TINY + ["--width", "128", "--heads", "4", "--lr", "1e-3", "--lr-schedule", "constant", "--bucket-mb", "0.3"]
+SLICED = ["--shared-memory", "off", "--zero", "1"]
+WHOLE = ["--shared-memory", "off", "--zero", "0"]
+
+
+def model_bytes(run_dir, step):
+    return (checkpoint(run_dir, step) / "model.safetensors").read_bytes()
+
+
+def check_same(root, name, ranks, flags, steps):
+    """With slices and without: losses, norms, validation losses and final weights are the same bits."""
+    for kind, more in (("sliced", SLICED), ("whole", WHOLE)):
+        train(ranks, root / f"{name}-{kind}", flags + ["--steps", str(steps), *more])
+    lines = [[(line["loss"], line["grad_norm"], line.get("val_loss")) for line in metrics(root / f"{name}-{kind}")] for kind in ("sliced", "whole")]
+    check(len(lines[0]) > 0 and lines[0] == lines[1], f"{name}: {lines[0]} is not {lines[1]}")
+    weights = [model_bytes(root / f"{name}-{kind}", steps) for kind in ("sliced", "whole")]
+    check(weights[0] == weights[1], f"{name}: other weights")
+
+
+def check_toggles(root, flags):
+    for precision in ("fp32", "bf16"):
+        common = flags + ["--precision", precision, "--grad-accumulation", "2", "--eval-every", "3", "--eval-tokens", "256", "--drift-every", "1"]
+        for ranks in (2, 3):
+            check_same(root, f"{precision}-{ranks}", ranks, common, 6)
+    check_same(root, "sgd", 2, flags + ["--algorithm", "sgd"], 4)
+    check_same(root, "no-overlap", 2, flags + ["--overlap", "off"], 4)
+    check_same(root, "plain-operators", 2, flags + ["--fused-ops", "off", "--dropout", "0.1"], 4)
+
+
+def check_resume(root, flags, precision):
+    """Saved by one kind and resumed by the other, and by as many ranks: the same bits. By fewer: nearly the same losses."""
+    flags = flags + ["--precision", precision, "--checkpoint-every", "4", "--keep-checkpoints", "0"]
+    train(3, root / f"straight-{precision}", flags + ["--steps", "12", "--batch-size-per-rank", "2", *WHOLE])
+    for number, kinds in enumerate(((SLICED, SLICED), (SLICED, WHOLE), (WHOLE, SLICED))):
+        run_dir = root / f"resumed-{precision}-{number}"
+        for steps, kind in zip((6, 12), kinds, strict=True):
+            train(3, run_dir, flags + ["--steps", str(steps), "--resume", "auto", "--batch-size-per-rank", "2", *kind])
+        check(losses(run_dir) == losses(root / f"straight-{precision}"), f"{precision} {kinds}: other losses after a resume")
+        for step in (4, 12):  # the first was written while training went on
+            same = model_bytes(run_dir, step) == model_bytes(root / f"straight-{precision}", step)
+            check(same, f"{precision} {kinds}: other weights at step {step}")
+    run_dir = root / f"fewer-{precision}"
+    for ranks, steps in ((3, 6), (2, 12)):
+        train(ranks, run_dir, flags + ["--steps", str(steps), "--resume", "auto", "--batch-size-per-rank", str(6 // ranks), *SLICED])
+    apart = max(abs(a - b) for a, b in zip(losses(run_dir), losses(root / f"straight-{precision}"), strict=True))
+    check(apart <= (1e-5 if precision == "fp32" else 0.02), f"{precision}: losses differ by {apart} with other ranks")
+
+
+def check_policies(root, flags):
+    """Updates that are left out, and weights that go back to a checkpoint."""
+    os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
+    inject = ["--inject", "nan:rank=1,step=5"]
+    check_same(root, "skip", 2, flags + ["--nan-policy", "skip", *inject], 8)
+    check_same(root, "rollback", 2, flags + ["--nan-policy", "rollback", "--checkpoint-every", "4", *inject], 8)
+
+
+def check_plan(root, flags):
+    """--dry-run counts the slices."""
+    bytes_of = {}
+    for kind, more in (("sliced", SLICED), ("whole", WHOLE)):
+        output = train(2, root / "plan", flags + ["--dry-run", *more])
+        bytes_of[kind] = float(output.split("  moments")[1].split("MiB")[0])
+    check(0.5 <= bytes_of["sliced"] / bytes_of["whole"] < 0.6, f"moments: {bytes_of}")
+
+
+def main():
+    with workspace() as folder:
+        root = pathlib.Path(folder)
+        data = make_data(root / "data")
+        flags = WIDE + ["--data", str(data)]
+        batch = ["--batch-size-per-rank", "4"]
+        check_toggles(root, flags + batch)
+        for precision in ("fp32", "bf16"):
+            check_resume(root, flags, precision)
+        check_policies(root, flags + batch)
+        check_plan(root, flags + batch)
+
+
+main()
