@@ -1,12 +1,14 @@
 #include "model/operators.hpp"
 
+#include "model/device/device_operators.hpp"
 #include "model/fused/fused_operators.hpp"
 #include "model/plain_operators.hpp"
 
 namespace sidestream::model {
 
 std::unique_ptr<Operators> make_operators(FusedOps fused_ops) {
-  if (fused_ops == FusedOps::kOn) return std::make_unique<fused::FusedOperators>();
+  if (fused_ops == FusedOps::kOn)
+    return std::make_unique<fused::FusedOperators>(device::make_device_operators());
   return std::make_unique<PlainOperators>();
 }
 

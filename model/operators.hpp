@@ -1,5 +1,6 @@
 // The operators that language models are made of, each differentiable: one strategy with plain
-// LibTorch operators, one with fused CPU kernels. Models never ask which one they have.
+// LibTorch operators, one with fused kernels for the processor, one with kernels for a GPU. Models
+// never ask which one they have.
 //
 // Shapes: B batch, T time, C width, V vocabulary rows (padding included). Floating tensors share
 // one dtype.
@@ -93,7 +94,8 @@ class Operators {
 
   // Mean cross-entropy in fp32 of softmax(x tokens^T) against targets_bt; the head is tied to the
   // embedding. In more than one chunk it can be differentiated once. Throws Error for a target
-  // outside the vocabulary.
+  // outside the vocabulary; on a device, where nobody waits to see it, the loss is NaN, or the
+  // device refuses to go on.
   virtual torch::Tensor next_token_loss(const torch::Tensor& x_btc, const Embeddings& embeddings,
                                         const torch::Tensor& targets_bt,
                                         const LossOptions& options) = 0;

@@ -35,16 +35,16 @@ NormedResidual WaitingOperators::add_norm(const Tensor& residual_btc, const Tens
   return operators_->add_norm(residual_btc, branch_btc, norm);
 }
 
-Tensor WaitingOperators::linear(const Tensor& x, const LinearWeights& weights) {
+Tensor WaitingOperators::linear(const Operand& x, const LinearWeights& weights) {
   wait_for(weights);
   return operators_->linear(x, weights);
 }
 
-Tensor WaitingOperators::mlp(const Tensor& x_btc, const LinearWeights& in,
-                             const LinearWeights& out) {
+Tensor WaitingOperators::mlp(const Operand& x_btc, const LinearWeights& in,
+                             const LinearWeights& out, MlpKeeps keeps) {
   wait_for(in);
   wait_for(out);
-  return operators_->mlp(x_btc, in, out);
+  return operators_->mlp(x_btc, in, out, keeps);
 }
 
 Tensor WaitingOperators::next_token_loss(const Tensor& x_btc, const Embeddings& embeddings,

@@ -25,9 +25,9 @@ class WaitingOperators final : public Operators {
   torch::Tensor norm(const torch::Tensor& x_btc, const NormWeights& norm) override;
   NormedResidual add_norm(const torch::Tensor& residual_btc, const torch::Tensor& branch_btc,
                           const NormWeights& norm) override;
-  torch::Tensor linear(const torch::Tensor& x, const LinearWeights& weights) override;
-  torch::Tensor mlp(const torch::Tensor& x_btc, const LinearWeights& in,
-                    const LinearWeights& out) override;
+  torch::Tensor linear(const Operand& x, const LinearWeights& weights) override;
+  torch::Tensor mlp(const Operand& x_btc, const LinearWeights& in, const LinearWeights& out,
+                    MlpKeeps keeps) override;
   torch::Tensor attention(const torch::Tensor& qkv_bt3c, const AttentionOptions& options) override {
     return operators_->attention(qkv_bt3c, options);  // has no weights
   }

@@ -1,6 +1,8 @@
-// Fused CPU operators in fp32 and bf16; other dtypes, devices and shapes go to the plain ones.
+// Fused CPU operators in fp32 and bf16; other dtypes, devices and shapes go to operators that know
+// them.
 #pragma once
 
+#include <memory>
 #include <utility>
 
 #include "model/fused/gradient_place.hpp"
@@ -10,7 +12,14 @@ namespace sidestream::model::fused {
 
 class FusedOperators : public Operators {
  public:
-  void write_gradients_into(GradientMemory memory) override { gradients_ = std::move(memory); }
+  // elsewhere: what runs where these do not.
+  explicit FusedOperators(std::unique_ptr<Operators> elsewhere = std::make_unique<PlainOperators>())
+      : elsewhere_(std::move(elsewhere)) {}
+
+  void write_gradients_into(GradientMemory memory) override {
+    elsewhere_->write_gradients_into(memory);
+    gradients_ = std::move(memory);
+  }
   torch::Tensor embed(const torch::Tensor& tokens_bt, const Embeddings& embeddings) override;
   torch::Tensor norm(const torch::Tensor& x_btc, const NormWeights& norm) override;
   NormedResidual add_norm(const torch::Tensor& residual_btc, const torch::Tensor& branch_btc,
@@ -27,7 +36,7 @@ class FusedOperators : public Operators {
   bool has_kernels(const torch::Tensor& x) const;
   GradientPlace place_of(const torch::Tensor& weight) const;
 
-  PlainOperators plain_;
+  std::unique_ptr<Operators> elsewhere_;
   GradientMemory gradients_;  // empty: every gradient has memory of its own
 };
 

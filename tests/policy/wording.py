@@ -20,6 +20,7 @@ MAY_ASK = {
     "core/base/vectorize.hpp", "core/base/square_root.hpp",  # which processors a function is compiled for
     "comm/backoff.hpp", "comm/reduce.cpp",   # instructions of one processor family
     "model/kernels",                         # the same, for products
+    "model/device/chunk.hpp", "model/device/kernel_function.hpp",  # what is compiled for a GPU
     "profiling/ranges/detail",               # with or without NVTX
     "tests/profiling/ranges_absent_test.cpp",
 }

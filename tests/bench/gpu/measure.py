@@ -36,6 +36,8 @@ TOGGLES = [
     ("bf16 + bucketing", [*BF16, "--bucketing", "on"], "eager bf16"),
     ("bf16 + overlap", [*BF16, "--bucketing", "on", "--overlap", "on"], "eager bf16"),
     ("bf16 + fused optimizer", [*BF16, "--fused-optimizer", "on"], "eager bf16"),
+    ("bf16 + fused operators", [*BF16, "--fused-ops", "on"], "eager bf16"),
+    ("fp32 + fused operators", ["--baseline", "--fused-ops", "on"], "eager fp32"),
     ("bf16 + reading ahead", [*BF16, *AHEAD], "eager bf16"),
     ("bf16 + reading ahead, pinned", [*BF16, *AHEAD, "--pin-memory", "on"], "eager bf16"),
     ("bf16 + padded vocabulary", [*BF16, "--pad-vocab", "128"], "eager bf16"),

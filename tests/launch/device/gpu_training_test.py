@@ -1,6 +1,6 @@
 """Training on a GPU against training on the processor, every strategy against the others, and GPT-2 124M in bf16.
 
-    gpu_training_test.py cpu|strategies|resume|anomalies|gone|memory|asynchronous|large|transformers
+    gpu_training_test.py cpu|strategies|fused|resume|anomalies|gone|memory|asynchronous|large|transformers
 
 Needs a GPU; with SIDESTREAM_TEST_DEVICE=cpu the script itself runs anywhere, with small models on the processor.
 """
@@ -46,6 +46,19 @@ def check_strategies(root):
     train(2, root / "plain", STEPS + SHARED + ["--fused-optimizer", "off"])
     worst = max(abs(a - b) for a, b in zip(losses(root / "plain"), reference, strict=True))
     check(worst < 1e-4, f"plain optimizer: losses differ by {worst}")
+
+
+def check_fused(root):
+    """Kernels for norms, GELU and loss learn what LibTorch's operators learn, and the same bits every time."""
+    for precision, allowed in (("fp32", 1e-4), ("bf16", 5e-2)):
+        flags = STEPS + SHARED + ["--precision", precision]
+        for name, fused in (("on", "on"), ("again", "on"), ("off", "off")):
+            train(1, root / f"{precision}-{name}", flags + ["--fused-ops", fused])
+        on, again, off = (losses(root / f"{precision}-{name}") for name in ("on", "again", "off"))
+        check(on == again, f"{precision}: two runs with fused operators differ")
+        worst = max(abs(a - b) for a, b in zip(on, off, strict=True))
+        print(f"{precision}: largest difference of losses {worst:.2e}")
+        check(worst < allowed, f"{precision}: losses with and without fused operators differ by {worst}")
 
 
 def check_resume(root):
@@ -141,7 +154,7 @@ def check_transformers(root):
     check(all(math.isfinite(p.double().sum().item()) for p in model.parameters()), "weights are not finite")
 
 
-PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "resume": check_resume, "anomalies": check_anomalies, "gone": check_gone,
+PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "fused": check_fused, "resume": check_resume, "anomalies": check_anomalies, "gone": check_gone,
          "memory": check_memory, "asynchronous": check_asynchronous, "large": check_large,
          "transformers": check_transformers}
 

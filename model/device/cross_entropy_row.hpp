@@ -1,0 +1,109 @@
+// Softmax cross-entropy of one row of logits by the threads of a block, with the gradient written
+// over the logits. The first pass finds maximum and sum together (online softmax, Milakov and
+// Gimelshein 2018); the second reads again what has just been read, from the cache.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "model/device/block.hpp"
+#include "model/device/held_row.hpp"
+#include "model/device/kernel_function.hpp"
+
+namespace sidestream::model::device {
+
+enum class Gradient { kNo, kYes };
+
+// Row r of the logits begins at r * stride; stride a multiple of kChunk, base of 16 bytes.
+template <typename T>
+struct CrossEntropyRows {
+  T* logits;
+  const std::int64_t* targets;
+  float* losses;            // -log softmax(logits)[target], one for each row
+  std::int64_t stride;      // columns from vocab_size to here get gradient 0
+  std::int64_t vocab_size;  // columns of the softmax
+  float gradient_scale;
+  Gradient gradient;
+};
+
+// A maximum, and the sum of exp(x - maximum).
+using Softmax = Two;
+
+constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
+constexpr float kMasked = -std::numeric_limits<float>::infinity();
+// Where a maximum begins: finite, so that exp(x - maximum) is no NaN before a first logit is there
+// and while all of them are -inf. A NaN among the logits does not raise it, and gets into the sum.
+constexpr float kLowest = std::numeric_limits<float>::lowest();
+
+struct JoinSoftmax {
+  SIDESTREAM_INLINE Softmax operator()(const Softmax& a, const Softmax& b) const {
+    const float highest = fmaxf(a.first, b.first);
+    return {highest, a.second * expf(a.first - highest) + b.second * expf(b.first - highest)};
+  }
+};
+
+template <typename T>
+struct LogitChunk {
+  float at[kChunk<T>];
+
+  // Padding columns are masked out.
+  SIDESTREAM_INLINE LogitChunk(const T* row, std::int64_t column, std::int64_t vocab_size) {
+    const Chunk<T> chunk = load_chunk(row + column);
+    for (int i = 0; i < kChunk<T>; ++i)
+      at[i] = column + i < vocab_size ? static_cast<float>(chunk.at[i]) : kMasked;
+  }
+
+  SIDESTREAM_INLINE void join(Softmax& softmax) const {
+    float highest = softmax.first;
+    for (int i = 0; i < kChunk<T>; ++i) highest = fmaxf(highest, at[i]);
+    if (highest > softmax.first) {
+      softmax.second *= expf(softmax.first - highest);
+      softmax.first = highest;
+    }
+    for (int i = 0; i < kChunk<T>; ++i) softmax.second += expf(at[i] - highest);
+  }
+};
+
+// A target outside the vocabulary makes loss and gradient of its row NaN: nothing can be thrown
+// without waiting for the device, and NaN is what the trainer looks for.
+template <typename T, typename Block>
+SIDESTREAM_KERNEL void cross_entropy_row(Block& block, const CrossEntropyRows<T>& rows,
+                                         std::int64_t row) {
+  T* logits = rows.logits + row * rows.stride;
+  const std::int64_t target = rows.targets[row];
+  const bool known = target >= 0 && target < rows.vocab_size;
+  const std::int64_t step = static_cast<std::int64_t>(block.threads()) * kChunk<T>;
+  typename Block::template Local<float> target_logit(block);
+  const auto softmax_of_share = [&](int thread) {
+    // Before reduce(), after which others overwrite it.
+    target_logit.of(thread) = known ? static_cast<float>(logits[target]) : kNotANumber;
+    Softmax softmax{kLowest, 0};
+    for (std::int64_t column = static_cast<std::int64_t>(thread) * kChunk<T>;
+         column < rows.vocab_size; column += step)
+      LogitChunk<T>(logits, column, rows.vocab_size).join(softmax);
+    return softmax;
+  };
+  const Softmax softmax = block.reduce(softmax_of_share, JoinSoftmax());
+  block.each([&](int thread) {
+    if (thread == 0)
+      rows.losses[row] = logf(softmax.second) - (target_logit.of(thread) - softmax.first);
+    if (rows.gradient == Gradient::kNo) return;
+    const float scale = known ? rows.gradient_scale : kNotANumber;
+    const float factor = scale / softmax.second;
+    for (std::int64_t column = static_cast<std::int64_t>(thread) * kChunk<T>; column < rows.stride;
+         column += step) {
+      const LogitChunk<T> chunk(logits, column, rows.vocab_size);
+      Chunk<T> out;
+      for (int i = 0; i < kChunk<T>; ++i) {
+        const bool padding = column + i >= rows.vocab_size;
+        const float probability = expf(chunk.at[i] - softmax.first) * factor;
+        const float gradient = column + i == target ? probability - scale : probability;
+        out.at[i] = T(padding ? 0.0f : gradient);
+      }
+      store_chunk(logits + column, out);
+    }
+  });
+}
+
+}  // namespace sidestream::model::device

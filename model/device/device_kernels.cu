@@ -1,0 +1,114 @@
+// The kernels for CUDA: a block's sums by shuffles and shared memory, and launches. What they
+// compute is in kernel_bodies.hpp.
+#include <cuda_runtime.h>
+
+#include <limits>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "model/device/kernels_on.hpp"
+
+namespace sidestream::model::device {
+namespace {
+
+constexpr unsigned kAllLanes = 0xFFFFFFFFu;
+constexpr int kMostWarps = 1024 / kWarp;
+
+__device__ float lane_below(float value, int distance) {
+  return __shfl_down_sync(kAllLanes, value, distance);
+}
+__device__ Two lane_below(const Two& value, int distance) {
+  return {lane_below(value.first, distance), lane_below(value.second, distance)};
+}
+
+// The block of the calling thread.
+class CudaBlock {
+ public:
+  // One for each warp, twice: see reduce().
+  struct Scratch {
+    Two warps[2][kMostWarps];
+    float threads[kColumnSumThreads];
+  };
+
+  template <typename State>
+  class Local {
+   public:
+    __device__ explicit Local(const CudaBlock&) {}
+    __device__ __forceinline__ State& of(int) { return state_; }
+
+   private:
+    State state_;
+  };
+
+  __device__ explicit CudaBlock(Scratch& scratch) : scratch_(scratch) {}
+
+  __device__ __forceinline__ int threads() const { return static_cast<int>(blockDim.x); }
+
+  template <typename Action>
+  __device__ __forceinline__ void each(const Action& action) const {
+    action(static_cast<int>(threadIdx.x));
+  }
+
+  // Warps write into one half of the scratch and read it after the barrier; the next reduce() takes
+  // the other half. Whoever writes into the first half again has met everyone at the barrier of
+  // that one, after they had read: one barrier for each reduce() is enough.
+  template <typename Make, typename Combine>
+  __device__ __forceinline__ auto reduce(const Make& make, const Combine& combine) {
+    auto value = make(static_cast<int>(threadIdx.x));
+    for (int distance = kWarp / 2; distance > 0; distance /= 2)
+      value = combine(value, lane_below(value, distance));
+    auto* warps = reinterpret_cast<decltype(value)*>(scratch_.warps[turn_]);
+    turn_ ^= 1;
+    if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = value;
+    __syncthreads();
+    const int count = threads() / kWarp;
+    auto total = warps[0];
+    for (int warp = 1; warp < count; ++warp) total = combine(total, warps[warp]);
+    return total;
+  }
+
+  template <typename Make, typename Take>
+  __device__ __forceinline__ void lane_sums(const Make& make, const Take& take) {
+    scratch_.threads[threadIdx.x] = make(static_cast<int>(threadIdx.x));
+    __syncthreads();
+    if (threadIdx.x >= kWarp) return;
+    float total = scratch_.threads[threadIdx.x];
+    for (int i = static_cast<int>(threadIdx.x) + kWarp; i < threads(); i += kWarp)
+      total += scratch_.threads[i];
+    take(static_cast<int>(threadIdx.x), total);
+  }
+
+ private:
+  Scratch& scratch_;
+  int turn_ = 0;
+};
+
+template <typename Body>
+__global__ void __launch_bounds__(Body::kMostThreads) run_body(const Body body) {
+  __shared__ CudaBlock::Scratch scratch;
+  CudaBlock block(scratch);
+  body(block, BlockPlace{blockIdx.x, blockIdx.y, gridDim.x, gridDim.y});
+}
+
+struct CudaGrid {
+  template <typename Body>
+  void run(const GridSize& size, const Body& body, DeviceStream stream) const {
+    require(size.blocks_x <= std::numeric_limits<int>::max(), Body::kName,
+            std::to_string(size.blocks_x) + " blocks are more than a launch can have");
+    const dim3 blocks(static_cast<unsigned>(size.blocks_x), static_cast<unsigned>(size.blocks_y));
+    run_body<<<blocks, static_cast<unsigned>(size.threads), 0, static_cast<cudaStream_t>(stream)>>>(
+        body);
+    const cudaError_t error = cudaGetLastError();
+    if (error == cudaSuccess) return;
+    throw core::Error(std::string("kernel ") + Body::kName +
+                      " was not started: " + cudaGetErrorString(error));
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<DeviceKernels> make_device_kernels() {
+  return std::make_shared<KernelsOn<CudaGrid>>();
+}
+
+}  // namespace sidestream::model::device

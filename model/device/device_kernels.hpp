@@ -1,0 +1,110 @@
+// Kernels of the fused operators on a GPU, each a launch on a stream: nothing returns to the host,
+// nothing blocks it, nothing is allocated. All pointers are to device memory, which stays until the
+// stream has passed. Rows are contiguous. Every result is the same bits in every run and on every
+// GPU of a kind: no atomics, and grids that do not depend on the device.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "core/base/dtype.hpp"
+
+namespace sidestream::model::device {
+
+using DeviceStream = void*;  // cudaStream_t
+
+// Activations, weights and their gradients: `dtype` is float32 or bfloat16; what is a float* stays
+// fp32. Formulas: norm_rows.hpp, cross_entropy_row.hpp, gelu_rows.hpp.
+struct NormForwardJob {
+  core::DType dtype;
+  std::int64_t rows, width;  // width at most kWidestNorm
+  const void* residual;
+  const void* branch;  // null: none, and no sum
+  const void* weight;
+  const void* bias;
+  void* sum;
+  void* normed;
+  float* mean;  // [rows]
+  float* rstd;
+  float eps;
+};
+
+// Partial sums of the weight's gradient, then of the bias's; column_sums() makes gradients of them.
+struct NormBackwardJob {
+  core::DType dtype;
+  std::int64_t rows, width;
+  const void* x;
+  const void* normed_grad;
+  const void* sum_grad;  // null: none
+  const void* weight;
+  const float* mean;
+  const float* rstd;
+  void* x_grad;
+  float* partial;  // [2, norm_parts(rows), width]
+};
+
+struct GeluForwardJob {
+  core::DType dtype;
+  std::int64_t count;
+  const void* before;
+  void* activation;
+};
+
+struct GeluBackwardJob {
+  core::DType dtype;
+  std::int64_t rows, width;
+  const void* before;
+  void* gradient;  // of the activation; becomes that of `before`
+  void* activation;
+  float* bias_partial;  // [gelu_parts(rows), width]
+};
+
+// first = sums over the parts of partial[0], second of partial[1].
+struct ColumnSumsJob {
+  core::DType dtype;
+  const float* partial;  // [1 or 2, parts, width]
+  std::int64_t parts, width;
+  void* first;
+  void* second;  // null: one set
+};
+
+struct CrossEntropyJob {
+  core::DType dtype;
+  std::int64_t rows;
+  std::int64_t stride;      // of a row, a multiple of kLogitStride; logits begin at 16 bytes
+  std::int64_t vocab_size;  // at most the stride; columns from here on get gradient 0
+  void* logits;             // become their gradient, unless gradient_scale is 0
+  const std::int64_t* targets;
+  float* losses;  // [rows]
+  float gradient_scale;
+};
+
+constexpr std::int64_t kWidestNorm = 8192;
+constexpr std::int64_t kLogitStride = 64;
+
+// Into how many partial sums rows are added up. Fixed numbers, not multiples of the device's
+// processors, because they decide the order of the additions: about eight blocks for each of an
+// H100. What they write, a few MB, stays in its cache.
+constexpr std::int64_t kNormParts = 1024;
+constexpr std::int64_t kGeluParts = 256;
+constexpr std::int64_t norm_parts(std::int64_t rows) { return std::min(rows, kNormParts); }
+constexpr std::int64_t gelu_parts(std::int64_t rows) { return std::min(rows, kGeluParts); }
+
+// All throw Error for another dtype, for what a job says it needs and has not, and when the launch
+// fails. A job without rows launches nothing, but for column_sums, whose sums are then 0.
+class DeviceKernels {
+ public:
+  virtual ~DeviceKernels() = default;
+  virtual void norm_forward(const NormForwardJob& job, DeviceStream stream) = 0;
+  virtual void norm_backward(const NormBackwardJob& job, DeviceStream stream) = 0;
+  virtual void gelu_forward(const GeluForwardJob& job, DeviceStream stream) = 0;
+  virtual void gelu_backward(const GeluBackwardJob& job, DeviceStream stream) = 0;
+  virtual void column_sums(const ColumnSumsJob& job, DeviceStream stream) = 0;
+  virtual void cross_entropy(const CrossEntropyJob& job, DeviceStream stream) = 0;
+};
+
+// Touches no device. Null in a build without CUDA.
+std::shared_ptr<DeviceKernels> make_device_kernels();
+
+}  // namespace sidestream::model::device

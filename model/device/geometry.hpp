@@ -1,0 +1,56 @@
+// How jobs are cut into blocks, threads and chunks, and what they have to be for that: decided in
+// one place for the kernels and for what stands in for them in tests.
+//
+// The kernels are bound by memory. On an H100 some 20 KB have to be on their way to each
+// multiprocessor at any time; a thread has one to three loads of 16 bytes under way, so that about
+// 512 threads do. Blocks of a row are therefore as small as the row allows: many of them are on a
+// multiprocessor at once, and while one waits for its sums, others load.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "model/device/block.hpp"
+#include "model/device/device_kernels.hpp"
+#include "model/device/held_row.hpp"
+
+namespace sidestream::model::device {
+
+constexpr std::int64_t kMostNormThreads = 512;  // leaves 128 registers for each
+constexpr std::int64_t kGeluThreads = 128;
+constexpr std::int64_t kColumnSumThreads = 512;
+constexpr std::int64_t kMostLossThreads = 1024;
+
+constexpr std::int64_t divided_up(std::int64_t count, std::int64_t by) {
+  return (count + by - 1) / by;
+}
+constexpr std::int64_t whole_warps(std::int64_t threads) {
+  return std::max<std::int64_t>(1, divided_up(threads, kWarp)) * kWarp;
+}
+
+// Floats of a row that each thread holds: 8, or 16 where 512 threads with 8 are too few.
+constexpr int kHeldFew = 8, kHeldMany = 16;
+static_assert(kWidestNorm == kMostNormThreads * kHeldMany);
+constexpr int norm_held(std::int64_t width) {
+  return width <= kMostNormThreads * kHeldFew ? kHeldFew : kHeldMany;
+}
+constexpr std::int64_t norm_threads(std::int64_t width) {
+  return whole_warps(divided_up(width, norm_held(width)));
+}
+
+// A row of 50304 logits is read twice; two rows of bf16 that a multiprocessor works on at a time
+// fit its L1. Small vocabularies have a chunk for each thread.
+std::int64_t loss_threads(std::int64_t stride, core::DType dtype);
+
+// Null pointers are no obstacle.
+Access access_of(std::int64_t width, core::DType dtype, std::initializer_list<const void*> rows);
+
+// Throws Error that names the kernel and what it wanted.
+void require(bool holds, const char* kernel, const std::string& wanted);
+void check(const NormForwardJob& job);
+void check(const NormBackwardJob& job);
+void check(const CrossEntropyJob& job);
+
+}  // namespace sidestream::model::device

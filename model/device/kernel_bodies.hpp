@@ -1,0 +1,95 @@
+// What each kernel does in block (x, y) of its grid. A body is copied to the device; nvcc makes a
+// kernel of it, tests run it on the processor.
+#pragma once
+
+#include <cstdint>
+
+#include "model/device/cross_entropy_row.hpp"
+#include "model/device/gelu_rows.hpp"
+#include "model/device/geometry.hpp"
+#include "model/device/kernel_function.hpp"
+#include "model/device/norm_rows.hpp"
+
+namespace sidestream::model::device {
+
+// Where a block lies, in a grid of so many.
+struct BlockPlace {
+  std::int64_t x, y, blocks_x, blocks_y;
+};
+
+template <typename T, int kHeld, Access kAccess>
+struct NormForwardBody {
+  static constexpr const char* kName = "norm";
+  static constexpr int kMostThreads = kMostNormThreads;
+  NormForwardRows<T> rows;
+
+  template <typename Block>
+  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
+    norm_forward_row<kHeld, kAccess>(block, rows, place.x);
+  }
+};
+
+template <typename T, int kHeld, Access kAccess>
+struct NormBackwardBody {
+  static constexpr const char* kName = "norm_backward";
+  static constexpr int kMostThreads = kMostNormThreads;
+  NormBackwardRows<T> rows;
+
+  template <typename Block>
+  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
+    norm_backward_rows<kHeld, kAccess>(block, rows, place.x, place.blocks_x);
+  }
+};
+
+template <typename T, Access kAccess>
+struct GeluForwardBody {
+  static constexpr const char* kName = "gelu";
+  static constexpr int kMostThreads = kGeluThreads;
+  GeluForwardRange<T> range;
+
+  template <typename Block>
+  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
+    block.each([&](int thread) {
+      const std::int64_t index = place.x * block.threads() + thread;
+      if (index * kChunk<T> < range.count) gelu_forward_chunk<kAccess>(range, index);
+    });
+  }
+};
+
+template <typename T, Access kAccess>
+struct GeluBackwardBody {
+  static constexpr const char* kName = "gelu_backward";
+  static constexpr int kMostThreads = kGeluThreads;
+  GeluBackwardRows<T> rows;
+
+  template <typename Block>
+  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
+    gelu_backward_tile<kAccess>(block, rows, place.x, place.y, place.blocks_y);
+  }
+};
+
+template <typename T>
+struct ColumnSumsBody {
+  static constexpr const char* kName = "column_sums";
+  static constexpr int kMostThreads = kColumnSumThreads;
+  ColumnSums<T> sums;
+
+  template <typename Block>
+  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
+    column_sums_tile(block, sums, place.x, static_cast<int>(place.y));
+  }
+};
+
+template <typename T>
+struct CrossEntropyBody {
+  static constexpr const char* kName = "cross_entropy";
+  static constexpr int kMostThreads = kMostLossThreads;
+  CrossEntropyRows<T> rows;
+
+  template <typename Block>
+  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
+    cross_entropy_row(block, rows, place.x);
+  }
+};
+
+}  // namespace sidestream::model::device

@@ -1,0 +1,175 @@
+// DeviceKernels over something that can run a body on a grid of blocks: CUDA, or loops on the
+// processor in tests. Checks jobs, gives them types, and says how large the grid is.
+#pragma once
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "model/device/device_kernels.hpp"
+#include "model/device/kernel_bodies.hpp"
+
+namespace sidestream::model::device {
+
+struct GridSize {
+  std::int64_t blocks_x = 1, blocks_y = 1, threads = kWarp;
+};
+
+// Grid: run(size, body, stream) calls body(block, place) for every place of the grid.
+template <typename Grid>
+class KernelsOn : public DeviceKernels {
+ public:
+  explicit KernelsOn(Grid grid = {}) : grid_(std::move(grid)) {}
+
+  void norm_forward(const NormForwardJob& job, DeviceStream stream) override {
+    check(job);
+    if (job.rows == 0) return;
+    const Access access =
+        access_of(job.width, job.dtype,
+                  {job.residual, job.branch, job.weight, job.bias, job.sum, job.normed});
+    with_type(job.dtype, "norm", [&]<typename T>(T*) {
+      with_held_and_access(job.width, access, [&](auto held, auto how) {
+        const NormForwardRows<T> rows{.residual = in<T>(job.residual),
+                                      .branch = in<T>(job.branch),
+                                      .weight = in<T>(job.weight),
+                                      .bias = in<T>(job.bias),
+                                      .sum = out<T>(job.sum),
+                                      .normed = out<T>(job.normed),
+                                      .mean = job.mean,
+                                      .rstd = job.rstd,
+                                      .width = job.width,
+                                      .eps = job.eps};
+        grid_.run({.blocks_x = job.rows, .threads = norm_threads(job.width)},
+                  NormForwardBody<T, held(), how()>{rows}, stream);
+      });
+    });
+  }
+
+  void norm_backward(const NormBackwardJob& job, DeviceStream stream) override {
+    check(job);
+    if (job.rows == 0) return;
+    const Access access = access_of(job.width, job.dtype,
+                                    {job.x, job.normed_grad, job.sum_grad, job.weight, job.x_grad});
+    const std::int64_t parts = norm_parts(job.rows);
+    with_type(job.dtype, "norm_backward", [&]<typename T>(T*) {
+      with_held_and_access(job.width, access, [&](auto held, auto how) {
+        const NormBackwardRows<T> rows{.x = in<T>(job.x),
+                                       .normed_grad = in<T>(job.normed_grad),
+                                       .sum_grad = in<T>(job.sum_grad),
+                                       .weight = in<T>(job.weight),
+                                       .mean = job.mean,
+                                       .rstd = job.rstd,
+                                       .x_grad = out<T>(job.x_grad),
+                                       .weight_partial = job.partial,
+                                       .bias_partial = job.partial + parts * job.width,
+                                       .rows = job.rows,
+                                       .width = job.width};
+        grid_.run({.blocks_x = parts, .threads = norm_threads(job.width)},
+                  NormBackwardBody<T, held(), how()>{rows}, stream);
+      });
+    });
+  }
+
+  void gelu_forward(const GeluForwardJob& job, DeviceStream stream) override {
+    if (job.count == 0) return;
+    // A last chunk that is not whole goes element by element: any count will do.
+    const Access access = access_of(kLogitStride, job.dtype, {job.before, job.activation});
+    with_type(job.dtype, "gelu", [&]<typename T>(T*) {
+      with_access(access, [&](auto how) {
+        const GeluForwardRange<T> range{in<T>(job.before), out<T>(job.activation), job.count};
+        const std::int64_t blocks = divided_up(divided_up(job.count, kChunk<T>), kGeluThreads);
+        grid_.run({.blocks_x = blocks, .threads = kGeluThreads}, GeluForwardBody<T, how()>{range},
+                  stream);
+      });
+    });
+  }
+
+  void gelu_backward(const GeluBackwardJob& job, DeviceStream stream) override {
+    if (job.rows == 0 || job.width == 0) return;
+    const Access access =
+        access_of(job.width, job.dtype, {job.before, job.gradient, job.activation});
+    with_type(job.dtype, "gelu_backward", [&]<typename T>(T*) {
+      with_access(access, [&](auto how) {
+        const GeluBackwardRows<T> rows{.before = in<T>(job.before),
+                                       .gradient = out<T>(job.gradient),
+                                       .activation = out<T>(job.activation),
+                                       .bias_partial = job.bias_partial,
+                                       .rows = job.rows,
+                                       .width = job.width};
+        const std::int64_t tiles = divided_up(divided_up(job.width, kChunk<T>), kGeluThreads);
+        grid_.run({.blocks_x = tiles, .blocks_y = gelu_parts(job.rows), .threads = kGeluThreads},
+                  GeluBackwardBody<T, how()>{rows}, stream);
+      });
+    });
+  }
+
+  void column_sums(const ColumnSumsJob& job, DeviceStream stream) override {
+    if (job.width == 0) return;
+    with_type(job.dtype, "column_sums", [&]<typename T>(T*) {
+      const ColumnSums<T> sums{.partial = job.partial,
+                               .first = out<T>(job.first),
+                               .second = out<T>(job.second),
+                               .parts = job.parts,
+                               .width = job.width};
+      grid_.run({.blocks_x = divided_up(job.width, kWarp),
+                 .blocks_y = job.second == nullptr ? 1 : 2,
+                 .threads = kColumnSumThreads},
+                ColumnSumsBody<T>{sums}, stream);
+    });
+  }
+
+  void cross_entropy(const CrossEntropyJob& job, DeviceStream stream) override {
+    check(job);
+    if (job.rows == 0) return;
+    with_type(job.dtype, "cross_entropy", [&]<typename T>(T*) {
+      const CrossEntropyRows<T> rows{
+          .logits = out<T>(job.logits),
+          .targets = job.targets,
+          .losses = job.losses,
+          .stride = job.stride,
+          .vocab_size = job.vocab_size,
+          .gradient_scale = job.gradient_scale,
+          .gradient = job.gradient_scale == 0 ? Gradient::kNo : Gradient::kYes};
+      grid_.run({.blocks_x = job.rows, .threads = loss_threads(job.stride, job.dtype)},
+                CrossEntropyBody<T>{rows}, stream);
+    });
+  }
+
+  Grid& grid() { return grid_; }
+
+ private:
+  template <typename T>
+  static const T* in(const void* data) {
+    return static_cast<const T*>(data);
+  }
+  template <typename T>
+  static T* out(void* data) {
+    return static_cast<T*>(data);
+  }
+
+  template <typename Action>
+  static void with_type(core::DType dtype, const char* kernel, const Action& action) {
+    if (dtype == core::DType::kFloat32) return action(static_cast<float*>(nullptr));
+    if (dtype == core::DType::kBFloat16) return action(static_cast<core::BFloat16*>(nullptr));
+    require(false, kernel,
+            "expected float32 or bfloat16, found " + std::string(core::name_of(dtype)));
+  }
+
+  template <typename Action>
+  static void with_access(Access access, const Action& action) {
+    if (access == Access::kVector) return action(std::integral_constant<Access, Access::kVector>());
+    action(std::integral_constant<Access, Access::kElement>());
+  }
+
+  template <typename Action>
+  static void with_held_and_access(std::int64_t width, Access access, const Action& action) {
+    with_access(access, [&](auto how) {
+      if (norm_held(width) == kHeldFew) return action(std::integral_constant<int, kHeldFew>(), how);
+      action(std::integral_constant<int, kHeldMany>(), how);
+    });
+  }
+
+  Grid grid_;
+};
+
+}  // namespace sidestream::model::device

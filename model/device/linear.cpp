@@ -1,0 +1,64 @@
+#include "model/device/linear.hpp"
+
+#include <utility>
+
+#include "model/device/launch_queue.hpp"
+#include "model/fused/recorded.hpp"
+
+namespace sidestream::model::device {
+namespace {
+
+using fused::GradientPlace;
+using fused::Inputs;
+using fused::node_number;
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::tensor_list;
+
+constexpr const char* kWeightGradient = "weight_gradient";
+
+struct LinearFunction : torch::autograd::Function<LinearFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const Tensor& bias, const GradientPlace& weight_gradient,
+                        const MadeAgain& x_again) {
+    RECORD_FUNCTION("sidestream::linear", Inputs({x, weight}), node_number());
+    context->save_for_backward({x_again.make ? Tensor() : x, weight});
+    model::keep(context, x_again);
+    fused::keep_place(context, kWeightGradient, weight_gradient);
+    return shaped_like(at::addmm(bias, rows_of(x), weight), x, weight.size(1));
+  }
+
+  static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
+    const auto saved = context->get_saved_variables();
+    const Tensor x = take_operand(context, saved[0]), &weight = saved[1];
+    RECORD_FUNCTION("sidestream::linear_backward", Inputs({grads[0], x, weight}));
+    const Tensor dy = rows_of(grads[0]);
+    tensor_list result(5);
+    if (context->needs_input_grad(0))
+      result[0] = shaped_like(at::mm(dy, weight.t()), x, x.size(-1));
+    result[1] = product_into(fused::take_place(context, kWeightGradient), rows_of(x).t(), dy);
+    result[2] = dy.sum(0);
+    return result;
+  }
+};
+
+}  // namespace
+
+Tensor linear(const Operand& x, const LinearWeights& weights,
+              const GradientPlace& weight_gradient) {
+  return LinearFunction::apply(x.value, weights.weight, weights.bias, weight_gradient, x.again);
+}
+
+Tensor product_into(Tensor memory, const Tensor& left, const Tensor& right) {
+  if (!memory.defined()) return at::mm(left, right);
+  at::mm_out(memory, left, right);
+  return memory;
+}
+
+Tensor shaped_like(const Tensor& rows, const Tensor& x, std::int64_t last) {
+  std::vector<std::int64_t> shape = x.sizes().vec();
+  shape.back() = last;
+  return rows.view(shape);
+}
+
+}  // namespace sidestream::model::device

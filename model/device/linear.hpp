@@ -1,0 +1,23 @@
+// x weight + bias on a device: LibTorch's products, which add the bias themselves; the gradient of
+// the weight is written where it is wanted.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "model/fused/gradient_place.hpp"
+#include "model/operators.hpp"
+
+namespace sidestream::model::device {
+
+// x [..., in]; float or bfloat16, as the weights.
+torch::Tensor linear(const Operand& x, const LinearWeights& weights,
+                     const fused::GradientPlace& weight_gradient = {});
+
+// left right, in `memory` where it is defined.
+torch::Tensor product_into(torch::Tensor memory, const torch::Tensor& left,
+                           const torch::Tensor& right);
+
+// x's shape with `last` as its last dimension.
+torch::Tensor shaped_like(const torch::Tensor& rows, const torch::Tensor& x, std::int64_t last);
+
+}  // namespace sidestream::model::device

@@ -1,0 +1,20 @@
+// linear, GELU, linear on a device. Kept for the backward are the input and what goes into GELU, or
+// the input alone; there one kernel computes the activation again, its gradient, and the sums for
+// the bias. (An epilogue of cublasLt, which LibTorch has as _addmm_activation, would spare the
+// forward a pass but hands out the activation only, and what goes into GELU would have to be
+// multiplied again.)
+#pragma once
+
+#include <torch/torch.h>
+
+#include "model/device/launch_queue.hpp"
+#include "model/fused/mlp.hpp"
+#include "model/operators.hpp"
+
+namespace sidestream::model::device {
+
+// x [..., C]; weights [C, H] and [H, C]; float or bfloat16.
+torch::Tensor mlp(const LaunchQueuePtr& queue, const Operand& x, const LinearWeights& in,
+                  const LinearWeights& out, const fused::MlpOptions& options = {});
+
+}  // namespace sidestream::model::device

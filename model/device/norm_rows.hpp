@@ -1,0 +1,139 @@
+// Layer norm of a row by the threads of a block, and its backward, which goes over many rows to sum
+// the gradients of weight and bias. A row stays in registers between its passes: memory is read
+// once and written once.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/square_root.hpp"
+#include "model/device/block.hpp"
+#include "model/device/held_row.hpp"
+#include "model/device/kernel_function.hpp"
+
+namespace sidestream::model::device {
+
+// x = residual + branch, rounded to T; normed = (x - mean) rstd weight + bias, with the biased
+// variance. Statistics and sums are fp32.
+template <typename T>
+struct NormForwardRows {
+  const T* residual;
+  const T* branch;  // null: x is the residual, and sum is not written
+  const T* weight;
+  const T* bias;
+  T* sum;  // x
+  T* normed;
+  float* mean;  // of each row
+  float* rstd;
+  std::int64_t width;
+  float eps;
+};
+
+template <int kHeld, Access kAccess, typename T, typename Block>
+SIDESTREAM_KERNEL void norm_forward_row(Block& block, const NormForwardRows<T>& rows,
+                                        std::int64_t row) {
+  using Held = HeldRow<T, kHeld, kAccess>;
+  const std::int64_t at = row * rows.width;
+  const auto share = [&](int thread) { return Share{thread, block.threads(), rows.width}; };
+  const float width = static_cast<float>(rows.width);
+  typename Block::template Local<Held> x(block);
+  const auto load_and_sum = [&](int thread) {
+    Held& held = x.of(thread);
+    held.load(rows.residual + at, share(thread));
+    if (rows.branch != nullptr) {
+      Held branch;
+      branch.load(rows.branch + at, share(thread));
+      for (int i = 0; i < kHeld; ++i) held.at[i] = rounded_to<T>(held.at[i] + branch.at[i]);
+      held.store(rows.sum + at, share(thread));
+    }
+    return held.sum();
+  };
+  const float mean = block.reduce(load_and_sum, Add()) / width;
+  const auto squares = [&](int thread) { return x.of(thread).sum_of_squares(mean, share(thread)); };
+  const float variance = block.reduce(squares, Add()) / width;
+  const float rstd = 1.0f / core::square_root(variance + rows.eps);
+  block.each([&](int thread) {
+    Held& held = x.of(thread);
+    Held weight, bias;
+    weight.load(rows.weight, share(thread));
+    bias.load(rows.bias, share(thread));
+    for (int i = 0; i < kHeld; ++i)
+      held.at[i] = (held.at[i] - mean) * rstd * weight.at[i] + bias.at[i];
+    held.store(rows.normed + at, share(thread));
+    if (thread == 0) {
+      rows.mean[row] = mean;
+      rows.rstd[row] = rstd;
+    }
+  });
+}
+
+// With u = (x - mean) rstd and g = normed_grad * weight:
+// x_grad = rstd (g - mean(g) - u mean(g u)) + sum_grad.
+template <typename T>
+struct NormBackwardRows {
+  const T* x;
+  const T* normed_grad;
+  const T* sum_grad;  // what arrives beside the norm, on the residual's way; null: nothing
+  const T* weight;
+  const float* mean;
+  const float* rstd;
+  T* x_grad;
+  float* weight_partial;  // [blocks, width]: sums over the rows of each block
+  float* bias_partial;
+  std::int64_t rows;
+  std::int64_t width;
+};
+
+// Block `first` of `blocks` takes the rows first, first + blocks, ...
+template <int kHeld, Access kAccess, typename T, typename Block>
+SIDESTREAM_KERNEL void norm_backward_rows(Block& block, const NormBackwardRows<T>& rows,
+                                          std::int64_t first, std::int64_t blocks) {
+  using Held = HeldRow<T, kHeld, kAccess>;
+  const auto share = [&](int thread) { return Share{thread, block.threads(), rows.width}; };
+  typename Block::template Local<Held> weight(block), weight_sum(block), bias_sum(block);
+  typename Block::template Local<Held> unit(block), gradient(block);
+  block.each([&](int thread) {
+    weight.of(thread).load(rows.weight, share(thread));
+    weight_sum.of(thread).clear();
+    bias_sum.of(thread).clear();
+  });
+  for (std::int64_t row = first; row < rows.rows; row += blocks) {
+    const std::int64_t at = row * rows.width;
+    const float mean = rows.mean[row], rstd = rows.rstd[row];
+    // Columns past the width have no gradient and no weight: they add nothing to any sum.
+    const auto load_and_sum = [&](int thread) {
+      Held &u = unit.of(thread), &g = gradient.of(thread);
+      u.load(rows.x + at, share(thread));
+      g.load(rows.normed_grad + at, share(thread));
+      Two sums{0, 0};
+      for (int i = 0; i < kHeld; ++i) {
+        u.at[i] = (u.at[i] - mean) * rstd;
+        weight_sum.of(thread).at[i] += g.at[i] * u.at[i];
+        bias_sum.of(thread).at[i] += g.at[i];
+        g.at[i] *= weight.of(thread).at[i];
+        sums.first += g.at[i];
+        sums.second += g.at[i] * u.at[i];
+      }
+      return sums;
+    };
+    const Two sums = block.reduce(load_and_sum, Add());
+    const float mean_g = sums.first / static_cast<float>(rows.width);
+    const float mean_gu = sums.second / static_cast<float>(rows.width);
+    block.each([&](int thread) {
+      const Held& u = unit.of(thread);
+      Held& g = gradient.of(thread);
+      for (int i = 0; i < kHeld; ++i) g.at[i] = rstd * (g.at[i] - mean_g - u.at[i] * mean_gu);
+      if (rows.sum_grad != nullptr) {
+        Held beside;
+        beside.load(rows.sum_grad + at, share(thread));
+        for (int i = 0; i < kHeld; ++i) g.at[i] += beside.at[i];
+      }
+      g.store(rows.x_grad + at, share(thread));
+    });
+  }
+  block.each([&](int thread) {
+    weight_sum.of(thread).store_wide(rows.weight_partial + first * rows.width, share(thread));
+    bias_sum.of(thread).store_wide(rows.bias_partial + first * rows.width, share(thread));
+  });
+}
+
+}  // namespace sidestream::model::device

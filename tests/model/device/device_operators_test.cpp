@@ -1,0 +1,295 @@
+// Device operators with their autograd against plain operators: fp32 against plain in double, bf16
+// against plain in double on the same rounded numbers.
+#include "model/device/device_operators.hpp"
+
+#include <functional>
+
+#include "tests/model/device/near_tensors.hpp"
+
+namespace sidestream::model::device {
+namespace {
+
+using torch::Tensor;
+using Tensors = std::vector<Tensor>;
+using Operation = std::function<Tensors(Operators&, const Tensors&)>;
+
+struct Outcome {
+  Tensors values, gradients;
+};
+
+// Differentiates the sum of the outputs, each weighted by fixed random numbers.
+Outcome run(Operators& operators, const Operation& operation, const Tensors& inputs) {
+  Tensors leaves;
+  for (const Tensor& input : inputs) leaves.push_back(input.detach().clone().requires_grad_());
+  Outcome outcome{operation(operators, leaves), {}};
+  torch::manual_seed(7);
+  Tensor sum = torch::zeros({}, at::kDouble).to(inputs[0].device());
+  for (const Tensor& value : outcome.values) {
+    const Tensor weights = torch::randn(value.sizes(), at::kDouble).to(value.device());
+    sum = sum + (value.to(at::kDouble) * weights).sum();
+  }
+  sum.backward();
+  for (const Tensor& leaf : leaves) outcome.gradients.push_back(leaf.grad());
+  return outcome;
+}
+
+void expect_near(const Outcome& found, const Outcome& expected, double tolerance) {
+  ASSERT_EQ(found.values.size(), expected.values.size());
+  for (std::size_t i = 0; i < found.values.size(); ++i) {
+    EXPECT_LT(relative_error(found.values[i], expected.values[i]), tolerance) << "value " << i;
+  }
+  for (std::size_t i = 0; i < found.gradients.size(); ++i) {
+    ASSERT_TRUE(found.gradients[i].defined()) << "gradient " << i;
+    EXPECT_EQ(found.gradients[i].sizes(), expected.gradients[i].sizes());
+    EXPECT_LT(relative_error(found.gradients[i], expected.gradients[i]), tolerance)
+        << "gradient " << i;
+  }
+}
+
+// Shapes as doubles on the processor.
+void compare(const Operation& operation, const Tensors& inputs) {
+  for (const at::ScalarType dtype : kDtypes) {
+    SCOPED_TRACE(dtype == at::kFloat ? "fp32" : "bf16");
+    Tensors narrow, exact;
+    for (const Tensor& input : inputs) {
+      narrow.push_back(input.to(tested_device(), dtype));
+      exact.push_back(narrow.back().to(at::kDouble));
+    }
+    DeviceOperators device(tested_queue());
+    PlainOperators plain;
+    expect_near(run(device, operation, narrow), run(plain, operation, exact),
+                dtype == at::kFloat ? 5e-6 : 1.2e-2);
+  }
+}
+
+Tensor random(at::IntArrayRef shape, double scale = 1.0) {
+  return torch::randn(shape, at::kDouble) * scale;
+}
+
+Tensor ids(std::int64_t below, at::IntArrayRef shape) {
+  return torch::randint(below, shape, torch::kLong).to(tested_device());
+}
+
+struct DeviceOperatorsTest : testing::Test {
+  DeviceOperatorsTest() { torch::manual_seed(3); }
+};
+
+TEST_F(DeviceOperatorsTest, norm_equals_plain) {
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{2, 3, 384}, {1, 1, 7}, {3, 100, 33}}) {
+    compare(
+        [](Operators& ops, const Tensors& in) -> Tensors {
+          return {ops.norm(in[0], {in[1], in[2]})};
+        },
+        {random(shape) + 0.5, random({shape[2]}), random({shape[2]})});
+  }
+}
+
+const Operation kAddNorm = [](Operators& ops, const Tensors& in) -> Tensors {
+  const NormedResidual out = ops.add_norm(in[0], in[1], {in[2], in[3]});
+  return {out.residual_btc, out.normed_btc};
+};
+
+TEST_F(DeviceOperatorsTest, add_norm_equals_plain) {
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{2, 130, 64}, {1, 1, 5}}) {
+    compare(kAddNorm, {random(shape), random(shape), random({shape[2]}), random({shape[2]})});
+  }
+}
+
+TEST_F(DeviceOperatorsTest, add_norm_passes_a_gradient_of_one_output_alone) {
+  const Tensors inputs = {random({2, 3, 8}), random({2, 3, 8}), random({8}), random({8})};
+
+  compare(
+      [](Operators& ops, const Tensors& in) -> Tensors {
+        return {ops.add_norm(in[0], in[1], {in[2], in[3]}).normed_btc};
+      },
+      inputs);
+  compare(
+      [](Operators& ops, const Tensors& in) -> Tensors {
+        const Tensor one = at::ones({8}, in[0].options()), zero = at::zeros_like(one);
+        return {ops.add_norm(in[0], in[1], {one, zero}).residual_btc};
+      },
+      {inputs[0], inputs[1]});
+}
+
+TEST_F(DeviceOperatorsTest, norm_wider_than_the_kernels_is_plain) {
+  compare(kAddNorm, {random({1, 2, kWidestNorm + 1}), random({1, 2, kWidestNorm + 1}),
+                     random({kWidestNorm + 1}), random({kWidestNorm + 1})});
+}
+
+TEST_F(DeviceOperatorsTest, linear_equals_plain) {
+  struct Sizes {
+    std::int64_t batch, time, in, out;
+  };
+  for (const Sizes& s : {Sizes{2, 65, 64, 192}, {1, 1, 2, 4}, {3, 37, 33, 321}}) {
+    SCOPED_TRACE(s.in);
+    compare(
+        [](Operators& ops, const Tensors& in) -> Tensors {
+          return {ops.linear(in[0], {in[1], in[2]})};
+        },
+        {random({s.batch, s.time, s.in}), random({s.in, s.out}), random({s.out})});
+  }
+}
+
+const Operation kMlp = [](Operators& ops, const Tensors& in) -> Tensors {
+  return {ops.mlp(in[0], {in[1], in[2]}, {in[3], in[4]})};
+};
+
+Tensors mlp_inputs(std::int64_t batch, std::int64_t time, std::int64_t width) {
+  const std::int64_t hidden = 4 * width;
+  return {random({batch, time, width}), random({width, hidden}, 0.3), random({hidden}),
+          random({hidden, width}, 0.3), random({width})};
+}
+
+TEST_F(DeviceOperatorsTest, mlp_equals_plain) {
+  compare(kMlp, mlp_inputs(2, 65, 32));
+  compare(kMlp, mlp_inputs(1, 1, 3));
+  compare(kMlp, mlp_inputs(3, 100, 24));
+}
+
+TEST_F(DeviceOperatorsTest, mlp_without_gradients_has_the_same_values) {
+  DeviceOperators operators(tested_queue());
+  Tensors inputs;
+  for (const Tensor& input : mlp_inputs(2, 9, 16))
+    inputs.push_back(input.to(tested_device(), at::kBFloat16).requires_grad_());
+
+  const Tensor with = kMlp(operators, inputs)[0];
+  const torch::NoGradGuard no_grad;
+  const Tensor without = kMlp(operators, inputs)[0];
+
+  EXPECT_TRUE(torch::equal(with, without));
+}
+
+// Through embedding and tied head, with the sum of both gradients of the weight.
+Operation tied_loss(const Tensor& tokens, const Tensor& targets, const LossOptions& options) {
+  return [=](Operators& ops, const Tensors& in) -> Tensors {
+    const Embeddings embeddings{
+        .tokens_vc = in[0], .positions_pc = {}, .tied = c10::make_intrusive<TiedGradient>()};
+    return {ops.next_token_loss(ops.embed(tokens, embeddings), embeddings, targets, options)};
+  };
+}
+
+TEST_F(DeviceOperatorsTest, next_token_loss_equals_plain_in_any_number_of_chunks) {
+  for (const std::int64_t chunks : {0, 1, 3, 5, 100}) {
+    SCOPED_TRACE(chunks);
+    compare(tied_loss(ids(70, {3, 11}), ids(70, {3, 11}), {.vocab_size = 70, .chunks = chunks}),
+            {random({70, 32}, 0.5)});
+  }
+}
+
+TEST_F(DeviceOperatorsTest, next_token_loss_masks_padding) {
+  const Operation operation =
+      tied_loss(ids(61, {2, 9}), ids(61, {2, 9}), {.vocab_size = 61, .chunks = 2});
+  const Tensors inputs = {random({80, 32}, 0.5)};
+  DeviceOperators operators(tested_queue());
+
+  compare(operation, inputs);
+  const Tensor weight = inputs[0].to(tested_device(), at::kFloat);
+  const Tensor gradient = run(operators, operation, {weight}).gradients[0];
+  EXPECT_EQ(gradient.narrow(0, 61, 19).abs().max().item<double>(), 0);
+}
+
+TEST_F(DeviceOperatorsTest, next_token_loss_of_a_large_odd_vocabulary) {
+  compare(tied_loss(ids(1009, {2, 33}), ids(1009, {2, 33}), {.vocab_size = 1009, .chunks = 0}),
+          {random({1009, 48}, 0.3)});
+}
+
+Tensor small_loss(Operators& operators, const Tensor& x, const Tensor& weight) {
+  const Tensor targets = at::arange(8, tested_device()).to(at::kLong).view({2, 4});
+  return operators.next_token_loss(x, {.tokens_vc = weight, .positions_pc = {}, .tied = {}},
+                                   targets, {.vocab_size = 20, .chunks = 2});
+}
+
+TEST_F(DeviceOperatorsTest, next_token_loss_scales_with_the_incoming_gradient) {
+  DeviceOperators operators(tested_queue());
+  const auto gradient = [&](double factor) {
+    torch::manual_seed(5);
+    const Tensor x = device::random({2, 4, 8}, at::kFloat),
+                 weight = device::random({20, 8}, at::kFloat).requires_grad_();
+    (small_loss(operators, x, weight) * factor).backward();
+    return weight.grad();
+  };
+  EXPECT_LT(relative_error(gradient(8.0), gradient(1.0) * 8.0), 1e-6);
+}
+
+TEST_F(DeviceOperatorsTest, next_token_loss_without_gradients_has_the_same_value) {
+  DeviceOperators operators(tested_queue());
+  const Tensor x = device::random({2, 4, 8}, at::kFloat),
+               weight = device::random({20, 8}, at::kFloat).requires_grad_();
+
+  const Tensor with = small_loss(operators, x, weight);
+  const torch::NoGradGuard no_grad;
+
+  EXPECT_TRUE(torch::equal(small_loss(operators, x, weight), with));
+}
+
+TEST_F(DeviceOperatorsTest, next_token_loss_refuses_a_second_backward) {
+  DeviceOperators operators(tested_queue());
+  const Tensor weight = device::random({20, 8}, at::kFloat).requires_grad_();
+  const Tensor loss = small_loss(operators, device::random({2, 4, 8}, at::kFloat), weight);
+  loss.backward({}, /*retain_graph=*/true);
+
+  EXPECT_THROW(loss.backward(), c10::Error);
+}
+
+TEST_F(DeviceOperatorsTest, gradients_of_weights_lie_where_they_are_asked_to) {
+  Tensors inputs;
+  for (const Tensor& input : mlp_inputs(2, 9, 16))
+    inputs.push_back(input.to(tested_device(), at::kFloat).requires_grad_());
+  DeviceOperators own(tested_queue()), placed(tested_queue());
+  std::map<const void*, Tensor> places;
+  placed.write_gradients_into([&](const Tensor& weight) {
+    const Tensor memory = torch::full_like(weight, 1e9);
+    places[weight.data_ptr()] = memory;
+    return at::alias(memory);
+  });
+  const auto gradients = [&](Operators& operators) {
+    for (Tensor& input : inputs) input.mutable_grad() = Tensor();
+    const Tensor hidden = operators.linear(inputs[0], {inputs[1], inputs[2]});
+    (kMlp(operators, inputs)[0].sum() + hidden.square().sum()).backward();
+    return Tensors{inputs[1].grad(), inputs[3].grad()};
+  };
+
+  const Tensors expected = gradients(own);
+  const Tensors found = gradients(placed);
+
+  EXPECT_EQ(places.size(), 2);
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(torch::equal(found[i], expected[i]));
+  EXPECT_EQ(found[1].data_ptr(), places.at(inputs[3].data_ptr()).data_ptr());
+}
+
+TEST_F(DeviceOperatorsTest, other_dtypes_are_plain) {
+  DeviceOperators device(tested_queue());
+  PlainOperators plain;
+  Tensors inputs;
+  for (const Tensor& input : mlp_inputs(1, 5, 8)) inputs.push_back(input.to(tested_device()));
+
+  const Outcome found = run(device, kMlp, inputs), expected = run(plain, kMlp, inputs);
+
+  EXPECT_TRUE(torch::equal(found.values[0], expected.values[0]));
+}
+
+TEST_F(DeviceOperatorsTest, results_do_not_depend_on_the_run) {
+  DeviceOperators operators(tested_queue());
+  const Tensor targets = ids(70, {2, 35});
+  const Operation operation = [&](Operators& ops, const Tensors& in) -> Tensors {
+    const NormedResidual mixed = ops.add_norm(in[0], kMlp(ops, in)[0], {in[5], in[6]});
+    return {ops.next_token_loss(mixed.normed_btc,
+                                {.tokens_vc = in[7], .positions_pc = {}, .tied = {}}, targets,
+                                {.vocab_size = 70, .chunks = 2})};
+  };
+  Tensors inputs;
+  Tensors shapes = mlp_inputs(2, 35, 32);
+  shapes.insert(shapes.end(), {random({32}), random({32}), random({70, 32})});
+  for (const Tensor& input : shapes) inputs.push_back(input.to(tested_device(), at::kBFloat16));
+
+  const Outcome one = run(operators, operation, inputs), two = run(operators, operation, inputs);
+
+  EXPECT_TRUE(torch::equal(one.values[0], two.values[0]));
+  for (std::size_t i = 0; i < one.gradients.size(); ++i)
+    EXPECT_TRUE(torch::equal(one.gradients[i], two.gradients[i])) << i;
+}
+
+}  // namespace
+}  // namespace sidestream::model::device

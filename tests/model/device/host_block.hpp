@@ -1,0 +1,101 @@
+// A block of threads that the processor goes through one after another: all of them in one phase,
+// then in the next, with the sums of CudaBlock (device_kernels.cu) in the same order. The last
+// thread goes first, so that what relies on an earlier thread's being first is seen; registers
+// begin as NaN, so that what reads them before it writes is seen, too.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "model/device/block.hpp"
+#include "model/device/kernels_on.hpp"
+
+namespace sidestream::model::device {
+
+class HostBlock {
+ public:
+  explicit HostBlock(int threads) : threads_(threads) {}
+
+  template <typename State>
+  class Local {
+   public:
+    explicit Local(const HostBlock& block) : states_(static_cast<std::size_t>(block.threads())) {}
+    State& of(int thread) { return states_.at(static_cast<std::size_t>(thread)); }
+
+   private:
+    std::vector<State> states_;
+  };
+
+  int threads() const { return threads_; }
+
+  template <typename Action>
+  void each(const Action& action) const {
+    for (int thread = threads_ - 1; thread >= 0; --thread) action(thread);
+  }
+
+  template <typename Make, typename Combine>
+  auto reduce(const Make& make, const Combine& combine) {
+    using Value = decltype(make(0));
+    std::vector<Value> values(static_cast<std::size_t>(threads_));
+    each([&](int thread) { values[static_cast<std::size_t>(thread)] = make(thread); });
+    Value total = warp_total(values, 0, combine);
+    for (int first = kWarp; first < threads_; first += kWarp)
+      total = combine(total, warp_total(values, first, combine));
+    return total;
+  }
+
+  template <typename Make, typename Take>
+  void lane_sums(const Make& make, const Take& take) {
+    std::vector<float> values(static_cast<std::size_t>(threads_));
+    each([&](int thread) { values[static_cast<std::size_t>(thread)] = make(thread); });
+    for (int lane = 0; lane < kWarp; ++lane) {
+      float total = values.at(static_cast<std::size_t>(lane));
+      for (int i = lane + kWarp; i < threads_; i += kWarp)
+        total += values.at(static_cast<std::size_t>(i));
+      take(lane, total);
+    }
+  }
+
+ private:
+  // Lane l with the one `distance` above it, as shuffles do; those without one keep their own.
+  template <typename Value, typename Combine>
+  static Value warp_total(const std::vector<Value>& values, int first, const Combine& combine) {
+    std::vector<Value> lanes(values.begin() + first, values.begin() + first + kWarp);
+    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+      for (int lane = 0; lane < distance; ++lane) {
+        auto& own = lanes[static_cast<std::size_t>(lane)];
+        own = combine(own, lanes[static_cast<std::size_t>(lane + distance)]);
+      }
+    }
+    return lanes.front();
+  }
+
+  int threads_;
+};
+
+// Blocks in no particular order on a GPU: backwards here.
+struct HostGrid {
+  // Called with the name of each kernel and its stream.
+  std::function<void(const char* kernel, DeviceStream stream)> on_launch = [](const char*,
+                                                                              DeviceStream) {};
+
+  template <typename Body>
+  void run(const GridSize& size, const Body& body, DeviceStream stream) const {
+    require(size.threads % kWarp == 0 && size.threads <= Body::kMostThreads, Body::kName,
+            std::to_string(size.threads) + " threads");
+    on_launch(Body::kName, stream);
+    for (std::int64_t y = size.blocks_y - 1; y >= 0; --y) {
+      for (std::int64_t x = size.blocks_x - 1; x >= 0; --x) {
+        HostBlock block(static_cast<int>(size.threads));
+        body(block, BlockPlace{x, y, size.blocks_x, size.blocks_y});
+      }
+    }
+  }
+};
+
+using HostKernels = KernelsOn<HostGrid>;
+
+}  // namespace sidestream::model::device

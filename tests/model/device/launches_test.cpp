@@ -1,0 +1,136 @@
+// How many kernels an operator launches and on which stream, what jobs are refused, and how rows
+// are cut. On the processor.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+#include "model/device/device_operators.hpp"
+#include "tests/model/device/host_block.hpp"
+
+namespace sidestream::model::device {
+namespace {
+
+using torch::Tensor;
+
+int streams[2];  // two addresses
+
+struct LaunchesTest : testing::Test {
+  LaunchesTest() {
+    const auto host = std::make_shared<HostKernels>();
+    host->grid().on_launch = [this](const char* kernel, DeviceStream stream) {
+      launched.emplace_back(kernel);
+      used.push_back(stream);
+    };
+    queue->kernels = host;
+    queue->device = torch::kCPU;
+    queue->current_stream = [this](const torch::Device&) { return current; };
+  }
+
+  std::vector<std::string> take() { return std::exchange(launched, {}); }
+
+  std::vector<std::string> launched;
+  std::vector<DeviceStream> used;
+  DeviceStream current = &streams[0];
+  LaunchQueuePtr queue = c10::make_intrusive<LaunchQueue>();
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(LaunchesTest, each_operator_is_one_kernel_and_its_backward_two) {
+  DeviceOperators operators(queue);
+  const Tensor x = torch::randn({2, 3, 8}).requires_grad_(), one = torch::ones({8}),
+               zero = torch::zeros({8});
+
+  const NormedResidual normed = operators.add_norm(x, x, {one, zero});
+  EXPECT_EQ(take(), Names{"norm"});
+  normed.normed_btc.sum().backward();
+  EXPECT_EQ(take(), (Names{"norm_backward", "column_sums"}));
+
+  const Tensor y =
+      operators.mlp(x, {torch::randn({8, 32}), torch::zeros({32})}, {torch::randn({32, 8}), zero});
+  EXPECT_EQ(take(), Names{"gelu"});
+  y.sum().backward();
+  EXPECT_EQ(take(), (Names{"gelu_backward", "column_sums"}));
+
+  const Tensor loss = operators.next_token_loss(
+      x, {.tokens_vc = torch::randn({20, 8}), .positions_pc = {}, .tied = {}},
+      torch::zeros({2, 3}, torch::kLong), {.vocab_size = 20, .chunks = 3});
+  EXPECT_EQ(take(), (Names{"cross_entropy", "cross_entropy", "cross_entropy"}));
+  loss.backward();
+  EXPECT_EQ(take(), Names{});
+}
+
+TEST_F(LaunchesTest, kernels_go_to_the_stream_that_is_current_at_their_launch) {
+  DeviceOperators operators(queue);
+  const Tensor x = torch::randn({2, 3, 8}).requires_grad_();
+
+  const Tensor y = operators.norm(x, {torch::ones({8}), torch::zeros({8})});
+  current = &streams[1];
+  y.sum().backward();
+
+  EXPECT_EQ(used, (std::vector<DeviceStream>{&streams[0], &streams[1], &streams[1]}));
+}
+
+TEST_F(LaunchesTest, jobs_that_the_kernels_cannot_do_are_refused) {
+  HostKernels kernels;
+  float room[64] = {};
+  const std::int64_t target = 0;
+  const auto refused = [](const auto& action) {
+    try {
+      action();
+    } catch (const core::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+
+  EXPECT_THAT(refused([&] {
+                kernels.norm_forward({.dtype = core::DType::kFloat32,
+                                      .rows = 1,
+                                      .width = kWidestNorm + 1,
+                                      .residual = room,
+                                      .branch = nullptr,
+                                      .weight = room,
+                                      .bias = room,
+                                      .sum = nullptr,
+                                      .normed = room,
+                                      .mean = room,
+                                      .rstd = room,
+                                      .eps = 0},
+                                     nullptr);
+              }),
+              testing::HasSubstr("expected a width of 1 to 8192, found 8193"));
+  EXPECT_THAT(refused([&] {
+                kernels.cross_entropy({.dtype = core::DType::kFloat32,
+                                       .rows = 1,
+                                       .stride = 20,
+                                       .vocab_size = 20,
+                                       .logits = room,
+                                       .targets = &target,
+                                       .losses = room,
+                                       .gradient_scale = 1},
+                                      nullptr);
+              }),
+              testing::HasSubstr("found a stride of 20"));
+  EXPECT_THAT(
+      refused([&] {
+        kernels.gelu_forward(
+            {.dtype = core::DType::kFloat64, .count = 1, .before = room, .activation = room},
+            nullptr);
+      }),
+      testing::HasSubstr("expected float32 or bfloat16, found float64"));
+}
+
+TEST(GeometryTest, threads_of_a_row_hold_all_of_it) {
+  for (std::int64_t width = 1; width <= kWidestNorm; ++width) {
+    ASSERT_GE(norm_threads(width) * norm_held(width), width);
+    ASSERT_LE(norm_threads(width), kMostNormThreads);
+    ASSERT_EQ(norm_threads(width) % kWarp, 0);
+  }
+  EXPECT_EQ(norm_threads(768), 96);
+  EXPECT_EQ(loss_threads(50304, core::DType::kBFloat16), 1024);
+  EXPECT_EQ(loss_threads(512, core::DType::kBFloat16), 64);
+}
+
+}  // namespace
+}  // namespace sidestream::model::device

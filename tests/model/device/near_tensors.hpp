@@ -1,0 +1,48 @@
+// Random tensors, and how near they are to what an oracle in double says.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <torch/torch.h>
+
+#include "tests/model/device/tested_queue.hpp"
+
+namespace sidestream::model::device {
+
+// On the tested device, drawn on the processor: the same numbers on both.
+inline torch::Tensor random(at::IntArrayRef shape, at::ScalarType dtype, double scale = 1.0) {
+  return (torch::randn(shape, at::kDouble) * scale).to(tested_device(), dtype);
+}
+
+inline torch::Tensor wide(const torch::Tensor& tensor) {
+  return tensor.detach().to(at::kCPU, at::kDouble);
+}
+
+// The same numbers one element past a multiple of 16 bytes.
+inline torch::Tensor shifted(const torch::Tensor& tensor) {
+  return at::empty({tensor.numel() + 1}, tensor.options())
+      .narrow(0, 1, tensor.numel())
+      .view(tensor.sizes())
+      .copy_(tensor);
+}
+
+inline double relative_error(const torch::Tensor& found, const torch::Tensor& expected) {
+  const double norm = wide(expected).norm().item<double>();
+  return (wide(found) - wide(expected)).norm().item<double>() / (norm == 0 ? 1 : norm);
+}
+
+// fp32: near double. bf16: inputs are exact in double, so that only the result is rounded, by 2^-8
+// at most.
+inline double tolerance_of(at::ScalarType dtype) { return dtype == at::kFloat ? 3e-6 : 3.92e-3; }
+
+inline void expect_near(const torch::Tensor& found, const torch::Tensor& expected,
+                        const std::string& what) {
+  ASSERT_EQ(found.sizes(), expected.sizes()) << what;
+  EXPECT_LT(relative_error(found, expected), tolerance_of(found.scalar_type())) << what;
+}
+
+inline const auto kDtypes = {at::kFloat, at::kBFloat16};
+
+}  // namespace sidestream::model::device
