@@ -133,13 +133,40 @@ TEST_F(DeviceOperatorsTest, linear_equals_plain) {
 }
 
 const Operation kMlp = [](Operators& ops, const Tensors& in) -> Tensors {
-  return {ops.mlp(in[0], {in[1], in[2]}, {in[3], in[4]})};
+  return {ops.mlp(in[0], {in[1], in[2]}, {in[3], in[4]}, MlpKeeps::kAll)};
 };
 
 Tensors mlp_inputs(std::int64_t batch, std::int64_t time, std::int64_t width) {
   const std::int64_t hidden = 4 * width;
   return {random({batch, time, width}), random({width, hidden}, 0.3), random({hidden}),
           random({hidden, width}, 0.3), random({width})};
+}
+
+// An operand that is made again, and an MLP that keeps less, are the same operators on the same
+// numbers.
+TEST_F(DeviceOperatorsTest, what_is_made_again_changes_no_bit) {
+  Tensors inputs;
+  for (const Tensor& input : mlp_inputs(2, 5, 24))
+    inputs.push_back(input.to(tested_device(), at::kFloat));
+  const auto with = [](MlpKeeps keeps, bool again) -> Operation {
+    return [=](Operators& ops, const Tensors& in) -> Tensors {
+      const Tensor kept = in[0].detach().clone();
+      Operand x(in[0]);
+      if (again) x.again.make = [kept] { return kept.clone(); };
+      return {ops.mlp(x, {in[1], in[2]}, {in[3], in[4]}, keeps), ops.linear(x, {in[1], in[2]})};
+    };
+  };
+  DeviceOperators device(tested_queue());
+  const Outcome all = run(device, with(MlpKeeps::kAll, false), inputs);
+
+  for (const MlpKeeps keeps : {MlpKeeps::kBeforeGelu, MlpKeeps::kInput}) {
+    const Outcome found = run(device, with(keeps, true), inputs);
+
+    for (std::size_t i = 0; i < all.values.size(); ++i)
+      EXPECT_TRUE(found.values[i].equal(all.values[i])) << i;
+    for (std::size_t i = 0; i < all.gradients.size(); ++i)
+      EXPECT_TRUE(found.gradients[i].equal(all.gradients[i])) << i;
+  }
 }
 
 TEST_F(DeviceOperatorsTest, mlp_equals_plain) {

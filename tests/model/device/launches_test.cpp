@@ -46,8 +46,8 @@ TEST_F(LaunchesTest, each_operator_is_one_kernel_and_its_backward_two) {
   normed.normed_btc.sum().backward();
   EXPECT_EQ(take(), (Names{"norm_backward", "column_sums"}));
 
-  const Tensor y =
-      operators.mlp(x, {torch::randn({8, 32}), torch::zeros({32})}, {torch::randn({32, 8}), zero});
+  const Tensor y = operators.mlp(x, {torch::randn({8, 32}), torch::zeros({32})},
+                                 {torch::randn({32, 8}), zero}, MlpKeeps::kAll);
   EXPECT_EQ(take(), Names{"gelu"});
   y.sum().backward();
   EXPECT_EQ(take(), (Names{"gelu_backward", "column_sums"}));
