@@ -40,17 +40,17 @@ def same_end(one, other, step):
     return same_weights and moments(one, step) == moments(other, step)
 
 
-def common_flags(root):
-    return TINY + ["--data", str(root / "data"), "--lr", "1e-3", "--lr-schedule", "constant"]
+def common_flags(root, lr="1e-3"):
+    return TINY + ["--data", str(root / "data"), "--lr", lr, "--lr-schedule", "constant"]
 
 
 def check_learning(root):
     """Near the losses of fp32, and not the same; weights are kept in fp32, moments in half of it."""
-    flags = common_flags(root) + ["--batch-size-per-rank", "4", "--steps", "40"]
-    for name, more in {"adamw": [], "sgd": ["--algorithm", "sgd", "--lr", "0.05"]}.items():
+    for name, lr in {"adamw": "1e-3", "sgd": "0.05"}.items():
+        flags = common_flags(root, lr) + ["--batch-size-per-rank", "4", "--steps", "40", "--algorithm", name]
         wide, narrow = root / f"{name}-fp32", root / f"{name}-bf16"
-        train(2, wide, flags + more)
-        train(2, narrow, flags + more + BF16)
+        train(2, wide, flags)
+        train(2, narrow, flags + BF16)
         apart = max(abs(a - b) for a, b in zip(losses(wide), losses(narrow), strict=True))
         check(0 < apart < 0.03, f"{name}: losses differ by {apart}")
         check(losses(narrow)[0] - losses(narrow)[-1] > 0.2, f"{name}: the loss does not fall: {losses(narrow)}")
@@ -60,10 +60,10 @@ def check_learning(root):
 
 def check_resumed(root):
     """Bit for bit, whoever keeps the state."""
-    flags = common_flags(root) + ["--batch-size-per-rank", "4", "--dropout", "0.1", *BF16]
     variants = {"fused": [], "bf16-weights": ["--precision", "bf16"], "unfused": ["--fused-optimizer", "off"],
-                "sgd": ["--algorithm", "sgd", "--lr", "0.05"], "sgd-without-state": ["--algorithm", "sgd", "--lr", "0.05", "--momentum", "0"]}
+                "sgd": ["--algorithm", "sgd"], "sgd-without-state": ["--algorithm", "sgd", "--momentum", "0"]}
     for name, more in variants.items():
+        flags = common_flags(root, "0.05" if "sgd" in name else "1e-3") + ["--batch-size-per-rank", "4", "--dropout", "0.1", *BF16]
         whole, parts = root / f"whole-{name}", root / f"parts-{name}"
         train(2, whole, flags + more + ["--steps", "12"])
         train(2, parts, flags + more + ["--steps", "5", "--zero", "0"])
