@@ -34,6 +34,7 @@ parallel::DataParallelConfig data_parallel_config(const TrainOptions& options) {
   parallel::DataParallelConfig config = options.parallel;
   config.parameter_dtype =
       options.precision == Precision::kBf16 ? core::DType::kBFloat16 : core::DType::kFloat32;
+  config.optimizer.rounding_seed = options.seed;
   const bool may_share = options.device != Device::kCuda;
   if (!may_share && config.state_sharing == parallel::StateSharing::kAuto)
     config.state_sharing = parallel::StateSharing::kOff;

@@ -27,18 +27,20 @@ std::string mib(std::size_t bytes) {
   return fmt::format("{:10.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-// The copy that a checkpoint is written from, beside training: fp32 weights and moments, spread
-// over the ranks; the first one has all weights (checkpointer.hpp). After the last step nothing is
-// copied.
+// The copy that a checkpoint is written from, beside training: fp32 weights and moments in their
+// own type, spread over the ranks; the first one has all weights (checkpointer.hpp). After the last
+// step nothing is copied.
 std::size_t snapshot_bytes(const CheckpointOptions& options,
                            const std::vector<parallel::ParameterShape>& shapes,
                            const parallel::DataParallelConfig& config, int ranks) {
   if (!options.asynchronous || options.every == 0) return 0;
-  std::size_t weights = 0;
-  for (const parallel::ParameterShape& shape : shapes) weights += shape.elements() * sizeof(float);
-  const auto copies =
-      static_cast<std::size_t>(1 + parallel::moments_per_parameter(config.optimizer));
-  return std::max(weights, weights * copies / static_cast<std::size_t>(ranks));
+  std::size_t elements = 0;
+  for (const parallel::ParameterShape& shape : shapes) elements += shape.elements();
+  const std::size_t weights = elements * sizeof(float);
+  const std::size_t moments =
+      elements * core::size_of(config.optimizer.state_dtype) *
+      static_cast<std::size_t>(parallel::moments_per_parameter(config.optimizer));
+  return std::max(weights, (weights + moments) / static_cast<std::size_t>(ranks));
 }
 
 std::string memory_text(const parallel::MemoryPlan& plan, std::size_t snapshot) {

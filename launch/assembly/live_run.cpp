@@ -66,7 +66,7 @@ TrainingState LiveRun::restore(const std::optional<checkpoint::Checkpoint>& chec
   TrainingState state;
   if (checkpoint) {
     faults_->pass(faults::Point::kRestore, 0);
-    state = checkpointer_.restore(*checkpoint);
+    state = checkpointer_.restore(*checkpoint, notes);
   } else if (!options_.model.init.empty()) {
     checkpointer_.load_weights(options_.model.init);
   }
@@ -223,7 +223,7 @@ void LiveRun::go_back(TrainingState& state, RunReporter& reporter) {
   }
   count_rollback(checkpoint->manifest.step, bad_step);
   const std::uint64_t samples = state.samples;
-  state = checkpointer_.restore(*checkpoint, Checkpointer::Buckets::kAsTheyAre);
+  state = checkpointer_.restore(*checkpoint, notes, Checkpointer::Buckets::kAsTheyAre);
   state.samples = samples;
   state.samples_per_step = samples_per_step();
   give_judge(state);

@@ -54,9 +54,10 @@ std::vector<Given> baseline_values() {
   std::vector<Given> values;
   const std::vector<std::pair<std::string, std::string>> off = {
       {"overlap", "off"},    {"bucketing", "off"},         {"loader-workers", "0"},
-      {"prefetch", "0"},     {"fused-optimizer", "off"},   {"fused-ops", "off"},
-      {"zero", "0"},         {"shared-memory", "off"},     {"precision", "fp32"},
-      {"pin-memory", "off"}, {"async-checkpoints", "off"}, {"gradient-as-bucket-view", "off"}};
+      {"prefetch", "0"},     {"fused-optimizer", "off"},   {"optimizer-state-dtype", "fp32"},
+      {"zero", "0"},         {"shared-memory", "off"},     {"gradient-as-bucket-view", "off"},
+      {"pin-memory", "off"}, {"async-checkpoints", "off"}, {"precision", "fp32"},
+      {"fused-ops", "off"}};
   for (const auto& [name, value] : off) values.push_back({name, value, "--baseline: " + name});
   return values;
 }

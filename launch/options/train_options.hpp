@@ -92,7 +92,7 @@ struct TrainOptions {
   DataOptions data = {};
   ModelOptions model = {};
   parallel::DataParallelConfig parallel =
-      {};  // the parameter dtype: from `precision`, in launch/assembly
+      {};  // the parameter dtype: from `precision`, in launch/assembly; so is the rounding seed
   ScheduleOptions schedule = {};
   EvaluationOptions evaluation = {};
   CheckpointOptions checkpoint = {};

@@ -100,6 +100,15 @@ Setting<Options> reduce_dtype() {
       [](auto& o) -> auto& { return o.parallel.reduce_dtype; });
 }
 
+Setting<Options> optimizer_state_dtype() {
+  return choice<Options, core::DType>(
+      {"optimizer-state-dtype", "fp32|bf16",
+       "type in which moments and momentum are kept; bf16 is rounded up or down by chance, with "
+       "draws of --seed"},
+      {{"fp32", core::DType::kFloat32}, {"bf16", core::DType::kBFloat16}},
+      [](auto& o) -> auto& { return o.parallel.optimizer.state_dtype; });
+}
+
 Setting<Options> unused_parameters() {
   using parallel::UnusedParameters;
   return choice<Options, UnusedParameters>(
@@ -126,7 +135,8 @@ SettingGroup<TrainOptions> toggle_settings() {
             "fused operators write the gradients of weights into their bucket; off: they are "
             "copied there"},
            [](auto& o) -> auto& { return o.parallel.gradient_as_bucket_view; }),
-       reduce_dtype(), unused_parameters(), fused_optimizer(), zero(), fused_ops(),
+       reduce_dtype(), unused_parameters(), fused_optimizer(), optimizer_state_dtype(), zero(),
+       fused_ops(),
        count<Options>(
            {"loader-workers", "N", "threads that read ahead; 0: the training thread reads"},
            [](auto& o) -> auto& { return o.data.loader_workers; }, {0, 256}),

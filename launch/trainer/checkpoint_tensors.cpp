@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <optional>
+
 #include "core/base/error.hpp"
 #include "model/hugging_face.hpp"
 
@@ -59,9 +61,12 @@ std::vector<NamedTensor> on_host(std::vector<NamedTensor> tensors) {
 std::vector<checkpoint::TensorSource> sources_of(const std::vector<NamedTensor>& tensors) {
   std::vector<checkpoint::TensorSource> result;
   for (const NamedTensor& named : tensors) {
-    TORCH_CHECK(named.tensor.is_contiguous() && named.tensor.scalar_type() == torch::kFloat32,
-                named.name, ": only contiguous fp32 tensors are stored");
-    checkpoint::TensorSource source{.name = named.name};
+    const bool narrow = named.tensor.scalar_type() == torch::kBFloat16;
+    TORCH_CHECK(
+        named.tensor.is_contiguous() && (narrow || named.tensor.scalar_type() == torch::kFloat32),
+        named.name, ": only contiguous fp32 and bf16 tensors are stored");
+    checkpoint::TensorSource source{
+        .name = named.name, .dtype = narrow ? core::DType::kBFloat16 : core::DType::kFloat32};
     for (const int64_t size : named.tensor.sizes())
       source.shape.push_back(static_cast<std::uint64_t>(size));
     source.bytes = {static_cast<const std::byte*>(named.tensor.const_data_ptr()),
@@ -69,6 +74,27 @@ std::vector<checkpoint::TensorSource> sources_of(const std::vector<NamedTensor>&
     result.push_back(std::move(source));
   }
   return result;
+}
+
+core::DType type_of_moments(const checkpoint::TensorSet& files,
+                            const std::vector<NamedTensor>& moments) {
+  using checkpoint::ElementType;
+  std::optional<checkpoint::TensorView> first;
+  for (const NamedTensor& moment : moments) {
+    const checkpoint::TensorView stored = files.at(moment.name);
+    if (!first) first = stored;
+    const bool known = stored.type == ElementType::kF32 || stored.type == ElementType::kBF16;
+    if (known && stored.type == first->type) continue;
+    throw core::CheckpointError(core::FileFault{
+        .file = std::string(stored.file),
+        .offset_bytes = {},
+        .expected =
+            fmt::format("tensor '{}' in {}", stored.name,
+                        known ? fmt::format("{} as '{}' is", name_of(first->type), first->name)
+                              : "F32 or BF16"),
+        .found = std::string(name_of(stored.type))});
+  }
+  return first ? first->dtype() : core::DType::kFloat32;
 }
 
 void copy_into(const checkpoint::TensorView& stored, const NamedTensor& target) {

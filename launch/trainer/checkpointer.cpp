@@ -237,8 +237,24 @@ void Checkpointer::leave_save() noexcept {
   task_.leave(stage_ == Stage::kCommitting ? kToCommit : std::chrono::seconds(0));
 }
 
+// Another type than before is the user's choice, and one way of it loses digits.
+void Checkpointer::read_moments(const checkpoint::Checkpoint& checkpoint,
+                                const std::vector<NamedTensor>& moments,
+                                std::vector<std::string>& notes) const {
+  if (moments.empty()) return;
+  const auto files = checkpoint::TensorSet::open_optimizer(checkpoint);
+  const bool were_narrow = type_of_moments(files, moments) == core::DType::kBFloat16;
+  const bool are_narrow = moments.front().tensor.scalar_type() == torch::kBFloat16;
+  read_all(files, moments);
+  if (were_narrow == are_narrow) return;
+  notes.push_back(fmt::format(
+      "the checkpoint has the optimizer's state in {}, --optimizer-state-dtype is {}: {}",
+      were_narrow ? "bf16" : "fp32", are_narrow ? "bf16" : "fp32",
+      are_narrow ? "rounded to nearest even" : "widened, which changes no number"));
+}
+
 TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
-                                    Buckets buckets) const {
+                                    std::vector<std::string>& notes, Buckets buckets) const {
   TrainingState state;
   agree_in_time([&] {
     require_same_model(checkpoint, config_.model);
@@ -249,9 +265,7 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
           checkpoint.folder.string(), checkpoint.manifest.step, state.step, state.skipped));
     const auto states = replicas_.states();
     read_all(checkpoint::TensorSet::open_model(checkpoint), weights_of(states, config_.model));
-    if (state.step > 0)
-      read_all(checkpoint::TensorSet::open_optimizer(checkpoint),
-               moments_of(states, config_.model));
+    if (state.step > 0) read_moments(checkpoint, moments_of(states, config_.model), notes);
   });
   replicas_.refresh_parameters();
   replicas_.set_steps_taken(state.step - state.skipped);

@@ -86,8 +86,9 @@ class Checkpointer {
 
   // Collective. Loads weights, moments and state from the checkpoint. Throws AgreedError; with
   // another model the message lists the fields. In the middle of a run buckets stay as they are.
+  // `notes` get a line where moments were kept in another type than they have now.
   enum class Buckets { kFromCheckpoint, kAsTheyAre };
-  TrainingState restore(const checkpoint::Checkpoint& checkpoint,
+  TrainingState restore(const checkpoint::Checkpoint& checkpoint, std::vector<std::string>& notes,
                         Buckets buckets = Buckets::kFromCheckpoint) const;
 
   // Collective. Weights only, from a checkpoint of ours or a folder of Hugging Face. Throws
@@ -100,6 +101,8 @@ class Checkpointer {
   struct Job;
 
   void agree_in_time(const std::function<void()>& work) const;
+  void read_moments(const checkpoint::Checkpoint& checkpoint,
+                    const std::vector<NamedTensor>& moments, std::vector<std::string>& notes) const;
   void agree_or_abandon(const std::function<void()>& work);
   std::vector<NamedTensor> moments_of_this_rank(const std::vector<parallel::ParameterState>& states,
                                                 const std::vector<NamedTensor>& weights) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -12,7 +13,16 @@ namespace sidestream::launch {
 namespace {
 
 bool has_room_for(const NamedTensor& held, const NamedTensor& wanted) {
-  return held.name == wanted.name && held.tensor.sizes() == wanted.tensor.sizes();
+  return held.name == wanted.name && held.tensor.sizes() == wanted.tensor.sizes() &&
+         held.tensor.scalar_type() == wanted.tensor.scalar_type();
+}
+
+bool is_finite(const torch::Tensor& tensor) {
+  const auto elements = static_cast<std::size_t>(tensor.numel());
+  if (tensor.scalar_type() == torch::kFloat32)
+    return optim::all_finite(std::span(tensor.const_data_ptr<float>(), elements));
+  return optim::all_finite(std::span(
+      reinterpret_cast<const core::BFloat16*>(tensor.const_data_ptr<at::BFloat16>()), elements));
 }
 
 }  // namespace
@@ -55,8 +65,7 @@ void Snapshot::borrow(const std::vector<NamedTensor>& tensors) {
 // A plain loop: LibTorch would start threads of its own for the thread that writes.
 void Snapshot::require_finite(std::int64_t step) const {
   for (const NamedTensor& named : tensors_) {
-    const auto* values = named.tensor.const_data_ptr<float>();
-    if (optim::all_finite({values, static_cast<std::size_t>(named.tensor.numel())})) continue;
+    if (is_finite(named.tensor)) continue;
     throw core::NumericsError(fmt::format(
         "step {}: not saved: {} holds values that are not finite. Go on from an older checkpoint",
         step, named.name));

@@ -120,6 +120,8 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                                               "off",
                                               "--reduce-dtype",
                                               "fp32",
+                                              "--optimizer-state-dtype",
+                                              "bf16",
                                               "--loader-workers",
                                               "5",
                                               "--prefetch",
@@ -162,9 +164,10 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
       std::tie(o.schedule.lr, o.schedule.min_lr_ratio, o.schedule.kind, o.schedule.warmup_steps),
       std::make_tuple(0.15, 0.16, "wsd", 17));
   EXPECT_EQ(std::tie(optimizer.algorithm, optimizer.weight_decay, optimizer.beta1, optimizer.beta2,
-                     optimizer.eps, optimizer.momentum, optimizer.grad_clip, optimizer.kernel),
+                     optimizer.eps, optimizer.momentum, optimizer.grad_clip, optimizer.kernel,
+                     optimizer.state_dtype),
             std::make_tuple(parallel::OptimizerAlgorithm::kSgd, 0.18, 0.19, 0.2, 0.21, 0.22, 0.23,
-                            parallel::OptimizerKernel::kUnfused));
+                            parallel::OptimizerKernel::kUnfused, core::DType::kBFloat16));
   EXPECT_EQ(
       std::tie(o.evaluation.every, o.evaluation.tokens, o.evaluation.target_val_loss, o.log_every),
       std::make_tuple(24, 25, std::optional(2.6), 27));

@@ -77,6 +77,19 @@ TEST_F(TrainParserTest, parse_toggles_follow_the_higher_place) {
   EXPECT_EQ(parse({"--loader-workers", "0"}).data.prefetch, 0);
 }
 
+TEST_F(TrainParserTest, parse_optimizer_state_is_fp32_unless_asked_for) {
+  const auto type_with = [&](const Arguments& arguments) {
+    return parse(arguments).parallel.optimizer.state_dtype;
+  };
+  const std::string config = file("optimizer-state-dtype = bf16\n");
+
+  EXPECT_EQ(type_with({}), core::DType::kFloat32);
+  EXPECT_EQ(type_with({"--config", config}), core::DType::kBFloat16);
+  EXPECT_EQ(type_with({"--config", config, "--baseline"}), core::DType::kFloat32);
+  EXPECT_EQ(type_with({"--baseline", "--optimizer-state-dtype", "bf16"}), core::DType::kBFloat16);
+  EXPECT_THAT(error_with_data({"--optimizer-state-dtype", "fp16"}), HasSubstr("fp16"));
+}
+
 TEST_F(TrainParserTest, parse_baseline_with_one_copy_of_the_state_has_what_that_needs) {
   const TrainOptions options = parse({"--baseline", "--zero", "1"});
 

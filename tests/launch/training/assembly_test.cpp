@@ -30,5 +30,12 @@ TEST(AssemblyTest, dataParallelConfig_hasTheTypeOfThePrecision) {
   EXPECT_EQ(data_parallel_config(options).parameter_dtype, core::DType::kFloat32);
 }
 
+TEST(AssemblyTest, dataParallelConfig_roundsWithTheSeedOfTheRun) {
+  TrainOptions options;
+  options.seed = 77;
+
+  EXPECT_EQ(data_parallel_config(options).optimizer.rounding_seed, 77u);
+}
+
 }  // namespace
 }  // namespace sidestream::launch

@@ -74,5 +74,19 @@ TEST(SnapshotTest, requireFinite_namesTheTensor) {
   }
 }
 
+TEST(SnapshotTest, bf16_staysBf16AndIsSearchedToo) {
+  Snapshot snapshot;
+  const torch::Tensor moment = torch::ones({3}, torch::kBFloat16);
+  snapshot.take({{"a", torch::ones({3})}});  // memory of another type
+
+  snapshot.take({{"a", moment}});
+  EXPECT_EQ(snapshot.tensors()[0].tensor.scalar_type(), torch::kBFloat16);
+  snapshot.require_finite(7);
+  moment[1] = HUGE_VAL;
+  snapshot.take({{"a", moment}});
+
+  EXPECT_THROW(snapshot.require_finite(7), core::NumericsError);
+}
+
 }  // namespace
 }  // namespace sidestream::launch
