@@ -62,7 +62,8 @@ def check_resume(root, data):
 
 def check_chunks(root, data):
     """One chunk of LibTorch's operators is what they do without the flag; more are within rounding, evaluations too."""
-    common = [*FLAGS, *steps(STEPS), "--data", str(data), "--fused-ops", "off", "--eval-every", "2", "--eval-tokens", "512"]
+    common = [*FLAGS, *steps(STEPS), "--data", str(data), "--fused-ops", "off", "--eval-tokens", "512"]
+    common[common.index("--eval-every") + 1] = "2"
     found = {}
     for chunks in ("auto", "1", "7", "100000"):
         run_dir = root / f"chunks-{chunks}"
