@@ -66,8 +66,9 @@ def check_policies(root, flags):
     check_same(root, "rollback", 2, flags + ["--nan-policy", "rollback", "--checkpoint-every", "4", *inject], 8)
 
 
-def check_plan(root, flags):
+def check_plan(root, data):
     """--dry-run counts the slices."""
+    flags = ["--data", str(data), "--model", "gpt2-mini", "--sequence-length", "32"]
     bytes_of = {}
     for kind, more in (("sliced", SLICED), ("whole", WHOLE)):
         output = train(2, root / "plan", flags + ["--dry-run", *more])
@@ -86,7 +87,7 @@ def main():
         for precision in ("fp32", "bf16"):
             check_resume(root, flags, precision)
         check_policies(root, flags + batch)
-        check_plan(root, flags + batch)
+        check_plan(root, data)
 
 
 main()
