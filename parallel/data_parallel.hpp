@@ -123,7 +123,8 @@ class DataParallel {
   std::string take_news();
 
   // Collective: throws NumericsError naming the first parameter whose bytes differ between ranks,
-  // and the ranks. Weights that the ranks share cannot differ.
+  // and the ranks. Weights that the ranks share cannot differ, and with sharded state those of the
+  // last update were the same.
   void check_replicas();
   // The ranks of the one node keep their weights once, in shared memory.
   bool shares_weights() const;

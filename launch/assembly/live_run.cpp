@@ -133,6 +133,11 @@ void LiveRun::tell_what_is_left_out(RunReporter& reporter) const {
     reporter.info("--eval-every: synthetic data has no validation split, nothing is evaluated");
   const bool is_asked_for = options_.numerics.drift_every != TrainOptions{}.numerics.drift_every &&
                             options_.numerics.drift_every > 0;
+  if (is_asked_for && replicas_.shards_state())
+    reporter.info(
+        "--drift-every: after every update the ranks take each slice of the weights from the rank "
+        "that keeps it, so that what is compared has had no time to drift; --zero 0 lets every "
+        "rank update its own");
   if (!is_asked_for || !replicas_.shares_weights()) return;
   reporter.info(
       "--drift-every: the ranks keep the weights once, in shared memory, so that there is nothing "
