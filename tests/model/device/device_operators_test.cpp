@@ -175,6 +175,19 @@ TEST_F(DeviceOperatorsTest, mlp_equals_plain) {
   compare(kMlp, mlp_inputs(3, 100, 24));
 }
 
+// A norm that is made again from the kept sum is the same bits.
+TEST_F(DeviceOperatorsTest, norm_of_the_sum_is_that_of_add_norm) {
+  DeviceOperators operators(tested_queue());
+  for (const at::ScalarType dtype : kDtypes) {
+    const auto drawn = [&](at::IntArrayRef shape) { return device::random(shape, dtype); };
+    const NormWeights weights{drawn({100}), drawn({100})};
+
+    const NormedResidual both = operators.add_norm(drawn({3, 5, 100}), drawn({3, 5, 100}), weights);
+
+    EXPECT_TRUE(torch::equal(operators.norm(both.residual_btc, weights), both.normed_btc));
+  }
+}
+
 TEST_F(DeviceOperatorsTest, mlp_without_gradients_has_the_same_values) {
   DeviceOperators operators(tested_queue());
   Tensors inputs;
