@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/fused/recorded.hpp"
+#include "model/loss_chunks.hpp"
 
 namespace sidestream::model::device {
 namespace {
@@ -12,11 +13,6 @@ using fused::node_number;
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
-
-// Large enough that the products of a chunk fill a GPU (2560 rows of 50304 columns in bf16), small
-// beside the activations of a batch.
-constexpr std::int64_t kChunkBytes = std::int64_t{256} << 20;
-constexpr std::int64_t kRowsOfATile = 128;  // of a product: a chunk is whole tiles
 
 enum class Gradients { kNo, kYes };
 
@@ -35,7 +31,8 @@ class HeadLoss {
         targets_(targets_bt.reshape({-1}).contiguous()),
         vocab_size_(options.vocab_size),
         stride_((weight_.size(0) + kLogitStride - 1) / kLogitStride * kLogitStride),
-        chunk_rows_(rows_of_a_chunk(options.chunks)),
+        chunk_rows_(rows_of_loss_chunk(
+            {.rows = x_.size(0), .bytes_per_row = stride_ * x_.element_size()}, options.chunks)),
         gradients_(gradients),
         logits_(at::empty({chunk_rows_, stride_}, x_.options())),
         losses_(at::empty({x_.size(0)}, x_.options().dtype(at::kFloat))) {
@@ -52,13 +49,6 @@ class HeadLoss {
   }
 
  private:
-  std::int64_t rows_of_a_chunk(std::int64_t chunks) const {
-    const std::int64_t rows = x_.size(0);
-    if (chunks > 0) return (rows + chunks - 1) / chunks;
-    const std::int64_t fits = kChunkBytes / (stride_ * x_.element_size());
-    return std::min(rows, std::max(kRowsOfATile, fits / kRowsOfATile * kRowsOfATile));
-  }
-
   void run_chunk(std::int64_t row, std::int64_t rows) {
     const Tensor x = x_.narrow(0, row, rows);
     // Rows are as far apart as the kernel likes them; the products know of the distance.
