@@ -61,7 +61,7 @@ class Communicator {
   int rank() const noexcept { return topology().rank; }
   int size() const noexcept { return topology().size; }
 
-  // "single", "mpi", "mpi+shared-memory", "nccl": for logs.
+  // "single", "mpi", "mpi+shared-memory", "nccl", "nccl+windows": for logs.
   virtual std::string_view backend_name() const noexcept = 0;
 
   // Index of the GPU on which allocate() places memory and collectives find their buffers; nothing

@@ -9,9 +9,11 @@
 //     const auto done = replicas.update(lr);   // 1/(R G), clipping, optimizer: one pass
 //
 // Owns the flat buffers and the hooks; the module's parameters become views of the buffers and stay
-// so. The module's gradients are undefined after its end. The communicator must outlive it.
-// Destroyed inside a step, it tells the peers; a program that knows the cause calls
-// Communicator::announce_failure itself before that.
+// so. Where ranks keep slices of the state, that memory moves with the order of the buckets (before
+// step 2, in set_bucket_order()): the parameters follow, aliases of them do not. The module's
+// gradients are undefined after its end. The communicator must outlive it. Destroyed inside a step,
+// it tells the peers; a program that knows the cause calls Communicator::announce_failure itself
+// before that.
 #pragma once
 
 #include <cstdint>

@@ -43,6 +43,7 @@ void count_slices(MemoryPlan& plan, const DataParallelConfig& config) {
   plan.master_bytes = plan.master_bytes == 0 ? 0 : fp32_bytes;
   plan.moment_bytes = own_elements(plan.buckets) * core::size_of(config.optimizer.state_dtype) *
                       static_cast<std::size_t>(moments_per_parameter(config.optimizer));
+  plan.start_bytes = 2 * plan.buckets.total_elements * sizeof(float) + plan.parameter_bytes;
   plan.shards_state = true;
 }
 

@@ -2,6 +2,7 @@
 // allocated, no LibTorch.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -26,6 +27,9 @@ struct MemoryPlan {
   std::size_t master_bytes = 0;  // 0 when the parameters are fp32 themselves
   std::size_t gradient_bytes = 0;
   std::size_t moment_bytes = 0;
+  // While state is cut into slices, before there are gradients: the module's own fp32 weights, the
+  // flat ones, and whole master weights or the new layout. 0: never more than in training.
+  std::size_t start_bytes = 0;
   bool shares_state = false;  // one copy of all but the gradients for all ranks
   bool shards_state = false;  // master weights and moments of this rank's slices
   BucketPlan buckets = {};    // before the first step; the order is observed in it
@@ -33,6 +37,7 @@ struct MemoryPlan {
   std::size_t total_bytes() const {
     return parameter_bytes + master_bytes + gradient_bytes + moment_bytes;
   }
+  std::size_t peak_bytes() const { return std::max(total_bytes(), start_bytes); }
 };
 
 // parameters: each tensor once, in registration order.

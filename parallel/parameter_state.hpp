@@ -16,8 +16,9 @@
 
 namespace sidestream::parallel {
 
-// A parameter and what the optimizer keeps for it: fp32 tensors of the parameter's shape, views of
-// flat buffers. Sharded, master and moments are meta tensors: they have a shape and no memory.
+// A parameter and what the optimizer keeps for it: tensors of the parameter's shape, views of flat
+// buffers. Master weights are fp32, moments as --optimizer-state-dtype has them. Sharded, master
+// and moments are meta tensors: they have a shape and no memory.
 struct ParameterState {
   std::string name;         // as named_parameters() says
   torch::Tensor parameter;  // in the parameter dtype
@@ -25,8 +26,8 @@ struct ParameterState {
   std::vector<Moment> moments;
 };
 
-// kind: empty for the master weights, or the name of a moment. An fp32 tensor on the host for the
-// parameter's first elements, or undefined.
+// kind: empty for the master weights, or the name of a moment. A tensor of the state's type on the
+// host for the parameter's first elements, or undefined.
 using StatePlace =
     std::function<torch::Tensor(const std::string& kind, const std::string& parameter)>;
 

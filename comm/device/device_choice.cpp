@@ -161,8 +161,8 @@ std::optional<std::string> memory_shortage(const cuda::DeviceMemory& memory,
          std::to_string(needed_bytes >> 20) + " MiB and some " + std::to_string(kSpareBytes >> 20) +
          " MiB of libraries, " + std::to_string(memory.free_bytes >> 20) + " of " +
          std::to_string(memory.total_bytes >> 20) +
-         " MiB are free: another process may be using it (nvidia-smi names it), or take a smaller "
-         "--model";
+         " MiB are free: another process may be using it (nvidia-smi names it); --zero 1 "
+         "and --optimizer-state-dtype bf16 take less, or a smaller --model";
 }
 
 }  // namespace sidestream::comm

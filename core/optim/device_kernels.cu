@@ -16,8 +16,7 @@ constexpr int kThreads = 256;
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 constexpr int kVector = 4;  // elements that a thread takes at a time
 
-// --- loads and stores of four neighbours; pieces start at 64-byte boundaries in every buffer
-// -------------------
+// --- loads and stores of four neighbours; pieces start at multiples of 16 elements in every buffer
 
 struct Four {
   float at[kVector];

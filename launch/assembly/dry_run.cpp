@@ -29,20 +29,26 @@ std::string mib(std::size_t bytes) {
   return fmt::format("{:10.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
+struct SnapshotBytes {
+  std::size_t first_rank = 0, all_ranks = 0;
+};
+
 // The copy that a checkpoint is written from, beside training: fp32 weights and moments in their
 // own type, spread over the ranks; the first one has all weights (checkpointer.hpp). After the last
-// step nothing is copied.
-std::size_t snapshot_bytes(const CheckpointOptions& options,
-                           const std::vector<parallel::ParameterShape>& shapes,
-                           const parallel::DataParallelConfig& config, int ranks) {
-  if (!options.asynchronous || options.every == 0) return 0;
+// step nothing is copied, unless it has to be gathered from slices.
+SnapshotBytes snapshot_bytes(const CheckpointOptions& options,
+                             const std::vector<parallel::ParameterShape>& shapes,
+                             const parallel::DataParallelConfig& config, int ranks) {
+  const bool gathers = config.state_sharing == parallel::StateSharing::kSharded && ranks > 1;
+  if (!gathers && (!options.asynchronous || options.every == 0)) return {};
   std::size_t elements = 0;
   for (const parallel::ParameterShape& shape : shapes) elements += shape.elements();
   const std::size_t weights = elements * sizeof(float);
   const std::size_t moments =
       elements * core::size_of(config.optimizer.state_dtype) *
       static_cast<std::size_t>(parallel::moments_per_parameter(config.optimizer));
-  return std::max(weights, (weights + moments) / static_cast<std::size_t>(ranks));
+  const std::size_t all = weights + moments;
+  return {.first_rank = std::max(weights, all / static_cast<std::size_t>(ranks)), .all_ranks = all};
 }
 
 std::string memory_text(const parallel::MemoryPlan& plan,
@@ -54,13 +60,17 @@ std::string memory_text(const parallel::MemoryPlan& plan,
       "  logits         {} with their gradients (--loss-chunks), or\n"
       "  one block      {} in backward, whichever is more\n"
       "  together       {}\n"
-      "{}",
+      "{}{}",
       plan.shares_state   ? "; of what all ranks share, its part"
       : plan.shards_state ? "; master weights and moments of its slices"
                           : "",
       mib(plan.parameter_bytes), mib(plan.master_bytes), mib(plan.gradient_bytes),
       mib(plan.moment_bytes), mib(activations.kept), mib(activations.loss),
       mib(activations.working), mib(plan.total_bytes() + activations.peak()),
+      plan.start_bytes <= plan.total_bytes()
+          ? ""
+          : fmt::format("  at the start   {} while state is cut into slices\n",
+                        mib(plan.start_bytes)),
       snapshot == 0 ? ""
                     : fmt::format("  and a copy of  {} while a checkpoint is written (rank 0)\n",
                                   mib(snapshot)));
@@ -110,7 +120,7 @@ std::size_t planned_device_bytes(const TrainOptions& options, int ranks) {
   parallel::DataParallelConfig config = data_parallel_config(options);
   const bool shards = options.parallel.state_sharing == parallel::StateSharing::kOn;
   config.state_sharing = shards ? parallel::StateSharing::kSharded : parallel::StateSharing::kOff;
-  return parallel::plan_memory(shapes_of(options.model.config), config, ranks).total_bytes();
+  return parallel::plan_memory(shapes_of(options.model.config), config, ranks).peak_bytes();
 }
 
 std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
@@ -121,17 +131,20 @@ std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
   const auto shapes = shapes_of(options.model.config);
   const parallel::DataParallelConfig config = config_over(place.launcher, options);
   const parallel::MemoryPlan plan = parallel::plan_memory(shapes, config, ranks);
-  const std::size_t snapshot = snapshot_bytes(options.checkpoint, shapes, config, ranks);
+  const SnapshotBytes snapshot = snapshot_bytes(options.checkpoint, shapes, config, ranks);
+  const std::size_t host_copies = std::min(
+      snapshot.all_ranks, snapshot.first_rank * static_cast<std::size_t>(place.ranks_on_host));
   return fmt::format("Model {}: {} parameters, vocabulary {} in {} rows, sequence length {}\n",
                      options.model.preset, model::parameter_count(options.model.config),
                      options.model.config.vocab_size, options.model.config.padded_vocab_size,
                      sequence_length(options)) +
-         data_text(sources, options, ranks) + memory_text(plan, activations_of(options), snapshot) +
-         memory_advice(options,
-                       {.ranks = place.ranks_on_host,
-                        .usable_bytes = place.usable_bytes,
-                        .fixed_bytes = static_cast<std::int64_t>(plan.total_bytes() + snapshot) +
-                                       place.rank_bytes}) +
+         data_text(sources, options, ranks) +
+         memory_text(plan, activations_of(options), snapshot.first_rank) +
+         memory_advice(options, {.ranks = place.ranks_on_host,
+                                 .usable_bytes = place.usable_bytes,
+                                 .fixed_bytes = static_cast<std::int64_t>(plan.total_bytes()) +
+                                                place.rank_bytes,
+                                 .copied_bytes = static_cast<std::int64_t>(host_copies)}) +
          bucket_text(plan, shapes, config) + "Nothing was trained (--dry-run).\n";
 }
 

@@ -18,8 +18,8 @@ constexpr std::array kLevels = {
     std::pair{Recompute::kAttention, "attention"}, std::pair{Recompute::kBlocks, "blocks"}};
 
 std::int64_t needed_bytes(const TrainOptions& options, const HostMemory& host) {
-  return host.ranks *
-         (host.fixed_bytes + static_cast<std::int64_t>(activations_of(options).peak()));
+  const auto activations = static_cast<std::int64_t>(activations_of(options).peak());
+  return host.ranks * (host.fixed_bytes + activations) + host.copied_bytes;
 }
 
 std::string gib(std::int64_t bytes) {

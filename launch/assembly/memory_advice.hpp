@@ -15,6 +15,7 @@ struct HostMemory {
   int ranks = 1;                                  // on the host
   std::optional<std::int64_t> usable_bytes = {};  // for all of them; empty: not known
   std::int64_t fixed_bytes = 0;                   // of a rank, whatever the flags below
+  std::int64_t copied_bytes = 0;                  // of all of them, while a checkpoint is written
 };
 
 // Of one micro-step of a rank. `options` must have its vocabulary set.

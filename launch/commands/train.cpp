@@ -29,15 +29,19 @@ int print_and_leave(const std::string& text) {
 }
 
 // Of a GPU's memory nothing is known before there is a driver: the run itself asks then.
-DryRunPlace place_of_ranks(const TrainOptions& options) {
+std::string plan_text(TrainOptions options) {
   const auto launcher = comm::LauncherEnvironment::read();
   DryRunPlace place{.launcher = launcher,
                     .ranks_on_host = launcher.local_size > 0 ? launcher.local_size : launcher.size,
                     .rank_bytes = doctor::kSmallestRankBytes};
   const bool on_gpu = options.device == Device::kCuda ||
                       (options.device == Device::kAuto && doctor::read_gpus().on_bus > 0);
-  if (!on_gpu) place.usable_bytes = doctor::usable_bytes(doctor::read_memory());
-  return place;
+  if (on_gpu) {
+    options.device = Device::kCuda;
+  } else {
+    place.usable_bytes = doctor::usable_bytes(doctor::read_memory());
+  }
+  return dry_run_text(std::move(options), place);
 }
 
 // What is planted before MPI starts: for ranks that never come to it.
@@ -69,7 +73,7 @@ void prepare_environment(const TrainOptions& options) {
 int run_train(const CommandCall& call) {
   const TrainOptions options = parse_train_options(call.arguments);
   if (options.print_config) return print_and_leave(config_text(options));
-  if (options.dry_run) return print_and_leave(dry_run_text(options, place_of_ranks(options)));
+  if (options.dry_run) return print_and_leave(plan_text(options));
   meet_faults_of_the_start(options);
   prepare_environment(options);
   const std::string command_line = joined(call.argc, call.argv);

@@ -42,6 +42,9 @@ void settle_toggles(GivenLayers& layers) {
     if (layers.value_of("zero", "auto") == "1" && layers.value_of("fused-optimizer", "on") == "off")
       settle(layers, zero, {"fused-optimizer", "on", "on"});
   }
+  if (layers.value_of("nccl-ctas", "auto") == "none" &&
+      layers.value_of("nccl-windows", "on") == "off")
+    settle(layers, {"nccl-ctas", "auto", "few"}, {"nccl-windows", "on", "on"});
   const bool reads_ahead = layers.value_of("loader-workers", "1") != "0";
   const bool holds_batches = layers.value_of("prefetch", "4") != "0";
   if (reads_ahead != holds_batches) {

@@ -67,8 +67,10 @@ SettingGroup<TrainOptions> run_settings() {
        count<Options>(
            {"steps", "N", "optimizer steps; 0 leaves the initial weights as a checkpoint"},
            [](auto& o) -> auto& { return o.steps; }, {0, 1'000'000'000}),
-       count<Options>({"seed", "N", "seed of the weights, the order of samples and dropout"},
-                      [](auto& o) -> auto& { return o.seed; }, {}),
+       count<Options>(
+           {"seed", "N",
+            "seed of the weights, the order of samples, dropout and the rounding of bf16 moments"},
+           [](auto& o) -> auto& { return o.seed; }, {}),
        on_off<Options>(
            switch_named("deterministic", "same bits every time, also on a GPU"),
            [](auto& o) -> auto& { return o.deterministic; }),

@@ -1,5 +1,5 @@
 // What the arithmetic of the device kernels asks of the threads that work together. It is written
-// once, as templates over a Block: a CUDA thread block (cuda_block.cuh), or threads that the
+// once, as templates over a Block: a CUDA thread block (device_kernels.cu), or threads that the
 // processor goes through one after another (tests/model/device/host_block.hpp), so that every
 // formula, every edge of a row and the order of every sum are tested on machines without a GPU.
 //
@@ -7,8 +7,7 @@
 //   int threads() const            a multiple of kWarp
 //   Block::Local<State> name(block)  a State for each thread, in its registers; name.of(thread)
 //   void each(f)                   f(thread) for every thread; nobody waits
-//   V reduce(f, combine)           f(thread) -> V, float or Two, combined within each warp as a
-//   tree
+//   V reduce(f, combine)           f(thread) -> V, float or Two, combined in each warp as a tree
 //                                  (lane l with l + 16, then 8, 4, 2, 1), then the warps in order;
 //                                  every thread waits, and gets the result
 //   void lane_sums(f, g)           f(thread) -> float, added over the warps in order for each lane;

@@ -105,13 +105,17 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     const auto saved = context->get_saved_variables();
     const Tensor &in_weight = saved[2], &out_weight = saved[3], &in_bias = saved[4];
     const Tensor x = take_operand(context, saved[0]), dy = grads[0].contiguous();
+    Tensor before = saved[1];
+    if (!before.defined()) {  // an operator of its own: its product is none of those below
+      with_element_type(dy.scalar_type(), [&]<typename T>(T*) {
+        before = before_gelu<T>(x, {.weight = in_weight, .bias = in_bias});
+      });
+    }
     RECORD_FUNCTION("sidestream::mlp_backward", Inputs({dy, x, in_weight, out_weight}));
     tensor_list result(7);
     with_element_type(dy.scalar_type(), [&]<typename T>(T*) {
-      HiddenGradient hidden = gradient_of_hidden<T>(
-          dy, out_weight,
-          saved[1].defined() ? saved[1]
-                             : before_gelu<T>(x, {.weight = in_weight, .bias = in_bias}));
+      HiddenGradient hidden = gradient_of_hidden<T>(dy, out_weight, before);
+      before.reset();
       result[4] = bias_gradient<T>(dy);
       result[3] = weight_gradient<T>(hidden.activation, dy, take_place(context, kOutGradient));
       hidden.activation.reset();

@@ -220,7 +220,7 @@ const Rule kRules[] = {
      "time in convolutions", convolution_choice, PlaceKind::kConvolution},
     {"memory-full", "Device memory is nearly full", 0.9, "peak over the memory of the device",
      "TensorBoard plugin: above 90 %",
-     "activations computed again in backward, --zero 1, a smaller batch",
+     "--recompute, --loss-chunks auto, --optimizer-state-dtype bf16, --zero 1, a smaller batch",
      "the allocator only keeps it", "reserved against allocated", memory_full, PlaceKind::kStep},
     {"memory-free", "A larger batch would fit", 0.5,
      "peak over the memory of the device, where it is busy less than half the time",

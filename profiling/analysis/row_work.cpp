@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "profiling/analysis/event_class.hpp"
+#include "profiling/analysis/own_work.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -65,9 +66,13 @@ void visit_kernel_work(const RankTimeline& timeline, const CallTree& tree,
     if (so_far == kNoParent || timeline.duration_ns(row) > timeline.duration_ns(so_far))
       so_far = row;
   }
+  // A fused operator may call products that launch kernels themselves: theirs is the work then.
+  const std::vector<OwnWork> own = own_work(timeline, tree);
   for (std::size_t call = 0; call < longest.size(); ++call) {
+    if (longest[call] == kNoParent) continue;
     const std::size_t operator_row = tree.calls[call].row;
-    if (longest[call] != kNoParent) use({longest[call], operator_row, work.of(operator_row)});
+    const OperatorWork whole = work.of(operator_row);
+    use({longest[call], operator_row, whole.flops ? own[call].work : whole});
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <string>
 
@@ -48,6 +49,41 @@ TEST(LanguageModelTest, parameters_are_as_many_as_counted) {
     for (const Tensor& parameter : make_language_model(preset(name))->parameters())
       count += parameter.numel();
     EXPECT_EQ(count, parameter_count(preset(name))) << name;
+  }
+}
+
+// Weights that are on their way hold nonsense until somebody waits for them.
+TEST(LanguageModelTest, every_weight_is_waited_for_before_it_is_read) {
+  const Tensor x = tokens(2, 8, 1), y = tokens(2, 8, 2);
+  for (const FusedOps fused : {FusedOps::kOn, FusedOps::kOff}) {
+    for (const char* name : {"gpt2-micro", "mlp"}) {
+      for (const Recompute level : {Recompute::kNone, Recompute::kAttention, Recompute::kBlocks}) {
+        ModelConfig config = preset(name);
+        if (config.family == "mlp" && level != Recompute::kNone) continue;
+        SCOPED_TRACE(name);
+        config.fused_ops = fused;
+        config.recompute = level;
+        const auto model = make_language_model(config);
+        model->initialise(1);
+        const Tensor expected = model->loss(x, y).detach();
+        std::map<const void*, Tensor> arriving;
+        for (const Tensor& parameter : model->parameters()) {
+          arriving[parameter.unsafeGetTensorImpl()] = parameter.detach().clone();
+          parameter.detach().fill_(std::numeric_limits<float>::quiet_NaN());
+        }
+
+        model->wait_for_weights([&](const Tensor& weight) {
+          const torch::NoGradGuard no_grad;
+          const auto found = arriving.find(weight.unsafeGetTensorImpl());
+          if (found == arriving.end()) return;
+          weight.detach().copy_(found->second);
+          arriving.erase(found);
+        });
+
+        EXPECT_TRUE(model->loss(x, y).equal(expected));
+        EXPECT_TRUE(arriving.empty());
+      }
+    }
   }
 }
 

@@ -36,7 +36,9 @@ def train_all_ways(root, data):
     train(root / "killed-saving", flags + ["--inject", "kill:rank=0,step=4,at=commit"], expect=KILLED)
     train(root / "rollback", flags + ["--nan-policy", "rollback", "--inject", "nan:rank=1,step=6"])
     train(root / "stopped", flags + ["--inject", "nan:rank=1,step=6"], expect=NUMERICS)
-    for name, more in {"zero": ["--zero", "1"], "messages": ["--shared-memory", "off"], "bf16": ["--precision", "bf16"],
+    for name, more in {"zero": ["--zero", "1"], "messages": ["--shared-memory", "off"], "slices": ["--shared-memory", "off", "--zero", "1"],
+                       "recompute": ["--recompute", "blocks", "--dropout", "0.1"], "narrow": ["--optimizer-state-dtype", "bf16"],
+                       "bf16": ["--precision", "bf16"],
                        "plain": ["--baseline"], "accumulated": ["--grad-accumulation", "2"],
                        "sgd": ["--algorithm", "sgd"],
                        "profiled": ["--record", "on", "--profile", "wait=2,warmup=1,active=2,repeat=1", "--profile-shapes"]}.items():

@@ -38,7 +38,8 @@ def check_strategies(root):
     reference = losses(root / "all")
     for name, flags in {"overlap": ["--overlap", "off"], "bucketing": ["--bucketing", "off"],
                         "buckets": ["--bucket-mb", "0.05"], "pinned": ["--pin-memory", "off"],
-                        "workers": ["--loader-workers", "0"]}.items():
+                        "workers": ["--loader-workers", "0"], "zero": ["--zero", "1"], "recompute": ["--recompute", "blocks"],
+                        "windows": ["--nccl-windows", "off"]}.items():
         train(2, root / name, STEPS + SHARED + flags)
         check(losses(root / name) == reference, f"{name}: other losses than with everything on")
     train(2, root / "staged", STEPS + SHARED + ["--backend", "mpi"])
@@ -46,6 +47,9 @@ def check_strategies(root):
     train(2, root / "plain", STEPS + SHARED + ["--fused-optimizer", "off"])
     worst = max(abs(a - b) for a, b in zip(losses(root / "plain"), reference, strict=True))
     check(worst < 1e-4, f"plain optimizer: losses differ by {worst}")
+    train(2, root / "narrow", STEPS + SHARED + ["--optimizer-state-dtype", "bf16"])
+    worst = max(abs(a - b) for a, b in zip(losses(root / "narrow"), reference, strict=True))
+    check(worst < 5e-2, f"moments in bf16: losses differ by {worst}")
 
 
 def check_fused(root):

@@ -171,7 +171,9 @@ TEST_F(TrainParserTest, parse_wrong_values_say_what_was_expected) {
   EXPECT_THAT(error_with_data({"--precision", "fp16"}), HasSubstr("use fp32, tf32 or bf16"));
   EXPECT_THAT(error_with_data({"--nccl-ctas", "65"}), HasSubstr("from 1 to 64, found '65'"));
   EXPECT_THAT(error_with_data({"--nccl-ctas", "none", "--nccl-windows", "off"}),
-              HasSubstr("--nccl-ctas few does without"));
+              HasSubstr("--nccl-ctas none and --nccl-windows off exclude each other"));
+  EXPECT_THAT(error_with_data({"--nccl-ctas", "8", "--device", "cpu"}),
+              HasSubstr("leave it out with --device cpu"));
   EXPECT_THAT(error_with_data({"--model", "gpt5"}), HasSubstr("gpt2-124m"));
   EXPECT_THAT(error_with_data({"--width", "770"}), HasSubstr("heads"));
   EXPECT_THAT(error_with_data({"--sequence-length", "1025"}), HasSubstr("at most 1024"));
@@ -189,6 +191,13 @@ TEST_F(TrainParserTest, parse_ctas_are_a_number_or_a_policy) {
   EXPECT_EQ(tuning_of("none").cta_policy, CtaPolicy::kZero);
   EXPECT_EQ(tuning_of("16").ctas, 16);
   EXPECT_EQ(tuning_of("16").cta_policy, CtaPolicy::kDefault);
+}
+
+TEST_F(TrainParserTest, parse_ctas_of_copy_engines_bring_the_windows_that_they_need) {
+  EXPECT_TRUE(parse({"--baseline", "--nccl-ctas", "none"}).comm.nccl.windows);
+  EXPECT_TRUE(
+      parse({"--config", file("nccl-windows = off\n"), "--nccl-ctas", "none"}).comm.nccl.windows);
+  EXPECT_FALSE(parse({"--baseline"}).comm.nccl.windows);
 }
 
 TEST_F(TrainParserTest, parse_errors_in_a_file_name_the_line) {

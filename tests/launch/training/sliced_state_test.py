@@ -32,6 +32,9 @@ def check_toggles(root, flags):
         for ranks in (2, 3):
             check_same(root, f"{precision}-{ranks}", ranks, common, 6)
     check_same(root, "sgd", 2, flags + ["--algorithm", "sgd"], 4)
+    narrow = ["--precision", "bf16", "--optimizer-state-dtype", "bf16"]
+    check_same(root, "narrow-moments", 3, flags + narrow, 4)
+    check_same(root, "recompute", 2, flags + ["--recompute", "blocks", "--loss-chunks", "3"], 4)
     flags = flags + NO_EVALUATION
     output = train(2, root / "told", flags + ["--steps", "2", "--drift-every", "1", *SLICED])
     check("--drift-every: after every update" in output, output)

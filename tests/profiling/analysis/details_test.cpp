@@ -92,6 +92,23 @@ TEST_F(DetailsTest, the_longest_kernel_of_an_operator_did_its_work) {
   EXPECT_EQ(named(details_.kernels, "reduce").occupancy_percent, std::nullopt);
 }
 
+// A fused operator that calls products on a device: what it launches itself did not multiply.
+TEST_F(DetailsTest, kernels_of_a_fused_operator_have_no_part_in_products_of_others) {
+  const std::string types = R"(, "Input type": ["float", "float", "float"])";
+  look({complete_event("user_annotation", "ProfilerStep#3", "0", "100"),
+        complete_event("cpu_op", "sidestream::linear", "0", "20",
+                       R"("Input Dims": [[64, 32], [32, 16], [16]])" + types),
+        complete_event("cpu_op", "aten::addmm", "2", "6",
+                       R"("Input Dims": [[16], [64, 32], [32, 16]])" + types),
+        complete_event("cuda_runtime", "cudaLaunchKernel", "3", "1", R"("correlation": 1)"),
+        complete_event("cuda_runtime", "cudaLaunchKernel", "10", "1", R"("correlation": 2)"),
+        complete_event("kernel", "gemm", "6", "30", R"("correlation": 1, "stream": 7)"),
+        complete_event("kernel", "bias", "36", "4", R"("correlation": 2, "stream": 7)")});
+
+  EXPECT_EQ(named(details_.kernels, "gemm").flops.total(), 2.0 * 64 * 32 * 16);
+  EXPECT_LE(named(details_.kernels, "bias").flops.total().value_or(0), 2.0 * 64 * 16);
+}
+
 TEST_F(DetailsTest, the_tree_has_parents_before_what_is_inside_them) {
   look(linear_layer());
 
