@@ -17,6 +17,9 @@ struct Tuning {
   // Memory of allocate() is registered with the peers, for NCCL's symmetric kernels and copy
   // engines (ncclCommWindowRegister).
   bool windows = true;
+
+  // Whether NCCL is told how many compute units to take.
+  bool is_tuned() const { return ctas != 0 || cta_policy != CtaPolicy::kDefault; }
 };
 
 }  // namespace sidestream::comm::nccl

@@ -131,6 +131,8 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
 void LiveRun::tell_what_is_left_out(RunReporter& reporter) const {
   if (!sources_.validation && options_.evaluation.every > 0)
     reporter.info("--eval-every: synthetic data has no validation split, nothing is evaluated");
+  if (options_.comm.nccl.is_tuned() && !session_.communicator().backend_name().starts_with("nccl"))
+    reporter.info("--nccl-ctas: no gradients travel over NCCL here, it changes nothing");
   const bool is_asked_for = options_.numerics.drift_every != TrainOptions{}.numerics.drift_every &&
                             options_.numerics.drift_every > 0;
   if (is_asked_for && replicas_.shards_state())

@@ -85,14 +85,6 @@ void validate(const TrainOptions& options) {
     throw core::ConfigError(
         "--device cpu and --backend nccl exclude each other: NCCL works on GPU memory");
   }
-  const comm::nccl::Tuning& nccl = options.comm.nccl;
-  const bool tunes_nccl = nccl.ctas != 0 || nccl.cta_policy != comm::nccl::CtaPolicy::kDefault;
-  if (tunes_nccl &&
-      (options.device == Device::kCpu || options.comm.backend == comm::Backend::kMpi)) {
-    throw core::ConfigError(
-        "--nccl-ctas is for gradients that NCCL carries: leave it out with --device cpu and with "
-        "--backend mpi");
-  }
   if (options.device == Device::kCpu && options.precision == Precision::kTf32) {
     throw core::ConfigError(
         "--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");

@@ -172,8 +172,6 @@ TEST_F(TrainParserTest, parse_wrong_values_say_what_was_expected) {
   EXPECT_THAT(error_with_data({"--nccl-ctas", "65"}), HasSubstr("from 1 to 64, found '65'"));
   EXPECT_THAT(error_with_data({"--nccl-ctas", "none", "--nccl-windows", "off"}),
               HasSubstr("--nccl-ctas none and --nccl-windows off exclude each other"));
-  EXPECT_THAT(error_with_data({"--nccl-ctas", "8", "--device", "cpu"}),
-              HasSubstr("leave it out with --device cpu"));
   EXPECT_THAT(error_with_data({"--model", "gpt5"}), HasSubstr("gpt2-124m"));
   EXPECT_THAT(error_with_data({"--width", "770"}), HasSubstr("heads"));
   EXPECT_THAT(error_with_data({"--sequence-length", "1025"}), HasSubstr("at most 1024"));

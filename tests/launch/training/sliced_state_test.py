@@ -38,6 +38,8 @@ def check_toggles(root, flags):
     flags = flags + NO_EVALUATION
     output = train(2, root / "told", flags + ["--steps", "2", "--drift-every", "1", *SLICED])
     check("--drift-every: after every update" in output, output)
+    output = train(2, root / "untold", flags + ["--steps", "2", "--nccl-ctas", "8"])
+    check("--nccl-ctas: no gradients travel over NCCL here" in output, output)
     check_same(root, "no-overlap", 2, flags + ["--overlap", "off"], 4)
     check_same(root, "plain-operators", 2, flags + ["--fused-ops", "off", "--dropout", "0.1"], 4)
 
