@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/data/random_bits.hpp"
+#include "core/base/random_bits.hpp"
 
 namespace sidestream::data {
 namespace {
@@ -24,7 +24,7 @@ MergeTable::MergeTable(const std::vector<BpeMerge>& merges)
 }
 
 std::size_t MergeTable::slot_of(std::uint64_t pair) const {
-  std::size_t slot = mix_bits(pair) & (slots_.size() - 1);
+  std::size_t slot = core::mix_bits(pair) & (slots_.size() - 1);
   while (slots_[slot].rank != kNoRank && slots_[slot].pair != pair)
     slot = (slot + 1) & (slots_.size() - 1);
   return slot;

@@ -5,14 +5,14 @@
 #include <charconv>
 #include <vector>
 
-#include "core/data/random_bits.hpp"
+#include "core/base/random_bits.hpp"
 
 namespace sidestream::data {
 namespace {
 
 class RunningHash {
  public:
-  void add(std::uint64_t value) { bits_ = mix_bits(bits_, value); }
+  void add(std::uint64_t value) { bits_ = core::mix_bits(bits_, value); }
   std::string text() const {
     std::array<char, 16> digits;
     char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), bits_, 16).ptr;

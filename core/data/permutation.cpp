@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "core/base/error.hpp"
-#include "core/data/random_bits.hpp"
+#include "core/base/random_bits.hpp"
 
 namespace sidestream::data {
 namespace {
@@ -13,7 +13,8 @@ constexpr std::uint64_t kRounds = 8;
 
 }  // namespace
 
-Permutation::Permutation(std::uint64_t size, std::uint64_t key) : size_(size), key_(mix_bits(key)) {
+Permutation::Permutation(std::uint64_t size, std::uint64_t key)
+    : size_(size), key_(core::mix_bits(key)) {
   if (size == 0) throw core::Error("a permutation of nothing");
   const unsigned bits = static_cast<unsigned>(std::bit_width(size - 1));
   half_bits_ = bits < 2 ? 1 : (bits + 1) / 2;
@@ -24,7 +25,7 @@ std::uint64_t Permutation::encrypt(std::uint64_t value) const {
   std::uint64_t left = value >> half_bits_;
   std::uint64_t right = value & half_mask_;
   for (std::uint64_t round = 0; round < kRounds; ++round) {
-    const std::uint64_t mixed = mix_bits(key_ + round, right) & half_mask_;
+    const std::uint64_t mixed = core::mix_bits(key_ + round, right) & half_mask_;
     const std::uint64_t next = left ^ mixed;
     left = right;
     right = next;

@@ -8,8 +8,8 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/random_bits.hpp"
 #include "core/data/parallel_for.hpp"
-#include "core/data/random_bits.hpp"
 #include "core/data/utf8.hpp"
 
 namespace sidestream::data {
@@ -42,7 +42,7 @@ std::string reason_to_skip(CorpusFile& file, const Tokenizer& tokenizer) {
 double hash_of(const std::string& name, std::uint64_t seed) {
   std::uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a
   for (const char byte : name) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001B3u;
-  return static_cast<double>(mix_bits(seed, hash) >> 11) * 0x1p-53;
+  return static_cast<double>(core::mix_bits(seed, hash) >> 11) * 0x1p-53;
 }
 
 void split_by_file(std::vector<Document>& documents, const PrepareConfig& config) {

@@ -1,7 +1,7 @@
 #include "core/data/sample_source.hpp"
 
 #include "core/base/error.hpp"
-#include "core/data/random_bits.hpp"
+#include "core/base/random_bits.hpp"
 #include "core/data/sample_order.hpp"
 
 namespace sidestream::data {
@@ -29,9 +29,9 @@ std::uint64_t SyntheticSource::count(std::uint64_t) const { return std::uint64_t
 
 void SyntheticSource::read(std::uint64_t sample, std::span<std::int64_t> inputs,
                            std::span<std::int64_t> targets) const {
-  const std::uint64_t key = mix_bits(seed_, sample);
+  const std::uint64_t key = core::mix_bits(seed_, sample);
   const auto token = [&](std::uint64_t position) {
-    return static_cast<std::int64_t>(((mix_bits(key + position) >> 32) * vocab_size_) >> 32);
+    return static_cast<std::int64_t>(((core::mix_bits(key + position) >> 32) * vocab_size_) >> 32);
   };
   for (std::size_t t = 0; t < inputs.size(); ++t) inputs[t] = token(t);
   for (std::size_t t = 0; t < targets.size(); ++t) targets[t] = token(t + 1);

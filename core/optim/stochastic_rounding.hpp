@@ -10,6 +10,7 @@
 #include <span>
 
 #include "core/base/dtype.hpp"
+#include "core/base/random_bits.hpp"
 #include "core/base/vectorize.hpp"
 
 namespace sidestream::optim {
@@ -31,21 +32,12 @@ struct RoundingPlace {
 // An element draws 32 bits in a step, and each of its moments has a half of them.
 enum class RoundingHalf { kFirstMoment, kSecondMoment };
 
-// One output of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-// generators", 2014) at this state.
-SIDESTREAM_INLINE std::uint64_t split_mix(std::uint64_t state) {
-  std::uint64_t x = state + 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
 // parameter: its number in registration order; first: an element of it.
 SIDESTREAM_INLINE RoundingPlace rounding_place(const RoundingSource& source,
                                                std::uint64_t parameter, std::uint64_t first) {
   const std::uint64_t of_step =
-      split_mix(split_mix(source.seed) ^ static_cast<std::uint64_t>(source.step));
-  const std::uint64_t key = split_mix(of_step ^ parameter);
+      core::mix_bits(source.seed, static_cast<std::uint64_t>(source.step));
+  const std::uint64_t key = core::mix_bits(of_step ^ parameter);
   return {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32),
           static_cast<std::uint32_t>(first)};
 }

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "core/base/random_bits.hpp"
+
 namespace sidestream::launch {
 
 struct DropoutPlace {
@@ -14,17 +16,11 @@ struct DropoutPlace {
   int ranks = 1;
 };
 
-// splitmix64: neighbouring inputs give unrelated seeds.
-inline std::uint64_t mixed(std::uint64_t value) {
-  value += 0x9E3779B97F4A7C15ull;
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ull;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EBull;
-  return value ^ (value >> 31);
-}
-
+// Neighbouring places have unrelated seeds.
 inline std::uint64_t dropout_seed(std::uint64_t seed, const DropoutPlace& place) {
   const std::int64_t micro_steps = place.step * place.grad_accumulation + place.micro_step;
-  return mixed(seed ^ mixed(static_cast<std::uint64_t>(micro_steps * place.ranks + place.rank)));
+  const std::int64_t draw = micro_steps * place.ranks + place.rank;
+  return core::mix_bits(static_cast<std::uint64_t>(draw), seed);
 }
 
 }  // namespace sidestream::launch

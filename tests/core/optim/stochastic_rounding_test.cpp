@@ -182,8 +182,8 @@ TEST(StochasticRoundingTest, mean_over_elements_and_over_steps_is_the_value) {
 // Published values, and what this function has always given: a run that is resumed by a later build
 // draws on.
 TEST(StochasticRoundingTest, draws_are_the_published_functions_and_never_change) {
-  EXPECT_EQ(split_mix(0), 0xE220A8397B1DCDAFu);
-  EXPECT_EQ(split_mix(0x9E3779B97F4A7C15u), 0x6E789E6AA1B965F4u);
+  EXPECT_EQ(core::mix_bits(0), 0xE220A8397B1DCDAFu);
+  EXPECT_EQ(core::mix_bits(0x9E3779B97F4A7C15u), 0x6E789E6AA1B965F4u);
   EXPECT_EQ(rounding_draw({}, 0), 0u);
   EXPECT_EQ(rounding_draw({}, 1), 0x514E28B7u);
   EXPECT_EQ(rounding_draw({}, 0xFFFFFFFFu), 0x81F16F39u);
