@@ -1,5 +1,6 @@
 #include "model/fused/attention.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <ATen/Parallel.h>
@@ -47,16 +48,18 @@ Attended forward_of(const Tensor& qkv_bt3c, const Layout& layout) {
   const std::int64_t time = layout.time, width = layout.width;
   Attended result{at::empty({layout.batch, time, width}, qkv_bt3c.options()),
                   at::empty({layout.count(), time}, at::kFloat)};
+  const auto number = [&](std::int64_t i) -> HeadForward<T> {
+    const T* q = data_of<T>(qkv_bt3c) + layout.offset(i, 3 * width);
+    return {.q = q,
+            .k = q + width,
+            .v = q + 2 * width,
+            .out = data_of<T>(result.out_btc) + layout.offset(i, width),
+            .log_sum = data_of<float>(result.log_sum) + i * time};
+  };
   at::parallel_for(0, layout.count(), 1, [&](std::int64_t begin, std::int64_t end) {
     ForwardHead<T> head(layout.head_shape());
-    for (std::int64_t i = begin; i < end; ++i) {
-      const T* q = data_of<T>(qkv_bt3c) + layout.offset(i, 3 * width);
-      head.run({.q = q,
-                .k = q + width,
-                .v = q + 2 * width,
-                .out = data_of<T>(result.out_btc) + layout.offset(i, width),
-                .log_sum = data_of<float>(result.log_sum) + i * time});
-    }
+    for (std::int64_t i = begin; i < end; ++i)
+      head.run(number(i), number(std::min(i + 1, end - 1)));
     release_products<T>();
   });
   return result;
@@ -67,23 +70,25 @@ Tensor backward_of(const Tensor& qkv_bt3c, const Attended& attended, const Tenso
                    const Layout& layout) {
   const std::int64_t width = layout.width;
   Tensor result = at::empty_like(qkv_bt3c);
+  const auto number = [&](std::int64_t i) -> HeadBackward<T> {
+    const std::int64_t in_offset = layout.offset(i, 3 * width),
+                       out_offset = layout.offset(i, width);
+    const T* q = data_of<T>(qkv_bt3c) + in_offset;
+    T* q_grad = data_of<T>(result) + in_offset;
+    return {.q = q,
+            .k = q + width,
+            .v = q + 2 * width,
+            .out = data_of<T>(attended.out_btc) + out_offset,
+            .out_grad = data_of<T>(out_grad) + out_offset,
+            .log_sum = data_of<float>(attended.log_sum) + i * layout.time,
+            .q_grad = q_grad,
+            .k_grad = q_grad + width,
+            .v_grad = q_grad + 2 * width};
+  };
   at::parallel_for(0, layout.count(), 1, [&](std::int64_t begin, std::int64_t end) {
     BackwardHead<T> head(layout.head_shape());
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t in_offset = layout.offset(i, 3 * width),
-                         out_offset = layout.offset(i, width);
-      const T* q = data_of<T>(qkv_bt3c) + in_offset;
-      T* q_grad = data_of<T>(result) + in_offset;
-      head.run({.q = q,
-                .k = q + width,
-                .v = q + 2 * width,
-                .out = data_of<T>(attended.out_btc) + out_offset,
-                .out_grad = data_of<T>(out_grad) + out_offset,
-                .log_sum = data_of<float>(attended.log_sum) + i * layout.time,
-                .q_grad = q_grad,
-                .k_grad = q_grad + width,
-                .v_grad = q_grad + 2 * width});
-    }
+    for (std::int64_t i = begin; i < end; ++i)
+      head.run(number(i), number(std::min(i + 1, end - 1)));
     release_products<T>();
   });
   return result;

@@ -16,6 +16,17 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
+// A block's part of a matrix [T, width].
+template <typename T>
+kernels::RowsAhead rows_ahead(const T* data, std::int64_t stride, std::int64_t width,
+                              HeadBlock block) {
+  constexpr std::int64_t kBytes = sizeof(T);
+  return {.data = data + block.first * stride,
+          .stride_bytes = stride * kBytes,
+          .bytes = width * kBytes,
+          .rows = block.count};
+}
+
 }  // namespace
 
 template <typename T>
@@ -30,7 +41,7 @@ ForwardHead<T>::ForwardHead(const HeadShape& shape) : shape_(shape) {
 }
 
 template <typename T>
-void ForwardHead<T>::run(const HeadForward<T>& head) {
+void ForwardHead<T>::run(const HeadForward<T>& head, const HeadForward<T>& next) {
   const std::int64_t time = shape_.padded_time(), width = shape_.width;
   kernels::pack_transposed(head.k, shape_.qkv_stride,
                            {.k = width, .n = shape_.time, .padded_k = width, .width = time},
@@ -39,13 +50,14 @@ void ForwardHead<T>::run(const HeadForward<T>& head) {
                      {.k = shape_.time, .n = width, .padded_k = time, .width = width},
                      data_of<T>(values_panel_));
   for (std::int64_t query = 0; query < shape_.time; query += kBlock) {
-    run_queries(head, query, std::min(kBlock, shape_.time - query));
+    run_queries(head, next, {query, std::min(kBlock, shape_.time - query)});
   }
 }
 
 template <typename T>
-void ForwardHead<T>::run_queries(const HeadForward<T>& head, std::int64_t first_query,
-                                 std::int64_t queries) {
+void ForwardHead<T>::run_queries(const HeadForward<T>& head, const HeadForward<T>& next,
+                                 HeadBlock block) {
+  const std::int64_t first_query = block.first, queries = block.count;
   const std::int64_t time = shape_.padded_time(), width = shape_.width;
   const std::int64_t keys = round_up(first_query + queries, kStep);
   float* scores = data_of<float>(scores_);
@@ -65,7 +77,10 @@ void ForwardHead<T>::run_queries(const HeadForward<T>& head, std::int64_t first_
                            .queries = queries,
                            .first_query = first_query,
                            .columns = keys,
-                           .scale = shape_.scale},
+                           .scale = shape_.scale,
+                           .ahead = {rows_ahead(next.q, shape_.qkv_stride, width, block),
+                                     rows_ahead(next.k, shape_.qkv_stride, width, block),
+                                     rows_ahead(next.v, shape_.qkv_stride, width, block)}},
                           kernels::Weights<T>{.data = weights,
                                               .stride = time,
                                               .inverse_sum = inverse_sum,
@@ -110,11 +125,11 @@ BackwardHead<T>::BackwardHead(const HeadShape& shape) : shape_(shape) {
 }
 
 template <typename T>
-void BackwardHead<T>::run(const HeadBackward<T>& head) {
+void BackwardHead<T>::run(const HeadBackward<T>& head, const HeadBackward<T>& next) {
   pack(head);
   query_grads_t_.zero_();
   for (std::int64_t key = 0; key < shape_.time; key += kBlock) {
-    run_keys(head, key, std::min(kBlock, shape_.time - key));
+    run_keys(head, next, {key, std::min(kBlock, shape_.time - key)});
   }
   write_query_grads(head.q_grad);
 }
@@ -142,8 +157,9 @@ void BackwardHead<T>::pack(const HeadBackward<T>& head) {
 }
 
 template <typename T>
-void BackwardHead<T>::run_keys(const HeadBackward<T>& head, std::int64_t first_key,
-                               std::int64_t keys) {
+void BackwardHead<T>::run_keys(const HeadBackward<T>& head, const HeadBackward<T>& next,
+                               HeadBlock block) {
+  const std::int64_t first_key = block.first, keys = block.count;
   const std::int64_t time = shape_.padded_time(), width = shape_.width, queries = time - first_key;
   const std::int64_t padded_keys = round_up(keys, kStep), pair = sizeof(T) == 2 ? 2 : 1;
   const T* k = head.k + first_key * shape_.qkv_stride;
@@ -171,7 +187,12 @@ void BackwardHead<T>::run_keys(const HeadBackward<T>& head, std::int64_t first_k
        .queries = queries,
        .log_sum = data_of<float>(log_sum_) + first_key,
        .delta = data_of<float>(delta_) + first_key,
-       .scale = shape_.scale},
+       .scale = shape_.scale,
+       .ahead = {rows_ahead(next.q, shape_.qkv_stride, width, block),
+                 rows_ahead(next.k, shape_.qkv_stride, width, block),
+                 rows_ahead(next.v, shape_.qkv_stride, width, block),
+                 rows_ahead(next.out, shape_.out_stride, width, block),
+                 rows_ahead(next.out_grad, shape_.out_stride, width, block)}},
       kernels::ScoreGradients<T>{.probabilities = data_of<T>(probabilities_),
                                  .score_grads = data_of<T>(score_grads_),
                                  .score_grads_panel = data_of<T>(score_grads_panel_)});

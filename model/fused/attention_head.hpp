@@ -33,15 +33,21 @@ struct HeadBackward {
   T *q_grad = nullptr, *k_grad = nullptr, *v_grad = nullptr;
 };
 
+// Positions that are worked on at a time.
+struct HeadBlock {
+  std::int64_t first = 0, count = 0;
+};
+
 // Scratch for one head at a time, kept from head to head.
 template <typename T>
 class ForwardHead {
  public:
   explicit ForwardHead(const HeadShape& shape);
-  void run(const HeadForward<T>& head);
+  // Fetches what the next head reads while it computes.
+  void run(const HeadForward<T>& head, const HeadForward<T>& next);
 
  private:
-  void run_queries(const HeadForward<T>& head, std::int64_t first_query, std::int64_t queries);
+  void run_queries(const HeadForward<T>& head, const HeadForward<T>& next, HeadBlock block);
 
   HeadShape shape_;
   torch::Tensor keys_panel_, values_panel_, scores_, weights_, out_tile_, inverse_sum_;
@@ -51,11 +57,12 @@ template <typename T>
 class BackwardHead {
  public:
   explicit BackwardHead(const HeadShape& shape);
-  void run(const HeadBackward<T>& head);
+  // Fetches what the next head reads while it computes.
+  void run(const HeadBackward<T>& head, const HeadBackward<T>& next);
 
  private:
   void pack(const HeadBackward<T>& head);
-  void run_keys(const HeadBackward<T>& head, std::int64_t first_key, std::int64_t keys);
+  void run_keys(const HeadBackward<T>& head, const HeadBackward<T>& next, HeadBlock block);
   void write_query_grads(T* q_grad);
 
   HeadShape shape_;

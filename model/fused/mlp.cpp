@@ -1,6 +1,7 @@
 #include "model/fused/mlp.hpp"
 
 #include "model/fused/linear_products.hpp"
+#include "model/fused/panel_matrix.hpp"
 #include "model/fused/recorded.hpp"
 
 namespace sidestream::model::fused {
@@ -10,35 +11,34 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
+template <typename T>
 struct Hidden {
-  Tensor before, activation;
+  PanelMatrix<T> before, activation;
 };
 
 template <typename T>
-Hidden into_hidden(const Tensor& x_tensor, const LinearWeights& in) {
+Hidden<T> into_hidden(const Tensor& x_tensor, const LinearWeights& in) {
   const Matrix<T> x(x_tensor), w(in.weight);
-  Hidden hidden{empty_rows(x_tensor, w.columns), empty_rows(x_tensor, w.columns)};
-  T* before = data_of<T>(hidden.before);
-  T* activation = data_of<T>(hidden.activation);
+  const Hidden<T> hidden{empty_panels<T>(x.rows, w.columns, x_tensor.options()),
+                         empty_panels<T>(x.rows, w.columns, x_tensor.options())};
   const T* bias = data_of<T>(in.bias);
   product<T>({.m = x.rows, .n = w.columns, .k = w.rows}, {.data = x.data, .stride = x.columns},
              {.data = w.data, .stride = w.columns}, [&](const kernels::Tile& tile, TilePlace at) {
-               const std::int64_t offset = at.row * w.columns + at.column;
                kernels::store_with_bias_gelu(
                    tile, bias + at.column,
-                   kernels::GeluRows<T>{.before = {before + offset, w.columns},
-                                        .activation = {activation + offset, w.columns}});
+                   kernels::GeluRows<T>{.before = hidden.before.rows_at(at),
+                                        .activation = hidden.activation.rows_at(at)});
              });
   return hidden;
 }
 
 template <typename T>
-Tensor out_of_hidden(const Tensor& activation, const LinearWeights& out) {
-  const Matrix<T> a(activation), w(out.weight);
-  Tensor y = empty_rows(activation, w.columns);
+Tensor out_of_hidden(const Tensor& x, const PanelMatrix<T>& activation, const LinearWeights& out) {
+  const Matrix<T> w(out.weight);
+  Tensor y = empty_rows(x, w.columns);
   T* target = data_of<T>(y);
   const T* bias = data_of<T>(out.bias);
-  product<T>({.m = a.rows, .n = w.columns, .k = w.rows}, {.data = a.data, .stride = a.columns},
+  product<T>({.m = activation.rows, .n = w.columns, .k = w.rows}, activation.left(),
              {.data = w.data, .stride = w.columns}, [&](const kernels::Tile& tile, TilePlace at) {
                kernels::store_with_bias(
                    tile, bias + at.column,
@@ -51,33 +51,70 @@ Tensor out_of_hidden(const Tensor& activation, const LinearWeights& out) {
 template <typename T>
 Tensor before_gelu(const Tensor& x, const LinearWeights& in) {
   RECORD_FUNCTION("sidestream::linear", Inputs({x, in.weight}));
-  return into_hidden<T>(x, in).before;
+  return into_hidden<T>(x, in).before.storage;
 }
 
+template <typename T>
 struct HiddenGradient {
-  Tensor grad, activation, bias_grad;
+  PanelMatrix<T> grad, activation;
+  Tensor bias_grad;
 };
 
 template <typename T>
-HiddenGradient gradient_of_hidden(const Tensor& dy_tensor, const Tensor& out_weight,
-                                  const Tensor& before_tensor) {
-  const Matrix<T> dy(dy_tensor), w(out_weight), before(before_tensor);
-  HiddenGradient result{at::empty_like(before_tensor), at::empty_like(before_tensor),
-                        at::zeros({before.columns}, at::kFloat)};
-  T* grad = data_of<T>(result.grad);
-  T* activation = data_of<T>(result.activation);
+HiddenGradient<T> gradient_of_hidden(const Tensor& dy_tensor, const Tensor& out_weight,
+                                     const Tensor& before_tensor) {
+  const Matrix<T> dy(dy_tensor), w(out_weight);
+  const PanelMatrix<T> before(before_tensor, dy.rows, w.rows);
+  const HiddenGradient<T> result{empty_panels<T>(dy.rows, w.rows, dy_tensor.options()),
+                                 empty_panels<T>(dy.rows, w.rows, dy_tensor.options()),
+                                 at::zeros({w.rows}, at::kFloat)};
   float* bias_grad = data_of<float>(result.bias_grad);
   product<T>({.m = dy.rows, .n = w.rows, .k = w.columns}, {.data = dy.data, .stride = dy.columns},
              {.data = w.data, .stride = w.columns, .orientation = Orientation::kTransposed},
              [&](const kernels::Tile& tile, TilePlace at) {
-               const std::int64_t offset = at.row * before.columns + at.column;
-               kernels::gelu_backward(tile, kernels::GeluBackwardRows<T>{
-                                                .before = {before.data + offset, before.columns},
-                                                .grad = {grad + offset, before.columns},
-                                                .activation = {activation + offset, before.columns},
-                                                .bias_grad = bias_grad + at.column});
+               const kernels::Rows<T> kept = before.rows_at(at);
+               kernels::gelu_backward(
+                   tile, kernels::GeluBackwardRows<T>{.before = {kept.data, kept.stride},
+                                                      .grad = result.grad.rows_at(at),
+                                                      .activation = result.activation.rows_at(at),
+                                                      .bias_grad = bias_grad + at.column});
              });
   return result;
+}
+
+// activation^T dy
+template <typename T>
+Tensor out_weight_gradient(const PanelMatrix<T>& activation, const Tensor& dy_tensor,
+                           Tensor memory) {
+  const Matrix<T> dy(dy_tensor);
+  Tensor dw = or_empty(std::move(memory), {activation.columns, dy.columns}, dy_tensor.options());
+  product_into<T>({.m = activation.columns, .n = dy.columns, .k = dy.rows},
+                  activation.left(Orientation::kTransposed),
+                  {.data = dy.data, .stride = dy.columns},
+                  kernels::Rows<T>{data_of<T>(dw), dy.columns});
+  return dw;
+}
+
+// x^T grad
+template <typename T>
+Tensor in_weight_gradient(const Tensor& x_tensor, const PanelMatrix<T>& grad, Tensor memory) {
+  const Matrix<T> x(x_tensor);
+  Tensor dw = or_empty(std::move(memory), {x.columns, grad.columns}, x_tensor.options());
+  product_into<T>({.m = x.columns, .n = grad.columns, .k = x.rows},
+                  {.data = x.data, .stride = x.columns, .orientation = Orientation::kTransposed},
+                  grad.right(), kernels::Rows<T>{data_of<T>(dw), grad.columns});
+  return dw;
+}
+
+// grad in_weight^T
+template <typename T>
+Tensor in_gradient(const Tensor& x, const PanelMatrix<T>& grad, const Tensor& in_weight) {
+  const Matrix<T> w(in_weight);
+  Tensor dx = empty_rows(x, w.rows);
+  product_into<T>({.m = grad.rows, .n = w.rows, .k = w.columns}, grad.left(),
+                  {.data = w.data, .stride = w.columns, .orientation = Orientation::kTransposed},
+                  kernels::Rows<T>{data_of<T>(dx), w.rows});
+  return dx;
 }
 
 constexpr const char *kInGradient = "in_gradient", *kOutGradient = "out_gradient";
@@ -92,11 +129,12 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     keep_place(context, kOutGradient, options.gradients.out_weight);
     Tensor y;
     with_element_type(x.scalar_type(), [&]<typename T>(T*) {
-      const Hidden hidden = into_hidden<T>(x, {in_weight, in_bias});
-      y = out_of_hidden<T>(hidden.activation, {out_weight, out_bias});
-      context->save_for_backward({x_again.make ? Tensor() : x,
-                                  options.keeps == MlpKeeps::kInput ? Tensor() : hidden.before,
-                                  in_weight, out_weight, in_bias});
+      const Hidden<T> hidden = into_hidden<T>(x, {in_weight, in_bias});
+      y = out_of_hidden<T>(x, hidden.activation, {out_weight, out_bias});
+      context->save_for_backward(
+          {x_again.make ? Tensor() : x,
+           options.keeps == MlpKeeps::kInput ? Tensor() : hidden.before.storage, in_weight,
+           out_weight, in_bias});
     });
     return y;
   }
@@ -114,14 +152,14 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     RECORD_FUNCTION("sidestream::mlp_backward", Inputs({dy, x, in_weight, out_weight}));
     tensor_list result(7);
     with_element_type(dy.scalar_type(), [&]<typename T>(T*) {
-      HiddenGradient hidden = gradient_of_hidden<T>(dy, out_weight, before);
+      HiddenGradient<T> hidden = gradient_of_hidden<T>(dy, out_weight, before);
       before.reset();
       result[4] = bias_gradient<T>(dy);
-      result[3] = weight_gradient<T>(hidden.activation, dy, take_place(context, kOutGradient));
-      hidden.activation.reset();
+      result[3] = out_weight_gradient(hidden.activation, dy, take_place(context, kOutGradient));
+      hidden.activation.storage.reset();
       result[2] = rounded(hidden.bias_grad, dy.scalar_type());
-      result[1] = weight_gradient<T>(x, hidden.grad, take_place(context, kInGradient));
-      if (context->needs_input_grad(0)) result[0] = input_gradient<T>(hidden.grad, in_weight);
+      result[1] = in_weight_gradient(x, hidden.grad, take_place(context, kInGradient));
+      if (context->needs_input_grad(0)) result[0] = in_gradient(x, hidden.grad, in_weight);
     });
     return result;
   }

@@ -32,16 +32,16 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
 }
 
 // At least one panel a thread, all of about the same width.
-std::int64_t panel_width(const ProductShape& shape) {
+std::int64_t panel_width(std::int64_t columns) {
   const std::int64_t panels = std::max<std::int64_t>(
-      (shape.n + kMaxPanelWidth - 1) / kMaxPanelWidth, at::get_num_threads());
-  return round_up((shape.n + panels - 1) / panels, kColumnStep);
+      (columns + kMaxPanelWidth - 1) / kMaxPanelWidth, at::get_num_threads());
+  return round_up((columns + panels - 1) / panels, kColumnStep);
 }
 
 void pack_panel(const RightFactor<BFloat16>& b, std::int64_t column,
                 const kernels::PanelShape& shape, BFloat16* panel) {
   if (b.orientation == Orientation::kAsIs) {
-    kernels::pack_rows(b.data + column, b.stride, shape, panel);
+    kernels::pack_rows(b.data + b.panels.offset(column), b.stride, shape, panel);
   } else {
     kernels::pack_transposed(b.data + column * b.stride, b.stride, shape, panel);
   }
@@ -54,11 +54,16 @@ std::int64_t depth_of_part(std::int64_t k) {
   return padded_k <= kShallow ? padded_k : kDepth;
 }
 
-// A [m, k] in parts of k: each has rows `stride` apart, and starts `part_step` after the last one.
+// A [m, k] in parts of `depth` of k: each has rows `stride` apart, and starts `part_step` after the
+// last one.
 struct LeftParts {
   const BFloat16* data = nullptr;
-  std::int64_t stride = 0, part_step = 0;
+  std::int64_t stride = 0, part_step = 0, depth = 0;
 };
+
+std::int64_t next_panel(std::int64_t column, std::int64_t width) {
+  return (column / width + 1) * width;
+}
 
 struct Transposed {
   torch::Tensor storage;
@@ -75,14 +80,34 @@ Transposed transposed(const LeftFactor<BFloat16>& x, const kernels::MatrixShape&
   const torch::Tensor storage = scratch<BFloat16>((shape.rows + depth - 1) / depth * part_step);
   auto* target = data_of<BFloat16>(storage);
   at::parallel_for(0, shape.columns, kColumnStep, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = 0; row < shape.rows; row += depth) {
-      kernels::transpose(x.data + row * x.stride + begin, x.stride,
-                         {.rows = std::min(depth, shape.rows - row), .columns = end - begin},
-                         target + row / depth * part_step + begin * padded_depth, padded_depth);
+    for (std::int64_t column = begin, next = 0; column < end; column = next) {
+      next = x.panels.width == 0 ? end : std::min(end, next_panel(column, x.panels.width));
+      for (std::int64_t row = 0; row < shape.rows; row += depth) {
+        kernels::transpose(x.data + row * x.stride + x.panels.offset(column), x.stride,
+                           {.rows = std::min(depth, shape.rows - row), .columns = next - column},
+                           target + row / depth * part_step + column * padded_depth, padded_depth);
+      }
     }
   });
-  return {.storage = storage,
-          .parts = {.data = target, .stride = padded_depth, .part_step = part_step}};
+  return {
+      .storage = storage,
+      .parts = {.data = target, .stride = padded_depth, .part_step = part_step, .depth = depth}};
+}
+
+LeftParts as_it_lies(const LeftFactor<BFloat16>& a, std::int64_t depth) {
+  const bool in_panels = a.panels.width != 0;
+  return {.data = a.data,
+          .stride = a.stride,
+          .part_step = in_panels ? a.panels.step : depth,
+          .depth = depth};
+}
+
+// No part lies in two panels.
+std::int64_t depth_of_parts(const LeftFactor<BFloat16>& a, const RightFactor<BFloat16>& b,
+                            std::int64_t k) {
+  if (a.orientation == Orientation::kAsIs && a.panels.width != 0) return a.panels.width;
+  if (b.orientation == Orientation::kTransposed && b.panels.width != 0) return b.panels.width;
+  return depth_of_part(k);
 }
 
 // Columns of the product, a panel at a time. Where k is deep, sums of many rows stay in the cache
@@ -96,7 +121,7 @@ class PanelProduct {
         b_(b),
         width_(width),
         padded_k_(round_up(shape.k, 2)),
-        depth_(depth_of_part(shape.k)),
+        depth_(a.depth),
         rows_(rows_of_sums()),
         keeps_panel_(rows_ < shape.m && panel_bytes() <= kKeptPanelBytes),
         panel_(scratch<BFloat16>((keeps_panel_ ? padded_k_ : depth_) * width)),
@@ -112,13 +137,23 @@ class PanelProduct {
         epilogue({.data = data_of<float>(sums_) + block * width_,
                   .stride = width_,
                   .rows = std::min(kRowBlock, rows - block),
-                  .columns = columns},
+                  .columns = columns,
+                  .ahead = rows_after(row + block)},
                  {.row = row + block, .column = column});
       }
     }
   }
 
  private:
+  // Of A, what the block after the one from `row` on begins with; the next panel begins at the top.
+  kernels::RowsAhead rows_after(std::int64_t row) const {
+    const std::int64_t next = row + kRowBlock < shape_.m ? row + kRowBlock : 0;
+    return {.data = a_.data + next * a_.stride,
+            .stride_bytes = a_.stride * std::int64_t{sizeof(BFloat16)},
+            .bytes = std::min(depth_, padded_k_) * std::int64_t{sizeof(BFloat16)},
+            .rows = std::min(kRowBlock, shape_.m - next)};
+  }
+
   std::int64_t panel_bytes() const { return padded_k_ * width_ * std::int64_t{sizeof(BFloat16)}; }
 
   std::int64_t rows_of_sums() const {
@@ -134,7 +169,7 @@ class PanelProduct {
     if (packed) return part;
     const std::int64_t depth = std::min(depth_, shape_.k - k);
     RightFactor<BFloat16> b = b_;
-    b.data += b.orientation == Orientation::kAsIs ? k * b.stride : k;
+    b.data += b.orientation == Orientation::kAsIs ? k * b.stride : b.panels.offset(k);
     pack_panel(b, at.column,
                {.k = depth, .n = columns, .padded_k = round_up(depth, 2), .width = width_}, part);
     return part;
@@ -167,7 +202,8 @@ class PanelProduct {
 
 void blocked_product(const ProductShape& shape, const LeftParts& a, const RightFactor<BFloat16>& b,
                      Epilogue epilogue) {
-  const std::int64_t width = panel_width(shape);
+  const bool columns_in_panels = b.orientation == Orientation::kAsIs && b.panels.width != 0;
+  const std::int64_t width = columns_in_panels ? b.panels.width : panel_width(shape.n);
   at::parallel_for(0, (shape.n + width - 1) / width, 1, [&](std::int64_t begin, std::int64_t end) {
     PanelProduct panel(shape, a, b, width);
     for (std::int64_t i = begin; i < end; ++i) panel.run(i * width, epilogue);
@@ -188,13 +224,28 @@ torch::Tensor view_of(const Factor& factor, std::int64_t rows, std::int64_t colu
 }  // namespace
 
 template <>
+Panels best_panels<BFloat16>(std::int64_t m, std::int64_t n) {
+  if (!has_bf16_units() || n % kColumnStep != 0) return {};
+  const std::int64_t width = panel_width(n);
+  return {.width = width, .step = m * width};
+}
+
+template <>
+Panels best_panels<float>(std::int64_t /*m*/, std::int64_t /*n*/) {
+  return {};
+}
+
+template <>
 void product(const ProductShape& shape, const LeftFactor<BFloat16>& a,
              const RightFactor<BFloat16>& b, Epilogue epilogue) {
   const bool in_parts = has_bf16_units();
-  const std::int64_t depth = in_parts ? depth_of_part(shape.k) : shape.k;
-  Transposed left{.storage = {}, .parts = {.data = a.data, .stride = a.stride, .part_step = depth}};
-  if (a.orientation == Orientation::kTransposed)
+  const std::int64_t depth = in_parts ? depth_of_parts(a, b, shape.k) : shape.k;
+  Transposed left;
+  if (a.orientation == Orientation::kTransposed) {
     left = transposed(a, {.rows = shape.k, .columns = shape.m}, depth);
+  } else {
+    left.parts = as_it_lies(a, depth);
+  }
   if (in_parts) return blocked_product(shape, left.parts, b, epilogue);
   widened_product(shape, {.data = left.parts.data, .stride = left.parts.stride}, b, epilogue);
 }
@@ -252,8 +303,14 @@ void product_other_way_round(const ProductShape& shape, const LeftFactor<BFloat1
                              const RightFactor<BFloat16>& b, const kernels::Rows<BFloat16>& out) {
   product<BFloat16>(
       {.m = shape.n, .n = shape.m, .k = shape.k},
-      {.data = b.data, .stride = b.stride, .orientation = turned(b.orientation)},
-      {.data = a.data, .stride = a.stride, .orientation = turned(a.orientation)},
+      {.data = b.data,
+       .stride = b.stride,
+       .orientation = turned(b.orientation),
+       .panels = b.panels},
+      {.data = a.data,
+       .stride = a.stride,
+       .orientation = turned(a.orientation),
+       .panels = a.panels},
       [&](const kernels::Tile& tile, TilePlace at) {
         std::array<BFloat16, static_cast<std::size_t>(kRowBlock * kMaxPanelWidth)> rounded;
         kernels::store(tile, kernels::Rows<BFloat16>{rounded.data(), tile.columns});

@@ -17,11 +17,25 @@ namespace sidestream::model::fused {
 
 enum class Orientation { kAsIs, kTransposed };
 
+// A matrix whose columns lie in panels: `width` of them side by side in every row, the next ones
+// `step` elements on. What a product writes a tile at a time and another one reads lies best so:
+// all of it is written and read in order. Width 0: all columns side by side.
+struct Panels {
+  std::int64_t width = 0, step = 0;
+
+  // Elements from the first to this column of a row.
+  std::int64_t offset(std::int64_t column) const {
+    return width == 0 ? column : column / width * step + column % width;
+  }
+};
+
+// One factor of a product may lie in panels, where best_panels() says so.
 template <typename T>
 struct LeftFactor {
   const T* data = nullptr;  // [m, k], or [k, m] when transposed
   std::int64_t stride = 0;
   Orientation orientation = Orientation::kAsIs;
+  Panels panels = {};
 };
 
 template <typename T>
@@ -29,6 +43,7 @@ struct RightFactor {
   const T* data = nullptr;  // [k, n], or [n, k] when transposed
   std::int64_t stride = 0;
   Orientation orientation = Orientation::kAsIs;
+  Panels panels = {};
 };
 
 struct ProductShape {
@@ -41,6 +56,10 @@ struct TilePlace {
   std::int64_t row = 0, column = 0;
 };
 using Epilogue = c10::function_ref<void(const kernels::Tile&, TilePlace)>;
+
+// How an [m, n] product that stays between products lies best.
+template <typename T>
+Panels best_panels(std::int64_t m, std::int64_t n);
 
 // For bf16 and odd k a left factor as it is has one more column, of zeros.
 template <typename T>

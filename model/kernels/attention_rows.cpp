@@ -5,7 +5,6 @@
 
 #include "core/base/vectorize.hpp"
 #include "model/kernels/lanes.hpp"
-#include "model/kernels/rounding.hpp"
 #include "model/kernels/simd_math.hpp"
 
 namespace sidestream::model::kernels {
@@ -31,16 +30,15 @@ SIDESTREAM_INLINE float highest_of(const Row& row) {
   return max_of<L>(highest);
 }
 
-// In place.
 template <typename L, typename T>
-SIDESTREAM_INLINE float exponentials(const Row& row, float highest, float scale) {
+SIDESTREAM_INLINE float exponentials(const Row& row, float highest, float scale, T* weights) {
   using Floats = typename L::Floats;
   Floats sum = {};
   for (std::int64_t i = 0; i < row.length; i += L::kCount) {
     const Floats x = load_lanes<L>(row.data + i);
     const Floats exponential = exp_for<T>(Floats((x - highest) * scale));
     const Floats weight = lanes_before<L>(i, row.visible) ? exponential : Floats{};
-    store_lanes<L>(weight, L::kCount, row.data + i);
+    store_lanes<L>(weight, L::kCount, weights + i);
     sum += weight;
   }
   return sum_of<L>(sum);
@@ -50,36 +48,42 @@ struct SoftmaxCausal {
   template <typename L, typename T>
   SIDESTREAM_INLINE static void run(const ScoreRows& rows, const Weights<T>& weights) {
     for (std::int64_t i = 0; i < rows.queries; ++i) {
+      for (const RowsAhead& ahead : rows.ahead) expect_later(ahead, i);
       float* scores = rows.scores + i * rows.stride;
       const std::int64_t visible = rows.first_query + i + 1;
       const Row row{scores, visible, (visible + L::kCount - 1) / L::kCount * L::kCount};
       const float highest = highest_of<L>(row);
-      const float sum = exponentials<L, T>(row, highest, rows.scale);
-      std::fill(scores + row.length, scores + rows.columns, 0.0f);
-      round_row(scores, rows.columns, weights.data + i * weights.stride);
+      T* out = weights.data + i * weights.stride;
+      const float sum = exponentials<L>(row, highest, rows.scale, out);
+      std::fill(out + row.length, out + rows.columns, T(0.0f));
       weights.inverse_sum[i] = 1.0f / sum;
       weights.log_sum[i] = highest * rows.scale + __builtin_logf(sum);
     }
   }
 };
 
-// In place: scores become probabilities, gradients of probabilities become gradients of scores.
+// Scores become probabilities, gradients of probabilities become gradients of scores; in place for
+// float.
 template <typename L, typename T>
-SIDESTREAM_INLINE void gradient_row(const ScoreColumns& block, std::int64_t key) {
+SIDESTREAM_INLINE void gradient_row(const ScoreColumns& block, std::int64_t key,
+                                    const ScoreGradients<T>& out) {
   using Floats = typename L::Floats;
-  float* scores = block.scores + key * block.stride;
-  float* grads = block.probability_grads + key * block.stride;
+  const std::int64_t at = key * block.stride;
+  const float* scores = block.scores + at;
+  const float* grads = block.probability_grads + at;
+  T* probabilities = out.probabilities + at;
+  T* score_grads = out.score_grads + at;
   const std::int64_t first = std::min(key, block.queries) / L::kCount * L::kCount;
-  std::fill(scores, scores + first, 0.0f);
-  std::fill(grads, grads + first, 0.0f);
+  std::fill(probabilities, probabilities + first, T(0.0f));
+  std::fill(score_grads, score_grads + first, T(0.0f));
   for (std::int64_t q = first; q < block.queries; q += L::kCount) {
     const auto hidden = lanes_before<L>(q, key);
     const Floats probability = exp_for<T>(
         Floats(load_lanes<L>(scores + q) * block.scale - load_lanes<L>(block.log_sum + q)));
     const Floats gradient =
         probability * (load_lanes<L>(grads + q) - load_lanes<L>(block.delta + q)) * block.scale;
-    store_lanes<L>(hidden ? Floats{} : probability, L::kCount, scores + q);
-    store_lanes<L>(hidden ? Floats{} : gradient, L::kCount, grads + q);
+    store_lanes<L>(hidden ? Floats{} : probability, L::kCount, probabilities + q);
+    store_lanes<L>(hidden ? Floats{} : gradient, L::kCount, score_grads + q);
   }
 }
 
@@ -87,10 +91,8 @@ struct ScoreGradientRows {
   template <typename L, typename T>
   SIDESTREAM_INLINE static void run(const ScoreColumns& block, const ScoreGradients<T>& out) {
     for (std::int64_t key = 0; key < block.keys; ++key) {
-      gradient_row<L, T>(block, key);
-      const std::int64_t at = key * block.stride;
-      round_row(block.scores + at, block.queries, out.probabilities + at);
-      round_row(block.probability_grads + at, block.queries, out.score_grads + at);
+      for (const RowsAhead& ahead : block.ahead) expect_later(ahead, key);
+      gradient_row<L>(block, key, out);
     }
     T* padding = out.score_grads + block.keys * block.stride;
     std::fill(padding, out.score_grads + block.padded_keys * block.stride, T(0.0f));

@@ -2,9 +2,11 @@
 // types: float and core::BFloat16.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "core/base/dtype.hpp"
+#include "model/kernels/prefetch.hpp"
 
 namespace sidestream::model::kernels {
 
@@ -16,6 +18,7 @@ struct ScoreRows {
   std::int64_t columns = 0;  // keys that the next product reads, a multiple of 16: those past the
                              // query become 0
   float scale = 1;
+  std::array<RowsAhead, 3> ahead = {};  // a row of each with each query
 };
 
 template <typename T>
@@ -39,6 +42,7 @@ struct ScoreColumns {
   const float* log_sum = nullptr;  // [queries]
   const float* delta = nullptr;    // [queries]: sum over the head of out * dout
   float scale = 1;
+  std::array<RowsAhead, 5> ahead = {};  // a row of each with each key
 };
 
 template <typename T>

@@ -261,6 +261,9 @@ bool has_sixteen_lanes() {
          __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
          __builtin_cpu_supports("avx512dq") != 0;
 }
+bool has_rounding_lanes() {
+  return has_sixteen_lanes() && __builtin_cpu_supports("avx512bf16") != 0;
+}
 // Clang has no name for it: bit 22 of leaf 7 (Intel's manual, volume 2, CPUID).
 bool has_tiles() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -274,6 +277,7 @@ bool has_fast_dot_products() {
 #define SIDESTREAM_WITH_AVX512
 bool has_eight_lanes() { return true; }
 bool has_sixteen_lanes() { return false; }
+bool has_rounding_lanes() { return false; }
 bool has_tiles() { return false; }
 bool has_fast_dot_products() { return false; }
 #endif
@@ -331,6 +335,7 @@ SIDESTREAM_VECTORIZED void widen_bf16(const BFloat16* a, std::int64_t stride, st
 
 bool has_amx() noexcept { return has_tiles(); }
 bool has_avx512() noexcept { return has_sixteen_lanes(); }
+bool has_avx512_bf16() noexcept { return has_rounding_lanes(); }
 bool has_avx2() noexcept { return has_eight_lanes(); }
 bool has_faster_bf16() noexcept { return has_tiles() || has_fast_dot_products(); }
 

@@ -23,6 +23,7 @@ struct BlockProduct {
 
 bool has_amx() noexcept;  // tiles of bf16
 bool has_avx512() noexcept;
+bool has_avx512_bf16() noexcept;  // rounding to bf16 beside it
 bool has_avx2() noexcept;
 
 // Whether units for bf16 reach more than those for fp32: AMX, and the dot products of AVX-512 on

@@ -5,12 +5,14 @@
 #include <cstdint>
 
 #include "core/base/dtype.hpp"
+#include "model/kernels/prefetch.hpp"
 
 namespace sidestream::model::kernels {
 
 struct Tile {
   const float* data = nullptr;
   std::int64_t stride = 0, rows = 0, columns = 0;
+  RowsAhead ahead = {};  // a row with each of the tile's
 };
 
 // Rows of a tensor that a tile maps to.

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "core/base/dtype.hpp"
 #include "core/base/vectorize.hpp"
@@ -30,6 +31,9 @@ struct SixteenLanes {
   static constexpr std::int64_t kCount = 16;
   static constexpr Ints kIndex = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 };
+// Of a processor with an instruction that rounds to bf16 (AVX512_BF16), which counts denormal
+// numbers as zero, as training does everywhere else.
+struct SixteenRoundingLanes : SixteenLanes {};
 struct EightLanes {
   using Floats = float __attribute__((vector_size(32)));
   using Words = std::uint32_t __attribute__((vector_size(32)));
@@ -48,11 +52,27 @@ SIDESTREAM_INLINE typename L::Floats load_lanes(const float* source) {
 }
 
 template <typename L>
+SIDESTREAM_INLINE typename L::Words words_of(const typename L::Halves& halves) {
+#if defined(__x86_64__)
+  if constexpr (L::kCount == SixteenLanes::kCount) {  // GCC 12 makes six instructions of it
+    typename L::Words words;
+    asm("vpmovzxwd %1, %0" : "=v"(words) : "vm"(halves));
+    return words;
+  }
+#endif
+  return __builtin_convertvector(halves, typename L::Words);
+}
+
+template <typename L>
+SIDESTREAM_INLINE typename L::Floats widened(const typename L::Halves& halves) {
+  return __builtin_bit_cast(typename L::Floats, words_of<L>(halves) << 16);
+}
+
+template <typename L>
 SIDESTREAM_INLINE typename L::Floats load_lanes(const core::BFloat16* source) {
   typename L::Halves halves;
   std::memcpy(&halves, source, sizeof(halves));
-  return __builtin_bit_cast(typename L::Floats, __builtin_convertvector(halves, typename L::Words)
-                                                    << 16);
+  return widened<L>(halves);
 }
 
 // The first n, then zeros.
@@ -74,6 +94,44 @@ SIDESTREAM_INLINE void store_lanes(const typename L::Floats& lanes, std::int64_t
   for (std::int64_t i = 0; i < n; ++i) target[i] = lanes[i];
 }
 
+// To nearest even; a NaN stays one.
+template <typename L>
+SIDESTREAM_INLINE typename L::Halves rounded(const typename L::Floats& lanes) {
+  using Words = typename L::Words;
+#if defined(__x86_64__)
+  if constexpr (std::is_same_v<L, SixteenRoundingLanes>) {
+    typename L::Halves halves;
+    asm("vcvtneps2bf16 %1, %0" : "=v"(halves) : "v"(lanes));
+    return halves;
+  }
+#endif
+  const Words bits = __builtin_bit_cast(Words, lanes);
+  const Words nearest = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
+  const Words words = (bits & 0x7FFFFFFFu) > 0x7F800000u ? Words{} + 0x7FC0u : nearest;
+  return __builtin_convertvector(words, typename L::Halves);
+}
+
+template <typename L>
+SIDESTREAM_INLINE void store_lanes(const typename L::Floats& lanes, std::int64_t n,
+                                   core::BFloat16* target) {
+  const typename L::Halves halves = rounded<L>(lanes);
+  if (n == L::kCount) {
+    std::memcpy(static_cast<void*>(target), &halves, sizeof(halves));
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i) target[i].bits = halves[i];
+}
+
+// As they are after they were stored as T.
+template <typename L, typename T>
+SIDESTREAM_INLINE typename L::Floats as_stored(const typename L::Floats& lanes) {
+  if constexpr (std::is_same_v<T, float>) {
+    return lanes;
+  } else {
+    return widened<L>(rounded<L>(lanes));
+  }
+}
+
 // body(first, count) for every vector of a row; the count is a constant but for a shorter last one.
 template <typename L, typename Body>
 SIDESTREAM_INLINE void for_vectors(std::int64_t n, Body body) {
@@ -82,10 +140,25 @@ SIDESTREAM_INLINE void for_vectors(std::int64_t n, Body body) {
   if (whole < n) body(whole, n - whole);
 }
 
+// out[i] = element(i, count), a vector at a time.
+template <typename L, typename T, typename Element>
+SIDESTREAM_INLINE void compute_lanes(T* out, std::int64_t n, Element element) {
+  for_vectors<L>(
+      n, [=](std::int64_t i, std::int64_t count)
+             __attribute__((always_inline)) { store_lanes<L>(element(i, count), count, out + i); });
+}
+
 // Which of the lanes from number `first` on come before `end`.
 template <typename L>
 SIDESTREAM_INLINE typename L::Ints lanes_before(std::int64_t first, std::int64_t end) {
   return L::kIndex < typename L::Ints{} + static_cast<std::int32_t>(end - first);
+}
+
+// Lanes past the end of a row count as nothing.
+template <typename L>
+SIDESTREAM_INLINE typename L::Floats first_lanes(const typename L::Floats& lanes, std::int64_t n) {
+  if (n == L::kCount) return lanes;
+  return lanes_before<L>(0, n) ? lanes : typename L::Floats{};
 }
 
 template <typename Floats>
@@ -120,6 +193,23 @@ SIDESTREAM_INLINE float max_of(const typename L::Floats& x) {
       [](const Floats& a, const Floats& b) __attribute__((always_inline)) { return larger(a, b); });
 }
 
+// Of element(i, count) over a row: four sums side by side, for an addition takes four cycles.
+template <typename L, typename Element>
+SIDESTREAM_INLINE float sum_over(std::int64_t n, Element element) {
+  constexpr std::int64_t kSums = 4, kStep = kSums * L::kCount;
+  typename L::Floats sums[kSums] = {};
+  const std::int64_t whole = n / kStep * kStep;
+  for (std::int64_t i = 0; i < whole; i += kStep) {
+#pragma GCC unroll 4
+    for (std::int64_t j = 0; j < kSums; ++j) sums[j] += element(i + j * L::kCount, L::kCount);
+  }
+  for_vectors<L>(
+      n - whole, [&](std::int64_t i, std::int64_t count) __attribute__((always_inline)) {
+        sums[0] += first_lanes<L>(element(whole + i, count), count);
+      });
+  return sum_of<L>((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
 // Clones by hand, for the width is a type here.
 #if defined(__x86_64__)
 template <typename Kernel, typename... Arguments>
@@ -128,12 +218,21 @@ __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))) void in_s
   Kernel::template run<SixteenLanes>(arguments...);
 }
 template <typename Kernel, typename... Arguments>
+__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))) void in_rounding_lanes(
+    const Arguments&... arguments) {
+  Kernel::template run<SixteenRoundingLanes>(arguments...);
+}
+template <typename Kernel, typename... Arguments>
 __attribute__((target("avx2,fma"))) void in_eight_lanes(const Arguments&... arguments) {
   Kernel::template run<EightLanes>(arguments...);
 }
 #else
 template <typename Kernel, typename... Arguments>
 void in_sixteen_lanes(const Arguments&... arguments) {
+  Kernel::template run<SixteenLanes>(arguments...);
+}
+template <typename Kernel, typename... Arguments>
+void in_rounding_lanes(const Arguments&... arguments) {
   Kernel::template run<SixteenLanes>(arguments...);
 }
 template <typename Kernel, typename... Arguments>
@@ -149,9 +248,10 @@ void in_any_lanes(const Arguments&... arguments) {
 // Kernel::run<L>(arguments...), always inline, with the lanes of this processor.
 template <typename Kernel, typename... Arguments>
 void run_in_lanes(const Arguments&... arguments) {
-  static const auto best = has_avx512() ? in_sixteen_lanes<Kernel, Arguments...>
-                           : has_avx2() ? in_eight_lanes<Kernel, Arguments...>
-                                        : in_any_lanes<Kernel, Arguments...>;
+  static const auto best = has_avx512_bf16() ? in_rounding_lanes<Kernel, Arguments...>
+                           : has_avx512()    ? in_sixteen_lanes<Kernel, Arguments...>
+                           : has_avx2()      ? in_eight_lanes<Kernel, Arguments...>
+                                             : in_any_lanes<Kernel, Arguments...>;
   best(arguments...);
 }
 

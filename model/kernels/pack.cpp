@@ -15,12 +15,6 @@ SIDESTREAM_INLINE std::uint32_t pair_of(BFloat16 low, BFloat16 high) {
   return static_cast<std::uint32_t>(low.bits) | (static_cast<std::uint32_t>(high.bits) << 16);
 }
 
-SIDESTREAM_INLINE Words8 load_words(const void* source) {
-  Words8 words;
-  std::memcpy(&words, source, sizeof(words));
-  return words;
-}
-
 // Words of a panel: one float, or a pair of bf16.
 SIDESTREAM_INLINE void clear_columns(std::uint32_t* words, std::int64_t rows, std::int64_t from,
                                      std::int64_t width) {
@@ -40,55 +34,67 @@ SIDESTREAM_VECTORIZED void widen(const BFloat16* __restrict low, std::int64_t n,
   for (std::int64_t i = 0; i < n; ++i) words[i] = low[i].bits;
 }
 
-// words [columns][rows] of 32 bits.
-SIDESTREAM_VECTORIZED void transpose_32(const std::uint32_t* source, std::int64_t stride,
-                                        const MatrixShape& shape, std::uint32_t* target,
-                                        std::int64_t target_stride) {
-  transpose_words(
-      shape.rows, shape.columns, target, target_stride,
-      [&](std::int64_t r, std::int64_t c)
-          __attribute__((always_inline)) { return load_words(source + r * stride + c); },
-      [&](std::int64_t r, std::int64_t c)
-          __attribute__((always_inline)) { return source[r * stride + c]; },
-      [&](std::int64_t r)
-          __attribute__((always_inline)) { expect_row(source + r * stride, shape.columns * 4); });
-}
+// Where the words of a transposed matrix go: [columns][rows].
+struct TransposedWords {
+  std::uint32_t* data;
+  std::int64_t stride;
+};
+
+struct Transpose32 {
+  template <typename L>
+  SIDESTREAM_INLINE static void run(const std::uint32_t* const& source, std::int64_t stride,
+                                    const MatrixShape& shape, const TransposedWords& target) {
+    transpose_words<L>(
+        shape.rows, shape.columns, target.data, target.stride,
+        [=](std::int64_t r, std::int64_t c)
+            __attribute__((always_inline)) { return load_words<L>(source + r * stride + c); },
+        [=](std::int64_t r, std::int64_t c)
+            __attribute__((always_inline)) { return source[r * stride + c]; },
+        [=](std::int64_t r)
+            __attribute__((always_inline)) { expect_row(source + r * stride, shape.columns * 4); });
+  }
+};
 
 // Pairs of bf16 neighbours in a row; rows need not be aligned to a word.
-SIDESTREAM_VECTORIZED void transpose_pairs(const BFloat16* source, std::int64_t stride,
-                                           const MatrixShape& shape, std::uint32_t* target,
-                                           std::int64_t target_stride) {
-  transpose_words(
-      shape.rows, shape.columns, target, target_stride,
-      [&](std::int64_t r, std::int64_t c)
-          __attribute__((always_inline)) { return load_words(source + r * stride + 2 * c); },
-      [&](std::int64_t r, std::int64_t c) __attribute__((always_inline)) {
-        return pair_of(source[r * stride + 2 * c], source[r * stride + 2 * c + 1]);
-      },
-      [&](std::int64_t) __attribute__((always_inline)){});
-}
+struct TransposePairs {
+  template <typename L>
+  SIDESTREAM_INLINE static void run(const BFloat16* const& source, std::int64_t stride,
+                                    const MatrixShape& shape, const TransposedWords& target) {
+    transpose_words<L>(
+        shape.rows, shape.columns, target.data, target.stride,
+        [=](std::int64_t r, std::int64_t c)
+            __attribute__((always_inline)) { return load_words<L>(source + r * stride + 2 * c); },
+        [=](std::int64_t r, std::int64_t c) __attribute__((always_inline)) {
+          return pair_of(source[r * stride + 2 * c], source[r * stride + 2 * c + 1]);
+        },
+        [](std::int64_t) __attribute__((always_inline)){});
+  }
+};
 
 // Neighbours in a column become a word, then words are transposed: rows of the source in pairs.
-SIDESTREAM_VECTORIZED void transpose_columns(const BFloat16* source, std::int64_t stride,
-                                             const MatrixShape& shape, std::uint32_t* target,
-                                             std::int64_t target_stride) {
-  using Halves8 = std::uint16_t __attribute__((vector_size(16)));
-  transpose_words(
-      shape.rows / 2, shape.columns, target, target_stride,
-      [&](std::int64_t r, std::int64_t c) __attribute__((always_inline)) {
-        Halves8 low, high;
-        std::memcpy(&low, source + 2 * r * stride + c, sizeof(low));
-        std::memcpy(&high, source + (2 * r + 1) * stride + c, sizeof(high));
-        return __builtin_convertvector(low, Words8) | (__builtin_convertvector(high, Words8) << 16);
-      },
-      [&](std::int64_t r, std::int64_t c) __attribute__((always_inline)) {
-        return pair_of(source[2 * r * stride + c], source[(2 * r + 1) * stride + c]);
-      },
-      [&](std::int64_t r) __attribute__((always_inline)) {
-        expect_row(source + 2 * r * stride, shape.columns * 2);
-        expect_row(source + (2 * r + 1) * stride, shape.columns * 2);
-      });
-}
+struct TransposeColumns {
+  template <typename L>
+  SIDESTREAM_INLINE static void run(const BFloat16* const& source, std::int64_t stride,
+                                    const MatrixShape& shape, const TransposedWords& target) {
+    const auto row = [=](std::int64_t r, std::int64_t c) __attribute__((always_inline)) {
+      typename L::Halves halves;
+      std::memcpy(&halves, source + r * stride + c, sizeof(halves));
+      return words_of<L>(halves);
+    };
+    transpose_words<L>(
+        shape.rows / 2, shape.columns, target.data, target.stride,
+        [=](std::int64_t r, std::int64_t c) __attribute__((always_inline)) {
+          return typename L::Words(row(2 * r, c) | (row(2 * r + 1, c) << 16));
+        },
+        [=](std::int64_t r, std::int64_t c) __attribute__((always_inline)) {
+          return pair_of(source[2 * r * stride + c], source[(2 * r + 1) * stride + c]);
+        },
+        [=](std::int64_t r) __attribute__((always_inline)) {
+          expect_row(source + 2 * r * stride, shape.columns * 2);
+          expect_row(source + (2 * r + 1) * stride, shape.columns * 2);
+        });
+  }
+};
 
 }  // namespace
 
@@ -123,8 +129,8 @@ void pack_rows(const BFloat16* source, std::int64_t stride, const PanelShape& sh
 void pack_transposed(const float* source, std::int64_t stride, const PanelShape& shape,
                      float* panel) {
   auto* words = reinterpret_cast<std::uint32_t*>(panel);
-  transpose_32(reinterpret_cast<const std::uint32_t*>(source), stride, {shape.n, shape.k}, words,
-               shape.width);
+  run_in_lanes<Transpose32>(reinterpret_cast<const std::uint32_t*>(source), stride,
+                            MatrixShape{shape.n, shape.k}, TransposedWords{words, shape.width});
   clear_columns(words, shape.k, shape.n, shape.width);
   std::fill(words + shape.k * shape.width, words + shape.padded_k * shape.width, 0u);
 }
@@ -133,7 +139,8 @@ void pack_transposed(const BFloat16* source, std::int64_t stride, const PanelSha
                      BFloat16* panel) {
   auto* words = reinterpret_cast<std::uint32_t*>(panel);
   const std::int64_t pairs = shape.k / 2, filled = (shape.k + 1) / 2;
-  transpose_pairs(source, stride, {shape.n, pairs}, words, shape.width);
+  run_in_lanes<TransposePairs>(source, stride, MatrixShape{shape.n, pairs},
+                               TransposedWords{words, shape.width});
   for (std::int64_t i = 0; shape.k % 2 != 0 && i < shape.n; ++i) {
     words[pairs * shape.width + i] = source[i * stride + shape.k - 1].bits;
   }
@@ -144,14 +151,16 @@ void pack_transposed(const BFloat16* source, std::int64_t stride, const PanelSha
 void transpose(const float* source, std::int64_t stride, const MatrixShape& shape, float* target,
                std::int64_t target_stride) {
   auto* words = reinterpret_cast<std::uint32_t*>(target);
-  transpose_32(reinterpret_cast<const std::uint32_t*>(source), stride, shape, words, target_stride);
+  run_in_lanes<Transpose32>(reinterpret_cast<const std::uint32_t*>(source), stride, shape,
+                            TransposedWords{words, target_stride});
   clear_columns(words, shape.columns, shape.rows, target_stride);
 }
 
 void transpose_into(const BFloat16* source, std::int64_t stride, const MatrixShape& shape,
                     BFloat16* target, std::int64_t target_stride) {
-  transpose_columns(source, stride, shape, reinterpret_cast<std::uint32_t*>(target),
-                    target_stride / 2);
+  run_in_lanes<TransposeColumns>(
+      source, stride, shape,
+      TransposedWords{reinterpret_cast<std::uint32_t*>(target), target_stride / 2});
   const std::int64_t last = shape.rows - 1;
   for (std::int64_t c = 0; shape.rows % 2 != 0 && c < shape.columns; ++c)
     target[c * target_stride + last] = source[last * stride + c];
@@ -162,7 +171,7 @@ void transpose(const BFloat16* source, std::int64_t stride, const MatrixShape& s
   // target_stride is even wherever rows are odd or padded, so that rows start at words.
   auto* words = reinterpret_cast<std::uint32_t*>(target);
   const std::int64_t word_stride = target_stride / 2, filled = (shape.rows + 1) / 2;
-  transpose_columns(source, stride, shape, words, word_stride);
+  run_in_lanes<TransposeColumns>(source, stride, shape, TransposedWords{words, word_stride});
   for (std::int64_t c = 0; shape.rows % 2 != 0 && c < shape.columns; ++c) {
     words[c * word_stride + shape.rows / 2] = source[(shape.rows - 1) * stride + c].bits;
   }

@@ -11,6 +11,8 @@
 #include <ATen/Parallel.h>
 #include <torch/torch.h>
 
+#include "model/fused/panel_matrix.hpp"
+
 namespace sidestream::model::fused {
 namespace {
 
@@ -83,6 +85,63 @@ TEST_P(ProductTest, product_into_doesNotDependOnThreads) {
   };
 
   EXPECT_TRUE(product_on(1).equal(product_on(3)));
+}
+
+// The same matrix the way it lies between products, where this processor has such a way.
+PanelMatrix<BFloat16> in_panels(const Tensor& matrix) {
+  auto result = empty_panels<BFloat16>(matrix.size(0), matrix.size(1), matrix.options());
+  if (result.panels.width == 0) {
+    result.storage.copy_(matrix);
+    return result;
+  }
+  for (std::int64_t panel = 0; panel < result.storage.size(0); ++panel) {
+    const std::int64_t first = panel * result.panels.width;
+    const std::int64_t columns = std::min(result.panels.width, result.columns - first);
+    result.storage[panel].narrow(1, 0, columns).copy_(matrix.narrow(1, first, columns));
+  }
+  return result;
+}
+
+Tensor product_of(const ProductShape& shape, const LeftFactor<BFloat16>& a,
+                  const RightFactor<BFloat16>& b, Existing existing) {
+  Tensor out = torch::zeros({shape.m, shape.n}, at::kBFloat16);
+  product_into<BFloat16>(shape, a, b, {data_of<BFloat16>(out), shape.n}, existing);
+  return out;
+}
+
+// What products of an MLP take of its hidden layer, h [rows, hidden]: h w, h^T y and x^T h.
+TEST(PanelsTest, factorsInPanels_giveTheSameProducts) {
+  torch::manual_seed(6);
+  for (const std::int64_t rows : {6, 100, 700}) {
+    for (const std::int64_t hidden : {96, 416, 1536}) {
+      constexpr std::int64_t kWidth = 70;
+      const Tensor h = torch::randn({rows, hidden}).to(at::kBFloat16),
+                   w_t = torch::randn({kWidth, hidden}).to(at::kBFloat16),
+                   y = torch::randn({rows, kWidth}).to(at::kBFloat16);
+      const PanelMatrix<BFloat16> panels = in_panels(h);
+      const LeftFactor<BFloat16> y_t{
+          .data = data_of<BFloat16>(y), .stride = kWidth, .orientation = Orientation::kTransposed};
+      for (const Existing existing : {Existing::kReplace, Existing::kAdd}) {
+        SCOPED_TRACE(testing::Message() << rows << " " << hidden << static_cast<int>(existing));
+
+        const Tensor hw = product_of({.m = rows, .n = kWidth, .k = hidden}, panels.left(),
+                                     {.data = data_of<BFloat16>(w_t),
+                                      .stride = hidden,
+                                      .orientation = Orientation::kTransposed},
+                                     existing);
+        const Tensor hy =
+            product_of({.m = hidden, .n = kWidth, .k = rows}, panels.left(Orientation::kTransposed),
+                       {.data = data_of<BFloat16>(y), .stride = kWidth}, existing);
+        const Tensor yh =
+            product_of({.m = kWidth, .n = hidden, .k = rows}, y_t, panels.right(), existing);
+
+        const Tensor exact = h.to(at::kDouble);
+        EXPECT_TRUE(is_close(hw, exact.mm(w_t.to(at::kDouble).t())));
+        EXPECT_TRUE(is_close(hy, exact.t().mm(y.to(at::kDouble))));
+        EXPECT_TRUE(is_close(yh, y.to(at::kDouble).t().mm(exact)));
+      }
+    }
+  }
 }
 
 // LibTorch's parallel loops are templates, and run on one thread in a program built without OpenMP.

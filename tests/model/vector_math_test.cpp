@@ -54,20 +54,33 @@ struct ComputeOutputs {
   }
 };
 
-enum class Width { kEight, kSixteen };
+enum class Width { kEight, kSixteen, kSixteenRounding };
 
 // Those that this processor has; eight lanes are compiled for any.
 std::vector<Width> widths() {
-  if (!has_avx512()) return {Width::kEight};
-  return {Width::kEight, Width::kSixteen};
+  std::vector<Width> result{Width::kEight};
+  if (has_avx512()) result.push_back(Width::kSixteen);
+  if (has_avx512_bf16()) result.push_back(Width::kSixteenRounding);
+  return result;
+}
+
+template <typename Kernel, typename... Arguments>
+void run_in(Width width, const Arguments&... arguments) {
+  switch (width) {
+    case Width::kEight:
+      return in_any_lanes<Kernel>(arguments...);
+    case Width::kSixteen:
+      return in_sixteen_lanes<Kernel>(arguments...);
+    case Width::kSixteenRounding:
+      return in_rounding_lanes<Kernel>(arguments...);
+  }
 }
 
 template <typename T>
 Outputs outputs_of(Width width, const std::vector<float>& x) {
   Outputs out{std::vector<float>(x.size()), std::vector<float>(x.size()),
               std::vector<float>(x.size())};
-  width == Width::kEight ? in_any_lanes<ComputeOutputs<T>>(x, &out)
-                         : in_sixteen_lanes<ComputeOutputs<T>>(x, &out);
+  run_in<ComputeOutputs<T>>(width, x, &out);
   return out;
 }
 
@@ -148,6 +161,67 @@ void expect_lanes_joined() {
 TEST(LanesTest, sumsMaximaAndMasks_coverEveryLane) {
   expect_lanes_joined<EightLanes>();
   expect_lanes_joined<SixteenLanes>();
+}
+
+struct AddedUp {
+  template <typename L>
+  SIDESTREAM_INLINE static void run(const std::vector<float>& x, float* const& sum) {
+    *sum = sum_over<L>(
+        static_cast<std::int64_t>(x.size()), [&](std::int64_t i, std::int64_t count)
+                                                 __attribute__((always_inline)) {
+                                                   return load_lanes<L>(x.data() + i, count) + 1.0f;
+                                                 });
+  }
+};
+
+// What lies past the end of a row is not added, though it is computed.
+TEST(LanesTest, rows_ofEveryLength_areAddedUp) {
+  for (const Width width : widths()) {
+    for (std::size_t n = 0; n < 150; ++n) {
+      float sum = -1;
+      run_in<AddedUp>(width, std::vector<float>(n, 2.0f), &sum);
+      ASSERT_EQ(sum, 3.0f * static_cast<float>(n));
+    }
+  }
+}
+
+struct Stored {
+  template <typename L>
+  SIDESTREAM_INLINE static void run(const std::vector<float>& x, BFloat16* const& out,
+                                    float* const& as_read) {
+    const auto element = [&](std::int64_t i, std::int64_t count) __attribute__((always_inline)) {
+      return load_lanes<L>(x.data() + i, count);
+    };
+    const auto n = static_cast<std::int64_t>(x.size());
+    compute_lanes<L>(out, n, element);
+    compute_lanes<L>(
+        as_read, n, [&](std::int64_t i, std::int64_t count) __attribute__((always_inline)) {
+          return as_stored<L, BFloat16>(element(i, count));
+        });
+  }
+};
+
+TEST(LanesTest, storedNumbers_areRoundedLikeNumbers) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::mt19937 generator(7);
+  std::normal_distribution<float> normal;
+  std::vector<float> x{0.0f, -0.0f, 3e38f, kInfinity, -kInfinity, 1.00390625f, 1.01171875f};
+  while (x.size() < 83) x.push_back(normal(generator));
+  for (const Width width : widths()) {
+    std::vector<BFloat16> out(x.size() + 1, BFloat16(9.0f));
+    std::vector<float> as_read(x.size());
+
+    run_in<Stored>(width, x, out.data(), as_read.data());
+
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(out[i].bits, BFloat16(x[i]).bits) << x[i];
+      ASSERT_EQ(as_read[i], static_cast<float>(out[i])) << x[i];
+    }
+    EXPECT_EQ(static_cast<float>(out.back()), 9.0f);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    run_in<Stored>(width, std::vector<float>{nan, 1.0f}, out.data(), as_read.data());
+    EXPECT_TRUE(std::isnan(static_cast<float>(out[0])) && std::isnan(as_read[0]));
+  }
 }
 
 TEST(RoundingTest, rows_ofEveryLength_areRoundedLikeNumbers_andNothingBesideThem) {
