@@ -54,7 +54,7 @@ __device__ void store_four(core::BFloat16* data, const Four& v) {
 // --- sums of squares
 
 // A warp a piece: lane l adds elements l, l + 32, ... in order, then the lanes are added as a tree.
-// The same additions as block_sum() in reduce.cpp makes.
+// The same additions as block_squares() in block_squares.cpp makes.
 template <typename Gradient>
 __global__ void squares_kernel(PieceTable table, const Gradient* gradients, double* squares) {
   const std::size_t index =

@@ -1,44 +1,13 @@
 #include "core/optim/reduce.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "core/base/vectorize.hpp"
+#include "core/optim/block_squares.hpp"
 #include "core/optim/check.hpp"
 
 namespace sidestream::optim {
 namespace {
-
-// Independent partial sums: enough for four AVX-512 accumulators, and the order of additions is the
-// same everywhere.
-constexpr std::size_t kLanes = 32;
-
-template <typename T>
-SIDESTREAM_INLINE double block_sum(const T* x, std::size_t n) {
-  double lanes[kLanes] = {};
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const double value = static_cast<float>(x[i + lane]);
-      lanes[lane] += value * value;
-    }
-  }
-  for (std::size_t lane = 0; i < n; ++i, ++lane) {
-    const double value = static_cast<float>(x[i]);
-    lanes[lane] += value * value;
-  }
-  for (std::size_t width = kLanes / 2; width > 0; width /= 2) {
-    for (std::size_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
-  }
-  return lanes[0];
-}
-
-SIDESTREAM_VECTORIZED double block_squares(const float* x, std::size_t n) {
-  return block_sum(x, n);
-}
-SIDESTREAM_VECTORIZED double block_squares(const core::BFloat16* x, std::size_t n) {
-  return block_sum(x, n);
-}
 
 SIDESTREAM_VECTORIZED void multiply(float* x, std::size_t n, float factor) {
   for (std::size_t i = 0; i < n; ++i) x[i] *= factor;

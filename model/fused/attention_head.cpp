@@ -157,6 +157,17 @@ void BackwardHead<T>::pack(const HeadBackward<T>& head) {
 }
 
 template <typename T>
+std::array<kernels::RowsAhead, 5> BackwardHead<T>::ahead_of(const HeadBackward<T>& next,
+                                                            HeadBlock block) const {
+  const auto ahead = [&](const T* data, std::int64_t stride) {
+    return rows_ahead(data, stride, shape_.width, block);
+  };
+  return {ahead(next.q, shape_.qkv_stride), ahead(next.k, shape_.qkv_stride),
+          ahead(next.v, shape_.qkv_stride), ahead(next.out, shape_.out_stride),
+          ahead(next.out_grad, shape_.out_stride)};
+}
+
+template <typename T>
 void BackwardHead<T>::run_keys(const HeadBackward<T>& head, const HeadBackward<T>& next,
                                HeadBlock block) {
   const std::int64_t first_key = block.first, keys = block.count;
@@ -188,30 +199,12 @@ void BackwardHead<T>::run_keys(const HeadBackward<T>& head, const HeadBackward<T
        .log_sum = data_of<float>(log_sum_) + first_key,
        .delta = data_of<float>(delta_) + first_key,
        .scale = shape_.scale,
-       .ahead = {rows_ahead(next.q, shape_.qkv_stride, width, block),
-                 rows_ahead(next.k, shape_.qkv_stride, width, block),
-                 rows_ahead(next.v, shape_.qkv_stride, width, block),
-                 rows_ahead(next.out, shape_.out_stride, width, block),
-                 rows_ahead(next.out_grad, shape_.out_stride, width, block)}},
+       .ahead = ahead_of(next, block)},
       kernels::ScoreGradients<T>{.probabilities = data_of<T>(probabilities_),
                                  .score_grads = data_of<T>(score_grads_),
                                  .score_grads_panel = data_of<T>(score_grads_panel_)});
-  const auto write_rows = [&](const torch::Tensor& left, const torch::Tensor& right, T* target) {
-    float* tile = data_of<float>(tile_);
-    multiply(BlockProduct<T>{.m = keys,
-                             .n = width,
-                             .k = queries,
-                             .a = data_of<T>(left),
-                             .a_stride = time,
-                             .b = data_of<T>(right) + first_key * width,
-                             .b_stride = width,
-                             .c = tile,
-                             .c_stride = width});
-    kernels::store({.data = tile, .stride = width, .rows = keys, .columns = width},
-                   kernels::Rows<T>{target + first_key * shape_.qkv_stride, shape_.qkv_stride});
-  };
-  write_rows(probabilities_, out_grad_panel_, head.v_grad);
-  write_rows(score_grads_, queries_panel_, head.k_grad);
+  write_rows(probabilities_, out_grad_panel_, block, head.v_grad);
+  write_rows(score_grads_, queries_panel_, block, head.k_grad);
   multiply(BlockProduct<T>{.m = width,
                            .n = queries,
                            .k = padded_keys,
@@ -222,6 +215,24 @@ void BackwardHead<T>::run_keys(const HeadBackward<T>& head, const HeadBackward<T
                            .c = data_of<float>(query_grads_t_) + first_key,
                            .c_stride = time,
                            .accumulate = Accumulate::kYes});
+}
+
+template <typename T>
+void BackwardHead<T>::write_rows(const torch::Tensor& left, const torch::Tensor& right,
+                                 HeadBlock block, T* target) {
+  const std::int64_t time = shape_.padded_time(), width = shape_.width;
+  float* tile = data_of<float>(tile_);
+  multiply(BlockProduct<T>{.m = block.count,
+                           .n = width,
+                           .k = time - block.first,
+                           .a = data_of<T>(left),
+                           .a_stride = time,
+                           .b = data_of<T>(right) + block.first * width,
+                           .b_stride = width,
+                           .c = tile,
+                           .c_stride = width});
+  kernels::store({.data = tile, .stride = width, .rows = block.count, .columns = width},
+                 kernels::Rows<T>{target + block.first * shape_.qkv_stride, shape_.qkv_stride});
 }
 
 template <typename T>

@@ -1,11 +1,13 @@
 // One head of causal attention, forward and backward, on raw memory. Owned by one thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include <torch/torch.h>
 
 #include "model/fused/block_product.hpp"
+#include "model/kernels/prefetch.hpp"
 
 namespace sidestream::model::fused {
 
@@ -62,7 +64,11 @@ class BackwardHead {
 
  private:
   void pack(const HeadBackward<T>& head);
+  std::array<kernels::RowsAhead, 5> ahead_of(const HeadBackward<T>& next, HeadBlock block) const;
   void run_keys(const HeadBackward<T>& head, const HeadBackward<T>& next, HeadBlock block);
+  // left right, a block's rows of the gradient of keys or values.
+  void write_rows(const torch::Tensor& left, const torch::Tensor& right, HeadBlock block,
+                  T* target);
   void write_query_grads(T* q_grad);
 
   HeadShape shape_;

@@ -100,7 +100,7 @@ class HeadLoss {
         {.data = data_of<T>(logits_), .stride = stride_, .orientation = Orientation::kTransposed},
         {.data = x_.data + row * x_.columns, .stride = x_.columns},
         kernels::Rows<T>{data_of<T>(weight_grad_), x_.columns},
-        row == 0 ? Existing::kReplace : Existing::kAdd);
+        row == 0 ? Existing::kReplace : Existing::kAdd, NextRead::kLater);
   }
 
   Matrix<T> x_, weight_;

@@ -31,7 +31,8 @@ Tensor weight_gradient(const Tensor& x_tensor, const Tensor& dy, Tensor memory) 
   product_into<T>({.m = x.columns, .n = y.columns, .k = x.rows},
                   {.data = x.data, .stride = x.columns, .orientation = Orientation::kTransposed},
                   {.data = y.data, .stride = y.columns},
-                  kernels::Rows<T>{data_of<T>(dw), y.columns});
+                  kernels::Rows<T>{data_of<T>(dw), y.columns}, Existing::kReplace,
+                  NextRead::kLater);
   return dw;
 }
 

@@ -88,10 +88,10 @@ Tensor out_weight_gradient(const PanelMatrix<T>& activation, const Tensor& dy_te
                            Tensor memory) {
   const Matrix<T> dy(dy_tensor);
   Tensor dw = or_empty(std::move(memory), {activation.columns, dy.columns}, dy_tensor.options());
-  product_into<T>({.m = activation.columns, .n = dy.columns, .k = dy.rows},
-                  activation.left(Orientation::kTransposed),
-                  {.data = dy.data, .stride = dy.columns},
-                  kernels::Rows<T>{data_of<T>(dw), dy.columns});
+  product_into<T>(
+      {.m = activation.columns, .n = dy.columns, .k = dy.rows},
+      activation.left(Orientation::kTransposed), {.data = dy.data, .stride = dy.columns},
+      kernels::Rows<T>{data_of<T>(dw), dy.columns}, Existing::kReplace, NextRead::kLater);
   return dw;
 }
 
@@ -102,7 +102,8 @@ Tensor in_weight_gradient(const Tensor& x_tensor, const PanelMatrix<T>& grad, Te
   Tensor dw = or_empty(std::move(memory), {x.columns, grad.columns}, x_tensor.options());
   product_into<T>({.m = x.columns, .n = grad.columns, .k = x.rows},
                   {.data = x.data, .stride = x.columns, .orientation = Orientation::kTransposed},
-                  grad.right(), kernels::Rows<T>{data_of<T>(dw), grad.columns});
+                  grad.right(), kernels::Rows<T>{data_of<T>(dw), grad.columns}, Existing::kReplace,
+                  NextRead::kLater);
   return dw;
 }
 

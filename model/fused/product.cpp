@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::int64_t kRowBlock = 64;
 constexpr std::int64_t kMaxPanelWidth = 384;
+constexpr std::int64_t kFlat = 256;  // k so small that a wider panel fits the same cache
+constexpr std::int64_t kWidePanel = 768;
 constexpr std::int64_t kColumnStep = 32;
 constexpr std::int64_t kDepth =
     512;  // of k: a block's rows of A stay in the first-level cache for all columns of the panel
@@ -24,6 +26,7 @@ constexpr std::int64_t kShallow = 768;             // k that needs no parts
 constexpr std::int64_t kSumsBytes = 768 << 10;     // with a part of a panel in a second-level cache
 constexpr std::int64_t kPanelBytes = 5 << 18;      // a whole panel in a second-level cache
 constexpr std::int64_t kKeptPanelBytes = 4 << 20;  // in the last-level cache
+constexpr std::int64_t kFarBytes = 2 << 20;        // as many as a second-level cache holds
 constexpr std::int64_t kRunBytes =
     4 << 20;  // of fp32 tiles: stays in the last-level cache, and packing pays off
 
@@ -32,9 +35,10 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
 }
 
 // At least one panel a thread, all of about the same width.
-std::int64_t panel_width(std::int64_t columns) {
-  const std::int64_t panels = std::max<std::int64_t>(
-      (columns + kMaxPanelWidth - 1) / kMaxPanelWidth, at::get_num_threads());
+std::int64_t panel_width(std::int64_t columns, std::int64_t k) {
+  const std::int64_t widest = k <= kFlat ? kWidePanel : kMaxPanelWidth;
+  const std::int64_t panels =
+      std::max<std::int64_t>((columns + widest - 1) / widest, at::get_num_threads());
   return round_up((columns + panels - 1) / panels, kColumnStep);
 }
 
@@ -203,7 +207,7 @@ class PanelProduct {
 void blocked_product(const ProductShape& shape, const LeftParts& a, const RightFactor<BFloat16>& b,
                      Epilogue epilogue) {
   const bool columns_in_panels = b.orientation == Orientation::kAsIs && b.panels.width != 0;
-  const std::int64_t width = columns_in_panels ? b.panels.width : panel_width(shape.n);
+  const std::int64_t width = columns_in_panels ? b.panels.width : panel_width(shape.n, shape.k);
   at::parallel_for(0, (shape.n + width - 1) / width, 1, [&](std::int64_t begin, std::int64_t end) {
     PanelProduct panel(shape, a, b, width);
     for (std::int64_t i = begin; i < end; ++i) panel.run(i * width, epilogue);
@@ -226,7 +230,7 @@ torch::Tensor view_of(const Factor& factor, std::int64_t rows, std::int64_t colu
 template <>
 Panels best_panels<BFloat16>(std::int64_t m, std::int64_t n) {
   if (!has_bf16_units() || n % kColumnStep != 0) return {};
-  const std::int64_t width = panel_width(n);
+  const std::int64_t width = panel_width(n, kShallow);
   return {.width = width, .step = m * width};
 }
 
@@ -294,6 +298,10 @@ bool other_way_round_is_cheaper(const ProductShape& shape, Orientation a, Orient
   return other_way < this_way;
 }
 
+void store_in_cache(const kernels::Tile& tile, kernels::Rows<BFloat16> out) {
+  kernels::store(tile, out);
+}
+
 bool starts_at_words(const kernels::Rows<BFloat16>& rows) {
   return reinterpret_cast<std::uintptr_t>(rows.data) % sizeof(std::uint32_t) == 0 &&
          rows.stride % 2 == 0;
@@ -312,7 +320,7 @@ void product_other_way_round(const ProductShape& shape, const LeftFactor<BFloat1
        .orientation = turned(a.orientation),
        .panels = a.panels},
       [&](const kernels::Tile& tile, TilePlace at) {
-        std::array<BFloat16, static_cast<std::size_t>(kRowBlock * kMaxPanelWidth)> rounded;
+        std::array<BFloat16, static_cast<std::size_t>(kRowBlock * kWidePanel)> rounded;
         kernels::store(tile, kernels::Rows<BFloat16>{rounded.data(), tile.columns});
         kernels::transpose_into(rounded.data(), tile.columns,
                                 {.rows = tile.rows, .columns = tile.columns},
@@ -324,20 +332,25 @@ void product_other_way_round(const ProductShape& shape, const LeftFactor<BFloat1
 
 template <>
 void product_into(const ProductShape& shape, const LeftFactor<BFloat16>& a,
-                  const RightFactor<BFloat16>& b, kernels::Rows<BFloat16> out, Existing existing) {
+                  const RightFactor<BFloat16>& b, kernels::Rows<BFloat16> out, Existing existing,
+                  NextRead next_read) {
   if (existing == Existing::kReplace && shape.k % 2 == 0 && starts_at_words(out) &&
       other_way_round_is_cheaper(shape, a.orientation, b.orientation)) {
     return product_other_way_round(shape, a, b, out);
   }
+  const bool far = next_read == NextRead::kLater &&
+                   shape.m * shape.n * std::int64_t{sizeof(BFloat16)} >= kFarBytes;
+  const auto store = far ? kernels::store_past_caches : store_in_cache;
   product<BFloat16>(shape, a, b, [&](const kernels::Tile& tile, TilePlace at) {
     const kernels::Rows<BFloat16> target{out.data + at.row * out.stride + at.column, out.stride};
-    existing == Existing::kReplace ? kernels::store(tile, target) : kernels::add(tile, target);
+    existing == Existing::kReplace ? store(tile, target) : kernels::add(tile, target);
   });
 }
 
 template <>
 void product_into(const ProductShape& shape, const LeftFactor<float>& a,
-                  const RightFactor<float>& b, kernels::Rows<float> out, Existing existing) {
+                  const RightFactor<float>& b, kernels::Rows<float> out, Existing existing,
+                  NextRead /*next_read*/) {
   if (splitting_pays(shape)) return split_product_into(shape, a, b, out, existing);
   const torch::NoGradGuard no_grad;
   const torch::Tensor left = view_of(a, shape.m, shape.k), right = view_of(b, shape.k, shape.n);

@@ -68,9 +68,15 @@ void product(const ProductShape& shape, const LeftFactor<T>& a, const RightFacto
 
 enum class Existing { kReplace, kAdd };
 
+// When the product is read: gradients of weights are once the whole backward pass has gone by.
+// Large ones then are written past the caches, which would read them first from memory, and drop
+// what is needed soon for them.
+enum class NextRead { kSoon, kLater };
+
 // The product alone, to where it belongs.
 template <typename T>
 void product_into(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
-                  kernels::Rows<T> out, Existing existing = Existing::kReplace);
+                  kernels::Rows<T> out, Existing existing = Existing::kReplace,
+                  NextRead next_read = NextRead::kSoon);
 
 }  // namespace sidestream::model::fused

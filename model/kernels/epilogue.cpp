@@ -69,6 +69,22 @@ struct Store {
   }
 };
 
+// Lines are written whole, from two vectors.
+struct StorePastCaches {
+  template <typename L>
+  SIDESTREAM_INLINE static void run(const Tile& t, const Rows<BFloat16>& out) {
+    constexpr std::int64_t kLine = 2 * L::kCount;
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+      expect_later(t.ahead, r);
+      const float* c = t.data + r * t.stride;
+      BFloat16* row = out.data + r * out.stride;
+      for (std::int64_t i = 0; i < t.columns; i += kLine)
+        stream_line<L>(load_lanes<L>(c + i), load_lanes<L>(c + i + L::kCount), row + i);
+    }
+    finish_streams();
+  }
+};
+
 struct Add {
   template <typename L, typename T>
   SIDESTREAM_INLINE static void run(const Tile& t, const Rows<T>& out) {
@@ -149,6 +165,15 @@ struct GeluBackward {
 
 void store(const Tile& tile, Rows<float> out) { run_in_lanes<Store>(tile, out); }
 void store(const Tile& tile, Rows<BFloat16> out) { run_in_lanes<Store>(tile, out); }
+
+void store_past_caches(const Tile& tile, Rows<BFloat16> out) {
+  constexpr std::int64_t kLine = 64;
+  const bool whole_lines = reinterpret_cast<std::uintptr_t>(out.data) % kLine == 0 &&
+                           out.stride * static_cast<std::int64_t>(sizeof(BFloat16)) % kLine == 0 &&
+                           tile.columns * static_cast<std::int64_t>(sizeof(BFloat16)) % kLine == 0;
+  if (whole_lines && has_avx512_bf16()) return in_rounding_lanes<StorePastCaches>(tile, out);
+  store(tile, out);
+}
 
 void add(const Tile& tile, Rows<float> out) { run_in_lanes<Add>(tile, out); }
 void add(const Tile& tile, Rows<BFloat16> out) { run_in_lanes<Add>(tile, out); }

@@ -122,6 +122,31 @@ SIDESTREAM_INLINE void store_lanes(const typename L::Floats& lanes, std::int64_t
   for (std::int64_t i = 0; i < n; ++i) target[i].bits = halves[i];
 }
 
+// Two vectors, as a line of memory that no cache reads first; finish_streams() before anyone else
+// may read it.
+template <typename L>
+SIDESTREAM_INLINE void stream_line(const typename L::Floats& low, const typename L::Floats& high,
+                                   core::BFloat16* target) {
+  const typename L::Halves halves[2] = {rounded<L>(low), rounded<L>(high)};
+#if defined(__x86_64__)
+  if constexpr (L::kCount == SixteenLanes::kCount) {
+    typename L::Words line;
+    std::memcpy(&line, halves, sizeof(line));
+    asm volatile("vmovntdq %1, %0"
+                 : "=m"(*reinterpret_cast<typename L::Words*>(target))
+                 : "v"(line));
+    return;
+  }
+#endif
+  std::memcpy(static_cast<void*>(target), halves, sizeof(halves));
+}
+
+SIDESTREAM_INLINE void finish_streams() {
+#if defined(__x86_64__)
+  asm volatile("sfence" ::: "memory");
+#endif
+}
+
 // As they are after they were stored as T.
 template <typename L, typename T>
 SIDESTREAM_INLINE typename L::Floats as_stored(const typename L::Floats& lanes) {

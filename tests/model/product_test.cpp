@@ -144,6 +144,28 @@ TEST(PanelsTest, factorsInPanels_giveTheSameProducts) {
   }
 }
 
+// Large products that are read later, in rows that are lines of the cache and in others.
+TEST(NextReadTest, productsThatAreReadLater_areTheSame) {
+  constexpr std::int64_t kRows = 1100, kColumns = 1056, kDepth = 40;
+  torch::manual_seed(7);
+  const Tensor a = torch::randn({kRows, kDepth}).to(at::kBFloat16),
+               b = torch::randn({kDepth, kColumns}).to(at::kBFloat16);
+  for (const std::int64_t beside : {0, 5}) {
+    const std::int64_t stride = kColumns + beside;
+    Tensor soon = torch::zeros({kRows, stride}, at::kBFloat16), later = torch::zeros_like(soon);
+    for (const auto& [out, next_read] :
+         {std::pair{soon, NextRead::kSoon}, std::pair{later, NextRead::kLater}}) {
+      product_into<BFloat16>({.m = kRows, .n = kColumns, .k = kDepth},
+                             {.data = data_of<BFloat16>(a), .stride = kDepth},
+                             {.data = data_of<BFloat16>(b), .stride = kColumns},
+                             {data_of<BFloat16>(out), stride}, Existing::kReplace, next_read);
+    }
+
+    EXPECT_TRUE(later.equal(soon)) << beside;
+    EXPECT_TRUE(is_close(soon.narrow(1, 0, kColumns), a.to(at::kDouble).mm(b.to(at::kDouble))));
+  }
+}
+
 // LibTorch's parallel loops are templates, and run on one thread in a program built without OpenMP.
 TEST(ProductThreadsTest, columns_areSharedAmongThreads) {
   constexpr std::int64_t kRows = 64, kColumns = 512, kDepth = 64;

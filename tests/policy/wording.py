@@ -19,6 +19,7 @@ IF_LINE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif)\b")
 MAY_ASK = {
     "core/base/vectorize.hpp", "core/base/square_root.hpp",  # which processors a function is compiled for
     "comm/backoff.hpp", "comm/reduce.cpp",   # instructions of one processor family
+    "core/optim/block_squares.cpp",          # the same, for sums of squares
     "model/kernels",                         # the same, for products
     "model/device/chunk.hpp", "model/device/kernel_function.hpp",  # what is compiled for a GPU
     "profiling/ranges/detail",               # with or without NVTX

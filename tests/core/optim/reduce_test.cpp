@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "core/base/error.hpp"
+#include "core/optim/block_squares.hpp"
 #include "tests/core/optim/random_range.hpp"
 
 namespace sidestream::optim {
@@ -20,6 +22,19 @@ double naive_sum(const std::vector<T>& values) {
   return static_cast<double>(sum);
 }
 
+// The order of additions that holds on every processor: thirty-two sums, then halves of them.
+template <typename T>
+double in_thirty_two_lanes(const std::vector<T>& values) {
+  double lanes[32] = {};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double wide = static_cast<float>(values[i]);
+    lanes[i % 32] += wide * wide;
+  }
+  for (std::size_t width = 16; width > 0; width /= 2)
+    for (std::size_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
+  return lanes[0];
+}
+
 class SumOfSquaresTest : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(SumOfSquaresTest, equals_long_double_loop) {
@@ -30,6 +45,14 @@ TEST_P(SumOfSquaresTest, equals_long_double_loop) {
               1e-12 * naive_sum(values));
   EXPECT_NEAR(sum_of_squares(std::span<const core::BFloat16>(narrow)), naive_sum(narrow),
               1e-12 * naive_sum(narrow));
+}
+
+TEST_P(SumOfSquaresTest, of_a_block_has_the_bits_of_thirty_two_lanes) {
+  const auto values = normal_floats(std::min(GetParam(), kSumBlock), 3);
+  const auto narrow = rounded(values);
+
+  EXPECT_EQ(block_squares(values.data(), values.size()), in_thirty_two_lanes(values));
+  EXPECT_EQ(block_squares(narrow.data(), narrow.size()), in_thirty_two_lanes(narrow));
 }
 
 INSTANTIATE_TEST_SUITE_P(Lengths, SumOfSquaresTest,
