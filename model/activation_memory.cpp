@@ -93,6 +93,20 @@ std::int64_t logits_bytes(const ModelConfig& config, const StepShape& shape) {
   return (2 * kFloatBytes + narrow) * columns * rows;
 }
 
+// Sums of the weight's gradient over chunks, in fp32 beside it where it is narrower; LibTorch's
+// products on the processor have each chunk's part beside that.
+std::int64_t weight_sum_bytes(const ModelConfig& config, const StepShape& shape) {
+  const std::int64_t tokens = shape.batch * shape.sequence_length,
+                     columns = config.padded_vocab_size, e = shape.element_bytes;
+  const bool fused = runs_fused(config, shape);
+  const std::int64_t row = fused ? (columns + 63) / 64 * 64 * e : columns * kFloatBytes;
+  const std::int64_t rows =
+      rows_of_loss_chunk({.rows = tokens, .bytes_per_row = row}, config.loss_chunks);
+  if (e >= kFloatBytes || rows == tokens) return 0;
+  const std::int64_t part = fused || !shape.on_cpu ? 0 : e;
+  return columns * config.width * (kFloatBytes + part);
+}
+
 }  // namespace
 
 ActivationMemory activation_memory(const ModelConfig& config, const StepShape& shape) {
@@ -104,7 +118,8 @@ ActivationMemory activation_memory(const ModelConfig& config, const StepShape& s
                             2 * stream + mask + 2 * static_cast<std::int64_t>(sizeof(std::int64_t));
   const std::int64_t head_gradients = stream * tokens + config.padded_vocab_size * stream;
   return {.kept = static_cast<std::size_t>(tokens * kept),
-          .loss = static_cast<std::size_t>(logits_bytes(config, shape) + head_gradients),
+          .loss = static_cast<std::size_t>(logits_bytes(config, shape) + head_gradients +
+                                           weight_sum_bytes(config, shape)),
           .working = static_cast<std::size_t>(tokens * working_block_bytes(config, shape) +
                                               config.padded_vocab_size * stream)};
 }

@@ -1,7 +1,12 @@
 #include "model/chunked_loss.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+
+#include "model/ignored_target.hpp"
+#include "model/loss_gradients.hpp"
+#include "model/weight_gradient_sum.hpp"
 
 namespace sidestream::model::plain {
 namespace {
@@ -10,17 +15,9 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-constexpr std::int64_t kIgnored = -100;  // as at::cross_entropy_loss has it by default
-
-enum class Gradients { kNo, kYes };
-
 struct Chunking {
   std::int64_t vocab_size, rows;
-  Gradients gradients;
-};
-
-struct Result {
-  Tensor loss, x_grad, weight_grad;
+  LossGradients gradients;
 };
 
 class ChunkedLoss {
@@ -32,18 +29,20 @@ class ChunkedLoss {
         targets_n_(targets_n),
         chunking_(chunking),
         type_(x_nc.scalar_type() == at::kDouble ? at::kDouble : at::kFloat),
-        inverse_count_(targets_n.ne(kIgnored).sum().to(type_).reciprocal()) {
-    if (chunking_.gradients == Gradients::kNo) return;
+        inverse_count_(targets_n.ne(kIgnoredTarget).sum().to(type_).reciprocal()) {
+    if (chunking_.gradients == LossGradients::kNo) return;
     result_.x_grad = at::empty_like(x_nc);
-    result_.weight_grad = at::empty_like(weight_vc);
+    weight_sum_.emplace(weight_vc,
+                        chunking.rows < x_nc.size(0) ? LossChunks::kSeveral : LossChunks::kOne);
   }
 
   // Nothing waits for the device: sums and count stay there.
-  Result run() {
+  LossResult run() {
     Tensor sum = at::zeros({}, x_nc_.options().dtype(type_));
     for (std::int64_t row = 0; row < x_nc_.size(0); row += chunking_.rows)
       sum.add_(loss_of(row, std::min(chunking_.rows, x_nc_.size(0) - row)));
     result_.loss = sum.mul_(inverse_count_);
+    if (weight_sum_) result_.weight_grad = weight_sum_->take();
     return result_;
   }
 
@@ -54,8 +53,8 @@ class ChunkedLoss {
     Tensor logits_nv = at::mm(x, weight_vc_.t());
     Tensor log_probabilities =
         at::log_softmax(logits_nv.narrow(1, 0, chunking_.vocab_size), 1, type_);
-    Tensor loss = at::nll_loss(log_probabilities, targets, {}, at::Reduction::Sum, kIgnored);
-    if (chunking_.gradients == Gradients::kYes) {
+    Tensor loss = at::nll_loss(log_probabilities, targets, {}, at::Reduction::Sum, kIgnoredTarget);
+    if (chunking_.gradients == LossGradients::kYes) {
       logits_nv.narrow(1, 0, chunking_.vocab_size)
           .copy_(logits_gradient(std::move(log_probabilities), targets));
       add_gradients(row, x, logits_nv);
@@ -65,7 +64,7 @@ class ChunkedLoss {
 
   // (softmax - 1 at the target) / count, in the memory of the log-probabilities.
   Tensor logits_gradient(Tensor log_probabilities, const Tensor& targets) const {
-    const Tensor ignored = targets.eq(kIgnored);
+    const Tensor ignored = targets.eq(kIgnoredTarget);
     Tensor gradient = log_probabilities.exp_();
     gradient.scatter_add_(1, targets.masked_fill(ignored, 0).unsqueeze(1),
                           at::full({targets.size(0), 1}, -1, gradient.options()));
@@ -77,10 +76,7 @@ class ChunkedLoss {
     if (padding > 0) logits_grad_nv.narrow(1, chunking_.vocab_size, padding).zero_();
     Tensor x_grad = result_.x_grad.narrow(0, row, x.size(0));
     at::mm_out(x_grad, logits_grad_nv, weight_vc_);
-    if (row == 0)
-      at::mm_out(result_.weight_grad, logits_grad_nv.t(), x);
-    else
-      result_.weight_grad.addmm_(logits_grad_nv.t(), x);
+    weight_sum_->add(logits_grad_nv, x);
   }
 
   const Tensor& x_nc_;
@@ -89,41 +85,23 @@ class ChunkedLoss {
   Chunking chunking_;
   at::ScalarType type_;
   Tensor inverse_count_;
-  Result result_;
+  std::optional<WeightGradientSum> weight_sum_;
+  LossResult result_;
 };
-
-// On the host a pass over both gradients is saved where the loss is differentiated as it is.
-Tensor scaled(Tensor gradient, const Tensor& factor) {
-  if (factor.is_cpu() && factor.item<double>() == 1) return gradient;
-  return gradient.mul_(factor);
-}
-
-constexpr const char *kInputGradient = "x_grad", *kWeightGradient = "weight_grad";
-
-// Autograd takes a gradient over without a copy only where nobody else holds it.
-Tensor take(AutogradContext* context, const char* name) {
-  const auto entry = context->saved_data.find(name);
-  TORCH_CHECK(entry != context->saved_data.end(),
-              "a loss in chunks can be differentiated once; --loss-chunks 1 has no such limit");
-  Tensor gradient = entry->second.toTensor();
-  context->saved_data.erase(entry);
-  return gradient;
-}
 
 struct ChunkedLossFunction : torch::autograd::Function<ChunkedLossFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x_nc, const Tensor& weight_vc,
                         const Tensor& targets_n, const Chunking& chunking) {
-    const Result result = ChunkedLoss(x_nc, weight_vc, targets_n, chunking).run();
-    if (chunking.gradients == Gradients::kYes) {
-      context->saved_data[kInputGradient] = result.x_grad;
-      context->saved_data[kWeightGradient] = result.weight_grad;
-    }
+    const LossResult result = ChunkedLoss(x_nc, weight_vc, targets_n, chunking).run();
+    loss_gradients::keep(context, result);
     return result.loss;
   }
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
-    return {scaled(take(context, kInputGradient), grads[0]),
-            scaled(take(context, kWeightGradient), grads[0]), Tensor(), Tensor()};
+    const auto take = [&](const char* name) {
+      return loss_gradients::take(context, name, grads[0], "--loss-chunks 1");
+    };
+    return {take(loss_gradients::kInput), take(loss_gradients::kWeight), Tensor(), Tensor()};
   }
 };
 
@@ -131,13 +109,10 @@ struct ChunkedLossFunction : torch::autograd::Function<ChunkedLossFunction> {
 
 Tensor chunked_loss(const Tensor& x_nc, const Tensor& weight_vc, const Tensor& targets_n,
                     std::int64_t vocab_size, std::int64_t rows) {
-  const bool wanted =
-      at::GradMode::is_enabled() && (x_nc.requires_grad() || weight_vc.requires_grad());
   return ChunkedLossFunction::apply(
       x_nc, weight_vc, targets_n,
-      Chunking{.vocab_size = vocab_size,
-               .rows = rows,
-               .gradients = wanted ? Gradients::kYes : Gradients::kNo});
+      Chunking{
+          .vocab_size = vocab_size, .rows = rows, .gradients = wanted_gradients(x_nc, weight_vc)});
 }
 
 }  // namespace sidestream::model::plain

@@ -2,8 +2,7 @@
 // never there as a whole (as in LLM.Q and Liger Kernel). Any device and dtype.
 //
 // Where gradients are wanted, those of a chunk are computed right behind its loss, while its logits
-// are there, for a gradient of the loss of 1; backward scales them. The gradient of the weight is
-// the sum over chunks in the weight's dtype.
+// are there, for a gradient of the loss of 1; backward scales them.
 #pragma once
 
 #include <torch/torch.h>

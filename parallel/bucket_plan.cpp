@@ -47,7 +47,10 @@ class PlanBuilder {
   bool fits(std::size_t parameter, std::size_t limit_bytes) const {
     if (plan_.buckets.empty()) return false;
     const std::size_t end = place_of(parameter) + room_of(parameter);
-    return end * core::size_of(dtype_) <= limit_bytes;
+    // What slices would be padded to anyway costs nothing.
+    const std::size_t padded =
+        plan_.slices > 1 ? round_up(plan_.buckets.back().elements, slices_step()) : 0;
+    return end <= padded || end * core::size_of(dtype_) <= limit_bytes;
   }
 
   void open_bucket() {

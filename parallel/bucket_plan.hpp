@@ -9,7 +9,7 @@
 // Where each rank keeps a slice of every bucket (ZeRO-1 without shared memory), slices are equal
 // and whole blocks of optim::kSumBlock elements, and parameters are placed so that none of their
 // own blocks is cut: a slice may end inside a parameter, but the sums of squares are those of whole
-// parameters.
+// parameters. What fits into the padding that a bucket has by that goes into it, beyond its limit.
 #pragma once
 
 #include <cstddef>

@@ -69,4 +69,19 @@ core::DType DataParallelConfig::gradient_dtype() const {
   return reduce_dtype.value_or(parameter_dtype);
 }
 
+StateSharing settled_sharing(const DataParallelConfig& config, RanksShare ranks) {
+  const bool share = ranks == RanksShare::kMemory;
+  switch (config.state_sharing) {
+    case StateSharing::kAuto:
+      return share && config.optimizer.kernel == OptimizerKernel::kFused ? StateSharing::kOn
+                                                                         : StateSharing::kOff;
+    case StateSharing::kOn:
+      return share ? StateSharing::kOn : StateSharing::kSharded;
+    case StateSharing::kOff:
+    case StateSharing::kSharded:
+      return config.state_sharing;
+  }
+  throw core::ConfigError("--zero: expected auto, 0 or 1, found an unknown value.");
+}
+
 }  // namespace sidestream::parallel

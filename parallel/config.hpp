@@ -67,4 +67,9 @@ struct DataParallelConfig {
   core::DType gradient_dtype() const;
 };
 
+// What becomes of a wish: kOff, kSharded, or kOn where all ranks share memory. The only place that
+// decides it.
+enum class RanksShare { kMemory, kNothing };
+StateSharing settled_sharing(const DataParallelConfig& config, RanksShare ranks);
+
 }  // namespace sidestream::parallel

@@ -11,12 +11,12 @@
 
 #include "core/base/error.hpp"
 #include "parallel/bucket_readiness.hpp"
-#include "parallel/bucket_size.hpp"
 #include "parallel/bucket_tuner.hpp"
 #include "parallel/gradient_accumulator.hpp"
 #include "parallel/gradient_hooks.hpp"
 #include "parallel/gradient_space.hpp"
 #include "parallel/gradient_synchronizer.hpp"
+#include "parallel/initial_space.hpp"
 #include "parallel/memory_plan.hpp"
 #include "parallel/parameter_space.hpp"
 #include "parallel/replica_agreement.hpp"
@@ -27,13 +27,6 @@
 
 namespace sidestream::parallel {
 namespace {
-
-ParameterSpace agreed_space(comm::Communicator& communicator, const torch::nn::Module& module,
-                            const DataParallelConfig& config) {
-  std::vector<Parameter> parameters = agreed_parameters(communicator, module, config);
-  StateMemory memory(communicator, parameters, config);
-  return {std::move(parameters), config.parameter_dtype, std::move(memory)};
-}
 
 constexpr std::size_t kNamesInMessage = 5;
 
@@ -53,7 +46,7 @@ class DataParallel::Impl {
       : config_(config),
         communicator_(communicator),
         current_stream_(tools.current_stream),
-        parameters_(agreed_space(communicator, module, config)),
+        parameters_(agreed_space(communicator, module, config, tools)),
         gradients_(communicator, parameters_.parameters(), config.gradient_dtype(),
                    plan_for(reverse_order(parameters_.size()))),
         accumulator_(parameters_, gradients_),
@@ -64,11 +57,11 @@ class DataParallel::Impl {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       index_of_[parameters_.at(i).tensor.unsafeGetTensorImpl()] = i;
     const comm::CollectiveOptions after_copies{.after = tools.current_stream()};
-    broadcast_parameters(communicator_, parameters_, after_copies);
-    broadcast_constants(communicator_, constant_tensors(module), after_copies);
+    broadcast_tensors(communicator_, constant_tensors(module), after_copies);
     if (parameters_.is_sharded()) {
-      shard(gradients_.plan());
       gather_ = std::make_unique<WeightGather>(communicator_, parameters_, current_stream_);
+    } else {
+      broadcast_parameters(communicator_, parameters_, after_copies);
     }
     update_ = make_step_update(config_.optimizer, parameters_, gradients_, tools);
   }
@@ -159,6 +152,8 @@ class DataParallel::Impl {
     return {};
   }
 
+  void await_weights() const { finish_gather(); }
+
   std::int64_t steps_taken() const { return steps_taken_; }
   void set_steps_taken(std::int64_t steps) { steps_taken_ = steps; }
 
@@ -207,12 +202,8 @@ class DataParallel::Impl {
   }
 
   BucketPlan plan_for(const std::vector<std::size_t>& order) const {
-    const std::vector<std::size_t> elements = parameters_.elements();
-    const core::DType dtype = config_.gradient_dtype();
-    return make_bucket_plan(
-        elements, order, dtype,
-        bucket_limits(config_, padded_bytes(elements, dtype), communicator_.size(),
-                      parameters_.is_sharded() ? Slicing::kByRank : Slicing::kNone));
+    return plan_of(config_, parameters_.elements(), order, communicator_.size(),
+                   parameters_.is_sharded() ? Slicing::kByRank : Slicing::kNone);
   }
 
   void on_gradient(std::size_t parameter) {
@@ -288,16 +279,15 @@ class DataParallel::Impl {
   }
 
   // Weights and state come to lie as the plan has them.
-  void shard(const BucketPlan& plan) {
+  void move_state(const BucketPlan& plan) {
     finish_gather();
-    parameters_.shard({communicator_, plan, parameters_.elements(), current_stream_},
-                      [this](const VisitState& visit) {
-                        if (update_) update_->each_state(visit);
-                      });
+    parameters_.move(
+        {communicator_, plan, parameters_.elements(), current_stream_},
+        [this](const VisitState& visit) { update_->each_state(visit); }, gradients_.scratch());
   }
 
   void adopt(BucketPlan plan) {
-    if (parameters_.is_sharded()) shard(plan);
+    if (parameters_.is_sharded()) move_state(plan);
     gradients_.adopt(std::move(plan));
     update_->layout_changed();
     order_settled_ = true;
@@ -370,6 +360,7 @@ std::string DataParallel::first_bad_gradient() const { return impl_->first_bad_g
 torch::Tensor DataParallel::device_scalars() const { return impl_->device_scalars(); }
 double DataParallel::grad_norm() const { return impl_->grad_norm(); }
 StepStatistics DataParallel::update(double learning_rate) { return impl_->update(learning_rate); }
+void DataParallel::await_weights() const { impl_->await_weights(); }
 std::int64_t DataParallel::steps_taken() const { return impl_->steps_taken(); }
 void DataParallel::set_steps_taken(std::int64_t steps) { impl_->set_steps_taken(steps); }
 std::vector<ParameterState> DataParallel::states() const { return impl_->states(); }

@@ -93,6 +93,11 @@ class DataParallel {
   // see weight_arrival().
   StepStatistics update(double learning_rate);
 
+  // Weights that update() has left on their way are there, for who changes them: what a gather
+  // brings later would undo it. Blocks a host rank; not collective. Throws CollectiveError,
+  // PeerError.
+  void await_weights() const;
+
   // Steps taken by update(); set when resuming (bias correction depends on it).
   std::int64_t steps_taken() const;
   void set_steps_taken(std::int64_t steps);

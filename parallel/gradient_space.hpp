@@ -35,6 +35,9 @@ class GradientSpace {
 
   void* bucket_data(std::size_t bucket) const;
 
+  // All of the memory, for who needs some between two steps: adopt() clears it.
+  const torch::Tensor& scratch() const noexcept { return flat_; }
+
  private:
   void make_views();
   void clear_padding();

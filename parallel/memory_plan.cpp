@@ -36,14 +36,27 @@ std::size_t flat_moment_bytes(const std::vector<std::size_t>& elements,
 namespace {
 
 // Of state whose slices the ranks keep.
-void count_slices(MemoryPlan& plan, const DataParallelConfig& config) {
-  const std::size_t fp32_bytes = own_elements(plan.buckets) * sizeof(float);
+void count_slices(MemoryPlan& plan, const std::vector<std::size_t>& elements,
+                  const DataParallelConfig& config) {
+  const std::size_t whole = plan.total_bytes() - plan.parameter_bytes - plan.gradient_bytes;
+  const std::size_t unpadded = plan.parameter_bytes + plan.gradient_bytes +
+                               whole / static_cast<std::size_t>(plan.buckets.slices);
+  const std::size_t own = own_elements(plan.buckets);
+  const std::size_t moments = static_cast<std::size_t>(moments_per_parameter(config.optimizer));
+  const std::size_t moment_bytes = own * core::size_of(config.optimizer.state_dtype);
   plan.parameter_bytes = plan.buckets.total_elements * core::size_of(config.parameter_dtype);
   plan.gradient_bytes = plan.buckets.capacity_elements * core::size_of(config.gradient_dtype());
-  plan.master_bytes = plan.master_bytes == 0 ? 0 : fp32_bytes;
-  plan.moment_bytes = own_elements(plan.buckets) * core::size_of(config.optimizer.state_dtype) *
-                      static_cast<std::size_t>(moments_per_parameter(config.optimizer));
-  plan.start_bytes = 2 * plan.buckets.total_elements * sizeof(float) + plan.parameter_bytes;
+  plan.master_bytes = plan.master_bytes == 0 ? 0 : own * sizeof(float);
+  plan.moment_bytes = moment_bytes * moments;
+  plan.padding_bytes = plan.total_bytes() - std::min(unpadded, plan.total_bytes());
+  const std::size_t module_bytes =
+      std::accumulate(elements.begin(), elements.end(), std::size_t{0}) * sizeof(float);
+  // The weights move through the memory of the gradients, where they fit into it.
+  const std::size_t weights_twice =
+      plan.gradient_bytes < plan.parameter_bytes ? plan.parameter_bytes : 0;
+  const std::size_t moved = std::max(plan.master_bytes, moments == 0 ? 0 : moment_bytes);
+  plan.start_bytes = std::max(module_bytes + plan.parameter_bytes + plan.master_bytes,
+                              plan.total_bytes() + std::max(moved, weights_twice));
   plan.shards_state = true;
 }
 
@@ -71,7 +84,7 @@ MemoryPlan plan_memory(const std::vector<ParameterShape>& parameters,
   plan.buckets = make_bucket_plan(elements, reverse_order(elements.size()), config.gradient_dtype(),
                                   bucket_limits(config, plan.gradient_bytes, ranks,
                                                 shards ? Slicing::kByRank : Slicing::kNone));
-  if (shards) count_slices(plan, config);
+  if (shards) count_slices(plan, elements, config);
   return plan;
 }
 

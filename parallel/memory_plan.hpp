@@ -27,12 +27,15 @@ struct MemoryPlan {
   std::size_t master_bytes = 0;  // 0 when the parameters are fp32 themselves
   std::size_t gradient_bytes = 0;
   std::size_t moment_bytes = 0;
-  // While state is cut into slices, before there are gradients: the module's own fp32 weights, the
-  // flat ones, and whole master weights or the new layout. 0: never more than in training.
+  // Of state in slices, before the second step, and before there are activations: the module's own
+  // fp32 weights beside the flat ones and the slices of master weights; or what training takes, and
+  // once more the slices of one state, which move with the order of the buckets. 0: never more than
+  // in training.
   std::size_t start_bytes = 0;
-  bool shares_state = false;  // one copy of all but the gradients for all ranks
-  bool shards_state = false;  // master weights and moments of this rank's slices
-  BucketPlan buckets = {};    // before the first step; the order is observed in it
+  std::size_t padding_bytes = 0;  // of them in training, so that slices are equal
+  bool shares_state = false;      // one copy of all but the gradients for all ranks
+  bool shards_state = false;      // master weights and moments of this rank's slices
+  BucketPlan buckets = {};        // before the first step; the order is observed in it
 
   std::size_t total_bytes() const {
     return parameter_bytes + master_bytes + gradient_bytes + moment_bytes;

@@ -46,9 +46,8 @@ void keep_moment(const torch::Tensor& updated, const torch::Tensor& moment,
   at::parallel_for(0, updated.numel(), kRoundedAtOnce, [&](auto begin, auto end) {
     const auto first = static_cast<std::size_t>(begin);
     const auto count = static_cast<std::size_t>(end - begin);
-    optim::RoundingPlace here = place;
-    here.first += static_cast<std::uint32_t>(first);
-    optim::round_stochastically(from.subspan(first, count), to.subspan(first, count), here, half);
+    optim::round_stochastically(from.subspan(first, count), to.subspan(first, count),
+                                place.from(first), half);
   });
 }
 

@@ -30,6 +30,22 @@ ParameterSpace::ParameterSpace(std::vector<Parameter> parameters, core::DType dt
   }
 }
 
+ParameterSpace::ParameterSpace(std::vector<Parameter> parameters, core::DType dtype,
+                               StateMemory memory, StateShards shards)
+    : parameters_(std::move(parameters)),
+      dtype_(dtype),
+      memory_(std::move(memory)),
+      shards_(std::make_unique<StateShards>(std::move(shards))) {
+  const torch::NoGradGuard no_grad;
+  if (has_master()) {
+    masters_ = make_state(core::DType::kFloat32);
+    for (std::size_t i = 0; i < size(); ++i)
+      masters_.views[i].copy_(own_part(parameters_[i].tensor.flatten(), shards_->own(i)));
+  }
+  take_place(laid_out(flat_for_shards()));
+  if (!has_master()) masters_are_weights();
+}
+
 // Padded as elements of type `layout` are.
 FlatState ParameterSpace::make_flat(core::DType dtype, core::DType layout) {
   std::size_t total = 0;
@@ -76,45 +92,58 @@ FlatState ParameterSpace::make_state(core::DType dtype) {
   return state;
 }
 
-void ParameterSpace::shard(StateShards shards,
-                           const std::function<void(const VisitState&)>& each_state) {
-  const torch::NoGradGuard no_grad;
-  auto next = std::make_unique<StateShards>(std::move(shards));
-  each_state([&](FlatState& state) {
-    state.flat = shards_->moved(state.flat, *next);
-    state.views = next->views_of(state.flat);
-  });
-  if (has_master()) shard_masters(*next);
-  const BucketPlan& plan = next->plan();
-  FlatState weights;
-  weights.flat =
-      torch::zeros({static_cast<std::int64_t>(plan.total_elements)}, weights_.flat.options());
-  if (!has_master()) masters_ = {.flat = weights.flat, .views = {}};
-  for (std::size_t i = 0; i < size(); ++i) {
-    const torch::Tensor place = weights.flat.narrow(0, static_cast<std::int64_t>(plan.offsets[i]),
-                                                    parameters_[i].tensor.numel());
-    weights.views.push_back(place.view(parameters_[i].tensor.sizes()));
-    weights.views[i].copy_(weights_.views[i]);
-    parameters_[i].tensor.set_data(weights.views[i]);
-    if (!has_master()) masters_.views.push_back(own_part(place, next->own(i)));
-  }
-  weights_ = std::move(weights);
-  shards_ = std::move(next);
+torch::Tensor ParameterSpace::flat_for_shards() const {
+  return torch::zeros({static_cast<std::int64_t>(shards_->plan().total_elements)},
+                      torch::dtype(scalar_type_of(dtype_)).device(device()));
 }
 
-void ParameterSpace::shard_masters(const StateShards& next) {
-  FlatState masters;
-  if (shards_) {
-    masters.flat = shards_->moved(masters_.flat, next);
-    masters.views = next.views_of(masters.flat);
-  } else {
-    masters.flat =
-        torch::zeros({static_cast<std::int64_t>(next.elements())}, masters_.flat.options());
-    masters.views = next.views_of(masters.flat);
-    for (std::size_t i = 0; i < size(); ++i)
-      masters.views[i].copy_(own_part(masters_.views[i].flatten(), next.own(i)));
+FlatState ParameterSpace::laid_out(const torch::Tensor& flat) const {
+  const BucketPlan& plan = shards_->plan();
+  FlatState state{.flat = flat, .views = {}};
+  for (std::size_t i = 0; i < size(); ++i) {
+    const torch::Tensor& tensor = parameters_[i].tensor;
+    state.views.push_back(flat.narrow(0, static_cast<std::int64_t>(plan.offsets[i]), tensor.numel())
+                              .view(tensor.sizes()));
   }
-  masters_ = std::move(masters);
+  return state;
+}
+
+void ParameterSpace::take_place(FlatState next) {
+  const FlatState former = std::exchange(weights_, std::move(next));
+  for (std::size_t i = 0; i < size(); ++i) {
+    weights_.views[i].copy_(parameters_[i].tensor);
+    parameters_[i].tensor.set_data(weights_.views[i]);
+  }
+}
+
+void ParameterSpace::masters_are_weights() {
+  masters_ = {.flat = weights_.flat, .views = {}};
+  for (std::size_t i = 0; i < size(); ++i)
+    masters_.views.push_back(own_part(weights_.views[i].flatten(), shards_->own(i)));
+}
+
+void ParameterSpace::move(StateShards shards,
+                          const std::function<void(const VisitState&)>& each_state,
+                          const torch::Tensor& scratch) {
+  const torch::NoGradGuard no_grad;
+  auto next = std::make_unique<StateShards>(std::move(shards));
+  const auto move_state = [&](FlatState& state) {
+    state.views.clear();
+    state.flat = shards_->moved(state.flat, *next);
+    state.views = next->views_of(state.flat);
+  };
+  each_state(move_state);
+  if (has_master()) move_state(masters_);
+  shards_ = std::move(next);
+  if (!has_master()) masters_ = {};  // holds the weights' former memory
+  const std::size_t bytes = shards_->plan().total_elements * core::size_of(dtype_);
+  if (scratch.nbytes() >= bytes) {
+    take_place(laid_out(scratch.view(torch::kUInt8)
+                            .narrow(0, 0, static_cast<std::int64_t>(bytes))
+                            .view(scalar_type_of(dtype_))));
+  }
+  take_place(laid_out(flat_for_shards()));
+  if (!has_master()) masters_are_weights();
 }
 
 void ParameterSpace::load_weights(std::size_t index, const torch::Tensor& values) {

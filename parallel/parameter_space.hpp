@@ -36,6 +36,9 @@ class ParameterSpace {
   // Copies the values; each parameter's former storage is released as it goes. Into shared memory
   // the first rank copies its own: they are there for the others after meet().
   ParameterSpace(std::vector<Parameter> parameters, core::DType dtype, StateMemory memory = {});
+  // Sharded from the start: no rank ever has whole master weights. The values are rank 0's already.
+  ParameterSpace(std::vector<Parameter> parameters, core::DType dtype, StateMemory memory,
+                 StateShards shards);
   ParameterSpace(const ParameterSpace&) = delete;
   ParameterSpace& operator=(const ParameterSpace&) = delete;
 
@@ -69,11 +72,13 @@ class ParameterSpace {
 
   // Each rank keeps its slices of the state.
   bool is_sharded() const noexcept { return memory_.is_sharded(); }
-  // After the first shard().
-  const StateShards& shards() const { return *shards_; }
-  // Collective: weights and state as these shards have them. each_state(visit) brings the states
-  // that others keep. Throws CollectiveError, PeerError.
-  void shard(StateShards shards, const std::function<void(const VisitState&)>& each_state);
+  const StateShards& shards() const { return *shards_; }  // of sharded state
+  // Collective: weights and state move to where these shards have them. each_state(visit) brings
+  // the states that others keep. scratch: memory of any type, on the device of the weights, that
+  // they may stay in meanwhile; where it is too small they are there twice. Throws CollectiveError,
+  // PeerError.
+  void move(StateShards shards, const std::function<void(const VisitState&)>& each_state,
+            const torch::Tensor& scratch);
   // Whole values of a parameter's first elements, on the host, into the weights and this rank's
   // slice of a state.
   void load_weights(std::size_t index, const torch::Tensor& values);
@@ -82,7 +87,13 @@ class ParameterSpace {
 
  private:
   const FlatState& masters() const { return has_master() || shards_ ? masters_ : weights_; }
-  void shard_masters(const StateShards& next);
+  // A flat buffer in the weights' type with the layout of the shards.
+  FlatState laid_out(const torch::Tensor& flat) const;
+  torch::Tensor flat_for_shards() const;
+  // Values and the module's parameters move into `next`; former storage is released as it goes.
+  void take_place(FlatState next);
+  // fp32 weights are their own masters: the own ranges of them.
+  void masters_are_weights();
   FlatState make_flat(core::DType dtype, core::DType layout);
 
   std::vector<Parameter> parameters_;
@@ -90,7 +101,7 @@ class ParameterSpace {
   StateMemory memory_;
   FlatState weights_;
   FlatState masters_;                    // empty when the weights are fp32 and not sharded
-  std::unique_ptr<StateShards> shards_;  // null: not sharded, or not yet
+  std::unique_ptr<StateShards> shards_;  // null: not sharded
 };
 
 }  // namespace sidestream::parallel

@@ -1,5 +1,7 @@
 #include "parallel/parameter_state.hpp"
 
+#include <algorithm>
+
 namespace sidestream::parallel {
 namespace {
 
@@ -9,8 +11,12 @@ torch::Tensor shape_of(const Parameter& parameter, const torch::Tensor& state) {
   return torch::empty(parameter.tensor.sizes(), state.options().device(torch::kMeta));
 }
 
-void copy_first(const torch::Tensor& elements, const torch::Tensor& place) {
-  if (place.defined()) place.copy_(elements.narrow(0, 0, place.numel()).view(place.sizes()));
+// Of the piece as much as the place has: it may end before the parameter does.
+void copy_piece(const StatePiece& piece, const torch::Tensor& place) {
+  if (!place.defined()) return;
+  const auto first = static_cast<std::int64_t>(piece.first);
+  const std::int64_t count = std::min(piece.values.numel(), place.numel() - first);
+  if (count > 0) place.view({-1}).narrow(0, first, count).copy_(piece.values.narrow(0, 0, count));
 }
 
 // The name of each kind of moment; the same for every parameter.
@@ -40,15 +46,15 @@ std::vector<ParameterState> states_of(const ParameterSpace& parameters, const St
 void gather_states(const ParameterSpace& parameters, StepUpdate& update, const StatePlace& place) {
   const torch::NoGradGuard no_grad;
   const auto put = [&](const std::string& kind) {
-    return [&](std::size_t i, const torch::Tensor& state) {
-      copy_first(state, place(kind, parameters.at(i).name));
+    return [&](const StatePiece& piece) {
+      copy_piece(piece, place(kind, parameters.at(piece.parameter).name));
     };
   };
   if (parameters.has_master()) {
     parameters.shards().gather(parameters.master_state().flat, put(kMaster));
   } else {
     for (std::size_t i = 0; i < parameters.size(); ++i)
-      put(kMaster)(i, parameters.weights(i).flatten());
+      put(kMaster)({.parameter = i, .values = parameters.weights(i).flatten()});
   }
   std::size_t next = 0;
   const std::vector<std::string> kinds = kinds_of(update);

@@ -26,8 +26,8 @@ struct ParameterState {
   std::vector<Moment> moments;
 };
 
-// kind: empty for the master weights, or the name of a moment. A tensor of the state's type on the
-// host for the parameter's first elements, or undefined.
+// kind: empty for the master weights, or the name of a moment. A contiguous tensor of the state's
+// type on the host for the parameter's first elements, or undefined.
 using StatePlace =
     std::function<torch::Tensor(const std::string& kind, const std::string& parameter)>;
 
@@ -35,7 +35,9 @@ using StatePlace =
 std::vector<ParameterState> states_of(const ParameterSpace& parameters, const StepUpdate& update);
 
 // Of sharded state. Collective, blocks: copies master weights and moments to the places that this
-// rank names; `place` is asked on every rank and must not throw. Throws CollectiveError, PeerError.
+// rank names. `place` is asked on every rank, more than once for a state, and must not throw. A
+// rank that names no place takes no memory beyond kGatheredBytes. Throws CollectiveError,
+// PeerError.
 void gather_states(const ParameterSpace& parameters, StepUpdate& update, const StatePlace& place);
 
 // Of sharded state, on this rank alone: takes its slices, and all weights, from the values that

@@ -100,20 +100,20 @@ void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& para
   parameters.refresh_weights();
 }
 
-void broadcast_constants(comm::Communicator& communicator, const std::vector<Parameter>& constants,
-                         const comm::CollectiveOptions& options) {
+void broadcast_tensors(comm::Communicator& communicator, const std::vector<Parameter>& tensors,
+                       const comm::CollectiveOptions& options) {
   const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> dense;
   std::vector<comm::Buffer> buffers;
-  for (const Parameter& constant : constants) {
-    dense.push_back(constant.tensor.contiguous());
-    if (constant.tensor.nbytes() == 0) continue;
+  for (const Parameter& tensor : tensors) {
+    dense.push_back(tensor.tensor.contiguous());
+    if (tensor.tensor.nbytes() == 0) continue;
     buffers.push_back(
         {dense.back().mutable_data_ptr(), dense.back().nbytes(), core::DType::kUInt8});
   }
   communicator.broadcast_each(buffers, 0, options).wait();
-  for (std::size_t i = 0; i < constants.size(); ++i) {
-    if (!dense[i].is_same(constants[i].tensor)) constants[i].tensor.copy_(dense[i]);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!dense[i].is_same(tensors[i].tensor)) tensors[i].tensor.copy_(dense[i]);
   }
 }
 

@@ -21,12 +21,12 @@ std::vector<Parameter> agreed_parameters(comm::Communicator& communicator,
                                          const torch::nn::Module& module,
                                          const DataParallelConfig& config);
 
-// Collective, blocks: rank 0's master weights, and its constants, to all ranks. Weights are rounded
-// from them again. Weights that the ranks share only have to be there.
+// Collective, blocks: rank 0's master weights to all ranks, and weights are rounded from them
+// again; weights that the ranks share only have to be there. Or rank 0's tensors as they are.
 void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& parameters,
                           const comm::CollectiveOptions& options);
-void broadcast_constants(comm::Communicator& communicator, const std::vector<Parameter>& constants,
-                         const comm::CollectiveOptions& options);
+void broadcast_tensors(comm::Communicator& communicator, const std::vector<Parameter>& tensors,
+                       const comm::CollectiveOptions& options);
 
 // Collective, blocks: rank 0's order. Throws Error when it is no permutation of the same
 // parameters.

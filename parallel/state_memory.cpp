@@ -33,18 +33,17 @@ std::size_t state_bytes(const std::vector<Parameter>& parameters,
 
 StateMemory::StateMemory(comm::Communicator& communicator, const std::vector<Parameter>& parameters,
                          const DataParallelConfig& config) {
+  if (communicator.size() == 1) return;
   const bool on_host = parameters.front().tensor.device().is_cpu();
-  const bool fused = config.optimizer.kernel == OptimizerKernel::kFused;
-  if (config.state_sharing == StateSharing::kOff) return;
-  const bool shards = config.state_sharing == StateSharing::kSharded;
-  const bool wanted = config.state_sharing == StateSharing::kOn || shards;
-  if (!wanted && !fused) return;
-  if (on_host && communicator.size() > 1 && !shards) {
+  StateSharing sharing =
+      settled_sharing(config, on_host ? RanksShare::kMemory : RanksShare::kNothing);
+  if (sharing == StateSharing::kOn) {
     shared_bytes_ = state_bytes(parameters, config);
     shared_ = communicator.allocate_shared(shared_bytes_);
+    if (!is_shared()) sharing = settled_sharing(config, RanksShare::kNothing);
   }
   if (is_shared()) communicator_ = &communicator;
-  is_sharded_ = wanted && !is_shared() && communicator.size() > 1;
+  is_sharded_ = sharing == StateSharing::kSharded;
 }
 
 Part StateMemory::part() const {

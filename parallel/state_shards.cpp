@@ -1,5 +1,6 @@
 #include "parallel/state_shards.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sidestream::parallel {
@@ -35,33 +36,61 @@ std::vector<torch::Tensor> StateShards::views_of(const torch::Tensor& flat) cons
   return views;
 }
 
-void StateShards::gather(
-    const torch::Tensor& flat,
-    const std::function<void(std::size_t, const torch::Tensor&)>& visit) const {
-  const torch::NoGradGuard no_grad;
-  for (std::size_t b = 0; b < plan_.buckets.size(); ++b) {
-    const Bucket& bucket = plan_.buckets[b];
-    const torch::Tensor mine =
-        flat.narrow(0, signed_of(slice_offsets_[b]), signed_of(plan_.slice_elements(b)));
-    const torch::Tensor all = torch::empty({signed_of(bucket.elements)}, flat.options());
-    communicator_
-        .all_gather(mine.const_data_ptr(), all.mutable_data_ptr(), mine.nbytes(),
-                    core::DType::kUInt8,
-                    {.bucket = static_cast<int>(b), .after = current_stream_()})
-        .wait_on(current_stream_());
+// What of each parameter of the bucket lies in the parts, rank after rank.
+void StateShards::visit_part(const Part& part, const torch::Tensor& all,
+                             const VisitPiece& visit) const {
+  const Bucket& bucket = plan_.buckets[part.bucket];
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(plan_.slices); ++rank) {
+    const std::size_t begin =
+        bucket.offset_elements + rank * plan_.slice_elements(part.bucket) + part.first;
     for (const std::size_t i : bucket.parameters) {
-      visit(i, all.narrow(0, signed_of(plan_.offsets[i] - bucket.offset_elements),
-                          signed_of(elements_[i])));
+      const std::size_t first = std::max(begin, plan_.offsets[i]);
+      const std::size_t end = std::min(begin + part.count, plan_.offsets[i] + elements_[i]);
+      if (first >= end) continue;
+      visit({.parameter = i,
+             .first = first - plan_.offsets[i],
+             .values = all.narrow(0, signed_of(rank * part.count + first - begin),
+                                  signed_of(end - first))});
+    }
+  }
+}
+
+void StateShards::gather(const torch::Tensor& flat, const VisitPiece& visit) const {
+  const torch::NoGradGuard no_grad;
+  const auto ranks = static_cast<std::size_t>(plan_.slices);
+  const std::size_t most = std::max<std::size_t>(
+      1, kGatheredBytes / (ranks * static_cast<std::size_t>(flat.itemsize())));
+  std::size_t longest = 0;
+  for (std::size_t b = 0; b < plan_.buckets.size(); ++b)
+    longest = std::max(longest, plan_.slice_elements(b));
+  const torch::Tensor room =
+      torch::empty({signed_of(ranks * std::min(most, longest))}, flat.options());
+  for (std::size_t b = 0; b < plan_.buckets.size(); ++b) {
+    for (std::size_t first = 0; first < plan_.slice_elements(b); first += most) {
+      const Part part{
+          .bucket = b, .first = first, .count = std::min(most, plan_.slice_elements(b) - first)};
+      const torch::Tensor mine =
+          flat.narrow(0, signed_of(slice_offsets_[b] + first), signed_of(part.count));
+      communicator_
+          .all_gather(mine.const_data_ptr(), room.mutable_data_ptr(), mine.nbytes(),
+                      core::DType::kUInt8,
+                      {.bucket = static_cast<int>(b), .after = current_stream_()})
+          .wait_on(current_stream_());
+      visit_part(part, room, visit);
     }
   }
 }
 
 torch::Tensor StateShards::moved(const torch::Tensor& flat, const StateShards& next) const {
   const torch::Tensor result = torch::zeros({signed_of(next.elements())}, flat.options());
-  gather(flat, [&](std::size_t i, const torch::Tensor& state) {
-    const OwnRange& own = next.own(i);
-    result.narrow(0, signed_of(own.offset), signed_of(own.count))
-        .copy_(state.narrow(0, signed_of(own.first), signed_of(own.count)));
+  gather(flat, [&](const StatePiece& piece) {
+    const OwnRange& own = next.own(piece.parameter);
+    const auto there = static_cast<std::size_t>(piece.values.numel());
+    const std::size_t first = std::max(own.first, piece.first);
+    const std::size_t end = std::min(own.end(), piece.first + there);
+    if (first >= end) return;
+    result.narrow(0, signed_of(own.offset + first - own.first), signed_of(end - first))
+        .copy_(piece.values.narrow(0, signed_of(first - piece.first), signed_of(end - first)));
   });
   return result;
 }

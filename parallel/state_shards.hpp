@@ -2,7 +2,8 @@
 // "ZeRO", 2020, stage 1) for ranks that share no memory.
 //
 // A flat state tensor holds this rank's slices of all buckets one behind another. What needs a
-// whole parameter's state (another layout, a checkpoint) has it gathered bucket by bucket.
+// whole parameter's state (another layout, a checkpoint) has it gathered piece by piece: nobody
+// ever holds more of it than kGatheredBytes.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,17 @@
 #include "parallel/own_ranges.hpp"
 
 namespace sidestream::parallel {
+
+// Of the memory that a gather takes on every rank, whatever the size of a bucket; where there are
+// more ranks than elements in it, one of each.
+inline constexpr std::size_t kGatheredBytes = std::size_t{16} << 20;
+
+// Some elements of a parameter's state, as one dimension.
+struct StatePiece {
+  std::size_t parameter = 0;
+  std::size_t first = 0;  // element of the parameter
+  torch::Tensor values;
+};
 
 class StateShards {
  public:
@@ -35,11 +47,11 @@ class StateShards {
   // The own range of each parameter in a flat state tensor: one dimension, `count` elements.
   std::vector<torch::Tensor> views_of(const torch::Tensor& flat) const;
 
-  // Collective: calls visit(i, state) for every parameter, with all of its state as one dimension,
-  // to be read in the order of the current stream. Blocks a host rank. `visit` must not throw.
-  // Throws CollectiveError, PeerError.
-  void gather(const torch::Tensor& flat,
-              const std::function<void(std::size_t, const torch::Tensor&)>& visit) const;
+  // Collective: calls visit(piece) until it has seen every element of every parameter once, on all
+  // ranks alike; values are to be read in the order of the current stream, and are gone with the
+  // next call. Blocks a host rank. `visit` must not throw. Throws CollectiveError, PeerError.
+  using VisitPiece = std::function<void(const StatePiece&)>;
+  void gather(const torch::Tensor& flat, const VisitPiece& visit) const;
 
   // Collective: the same state in the slices of `next`. Throws as gather().
   torch::Tensor moved(const torch::Tensor& flat, const StateShards& next) const;
@@ -50,6 +62,12 @@ class StateShards {
   void merge(const torch::Tensor& doubles) const;
 
  private:
+  // Elements of every rank's slice of a bucket, from `first` of the slice on.
+  struct Part {
+    std::size_t bucket, first, count;
+  };
+  void visit_part(const Part& part, const torch::Tensor& all, const VisitPiece& visit) const;
+
   comm::Communicator& communicator_;
   BucketPlan plan_;
   std::vector<std::size_t> elements_;

@@ -4,6 +4,8 @@
 #include <exception>
 #include <utility>
 
+#include "profiling/ranges/ranges.hpp"
+
 namespace sidestream::parallel {
 
 WeightGather::~WeightGather() {
@@ -43,6 +45,11 @@ void WeightGather::finish() {
 std::int64_t WeightGather::take_blocked_ns() { return std::exchange(blocked_ns_, 0); }
 
 void WeightGather::wait_for_bucket(std::size_t bucket) {
+  if (in_flight_[bucket].done()) {  // nothing to be seen on a timeline
+    in_flight_[bucket].wait_on(current_stream_());
+    return;
+  }
+  const ranges::ScopedRange range(ranges::Phase::kWeightWait);
   const auto begin = std::chrono::steady_clock::now();
   in_flight_[bucket].wait_on(current_stream_());
   blocked_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();

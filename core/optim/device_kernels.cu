@@ -203,7 +203,7 @@ __global__ void round_kernel(RoundingJob job) {
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * kThreads;
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x; i < job.count;
        i += stride) {
-    const std::uint32_t draw = rounding_draw(job.place, static_cast<std::uint32_t>(i));
+    const std::uint32_t draw = rounding_draw(job.place.from(i), /*i=*/0);
     job.to[i] = round_stochastically(job.from[i], half_of(draw, job.half));
   }
 }

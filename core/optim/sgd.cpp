@@ -70,12 +70,10 @@ void update_block(const SgdRange<Gradient, Moment>& range, std::size_t first, st
   if (range.momentum_buffer.empty()) {
     plain(weights, gradients, n, c);
   } else {
-    RoundingPlace rounding = range.rounding;
-    rounding.first += static_cast<std::uint32_t>(first);
     with_momentum(Pointers<Gradient, Moment>{.weights = weights,
                                              .gradients = gradients,
                                              .buffer = range.momentum_buffer.data() + first,
-                                             .rounding = rounding},
+                                             .rounding = range.rounding.from(first)},
                   n, c);
   }
   if (!range.low_precision.empty())

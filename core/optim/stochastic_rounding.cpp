@@ -1,5 +1,6 @@
 #include "core/optim/stochastic_rounding.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "core/optim/check.hpp"
@@ -22,7 +23,11 @@ SIDESTREAM_VECTORIZED void round_all(const float* __restrict from, core::BFloat1
 void round_stochastically(std::span<const float> from, std::span<core::BFloat16> to,
                           const RoundingPlace& place, RoundingHalf half) {
   require_length("rounded moments", from.size(), to.size());
-  round_all(from.data(), to.data(), from.size(), place, half);
+  constexpr std::size_t kAtOnce = std::size_t{1} << 31;  // numbers of 32 bits within
+  for (std::size_t first = 0; first < from.size(); first += kAtOnce) {
+    round_all(from.data() + first, to.data() + first, std::min(kAtOnce, from.size() - first),
+              place.from(first), half);
+  }
 }
 
 }  // namespace sidestream::optim

@@ -22,11 +22,16 @@ struct RoundingSource {
 };
 
 // Where a range of one parameter draws in one step: a key of 64 bits, and the number of its first
-// element within the parameter, of which 32 bits count.
+// element within the parameter.
 struct RoundingPlace {
   std::uint32_t key_low = 0;
   std::uint32_t key_high = 0;
-  std::uint32_t first = 0;
+  std::uint64_t first = 0;
+
+  // Of the same range from its element `offset` on.
+  SIDESTREAM_INLINE RoundingPlace from(std::uint64_t offset) const {
+    return {key_low, key_high, first + offset};
+  }
 };
 
 // An element draws 32 bits in a step, and each of its moments has a half of them.
@@ -38,18 +43,27 @@ SIDESTREAM_INLINE RoundingPlace rounding_place(const RoundingSource& source,
   const std::uint64_t of_step =
       core::mix_bits(source.seed, static_cast<std::uint64_t>(source.step));
   const std::uint64_t key = core::mix_bits(of_step ^ parameter);
-  return {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32),
-          static_cast<std::uint32_t>(first)};
+  return {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32), first};
 }
 
-// The draw of the range's element i: the finalizer of MurmurHash3 for 32 bits (Appleby), half of
-// the key before it and half between its two rounds. Ten operations that every vector unit has, a
-// counter and no state.
-SIDESTREAM_INLINE std::uint32_t rounding_draw(const RoundingPlace& place, std::uint32_t i) {
-  std::uint32_t x = (place.first + i) ^ place.key_low;
-  x = (x ^ (x >> 16)) * 0x85EBCA6Bu + place.key_high;
+// The finalizer of MurmurHash3 for 32 bits (Appleby), with a key between its two rounds.
+SIDESTREAM_INLINE std::uint32_t finalized(std::uint32_t x, std::uint32_t key) {
+  x = (x ^ (x >> 16)) * 0x85EBCA6Bu + key;
   x = (x ^ (x >> 13)) * 0xC2B2AE35u;
   return x ^ (x >> 16);
+}
+
+// The draw of the range's element i: its number finalized, half of the key before and half between
+// the rounds. A dozen operations that every vector unit has, a counter and no state. Of the number
+// that is its low half; the high one changes the second half of the key, by nothing below 2^32.
+SIDESTREAM_INLINE std::uint32_t rounding_draw(const RoundingPlace& place, std::uint32_t i) {
+  const auto low = static_cast<std::uint32_t>(place.first);
+  const auto high = static_cast<std::uint32_t>(place.first >> 32);
+  // The same for all elements, so that a loop finds both once.
+  const std::uint32_t key = place.key_high + finalized(high, 0),
+                      next_key = place.key_high + finalized(high + 1, 0);
+  const std::uint32_t element = low + i;
+  return finalized(element ^ place.key_low, element < low ? next_key : key);
 }
 
 // A number below 2^16.

@@ -35,12 +35,9 @@ parallel::DataParallelConfig data_parallel_config(const TrainOptions& options) {
   config.parameter_dtype =
       options.precision == Precision::kBf16 ? core::DType::kBFloat16 : core::DType::kFloat32;
   config.optimizer.rounding_seed = options.seed;
-  const bool may_share = options.device != Device::kCuda;
-  if (!may_share && config.state_sharing == parallel::StateSharing::kAuto)
-    config.state_sharing = parallel::StateSharing::kOff;
-  const bool has_windows = may_share && options.comm.shared_memory;
-  if (!has_windows && config.state_sharing == parallel::StateSharing::kOn)
-    config.state_sharing = parallel::StateSharing::kSharded;
+  const bool has_windows = options.device != Device::kCuda && options.comm.shared_memory;
+  if (!has_windows)
+    config.state_sharing = parallel::settled_sharing(config, parallel::RanksShare::kNothing);
   return config;
 }
 

@@ -51,8 +51,21 @@ SnapshotBytes snapshot_bytes(const CheckpointOptions& options,
   return {.first_rank = std::max(weights, all / static_cast<std::size_t>(ranks)), .all_ranks = all};
 }
 
+// Of state in slices: what slices cost beside their content, and a start that takes more than
+// training.
+std::string slices_text(const parallel::MemoryPlan& plan, std::size_t training_bytes) {
+  if (!plan.shards_state) return "";
+  std::string text = fmt::format("  of them        {} pad the slices, so that they are equal\n",
+                                 mib(plan.padding_bytes));
+  if (plan.start_bytes > training_bytes)
+    text += fmt::format("  at the start   {} until the order of the buckets is settled\n",
+                        mib(plan.start_bytes));
+  return text;
+}
+
 std::string memory_text(const parallel::MemoryPlan& plan,
                         const model::ActivationMemory& activations, std::size_t snapshot) {
+  const std::size_t training_bytes = plan.total_bytes() + activations.peak();
   return fmt::format(
       "Memory of each rank{}\n  parameters     {}\n  master weights {}\n"
       "  gradients      {}\n  moments        {}\n"
@@ -66,11 +79,7 @@ std::string memory_text(const parallel::MemoryPlan& plan,
                           : "",
       mib(plan.parameter_bytes), mib(plan.master_bytes), mib(plan.gradient_bytes),
       mib(plan.moment_bytes), mib(activations.kept), mib(activations.loss),
-      mib(activations.working), mib(plan.total_bytes() + activations.peak()),
-      plan.start_bytes <= plan.total_bytes()
-          ? ""
-          : fmt::format("  at the start   {} while state is cut into slices\n",
-                        mib(plan.start_bytes)),
+      mib(activations.working), mib(training_bytes), slices_text(plan, training_bytes),
       snapshot == 0 ? ""
                     : fmt::format("  and a copy of  {} while a checkpoint is written (rank 0)\n",
                                   mib(snapshot)));
@@ -91,13 +100,11 @@ std::string bucket_text(const parallel::MemoryPlan& plan,
 // Ranks of several hosts have no memory for one copy.
 parallel::DataParallelConfig config_over(const comm::LauncherEnvironment& launcher,
                                          const TrainOptions& options) {
-  using parallel::StateSharing;
+  using parallel::RanksShare;
   parallel::DataParallelConfig config = data_parallel_config(options);
   const bool several_hosts = launcher.local_size > 0 && launcher.local_size < launcher.size;
-  if (several_hosts && config.state_sharing == StateSharing::kOn)
-    config.state_sharing = StateSharing::kSharded;
-  if (several_hosts && config.state_sharing == StateSharing::kAuto)
-    config.state_sharing = StateSharing::kOff;
+  config.state_sharing =
+      parallel::settled_sharing(config, several_hosts ? RanksShare::kNothing : RanksShare::kMemory);
   return config;
 }
 
@@ -118,8 +125,7 @@ std::string data_text(const DataSources& sources, const TrainOptions& options, i
 
 std::size_t planned_device_bytes(const TrainOptions& options, int ranks) {
   parallel::DataParallelConfig config = data_parallel_config(options);
-  const bool shards = options.parallel.state_sharing == parallel::StateSharing::kOn;
-  config.state_sharing = shards ? parallel::StateSharing::kSharded : parallel::StateSharing::kOff;
+  config.state_sharing = parallel::settled_sharing(config, parallel::RanksShare::kNothing);
   return parallel::plan_memory(shapes_of(options.model.config), config, ranks).peak_bytes();
 }
 
@@ -140,11 +146,13 @@ std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
                      sequence_length(options)) +
          data_text(sources, options, ranks) +
          memory_text(plan, activations_of(options), snapshot.first_rank) +
-         memory_advice(options, {.ranks = place.ranks_on_host,
-                                 .usable_bytes = place.usable_bytes,
-                                 .fixed_bytes = static_cast<std::int64_t>(plan.total_bytes()) +
-                                                place.rank_bytes,
-                                 .copied_bytes = static_cast<std::int64_t>(host_copies)}) +
+         memory_advice(
+             options,
+             {.ranks = place.ranks_on_host,
+              .usable_bytes = place.usable_bytes,
+              .fixed_bytes = static_cast<std::int64_t>(plan.total_bytes()) + place.rank_bytes,
+              .start_bytes = static_cast<std::int64_t>(plan.start_bytes) + place.rank_bytes,
+              .copied_bytes = static_cast<std::int64_t>(host_copies)}) +
          bucket_text(plan, shapes, config) + "Nothing was trained (--dry-run).\n";
 }
 

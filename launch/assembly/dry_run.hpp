@@ -21,12 +21,13 @@ struct DryRunPlace {
 };
 
 // Opens and checks the data, lays out the model, plans buckets, memory and steps. Where the plan
-// does not fit into the memory, the text names the cheapest flags that would make it fit. Throws
-// what the run would throw: ConfigError, DataError.
+// does not fit into the memory, the text names the first of memory_advice()'s flags that suffices.
+// Throws what the run would throw: ConfigError, DataError.
 std::string dry_run_text(TrainOptions options, const DryRunPlace& place);
 
-// Weights, master weights, gradients and moments of one rank on a GPU. `options` must have its
-// vocabulary set.
+// Weights, master weights, gradients and moments of one rank on a GPU, or what its start takes
+// where that is more (MemoryPlan::start_bytes); no activations. `options` must have its vocabulary
+// set.
 std::size_t planned_device_bytes(const TrainOptions& options, int ranks);
 
 }  // namespace sidestream::launch

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -19,7 +20,8 @@ constexpr std::array kLevels = {
 
 std::int64_t needed_bytes(const TrainOptions& options, const HostMemory& host) {
   const auto activations = static_cast<std::int64_t>(activations_of(options).peak());
-  return host.ranks * (host.fixed_bytes + activations) + host.copied_bytes;
+  return std::max(host.ranks * (host.fixed_bytes + activations) + host.copied_bytes,
+                  host.ranks * host.start_bytes);
 }
 
 std::string gib(std::int64_t bytes) {

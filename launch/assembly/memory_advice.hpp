@@ -1,4 +1,4 @@
-// Whether a planned run fits into the memory of its host, and the cheapest flags that would make it
+// Whether a planned run fits into the memory of its host, and the first flags that would make it
 // fit.
 #pragma once
 
@@ -15,6 +15,7 @@ struct HostMemory {
   int ranks = 1;                                  // on the host
   std::optional<std::int64_t> usable_bytes = {};  // for all of them; empty: not known
   std::int64_t fixed_bytes = 0;                   // of a rank, whatever the flags below
+  std::int64_t start_bytes = 0;                   // of a rank, before there are activations
   std::int64_t copied_bytes = 0;                  // of all of them, while a checkpoint is written
 };
 

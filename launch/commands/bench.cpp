@@ -4,6 +4,7 @@
 #include "comm/mpi_environment.hpp"
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
+#include "launch/commands/bench_collective.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/bench_options.hpp"
 #include "launch/process/program.hpp"
@@ -91,15 +92,40 @@ core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
   return core::ExitCode::kDone;
 }
 
+// Nothing: the machine itself.
+std::optional<Collective> collective_of(BenchSubject subject) {
+  switch (subject) {
+    case BenchSubject::kCeilings:
+      return std::nullopt;
+    case BenchSubject::kAllReduce:
+      return Collective::kAllReduce;
+    case BenchSubject::kAllGather:
+      return Collective::kAllGather;
+    case BenchSubject::kReduceScatter:
+      return Collective::kReduceScatter;
+  }
+  throw core::Error("no such subject to measure");
+}
+
 }  // namespace
 
 int run_bench(const CommandCall& call) {
   const BenchOptions options = parse_bench_options(call.arguments);
-  if (comm::LauncherEnvironment::read().size < 2) return measure_machine(options);
+  const std::optional<Collective> collective = collective_of(*options.subject);
+  if (comm::LauncherEnvironment::read().size < 2) {
+    if (!collective) return measure_machine(options);
+    throw core::ConfigError(
+        fmt::format("`sidestream bench {0}` measures what goes on between ranks: `mpirun -np 2 "
+                    "--bind-to none sidestream bench {0}`",
+                    name_of(*collective)));
+  }
   comm::CommunicatorConfig config;
   config.device = options.device;
-  return run_program(call.argc, call.argv, config,
-                     [&](Session& session) { return measure_ranks(options, session); });
+  if (collective) comm::choose_device(config);
+  return run_program(call.argc, call.argv, config, [&](Session& session) {
+    return collective ? bench_collective(session, config, options, *collective)
+                      : measure_ranks(options, session);
+  });
 }
 
 }  // namespace sidestream::launch

@@ -3,12 +3,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "comm/mpi_environment.hpp"
 #include "core/faults/fault_injector.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/dry_run.hpp"
 #include "launch/assembly/training_run.hpp"
+#include "launch/ceilings/ceilings.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/doctor/system_files.hpp"
 #include "launch/doctor/usable_memory.hpp"
@@ -68,6 +70,30 @@ void prepare_environment(const TrainOptions& options) {
   setenv("NCCL_NVLS_ENABLE", "0", /*overwrite=*/0);
 }
 
+// What gradients and, in slices, weights travel by.
+std::vector<Collective> collectives_of(const TrainOptions& options) {
+  const auto sharing = data_parallel_config(options).state_sharing;
+  if (parallel::settled_sharing({.state_sharing = sharing}, parallel::RanksShare::kNothing) ==
+      parallel::StateSharing::kSharded)
+    return {Collective::kReduceScatter, Collective::kAllGather};
+  return {Collective::kAllReduce};
+}
+
+// --nccl-ctas auto between the GPUs of one machine: what `bench` found faster here. Another order
+// of sums may come with it, which --deterministic excludes.
+comm::nccl::Tuning tuning_of(const TrainOptions& options, const comm::DeviceFinding& gpu) {
+  const auto launcher = comm::LauncherEnvironment::read();
+  const bool one_machine = launcher.size > 1 && launcher.local_size == launcher.size;
+  if (!one_machine || !gpu.usable() || options.deterministic) return options.comm.nccl;
+  const auto stored = load_ceilings(ceilings_file(), gpu_name());
+  if (!stored || !stored->device) return options.comm.nccl;
+  const comm::nccl::Tuning tuning = tuning_by_measurement(
+      options.comm.nccl, stored->device->nccl_paths, collectives_of(options), launcher.size);
+  if (launcher.rank == 0 && tuning.is_tuned() && !options.comm.nccl.is_tuned())
+    fmt::print("--nccl-ctas auto: none, which `sidestream bench` found faster here\n");
+  return tuning;
+}
+
 }  // namespace
 
 int run_train(const CommandCall& call) {
@@ -79,6 +105,7 @@ int run_train(const CommandCall& call) {
   const std::string command_line = joined(call.argc, call.argv);
   comm::CommunicatorConfig communication = communicator_config(options);
   comm::choose_device(communication);
+  communication.nccl = tuning_of(options, communication.gpu);
   return run_program(call.argc, call.argv, communication, [&](Session& session) {
     return run_training(session, options, command_line);
   });

@@ -41,7 +41,7 @@ DeviceStepRunner::DeviceStepRunner(const DeviceStepParts& parts, const StepRunne
 
 void DeviceStepRunner::queue_micro_step(std::int64_t step, int micro_step) {
   config_.heartbeat->beat(Phase::kData, step);
-  plant_before_batch(*config_.faults, step, parts_.model);
+  plant_before_batch(*config_.faults, step, parts_.model, parts_.replicas);
   const DeviceBatch batch = parts_.feed.next();
   outcome_.epoch = batch.epoch;
   if (parts_.model.config().dropout > 0) {

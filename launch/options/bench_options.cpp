@@ -14,11 +14,17 @@ SettingTable<Options> table() {
   return {
       {"What this machine can do at most",
        {choice<Options, BenchSubject>(
-            {"subject", "ceilings",
-             "what to measure, the word alone is enough: matrix products of each type, memory, "
-             "copies to and from a GPU; under mpirun the link between the ranks",
+            {"subject", "ceilings|allreduce|allgather|reducescatter",
+             "what to measure, the word alone is enough. ceilings: matrix products of each type, "
+             "memory, copies to and from a GPU; under mpirun the link between the ranks. The "
+             "others: that collective under mpirun, size by size, with NCCL's kernels and its copy "
+             "engines side by side",
              "must be given"},
-            {{"ceilings", BenchSubject::kCeilings}}, [](auto& o) -> auto& { return o.subject; }),
+            {{"ceilings", BenchSubject::kCeilings},
+             {"allreduce", BenchSubject::kAllReduce},
+             {"allgather", BenchSubject::kAllGather},
+             {"reducescatter", BenchSubject::kReduceScatter}},
+            [](auto& o) -> auto& { return o.subject; }),
         optional_count<Options>({"threads", "N", "threads for compute", "every core"},
                                 [](auto& o) -> auto& { return o.threads; }, {1, 4096}),
         number<Options>({"seconds", "SECONDS", "time of each measurement"},
@@ -47,10 +53,13 @@ BenchOptions parse_bench_options(const std::vector<std::string>& arguments) {
 }
 
 std::string bench_help(int width_columns) {
-  return "Measures what this machine can do at most; `train` takes its MFU from it.\n\n"
+  return "Measures what this machine can do at most; `train` takes its MFU from it, and "
+         "--nccl-ctas "
+         "auto.\n\n"
          "  sidestream bench ceilings\n"
          "  sidestream bench ceilings --threads 1 --seconds 0.5\n"
-         "  mpirun -np 2 --bind-to none sidestream bench ceilings\n\n" +
+         "  mpirun -np 2 --bind-to none sidestream bench ceilings\n"
+         "  mpirun -np 2 --bind-to none sidestream bench allgather\n\n" +
          flags_help(flags_of(table()), width_columns);
 }
 

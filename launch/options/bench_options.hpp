@@ -9,7 +9,7 @@
 
 namespace sidestream::launch {
 
-enum class BenchSubject { kCeilings };
+enum class BenchSubject { kCeilings, kAllReduce, kAllGather, kReduceScatter };
 
 struct BenchOptions {
   std::optional<BenchSubject> subject = {};           // has to be given

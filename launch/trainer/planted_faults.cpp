@@ -17,9 +17,11 @@ void flip_a_bit(const torch::nn::Module& model) {
 }  // namespace
 
 void plant_before_batch(faults::FaultInjector& faults, std::int64_t step,
-                        const torch::nn::Module& model) {
+                        const torch::nn::Module& model, const parallel::DataParallel& replicas) {
   faults.pass(faults::Point::kData, step);
-  if (faults.flips_a_bit(step)) flip_a_bit(model);
+  if (!faults.flips_a_bit(step)) return;
+  replicas.await_weights();
+  flip_a_bit(model);
 }
 
 torch::Tensor plant_in_loss(faults::FaultInjector& faults, std::int64_t step, torch::Tensor loss) {

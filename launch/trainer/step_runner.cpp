@@ -41,7 +41,7 @@ double StepRunner::run_micro_step(std::int64_t step, int micro_step, StepOutcome
   const data::Batch batch = [&] {
     const ScopedRange range(Phase::kData);
     config_.heartbeat->beat(Phase::kData, step);
-    plant_before_batch(*config_.faults, step, model_);
+    plant_before_batch(*config_.faults, step, model_, replicas_);
     return loader_.next();
   }();
   outcome.reader_ns += static_cast<std::int64_t>(loader_.last_reader_cost_ns());

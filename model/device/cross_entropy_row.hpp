@@ -10,6 +10,7 @@
 #include "model/device/block.hpp"
 #include "model/device/held_row.hpp"
 #include "model/device/kernel_function.hpp"
+#include "model/ignored_target.hpp"
 
 namespace sidestream::model::device {
 
@@ -65,14 +66,16 @@ struct LogitChunk {
   }
 };
 
-// A target outside the vocabulary makes loss and gradient of its row NaN: nothing can be thrown
-// without waiting for the device, and NaN is what the trainer looks for.
+// kIgnoredTarget makes loss and gradient of its row zero. Another target outside the vocabulary
+// makes them NaN: nothing can be thrown without waiting for the device, and NaN is what the trainer
+// looks for.
 template <typename T, typename Block>
 SIDESTREAM_KERNEL void cross_entropy_row(Block& block, const CrossEntropyRows<T>& rows,
                                          std::int64_t row) {
   T* logits = rows.logits + row * rows.stride;
   const std::int64_t target = rows.targets[row];
   const bool known = target >= 0 && target < rows.vocab_size;
+  const bool counts = target != kIgnoredTarget;
   const std::int64_t step = static_cast<std::int64_t>(block.threads()) * kChunk<T>;
   typename Block::template Local<float> target_logit(block);
   const auto softmax_of_share = [&](int thread) {
@@ -86,8 +89,8 @@ SIDESTREAM_KERNEL void cross_entropy_row(Block& block, const CrossEntropyRows<T>
   };
   const Softmax softmax = block.reduce(softmax_of_share, JoinSoftmax());
   block.each([&](int thread) {
-    if (thread == 0)
-      rows.losses[row] = logf(softmax.second) - (target_logit.of(thread) - softmax.first);
+    const float loss = logf(softmax.second) - (target_logit.of(thread) - softmax.first);
+    if (thread == 0) rows.losses[row] = counts ? loss : 0.0f;
     if (rows.gradient == Gradient::kNo) return;
     const float scale = known ? rows.gradient_scale : kNotANumber;
     const float factor = scale / softmax.second;
@@ -96,10 +99,10 @@ SIDESTREAM_KERNEL void cross_entropy_row(Block& block, const CrossEntropyRows<T>
       const LogitChunk<T> chunk(logits, column, rows.vocab_size);
       Chunk<T> out;
       for (int i = 0; i < kChunk<T>; ++i) {
-        const bool padding = column + i >= rows.vocab_size;
+        const bool zero = !counts || column + i >= rows.vocab_size;
         const float probability = expf(chunk.at[i] - softmax.first) * factor;
         const float gradient = column + i == target ? probability - scale : probability;
-        out.at[i] = T(padding ? 0.0f : gradient);
+        out.at[i] = T(zero ? 0.0f : gradient);
       }
       store_chunk(logits + column, out);
     }

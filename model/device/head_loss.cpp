@@ -1,9 +1,13 @@
 #include "model/device/head_loss.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "model/fused/recorded.hpp"
+#include "model/ignored_target.hpp"
 #include "model/loss_chunks.hpp"
+#include "model/loss_gradients.hpp"
+#include "model/weight_gradient_sum.hpp"
 
 namespace sidestream::model::device {
 namespace {
@@ -14,17 +18,11 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-enum class Gradients { kNo, kYes };
-
-struct Result {
-  Tensor loss, x_grad, weight_grad;
-};
-
 // One loss: its inputs, and the buffers that chunks share.
 class HeadLoss {
  public:
   HeadLoss(const LaunchQueue& queue, const Tensor& x_btc, const Tensor& weight_vc,
-           const Tensor& targets_bt, const LossOptions& options, Gradients gradients)
+           const Tensor& targets_bt, const LossOptions& options, LossGradients gradients)
       : queue_(queue),
         x_(rows_of(x_btc)),
         weight_(weight_vc),
@@ -36,16 +34,27 @@ class HeadLoss {
         gradients_(gradients),
         logits_(at::empty({chunk_rows_, stride_}, x_.options())),
         losses_(at::empty({x_.size(0)}, x_.options().dtype(at::kFloat))) {
-    if (gradients_ == Gradients::kNo) return;
+    if (gradients_ == LossGradients::kNo) return;
     x_grad_ = at::empty_like(x_);
-    weight_grad_ = at::empty_like(weight_);
+    weight_sum_.emplace(weight_,
+                        chunk_rows_ < x_.size(0) ? LossChunks::kSeveral : LossChunks::kOne);
   }
 
-  Result run() {
+  // The kernel divides by all rows; who differentiates is told how many there are to one that
+  // counts. Nothing waits for the device: the count stays there.
+  struct Outcome {
+    LossResult result;
+    Tensor rows_to_one;
+  };
+  Outcome run() {
     const std::int64_t rows = x_.size(0);
     for (std::int64_t row = 0; row < rows; row += chunk_rows_)
       run_chunk(row, std::min(chunk_rows_, rows - row));
-    return {losses_.mean(), x_grad_, weight_grad_};
+    const Tensor count = targets_.ne(kIgnoredTarget).sum().to(at::kFloat);
+    return {.result = {.loss = losses_.sum().div_(count),
+                       .x_grad = x_grad_,
+                       .weight_grad = weight_sum_ ? weight_sum_->take() : Tensor()},
+            .rows_to_one = count.clamp_min(1).reciprocal_().mul_(rows)};
   }
 
  private:
@@ -55,15 +64,15 @@ class HeadLoss {
     Tensor logits = logits_.narrow(0, 0, rows).narrow(1, 0, weight_.size(0));
     at::mm_out(logits, x, weight_.t());
     compute_losses(row, rows);
-    if (gradients_ == Gradients::kNo) return;
+    if (gradients_ == LossGradients::kNo) return;
     Tensor x_grad = x_grad_.narrow(0, row, rows);
     at::mm_out(x_grad, logits, weight_);
-    at::addmm_out(weight_grad_, weight_grad_, logits.t(), x, row == 0 ? 0 : 1, 1);
+    weight_sum_->add(logits, x);
   }
 
   void compute_losses(std::int64_t row, std::int64_t rows) {
     const float scale =
-        gradients_ == Gradients::kYes ? 1.0f / static_cast<float>(x_.size(0)) : 0.0f;
+        gradients_ == LossGradients::kYes ? 1.0f / static_cast<float>(x_.size(0)) : 0.0f;
     queue_.launch(&DeviceKernels::cross_entropy,
                   {.dtype = dtype_of(x_),
                    .rows = rows,
@@ -79,47 +88,52 @@ class HeadLoss {
   const LaunchQueue& queue_;
   Tensor x_, weight_, targets_;
   std::int64_t vocab_size_, stride_, chunk_rows_;
-  Gradients gradients_;
-  Tensor logits_, losses_, x_grad_, weight_grad_;
+  LossGradients gradients_;
+  Tensor logits_, losses_, x_grad_;
+  std::optional<WeightGradientSum> weight_sum_;
 };
 
 struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x_btc, const Tensor& weight_vc,
-                        const Tensor& targets_bt, const LossOptions& options, Gradients gradients,
-                        const LaunchQueuePtr& queue) {
-    const bool both = gradients == Gradients::kYes;
+                        const Tensor& targets_bt, const LossOptions& options,
+                        LossGradients gradients, const LaunchQueuePtr& queue) {
+    const bool both = gradients == LossGradients::kYes;
     RECORD_FUNCTION(both ? "sidestream::head_loss_and_gradients" : "sidestream::head_loss",
                     Inputs({x_btc, weight_vc}));
-    Result result = HeadLoss(*queue, x_btc, weight_vc, targets_bt, options, gradients).run();
+    const auto [result, rows_to_one] =
+        HeadLoss(*queue, x_btc, weight_vc, targets_bt, options, gradients).run();
     if (both) {
-      context->saved_data["x_grad"] = result.x_grad.view(x_btc.sizes());
-      context->saved_data["weight_grad"] = result.weight_grad;
+      loss_gradients::keep(context, {.loss = {},
+                                     .x_grad = result.x_grad.view(x_btc.sizes()),
+                                     .weight_grad = result.weight_grad});
+      context->saved_data[kRowsToOne] = rows_to_one;
     }
     return result.loss;
   }
 
-  // The factor stays on the device: most often it is 1, and to ask would be to wait for it.
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
-    auto& saved = context->saved_data;
-    TORCH_CHECK(saved.count("x_grad") == 1,
-                "the fused loss can be differentiated once; --fused-ops off has no such limit");
+    const auto rows_to_one = context->saved_data.find(kRowsToOne);
+    const Tensor factor = rows_to_one == context->saved_data.end()
+                              ? grads[0]
+                              : grads[0] * rows_to_one->second.toTensor();
+    const auto take = [&](const char* name) {
+      return loss_gradients::take(context, name, factor, "--fused-ops off");
+    };
     tensor_list result(6);
-    result[0] = saved["x_grad"].toTensor().mul_(grads[0]);
-    result[1] = saved["weight_grad"].toTensor().mul_(grads[0]);
-    saved.erase("x_grad");
-    saved.erase("weight_grad");
+    result[0] = take(loss_gradients::kInput);
+    result[1] = take(loss_gradients::kWeight);
     return result;
   }
+
+  static constexpr const char* kRowsToOne = "rows_to_one";
 };
 
 }  // namespace
 
 Tensor next_token_loss(const LaunchQueuePtr& queue, const Tensor& x_btc, const Tensor& weight_vc,
                        const Tensor& targets_bt, const LossOptions& options) {
-  const bool wanted =
-      at::GradMode::is_enabled() && (x_btc.requires_grad() || weight_vc.requires_grad());
   return HeadLossFunction::apply(x_btc, weight_vc, targets_bt, options,
-                                 wanted ? Gradients::kYes : Gradients::kNo, queue);
+                                 wanted_gradients(x_btc, weight_vc), queue);
 }
 
 }  // namespace sidestream::model::device

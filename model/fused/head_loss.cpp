@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 
 #include <ATen/Parallel.h>
 #include <c10/util/StringUtil.h>
@@ -9,8 +10,10 @@
 #include "core/base/error.hpp"
 #include "model/fused/linear_products.hpp"
 #include "model/fused/recorded.hpp"
+#include "model/ignored_target.hpp"
 #include "model/kernels/cross_entropy.hpp"
 #include "model/loss_chunks.hpp"
+#include "model/loss_gradients.hpp"
 
 namespace sidestream::model::fused {
 namespace {
@@ -19,18 +22,13 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-enum class Gradients { kNo, kYes };
-
-struct Result {
-  Tensor loss, x_grad, weight_grad;
-};
-
 // One loss: its inputs, and the buffers that chunks share.
 template <typename T>
 class HeadLoss {
  public:
   HeadLoss(const Tensor& x_btc, const Tensor& weight_vc, const Tensor& targets_bt,
-           const LossOptions& options, Gradients gradients, const GradientPlace& weight_gradient)
+           const LossOptions& options, LossGradients gradients,
+           const GradientPlace& weight_gradient)
       : x_(x_btc),
         weight_(weight_vc),
         targets_(data_of<std::int64_t>(targets_bt)),
@@ -41,18 +39,22 @@ class HeadLoss {
             options.chunks)),
         gradients_(gradients),
         logits_(scratch<T>(chunk_rows_ * stride_)),
-        losses_(at::empty({x_.rows}, at::kFloat)) {
-    if (gradients_ == Gradients::kNo) return;
+        losses_(at::empty({x_.rows}, at::kFloat)),
+        count_(x_.rows - std::count(targets_, targets_ + x_.rows, kIgnoredTarget)) {
+    if (gradients_ == LossGradients::kNo) return;
+    // In fp32, so that the number of chunks costs no digits.
+    if (chunk_rows_ < x_.rows && !std::is_same_v<T, float>)
+      weight_sums_ = scratch<float>(weight_.rows * weight_.columns);
     x_grad_ = at::empty_like(x_btc);
     weight_grad_ = or_empty(weight_gradient.memory, weight_vc.sizes(), weight_vc.options());
   }
 
-  Result run() {
+  LossResult run() {
     for (std::int64_t row = 0; row < x_.rows; row += chunk_rows_)
       run_chunk(row, std::min(chunk_rows_, x_.rows - row));
     const float* losses = data_of<float>(losses_);
     const double sum = std::accumulate(losses, losses + x_.rows, 0.0);
-    return {at::scalar_tensor(sum / static_cast<double>(x_.rows), at::kFloat), x_grad_,
+    return {at::scalar_tensor(sum / static_cast<double>(count_), at::kFloat), x_grad_,
             weight_grad_};
   }
 
@@ -60,7 +62,7 @@ class HeadLoss {
   void run_chunk(std::int64_t row, std::int64_t rows) {
     compute_logits(row, rows);
     compute_losses(row, rows);
-    if (gradients_ == Gradients::kNo) return;
+    if (gradients_ == LossGradients::kNo) return;
     compute_x_grad(row, rows);
     compute_weight_grad(row, rows);
   }
@@ -74,17 +76,27 @@ class HeadLoss {
   }
 
   void compute_losses(std::int64_t first_row, std::int64_t rows) {
-    const float scale = gradients_ == Gradients::kYes ? 1.0f / static_cast<float>(x_.rows) : 0.0f;
     at::parallel_for(0, rows, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         data_of<float>(losses_)[first_row + i] =
-            kernels::cross_entropy({.vocab_size = vocab_size_,
-                                    .columns = stride_,
-                                    .target = targets_[first_row + i],
-                                    .gradient_scale = scale},
-                                   data_of<T>(logits_) + i * stride_);
+            loss_of(targets_[first_row + i], data_of<T>(logits_) + i * stride_);
       }
     });
+  }
+
+  // Of one row, whose gradient replaces its logits.
+  float loss_of(std::int64_t target, T* logits) const {
+    const bool differentiates = gradients_ == LossGradients::kYes;
+    if (target == kIgnoredTarget) {
+      if (differentiates) std::fill_n(logits, stride_, T(0.0f));
+      return 0;
+    }
+    return kernels::cross_entropy(
+        {.vocab_size = vocab_size_,
+         .columns = stride_,
+         .target = target,
+         .gradient_scale = differentiates ? 1.0f / static_cast<float>(count_) : 0.0f},
+        logits);
   }
 
   void compute_x_grad(std::int64_t row, std::int64_t rows) {
@@ -95,65 +107,76 @@ class HeadLoss {
   }
 
   void compute_weight_grad(std::int64_t row, std::int64_t rows) {
-    product_into<T>(
-        {.m = weight_.rows, .n = x_.columns, .k = rows},
-        {.data = data_of<T>(logits_), .stride = stride_, .orientation = Orientation::kTransposed},
-        {.data = x_.data + row * x_.columns, .stride = x_.columns},
-        kernels::Rows<T>{data_of<T>(weight_grad_), x_.columns},
-        row == 0 ? Existing::kReplace : Existing::kAdd, NextRead::kLater);
+    const ProductShape shape{.m = weight_.rows, .n = x_.columns, .k = rows};
+    const LeftFactor<T> logits{
+        .data = data_of<T>(logits_), .stride = stride_, .orientation = Orientation::kTransposed};
+    const RightFactor<T> x{.data = x_.data + row * x_.columns, .stride = x_.columns};
+    const kernels::Rows<T> out{data_of<T>(weight_grad_), x_.columns};
+    if (!weight_sums_.defined()) {
+      product_into<T>(shape, logits, x, out, row == 0 ? Existing::kReplace : Existing::kAdd,
+                      NextRead::kLater);
+      return;
+    }
+    const bool first = row == 0, last = row + rows == x_.rows;
+    product<T>(shape, logits, x, [&](const kernels::Tile& tile, TilePlace at) {
+      const std::int64_t place = at.row * x_.columns + at.column;
+      const kernels::Rows<float> sums{data_of<float>(weight_sums_) + place, x_.columns};
+      first ? kernels::store(tile, sums) : kernels::add(tile, sums);
+      if (!last) return;
+      kernels::store({sums.data, sums.stride, tile.rows, tile.columns},
+                     kernels::Rows<T>{out.data + place, out.stride});
+    });
   }
 
   Matrix<T> x_, weight_;
   const std::int64_t* targets_;
   std::int64_t vocab_size_, stride_, chunk_rows_;
-  Gradients gradients_;
+  LossGradients gradients_;
   Tensor logits_, losses_, x_grad_, weight_grad_;
+  std::int64_t count_;  // of targets that are not left out
+  Tensor weight_sums_;  // in fp32; undefined: the gradient's own type will do
 };
 
 void check_targets(const Tensor& targets, std::int64_t vocab_size) {
   const auto* ids = data_of<std::int64_t>(targets);
-  const auto outside = [&](std::int64_t id) { return id < 0 || id >= vocab_size; };
+  const auto outside = [&](std::int64_t id) {
+    return (id < 0 || id >= vocab_size) && id != kIgnoredTarget;
+  };
   const auto* bad = std::find_if(ids, ids + targets.numel(), outside);
   if (bad == ids + targets.numel()) return;
   throw core::DataError(
       c10::str("target token id ", *bad, " is outside the vocabulary of ", vocab_size));
 }
 
-Tensor scaled(const Tensor& gradient, const Tensor& factor) {
-  return factor.item<float>() == 1.0f ? gradient : gradient * factor.to(gradient.scalar_type());
-}
-
 struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x_btc, const Embeddings& embeddings,
                         const Tensor& weight_vc, const Tensor& targets_bt,
-                        const LossOptions& options, Gradients gradients,
+                        const LossOptions& options, LossGradients gradients,
                         const GradientPlace& weight_gradient) {
-    const bool both = gradients == Gradients::kYes;
+    const bool both = gradients == LossGradients::kYes;
     RECORD_FUNCTION(both ? "sidestream::head_loss_and_gradients" : "sidestream::head_loss",
                     Inputs({x_btc, weight_vc}));
-    Result result;
+    LossResult result;
     with_element_type(x_btc.scalar_type(), [&]<typename T>(T*) {
       result = HeadLoss<T>(x_btc, weight_vc, targets_bt, options, gradients, weight_gradient).run();
     });
-    context->saved_data["x_grad"] = result.x_grad;
-    context->saved_data["weight_grad"] = result.weight_grad;
+    loss_gradients::keep(context, result);
     if (embeddings.tied) context->saved_data["tied"] = c10::IValue::make_capsule(embeddings.tied);
     return result.loss;
   }
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
-    auto& saved = context->saved_data;
-    TORCH_CHECK(saved.count("x_grad") == 1,
-                "the fused loss can be differentiated once; --fused-ops off has no such limit");
+    const auto& saved = context->saved_data;
+    const auto take = [&](const char* name) {
+      return loss_gradients::take(context, name, grads[0], "--fused-ops off");
+    };
     tensor_list result(7);
-    result[0] = scaled(saved["x_grad"].toTensor(), grads[0]);
-    Tensor weight_grad = scaled(saved["weight_grad"].toTensor(), grads[0]);
-    saved.erase("x_grad");
-    saved.erase("weight_grad");
+    result[0] = take(loss_gradients::kInput);
+    Tensor weight_grad = take(loss_gradients::kWeight);
     if (saved.count("tied") == 0) {
       result[2] = std::move(weight_grad);
     } else {
-      static_cast<TiedGradient*>(saved["tied"].toCapsule().get())->from_head =
+      static_cast<TiedGradient*>(saved.at("tied").toCapsule().get())->from_head =
           std::move(weight_grad);
     }
     return result;
@@ -166,10 +189,8 @@ Tensor next_token_loss(const Tensor& x_btc, const Embeddings& embeddings, const 
                        const LossOptions& options, const GradientPlace& weight_gradient) {
   const Tensor targets = targets_bt.contiguous();
   check_targets(targets, options.vocab_size);
-  const bool wanted =
-      at::GradMode::is_enabled() && (x_btc.requires_grad() || embeddings.tokens_vc.requires_grad());
   return HeadLossFunction::apply(x_btc.contiguous(), embeddings, embeddings.tokens_vc, targets,
-                                 options, wanted ? Gradients::kYes : Gradients::kNo,
+                                 options, wanted_gradients(x_btc, embeddings.tokens_vc),
                                  weight_gradient);
 }
 

@@ -11,8 +11,8 @@
 namespace sidestream::model::fused {
 
 // x_btc contiguous, C even; float or bfloat16. The loss is a scalar in fp32. With embeddings.tied
-// the weight's gradient waits there for the embedding's backward. Throws DataError naming a target
-// outside the vocabulary.
+// the weight's gradient waits there for the embedding's backward. The mean is over the targets that
+// count (kIgnoredTarget). Throws DataError naming another target outside the vocabulary.
 torch::Tensor next_token_loss(const torch::Tensor& x_btc, const Embeddings& embeddings,
                               const torch::Tensor& targets_bt, const LossOptions& options,
                               const GradientPlace& weight_gradient = {});

@@ -87,7 +87,7 @@ void offer_launch_gap(const analysis::RankView& rank, const PlacesOfNames& names
     const Kind kind = timeline.kind(row);
     if (kind != Kind::kHostRange && kind != Kind::kRuntime && kind != Kind::kOperator) continue;
     const NameClass what = names.class_at(row);
-    if (what == NameClass::kInputRange || what == NameClass::kCollectiveRange ||
+    if (what == NameClass::kInputRange || analysis::is_communication_range(what) ||
         what == NameClass::kSyncCall)
       others.push_back({timeline.start_ns(row), timeline.end_ns(row)});
   }

@@ -34,10 +34,10 @@ Pieces device_pieces(const RankTimeline& timeline, const NameClasses& classes) {
   return pieces;
 }
 
-// Per thread, because a collective in flight on its own
-// lane takes nothing from the thread that computes.
+// Per thread, because a collective in flight on its own lane takes nothing from the thread that
+// computes, unless that one waits for it.
 struct HostThread {
-  std::vector<Interval> compute, communication;
+  std::vector<Interval> compute, communication, waits;
 };
 
 DeviceActivity host_activity(const RankTimeline& timeline, const NameClasses& classes) {
@@ -53,14 +53,16 @@ DeviceActivity host_activity(const RankTimeline& timeline, const NameClasses& cl
     if (compute) threads[timeline.track_of(row)].compute.push_back(interval_of(timeline, row));
     if (communication)
       threads[timeline.track_of(row)].communication.push_back(interval_of(timeline, row));
+    if (range && what == NameClass::kWaitRange)
+      threads[timeline.track_of(row)].waits.push_back(interval_of(timeline, row));
   }
   DeviceActivity activity;
   if (!computes_here) return activity;
   activity.where = Where::kHost;
   for (auto& [track, thread] : threads) {
-    const IntervalSet waiting(std::move(thread.communication));
-    activity.compute = activity.compute | (IntervalSet(std::move(thread.compute)) - waiting);
-    activity.communication = activity.communication | waiting;
+    const IntervalSet own(std::move(thread.communication)), waits(std::move(thread.waits));
+    activity.compute = activity.compute | (IntervalSet(std::move(thread.compute)) - (own | waits));
+    activity.communication = activity.communication | own;
   }
   return activity;
 }

@@ -4,8 +4,8 @@
 // are memcpy and memset. A rank without device events that carries Sidestream's ranges, or whose
 // trace says that its host has no device, is a host rank: there the collectives are our ranges of
 // that name, and compute is operators and the forward, backward and optimizer ranges, less what of
-// them a collective on the same thread takes. Other traces of the host alone may be of programs
-// whose device was not traced.
+// them a collective on the same thread takes or a wait for one (which is no second communication).
+// Other traces of the host alone may be of programs whose device was not traced.
 #pragma once
 
 #include "profiling/analysis/interval_set.hpp"

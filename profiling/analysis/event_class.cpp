@@ -47,7 +47,8 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, Count>&
 NameClass class_of_phase(std::string_view name) {
   const ranges::PhaseInfo* const phase = ranges::phase_named(name);
   if (phase == nullptr) return NameClass::kPlain;
-  if (phase->category == Category::kCommunication) return NameClass::kCollectiveRange;
+  if (phase->category == Category::kCommunication)
+    return ranges::is_collective_name(name) ? NameClass::kCollectiveRange : NameClass::kWaitRange;
   if (phase->category == Category::kCompute) return NameClass::kComputeRange;
   return phase->category == Category::kInput ? NameClass::kInputRange : NameClass::kPlain;
 }

@@ -13,6 +13,7 @@ enum class NameClass : unsigned char {
   kPlain,
   kCollectiveKernel,  // NCCL's and RCCL's kernels
   kCollectiveRange,   // allreduce, reduce_scatter, ...: Sidestream's own
+  kWaitRange,         // weight_wait: of a thread, for a collective that has a range of its own
   kComputeRange,      // forward, backward, optimizer, zero_grad, eval
   kInputRange,        // data, h2d, and PyTorch's DataLoader ranges
   kStepRange,         // ProfilerStep#N
@@ -31,5 +32,10 @@ class NameClasses {
 };
 
 NameClass class_of(std::string_view name);
+
+// A range in which its thread communicates, or waits for others to.
+constexpr bool is_communication_range(NameClass what) {
+  return what == NameClass::kCollectiveRange || what == NameClass::kWaitRange;
+}
 
 }  // namespace sidestream::analysis

@@ -34,7 +34,7 @@ void sort_in(HostPieces& pieces, Kind kind, NameClass what, Interval interval) {
   if (kind == Kind::kLock) return pieces.locks.push_back(interval);
   if (kind == Kind::kHostRange && what == NameClass::kInputRange)
     return pieces.data.push_back(interval);
-  if (kind == Kind::kHostRange && what == NameClass::kCollectiveRange)
+  if (kind == Kind::kHostRange && is_communication_range(what))
     return pieces.communication.push_back(interval);
   if (what == NameClass::kSyncCall) pieces.sync.push_back(interval);
   // Ranges cover whole steps and say nothing about activity.

@@ -35,6 +35,7 @@ constexpr std::array kLaneNames = {"compute", "communication", "copies", "data",
 Lane lane_of_range(NameClass name) {
   switch (name) {
     case NameClass::kCollectiveRange:
+    case NameClass::kWaitRange:
       return Lane::kCommunication;
     case NameClass::kInputRange:
       return Lane::kData;

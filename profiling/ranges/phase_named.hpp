@@ -17,7 +17,7 @@ constexpr const PhaseInfo* phase_named(std::string_view name) {
 
 constexpr bool is_collective_name(std::string_view name) {
   const PhaseInfo* const phase = phase_named(name);
-  return phase != nullptr && phase->category == Category::kCommunication;
+  return phase != nullptr && is_collective(static_cast<Phase>(phase - kPhases.data()));
 }
 
 }  // namespace sidestream::ranges

@@ -26,13 +26,14 @@ enum class Phase : std::uint8_t {
   kAllGather,
   kBroadcast,
   kBarrier,
+  kWeightWait,  // of the training thread, for gathered weights: no collective of its own
   kOptimizer,
   kZeroGrad,
   kCheckpoint,
   kEval,
   kLog,  // metrics of the run: between steps, on the rank that writes them
 };
-inline constexpr std::size_t kPhaseCount = 14;
+inline constexpr std::size_t kPhaseCount = 15;
 
 enum class Category : std::uint32_t {
   kStep = 1,
@@ -72,6 +73,7 @@ inline constexpr std::array<PhaseInfo, kPhaseCount> kPhases = {{
     {"all_gather", 0xFFE7298A, Category::kCommunication},
     {"broadcast", 0xFFFB8072, Category::kCommunication},
     {"barrier", 0xFFB15928, Category::kCommunication},
+    {"weight_wait", 0xFFFCCDE5, Category::kCommunication},
     {"optimizer", 0xFF984EA3, Category::kCompute},
     {"zero_grad", 0xFFA65628, Category::kCompute},
     {"checkpoint", 0xFFFFD92F, Category::kStorage},
@@ -84,6 +86,11 @@ inline constexpr std::uint32_t kLayerArgb = 0xFF80B1D3;
 
 constexpr const PhaseInfo& info_of(Phase phase) { return kPhases[static_cast<std::size_t>(phase)]; }
 constexpr std::string_view name_of(Phase phase) { return info_of(phase).name; }
+
+// Of those of category communication all but the wait for one that is in flight already.
+constexpr bool is_collective(Phase phase) {
+  return info_of(phase).category == Category::kCommunication && phase != Phase::kWeightWait;
+}
 
 inline std::string step_name(std::int64_t step) {
   return std::string(kStepPrefix) + std::to_string(step);

@@ -53,9 +53,11 @@ void note_lost(const RangeRing::Taken& taken, Recording& recording) {
                taken.complete_from_ns.value_or(recording.end.monotonic_ns));
 }
 
-bool is_collective(NameId name) {
+bool is_communication(NameId name) {
   return is_phase(name) && category_of(name) == ranges::Category::kCommunication;
 }
+
+bool is_collective(NameId name) { return is_phase(name) && ranges::is_collective(phase_of(name)); }
 
 }  // namespace
 
@@ -141,8 +143,8 @@ void Recorder::keep_range(ThreadLog* log, const RangeRecord& range) noexcept {
 void Recorder::tell_account(ThreadLog& log, const RangeRecord& range) noexcept {
   if (is_step(range.name)) {
     account_.end_step(range.end_ns);
-  } else if (is_collective(range.name)) {  // that its thread waits for and does nothing else
-    account_.add_collective(range.start_ns, range.end_ns);
+  } else if (is_communication(range.name)) {  // its thread waits and does nothing else
+    if (is_collective(range.name)) account_.add_collective(range.start_ns, range.end_ns);
     if (is_step(log.open.outermost())) account_.add_wait(range.start_ns, range.end_ns);
   } else if (is_phase(range.name) && is_step(log.open.innermost())) {
     account_.add_phase(phase_of(range.name), range.start_ns, range.end_ns);

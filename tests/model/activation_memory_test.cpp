@@ -3,31 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 
 #include <ATen/Parallel.h>
-#include <c10/core/Allocator.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
 
 #include "model/language_model.hpp"
+#include "tests/model/tensor_meter.hpp"
 
 namespace sidestream::model {
 namespace {
 
 using torch::Tensor;
-
-// Adds up what this thread's tensors take.
-struct Meter : c10::MemoryReportingInfoBase {
-  void reportMemoryUsage(void* /*block*/, std::int64_t bytes, std::size_t /*allocated*/,
-                         std::size_t /*reserved*/, c10::Device /*device*/) override {
-    now += bytes;
-    peak = std::max(peak, now);
-  }
-  bool memoryProfilingEnabled() const override { return true; }
-
-  std::int64_t now = 0, peak = 0;
-};
 
 struct Measured {
   std::int64_t kept = 0, peak = 0;
@@ -58,7 +44,7 @@ Measured measure(const ModelConfig& config, at::ScalarType dtype) {
   const Tensor x = torch::randint(512, {kBatch, kTime}, torch::kLong);
   for (Tensor& parameter : model->parameters())
     parameter.mutable_grad() = torch::zeros_like(parameter);
-  const auto meter = std::make_shared<Meter>();
+  const auto meter = std::make_shared<test::TensorMeter>();
   Measured measured;
   {
     const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);

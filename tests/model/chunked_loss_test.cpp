@@ -6,6 +6,7 @@
 #include "model/language_model.hpp"
 #include "model/loss_chunks.hpp"
 #include "model/plain_operators.hpp"
+#include "tests/model/operator_outcome.hpp"
 
 namespace sidestream::model {
 namespace {
@@ -18,7 +19,7 @@ struct Sizes {
   std::int64_t vocab_size, padded;
 };
 
-struct Outcome {
+struct LossOutcome {
   Tensor loss, x_grad, weight_grad;
 };
 
@@ -29,7 +30,7 @@ Tensor random_targets(std::int64_t vocab_size) {
 
 // Loss and gradients of three times the loss.
 template <typename Loss>
-Outcome outcome_of(at::ScalarType dtype, const Sizes& sizes, const Loss& loss) {
+LossOutcome outcome_of(at::ScalarType dtype, const Sizes& sizes, const Loss& loss) {
   torch::manual_seed(6);
   const Tensor x = torch::randn({kRows, kWidth}, at::kDouble).to(dtype).requires_grad_(),
                weight =
@@ -46,12 +47,7 @@ Tensor whole_loss(const Tensor& x, const Tensor& weight, const Tensor& targets,
                                 targets);
 }
 
-double relative_error(const Tensor& found, const Tensor& expected) {
-  const Tensor wide = expected.to(at::kDouble);
-  return (found.to(at::kDouble) - wide).norm().item<double>() / wide.norm().item<double>();
-}
-
-void expect_near(const Outcome& found, const Outcome& expected, double tolerance) {
+void expect_near(const LossOutcome& found, const LossOutcome& expected, double tolerance) {
   EXPECT_LT(relative_error(found.loss, expected.loss), tolerance);
   EXPECT_LT(relative_error(found.x_grad, expected.x_grad), tolerance);
   EXPECT_LT(relative_error(found.weight_grad, expected.weight_grad), tolerance);
@@ -91,14 +87,32 @@ TEST(ChunkedLossTest, targets_that_do_not_count_are_left_out_of_the_mean) {
   targets.narrow(0, 3, 9).fill_(-100);
   const Sizes sizes{50, 50};
 
-  const Outcome expected = outcome_of(at::kDouble, sizes, [&](const Tensor& x, const Tensor& w) {
-    return whole_loss(x, w, targets, 50);
-  });
-  const Outcome found = outcome_of(at::kDouble, sizes, [&](const Tensor& x, const Tensor& w) {
+  const LossOutcome expected =
+      outcome_of(at::kDouble, sizes,
+                 [&](const Tensor& x, const Tensor& w) { return whole_loss(x, w, targets, 50); });
+  const LossOutcome found = outcome_of(at::kDouble, sizes, [&](const Tensor& x, const Tensor& w) {
     return plain::chunked_loss(x, w, targets, 50, 4);  // one chunk has no target that counts
   });
 
   expect_near(found, expected, 1e-13);
+}
+
+// In bf16 a chunk a row would leave as many roundings of the sum as there are rows.
+TEST(ChunkedLossTest, bf16_sums_of_chunks_are_rounded_once) {
+  constexpr std::int64_t kManyRows = 256;
+  constexpr double kRounding = 1.0 / 512;  // half of a last bit
+  torch::manual_seed(5);
+  const Tensor targets = torch::randint(7, {kManyRows}, torch::kLong),
+               x = torch::randn({kManyRows, kWidth}).to(at::kBFloat16);
+  const auto gradient = [&](std::int64_t rows) {
+    torch::manual_seed(6);
+    const Tensor weight = torch::randn({50, kWidth}).to(at::kBFloat16).requires_grad_();
+    plain::chunked_loss(x, weight, targets, 50, rows).backward();
+    return weight.grad();
+  };
+
+  EXPECT_LT(relative_error(gradient(1), gradient(kManyRows)), 1.5 * kRounding)
+      << "each chunk's product is rounded, and the sum";
 }
 
 TEST(ChunkedLossTest, refuses_a_target_outside) {
@@ -139,12 +153,12 @@ TEST(ChunkedLossTest, one_chunk_of_the_plain_operators_is_whole_logits_bit_for_b
             targets.view({3, 11}), {.vocab_size = 50, .chunks = chunks});
       });
     };
-    const Outcome expected = outcome_of(dtype, {50, 64}, [&](const Tensor& x, const Tensor& w) {
+    const LossOutcome expected = outcome_of(dtype, {50, 64}, [&](const Tensor& x, const Tensor& w) {
       return whole_loss(x, w, targets, 50);
     });
 
     for (const std::int64_t chunks : {1, 0}) {  // so few logits fit: auto is one chunk
-      const Outcome found = through(chunks);
+      const LossOutcome found = through(chunks);
       EXPECT_TRUE(torch::equal(found.loss, expected.loss));
       EXPECT_TRUE(torch::equal(found.x_grad, expected.x_grad));
       EXPECT_TRUE(torch::equal(found.weight_grad, expected.weight_grad));

@@ -4,71 +4,28 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "core/base/error.hpp"
 #include "model/fused/block_product.hpp"
+#include "model/ignored_target.hpp"
+#include "tests/model/operator_outcome.hpp"
 
 namespace sidestream::model {
 namespace {
 
 using torch::Tensor;
-using Tensors = std::vector<Tensor>;
-using Operation = std::function<Tensors(Operators&, const Tensors&)>;
-
-struct Outcome {
-  Tensors values, gradients;
-};
-
-// Runs an operation and differentiates the sum of its outputs, each weighted by fixed random
-// numbers.
-Outcome run(Operators& operators, const Operation& operation, const Tensors& inputs,
-            at::ScalarType dtype) {
-  Tensors leaves;
-  for (const Tensor& input : inputs) leaves.push_back(input.to(dtype).detach().requires_grad_());
-  Outcome outcome{operation(operators, leaves), {}};
-  torch::manual_seed(7);
-  Tensor sum = torch::zeros({}, at::kDouble);
-  for (const Tensor& value : outcome.values) {
-    sum = sum + (value.to(at::kDouble) * torch::randn(value.sizes(), at::kDouble)).sum();
-  }
-  sum.backward();
-  for (const Tensor& leaf : leaves) outcome.gradients.push_back(leaf.grad());
-  return outcome;
-}
-
-double relative_error(const Tensor& found, const Tensor& expected) {
-  const Tensor wide = expected.to(at::kDouble);
-  const double norm = wide.norm().item<double>();
-  return (found.to(at::kDouble) - wide).norm().item<double>() / (norm == 0 ? 1 : norm);
-}
-
-void expect_near(const Outcome& found, const Outcome& expected, double tolerance) {
-  ASSERT_EQ(found.values.size(), expected.values.size());
-  for (std::size_t i = 0; i < found.values.size(); ++i) {
-    EXPECT_LT(relative_error(found.values[i], expected.values[i]), tolerance) << "value " << i;
-  }
-  for (std::size_t i = 0; i < found.gradients.size(); ++i) {
-    ASSERT_TRUE(found.gradients[i].defined()) << "gradient " << i;
-    EXPECT_EQ(found.gradients[i].sizes(), expected.gradients[i].sizes());
-    EXPECT_LT(relative_error(found.gradients[i], expected.gradients[i]), tolerance)
-        << "gradient " << i;
-  }
-}
 
 void compare(const Operation& operation, const Tensors& inputs) {
   fused::FusedOperators fused;
   PlainOperators plain;
   {
     SCOPED_TRACE("fp32");
-    expect_near(run(fused, operation, inputs, at::kFloat),
-                run(plain, operation, inputs, at::kDouble), 3e-6);
+    expect_near(run(fused, operation, as_type(inputs, at::kFloat)),
+                run(plain, operation, as_type(inputs, at::kDouble)), 3e-6);
   }
-  Tensors rounded;
-  for (const Tensor& input : inputs) rounded.push_back(input.to(at::kBFloat16));
+  const Tensors rounded = as_type(inputs, at::kBFloat16);
   SCOPED_TRACE("bf16");
-  expect_near(run(fused, operation, rounded, at::kBFloat16),
-              run(plain, operation, rounded, at::kDouble), 1.2e-2);
+  expect_near(run(fused, operation, rounded), run(plain, operation, as_type(rounded, at::kDouble)),
+              1.2e-2);
 }
 
 Tensor random(at::IntArrayRef shape, double scale = 1.0) {
@@ -113,9 +70,11 @@ TEST_F(FusedOperatorsTest, add_norm_passes_a_gradient_of_one_output_alone) {
   PlainOperators plain;
   const Tensors inputs = {random({2, 3, 8}), random({2, 3, 8}), random({8}), random({8})};
 
-  expect_near(run(fused, normed, inputs, at::kFloat), run(plain, normed, inputs, at::kFloat), 3e-6);
+  expect_near(run(fused, normed, as_type(inputs, at::kFloat)),
+              run(plain, normed, as_type(inputs, at::kFloat)), 3e-6);
   const Tensors two = {inputs[0], inputs[1]};
-  expect_near(run(fused, sum, two, at::kFloat), run(plain, sum, two, at::kFloat), 3e-6);
+  expect_near(run(fused, sum, as_type(two, at::kFloat)), run(plain, sum, as_type(two, at::kFloat)),
+              3e-6);
 }
 
 TEST_F(FusedOperatorsTest, linear_equals_plain) {
@@ -238,6 +197,48 @@ TEST_F(FusedOperatorsTest, next_token_loss_equals_plain) {
   }
 }
 
+TEST_F(FusedOperatorsTest, next_token_loss_leaves_out_targets_that_do_not_count) {
+  for (const std::int64_t chunks : {1, 5}) {
+    SCOPED_TRACE(chunks);
+    const Tensor tokens = torch::randint(70, {3, 11}, torch::kLong),
+                 targets = torch::randint(70, {3, 11}, torch::kLong);
+    targets.view(-1).narrow(0, 5, 11).fill_(kIgnoredTarget);  // one chunk has no other
+    compare(tied_loss(tokens, targets, {.vocab_size = 70, .chunks = chunks}),
+            {random({70, 32}, 0.5)});
+  }
+}
+
+TEST_F(FusedOperatorsTest, next_token_loss_of_no_target_that_counts_is_that_of_libtorch) {
+  fused::FusedOperators ops;
+  const Tensor tokens = torch::randint(20, {2, 3}, torch::kLong),
+               targets = torch::full({2, 3}, kIgnoredTarget, torch::kLong);
+
+  const Outcome found = run(ops, tied_loss(tokens, targets, {.vocab_size = 20, .chunks = 2}),
+                            as_type({random({20, 8})}, at::kFloat));
+
+  EXPECT_TRUE(found.values[0].isnan().item<bool>());
+  EXPECT_EQ(found.gradients[0].abs().sum().item<double>(), 0);
+}
+
+// In bf16 a chunk a row would leave as many roundings of the sum as there are rows.
+TEST_F(FusedOperatorsTest, next_token_loss_in_chunks_rounds_its_gradients_once) {
+  constexpr double kRounding = 1.0 / 512;  // of bf16, half of a last bit
+  const Tensor tokens = torch::randint(70, {8, 32}, torch::kLong),
+               targets = torch::randint(7, {8, 32}, torch::kLong);
+  const Tensors inputs = as_type({random({70, 32}, 0.5)}, at::kBFloat16);
+  fused::FusedOperators ops;
+  const auto gradient = [&](std::int64_t chunks) {
+    const Operation loss = [&](Operators& operators, const Tensors& in) -> Tensors {
+      return {operators.next_token_loss(torch::nn::functional::embedding(tokens, in[0]),
+                                        {.tokens_vc = in[1], .positions_pc = {}, .tied = {}},
+                                        targets, {.vocab_size = 70, .chunks = chunks})};
+    };
+    return run(ops, loss, {inputs[0], inputs[0]}).gradients[1];
+  };
+
+  EXPECT_LT(relative_error(gradient(256), gradient(1)), kRounding);
+}
+
 TEST_F(FusedOperatorsTest, next_token_loss_masks_padding) {
   const Tensor tokens = torch::randint(61, {2, 9}, torch::kLong),
                targets = torch::randint(61, {2, 9}, torch::kLong);
@@ -246,7 +247,7 @@ TEST_F(FusedOperatorsTest, next_token_loss_masks_padding) {
   fused::FusedOperators fused;
 
   compare(operation, inputs);
-  const Tensor gradient = run(fused, operation, inputs, at::kFloat).gradients[0];
+  const Tensor gradient = run(fused, operation, as_type(inputs, at::kFloat)).gradients[0];
   EXPECT_EQ(gradient.narrow(0, 61, 19).abs().max().item<double>(), 0);
 }
 
@@ -288,8 +289,8 @@ TEST_F(FusedOperatorsTest, results_do_not_depend_on_the_run) {
     return {o.mlp(in[0], {in[1], in[2]}, {in[3], in[4]}, MlpKeeps::kAll)};
   };
 
-  const Outcome one = run(ops, operation, inputs, at::kBFloat16),
-                two = run(ops, operation, inputs, at::kBFloat16);
+  const Outcome one = run(ops, operation, as_type(inputs, at::kBFloat16)),
+                two = run(ops, operation, as_type(inputs, at::kBFloat16));
 
   EXPECT_TRUE(torch::equal(one.values[0], two.values[0]));
   for (std::size_t i = 0; i < one.gradients.size(); ++i) {

@@ -63,6 +63,63 @@ TEST(MemoryPlanTest, planMemory_slicedState_countsSlicesOfMastersAndMoments) {
   EXPECT_EQ(plan.moment_bytes, elements / 4 * 8);
 }
 
+// bf16 on eight ranks: 4 bytes an element of the module, 2 of the flat weights, 4/8 of the masters.
+TEST(MemoryPlanTest, planMemory_slicedState_startsWithSlices) {
+  constexpr std::size_t kLarge = 100'000'000;
+  const std::vector<ParameterShape> shapes = {{.name = "weight", .sizes = {10'000, 10'000}}};
+  const auto plan_of = [&](core::DType parameters, core::DType gradients, int ranks) {
+    return plan_memory(shapes,
+                       {.parameter_dtype = parameters,
+                        .reduce_dtype = gradients,
+                        .state_sharing = StateSharing::kSharded},
+                       ranks);
+  };
+  using core::DType;
+  const auto near = [](double bytes_per_element) {
+    return ::testing::DoubleNear(bytes_per_element * kLarge, 0.05 * kLarge);
+  };
+  const auto start = [](const MemoryPlan& plan) { return static_cast<double>(plan.start_bytes); };
+
+  EXPECT_THAT(start(plan_of(DType::kBFloat16, DType::kBFloat16, 8)), near(6.5));
+  EXPECT_THAT(start(plan_of(DType::kBFloat16, DType::kBFloat16, 2)), near(2 + 2 + 2 + 4 + 2))
+      << "the slices of one state a second time";
+  EXPECT_THAT(start(plan_of(DType::kFloat32, DType::kFloat32, 8)), near(4 + 4 + 1 + 0.5));
+  EXPECT_THAT(start(plan_of(DType::kFloat32, DType::kBFloat16, 8)), near(4 + 2 + 1 + 4))
+      << "gradients in bf16 have no room for the weights";
+}
+
+TEST(MemoryPlanTest, planMemory_slicedState_countsItsPadding) {
+  const std::vector<ParameterShape> shapes = {{.name = "weight", .sizes = {1000, 1000}}};
+  const auto padding = [&](int ranks, double bucket_mb) {
+    return plan_memory(shapes, {.bucket_mb = bucket_mb, .state_sharing = StateSharing::kSharded},
+                       ranks)
+        .padding_bytes;
+  };
+
+  EXPECT_EQ(plan_memory(shapes, {.state_sharing = StateSharing::kOff}, 8).padding_bytes, 0u);
+  const std::size_t blocks = (1'000'000 + kSliceBlock - 1) / kSliceBlock;  // 62: 64 on 8 ranks
+  const std::size_t unused = (64 * kSliceBlock - 1'000'000) * sizeof(float);
+  ASSERT_EQ(blocks, 62u);
+  EXPECT_GE(padding(8, 25), unused * 2 + unused * 2 / 8) << "weights, gradients, two moments";
+}
+
+TEST(SettledSharingTest, wishes_becomeWhatRanksCanDo) {
+  const auto settled = [](StateSharing wish, OptimizerKernel kernel, RanksShare ranks) {
+    return settled_sharing({.state_sharing = wish, .optimizer = {.kernel = kernel}}, ranks);
+  };
+  constexpr auto kFused = OptimizerKernel::kFused, kPlain = OptimizerKernel::kUnfused;
+
+  EXPECT_EQ(settled(StateSharing::kAuto, kFused, RanksShare::kMemory), StateSharing::kOn);
+  EXPECT_EQ(settled(StateSharing::kAuto, kPlain, RanksShare::kMemory), StateSharing::kOff);
+  EXPECT_EQ(settled(StateSharing::kAuto, kFused, RanksShare::kNothing), StateSharing::kOff);
+  EXPECT_EQ(settled(StateSharing::kOn, kFused, RanksShare::kMemory), StateSharing::kOn);
+  EXPECT_EQ(settled(StateSharing::kOn, kFused, RanksShare::kNothing), StateSharing::kSharded);
+  for (const RanksShare ranks : {RanksShare::kMemory, RanksShare::kNothing}) {
+    EXPECT_EQ(settled(StateSharing::kOff, kFused, ranks), StateSharing::kOff);
+    EXPECT_EQ(settled(StateSharing::kSharded, kFused, ranks), StateSharing::kSharded);
+  }
+}
+
 TEST(MemoryPlanTest, planMemory_sgdWithoutMomentum_hasNoMoments) {
   const MemoryPlan plan = plan_memory(
       kShapes, {.optimizer = {.algorithm = OptimizerAlgorithm::kSgd, .momentum = 0}}, 1);

@@ -63,6 +63,18 @@ TEST(OwnRangesTest, plan_ofAnyOrder_hasEqualSlicesAndFitsIntoTheCapacity) {
   }
 }
 
+// Every parameter in a bucket of its own, as without bucketing: what fits into the padding of the
+// one before has none of its own.
+TEST(OwnRangesTest, plan_ofSmallParameters_fillsThePaddingOfSlices) {
+  const std::vector<std::size_t> sizes = {3 * kBlock, 700, 100 * kBlock, 700, 5 * kBlock, 700};
+
+  const BucketPlan plan = sliced_plan(sizes, 8, /*limit_bytes=*/0);
+
+  EXPECT_EQ(plan.buckets.size(), 2u);
+  EXPECT_EQ(plan.total_elements, (8 + 104) * kBlock);
+  EXPECT_LE(plan.total_elements, plan.capacity_elements);
+}
+
 TEST(OwnRangesTest, plan_withoutSlices_isThatOfWholeBuckets) {
   const std::vector<std::size_t> sizes = {100, 20};
   const BucketPlan plan =

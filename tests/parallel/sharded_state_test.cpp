@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <thread>
 
 #include "core/base/error.hpp"
 #include "parallel/own_ranges.hpp"
@@ -265,6 +267,31 @@ TEST(ShardedStateTest, weightArrival_leavesWeightsOnTheirWayUntilTheyAreUsed) {
   });
 
   EXPECT_EQ(whole.weights, weights);
+}
+
+// Who changes a weight waits first: what the other rank gathers later would undo it.
+TEST(ShardedStateTest, awaitWeights_leavesNoGatherThatUndoesAChange) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    const ToyOptions options = with({.hidden = kWide}, StateSharing::kSharded);
+    ToyNet net(0, kWide);
+    DataParallel replicas(net, communicator, options.config);
+    const auto arrived = replicas.weight_arrival();
+    const torch::Tensor weight = net.parameters().front();
+    replicas.begin_micro_step(0);
+    toy_loss(net, make_toy_batch(0, 4)).backward();
+    replicas.finish_backward();
+    if (communicator.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    replicas.update(options.lr);
+
+    replicas.await_weights();
+    {
+      const torch::NoGradGuard no_grad;
+      weight.fill_(7);
+    }
+
+    for (const torch::Tensor& parameter : net.parameters()) arrived(parameter);
+    EXPECT_TRUE(weight.eq(7).all().item<bool>());
+  });
 }
 
 TEST(ShardedStateTest, states_describeWhatNoRankHoldsWhole) {

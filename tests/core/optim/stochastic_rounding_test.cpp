@@ -92,9 +92,11 @@ TEST(StochasticRoundingTest, mean_over_all_draws_is_the_value) {
 using Series = std::function<std::uint32_t(std::uint32_t)>;
 
 std::uint32_t draw_at(std::uint64_t seed, std::int64_t step, std::uint64_t parameter,
-                      std::uint32_t element) {
-  return rounding_draw(rounding_place({seed, step}, parameter, 0), element);
+                      std::uint64_t element) {
+  return rounding_draw(rounding_place({seed, step}, parameter, element), /*i=*/0);
 }
+
+constexpr std::uint64_t kTwoTo32 = std::uint64_t{1} << 32;
 
 const std::vector<std::pair<const char*, Series>> kSeries = {
     {"elements", [](std::uint32_t i) { return draw_at(1337, 1, 0, i); }},
@@ -103,6 +105,9 @@ const std::vector<std::pair<const char*, Series>> kSeries = {
     {"elements of the next parameter", [](std::uint32_t i) { return draw_at(1337, 1, 1, i); }},
     {"next elements", [](std::uint32_t i) { return draw_at(1337, 1, 0, i + 1); }},
     {"elements far on", [](std::uint32_t i) { return draw_at(1337, 1, 0, i + (1u << 20)); }},
+    {"elements 2^32 on", [](std::uint32_t i) { return draw_at(1337, 1, 0, i + kTwoTo32); }},
+    {"elements 2^33 on", [](std::uint32_t i) { return draw_at(1337, 1, 0, i + 2 * kTwoTo32); }},
+    {"every 2^32th element", [](std::uint32_t i) { return draw_at(1337, 1, 0, i * kTwoTo32); }},
     {"steps", [](std::uint32_t i) { return draw_at(1337, i + 1, 3, 5); }},
     {"parameters", [](std::uint32_t i) { return draw_at(1337, 7, i, 5); }},
     {"seeds", [](std::uint32_t i) { return draw_at(i, 7, 3, 5); }}};
@@ -189,6 +194,16 @@ TEST(StochasticRoundingTest, draws_are_the_published_functions_and_never_change)
   EXPECT_EQ(rounding_draw({}, 0xFFFFFFFFu), 0x81F16F39u);
   EXPECT_EQ(draw_at(1337, 1, 0, 0), 0xAF237A8Fu);
   EXPECT_EQ(draw_at(1337, 100, 7, 123456), 0x88F451F0u);
+}
+
+// A range that crosses a multiple of 2^32 draws what its elements draw one by one.
+TEST(StochasticRoundingTest, ranges_across_two_to_the_32_have_the_draws_of_their_elements) {
+  const std::uint64_t first = 3 * kTwoTo32 - 1000;
+  const RoundingPlace place = rounding_place({5, 9}, 2, first);
+  for (std::uint32_t i = 0; i < 2000; ++i) {
+    EXPECT_EQ(rounding_draw(place, i), draw_at(5, 9, 2, first + i)) << i;
+    EXPECT_EQ(rounding_draw(place.from(i), 7), draw_at(5, 9, 2, first + i + 7)) << i;
+  }
 }
 
 TEST(StochasticRoundingTest, ranges_have_the_bits_of_their_elements_in_any_split) {

@@ -73,6 +73,9 @@ TEST(GenerateOptionsTest, parse_sets_every_member) {
 
 TEST(BenchOptionsTest, parse_takes_the_subject_as_a_word) {
   EXPECT_EQ(parse_bench_options({"ceilings", "--threads", "2"}).threads, 2);
+  EXPECT_EQ(parse_bench_options({"allreduce"}).subject, BenchSubject::kAllReduce);
+  EXPECT_EQ(parse_bench_options({"allgather"}).subject, BenchSubject::kAllGather);
+  EXPECT_EQ(parse_bench_options({"reducescatter"}).subject, BenchSubject::kReduceScatter);
   EXPECT_THAT(error_of([] { parse_bench_options({}); }), HasSubstr("ceilings"));
   EXPECT_THAT(error_of([] {
                 parse_bench_options({"--threads", "2"});

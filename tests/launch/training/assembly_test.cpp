@@ -50,7 +50,8 @@ TEST(AssemblyTest, dataParallelConfig_stateIsSlicedWhereNoMemoryIsShared) {
   EXPECT_EQ(sharing_of(StateSharing::kOn, true, Device::kCpu), StateSharing::kOn);
   EXPECT_EQ(sharing_of(StateSharing::kOn, false, Device::kCpu), StateSharing::kSharded);
   EXPECT_EQ(sharing_of(StateSharing::kOn, true, Device::kCuda), StateSharing::kSharded);
-  EXPECT_EQ(sharing_of(StateSharing::kAuto, false, Device::kCpu), StateSharing::kAuto);
+  EXPECT_EQ(sharing_of(StateSharing::kAuto, false, Device::kCpu), StateSharing::kOff);
+  EXPECT_EQ(sharing_of(StateSharing::kAuto, true, Device::kCpu), StateSharing::kAuto);
   EXPECT_EQ(sharing_of(StateSharing::kAuto, true, Device::kCuda), StateSharing::kOff);
 }
 

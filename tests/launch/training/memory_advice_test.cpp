@@ -70,6 +70,17 @@ TEST(MemoryAdviceTest, what_does_not_help_is_said) {
   EXPECT_THAT(advice(options_of(0, Recompute::kBlocks), 0), Not(HasSubstr("leaves about")));
 }
 
+TEST(MemoryAdviceTest, a_start_that_takes_more_than_training_is_counted) {
+  const TrainOptions options = options_of(0);
+  const std::int64_t start = needed(options) / kRanks + 1;
+  const HostMemory host{.ranks = kRanks,
+                        .usable_bytes = needed(options),
+                        .fixed_bytes = kFixed,
+                        .start_bytes = start};
+
+  EXPECT_THAT(memory_advice(options, host), HasSubstr("they need about"));
+}
+
 TEST(MemoryAdviceTest, another_family_has_chunks_alone) {
   TrainOptions options = options_of(1);
   options.model.config = model::preset("mlp");

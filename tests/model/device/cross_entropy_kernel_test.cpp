@@ -1,4 +1,5 @@
 // The kernel of softmax cross-entropy against log_softmax in double.
+#include "model/ignored_target.hpp"
 #include "tests/model/device/near_tensors.hpp"
 
 namespace sidestream::model::device {
@@ -151,7 +152,7 @@ TEST_F(CrossEntropyKernelTest, what_is_not_finite_makes_its_row_nan_and_no_other
 }
 
 TEST_F(CrossEntropyKernelTest, targets_outside_make_loss_and_gradient_nan) {
-  for (const std::int64_t outside : {-1, -100, 61, 64, 1 << 30}) {
+  for (const std::int64_t outside : {-1, -99, 61, 64, 1 << 30}) {
     const Tensor logits = random({2, 61}, at::kFloat);
 
     const Result found = run(padded(logits), torch::tensor({outside, std::int64_t{5}}), 61, 1);
@@ -160,6 +161,21 @@ TEST_F(CrossEntropyKernelTest, targets_outside_make_loss_and_gradient_nan) {
     EXPECT_TRUE(found.gradient[0].narrow(0, 0, 61).isnan().all().item<bool>());
     EXPECT_TRUE(found.losses[1].isfinite().item<bool>());
     EXPECT_TRUE(found.gradient[1].isfinite().all().item<bool>());
+  }
+}
+
+TEST_F(CrossEntropyKernelTest, targets_that_do_not_count_have_no_loss_and_no_gradient) {
+  for (const double logit : {0.0, 1e30, std::nan("")}) {
+    Tensor logits = random({2, 61}, at::kFloat);
+    logits.select(0, 0).fill_(logit);
+
+    const Result found =
+        run(padded(logits), torch::tensor({kIgnoredTarget, std::int64_t{5}}), 61, 1);
+
+    EXPECT_EQ(found.losses[0].item<double>(), 0);
+    EXPECT_EQ(found.gradient[0].abs().sum().item<double>(), 0);
+    EXPECT_GT(found.losses[1].item<double>(), 0);
+    EXPECT_GT(found.gradient[1].abs().sum().item<double>(), 0);
   }
 }
 

@@ -2,49 +2,13 @@
 // against plain in double on the same rounded numbers.
 #include "model/device/device_operators.hpp"
 
-#include <functional>
-
+#include "model/ignored_target.hpp"
 #include "tests/model/device/near_tensors.hpp"
 
 namespace sidestream::model::device {
 namespace {
 
 using torch::Tensor;
-using Tensors = std::vector<Tensor>;
-using Operation = std::function<Tensors(Operators&, const Tensors&)>;
-
-struct Outcome {
-  Tensors values, gradients;
-};
-
-// Differentiates the sum of the outputs, each weighted by fixed random numbers.
-Outcome run(Operators& operators, const Operation& operation, const Tensors& inputs) {
-  Tensors leaves;
-  for (const Tensor& input : inputs) leaves.push_back(input.detach().clone().requires_grad_());
-  Outcome outcome{operation(operators, leaves), {}};
-  torch::manual_seed(7);
-  Tensor sum = torch::zeros({}, at::kDouble).to(inputs[0].device());
-  for (const Tensor& value : outcome.values) {
-    const Tensor weights = torch::randn(value.sizes(), at::kDouble).to(value.device());
-    sum = sum + (value.to(at::kDouble) * weights).sum();
-  }
-  sum.backward();
-  for (const Tensor& leaf : leaves) outcome.gradients.push_back(leaf.grad());
-  return outcome;
-}
-
-void expect_near(const Outcome& found, const Outcome& expected, double tolerance) {
-  ASSERT_EQ(found.values.size(), expected.values.size());
-  for (std::size_t i = 0; i < found.values.size(); ++i) {
-    EXPECT_LT(relative_error(found.values[i], expected.values[i]), tolerance) << "value " << i;
-  }
-  for (std::size_t i = 0; i < found.gradients.size(); ++i) {
-    ASSERT_TRUE(found.gradients[i].defined()) << "gradient " << i;
-    EXPECT_EQ(found.gradients[i].sizes(), expected.gradients[i].sizes());
-    EXPECT_LT(relative_error(found.gradients[i], expected.gradients[i]), tolerance)
-        << "gradient " << i;
-  }
-}
 
 // Shapes as doubles on the processor.
 void compare(const Operation& operation, const Tensors& inputs) {
@@ -216,6 +180,46 @@ TEST_F(DeviceOperatorsTest, next_token_loss_equals_plain_in_any_number_of_chunks
     compare(tied_loss(ids(70, {3, 11}), ids(70, {3, 11}), {.vocab_size = 70, .chunks = chunks}),
             {random({70, 32}, 0.5)});
   }
+}
+
+TEST_F(DeviceOperatorsTest, next_token_loss_leaves_out_targets_that_do_not_count) {
+  for (const std::int64_t chunks : {1, 5}) {
+    SCOPED_TRACE(chunks);
+    const Tensor targets = ids(70, {3, 11});
+    targets.view(-1).narrow(0, 5, 11).fill_(kIgnoredTarget);  // one chunk has no other
+    compare(tied_loss(ids(70, {3, 11}), targets, {.vocab_size = 70, .chunks = chunks}),
+            {random({70, 32}, 0.5)});
+  }
+}
+
+TEST_F(DeviceOperatorsTest, next_token_loss_of_no_target_that_counts_is_that_of_libtorch) {
+  DeviceOperators operators(tested_queue());
+  const Tensor targets = ids(20, {2, 3}).fill_(kIgnoredTarget);
+
+  const Outcome found =
+      run(operators, tied_loss(ids(20, {2, 3}), targets, {.vocab_size = 20, .chunks = 2}),
+          {device::random({20, 8}, at::kFloat)});
+
+  EXPECT_TRUE(found.values[0].isnan().item<bool>());
+  EXPECT_EQ(found.gradients[0].abs().sum().item<double>(), 0);
+}
+
+// In bf16 a chunk a row would leave as many roundings of the sum as there are rows. On the
+// processor each chunk's product is rounded beside it, on a GPU it is not.
+TEST_F(DeviceOperatorsTest, next_token_loss_in_chunks_rounds_the_sum_of_gradients_once) {
+  constexpr double kRounding = 1.0 / 512;  // of bf16, half of a last bit
+  const Tensor targets = ids(7, {8, 32}), x = device::random({8, 32, 32}, at::kBFloat16),
+               weight = device::random({70, 32}, at::kBFloat16, 0.5);
+  DeviceOperators operators(tested_queue());
+  const auto gradient = [&](std::int64_t chunks) {
+    const Operation loss = [&](Operators& ops, const Tensors& in) -> Tensors {
+      return {ops.next_token_loss(in[0], {.tokens_vc = in[1], .positions_pc = {}, .tied = {}},
+                                  targets, {.vocab_size = 70, .chunks = chunks})};
+    };
+    return run(operators, loss, {x, weight}).gradients[1];
+  };
+
+  EXPECT_LT(relative_error(gradient(256), gradient(1)), 1.5 * kRounding);
 }
 
 TEST_F(DeviceOperatorsTest, next_token_loss_masks_padding) {

@@ -8,6 +8,7 @@
 #include <torch/torch.h>
 
 #include "tests/model/device/tested_queue.hpp"
+#include "tests/model/operator_outcome.hpp"
 
 namespace sidestream::model::device {
 
@@ -16,21 +17,12 @@ inline torch::Tensor random(at::IntArrayRef shape, at::ScalarType dtype, double 
   return (torch::randn(shape, at::kDouble) * scale).to(tested_device(), dtype);
 }
 
-inline torch::Tensor wide(const torch::Tensor& tensor) {
-  return tensor.detach().to(at::kCPU, at::kDouble);
-}
-
 // The same numbers one element past a multiple of 16 bytes.
 inline torch::Tensor shifted(const torch::Tensor& tensor) {
   return at::empty({tensor.numel() + 1}, tensor.options())
       .narrow(0, 1, tensor.numel())
       .view(tensor.sizes())
       .copy_(tensor);
-}
-
-inline double relative_error(const torch::Tensor& found, const torch::Tensor& expected) {
-  const double norm = wide(expected).norm().item<double>();
-  return (wide(found) - wide(expected)).norm().item<double>() / (norm == 0 ? 1 : norm);
 }
 
 // fp32: near double. bf16: inputs are exact in double, so that only the result is rounded, by 2^-8

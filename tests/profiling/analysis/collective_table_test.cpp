@@ -100,6 +100,32 @@ TEST_F(CollectiveTableTest, overlapped_exposed_and_blocking_are_those_of_steps) 
   EXPECT_EQ(rows[0].blocking_ns, 20'000);
 }
 
+// A forward that waits for the weights of its layers computes nothing meanwhile, and the collective
+// that it waits for is one.
+TEST_F(CollectiveTableTest, waits_for_weights_are_exposed_communication_and_no_collectives) {
+  const std::string bucket = R"("bucket":2,"payload bytes":1000,"sequence":1)";
+  std::string flight = complete_event("user_annotation", "all_gather", "5", "55", bucket);
+  flight.replace(flight.find("\"tid\":1"), 7, "\"tid\":99");
+  const auto range = [](const std::string& name, const std::string& start,
+                        const std::string& time) {
+    return complete_event("user_annotation", name, start, time);
+  };
+  test::write_text(
+      scratch_ / "rank-0.json",
+      test::trace_of(range("ProfilerStep#3", "0", "100") + "," + range("forward", "10", "80") +
+                     "," + range("weight_wait", "30", "30") + "," + flight));
+
+  const auto rows = table();
+
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].count, 1);
+  EXPECT_EQ(rows[0].total_ns, 55'000);
+  EXPECT_EQ(rows[0].overlapped_ns, 20'000);
+  EXPECT_EQ(rows[0].exposed_ns, 35'000);
+  const Analysis all = analyse(set_, 1);
+  EXPECT_EQ(all.ranks.at(0).activity.compute.length_ns(), 50'000);
+}
+
 // Whatever overlaps what: the rows add up to the communication of the steps.
 TEST_F(CollectiveTableTest, rows_of_collectives_beside_each_other_add_up_to_the_steps) {
   std::mt19937 random(7);

@@ -174,6 +174,28 @@ TEST(RecorderTest, account_goesOnWithoutRecording) {
   EXPECT_LE(totals.compute_ns, totals.window_ns);
 }
 
+// The forward waits for weights that are on their way: no computing, and one collective.
+TEST(RecorderTest, account_countsAWaitForWeightsAsCommunication) {
+  constexpr std::int64_t kWaitNs = 2'000'000;
+  Recorder recorder;
+  for (NameId step = 1; step <= 2; ++step) {
+    recorder.push(kStepBit | step, nullptr);
+    recorder.push(kForward, nullptr);
+    const std::uint64_t gather = recorder.start(id_of(Phase::kAllGather), nullptr);
+    recorder.push(id_of(Phase::kWeightWait), nullptr);
+    for (const std::int64_t begin = monotonic_ns(); monotonic_ns() < begin + kWaitNs;) continue;
+    recorder.end(gather);
+    recorder.pop();
+    recorder.pop();
+    recorder.pop();
+  }
+
+  const PhaseTotals& totals = recorder.totals();
+  ASSERT_EQ(totals.steps, 1);
+  EXPECT_GE(totals.comm_ns, kWaitNs);
+  EXPECT_LE(totals.compute_ns, totals.window_ns - totals.comm_ns);
+}
+
 // Parts of ranges by their numbers, over all recordings.
 class Parts {
  public:

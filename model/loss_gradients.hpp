@@ -1,0 +1,49 @@
+// What the losses share that compute the gradients of hidden state and weight beside the loss, for
+// a gradient of the loss of 1, and hand them out in backward.
+#pragma once
+
+#include <utility>
+
+#include <torch/torch.h>
+
+namespace sidestream::model {
+
+enum class LossGradients { kNo, kYes };
+
+inline LossGradients wanted_gradients(const torch::Tensor& x, const torch::Tensor& weight_vc) {
+  const bool wanted =
+      at::GradMode::is_enabled() && (x.requires_grad() || weight_vc.requires_grad());
+  return wanted ? LossGradients::kYes : LossGradients::kNo;
+}
+
+struct LossResult {
+  torch::Tensor loss, x_grad, weight_grad;
+};
+
+namespace loss_gradients {
+
+constexpr const char *kInput = "x_grad", *kWeight = "weight_grad";
+
+// In forward; gradients that are undefined are not kept.
+inline void keep(torch::autograd::AutogradContext* context, const LossResult& result) {
+  if (result.x_grad.defined()) context->saved_data[kInput] = result.x_grad;
+  if (result.weight_grad.defined()) context->saved_data[kWeight] = result.weight_grad;
+}
+
+// In backward, once: kInput or kWeight, times the gradient of the loss, in the same memory.
+// Autograd takes a gradient over without a copy only where nobody else holds it. On the host a pass
+// is saved where the loss is differentiated as it is; to ask a device would be to wait for it.
+// other_way: the flag without that limit. Throws c10::Error the second time.
+inline torch::Tensor take(torch::autograd::AutogradContext* context, const char* name,
+                          const torch::Tensor& factor, const char* other_way) {
+  const auto entry = context->saved_data.find(name);
+  TORCH_CHECK(entry != context->saved_data.end(), "this loss can be differentiated once; ",
+              other_way, " has no such limit");
+  torch::Tensor gradient = entry->second.toTensor();
+  context->saved_data.erase(entry);
+  if (factor.is_cpu() && factor.item<double>() == 1) return gradient;
+  return gradient.mul_(factor);
+}
+
+}  // namespace loss_gradients
+}  // namespace sidestream::model
