@@ -29,9 +29,9 @@ namespace sidestream::parallel {
 namespace {
 
 ParameterSpace agreed_space(comm::Communicator& communicator, const torch::nn::Module& module,
-                            const DataParallelConfig& config) {
+                            const DataParallelConfig& config, const DeviceTools& tools) {
   std::vector<Parameter> parameters = agreed_parameters(communicator, module, config);
-  StateMemory memory(communicator, parameters, config);
+  StateMemory memory(communicator, parameters, config, tools.copies_of_state(config.optimizer));
   return {std::move(parameters), config.parameter_dtype, std::move(memory)};
 }
 
@@ -53,7 +53,7 @@ class DataParallel::Impl {
       : config_(config),
         communicator_(communicator),
         current_stream_(tools.current_stream),
-        parameters_(agreed_space(communicator, module, config)),
+        parameters_(agreed_space(communicator, module, config, tools)),
         gradients_(communicator, parameters_.parameters(), config.gradient_dtype(),
                    plan_for(reverse_order(parameters_.size()))),
         accumulator_(parameters_, gradients_),
@@ -163,16 +163,16 @@ class DataParallel::Impl {
   void set_steps_taken(std::int64_t steps) { steps_taken_ = steps; }
 
   std::vector<ParameterState> states() const {
-    finish_gather();
+    finish_update();
     return states_of(parameters_, *update_);
   }
   bool shards_state() const { return parameters_.is_sharded(); }
   void gather_states(const StatePlace& place) {
-    finish_gather();
+    finish_update();
     parallel::gather_states(parameters_, *update_, place);
   }
   void load_states(const StatePlace& source) {
-    finish_gather();
+    finish_update();
     parallel::load_states(parameters_, *update_, source);
   }
 
@@ -196,7 +196,7 @@ class DataParallel::Impl {
   std::string take_news() { return std::exchange(news_, {}); }
 
   void check_replicas() {
-    finish_gather();
+    finish_update();
     parallel::check_replicas(communicator_, parameters_);
   }
   bool shares_weights() const { return parameters_.is_shared(); }
@@ -287,13 +287,20 @@ class DataParallel::Impl {
     if (gather_) gather_->finish();
   }
 
+  // For who reads or writes weights and state.
+  void finish_update() const {
+    finish_gather();
+    if (update_) update_->finish_state();
+  }
+
   // Weights and state come to lie as the plan has them.
   void shard(const BucketPlan& plan) {
-    finish_gather();
-    parameters_.shard({communicator_, plan, parameters_.elements(), current_stream_},
-                      [this](const VisitState& visit) {
-                        if (update_) update_->each_state(visit);
-                      });
+    finish_update();
+    parameters_.shard(
+        {communicator_, plan, parameters_.elements(), current_stream_, parameters_.device()},
+        [this](const VisitState& visit) {
+          if (update_) update_->each_state(visit);
+        });
   }
 
   void adopt(BucketPlan plan) {

@@ -27,15 +27,19 @@ struct MemoryPlan {
   std::size_t master_bytes = 0;  // 0 when the parameters are fp32 themselves
   std::size_t gradient_bytes = 0;
   std::size_t moment_bytes = 0;
-  // While state is cut into slices, before there are gradients: the module's own fp32 weights, the
-  // flat ones, and whole master weights or the new layout. 0: never more than in training.
+  // Of a GPU's host, pinned, in place of the two kinds of state that are then 0 here.
+  std::size_t host_state_bytes = 0;
+  std::size_t stream_bytes = 0;  // the two buffers on the GPU through which updates stream it
+  // Before there are gradients, where state is cut into slices or lies in the host's memory: the
+  // module's own fp32 weights, the flat ones, and of slices whole master weights or the new layout.
+  // 0: never more than in training.
   std::size_t start_bytes = 0;
   bool shares_state = false;  // one copy of all but the gradients for all ranks
   bool shards_state = false;  // master weights and moments of this rank's slices
   BucketPlan buckets = {};    // before the first step; the order is observed in it
 
   std::size_t total_bytes() const {
-    return parameter_bytes + master_bytes + gradient_bytes + moment_bytes;
+    return parameter_bytes + master_bytes + gradient_bytes + moment_bytes + stream_bytes;
   }
   std::size_t peak_bytes() const { return std::max(total_bytes(), start_bytes); }
 };

@@ -10,12 +10,14 @@ std::int64_t signed_of(std::size_t value) { return static_cast<std::int64_t>(val
 }  // namespace
 
 StateShards::StateShards(comm::Communicator& communicator, BucketPlan plan,
-                         std::vector<std::size_t> elements, CurrentStream current_stream)
+                         std::vector<std::size_t> elements, CurrentStream current_stream,
+                         torch::Device device)
     : communicator_(communicator),
       plan_(std::move(plan)),
       elements_(std::move(elements)),
       ranges_(own_ranges(plan_, elements_, communicator.rank())),
-      current_stream_(std::move(current_stream)) {
+      current_stream_(std::move(current_stream)),
+      device_(device) {
   std::size_t offset = 0;
   for (std::size_t b = 0; b < plan_.buckets.size(); ++b) {
     slice_offsets_.push_back(offset);
@@ -42,8 +44,9 @@ void StateShards::gather(
   for (std::size_t b = 0; b < plan_.buckets.size(); ++b) {
     const Bucket& bucket = plan_.buckets[b];
     const torch::Tensor mine =
-        flat.narrow(0, signed_of(slice_offsets_[b]), signed_of(plan_.slice_elements(b)));
-    const torch::Tensor all = torch::empty({signed_of(bucket.elements)}, flat.options());
+        flat.narrow(0, signed_of(slice_offsets_[b]), signed_of(plan_.slice_elements(b)))
+            .to(device_);
+    const torch::Tensor all = torch::empty({signed_of(bucket.elements)}, mine.options());
     communicator_
         .all_gather(mine.const_data_ptr(), all.mutable_data_ptr(), mine.nbytes(),
                     core::DType::kUInt8,
@@ -56,14 +59,13 @@ void StateShards::gather(
   }
 }
 
-torch::Tensor StateShards::moved(const torch::Tensor& flat, const StateShards& next) const {
-  const torch::Tensor result = torch::zeros({signed_of(next.elements())}, flat.options());
+void StateShards::move(const torch::Tensor& flat, const StateShards& next,
+                       const torch::Tensor& to) const {
   gather(flat, [&](std::size_t i, const torch::Tensor& state) {
     const OwnRange& own = next.own(i);
-    result.narrow(0, signed_of(own.offset), signed_of(own.count))
+    to.narrow(0, signed_of(own.offset), signed_of(own.count))
         .copy_(state.narrow(0, signed_of(own.first), signed_of(own.count)));
   });
-  return result;
 }
 
 // A sum of integers moves bits: all addends but one are zero.

@@ -8,6 +8,8 @@
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
 #include "launch/assembly/memory_advice.hpp"
+#include "launch/assembly/offload_assembly.hpp"
+#include "launch/options/offload.hpp"
 #include "launch/options/train_parser.hpp"
 #include "model/activation_memory.hpp"
 #include "model/language_model.hpp"
@@ -31,6 +33,10 @@ std::string mib(std::size_t bytes) {
 
 struct SnapshotBytes {
   std::size_t first_rank = 0, all_ranks = 0;
+
+  std::size_t on_host(int ranks) const {
+    return std::min(all_ranks, first_rank * static_cast<std::size_t>(ranks));
+  }
 };
 
 // The copy that a checkpoint is written from, beside training: fp32 weights and moments in their
@@ -59,6 +65,7 @@ std::string memory_text(const parallel::MemoryPlan& plan,
       "  activations    {} kept for backward (--recompute)\n"
       "  logits         {} with their gradients (--loss-chunks), or\n"
       "  one block      {} in backward, whichever is more\n"
+      "{}"
       "  together       {}\n"
       "{}{}",
       plan.shares_state   ? "; of what all ranks share, its part"
@@ -66,14 +73,34 @@ std::string memory_text(const parallel::MemoryPlan& plan,
                           : "",
       mib(plan.parameter_bytes), mib(plan.master_bytes), mib(plan.gradient_bytes),
       mib(plan.moment_bytes), mib(activations.kept), mib(activations.loss),
-      mib(activations.working), mib(plan.total_bytes() + activations.peak()),
+      mib(activations.working),
+      plan.stream_bytes == 0
+          ? ""
+          : fmt::format("  two buffers    {} through which optimizer state comes and goes\n",
+                        mib(plan.stream_bytes)),
+      mib(plan.total_bytes() + activations.peak()),
       plan.start_bytes <= plan.total_bytes()
           ? ""
-          : fmt::format("  at the start   {} while state is cut into slices\n",
-                        mib(plan.start_bytes)),
+          : fmt::format("  at the start   {} while state is {}\n", mib(plan.start_bytes),
+                        plan.shards_state ? "cut into slices" : "laid out"),
       snapshot == 0 ? ""
                     : fmt::format("  and a copy of  {} while a checkpoint is written (rank 0)\n",
                                   mib(snapshot)));
+}
+
+// What --offload leaves to the host.
+std::string pinned_text(const PinnedNeed& need, const parallel::MemoryPlan& plan) {
+  if (need.rank_bytes == 0) return "";
+  const auto in_mib = [](auto bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  std::string text = fmt::format(
+      "Pinned memory of each host: {:.1f} MiB for {} rank(s), each {:.1f} MiB of optimizer state "
+      "and "
+      "{:.1f} MiB of blocks' inputs (--offload)",
+      in_mib(need.pinned_bytes()), need.ranks, in_mib(plan.host_state_bytes),
+      in_mib(need.rank_bytes - plan.host_state_bytes));
+  if (need.usable_bytes)
+    text += fmt::format("; {:.1f} MiB are free on this one", in_mib(*need.usable_bytes));
+  return text + "\n";
 }
 
 std::string bucket_text(const parallel::MemoryPlan& plan,
@@ -116,15 +143,26 @@ std::string data_text(const DataSources& sources, const TrainOptions& options, i
 
 }  // namespace
 
-std::size_t planned_device_bytes(const TrainOptions& options, int ranks) {
+DevicePlan plan_device(const TrainOptions& options, int ranks, int ranks_on_host) {
+  using parallel::StateResidence;
   parallel::DataParallelConfig config = data_parallel_config(options);
   const bool shards = options.parallel.state_sharing == parallel::StateSharing::kOn;
   config.state_sharing = shards ? parallel::StateSharing::kSharded : parallel::StateSharing::kOff;
-  return parallel::plan_memory(shapes_of(options.model.config), config, ranks).peak_bytes();
+  const auto shapes = shapes_of(options.model.config);
+  const parallel::MemoryPlan plan = parallel::plan_memory(shapes, config, ranks);
+  const bool can = config.optimizer.kernel == parallel::OptimizerKernel::kFused;
+  if (can) config.optimizer.state_residence = StateResidence::kHost;
+  const SnapshotBytes snapshot = snapshot_bytes(options.checkpoint, shapes, config, ranks);
+  const std::size_t least = parallel::plan_memory(shapes, config, ranks).peak_bytes();
+  return {.state_bytes = plan.peak_bytes(),
+          .offloaded_bytes = plan.peak_bytes() - std::min(plan.peak_bytes(), least),
+          .pinned_bytes = plan.host_state_bytes + activations_of(options).host,
+          .copied_bytes = snapshot.on_host(ranks_on_host)};
 }
 
 std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
   const int ranks = place.launcher.size;
+  if (options.device != Device::kCuda) refuse_offload_on_processor(options);
   const DataSources sources = open_data(options);
   set_vocabulary(options, sources.vocab_size);
   check_data(sources, options, {.size = ranks});
@@ -132,19 +170,25 @@ std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
   const parallel::DataParallelConfig config = config_over(place.launcher, options);
   const parallel::MemoryPlan plan = parallel::plan_memory(shapes, config, ranks);
   const SnapshotBytes snapshot = snapshot_bytes(options.checkpoint, shapes, config, ranks);
-  const std::size_t host_copies = std::min(
-      snapshot.all_ranks, snapshot.first_rank * static_cast<std::size_t>(place.ranks_on_host));
+  const std::size_t host_copies = snapshot.on_host(place.ranks_on_host);
+  const PinnedNeed pinned{.ranks = place.ranks_on_host,
+                          .rank_bytes = plan.host_state_bytes + activations_of(options).host,
+                          .other_bytes = place.ranks_on_host * place.rank_bytes +
+                                         static_cast<std::int64_t>(host_copies),
+                          .usable_bytes = place.host_bytes};
+  require_host_memory(options, pinned);
+  const std::string advice = memory_advice(
+      options, {.ranks = place.ranks_on_host,
+                .usable_bytes = place.usable_bytes,
+                .fixed_bytes = static_cast<std::int64_t>(plan.total_bytes()) + place.rank_bytes,
+                .copied_bytes = static_cast<std::int64_t>(host_copies)});
   return fmt::format("Model {}: {} parameters, vocabulary {} in {} rows, sequence length {}\n",
                      options.model.preset, model::parameter_count(options.model.config),
                      options.model.config.vocab_size, options.model.config.padded_vocab_size,
                      sequence_length(options)) +
          data_text(sources, options, ranks) +
          memory_text(plan, activations_of(options), snapshot.first_rank) +
-         memory_advice(options, {.ranks = place.ranks_on_host,
-                                 .usable_bytes = place.usable_bytes,
-                                 .fixed_bytes = static_cast<std::int64_t>(plan.total_bytes()) +
-                                                place.rank_bytes,
-                                 .copied_bytes = static_cast<std::int64_t>(host_copies)}) +
+         pinned_text(pinned, plan) + (advice.empty() ? "" : advice + "\n") +
          bucket_text(plan, shapes, config) + "Nothing was trained (--dry-run).\n";
 }
 
