@@ -56,7 +56,9 @@ TEST(OffloadAssemblyTest, shortage_says_need_and_have) {
 }
 
 DryRunPlace place(std::int64_t host_bytes) {
-  return {.launcher = {.size = 2}, .ranks_on_host = 2, .host_bytes = host_bytes};
+  DryRunPlace place{.ranks_on_host = 2, .host_bytes = host_bytes};
+  place.launcher.size = 2;
+  return place;
 }
 
 TEST(OffloadAssemblyTest, dry_run_has_a_line_for_the_host) {
@@ -65,7 +67,7 @@ TEST(OffloadAssemblyTest, dry_run_has_a_line_for_the_host) {
   const std::string text = dry_run_text(options_of("residuals,optimizer"), place(64 * kGiB));
 
   EXPECT_THAT(text, HasSubstr("Pinned memory of each host: "));
-  EXPECT_THAT(text, HasSubstr(" MiB for 2 rank(s), each 1424.2 MiB of optimizer state and 120.0 "
+  EXPECT_THAT(text, HasSubstr(" MiB for 2 rank(s), each 1424.1 MiB of optimizer state and 120.0 "
                               "MiB of blocks' inputs (--offload); 65536.0 MiB are free"));
   EXPECT_THAT(text, HasSubstr("  two buffers          96.0 MiB"));
   EXPECT_THAT(text, HasSubstr("  moments               0.0 MiB"));
