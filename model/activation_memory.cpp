@@ -1,5 +1,7 @@
 #include "model/activation_memory.hpp"
 
+#include <algorithm>
+
 #include "model/loss_chunks.hpp"
 
 // Counts are of elements for each token unless they say bytes; C is the width, 4 C that of the MLP.
@@ -71,8 +73,12 @@ std::int64_t working_block_bytes(const ModelConfig& config, const StepShape& sha
     case Recompute::kMlp:
     case Recompute::kAttention:
       return gradients + 5 * config.width * shape.element_bytes;
-    case Recompute::kBlocks:
-      return gradients + whole_block_bytes(config, shape);
+    case Recompute::kBlocks: {
+      // What comes from the host makes the next block's input and its norm again, too.
+      const bool next = config.residuals == ResidualPlace::kHost;
+      return gradients + whole_block_bytes(config, shape) +
+             (next ? 2 * config.width * shape.element_bytes : 0);
+    }
   }
   return gradients;
 }
@@ -107,17 +113,31 @@ std::int64_t weight_sum_bytes(const ModelConfig& config, const StepShape& shape)
   return columns * config.width * (kFloatBytes + part);
 }
 
+// Of each block its input. Where those go to the host, the first and the last one stay, and two are
+// on their way out, or back.
+std::int64_t inputs_on_device(const ModelConfig& config) {
+  constexpr std::int64_t kStay = 2, kMoving = 2;
+  if (config.residuals == ResidualPlace::kDevice) return config.layers;
+  return std::min(config.layers, kStay + kMoving);
+}
+
+std::int64_t inputs_on_host(const ModelConfig& config) {
+  return config.residuals == ResidualPlace::kHost ? offloaded_blocks(config) : 0;
+}
+
 }  // namespace
 
 ActivationMemory activation_memory(const ModelConfig& config, const StepShape& shape) {
   const std::int64_t tokens = shape.batch * shape.sequence_length, e = shape.element_bytes,
                      stream = config.width * e;
   const std::int64_t mask = config.dropout > 0 ? stream : 0;
-  // Of each block its input; and the input of the last norm, and its output.
-  const std::int64_t kept = config.layers * (stream + kept_block_bytes(config, shape)) +
-                            2 * stream + mask + 2 * static_cast<std::int64_t>(sizeof(std::int64_t));
+  // And the input of the last norm, and its output.
+  const std::int64_t kept = inputs_on_device(config) * stream +
+                            config.layers * kept_block_bytes(config, shape) + 2 * stream + mask +
+                            2 * static_cast<std::int64_t>(sizeof(std::int64_t));
   const std::int64_t head_gradients = stream * tokens + config.padded_vocab_size * stream;
   return {.kept = static_cast<std::size_t>(tokens * kept),
+          .host = static_cast<std::size_t>(tokens * inputs_on_host(config) * stream),
           .loss = static_cast<std::size_t>(logits_bytes(config, shape) + head_gradients +
                                            weight_sum_bytes(config, shape)),
           .working = static_cast<std::size_t>(tokens * working_block_bytes(config, shape) +

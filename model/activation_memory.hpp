@@ -22,6 +22,7 @@ struct StepShape {
 // probabilities are kept. What operators allocate by themselves is not in it.
 struct ActivationMemory {
   std::size_t kept = 0;  // from forward to backward, by --recompute
+  std::size_t host = 0;  // the same where --offload has moved it: pinned memory of a GPU's host
   std::size_t loss = 0;  // logits and what becomes of them, by --loss-chunks, and their gradients
   std::size_t working = 0;  // gradients on their way through one block, and what is computed again
 

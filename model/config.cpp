@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "core/base/error.hpp"
@@ -73,6 +74,28 @@ void check_total(const ModelConfig& config) {
                   kMostParameters, count));
 }
 
+// What blocks keep, and where.
+void check_memory(const ModelConfig& config) {
+  const bool offloads = config.residuals == ResidualPlace::kHost;
+  if (offloads && config.family != "gpt2") {
+    throw core::ConfigError(fmt::format(
+        "--offload residuals is for models of GPT-2's blocks, and this one is of the "
+        "family '{}': leave residuals out (--loss-chunks saves memory for every family)",
+        config.family));
+  }
+  if (config.recompute != Recompute::kNone && config.family != "gpt2") {
+    throw core::ConfigError(
+        fmt::format("--recompute is for models of GPT-2's blocks, and this one is of the family "
+                    "'{}': use --recompute none (--loss-chunks saves memory for every family)",
+                    config.family));
+  }
+  if (offloads && config.recompute != Recompute::kBlocks) {
+    throw core::ConfigError(
+        "--offload residuals needs --recompute blocks: at every other level a block keeps several "
+        "times as much inside as its input, and that stays on the GPU");
+  }
+}
+
 }  // namespace
 
 void ModelConfig::validate() const {
@@ -90,12 +113,7 @@ void ModelConfig::validate() const {
   if (!(dropout >= 0.0 && dropout < 1.0)) {
     throw core::ConfigError(fmt::format("model: dropout must be in [0, 1), found {}", dropout));
   }
-  if (recompute != Recompute::kNone && family != "gpt2") {
-    throw core::ConfigError(
-        fmt::format("--recompute is for models of GPT-2's blocks, and this one is of the family "
-                    "'{}': use --recompute none (--loss-chunks saves memory for every family)",
-                    family));
-  }
+  check_memory(*this);
   check_total(*this);
 }
 
@@ -119,6 +137,10 @@ std::vector<std::string> preset_names() {
   std::vector<std::string> names;
   for (const NamedSize& size : kPresets) names.emplace_back(size.name);
   return names;
+}
+
+std::int64_t offloaded_blocks(const ModelConfig& config) {
+  return std::max<std::int64_t>(0, config.layers - 2);
 }
 
 std::int64_t parameter_count(const ModelConfig& config) {

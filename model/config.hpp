@@ -26,6 +26,13 @@ enum class Recompute {
   kBlocks,       // everything but each block's input
 };
 
+// Where the inputs of blocks, which are all that Recompute::kBlocks keeps, lie from forward to
+// backward.
+enum class ResidualPlace {
+  kDevice,
+  kHost,  // of a GPU: in memory of its host, but for those of the first and the last block
+};
+
 struct ModelConfig {
   std::string family = "gpt2";  // gpt2 | mlp
   std::int64_t layers = 12;
@@ -41,6 +48,7 @@ struct ModelConfig {
   std::int64_t loss_chunks =
       0;  // the head's logits are computed in so many parts; 0: chosen by size
   Recompute recompute = Recompute::kNone;
+  ResidualPlace residuals = ResidualPlace::kDevice;
 
   void validate() const;  // throws ConfigError naming the field, the range and the value
 
@@ -51,6 +59,9 @@ struct ModelConfig {
 // gpt2-micro (tests), mlp. Throws ConfigError listing the names.
 ModelConfig preset(const std::string& name);
 std::vector<std::string> preset_names();
+
+// Blocks whose input goes to the host with ResidualPlace::kHost: all but the first and the last.
+std::int64_t offloaded_blocks(const ModelConfig& config);
 
 // Number of parameters without padding rows: 124,439,808 for gpt2-124m.
 std::int64_t parameter_count(const ModelConfig& config);

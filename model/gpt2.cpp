@@ -82,16 +82,59 @@ Tensor Gpt2::hidden(const Tensor& inputs_bt, const Embeddings& embeddings) {
   check_inputs(inputs_bt, config_);
   NormedResidual stream{.residual_btc = drop(operators_->embed(inputs_bt, embeddings)),
                         .normed_btc = {}};
-  const LayerNorm* norm = transformer_->blocks.front()->ln_1.get();
-  stream.normed_btc = operators_->norm(stream.residual_btc, weights_of(*norm));
+  const auto pass = begin_pass(stream.residual_btc);
+  stream.normed_btc = operators_->norm(stream.residual_btc, weights_of(norm_before(0)));
   for (std::size_t layer = 0; layer < transformer_->blocks.size(); ++layer) {
     const LayerRange range(paths_.at(layer), &LayerPaths::Names::block);
-    const Addends end = block(layer, stream.residual_btc, normed(stream, *norm));
-    const bool last = layer + 1 == transformer_->blocks.size();
-    norm = (last ? transformer_->ln_f : transformer_->blocks[layer + 1]->ln_1).get();
-    stream = operators_->add_norm(end.residual_btc, end.branch_btc, weights_of(*norm));
+    if (pass) {
+      stream = block_from_host(layer, stream, pass);
+      continue;
+    }
+    const Addends end = block(layer, stream.residual_btc, normed(stream, norm_before(layer)));
+    stream =
+        operators_->add_norm(end.residual_btc, end.branch_btc, weights_of(norm_before(layer + 1)));
   }
+  if (pass) pass->end_forward();
   return stream.normed_btc;
+}
+
+const LayerNorm& Gpt2::norm_before(std::size_t layer) const {
+  return layer == transformer_->blocks.size() ? *transformer_->ln_f
+                                              : *transformer_->blocks[layer]->ln_1;
+}
+
+// Null where nothing is kept for a backward, or nothing of it goes to the host.
+std::shared_ptr<ResidualPass> Gpt2::begin_pass(const Tensor& residual_btc) const {
+  const bool differentiates = at::GradMode::is_enabled() && residual_btc.requires_grad();
+  return residuals_ && differentiates ? residuals_->begin() : nullptr;
+}
+
+// The last block's input is wanted first of all, and the first one's is kept by its norm anyway:
+// both stay.
+NormedResidual Gpt2::block_from_host(std::size_t layer, const NormedResidual& stream,
+                                     const std::shared_ptr<ResidualPass>& pass) {
+  const Computation computation = [this, layer](const std::vector<Tensor>& inputs, Pass which) {
+    std::optional<LayerRange> range;
+    if (which == Pass::kAgain) range.emplace(paths_.at(layer), &LayerPaths::Names::block);
+    const Addends end = block_body(layer, inputs[0], inputs[1]);
+    const NormedResidual next =
+        operators_->add_norm(end.residual_btc, end.branch_btc, weights_of(norm_before(layer + 1)));
+    return std::vector<Tensor>{next.residual_btc, next.normed_btc};
+  };
+  const bool last = layer + 1 == transformer_->blocks.size();
+  MadeAgain residual;
+  if (layer > 0 && !last) residual = pass->keep(stream.residual_btc);
+  const auto make =
+      residual.make ? residual.make : [pass, last, kept = stream.residual_btc.detach()] {
+        if (last) pass->begin_backward();
+        return kept;
+      };
+  const Operand normed{stream.normed_btc, {[this, layer, make] {
+                         return operators_->norm(make(), weights_of(norm_before(layer)));
+                       }}};
+  const std::vector<Tensor> out =
+      recompute_in_backward(computation, {Operand(stream.residual_btc, residual), normed});
+  return {.residual_btc = out[0], .normed_btc = out[1]};
 }
 
 Gpt2::Addends Gpt2::block(std::size_t layer, const Tensor& residual_btc,

@@ -27,6 +27,9 @@ class Gpt2 : public LanguageModel {
   void wait_for_weights(WeightArrival arrival) override {
     operators_ = std::make_unique<WaitingOperators>(std::move(operators_), std::move(arrival));
   }
+  void keep_residuals_in(std::shared_ptr<ResidualStore> store) override {
+    residuals_ = std::move(store);
+  }
   const ModelConfig& config() const override { return config_; }
   void initialise(std::uint64_t seed) override;
 
@@ -55,6 +58,13 @@ class Gpt2 : public LanguageModel {
   Addends block(std::size_t layer, const torch::Tensor& residual_btc, const Operand& normed_btc);
   Addends block_body(std::size_t layer, const torch::Tensor& residual_btc,
                      const Operand& normed_btc);
+  // From its input alone: what makes the next block's input again makes its own sum again, too, so
+  // that nobody but `pass` has to keep it.
+  NormedResidual block_from_host(std::size_t layer, const NormedResidual& stream,
+                                 const std::shared_ptr<ResidualPass>& pass);
+  // The norm at the begin of a layer, or behind the last one.
+  const LayerNorm& norm_before(std::size_t layer) const;
+  std::shared_ptr<ResidualPass> begin_pass(const torch::Tensor& residual_btc) const;
   torch::Tensor attend(std::size_t layer, const Operand& normed_btc);
   torch::Tensor attention_branch(std::size_t layer, const Operand& normed_btc);
   torch::Tensor feed_forward(std::size_t layer, const Operand& normed_btc);
@@ -65,6 +75,7 @@ class Gpt2 : public LanguageModel {
   ModelConfig config_;
   LayerPaths paths_;
   std::unique_ptr<Operators> operators_;
+  std::shared_ptr<ResidualStore> residuals_;  // null: inputs of blocks stay on the device
   std::shared_ptr<Transformer> transformer_;
 };
 

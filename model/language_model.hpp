@@ -12,6 +12,7 @@
 
 #include "model/config.hpp"
 #include "model/gradient_memory.hpp"
+#include "model/residual_store.hpp"
 #include "model/waiting_operators.hpp"
 
 namespace sidestream::model {
@@ -32,6 +33,10 @@ class LanguageModel : public torch::nn::Module {
   // From the next forward on: `arrival` is called with each parameter before it is read. Values do
   // not depend on it.
   virtual void wait_for_weights(WeightArrival arrival) = 0;
+
+  // For ResidualPlace::kHost; from the next forward on. Values do not depend on it. A family
+  // without blocks keeps nothing that could go there.
+  virtual void keep_residuals_in(std::shared_ptr<ResidualStore> /*store*/) {}
 
   virtual const ModelConfig& config() const = 0;
 

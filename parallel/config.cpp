@@ -43,6 +43,11 @@ void OptimizerConfig::validate() const {
         fmt::format("--grad-clip: expected 0 (off) or a positive norm, found {}.", grad_clip));
   }
   require_training_dtype("--optimizer-state-dtype", state_dtype);
+  if (state_residence == StateResidence::kHost && kernel == OptimizerKernel::kUnfused) {
+    throw core::ConfigError(
+        "--offload optimizer needs --fused-optimizer on: plain operators update whole parameters, "
+        "and state comes from the host slice by slice.");
+  }
 }
 
 void DataParallelConfig::validate() const {

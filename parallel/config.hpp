@@ -32,6 +32,12 @@ enum class StateSharing {
   kSharded,  // each rank keeps the state of its slices; all have the weights
 };
 
+// Where master weights and moments lie.
+enum class StateResidence {
+  kDevice,  // where the weights do
+  kHost,    // in pinned memory of a GPU's host, from where an update streams them
+};
+
 struct OptimizerConfig {
   OptimizerAlgorithm algorithm = OptimizerAlgorithm::kAdamW;
   OptimizerKernel kernel = OptimizerKernel::kFused;
@@ -44,6 +50,7 @@ struct OptimizerConfig {
   // Of moments and momentum; bfloat16: rounded stochastically, with draws that depend on the seed.
   core::DType state_dtype = core::DType::kFloat32;
   std::uint64_t rounding_seed = 0;
+  StateResidence state_residence = StateResidence::kDevice;
 
   void validate() const;  // throws ConfigError
 };

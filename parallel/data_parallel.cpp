@@ -158,16 +158,16 @@ class DataParallel::Impl {
   void set_steps_taken(std::int64_t steps) { steps_taken_ = steps; }
 
   std::vector<ParameterState> states() const {
-    finish_gather();
+    finish_update();
     return states_of(parameters_, *update_);
   }
   bool shards_state() const { return parameters_.is_sharded(); }
   void gather_states(const StatePlace& place) {
-    finish_gather();
+    finish_update();
     parallel::gather_states(parameters_, *update_, place);
   }
   void load_states(const StatePlace& source) {
-    finish_gather();
+    finish_update();
     parallel::load_states(parameters_, *update_, source);
   }
 
@@ -191,7 +191,7 @@ class DataParallel::Impl {
   std::string take_news() { return std::exchange(news_, {}); }
 
   void check_replicas() {
-    finish_gather();
+    finish_update();
     parallel::check_replicas(communicator_, parameters_);
   }
   bool shares_weights() const { return parameters_.is_shared(); }
@@ -278,11 +278,17 @@ class DataParallel::Impl {
     if (gather_) gather_->finish();
   }
 
+  // For who reads or writes weights and state.
+  void finish_update() const {
+    finish_gather();
+    if (update_) update_->finish_state();
+  }
+
   // Weights and state come to lie as the plan has them.
   void move_state(const BucketPlan& plan) {
-    finish_gather();
+    finish_update();
     parameters_.move(
-        {communicator_, plan, parameters_.elements(), current_stream_},
+        {communicator_, plan, parameters_.elements(), current_stream_, parameters_.device()},
         [this](const VisitState& visit) { update_->each_state(visit); }, gradients_.scratch());
   }
 

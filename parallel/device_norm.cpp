@@ -4,18 +4,10 @@
 #include <utility>
 
 #include "core/optim/reduce.hpp"
+#include "parallel/device_bytes.hpp"
 
 namespace sidestream::parallel {
 namespace {
-
-// A copy of plain data on the device, as bytes. Waits for the copy: it is made rarely.
-template <typename T>
-torch::Tensor on_device(const std::vector<T>& data, const torch::Device& device) {
-  const torch::Tensor bytes =
-      torch::from_blob(const_cast<T*>(data.data()),
-                       {static_cast<std::int64_t>(data.size() * sizeof(T))}, torch::kUInt8);
-  return bytes.clone().to(device);
-}
 
 template <typename T>
 T* data_of(const torch::Tensor& tensor) {
@@ -41,7 +33,7 @@ void DeviceNorm::count_blocks() {
     first_block_.push_back(first_block_.back() +
                            static_cast<std::uint32_t>(optim::sum_blocks(elements)));
   }
-  first_block_on_device_ = on_device(first_block_, parameters_.device());
+  first_block_on_device_ = bytes_on_device(first_block_, parameters_.device());
 }
 
 std::vector<optim::DevicePiece> DeviceNorm::pieces_of(std::size_t parameter) const {
@@ -68,17 +60,24 @@ std::vector<optim::DevicePiece> DeviceNorm::pieces_of(std::size_t parameter) con
   return pieces;
 }
 
+std::vector<optim::DevicePiece> DeviceNorm::list_pieces(const Bucket& bucket) const {
+  std::vector<optim::DevicePiece> pieces;
+  for (const std::size_t parameter : bucket.parameters) {
+    const auto more = pieces_of(parameter);
+    pieces.insert(pieces.end(), more.begin(), more.end());
+  }
+  return pieces;
+}
+
 void DeviceNorm::layout_changed() {
   std::vector<optim::DevicePiece> pieces;
   first_piece_ = {0};
   for (const Bucket& bucket : gradients_.plan().buckets) {
-    for (const std::size_t parameter : bucket.parameters) {
-      const auto more = pieces_of(parameter);
-      pieces.insert(pieces.end(), more.begin(), more.end());
-    }
+    const auto more = list_pieces(bucket);
+    pieces.insert(pieces.end(), more.begin(), more.end());
     first_piece_.push_back(pieces.size());
   }
-  pieces_ = on_device(pieces, parameters_.device());
+  pieces_ = bytes_on_device(pieces, parameters_.device());
 }
 
 optim::PieceTable DeviceNorm::table(std::size_t first, std::size_t count) const {

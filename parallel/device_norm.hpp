@@ -37,6 +37,9 @@ class DeviceNorm {
   // in. Sharded, DevicePiece::weight is a place in the slices.
   optim::PieceTable all_pieces() const { return table(0, first_piece_.back()); }
   optim::PieceTable pieces_in(std::size_t bucket) const;
+  const std::vector<Bucket>& buckets() const { return gradients_.plan().buckets; }
+  // The same on the host, made anew.
+  std::vector<optim::DevicePiece> list_pieces(const Bucket& bucket) const;
   optim::FlatGradients flat_gradients() const;
   const optim::StepScalars* scalars_on_device() const;
 

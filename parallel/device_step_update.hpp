@@ -8,7 +8,7 @@ namespace sidestream::parallel {
 
 class DeviceStepUpdate : public StepUpdate {
  public:
-  void layout_changed() final { norm_.layout_changed(); }
+  void layout_changed() override { norm_.layout_changed(); }
   void add_bucket(std::size_t bucket) final { norm_.add_bucket(bucket); }
   void complete_norm() final { norm_.complete(); }
   double grad_norm(double average) final;

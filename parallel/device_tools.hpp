@@ -2,13 +2,17 @@
 // the calling thread's tensor work is queued. Tests put host loops and a fake stream here.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 
 #include <torch/torch.h>
 
 #include "comm/work.hpp"
+#include "core/base/copy_engine.hpp"
 #include "core/optim/device_kernels.hpp"
+#include "parallel/config.hpp"
+#include "parallel/state_slices.hpp"
 
 namespace sidestream::parallel {
 
@@ -17,6 +21,13 @@ using CurrentStream = std::function<comm::Stream()>;
 struct DeviceTools {
   std::shared_ptr<optim::DeviceKernels> kernels = {};  // null: tensors are on the host
   CurrentStream current_stream = [] { return comm::Stream(nullptr); };
+  // For StateResidence::kHost; empty: tensors are on the host.
+  std::function<std::shared_ptr<core::CopyEngine>()> make_copies = {};
+  std::size_t state_slice_elements = kStateSliceElements;
+
+  // Null where state lies with the weights. Throws ConfigError where there is no device beside the
+  // host.
+  std::shared_ptr<core::CopyEngine> copies_of_state(const OptimizerConfig& config) const;
 
   // For tensors on `device`. Throws ConfigError for a device that this build has no kernels for.
   static DeviceTools of(const torch::Device& device);

@@ -17,7 +17,7 @@ BucketPlan plan_of(const DataParallelConfig& config, std::span<const std::size_t
 ParameterSpace agreed_space(comm::Communicator& communicator, const torch::nn::Module& module,
                             const DataParallelConfig& config, const DeviceTools& tools) {
   std::vector<Parameter> parameters = agreed_parameters(communicator, module, config);
-  StateMemory memory(communicator, parameters, config);
+  StateMemory memory(communicator, parameters, config, tools.copies_of_state(config.optimizer));
   if (!memory.is_sharded())
     return {std::move(parameters), config.parameter_dtype, std::move(memory)};
   broadcast_tensors(communicator, parameters, {.after = tools.current_stream()});
@@ -25,7 +25,8 @@ ParameterSpace agreed_space(comm::Communicator& communicator, const torch::nn::M
   for (const Parameter& parameter : parameters) elements.push_back(parameter.elements());
   BucketPlan plan = plan_of(config, elements, reverse_order(elements.size()), communicator.size(),
                             Slicing::kByRank);
-  StateShards shards(communicator, std::move(plan), std::move(elements), tools.current_stream);
+  StateShards shards(communicator, std::move(plan), std::move(elements), tools.current_stream,
+                     parameters.front().tensor.device());
   return {std::move(parameters), config.parameter_dtype, std::move(memory), std::move(shards)};
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "parallel/bucket_size.hpp"
 #include "parallel/own_ranges.hpp"
+#include "parallel/state_slices.hpp"
 
 namespace sidestream::parallel {
 std::size_t ParameterShape::elements() const {
@@ -60,6 +61,17 @@ void count_slices(MemoryPlan& plan, const std::vector<std::size_t>& elements,
   plan.shards_state = true;
 }
 
+// State in the host's memory, and what the device has of it while an update runs.
+void move_state(MemoryPlan& plan, const DataParallelConfig& config, std::size_t elements) {
+  const std::size_t moments = static_cast<std::size_t>(moments_per_parameter(config.optimizer)) *
+                              core::size_of(config.optimizer.state_dtype);
+  const std::size_t master = plan.master_bytes == 0 ? 0 : sizeof(float);
+  plan.host_state_bytes = plan.master_bytes + plan.moment_bytes;
+  plan.stream_bytes = slice_buffer_bytes(elements, master + moments);
+  plan.master_bytes = 0;
+  plan.moment_bytes = 0;
+}
+
 }  // namespace
 
 MemoryPlan plan_memory(const std::vector<ParameterShape>& parameters,
@@ -85,6 +97,12 @@ MemoryPlan plan_memory(const std::vector<ParameterShape>& parameters,
                                   bucket_limits(config, plan.gradient_bytes, ranks,
                                                 shards ? Slicing::kByRank : Slicing::kNone));
   if (shards) count_slices(plan, elements, config);
+  if (config.optimizer.state_residence == StateResidence::kDevice) return plan;
+  move_state(plan, config, shards ? own_elements(plan.buckets) : fp32_bytes / sizeof(float));
+  plan.start_bytes = fp32_bytes + plan.parameter_bytes;
+  // Slices move on the host, and the weights twice where they do not fit into the gradients.
+  if (shards && plan.gradient_bytes < plan.parameter_bytes)
+    plan.start_bytes = std::max(plan.start_bytes, plan.total_bytes() + plan.parameter_bytes);
   return plan;
 }
 

@@ -27,10 +27,13 @@ struct MemoryPlan {
   std::size_t master_bytes = 0;  // 0 when the parameters are fp32 themselves
   std::size_t gradient_bytes = 0;
   std::size_t moment_bytes = 0;
-  // Of state in slices, before the second step, and before there are activations: the module's own
-  // fp32 weights beside the flat ones and the slices of master weights; or what training takes, and
-  // once more the slices of one state, which move with the order of the buckets. 0: never more than
-  // in training.
+  // Of a GPU's host, pinned, in place of the two kinds of state that are then 0 here.
+  std::size_t host_state_bytes = 0;
+  std::size_t stream_bytes = 0;  // the two buffers on the GPU through which updates stream it
+  // Before there are activations. Of state in slices, before the second step: the module's own fp32
+  // weights beside the flat ones and the slices of master weights; or what training takes, and once
+  // more the slices of one state, which move with the order of the buckets. Of state in the host's
+  // memory: the module's own weights and the flat ones. 0: never more than in training.
   std::size_t start_bytes = 0;
   std::size_t padding_bytes = 0;  // of them in training, so that slices are equal
   bool shares_state = false;      // one copy of all but the gradients for all ranks
@@ -38,7 +41,7 @@ struct MemoryPlan {
   BucketPlan buckets = {};        // before the first step; the order is observed in it
 
   std::size_t total_bytes() const {
-    return parameter_bytes + master_bytes + gradient_bytes + moment_bytes;
+    return parameter_bytes + master_bytes + gradient_bytes + moment_bytes + stream_bytes;
   }
   std::size_t peak_bytes() const { return std::max(total_bytes(), start_bytes); }
 };

@@ -20,8 +20,9 @@ ParameterSpace::ParameterSpace(std::vector<Parameter> parameters, core::DType dt
                                StateMemory memory)
     : parameters_(std::move(parameters)), dtype_(dtype), memory_(std::move(memory)) {
   const torch::NoGradGuard no_grad;
-  weights_ = make_flat(dtype_, dtype_);
-  if (has_master()) masters_ = make_state(core::DType::kFloat32);
+  weights_ = make_flat(dtype_, dtype_, Holds::kWeights);
+  if (has_master())
+    masters_ = make_flat(core::DType::kFloat32, core::DType::kFloat32, Holds::kState);
   const bool copies = part().index == 0;
   for (std::size_t i = 0; i < size(); ++i) {
     if (copies) master(i).copy_(parameters_[i].tensor);
@@ -47,7 +48,7 @@ ParameterSpace::ParameterSpace(std::vector<Parameter> parameters, core::DType dt
 }
 
 // Padded as elements of type `layout` are.
-FlatState ParameterSpace::make_flat(core::DType dtype, core::DType layout) {
+FlatState ParameterSpace::make_flat(core::DType dtype, core::DType layout, Holds holds) {
   std::size_t total = 0;
   std::vector<std::size_t> offsets;
   for (const Parameter& parameter : parameters_) {
@@ -55,7 +56,9 @@ FlatState ParameterSpace::make_flat(core::DType dtype, core::DType layout) {
     total += padded_elements(parameter.elements(), layout);
   }
   FlatState state;
-  state.flat = memory_.zeros(total, dtype, device());
+  state.flat = holds == Holds::kState && state_copies()
+                   ? memory_.host_zeros(total, scalar_type_of(dtype))
+                   : memory_.zeros(total, dtype, device());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const torch::Tensor& tensor = parameters_[i].tensor;
     state.views.push_back(
@@ -84,10 +87,9 @@ void ParameterSpace::refresh_weights() {
 }
 
 FlatState ParameterSpace::make_state(core::DType dtype) {
-  if (!shards_) return make_flat(dtype, core::DType::kFloat32);
+  if (!shards_) return make_flat(dtype, core::DType::kFloat32, Holds::kState);
   FlatState state;
-  state.flat = torch::zeros({static_cast<std::int64_t>(shards_->elements())},
-                            torch::dtype(scalar_type_of(dtype)).device(device()));
+  state.flat = make_slices(*shards_, scalar_type_of(dtype));
   state.views = shards_->views_of(state.flat);
   return state;
 }
@@ -106,6 +108,12 @@ FlatState ParameterSpace::laid_out(const torch::Tensor& flat) const {
                               .view(tensor.sizes()));
   }
   return state;
+}
+
+torch::Tensor ParameterSpace::make_slices(const StateShards& shards, torch::ScalarType type) const {
+  if (state_copies()) return memory_.host_zeros(shards.elements(), type);
+  return torch::zeros({static_cast<std::int64_t>(shards.elements())},
+                      torch::dtype(type).device(device()));
 }
 
 void ParameterSpace::take_place(FlatState next) {
@@ -129,7 +137,9 @@ void ParameterSpace::move(StateShards shards,
   auto next = std::make_unique<StateShards>(std::move(shards));
   const auto move_state = [&](FlatState& state) {
     state.views.clear();
-    state.flat = shards_->moved(state.flat, *next);
+    const torch::Tensor place = make_slices(*next, state.flat.scalar_type());
+    shards_->move(state.flat, *next, place);
+    state.flat = place;
     state.views = next->views_of(state.flat);
   };
   each_state(move_state);

@@ -62,8 +62,11 @@ class ParameterSpace {
   // Rounds the master weights into the weights; nothing to do when they are the same, or sharded.
   void refresh_weights();
 
-  // Zeros, where the weights lie, in the layout of the master weights whatever the type.
+  // Zeros, where state lies, in the layout of the master weights whatever the type.
   FlatState make_state(core::DType dtype);
+  // Null: state lies where the weights do. Else in host memory, but for weights that are their own
+  // master weights.
+  const std::shared_ptr<core::CopyEngine>& state_copies() const { return memory_.copies(); }
 
   // One copy for all ranks: each updates its part, and meets the others before and after.
   bool is_shared() const noexcept { return memory_.is_shared(); }
@@ -94,7 +97,9 @@ class ParameterSpace {
   void take_place(FlatState next);
   // fp32 weights are their own masters: the own ranges of them.
   void masters_are_weights();
-  FlatState make_flat(core::DType dtype, core::DType layout);
+  enum class Holds { kWeights, kState };
+  FlatState make_flat(core::DType dtype, core::DType layout, Holds holds);
+  torch::Tensor make_slices(const StateShards& shards, torch::ScalarType type) const;
 
   std::vector<Parameter> parameters_;
   core::DType dtype_;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
+#include "parallel/state_slices.hpp"
 #include "parallel/tensor_types.hpp"
 
 namespace sidestream::parallel {
@@ -24,12 +25,14 @@ std::string description(const std::vector<Parameter>& parameters,
                         const std::vector<Parameter>& constants, const DataParallelConfig& config) {
   std::string text = fmt::format(
       "configuration: synchronisation {}, bucket {} MiB, first bucket {} MiB, parameters {}, "
-      "gradients {}, accumulation {}, state sharing {}, moments {}, rounding seed {}\n",
+      "gradients {}, accumulation {}, state sharing {}, moments {}, rounding seed {}, "
+      "state residence {}\n",
       static_cast<int>(config.gradient_sync),
       config.bucket_mb ? fmt::format("{}", *config.bucket_mb) : "auto", config.first_bucket_mb,
       core::name_of(config.parameter_dtype), core::name_of(config.gradient_dtype()),
       config.grad_accumulation, static_cast<int>(config.state_sharing),
-      core::name_of(config.optimizer.state_dtype), config.optimizer.rounding_seed);
+      core::name_of(config.optimizer.state_dtype), config.optimizer.rounding_seed,
+      static_cast<int>(config.optimizer.state_residence));
   for (const Parameter& parameter : parameters) text += line_of("parameter", parameter);
   for (const Parameter& constant : constants) text += line_of("constant", constant);
   return text;
@@ -92,11 +95,20 @@ void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& para
     parameters.meet();
     return;
   }
+  // Collectives of GPUs want memory of GPUs.
+  const bool in_parts = parameters.state_copies() != nullptr;
   const torch::Tensor& flat = parameters.flat_master();
-  communicator
-      .broadcast(flat.mutable_data_ptr(), static_cast<std::size_t>(flat.numel()),
-                 core::DType::kFloat32, 0, options)
-      .wait();
+  const std::int64_t part =
+      in_parts ? static_cast<std::int64_t>(kStateSliceElements) : flat.numel();
+  for (std::int64_t first = 0; first < flat.numel(); first += part) {
+    const torch::Tensor place = flat.narrow(0, first, std::min(part, flat.numel() - first));
+    const torch::Tensor sent = place.to(parameters.device());
+    communicator
+        .broadcast(sent.mutable_data_ptr(), static_cast<std::size_t>(sent.numel()),
+                   core::DType::kFloat32, 0, options)
+        .wait();
+    if (!sent.is_alias_of(place)) place.copy_(sent);
+  }
   parameters.refresh_weights();
 }
 

@@ -1,6 +1,7 @@
 #include "parallel/state_memory.hpp"
 
 #include <chrono>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "parallel/bucket_plan.hpp"
@@ -32,7 +33,8 @@ std::size_t state_bytes(const std::vector<Parameter>& parameters,
 }  // namespace
 
 StateMemory::StateMemory(comm::Communicator& communicator, const std::vector<Parameter>& parameters,
-                         const DataParallelConfig& config) {
+                         const DataParallelConfig& config, std::shared_ptr<core::CopyEngine> copies)
+    : copies_(std::move(copies)) {
   if (communicator.size() == 1) return;
   const bool on_host = parameters.front().tensor.device().is_cpu();
   StateSharing sharing =
@@ -63,6 +65,14 @@ torch::Tensor StateMemory::zeros(std::size_t elements, core::DType dtype, torch:
   used_bytes_ += bytes;
   return torch::from_blob(
       data, {size}, [kept = shared_](void*) {}, options);
+}
+
+torch::Tensor StateMemory::host_zeros(std::size_t elements, torch::ScalarType type) const {
+  const auto memory = copies_->allocate_host(elements * torch::elementSize(type));
+  return torch::from_blob(
+             memory.get(), {static_cast<std::int64_t>(elements)}, [memory](void*) {},
+             torch::dtype(type))
+      .zero_();
 }
 
 std::int64_t StateMemory::meet() const {

@@ -11,12 +11,14 @@ std::int64_t signed_of(std::size_t value) { return static_cast<std::int64_t>(val
 }  // namespace
 
 StateShards::StateShards(comm::Communicator& communicator, BucketPlan plan,
-                         std::vector<std::size_t> elements, CurrentStream current_stream)
+                         std::vector<std::size_t> elements, CurrentStream current_stream,
+                         torch::Device device)
     : communicator_(communicator),
       plan_(std::move(plan)),
       elements_(std::move(elements)),
       ranges_(own_ranges(plan_, elements_, communicator.rank())),
-      current_stream_(std::move(current_stream)) {
+      current_stream_(std::move(current_stream)),
+      device_(device) {
   std::size_t offset = 0;
   for (std::size_t b = 0; b < plan_.buckets.size(); ++b) {
     slice_offsets_.push_back(offset);
@@ -64,13 +66,13 @@ void StateShards::gather(const torch::Tensor& flat, const VisitPiece& visit) con
   for (std::size_t b = 0; b < plan_.buckets.size(); ++b)
     longest = std::max(longest, plan_.slice_elements(b));
   const torch::Tensor room =
-      torch::empty({signed_of(ranks * std::min(most, longest))}, flat.options());
+      torch::empty({signed_of(ranks * std::min(most, longest))}, flat.options().device(device_));
   for (std::size_t b = 0; b < plan_.buckets.size(); ++b) {
     for (std::size_t first = 0; first < plan_.slice_elements(b); first += most) {
       const Part part{
           .bucket = b, .first = first, .count = std::min(most, plan_.slice_elements(b) - first)};
       const torch::Tensor mine =
-          flat.narrow(0, signed_of(slice_offsets_[b] + first), signed_of(part.count));
+          flat.narrow(0, signed_of(slice_offsets_[b] + first), signed_of(part.count)).to(device_);
       communicator_
           .all_gather(mine.const_data_ptr(), room.mutable_data_ptr(), mine.nbytes(),
                       core::DType::kUInt8,
@@ -81,18 +83,17 @@ void StateShards::gather(const torch::Tensor& flat, const VisitPiece& visit) con
   }
 }
 
-torch::Tensor StateShards::moved(const torch::Tensor& flat, const StateShards& next) const {
-  const torch::Tensor result = torch::zeros({signed_of(next.elements())}, flat.options());
+void StateShards::move(const torch::Tensor& flat, const StateShards& next,
+                       const torch::Tensor& to) const {
   gather(flat, [&](const StatePiece& piece) {
     const OwnRange& own = next.own(piece.parameter);
     const auto there = static_cast<std::size_t>(piece.values.numel());
     const std::size_t first = std::max(own.first, piece.first);
     const std::size_t end = std::min(own.end(), piece.first + there);
     if (first >= end) return;
-    result.narrow(0, signed_of(own.offset + first - own.first), signed_of(end - first))
+    to.narrow(0, signed_of(own.offset + first - own.first), signed_of(end - first))
         .copy_(piece.values.narrow(0, signed_of(first - piece.first), signed_of(end - first)));
   });
-  return result;
 }
 
 // A sum of integers moves bits: all addends but one are zero.

@@ -32,9 +32,9 @@ struct StatePiece {
 
 class StateShards {
  public:
-  // The communicator must outlive this. plan.slices: its ranks.
+  // The communicator must outlive this. plan.slices: its ranks. device: whose memory it works on.
   StateShards(comm::Communicator& communicator, BucketPlan plan, std::vector<std::size_t> elements,
-              CurrentStream current_stream);
+              CurrentStream current_stream, torch::Device device);
 
   const BucketPlan& plan() const noexcept { return plan_; }
   const OwnRange& own(std::size_t parameter) const { return ranges_.at(parameter); }
@@ -48,13 +48,15 @@ class StateShards {
   std::vector<torch::Tensor> views_of(const torch::Tensor& flat) const;
 
   // Collective: calls visit(piece) until it has seen every element of every parameter once, on all
-  // ranks alike; values are to be read in the order of the current stream, and are gone with the
-  // next call. Blocks a host rank. `visit` must not throw. Throws CollectiveError, PeerError.
+  // ranks alike; values lie on the device, wherever `flat` does, are to be read in the order of the
+  // current stream, and are gone with the next call. Blocks a host rank. `visit` must not throw.
+  // Throws CollectiveError, PeerError.
   using VisitPiece = std::function<void(const StatePiece&)>;
   void gather(const torch::Tensor& flat, const VisitPiece& visit) const;
 
-  // Collective: the same state in the slices of `next`. Throws as gather().
-  torch::Tensor moved(const torch::Tensor& flat, const StateShards& next) const;
+  // Collective: the same state in the slices of `next`, to a flat tensor of those. Throws as
+  // gather().
+  void move(const torch::Tensor& flat, const StateShards& next, const torch::Tensor& to) const;
 
   // Collective: every value is there on all ranks afterwards, bit for bit, when one rank has set it
   // and the others hold zero. Blocks a host rank, orders the current stream of a device. `doubles`
@@ -74,6 +76,7 @@ class StateShards {
   std::vector<OwnRange> ranges_;
   std::vector<std::size_t> slice_offsets_;
   CurrentStream current_stream_;
+  torch::Device device_;
 };
 
 }  // namespace sidestream::parallel

@@ -59,6 +59,10 @@ class StepUpdate {
 
   virtual std::vector<Moment> moments(std::size_t parameter) const = 0;
 
+  // Before master weights and moments that lie in host memory are read or written there: blocks
+  // until the last update has left them. Nothing where they lie elsewhere.
+  virtual void finish_state() {}
+
   // Three doubles on the device, as optim::StepScalars; undefined on host ranks.
   virtual torch::Tensor scalars() const { return {}; }
 

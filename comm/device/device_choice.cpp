@@ -10,9 +10,6 @@
 namespace sidestream::comm {
 namespace {
 
-// CUDA's own context, cuBLAS and NCCL take this beside what we ask for.
-constexpr std::size_t kSpareBytes = std::size_t{1} << 30;
-
 std::string visible_devices_text() {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   return visible == nullptr ? "" : std::string(" (CUDA_VISIBLE_DEVICES is '") + visible + "')";
@@ -156,10 +153,11 @@ DeviceDecision decide_device(DeviceWish wish, std::span<const DeviceFinding> by_
 
 std::optional<std::string> memory_shortage(const cuda::DeviceMemory& memory,
                                            std::size_t needed_bytes) {
-  if (needed_bytes + kSpareBytes <= memory.free_bytes) return std::nullopt;
+  if (needed_bytes + kLibraryBytes <= memory.free_bytes) return std::nullopt;
   return "GPU memory is short: weights, gradients and moments need " +
-         std::to_string(needed_bytes >> 20) + " MiB and some " + std::to_string(kSpareBytes >> 20) +
-         " MiB of libraries, " + std::to_string(memory.free_bytes >> 20) + " of " +
+         std::to_string(needed_bytes >> 20) + " MiB and some " +
+         std::to_string(kLibraryBytes >> 20) + " MiB of libraries, " +
+         std::to_string(memory.free_bytes >> 20) + " of " +
          std::to_string(memory.total_bytes >> 20) +
          " MiB are free: another process may be using it (nvidia-smi names it); --zero 1 "
          "and --optimizer-state-dtype bf16 take less, or a smaller --model";

@@ -49,6 +49,9 @@ struct DeviceDecision {
 DeviceDecision decide_device(DeviceWish wish, std::span<const DeviceFinding> by_rank,
                              const Topology& topology, GpuSharing sharing);
 
+// CUDA's own context, cuBLAS and NCCL take this beside what we ask for.
+inline constexpr std::size_t kLibraryBytes = std::size_t{1} << 30;
+
 // A sentence with need and have when `needed_bytes` do not fit into what is free; else nothing.
 std::optional<std::string> memory_shortage(const cuda::DeviceMemory& memory,
                                            std::size_t needed_bytes);

@@ -8,6 +8,8 @@
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
 #include "launch/assembly/memory_advice.hpp"
+#include "launch/assembly/offload_assembly.hpp"
+#include "launch/options/offload.hpp"
 #include "launch/options/train_parser.hpp"
 #include "model/activation_memory.hpp"
 #include "model/language_model.hpp"
@@ -31,6 +33,10 @@ std::string mib(std::size_t bytes) {
 
 struct SnapshotBytes {
   std::size_t first_rank = 0, all_ranks = 0;
+
+  std::size_t on_host(int ranks) const {
+    return std::min(all_ranks, first_rank * static_cast<std::size_t>(ranks));
+  }
 };
 
 // The copy that a checkpoint is written from, beside training: fp32 weights and moments in their
@@ -51,16 +57,19 @@ SnapshotBytes snapshot_bytes(const CheckpointOptions& options,
   return {.first_rank = std::max(weights, all / static_cast<std::size_t>(ranks)), .all_ranks = all};
 }
 
-// Of state in slices: what slices cost beside their content, and a start that takes more than
-// training.
-std::string slices_text(const parallel::MemoryPlan& plan, std::size_t training_bytes) {
+// What slices cost beside their content.
+std::string slices_text(const parallel::MemoryPlan& plan) {
   if (!plan.shards_state) return "";
-  std::string text = fmt::format("  of them        {} pad the slices, so that they are equal\n",
-                                 mib(plan.padding_bytes));
-  if (plan.start_bytes > training_bytes)
-    text += fmt::format("  at the start   {} until the order of the buckets is settled\n",
-                        mib(plan.start_bytes));
-  return text;
+  return fmt::format("  of them        {} pad the slices, so that they are equal\n",
+                     mib(plan.padding_bytes));
+}
+
+// A start that takes more than training.
+std::string start_text(const parallel::MemoryPlan& plan, std::size_t training_bytes) {
+  if (plan.start_bytes <= training_bytes) return "";
+  return fmt::format("  at the start   {} until {}\n", mib(plan.start_bytes),
+                     plan.shards_state ? "the order of the buckets is settled"
+                                       : "state lies in the memory of the host");
 }
 
 std::string memory_text(const parallel::MemoryPlan& plan,
@@ -72,17 +81,38 @@ std::string memory_text(const parallel::MemoryPlan& plan,
       "  activations    {} kept for backward (--recompute)\n"
       "  logits         {} with their gradients (--loss-chunks), or\n"
       "  one block      {} in backward, whichever is more\n"
+      "{}"
       "  together       {}\n"
-      "{}{}",
+      "{}{}{}",
       plan.shares_state   ? "; of what all ranks share, its part"
       : plan.shards_state ? "; master weights and moments of its slices"
                           : "",
       mib(plan.parameter_bytes), mib(plan.master_bytes), mib(plan.gradient_bytes),
       mib(plan.moment_bytes), mib(activations.kept), mib(activations.loss),
-      mib(activations.working), mib(training_bytes), slices_text(plan, training_bytes),
+      mib(activations.working),
+      plan.stream_bytes == 0
+          ? ""
+          : fmt::format("  two buffers    {} through which optimizer state comes and goes\n",
+                        mib(plan.stream_bytes)),
+      mib(training_bytes), slices_text(plan), start_text(plan, training_bytes),
       snapshot == 0 ? ""
                     : fmt::format("  and a copy of  {} while a checkpoint is written (rank 0)\n",
                                   mib(snapshot)));
+}
+
+// What --offload leaves to the host.
+std::string pinned_text(const PinnedNeed& need, const parallel::MemoryPlan& plan) {
+  if (need.rank_bytes == 0) return "";
+  const auto in_mib = [](auto bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  std::string text = fmt::format(
+      "Pinned memory of each host: {:.1f} MiB for {} rank(s), each {:.1f} MiB of optimizer state "
+      "and "
+      "{:.1f} MiB of blocks' inputs (--offload)",
+      in_mib(need.pinned_bytes()), need.ranks, in_mib(plan.host_state_bytes),
+      in_mib(need.rank_bytes - plan.host_state_bytes));
+  if (need.usable_bytes)
+    text += fmt::format("; {:.1f} MiB are free on this one", in_mib(*need.usable_bytes));
+  return text + "\n";
 }
 
 std::string bucket_text(const parallel::MemoryPlan& plan,
@@ -123,14 +153,25 @@ std::string data_text(const DataSources& sources, const TrainOptions& options, i
 
 }  // namespace
 
-std::size_t planned_device_bytes(const TrainOptions& options, int ranks) {
+DevicePlan plan_device(const TrainOptions& options, int ranks, int ranks_on_host) {
+  using parallel::StateResidence;
   parallel::DataParallelConfig config = data_parallel_config(options);
   config.state_sharing = parallel::settled_sharing(config, parallel::RanksShare::kNothing);
-  return parallel::plan_memory(shapes_of(options.model.config), config, ranks).peak_bytes();
+  const auto shapes = shapes_of(options.model.config);
+  const parallel::MemoryPlan plan = parallel::plan_memory(shapes, config, ranks);
+  const bool can = config.optimizer.kernel == parallel::OptimizerKernel::kFused;
+  if (can) config.optimizer.state_residence = StateResidence::kHost;
+  const SnapshotBytes snapshot = snapshot_bytes(options.checkpoint, shapes, config, ranks);
+  const std::size_t least = parallel::plan_memory(shapes, config, ranks).peak_bytes();
+  return {.state_bytes = plan.peak_bytes(),
+          .offloaded_bytes = plan.peak_bytes() - std::min(plan.peak_bytes(), least),
+          .pinned_bytes = plan.host_state_bytes + activations_of(options).host,
+          .copied_bytes = snapshot.on_host(ranks_on_host)};
 }
 
 std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
   const int ranks = place.launcher.size;
+  if (options.device != Device::kCuda) refuse_offload_on_processor(options);
   const DataSources sources = open_data(options);
   set_vocabulary(options, sources.vocab_size);
   check_data(sources, options, {.size = ranks});
@@ -138,21 +179,26 @@ std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
   const parallel::DataParallelConfig config = config_over(place.launcher, options);
   const parallel::MemoryPlan plan = parallel::plan_memory(shapes, config, ranks);
   const SnapshotBytes snapshot = snapshot_bytes(options.checkpoint, shapes, config, ranks);
-  const std::size_t host_copies = std::min(
-      snapshot.all_ranks, snapshot.first_rank * static_cast<std::size_t>(place.ranks_on_host));
+  const std::size_t host_copies = snapshot.on_host(place.ranks_on_host);
+  const PinnedNeed pinned{.ranks = place.ranks_on_host,
+                          .rank_bytes = plan.host_state_bytes + activations_of(options).host,
+                          .other_bytes = place.ranks_on_host * place.rank_bytes +
+                                         static_cast<std::int64_t>(host_copies),
+                          .usable_bytes = place.host_bytes};
+  require_host_memory(options, pinned);
+  const std::string advice = memory_advice(
+      options, {.ranks = place.ranks_on_host,
+                .usable_bytes = place.usable_bytes,
+                .fixed_bytes = static_cast<std::int64_t>(plan.total_bytes()) + place.rank_bytes,
+                .start_bytes = static_cast<std::int64_t>(plan.start_bytes) + place.rank_bytes,
+                .copied_bytes = static_cast<std::int64_t>(host_copies)});
   return fmt::format("Model {}: {} parameters, vocabulary {} in {} rows, sequence length {}\n",
                      options.model.preset, model::parameter_count(options.model.config),
                      options.model.config.vocab_size, options.model.config.padded_vocab_size,
                      sequence_length(options)) +
          data_text(sources, options, ranks) +
          memory_text(plan, activations_of(options), snapshot.first_rank) +
-         memory_advice(
-             options,
-             {.ranks = place.ranks_on_host,
-              .usable_bytes = place.usable_bytes,
-              .fixed_bytes = static_cast<std::int64_t>(plan.total_bytes()) + place.rank_bytes,
-              .start_bytes = static_cast<std::int64_t>(plan.start_bytes) + place.rank_bytes,
-              .copied_bytes = static_cast<std::int64_t>(host_copies)}) +
+         pinned_text(pinned, plan) + (advice.empty() ? "" : advice + "\n") +
          bucket_text(plan, shapes, config) + "Nothing was trained (--dry-run).\n";
 }
 

@@ -18,6 +18,8 @@ struct DryRunPlace {
   // Of this host, for all of them; empty: not known, or they run on GPUs.
   std::optional<std::int64_t> usable_bytes = {};
   std::int64_t rank_bytes = 0;  // what a rank takes before there is a model
+  // Of this host, also where ranks run on GPUs; empty: not known.
+  std::optional<std::int64_t> host_bytes = {};
 };
 
 // Opens and checks the data, lays out the model, plans buckets, memory and steps. Where the plan
@@ -25,9 +27,15 @@ struct DryRunPlace {
 // Throws what the run would throw: ConfigError, DataError.
 std::string dry_run_text(TrainOptions options, const DryRunPlace& place);
 
-// Weights, master weights, gradients and moments of one rank on a GPU, or what its start takes
-// where that is more (MemoryPlan::start_bytes); no activations. `options` must have its vocabulary
-// set.
-std::size_t planned_device_bytes(const TrainOptions& options, int ranks);
+// Of one rank on a GPU, from a dry plan. `options` must have its vocabulary set.
+struct DevicePlan {
+  // Weights, master weights, gradients and moments, or what the start takes where that is more
+  // (MemoryPlan::start_bytes); no activations.
+  std::size_t state_bytes = 0;
+  std::size_t offloaded_bytes = 0;  // of those, what --offload optimizer would take away
+  std::size_t pinned_bytes = 0;     // of the host, for --offload
+  std::size_t copied_bytes = 0;     // of all ranks of a host, while a checkpoint is written
+};
+DevicePlan plan_device(const TrainOptions& options, int ranks, int ranks_on_host);
 
 }  // namespace sidestream::launch

@@ -10,6 +10,7 @@
 #include "core/base/write_error.hpp"
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/assembly/assembly.hpp"
+#include "launch/assembly/offload_assembly.hpp"
 #include "launch/assembly/rank_guard.hpp"
 #include "launch/assembly/run_start.hpp"
 #include "launch/assembly/stepper_assembly.hpp"
@@ -59,6 +60,7 @@ LiveRun::LiveRun(Session& session, const TrainOptions& options, const DataSource
       checkpointer_(checkpointer_config(), session.communicator(), replicas_) {
   model_->write_gradients_into(replicas_.gradient_memory());
   if (replicas_.shards_state()) model_->wait_for_weights(replicas_.weight_arrival());
+  offload_residuals(*model_, options, device);
 }
 
 TrainingState LiveRun::restore(const std::optional<checkpoint::Checkpoint>& checkpoint,

@@ -1,11 +1,14 @@
 #include "launch/assembly/memory_advice.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
+#include "launch/options/offload.hpp"
 #include "launch/options/train_parser.hpp"
 
 namespace sidestream::launch {
@@ -34,24 +37,63 @@ struct Proposal {
 };
 
 // Each with what the one before has: the last is all that can be done.
-std::vector<Proposal> proposals(TrainOptions options, const HostMemory& host) {
-  std::vector<Proposal> found;
-  std::string chunks;
-  model::ModelConfig& config = options.model.config;
-  if (config.loss_chunks != 0) {
-    config.loss_chunks = 0;
-    chunks = "--loss-chunks auto";
-    found.push_back({chunks, needed_bytes(options, host)});
+class Proposals {
+ public:
+  Proposals(const TrainOptions& options, const HostMemory& host) : options_(options), host_(host) {
+    chunk();
+    if (config().family == "gpt2") recompute();
+    if (host.memory == MemoryOf::kGpu) offload();
   }
-  if (config.family != "gpt2") return found;
-  for (const auto& [level, name] : kLevels) {
-    if (level <= options.model.config.recompute) continue;
-    config.recompute = level;
-    found.push_back({fmt::format("{}{}--recompute {}", chunks, chunks.empty() ? "" : " ", name),
-                     needed_bytes(options, host)});
+
+  const std::vector<Proposal>& all() const { return found_; }
+
+ private:
+  model::ModelConfig& config() { return options_.model.config; }
+
+  void chunk() {
+    if (config().loss_chunks == 0) return;
+    config().loss_chunks = 0;
+    chunks_ = "--loss-chunks auto";
+    propose();
   }
-  return found;
-}
+
+  void recompute() {
+    for (const auto& [level, name] : kLevels) {
+      if (level <= config().recompute) continue;
+      config().recompute = level;
+      level_ = fmt::format("--recompute {}", name);
+      propose();
+    }
+  }
+
+  void offload() {
+    Offload offload = offload_of(options_);
+    if (!offload.residuals && config().recompute == Recompute::kBlocks) {
+      offload.residuals = true;
+      config().residuals = model::ResidualPlace::kHost;
+      offload_ = "--offload " + offload.text();
+      propose();
+    }
+    if (offload.optimizer || host_.offloaded_bytes == 0) return;
+    offload.optimizer = true;
+    host_.fixed_bytes -= host_.offloaded_bytes;
+    offload_ = "--offload " + offload.text();
+    propose();
+  }
+
+  void propose() {
+    std::vector<std::string> flags;
+    for (const std::string* flag : {&chunks_, &level_, &offload_}) {
+      if (!flag->empty()) flags.push_back(*flag);
+    }
+    found_.push_back({fmt::format("{}", fmt::join(flags, " ")), needed_bytes(options_, host_)});
+  }
+
+  TrainOptions options_;
+  HostMemory host_;
+  std::string chunks_, level_, offload_;
+  std::vector<Proposal> found_;
+};
 
 }  // namespace
 
@@ -67,18 +109,20 @@ std::string memory_advice(const TrainOptions& options, const HostMemory& host) {
   const std::int64_t needed = needed_bytes(options, host);
   if (!host.usable_bytes || needed <= *host.usable_bytes) return {};
   std::string text =
-      fmt::format("Memory: this machine has {} free for {} rank(s), and they need about {}: ",
-                  gib(*host.usable_bytes), host.ranks, gib(needed));
-  const std::vector<Proposal> all = proposals(options, host);
+      fmt::format("Memory: this {} has {} free for {} rank(s), and they need about {}: ",
+                  host.memory == MemoryOf::kGpu ? "GPU" : "machine", gib(*host.usable_bytes),
+                  host.ranks, gib(needed));
+  const Proposals proposals(options, host);
+  const std::vector<Proposal>& all = proposals.all();
   for (const Proposal& one : all) {
     if (one.bytes > *host.usable_bytes) continue;
-    return text + fmt::format("{} makes it about {}.\n", one.flags, gib(one.bytes));
+    return text + fmt::format("{} makes it about {}.", one.flags, gib(one.bytes));
   }
   if (!all.empty())
     text += fmt::format("{} leaves about {}; ", all.back().flags, gib(all.back().bytes));
   return text +
          "take a smaller --batch-size-per-rank with more --grad-accumulation, a shorter "
-         "--sequence-length, or fewer ranks.\n";
+         "--sequence-length, or fewer ranks.";
 }
 
 }  // namespace sidestream::launch

@@ -35,13 +35,14 @@ std::string plan_text(TrainOptions options) {
   const auto launcher = comm::LauncherEnvironment::read();
   DryRunPlace place{.launcher = launcher,
                     .ranks_on_host = launcher.local_size > 0 ? launcher.local_size : launcher.size,
-                    .rank_bytes = doctor::kSmallestRankBytes};
+                    .rank_bytes = doctor::kSmallestRankBytes,
+                    .host_bytes = doctor::usable_bytes(doctor::read_memory())};
   const bool on_gpu = options.device == Device::kCuda ||
                       (options.device == Device::kAuto && doctor::read_gpus().on_bus > 0);
   if (on_gpu) {
     options.device = Device::kCuda;
   } else {
-    place.usable_bytes = doctor::usable_bytes(doctor::read_memory());
+    place.usable_bytes = place.host_bytes;
   }
   return dry_run_text(std::move(options), place);
 }

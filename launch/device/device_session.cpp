@@ -11,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/device/device_memory.hpp"
+#include "launch/options/offload.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -37,6 +38,7 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
       throw core::ConfigError(
           "--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");
     }
+    refuse_offload_on_processor(options);
     return;
   }
   require_libtorch_with_cuda();
@@ -63,10 +65,14 @@ std::string DeviceSession::name() const {
   return on_gpu() ? driver_->properties(device_.index()).name : processor_name();
 }
 
-void DeviceSession::require_memory(std::size_t bytes) const {
-  if (!on_gpu()) return;
+std::int64_t DeviceSession::usable_bytes() const {
+  return static_cast<std::int64_t>(driver_->memory().free_bytes) -
+         static_cast<std::int64_t>(comm::kLibraryBytes);
+}
+
+void DeviceSession::require_memory(std::size_t bytes, const std::string& advice) const {
   if (const auto shortage = comm::memory_shortage(driver_->memory(), bytes))
-    throw core::ConfigError(*shortage);
+    throw core::ConfigError(*shortage + (advice.empty() ? "" : ". " + advice));
 }
 
 std::string attention_kernel(const torch::Device& device, const TrainOptions& options) {

@@ -1,6 +1,7 @@
 // The device of a training run: where tensors go, on which stream, with which switches of LibTorch.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,8 +30,10 @@ class DeviceSession {
   const std::shared_ptr<comm::cuda::Driver>& driver() const noexcept { return driver_; }
   std::string name() const;  // "NVIDIA H200", or the processor's
 
-  // Throws ConfigError with need and have when the GPU has not enough free memory.
-  void require_memory(std::size_t bytes) const;
+  // Of a GPU, what is free but for what libraries take.
+  std::int64_t usable_bytes() const;
+  // Throws ConfigError with need and have, and the advice, when that is not enough.
+  void require_memory(std::size_t bytes, const std::string& advice) const;
 
  private:
   torch::Device device_ = torch::kCPU;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.hpp"
+#include "launch/options/offload.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -27,6 +28,29 @@ void settle(GivenLayers& layers, const Side& first, const Side& second) {
   layers.set(loser.name, loser.agreeing);
 }
 
+// What cannot be read is refused where it is set, which knows where it comes from.
+Offload readable_offload(const GivenLayers& layers) {
+  try {
+    return Offload::from_text(layers.value_of("offload", "none"));
+  } catch (const core::ConfigError&) {
+    return {};
+  }
+}
+
+// What goes to the host decides how it is computed, and the other way round.
+void settle_offload(GivenLayers& layers) {
+  Offload offload = readable_offload(layers);
+  if (offload.residuals && layers.value_of("recompute", "none") != "blocks") {
+    const Offload without{.residuals = false, .optimizer = offload.optimizer};
+    settle(layers, {"offload", "none", without.text()}, {"recompute", "none", "blocks"});
+    offload = readable_offload(layers);
+  }
+  if (offload.optimizer && layers.value_of("fused-optimizer", "on") == "off") {
+    const Offload without{.residuals = offload.residuals, .optimizer = false};
+    settle(layers, {"offload", "none", without.text()}, {"fused-optimizer", "on", "on"});
+  }
+}
+
 }  // namespace
 
 void settle_toggles(GivenLayers& layers) {
@@ -45,6 +69,7 @@ void settle_toggles(GivenLayers& layers) {
   if (layers.value_of("nccl-ctas", "auto") == "none" &&
       layers.value_of("nccl-windows", "on") == "off")
     settle(layers, {"nccl-ctas", "auto", "few"}, {"nccl-windows", "on", "on"});
+  settle_offload(layers);
   const bool reads_ahead = layers.value_of("loader-workers", "1") != "0";
   const bool holds_batches = layers.value_of("prefetch", "4") != "0";
   if (reads_ahead != holds_batches) {
@@ -66,6 +91,7 @@ std::vector<Given> baseline_values() {
                                                                 {"fused-ops", "off"},
                                                                 {"loss-chunks", "1"},
                                                                 {"recompute", "none"},
+                                                                {"offload", "none"},
                                                                 {"precision", "fp32"},
                                                                 {"loader-workers", "0"},
                                                                 {"prefetch", "0"},

@@ -6,6 +6,7 @@
 #include "launch/options/command_line.hpp"
 #include "launch/options/config_file.hpp"
 #include "launch/options/given_layers.hpp"
+#include "launch/options/offload.hpp"
 #include "launch/options/toggle_lattice.hpp"
 #include "launch/options/train_settings.hpp"
 
@@ -89,6 +90,7 @@ void validate(const TrainOptions& options) {
     throw core::ConfigError(
         "--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");
   }
+  if (options.device == Device::kCpu) refuse_offload_on_processor(options);
   const RecordOptions& record = options.record;
   if (!record.profile &&
       (record.shapes || record.memory || record.stacks || record.flops || record.wants_modules())) {

@@ -17,6 +17,7 @@ Setting<Options> model_preset() {
         options.model.config.fused_ops = before.fused_ops;
         options.model.config.loss_chunks = before.loss_chunks;
         options.model.config.recompute = before.recompute;
+        options.model.config.residuals = before.residuals;
         options.model.preset = text;
       },
       [](const Options& options) { return std::optional(options.model.preset); }};

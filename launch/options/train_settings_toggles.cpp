@@ -3,6 +3,7 @@
 // --overlap and --bucketing are two flags for one strategy: per parameter (both off), bucketed
 // (--bucketing on), and overlapped (both on; overlap needs buckets). The parser passes them in only
 // after it has settled which holds.
+#include "launch/options/offload.hpp"
 #include "launch/options/train_settings.hpp"
 
 namespace sidestream::launch::detail {
@@ -106,6 +107,26 @@ Setting<Options> recompute() {
        {"attention", Recompute::kAttention},
        {"blocks", Recompute::kBlocks}},
       [](auto& o) -> auto& { return o.model.config.recompute; });
+}
+
+// One of two components each: what blocks keep, and optimizer state.
+void set_offload(Options& options, const Offload& offload) {
+  options.model.config.residuals =
+      offload.residuals ? model::ResidualPlace::kHost : model::ResidualPlace::kDevice;
+  options.parallel.optimizer.state_residence =
+      offload.optimizer ? parallel::StateResidence::kHost : parallel::StateResidence::kDevice;
+}
+
+Setting<Options> offload() {
+  return {{"offload", "WHAT",
+           "what lies in pinned memory of a GPU's host and is copied beside the computation: none, "
+           "residuals (inputs of blocks, until backward; with --recompute blocks), optimizer "
+           "(master weights and moments, streamed through the update), or both with a comma. "
+           "The same losses"},
+          [](Options& options, const std::string& text) {
+            set_offload(options, Offload::from_text(text));
+          },
+          [](const Options& options) { return std::optional(offload_of(options).text()); }};
 }
 
 constexpr IntegerRange kLossChunks{1, 1 << 24};
@@ -218,6 +239,7 @@ SettingGroup<TrainOptions> toggle_settings() {
        fused_ops(),
        loss_chunks(),
        recompute(),
+       offload(),
        count<Options>(
            {"loader-workers", "N", "threads that read ahead; 0: the training thread reads"},
            [](auto& o) -> auto& { return o.data.loader_workers; }, {0, 256}),

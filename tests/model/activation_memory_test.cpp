@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 
 #include "model/language_model.hpp"
+#include "tests/core/base/late_copies.hpp"
 #include "tests/model/tensor_meter.hpp"
 
 namespace sidestream::model {
@@ -41,6 +42,8 @@ Measured measure(const ModelConfig& config, at::ScalarType dtype) {
   const auto model = make_language_model(config);
   model->initialise(1);
   model->to(dtype);
+  if (config.residuals == ResidualPlace::kHost)
+    model->keep_residuals_in(std::make_shared<ResidualStore>(std::make_shared<core::LateCopies>()));
   const Tensor x = torch::randint(512, {kBatch, kTime}, torch::kLong);
   for (Tensor& parameter : model->parameters())
     parameter.mutable_grad() = torch::zeros_like(parameter);
@@ -96,6 +99,33 @@ TEST(ActivationMemoryTest, peak_is_within_a_fifth_of_the_measured_one) {
 TEST(ActivationMemoryTest, peak_with_dropout_is_near_the_measured_one) {
   for (const Recompute level : kLevels)
     expect_within(config_of(level, FusedOps::kOff, 0.1), at::kFloat, 0.35);
+}
+
+TEST(ActivationMemoryTest, peak_with_inputs_on_the_host_is_near_the_measured_one) {
+  for (const FusedOps fused : {FusedOps::kOn, FusedOps::kOff}) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      for (const std::int64_t layers : {3, 6, 20}) {
+        ModelConfig config = config_of(Recompute::kBlocks, fused);
+        config.layers = layers;
+        config.residuals = ResidualPlace::kHost;
+        config.loss_chunks = 8;
+        expect_within(config, dtype, 0.2);
+      }
+    }
+  }
+}
+
+TEST(ActivationMemoryTest, inputs_on_the_host_are_those_of_inner_blocks) {
+  ModelConfig config = config_of(Recompute::kBlocks, FusedOps::kOn);
+  const StepShape shape{.batch = kBatch, .sequence_length = kTime, .element_bytes = 2};
+  EXPECT_EQ(activation_memory(config, shape).host, 0u);
+
+  config.residuals = ResidualPlace::kHost;
+
+  EXPECT_EQ(activation_memory(config, shape).host,
+            4u * static_cast<std::size_t>(kBatch * kTime * config.width * 2));
+  config.layers = 2;
+  EXPECT_EQ(activation_memory(config, shape).host, 0u);
 }
 
 // The order of the levels is that of what they save, planned and measured.

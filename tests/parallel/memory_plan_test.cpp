@@ -120,6 +120,36 @@ TEST(SettledSharingTest, wishes_becomeWhatRanksCanDo) {
   }
 }
 
+TEST(MemoryPlanTest, planMemory_stateOnTheHost_leavesTwoBuffersOnTheDevice) {
+  for (const core::DType weights : {core::DType::kFloat32, core::DType::kBFloat16}) {
+    DataParallelConfig config{.parameter_dtype = weights, .state_sharing = StateSharing::kOff};
+    const MemoryPlan there = plan_memory(kShapes, config, 2);
+    config.optimizer.state_residence = StateResidence::kHost;
+
+    const MemoryPlan plan = plan_memory(kShapes, config, 2);
+
+    EXPECT_EQ(plan.parameter_bytes, there.parameter_bytes);
+    EXPECT_EQ(plan.gradient_bytes, there.gradient_bytes);
+    EXPECT_EQ(plan.master_bytes + plan.moment_bytes, 0u);
+    EXPECT_EQ(plan.host_state_bytes, there.master_bytes + there.moment_bytes);
+    EXPECT_EQ(plan.stream_bytes, 2 * plan.host_state_bytes) << "a small model is one slice";
+    EXPECT_EQ(plan.total_bytes(), plan.parameter_bytes + plan.gradient_bytes + plan.stream_bytes);
+    EXPECT_EQ(plan.start_bytes, kElements * 4 + plan.parameter_bytes);
+  }
+}
+
+TEST(MemoryPlanTest, planMemory_slicesOnTheHost_areThoseOfTheRank) {
+  const std::vector<ParameterShape> shapes = {{.name = "weight", .sizes = {10000, 10000}}};
+  DataParallelConfig config{.parameter_dtype = core::DType::kBFloat16,
+                            .state_sharing = StateSharing::kSharded};
+  config.optimizer.state_residence = StateResidence::kHost;
+
+  const MemoryPlan plan = plan_memory(shapes, config, 4);
+
+  EXPECT_EQ(plan.host_state_bytes, plan.buckets.total_elements / 4 * 12);
+  EXPECT_EQ(plan.stream_bytes, std::size_t{2} * 12 * 4 * 1024 * 1024);
+}
+
 TEST(MemoryPlanTest, planMemory_sgdWithoutMomentum_hasNoMoments) {
   const MemoryPlan plan = plan_memory(
       kShapes, {.optimizer = {.algorithm = OptimizerAlgorithm::kSgd, .momentum = 0}}, 1);

@@ -57,7 +57,7 @@ enum class Parts { kMasters, kAll };
 std::vector<float> concatenated(const std::vector<parallel::ParameterState>& states, Parts parts) {
   std::vector<float> values;
   const auto add = [&](const torch::Tensor& tensor) {
-    const torch::Tensor flat = tensor.contiguous().view({-1});
+    const torch::Tensor flat = tensor.to(torch::kFloat32).contiguous().view({-1});
     const float* data = flat.const_data_ptr<float>();
     values.insert(values.end(), data, data + flat.numel());
   };

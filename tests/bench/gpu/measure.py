@@ -41,6 +41,11 @@ TOGGLES = [
     ("bf16 + reading ahead", [*BF16, *AHEAD], "eager bf16"),
     ("bf16 + reading ahead, pinned", [*BF16, *AHEAD, "--pin-memory", "on"], "eager bf16"),
     ("bf16 + padded vocabulary", [*BF16, "--pad-vocab", "128"], "eager bf16"),
+    ("bf16 + fused optimizer, recomputed blocks", [*BF16, "--fused-optimizer", "on", "--recompute", "blocks"], "eager bf16"),
+    ("the same, residuals offloaded", [*BF16, "--fused-optimizer", "on", "--recompute", "blocks", "--offload", "residuals"],
+     "eager bf16"),
+    ("the same, optimizer offloaded", [*BF16, "--fused-optimizer", "on", "--recompute", "blocks", "--offload", "optimizer"],
+     "eager bf16"),
     ("all together", ["--precision", "bf16", "--pad-vocab", "128"], "eager bf16, fused"),
 ]
 PEERS = {"eager fp32": ["fp32", "plain"], "eager tf32": ["tf32", "plain"], "eager bf16": ["bf16", "plain"],
@@ -116,8 +121,8 @@ def speed_of(session, name, flags):
 
 
 def speed(session):
-    """Each toggle; tf32 is a mode of GPUs."""
-    chosen = [one for one in TOGGLES if session.options.device == "cuda" or "tf32" not in one[1]]
+    """Each toggle; tf32 and what lies on a GPU's host need a GPU."""
+    chosen = [one for one in TOGGLES if session.options.device == "cuda" or not {"tf32", "--offload"} & set(one[1])]
     return {name: {"peer": peer, "result": speed_of(session, name, flags)} for name, flags, peer in chosen}
 
 

@@ -1,6 +1,6 @@
 """Training on a GPU against training on the processor, every strategy against the others, and GPT-2 124M in bf16.
 
-    gpu_training_test.py cpu|strategies|fused|resume|anomalies|gone|memory|asynchronous|large|transformers
+    gpu_training_test.py cpu|strategies|offload|fused|resume|anomalies|gone|memory|asynchronous|large|transformers
 
 Needs a GPU; with SIDESTREAM_TEST_DEVICE=cpu the script itself runs anywhere, with small models on the processor.
 """
@@ -50,6 +50,25 @@ def check_strategies(root):
     train(2, root / "narrow", STEPS + SHARED + ["--optimizer-state-dtype", "bf16"])
     worst = max(abs(a - b) for a, b in zip(losses(root / "narrow"), reference, strict=True))
     check(worst < 5e-2, f"moments in bf16: losses differ by {worst}")
+
+
+def check_offload(root):
+    """What goes to the host changes no loss, with one rank and with slices of the state; a run goes on where the state lies elsewhere.
+    On the processor it is refused, with what to use instead."""
+    if not ON_GPU:
+        output = train(1, root / "refused", STEPS + ["--device", DEVICE, "--offload", "residuals,optimizer"], expect=2)
+        check("--recompute blocks" in output and "--optimizer-state-dtype bf16" in output, output)
+        return
+    deep = STEPS + SHARED + ["--layers", "6", "--precision", "bf16", "--grad-accumulation", "2"]
+    for ranks, slices in ((1, []), (2, ["--zero", "1"])):
+        flags = deep + slices + ["--checkpoint-every", "10"]
+        train(ranks, root / f"none{ranks}", flags)
+        for what in ("residuals", "optimizer", "residuals,optimizer"):
+            train(ranks, root / f"{what}{ranks}", flags + ["--offload", what])
+            check(losses(root / f"{what}{ranks}") == losses(root / f"none{ranks}"), f"{ranks} rank(s): other losses with --offload {what}")
+        for name, source, what in (("on", "none", ["--offload", "optimizer"]), ("off", "optimizer", [])):
+            train(ranks, root / f"{name}{ranks}", flags + what + ["--resume", str(checkpoint(root / f"{source}{ranks}", 10))])
+            check(losses(root / f"{name}{ranks}") == losses(root / f"none{ranks}")[10:], f"{ranks} rank(s): other losses, resumed with {what}")
 
 
 def check_fused(root):
@@ -158,7 +177,7 @@ def check_transformers(root):
     check(all(math.isfinite(p.double().sum().item()) for p in model.parameters()), "weights are not finite")
 
 
-PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "fused": check_fused, "resume": check_resume, "anomalies": check_anomalies, "gone": check_gone,
+PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "offload": check_offload, "fused": check_fused, "resume": check_resume, "anomalies": check_anomalies, "gone": check_gone,
          "memory": check_memory, "asynchronous": check_asynchronous, "large": check_large,
          "transformers": check_transformers}
 

@@ -8,12 +8,7 @@
 #include <set>
 #include <string>
 
-#include "launch/assembly/assembly.hpp"
-#include "launch/assembly/data_assembly.hpp"
-#include "launch/assembly/stepper_assembly.hpp"
-#include "launch/device/device_session.hpp"
-#include "launch/options/train_parser.hpp"
-#include "tests/comm/communicator_fixture.hpp"
+#include "tests/launch/device/gpu_steps.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -63,78 +58,35 @@ class BlockingCalls {
   std::multiset<std::string> names_;
 };
 
-std::unique_ptr<comm::Communicator> make_gpu_communicator() {
-  comm::CommunicatorConfig config{.backend = comm::Backend::kNccl,
-                                  .device = comm::DeviceWish::kCuda,
-                                  .gpu_sharing = comm::GpuSharing::kAllowed};
-  comm::choose_device(config);
-  std::vector<std::string> warnings;
-  return comm::make_communicator(test::mpi_environment(), config, warnings);
-}
-
-struct HostSyncTest : testing::TestWithParam<std::vector<std::string>> {
-  TrainOptions options() const {
-    std::vector<std::string> words = {"--model",
-                                      "gpt2-tiny",
-                                      "--data",
-                                      "synthetic",
-                                      "--sequence-length",
-                                      "32",
-                                      "--batch-size-per-rank",
-                                      "4",
-                                      "--steps",
-                                      "1000",
-                                      "--log-every",
-                                      "0",
-                                      "--device",
-                                      "cuda"};
-    words.insert(words.end(), GetParam().begin(), GetParam().end());
-    return parse_train_options(words);
-  }
-};
+struct HostSyncTest : testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(HostSyncTest, steps_never_block_the_host) {
   constexpr std::int64_t kWarmUp = 4, kCounted = 5;  // libraries set themselves up in the first
-  TrainOptions chosen = options();
-  const DataSources sources = open_data(chosen);
-  set_vocabulary(chosen, sources.vocab_size);
-  const auto communicator = make_gpu_communicator();
-  const DeviceSession device(*communicator, chosen);
-  const auto model = model::make_language_model(chosen.model.config);
-  model->initialise(1);
-  model->to(device.device());
-  parallel::DataParallel replicas(*model, *communicator, data_parallel_config(chosen));
-  const auto loader =
-      make_loader(sources, chosen, communicator->topology(), {}, loader_memory(chosen, device));
-  const auto steps = make_stepper(
-      {.model = *model, .replicas = replicas, .loader = *loader, .communicator = *communicator},
-      {.seed = 1,
-       .grad_accumulation = chosen.parallel.grad_accumulation,
-       .sequence_length = sequence_length(chosen),
-       .schedule = schedule_config(chosen)},
-      chosen, device);
-  const auto no_stop = [] { return false; };
-  for (std::int64_t step = 1; step <= kWarmUp; ++step) steps->run(step, no_stop);
+  GpuSteps gpu(gpu_options(GetParam()));
+  gpu.run(1, kWarmUp);
 
   BlockingCalls calls;
-  for (std::int64_t step = kWarmUp + 1; step <= kWarmUp + kCounted; ++step)
-    steps->run(step, no_stop);
+  gpu.run(kWarmUp + 1, kWarmUp + kCounted);
 
   const auto names = calls.names();
   EXPECT_TRUE(names.empty()) << names.size() << " calls, the first: " << *names.begin();
 }
 
-INSTANTIATE_TEST_SUITE_P(Toggles, HostSyncTest,
-                         testing::Values(std::vector<std::string>{},
-                                         // more tokens than the embedding's small path takes
-                                         std::vector<std::string>{"--batch-size-per-rank", "128"},
-                                         std::vector<std::string>{"--precision", "bf16"},
-                                         std::vector<std::string>{"--precision", "tf32"},
-                                         std::vector<std::string>{"--overlap", "off"},
-                                         std::vector<std::string>{"--bucketing", "off"},
-                                         std::vector<std::string>{"--fused-optimizer", "off"},
-                                         std::vector<std::string>{"--algorithm", "sgd"},
-                                         std::vector<std::string>{"--grad-accumulation", "2"}));
+INSTANTIATE_TEST_SUITE_P(
+    Toggles, HostSyncTest,
+    testing::Values(std::vector<std::string>{},
+                    // more tokens than the embedding's small path takes
+                    std::vector<std::string>{"--batch-size-per-rank", "128"},
+                    std::vector<std::string>{"--precision", "bf16"},
+                    std::vector<std::string>{"--precision", "tf32"},
+                    std::vector<std::string>{"--overlap", "off"},
+                    std::vector<std::string>{"--bucketing", "off"},
+                    std::vector<std::string>{"--fused-optimizer", "off"},
+                    std::vector<std::string>{"--algorithm", "sgd"},
+                    std::vector<std::string>{"--grad-accumulation", "2"},
+                    std::vector<std::string>{"--offload", "residuals,optimizer", "--layers", "6"},
+                    std::vector<std::string>{"--offload", "residuals,optimizer", "--precision",
+                                             "bf16", "--layers", "6"}));
 
 }  // namespace
 }  // namespace sidestream::launch

@@ -124,6 +124,8 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                                               "off",
                                               "--reduce-dtype",
                                               "fp32",
+                                              "--offload",
+                                              "none",
                                               "--optimizer-state-dtype",
                                               "bf16",
                                               "--loader-workers",

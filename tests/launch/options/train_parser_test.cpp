@@ -1,5 +1,6 @@
 #include <sstream>
 
+#include "launch/options/offload.hpp"
 #include "tests/launch/options/train_parser_fixture.hpp"
 
 namespace sidestream::launch {
@@ -115,6 +116,47 @@ TEST_F(TrainParserTest, parse_flags_that_trade_memory_for_work) {
   EXPECT_THAT(error_with_data({"--recompute", "all"}), HasSubstr("activations"));
   EXPECT_THAT(error_with_data({"--recompute", "blocks", "--model", "mlp"}),
               HasSubstr("use --recompute none"));
+}
+
+TEST_F(TrainParserTest, parse_offload_has_what_it_needs) {
+  using model::Recompute;
+  const auto offload = [&](const Arguments& arguments) {
+    return offload_of(parse(arguments)).text();
+  };
+  EXPECT_EQ(offload({}), "none");
+  EXPECT_EQ(offload({"--offload", "optimizer"}), "optimizer");
+  EXPECT_EQ(offload({"--offload", "optimizer,residuals"}), "residuals,optimizer");
+  EXPECT_EQ(offload({"--offload", "residuals", "--model", "gpt2-mini"}), "residuals");
+  EXPECT_EQ(parse({"--offload", "residuals"}).model.config.recompute, Recompute::kBlocks);
+  EXPECT_EQ(parse({"--baseline", "--offload", "residuals"}).model.config.recompute,
+            Recompute::kBlocks);
+  EXPECT_EQ(parse({"--baseline", "--offload", "optimizer"}).parallel.optimizer.kernel,
+            parallel::OptimizerKernel::kFused);
+
+  const std::string config = file("offload = residuals,optimizer\n");
+  EXPECT_EQ(offload({"--config", config}), "residuals,optimizer");
+  EXPECT_EQ(offload({"--config", config, "--baseline"}), "none");
+  EXPECT_EQ(offload({"--config", config, "--recompute", "mlp"}), "optimizer");
+  EXPECT_EQ(offload({"--config", config, "--fused-optimizer", "off"}), "residuals");
+}
+
+TEST_F(TrainParserTest, parse_offload_that_cannot_be_is_refused) {
+  EXPECT_THAT(error_with_data({"--offload", "all"}), HasSubstr("--offload: expected one of none"));
+  EXPECT_THAT(error_with_data({"--offload", ""}), HasSubstr("--offload"));
+  EXPECT_THAT(error_with_data({"--offload", "optimizer,"}), HasSubstr("expected one of"));
+  EXPECT_THAT(error_with_data({"--offload", "none,optimizer"}), HasSubstr("without it"));
+  EXPECT_THAT(error_with_data({"--offload", "optimizer,optimizer"}), HasSubstr("once"));
+  EXPECT_THAT(error_with_data({"--offload", "residuals", "--recompute", "mlp"}),
+              HasSubstr("exclude each other"));
+  EXPECT_THAT(error_with_data({"--offload", "optimizer", "--fused-optimizer", "off"}),
+              HasSubstr("exclude each other"));
+  EXPECT_THAT(error_with_data({"--offload", "residuals", "--model", "mlp"}),
+              HasSubstr("leave residuals out"));
+  for (const char* what : {"residuals", "optimizer", "residuals,optimizer"}) {
+    const std::string text = error_with_data({"--offload", what, "--device", "cpu"});
+    EXPECT_THAT(text, HasSubstr("--recompute blocks"));
+    EXPECT_THAT(text, HasSubstr("--zero 1 and --optimizer-state-dtype bf16"));
+  }
 }
 
 TEST_F(TrainParserTest, parse_zero_without_shared_memory_keeps_both) {

@@ -40,6 +40,8 @@ def check_flags(root, data):
         (CONFIG, ["--grad-clip", "wide"], ["--grad-clip", "wide"]),
         (CONFIG, ["--grad-accumulation"], ["--grad-accumulation", "0"]),
         (CONFIG, ["overlap", "bucketing"], ["--overlap", "on", "--bucketing", "off"]),
+        (CONFIG, ["--offload optimizer moves what a GPU holds", "--zero 1"], ["--device", "cpu", "--offload", "optimizer"]),
+        (CONFIG, ["--offload residuals moves what a GPU holds", "--recompute blocks"], ["--backend", "mpi", "--offload", "residuals"]),
         (CONFIG, ["nothing.cfg"], ["--config", str(root / "nothing.cfg")]),
     ]:
         expect(code, words, 2, flags + more)

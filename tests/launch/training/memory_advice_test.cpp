@@ -81,6 +81,37 @@ TEST(MemoryAdviceTest, a_start_that_takes_more_than_training_is_counted) {
   EXPECT_THAT(memory_advice(options, host), HasSubstr("they need about"));
 }
 
+constexpr std::int64_t kOffloaded = 700 << 20;
+
+std::string gpu_advice(const TrainOptions& options, std::int64_t usable_bytes) {
+  return memory_advice(options, {.usable_bytes = usable_bytes,
+                                 .fixed_bytes = kFixed,
+                                 .memory = MemoryOf::kGpu,
+                                 .offloaded_bytes = kOffloaded});
+}
+
+TEST(MemoryAdviceTest, what_goes_to_the_host_of_a_gpu_comes_after_the_levels) {
+  TrainOptions deep = options_of(0, Recompute::kBlocks);
+  deep.model.config.layers = 48;
+  TrainOptions moved = deep;
+  moved.model.config.residuals = model::ResidualPlace::kHost;
+  const auto needs = [](const TrainOptions& options) {
+    return kFixed + static_cast<std::int64_t>(activations_of(options).peak());
+  };
+  ASSERT_LT(needs(moved), needs(deep));
+  TrainOptions none = deep;
+  none.model.config.recompute = Recompute::kNone;
+
+  EXPECT_THAT(gpu_advice(none, needs(deep)), HasSubstr("this GPU has"));
+  EXPECT_THAT(gpu_advice(none, needs(deep)), HasSubstr(": --recompute blocks makes it about"));
+  EXPECT_THAT(gpu_advice(none, needs(moved)),
+              HasSubstr(": --recompute blocks --offload residuals makes it about"));
+  EXPECT_THAT(gpu_advice(deep, needs(moved) - kOffloaded),
+              HasSubstr(": --offload residuals,optimizer makes it about"));
+  EXPECT_THAT(gpu_advice(deep, 0), HasSubstr("--offload residuals,optimizer leaves about"));
+  EXPECT_THAT(advice(deep, 0), Not(HasSubstr("--offload")));
+}
+
 TEST(MemoryAdviceTest, another_family_has_chunks_alone) {
   TrainOptions options = options_of(1);
   options.model.config = model::preset("mlp");

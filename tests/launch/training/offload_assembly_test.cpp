@@ -1,0 +1,88 @@
+// What --offload needs of a host.
+#include "launch/assembly/offload_assembly.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+#include "launch/assembly/dry_run.hpp"
+#include "launch/options/train_parser.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+TrainOptions options_of(const std::string& offload) {
+  return parse_train_options({"--data", "synthetic", "--model", "gpt2-124m", "--device", "cuda",
+                              "--precision", "bf16", "--offload", offload});
+}
+
+std::string message_of(const std::string& offload, const PinnedNeed& need) {
+  try {
+    require_host_memory(options_of(offload), need);
+  } catch (const core::ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(OffloadAssemblyTest, host_memory_that_suffices_is_taken) {
+  const PinnedNeed need{.ranks = 4, .rank_bytes = 2 * kGiB, .other_bytes = kGiB};
+
+  EXPECT_EQ(message_of("optimizer", need), "") << "what there is, is not known";
+  PinnedNeed known = need;
+  known.usable_bytes = 9 * kGiB;
+  EXPECT_EQ(message_of("optimizer", known), "");
+  known.usable_bytes = 9 * kGiB - 1;
+  EXPECT_NE(message_of("optimizer", known), "");
+  known.rank_bytes = 0;
+  EXPECT_EQ(message_of("none", known), "");
+}
+
+TEST(OffloadAssemblyTest, shortage_says_need_and_have) {
+  const PinnedNeed need{
+      .ranks = 4, .rank_bytes = 2 * kGiB, .other_bytes = kGiB, .usable_bytes = 6 * kGiB};
+
+  const std::string text = message_of("residuals,optimizer", need);
+
+  EXPECT_THAT(text, HasSubstr("--offload residuals,optimizer needs 8.0 GiB of pinned memory"));
+  EXPECT_THAT(text, HasSubstr("4 rank(s), and 1.0 GiB beside it; 6.0 GiB are free"));
+  EXPECT_THAT(text, HasSubstr("--optimizer-state-dtype bf16"));
+  EXPECT_THAT(message_of("residuals", need), HasSubstr("--batch-size-per-rank"));
+}
+
+DryRunPlace place(std::int64_t host_bytes) {
+  DryRunPlace place{.ranks_on_host = 2, .host_bytes = host_bytes};
+  place.launcher.size = 2;
+  return place;
+}
+
+TEST(OffloadAssemblyTest, dry_run_has_a_line_for_the_host) {
+  EXPECT_THAT(dry_run_text(options_of("none"), place(64 * kGiB)), Not(HasSubstr("Pinned")));
+
+  const std::string text = dry_run_text(options_of("residuals,optimizer"), place(64 * kGiB));
+
+  EXPECT_THAT(text, HasSubstr("Pinned memory of each host: "));
+  EXPECT_THAT(text, HasSubstr(" MiB for 2 rank(s), each 1424.1 MiB of optimizer state and 120.0 "
+                              "MiB of blocks' inputs (--offload); 65536.0 MiB are free"));
+  EXPECT_THAT(text, HasSubstr("  two buffers          96.0 MiB"));
+  EXPECT_THAT(text, HasSubstr("  moments               0.0 MiB"));
+}
+
+TEST(OffloadAssemblyTest, dry_run_of_what_the_host_has_not_is_refused) {
+  EXPECT_THROW(dry_run_text(options_of("optimizer"), place(kGiB)), core::ConfigError);
+}
+
+TEST(OffloadAssemblyTest, dry_run_on_processors_is_refused) {
+  TrainOptions options = options_of("optimizer");
+  options.device = Device::kAuto;
+
+  EXPECT_THROW(dry_run_text(options, place(64 * kGiB)), core::ConfigError);
+}
+
+}  // namespace
+}  // namespace sidestream::launch
