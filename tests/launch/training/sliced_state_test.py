@@ -78,6 +78,7 @@ def check_plan(root, data):
     for kind, more in (("sliced", SLICED), ("whole", WHOLE)):
         output = train(2, root / "plan", flags + ["--dry-run", *more])
         bytes_of[kind] = float(output.split("  moments")[1].split("MiB")[0])
+        check(("pad the slices" in output) == (kind == "sliced"), output)
     check(0.5 <= bytes_of["sliced"] / bytes_of["whole"] < 0.6, f"moments: {bytes_of}")
 
 
