@@ -17,6 +17,7 @@ enum class Gradients { kNo, kYes };
 struct Chunking {
   std::int64_t vocab_size, rows;
   Gradients gradients;
+  Tensor scale;
 };
 
 struct Result {
@@ -32,7 +33,9 @@ class ChunkedLoss {
         targets_n_(targets_n),
         chunking_(chunking),
         type_(x_nc.scalar_type() == at::kDouble ? at::kDouble : at::kFloat),
-        inverse_count_(targets_n.ne(kIgnored).sum().to(type_).reciprocal()) {
+        inverse_count_(targets_n.ne(kIgnored).sum().to(type_).reciprocal()),
+        gradient_factor_(chunking.scale.defined() ? inverse_count_ * chunking.scale
+                                                  : inverse_count_) {
     if (chunking_.gradients == Gradients::kNo) return;
     result_.x_grad = at::empty_like(x_nc);
     result_.weight_grad = at::empty_like(weight_vc);
@@ -63,13 +66,13 @@ class ChunkedLoss {
     return loss;
   }
 
-  // (softmax - 1 at the target) / count, in the memory of the log-probabilities.
+  // (softmax - 1 at the target) * scale / count, in the memory of the log-probabilities.
   Tensor logits_gradient(Tensor log_probabilities, const Tensor& targets) const {
     const Tensor ignored = targets.eq(kIgnored);
     Tensor gradient = log_probabilities.exp_();
     gradient.scatter_add_(1, targets.masked_fill(ignored, 0).unsqueeze(1),
                           at::full({targets.size(0), 1}, -1, gradient.options()));
-    return gradient.mul_(inverse_count_).masked_fill_(ignored.unsqueeze(1), 0);
+    return gradient.mul_(gradient_factor_).masked_fill_(ignored.unsqueeze(1), 0);
   }
 
   void add_gradients(std::int64_t row, const Tensor& x, const Tensor& logits_grad_nv) {
@@ -88,7 +91,7 @@ class ChunkedLoss {
   const Tensor& targets_n_;
   Chunking chunking_;
   at::ScalarType type_;
-  Tensor inverse_count_;
+  Tensor inverse_count_, gradient_factor_;
   Result result_;
 };
 
@@ -98,7 +101,8 @@ Tensor scaled(Tensor gradient, const Tensor& factor) {
   return gradient.mul_(factor);
 }
 
-constexpr const char *kInputGradient = "x_grad", *kWeightGradient = "weight_grad";
+constexpr const char *kInputGradient = "x_grad", *kWeightGradient = "weight_grad",
+                     *kScale = "scale";
 
 // Autograd takes a gradient over without a copy only where nobody else holds it.
 Tensor take(AutogradContext* context, const char* name) {
@@ -117,27 +121,31 @@ struct ChunkedLossFunction : torch::autograd::Function<ChunkedLossFunction> {
     if (chunking.gradients == Gradients::kYes) {
       context->saved_data[kInputGradient] = result.x_grad;
       context->saved_data[kWeightGradient] = result.weight_grad;
+      if (chunking.scale.defined()) context->saved_data[kScale] = chunking.scale;
     }
     return result.loss;
   }
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
-    return {scaled(take(context, kInputGradient), grads[0]),
-            scaled(take(context, kWeightGradient), grads[0]), Tensor(), Tensor()};
+    const auto scale = context->saved_data.find(kScale);
+    const bool has_scale = scale != context->saved_data.end();
+    const Tensor factor = missing_factor(grads[0], has_scale ? scale->second.toTensor() : Tensor());
+    return {scaled(take(context, kInputGradient), factor),
+            scaled(take(context, kWeightGradient), factor), Tensor(), Tensor()};
   }
 };
 
 }  // namespace
 
 Tensor chunked_loss(const Tensor& x_nc, const Tensor& weight_vc, const Tensor& targets_n,
-                    std::int64_t vocab_size, std::int64_t rows) {
+                    std::int64_t vocab_size, std::int64_t rows, const Tensor& scale) {
   const bool wanted =
       at::GradMode::is_enabled() && (x_nc.requires_grad() || weight_vc.requires_grad());
-  return ChunkedLossFunction::apply(
-      x_nc, weight_vc, targets_n,
-      Chunking{.vocab_size = vocab_size,
-               .rows = rows,
-               .gradients = wanted ? Gradients::kYes : Gradients::kNo});
+  return ChunkedLossFunction::apply(x_nc, weight_vc, targets_n,
+                                    Chunking{.vocab_size = vocab_size,
+                                             .rows = rows,
+                                             .gradients = wanted ? Gradients::kYes : Gradients::kNo,
+                                             .scale = scale});
 }
 
 }  // namespace sidestream::model::plain

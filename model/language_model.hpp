@@ -33,6 +33,10 @@ class LanguageModel : public torch::nn::Module {
   // not depend on it.
   virtual void wait_for_weights(WeightArrival arrival) = 0;
 
+  // From the next forward on: what loss() will be differentiated with instead of 1, an fp32 scalar
+  // where the parameters are (LossOptions::scale). Undefined: 1.
+  virtual void expect_loss_scale(const torch::Tensor& /*scale*/) {}
+
   virtual const ModelConfig& config() const = 0;
 
   // The published initialisation, a pure function of the seed.

@@ -70,7 +70,7 @@ class DataParallel::Impl {
       shard(gradients_.plan());
       gather_ = std::make_unique<WeightGather>(communicator_, parameters_, current_stream_);
     }
-    update_ = make_step_update(config_.optimizer, parameters_, gradients_, tools);
+    update_ = make_step_update(config_, parameters_, gradients_, tools);
   }
 
   ~Impl() {
@@ -149,7 +149,7 @@ class DataParallel::Impl {
     return {.grad_norm = norm, .exposed_comm_ns = blocked_ns};
   }
 
-  torch::Tensor device_scalars() const { return update_->scalars(); }
+  StepUpdate& step_update() const { return *update_; }
 
   std::string first_bad_gradient() const {
     const std::vector<double> squares = update_->parameter_squares();
@@ -367,7 +367,14 @@ std::function<void(const torch::Tensor&)> DataParallel::weight_arrival() {
 }
 void DataParallel::finish_backward() { impl_->finish_backward(); }
 std::string DataParallel::first_bad_gradient() const { return impl_->first_bad_gradient(); }
-torch::Tensor DataParallel::device_scalars() const { return impl_->device_scalars(); }
+torch::Tensor DataParallel::device_scalars() const { return impl_->step_update().scalars(); }
+torch::Tensor DataParallel::loss_scale() const { return impl_->step_update().loss_scale(); }
+optim::LossScaleState DataParallel::loss_scale_state() const {
+  return impl_->step_update().loss_scale_state();
+}
+void DataParallel::restore_loss_scale(const optim::LossScaleState& state) {
+  impl_->step_update().restore_loss_scale(state);
+}
 double DataParallel::grad_norm() const { return impl_->grad_norm(); }
 StepStatistics DataParallel::update(double learning_rate) { return impl_->update(learning_rate); }
 std::int64_t DataParallel::steps_taken() const { return impl_->steps_taken(); }

@@ -40,6 +40,8 @@ SIDESTREAM_VECTORIZED double block_squares(const core::BFloat16* x, std::size_t 
   return block_sum(x, n);
 }
 
+double block_squares(const core::Float16* x, std::size_t n) { return block_sum(x, n); }
+
 SIDESTREAM_VECTORIZED void multiply(float* x, std::size_t n, float factor) {
   for (std::size_t i = 0; i < n; ++i) x[i] *= factor;
 }
@@ -129,6 +131,7 @@ double add_in_order(std::span<const double> squares) {
 
 double sum_of_squares(std::span<const float> range) { return ordered_squares(range); }
 double sum_of_squares(std::span<const core::BFloat16> range) { return ordered_squares(range); }
+double sum_of_squares(std::span<const core::Float16> range) { return ordered_squares(range); }
 
 void scale(std::span<float> range, float factor) { multiply(range.data(), range.size(), factor); }
 void scale(std::span<core::BFloat16> range, float factor) {

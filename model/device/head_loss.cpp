@@ -34,6 +34,7 @@ class HeadLoss {
         chunk_rows_(rows_of_loss_chunk(
             {.rows = x_.size(0), .bytes_per_row = stride_ * x_.element_size()}, options.chunks)),
         gradients_(gradients),
+        scale_(options.scale),
         logits_(at::empty({chunk_rows_, stride_}, x_.options())),
         losses_(at::empty({x_.size(0)}, x_.options().dtype(at::kFloat))) {
     if (gradients_ == Gradients::kNo) return;
@@ -72,7 +73,8 @@ class HeadLoss {
                    .logits = logits_.mutable_data_ptr(),
                    .targets = targets_.const_data_ptr<std::int64_t>() + row,
                    .losses = losses_.mutable_data_ptr<float>() + row,
-                   .gradient_scale = scale},
+                   .gradient_scale = scale,
+                   .loss_scale = scale_.defined() ? scale_.const_data_ptr<float>() : nullptr},
                   x_);
   }
 
@@ -80,6 +82,7 @@ class HeadLoss {
   Tensor x_, weight_, targets_;
   std::int64_t vocab_size_, stride_, chunk_rows_;
   Gradients gradients_;
+  Tensor scale_;
   Tensor logits_, losses_, x_grad_, weight_grad_;
 };
 
@@ -94,6 +97,7 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
     if (both) {
       context->saved_data["x_grad"] = result.x_grad.view(x_btc.sizes());
       context->saved_data["weight_grad"] = result.weight_grad;
+      if (options.scale.defined()) context->saved_data["scale"] = options.scale;
     }
     return result.loss;
   }
@@ -103,9 +107,11 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
     auto& saved = context->saved_data;
     TORCH_CHECK(saved.count("x_grad") == 1,
                 "the fused loss can be differentiated once; --fused-ops off has no such limit");
+    const Tensor factor =
+        missing_factor(grads[0], saved.count("scale") == 1 ? saved["scale"].toTensor() : Tensor());
     tensor_list result(6);
-    result[0] = saved["x_grad"].toTensor().mul_(grads[0]);
-    result[1] = saved["weight_grad"].toTensor().mul_(grads[0]);
+    result[0] = saved["x_grad"].toTensor().mul_(factor);
+    result[1] = saved["weight_grad"].toTensor().mul_(factor);
     saved.erase("x_grad");
     saved.erase("weight_grad");
     return result;

@@ -5,6 +5,9 @@
 
 #include <chrono>
 
+#include "launch/assembly/dry_run.hpp"
+#include "model/config.hpp"
+
 namespace sidestream::launch {
 namespace {
 
@@ -28,6 +31,40 @@ TEST(AssemblyTest, dataParallelConfig_hasTheTypeOfThePrecision) {
   EXPECT_EQ(data_parallel_config(options).parameter_dtype, core::DType::kBFloat16);
   options.precision = Precision::kFp32;
   EXPECT_EQ(data_parallel_config(options).parameter_dtype, core::DType::kFloat32);
+}
+
+TEST(AssemblyTest, dataParallelConfig_scalesTheLossOfFp16Only) {
+  using optim::LossScaling;
+  const auto config_of = [](Precision precision, const LossScaleOptions& scale) {
+    TrainOptions options;
+    options.precision = precision;
+    options.loss_scale = scale;
+    return data_parallel_config(options);
+  };
+
+  EXPECT_EQ(config_of(Precision::kBf16, {}).loss_scale.kind, LossScaling::kOff);
+  const parallel::DataParallelConfig fp16 = config_of(Precision::kFp16, {.interval = 7});
+  EXPECT_EQ(fp16.parameter_dtype, core::DType::kFloat16);
+  EXPECT_EQ(fp16.loss_scale.kind, LossScaling::kDynamic);
+  EXPECT_EQ(fp16.loss_scale.scale, 65536);
+  EXPECT_EQ(fp16.loss_scale.interval, 7);
+  const auto fixed = config_of(Precision::kFp16, {.fixed = 128}).loss_scale;
+  EXPECT_EQ(fixed.kind, LossScaling::kFixed);
+  EXPECT_EQ(fixed.scale, 128);
+}
+
+// Two bytes an element, and fp32 master weights beside them.
+TEST(AssemblyTest, plannedDeviceBytes_ofFp16AreThoseOfBf16) {
+  TrainOptions options;
+  options.model.preset = "gpt2-tiny";
+  options.model.config = model::preset("gpt2-tiny");
+  const auto planned = [&](Precision precision) {
+    options.precision = precision;
+    return planned_device_bytes(options, 2);
+  };
+
+  EXPECT_EQ(planned(Precision::kFp16), planned(Precision::kBf16));
+  EXPECT_NE(planned(Precision::kFp16), planned(Precision::kFp32));
 }
 
 TEST(AssemblyTest, dataParallelConfig_roundsWithTheSeedOfTheRun) {
