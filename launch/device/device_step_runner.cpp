@@ -28,7 +28,7 @@ constexpr std::size_t kScalarsAt = 1;  // as optim::StepScalars
 optim::StepScalars scalars_in(const std::array<double, LateValues::kMost>& values) {
   static_assert(kScalarsAt + optim::kStepScalars <= LateValues::kMost);
   optim::StepScalars scalars;
-  std::memcpy(&scalars, values.data() + kScalarsAt, sizeof scalars);
+  std::memcpy(static_cast<void*>(&scalars), values.data() + kScalarsAt, sizeof scalars);
   return scalars;
 }
 

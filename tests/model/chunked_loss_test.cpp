@@ -133,12 +133,12 @@ TEST(ChunkedLossTest, knows_its_scale_before_the_gradient_comes) {
   EXPECT_TRUE(torch::equal(gradient(scale, {}), exact / 1024));
 }
 
-// Of 8192 rows each has a gradient of some 5e-7, of which fp16 has eight steps.
+// Of 32768 rows each has a gradient of some 1e-7, of which fp16 has two steps.
 TEST(ChunkedLossTest, keeps_small_gradients_of_fp16_by_its_scale) {
   torch::manual_seed(5);
-  const Tensor x = (torch::randn({8192, kWidth}) * 0.5).to(at::kHalf),
+  const Tensor x = (torch::randn({32768, kWidth}) * 0.5).to(at::kHalf),
                w = (torch::randn({256, kWidth}) * 0.5).to(at::kHalf),
-               targets = torch::randint(256, {8192}, torch::kLong),
+               targets = torch::randint(256, {32768}, torch::kLong),
                scale = torch::full({}, 65536.0f);
   const auto gradient = [&](at::ScalarType dtype, const Tensor& known) {
     const Tensor leaf = x.to(dtype).detach().requires_grad_();
@@ -148,7 +148,7 @@ TEST(ChunkedLossTest, keeps_small_gradients_of_fp16_by_its_scale) {
   const Tensor exact = gradient(at::kDouble, {});
 
   EXPECT_LT(relative_error(gradient(at::kHalf, scale) / 65536, exact), 2e-3);
-  EXPECT_GT(relative_error(gradient(at::kHalf, {}), exact), 2e-2) << "without it";
+  EXPECT_GT(relative_error(gradient(at::kHalf, {}), exact), 5e-3) << "without it";
 }
 
 TEST(ChunkedLossTest, without_gradients_has_the_same_value) {

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "launch/assembly/dry_run.hpp"
+#include "launch/assembly/memory_advice.hpp"
 #include "model/config.hpp"
 
 namespace sidestream::launch {
@@ -53,18 +54,22 @@ TEST(AssemblyTest, dataParallelConfig_scalesTheLossOfFp16Only) {
   EXPECT_EQ(fixed.scale, 128);
 }
 
-// Two bytes an element, and fp32 master weights beside them.
-TEST(AssemblyTest, plannedDeviceBytes_ofFp16AreThoseOfBf16) {
+TEST(AssemblyTest, plan_ofFp16IsThatOfBf16) {
   TrainOptions options;
   options.model.preset = "gpt2-tiny";
   options.model.config = model::preset("gpt2-tiny");
-  const auto planned = [&](Precision precision) {
+  const auto device_bytes = [&](Precision precision) {
     options.precision = precision;
     return planned_device_bytes(options, 2);
   };
+  const auto activation_bytes = [&](Precision precision) {
+    options.precision = precision;
+    return activations_of(options).peak();
+  };
 
-  EXPECT_EQ(planned(Precision::kFp16), planned(Precision::kBf16));
-  EXPECT_NE(planned(Precision::kFp16), planned(Precision::kFp32));
+  EXPECT_EQ(device_bytes(Precision::kFp16), device_bytes(Precision::kBf16));
+  EXPECT_EQ(activation_bytes(Precision::kFp16), activation_bytes(Precision::kBf16));
+  EXPECT_LT(activation_bytes(Precision::kFp16), activation_bytes(Precision::kFp32));
 }
 
 TEST(AssemblyTest, dataParallelConfig_roundsWithTheSeedOfTheRun) {

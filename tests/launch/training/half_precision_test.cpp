@@ -37,8 +37,8 @@ struct RunOptions {
 };
 
 // One rank's part of a run.
-struct Run {
-  Run(ThreadCommunicator& communicator, const RunOptions& options)
+struct RankRun {
+  RankRun(ThreadCommunicator& communicator, const RunOptions& options)
       : replicas(initialised(), communicator,
                  {.bucket_mb = 0.05,
                   .parameter_dtype = options.dtype,
@@ -50,9 +50,7 @@ struct Run {
                 .grad_accumulation = kMicroSteps,
                 .rank = static_cast<std::uint64_t>(communicator.rank()),
                 .world_size = static_cast<std::uint64_t>(communicator.size()),
-                .first_step = options.first_step,
-                .workers = 0,
-                .prefetch = 0},
+                .first_step = options.first_step},
                std::make_shared<data::SyntheticSource>(
                    static_cast<std::uint64_t>(tiny_model().vocab_size), 7)),
         steps(
@@ -97,7 +95,7 @@ bool same_bits(const std::vector<torch::Tensor>& a, const std::vector<torch::Ten
 std::vector<double> losses_of(const RunOptions& options, int steps) {
   std::vector<double> losses;
   run_ranks(2, [&](ThreadCommunicator& communicator) {
-    Run run(communicator, options);
+    RankRun run(communicator, options);
     for (int step = 1; step <= steps; ++step) {
       const StepOutcome outcome = run.step(step);
       if (communicator.rank() == 0) losses.push_back(outcome.loss);
@@ -128,13 +126,14 @@ TEST(HalfPrecisionTest, slices_of_the_state_have_the_same_losses) {
 
   ASSERT_TRUE(std::isnan(whole[2]));
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    if (i != 2) EXPECT_EQ(slices[i], whole[i]) << i;
+    if (i == 2) continue;
+    EXPECT_EQ(slices[i], whole[i]) << i;
   }
 }
 
 TEST(HalfPrecisionTest, overflow_on_one_rank_is_said_and_left_out_on_both) {
   run_ranks(2, [](ThreadCommunicator& communicator) {
-    Run run(communicator, {.faults = "nan:rank=1,step=3"});
+    RankRun run(communicator, {.faults = "nan:rank=1,step=3"});
     run.step(1);
     EXPECT_EQ(run.step(2).news.find("left out"), std::string::npos);
     const auto before = run.state();
@@ -158,8 +157,8 @@ TEST(HalfPrecisionTest, overflow_on_one_rank_is_said_and_left_out_on_both) {
 
 TEST(HalfPrecisionTest, gradients_that_are_not_finite_at_any_scale_end_the_run) {
   run_ranks(2, [](ThreadCommunicator& communicator) {
-    Run run(communicator, {.loss_scale = {.kind = optim::LossScaling::kDynamic, .scale = 2},
-                           .faults = "nan:rank=0,step=2;nan:rank=0,step=3"});
+    RankRun run(communicator, {.loss_scale = {.kind = optim::LossScaling::kDynamic, .scale = 2},
+                               .faults = "nan:rank=0,step=2;nan:rank=0,step=3"});
     run.step(1);
     const auto before = run.state();
 
@@ -175,9 +174,9 @@ TEST(HalfPrecisionTest, gradients_that_are_not_finite_at_any_scale_end_the_run) 
 
 TEST(HalfPrecisionTest, fixed_scale_leaves_what_is_not_finite_to_the_policy) {
   run_ranks(2, [](ThreadCommunicator& communicator) {
-    Run run(communicator, {.loss_scale = {.kind = optim::LossScaling::kFixed, .scale = 256},
-                           .faults = "nan:rank=1,step=2",
-                           .numerics = {.nan_policy = AnomalyPolicy::kSkip}});
+    RankRun run(communicator, {.loss_scale = {.kind = optim::LossScaling::kFixed, .scale = 256},
+                               .faults = "nan:rank=1,step=2",
+                               .numerics = {.nan_policy = AnomalyPolicy::kSkip}});
     run.step(1);
 
     const StepOutcome outcome = run.step(2);
@@ -194,7 +193,7 @@ class CheckpointsInHalfPrecisionTest : public testing::Test {
   ~CheckpointsInHalfPrecisionTest() override { std::filesystem::remove_all(folder_); }
 
   // Seven steps of which the third overflows, saved after the fifth.
-  TrainingState train_and_save(Run& run, ThreadCommunicator& communicator) const {
+  TrainingState train_and_save(RankRun& run, ThreadCommunicator& communicator) const {
     for (int step = 1; step <= 5; ++step) run.step(step);
     TrainingState state{.step = 5, .bucket_order = run.replicas.bucket_order()};
     state.loss_scale = run.replicas.loss_scale_state();
@@ -203,7 +202,7 @@ class CheckpointsInHalfPrecisionTest : public testing::Test {
     return state;
   }
   CheckpointerConfig config() const { return {.folder = folder_, .model = tiny_model()}; }
-  TrainingState restore(Run& run, ThreadCommunicator& communicator) const {
+  TrainingState restore(RankRun& run, ThreadCommunicator& communicator) const {
     std::vector<std::string> notes;
     return Checkpointer(config(), communicator, run.replicas)
         .restore(checkpoint::find_checkpoint(folder_).checkpoint, notes);
@@ -217,7 +216,7 @@ constexpr const char* kOverflow = "nan:rank=1,step=3";
 
 TEST_F(CheckpointsInHalfPrecisionTest, resumed_run_has_the_same_bits) {
   run_ranks(2, [&](ThreadCommunicator& communicator) {
-    Run whole(communicator, {.faults = kOverflow}), rest(communicator, {.first_step = 6});
+    RankRun whole(communicator, {.faults = kOverflow}), rest(communicator, {.first_step = 6});
     const TrainingState saved = train_and_save(whole, communicator);
 
     const TrainingState restored = restore(rest, communicator);
@@ -232,9 +231,9 @@ TEST_F(CheckpointsInHalfPrecisionTest, resumed_run_has_the_same_bits) {
 
 TEST_F(CheckpointsInHalfPrecisionTest, run_without_a_loss_scale_counts_what_was_left_out) {
   run_ranks(2, [&](ThreadCommunicator& communicator) {
-    Run half(communicator, {.faults = kOverflow});
+    RankRun half(communicator, {.faults = kOverflow});
     train_and_save(half, communicator);
-    Run wide(communicator, {.dtype = core::DType::kFloat32, .loss_scale = {}});
+    RankRun wide(communicator, {.dtype = core::DType::kFloat32, .loss_scale = {}});
 
     const TrainingState restored = restore(wide, communicator);
 
@@ -246,11 +245,11 @@ TEST_F(CheckpointsInHalfPrecisionTest, run_without_a_loss_scale_counts_what_was_
 
 TEST_F(CheckpointsInHalfPrecisionTest, checkpoint_without_a_loss_scale_starts_one) {
   run_ranks(2, [&](ThreadCommunicator& communicator) {
-    Run wide(communicator, {.dtype = core::DType::kFloat32, .loss_scale = {}});
+    RankRun wide(communicator, {.dtype = core::DType::kFloat32, .loss_scale = {}});
     wide.step(1);
     Checkpointer(config(), communicator, wide.replicas)
         .save({.step = 1, .bucket_order = wide.replicas.bucket_order()}, Meanwhile::kWaiting);
-    Run half(communicator, {});
+    RankRun half(communicator, {});
 
     restore(half, communicator);
 

@@ -273,13 +273,13 @@ TEST_F(DeviceOperatorsTest, next_token_loss_knows_its_scale_before_the_gradient_
   EXPECT_TRUE(torch::equal(gradient(scale, {}), exact / 1024));
 }
 
-// Of 8192 rows each has a gradient of some 5e-7, of which fp16 has eight steps.
+// Of 32768 rows each has a gradient of some 1e-7, of which fp16 has two steps.
 TEST_F(DeviceOperatorsTest, next_token_loss_in_fp16_keeps_small_gradients_by_its_scale) {
   DeviceOperators operators(tested_queue());
   PlainOperators plain;
   torch::manual_seed(5);
-  const Tensor x = device::random({1, 8192, 16}, at::kHalf, 0.5),
-               weight = device::random({256, 16}, at::kHalf, 0.5), targets = ids(256, {1, 8192});
+  const Tensor x = device::random({1, 32768, 16}, at::kHalf, 0.5),
+               weight = device::random({256, 16}, at::kHalf, 0.5), targets = ids(256, {1, 32768});
   const auto x_gradient = [&](Operators& ops, at::ScalarType dtype, const Tensor& scale) {
     const Tensor leaf = x.to(dtype).detach().requires_grad_();
     ops.next_token_loss(leaf, {.tokens_vc = weight.to(dtype), .positions_pc = {}, .tied = {}},
@@ -293,7 +293,7 @@ TEST_F(DeviceOperatorsTest, next_token_loss_in_fp16_keeps_small_gradients_by_its
   const Tensor found = x_gradient(operators, at::kHalf, scale).to(at::kDouble) / 65536;
 
   EXPECT_LT(relative_error(found, exact), 2e-3);
-  EXPECT_GT(relative_error(x_gradient(operators, at::kHalf, {}), exact), 2e-2) << "without it";
+  EXPECT_GT(relative_error(x_gradient(operators, at::kHalf, {}), exact), 5e-3) << "without it";
 }
 
 TEST_F(DeviceOperatorsTest, next_token_loss_without_gradients_has_the_same_value) {
