@@ -36,6 +36,10 @@ struct RunOptions {
   std::uint64_t first_step = 1;
 };
 
+std::vector<faults::Fault> planted(const std::string& text) {
+  return text.empty() ? std::vector<faults::Fault>() : faults::parse_faults(text);
+}
+
 // One rank's part of a run.
 struct RankRun {
   RankRun(ThreadCommunicator& communicator, const RunOptions& options)
@@ -53,15 +57,14 @@ struct RankRun {
                 .first_step = options.first_step},
                std::make_shared<data::SyntheticSource>(
                    static_cast<std::uint64_t>(tiny_model().vocab_size), 7)),
-        steps(
-            *model, replicas, loader, communicator,
-            {.grad_accumulation = kMicroSteps,
-             .sequence_length = kLength,
-             .schedule = {.kind = optim::ScheduleKind::kConstant, .lr = 1e-2, .steps = 100},
-             .loss_scale = options.loss_scale,
-             .faults = std::make_shared<faults::FaultInjector>(
-                 faults::parse_faults(options.faults), faults::Victim{.rank = communicator.rank()}),
-             .judge = std::make_shared<AnomalyJudge>(options.numerics)}) {
+        steps(*model, replicas, loader, communicator,
+              {.grad_accumulation = kMicroSteps,
+               .sequence_length = kLength,
+               .schedule = {.kind = optim::ScheduleKind::kConstant, .lr = 1e-2, .steps = 100},
+               .loss_scale = options.loss_scale,
+               .faults = std::make_shared<faults::FaultInjector>(
+                   planted(options.faults), faults::Victim{.rank = communicator.rank()}),
+               .judge = std::make_shared<AnomalyJudge>(options.numerics)}) {
     model->expect_loss_scale(replicas.loss_scale());
   }
 
