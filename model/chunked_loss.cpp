@@ -18,6 +18,7 @@ using torch::autograd::tensor_list;
 struct Chunking {
   std::int64_t vocab_size, rows;
   LossGradients gradients;
+  Tensor scale;
 };
 
 class ChunkedLoss {
@@ -29,7 +30,9 @@ class ChunkedLoss {
         targets_n_(targets_n),
         chunking_(chunking),
         type_(x_nc.scalar_type() == at::kDouble ? at::kDouble : at::kFloat),
-        inverse_count_(targets_n.ne(kIgnoredTarget).sum().to(type_).reciprocal()) {
+        inverse_count_(targets_n.ne(kIgnoredTarget).sum().to(type_).reciprocal()),
+        gradient_factor_(chunking.scale.defined() ? inverse_count_ * chunking.scale
+                                                  : inverse_count_) {
     if (chunking_.gradients == LossGradients::kNo) return;
     result_.x_grad = at::empty_like(x_nc);
     weight_sum_.emplace(weight_vc,
@@ -62,13 +65,13 @@ class ChunkedLoss {
     return loss;
   }
 
-  // (softmax - 1 at the target) / count, in the memory of the log-probabilities.
+  // (softmax - 1 at the target) * scale / count, in the memory of the log-probabilities.
   Tensor logits_gradient(Tensor log_probabilities, const Tensor& targets) const {
     const Tensor ignored = targets.eq(kIgnoredTarget);
     Tensor gradient = log_probabilities.exp_();
     gradient.scatter_add_(1, targets.masked_fill(ignored, 0).unsqueeze(1),
                           at::full({targets.size(0), 1}, -1, gradient.options()));
-    return gradient.mul_(inverse_count_).masked_fill_(ignored.unsqueeze(1), 0);
+    return gradient.mul_(gradient_factor_).masked_fill_(ignored.unsqueeze(1), 0);
   }
 
   void add_gradients(std::int64_t row, const Tensor& x, const Tensor& logits_grad_nv) {
@@ -84,7 +87,7 @@ class ChunkedLoss {
   const Tensor& targets_n_;
   Chunking chunking_;
   at::ScalarType type_;
-  Tensor inverse_count_;
+  Tensor inverse_count_, gradient_factor_;
   std::optional<WeightGradientSum> weight_sum_;
   LossResult result_;
 };
@@ -93,13 +96,14 @@ struct ChunkedLossFunction : torch::autograd::Function<ChunkedLossFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x_nc, const Tensor& weight_vc,
                         const Tensor& targets_n, const Chunking& chunking) {
     const LossResult result = ChunkedLoss(x_nc, weight_vc, targets_n, chunking).run();
-    loss_gradients::keep(context, result);
+    loss_gradients::keep(context, result, chunking.scale);
     return result.loss;
   }
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
+    const Tensor factor = loss_gradients::missing_factor(context, grads[0]);
     const auto take = [&](const char* name) {
-      return loss_gradients::take(context, name, grads[0], "--loss-chunks 1");
+      return loss_gradients::take(context, name, factor, "--loss-chunks 1");
     };
     return {take(loss_gradients::kInput), take(loss_gradients::kWeight), Tensor(), Tensor()};
   }
@@ -108,11 +112,12 @@ struct ChunkedLossFunction : torch::autograd::Function<ChunkedLossFunction> {
 }  // namespace
 
 Tensor chunked_loss(const Tensor& x_nc, const Tensor& weight_vc, const Tensor& targets_n,
-                    std::int64_t vocab_size, std::int64_t rows) {
-  return ChunkedLossFunction::apply(
-      x_nc, weight_vc, targets_n,
-      Chunking{
-          .vocab_size = vocab_size, .rows = rows, .gradients = wanted_gradients(x_nc, weight_vc)});
+                    std::int64_t vocab_size, std::int64_t rows, const Tensor& scale) {
+  return ChunkedLossFunction::apply(x_nc, weight_vc, targets_n,
+                                    Chunking{.vocab_size = vocab_size,
+                                             .rows = rows,
+                                             .gradients = wanted_gradients(x_nc, weight_vc),
+                                             .scale = scale});
 }
 
 }  // namespace sidestream::model::plain

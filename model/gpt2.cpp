@@ -66,7 +66,7 @@ Tensor Gpt2::loss(const Tensor& inputs_bt, const Tensor& targets_bt) {
                               .tied = c10::make_intrusive<TiedGradient>()};
   return operators_->next_token_loss(
       hidden(inputs_bt, embeddings), embeddings, targets_bt,
-      {.vocab_size = config_.vocab_size, .chunks = config_.loss_chunks});
+      {.vocab_size = config_.vocab_size, .chunks = config_.loss_chunks, .scale = loss_scale_});
 }
 
 Tensor Gpt2::next_token_logits(const Tensor& inputs_bt) {

@@ -30,6 +30,7 @@ class Gpt2 : public LanguageModel {
   void keep_residuals_in(std::shared_ptr<ResidualStore> store) override {
     residuals_ = std::move(store);
   }
+  void expect_loss_scale(const torch::Tensor& scale) override { loss_scale_ = scale; }
   const ModelConfig& config() const override { return config_; }
   void initialise(std::uint64_t seed) override;
 
@@ -76,6 +77,7 @@ class Gpt2 : public LanguageModel {
   LayerPaths paths_;
   std::unique_ptr<Operators> operators_;
   std::shared_ptr<ResidualStore> residuals_;  // null: inputs of blocks stay on the device
+  torch::Tensor loss_scale_;
   std::shared_ptr<Transformer> transformer_;
 };
 

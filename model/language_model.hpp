@@ -38,6 +38,10 @@ class LanguageModel : public torch::nn::Module {
   // without blocks keeps nothing that could go there.
   virtual void keep_residuals_in(std::shared_ptr<ResidualStore> /*store*/) {}
 
+  // From the next forward on: what loss() will be differentiated with instead of 1, an fp32 scalar
+  // where the parameters are (LossOptions::scale). Undefined: 1.
+  virtual void expect_loss_scale(const torch::Tensor& /*scale*/) {}
+
   virtual const ModelConfig& config() const = 0;
 
   // The published initialisation, a pure function of the seed.

@@ -1,5 +1,5 @@
 // What the losses share that compute the gradients of hidden state and weight beside the loss, for
-// a gradient of the loss of 1, and hand them out in backward.
+// a gradient of the loss of 1 or of LossOptions::scale, and hand them out in backward.
 #pragma once
 
 #include <utility>
@@ -22,15 +22,26 @@ struct LossResult {
 
 namespace loss_gradients {
 
-constexpr const char *kInput = "x_grad", *kWeight = "weight_grad";
+constexpr const char *kInput = "x_grad", *kWeight = "weight_grad", *kScale = "scale";
 
-// In forward; gradients that are undefined are not kept.
-inline void keep(torch::autograd::AutogradContext* context, const LossResult& result) {
+// In forward; gradients that are undefined are not kept. scale: the gradient of the loss that they
+// were computed for; undefined: 1.
+inline void keep(torch::autograd::AutogradContext* context, const LossResult& result,
+                 const torch::Tensor& scale = {}) {
   if (result.x_grad.defined()) context->saved_data[kInput] = result.x_grad;
   if (result.weight_grad.defined()) context->saved_data[kWeight] = result.weight_grad;
+  if (scale.defined()) context->saved_data[kScale] = scale;
 }
 
-// In backward, once: kInput or kWeight, times the gradient of the loss, in the same memory.
+// In backward: the factor for take(), from the loss's own gradient.
+inline torch::Tensor missing_factor(torch::autograd::AutogradContext* context,
+                                    const torch::Tensor& loss_gradient) {
+  const auto scale = context->saved_data.find(kScale);
+  return scale == context->saved_data.end() ? loss_gradient
+                                            : loss_gradient / scale->second.toTensor();
+}
+
+// In backward, once: kInput or kWeight, times the factor, in the same memory.
 // Autograd takes a gradient over without a copy only where nobody else holds it. On the host a pass
 // is saved where the loss is differentiated as it is; to ask a device would be to wait for it.
 // other_way: the flag without that limit. Throws c10::Error the second time.

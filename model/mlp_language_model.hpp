@@ -26,6 +26,7 @@ class MlpLanguageModel : public LanguageModel {
   void wait_for_weights(WeightArrival arrival) override {
     operators_ = std::make_unique<WaitingOperators>(std::move(operators_), std::move(arrival));
   }
+  void expect_loss_scale(const torch::Tensor& scale) override { loss_scale_ = scale; }
   const ModelConfig& config() const override { return config_; }
   void initialise(std::uint64_t seed) override;
 
@@ -46,6 +47,7 @@ class MlpLanguageModel : public LanguageModel {
 
   ModelConfig config_;
   std::unique_ptr<Operators> operators_;
+  torch::Tensor loss_scale_;
   std::shared_ptr<Transformer> transformer_;
 };
 

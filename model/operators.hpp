@@ -53,6 +53,10 @@ struct LossOptions {
   // Parts in which logits are computed, forward and backward (rows_of_loss_chunk); 0: chosen by
   // size, 1: all at once.
   std::int64_t chunks = 0;
+  // fp32 scalar, where gradients are computed with the loss: what the loss's own gradient will be,
+  // so that those in fp16 do not become zero before it comes. Undefined: one. Any other gradient of
+  // the loss is right all the same, and the loss does not depend on it.
+  torch::Tensor scale = {};
 };
 
 // What mlp() keeps for its backward; the rest is made again there, without the second product.

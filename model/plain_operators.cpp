@@ -57,7 +57,7 @@ Tensor PlainOperators::next_token_loss(const Tensor& x_btc, const Embeddings& em
   const std::int64_t rows = rows_of_loss_chunk(
       {.rows = x_nc.size(0), .bytes_per_row = weight_vc.size(0) * (wide ? 8 : 4)}, options.chunks);
   if (rows < x_nc.size(0))
-    return plain::chunked_loss(x_nc, weight_vc, targets_n, options.vocab_size, rows);
+    return plain::chunked_loss(x_nc, weight_vc, targets_n, options.vocab_size, rows, options.scale);
   const Tensor logits_nv = at::mm(x_nc, weight_vc.t()).narrow(1, 0, options.vocab_size);
   return at::cross_entropy_loss(wide ? logits_nv : logits_nv.to(at::kFloat), targets_n);
 }

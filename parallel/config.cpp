@@ -20,6 +20,15 @@ void require_training_dtype(std::string_view flag, core::DType dtype) {
       fmt::format("{}: expected float32 or bfloat16, found {}.", flag, core::name_of(dtype)));
 }
 
+// bfloat16 would lose digits of float16 on the way, and has no use for its scale.
+void require_reduction_of_half(core::DType dtype) {
+  if (dtype == core::DType::kFloat32 || dtype == core::DType::kFloat16) return;
+  throw core::ConfigError(
+      fmt::format("--reduce-dtype: gradients of --precision fp16 travel as they are, or as fp32; "
+                  "found {}.",
+                  core::name_of(dtype)));
+}
+
 }  // namespace
 
 std::string_view name_of(OptimizerAlgorithm algorithm) {
@@ -56,8 +65,13 @@ void DataParallelConfig::validate() const {
                           {.low = 0, .high = kLargestBucketMb});
   if (bucket_mb)
     optim::require_in_range("--bucket-mb", *bucket_mb, {.low = 0, .high = kLargestBucketMb});
-  require_training_dtype("--precision", parameter_dtype);
-  if (reduce_dtype) require_training_dtype("--reduce-dtype", *reduce_dtype);
+  loss_scale.validate();
+  if (parameter_dtype == core::DType::kFloat16) {
+    if (reduce_dtype) require_reduction_of_half(*reduce_dtype);
+  } else {
+    require_training_dtype("--precision", parameter_dtype);
+    if (reduce_dtype) require_training_dtype("--reduce-dtype", *reduce_dtype);
+  }
   const bool wants_parts =
       state_sharing == StateSharing::kOn || state_sharing == StateSharing::kSharded;
   if (wants_parts && optimizer.kernel == OptimizerKernel::kUnfused) {

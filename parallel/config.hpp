@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/dtype.hpp"
+#include "core/optim/gradient_scaler.hpp"
 
 namespace sidestream::parallel {
 
@@ -60,13 +61,16 @@ struct DataParallelConfig {
   std::optional<double> bucket_mb = {};  // empty: chosen from the model and the number of ranks
   double first_bucket_mb = 1.0;
   UnusedParameters unused_parameters = UnusedParameters::kError;
-  core::DType parameter_dtype = core::DType::kFloat32;  // bfloat16: fp32 master weights beside it
+  // bfloat16, float16: fp32 master weights beside it
+  core::DType parameter_dtype = core::DType::kFloat32;
   // float32: gradients are accumulated and summed in fp32
   std::optional<core::DType> reduce_dtype = {};
   bool gradient_as_bucket_view = true;  // who asks may write a gradient where its bucket lies
   int grad_accumulation = 1;
   StateSharing state_sharing = StateSharing::kAuto;
   OptimizerConfig optimizer = {};
+  // The caller multiplies the loss (DataParallel::loss_scale()); what float16 needs.
+  optim::LossScaleConfig loss_scale = {};
 
   void validate() const;  // throws ConfigError
 

@@ -63,7 +63,7 @@ class DataParallel::Impl {
     } else {
       broadcast_parameters(communicator_, parameters_, after_copies);
     }
-    update_ = make_step_update(config_.optimizer, parameters_, gradients_, tools);
+    update_ = make_step_update(config_, parameters_, gradients_, tools);
   }
 
   ~Impl() {
@@ -142,7 +142,7 @@ class DataParallel::Impl {
     return {.grad_norm = norm, .exposed_comm_ns = blocked_ns};
   }
 
-  torch::Tensor device_scalars() const { return update_->scalars(); }
+  StepUpdate& step_update() const { return *update_; }
 
   std::string first_bad_gradient() const {
     const std::vector<double> squares = update_->parameter_squares();
@@ -363,7 +363,14 @@ std::function<void(const torch::Tensor&)> DataParallel::weight_arrival() {
 }
 void DataParallel::finish_backward() { impl_->finish_backward(); }
 std::string DataParallel::first_bad_gradient() const { return impl_->first_bad_gradient(); }
-torch::Tensor DataParallel::device_scalars() const { return impl_->device_scalars(); }
+torch::Tensor DataParallel::device_scalars() const { return impl_->step_update().scalars(); }
+torch::Tensor DataParallel::loss_scale() const { return impl_->step_update().loss_scale(); }
+optim::LossScaleState DataParallel::loss_scale_state() const {
+  return impl_->step_update().loss_scale_state();
+}
+void DataParallel::restore_loss_scale(const optim::LossScaleState& state) {
+  impl_->step_update().restore_loss_scale(state);
+}
 double DataParallel::grad_norm() const { return impl_->grad_norm(); }
 StepStatistics DataParallel::update(double learning_rate) { return impl_->update(learning_rate); }
 void DataParallel::await_weights() const { impl_->await_weights(); }

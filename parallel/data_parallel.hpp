@@ -75,6 +75,17 @@ class DataParallel {
   // gradient (UnusedParameters::kError), CollectiveError, PeerError.
   void finish_backward();
 
+  // What the loss is to be multiplied with before backward: a scalar in fp32 where the parameters
+  // are, undefined without DataParallelConfig::loss_scale. Always the same tensor, which update()
+  // writes to; loss.backward(loss_scale()) works in both cases. Norms are those of gradients
+  // without the scale.
+  torch::Tensor loss_scale() const;
+
+  // What a checkpoint keeps of it; waits for a device. A dynamic scale goes on from what is
+  // restored.
+  optim::LossScaleState loss_scale_state() const;
+  void restore_loss_scale(const optim::LossScaleState& state);
+
   // Of the averaged gradient, before clipping; between finish_backward() and update(). A step whose
   // norm is not finite can be dropped on all ranks alike by going on with begin_micro_step(0)
   // instead of update().
@@ -84,12 +95,13 @@ class DataParallel {
   // After grad_norm() of this step, on every rank the same. Waits for a device.
   std::string first_bad_gradient() const;
 
-  // On a device: three doubles, as optim::StepScalars, of the last update; undefined on host ranks.
+  // On a device: doubles, as optim::StepScalars, of the last update; undefined on host ranks.
   // Once first_bad_step is set, updates change nothing any more.
   torch::Tensor device_scalars() const;
 
-  // Average, clip, optimizer, once per step; parameters hold the new weights afterwards. On a
-  // device it only queues work. Where ranks share or shard their state, it waits for all of them;
+  // Average, clip, optimizer, once per step; parameters hold the new weights afterwards. With a
+  // dynamic loss scale, gradients that are not finite change nothing but the scale. On a device it
+  // only queues work. Where ranks share or shard their state, it waits for all of them;
   // see weight_arrival().
   StepStatistics update(double learning_rate);
 
@@ -98,7 +110,8 @@ class DataParallel {
   // PeerError.
   void await_weights() const;
 
-  // Steps taken by update(); set when resuming (bias correction depends on it).
+  // Calls of update(); set when resuming. Bias correction depends on it, and on how many of these
+  // updates the loss scale has left out.
   std::int64_t steps_taken() const;
   void set_steps_taken(std::int64_t steps);
 

@@ -23,7 +23,7 @@ DeviceNorm::DeviceNorm(const ParameterSpace& parameters, const GradientSpace& gr
   const auto doubles = torch::dtype(torch::kFloat64).device(parameters.device());
   squares_ = torch::zeros({static_cast<std::int64_t>(first_block_.back())}, doubles);
   parameter_squares_ = torch::zeros({static_cast<std::int64_t>(parameters.size())}, doubles);
-  scalars_ = torch::zeros({3}, doubles);
+  scalars_ = torch::zeros({static_cast<std::int64_t>(optim::kStepScalars)}, doubles);
   layout_changed();
 }
 

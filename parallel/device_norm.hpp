@@ -1,4 +1,4 @@
-// Norm, clip factor and the search for a norm that is not finite, on the device: three doubles
+// Norm, clip factor and the search for a norm that is not finite, on the device: a few doubles
 // (optim::StepScalars) that updates read there. A bucket's squares are taken right after its
 // collective; the bits are those of host ranks.
 #pragma once

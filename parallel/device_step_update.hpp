@@ -14,14 +14,16 @@ class DeviceStepUpdate : public StepUpdate {
   double grad_norm(double average) final;
   std::vector<double> parameter_squares() const final { return norm_.parameter_squares(); }
   torch::Tensor scalars() const final { return norm_.scalars(); }
+  torch::Tensor loss_scale() const final { return loss_scale_; }
+  optim::LossScaleState loss_scale_state() const final;  // waits for the device
+  void restore_loss_scale(const optim::LossScaleState& state) final;
 
  protected:
-  DeviceStepUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
-                   const GradientSpace& gradients, const DeviceTools& tools)
-      : config_(config),
-        parameters_(parameters),
-        tools_(tools),
-        norm_(parameters, gradients, tools) {}
+  DeviceStepUpdate(const DataParallelConfig& config, ParameterSpace& parameters,
+                   const GradientSpace& gradients, const DeviceTools& tools);
+  bool has_loss_scale() const noexcept {
+    return loss_scale_config_.kind != optim::LossScaling::kOff;
+  }
 
   // Norm, clip factor and the mark of a bad step, queued.
   void settle(const UpdateRequest& request);
@@ -33,6 +35,12 @@ class DeviceStepUpdate : public StepUpdate {
   ParameterSpace& parameters_;
   DeviceTools tools_;
   DeviceNorm norm_;
+
+ private:
+  void put_loss_scale(const optim::LossScaleState& state);
+
+  optim::LossScaleConfig loss_scale_config_;
+  torch::Tensor loss_scale_;  // float, on the device; undefined without one
 };
 
 }  // namespace sidestream::parallel

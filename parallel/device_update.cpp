@@ -14,12 +14,12 @@ void* data_of(const FlatState& state) {
 
 }  // namespace
 
-DeviceUpdate::DeviceUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
+DeviceUpdate::DeviceUpdate(const DataParallelConfig& config, ParameterSpace& parameters,
                            const GradientSpace& gradients, const DeviceTools& tools)
     : DeviceStepUpdate(config, parameters, gradients, tools) {
   const bool adamw = config_.algorithm == OptimizerAlgorithm::kAdamW;
-  if (adamw || config_.momentum != 0) first_moments_ = parameters.make_state(config.state_dtype);
-  if (adamw) second_moments_ = parameters.make_state(config.state_dtype);
+  if (adamw || config_.momentum != 0) first_moments_ = parameters.make_state(config_.state_dtype);
+  if (adamw) second_moments_ = parameters.make_state(config_.state_dtype);
   if (!parameters.state_copies()) return;
   stream_ = std::make_unique<StateStream>(parameters.state_copies(), parameters.device(),
                                           tools.state_slice_elements);
@@ -49,10 +49,9 @@ void DeviceUpdate::finish_state() {
   if (stream_) stream_->finish();
 }
 
-core::BFloat16* DeviceUpdate::low_precision() const {
-  return parameters_.has_master()
-             ? static_cast<core::BFloat16*>(parameters_.flat_weights().mutable_data_ptr())
-             : nullptr;
+optim::LowCopy DeviceUpdate::low_precision() const {
+  if (!parameters_.has_master()) return nullptr;
+  return {parameters_.flat_weights().mutable_data_ptr(), parameters_.dtype()};
 }
 
 double DeviceUpdate::update(const UpdateRequest& request) {

@@ -14,7 +14,7 @@ namespace sidestream::parallel {
 
 class DeviceUpdate final : public DeviceStepUpdate {
  public:
-  DeviceUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
+  DeviceUpdate(const DataParallelConfig& config, ParameterSpace& parameters,
                const GradientSpace& gradients, const DeviceTools& tools);
 
   void layout_changed() override;
@@ -39,7 +39,7 @@ class DeviceUpdate final : public DeviceStepUpdate {
   void run(const UpdateRequest& request, const Batch& batch);
   void run_adamw(const UpdateRequest& request, const Batch& batch);
   void run_sgd(const UpdateRequest& request, const Batch& batch);
-  core::BFloat16* low_precision() const;
+  optim::LowCopy low_precision() const;
 
   FlatState first_moments_;              // momentum for SGD; empty when there is none
   FlatState second_moments_;             // AdamW only

@@ -19,7 +19,7 @@ FusedAdamW::FusedAdamW(const OptimizerConfig& config, ParameterSpace& parameters
 
 void FusedAdamW::update(const OptimizerStep& step) {
   const auto coefficients = [&](double weight_decay) {
-    return optim::AdamWCoefficients::make(config_, {.step = step.step,
+    return optim::AdamWCoefficients::make(config_, {.step = step.updates(),
                                                     .lr = step.lr,
                                                     .weight_decay = weight_decay,
                                                     .gradient_scale = step.gradient_scale});
@@ -36,17 +36,21 @@ void FusedAdamW::update(const OptimizerStep& step) {
 void FusedAdamW::update_piece(const Piece& piece, const optim::AdamWCoefficients& coefficients,
                               const optim::RoundingSource& rounding) const {
   const std::size_t i = piece.parameter;
-  with_elements(gradients_.view(i), [&]<typename Gradient>(std::span<Gradient> gradient) {
+  with_gradients(gradients_.view(i), [&]<typename Gradient>(std::span<Gradient> gradient) {
     with_elements(first_moments_.views[i], [&]<typename Moment>(std::span<Moment> first) {
-      optim::AdamWRange<Gradient, Moment> range{
-          .weights = piece.in_state(floats_of(parameters_.master(i))),
-          .gradients = piece.of(gradient),
-          .first_moments = piece.in_state(first),
-          .second_moments = piece.in_state(elements_of<Moment>(second_moments_.views[i])),
-          .rounding = optim::rounding_place(rounding, i, piece.first)};
-      if (parameters_.has_master())
-        range.low_precision = piece.of(bfloats_of(parameters_.weights(i)));
-      optim::adamw_update(range, coefficients);
+      const auto update = [&]<typename Low>(std::span<Low> copy) {
+        optim::adamw_update(
+            optim::AdamWRange<Gradient, Moment, Low>{
+                .weights = piece.in_state(floats_of(parameters_.master(i))),
+                .gradients = piece.of(gradient),
+                .first_moments = piece.in_state(first),
+                .second_moments = piece.in_state(elements_of<Moment>(second_moments_.views[i])),
+                .low_precision = copy,
+                .rounding = optim::rounding_place(rounding, i, piece.first)},
+            coefficients);
+      };
+      if (!parameters_.has_master()) return update(std::span<core::BFloat16>());
+      with_low_precision(parameters_.weights(i), [&](auto copy) { update(piece.of(copy)); });
     });
   });
 }

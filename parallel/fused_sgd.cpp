@@ -33,16 +33,20 @@ void FusedSgd::update(const OptimizerStep& step) {
 void FusedSgd::update_piece(const Piece& piece, const optim::SgdCoefficients& coefficients,
                             const optim::RoundingSource& rounding) const {
   const std::size_t i = piece.parameter;
-  with_elements(gradients_.view(i), [&]<typename Gradient>(std::span<Gradient> gradient) {
+  with_gradients(gradients_.view(i), [&]<typename Gradient>(std::span<Gradient> gradient) {
     const auto update = [&]<typename Moment>(std::span<Moment> momentum) {
-      optim::SgdRange<Gradient, Moment> range{
-          .weights = piece.in_state(floats_of(parameters_.master(i))),
-          .gradients = piece.of(gradient),
-          .momentum_buffer = momentum,
-          .rounding = optim::rounding_place(rounding, i, piece.first)};
-      if (parameters_.has_master())
-        range.low_precision = piece.of(bfloats_of(parameters_.weights(i)));
-      optim::sgd_update(range, coefficients);
+      const auto with_copy = [&]<typename Low>(std::span<Low> copy) {
+        optim::sgd_update(
+            optim::SgdRange<Gradient, Moment, Low>{
+                .weights = piece.in_state(floats_of(parameters_.master(i))),
+                .gradients = piece.of(gradient),
+                .momentum_buffer = momentum,
+                .low_precision = copy,
+                .rounding = optim::rounding_place(rounding, i, piece.first)},
+            coefficients);
+      };
+      if (!parameters_.has_master()) return with_copy(std::span<core::BFloat16>());
+      with_low_precision(parameters_.weights(i), [&](auto copy) { with_copy(piece.of(copy)); });
     };
     if (momentum_.views.empty()) return update(std::span<float>());
     with_elements(momentum_.views[i], [&](auto momentum) { update(piece.in_state(momentum)); });

@@ -24,8 +24,10 @@ double block_square(const torch::Tensor& gradient, core::DType dtype, std::size_
       return block_square(floats_of(gradient), first_element);
     case core::DType::kBFloat16:
       return block_square(bfloats_of(gradient), first_element);
+    case core::DType::kFloat16:
+      return block_square(halves_of(gradient), first_element);
     default:
-      throw core::Error("The gradient norm knows float32 and bfloat16 only.");
+      throw core::Error("The gradient norm knows float32, bfloat16 and float16 only.");
   }
 }
 

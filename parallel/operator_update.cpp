@@ -1,15 +1,17 @@
 #include "parallel/operator_update.hpp"
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "parallel/tensor_types.hpp"
 
 namespace sidestream::parallel {
 
+using optim::StepScalars;
 using torch::Tensor;
 
-OperatorUpdate::OperatorUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
+OperatorUpdate::OperatorUpdate(const DataParallelConfig& config, ParameterSpace& parameters,
                                const GradientSpace& gradients, const DeviceTools& tools)
     : DeviceStepUpdate(config, parameters, gradients, tools),
       gradients_(gradients),
@@ -29,16 +31,27 @@ OperatorUpdate::Factors OperatorUpdate::factors_of(const UpdateRequest& request)
   const bool adamw = config_.algorithm == OptimizerAlgorithm::kAdamW;
   const double first_bias = adamw ? 1 - std::pow(config_.beta1, time) : 1;
   const double second = adamw ? config_.beta2 : config_.momentum;
-  const Tensor good = norm_.scalars()[2].eq(0);
+  const Tensor good = scalar(offsetof(StepScalars, first_bad_step))
+                          .eq(0)
+                          .logical_and(scalar(offsetof(StepScalars, leaves_out)).eq(0));
   const Tensor one = good.to(torch::kFloat64);  // zero after a bad step
-  return {.good = good,
-          .scale = norm_.scalars()[1],
-          .decay = one.mul(-request.lr * config_.weight_decay).add_(1),
-          .first = one.mul(1 - config_.beta1).to(torch::kFloat32),
-          .second = one.mul(second - 1).add_(1),
-          .minus_lr = one.mul(-request.lr / first_bias),
-          .second_bias = std::sqrt(1 - std::pow(config_.beta2, time)),
-          .rounding = rounding_of(request)};
+  Factors factors{.good = good,
+                  .scale = scalar(offsetof(StepScalars, gradient_scale)),
+                  .decay = one.mul(-request.lr * config_.weight_decay).add_(1),
+                  .first = one.mul(1 - config_.beta1).to(torch::kFloat32),
+                  .second = one.mul(second - 1).add_(1),
+                  .minus_lr = one.mul(-request.lr / first_bias),
+                  .second_bias = std::sqrt(1 - std::pow(config_.beta2, time)),
+                  .rounding = rounding_of(request)};
+  if (!has_loss_scale() || !adamw) return factors;
+  factors.minus_lr = one.mul(scalar(offsetof(StepScalars, step_size))).neg_();
+  factors.inverse_second_bias =
+      scalar(offsetof(StepScalars, inverse_sqrt_bias_correction2)).to(torch::kFloat32);
+  return factors;
+}
+
+Tensor OperatorUpdate::scalar(std::size_t offset_bytes) const {
+  return norm_.scalars()[static_cast<std::int64_t>(offset_bytes / sizeof(double))];
 }
 
 // After a bad step it is what it was, which rounding leaves as it is.
@@ -82,7 +95,13 @@ void OperatorUpdate::run_adamw(std::size_t parameter, const Factors& factors) {
   if (parameters_.at(parameter).decays()) weights.mul_(factors.decay);
   first.lerp_(gradient, factors.first);
   second.mul_(factors.second).addcmul_(gradient, gradient, 1 - config_.beta2);
-  const Tensor denominator = second.sqrt().div_(factors.second_bias).add_(config_.eps);
+  Tensor denominator = second.sqrt();
+  if (factors.inverse_second_bias.defined()) {
+    denominator.mul_(factors.inverse_second_bias);
+  } else {
+    denominator.div_(factors.second_bias);
+  }
+  denominator.add_(config_.eps);
   weights.add_(first.mul(factors.minus_lr).div_(denominator));
   const auto place = optim::rounding_place(factors.rounding, parameter, /*first=*/0);
   keep(first, first_[parameter], place, optim::RoundingHalf::kFirstMoment);

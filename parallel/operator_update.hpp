@@ -12,7 +12,7 @@ namespace sidestream::parallel {
 
 class OperatorUpdate final : public DeviceStepUpdate {
  public:
-  OperatorUpdate(const OptimizerConfig& config, ParameterSpace& parameters,
+  OperatorUpdate(const DataParallelConfig& config, ParameterSpace& parameters,
                  const GradientSpace& gradients, const DeviceTools& tools);
 
   double update(const UpdateRequest& request) override;
@@ -22,16 +22,18 @@ class OperatorUpdate final : public DeviceStepUpdate {
   // Zero-dimensional tensors on the device: what a step multiplies with, and the neutral element of
   // each after a bad step.
   struct Factors {
-    torch::Tensor good;      // bool
+    torch::Tensor good;      // bool: there is an update
     torch::Tensor scale;     // of gradients
     torch::Tensor decay;     // of weights
     torch::Tensor first;     // AdamW: weight of the new gradient in the first moment, float
     torch::Tensor second;    // AdamW: of the old second moment; SGD: of the old momentum
     torch::Tensor minus_lr;  // of what is added to the weights
     double second_bias = 1;  // square root of AdamW's correction
+    torch::Tensor inverse_second_bias = {};  // the same where the device counts the updates
     optim::RoundingSource rounding = {};
   };
   Factors factors_of(const UpdateRequest& request) const;
+  torch::Tensor scalar(std::size_t offset_bytes) const;  // one of optim::StepScalars
   torch::Tensor gradient_of(std::size_t parameter, const Factors& factors) const;
   void run_adamw(std::size_t parameter, const Factors& factors);
   void run_sgd(std::size_t parameter, const Factors& factors);

@@ -18,7 +18,10 @@ namespace sidestream::parallel {
 struct OptimizerStep {
   std::int64_t step = 1;  // counts from 1
   double lr = 0;
-  double gradient_scale = 1;  // 1 / (R G) and the clip factor in one number
+  double gradient_scale = 1;  // 1 / (R G), 1 / loss scale and the clip factor in one number
+  std::int64_t left_out = 0;  // of the steps so far, those whose update the loss scale forbade
+
+  std::int64_t updates() const noexcept { return step - left_out; }  // this one among them
 };
 
 // One of the tensors that an optimizer keeps for a parameter.

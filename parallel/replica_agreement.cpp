@@ -25,14 +25,15 @@ std::string description(const std::vector<Parameter>& parameters,
                         const std::vector<Parameter>& constants, const DataParallelConfig& config) {
   std::string text = fmt::format(
       "configuration: synchronisation {}, bucket {} MiB, first bucket {} MiB, parameters {}, "
-      "gradients {}, accumulation {}, state sharing {}, moments {}, rounding seed {}, "
-      "state residence {}\n",
+      "gradients {}, accumulation {}, state sharing {}, moments {}, rounding seed {}, state "
+      "residence {}, loss scaling {} from {} with interval {}\n",
       static_cast<int>(config.gradient_sync),
       config.bucket_mb ? fmt::format("{}", *config.bucket_mb) : "auto", config.first_bucket_mb,
       core::name_of(config.parameter_dtype), core::name_of(config.gradient_dtype()),
       config.grad_accumulation, static_cast<int>(config.state_sharing),
       core::name_of(config.optimizer.state_dtype), config.optimizer.rounding_seed,
-      static_cast<int>(config.optimizer.state_residence));
+      static_cast<int>(config.optimizer.state_residence), static_cast<int>(config.loss_scale.kind),
+      config.loss_scale.scale, config.loss_scale.interval);
   for (const Parameter& parameter : parameters) text += line_of("parameter", parameter);
   for (const Parameter& constant : constants) text += line_of("constant", constant);
   return text;

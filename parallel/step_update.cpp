@@ -6,12 +6,12 @@
 
 namespace sidestream::parallel {
 
-std::unique_ptr<StepUpdate> make_step_update(const OptimizerConfig& config,
+std::unique_ptr<StepUpdate> make_step_update(const DataParallelConfig& config,
                                              ParameterSpace& parameters,
                                              const GradientSpace& gradients,
                                              const DeviceTools& tools) {
   if (tools.kernels == nullptr) return std::make_unique<HostUpdate>(config, parameters, gradients);
-  if (config.kernel == OptimizerKernel::kFused)
+  if (config.optimizer.kernel == OptimizerKernel::kFused)
     return std::make_unique<DeviceUpdate>(config, parameters, gradients, tools);
   return std::make_unique<OperatorUpdate>(config, parameters, gradients, tools);
 }

@@ -63,15 +63,21 @@ class StepUpdate {
   // until the last update has left them. Nothing where they lie elsewhere.
   virtual void finish_state() {}
 
-  // Three doubles on the device, as optim::StepScalars; undefined on host ranks.
+  // Doubles on the device, as optim::StepScalars; undefined on host ranks.
   virtual torch::Tensor scalars() const { return {}; }
+
+  // See DataParallel.
+  virtual torch::Tensor loss_scale() const = 0;
+  virtual optim::LossScaleState loss_scale_state() const = 0;
+  virtual void restore_loss_scale(const optim::LossScaleState& state) = 0;
 
  protected:
   StepUpdate() = default;
 };
 
-// The spaces must outlive the result. Throws ConfigError for an unknown kind.
-std::unique_ptr<StepUpdate> make_step_update(const OptimizerConfig& config,
+// The optimizer and the loss scale of `config`. The spaces must outlive the result. Throws
+// ConfigError for an unknown kind.
+std::unique_ptr<StepUpdate> make_step_update(const DataParallelConfig& config,
                                              ParameterSpace& parameters,
                                              const GradientSpace& gradients,
                                              const DeviceTools& tools);

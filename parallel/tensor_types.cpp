@@ -5,6 +5,7 @@
 namespace sidestream::parallel {
 
 static_assert(sizeof(core::BFloat16) == sizeof(c10::BFloat16));
+static_assert(sizeof(core::Float16) == sizeof(c10::Half));
 
 torch::ScalarType scalar_type_of(core::DType dtype) {
   switch (dtype) {
@@ -36,6 +37,12 @@ std::span<float> floats_of(const torch::Tensor& tensor) {
 std::span<core::BFloat16> bfloats_of(const torch::Tensor& tensor) {
   TORCH_CHECK(tensor.is_contiguous() && tensor.is_cpu(), "expected a contiguous host tensor");
   return {reinterpret_cast<core::BFloat16*>(tensor.mutable_data_ptr<at::BFloat16>()),
+          static_cast<std::size_t>(tensor.numel())};
+}
+
+std::span<core::Float16> halves_of(const torch::Tensor& tensor) {
+  TORCH_CHECK(tensor.is_contiguous() && tensor.is_cpu(), "expected a contiguous host tensor");
+  return {reinterpret_cast<core::Float16*>(tensor.mutable_data_ptr<at::Half>()),
           static_cast<std::size_t>(tensor.numel())};
 }
 

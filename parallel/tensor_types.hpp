@@ -9,6 +9,7 @@
 
 #include "core/base/dtype.hpp"
 #include "core/base/error.hpp"
+#include "core/base/float16.hpp"
 
 namespace sidestream::parallel {
 
@@ -19,6 +20,7 @@ torch::ScalarType scalar_type_of(core::DType dtype);
 // otherwise.
 std::span<float> floats_of(const torch::Tensor& tensor);
 std::span<core::BFloat16> bfloats_of(const torch::Tensor& tensor);
+std::span<core::Float16> halves_of(const torch::Tensor& tensor);
 
 template <typename Element>
 std::span<Element> elements_of(const torch::Tensor& tensor);
@@ -42,6 +44,20 @@ void with_elements(const torch::Tensor& tensor, const Work& work) {
     default:
       throw core::Error("The fused optimizer knows tensors in float32 and bfloat16 only.");
   }
+}
+
+// The same for gradients, which may be in fp16 too.
+template <typename Work>
+void with_gradients(const torch::Tensor& tensor, const Work& work) {
+  if (tensor.scalar_type() == torch::kFloat16) return work(halves_of(tensor));
+  with_elements(tensor, work);
+}
+
+// For the copy of master weights in 16 bits.
+template <typename Work>
+void with_low_precision(const torch::Tensor& tensor, const Work& work) {
+  if (tensor.scalar_type() == torch::kFloat16) return work(halves_of(tensor));
+  work(bfloats_of(tensor));
 }
 
 }  // namespace sidestream::parallel

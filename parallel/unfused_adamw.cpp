@@ -22,7 +22,7 @@ void UnfusedAdamW::update(const OptimizerStep& step) {
 }
 
 void UnfusedAdamW::update_parameter(std::size_t parameter, const OptimizerStep& step) {
-  const auto time = static_cast<double>(step.step);
+  const auto time = static_cast<double>(step.updates());
   const double bias_correction1 = 1 - std::pow(config_.beta1, time);
   const double bias_correction2 = 1 - std::pow(config_.beta2, time);
   const torch::Tensor gradient =

@@ -36,9 +36,21 @@ SIDESTREAM_INLINE float update_element(const Pointers<Gradient, Moment>& p, std:
 }
 
 // Clones for several processors cannot be templates, hence one function per kind of gradient,
-// moment and copy.
+// moment and copy; fp16, which trains on GPUs, has templates.
 using F32 = float;
 using BF16 = core::BFloat16;
+using F16 = core::Float16;
+
+template <typename Gradient, typename Moment>
+void update(const Pointers<Gradient, Moment>& p, std::size_t n, const AdamWCoefficients& c) {
+  for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
+}
+
+template <typename Gradient, typename Moment, typename Low>
+void update_and_copy(const Pointers<Gradient, Moment>& p, Low* __restrict copy, std::size_t n,
+                     const AdamWCoefficients& c) {
+  for (std::size_t i = 0; i < n; ++i) copy[i] = Low(update_element(p, i, c));
+}
 
 SIDESTREAM_VECTORIZED void update(const Pointers<F32, F32> p, std::size_t n,
                                   const AdamWCoefficients c) {
@@ -80,8 +92,10 @@ SIDESTREAM_VECTORIZED void update_and_copy(const Pointers<BF16, BF16> p, BF16* _
   for (std::size_t i = 0; i < n; ++i) copy[i] = BF16(update_element(p, i, c));
 }
 
-template <typename Gradient, typename Moment>
-void checked_update(const AdamWRange<Gradient, Moment>& range, const AdamWCoefficients& c) {
+}  // namespace
+
+template <typename Gradient, typename Moment, typename Low>
+void adamw_update(const AdamWRange<Gradient, Moment, Low>& range, const AdamWCoefficients& c) {
   const std::size_t n = range.weights.size();
   require_length("gradients", n, range.gradients.size());
   require_length("first moments", n, range.first_moments.size());
@@ -98,8 +112,6 @@ void checked_update(const AdamWRange<Gradient, Moment>& range, const AdamWCoeffi
   require_length("low-precision copy", n, range.low_precision.size());
   update_and_copy(p, range.low_precision.data(), n, c);
 }
-
-}  // namespace
 
 void AdamWConfig::validate() const {
   require_in_range("--beta1", beta1, {.low = 0, .high = 1, .high_end = End::kOpen});
@@ -124,22 +136,20 @@ AdamWCoefficients AdamWCoefficients::make(const AdamWConfig& config, const AdamW
           .eps = static_cast<float>(config.eps)};
 }
 
-void adamw_update(const AdamWRange<float>& range, const AdamWCoefficients& coefficients) {
-  checked_update(range, coefficients);
-}
-
-void adamw_update(const AdamWRange<core::BFloat16>& range, const AdamWCoefficients& coefficients) {
-  checked_update(range, coefficients);
-}
-
-void adamw_update(const AdamWRange<float, core::BFloat16>& range,
-                  const AdamWCoefficients& coefficients) {
-  checked_update(range, coefficients);
-}
-
-void adamw_update(const AdamWRange<core::BFloat16, core::BFloat16>& range,
-                  const AdamWCoefficients& coefficients) {
-  checked_update(range, coefficients);
-}
+#define SIDESTREAM_ADAMW(Gradient, Moment, Low) \
+  template void adamw_update(const AdamWRange<Gradient, Moment, Low>&, const AdamWCoefficients&)
+SIDESTREAM_ADAMW(F32, F32, BF16);
+SIDESTREAM_ADAMW(F32, BF16, BF16);
+SIDESTREAM_ADAMW(BF16, F32, BF16);
+SIDESTREAM_ADAMW(BF16, BF16, BF16);
+SIDESTREAM_ADAMW(F16, F32, BF16);
+SIDESTREAM_ADAMW(F16, BF16, BF16);
+SIDESTREAM_ADAMW(F32, F32, F16);
+SIDESTREAM_ADAMW(F32, BF16, F16);
+SIDESTREAM_ADAMW(BF16, F32, F16);
+SIDESTREAM_ADAMW(BF16, BF16, F16);
+SIDESTREAM_ADAMW(F16, F32, F16);
+SIDESTREAM_ADAMW(F16, BF16, F16);
+#undef SIDESTREAM_ADAMW
 
 }  // namespace sidestream::optim

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "core/base/dtype.hpp"
+#include "core/base/float16.hpp"
 #include "core/optim/stochastic_rounding.hpp"
 
 namespace sidestream::optim {
@@ -52,23 +53,21 @@ struct AdamWCoefficients {
 // A range of parameters. All spans have the same length; low_precision may be empty (no copy is
 // wanted). Moments in bfloat16 are widened, updated in fp32, used for the weights as they are then,
 // and kept rounded stochastically.
-template <typename Gradient, typename Moment = float>
+template <typename Gradient, typename Moment = float, typename Low = core::BFloat16>
 struct AdamWRange {
   std::span<float> weights;  // the master weights
   std::span<const Gradient> gradients;
   std::span<Moment> first_moments;
   std::span<Moment> second_moments;
-  std::span<core::BFloat16> low_precision =
-      {};                       // receives the updated weights, rounded to nearest even
-  RoundingPlace rounding = {};  // of moments in bfloat16
+  std::span<Low> low_precision = {};  // receives the updated weights, rounded to nearest even
+  RoundingPlace rounding = {};        // of moments in bfloat16
 };
 
-// Throws Error when lengths differ. Spans must not overlap.
-void adamw_update(const AdamWRange<float>& range, const AdamWCoefficients& coefficients);
-void adamw_update(const AdamWRange<core::BFloat16>& range, const AdamWCoefficients& coefficients);
-void adamw_update(const AdamWRange<float, core::BFloat16>& range,
-                  const AdamWCoefficients& coefficients);
-void adamw_update(const AdamWRange<core::BFloat16, core::BFloat16>& range,
+// Throws Error when lengths differ. Spans must not overlap. Gradients in float, BFloat16 or
+// Float16, moments in float or BFloat16, copies in BFloat16 or Float16; what has a Float16 is
+// compiled for every processor alike, the others for each of several.
+template <typename Gradient, typename Moment, typename Low>
+void adamw_update(const AdamWRange<Gradient, Moment, Low>& range,
                   const AdamWCoefficients& coefficients);
 
 }  // namespace sidestream::optim

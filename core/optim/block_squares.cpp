@@ -104,4 +104,7 @@ double best_of(const T* x, std::size_t n) {
 double block_squares(const float* x, std::size_t n) { return best_of(x, n); }
 double block_squares(const BFloat16* x, std::size_t n) { return best_of(x, n); }
 
+// fp16 trains on GPUs.
+double block_squares(const core::Float16* x, std::size_t n) { return squares_of(x, n); }
+
 }  // namespace sidestream::optim

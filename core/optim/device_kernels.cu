@@ -1,5 +1,6 @@
 // CUDA kernels of the optimizer. Compiled without fused multiply-add, as core/optim's loops are, so
 // that a GPU and a processor give the same bits.
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -33,6 +34,16 @@ __device__ Four load_four(const core::BFloat16* data) {
            __uint_as_float(v.y << 16), __uint_as_float(v.y & 0xFFFF0000u)}};
 }
 
+// By the instructions that convert fp16.
+__device__ float from_half(unsigned short bits) { return __half2float(__ushort_as_half(bits)); }
+__device__ unsigned half_bits(float value) { return __half_as_ushort(__float2half_rn(value)); }
+
+__device__ Four load_four(const core::Float16* data) {
+  const uint2 v = *reinterpret_cast<const uint2*>(data);
+  return {{from_half(v.x & 0xFFFFu), from_half(v.x >> 16), from_half(v.y & 0xFFFFu),
+           from_half(v.y >> 16)}};
+}
+
 __device__ void store_four(float* data, const float (&v)[kVector]) {
   *reinterpret_cast<float4*>(data) = make_float4(v[0], v[1], v[2], v[3]);
 }
@@ -49,6 +60,25 @@ __device__ void store_four(core::BFloat16* data, const Four& v) {
   core::BFloat16 narrow[kVector];
   for (int i = 0; i < kVector; ++i) narrow[i] = core::BFloat16(v.at[i]);
   store_four(data, narrow);
+}
+
+__device__ void store_four(core::Float16* data, const Four& v) {
+  *reinterpret_cast<uint2*>(data) = make_uint2(half_bits(v.at[0]) | (half_bits(v.at[1]) << 16),
+                                               half_bits(v.at[2]) | (half_bits(v.at[3]) << 16));
+}
+
+// All threads of a launch take the same branch.
+__device__ void store_copy(const LowCopy& copy, std::uint64_t at, const Four& v) {
+  if (copy.dtype == core::DType::kFloat16)
+    return store_four(static_cast<core::Float16*>(copy.data) + at, v);
+  store_four(static_cast<core::BFloat16*>(copy.data) + at, v);
+}
+
+__device__ void store_copy(const LowCopy& copy, std::uint64_t at, float v) {
+  if (copy.dtype == core::DType::kFloat16)
+    static_cast<core::Float16*>(copy.data)[at] = core::Float16(v);
+  else
+    static_cast<core::BFloat16*>(copy.data)[at] = core::BFloat16(v);
 }
 
 // --- sums of squares
@@ -179,24 +209,25 @@ struct SgdUpdate {
 
 template <typename Update>
 __global__ void update_kernel(Update update) {
-  if (update.job.scalars->first_bad_step != 0) return;
+  if (!has_update(*update.job.scalars)) return;
   const DevicePiece piece = update.job.table.pieces[blockIdx.x];
-  const auto& c = piece.decays != 0 ? update.job.with_decay : update.job.without_decay;
+  const auto c = of_step(piece.decays != 0 ? update.job.with_decay : update.job.without_decay,
+                         *update.job.scalars);
   const float scale = static_cast<float>(update.job.scalars->gradient_scale);
   const RoundingPlace place = rounding_place(update.job.rounding, piece.parameter, piece.first);
   float* weights = update.job.weights + piece.weight;
-  core::BFloat16* low = update.job.low_precision;
+  const LowCopy low = update.job.low_precision;
   const unsigned whole = piece.count / kVector * kVector;
   for (unsigned i = threadIdx.x * kVector; i < whole; i += kThreads * kVector) {
     const Four now = update.four(piece, i, scale, c, place);
     store_four(weights + i, now);
-    if (low != nullptr) store_four(low + piece.low + i, now);
+    if (low.data != nullptr) store_copy(low, piece.low + i, now);
   }
   const unsigned i = whole + threadIdx.x;
   if (i >= piece.count) return;
   const float now = update.one(piece, i, scale, c, place);
   weights[i] = now;
-  if (low != nullptr) low[piece.low + i] = core::BFloat16(now);
+  if (low.data != nullptr) store_copy(low, piece.low + i, now);
 }
 
 __global__ void round_kernel(RoundingJob job) {
@@ -217,11 +248,12 @@ void check_launch(const char* kernel) {
                     " was not started: " + cudaGetErrorString(error));
 }
 
-[[noreturn]] void refuse(const char* what, core::DType dtype) {
-  throw core::Error("The optimizer's kernels know " + std::string(what) +
-                    " in float32 and bfloat16 only, found " + std::string(core::name_of(dtype)) +
-                    ".");
+[[noreturn]] void refuse(const char* what, const char* known, core::DType dtype) {
+  throw core::Error("The optimizer's kernels know " + std::string(what) + " in " + known +
+                    " only, found " + std::string(core::name_of(dtype)) + ".");
 }
+constexpr const char* kOfGradients = "float32, bfloat16 and float16";
+constexpr const char* kOfMoments = "float32 and bfloat16";
 
 template <typename Update>
 void launch_update(const Update& update, cudaStream_t stream, const char* name) {
@@ -247,7 +279,9 @@ class CudaKernels final : public DeviceKernels {
       return launch_squares<float>(job, raw(stream));
     if (job.gradients.dtype == core::DType::kBFloat16)
       return launch_squares<core::BFloat16>(job, raw(stream));
-    refuse("gradients", job.gradients.dtype);
+    if (job.gradients.dtype == core::DType::kFloat16)
+      return launch_squares<core::Float16>(job, raw(stream));
+    refuse("gradients", kOfGradients, job.gradients.dtype);
   }
 
   void settle(const SettleJob& job, DeviceStream stream) override {
@@ -283,7 +317,9 @@ class CudaKernels final : public DeviceKernels {
       return update_from<Update, float>(job, stream, name);
     if (job.gradients.dtype == core::DType::kBFloat16)
       return update_from<Update, core::BFloat16>(job, stream, name);
-    refuse("gradients", job.gradients.dtype);
+    if (job.gradients.dtype == core::DType::kFloat16)
+      return update_from<Update, core::Float16>(job, stream, name);
+    refuse("gradients", kOfGradients, job.gradients.dtype);
   }
 
   template <template <typename, typename> typename Update, typename Gradient, typename Job>
@@ -292,7 +328,7 @@ class CudaKernels final : public DeviceKernels {
       return launch_update(Update<Gradient, float>{job}, raw(stream), name);
     if (job.moment_dtype == core::DType::kBFloat16)
       return launch_update(Update<Gradient, core::BFloat16>{job}, raw(stream), name);
-    refuse("moments", job.moment_dtype);
+    refuse("moments", kOfMoments, job.moment_dtype);
   }
 };
 

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "core/base/dtype.hpp"
+#include "core/base/float16.hpp"
 #include "core/optim/elements.hpp"
 #include "core/optim/reduce.hpp"
 
@@ -37,7 +38,19 @@ struct PieceTable {
 
 struct FlatGradients {
   const void* data;
-  core::DType dtype;  // float32 or bfloat16
+  core::DType dtype;  // float32, bfloat16 or float16
+};
+
+// The weights in 16 bits beside master weights. Null: no copy.
+struct LowCopy {
+  void* data = nullptr;
+  core::DType dtype = core::DType::kBFloat16;  // or float16
+
+  LowCopy() = default;
+  LowCopy(void* copy, core::DType of) : data(copy), dtype(of) {}
+  LowCopy(std::nullptr_t) {}
+  LowCopy(core::BFloat16* copy) : data(copy) {}
+  LowCopy(core::Float16* copy) : data(copy), dtype(core::DType::kFloat16) {}
 };
 
 // squares[piece.block] = sum of squares of each piece, in the order of sums_of_squares().
@@ -58,15 +71,16 @@ struct SettleJob {
   ClipRule rule;
 };
 
-// Reads the gradients' scale from the scalars; does nothing after a bad step.
+// Reads the gradients' scale from the scalars, and how many updates there were before if they know
+// better; does nothing in a step that is left out, and after a bad step.
 struct AdamWJob {
   PieceTable table;
   FlatGradients gradients;
   float* weights;
   void* first_moments;  // of moment_dtype, as the second ones
   void* second_moments;
-  core::BFloat16* low_precision;  // null: no copy
-  AdamWCoefficients with_decay;   // their gradient_scale is not used
+  LowCopy low_precision;
+  AdamWCoefficients with_decay;  // their gradient_scale is not used
   AdamWCoefficients without_decay;
   const StepScalars* scalars;
   core::DType moment_dtype = core::DType::kFloat32;  // or bfloat16
@@ -78,7 +92,7 @@ struct SgdJob {
   FlatGradients gradients;
   float* weights;
   void* momentum;  // of moment_dtype; null when there is none
-  core::BFloat16* low_precision;
+  LowCopy low_precision;
   SgdCoefficients with_decay;
   SgdCoefficients without_decay;
   const StepScalars* scalars;

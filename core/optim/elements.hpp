@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/base/square_root.hpp"
 #include "core/base/vectorize.hpp"
 #include "core/optim/adamw.hpp"
+#include "core/optim/gradient_scaler.hpp"
 #include "core/optim/sgd.hpp"
 #include "core/optim/stochastic_rounding.hpp"
 
@@ -49,28 +51,75 @@ inline constexpr double kClipEpsilon = 1e-6;  // as torch.nn.utils.clip_grad_nor
 
 // What one step's update depends on and what people want to see of it, on the device.
 struct StepScalars {
-  double grad_norm;       // of the averaged gradient, before clipping
-  double gradient_scale;  // average and clip factor in one number
-  double first_bad_step;  // of the first norm that was not finite; 0: none. No update after it.
+  double grad_norm = 0;       // of the averaged gradient, before clipping
+  double gradient_scale = 0;  // average, clip factor and 1 / loss scale in one number
+  double first_bad_step = 0;  // of the first norm that ends it; 0: none. No update after it.
+  // With a loss scale:
+  LossScaleState loss_scale = {};  // of the next step
+  double leaves_out = 0;           // 1: this step's update
+  // AdamW's of this update, which has fewer before it than the host knows; 0: those of the job.
+  double step_size = 0;
+  double inverse_sqrt_bias_correction2 = 0;
 };
+inline constexpr std::size_t kStepScalars = sizeof(StepScalars) / sizeof(double);
 
 struct ClipRule {
   double average;     // 1 / (R G)
   double max_norm;    // 0: no clipping
-  std::int64_t step;  // 0: a norm that is not finite is not marked
+  std::int64_t step;  // 0: the norm is asked for, and nothing else changes
+  LossScaleConfig loss_scale = {};
+  // AdamW's, with a loss scale.
+  double lr = 0;
+  double beta1 = 0;
+  double beta2 = 0;
 };
+
+// What AdamWCoefficients::make() derives from the number of updates.
+SIDESTREAM_INLINE StepScalars with_bias_corrections(const StepScalars& old, const ClipRule& rule) {
+  StepScalars now = old;
+  const double updates = static_cast<double>(rule.step) - old.loss_scale.left_out;
+  if (updates < 1) return now;
+  now.step_size = rule.lr / (1.0 - pow(rule.beta1, updates));
+  now.inverse_sqrt_bias_correction2 = 1.0 / sqrt(1.0 - pow(rule.beta2, updates));
+  return now;
+}
 
 // From the sum of squares of the summed gradients.
 SIDESTREAM_INLINE StepScalars settle(const StepScalars& old, double sum_of_squares,
                                      const ClipRule& rule) {
+  const bool scaled = rule.loss_scale.kind != LossScaling::kOff;
+  const double average = scaled ? rule.average / old.loss_scale.scale : rule.average;
   StepScalars now = old;
-  now.grad_norm = sqrt(sum_of_squares) * rule.average;
+  now.grad_norm = sqrt(sum_of_squares) * average;
   const double wanted = rule.max_norm / (now.grad_norm + kClipEpsilon);
   const double clip = rule.max_norm > 0 && wanted < 1.0 ? wanted : 1.0;
-  now.gradient_scale = rule.average * clip;
+  now.gradient_scale = average * clip;
+  if (rule.step == 0 || old.first_bad_step != 0) return now;
   const bool finite = now.grad_norm - now.grad_norm == 0;  // false for NaN and infinity
-  if (!finite && old.first_bad_step == 0) now.first_bad_step = static_cast<double>(rule.step);
+  const UpdateVerdict verdict = verdict_on(rule.loss_scale, old.loss_scale, finite);
+  const bool ends = verdict == UpdateVerdict::kTake ? !finite : verdict == UpdateVerdict::kGiveUp;
+  if (ends) now.first_bad_step = static_cast<double>(rule.step);
+  if (!scaled || ends) return now;
+  now.loss_scale = after_step(rule.loss_scale, old.loss_scale, verdict);
+  now.leaves_out = verdict == UpdateVerdict::kLeaveOut ? 1 : 0;
+  return with_bias_corrections(now, rule);
+}
+
+SIDESTREAM_INLINE bool has_update(const StepScalars& scalars) {
+  return scalars.first_bad_step == 0 && scalars.leaves_out == 0;
+}
+
+// Coefficients as the number of updates, which the device counts, has them.
+SIDESTREAM_INLINE AdamWCoefficients of_step(const AdamWCoefficients& job,
+                                            const StepScalars& scalars) {
+  if (scalars.inverse_sqrt_bias_correction2 == 0) return job;
+  AdamWCoefficients now = job;
+  now.step_size = static_cast<float>(scalars.step_size);
+  now.inverse_sqrt_bias_correction2 = static_cast<float>(scalars.inverse_sqrt_bias_correction2);
   return now;
+}
+SIDESTREAM_INLINE SgdCoefficients of_step(const SgdCoefficients& job, const StepScalars&) {
+  return job;
 }
 
 }  // namespace sidestream::optim

@@ -98,6 +98,7 @@ double add_in_order(std::span<const double> squares) {
 
 double sum_of_squares(std::span<const float> range) { return ordered_squares(range); }
 double sum_of_squares(std::span<const core::BFloat16> range) { return ordered_squares(range); }
+double sum_of_squares(std::span<const core::Float16> range) { return ordered_squares(range); }
 
 void scale(std::span<float> range, float factor) { multiply(range.data(), range.size(), factor); }
 void scale(std::span<core::BFloat16> range, float factor) {

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/base/dtype.hpp"
+#include "core/base/float16.hpp"
 
 namespace sidestream::optim {
 
@@ -31,6 +32,7 @@ double add_in_order(std::span<const double> squares);
 // add_in_order(sums_of_squares(range)), without the array. NaN and infinity pass through.
 double sum_of_squares(std::span<const float> range);
 double sum_of_squares(std::span<const core::BFloat16> range);
+double sum_of_squares(std::span<const core::Float16> range);
 
 // range *= factor
 void scale(std::span<float> range, float factor);

@@ -13,7 +13,13 @@ SIDESTREAM_INLINE float total_gradient(float weight, Gradient gradient, const Sg
   return static_cast<float>(gradient) * c.gradient_scale + weight * c.weight_decay;
 }
 
-// Clones for several processors cannot be templates, hence one function per kind of gradient.
+// Clones for several processors cannot be templates, hence one function per kind of gradient; fp16,
+// which trains on GPUs, has templates.
+template <typename Gradient>
+void plain(float* __restrict w, const Gradient* __restrict g, std::size_t n, SgdCoefficients c) {
+  for (std::size_t i = 0; i < n; ++i) w[i] -= c.lr * total_gradient(w[i], g[i], c);
+}
+
 SIDESTREAM_VECTORIZED void plain(float* __restrict w, const float* __restrict g, std::size_t n,
                                  SgdCoefficients c) {
   for (std::size_t i = 0; i < n; ++i) w[i] -= c.lr * total_gradient(w[i], g[i], c);
@@ -42,6 +48,11 @@ SIDESTREAM_INLINE void update_element(const Pointers<Gradient, Moment>& p, std::
   p.weights[i] -= c.lr * now;
 }
 
+template <typename Gradient, typename Moment>
+void with_momentum(const Pointers<Gradient, Moment>& p, std::size_t n, const SgdCoefficients& c) {
+  for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
+}
+
 SIDESTREAM_VECTORIZED void with_momentum(const Pointers<float, float> p, std::size_t n,
                                          const SgdCoefficients c) {
   for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
@@ -62,8 +73,16 @@ SIDESTREAM_VECTORIZED void with_momentum(const Pointers<core::BFloat16, core::BF
   for (std::size_t i = 0; i < n; ++i) update_element(p, i, c);
 }
 
-template <typename Gradient, typename Moment>
-void update_block(const SgdRange<Gradient, Moment>& range, std::size_t first, std::size_t n,
+void round_to(std::span<const float> weights, std::span<core::BFloat16> copy) {
+  round_to_bfloat16(weights, copy);
+}
+
+void round_to(std::span<const float> weights, std::span<core::Float16> copy) {
+  for (std::size_t i = 0; i < weights.size(); ++i) copy[i] = core::Float16(weights[i]);
+}
+
+template <typename Gradient, typename Moment, typename Low>
+void update_block(const SgdRange<Gradient, Moment, Low>& range, std::size_t first, std::size_t n,
                   const SgdCoefficients& c) {
   float* weights = range.weights.data() + first;
   const Gradient* gradients = range.gradients.data() + first;
@@ -77,11 +96,13 @@ void update_block(const SgdRange<Gradient, Moment>& range, std::size_t first, st
                   n, c);
   }
   if (!range.low_precision.empty())
-    round_to_bfloat16({weights, n}, range.low_precision.subspan(first, n));
+    round_to(std::span<const float>{weights, n}, range.low_precision.subspan(first, n));
 }
 
-template <typename Gradient, typename Moment>
-void checked_update(const SgdRange<Gradient, Moment>& range, const SgdCoefficients& c) {
+}  // namespace
+
+template <typename Gradient, typename Moment, typename Low>
+void sgd_update(const SgdRange<Gradient, Moment, Low>& range, const SgdCoefficients& c) {
   const std::size_t n = range.weights.size();
   require_length("gradients", n, range.gradients.size());
   if (c.momentum != 0 || !range.momentum_buffer.empty()) {
@@ -96,28 +117,25 @@ void checked_update(const SgdRange<Gradient, Moment>& range, const SgdCoefficien
   }
 }
 
-}  // namespace
-
 void SgdConfig::validate() const {
   require_in_range("--momentum", momentum, {.low = 0, .high = 1, .high_end = End::kOpen});
   require_in_range("--weight-decay", weight_decay, {.low = 0, .high = 1e3});
 }
 
-void sgd_update(const SgdRange<float>& range, const SgdCoefficients& coefficients) {
-  checked_update(range, coefficients);
-}
-
-void sgd_update(const SgdRange<core::BFloat16>& range, const SgdCoefficients& coefficients) {
-  checked_update(range, coefficients);
-}
-
-void sgd_update(const SgdRange<float, core::BFloat16>& range, const SgdCoefficients& coefficients) {
-  checked_update(range, coefficients);
-}
-
-void sgd_update(const SgdRange<core::BFloat16, core::BFloat16>& range,
-                const SgdCoefficients& coefficients) {
-  checked_update(range, coefficients);
-}
+#define SIDESTREAM_SGD(Gradient, Moment, Low) \
+  template void sgd_update(const SgdRange<Gradient, Moment, Low>&, const SgdCoefficients&)
+SIDESTREAM_SGD(float, float, core::BFloat16);
+SIDESTREAM_SGD(float, core::BFloat16, core::BFloat16);
+SIDESTREAM_SGD(core::BFloat16, float, core::BFloat16);
+SIDESTREAM_SGD(core::BFloat16, core::BFloat16, core::BFloat16);
+SIDESTREAM_SGD(core::Float16, float, core::BFloat16);
+SIDESTREAM_SGD(core::Float16, core::BFloat16, core::BFloat16);
+SIDESTREAM_SGD(float, float, core::Float16);
+SIDESTREAM_SGD(float, core::BFloat16, core::Float16);
+SIDESTREAM_SGD(core::BFloat16, float, core::Float16);
+SIDESTREAM_SGD(core::BFloat16, core::BFloat16, core::Float16);
+SIDESTREAM_SGD(core::Float16, float, core::Float16);
+SIDESTREAM_SGD(core::Float16, core::BFloat16, core::Float16);
+#undef SIDESTREAM_SGD
 
 }  // namespace sidestream::optim

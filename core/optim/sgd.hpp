@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/base/dtype.hpp"
+#include "core/base/float16.hpp"
 #include "core/optim/stochastic_rounding.hpp"
 
 namespace sidestream::optim {
@@ -29,20 +30,18 @@ struct SgdCoefficients {
 // All spans have the same length. momentum_buffer starts as zeros; it may be empty when momentum is
 // 0, low_precision when no copy is wanted. A buffer in bfloat16 is kept as adamw.hpp keeps a first
 // moment.
-template <typename Gradient, typename Moment = float>
+template <typename Gradient, typename Moment = float, typename Low = core::BFloat16>
 struct SgdRange {
   std::span<float> weights;
   std::span<const Gradient> gradients;
   std::span<Moment> momentum_buffer = {};
-  std::span<core::BFloat16> low_precision = {};
+  std::span<Low> low_precision = {};
   RoundingPlace rounding = {};
 };
 
 // Throws Error when lengths differ, or when momentum has no buffer. Spans must not overlap.
-void sgd_update(const SgdRange<float>& range, const SgdCoefficients& coefficients);
-void sgd_update(const SgdRange<core::BFloat16>& range, const SgdCoefficients& coefficients);
-void sgd_update(const SgdRange<float, core::BFloat16>& range, const SgdCoefficients& coefficients);
-void sgd_update(const SgdRange<core::BFloat16, core::BFloat16>& range,
-                const SgdCoefficients& coefficients);
+// Element types: as in adamw.hpp.
+template <typename Gradient, typename Moment, typename Low>
+void sgd_update(const SgdRange<Gradient, Moment, Low>& range, const SgdCoefficients& coefficients);
 
 }  // namespace sidestream::optim

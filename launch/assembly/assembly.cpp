@@ -1,5 +1,6 @@
 #include "launch/assembly/assembly.hpp"
 
+#include "core/base/error.hpp"
 #include "launch/options/train_parser.hpp"
 
 namespace sidestream::launch {
@@ -18,6 +19,29 @@ comm::DeviceWish wish_of(Device device) {
   return comm::DeviceWish::kCpu;
 }
 
+core::DType parameter_dtype(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32:
+      return core::DType::kFloat32;
+    case Precision::kBf16:
+      return core::DType::kBFloat16;
+    case Precision::kFp16:
+      return core::DType::kFloat16;
+  }
+  throw core::Error("no such precision");
+}
+
+optim::LossScaleConfig loss_scale_config(const TrainOptions& options) {
+  optim::LossScaleConfig config;
+  if (options.precision != Precision::kFp16) return config;
+  const double fixed = options.loss_scale.fixed.value_or(0);
+  config.kind = fixed > 0 ? optim::LossScaling::kFixed : optim::LossScaling::kDynamic;
+  if (fixed > 0) config.scale = fixed;
+  if (options.loss_scale.interval) config.interval = *options.loss_scale.interval;
+  return config;
+}
+
 }  // namespace
 
 comm::CommunicatorConfig communicator_config(const TrainOptions& options) {
@@ -32,8 +56,8 @@ comm::CommunicatorConfig communicator_config(const TrainOptions& options) {
 
 parallel::DataParallelConfig data_parallel_config(const TrainOptions& options) {
   parallel::DataParallelConfig config = options.parallel;
-  config.parameter_dtype =
-      options.precision == Precision::kBf16 ? core::DType::kBFloat16 : core::DType::kFloat32;
+  config.parameter_dtype = parameter_dtype(options.precision);
+  config.loss_scale = loss_scale_config(options);
   config.optimizer.rounding_seed = options.seed;
   const bool has_windows = options.device != Device::kCuda && options.comm.shared_memory;
   if (!has_windows)

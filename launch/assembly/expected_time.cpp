@@ -22,9 +22,10 @@ double peak_flops_per_s(const TrainOptions& options, int ranks) {
   const bool may_use_gpu = options.device != Device::kCpu;
   const auto stored = load_ceilings(ceilings_file(), may_use_gpu ? gpu_name() : "");
   if (!stored) return 0;
+  const bool fp16 = options.precision == Precision::kFp16;
   const bool bf16 = options.precision == Precision::kBf16;
   if (stored->device)
-    return ranks * at_or_zero(stored->device->flops_per_s, bf16 ? "bf16" : "fp32");
+    return ranks * at_or_zero(stored->device->flops_per_s, fp16 ? "fp16" : bf16 ? "bf16" : "fp32");
   return bf16 ? stored->bf16_flops_per_s : stored->fp32_flops_per_s;
 }
 

@@ -59,6 +59,7 @@ LiveRun::LiveRun(Session& session, const TrainOptions& options, const DataSource
       replicas_(initialised(), session.communicator(), data_parallel_config(options)),
       checkpointer_(checkpointer_config(), session.communicator(), replicas_) {
   model_->write_gradients_into(replicas_.gradient_memory());
+  model_->expect_loss_scale(replicas_.loss_scale());
   if (replicas_.shards_state()) model_->wait_for_weights(replicas_.weight_arrival());
   offload_residuals(*model_, options, device);
 }
@@ -192,6 +193,7 @@ StopReason LiveRun::train_on(TrainingState& state, const std::optional<Evaluator
                                    .grad_accumulation = options_.parallel.grad_accumulation,
                                    .sequence_length = sequence_length(options_),
                                    .schedule = schedule_config(options_),
+                                   .loss_scale = data_parallel_config(options_).loss_scale,
                                    .faults = faults_,
                                    .save_stage_done = [this] { return checkpointer_.stage_done(); },
                                    .heartbeat = heartbeat_,

@@ -98,10 +98,12 @@ class Proposals {
 }  // namespace
 
 model::ActivationMemory activations_of(const TrainOptions& options) {
+  const bool narrow =
+      options.precision == Precision::kBf16 || options.precision == Precision::kFp16;
   return model::activation_memory(options.model.config,
                                   {.batch = options.data.batch_size_per_rank,
                                    .sequence_length = sequence_length(options),
-                                   .element_bytes = options.precision == Precision::kBf16 ? 2 : 4,
+                                   .element_bytes = narrow ? 2 : 4,
                                    .on_cpu = options.device != Device::kCuda});
 }
 

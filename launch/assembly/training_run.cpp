@@ -50,6 +50,8 @@ std::string name_of(Precision precision) {
       return "tf32";
     case Precision::kBf16:
       return "bf16";
+    case Precision::kFp16:
+      return "fp16";
     case Precision::kFp32:
       break;
   }

@@ -38,7 +38,7 @@ std::optional<DatasheetPeaks> datasheet_peaks(std::string_view device_name,
         .flops_per_s = {{"fp32", *fp32},
                         {"tf32", *gpu_peak_flops_per_s(device_name, Precision::kTf32)},
                         {"bf16", *gpu_peak_flops_per_s(device_name, Precision::kBf16)},
-                        {"fp16", *gpu_peak_flops_per_s(device_name, Precision::kBf16)}},
+                        {"fp16", *gpu_peak_flops_per_s(device_name, Precision::kFp16)}},
         .memory_bytes_per_s = (is_small_a100 ? kSmallA100 : memory.gb_per_s) * 1e9};
   }
   return std::nullopt;

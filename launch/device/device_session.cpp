@@ -12,6 +12,7 @@
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/device/device_memory.hpp"
 #include "launch/options/offload.hpp"
+#include "launch/options/train_parser.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -27,6 +28,14 @@ void choose_products(const TrainOptions& options) {
   const bool tf32 = options.precision == Precision::kTf32;
   at::globalContext().setAllowTF32CuBLAS(tf32);
   at::globalContext().setAllowTF32CuDNN(tf32);
+  // Partial sums of a product in fp16 would be infinite where the product is not.
+  if (options.precision == Precision::kFp16)
+    at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
+}
+
+torch::ScalarType activation_type(Precision precision) {
+  if (precision == Precision::kBf16) return torch::kBFloat16;
+  return precision == Precision::kFp16 ? torch::kHalf : torch::kFloat32;
 }
 
 }  // namespace
@@ -34,10 +43,7 @@ void choose_products(const TrainOptions& options) {
 DeviceSession::DeviceSession(const comm::Communicator& communicator, const TrainOptions& options) {
   const std::optional<int> index = communicator.device();
   if (!index) {
-    if (options.precision == Precision::kTf32) {
-      throw core::ConfigError(
-          "--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");
-    }
+    require_precision_of_processor(options.precision);
     refuse_offload_on_processor(options);
     return;
   }
@@ -77,7 +83,7 @@ void DeviceSession::require_memory(std::size_t bytes, const std::string& advice)
 
 std::string attention_kernel(const torch::Device& device, const TrainOptions& options) {
   const auto& model = options.model.config;
-  const auto type = options.precision == Precision::kBf16 ? torch::kBFloat16 : torch::kFloat32;
+  const torch::ScalarType type = activation_type(options.precision);
   const std::int64_t length =
       options.data.sequence_length > 0 ? options.data.sequence_length : model.context_length;
   // Views as the model makes them: the choice looks at strides too.

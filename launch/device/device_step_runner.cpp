@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -23,8 +24,13 @@ constexpr std::chrono::microseconds kBetweenLooks{50};
 // Where the numbers lie on their way to the host.
 constexpr std::size_t kLossAt = 0;
 constexpr std::size_t kScalarsAt = 1;  // as optim::StepScalars
-constexpr std::size_t kGradNorm = kScalarsAt;
-constexpr std::size_t kFirstBadStep = kScalarsAt + 2;
+
+optim::StepScalars scalars_in(const std::array<double, LateValues::kMost>& values) {
+  static_assert(kScalarsAt + optim::kStepScalars <= LateValues::kMost);
+  optim::StepScalars scalars;
+  std::memcpy(static_cast<void*>(&scalars), values.data() + kScalarsAt, sizeof scalars);
+  return scalars;
+}
 
 }  // namespace
 
@@ -35,7 +41,8 @@ DeviceStepRunner::DeviceStepRunner(const DeviceStepParts& parts, const StepRunne
       is_due_(std::move(is_due)),
       late_(parts_.driver, parts_.current_stream),
       loss_sum_(torch::zeros(
-          {1}, torch::dtype(torch::kFloat64).device(parallel::device_of(parts_.model)))) {
+          {1}, torch::dtype(torch::kFloat64).device(parallel::device_of(parts_.model)))),
+      loss_scale_news_(parts_.replicas.loss_scale_state()) {
   for (std::size_t i = 0; i < kStepsAhead; ++i) ends_.emplace_back(parts_.driver);
 }
 
@@ -63,7 +70,7 @@ void DeviceStepRunner::queue_micro_step(std::int64_t step, int micro_step) {
   {
     const ScopedRange range(Phase::kBackward);
     config_.heartbeat->beat(Phase::kBackward, step);
-    loss.backward();
+    loss.backward(parts_.replicas.loss_scale());
   }
   const torch::NoGradGuard no_grad;
   loss_sum_.add_(loss.detach());
@@ -84,6 +91,7 @@ StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>
     outcome_.save_stage_done = false;
     outcome_.anomaly.reset();
     outcome_.updated = true;
+    outcome_.news.clear();
     outcome_.lr = optim::learning_rate(config_.schedule, step);
     if (config_.judge->drops_updates()) look_before_update(step, stop_requested());
     if (outcome_.updated) queue_update(step);
@@ -131,9 +139,10 @@ void DeviceStepRunner::look(std::int64_t step, bool stop_requested) {
   late_.ask(kScalarsAt, parts_.replicas.device_scalars());
   late_.seal();
   const auto& values = late_.read([] {});
+  const optim::StepScalars scalars = scalars_in(values);
   const auto verdict =
       agree_on_step(parts_.communicator, {.loss = values[kLossAt] / config_.grad_accumulation,
-                                          .grad_norm = values[kGradNorm],
+                                          .grad_norm = scalars.grad_norm,
                                           .stop_requested = stop_requested,
                                           .save_stage_done = config_.save_stage_done()});
   outcome_.loss = verdict.mean_loss;
@@ -142,12 +151,35 @@ void DeviceStepRunner::look(std::int64_t step, bool stop_requested) {
   outcome_.save_stage_done = verdict.save_stage_done;
   // Of the summed gradients: the same on all ranks. From that step on the device has changed
   // nothing.
-  const auto bad_step = static_cast<std::int64_t>(values[kFirstBadStep]);
-  judge(bad_step != 0 ? StepValues{.step = bad_step, .grad_norm = NAN}
-                      : StepValues{.step = step,
-                                   .loss = verdict.mean_loss,
-                                   .grad_norm = verdict.grad_norm,
-                                   .bad_rank = verdict.first_bad_rank});
+  const auto bad_step = static_cast<std::int64_t>(scalars.first_bad_step);
+  tell_loss_scale(step, scalars);
+  if (bad_step == 0 && is_left_out(scalars)) return;
+  const bool is_dynamic = config_.loss_scale.kind == optim::LossScaling::kDynamic;
+  const bool is_finite = bad_step == 0 && std::isfinite(scalars.grad_norm);
+  const double least_scale = is_dynamic && !is_finite ? scalars.loss_scale.scale : 0;
+  judge(bad_step != 0
+            ? StepValues{.step = bad_step, .grad_norm = NAN, .least_loss_scale = least_scale}
+            : StepValues{.step = step,
+                         .loss = verdict.mean_loss,
+                         .grad_norm = verdict.grad_norm,
+                         .bad_rank = verdict.first_bad_rank,
+                         .least_loss_scale = least_scale});
+}
+
+// The affair of the loss scale, and no anomaly. Where the update is queued only after this look,
+// the state is that of before it.
+bool DeviceStepRunner::is_left_out(const optim::StepScalars& scalars) const {
+  const bool is_dynamic = config_.loss_scale.kind == optim::LossScaling::kDynamic;
+  if (!is_dynamic || std::isfinite(scalars.grad_norm)) return false;
+  return !config_.judge->drops_updates() ||
+         optim::verdict_on(config_.loss_scale, scalars.loss_scale, /*finite=*/false) ==
+             optim::UpdateVerdict::kLeaveOut;
+}
+
+void DeviceStepRunner::tell_loss_scale(std::int64_t step, const optim::StepScalars& scalars) {
+  if (config_.loss_scale.kind == optim::LossScaling::kOff) return;
+  outcome_.loss_scale = scalars.loss_scale;
+  outcome_.news = loss_scale_news_.of(step, scalars.loss_scale);
 }
 
 void DeviceStepRunner::judge(const StepValues& values) {

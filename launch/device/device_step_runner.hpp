@@ -47,6 +47,8 @@ class DeviceStepRunner final : public Stepper {
   void keep_pace();
   void look(std::int64_t step, bool stop_requested);
   void judge(const StepValues& values);
+  void tell_loss_scale(std::int64_t step, const optim::StepScalars& scalars);
+  bool is_left_out(const optim::StepScalars& scalars) const;
   void wait_for(const comm::cuda::OwnedEvent& event) const;
 
   DeviceStepParts parts_;
@@ -56,6 +58,7 @@ class DeviceStepRunner final : public Stepper {
   torch::Tensor loss_sum_;                    // one double on the device
   std::vector<comm::cuda::OwnedEvent> ends_;  // of the last kStepsAhead steps
   std::int64_t steps_queued_ = 0;
+  LossScaleNews loss_scale_news_;
   StepOutcome outcome_;
 };
 

@@ -20,6 +20,7 @@ constexpr Peak kPeaks[] = {
 double tflops_of(const Peak& peak, Precision precision) {
   switch (precision) {
     case Precision::kBf16:
+    case Precision::kFp16:
       return peak.bf16_tflops;
     case Precision::kTf32:
       return peak.tf32_tflops;

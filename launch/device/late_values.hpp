@@ -16,7 +16,7 @@ namespace sidestream::launch {
 
 class LateValues {
  public:
-  static constexpr std::size_t kMost = 8;
+  static constexpr std::size_t kMost = 16;
 
   LateValues(std::shared_ptr<comm::cuda::Driver> driver,
              std::function<comm::Stream()> current_stream);

@@ -21,7 +21,7 @@
 
 namespace sidestream::launch {
 
-enum class Precision { kFp32, kTf32, kBf16 };
+enum class Precision { kFp32, kTf32, kBf16, kFp16 };
 enum class Device { kAuto, kCpu, kCuda };
 enum class Ranges { kSteps, kLayers };
 
@@ -53,6 +53,14 @@ struct ScheduleOptions {
   std::int64_t warmup_steps = 0;
 };
 
+// With --precision fp16; empty: not given.
+struct LossScaleOptions {
+  std::optional<double> fixed = {};  // 0: dynamic, as without
+  std::optional<std::int64_t> interval = {};
+
+  bool is_given() const noexcept { return fixed.has_value() || interval.has_value(); }
+};
+
 struct EvaluationOptions {
   std::int64_t every = 0;  // 0: never
   std::int64_t tokens = 1 << 17;
@@ -82,6 +90,7 @@ struct TrainOptions {
   std::uint64_t seed = 1337;
   bool deterministic = false;
   Precision precision = Precision::kFp32;
+  LossScaleOptions loss_scale = {};
   Device device = Device::kAuto;
   std::optional<int> threads =
       {};  // intra-op threads of a rank; empty: the rank's share of the cores

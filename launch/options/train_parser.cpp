@@ -29,7 +29,8 @@ GivenLayers layers_of(const std::vector<std::string>& arguments,
   }
   if (baseline) {
     layers.add(Layer::kBaseline, baseline_values());
-    layers.erase("reduce-dtype");
+    for (const char* name : {"reduce-dtype", "loss-scale", "loss-scale-interval"})
+      layers.erase(name);
   }
   layers.add(Layer::kCommandLine, command_line);
   settle_toggles(layers);
@@ -49,7 +50,40 @@ void check_model(const TrainOptions& options) {
   }
 }
 
+void check_precision(const TrainOptions& options) {
+  if (options.device == Device::kCpu) require_precision_of_processor(options.precision);
+  const LossScaleOptions& scale = options.loss_scale;
+  if (options.precision == Precision::kFp16) {
+    if (options.parallel.reduce_dtype == core::DType::kBFloat16)
+      throw core::ConfigError(
+          "--reduce-dtype bf16 would lose digits of --precision fp16: gradients travel as fp16, or "
+          "with --reduce-dtype fp32 as fp32");
+    if (scale.fixed.value_or(0) > 0 && scale.interval)
+      throw core::ConfigError(
+          "--loss-scale-interval is of a dynamic loss scale: leave it out, or say --loss-scale "
+          "dynamic");
+    return;
+  }
+  if (!scale.is_given()) return;
+  throw core::ConfigError(
+      "--loss-scale and --loss-scale-interval are for --precision fp16: the gradients of the other "
+      "precisions need no scale");
+}
+
 }  // namespace
+
+void require_precision_of_processor(Precision precision) {
+  if (precision == Precision::kTf32) {
+    throw core::ConfigError(
+        "--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");
+  }
+  if (precision == Precision::kFp16) {
+    throw core::ConfigError(
+        "--precision fp16 is for GPUs: on the processor use bf16, which needs no loss scale and "
+        "has "
+        "faster operators");
+  }
+}
 
 TrainOptions parse_train_options(int argc, const char* const* argv) {
   return parse_train_options(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
@@ -86,10 +120,7 @@ void validate(const TrainOptions& options) {
     throw core::ConfigError(
         "--device cpu and --backend nccl exclude each other: NCCL works on GPU memory");
   }
-  if (options.device == Device::kCpu && options.precision == Precision::kTf32) {
-    throw core::ConfigError(
-        "--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");
-  }
+  check_precision(options);
   if (options.device == Device::kCpu) refuse_offload_on_processor(options);
   const RecordOptions& record = options.record;
   if (!record.profile &&

@@ -7,19 +7,36 @@ namespace {
 using Options = TrainOptions;
 
 Setting<Options> precision() {
-  Setting<Options> setting = choice<Options, Precision>(
-      {"precision", "fp32|tf32|bf16",
-       "of products, weights and gradients; bf16 keeps fp32 master weights; tf32 only on a GPU"},
-      {{"fp32", Precision::kFp32}, {"tf32", Precision::kTf32}, {"bf16", Precision::kBf16}},
+  return choice<Options, Precision>(
+      {"precision", "fp32|tf32|bf16|fp16",
+       "of products, weights and gradients; bf16 and fp16 keep fp32 master weights; tf32 and fp16 "
+       "only on a GPU"},
+      {{"fp32", Precision::kFp32},
+       {"tf32", Precision::kTf32},
+       {"bf16", Precision::kBf16},
+       {"fp16", Precision::kFp16}},
       [](auto& o) -> auto& { return o.precision; });
-  setting.set = [accept = setting.set](Options& options, const std::string& text) {
-    if (text == "fp16") {
-      throw core::ConfigError("fp16 is not there yet; use fp32, tf32 or bf16");
-    }
-    accept(options, text);
-  };
-  return setting;
 }
+
+Setting<Options> loss_scale() {
+  return {{"loss-scale", "dynamic|N",
+           "fp16: the loss is multiplied with it before backward; dynamic: from 65536 on, half of "
+           "it after a step whose gradients are not finite, whose update is left out",
+           "dynamic"},
+          [](Options& options, const std::string& text) {
+            options.loss_scale.fixed = text == "dynamic"
+                                           ? 0
+                                           : parse_number(text, {.min = optim::kLeastLossScale,
+                                                                 .max = optim::kMostLossScale});
+          },
+          [](const Options& options) -> std::optional<std::string> {
+            const std::optional<double>& fixed = options.loss_scale.fixed;
+            if (!fixed) return std::nullopt;
+            return *fixed == 0 ? "dynamic" : number_text(*fixed);
+          }};
+}
+
+constexpr std::int64_t kLongestInterval = 1'000'000'000;
 
 Setting<Options> lr_schedule() {
   return choice<Options, std::string>(
@@ -44,7 +61,12 @@ constexpr NumberRange kBelowOne{.min = 0, .max = 1, .max_bound = Bound::kExclude
 SettingGroup<TrainOptions> optimizer_settings() {
   return {
       "Optimizer",
-      {precision(),
+      {precision(), loss_scale(),
+       optional_count<Options>(
+           {"loss-scale-interval", "STEPS",
+            "fp16: steps in a row with finite gradients after which a dynamic loss scale doubles",
+            "2000"},
+           [](auto& o) -> auto& { return o.loss_scale.interval; }, {1, kLongestInterval}),
        count<Options>(
            {"grad-accumulation", "N", "micro-steps whose gradients are added before an update"},
            [](auto& o) -> auto& { return o.parallel.grad_accumulation; }, {1, 1 << 20}),

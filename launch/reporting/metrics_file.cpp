@@ -44,7 +44,9 @@ StepMetrics metrics_of(const Json& object) {
           .mfu = optional_at<double>(object, "mfu"),
           .memory_bytes = optional_at<std::int64_t>(object, "memory_bytes"),
           .eta_s = optional_at<double>(object, "eta_s"),
-          .val_loss = optional_at<double>(object, "val_loss")};
+          .val_loss = optional_at<double>(object, "val_loss"),
+          .loss_scale = optional_at<double>(object, "loss_scale"),
+          .left_out = optional_at<std::int64_t>(object, "left_out")};
 }
 
 // With their line breaks; what is left at the end, from a kill in the middle, is none.
@@ -100,6 +102,8 @@ std::string metrics_line(const StepMetrics& metrics) {
       {"memory_bytes", metrics.memory_bytes ? Json(*metrics.memory_bytes) : Json(nullptr)},
       {"eta_s", json_of(metrics.eta_s)}};
   if (metrics.val_loss) object["val_loss"] = json_of(*metrics.val_loss);
+  if (metrics.loss_scale) object["loss_scale"] = json_of(*metrics.loss_scale);
+  if (metrics.left_out) object["left_out"] = *metrics.left_out;
   return object.dump();
 }
 

@@ -13,7 +13,7 @@
 namespace sidestream::launch {
 
 // One line without line break. Empty values and numbers that are not finite become null; val_loss
-// is left out where nothing was evaluated.
+// is left out where nothing was evaluated, loss_scale and left_out without a loss scale.
 std::string metrics_line(const StepMetrics& metrics);
 
 // Every complete line. A last line without line break is a write that a kill cut short: it is left

@@ -22,6 +22,9 @@ struct StepMetrics {
   std::optional<std::int64_t> memory_bytes = {};  // peak PSS, or peak allocated on a GPU
   std::optional<double> eta_s = {};
   std::optional<double> val_loss = {};  // only where an evaluation took place
+  // In fp16: of the next step, and the updates of the run that were left out because of it.
+  std::optional<double> loss_scale = {};
+  std::optional<std::int64_t> left_out = {};
 
   friend bool operator==(const StepMetrics&, const StepMetrics&) = default;
 };

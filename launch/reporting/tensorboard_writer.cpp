@@ -77,6 +77,7 @@ void TensorBoardWriter::write(const StepMetrics& metrics) {
   if (metrics.memory_bytes)
     scalars.push_back({"memory/peak_bytes", static_cast<double>(*metrics.memory_bytes)});
   if (metrics.val_loss) scalars.push_back({"eval/loss", *metrics.val_loss});
+  if (metrics.loss_scale) scalars.push_back({"train/loss_scale", *metrics.loss_scale});
   write(metrics.step, scalars);
 }
 

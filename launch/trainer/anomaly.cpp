@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/optim/gradient_scaler.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -24,6 +25,8 @@ std::string_view Anomaly::name() const {
       return "loss-not-finite";
     case Kind::kNormNotFinite:
       return "gradient-not-finite";
+    case Kind::kLossScaleTooSmall:
+      return "loss-scale-too-small";
     case Kind::kLossSpike:
       return "loss-spike";
     case Kind::kNormSpike:
@@ -40,6 +43,11 @@ std::string Anomaly::text() const {
       return fmt::format("step {}: the loss of rank {} is not finite", step, values.bad_rank);
     case Kind::kNormNotFinite:
       return fmt::format("step {}: the gradient norm is not finite{}", step, where);
+    case Kind::kLossScaleTooSmall:
+      return fmt::format(
+          "step {}: the gradient norm is not finite at a loss scale of {:g}{}, and half of that "
+          "would be less than {:g}",
+          step, values.least_loss_scale, where, optim::kLeastLossScale);
     case Kind::kLossSpike:
       return spike_text(*this, "loss", values.loss);
     case Kind::kNormSpike:
@@ -71,6 +79,8 @@ std::optional<Anomaly> AnomalyJudge::look_for_spike(const StepValues& values) co
 }
 
 std::optional<Anomaly> AnomalyJudge::look(const StepValues& values) const {
+  if (values.least_loss_scale > 0)
+    return Anomaly{.kind = Anomaly::Kind::kLossScaleTooSmall, .values = values};
   if (values.bad_rank >= 0) return Anomaly{.kind = Anomaly::Kind::kLossNotFinite, .values = values};
   if (!std::isfinite(values.grad_norm))
     return Anomaly{.kind = Anomaly::Kind::kNormNotFinite, .values = values};

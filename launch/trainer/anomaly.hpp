@@ -19,10 +19,12 @@ struct StepValues {
   double loss = 0;
   double grad_norm = 0;
   int bad_rank = -1;  // the lowest whose own loss is not finite
+  // Gradients are not finite at the least loss scale either; of that step, otherwise 0.
+  double least_loss_scale = 0;
 };
 
 struct Anomaly {
-  enum class Kind { kLossNotFinite, kNormNotFinite, kLossSpike, kNormSpike };
+  enum class Kind { kLossNotFinite, kNormNotFinite, kLossScaleTooSmall, kLossSpike, kNormSpike };
   Kind kind = Kind::kLossNotFinite;
   StepValues values = {};
   double zscore = 0;           // of a spike

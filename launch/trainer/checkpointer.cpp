@@ -83,6 +83,10 @@ std::vector<NamedTensor> share_of(int rank, int ranks, const std::vector<NamedTe
   return mine;
 }
 
+std::int64_t left_out_of(const TrainingState& state) {
+  return state.loss_scale ? static_cast<std::int64_t>(state.loss_scale->left_out) : 0;
+}
+
 void read_all(const checkpoint::TensorSet& files, const std::vector<NamedTensor>& targets) {
   for (const NamedTensor& target : targets) copy_into(files.at(target.name), target);
 }
@@ -294,16 +298,29 @@ void Checkpointer::load(const checkpoint::TensorSet& weights,
   if (moments != nullptr) read_all(*moments, moments_of(states, config_.model));
 }
 
+// Without a loss scale, steps that it has left out are steps without an update like any other.
+void Checkpointer::restore_loss_scale(TrainingState& state) const {
+  if (!replicas_.loss_scale().defined()) {
+    state.skipped += left_out_of(state);
+    state.loss_scale.reset();
+    return;
+  }
+  optim::LossScaleState scale = replicas_.loss_scale_state();
+  scale.left_out = scale.good_steps = 0;
+  replicas_.restore_loss_scale(state.loss_scale.value_or(scale));
+}
+
 TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
                                     std::vector<std::string>& notes, Buckets buckets) const {
   TrainingState state;
   agree_in_time([&] {
     require_same_model(checkpoint, config_.model);
     state = training_state_from(checkpoint.manifest.training);
-    if (state.step != checkpoint.manifest.step || state.skipped < 0 || state.skipped > state.step)
+    const auto without_update = state.skipped + left_out_of(state);
+    if (state.step != checkpoint.manifest.step || state.skipped < 0 || without_update > state.step)
       throw core::CheckpointError(fmt::format(
           "{}: expected a training state of step {}, found step {} with {} skipped",
-          checkpoint.folder.string(), checkpoint.manifest.step, state.step, state.skipped));
+          checkpoint.folder.string(), checkpoint.manifest.step, state.step, without_update));
     const auto weights = checkpoint::TensorSet::open_model(checkpoint);
     std::optional<checkpoint::TensorSet> moments;
     if (state.step > 0) moments = checkpoint::TensorSet::open_optimizer(checkpoint);
@@ -311,6 +328,7 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
     load(weights, moments ? &*moments : nullptr);
   });
   replicas_.refresh_parameters();
+  restore_loss_scale(state);
   replicas_.set_steps_taken(state.step - state.skipped);
   if (buckets == Buckets::kFromCheckpoint && !state.bucket_order.empty())
     replicas_.set_bucket_order(state.bucket_order);

@@ -102,6 +102,7 @@ class Checkpointer {
   struct Job;
 
   void agree_in_time(const std::function<void()>& work) const;
+  void restore_loss_scale(TrainingState& state) const;
   void note_type_of_moments(const checkpoint::TensorSet& files,
                             std::vector<std::string>& notes) const;
   void agree_or_abandon(const std::function<void()>& work);

@@ -43,6 +43,15 @@ constexpr const char* kAdvice =
     "A lower --lr, more --warmup-steps or a smaller --grad-clip usually help; incidents.jsonl "
     "names the samples of the batch";
 
+// fp16 is not too narrow for gradients that are too large without any scale.
+constexpr const char* kScaleAdvice =
+    "Weights or activations have grown beyond fp16: a lower --lr, more --warmup-steps or a smaller "
+    "--grad-clip from an earlier checkpoint, or --precision bf16, which has the range of fp32";
+
+const char* advice_for(const Anomaly& anomaly) {
+  return anomaly.kind == Anomaly::Kind::kLossScaleTooSmall ? kScaleAdvice : kAdvice;
+}
+
 }  // namespace
 
 Json incident_of(const Anomaly& anomaly, AnomalyPolicy policy, const BatchOfStep& batch,
@@ -63,12 +72,12 @@ Json incident_of(const Anomaly& anomaly, AnomalyPolicy policy, const BatchOfStep
 }
 
 std::string stop_text(const Anomaly& anomaly) {
-  return fmt::format("{}. Weights were not changed. {}", anomaly.text(), kAdvice);
+  return fmt::format("{}. Weights were not changed. {}", anomaly.text(), advice_for(anomaly));
 }
 
 std::string limit_text(const Anomaly& anomaly, std::int64_t limit) {
   return fmt::format("{}: more than {} in a row (--max-skipped-steps). {}", anomaly.text(), limit,
-                     kAdvice);
+                     advice_for(anomaly));
 }
 
 }  // namespace sidestream::launch

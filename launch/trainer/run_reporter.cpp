@@ -242,19 +242,23 @@ class RunReporter::Impl {
   StepMetrics metrics_of(const TrainingState& state, const StepOutcome& outcome,
                          std::optional<double> val_loss) {
     const Rates rates = meter_.take();
-    return {.step = state.step,
-            .epoch = static_cast<std::int64_t>(outcome.epoch),
-            .loss = outcome.loss,
-            .grad_norm = outcome.grad_norm,
-            .lr = outcome.lr,
-            .batch_cost_s = rates.batch_cost_s,
-            .reader_cost_s = rates.reader_cost_s,
-            .samples_per_s = rates.samples_per_s,
-            .tokens_per_s = rates.tokens_per_s,
-            .mfu = mfu_.at(rates.tokens_per_s),
-            .memory_bytes = memory_peak_bytes(),
-            .eta_s = meter_.eta_s(),
-            .val_loss = val_loss};
+    StepMetrics metrics{.step = state.step,
+                        .epoch = static_cast<std::int64_t>(outcome.epoch),
+                        .loss = outcome.loss,
+                        .grad_norm = outcome.grad_norm,
+                        .lr = outcome.lr,
+                        .batch_cost_s = rates.batch_cost_s,
+                        .reader_cost_s = rates.reader_cost_s,
+                        .samples_per_s = rates.samples_per_s,
+                        .tokens_per_s = rates.tokens_per_s,
+                        .mfu = mfu_.at(rates.tokens_per_s),
+                        .memory_bytes = memory_peak_bytes(),
+                        .eta_s = meter_.eta_s(),
+                        .val_loss = val_loss};
+    if (!outcome.loss_scale) return metrics;
+    metrics.loss_scale = outcome.loss_scale->scale;
+    metrics.left_out = static_cast<std::int64_t>(outcome.loss_scale->left_out);
+    return metrics;
   }
 
   const TrainOptions options_;

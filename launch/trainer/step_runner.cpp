@@ -1,6 +1,7 @@
 #include "launch/trainer/step_runner.hpp"
 
 #include <chrono>
+#include <cmath>
 
 #include "launch/trainer/dropout_seed.hpp"
 #include "launch/trainer/planted_faults.hpp"
@@ -59,7 +60,7 @@ double StepRunner::run_micro_step(std::int64_t step, int micro_step, StepOutcome
   }
   const ScopedRange range(Phase::kBackward);
   config_.heartbeat->beat(Phase::kBackward, step);
-  loss.backward();
+  loss.backward(replicas_.loss_scale());
   return loss.item<double>();
 }
 
@@ -87,25 +88,46 @@ StepOutcome StepRunner::run(std::int64_t step, const std::function<bool()>& stop
   outcome.exposed_comm_ns = verdict.exposed_comm_ns;
   update(step, verdict, outcome);
   outcome.news = replicas_.take_news();
+  tell_loss_scale(step, outcome);
   outcome.step_ns = ns_since(start);
   return outcome;
 }
 
+// What is not finite because of the loss scale is the scale's affair: nobody judges such a step,
+// and update() leaves the weights as they are.
 void StepRunner::update(std::int64_t step, const StepVerdict& verdict, StepOutcome& outcome) {
-  const auto judgement = config_.judge->judge({.step = step,
-                                               .loss = verdict.mean_loss,
-                                               .grad_norm = verdict.grad_norm,
-                                               .bad_rank = verdict.first_bad_rank});
+  const optim::LossScaleState scale = replicas_.loss_scale_state();
+  const optim::UpdateVerdict of_scale =
+      optim::verdict_on(config_.loss_scale, scale, std::isfinite(verdict.grad_norm));
+  if (of_scale == optim::UpdateVerdict::kLeaveOut) return take_update(step, outcome);
+  const auto judgement = config_.judge->judge(
+      {.step = step,
+       .loss = verdict.mean_loss,
+       .grad_norm = verdict.grad_norm,
+       .bad_rank = verdict.first_bad_rank,
+       .least_loss_scale = of_scale == optim::UpdateVerdict::kGiveUp ? scale.scale : 0});
   outcome.anomaly = judgement.anomaly;
   outcome.updated = judgement.update;
   if (!judgement.update) {
     if (!outcome.anomaly->is_spike()) outcome.anomaly->parameter = replicas_.first_bad_gradient();
     return;
   }
+  take_update(step, outcome);
+}
+
+void StepRunner::take_update(std::int64_t step, const StepOutcome& outcome) {
   config_.heartbeat->beat(Phase::kOptimizer, step);
   config_.faults->pass(faults::Point::kUpdate, step);
   if (config_.faults->desynchronises(step)) communicator_.barrier();
   exposed_comm_ns_ = replicas_.update(outcome.lr).exposed_comm_ns;
+}
+
+void StepRunner::tell_loss_scale(std::int64_t step, StepOutcome& outcome) {
+  if (config_.loss_scale.kind == optim::LossScaling::kOff) return;
+  outcome.loss_scale = replicas_.loss_scale_state();
+  const std::string news = loss_scale_news_.of(step, *outcome.loss_scale);
+  if (!outcome.news.empty() && !news.empty()) outcome.news += "\n";
+  outcome.news += news;
 }
 
 }  // namespace sidestream::launch

@@ -8,7 +8,9 @@
 #include "comm/communicator.hpp"
 #include "core/data/loader.hpp"
 #include "core/faults/fault_injector.hpp"
+#include "core/optim/gradient_scaler.hpp"
 #include "core/optim/schedule.hpp"
+#include "launch/trainer/loss_scale_news.hpp"
 #include "launch/trainer/step_agreement.hpp"
 #include "launch/trainer/stepper.hpp"
 #include "launch/watch/heartbeat.hpp"
@@ -22,6 +24,7 @@ struct StepRunnerConfig {
   int grad_accumulation = 1;
   std::int64_t sequence_length = 0;
   optim::ScheduleConfig schedule = {};
+  optim::LossScaleConfig loss_scale = {};  // the replicas'
   // Never null; plants nothing unless told.
   std::shared_ptr<faults::FaultInjector> faults = std::make_shared<faults::FaultInjector>();
   // Whether this rank's part of a save that is under way is done; asked in every vote.
@@ -38,7 +41,8 @@ class StepRunner final : public Stepper {
         replicas_(replicas),
         loader_(loader),
         communicator_(communicator),
-        config_(config) {}
+        config_(config),
+        loss_scale_news_(replicas.loss_scale_state()) {}
 
   // Collective. `stop_requested` tells, after backward, whether this rank was asked to stop.
   // Without an update where the judge of the run says so: then no weight has changed.
@@ -47,6 +51,8 @@ class StepRunner final : public Stepper {
  private:
   double run_micro_step(std::int64_t step, int micro_step, StepOutcome& outcome);
   void update(std::int64_t step, const StepVerdict& verdict, StepOutcome& outcome);
+  void take_update(std::int64_t step, const StepOutcome& outcome);
+  void tell_loss_scale(std::int64_t step, StepOutcome& outcome);
   void seed_dropout(std::int64_t step, int micro_step) const;
 
   model::LanguageModel& model_;
@@ -55,6 +61,7 @@ class StepRunner final : public Stepper {
   comm::Communicator& communicator_;
   StepRunnerConfig config_;
   std::int64_t exposed_comm_ns_ = 0;  // of the step before, on this rank
+  LossScaleNews loss_scale_news_;
 };
 
 }  // namespace sidestream::launch

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/optim/gradient_scaler.hpp"
 #include "launch/trainer/anomaly.hpp"
 
 namespace sidestream::launch {
@@ -25,6 +26,8 @@ struct StepOutcome {
   std::optional<Anomaly> anomaly = {};  // agreed by all ranks
   bool updated = true;                  // false: the weights are those before the step
   std::string news = {};                // a sentence for the log; empty: none
+  // With one: of the next step, and how many updates it has left out in the whole run.
+  std::optional<optim::LossScaleState> loss_scale = {};
 };
 
 class Stepper {

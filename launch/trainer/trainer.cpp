@@ -140,6 +140,8 @@ void Trainer::save(Meanwhile meanwhile) {
   state_.recent_losses = parts_.judge.losses().values();
   state_.recent_norms = parts_.judge.norms().values();
   state_.bucket_order = parts_.replicas.bucket_order();
+  if (parts_.replicas.loss_scale().defined())
+    state_.loss_scale = parts_.replicas.loss_scale_state();
   const Stopwatch watch;
   const std::vector<SavedCheckpoint> all = parts_.checkpointer.save(state_, meanwhile);
   parts_.reporter.waited_for_save(watch.seconds());

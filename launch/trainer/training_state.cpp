@@ -1,18 +1,48 @@
 #include "launch/trainer/training_state.hpp"
 
+#include <cmath>
+
 #include "core/base/error.hpp"
 
 namespace sidestream::launch {
 
+namespace {
+
+using nlohmann::json;
+
+json to_json(const optim::LossScaleState& state) {
+  return {{"scale", state.scale}, {"good_steps", state.good_steps}, {"left_out", state.left_out}};
+}
+
+std::optional<optim::LossScaleState> loss_scale_from(const json& training) {
+  const auto found = training.find("loss_scale");
+  if (found == training.end()) return std::nullopt;
+  const optim::LossScaleState state{.scale = found->at("scale"),
+                                    .good_steps = found->at("good_steps"),
+                                    .left_out = found->at("left_out")};
+  // A comparison with NaN is false.
+  if (state.scale >= optim::kLeastLossScale && std::isfinite(state.scale) &&
+      state.good_steps >= 0 && state.left_out >= 0)
+    return state;
+  throw core::CheckpointError(
+      "the loss scale of the manifest cannot be used: expected a scale of at least 1 and counts "
+      "that are not negative, found " +
+      found->dump());
+}
+
+}  // namespace
+
 nlohmann::json to_json(const TrainingState& state) {
-  return {{"step", state.step},
-          {"samples", state.samples},
-          {"samples_per_step", state.samples_per_step},
-          {"training_s", state.training_s},
-          {"skipped", state.skipped},
-          {"recent_losses", state.recent_losses},
-          {"recent_norms", state.recent_norms},
-          {"bucket_order", state.bucket_order}};
+  nlohmann::json training = {{"step", state.step},
+                             {"samples", state.samples},
+                             {"samples_per_step", state.samples_per_step},
+                             {"training_s", state.training_s},
+                             {"skipped", state.skipped},
+                             {"recent_losses", state.recent_losses},
+                             {"recent_norms", state.recent_norms},
+                             {"bucket_order", state.bucket_order}};
+  if (state.loss_scale) training["loss_scale"] = to_json(*state.loss_scale);
+  return training;
 }
 
 TrainingState training_state_from(const nlohmann::json& json) {
@@ -25,7 +55,8 @@ TrainingState training_state_from(const nlohmann::json& json) {
             .skipped = json.value("skipped", std::int64_t{0}),
             .recent_losses = json.value("recent_losses", std::vector<double>()),
             .recent_norms = json.value("recent_norms", std::vector<double>()),
-            .bucket_order = json.at("bucket_order").get<std::vector<std::string>>()};
+            .bucket_order = json.at("bucket_order").get<std::vector<std::string>>(),
+            .loss_scale = loss_scale_from(json)};
   } catch (const nlohmann::json::exception& error) {
     throw core::CheckpointError(std::string("the training state of the manifest cannot be read: ") +
                                 error.what());

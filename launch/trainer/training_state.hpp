@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "core/optim/gradient_scaler.hpp"
 
 namespace sidestream::launch {
 
@@ -18,6 +21,8 @@ struct TrainingState {
   std::vector<double> recent_losses = {};
   std::vector<double> recent_norms = {};
   std::vector<std::string> bucket_order = {};
+  // Of fp16; the updates that it has left out are not among `skipped`.
+  std::optional<optim::LossScaleState> loss_scale = {};
 };
 
 nlohmann::json to_json(const TrainingState& state);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/dtype.hpp"
+#include "core/base/float16.hpp"
 #include "core/base/vectorize.hpp"
 
 namespace sidestream::model::device {

@@ -25,6 +25,7 @@ struct CrossEntropyRows {
   std::int64_t stride;      // columns from vocab_size to here get gradient 0
   std::int64_t vocab_size;  // columns of the softmax
   float gradient_scale;
+  const float* loss_scale;  // null: one
   Gradient gradient;
 };
 
@@ -92,7 +93,9 @@ SIDESTREAM_KERNEL void cross_entropy_row(Block& block, const CrossEntropyRows<T>
     const float loss = logf(softmax.second) - (target_logit.of(thread) - softmax.first);
     if (thread == 0) rows.losses[row] = counts ? loss : 0.0f;
     if (rows.gradient == Gradient::kNo) return;
-    const float scale = known ? rows.gradient_scale : kNotANumber;
+    const float wanted =
+        rows.loss_scale == nullptr ? rows.gradient_scale : rows.gradient_scale * *rows.loss_scale;
+    const float scale = known ? wanted : kNotANumber;
     const float factor = scale / softmax.second;
     for (std::int64_t column = static_cast<std::int64_t>(thread) * kChunk<T>; column < rows.stride;
          column += step) {

@@ -14,8 +14,8 @@ namespace sidestream::model::device {
 
 using DeviceStream = void*;  // cudaStream_t
 
-// Activations, weights and their gradients: `dtype` is float32 or bfloat16; what is a float* stays
-// fp32. Formulas: norm_rows.hpp, cross_entropy_row.hpp, gelu_rows.hpp.
+// Activations, weights and their gradients: `dtype` is float32, bfloat16 or float16; what is a
+// float* stays fp32. Formulas: norm_rows.hpp, cross_entropy_row.hpp, gelu_rows.hpp.
 struct NormForwardJob {
   core::DType dtype;
   std::int64_t rows, width;  // width at most kWidestNorm
@@ -78,6 +78,7 @@ struct CrossEntropyJob {
   const std::int64_t* targets;
   float* losses;  // [rows]
   float gradient_scale;
+  const float* loss_scale = nullptr;  // multiplies gradient_scale; null: one
 };
 
 constexpr std::int64_t kWidestNorm = 8192;

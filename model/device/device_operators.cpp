@@ -10,8 +10,9 @@ namespace sidestream::model::device {
 using torch::Tensor;
 
 bool DeviceOperators::has_kernels(const Tensor& x) const {
+  const at::ScalarType type = x.scalar_type();
   return x.device().type() == queue_->device && x.numel() > 0 &&
-         (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+         (type == at::kFloat || type == at::kBFloat16 || type == at::kHalf);
 }
 
 fused::GradientPlace DeviceOperators::place_of(const Tensor& weight) const {

@@ -32,6 +32,7 @@ class HeadLoss {
         chunk_rows_(rows_of_loss_chunk(
             {.rows = x_.size(0), .bytes_per_row = stride_ * x_.element_size()}, options.chunks)),
         gradients_(gradients),
+        scale_(options.scale),
         logits_(at::empty({chunk_rows_, stride_}, x_.options())),
         losses_(at::empty({x_.size(0)}, x_.options().dtype(at::kFloat))) {
     if (gradients_ == LossGradients::kNo) return;
@@ -81,7 +82,8 @@ class HeadLoss {
                    .logits = logits_.mutable_data_ptr(),
                    .targets = targets_.const_data_ptr<std::int64_t>() + row,
                    .losses = losses_.mutable_data_ptr<float>() + row,
-                   .gradient_scale = scale},
+                   .gradient_scale = scale,
+                   .loss_scale = scale_.defined() ? scale_.const_data_ptr<float>() : nullptr},
                   x_);
   }
 
@@ -89,6 +91,7 @@ class HeadLoss {
   Tensor x_, weight_, targets_;
   std::int64_t vocab_size_, stride_, chunk_rows_;
   LossGradients gradients_;
+  Tensor scale_;
   Tensor logits_, losses_, x_grad_;
   std::optional<WeightGradientSum> weight_sum_;
 };
@@ -103,19 +106,20 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
     const auto [result, rows_to_one] =
         HeadLoss(*queue, x_btc, weight_vc, targets_bt, options, gradients).run();
     if (both) {
-      loss_gradients::keep(context, {.loss = {},
-                                     .x_grad = result.x_grad.view(x_btc.sizes()),
-                                     .weight_grad = result.weight_grad});
+      loss_gradients::keep(context,
+                           {.loss = {},
+                            .x_grad = result.x_grad.view(x_btc.sizes()),
+                            .weight_grad = result.weight_grad},
+                           options.scale);
       context->saved_data[kRowsToOne] = rows_to_one;
     }
     return result.loss;
   }
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
+    Tensor factor = loss_gradients::missing_factor(context, grads[0]);
     const auto rows_to_one = context->saved_data.find(kRowsToOne);
-    const Tensor factor = rows_to_one == context->saved_data.end()
-                              ? grads[0]
-                              : grads[0] * rows_to_one->second.toTensor();
+    if (rows_to_one != context->saved_data.end()) factor = factor * rows_to_one->second.toTensor();
     const auto take = [&](const char* name) {
       return loss_gradients::take(context, name, factor, "--fused-ops off");
     };

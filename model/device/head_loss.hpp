@@ -10,10 +10,9 @@
 
 namespace sidestream::model::device {
 
-// x_btc and weight_vc: float or bfloat16; weight_vc [V, C] contiguous. The loss is a scalar in
-// fp32, the mean over the targets that count (kIgnoredTarget), and NaN where another one is outside
-// the vocabulary. options.chunks: rows_of_loss_chunk().
-// Can be differentiated once.
+// x_btc and weight_vc: float, bfloat16 or float16; weight_vc [V, C] contiguous. The loss is a
+// scalar in fp32, the mean over the targets that count (kIgnoredTarget), and NaN where another one
+// is outside the vocabulary. options.chunks: rows_of_loss_chunk(). Can be differentiated once.
 torch::Tensor next_token_loss(const LaunchQueuePtr& queue, const torch::Tensor& x_btc,
                               const torch::Tensor& weight_vc, const torch::Tensor& targets_bt,
                               const LossOptions& options);

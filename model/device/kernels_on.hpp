@@ -129,6 +129,7 @@ class KernelsOn : public DeviceKernels {
           .stride = job.stride,
           .vocab_size = job.vocab_size,
           .gradient_scale = job.gradient_scale,
+          .loss_scale = job.loss_scale,
           .gradient = job.gradient_scale == 0 ? Gradient::kNo : Gradient::kYes};
       grid_.run({.blocks_x = job.rows, .threads = loss_threads(job.stride, job.dtype)},
                 CrossEntropyBody<T>{rows}, stream);
@@ -151,8 +152,9 @@ class KernelsOn : public DeviceKernels {
   static void with_type(core::DType dtype, const char* kernel, const Action& action) {
     if (dtype == core::DType::kFloat32) return action(static_cast<float*>(nullptr));
     if (dtype == core::DType::kBFloat16) return action(static_cast<core::BFloat16*>(nullptr));
+    if (dtype == core::DType::kFloat16) return action(static_cast<core::Float16*>(nullptr));
     require(false, kernel,
-            "expected float32 or bfloat16, found " + std::string(core::name_of(dtype)));
+            "expected float32, bfloat16 or float16, found " + std::string(core::name_of(dtype)));
   }
 
   template <typename Action>

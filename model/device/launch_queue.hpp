@@ -39,9 +39,10 @@ inline LaunchQueuePtr kept_queue(torch::autograd::AutogradContext* context) {
   return c10::static_intrusive_pointer_cast<LaunchQueue>(context->saved_data["queue"].toCapsule());
 }
 
-// Float and bfloat16 are what the kernels know; the kernels refuse what else comes.
+// Float, bfloat16 and float16 are what the kernels know; the kernels refuse what else comes.
 inline core::DType dtype_of(const torch::Tensor& tensor) {
   if (tensor.scalar_type() == at::kFloat) return core::DType::kFloat32;
+  if (tensor.scalar_type() == at::kHalf) return core::DType::kFloat16;
   return tensor.scalar_type() == at::kBFloat16 ? core::DType::kBFloat16 : core::DType::kUInt8;
 }
 

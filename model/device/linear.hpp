@@ -9,7 +9,7 @@
 
 namespace sidestream::model::device {
 
-// x [..., in]; float or bfloat16, as the weights.
+// x [..., in]; float, bfloat16 or float16, as the weights.
 torch::Tensor linear(const Operand& x, const LinearWeights& weights,
                      const fused::GradientPlace& weight_gradient = {});
 

@@ -13,7 +13,7 @@
 
 namespace sidestream::model::device {
 
-// x [..., C]; weights [C, H] and [H, C]; float or bfloat16.
+// x [..., C]; weights [C, H] and [H, C]; float, bfloat16 or float16.
 torch::Tensor mlp(const LaunchQueuePtr& queue, const Operand& x, const LinearWeights& in,
                   const LinearWeights& out, const fused::MlpOptions& options = {});
 

@@ -9,8 +9,8 @@
 
 namespace sidestream::model::device {
 
-// x [..., C], C at most kWidestNorm; float or bfloat16, as the weights. The gradient that arrives
-// for the residual is added to the norm's in the same pass.
+// x [..., C], C at most kWidestNorm; float, bfloat16 or float16, as the weights. The gradient that
+// arrives for the residual is added to the norm's in the same pass.
 torch::Tensor norm(const LaunchQueuePtr& queue, const torch::Tensor& x, const NormWeights& weights);
 NormedResidual add_norm(const LaunchQueuePtr& queue, const torch::Tensor& residual,
                         const torch::Tensor& branch, const NormWeights& weights);

@@ -131,6 +131,40 @@ TEST(ChunkedLossTest, a_second_backward_is_refused) {
   EXPECT_THROW(loss.backward(), c10::Error);
 }
 
+// The gradient that comes is what was expected, or a multiple of it.
+TEST(ChunkedLossTest, knows_its_scale_before_the_gradient_comes) {
+  const Tensor targets = random_targets(50), scale = torch::full({}, 1024.0f);
+  const auto gradient = [&](const Tensor& expected, const Tensor& given) {
+    torch::manual_seed(6);
+    const Tensor x = torch::randn({kRows, kWidth}), w = torch::randn({50, kWidth}).requires_grad_();
+    plain::chunked_loss(x, w, targets, 50, 7, expected).backward(given);
+    return w.grad();
+  };
+  const Tensor exact = gradient({}, {}) * 1024;
+
+  EXPECT_TRUE(torch::equal(gradient(scale, scale), exact));
+  EXPECT_TRUE(torch::equal(gradient(scale, scale * 4), exact * 4));
+  EXPECT_TRUE(torch::equal(gradient(scale, {}), exact / 1024));
+}
+
+// Of 32768 rows each has a gradient of some 1e-7, of which fp16 has two steps.
+TEST(ChunkedLossTest, keeps_small_gradients_of_fp16_by_its_scale) {
+  torch::manual_seed(5);
+  const Tensor x = (torch::randn({32768, kWidth}) * 0.5).to(at::kHalf),
+               w = (torch::randn({256, kWidth}) * 0.5).to(at::kHalf),
+               targets = torch::randint(256, {32768}, torch::kLong),
+               scale = torch::full({}, 65536.0f);
+  const auto gradient = [&](at::ScalarType dtype, const Tensor& known) {
+    const Tensor leaf = x.to(dtype).detach().requires_grad_();
+    plain::chunked_loss(leaf, w.to(dtype), targets, 256, 4096, known).backward(known);
+    return leaf.grad().to(at::kDouble);
+  };
+  const Tensor exact = gradient(at::kDouble, {});
+
+  EXPECT_LT(relative_error(gradient(at::kHalf, scale) / 65536, exact), 2e-3);
+  EXPECT_GT(relative_error(gradient(at::kHalf, {}), exact), 5e-3) << "without it";
+}
+
 TEST(ChunkedLossTest, without_gradients_has_the_same_value) {
   const torch::NoGradGuard no_grad;
   const Tensor x = torch::randn({kRows, kWidth}).requires_grad_(),

@@ -67,6 +67,74 @@ TEST_F(DevicePathTest, bf16_weights_with_masters_have_the_bits_of_host_ranks) {
                                   .reduce_dtype = core::DType::kFloat32}});
 }
 
+constexpr optim::LossScaleConfig kDynamic{
+    .kind = optim::LossScaling::kDynamic, .scale = 4096, .interval = 3};
+
+// Growth, a step that is left out, and bias corrections that count the others.
+TEST_F(DevicePathTest, fp16_weights_with_masters_have_the_bits_of_host_ranks) {
+  for (const auto kernel : {kFused, kUnfused}) {
+    for (const auto reduce : {core::DType::kFloat16, core::DType::kFloat32}) {
+      for (const auto state_dtype : {core::DType::kFloat32, core::DType::kBFloat16}) {
+        const ToyOptions options{.config = {.bucket_mb = kOneHundredBytes,
+                                            .parameter_dtype = core::DType::kFloat16,
+                                            .reduce_dtype = reduce,
+                                            .optimizer = {.kernel = kernel,
+                                                          .state_dtype = state_dtype,
+                                                          .rounding_seed = 7},
+                                            .loss_scale = kDynamic},
+                                 .overflow_step = 5};
+        if (kernel == kFused) {
+          expect_same_weights(options);
+          continue;
+        }
+        comm::SingleCommunicator alone;
+        const auto expected = torch::tensor(train_toy(alone, options).weights);
+        const auto found = torch::tensor(train_toy(communicator, on_device(options)).weights);
+        EXPECT_LT((found - expected).norm().item<double>(), 2e-3 * expected.norm().item<double>());
+      }
+    }
+  }
+}
+
+TEST_F(DevicePathTest, update_that_the_loss_scale_leaves_out_is_as_if_its_step_had_not_been) {
+  for (const auto algorithm :
+       {parallel::OptimizerAlgorithm::kAdamW, parallel::OptimizerAlgorithm::kSgd}) {
+    for (const auto kernel : {kFused, kUnfused}) {
+      const auto train = [&](const std::vector<int>& steps) {
+        const ToyOptions options =
+            on_device({.config = {.optimizer = {.algorithm = algorithm, .kernel = kernel},
+                                  .loss_scale = kDynamic},
+                       .overflow_step = 3});
+        ToyNet net(0);
+        parallel::DataParallel replicas(net, communicator, options.config, options.tools);
+        for (const int step : steps) run_toy_step(net, replicas, communicator, options, step);
+        EXPECT_EQ(replicas.loss_scale_state().left_out, steps.size() == 5 ? 1 : 0);
+        EXPECT_EQ(replicas.device_scalars()[2].item<double>(), 0) << "no incident";
+        return state_of(replicas);
+      };
+
+      EXPECT_EQ(train({1, 2, 3, 4, 5}), train({1, 2, 4, 5}));
+    }
+  }
+}
+
+TEST_F(DevicePathTest, gradients_that_are_not_finite_at_the_least_scale_end_the_updates) {
+  const ToyOptions options =
+      on_device({.config = {.loss_scale = {.kind = optim::LossScaling::kDynamic, .scale = 1}},
+                 .overflow_step = 2});
+  ToyNet net(0);
+  parallel::DataParallel replicas(net, communicator, options.config, options.tools);
+  run_toy_step(net, replicas, communicator, options, 1);
+  const auto before = state_of(replicas);
+
+  run_toy_step(net, replicas, communicator, options, 2);
+  run_toy_step(net, replicas, communicator, options, 3);
+
+  EXPECT_EQ(replicas.device_scalars()[2].item<double>(), 2);
+  EXPECT_EQ(state_of(replicas), before);
+  EXPECT_EQ(replicas.loss_scale_state().scale, 1);
+}
+
 TEST_F(DevicePathTest, sgd_has_the_bits_of_host_ranks) {
   for (const double momentum : {0.0, 0.9}) {
     expect_same_weights({.config = {.optimizer = {.algorithm = parallel::OptimizerAlgorithm::kSgd,
@@ -158,7 +226,9 @@ TEST_F(DevicePathTest, steps_never_wait_for_the_device_in_any_toggle) {
       const ToyOptions options =
           on_device({.config = {.gradient_sync = sync,
                                 .bucket_mb = kOneHundredBytes,
-                                .optimizer = {.kernel = kernel, .state_dtype = state_dtype}}});
+                                .optimizer = {.kernel = kernel, .state_dtype = state_dtype},
+                                .loss_scale = kDynamic},
+                     .overflow_step = 2});
       ToyNet net(0);
       parallel::DataParallel replicas(net, communicator, options.config, options.tools);
       const int synchronizations = driver->synchronizations;

@@ -97,6 +97,27 @@ TEST(ShardedStateTest, train_withAnyTypeAndAlgorithm_isBitIdentical) {
           .config = {.optimizer = {.algorithm = OptimizerAlgorithm::kSgd, .momentum = 0}}});
 }
 
+TEST(ShardedStateTest, train_inHalfPrecision_isBitIdentical) {
+  for (const auto algorithm : {OptimizerAlgorithm::kAdamW, OptimizerAlgorithm::kSgd}) {
+    for (const auto reduce : {core::DType::kFloat16, core::DType::kFloat32}) {
+      for (const bool on_device : {false, true}) {
+        ToyOptions options{.steps = 5,
+                           .hidden = kWide,
+                           .config = {.bucket_mb = 0.1,
+                                      .parameter_dtype = core::DType::kFloat16,
+                                      .reduce_dtype = reduce,
+                                      .optimizer = {.algorithm = algorithm},
+                                      .loss_scale = {.kind = optim::LossScaling::kDynamic,
+                                                     .scale = 1024,
+                                                     .interval = 2}},
+                           .overflow_step = 3};
+        if (on_device) options.tools = {.kernels = std::make_shared<optim::HostKernels>()};
+        expect_same_bits(3, options);
+      }
+    }
+  }
+}
+
 TEST(ShardedStateTest, train_withAccumulation_isBitIdentical) {
   expect_same_bits(
       2, {.steps = 4, .hidden = kWide, .config = {.bucket_mb = 0.1, .grad_accumulation = 3}});

@@ -10,6 +10,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/base/error.hpp"
+#include "core/base/float16.hpp"
 
 namespace sidestream::test {
 
@@ -46,10 +47,13 @@ void sum(std::vector<Call>& calls, std::size_t begin, std::size_t count, core::D
       return sum<float, float>(calls, begin, count, outputs);
     case core::DType::kBFloat16:
       return sum<core::BFloat16, float>(calls, begin, count, outputs);
+    case core::DType::kFloat16:
+      return sum<core::Float16, float>(calls, begin, count, outputs);
     case core::DType::kInt64:
       return sum<std::int64_t, std::int64_t>(calls, begin, count, outputs);
     default:
-      throw core::Error("The communicator of threads sums float32, bfloat16 and int64 only.");
+      throw core::Error(
+          "The communicator of threads sums float32, bfloat16, float16 and int64 only.");
   }
 }
 

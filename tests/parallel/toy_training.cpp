@@ -1,6 +1,8 @@
 #include "tests/parallel/toy_training.hpp"
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -113,7 +115,10 @@ ToyStep run_toy_step(ToyNet& net, parallel::DataParallel& replicas,
         ((step - 1) * micro_steps + micro_step) * communicator.size() + communicator.rank();
     replicas.begin_micro_step(micro_step);
     const torch::Tensor loss = toy_loss(net, make_toy_batch(batch * batch_size, batch_size));
-    loss.backward();
+    const bool overflows =
+        step == options.overflow_step && communicator.rank() == communicator.size() - 1;
+    const torch::Tensor scaled = overflows ? loss * std::numeric_limits<float>::infinity() : loss;
+    scaled.backward(replicas.loss_scale());
     result.loss += loss.item<double>() / micro_steps;
   }
   replicas.finish_backward();
@@ -128,7 +133,8 @@ ToyResult train_toy(comm::Communicator& communicator, const ToyOptions& options)
   for (int step = 1; step <= options.steps; ++step) {
     const ToyStep done = run_toy_step(net, replicas, communicator, options, step);
     result.losses.push_back(mean_over_ranks(communicator, done.loss));
-    result.norms.push_back(done.statistics.grad_norm);
+    // NaN is no equal of itself.
+    result.norms.push_back(std::isnan(done.statistics.grad_norm) ? -1 : done.statistics.grad_norm);
   }
   replicas.check_replicas();
   result.weights = weights_of(replicas);

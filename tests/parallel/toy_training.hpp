@@ -40,11 +40,12 @@ struct ToyOptions {
   std::int64_t hidden = 19;  // units between the layers; thousands: several blocks of a sum
   parallel::DataParallelConfig config = {};
   parallel::DeviceTools tools = {};  // empty: host tensors
+  int overflow_step = 0;             // in which the last rank's gradients are infinite; 0: none
 };
 
 struct ToyResult {
   std::vector<double> losses;  // mean over ranks and micro-steps
-  std::vector<double> norms;
+  std::vector<double> norms;   // -1: not a number, or on a device
   std::vector<float> weights;  // master weights at the end
 };
 

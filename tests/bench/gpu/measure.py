@@ -37,6 +37,8 @@ TOGGLES = [
     ("bf16 + overlap", [*BF16, "--bucketing", "on", "--overlap", "on"], "eager bf16"),
     ("bf16 + fused optimizer", [*BF16, "--fused-optimizer", "on"], "eager bf16"),
     ("bf16 + fused operators", [*BF16, "--fused-ops", "on"], "eager bf16"),
+    ("fp16", ["--baseline", "--precision", "fp16"], "eager fp16"),
+    ("fp16 + fused operators", ["--baseline", "--precision", "fp16", "--fused-ops", "on"], "eager fp16"),
     ("fp32 + fused operators", ["--baseline", "--fused-ops", "on"], "eager fp32"),
     ("bf16 + reading ahead", [*BF16, *AHEAD], "eager bf16"),
     ("bf16 + reading ahead, pinned", [*BF16, *AHEAD, "--pin-memory", "on"], "eager bf16"),
@@ -48,7 +50,9 @@ TOGGLES = [
      "eager bf16"),
     ("all together", ["--precision", "bf16", "--pad-vocab", "128"], "eager bf16, fused"),
 ]
+ON_GPUS_ONLY = {"tf32", "fp16", "--offload"}
 PEERS = {"eager fp32": ["fp32", "plain"], "eager tf32": ["tf32", "plain"], "eager bf16": ["bf16", "plain"],
+         "eager fp16": ["fp16", "plain"],
          "eager bf16, fused": ["bf16", "fused"]}
 
 
@@ -121,15 +125,15 @@ def speed_of(session, name, flags):
 
 
 def speed(session):
-    """Each toggle; tf32 and what lies on a GPU's host need a GPU."""
-    chosen = [one for one in TOGGLES if session.options.device == "cuda" or not {"tf32", "--offload"} & set(one[1])]
+    """Each toggle; tf32, fp16 and what lies on a GPU's host need a GPU."""
+    chosen = [one for one in TOGGLES if session.options.device == "cuda" or not ON_GPUS_ONLY.intersection(one[1])]
     return {name: {"peer": peer, "result": speed_of(session, name, flags)} for name, flags, peer in chosen}
 
 
 def peers(session):
     results = {}
     for name, (precision, optimizer) in PEERS.items():
-        if precision == "tf32" and session.options.device != "cuda":
+        if precision in ON_GPUS_ONLY and session.options.device != "cuda":
             continue
         done = session.run(name, [sys.executable, ROOT / "tests/bench/gpu/peer.py", "--device", session.options.device,
                                   "--model", session.model, "--batch", session.batch, "--length", session.length, "--steps",

@@ -15,6 +15,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ddp"))
 from peer import SIZES, Gpt2  # noqa: E402
 
+NARROW = {"bf16": torch.bfloat16, "fp16": torch.float16}
 SIZES = {**SIZES, "gpt2-tiny": (4, 4, 128, 512, 128)}
 
 
@@ -26,7 +27,7 @@ def parse():
     parser.add_argument("--length", type=int, default=1024)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--warmup", type=int, default=5)
-    parser.add_argument("--precision", choices=("fp32", "tf32", "bf16"), default="bf16")
+    parser.add_argument("--precision", choices=("fp32", "tf32", "bf16", "fp16"), default="bf16")
     parser.add_argument("--optimizer", choices=("fused", "plain"), default="fused")
     return parser.parse_args()
 
@@ -62,14 +63,18 @@ def main():
     net = Gpt2(layers, heads, width, vocab, context)
     kinds = {"fused": True} if options.optimizer == "fused" else {"foreach": False}
     optimizer = torch.optim.AdamW(net.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, **kinds)
+    scaler = torch.amp.GradScaler(options.device, enabled=options.precision == "fp16")
     clock = Clock(options.device)
     for step in range(options.warmup + options.steps):
         tokens = torch.randint(0, vocab, (options.batch, options.length + 1))
-        with torch.autocast(options.device, dtype=torch.bfloat16, enabled=options.precision == "bf16"):
+        with torch.autocast(options.device, dtype=NARROW.get(options.precision), enabled=options.precision in NARROW):
             loss = net(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
-        loss.backward()
+        scaler.scale(loss).backward()
+        if options.precision == "fp16":
+            scaler.unscale_(optimizer)
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimizer.step()
+        scaler.step(optimizer)
+        scaler.update()
         optimizer.zero_grad(set_to_none=True)
         if step + 1 >= options.warmup:
             clock.step_has_ended()

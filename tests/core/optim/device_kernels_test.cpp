@@ -112,6 +112,32 @@ struct State {
                  .rounding = {.seed = 1337, .step = step}},
                 stream);
   }
+  void half(DeviceKernels& kernels, const FlatProblem& p, const FlatGradients& g,
+            const LossScaleConfig& scaling, core::Float16* copy, int step, bool adamw,
+            DeviceStream stream) {
+    const SgdCoefficients c{.lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
+    kernels.squares({{pieces.data(), p.pieces.size()}, g, squares.data()}, stream);
+    kernels.settle({squares.data(),
+                    first_block.data(),
+                    p.sizes.size(),
+                    parameter_squares.data(),
+                    scalars.data(),
+                    {.average = 0.25,
+                     .max_norm = 1,
+                     .step = step,
+                     .loss_scale = scaling,
+                     .lr = 1e-3 * step,
+                     .beta1 = 0.9,
+                     .beta2 = 0.95}},
+                   stream);
+    const PieceTable table{pieces.data(), p.pieces.size()};
+    if (!adamw)
+      return kernels.sgd({table, g, weights.data(), first.data(), copy, c, c, scalars.data()},
+                         stream);
+    kernels.adamw({table, g, weights.data(), first.data(), second.data(), copy, p.adamw(step, true),
+                   p.adamw(step, false), scalars.data()},
+                  stream);
+  }
   void sgd(DeviceKernels& kernels, const FlatProblem& p, const FlatGradients& g, int step,
            DeviceStream stream) {
     const SgdCoefficients c{.lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
@@ -257,6 +283,50 @@ TEST_P(DeviceKernelsTest, infinity_is_found_and_stops_updates) {
 
   EXPECT_EQ(device.scalars.get()[0].first_bad_step, 5);
   EXPECT_TRUE(same_bits(device.weights.get(), problem.weights));
+}
+
+std::vector<core::Float16> halves(const std::vector<float>& values) {
+  std::vector<core::Float16> result;
+  for (const float value : values) result.emplace_back(value);
+  return result;
+}
+
+// Gradients and copy in fp16 under a loss scale, whose second step of four overflows.
+TEST_P(DeviceKernelsTest, half_precision_with_a_loss_scale_equals_the_processor) {
+  const FlatProblem problem;
+  State<OnDevice> device(problem);
+  State<OnHost> host(problem);
+  const std::vector<core::Float16> no_copy(problem.elements);
+  OnDevice device_copy(no_copy);
+  std::vector<core::Float16> host_copy = no_copy;
+  HostKernels reference;
+  OnDevice on_device(halves(problem.gradients(1)));
+  const LossScaleConfig scaling{.kind = LossScaling::kDynamic, .scale = 256, .interval = 2};
+  const std::vector<StepScalars> start = {{.loss_scale = first_state(scaling)}};
+  device.scalars.put(start);
+  host.scalars = start;
+  for (int step = 1; step <= 4; ++step) {
+    auto gradients = halves(problem.gradients(static_cast<std::uint32_t>(step)));
+    if (step == 2) gradients[problem.gradient_at[3] + 39999] = core::Float16(1e9f);
+    check(cudaStreamSynchronize(stream));
+    on_device.put(gradients);
+    const auto update = [&](auto& state, DeviceKernels& with, const void* data, core::Float16* copy,
+                            DeviceStream on) {
+      state.half(with, problem, {data, core::DType::kFloat16}, scaling, copy, step, GetParam(), on);
+    };
+    update(device, *kernels, on_device.data(), device_copy.data(), stream);
+    update(host, reference, gradients.data(), host_copy.data(), nullptr);
+  }
+  check(cudaStreamSynchronize(stream));
+  const StepScalars found = device.scalars.get()[0];
+  EXPECT_EQ(found.loss_scale, host.scalars[0].loss_scale);
+  EXPECT_EQ(found.loss_scale.left_out, 1);
+  EXPECT_EQ(found.first_bad_step, 0);
+  expect_near(device.weights.get(), host.weights);
+  std::size_t others = 0;
+  const auto copy = device_copy.get();
+  for (std::size_t i = 0; i < copy.size(); ++i) others += copy[i].bits != host_copy[i].bits;
+  EXPECT_LT(others, copy.size() / 100);
 }
 
 INSTANTIATE_TEST_SUITE_P(AdamWAndSgd, DeviceKernelsTest, testing::Bool());

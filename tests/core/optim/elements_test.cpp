@@ -166,5 +166,58 @@ TEST(ElementsTest, no_update_after_a_bad_step) {
   EXPECT_TRUE(same_bits(device.weights, before));
 }
 
+// Norm and gradients are divided by the scale that the loss had; the next one is settled.
+TEST(SettleTest, with_a_loss_scale_divides_by_it_and_counts_updates) {
+  const ClipRule rule{.average = 0.5,
+                      .max_norm = 0,
+                      .step = 4,
+                      .loss_scale = {.kind = LossScaling::kDynamic, .interval = 2},
+                      .lr = 0.1,
+                      .beta1 = 0.9,
+                      .beta2 = 0.95};
+  const StepScalars before{.loss_scale = {.scale = 8, .good_steps = 1, .left_out = 1}};
+
+  const StepScalars now = settle(before, 1024.0, rule);
+
+  EXPECT_EQ(now.grad_norm, 2);
+  EXPECT_EQ(now.gradient_scale, 0.5 / 8);
+  EXPECT_EQ(now.loss_scale, (LossScaleState{.scale = 16, .good_steps = 0, .left_out = 1}));
+  EXPECT_TRUE(has_update(now));
+  const AdamWCoefficients job = AdamWCoefficients::make({}, {.step = 4, .lr = 0.1}),
+                          third = AdamWCoefficients::make({}, {.step = 3, .lr = 0.1});
+  EXPECT_EQ(of_step(job, now).step_size, third.step_size);
+  EXPECT_EQ(of_step(job, now).inverse_sqrt_bias_correction2, third.inverse_sqrt_bias_correction2);
+  EXPECT_EQ(of_step(job, now).decay, job.decay);
+}
+
+TEST(SettleTest, with_a_loss_scale_leaves_out_what_is_not_finite) {
+  ClipRule rule{
+      .average = 1, .max_norm = 1, .step = 7, .loss_scale = {.kind = LossScaling::kDynamic}};
+  const StepScalars before{.loss_scale = {.scale = 8, .good_steps = 5}};
+
+  const StepScalars left_out = settle(before, INFINITY, rule);
+  const StepScalars next = settle(left_out, 1, rule);
+  rule.step = 0;
+  const StepScalars asked = settle(before, INFINITY, rule);
+
+  EXPECT_FALSE(has_update(left_out));
+  EXPECT_EQ(left_out.first_bad_step, 0);
+  EXPECT_EQ(left_out.loss_scale, (LossScaleState{.scale = 4, .good_steps = 0, .left_out = 1}));
+  EXPECT_TRUE(has_update(next));
+  EXPECT_EQ(asked.loss_scale, before.loss_scale) << "asking changes nothing";
+}
+
+TEST(SettleTest, at_the_least_loss_scale_ends_the_updates) {
+  const ClipRule rule{
+      .average = 1, .max_norm = 1, .step = 7, .loss_scale = {.kind = LossScaling::kDynamic}};
+  const StepScalars before{.loss_scale = {.scale = 1}};
+
+  const StepScalars ended = settle(before, INFINITY, rule);
+
+  EXPECT_EQ(ended.first_bad_step, 7);
+  EXPECT_EQ(ended.loss_scale, before.loss_scale);
+  EXPECT_FALSE(has_update(settle(ended, 1, rule)));
+}
+
 }  // namespace
 }  // namespace sidestream::optim

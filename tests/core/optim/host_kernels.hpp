@@ -107,26 +107,35 @@ class HostKernels final : public DeviceKernels {
   static void with(const FlatGradients& gradients, const Work& work) {
     if (gradients.dtype == core::DType::kFloat32) {
       work(static_cast<const float*>(gradients.data));
+    } else if (gradients.dtype == core::DType::kFloat16) {
+      work(static_cast<const core::Float16*>(gradients.data));
     } else {
       work(static_cast<const core::BFloat16*>(gradients.data));
     }
   }
 
+  static void keep_copy(const LowCopy& copy, std::size_t at, float value) {
+    if (copy.data == nullptr) return;
+    if (copy.dtype == core::DType::kFloat16) {
+      static_cast<core::Float16*>(copy.data)[at] = core::Float16(value);
+    } else {
+      static_cast<core::BFloat16*>(copy.data)[at] = core::BFloat16(value);
+    }
+  }
+
   template <typename Job, typename Element>
   static void update(const Job& job, const Element& element) {
-    if (job.scalars->first_bad_step != 0) return;
+    if (!has_update(*job.scalars)) return;
     const auto scale = static_cast<float>(job.scalars->gradient_scale);
     for (std::size_t p = 0; p < job.table.count; ++p) {
       const DevicePiece& piece = job.table.pieces[p];
-      const auto& c = piece.decays != 0 ? job.with_decay : job.without_decay;
+      const auto c = of_step(piece.decays != 0 ? job.with_decay : job.without_decay, *job.scalars);
       with(job.gradients, [&](const auto* gradients) {
         for (std::size_t i = 0; i < piece.count; ++i) {
           const float gradient = static_cast<float>(gradients[piece.gradient + i]) * scale;
           const float now = element(piece, i, gradient, c);
           job.weights[piece.weight + i] = now;
-          if (job.low_precision != nullptr) {
-            job.low_precision[piece.low + i] = core::BFloat16(now);
-          }
+          keep_copy(job.low_precision, piece.low + i, now);
         }
       });
     }

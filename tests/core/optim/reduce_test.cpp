@@ -50,9 +50,11 @@ TEST_P(SumOfSquaresTest, equals_long_double_loop) {
 TEST_P(SumOfSquaresTest, of_a_block_has_the_bits_of_thirty_two_lanes) {
   const auto values = normal_floats(std::min(GetParam(), kSumBlock), 3);
   const auto narrow = rounded(values);
+  const std::vector<core::Float16> halves(values.begin(), values.end());
 
   EXPECT_EQ(block_squares(values.data(), values.size()), in_thirty_two_lanes(values));
   EXPECT_EQ(block_squares(narrow.data(), narrow.size()), in_thirty_two_lanes(narrow));
+  EXPECT_EQ(block_squares(halves.data(), halves.size()), in_thirty_two_lanes(halves));
 }
 
 INSTANTIATE_TEST_SUITE_P(Lengths, SumOfSquaresTest,

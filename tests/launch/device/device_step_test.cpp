@@ -168,6 +168,77 @@ TEST_F(DeviceStepTest, norm_that_is_not_finite_ends_the_run_with_the_number_of_i
   EXPECT_FALSE(outcome.updated);
 }
 
+// Losses, norms and scales of the processor, with a step that overflows, whoever looks when.
+TEST_F(DeviceStepTest, fp16_steps_are_those_of_the_processor) {
+  training.parameter_dtype = core::DType::kFloat16;
+  training.loss_scale = {.kind = optim::LossScaling::kDynamic, .scale = 1024, .interval = 2};
+  config.loss_scale = training.loss_scale;
+  for (const auto policy : {AnomalyPolicy::kStop, AnomalyPolicy::kSkip}) {
+    const auto start = [&] {
+      config.faults = std::make_shared<faults::FaultInjector>(
+          faults::parse_faults("inf-grad:step=3"), faults::Victim{});
+      config.judge = std::make_shared<AnomalyJudge>(NumericsOptions{.nan_policy = policy});
+    };
+    comm::SingleCommunicator alone;
+    const auto model = new_model();
+    const auto loader = new_loader();
+    parallel::DataParallel replicas(*model, alone, training);
+    model->expect_loss_scale(replicas.loss_scale());
+    start();
+    StepRunner host(*model, replicas, *loader, alone, config);
+    start();
+    DeviceRun device(*this, always);
+    device.model->expect_loss_scale(device.replicas.loss_scale());
+
+    for (std::int64_t step = 1; step <= kSteps; ++step) {
+      const StepOutcome expected = host.run(step, no_stop);
+      const StepOutcome found = device.steps.run(step, no_stop);
+      EXPECT_FALSE(found.anomaly) << step;
+      EXPECT_NEAR(found.loss, expected.loss, 1e-6) << step;
+      EXPECT_TRUE(found.grad_norm == expected.grad_norm || step == 3) << step;
+      EXPECT_EQ(device.replicas.loss_scale_state(), replicas.loss_scale_state()) << step;
+    }
+    EXPECT_EQ(replicas.loss_scale_state().left_out, 1);
+  }
+}
+
+TEST_F(DeviceStepTest, fp16_step_that_is_left_out_is_said_when_somebody_looks) {
+  training.loss_scale = {.kind = optim::LossScaling::kDynamic, .scale = 1024};
+  config.loss_scale = training.loss_scale;
+  config.faults = std::make_shared<faults::FaultInjector>(
+      faults::parse_faults("inf-grad:step=2;inf-grad:step=3"), faults::Victim{});
+  DeviceRun device(*this, [](std::int64_t step) { return step == 5; });
+
+  for (std::int64_t step = 1; step <= 4; ++step)
+    EXPECT_EQ(device.steps.run(step, no_stop).news, "");
+  const StepOutcome outcome = device.steps.run(5, no_stop);
+
+  EXPECT_EQ(outcome.news,
+            "by step 5: gradients were not finite in fp16: 2 updates are left out, the loss scale "
+            "is 256 now");
+  EXPECT_EQ(outcome.loss_scale->left_out, 2);
+  EXPECT_FALSE(outcome.anomaly);
+}
+
+TEST_F(DeviceStepTest, fp16_gradients_not_finite_at_the_least_scale_are_an_anomaly) {
+  training.loss_scale = {.kind = optim::LossScaling::kDynamic, .scale = 1};
+  config.loss_scale = training.loss_scale;
+  for (const auto policy : {AnomalyPolicy::kStop, AnomalyPolicy::kSkip}) {
+    config.faults = std::make_shared<faults::FaultInjector>(faults::parse_faults("inf-grad:step=2"),
+                                                            faults::Victim{});
+    config.judge = std::make_shared<AnomalyJudge>(NumericsOptions{.nan_policy = policy});
+    DeviceRun device(*this, always);
+    device.steps.run(1, no_stop);
+
+    const StepOutcome outcome = device.steps.run(2, no_stop);
+
+    ASSERT_TRUE(outcome.anomaly);
+    EXPECT_EQ(outcome.anomaly->kind, Anomaly::Kind::kLossScaleTooSmall);
+    EXPECT_EQ(outcome.anomaly->values.least_loss_scale, 1);
+    EXPECT_FALSE(outcome.updated);
+  }
+}
+
 // The host looks first: the step leaves no trace, and the steps after it are those of the
 // processor.
 TEST_F(DeviceStepTest, update_that_is_left_out_changes_nothing) {

@@ -1,6 +1,6 @@
 """Training on a GPU against training on the processor, every strategy against the others, and GPT-2 124M in bf16.
 
-    gpu_training_test.py cpu|strategies|offload|fused|resume|anomalies|gone|memory|asynchronous|large|transformers
+    gpu_training_test.py cpu|strategies|offload|fused|half|resume|anomalies|gone|memory|asynchronous|large|transformers
 
 Needs a GPU; with SIDESTREAM_TEST_DEVICE=cpu the script itself runs anywhere, with small models on the processor.
 """
@@ -82,6 +82,33 @@ def check_fused(root):
         worst = max(abs(a - b) for a, b in zip(on, off, strict=True))
         print(f"{precision}: largest difference of losses {worst:.2e}")
         check(worst < allowed, f"{precision}: losses with and without fused operators differ by {worst}")
+
+
+def check_half(root):
+    """fp16 learns what fp32 learns, whoever keeps the state; a gradient that overflows costs one update; a run goes on bit for bit."""
+    if not ON_GPU:
+        output = train(2, root / "refused", STEPS + SHARED + ["--precision", "fp16"], expect=2)
+        return check("on the processor use bf16" in output, output)
+    os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
+    flags = STEPS + SHARED + ["--precision", "fp16", "--inject", "inf-grad:rank=1,step=5", "--checkpoint-every", "10"]
+    train(2, root / "wide", STEPS + SHARED)
+    train(2, root / "half", flags)
+    worst = max(abs(a - b) for a, b in zip(losses(root / "wide"), losses(root / "half"), strict=True))
+    print(f"fp16: largest difference of losses {worst:.2e}")
+    check(worst < 5e-2, f"fp16: losses differ by {worst}")
+    lines = metrics(root / "half")
+    check([line["left_out"] for line in lines] == [0] * 4 + [1] * 16, f"updates left out: {lines}")
+    check([line["loss_scale"] for line in lines] == [65536] * 4 + [32768] * 16, f"loss scales: {lines}")
+    check(not (root / "half" / "incidents.jsonl").exists() or not (root / "half" / "incidents.jsonl").read_text(), "an incident")
+    train(2, root / "rest", [*flags, "--resume", str(checkpoint(root / "half", 10))])
+    check(losses(root / "rest") == losses(root / "half")[10:], "a resumed run has other losses")
+    for name, more in {"slices": ["--zero", "1"], "wide sums": ["--reduce-dtype", "fp32"]}.items():
+        train(2, root / name, flags + more)
+        check(metrics(root / name)[-1]["left_out"] == 1, f"{name}: updates left out")
+    check(losses(root / "slices") == losses(root / "half"), "slices of the state: other losses")
+    for name, more in {"plain": ["--fused-ops", "off", "--fused-optimizer", "off"], "fixed": ["--loss-scale", "1024", "--nan-policy", "skip"]}.items():
+        train(2, root / name, flags + more)
+        check(all(math.isfinite(loss) for loss in losses(root / name)), f"{name}: losses {losses(root / name)}")
 
 
 def check_resume(root):
@@ -177,7 +204,7 @@ def check_transformers(root):
     check(all(math.isfinite(p.double().sum().item()) for p in model.parameters()), "weights are not finite")
 
 
-PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "offload": check_offload, "fused": check_fused, "resume": check_resume, "anomalies": check_anomalies, "gone": check_gone,
+PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "offload": check_offload, "fused": check_fused, "half": check_half, "resume": check_resume, "anomalies": check_anomalies, "gone": check_gone,
          "memory": check_memory, "asynchronous": check_asynchronous, "large": check_large,
          "transformers": check_transformers}
 

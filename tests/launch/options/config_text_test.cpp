@@ -51,7 +51,11 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                                               "--grad-accumulation",
                                               "14",
                                               "--precision",
-                                              "bf16",
+                                              "fp16",
+                                              "--loss-scale",
+                                              "dynamic",
+                                              "--loss-scale-interval",
+                                              "26",
                                               "--algorithm",
                                               "sgd",
                                               "--lr",
@@ -89,7 +93,7 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                                               "--resume",
                                               "auto",
                                               "--device",
-                                              "cpu",
+                                              "cuda",
                                               "--backend",
                                               "mpi",
                                               "--threads",
@@ -165,7 +169,9 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
             std::make_tuple(11, 12u, true, false, true, 13));
   EXPECT_EQ(std::tie(o.parallel.grad_accumulation, o.parallel.gradient_as_bucket_view, o.precision,
                      o.parallel.reduce_dtype),
-            std::make_tuple(14, false, Precision::kBf16, std::optional(core::DType::kFloat32)));
+            std::make_tuple(14, false, Precision::kFp16, std::optional(core::DType::kFloat32)));
+  EXPECT_EQ(std::tie(o.loss_scale.fixed, o.loss_scale.interval),
+            std::make_tuple(std::optional(0.0), std::optional<std::int64_t>(26)));
   EXPECT_EQ(
       std::tie(o.schedule.lr, o.schedule.min_lr_ratio, o.schedule.kind, o.schedule.warmup_steps),
       std::make_tuple(0.15, 0.16, "wsd", 17));
@@ -179,7 +185,7 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
       std::make_tuple(24, 25, std::optional(2.6), 27));
   EXPECT_EQ(std::tie(o.checkpoint.every, o.checkpoint.keep, o.checkpoint.resume, o.device,
                      o.comm.backend, o.threads),
-            std::make_tuple(28, 29, "auto", Device::kCpu, comm::Backend::kMpi, std::optional(3)));
+            std::make_tuple(28, 29, "auto", Device::kCuda, comm::Backend::kMpi, std::optional(3)));
   using std::chrono::milliseconds;
   EXPECT_EQ(
       std::tie(o.timeouts.setup, o.timeouts.step, o.timeouts.checkpoint, o.timeouts.evaluation),

@@ -209,8 +209,7 @@ TEST_F(TrainParserTest, parse_wrong_values_say_what_was_expected) {
   EXPECT_THAT(error_with_data({"--overlap", "true"}),
               HasSubstr("--overlap: expected on or off, found 'true'"));
   EXPECT_THAT(error_with_data({"--precision", "fp64"}),
-              HasSubstr("expected one of fp32, tf32, bf16"));
-  EXPECT_THAT(error_with_data({"--precision", "fp16"}), HasSubstr("use fp32, tf32 or bf16"));
+              HasSubstr("expected one of fp32, tf32, bf16, fp16"));
   EXPECT_THAT(error_with_data({"--nccl-ctas", "65"}), HasSubstr("from 1 to 64, found '65'"));
   EXPECT_THAT(error_with_data({"--nccl-ctas", "none", "--nccl-windows", "off"}),
               HasSubstr("--nccl-ctas none and --nccl-windows off exclude each other"));
@@ -218,6 +217,41 @@ TEST_F(TrainParserTest, parse_wrong_values_say_what_was_expected) {
   EXPECT_THAT(error_with_data({"--width", "770"}), HasSubstr("heads"));
   EXPECT_THAT(error_with_data({"--sequence-length", "1025"}), HasSubstr("at most 1024"));
   EXPECT_THAT(error_of({}), HasSubstr("--data is missing"));
+}
+
+TEST_F(TrainParserTest, parse_loss_scale_is_dynamic_or_a_number_and_of_fp16_only) {
+  const auto scale_with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--precision", "fp16"});
+    return parse(more).loss_scale;
+  };
+  const std::string config = file("precision = fp16\nloss-scale = 512\n");
+
+  EXPECT_FALSE(scale_with({}).is_given());
+  EXPECT_EQ(scale_with({"--loss-scale", "dynamic"}).fixed, 0);
+  EXPECT_EQ(scale_with({"--loss-scale", "1024"}).fixed, 1024);
+  EXPECT_EQ(scale_with({"--loss-scale-interval", "500"}).interval, 500);
+  EXPECT_EQ(parse({"--config", config}).loss_scale.fixed, 512);
+  EXPECT_FALSE(parse({"--config", config, "--baseline"}).loss_scale.is_given());
+
+  for (const char* precision : {"fp32", "tf32", "bf16"}) {
+    EXPECT_THAT(error_with_data({"--precision", precision, "--loss-scale", "dynamic"}),
+                HasSubstr("are for --precision fp16"));
+    EXPECT_THAT(error_with_data({"--precision", precision, "--loss-scale-interval", "9"}),
+                HasSubstr("are for --precision fp16"));
+  }
+  const auto error_in_fp16 = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--precision", "fp16"});
+    return error_with_data(more);
+  };
+  EXPECT_THAT(error_in_fp16({"--loss-scale", "0.5"}), HasSubstr("--loss-scale: expected a number"));
+  EXPECT_THAT(error_in_fp16({"--loss-scale", "1e9"}), HasSubstr("--loss-scale: expected a number"));
+  EXPECT_THAT(error_in_fp16({"--loss-scale", "off"}), HasSubstr("--loss-scale: expected a number"));
+  EXPECT_THAT(error_in_fp16({"--loss-scale-interval", "0"}),
+              HasSubstr("--loss-scale-interval: expected an integer"));
+  EXPECT_THAT(error_in_fp16({"--loss-scale", "64", "--loss-scale-interval", "9"}),
+              HasSubstr("--loss-scale-interval is of a dynamic loss scale"));
+  EXPECT_THAT(error_in_fp16({"--reduce-dtype", "bf16"}), HasSubstr("--reduce-dtype fp32"));
+  EXPECT_THAT(error_in_fp16({"--device", "cpu"}), HasSubstr("on the processor use bf16"));
 }
 
 TEST_F(TrainParserTest, parse_ctas_are_a_number_or_a_policy) {

@@ -57,6 +57,20 @@ TEST_F(MetricsFileTest, metrics_line_has_the_documented_fields_in_order) {
   EXPECT_EQ(object["loss"].get<double>(), 1.0 / 3.0);
 }
 
+TEST_F(MetricsFileTest, metrics_line_of_fp16_has_the_loss_scale_and_what_it_left_out) {
+  StepMetrics metrics = at_step(1);
+  metrics.loss_scale = 32768;
+  metrics.left_out = 2;
+  MetricsWriter(path_).write(metrics);
+
+  const auto object = nlohmann::json::parse(metrics_line(metrics));
+
+  EXPECT_EQ(object["loss_scale"], 32768);
+  EXPECT_EQ(object["left_out"], 2);
+  EXPECT_EQ(read_metrics(path_).at(0).loss_scale, metrics.loss_scale);
+  EXPECT_EQ(read_metrics(path_).at(0).left_out, metrics.left_out);
+}
+
 TEST_F(MetricsFileTest, metrics_line_not_finite_is_null) {
   StepMetrics metrics = at_step(1);
   metrics.loss = std::numeric_limits<double>::quiet_NaN();

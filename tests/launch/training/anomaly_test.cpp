@@ -4,7 +4,10 @@
 
 #include <cmath>
 
+#include "core/base/error.hpp"
 #include "launch/trainer/incident.hpp"
+#include "launch/trainer/loss_scale_news.hpp"
+#include "launch/trainer/training_state.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -38,6 +41,65 @@ TEST(AnomalyTest, judge_normNotFinite) {
   EXPECT_EQ(judgement.anomaly->text(), "step 5: the gradient norm is not finite");
   EXPECT_EQ(judge.policy_for(*judgement.anomaly), kSkip);
   EXPECT_TRUE(judge.losses().values().empty()) << "what is left out is no measure";
+}
+
+TEST(AnomalyTest, judge_gradientsNotFiniteAtTheLeastLossScale) {
+  AnomalyJudge judge;
+
+  const auto judgement =
+      judge.judge({.step = 5, .loss = NAN, .grad_norm = NAN, .bad_rank = 1, .least_loss_scale = 1});
+
+  ASSERT_TRUE(judgement.anomaly);
+  EXPECT_EQ(judgement.anomaly->name(), "loss-scale-too-small");
+  EXPECT_EQ(judge.policy_for(*judgement.anomaly), kStop);
+  EXPECT_EQ(judgement.anomaly->text(),
+            "step 5: the gradient norm is not finite at a loss scale of 1, and half of that would "
+            "be less than 1");
+  EXPECT_NE(stop_text(*judgement.anomaly).find("--precision bf16"), std::string::npos);
+}
+
+TEST(LossScaleNewsTest, of_saysWhatHasBeenLeftOutSinceTheLastCall) {
+  LossScaleNews news({.scale = 4096, .left_out = 7});
+
+  EXPECT_EQ(news.of(1, {.scale = 4096, .good_steps = 1, .left_out = 7}), "");
+  EXPECT_EQ(news.of(2, {.scale = 2048, .left_out = 8}),
+            "step 2: a gradient was not finite in fp16: its update is left out, the loss scale is "
+            "2048 now");
+  EXPECT_EQ(news.of(3, {.scale = 2048, .good_steps = 1, .left_out = 8}), "");
+  EXPECT_EQ(news.of(10, {.scale = 1024, .left_out = 9}),
+            "by step 10: a gradient was not finite in fp16: its update is left out, the loss scale "
+            "is 1024 now");
+  EXPECT_EQ(news.of(20, {.scale = 256, .left_out = 11}),
+            "by step 20: gradients were not finite in fp16: 2 updates are left out, the loss scale "
+            "is 256 now");
+}
+
+TEST(TrainingStateTest, lossScale_comesBackAsItWas) {
+  TrainingState state{.step = 9, .skipped = 1};
+  state.loss_scale = optim::LossScaleState{.scale = 32768, .good_steps = 5, .left_out = 2};
+
+  const TrainingState again = training_state_from(to_json(state));
+
+  EXPECT_EQ(again.loss_scale, state.loss_scale);
+}
+
+TEST(TrainingStateTest, lossScale_isNotInOlderCheckpointsNorInThoseOfOtherPrecisions) {
+  nlohmann::json json = to_json(TrainingState{.step = 9});
+
+  EXPECT_FALSE(json.contains("loss_scale"));
+  EXPECT_FALSE(training_state_from(json).loss_scale.has_value());
+}
+
+TEST(TrainingStateTest, lossScale_thatCannotBeUsedIsRefused) {
+  TrainingState state{.step = 9};
+  state.loss_scale = optim::LossScaleState{.scale = 32768, .good_steps = 5, .left_out = 2};
+  for (const auto& [field, value] :
+       {std::pair{"scale", nlohmann::json(0)}, std::pair{"scale", nlohmann::json(nullptr)},
+        std::pair{"good_steps", nlohmann::json(-1)}, std::pair{"left_out", nlohmann::json("2")}}) {
+    nlohmann::json json = to_json(state);
+    json["loss_scale"][field] = value;
+    EXPECT_THROW(training_state_from(json), core::CheckpointError) << field << value;
+  }
 }
 
 TEST(AnomalyTest, judge_spikesUpwardsOnly) {

@@ -5,6 +5,10 @@
 
 #include <chrono>
 
+#include "launch/assembly/dry_run.hpp"
+#include "launch/assembly/memory_advice.hpp"
+#include "model/config.hpp"
+
 namespace sidestream::launch {
 namespace {
 
@@ -28,6 +32,44 @@ TEST(AssemblyTest, dataParallelConfig_hasTheTypeOfThePrecision) {
   EXPECT_EQ(data_parallel_config(options).parameter_dtype, core::DType::kBFloat16);
   options.precision = Precision::kFp32;
   EXPECT_EQ(data_parallel_config(options).parameter_dtype, core::DType::kFloat32);
+}
+
+TEST(AssemblyTest, dataParallelConfig_scalesTheLossOfFp16Only) {
+  using optim::LossScaling;
+  const auto config_of = [](Precision precision, const LossScaleOptions& scale) {
+    TrainOptions options;
+    options.precision = precision;
+    options.loss_scale = scale;
+    return data_parallel_config(options);
+  };
+
+  EXPECT_EQ(config_of(Precision::kBf16, {}).loss_scale.kind, LossScaling::kOff);
+  const parallel::DataParallelConfig fp16 = config_of(Precision::kFp16, {.interval = 7});
+  EXPECT_EQ(fp16.parameter_dtype, core::DType::kFloat16);
+  EXPECT_EQ(fp16.loss_scale.kind, LossScaling::kDynamic);
+  EXPECT_EQ(fp16.loss_scale.scale, 65536);
+  EXPECT_EQ(fp16.loss_scale.interval, 7);
+  const auto fixed = config_of(Precision::kFp16, {.fixed = 128}).loss_scale;
+  EXPECT_EQ(fixed.kind, LossScaling::kFixed);
+  EXPECT_EQ(fixed.scale, 128);
+}
+
+TEST(AssemblyTest, plan_ofFp16IsThatOfBf16) {
+  TrainOptions options;
+  options.model.preset = "gpt2-tiny";
+  options.model.config = model::preset("gpt2-tiny");
+  const auto device_bytes = [&](Precision precision) {
+    options.precision = precision;
+    return planned_device_bytes(options, 2);
+  };
+  const auto activation_bytes = [&](Precision precision) {
+    options.precision = precision;
+    return activations_of(options).peak();
+  };
+
+  EXPECT_EQ(device_bytes(Precision::kFp16), device_bytes(Precision::kBf16));
+  EXPECT_EQ(activation_bytes(Precision::kFp16), activation_bytes(Precision::kBf16));
+  EXPECT_LT(activation_bytes(Precision::kFp16), activation_bytes(Precision::kFp32));
 }
 
 TEST(AssemblyTest, dataParallelConfig_roundsWithTheSeedOfTheRun) {

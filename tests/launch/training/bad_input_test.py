@@ -252,6 +252,8 @@ def check_run_directory(root, data):
     expect(CONFIG, ["no usable GPU", "--device cpu"], 2, base + fresh + ["--backend", "nccl"])
     expect(CONFIG, ["rank 0 on ", "no usable GPU", "--device cpu"], 2, base + fresh + ["--device", "cuda"])
     expect(CONFIG, ["--precision tf32", "fp32 or bf16"], 2, base + fresh + ["--precision", "tf32"])
+    expect(CONFIG, ["--precision fp16", "use bf16"], 2, base + fresh + ["--precision", "fp16"])
+    expect(CONFIG, ["are for --precision fp16"], 2, base + fresh + ["--precision", "bf16", "--loss-scale", "dynamic"])
     expect(CONFIG, ["one process"], 2, base + fresh + ["--backend", "single"])
     check(not (root / "fresh").exists(), "a refused call left a run directory behind")
     other = ["--run-dir", str(root / "used"), "--resume", "auto", "--layers", "3"]

@@ -88,6 +88,7 @@ TEST_F(CrossEntropyKernelTest, large_logits_do_not_overflow) {
   for (const at::ScalarType dtype : kDtypes) {
     for (const double scale : {50.0, 1e4, 1e30}) {
       SCOPED_TRACE(scale);
+      if (dtype == at::kHalf && scale > 1e4) continue;  // fp16 has no such numbers
       const Tensor logits = random({4, 700}, dtype, scale);
       expect_right(logits, targets_of(logits));
     }

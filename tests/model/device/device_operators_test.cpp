@@ -13,7 +13,7 @@ using torch::Tensor;
 // Shapes as doubles on the processor.
 void compare(const Operation& operation, const Tensors& inputs) {
   for (const at::ScalarType dtype : kDtypes) {
-    SCOPED_TRACE(dtype == at::kFloat ? "fp32" : "bf16");
+    SCOPED_TRACE(c10::toString(dtype));
     Tensors narrow, exact;
     for (const Tensor& input : inputs) {
       narrow.push_back(input.to(tested_device(), dtype));
@@ -239,10 +239,11 @@ TEST_F(DeviceOperatorsTest, next_token_loss_of_a_large_odd_vocabulary) {
           {random({1009, 48}, 0.3)});
 }
 
-Tensor small_loss(Operators& operators, const Tensor& x, const Tensor& weight) {
+Tensor small_loss(Operators& operators, const Tensor& x, const Tensor& weight,
+                  const Tensor& scale = {}) {
   const Tensor targets = at::arange(8, tested_device()).to(at::kLong).view({2, 4});
   return operators.next_token_loss(x, {.tokens_vc = weight, .positions_pc = {}, .tied = {}},
-                                   targets, {.vocab_size = 20, .chunks = 2});
+                                   targets, {.vocab_size = 20, .chunks = 2, .scale = scale});
 }
 
 TEST_F(DeviceOperatorsTest, next_token_loss_scales_with_the_incoming_gradient) {
@@ -255,6 +256,48 @@ TEST_F(DeviceOperatorsTest, next_token_loss_scales_with_the_incoming_gradient) {
     return weight.grad();
   };
   EXPECT_LT(relative_error(gradient(8.0), gradient(1.0) * 8.0), 1e-6);
+}
+
+// The gradient that comes is what was expected, or a multiple of it.
+TEST_F(DeviceOperatorsTest, next_token_loss_knows_its_scale_before_the_gradient_comes) {
+  DeviceOperators operators(tested_queue());
+  const Tensor scale = at::full({}, 1024, at::kFloat).to(tested_device());
+  const auto gradient = [&](const Tensor& expected, const Tensor& given) {
+    torch::manual_seed(5);
+    const Tensor x = device::random({2, 4, 8}, at::kFloat),
+                 weight = device::random({20, 8}, at::kFloat).requires_grad_();
+    const Tensor loss = small_loss(operators, x, weight, expected);
+    loss.backward(given);
+    return weight.grad();
+  };
+  const Tensor exact = gradient({}, {}) * 1024;
+
+  EXPECT_TRUE(torch::equal(gradient(scale, scale), exact));
+  EXPECT_TRUE(torch::equal(gradient(scale, scale * 4), exact * 4));
+  EXPECT_TRUE(torch::equal(gradient(scale, {}), exact / 1024));
+}
+
+// Of 32768 rows each has a gradient of some 1e-7, of which fp16 has two steps.
+TEST_F(DeviceOperatorsTest, next_token_loss_in_fp16_keeps_small_gradients_by_its_scale) {
+  DeviceOperators operators(tested_queue());
+  PlainOperators plain;
+  torch::manual_seed(5);
+  const Tensor x = device::random({1, 32768, 16}, at::kHalf, 0.5),
+               weight = device::random({256, 16}, at::kHalf, 0.5), targets = ids(256, {1, 32768});
+  const auto x_gradient = [&](Operators& ops, at::ScalarType dtype, const Tensor& scale) {
+    const Tensor leaf = x.to(dtype).detach().requires_grad_();
+    ops.next_token_loss(leaf, {.tokens_vc = weight.to(dtype), .positions_pc = {}, .tied = {}},
+                        targets, {.vocab_size = 256, .chunks = 1, .scale = scale})
+        .backward(scale);
+    return leaf.grad();
+  };
+  const Tensor exact = x_gradient(plain, at::kDouble, {}),
+               scale = at::full({}, 65536, at::kFloat).to(tested_device());
+
+  const Tensor found = x_gradient(operators, at::kHalf, scale).to(at::kDouble) / 65536;
+
+  EXPECT_LT(relative_error(found, exact), 2e-3);
+  EXPECT_GT(relative_error(x_gradient(operators, at::kHalf, {}), exact), 5e-3) << "without it";
 }
 
 TEST_F(DeviceOperatorsTest, next_token_loss_without_gradients_has_the_same_value) {

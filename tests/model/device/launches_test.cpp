@@ -118,7 +118,7 @@ TEST_F(LaunchesTest, jobs_that_the_kernels_cannot_do_are_refused) {
             {.dtype = core::DType::kFloat64, .count = 1, .before = room, .activation = room},
             nullptr);
       }),
-      testing::HasSubstr("expected float32 or bfloat16, found float64"));
+      testing::HasSubstr("expected float32, bfloat16 or float16, found float64"));
 }
 
 TEST(GeometryTest, threads_of_a_row_hold_all_of_it) {

@@ -25,9 +25,12 @@ inline torch::Tensor shifted(const torch::Tensor& tensor) {
       .copy_(tensor);
 }
 
-// fp32: near double. bf16: inputs are exact in double, so that only the result is rounded, by 2^-8
-// at most.
-inline double tolerance_of(at::ScalarType dtype) { return dtype == at::kFloat ? 3e-6 : 3.92e-3; }
+// fp32: near double. bf16 and fp16: inputs are exact in double, so that only the result is rounded,
+// by 2^-8 and 2^-11 at most.
+inline double tolerance_of(at::ScalarType dtype) {
+  if (dtype == at::kHalf) return 4.9e-4;
+  return dtype == at::kFloat ? 3e-6 : 3.92e-3;
+}
 
 inline void expect_near(const torch::Tensor& found, const torch::Tensor& expected,
                         const std::string& what) {
@@ -35,6 +38,6 @@ inline void expect_near(const torch::Tensor& found, const torch::Tensor& expecte
   EXPECT_LT(relative_error(found, expected), tolerance_of(found.scalar_type())) << what;
 }
 
-inline const auto kDtypes = {at::kFloat, at::kBFloat16};
+inline const auto kDtypes = {at::kFloat, at::kBFloat16, at::kHalf};
 
 }  // namespace sidestream::model::device
