@@ -1,7 +1,6 @@
 #include "parallel/data_parallel.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +17,7 @@
 #include "parallel/gradient_space.hpp"
 #include "parallel/gradient_synchronizer.hpp"
 #include "parallel/memory_plan.hpp"
+#include "parallel/missing_gradients.hpp"
 #include "parallel/parameter_space.hpp"
 #include "parallel/replica_agreement.hpp"
 #include "parallel/replica_check.hpp"
@@ -34,8 +34,6 @@ ParameterSpace agreed_space(comm::Communicator& communicator, const torch::nn::M
   StateMemory memory(communicator, parameters, config);
   return {std::move(parameters), config.parameter_dtype, std::move(memory)};
 }
-
-constexpr std::size_t kNamesInMessage = 5;
 
 enum class Phase {
   kIdle,          // between steps
@@ -130,15 +128,19 @@ class DataParallel::Impl {
     return update_->grad_norm(average());
   }
 
-  StepStatistics update(double learning_rate) {
+  void prepare_update(double learning_rate) {
+    request_ = {.step = steps_taken_ + 1, .lr = learning_rate, .average = average()};
+    update_->prepare(request_);
+  }
+
+  StepStatistics update_prepared() {
     require_phase(Phase::kReduced, "update()", "finish_backward()");
     const ranges::ScopedRange range(ranges::Phase::kOptimizer);
     ++steps_taken_;
     finish_gather();  // of weights that no forward has used
     std::int64_t blocked_ns = synchronizer_->blocked_ns();
     blocked_ns += parameters_.meet();  // nobody reads the old weights any more
-    const double norm =
-        update_->update({.step = steps_taken_, .lr = learning_rate, .average = average()});
+    const double norm = update_->update(request_);
     blocked_ns += parameters_.meet();  // everybody's part is there
     if (gather_) {
       gather_->start();
@@ -148,6 +150,15 @@ class DataParallel::Impl {
     phase_ = Phase::kIdle;
     return {.grad_norm = norm, .exposed_comm_ns = blocked_ns};
   }
+
+  void abandon_step(std::int64_t steps_taken) {
+    if (gather_) gather_->abandon();
+    synchronizer_->begin();  // forgets collectives that will never run
+    accumulator_.begin_step();
+    phase_ = Phase::kIdle;
+    steps_taken_ = steps_taken;
+  }
+  std::uint64_t layout() const { return order_settled_ ? layouts_ : 0; }
 
   torch::Tensor device_scalars() const { return update_->scalars(); }
 
@@ -238,7 +249,7 @@ class DataParallel::Impl {
 
   void complete_missing(const std::vector<std::size_t>& missing) {
     if (!missing.empty() && config_.unused_parameters == UnusedParameters::kError) {
-      const std::string message = missing_text(missing);
+      const std::string message = missing_gradients_text(parameters_.parameters(), missing);
       communicator_.announce_failure(message);
       throw core::Error(message);
     }
@@ -246,19 +257,6 @@ class DataParallel::Impl {
       accumulator_.fill_if_missing(parameter);
       count_gradient(parameter);
     }
-  }
-
-  std::string missing_text(const std::vector<std::size_t>& missing) const {
-    std::vector<std::string> names;
-    for (const std::size_t i : missing) {
-      if (names.size() < kNamesInMessage) names.push_back("'" + parameters_.at(i).name + "'");
-    }
-    return fmt::format(
-        "{} of {} parameters got no gradient in the last micro-step: {}{}. Use them in the loss, "
-        "or "
-        "pass --unused-parameters allow to count their gradient as zero.",
-        missing.size(), parameters_.size(), fmt::join(names, ", "),
-        missing.size() > names.size() ? ", ..." : "");
   }
 
   // Once, before step 2: buckets in the order in which gradients became ready in step 1. What never
@@ -301,6 +299,7 @@ class DataParallel::Impl {
     gradients_.adopt(std::move(plan));
     update_->layout_changed();
     order_settled_ = true;
+    ++layouts_;
   }
 
   void require_next(int micro_step) const {
@@ -336,7 +335,9 @@ class DataParallel::Impl {
   Phase phase_ = Phase::kIdle;
   int micro_step_ = 0;
   std::int64_t steps_taken_ = 0;
+  UpdateRequest request_;  // of the last prepare_update()
   bool order_settled_ = false;
+  std::uint64_t layouts_ = 0;  // that were adopted
   std::vector<std::size_t> observed_order_;
   std::unique_ptr<BucketTuner> tuner_;  // null: the cut stays
   std::string news_;
@@ -369,7 +370,15 @@ void DataParallel::finish_backward() { impl_->finish_backward(); }
 std::string DataParallel::first_bad_gradient() const { return impl_->first_bad_gradient(); }
 torch::Tensor DataParallel::device_scalars() const { return impl_->device_scalars(); }
 double DataParallel::grad_norm() const { return impl_->grad_norm(); }
-StepStatistics DataParallel::update(double learning_rate) { return impl_->update(learning_rate); }
+StepStatistics DataParallel::update(double learning_rate) {
+  impl_->prepare_update(learning_rate);
+  return impl_->update_prepared();
+}
+void DataParallel::prepare_update(double learning_rate) { impl_->prepare_update(learning_rate); }
+StepStatistics DataParallel::update_prepared() { return impl_->update_prepared(); }
+void DataParallel::count_replayed_step() { set_steps_taken(steps_taken() + 1); }
+void DataParallel::abandon_step(std::int64_t taken) { impl_->abandon_step(taken); }
+std::uint64_t DataParallel::layout() const { return impl_->layout(); }
 std::int64_t DataParallel::steps_taken() const { return impl_->steps_taken(); }
 void DataParallel::set_steps_taken(std::int64_t steps) { impl_->set_steps_taken(steps); }
 std::vector<ParameterState> DataParallel::states() const { return impl_->states(); }

@@ -28,13 +28,13 @@ core::BFloat16* DeviceUpdate::low_precision() const {
              : nullptr;
 }
 
-double DeviceUpdate::update(const UpdateRequest& request) {
-  settle(request);
+double DeviceUpdate::update(const UpdateRequest& /*request*/) {
+  settle();
   for (const Batch& batch : batches()) {
     if (config_.algorithm == OptimizerAlgorithm::kAdamW) {
-      run_adamw(request, batch);
+      run_adamw(batch);
     } else {
-      run_sgd(request, batch);
+      run_sgd(batch);
     }
   }
   return std::numeric_limits<double>::quiet_NaN();
@@ -60,45 +60,28 @@ void DeviceUpdate::each_state(const VisitState& visit) {
   }
 }
 
-void DeviceUpdate::run_adamw(const UpdateRequest& request, const Batch& batch) {
-  const optim::AdamWConfig config{.beta1 = config_.beta1,
-                                  .beta2 = config_.beta2,
-                                  .eps = config_.eps,
-                                  .weight_decay = config_.weight_decay};
-  const auto coefficients = [&](double weight_decay) {
-    return optim::AdamWCoefficients::make(
-        config, {.step = request.step, .lr = request.lr, .weight_decay = weight_decay});
-  };
+void DeviceUpdate::run_adamw(const Batch& batch) {
   tools_.kernels->adamw({.table = batch.table,
                          .gradients = norm_.flat_gradients(),
                          .weights = batch.weights,
                          .first_moments = data_of(first_moments_),
                          .second_moments = data_of(second_moments_),
                          .low_precision = low_precision(),
-                         .with_decay = coefficients(config_.weight_decay),
-                         .without_decay = coefficients(0),
                          .scalars = norm_.scalars_on_device(),
-                         .moment_dtype = config_.state_dtype,
-                         .rounding = rounding_of(request)},
+                         .rule = rule(),
+                         .moment_dtype = config_.state_dtype},
                         tools_.current_stream());
 }
 
-void DeviceUpdate::run_sgd(const UpdateRequest& request, const Batch& batch) {
-  const auto coefficients = [&](double weight_decay) {
-    return optim::SgdCoefficients{.lr = static_cast<float>(request.lr),
-                                  .momentum = static_cast<float>(config_.momentum),
-                                  .weight_decay = static_cast<float>(weight_decay)};
-  };
+void DeviceUpdate::run_sgd(const Batch& batch) {
   tools_.kernels->sgd({.table = batch.table,
                        .gradients = norm_.flat_gradients(),
                        .weights = batch.weights,
                        .momentum = data_of(first_moments_),
                        .low_precision = low_precision(),
-                       .with_decay = coefficients(config_.weight_decay),
-                       .without_decay = coefficients(0),
                        .scalars = norm_.scalars_on_device(),
-                       .moment_dtype = config_.state_dtype,
-                       .rounding = rounding_of(request)},
+                       .rule = rule(),
+                       .moment_dtype = config_.state_dtype},
                       tools_.current_stream());
 }
 

@@ -1,6 +1,7 @@
-// The fused update on a device: every number that depends on the gradients stays there. After the
-// buckets' squares, norm, clip factor, and the update of all parameters in one pass, are three
-// launches more; of sharded fp32 weights one a bucket.
+// The fused update on a device: every number that depends on the gradients stays there, and none of
+// its launches has an argument that changes from step to step. After the buckets' squares, norm,
+// clip factor, and the update of all parameters in one pass, are three launches more; of sharded
+// fp32 weights one a bucket.
 #pragma once
 
 #include <vector>
@@ -26,8 +27,8 @@ class DeviceUpdate final : public DeviceStepUpdate {
     float* weights;
   };
   std::vector<Batch> batches() const;
-  void run_adamw(const UpdateRequest& request, const Batch& batch);
-  void run_sgd(const UpdateRequest& request, const Batch& batch);
+  void run_adamw(const Batch& batch);
+  void run_sgd(const Batch& batch);
   core::BFloat16* low_precision() const;
 
   FlatState first_moments_;   // momentum for SGD; empty when there is none

@@ -38,7 +38,7 @@ OperatorUpdate::Factors OperatorUpdate::factors_of(const UpdateRequest& request)
           .second = one.mul(second - 1).add_(1),
           .minus_lr = one.mul(-request.lr / first_bias),
           .second_bias = std::sqrt(1 - std::pow(config_.beta2, time)),
-          .rounding = rounding_of(request)};
+          .rounding = {.seed = config_.rounding_seed, .step = request.step}};
 }
 
 // After a bad step it is what it was, which rounding leaves as it is.
@@ -55,7 +55,7 @@ void OperatorUpdate::keep(const Tensor& updated, const Tensor& moment,
 
 double OperatorUpdate::update(const UpdateRequest& request) {
   const torch::NoGradGuard no_grad;
-  settle(request);
+  settle();
   const Factors factors = factors_of(request);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (config_.algorithm == OptimizerAlgorithm::kAdamW) {

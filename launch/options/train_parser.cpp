@@ -48,6 +48,31 @@ void check_model(const TrainOptions& options) {
   }
 }
 
+// What is known without a device.
+void check_cuda_graph(const TrainOptions& options) {
+  const auto refuse = [](const std::string& with, const std::string& why) {
+    throw core::ConfigError(
+        fmt::format("--cuda-graph on and {} exclude each other: {}", with, why));
+  };
+  if (!options.cuda_graph) return;
+  if (options.device == Device::kCpu)
+    refuse("--device cpu", "a CUDA graph needs a GPU; leave --cuda-graph out");
+  if (options.comm.backend == comm::Backend::kMpi)
+    refuse("--backend mpi",
+           "sums that pass through the host cannot be captured; leave --backend out for NCCL");
+  if (options.parallel.unused_parameters == parallel::UnusedParameters::kAllow)
+    refuse("--unused-parameters allow",
+           "every replay has the gradients of the step that was captured; leave one of them out");
+  if (options.numerics.drops_updates())
+    refuse("skip or rollback as --nan-policy or --spike-policy",
+           "there the host looks at every step before its update; take stop or warn, or leave "
+           "--cuda-graph out");
+  if (options.model.config.dropout > 0 && options.model.config.recompute != model::Recompute::kNone)
+    refuse("--recompute with dropout",
+           "what is made again draws from a state of the generator that a graph does not keep; "
+           "--dropout 0, or --recompute none");
+}
+
 }  // namespace
 
 TrainOptions parse_train_options(int argc, const char* const* argv) {
@@ -89,6 +114,7 @@ void validate(const TrainOptions& options) {
     throw core::ConfigError(
         "--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");
   }
+  check_cuda_graph(options);
   const RecordOptions& record = options.record;
   if (!record.profile &&
       (record.shapes || record.memory || record.stacks || record.flops || record.wants_modules())) {

@@ -41,7 +41,9 @@ TOGGLES = [
     ("bf16 + reading ahead", [*BF16, *AHEAD], "eager bf16"),
     ("bf16 + reading ahead, pinned", [*BF16, *AHEAD, "--pin-memory", "on"], "eager bf16"),
     ("bf16 + padded vocabulary", [*BF16, "--pad-vocab", "128"], "eager bf16"),
+    ("bf16 + CUDA graph", [*BF16, "--fused-optimizer", "on", "--cuda-graph", "on"], "eager bf16"),
     ("all together", ["--precision", "bf16", "--pad-vocab", "128"], "eager bf16, fused"),
+    ("all together + CUDA graph", ["--precision", "bf16", "--pad-vocab", "128", "--cuda-graph", "on"], "eager bf16, fused"),
 ]
 PEERS = {"eager fp32": ["fp32", "plain"], "eager tf32": ["tf32", "plain"], "eager bf16": ["bf16", "plain"],
          "eager bf16, fused": ["bf16", "fused"]}
@@ -116,8 +118,8 @@ def speed_of(session, name, flags):
 
 
 def speed(session):
-    """Each toggle; tf32 is a mode of GPUs."""
-    chosen = [one for one in TOGGLES if session.options.device == "cuda" or "tf32" not in one[1]]
+    """Each toggle; tf32 and CUDA graphs are of GPUs."""
+    chosen = [one for one in TOGGLES if session.options.device == "cuda" or not {"tf32", "--cuda-graph"} & {*one[1]}]
     return {name: {"peer": peer, "result": speed_of(session, name, flags)} for name, flags, peer in chosen}
 
 
