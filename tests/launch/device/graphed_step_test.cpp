@@ -226,7 +226,6 @@ TEST_F(GraphedStepTest, failed_capture_leaves_replicas_between_two_steps) {
 
   EXPECT_EQ(graphed.replicas.steps_taken(), kCapturedStep - 1);
   EXPECT_NO_THROW(graphed.replicas.begin_micro_step(0));
-  EXPECT_FALSE(communicator.is_in_flight());
   graphed.replicas.abandon_step(kCapturedStep - 1);
 }
 
