@@ -30,7 +30,7 @@ std::unique_ptr<comm::Communicator> make_gpu_communicator() {
   return comm::make_communicator(test::mpi_environment(), config, warnings);
 }
 
-struct Run {
+struct RunOfSteps {
   std::vector<double> losses, norms;
   torch::Tensor weights;  // all of them, on the host
   std::optional<GraphUse> use;
@@ -38,7 +38,7 @@ struct Run {
 
 using Words = std::vector<std::string>;
 
-Run run_steps(const Words& toggles, bool graph) {
+RunOfSteps run_steps(const Words& toggles, bool graph) {
   Words words = {"--model",
                  "gpt2-tiny",
                  "--data",
@@ -82,7 +82,7 @@ Run run_steps(const Words& toggles, bool graph) {
        .sequence_length = sequence_length(options),
        .schedule = schedule_config(options)},
       options, device);
-  Run run;
+  RunOfSteps run;
   for (std::int64_t step = 1; step <= kSteps; ++step) {
     const StepOutcome outcome = steps->run(step, [] { return false; });
     run.losses.push_back(outcome.loss);
@@ -99,8 +99,8 @@ Run run_steps(const Words& toggles, bool graph) {
 struct CudaGraphTest : testing::TestWithParam<Words> {};
 
 TEST_P(CudaGraphTest, twenty_steps_have_the_bits_of_steps_without_a_graph) {
-  const Run plain = run_steps(GetParam(), /*graph=*/false);
-  const Run graphed = run_steps(GetParam(), /*graph=*/true);
+  const RunOfSteps plain = run_steps(GetParam(), /*graph=*/false);
+  const RunOfSteps graphed = run_steps(GetParam(), /*graph=*/true);
 
   EXPECT_EQ(graphed.losses, plain.losses);
   EXPECT_EQ(graphed.norms, plain.norms);
@@ -113,8 +113,8 @@ TEST_P(CudaGraphTest, twenty_steps_have_the_bits_of_steps_without_a_graph) {
 // A profiled step, and then replays again.
 TEST(CudaGraphProfileTest, steps_of_a_profile_are_eager_between_replays) {
   const Words profile = {"--profile", "wait=10,warmup=1,active=2"};
-  const Run plain = run_steps({}, /*graph=*/false);
-  const Run graphed = run_steps(profile, /*graph=*/true);
+  const RunOfSteps plain = run_steps({}, /*graph=*/false);
+  const RunOfSteps graphed = run_steps(profile, /*graph=*/true);
 
   EXPECT_EQ(graphed.losses, plain.losses);
   EXPECT_EQ(graphed.use->captures, 1);

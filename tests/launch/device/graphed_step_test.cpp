@@ -53,8 +53,8 @@ struct GraphedStepTest : testing::Test {
             .sequence_length = kLength,
             .schedule = {.kind = optim::ScheduleKind::kCosine,
                          .lr = 1e-2,
-                         .warmup_steps = 4,
-                         .steps = kSteps},
+                         .steps = kSteps,
+                         .warmup_steps = 4},
             .faults = std::make_shared<faults::FaultInjector>(faults, faults::Victim{})};
   }
 };
@@ -66,10 +66,11 @@ struct GraphedRun {
   GraphedRun(GraphedStepTest& test, Graph graph)
       : model(model::make_language_model(test.model_config)),
         loader(std::make_unique<data::Loader>(
-            data::LoaderConfig{.batch_size = kBatch,
-                               .sequence_length = kLength,
-                               .grad_accumulation = test.training.grad_accumulation,
-                               .max_held = DeviceFeed::kBatchesHeld},
+            data::LoaderConfig{
+                .batch_size = kBatch,
+                .sequence_length = kLength,
+                .grad_accumulation = static_cast<std::uint64_t>(test.training.grad_accumulation),
+                .max_held = DeviceFeed::kBatchesHeld},
             std::make_shared<data::SyntheticSource>(
                 static_cast<std::uint64_t>(test.model_config.vocab_size), 7))),
         replicas(initialised(), test.communicator, test.training,
