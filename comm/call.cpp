@@ -20,6 +20,8 @@ std::string Call::name() const {
       return "barrier";
     case CallKind::kExchange:
       return "exchange";
+    case CallKind::kReplay:
+      return "replay";
   }
   throw core::Error("unknown kind of collective " + std::to_string(static_cast<int>(kind)));
 }
@@ -30,6 +32,7 @@ std::string Call::arguments() const {
     const std::string_view what = purpose.text();
     return what.empty() ? name() : name() + " of " + std::string(what);
   }
+  if (kind == CallKind::kReplay) return name() + " of " + std::to_string(count) + " collectives";
   const std::string from = root >= 0 ? " from rank " + std::to_string(root) : "";
   const std::string in_bucket = bucket >= 0 ? " for bucket " + std::to_string(bucket) : "";
   return name() + " of " + std::to_string(count) + " " + std::string(core::name_of(dtype)) + from +
@@ -37,6 +40,10 @@ std::string Call::arguments() const {
 }
 
 std::string Call::description() const {
+  if (kind == CallKind::kReplay) {
+    return arguments() + " (the last is operation " + std::to_string(sequence) + ", " +
+           std::to_string(bytes) + " bytes)";
+  }
   const std::string in_bucket = bucket >= 0 ? ", bucket " + std::to_string(bucket) : "";
   return name() + " (operation " + std::to_string(sequence) + in_bucket + ", " +
          std::to_string(bytes) + " bytes)";
@@ -46,6 +53,8 @@ ranges::Phase Call::phase() const {
   switch (kind) {
     case CallKind::kAllReduce:
       return ranges::Phase::kAllReduce;
+    case CallKind::kReplay:
+      return ranges::Phase::kReplay;
     case CallKind::kReduceScatter:
       return ranges::Phase::kReduceScatter;
     case CallKind::kAllGather:

@@ -18,14 +18,15 @@ enum class CallKind : std::uint8_t {
   kAllGather,
   kBroadcast,
   kBarrier,
-  kExchange
+  kExchange,
+  kReplay  // of collectives that were captured: `count` of them
 };
 
 struct Call {
   CallKind kind = CallKind::kBarrier;
   core::DType dtype = core::DType::kUInt8;
   std::int32_t root = -1;      // broadcast only
-  std::uint64_t count = 0;     // as passed: elements, or elements per rank
+  std::uint64_t count = 0;     // as passed: elements, or elements per rank; replay: collectives
   std::uint64_t sequence = 0;  // counts the calls of a communicator, from 1
   std::uint64_t bytes = 0;     // of this rank's input
   std::int32_t bucket = -1;

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/collective_capture.hpp"
 #include "comm/peer_progress.hpp"
 #include "comm/purpose.hpp"
 #include "comm/topology.hpp"
@@ -154,6 +155,11 @@ class Communicator {
   // True for the rank that tells people about a failure that several ranks of a node see at once:
   // the first that asks.
   virtual bool claim_message() noexcept { return true; }
+
+  // For steps that are captured and replayed; null where collectives cannot be: on host ranks, and
+  // where they travel through the host.
+  virtual CollectiveCapture* collective_capture() noexcept { return nullptr; }
+  virtual bool captures_collectives() const noexcept { return false; }
 
   // For the communicator of a device that owns this one; null where there are no peers.
   virtual PeerProgress* peer_progress() noexcept { return nullptr; }

@@ -26,6 +26,10 @@ MlpKeeps kept_of_mlp(Recompute recompute) {
   throw core::Error("model: an unknown level of recomputation");
 }
 
+Draws draws_of(const ModelConfig& config) {
+  return config.dropout > 0 ? Draws::kSome : Draws::kNone;
+}
+
 }  // namespace
 
 Gpt2::Block::Block(std::int64_t width)
@@ -147,7 +151,8 @@ Gpt2::Addends Gpt2::block(std::size_t layer, const Tensor& residual_btc,
     const Addends end = block_body(layer, inputs[0], inputs[1]);
     return std::vector<Tensor>{end.residual_btc, end.branch_btc};
   };
-  const std::vector<Tensor> out = recompute_in_backward(computation, {residual_btc, normed_btc});
+  const std::vector<Tensor> out =
+      recompute_in_backward(computation, {residual_btc, normed_btc}, draws_of(config_));
   return {.residual_btc = out[0], .branch_btc = out[1]};
 }
 
@@ -168,7 +173,7 @@ Tensor Gpt2::attend(std::size_t layer, const Operand& normed_btc) {
   const Computation computation = [this, layer](const std::vector<Tensor>& inputs, Pass /*pass*/) {
     return std::vector<Tensor>{attention_branch(layer, inputs[0])};
   };
-  return recompute_in_backward(computation, {normed_btc}).front();
+  return recompute_in_backward(computation, {normed_btc}, draws_of(config_)).front();
 }
 
 Tensor Gpt2::attention_branch(std::size_t layer, const Operand& normed_btc) {

@@ -1,6 +1,7 @@
 #include "model/recompute.hpp"
 
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include <ATen/Context.h>
@@ -49,8 +50,8 @@ struct Recipe : torch::CustomClassHolder {
   Computation computation;
   std::vector<MadeAgain> again;  // of each input
   std::vector<bool> needs_grad;
-  at::Generator generator;
-  Tensor draws;  // state of the generator before the first pass
+  at::Generator generator;  // undefined: nothing is drawn
+  Tensor draws;             // state of the generator before the first pass
 };
 
 using RecipePointer = c10::intrusive_ptr<Recipe>;
@@ -80,7 +81,7 @@ struct RecomputeFunction : torch::autograd::Function<RecomputeFunction> {
     }
     context->save_for_backward(std::move(kept));
     context->saved_data[kRecipe] = c10::IValue::make_capsule(recipe);
-    recipe->draws = state_of(recipe->generator);
+    if (recipe->generator.defined()) recipe->draws = state_of(recipe->generator);
     return recipe->computation(inputs.vec(), Pass::kFirst);
   }
 
@@ -99,7 +100,8 @@ struct RecomputeFunction : torch::autograd::Function<RecomputeFunction> {
     tensor_list outputs, output_grads;
     {
       const torch::AutoGradMode with_gradients(true);
-      const RepeatedDraws draws(recipe.generator, recipe.draws);
+      std::optional<RepeatedDraws> draws;
+      if (recipe.generator.defined()) draws.emplace(recipe.generator, recipe.draws);
       outputs = recipe.computation(leaves, Pass::kAgain);
     }
     tensor_list wanted;
@@ -126,7 +128,7 @@ struct RecomputeFunction : torch::autograd::Function<RecomputeFunction> {
 }  // namespace
 
 std::vector<Tensor> recompute_in_backward(const Computation& computation,
-                                          const std::vector<Operand>& inputs) {
+                                          const std::vector<Operand>& inputs, Draws draws) {
   tensor_list values;
   bool wanted = false;
   for (const Operand& input : inputs) {
@@ -137,7 +139,8 @@ std::vector<Tensor> recompute_in_backward(const Computation& computation,
   const auto recipe = c10::make_intrusive<Recipe>();
   recipe->computation = computation;
   for (const Operand& input : inputs) recipe->again.push_back(input.again);
-  recipe->generator = at::globalContext().defaultGenerator(values.front().device());
+  if (draws == Draws::kSome)
+    recipe->generator = at::globalContext().defaultGenerator(values.front().device());
   return RecomputeFunction::apply(recipe, at::TensorList(values));
 }
 

@@ -1,7 +1,6 @@
 #include "parallel/data_parallel.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,32 +17,23 @@
 #include "parallel/gradient_synchronizer.hpp"
 #include "parallel/initial_space.hpp"
 #include "parallel/memory_plan.hpp"
+#include "parallel/missing_gradients.hpp"
 #include "parallel/parameter_space.hpp"
 #include "parallel/replica_agreement.hpp"
 #include "parallel/replica_check.hpp"
+#include "parallel/step_order.hpp"
 #include "parallel/step_update.hpp"
 #include "parallel/weight_gather.hpp"
 #include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::parallel {
-namespace {
-
-constexpr std::size_t kNamesInMessage = 5;
-
-enum class Phase {
-  kIdle,          // between steps
-  kAccumulating,  // in a micro-step that is not the last
-  kLastBackward,  // in the last one: collectives may be in flight
-  kReduced,       // sums are there, to be updated from
-};
-
-}  // namespace
 
 class DataParallel::Impl {
  public:
   Impl(torch::nn::Module& module, comm::Communicator& communicator,
        const DataParallelConfig& config, const DeviceTools& tools)
       : config_(config),
+        order_(config.grad_accumulation),
         communicator_(communicator),
         current_stream_(tools.current_stream),
         parameters_(agreed_space(communicator, module, config, tools)),
@@ -67,7 +57,7 @@ class DataParallel::Impl {
   }
 
   ~Impl() {
-    if (phase_ == Phase::kAccumulating || phase_ == Phase::kLastBackward) {
+    if (order_.is_in_micro_step()) {
       communicator_.announce_failure(
           fmt::format("Rank {} left step {} before its gradients were complete.",
                       communicator_.rank(), steps_taken_ + 1));
@@ -75,21 +65,19 @@ class DataParallel::Impl {
   }
 
   void begin_micro_step(int micro_step) {
-    require_next(micro_step);
+    order_.require_next(micro_step);
     if (micro_step == 0) {
       settle_bucket_order();
       settle_bucket_cut();
       const ranges::ScopedRange range(ranges::Phase::kZeroGrad);
       accumulator_.begin_step();
     }
-    micro_step_ = micro_step;
     readiness_.begin(gradients_.plan());
-    const bool last = micro_step == config_.grad_accumulation - 1;
-    if (last) {
+    if (micro_step == config_.grad_accumulation - 1) {
       synchronizer_->begin();
       if (tuner_ && order_settled_) tuner_->backward_begins(gradients_.plan());
     }
-    phase_ = last ? Phase::kLastBackward : Phase::kAccumulating;
+    order_.begin(micro_step);
   }
 
   void wait_later() { waits_later_ = true; }
@@ -100,14 +88,14 @@ class DataParallel::Impl {
   }
 
   torch::Tensor lend_gradient(const torch::Tensor& parameter) {
-    const bool inside = phase_ == Phase::kAccumulating || phase_ == Phase::kLastBackward;
-    if (!inside || !config_.gradient_as_bucket_view) return {};
+    if (!order_.is_in_micro_step() || !config_.gradient_as_bucket_view) return {};
     const auto found = index_of_.find(parameter.unsafeGetTensorImpl());
     return found == index_of_.end() ? torch::Tensor() : accumulator_.lend(found->second);
   }
 
   void finish_backward() {
-    require_phase(Phase::kLastBackward, "finish_backward()", "the backward of the last micro-step");
+    order_.require(StepPhase::kLastBackward, "finish_backward()",
+                   "the backward of the last micro-step");
     if (!order_settled_) observed_order_ = readiness_.order();
     complete_missing(readiness_.missing());
     synchronizer_->finish([this](std::size_t bucket) { update_->add_bucket(bucket); });
@@ -115,32 +103,45 @@ class DataParallel::Impl {
     update_->complete_norm();
     norm_ns_ = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
     if (tuner_ && order_settled_) tuner_->backward_ended(synchronizer_->spans());
-    phase_ = Phase::kReduced;
+    order_.reduced();
   }
 
   double grad_norm() const {
-    require_phase(Phase::kReduced, "grad_norm()", "finish_backward()");
+    order_.require(StepPhase::kReduced, "grad_norm()", "finish_backward()");
     return update_->grad_norm(average());
   }
 
-  StepStatistics update(double learning_rate) {
-    require_phase(Phase::kReduced, "update()", "finish_backward()");
+  void prepare_update(double learning_rate) {
+    request_ = {.step = steps_taken_ + 1, .lr = learning_rate, .average = average()};
+    update_->prepare(request_);
+  }
+
+  StepStatistics update_prepared() {
+    order_.require(StepPhase::kReduced, "update()", "finish_backward()");
     const ranges::ScopedRange range(ranges::Phase::kOptimizer);
     ++steps_taken_;
     finish_gather();  // of weights that no forward has used
     std::int64_t blocked_ns = synchronizer_->blocked_ns();
     blocked_ns += parameters_.meet();  // nobody reads the old weights any more
-    const double norm =
-        update_->update({.step = steps_taken_, .lr = learning_rate, .average = average()});
+    const double norm = update_->update(request_);
     blocked_ns += parameters_.meet();  // everybody's part is there
     if (gather_) {
       gather_->start();
       if (!waits_later_) gather_->finish();
       blocked_ns += norm_ns_ + gather_->take_blocked_ns();
     }
-    phase_ = Phase::kIdle;
+    order_.end();
     return {.grad_norm = norm, .exposed_comm_ns = blocked_ns};
   }
+
+  void abandon_step(std::int64_t steps_taken) {
+    if (gather_) gather_->abandon();
+    synchronizer_->begin();  // forgets collectives that will never run
+    accumulator_.begin_step();
+    order_.end();
+    steps_taken_ = steps_taken;
+  }
+  std::uint64_t layout() const { return order_settled_ ? layouts_ : 0; }
 
   StepUpdate& step_update() const { return *update_; }
 
@@ -180,7 +181,7 @@ class DataParallel::Impl {
   }
 
   void set_bucket_order(const std::vector<std::string>& names) {
-    require_phase(Phase::kIdle, "set_bucket_order()", "construction or update()");
+    order_.require(StepPhase::kIdle, "set_bucket_order()", "construction or update()");
     adopt(plan_for(indices_of(parameters_.parameters(), names)));
   }
 
@@ -207,14 +208,14 @@ class DataParallel::Impl {
   }
 
   void on_gradient(std::size_t parameter) {
-    if (phase_ != Phase::kAccumulating && phase_ != Phase::kLastBackward) {
+    if (!order_.is_in_micro_step()) {
       throw core::Error("A backward began outside of a micro-step: call begin_micro_step() first.");
     }
     if (readiness_.has(parameter)) {
       throw core::Error(fmt::format(
           "Parameter '{}' got a second gradient in micro-step {}: expected one backward in each "
           "micro-step. Raise grad_accumulation for more.",
-          parameters_.at(parameter).name, micro_step_));
+          parameters_.at(parameter).name, order_.micro_step()));
     }
     accumulator_.take(parameter);
     count_gradient(parameter);
@@ -222,14 +223,14 @@ class DataParallel::Impl {
 
   void count_gradient(std::size_t parameter) {
     const bool full = readiness_.add(parameter) == BucketReadiness::Bucket::kFull;
-    if (phase_ != Phase::kLastBackward) return;
+    if (!order_.is_in_last()) return;
     if (tuner_ && order_settled_) tuner_->gradient_ready(parameter);
     if (full) synchronizer_->bucket_ready(readiness_.bucket_of(parameter));
   }
 
   void complete_missing(const std::vector<std::size_t>& missing) {
     if (!missing.empty() && config_.unused_parameters == UnusedParameters::kError) {
-      const std::string message = missing_text(missing);
+      const std::string message = missing_gradients_text(parameters_.parameters(), missing);
       communicator_.announce_failure(message);
       throw core::Error(message);
     }
@@ -237,19 +238,6 @@ class DataParallel::Impl {
       accumulator_.fill_if_missing(parameter);
       count_gradient(parameter);
     }
-  }
-
-  std::string missing_text(const std::vector<std::size_t>& missing) const {
-    std::vector<std::string> names;
-    for (const std::size_t i : missing) {
-      if (names.size() < kNamesInMessage) names.push_back("'" + parameters_.at(i).name + "'");
-    }
-    return fmt::format(
-        "{} of {} parameters got no gradient in the last micro-step: {}{}. Use them in the loss, "
-        "or "
-        "pass --unused-parameters allow to count their gradient as zero.",
-        missing.size(), parameters_.size(), fmt::join(names, ", "),
-        missing.size() > names.size() ? ", ..." : "");
   }
 
   // Once, before step 2: buckets in the order in which gradients became ready in step 1. What never
@@ -297,27 +285,11 @@ class DataParallel::Impl {
     gradients_.adopt(std::move(plan));
     update_->layout_changed();
     order_settled_ = true;
-  }
-
-  void require_next(int micro_step) const {
-    const bool between = phase_ == Phase::kIdle || phase_ == Phase::kReduced;
-    const int expected = between ? 0 : micro_step_ + 1;
-    const bool restarts = micro_step == 0 && phase_ == Phase::kAccumulating;
-    if (phase_ == Phase::kLastBackward || (micro_step != expected && !restarts)) {
-      throw core::Error(fmt::format(
-          "begin_micro_step({}) came out of order: expected {} of {} micro-steps.", micro_step,
-          phase_ == Phase::kLastBackward ? "finish_backward() after the last"
-                                         : fmt::format("begin_micro_step({})", expected),
-          config_.grad_accumulation));
-    }
-  }
-
-  void require_phase(Phase phase, const char* call, const char* after) const {
-    if (phase_ == phase) return;
-    throw core::Error(fmt::format("{} came out of order: expected it after {}.", call, after));
+    ++layouts_;
   }
 
   DataParallelConfig config_;
+  StepOrder order_;
   comm::Communicator& communicator_;
   CurrentStream current_stream_;
   ParameterSpace parameters_;
@@ -329,10 +301,10 @@ class DataParallel::Impl {
   std::unique_ptr<WeightGather> gather_;  // null: every rank updates all weights, or shares them
   bool waits_later_ = false;              // for what is gathered: until its weights are used
   std::int64_t norm_ns_ = 0;  // that the norm of this step took, its collective included
-  Phase phase_ = Phase::kIdle;
-  int micro_step_ = 0;
   std::int64_t steps_taken_ = 0;
+  UpdateRequest request_;  // of the last prepare_update()
   bool order_settled_ = false;
+  std::uint64_t layouts_ = 0;  // that were adopted
   std::vector<std::size_t> observed_order_;
   std::unique_ptr<BucketTuner> tuner_;  // null: the cut stays
   std::string news_;
@@ -372,7 +344,15 @@ void DataParallel::restore_loss_scale(const optim::LossScaleState& state) {
   impl_->step_update().restore_loss_scale(state);
 }
 double DataParallel::grad_norm() const { return impl_->grad_norm(); }
-StepStatistics DataParallel::update(double learning_rate) { return impl_->update(learning_rate); }
+StepStatistics DataParallel::update(double learning_rate) {
+  impl_->prepare_update(learning_rate);
+  return impl_->update_prepared();
+}
+void DataParallel::prepare_update(double learning_rate) { impl_->prepare_update(learning_rate); }
+StepStatistics DataParallel::update_prepared() { return impl_->update_prepared(); }
+void DataParallel::count_replayed_step() { set_steps_taken(steps_taken() + 1); }
+void DataParallel::abandon_step(std::int64_t taken) { impl_->abandon_step(taken); }
+std::uint64_t DataParallel::layout() const { return impl_->layout(); }
 void DataParallel::await_weights() const { impl_->await_weights(); }
 std::int64_t DataParallel::steps_taken() const { return impl_->steps_taken(); }
 void DataParallel::set_steps_taken(std::int64_t steps) { impl_->set_steps_taken(steps); }

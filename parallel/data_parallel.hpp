@@ -105,6 +105,20 @@ class DataParallel {
   // see weight_arrival().
   StepStatistics update(double learning_rate);
 
+  // The two halves of update(), for a step whose work is captured once and replayed (a CUDA graph):
+  // prepare_update() queues what changes from step to step, outside of what is captured and as
+  // early as before begin_micro_step(0); update_prepared() is in it.
+  void prepare_update(double learning_rate);
+  StepStatistics update_prepared();
+  // After prepare_update() and a replay: a step was taken that called nothing else here.
+  void count_replayed_step();
+  // After a failure between begin_micro_step(0) and the end of a captured step, none of whose work
+  // has run: no step is under way, and steps_taken() is `steps_taken` again.
+  void abandon_step(std::int64_t steps_taken);
+  // Changes whenever gradients or sharded weights come to lie elsewhere; what was captured before
+  // reads and writes the old places. 0: the order of the buckets is still to be observed.
+  std::uint64_t layout() const;
+
   // Weights that update() has left on their way are there, for who changes them: what a gather
   // brings later would undo it. Blocks a host rank; not collective. Throws CollectiveError,
   // PeerError.

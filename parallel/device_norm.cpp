@@ -115,7 +115,7 @@ std::vector<double> DeviceNorm::parameter_squares() const {
   return {data, data + squares.numel()};
 }
 
-void DeviceNorm::settle(const optim::ClipRule& rule) {
+void DeviceNorm::settle(const optim::StepRule* rule) {
   tools_.kernels->settle({.squares = data_of<double>(squares_),
                           .first_block = data_of<const std::uint32_t>(first_block_on_device_),
                           .parameters = parameters_.size(),

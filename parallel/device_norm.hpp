@@ -28,7 +28,7 @@ class DeviceNorm {
   void add_bucket(std::size_t bucket);
   // Every bucket has been added; the squares of other ranks' slices come to this one.
   void complete();
-  void settle(const optim::ClipRule& rule);
+  void settle(const optim::StepRule* rule);  // which lies on the device
   // Of the last settle().
   const torch::Tensor& scalars() const noexcept { return scalars_; }
   std::vector<double> parameter_squares() const;  // waits for the device

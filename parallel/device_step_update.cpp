@@ -10,6 +10,49 @@ constexpr auto kLossScaleAt =
 constexpr auto kLossScales =
     static_cast<std::int64_t>(sizeof(optim::LossScaleState) / sizeof(double));
 
+optim::SgdCoefficients sgd_coefficients(const OptimizerConfig& config, double lr,
+                                        double weight_decay) {
+  return {.lr = static_cast<float>(lr),
+          .momentum = static_cast<float>(config.momentum),
+          .weight_decay = static_cast<float>(weight_decay)};
+}
+
+optim::AdamWCoefficients adamw_coefficients(const OptimizerConfig& config,
+                                            const UpdateRequest& request, double weight_decay) {
+  return optim::AdamWCoefficients::make(
+      {.beta1 = config.beta1,
+       .beta2 = config.beta2,
+       .eps = config.eps,
+       .weight_decay = config.weight_decay},
+      {.step = request.step, .lr = request.lr, .weight_decay = weight_decay});
+}
+
+optim::ClipRule clip_rule(const OptimizerConfig& config, const optim::LossScaleConfig& loss_scale,
+                          const UpdateRequest& request) {
+  return {.average = request.average,
+          .max_norm = config.grad_clip,
+          .step = request.step,
+          .loss_scale = loss_scale,
+          .lr = request.lr,
+          .beta1 = config.beta1,
+          .beta2 = config.beta2};
+}
+
+// Step 0 is none: there is nothing but a norm to be settled.
+optim::StepRule rule_of(const OptimizerConfig& config, const optim::LossScaleConfig& loss_scale,
+                        const UpdateRequest& request) {
+  optim::StepRule rule{.clip = clip_rule(config, loss_scale, request),
+                       .rounding = {.seed = config.rounding_seed, .step = request.step},
+                       .adamw_with_decay = {},
+                       .adamw_without_decay = {},
+                       .sgd_with_decay = sgd_coefficients(config, request.lr, config.weight_decay),
+                       .sgd_without_decay = sgd_coefficients(config, request.lr, 0)};
+  if (request.step == 0 || config.algorithm != OptimizerAlgorithm::kAdamW) return rule;
+  rule.adamw_with_decay = adamw_coefficients(config, request, config.weight_decay);
+  rule.adamw_without_decay = adamw_coefficients(config, request, 0);
+  return rule;
+}
+
 }  // namespace
 
 DeviceStepUpdate::DeviceStepUpdate(const DataParallelConfig& config, ParameterSpace& parameters,
@@ -18,7 +61,9 @@ DeviceStepUpdate::DeviceStepUpdate(const DataParallelConfig& config, ParameterSp
       parameters_(parameters),
       tools_(tools),
       norm_(parameters, gradients, tools),
-      loss_scale_config_(config.loss_scale) {
+      loss_scale_config_(config.loss_scale),
+      rule_memory_(torch::zeros({static_cast<std::int64_t>(sizeof(optim::StepRule))},
+                                torch::dtype(torch::kUInt8).device(parameters.device()))) {
   if (!has_loss_scale()) return;
   loss_scale_ = torch::zeros({}, torch::dtype(torch::kFloat32).device(parameters.device()));
   put_loss_scale(optim::first_state(loss_scale_config_));
@@ -43,21 +88,26 @@ void DeviceStepUpdate::put_loss_scale(const optim::LossScaleState& state) {
   loss_scale_.fill_(state.scale);
 }
 
-void DeviceStepUpdate::settle(const UpdateRequest& request) {
-  norm_.settle({.average = request.average,
-                .max_norm = config_.grad_clip,
-                .step = request.step,
-                .loss_scale = loss_scale_config_,
-                .lr = request.lr,
-                .beta1 = config_.beta1,
-                .beta2 = config_.beta2});
+void DeviceStepUpdate::prepare(const UpdateRequest& request) {
+  tools_.kernels->set_rule(rule_of(config_, loss_scale_config_, request),
+                           static_cast<optim::StepRule*>(rule_memory_.mutable_data_ptr()),
+                           tools_.current_stream());
+}
+
+void DeviceStepUpdate::settle() {
+  norm_.settle(rule());
   const torch::NoGradGuard no_grad;
   if (has_loss_scale()) loss_scale_.copy_(scalars()[kLossScaleAt]);
 }
 
+const optim::StepRule* DeviceStepUpdate::rule() const {
+  return static_cast<const optim::StepRule*>(rule_memory_.const_data_ptr());
+}
+
 // Whoever asks decides about a bad norm: it is not marked, so that later updates work.
 double DeviceStepUpdate::grad_norm(double average) {
-  settle({.step = 0, .average = average});
+  prepare({.step = 0, .average = average});
+  settle();
   return scalars()[0].item<double>();
 }
 

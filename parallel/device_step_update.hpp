@@ -1,4 +1,5 @@
-// What both updates on a device share: every number that depends on the gradients stays there.
+// What both updates on a device share: every number that depends on the gradients stays there, and
+// what the host chooses for a step is brought there first (optim::StepRule).
 #pragma once
 
 #include "parallel/device_norm.hpp"
@@ -11,6 +12,7 @@ class DeviceStepUpdate : public StepUpdate {
   void layout_changed() override { norm_.layout_changed(); }
   void add_bucket(std::size_t bucket) final { norm_.add_bucket(bucket); }
   void complete_norm() final { norm_.complete(); }
+  void prepare(const UpdateRequest& request) final;
   double grad_norm(double average) final;
   std::vector<double> parameter_squares() const final { return norm_.parameter_squares(); }
   torch::Tensor scalars() const final { return norm_.scalars(); }
@@ -25,11 +27,9 @@ class DeviceStepUpdate : public StepUpdate {
     return loss_scale_config_.kind != optim::LossScaling::kOff;
   }
 
-  // Norm, clip factor and the mark of a bad step, queued.
-  void settle(const UpdateRequest& request);
-  optim::RoundingSource rounding_of(const UpdateRequest& request) const {
-    return {.seed = config_.rounding_seed, .step = request.step};
-  }
+  // Norm, clip factor and the mark of a bad step, queued; after prepare().
+  void settle();
+  const optim::StepRule* rule() const;  // on the device
 
   OptimizerConfig config_;
   ParameterSpace& parameters_;
@@ -40,7 +40,8 @@ class DeviceStepUpdate : public StepUpdate {
   void put_loss_scale(const optim::LossScaleState& state);
 
   optim::LossScaleConfig loss_scale_config_;
-  torch::Tensor loss_scale_;  // float, on the device; undefined without one
+  torch::Tensor loss_scale_;   // float, on the device; undefined without one
+  torch::Tensor rule_memory_;  // bytes
 };
 
 }  // namespace sidestream::parallel

@@ -54,21 +54,21 @@ optim::LowCopy DeviceUpdate::low_precision() const {
   return {parameters_.flat_weights().mutable_data_ptr(), parameters_.dtype()};
 }
 
-double DeviceUpdate::update(const UpdateRequest& request) {
-  settle(request);
+double DeviceUpdate::update(const UpdateRequest& /*request*/) {
+  settle();
   if (stream_) {
-    stream_batches(request);
+    stream_batches();
   } else {
-    for (const Batch& batch : batches()) run(request, batch);
+    for (const Batch& batch : batches()) run(batch);
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-void DeviceUpdate::run(const UpdateRequest& request, const Batch& batch) {
+void DeviceUpdate::run(const Batch& batch) {
   if (config_.algorithm == OptimizerAlgorithm::kAdamW) {
-    run_adamw(request, batch);
+    run_adamw(batch);
   } else {
-    run_sgd(request, batch);
+    run_sgd(batch);
   }
 }
 
@@ -100,14 +100,14 @@ std::vector<DeviceUpdate::Batch> DeviceUpdate::batches() const {
 
 // Weights in fp32 are what the forward reads: they stay on the device. SGD without momentum has no
 // other state, and then nothing is left to stream.
-void DeviceUpdate::stream_batches(const UpdateRequest& request) {
+void DeviceUpdate::stream_batches() {
   std::vector<torch::Tensor> states;
   if (parameters_.has_master()) states.push_back(parameters_.flat_master());
   for (const FlatState* state : {&first_moments_, &second_moments_}) {
     if (!state->views.empty()) states.push_back(state->flat);
   }
   if (states.empty()) {
-    for (const Batch& batch : batches()) run(request, batch);
+    for (const Batch& batch : batches()) run(batch);
     return;
   }
   stream_->update(states, [&](const StateStream::Arrived& arrived) {
@@ -122,7 +122,7 @@ void DeviceUpdate::stream_batches(const UpdateRequest& request) {
     }
     if (next != arrived.states.end()) batch.first_moments = *next++;
     if (next != arrived.states.end()) batch.second_moments = *next;
-    run(request, batch);
+    run(batch);
   });
 }
 
@@ -132,45 +132,28 @@ void DeviceUpdate::each_state(const VisitState& visit) {
   }
 }
 
-void DeviceUpdate::run_adamw(const UpdateRequest& request, const Batch& batch) {
-  const optim::AdamWConfig config{.beta1 = config_.beta1,
-                                  .beta2 = config_.beta2,
-                                  .eps = config_.eps,
-                                  .weight_decay = config_.weight_decay};
-  const auto coefficients = [&](double weight_decay) {
-    return optim::AdamWCoefficients::make(
-        config, {.step = request.step, .lr = request.lr, .weight_decay = weight_decay});
-  };
+void DeviceUpdate::run_adamw(const Batch& batch) {
   tools_.kernels->adamw({.table = batch.table,
                          .gradients = norm_.flat_gradients(),
                          .weights = batch.weights,
                          .first_moments = batch.first_moments,
                          .second_moments = batch.second_moments,
                          .low_precision = low_precision(),
-                         .with_decay = coefficients(config_.weight_decay),
-                         .without_decay = coefficients(0),
                          .scalars = norm_.scalars_on_device(),
-                         .moment_dtype = config_.state_dtype,
-                         .rounding = rounding_of(request)},
+                         .rule = rule(),
+                         .moment_dtype = config_.state_dtype},
                         tools_.current_stream());
 }
 
-void DeviceUpdate::run_sgd(const UpdateRequest& request, const Batch& batch) {
-  const auto coefficients = [&](double weight_decay) {
-    return optim::SgdCoefficients{.lr = static_cast<float>(request.lr),
-                                  .momentum = static_cast<float>(config_.momentum),
-                                  .weight_decay = static_cast<float>(weight_decay)};
-  };
+void DeviceUpdate::run_sgd(const Batch& batch) {
   tools_.kernels->sgd({.table = batch.table,
                        .gradients = norm_.flat_gradients(),
                        .weights = batch.weights,
                        .momentum = batch.first_moments,
                        .low_precision = low_precision(),
-                       .with_decay = coefficients(config_.weight_decay),
-                       .without_decay = coefficients(0),
                        .scalars = norm_.scalars_on_device(),
-                       .moment_dtype = config_.state_dtype,
-                       .rounding = rounding_of(request)},
+                       .rule = rule(),
+                       .moment_dtype = config_.state_dtype},
                       tools_.current_stream());
 }
 

@@ -1,6 +1,7 @@
-// The fused update on a device: every number that depends on the gradients stays there. After the
-// buckets' squares, norm, clip factor, and the update of all parameters in one pass, are three
-// launches more; of sharded fp32 weights one a bucket; of state in host memory one a slice.
+// The fused update on a device: every number that depends on the gradients stays there, and none of
+// its launches has an argument that changes from step to step. After the buckets' squares, norm,
+// clip factor, and the update of all parameters in one pass, are three launches more; of sharded
+// fp32 weights one a bucket; of state in host memory one a slice.
 #pragma once
 
 #include <memory>
@@ -32,13 +33,13 @@ class DeviceUpdate final : public DeviceStepUpdate {
     void* second_moments;
   };
   std::vector<Batch> batches() const;
-  void stream_batches(const UpdateRequest& request);
+  void stream_batches();
   void adopt_layout();
   bool lies_apart() const;
   float* weights_in(std::size_t bucket) const;
-  void run(const UpdateRequest& request, const Batch& batch);
-  void run_adamw(const UpdateRequest& request, const Batch& batch);
-  void run_sgd(const UpdateRequest& request, const Batch& batch);
+  void run(const Batch& batch);
+  void run_adamw(const Batch& batch);
+  void run_sgd(const Batch& batch);
   optim::LowCopy low_precision() const;
 
   FlatState first_moments_;              // momentum for SGD; empty when there is none

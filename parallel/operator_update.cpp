@@ -42,7 +42,7 @@ OperatorUpdate::Factors OperatorUpdate::factors_of(const UpdateRequest& request)
                   .second = one.mul(second - 1).add_(1),
                   .minus_lr = one.mul(-request.lr / first_bias),
                   .second_bias = std::sqrt(1 - std::pow(config_.beta2, time)),
-                  .rounding = rounding_of(request)};
+                  .rounding = {.seed = config_.rounding_seed, .step = request.step}};
   if (!has_loss_scale() || !adamw) return factors;
   factors.minus_lr = one.mul(scalar(offsetof(StepScalars, step_size))).neg_();
   factors.inverse_second_bias =
@@ -68,7 +68,7 @@ void OperatorUpdate::keep(const Tensor& updated, const Tensor& moment,
 
 double OperatorUpdate::update(const UpdateRequest& request) {
   const torch::NoGradGuard no_grad;
-  settle(request);
+  settle();
   const Factors factors = factors_of(request);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (config_.algorithm == OptimizerAlgorithm::kAdamW) {

@@ -1,7 +1,8 @@
 // The update on a device parameter by parameter with plain ATen operators: what --fused-optimizer
 // off means there. Nothing returns to the host: clip factor and the mark of a bad step are read on
 // the device, by operators too, at the price of two more passes over each parameter than
-// UnfusedAdamW makes. Same formulas; no update after a norm that is not finite.
+// UnfusedAdamW makes. Same formulas; no update after a norm that is not finite. Learning rate and
+// step are arguments of launches here: what was captured once would repeat those of its step.
 #pragma once
 
 #include <vector>

@@ -53,6 +53,10 @@ class StepUpdate {
   // Waits for the device.
   virtual std::vector<double> parameter_squares() const = 0;
 
+  // Before update() of the same request, and as early as one likes: brings what changes from step
+  // to step to where a device reads it, in the order of the current stream.
+  virtual void prepare(const UpdateRequest& /*request*/) {}
+
   // Leaves the new weights in master weights and weights. Returns the norm, or NaN where it stays
   // on the device.
   virtual double update(const UpdateRequest& request) = 0;

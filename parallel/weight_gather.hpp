@@ -35,6 +35,8 @@ class WeightGather {
   void wait_for(std::size_t parameter);
   // Of all parameters.
   void finish();
+  // What was started never runs: it was captured, and the capture has failed.
+  void abandon() { in_flight_.clear(); }
 
   // How long the calling thread was blocked since the last call.
   std::int64_t take_blocked_ns();

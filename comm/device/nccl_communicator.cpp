@@ -6,35 +6,13 @@
 #include <utility>
 
 #include "comm/call_check.hpp"
+#include "comm/device/nccl_work.hpp"
 #include "comm/more_time.hpp"
 #include "comm/reduce.hpp"
 #include "core/base/error.hpp"
 
 namespace sidestream::comm {
 namespace {
-
-class NcclWork final : public WorkState {
- public:
-  NcclWork(std::shared_ptr<cuda::OwnedEvent> end, nccl::Watchdog& watchdog)
-      : end_(std::move(end)), watchdog_(watchdog) {}
-
-  void wait() override { watchdog_.wait(*end_); }
-  void wait_on(Stream stream) override {
-    watchdog_.rethrow_failure();
-    end_->hold_back(stream);
-  }
-  bool done() const noexcept override {
-    try {
-      return watchdog_.failed() || end_->done();
-    } catch (const std::exception&) {
-      return true;
-    }
-  }
-
- private:
-  std::shared_ptr<cuda::OwnedEvent> end_;
-  nccl::Watchdog& watchdog_;
-};
 
 // How long the answers of other nodes may take when an operation has failed anyway.
 constexpr std::chrono::milliseconds kAnswerTime{200};
@@ -225,6 +203,7 @@ Call NcclCommunicator::next_call(CallKind kind, std::size_t count, core::DType d
 
 Work NcclCommunicator::launch(const Call& call, const CollectiveOptions& options,
                               const Launch& launch) {
+  if (captures_) return launch_captured(call, options, launch);
   config_.flights->note(FlightPlane::kDevice, call, FlightState::kQueued);
   if (config_.check_collectives) compare(call);
   if (options.after != nullptr) {
@@ -240,6 +219,14 @@ Work NcclCommunicator::launch(const Call& call, const CollectiveOptions& options
                                         .sequence = static_cast<std::int64_t>(call.sequence),
                                         .bytes = static_cast<std::int64_t>(call.bytes)});
   if (PeerProgress* progress = host().peer_progress()) progress->note_started(call.sequence);
+  start_on_device(call, launch);
+  operation->end->record(stream_.get());
+  config_.flights->note(FlightPlane::kDevice, call, FlightState::kStarted);
+  watchdog_->add(operation);
+  return Work(std::make_shared<NcclWork>(operation->end, *watchdog_));
+}
+
+void NcclCommunicator::start_on_device(const Call& call, const Launch& launch) {
   try {
     link_->launch(launch);
   } catch (const nccl::PeersLate& late) {
@@ -247,10 +234,51 @@ Work NcclCommunicator::launch(const Call& call, const CollectiveOptions& options
   } catch (const core::CollectiveError& error) {
     watchdog_->fail(call, error.what());
   }
-  operation->end->record(stream_.get());
+}
+
+// The stream of the collectives joins the capture by the event of `after`, and leaves it where the
+// work is waited for.
+Work NcclCommunicator::launch_captured(const Call& call, const CollectiveOptions& options,
+                                       const Launch& launch) {
+  captured_.calls += 1;
+  captured_.bytes += call.bytes;
+  cuda::order(*cuda::EventPool::take(events_), options.after, stream_.get());
+  start_on_device(call, launch);
+  auto end = cuda::EventPool::take(events_);
+  end->record(stream_.get());
+  return Work(std::make_shared<CapturedWork>(std::move(end)));
+}
+
+void NcclCommunicator::begin_capture() noexcept {
+  captures_ = true;
+  captured_ = {};
+  link_->note_graph(true);
+}
+
+void NcclCommunicator::end_capture() noexcept {
+  if (std::exchange(captures_, false)) sequence_ -= captured_.calls;
+}
+
+// One operation for the watchdog, with as many numbers as there are collectives: a rank that takes
+// this step without a graph counts the same.
+void NcclCommunicator::replayed(Stream stream) {
+  watchdog_->rethrow_failure();
+  if (captured_.calls == 0) return;
+  sequence_ += captured_.calls;
+  const Call call{.kind = CallKind::kReplay,
+                  .count = captured_.calls,
+                  .sequence = sequence_,
+                  .bytes = captured_.bytes};
+  config_.flights->note(FlightPlane::kDevice, call, FlightState::kQueued);
+  if (PeerProgress* progress = host().peer_progress()) progress->note_started(call.sequence);
+  auto operation = std::make_shared<nccl::DeviceOperation>(
+      nccl::DeviceOperation{.call = call,
+                            .end = cuda::EventPool::take(events_),
+                            .limit = config_.timeout_collective,
+                            .limit_flag = config_.collective_flag});
+  operation->end->record(stream);
   config_.flights->note(FlightPlane::kDevice, call, FlightState::kStarted);
-  watchdog_->add(operation);
-  return Work(std::make_shared<NcclWork>(operation->end, *watchdog_));
+  watchdog_->add(std::move(operation));
 }
 
 // Over the host, before NCCL sees the call: blocks, so it is for looking for a fault.

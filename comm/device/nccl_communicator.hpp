@@ -6,6 +6,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "comm/call.hpp"
@@ -32,7 +33,7 @@ struct NcclConfig {
   nccl::Tuning tuning = {};
 };
 
-class NcclCommunicator final : public DeviceCommunicator {
+class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapture {
  public:
   // Collective over the ranks of `host`. When the GPUs cannot be connected, all ranks throw
   // AgreedError (exit code of a collective) with the first rank's cause.
@@ -59,8 +60,20 @@ class NcclCommunicator final : public DeviceCommunicator {
   Work broadcast_each(std::span<const Buffer> buffers, int root,
                       const CollectiveOptions& options) override;
   void announce_failure(std::string_view message) noexcept override;
+  CollectiveCapture* collective_capture() noexcept override { return this; }
+  bool captures_collectives() const noexcept override { return true; }
 
  private:
+  // Of the capture under way or of the last one. Its calls have numbers only when they run.
+  struct Captured {
+    std::uint64_t calls = 0;
+    std::uint64_t bytes = 0;
+  };
+  void begin_capture() noexcept override;
+  void end_capture() noexcept override;
+  void dropped() noexcept override { link_->note_graph(false); }
+  void replayed(Stream stream) override;
+
   using Launch = std::function<nccl::Result(nccl::Api&, nccl::Comm)>;
 
   std::shared_ptr<void> allocate_block(std::size_t bytes) override;
@@ -69,6 +82,8 @@ class NcclCommunicator final : public DeviceCommunicator {
   Call next_call(CallKind kind, std::size_t count, core::DType dtype, std::size_t bytes,
                  const CollectiveOptions& options);
   Work launch(const Call& call, const CollectiveOptions& options, const Launch& launch);
+  Work launch_captured(const Call& call, const CollectiveOptions& options, const Launch& launch);
+  void start_on_device(const Call& call, const Launch& launch);
   void require_rank(int root) const;
   void compare(const Call& call);
   void connect();
@@ -85,6 +100,8 @@ class NcclCommunicator final : public DeviceCommunicator {
   std::unique_ptr<nccl::Watchdog> watchdog_;
   std::list<nccl::Window> windows_;  // NCCL writes them when it is done
   std::uint64_t sequence_ = 0;
+  bool captures_ = false;
+  Captured captured_;
 };
 
 }  // namespace sidestream::comm

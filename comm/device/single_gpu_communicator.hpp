@@ -12,6 +12,9 @@ class SingleGpuCommunicator final : public DeviceCommunicator {
 
   std::string_view backend_name() const noexcept override { return "single"; }
 
+  CollectiveCapture* collective_capture() noexcept override { return &capture_; }
+  bool captures_collectives() const noexcept override { return true; }
+
   // Copies are queued on options.after.
   Work all_reduce(void* data, std::size_t count, core::DType dtype,
                   const CollectiveOptions& options) override;
@@ -24,6 +27,8 @@ class SingleGpuCommunicator final : public DeviceCommunicator {
 
  private:
   Work copy(const void* from, void* to, std::size_t bytes, const CollectiveOptions& options);
+
+  PlainCapture capture_;
 };
 
 }  // namespace sidestream::comm

@@ -89,7 +89,14 @@ std::string Link::async_error() {
 
 void Link::abort() noexcept {
   const std::lock_guard lock(mutex_);
-  if (comm_ != nullptr) api_->abort(std::exchange(comm_, nullptr));
+  if (comm_ == nullptr) return;
+  const Comm comm = std::exchange(comm_, nullptr);
+  if (!in_graph_) return api_->abort(comm);
+  try {
+    std::thread([api = api_, comm] { api->abort(comm); }).detach();
+  } catch (const std::exception&) {  // no thread is to be had
+    api_->abort(comm);
+  }
 }
 
 }  // namespace sidestream::comm::nccl

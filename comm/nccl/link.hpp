@@ -4,6 +4,7 @@
 // Calls come from the training thread; abort() from any thread. After abort() every call throws.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -38,7 +39,10 @@ class Link {
   // Empty, or what has gone wrong on this communicator. Never blocks.
   std::string async_error();
 
+  // While a CUDA graph has launches of this communicator NCCL stops the device at once, but comes
+  // back from its abort only when that graph is gone: a thread of its own waits for that.
   void abort() noexcept;
+  void note_graph(bool exists) noexcept { in_graph_ = exists; }
 
  private:
   Result settle(Result result, std::chrono::milliseconds limit);
@@ -47,6 +51,7 @@ class Link {
   std::chrono::milliseconds limit_;
   std::recursive_mutex mutex_;
   Comm comm_ = nullptr;  // null after abort()
+  std::atomic<bool> in_graph_{false};
 };
 
 }  // namespace sidestream::comm::nccl

@@ -128,8 +128,10 @@ __global__ void parameter_squares_kernel(SettleJob job) {
 
 __global__ void settle_kernel(SettleJob job) {
   const double sum = add_in_order(job.parameter_squares, job.parameters);
-  if (threadIdx.x == 0) *job.scalars = settle(*job.scalars, sum, job.rule);
+  if (threadIdx.x == 0) *job.scalars = settle(*job.scalars, sum, job.rule->clip);
 }
+
+__global__ void set_rule_kernel(StepRule rule, StepRule* to) { *to = rule; }
 
 // --- updates: a block a piece, four elements a thread at a time
 
@@ -211,10 +213,10 @@ template <typename Update>
 __global__ void update_kernel(Update update) {
   if (!has_update(*update.job.scalars)) return;
   const DevicePiece piece = update.job.table.pieces[blockIdx.x];
-  const auto c = of_step(piece.decays != 0 ? update.job.with_decay : update.job.without_decay,
-                         *update.job.scalars);
+  const auto c = of_step(coefficients_of(update.job, piece), *update.job.scalars);
   const float scale = static_cast<float>(update.job.scalars->gradient_scale);
-  const RoundingPlace place = rounding_place(update.job.rounding, piece.parameter, piece.first);
+  const RoundingPlace place =
+      rounding_place(update.job.rule->rounding, piece.parameter, piece.first);
   float* weights = update.job.weights + piece.weight;
   const LowCopy low = update.job.low_precision;
   const unsigned whole = piece.count / kVector * kVector;
@@ -290,6 +292,11 @@ class CudaKernels final : public DeviceKernels {
     check_launch("parameter_squares");
     settle_kernel<<<1, kThreads, 0, raw(stream)>>>(job);
     check_launch("settle");
+  }
+
+  void set_rule(const StepRule& rule, StepRule* to, DeviceStream stream) override {
+    set_rule_kernel<<<1, 1, 0, raw(stream)>>>(rule, to);
+    check_launch("set_rule");
   }
 
   void adamw(const AdamWJob& job, DeviceStream stream) override {

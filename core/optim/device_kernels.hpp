@@ -1,6 +1,7 @@
 // The optimizer's work on a GPU: norm, clip factor and update over flat buffers, each a launch on a
 // stream. Nothing returns to the host, nothing blocks it; what depends on the step's gradients
-// stays in StepScalars on the device.
+// stays in StepScalars on the device, and what the host chooses for a step lies beside it in a
+// StepRule: no argument of a launch changes from step to step.
 //
 // All pointers are to device memory, whose owner keeps it until the stream has passed.
 #pragma once
@@ -13,6 +14,7 @@
 #include "core/base/float16.hpp"
 #include "core/optim/elements.hpp"
 #include "core/optim/reduce.hpp"
+#include "core/optim/step_rule.hpp"
 
 namespace sidestream::optim {
 
@@ -68,7 +70,7 @@ struct SettleJob {
   std::size_t parameters;
   double* parameter_squares;  // written
   StepScalars* scalars;       // read and written
-  ClipRule rule;
+  const StepRule* rule;       // of set_rule(), here and below
 };
 
 // Reads the gradients' scale from the scalars, and how many updates there were before if they know
@@ -80,11 +82,9 @@ struct AdamWJob {
   void* first_moments;  // of moment_dtype, as the second ones
   void* second_moments;
   LowCopy low_precision;
-  AdamWCoefficients with_decay;  // their gradient_scale is not used
-  AdamWCoefficients without_decay;
   const StepScalars* scalars;
+  const StepRule* rule;
   core::DType moment_dtype = core::DType::kFloat32;  // or bfloat16
-  RoundingSource rounding = {};                      // of moments in bfloat16
 };
 
 struct SgdJob {
@@ -93,12 +93,19 @@ struct SgdJob {
   float* weights;
   void* momentum;  // of moment_dtype; null when there is none
   LowCopy low_precision;
-  SgdCoefficients with_decay;
-  SgdCoefficients without_decay;
   const StepScalars* scalars;
+  const StepRule* rule;
   core::DType moment_dtype = core::DType::kFloat32;  // or bfloat16
-  RoundingSource rounding = {};                      // of momentum in bfloat16
 };
+
+SIDESTREAM_INLINE const AdamWCoefficients& coefficients_of(const AdamWJob& job,
+                                                           const DevicePiece& piece) {
+  return piece.decays != 0 ? job.rule->adamw_with_decay : job.rule->adamw_without_decay;
+}
+SIDESTREAM_INLINE const SgdCoefficients& coefficients_of(const SgdJob& job,
+                                                         const DevicePiece& piece) {
+  return piece.decays != 0 ? job.rule->sgd_with_decay : job.rule->sgd_without_decay;
+}
 
 // A moment that plain operators have updated in fp32, into the memory where it is kept.
 struct RoundingJob {
@@ -115,7 +122,9 @@ class DeviceKernels {
   DeviceKernels(const DeviceKernels&) = delete;
   DeviceKernels& operator=(const DeviceKernels&) = delete;
 
-  // Throw core::Error when a launch fails.
+  // *to = rule, in the order of the stream; the value travels with the launch. Throw core::Error
+  // when a launch fails, as all of them do.
+  virtual void set_rule(const StepRule& rule, StepRule* to, DeviceStream stream) = 0;
   virtual void squares(const SquaresJob& job, DeviceStream stream) = 0;
   virtual void settle(const SettleJob& job, DeviceStream stream) = 0;
   virtual void adamw(const AdamWJob& job, DeviceStream stream) = 0;

@@ -60,7 +60,9 @@ LiveRun::LiveRun(Session& session, const TrainOptions& options, const DataSource
       checkpointer_(checkpointer_config(), session.communicator(), replicas_) {
   model_->write_gradients_into(replicas_.gradient_memory());
   model_->expect_loss_scale(replicas_.loss_scale());
-  if (replicas_.shards_state()) model_->wait_for_weights(replicas_.weight_arrival());
+  // A captured step ends with all of its weights in place.
+  if (replicas_.shards_state() && !options.cuda_graph)
+    model_->wait_for_weights(replicas_.weight_arrival());
   offload_residuals(*model_, options, device);
 }
 
@@ -136,6 +138,10 @@ void LiveRun::tell_what_is_left_out(RunReporter& reporter) const {
     reporter.info("--eval-every: synthetic data has no validation split, nothing is evaluated");
   if (options_.comm.nccl.is_tuned() && !session_.communicator().backend_name().starts_with("nccl"))
     reporter.info("--nccl-ctas: no gradients travel over NCCL here, it changes nothing");
+  if (options_.cuda_graph && options_.record.profile)
+    reporter.info(
+        "--cuda-graph: steps of the profile run without it, for a replayed step shows no "
+        "operators; launch/nsys-collect shows its kernels");
   const bool is_asked_for = options_.numerics.drift_every != TrainOptions{}.numerics.drift_every &&
                             options_.numerics.drift_every > 0;
   if (is_asked_for && replicas_.shards_state())
@@ -188,7 +194,8 @@ StopReason LiveRun::train_on(TrainingState& state, const std::optional<Evaluator
   const auto steps = make_stepper({.model = *model_,
                                    .replicas = replicas_,
                                    .loader = *loader,
-                                   .communicator = session_.communicator()},
+                                   .communicator = session_.communicator(),
+                                   .first_step = state.step + 1},
                                   {.seed = options_.seed,
                                    .grad_accumulation = options_.parallel.grad_accumulation,
                                    .sequence_length = sequence_length(options_),
@@ -212,7 +219,9 @@ StopReason LiveRun::train_on(TrainingState& state, const std::optional<Evaluator
                    .judge = *judge_,
                    .order = loader->order()},
                   state);
-  return trainer.run();
+  const StopReason reason = trainer.run();
+  if (const auto use = steps->graph_use()) reporter.graph_used(*use);
+  return reason;
 }
 
 // After an anomaly: weights of the newest checkpoint, and the batches after the one that did it.

@@ -2,10 +2,25 @@
 
 #include "launch/device/device_feed.hpp"
 #include "launch/device/device_step_runner.hpp"
+#include "launch/device/eager_steps.hpp"
 #include "launch/options/train_parser.hpp"
 
 namespace sidestream::launch {
 namespace {
+
+int slots_of_feed(const TrainOptions& options) {
+  return options.cuda_graph ? StaticBatches::slots_for(options.parallel.grad_accumulation)
+                            : DeviceFeed::kSlots;
+}
+
+GraphParts graph_parts(const TrainOptions& options, const DeviceSession& device,
+                       std::int64_t first_step) {
+  if (!options.cuda_graph) return {};
+  return {.engine = make_graph_engine(device.device(), options.parallel.grad_accumulation),
+          .eager_because = [faults = options.faults,
+                            plan = ProfilePlan(options.record.profile, first_step)](
+                               std::int64_t step) { return why_eager(plan, faults, step); }};
+}
 
 // Steps on a GPU with the feed that they own.
 class FedSteps final : public Stepper {
@@ -16,20 +31,23 @@ class FedSteps final : public Stepper {
         feed_(parts.loader, device.driver(),
               {.batch_size = options.data.batch_size_per_rank,
                .sequence_length = sequence_length(options),
-               .device = device.device()},
+               .device = device.device(),
+               .slots = slots_of_feed(options)},
               current_stream_),
-        runner_({.model = parts.model,
-                 .replicas = parts.replicas,
-                 .feed = feed_,
-                 .communicator = parts.communicator,
-                 .driver = device.driver(),
-                 .current_stream = current_stream_},
-                config, [options](std::int64_t step) { return is_step_looked_at(options, step); }) {
-  }
+        runner_(
+            {.model = parts.model,
+             .replicas = parts.replicas,
+             .feed = feed_,
+             .communicator = parts.communicator,
+             .driver = device.driver(),
+             .current_stream = current_stream_},
+            config, [options](std::int64_t step) { return is_step_looked_at(options, step); },
+            graph_parts(options, device, parts.first_step)) {}
 
   StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested) override {
     return runner_.run(step, stop_requested);
   }
+  std::optional<GraphUse> graph_use() const override { return runner_.graph_use(); }
 
  private:
   parallel::CurrentStream current_stream_;

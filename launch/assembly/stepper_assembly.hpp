@@ -21,6 +21,7 @@ struct StepperParts {
   parallel::DataParallel& replicas;
   data::Loader& loader;
   comm::Communicator& communicator;
+  std::int64_t first_step = 1;  // of this start of the run
 };
 
 std::unique_ptr<Stepper> make_stepper(const StepperParts& parts, const StepRunnerConfig& config,

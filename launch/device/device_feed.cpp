@@ -15,13 +15,14 @@ constexpr std::chrono::microseconds kBetweenLooks{20};
 
 DeviceFeed::DeviceFeed(data::Loader& loader, std::shared_ptr<comm::cuda::Driver> driver,
                        const FeedConfig& config, parallel::CurrentStream current_stream)
-    : loader_(loader),
+    : config_(config),
+      loader_(loader),
       driver_(std::move(driver)),
       current_stream_(std::move(current_stream)),
       copy_stream_(driver_, comm::cuda::Priority::kNormal),
       events_(std::make_shared<comm::cuda::EventPool>(driver_)) {
   const auto options = torch::dtype(torch::kInt64).device(config.device);
-  for (int i = 0; i < kSlots; ++i) {
+  for (int i = 0; i < config.slots; ++i) {
     slots_.push_back(
         {.batch = {.inputs_bt = torch::zeros({config.batch_size, config.sequence_length}, options),
                    .targets_bt =
@@ -43,14 +44,14 @@ DeviceFeed::~DeviceFeed() {
 
 DeviceBatch DeviceFeed::next() {
   if (filled_ == taken_) fill_next();
-  const Slot& slot = slots_[taken_ % kSlots];
+  const Slot& slot = slots_[taken_ % slots_.size()];
   slot.filled.hold_back(current_stream_());
   ++taken_;
   return slot.batch;
 }
 
 void DeviceFeed::consumed() {
-  Slot& slot = slots_[(taken_ - 1) % kSlots];
+  Slot& slot = slots_[(taken_ - 1) % slots_.size()];
   slot.free.record(current_stream_());
   slot.used = true;
   if (filled_ == taken_) fill_next();
@@ -70,7 +71,7 @@ void DeviceFeed::read_and_copy() {
     return loader_.next();
   }();
   const ranges::ScopedRange range(ranges::Phase::kHostToDevice);
-  Slot& slot = slots_[filled_ % kSlots];
+  Slot& slot = slots_[filled_ % slots_.size()];
   copy(batch, slot);
   auto done = comm::cuda::EventPool::take(events_);
   done->record(copy_stream_.get());

@@ -30,11 +30,12 @@ struct FeedConfig {
   std::int64_t batch_size = 1;
   std::int64_t sequence_length = 1;
   torch::Device device = torch::kCPU;
+  int slots = 2;  // at least kSlots: how many batches are copied before the first is used again
 };
 
 class DeviceFeed {
  public:
-  static constexpr int kSlots = 2;
+  static constexpr int kSlots = 2;        // the fewest
   static constexpr int kBatchesHeld = 4;  // LoaderConfig::max_held must be at least this
 
   DeviceFeed(data::Loader& loader, std::shared_ptr<comm::cuda::Driver> driver,
@@ -45,6 +46,8 @@ class DeviceFeed {
 
   DeviceBatch next();
   void consumed();
+
+  const FeedConfig& config() const noexcept { return config_; }
 
   // What data have cost the host so far: waiting for the loader, and starting copies (which lasts
   // as long as they do where batches are pageable).
@@ -67,6 +70,7 @@ class DeviceFeed {
   void copy(const data::Batch& batch, Slot& slot);
   void let_go_of_copied();
 
+  FeedConfig config_;
   data::Loader& loader_;
   std::shared_ptr<comm::cuda::Driver> driver_;
   parallel::CurrentStream current_stream_;
@@ -74,8 +78,9 @@ class DeviceFeed {
   std::shared_ptr<comm::cuda::EventPool> events_;
   std::vector<Slot> slots_;
   std::deque<Copying> copying_;
-  std::size_t filled_ = 0;  // batches copied so far; the next goes into slot filled_ mod kSlots
-  std::size_t taken_ = 0;   // handed out so far
+  std::size_t filled_ =
+      0;  // batches copied so far; the next goes into slot filled_ mod their number
+  std::size_t taken_ = 0;  // handed out so far
   std::uint64_t cost_ns_ = 0;
 };
 

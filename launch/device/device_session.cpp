@@ -11,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/device/device_memory.hpp"
+#include "launch/device/graph_engine.hpp"
 #include "launch/options/offload.hpp"
 #include "launch/options/train_parser.hpp"
 
@@ -22,6 +23,18 @@ void require_libtorch_with_cuda() {
   throw core::ConfigError(
       "--device cuda: the LibTorch of this build works on processors only: install torch with "
       "CUDA, or say --device cpu");
+}
+
+void require_graph(const comm::Communicator& communicator) {
+  if (!has_graph_engine())
+    throw core::ConfigError(
+        "--cuda-graph on: this build was made without CUDA graphs: build with a toolkit of the "
+        "CUDA that torch was built for, or leave --cuda-graph out");
+  if (!communicator.captures_collectives())
+    throw core::ConfigError(fmt::format(
+        "--cuda-graph on: sums of the backend {} pass through the host and cannot be captured: "
+        "leave --backend out for NCCL, or --cuda-graph",
+        communicator.backend_name()));
 }
 
 void choose_products(const TrainOptions& options) {
@@ -45,9 +58,14 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
   if (!index) {
     require_precision_of_processor(options.precision);
     refuse_offload_on_processor(options);
+    if (options.cuda_graph)
+      throw core::ConfigError(
+          "--cuda-graph on: a CUDA graph needs a GPU, and this rank has none: leave --cuda-graph "
+          "out");
     return;
   }
   require_libtorch_with_cuda();
+  if (options.cuda_graph) require_graph(communicator);
   choose_products(options);
   device_ = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(*index));
   driver_ = comm::cuda::make_driver();

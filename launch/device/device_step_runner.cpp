@@ -35,7 +35,7 @@ optim::StepScalars scalars_in(const std::array<double, LateValues::kMost>& value
 }  // namespace
 
 DeviceStepRunner::DeviceStepRunner(const DeviceStepParts& parts, const StepRunnerConfig& config,
-                                   std::function<bool(std::int64_t)> is_due)
+                                   std::function<bool(std::int64_t)> is_due, GraphParts graph)
     : parts_(parts),
       config_(config),
       is_due_(std::move(is_due)),
@@ -44,20 +44,33 @@ DeviceStepRunner::DeviceStepRunner(const DeviceStepParts& parts, const StepRunne
           {1}, torch::dtype(torch::kFloat64).device(parallel::device_of(parts_.model)))),
       loss_scale_news_(parts_.replicas.loss_scale_state()) {
   for (std::size_t i = 0; i < kStepsAhead; ++i) ends_.emplace_back(parts_.driver);
+  if (graph.engine) graphed_ = make_graphed(std::move(graph));
 }
 
-void DeviceStepRunner::queue_micro_step(std::int64_t step, int micro_step) {
-  config_.heartbeat->beat(Phase::kData, step);
-  plant_before_batch(*config_.faults, step, parts_.model, parts_.replicas);
-  const DeviceBatch batch = parts_.feed.next();
-  outcome_.epoch = batch.epoch;
-  if (parts_.model.config().dropout > 0) {
-    torch::manual_seed(dropout_seed(config_.seed, {.step = step,
-                                                   .micro_step = micro_step,
-                                                   .grad_accumulation = config_.grad_accumulation,
-                                                   .rank = parts_.communicator.rank(),
-                                                   .ranks = parts_.communicator.size()}));
+std::uint64_t DeviceStepRunner::seed_of(std::int64_t step, int micro_step) const {
+  return dropout_seed(config_.seed, {.step = step,
+                                     .micro_step = micro_step,
+                                     .grad_accumulation = config_.grad_accumulation,
+                                     .rank = parts_.communicator.rank(),
+                                     .ranks = parts_.communicator.size()});
+}
+
+void DeviceStepRunner::queue_gradients(std::int64_t step) {
+  loss_sum_.zero_();
+  for (int micro_step = 0; micro_step < config_.grad_accumulation; ++micro_step) {
+    config_.heartbeat->beat(Phase::kData, step);
+    plant_before_batch(*config_.faults, step, parts_.model, parts_.replicas);
+    const DeviceBatch batch = parts_.feed.next();
+    outcome_.epoch = batch.epoch;
+    if (drops_out()) torch::manual_seed(seed_of(step, micro_step));
+    compute_micro_step(step, micro_step, batch);
+    parts_.feed.consumed();
   }
+  parts_.replicas.finish_backward();
+}
+
+void DeviceStepRunner::compute_micro_step(std::int64_t step, int micro_step,
+                                          const DeviceBatch& batch) {
   parts_.replicas.begin_micro_step(micro_step);
   torch::Tensor loss;
   {
@@ -74,7 +87,6 @@ void DeviceStepRunner::queue_micro_step(std::int64_t step, int micro_step) {
   }
   const torch::NoGradGuard no_grad;
   loss_sum_.add_(loss.detach());
-  parts_.feed.consumed();
 }
 
 StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>& stop_requested) {
@@ -83,18 +95,14 @@ StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>
   {
     const ranges::StepRange step_range(step);
     parts_.model.train();
-    loss_sum_.zero_();
-    for (int micro_step = 0; micro_step < config_.grad_accumulation; ++micro_step)
-      queue_micro_step(step, micro_step);
-    parts_.replicas.finish_backward();
-    outcome_.stop_requested = false;
-    outcome_.save_stage_done = false;
-    outcome_.anomaly.reset();
-    outcome_.updated = true;
-    outcome_.news.clear();
-    outcome_.lr = optim::learning_rate(config_.schedule, step);
-    if (config_.judge->drops_updates()) look_before_update(step, stop_requested());
-    if (outcome_.updated) queue_update(step);
+    begin_outcome(step);
+    if (graphed_) {
+      run_graphed(step);
+    } else {
+      queue_gradients(step);
+      if (config_.judge->drops_updates()) look_before_update(step, stop_requested());
+      if (outcome_.updated) queue_update(step);
+    }
   }
   keep_pace();
   const bool due = is_due_(step) || step % kLongestSilence == 0;
@@ -102,6 +110,15 @@ StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>
   outcome_.reader_ns = static_cast<std::int64_t>(parts_.feed.reader_cost_ns() - reader_before);
   outcome_.step_ns = std::chrono::nanoseconds(Clock::now() - start).count();
   return outcome_;
+}
+
+void DeviceStepRunner::begin_outcome(std::int64_t step) {
+  outcome_.stop_requested = false;
+  outcome_.save_stage_done = false;
+  outcome_.anomaly.reset();
+  outcome_.updated = true;
+  outcome_.news.clear();
+  outcome_.lr = optim::learning_rate(config_.schedule, step);
 }
 
 void DeviceStepRunner::queue_update(std::int64_t step) {
@@ -179,7 +196,9 @@ bool DeviceStepRunner::is_left_out(const optim::StepScalars& scalars) const {
 void DeviceStepRunner::tell_loss_scale(std::int64_t step, const optim::StepScalars& scalars) {
   if (config_.loss_scale.kind == optim::LossScaling::kOff) return;
   outcome_.loss_scale = scalars.loss_scale;
-  outcome_.news = loss_scale_news_.of(step, scalars.loss_scale);
+  const std::string news = loss_scale_news_.of(step, scalars.loss_scale);
+  if (!outcome_.news.empty() && !news.empty()) outcome_.news += "\n";
+  outcome_.news += news;
 }
 
 void DeviceStepRunner::judge(const StepValues& values) {

@@ -70,6 +70,10 @@ void settle_toggles(GivenLayers& layers) {
       layers.value_of("nccl-windows", "on") == "off")
     settle(layers, {"nccl-ctas", "auto", "few"}, {"nccl-windows", "on", "on"});
   settle_offload(layers);
+  // The plain optimizer takes the learning rate as an argument of its launches.
+  if (layers.value_of("cuda-graph", "off") == "on" &&
+      layers.value_of("fused-optimizer", "on") == "off")
+    settle(layers, {"cuda-graph", "off", "off"}, {"fused-optimizer", "on", "on"});
   const bool reads_ahead = layers.value_of("loader-workers", "1") != "0";
   const bool holds_batches = layers.value_of("prefetch", "4") != "0";
   if (reads_ahead != holds_batches) {
@@ -92,6 +96,7 @@ std::vector<Given> baseline_values() {
                                                                 {"loss-chunks", "1"},
                                                                 {"recompute", "none"},
                                                                 {"offload", "none"},
+                                                                {"cuda-graph", "off"},
                                                                 {"precision", "fp32"},
                                                                 {"loader-workers", "0"},
                                                                 {"prefetch", "0"},

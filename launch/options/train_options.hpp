@@ -95,6 +95,7 @@ struct TrainOptions {
   std::optional<int> threads =
       {};  // intra-op threads of a rank; empty: the rank's share of the cores
   bool flush_denormals = true;
+  bool cuda_graph = false;  // on a GPU: steps are captured once and replayed
   Ranges ranges = Ranges::kSteps;
   std::int64_t log_every = 1;
 

@@ -70,6 +70,36 @@ void check_precision(const TrainOptions& options) {
       "precisions need no scale");
 }
 
+// What is known without a device.
+void check_cuda_graph(const TrainOptions& options) {
+  const auto refuse = [](const std::string& with, const std::string& why) {
+    throw core::ConfigError(
+        fmt::format("--cuda-graph on and {} exclude each other: {}", with, why));
+  };
+  if (!options.cuda_graph) return;
+  if (options.device == Device::kCpu)
+    refuse("--device cpu", "a CUDA graph needs a GPU; leave --cuda-graph out");
+  if (options.comm.backend == comm::Backend::kMpi)
+    refuse("--backend mpi",
+           "sums that pass through the host cannot be captured; leave --backend out for NCCL");
+  if (const Offload offload = offload_of(options); offload.any())
+    refuse("--offload " + offload.text(),
+           "copies to and from the host go on from one step into the next, which a graph of one "
+           "step cannot hold; leave --offload out to replay steps, or --cuda-graph to have more "
+           "memory");
+  if (options.parallel.unused_parameters == parallel::UnusedParameters::kAllow)
+    refuse("--unused-parameters allow",
+           "every replay has the gradients of the step that was captured; leave one of them out");
+  if (options.numerics.drops_updates())
+    refuse("skip or rollback as --nan-policy or --spike-policy",
+           "there the host looks at every step before its update; take stop or warn, or leave "
+           "--cuda-graph out");
+  if (options.model.config.dropout > 0 && options.model.config.recompute != model::Recompute::kNone)
+    refuse("--recompute with dropout",
+           "what is made again draws from a state of the generator that a graph does not keep; "
+           "--dropout 0, or --recompute none");
+}
+
 }  // namespace
 
 void require_precision_of_processor(Precision precision) {
@@ -122,6 +152,7 @@ void validate(const TrainOptions& options) {
   }
   check_precision(options);
   if (options.device == Device::kCpu) refuse_offload_on_processor(options);
+  check_cuda_graph(options);
   const RecordOptions& record = options.record;
   if (!record.profile &&
       (record.shapes || record.memory || record.stacks || record.flops || record.wants_modules())) {

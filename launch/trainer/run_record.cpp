@@ -48,6 +48,13 @@ json to_json(const RunPerformance& performance) {
           {"reader_cost_ms_p50", performance.reader_cost_ms_p50}};
 }
 
+json to_json(const GraphUse& use) {
+  return {{"captures", use.captures},
+          {"capture_s", use.capture_s},
+          {"replayed_steps", use.replayed_steps},
+          {"eager_steps", use.eager_steps}};
+}
+
 RunPerformance performance_from(const json& value) {
   return {.steps = value.at("steps"),
           .step_ms_p50 = value.at("step_ms_p50"),
@@ -103,6 +110,7 @@ json to_json(const RunRecord& record) {
                  {"ettr", record.ettr ? json(record.ettr->ettr()) : json(nullptr)}};
   if (record.ettr) result["ettr_account"] = to_json(*record.ettr);
   result["performance"] = record.performance ? to_json(*record.performance) : json(nullptr);
+  if (record.cuda_graph) result["cuda_graph"] = to_json(*record.cuda_graph);
   result["verdict"] = record.verdict ? verdict_json(*record.verdict) : json(nullptr);
   return result;
 }

@@ -12,6 +12,7 @@
 #include "core/base/exit_code.hpp"
 #include "core/data/fingerprint.hpp"
 #include "launch/trainer/ettr_account.hpp"
+#include "launch/trainer/graph_use.hpp"
 #include "profiling/record/verdict.hpp"
 
 namespace sidestream::launch {
@@ -55,6 +56,7 @@ struct RunRecord {
   std::optional<double> last_val_loss = {};
   std::optional<double> time_to_target_s = {};  // of training until --target-val-loss was reached
   std::optional<RunPerformance> performance = {};
+  std::optional<GraphUse> cuda_graph = {};         // empty: not asked for; not read back
   std::optional<record::RunVerdict> verdict = {};  // not read back
   std::optional<EttrAccount> ettr = {};            // over all starts of the run; not read back
 };

@@ -104,6 +104,14 @@ class RunReporter::Impl {
     for (const std::string& line : record::lines_of(*verdict)) progress_.info(line);
   }
 
+  void graph_used(const GraphUse& use) {
+    record_.cuda_graph = use;
+    progress_.info(fmt::format(
+        "CUDA graph: {} steps were replayed, {} ran without it; captured {} in {:.2f} s",
+        use.replayed_steps, use.eager_steps,
+        use.captures == 1 ? "once" : fmt::format("{} times", use.captures), use.capture_s));
+  }
+
   void saved(const SavedCheckpoint& saved) {
     metrics_.file().sync();
     if (ledger_) ledger_->progress(sums_, EttrLedger::When::kNow);
@@ -323,6 +331,9 @@ void RunReporter::rewind(const TrainingState& state) {
 }
 void RunReporter::verdict(const std::optional<record::RunVerdict>& verdict) {
   if (impl_) impl_->verdict(verdict);
+}
+void RunReporter::graph_used(const GraphUse& use) {
+  if (impl_) impl_->graph_used(use);
 }
 void RunReporter::finish(core::ExitCode code, const TrainingState& state) {
   if (impl_) impl_->finish(code, state);

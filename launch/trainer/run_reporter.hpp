@@ -57,6 +57,7 @@ class RunReporter {
   void rewind(const TrainingState& state);
   // What bounds the run; nothing: not measured.
   void verdict(const std::optional<record::RunVerdict>& verdict);
+  void graph_used(const GraphUse& use);
   // At the end; writes the last run.json. Throws Error when it cannot.
   void finish(core::ExitCode code, const TrainingState& state);
   // The same after a failure, which nothing may hide: what goes wrong here becomes a warning,

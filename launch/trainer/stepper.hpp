@@ -8,6 +8,7 @@
 
 #include "core/optim/gradient_scaler.hpp"
 #include "launch/trainer/anomaly.hpp"
+#include "launch/trainer/graph_use.hpp"
 
 namespace sidestream::launch {
 
@@ -39,6 +40,9 @@ class Stepper {
   // Collective. `stop_requested` tells, after backward, whether this rank was asked to stop. What
   // to do about an anomaly is the caller's.
   virtual StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested) = 0;
+
+  // Of the steps so far; nothing where no graph was asked for.
+  virtual std::optional<GraphUse> graph_use() const { return std::nullopt; }
 
  protected:
   Stepper() = default;

@@ -205,7 +205,7 @@ const Rule kRules[] = {
      occupancy, PlaceKind::kLowOccupancy},
     {"small-kernels", "Many kernels too small to be worth a launch", 0.10,
      "time in kernels below 10 us that are no products", "a launch takes about 5 us: twice that",
-     "--fused-ops on, or a CUDA graph of the step", "they run beside others", "kernels of a step",
+     "--fused-ops on, or --cuda-graph on", "they run beside others", "kernels of a step",
      small_kernels, PlaceKind::kSmallKernel},
     {"channels-first", "Tensors are turned round for convolutions", 0.03,
      "time in nchwToNhwc and nhwcToNchw kernels",

@@ -164,7 +164,7 @@ void add_operators(const OperatorFacts& operators, Facts& facts) {
 }
 
 // What only Sidestream writes: its object in the file, or in recordings of other tools all of its
-// phases.
+// phases; a step that is replayed has but one.
 bool is_ours(const Analysis& all, const Facts& facts) {
   using ranges::Phase;
   const bool says = std::any_of(all.ranks.begin(), all.ranks.end(), [](const auto& rank) {
@@ -174,8 +174,9 @@ bool is_ours(const Analysis& all, const Facts& facts) {
   const auto has = [&](Phase phase) {
     return facts.phase_ns.contains(std::string(ranges::name_of(phase)));
   };
-  return says || (has(Phase::kData) && has(Phase::kForward) && has(Phase::kBackward) &&
-                  has(Phase::kOptimizer) && has(Phase::kZeroGrad));
+  return says || (has(Phase::kData) && has(Phase::kReplay)) ||
+         (has(Phase::kData) && has(Phase::kForward) && has(Phase::kBackward) &&
+          has(Phase::kOptimizer) && has(Phase::kZeroGrad));
 }
 
 Recorder recorder_of(const Analysis& all) {

@@ -231,7 +231,7 @@ const Rule kRules[] = {
      heavy_operators, PlaceKind::kHostOperator},
     {"launch-bound", "Kernels are launched too late", 0.10, "idle because nothing was launched",
      "HTA counts a launch delay above 100 us; 10 % of a step is where it shows",
-     "a CUDA graph of the step, --fused-ops on, a larger batch",
+     "--cuda-graph on, which makes one launch of a step; --fused-ops on, a larger batch",
      "the host was busy with something else: see the timeline", "idle, host too slow", launch_bound,
      PlaceKind::kLaunchGap},
     {"checkpoint-in-step", "Steps wait for checkpoints to be written", 0.01,

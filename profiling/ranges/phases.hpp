@@ -31,7 +31,8 @@ enum class Phase : std::uint8_t {
   kZeroGrad,
   kCheckpoint,
   kEval,
-  kLog,  // metrics of the run: between steps, on the rank that writes them
+  kLog,     // metrics of the run: between steps, on the rank that writes them
+  kReplay,  // of a captured step: forward, backward and all that follows, with no ranges inside
 };
 inline constexpr std::size_t kPhaseCount = 15;
 
@@ -79,6 +80,7 @@ inline constexpr std::array<PhaseInfo, kPhaseCount> kPhases = {{
     {"checkpoint", 0xFFFFD92F, Category::kStorage},
     {"eval", 0xFF999999, Category::kCompute},
     {"log", 0xFFE5C494, Category::kStorage},
+    {"replay", 0xFF1B9E77, Category::kCompute},
 }};
 
 inline constexpr std::uint32_t kStepArgb = 0xFFCCCCCC;

@@ -48,9 +48,11 @@ TOGGLES = [
      "eager bf16"),
     ("the same, optimizer offloaded", [*BF16, "--fused-optimizer", "on", "--recompute", "blocks", "--offload", "optimizer"],
      "eager bf16"),
+    ("bf16 + CUDA graph", [*BF16, "--fused-optimizer", "on", "--cuda-graph", "on"], "eager bf16"),
     ("all together", ["--precision", "bf16", "--pad-vocab", "128"], "eager bf16, fused"),
+    ("all together + CUDA graph", ["--precision", "bf16", "--pad-vocab", "128", "--cuda-graph", "on"], "eager bf16, fused"),
 ]
-ON_GPUS_ONLY = {"tf32", "fp16", "--offload"}
+ON_GPUS_ONLY = {"tf32", "fp16", "--offload", "--cuda-graph"}
 PEERS = {"eager fp32": ["fp32", "plain"], "eager tf32": ["tf32", "plain"], "eager bf16": ["bf16", "plain"],
          "eager fp16": ["fp16", "plain"],
          "eager bf16, fused": ["bf16", "fused"]}
@@ -125,7 +127,7 @@ def speed_of(session, name, flags):
 
 
 def speed(session):
-    """Each toggle; tf32, fp16 and what lies on a GPU's host need a GPU."""
+    """Each toggle; tf32, fp16, CUDA graphs and what lies on a GPU's host need a GPU."""
     chosen = [one for one in TOGGLES if session.options.device == "cuda" or not ON_GPUS_ONLY.intersection(one[1])]
     return {name: {"peer": peer, "result": speed_of(session, name, flags)} for name, flags, peer in chosen}
 

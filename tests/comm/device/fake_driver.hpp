@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "comm/cuda/driver.hpp"
@@ -83,6 +84,24 @@ class FakeDriver : public Driver {
     pending_.clear();
   }
 
+  // Work of the stream, and of streams that follow its events, belongs to a graph from here on:
+  // whoever asks for an event in it has done what CUDA forbids.
+  void start_capture(Stream stream) {
+    const std::lock_guard lock(mutex_);
+    origin_ = stream;
+    capturing_ = {stream};
+  }
+  // Throws as CUDA does where a stream was forked and not joined.
+  void finish_capture() {
+    const std::lock_guard lock(mutex_);
+    const auto& joined = queued_[origin_];
+    for (const Stream stream : std::exchange(capturing_, {})) {
+      for (const std::size_t work : queued_[stream]) {
+        if (!joined.contains(work)) throw core::Error("the capture has unjoined work");
+      }
+    }
+  }
+
   // Every query of an event throws this from now on, whoever asks: the watchdog's thread does, too.
   void break_with(const std::string& fault) {
     const std::lock_guard lock(mutex_);
@@ -130,16 +149,27 @@ class FakeDriver : public Driver {
     const std::lock_guard lock(mutex_);
     refuse_default(stream);
     recorded_[event] = queued_[stream];
+    if (capturing_.contains(stream)) {
+      captured_.insert(event);
+    } else {
+      captured_.erase(event);
+    }
     if (held_) pending_.insert(event);
   }
   void wait(Stream stream, Event event) override {
     const std::lock_guard lock(mutex_);
     refuse_default(stream);
+    if (captured_.contains(event)) {
+      if (capturing_.empty())
+        throw core::Error("an event of a capture is waited for outside of it");
+      capturing_.insert(stream);
+    }
     queued_[stream].insert(recorded_[event].begin(), recorded_[event].end());
   }
   bool done(Event event) override {
     const std::lock_guard lock(mutex_);
     if (!fault_.empty()) throw core::Error(fault_);
+    if (captured_.contains(event)) throw core::Error("an event of a capture was asked for");
     return !pending_.contains(event);
   }
 
@@ -206,6 +236,9 @@ class FakeDriver : public Driver {
   std::map<Stream, std::set<std::size_t>> queued_;  // what comes before the stream's next work
   std::map<Event, std::set<std::size_t>> recorded_;
   std::set<Event> pending_;
+  Stream origin_ = nullptr;
+  std::set<Stream> capturing_;
+  std::set<Event> captured_;  // whose last record was captured
   bool held_ = false;
   std::string fault_;
 };

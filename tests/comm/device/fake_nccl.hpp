@@ -3,10 +3,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "comm/nccl/api.hpp"
@@ -32,13 +34,14 @@ class FakeNccl : public Api {
   bool has_memory = true;
   bool has_windows = true;  // whether the devices can register memory with each other
   std::string window_failure;
+  std::atomic<bool> holds_abort{false};  // as a graph does that has launches of the communicator
   void break_with(const std::string& text) {
     const std::lock_guard lock(mutex_);
     async_failure_ = text;
   }
 
   // --- what a test reads
-  std::atomic<int> aborted{0}, finalized{0}, destroyed{0}, groups{0}, in_group{0};
+  std::atomic<int> aborted{0}, abort_ended{0}, finalized{0}, destroyed{0}, groups{0}, in_group{0};
   std::atomic<int> windows{0};  // that are registered
   Tuning tuning;                // of the last init
 
@@ -65,7 +68,11 @@ class FakeNccl : public Api {
     return {};
   }
   void destroy(Comm) noexcept override { ++destroyed; }
-  void abort(Comm) noexcept override { ++aborted; }
+  void abort(Comm) noexcept override {
+    ++aborted;
+    while (holds_abort) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ++abort_ended;
+  }
 
   Result group_start() override {
     ++groups;

@@ -53,17 +53,27 @@ struct State {
         narrow_second(p.low),
         squares(std::vector<double>(p.pieces.size())),
         parameter_squares(std::vector<double>(p.sizes.size())),
-        scalars(std::vector<StepScalars>(1)) {}
+        scalars(std::vector<StepScalars>(1)),
+        rule(std::vector<StepRule>(1)) {}
 
   void settle(DeviceKernels& kernels, const FlatProblem& p, const FlatGradients& g, int step,
               DeviceStream stream) {
+    settle_by({.average = 0.25, .max_norm = 1, .step = step}, kernels, p, g, stream);
+  }
+  void settle_by(const ClipRule& clip, DeviceKernels& kernels, const FlatProblem& p,
+                 const FlatGradients& g, DeviceStream stream) {
+    const SgdCoefficients sgd{.lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
+    const int step = static_cast<int>(clip.step);
+    kernels.set_rule({.clip = clip,
+                      .rounding = {.seed = 1337, .step = step},
+                      .adamw_with_decay = p.adamw(step, true),
+                      .adamw_without_decay = p.adamw(step, false),
+                      .sgd_with_decay = sgd,
+                      .sgd_without_decay = sgd},
+                     rule.data(), stream);
     kernels.squares({{pieces.data(), p.pieces.size()}, g, squares.data()}, stream);
-    kernels.settle({squares.data(),
-                    first_block.data(),
-                    p.sizes.size(),
-                    parameter_squares.data(),
-                    scalars.data(),
-                    {.average = 0.25, .max_norm = 1, .step = step}},
+    kernels.settle({squares.data(), first_block.data(), p.sizes.size(), parameter_squares.data(),
+                    scalars.data(), rule.data()},
                    stream);
   }
   void adamw(DeviceKernels& kernels, const FlatProblem& p, const FlatGradients& g, int step,
@@ -75,9 +85,8 @@ struct State {
                    first.data(),
                    second.data(),
                    low.data(),
-                   p.adamw(step, true),
-                   p.adamw(step, false),
-                   scalars.data()},
+                   scalars.data(),
+                   rule.data()},
                   stream);
   }
   void adamw_of_narrow_moments(DeviceKernels& kernels, const FlatProblem& p, const FlatGradients& g,
@@ -89,67 +98,53 @@ struct State {
                    .first_moments = narrow_first.data(),
                    .second_moments = narrow_second.data(),
                    .low_precision = low.data(),
-                   .with_decay = p.adamw(step, true),
-                   .without_decay = p.adamw(step, false),
                    .scalars = scalars.data(),
-                   .moment_dtype = core::DType::kBFloat16,
-                   .rounding = {.seed = 1337, .step = step}},
+                   .rule = rule.data(),
+                   .moment_dtype = core::DType::kBFloat16},
                   stream);
   }
   void sgd_of_narrow_momentum(DeviceKernels& kernels, const FlatProblem& p, const FlatGradients& g,
                               int step, DeviceStream stream) {
-    const SgdCoefficients c{.lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
     settle(kernels, p, g, step, stream);
     kernels.sgd({.table = {pieces.data(), p.pieces.size()},
                  .gradients = g,
                  .weights = weights.data(),
                  .momentum = narrow_first.data(),
                  .low_precision = low.data(),
-                 .with_decay = c,
-                 .without_decay = c,
                  .scalars = scalars.data(),
-                 .moment_dtype = core::DType::kBFloat16,
-                 .rounding = {.seed = 1337, .step = step}},
+                 .rule = rule.data(),
+                 .moment_dtype = core::DType::kBFloat16},
                 stream);
   }
   void half(DeviceKernels& kernels, const FlatProblem& p, const FlatGradients& g,
             const LossScaleConfig& scaling, core::Float16* copy, int step, bool adamw,
             DeviceStream stream) {
-    const SgdCoefficients c{.lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
-    kernels.squares({{pieces.data(), p.pieces.size()}, g, squares.data()}, stream);
-    kernels.settle({squares.data(),
-                    first_block.data(),
-                    p.sizes.size(),
-                    parameter_squares.data(),
-                    scalars.data(),
-                    {.average = 0.25,
-                     .max_norm = 1,
-                     .step = step,
-                     .loss_scale = scaling,
-                     .lr = 1e-3 * step,
-                     .beta1 = 0.9,
-                     .beta2 = 0.95}},
-                   stream);
+    settle_by({.average = 0.25,
+               .max_norm = 1,
+               .step = step,
+               .loss_scale = scaling,
+               .lr = 1e-3 * step,
+               .beta1 = 0.9,
+               .beta2 = 0.95},
+              kernels, p, g, stream);
     const PieceTable table{pieces.data(), p.pieces.size()};
     if (!adamw)
-      return kernels.sgd({table, g, weights.data(), first.data(), copy, c, c, scalars.data()},
-                         stream);
-    kernels.adamw({table, g, weights.data(), first.data(), second.data(), copy, p.adamw(step, true),
-                   p.adamw(step, false), scalars.data()},
-                  stream);
+      return kernels.sgd(
+          {table, g, weights.data(), first.data(), copy, scalars.data(), rule.data()}, stream);
+    kernels.adamw(
+        {table, g, weights.data(), first.data(), second.data(), copy, scalars.data(), rule.data()},
+        stream);
   }
   void sgd(DeviceKernels& kernels, const FlatProblem& p, const FlatGradients& g, int step,
            DeviceStream stream) {
-    const SgdCoefficients c{.lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
     settle(kernels, p, g, step, stream);
     kernels.sgd({{pieces.data(), p.pieces.size()},
                  g,
                  weights.data(),
                  first.data(),
                  low.data(),
-                 c,
-                 c,
-                 scalars.data()},
+                 scalars.data(),
+                 rule.data()},
                 stream);
   }
 
@@ -159,6 +154,7 @@ struct State {
   Memory<core::BFloat16> low, narrow_first, narrow_second;
   Memory<double> squares, parameter_squares;
   Memory<StepScalars> scalars;
+  Memory<StepRule> rule;
 };
 
 template <typename T>

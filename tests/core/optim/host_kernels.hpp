@@ -35,7 +35,12 @@ class HostKernels final : public DeviceKernels {
       job.parameter_squares[p] = add_in_order({job.squares + job.first_block[p], count});
       sum += job.parameter_squares[p];
     }
-    *job.scalars = optim::settle(*job.scalars, sum, job.rule);
+    *job.scalars = optim::settle(*job.scalars, sum, job.rule->clip);
+  }
+
+  void set_rule(const StepRule& rule, StepRule* to, DeviceStream stream) override {
+    on_launch("set_rule", stream);
+    *to = rule;
   }
 
   void adamw(const AdamWJob& job, DeviceStream stream) override {
@@ -99,7 +104,7 @@ class HostKernels final : public DeviceKernels {
 
   template <typename Job>
   static std::uint32_t draw_of(const Job& job, const DevicePiece& piece, std::size_t i) {
-    return rounding_draw(rounding_place(job.rounding, piece.parameter, piece.first),
+    return rounding_draw(rounding_place(job.rule->rounding, piece.parameter, piece.first),
                          static_cast<std::uint32_t>(i));
   }
 
@@ -129,7 +134,7 @@ class HostKernels final : public DeviceKernels {
     const auto scale = static_cast<float>(job.scalars->gradient_scale);
     for (std::size_t p = 0; p < job.table.count; ++p) {
       const DevicePiece& piece = job.table.pieces[p];
-      const auto c = of_step(piece.decays != 0 ? job.with_decay : job.without_decay, *job.scalars);
+      const auto c = of_step(coefficients_of(job, piece), *job.scalars);
       with(job.gradients, [&](const auto* gradients) {
         for (std::size_t i = 0; i < piece.count; ++i) {
           const float gradient = static_cast<float>(gradients[piece.gradient + i]) * scale;

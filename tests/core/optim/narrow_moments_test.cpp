@@ -211,6 +211,7 @@ struct Flat : FlatProblem {
   std::vector<BFloat16> narrow_first = std::vector<BFloat16>(elements);
   std::vector<BFloat16> narrow_second = std::vector<BFloat16>(elements);
   StepScalars scalars{.grad_norm = 1, .gradient_scale = 0.25, .first_bad_step = 0};
+  StepRule rule = {};
 
   template <typename Element>
   std::span<Element> of(std::vector<Element>& all, std::size_t p) const {
@@ -226,17 +227,21 @@ TEST(NarrowMomentsTest, flat_updates_have_the_bits_of_the_processors_optimizer) 
   HostKernels kernels;
   for (int step = 1; step <= 5; ++step) {
     const auto gradients = device.gradients(static_cast<std::uint32_t>(step));
+    device.rule = {.clip = {},
+                   .rounding = {kSource.seed, step},
+                   .adamw_with_decay = device.adamw(step, true),
+                   .adamw_without_decay = device.adamw(step, false),
+                   .sgd_with_decay = {},
+                   .sgd_without_decay = {}};
     kernels.adamw({.table = {device.pieces.data(), device.pieces.size()},
                    .gradients = {gradients.data(), core::DType::kFloat32},
                    .weights = device.weights.data(),
                    .first_moments = device.narrow_first.data(),
                    .second_moments = device.narrow_second.data(),
                    .low_precision = nullptr,
-                   .with_decay = device.adamw(step, true),
-                   .without_decay = device.adamw(step, false),
                    .scalars = &device.scalars,
-                   .moment_dtype = core::DType::kBFloat16,
-                   .rounding = {kSource.seed, step}},
+                   .rule = &device.rule,
+                   .moment_dtype = core::DType::kBFloat16},
                   &device);
     for (std::size_t p = 0; p < processor.sizes.size(); ++p) {
       adamw_update(
@@ -260,16 +265,20 @@ TEST(NarrowMomentsTest, flat_sgd_has_the_bits_of_the_processors_optimizer) {
   const SgdCoefficients c{.gradient_scale = 0.25f, .lr = 0.1f, .momentum = 0.9f, .weight_decay = 0};
   for (int step = 1; step <= 5; ++step) {
     const auto gradients = device.gradients(static_cast<std::uint32_t>(step));
+    device.rule = {.clip = {},
+                   .rounding = {kSource.seed, step},
+                   .adamw_with_decay = {},
+                   .adamw_without_decay = {},
+                   .sgd_with_decay = c,
+                   .sgd_without_decay = c};
     kernels.sgd({.table = {device.pieces.data(), device.pieces.size()},
                  .gradients = {gradients.data(), core::DType::kFloat32},
                  .weights = device.weights.data(),
                  .momentum = device.narrow_first.data(),
                  .low_precision = nullptr,
-                 .with_decay = c,
-                 .without_decay = c,
                  .scalars = &device.scalars,
-                 .moment_dtype = core::DType::kBFloat16,
-                 .rounding = {kSource.seed, step}},
+                 .rule = &device.rule,
+                 .moment_dtype = core::DType::kBFloat16},
                 &device);
     for (std::size_t p = 0; p < processor.sizes.size(); ++p) {
       sgd_update(

@@ -1,10 +1,11 @@
 """Training on a GPU against training on the processor, every strategy against the others, and GPT-2 124M in bf16.
 
-    gpu_training_test.py cpu|strategies|offload|fused|half|resume|anomalies|gone|memory|asynchronous|large|transformers
+    gpu_training_test.py cpu|strategies|offload|fused|half|graph|resume|anomalies|gone|memory|asynchronous|large|transformers
 
 Needs a GPU; with SIDESTREAM_TEST_DEVICE=cpu the script itself runs anywhere, with small models on the processor.
 """
 
+import json
 import math
 import os
 import pathlib
@@ -111,6 +112,32 @@ def check_half(root):
         check(all(math.isfinite(loss) for loss in losses(root / name)), f"{name}: losses {losses(root / name)}")
 
 
+def check_graph(root):
+    """Replayed steps learn bit for bit what queued ones do: with dropout, micro-steps, evaluations and checkpoints between them, and resumed."""
+    graph = ["--cuda-graph", "on"] if ON_GPU else []
+    shape = [*STEPS, *SHARED, "--dropout", "0.1", "--grad-accumulation", "2", "--checkpoint-every", "10", "--drift-every", "7"]
+    train(2, root / "plain", shape)
+    train(2, root / "graph", [*shape, *graph])
+    check(losses(root / "graph") == losses(root / "plain"), "a graph changes losses")
+    train(2, root / "rest", [*shape, *graph, "--resume", str(checkpoint(root / "graph", 10))])
+    check(losses(root / "rest") == losses(root / "plain")[10:], "a run that is resumed with a graph has other losses")
+    for name in ("rest", "graph"):
+        for file in sorted(checkpoint(root / "plain", 20).glob("*.safetensors")):
+            other = checkpoint(root / name, 20) / file.name
+            check(file.read_bytes() == other.read_bytes(), f"{name}: {file.name} has other bytes")
+    if ON_GPU:
+        use = json.loads((root / "graph" / "run.json").read_text())["cuda_graph"]
+        check(use["captures"] == 1 and use["eager_steps"] == 5 and use["replayed_steps"] == 15, use)
+        half = [*STEPS, *SHARED, "--precision", "fp16", "--loss-scale-interval", "4"]
+        train(2, root / "plain half", half)
+        train(2, root / "graph half", [*half, *graph])
+        for name in ("loss", "loss_scale", "left_out"):
+            found, expected = ([line[name] for line in metrics(root / run)] for run in ("graph half", "plain half"))
+            check(found == expected, f"fp16: a graph changes {name}: {found}, {expected}")
+        scales = {line["loss_scale"] for line in metrics(root / "graph half")}
+        check(len(scales) > 2, f"fp16: the scale has not moved between replays: {scales}")
+
+
 def check_resume(root):
     flags = STEPS + SHARED
     train(1, root / "whole", flags + ["--checkpoint-every", "10"])
@@ -204,7 +231,7 @@ def check_transformers(root):
     check(all(math.isfinite(p.double().sum().item()) for p in model.parameters()), "weights are not finite")
 
 
-PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "offload": check_offload, "fused": check_fused, "half": check_half, "resume": check_resume, "anomalies": check_anomalies, "gone": check_gone,
+PARTS = {"cpu": check_against_cpu, "strategies": check_strategies, "offload": check_offload, "fused": check_fused, "half": check_half, "graph": check_graph, "resume": check_resume, "anomalies": check_anomalies, "gone": check_gone,
          "memory": check_memory, "asynchronous": check_asynchronous, "large": check_large,
          "transformers": check_transformers}
 

@@ -274,6 +274,46 @@ TEST_F(TrainParserTest, parse_ctas_of_copy_engines_bring_the_windows_that_they_n
   EXPECT_FALSE(parse({"--baseline"}).comm.nccl.windows);
 }
 
+TEST_F(TrainParserTest, parse_cuda_graph_is_off_and_brings_the_optimizer_that_it_needs) {
+  using parallel::OptimizerKernel;
+  EXPECT_FALSE(parse({}).cuda_graph);
+  EXPECT_TRUE(parse({"--cuda-graph", "on"}).cuda_graph);
+  const TrainOptions alone = parse({"--baseline", "--cuda-graph", "on"});
+  EXPECT_TRUE(alone.cuda_graph);
+  EXPECT_EQ(alone.parallel.optimizer.kernel, OptimizerKernel::kFused);
+  const TrainOptions baseline = parse({"--config", file("cuda-graph = on\n"), "--baseline"});
+  EXPECT_FALSE(baseline.cuda_graph);
+  EXPECT_EQ(baseline.parallel.optimizer.kernel, OptimizerKernel::kUnfused);
+}
+
+TEST_F(TrainParserTest, parse_cuda_graph_refuses_what_a_replay_cannot_have) {
+  const auto error_beside_graph = [&](Arguments others) {
+    others.insert(others.begin(), {"--cuda-graph", "on"});
+    return error_with_data(others);
+  };
+  EXPECT_EQ(error_beside_graph({"--device", "cpu"}),
+            "--cuda-graph on and --device cpu exclude each other: a CUDA graph needs a GPU; leave "
+            "--cuda-graph out");
+  EXPECT_THAT(error_beside_graph({"--backend", "mpi"}), HasSubstr("leave --backend out for NCCL"));
+  EXPECT_THAT(error_beside_graph({"--unused-parameters", "allow"}),
+              HasSubstr("--unused-parameters allow exclude each other"));
+  for (const char* policy : {"skip", "rollback"}) {
+    EXPECT_THAT(error_beside_graph({"--nan-policy", policy}), HasSubstr("take stop or warn"));
+    EXPECT_THAT(error_beside_graph({"--spike-policy", policy}), HasSubstr("take stop or warn"));
+  }
+  EXPECT_THAT(error_beside_graph({"--recompute", "blocks", "--dropout", "0.1"}),
+              HasSubstr("--dropout 0, or --recompute none"));
+  for (const char* what : {"residuals", "optimizer"}) {
+    EXPECT_THAT(error_beside_graph({"--offload", what}),
+                HasSubstr(std::string("--offload ") + what + " exclude each other"));
+  }
+  EXPECT_EQ(error_beside_graph({"--recompute", "blocks"}), "no error");
+  EXPECT_EQ(error_beside_graph({"--precision", "fp16"}), "no error");
+  EXPECT_EQ(error_beside_graph({"--spike-policy", "stop"}), "no error");
+  EXPECT_EQ(error_beside_graph({"--fused-optimizer", "off"}),
+            "--cuda-graph on and --fused-optimizer off exclude each other: leave one of them out");
+}
+
 TEST_F(TrainParserTest, parse_errors_in_a_file_name_the_line) {
   const std::string name = (folder_ / "train.cfg").string();
 
