@@ -34,7 +34,7 @@ enum class Phase : std::uint8_t {
   kLog,     // metrics of the run: between steps, on the rank that writes them
   kReplay,  // of a captured step: forward, backward and all that follows, with no ranges inside
 };
-inline constexpr std::size_t kPhaseCount = 15;
+inline constexpr std::size_t kPhaseCount = 16;
 
 enum class Category : std::uint32_t {
   kStep = 1,

@@ -59,8 +59,10 @@ class GpuSteps {
                            {.seed = 1,
                             .grad_accumulation = options.parallel.grad_accumulation,
                             .sequence_length = sequence_length(options),
-                            .schedule = schedule_config(options)},
+                            .schedule = schedule_config(options),
+                            .loss_scale = data_parallel_config(options).loss_scale},
                            options, device)) {
+    model->expect_loss_scale(replicas.loss_scale());
     offload_residuals(*model, options, device);
   }
 
