@@ -86,7 +86,14 @@ class Proposals {
     for (const std::string* flag : {&chunks_, &level_, &offload_}) {
       if (!flag->empty()) flags.push_back(*flag);
     }
+    if (leaves_graph()) flags.push_back("--cuda-graph off");
     found_.push_back({fmt::format("{}", fmt::join(flags, " ")), needed_bytes(options_, host_)});
+  }
+
+  // The parser refuses these beside one.
+  bool leaves_graph() const {
+    const bool draws_again = !level_.empty() && options_.model.config.dropout > 0;
+    return options_.cuda_graph && (draws_again || !offload_.empty());
   }
 
   TrainOptions options_;

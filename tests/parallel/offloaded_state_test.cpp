@@ -112,12 +112,27 @@ TEST(OffloadedStateTest, clippedAndAccumulatedSteps_haveTheSameBits) {
                         .optimizer = {.grad_clip = 1e-2}}));
 }
 
+// The third step's update is left out: its slices come and go as they are.
+TEST(OffloadedStateTest, halfPrecisionWithALossScale_hasTheSameBits) {
+  for (const auto algorithm : {OptimizerAlgorithm::kAdamW, OptimizerAlgorithm::kSgd}) {
+    for (const DType reduce : {DType::kFloat16, DType::kFloat32}) {
+      ToyOptions options =
+          toy({.parameter_dtype = DType::kFloat16,
+               .reduce_dtype = reduce,
+               .optimizer = {.algorithm = algorithm},
+               .loss_scale = {.kind = optim::LossScaling::kDynamic, .scale = 1024, .interval = 2}});
+      options.overflow_step = 3;
+      expect_same_bits(options);
+    }
+  }
+}
+
 TEST(OffloadedStateTest, smallParameters_shareASlice) {
   expect_same_bits({.config = {.bucket_mb = 1e-4, .parameter_dtype = DType::kBFloat16}});
 }
 
 TEST(OffloadedStateTest, slicesOfRanks_haveTheSameBits) {
-  for (const DType weights : {DType::kFloat32, DType::kBFloat16}) {
+  for (const DType weights : {DType::kFloat32, DType::kBFloat16, DType::kFloat16}) {
     for (const int ranks : {1, 2, 3}) {
       std::map<std::string, std::vector<float>> states;
       const auto run = [&](const std::string& name, const ToyOptions& options) {

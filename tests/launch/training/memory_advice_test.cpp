@@ -112,6 +112,21 @@ TEST(MemoryAdviceTest, what_goes_to_the_host_of_a_gpu_comes_after_the_levels) {
   EXPECT_THAT(advice(deep, 0), Not(HasSubstr("--offload")));
 }
 
+TEST(MemoryAdviceTest, what_a_graph_of_the_step_cannot_hold_leaves_it_out) {
+  TrainOptions graph = options_of(0);
+  graph.cuda_graph = true;
+  graph.model.config.dropout = 0;
+  TrainOptions recomputed = graph;
+  recomputed.model.config.recompute = Recompute::kBlocks;
+  TrainOptions draws = graph, redrawn = recomputed;
+  draws.model.config.dropout = redrawn.model.config.dropout = 0.1;
+
+  EXPECT_THAT(advice(graph, needed(recomputed)), HasSubstr(": --recompute blocks makes it about"));
+  EXPECT_THAT(advice(draws, needed(redrawn)),
+              HasSubstr(": --recompute blocks --cuda-graph off makes it about"));
+  EXPECT_THAT(gpu_advice(graph, 0), HasSubstr("optimizer --cuda-graph off leaves about"));
+}
+
 TEST(MemoryAdviceTest, another_family_has_chunks_alone) {
   TrainOptions options = options_of(1);
   options.model.config = model::preset("mlp");
