@@ -18,26 +18,31 @@ constexpr double kMaxNorm = 1.0;
 struct Device : FlatProblem {
   HostKernels kernels;
   StepScalars scalars{};
+  StepRule rule{};
   std::vector<double> squares = std::vector<double>(pieces.size());
   std::vector<double> parameter_squares = std::vector<double>(sizes.size());
   std::vector<float> momentum = std::vector<float>(elements);
 
   PieceTable table() const { return {pieces.data(), pieces.size()}; }
 
-  void settle(const FlatGradients& gradients, int step, double max_norm = kMaxNorm) {
+  void settle(const FlatGradients& gradients, int step, double max_norm = kMaxNorm,
+              const SgdCoefficients& sgd = {}) {
+    kernels.set_rule({.clip = {.average = kAverage, .max_norm = max_norm, .step = step},
+                      .rounding = {},
+                      .adamw_with_decay = FlatProblem::adamw(step, true),
+                      .adamw_without_decay = FlatProblem::adamw(step, false),
+                      .sgd_with_decay = sgd,
+                      .sgd_without_decay = sgd},
+                     &rule, this);
     kernels.squares({table(), gradients, squares.data()}, this);
-    kernels.settle({squares.data(),
-                    first_block.data(),
-                    sizes.size(),
-                    parameter_squares.data(),
-                    &scalars,
-                    {.average = kAverage, .max_norm = max_norm, .step = step}},
+    kernels.settle({squares.data(), first_block.data(), sizes.size(), parameter_squares.data(),
+                    &scalars, &rule},
                    this);
   }
   void adamw(const FlatGradients& gradients, int step) {
     settle(gradients, step);
     kernels.adamw({table(), gradients, weights.data(), first.data(), second.data(), low.data(),
-                   FlatProblem::adamw(step, true), FlatProblem::adamw(step, false), &scalars},
+                   &scalars, &rule},
                   this);
   }
 };
@@ -108,9 +113,9 @@ TEST(ElementsTest, sgd_has_the_bits_of_the_processors_optimizer) {
 
   for (int step = 1; step <= 5; ++step) {
     const auto gradients = device.gradients(static_cast<std::uint32_t>(step));
-    device.settle(view(gradients), step, /*max_norm=*/0);
+    device.settle(view(gradients), step, /*max_norm=*/0, c);
     device.kernels.sgd({device.table(), view(gradients), device.weights.data(),
-                        device.momentum.data(), nullptr, c, c, &device.scalars},
+                        device.momentum.data(), nullptr, &device.scalars, &device.rule},
                        &device);
     for (std::size_t p = 0; p < processor.sizes.size(); ++p) {
       SgdCoefficients scaled = c;
