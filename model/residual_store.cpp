@@ -12,6 +12,13 @@ constexpr std::size_t kMostLeaving = 2;
 
 }  // namespace
 
+HostBlocks::~HostBlocks() {
+  try {
+    copies_->finish();
+  } catch (const std::exception&) {  // the device has failed: what matters has been reported
+  }
+}
+
 std::shared_ptr<std::byte> HostBlocks::take(std::size_t bytes) {
   Block block{.memory = {}, .bytes = bytes};
   {

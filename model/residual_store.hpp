@@ -33,6 +33,11 @@ class HostBlocks : public std::enable_shared_from_this<HostBlocks> {
  public:
   explicit HostBlocks(std::shared_ptr<core::CopyEngine> copies) : copies_(std::move(copies)) {}
 
+  HostBlocks(const HostBlocks&) = delete;
+  HostBlocks& operator=(const HostBlocks&) = delete;
+  // What comes back may still be copied from.
+  ~HostBlocks();
+
   // Comes back here when the last holder lets go. Throws MemoryError.
   std::shared_ptr<std::byte> take(std::size_t bytes);
 

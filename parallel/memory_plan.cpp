@@ -67,6 +67,9 @@ void move_state(MemoryPlan& plan, const DataParallelConfig& config, std::size_t 
                               core::size_of(config.optimizer.state_dtype);
   const std::size_t master = plan.master_bytes == 0 ? 0 : sizeof(float);
   plan.host_state_bytes = plan.master_bytes + plan.moment_bytes;
+  if (plan.shards_state)
+    plan.moving_host_bytes =
+        std::max(plan.master_bytes, elements * core::size_of(config.optimizer.state_dtype));
   plan.stream_bytes = slice_buffer_bytes(elements, master + moments);
   plan.master_bytes = 0;
   plan.moment_bytes = 0;

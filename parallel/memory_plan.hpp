@@ -29,7 +29,8 @@ struct MemoryPlan {
   std::size_t moment_bytes = 0;
   // Of a GPU's host, pinned, in place of the two kinds of state that are then 0 here.
   std::size_t host_state_bytes = 0;
-  std::size_t stream_bytes = 0;  // the two buffers on the GPU through which updates stream it
+  std::size_t moving_host_bytes = 0;  // beside it: one state twice, while slices move
+  std::size_t stream_bytes = 0;       // the two buffers on the GPU through which updates stream it
   // Before there are activations. Of state in slices, before the second step: the module's own fp32
   // weights beside the flat ones and the slices of master weights; or what training takes, and once
   // more the slices of one state, which move with the order of the buckets. Of state in the host's

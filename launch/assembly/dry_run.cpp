@@ -68,8 +68,8 @@ std::string slices_text(const parallel::MemoryPlan& plan) {
 std::string start_text(const parallel::MemoryPlan& plan, std::size_t training_bytes) {
   if (plan.start_bytes <= training_bytes) return "";
   return fmt::format("  at the start   {} until {}\n", mib(plan.start_bytes),
-                     plan.shards_state ? "the order of the buckets is settled"
-                                       : "state lies in the memory of the host");
+                     plan.host_state_bytes > 0 ? "state lies in the memory of the host"
+                                               : "the order of the buckets is settled");
 }
 
 std::string memory_text(const parallel::MemoryPlan& plan,
@@ -100,6 +100,10 @@ std::string memory_text(const parallel::MemoryPlan& plan,
                                   mib(snapshot)));
 }
 
+std::size_t pinned_bytes(const parallel::MemoryPlan& plan, const TrainOptions& options) {
+  return plan.host_state_bytes + plan.moving_host_bytes + activations_of(options).host;
+}
+
 // What --offload leaves to the host.
 std::string pinned_text(const PinnedNeed& need, const parallel::MemoryPlan& plan) {
   if (need.rank_bytes == 0) return "";
@@ -108,8 +112,9 @@ std::string pinned_text(const PinnedNeed& need, const parallel::MemoryPlan& plan
       "Pinned memory of each host: {:.1f} MiB for {} rank(s), each {:.1f} MiB of optimizer state "
       "and "
       "{:.1f} MiB of blocks' inputs (--offload)",
-      in_mib(need.pinned_bytes()), need.ranks, in_mib(plan.host_state_bytes),
-      in_mib(need.rank_bytes - plan.host_state_bytes));
+      in_mib(need.pinned_bytes()), need.ranks,
+      in_mib(plan.host_state_bytes + plan.moving_host_bytes),
+      in_mib(need.rank_bytes - plan.host_state_bytes - plan.moving_host_bytes));
   if (need.usable_bytes)
     text += fmt::format("; {:.1f} MiB are free on this one", in_mib(*need.usable_bytes));
   return text + "\n";
@@ -162,10 +167,11 @@ DevicePlan plan_device(const TrainOptions& options, int ranks, int ranks_on_host
   const bool can = config.optimizer.kernel == parallel::OptimizerKernel::kFused;
   if (can) config.optimizer.state_residence = StateResidence::kHost;
   const SnapshotBytes snapshot = snapshot_bytes(options.checkpoint, shapes, config, ranks);
-  const std::size_t least = parallel::plan_memory(shapes, config, ranks).peak_bytes();
-  return {.state_bytes = plan.peak_bytes(),
-          .offloaded_bytes = plan.peak_bytes() - std::min(plan.peak_bytes(), least),
-          .pinned_bytes = plan.host_state_bytes + activations_of(options).host,
+  const std::size_t least = parallel::plan_memory(shapes, config, ranks).total_bytes();
+  return {.training_bytes = plan.total_bytes(),
+          .start_bytes = plan.start_bytes,
+          .offloaded_bytes = plan.total_bytes() - std::min(plan.total_bytes(), least),
+          .pinned_bytes = pinned_bytes(plan, options),
           .copied_bytes = snapshot.on_host(ranks_on_host)};
 }
 
@@ -181,7 +187,7 @@ std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
   const SnapshotBytes snapshot = snapshot_bytes(options.checkpoint, shapes, config, ranks);
   const std::size_t host_copies = snapshot.on_host(place.ranks_on_host);
   const PinnedNeed pinned{.ranks = place.ranks_on_host,
-                          .rank_bytes = plan.host_state_bytes + activations_of(options).host,
+                          .rank_bytes = pinned_bytes(plan, options),
                           .other_bytes = place.ranks_on_host * place.rank_bytes +
                                          static_cast<std::int64_t>(host_copies),
                           .usable_bytes = place.host_bytes};

@@ -69,10 +69,11 @@ void require_device_memory(Session& session, TrainOptions options, const DeviceS
     const DevicePlan plan = plan_device(options, ranks.size, ranks.local_size);
     const std::string advice = memory_advice(
         options, {.usable_bytes = device.usable_bytes(),
-                  .fixed_bytes = static_cast<std::int64_t>(plan.state_bytes),
+                  .fixed_bytes = static_cast<std::int64_t>(plan.training_bytes),
+                  .start_bytes = static_cast<std::int64_t>(plan.start_bytes),
                   .memory = MemoryOf::kGpu,
                   .offloaded_bytes = static_cast<std::int64_t>(plan.offloaded_bytes)});
-    device.require_memory(plan.state_bytes, advice);
+    device.require_memory(plan.state_bytes(), advice);
     require_host_memory(options, {.ranks = ranks.local_size,
                                   .rank_bytes = plan.pinned_bytes,
                                   .other_bytes = static_cast<std::int64_t>(plan.copied_bytes),

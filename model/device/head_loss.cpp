@@ -52,10 +52,11 @@ class HeadLoss {
     for (std::int64_t row = 0; row < rows; row += chunk_rows_)
       run_chunk(row, std::min(chunk_rows_, rows - row));
     const Tensor count = targets_.ne(kIgnoredTarget).sum().to(at::kFloat);
-    return {.result = {.loss = losses_.sum().div_(count),
-                       .x_grad = x_grad_,
-                       .weight_grad = weight_sum_ ? weight_sum_->take() : Tensor()},
-            .rows_to_one = count.clamp_min(1).reciprocal_().mul_(rows)};
+    return {
+        .result = {.loss = losses_.sum().div_(count),
+                   .x_grad = x_grad_,
+                   .weight_grad = weight_sum_ ? weight_sum_->take() : Tensor()},
+        .rows_to_one = at::full_like(count, static_cast<double>(rows)).div_(count.clamp_min(1))};
   }
 
  private:

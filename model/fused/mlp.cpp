@@ -64,7 +64,7 @@ template <typename T>
 HiddenGradient<T> gradient_of_hidden(const Tensor& dy_tensor, const Tensor& out_weight,
                                      const Tensor& before_tensor) {
   const Matrix<T> dy(dy_tensor), w(out_weight);
-  const PanelMatrix<T> before(before_tensor, dy.rows, w.rows);
+  const PanelMatrix<T> before = as_products_lie(PanelMatrix<T>(before_tensor, dy.rows, w.rows));
   const HiddenGradient<T> result{empty_panels<T>(dy.rows, w.rows, dy_tensor.options()),
                                  empty_panels<T>(dy.rows, w.rows, dy_tensor.options()),
                                  at::zeros({w.rows}, at::kFloat)};

@@ -35,8 +35,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
 }
 
 // At least one panel a thread, all of about the same width.
-std::int64_t panel_width(std::int64_t columns, std::int64_t k) {
-  const std::int64_t widest = k <= kFlat ? kWidePanel : kMaxPanelWidth;
+std::int64_t panel_width(std::int64_t columns, std::int64_t widest = kMaxPanelWidth) {
   const std::int64_t panels =
       std::max<std::int64_t>((columns + widest - 1) / widest, at::get_num_threads());
   return round_up((columns + panels - 1) / panels, kColumnStep);
@@ -205,14 +204,29 @@ class PanelProduct {
 };
 
 void blocked_product(const ProductShape& shape, const LeftParts& a, const RightFactor<BFloat16>& b,
-                     Epilogue epilogue) {
+                     std::int64_t widest, Epilogue epilogue) {
   const bool columns_in_panels = b.orientation == Orientation::kAsIs && b.panels.width != 0;
-  const std::int64_t width = columns_in_panels ? b.panels.width : panel_width(shape.n, shape.k);
+  const std::int64_t width = columns_in_panels ? b.panels.width : panel_width(shape.n, widest);
   at::parallel_for(0, (shape.n + width - 1) / width, 1, [&](std::int64_t begin, std::int64_t end) {
     PanelProduct panel(shape, a, b, width);
     for (std::int64_t i = begin; i < end; ++i) panel.run(i * width, epilogue);
     release_products<BFloat16>();
   });
+}
+
+// Tiles have at most `widest` columns.
+void product_of(const ProductShape& shape, const LeftFactor<BFloat16>& a,
+                const RightFactor<BFloat16>& b, std::int64_t widest, Epilogue epilogue) {
+  const bool in_parts = has_bf16_units();
+  const std::int64_t depth = in_parts ? depth_of_parts(a, b, shape.k) : shape.k;
+  Transposed left;
+  if (a.orientation == Orientation::kTransposed) {
+    left = transposed(a, {.rows = shape.k, .columns = shape.m}, depth);
+  } else {
+    left.parts = as_it_lies(a, depth);
+  }
+  if (in_parts) return blocked_product(shape, left.parts, b, widest, epilogue);
+  widened_product(shape, {.data = left.parts.data, .stride = left.parts.stride}, b, epilogue);
 }
 
 // A factor as LibTorch sees it: [rows, columns] after its orientation.
@@ -230,7 +244,7 @@ torch::Tensor view_of(const Factor& factor, std::int64_t rows, std::int64_t colu
 template <>
 Panels best_panels<BFloat16>(std::int64_t m, std::int64_t n) {
   if (!has_bf16_units() || n % kColumnStep != 0) return {};
-  const std::int64_t width = panel_width(n, kShallow);
+  const std::int64_t width = panel_width(n);
   return {.width = width, .step = m * width};
 }
 
@@ -242,16 +256,7 @@ Panels best_panels<float>(std::int64_t /*m*/, std::int64_t /*n*/) {
 template <>
 void product(const ProductShape& shape, const LeftFactor<BFloat16>& a,
              const RightFactor<BFloat16>& b, Epilogue epilogue) {
-  const bool in_parts = has_bf16_units();
-  const std::int64_t depth = in_parts ? depth_of_parts(a, b, shape.k) : shape.k;
-  Transposed left;
-  if (a.orientation == Orientation::kTransposed) {
-    left = transposed(a, {.rows = shape.k, .columns = shape.m}, depth);
-  } else {
-    left.parts = as_it_lies(a, depth);
-  }
-  if (in_parts) return blocked_product(shape, left.parts, b, epilogue);
-  widened_product(shape, {.data = left.parts.data, .stride = left.parts.stride}, b, epilogue);
+  product_of(shape, a, b, kMaxPanelWidth, epilogue);
 }
 
 template <>
@@ -282,6 +287,9 @@ void product(const ProductShape& shape, const LeftFactor<float>& a, const RightF
 
 namespace {
 
+// Of products whose tiles need not lie in panels (best_panels()).
+std::int64_t widest_panel(std::int64_t k) { return k <= kFlat ? kWidePanel : kMaxPanelWidth; }
+
 Orientation turned(Orientation orientation) {
   return orientation == Orientation::kAsIs ? Orientation::kTransposed : Orientation::kAsIs;
 }
@@ -309,23 +317,22 @@ bool starts_at_words(const kernels::Rows<BFloat16>& rows) {
 
 void product_other_way_round(const ProductShape& shape, const LeftFactor<BFloat16>& a,
                              const RightFactor<BFloat16>& b, const kernels::Rows<BFloat16>& out) {
-  product<BFloat16>(
-      {.m = shape.n, .n = shape.m, .k = shape.k},
-      {.data = b.data,
-       .stride = b.stride,
-       .orientation = turned(b.orientation),
-       .panels = b.panels},
-      {.data = a.data,
-       .stride = a.stride,
-       .orientation = turned(a.orientation),
-       .panels = a.panels},
-      [&](const kernels::Tile& tile, TilePlace at) {
-        std::array<BFloat16, static_cast<std::size_t>(kRowBlock * kWidePanel)> rounded;
-        kernels::store(tile, kernels::Rows<BFloat16>{rounded.data(), tile.columns});
-        kernels::transpose_into(rounded.data(), tile.columns,
-                                {.rows = tile.rows, .columns = tile.columns},
-                                out.data + at.column * out.stride + at.row, out.stride);
-      });
+  product_of({.m = shape.n, .n = shape.m, .k = shape.k},
+             {.data = b.data,
+              .stride = b.stride,
+              .orientation = turned(b.orientation),
+              .panels = b.panels},
+             {.data = a.data,
+              .stride = a.stride,
+              .orientation = turned(a.orientation),
+              .panels = a.panels},
+             widest_panel(shape.k), [&](const kernels::Tile& tile, TilePlace at) {
+               std::array<BFloat16, static_cast<std::size_t>(kRowBlock * kWidePanel)> rounded;
+               kernels::store(tile, kernels::Rows<BFloat16>{rounded.data(), tile.columns});
+               kernels::transpose_into(rounded.data(), tile.columns,
+                                       {.rows = tile.rows, .columns = tile.columns},
+                                       out.data + at.column * out.stride + at.row, out.stride);
+             });
 }
 
 }  // namespace
@@ -341,7 +348,7 @@ void product_into(const ProductShape& shape, const LeftFactor<BFloat16>& a,
   const bool far = next_read == NextRead::kLater &&
                    shape.m * shape.n * std::int64_t{sizeof(BFloat16)} >= kFarBytes;
   const auto store = far ? kernels::store_past_caches : store_in_cache;
-  product<BFloat16>(shape, a, b, [&](const kernels::Tile& tile, TilePlace at) {
+  product_of(shape, a, b, widest_panel(shape.k), [&](const kernels::Tile& tile, TilePlace at) {
     const kernels::Rows<BFloat16> target{out.data + at.row * out.stride + at.column, out.stride};
     existing == Existing::kReplace ? store(tile, target) : kernels::add(tile, target);
   });

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ATen/Parallel.h>
+
 #include "core/base/error.hpp"
 #include "model/fused/block_product.hpp"
 #include "model/ignored_target.hpp"
@@ -103,7 +105,7 @@ TEST_F(FusedOperatorsTest, mlp_equals_plain) {
   struct Sizes {
     std::int64_t batch, time, width;
   };
-  for (const Sizes& s : {Sizes{2, 65, 32}, {1, 1, 2}, {1, 130, 96}}) {
+  for (const Sizes& s : {Sizes{2, 65, 32}, {1, 1, 2}, {1, 130, 96}, {2, 70, 128}, {1, 65, 256}}) {
     SCOPED_TRACE(s.width);
     const std::int64_t hidden = 4 * s.width;
     compare(
@@ -121,6 +123,33 @@ TEST_F(FusedOperatorsTest, mlp_is_right_far_from_zero) {
         return {ops.mlp(in[0], {in[1], in[2]}, {in[3], in[4]}, MlpKeeps::kAll)};
       },
       {random({1, 64, 8}, 20.0), random({8, 32}, 3.0), random({32}), random({32, 8}), random({8})});
+}
+
+// What forward keeps lies in panels, whose width goes by the number of threads.
+TEST_F(FusedOperatorsTest, mlp_is_the_same_when_backward_has_another_number_of_threads) {
+  fused::FusedOperators ops;
+  const Tensors inputs = as_type({random({2, 70, 128}), random({128, 512}, 0.2), random({512}),
+                                  random({512, 128}, 0.2), random({128})},
+                                 at::kBFloat16);
+  const auto gradients = [&](int forward, int backward) {
+    Tensors in;
+    for (const Tensor& input : inputs) in.push_back(input.clone().requires_grad_());
+    at::set_num_threads(forward);
+    const Tensor y = ops.mlp(in[0], {in[1], in[2]}, {in[3], in[4]}, MlpKeeps::kAll);
+    at::set_num_threads(backward);
+    y.sum().backward();
+    at::set_num_threads(1);
+    Tensors result;
+    for (const Tensor& input : in) result.push_back(input.grad());
+    return result;
+  };
+
+  const Tensors one = gradients(1, 1);
+  for (const auto& [forward, backward] : {std::pair{3, 1}, std::pair{1, 3}, std::pair{3, 3}}) {
+    const Tensors other = gradients(forward, backward);
+    for (std::size_t i = 0; i < one.size(); ++i)
+      EXPECT_TRUE(torch::equal(one[i], other[i])) << forward << " " << backward << " " << i;
+  }
 }
 
 TEST_F(FusedOperatorsTest, attention_equals_plain) {

@@ -274,6 +274,7 @@ TEST_F(ResidualStreamsTest, copies_runBesideTheComputationAndBehindWhatTheyNeed)
   pass->begin_backward();
   driver->enqueue("last block", compute);
   EXPECT_EQ(driver->count_of("copy"), 3u) << "one comes back meanwhile";
+  EXPECT_TRUE(driver->is_after("copy", "loss")) << "its place may have been in use till then";
   EXPECT_FALSE(driver->is_after("last block", "copy"));
   EXPECT_TRUE(torch::equal(second.make(), torch::full({8}, 2)));
   EXPECT_EQ(driver->count_of("copy"), 4u) << "and the one that is wanted next";

@@ -147,6 +147,7 @@ TEST(MemoryPlanTest, planMemory_slicesOnTheHost_areThoseOfTheRank) {
   const MemoryPlan plan = plan_memory(shapes, config, 4);
 
   EXPECT_EQ(plan.host_state_bytes, plan.buckets.total_elements / 4 * 12);
+  EXPECT_EQ(plan.moving_host_bytes, plan.buckets.total_elements / 4 * 4);
   EXPECT_EQ(plan.stream_bytes, std::size_t{2} * 12 * 4 * 1024 * 1024);
 }
 

@@ -1,15 +1,18 @@
 """--zero 1 where ranks share no memory: each keeps its slices of the optimizer's state, and learns what it learns with all of it."""
 
+import json
 import os
 import pathlib
+import subprocess
 
-from support import TINY, check, checkpoint, losses, make_data, metrics, train, workspace
+from support import BINARY, TINY, check, checkpoint, losses, make_data, metrics, train, workspace
 
 # Its large weights are several blocks of a sum: slices cut through parameters.
 SMALL = TINY[:-2] + ["--lr", "1e-3", "--lr-schedule", "constant", "--bucket-mb", "0.3"]  # evaluates where it is told to
 NO_EVALUATION = TINY[-2:]
 SLICED = ["--shared-memory", "off", "--zero", "1"]
 WHOLE = ["--shared-memory", "off", "--zero", "0"]
+TRACE = BINARY.parent / "sidestream-trace"
 
 
 def model_bytes(run_dir, step):
@@ -71,6 +74,23 @@ def check_policies(root, flags):
     check_same(root, "rollback", 2, flags + ["--nan-policy", "rollback", "--checkpoint-every", "4", *inject], 8)
 
 
+def check_waits(root, flags):
+    """A rank whose weights come late is waited for inside the next forward: that is communication, of one all-gather a bucket."""
+    os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
+    late_ms = 60
+    train(2, root / "late", flags + ["--steps", "24", "--record", "on", "--inject", f"slow:rank=1,ms={late_ms},at=update", *SLICED])
+    first = json.loads((root / "late/run.json").read_text())["verdict"]["ranks"][0]
+    check(first["comm_ms"] > late_ms / 2 > first["phases_ms"]["forward"], f"{first}")
+    report = root / "late/report.json"
+    subprocess.run([TRACE, "report", root / "late", "--json", report], check=True, capture_output=True)
+    report = json.loads(report.read_text())
+    names = {row["name"] for row in report["collectives"]}
+    check("all_gather" in names and "weight_wait" not in names, f"{names}")
+    steps = [step for step in report["steps"] if step["rank"] == 0 and step["step"] > 3 and not step["tags"]]
+    exposed = sorted(step["exposed_comm_ns"] * 1e-6 for step in steps)
+    check(exposed[len(exposed) // 2] > late_ms / 2, f"{exposed}")
+
+
 def check_plan(root, data):
     """--dry-run counts the slices."""
     flags = ["--data", str(data), "--model", "gpt2-mini", "--sequence-length", "32"]
@@ -93,6 +113,7 @@ def main():
         for precision in ("fp32", "bf16"):
             check_resume(root, flags, precision)
         check_policies(root, flags + batch)
+        check_waits(root, flags + batch)
         check_plan(root, data)
 
 
