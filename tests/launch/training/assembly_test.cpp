@@ -60,7 +60,7 @@ TEST(AssemblyTest, plan_ofFp16IsThatOfBf16) {
   options.model.config = model::preset("gpt2-tiny");
   const auto device_bytes = [&](Precision precision) {
     options.precision = precision;
-    return planned_device_bytes(options, 2);
+    return plan_device(options, 2, 2).state_bytes();
   };
   const auto activation_bytes = [&](Precision precision) {
     options.precision = precision;
