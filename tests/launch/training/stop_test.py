@@ -11,7 +11,7 @@ import time
 from support import (BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train,
                      wait_for_step, workspace)
 
-STEPS = 60
+STEPS = 150
 
 
 def stopped_by(command, run_dir, send, rank=None):
@@ -47,7 +47,7 @@ def stopped_at_once(command, run_dir, processes):
 
 def asked_twice_while_it_saves(root, flags, ranks):
     """A second SIGUSR1 changes nothing; a second SIGTERM ends the run in the middle of its save, which no later start takes for one."""
-    slow = ["--inject", "slow:step=1,steps=1,at=checkpoint,ms=3000"]
+    slow = ["--inject", f"slow:rank=0,step=1,steps={STEPS},ms=20; slow:step=1,steps=1,at=checkpoint,ms=3000"]
     env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
     for send, code in ((signal.SIGUSR1, 75), (signal.SIGTERM, 128 + signal.SIGTERM)):
         run_dir = root / f"saving-{ranks}-{send.name}"
