@@ -111,7 +111,7 @@ struct ResidualOffloadTest : testing::Test {
 
 TEST_F(ResidualOffloadTest, gradients_haveTheSameBitsWithAndWithoutRecomputation) {
   for (const Variant& variant : kVariants) {
-    for (const std::int64_t layers : {1, 2, 3, 4, 7}) {
+    for (const std::int64_t layers : {2, 3, 5}) {
       SCOPED_TRACE(testing::Message() << layers << " layers, dropout " << variant.dropout << " "
                                       << c10::toString(variant.dtype));
       const auto whole = model_of(layers, variant, Recompute::kNone);

@@ -301,7 +301,7 @@ TEST_F(SlicedDevicePathTest, slices_are_summed_then_updated_then_gathered) {
   run_toy_step(net, replicas, of_two, options, 1);
   driver->enqueue("end of step 1", compute);
 
-  EXPECT_GT(driver->count_of("reduce_scatter"), 1u);
+  EXPECT_GE(driver->count_of("reduce_scatter"), 1u) << "small parameters fill each other's padding";
   EXPECT_EQ(driver->count_of("squares"), driver->count_of("reduce_scatter"));
   EXPECT_EQ(driver->count_of("all_reduce"), 1u) << "of the squares";
   EXPECT_TRUE(driver->is_after("all_reduce", "squares"));

@@ -11,12 +11,18 @@ import time
 from support import (BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train,
                      wait_for_step, workspace)
 
-STEPS = 60
+STEPS = 150
+# A run that is asked to stop lasts long enough to hear of it, on any machine.
+SLOW = f"slow:rank=0,step=1,steps={STEPS},ms=50"
+
+
+def planted():
+    return environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
 
 
 def stopped_by(command, run_dir, send, rank=None):
     """`rank`: the signal goes to this one alone, instead of to the process that was started."""
-    process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.PIPE,
+    process = subprocess.Popen([*map(str, command), "--inject", SLOW], env=planted(), stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True)
     wait_for_step(process, run_dir, 3)
     os.kill(process.pid if rank is None else processes_of_ranks(run_dir, rank)[0], send)
@@ -47,12 +53,12 @@ def stopped_at_once(command, run_dir, processes):
 
 def asked_twice_while_it_saves(root, flags, ranks):
     """A second SIGUSR1 changes nothing; a second SIGTERM ends the run in the middle of its save, which no later start takes for one."""
-    slow = ["--inject", "slow:step=1,steps=1,at=checkpoint,ms=3000"]
-    env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
+    slow = ["--inject", f"{SLOW}; slow:step=1,steps=1,at=checkpoint,ms=3000"]
     for send, code in ((signal.SIGUSR1, 75), (signal.SIGTERM, 128 + signal.SIGTERM)):
         run_dir = root / f"saving-{ranks}-{send.name}"
         command = [ROOT / "launch/run", "-np", ranks, "--build", BINARY.parent, "--", "train", "--run-dir", run_dir, *flags, *slow]
-        process = subprocess.Popen([str(word) for word in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen([str(word) for word in command], env=planted(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   text=True)
         wait_for_step(process, run_dir, 3)
         process.send_signal(send)
         while not list((run_dir / "checkpoints").glob("*.pending")):
@@ -82,7 +88,7 @@ def catches_usr1(pid):
 def asked_before_its_first_step(root, flags, ranks):
     """In the set-up, and while a checkpoint is loaded: the first step that comes is taken, saved, and the last one."""
     run_dir = root / f"early-{ranks}"
-    env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
+    env = planted()
     lock = run_dir / "lock"
     for step, place in ((1, "setup"), (2, "restore")):
         command = mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, *flags, "--resume", "auto", "--inject", f"slow:at={place},ms=1500"])
@@ -109,7 +115,7 @@ def torn_down_by_mpirun(root, flags, send):
     """Bare mpirun ends its ranks within a second or two: whatever they could save is whole, and the run goes on from it."""
     run_dir = root / send.name
     saving = flags + ["--checkpoint-every", "2", "--resume", "auto"]
-    process = subprocess.Popen(mpirun(2, [BINARY, "train", "--run-dir", run_dir, *saving]), env=environment(),
+    process = subprocess.Popen(mpirun(2, [BINARY, "train", "--run-dir", run_dir, *saving, "--inject", SLOW]), env=planted(),
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_for_step(process, run_dir, 3)
     process.send_signal(send)
