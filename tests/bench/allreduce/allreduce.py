@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""All-reduce on two ranks of one host: ours, Open MPI's and Gloo's, interleaved, as a table of medians.
+"""All-reduce on ranks of one host: ours, Open MPI's and Gloo's, interleaved, as a table of medians.
 
     build/env/bin/python tests/bench/allreduce/allreduce.py --bench build/release/tests/bench/bench_allreduce \
-        [--rounds 5] [--repeats 5] [--results tests/bench/results/allreduce.md]
+        [--ranks 2 4] [--rounds 5] [--repeats 5] [--results tests/bench/results/allreduce.md]
 
 A round runs the C++ program (ours and Open MPI, interleaved in it) and then Gloo through torch.distributed, so that a
 change of the machine's speed meets all three. A sample is the slowest rank's time. Needs torch for Gloo.
@@ -22,11 +22,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/reference"))
 import machine  # noqa: E402
 
-SIZES_MB = (1, 4, 25, 64)
-MB = 1 << 20
+SIZES_KIB = (4, 64, 1024, 4 * 1024, 25 * 1024, 64 * 1024)  # as bench_allreduce.cpp
+KIB = 1 << 10
 
 
-def gloo_rank(rank, store, repeats):
+def gloo_rank(rank, ranks, store, repeats):
     """One process of the Gloo side: prints 'gloo <bytes> <us>' lines on rank 0."""
     import time
 
@@ -34,9 +34,9 @@ def gloo_rank(rank, store, repeats):
     import torch.distributed as dist
 
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
-    for size_mb in SIZES_MB:
-        values = torch.zeros(size_mb * MB // 4)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
+    for kib in SIZES_KIB:
+        values = torch.zeros(kib * KIB // 4)
         for i in range(-3, repeats):
             dist.barrier()
             begin = time.perf_counter()
@@ -44,25 +44,23 @@ def gloo_rank(rank, store, repeats):
             slowest = torch.tensor([1e6 * (time.perf_counter() - begin)])
             dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
             if i >= 0 and rank == 0:
-                print(f"gloo {size_mb * MB} {slowest.item():.1f}")
+                print(f"gloo {kib * KIB} {slowest.item():.1f}")
     dist.destroy_process_group()
 
 
-def run_gloo(repeats):
+def run_gloo(ranks, repeats):
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, __file__, "--gloo-store", os.path.join(folder, "store"), "--repeats", str(repeats)]
-        ranks = [
-            subprocess.Popen(command + ["--gloo-rank", str(rank)], stdout=subprocess.PIPE, text=True) for rank in (0, 1)
-        ]
-        outputs = [rank.communicate()[0] for rank in ranks]
-        if any(rank.returncode for rank in ranks):
+        command = [sys.executable, __file__, "--gloo-store", os.path.join(folder, "store"), "--repeats", str(repeats), "--ranks", str(ranks)]
+        processes = [subprocess.Popen(command + ["--gloo-rank", str(rank)], stdout=subprocess.PIPE, text=True) for rank in range(ranks)]
+        outputs = [process.communicate()[0] for process in processes]
+        if any(process.returncode for process in processes):
             sys.exit("Gloo failed")
         return outputs[0]
 
 
-def run_ours(bench, repeats):
+def run_ours(bench, ranks, repeats):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    command = ["mpirun", "-np", "2", "--bind-to", "none", bench, str(repeats), "--samples"]
+    command = ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", bench, str(repeats), "--samples"]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
 
 
@@ -76,20 +74,21 @@ def collect(samples, output):
 
 def table(samples):
     lines = [
-        "| MB | ours, us | Open MPI, us | Gloo, us | faster of the two / ours |",
+        "| KiB | ours, us | Open MPI, us | Gloo, us | faster of the two / ours |",
         "|---:|---:|---:|---:|---:|",
     ]
-    for size_mb in SIZES_MB:
+    for kib in SIZES_KIB:
         ours, mpi, gloo = (
-            statistics.median(samples[name, size_mb * MB]) for name in ("ours", "openmpi", "gloo")
+            statistics.median(samples[name, kib * KIB]) for name in ("ours", "openmpi", "gloo")
         )
-        lines.append(f"| {size_mb} | {ours:.0f} | {mpi:.0f} | {gloo:.0f} | {min(mpi, gloo) / ours:.1f} |")
+        lines.append(f"| {kib} | {ours:.0f} | {mpi:.0f} | {gloo:.0f} | {min(mpi, gloo) / ours:.1f} |")
     return "\n".join(lines)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", help="the program bench_allreduce")
+    parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=5, help="samples a round and size")
     parser.add_argument("--results", help="write the table to this file too")
@@ -97,20 +96,23 @@ def main():
     parser.add_argument("--gloo-store", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.gloo_rank is not None:
-        return gloo_rank(options.gloo_rank, options.gloo_store, options.repeats)
+        return gloo_rank(options.gloo_rank, options.ranks[0], options.gloo_store, options.repeats)
     if not options.bench:
         parser.error("--bench is needed")
 
-    samples = collections.defaultdict(list)
-    for _ in range(options.rounds):
-        collect(samples, run_ours(options.bench, options.repeats))
-        collect(samples, run_gloo(options.repeats))
-    text = table(samples)
-    print(text)
+    texts = []
+    for ranks in options.ranks:
+        samples = collections.defaultdict(list)
+        for _ in range(options.rounds):
+            collect(samples, run_ours(options.bench, ranks, options.repeats))
+            collect(samples, run_gloo(ranks, options.repeats))
+        texts.append(f"{ranks} ranks:\n\n{table(samples)}")
+        print(texts[-1], flush=True)
     if options.results:
+        text = "\n\n".join(texts)
         with open(options.results, "w", encoding="utf-8") as file:
             file.write(
-                "# All-reduce, fp32, two ranks of one host\n\n"
+                "# All-reduce, fp32, ranks of one host\n\n"
                 f"{machine.today_here()}. Medians of "
                 f"{options.rounds * options.repeats} samples, interleaved; a sample is the slowest rank's time.\n"
                 f"Command: `{shlex.join(['python'] + sys.argv)}`\n\n{text}\n"

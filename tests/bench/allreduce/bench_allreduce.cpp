@@ -2,13 +2,14 @@
 // on the ranks that mpirun gives it. A sample is the slowest rank's time from a barrier to the end
 // of the wait.
 //
-//   mpirun -np 2 --bind-to none bench_allreduce [repeats] [--samples] [--only MB]
+//   mpirun -np 2 --bind-to none bench_allreduce [repeats] [--samples] [--only KIB]
 //
 // --samples prints one line a sample ("ours 1048576 253.1", the last in microseconds) instead of
 // the table of medians.
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -23,13 +24,14 @@ namespace {
 using sidestream::comm::Communicator;
 using sidestream::core::DType;
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::size_t kKiB = std::size_t{1} << 10;
+constexpr std::array<std::size_t, 6> kSizesKib = {4, 64, 1024, 4 * 1024, 25 * 1024, 64 * 1024};
 constexpr int kWarmUps = 3;
 
 struct Options {
   int repeats = 15;
   bool samples = false;
-  std::size_t only_mb = 0;  // 0: all sizes
+  std::size_t only_kib = 0;  // 0: all sizes
 };
 
 Options parse(int argc, char** argv) {
@@ -38,7 +40,7 @@ Options parse(int argc, char** argv) {
     if (std::strcmp(argv[i], "--samples") == 0) {
       options.samples = true;
     } else if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
-      options.only_mb = static_cast<std::size_t>(std::max(1, std::atoi(argv[++i])));
+      options.only_kib = static_cast<std::size_t>(std::max(1, std::atoi(argv[++i])));
     } else {
       options.repeats = std::max(1, std::atoi(argv[i]));
     }
@@ -100,7 +102,7 @@ void report(std::size_t bytes, const Samples& samples, const Options& options) {
   }
   const double ours = median(samples.ours_us);
   const double mpi = median(samples.mpi_us);
-  std::printf("%4zu MB  ours %9.1f us  Open MPI %9.1f us  ratio %5.2f\n", bytes / kMiB, ours, mpi,
+  std::printf("%6zu KiB  ours %9.1f us  Open MPI %9.1f us  ratio %5.2f\n", bytes / kKiB, ours, mpi,
               mpi / ours);
 }
 
@@ -112,11 +114,12 @@ int main(int argc, char** argv) {
   std::vector<std::string> warnings;
   const auto communicator = sidestream::comm::make_communicator(
       environment, {.backend = sidestream::comm::Backend::kMpi}, warnings);
-  const std::size_t largest = 64 * kMiB;
+  const std::size_t largest = kSizesKib.back() * kKiB;
   std::byte* ours = communicator->allocate(largest).data;
   std::vector<float> plain(largest / sizeof(float));
-  for (const std::size_t bytes : {kMiB, 4 * kMiB, 25 * kMiB, 64 * kMiB}) {
-    if (options.only_mb != 0 && bytes != options.only_mb * kMiB) continue;
+  for (const std::size_t kib : kSizesKib) {
+    if (options.only_kib != 0 && kib != options.only_kib) continue;
+    const std::size_t bytes = kib * kKiB;
     const Samples samples =
         measure(*communicator, ours, plain, bytes / sizeof(float), options.repeats);
     if (environment.rank() == 0) report(bytes, samples, options);

@@ -52,7 +52,7 @@ def lines_of(options, hosts, words):
 def row(options, hosts):
     samples = collections.defaultdict(list)
     for _ in range(options.rounds):
-        lines = lines_of(options, hosts, [options.build / "tests/bench/bench_allreduce", options.repeats, "--samples", "--only", MEGABYTES])
+        lines = lines_of(options, hosts, [options.build / "tests/bench/bench_allreduce", options.repeats, "--samples", "--only", 1024 * MEGABYTES])
         lines += lines_of(options, hosts, [sys.executable, __file__, "--gloo", "--repeats", options.repeats])
         for name, _, us in lines:
             samples[name].append(float(us) * 1e-6)
