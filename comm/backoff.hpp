@@ -1,6 +1,7 @@
 // How a thread passes the time while it polls: a caller that blocks anyway spins for a moment, then
-// yields, then sleeps up to 50 us; the progress thread only sleeps, because the cores belong to the
-// computation. A look at MPI takes some 10 us: the longer the thread has waited, the longer it
+// yields, then sleeps up to 50 us. Where ranks outnumber processors it yields at once: whoever it
+// waits for may need this very core. The progress thread only sleeps, because the cores belong to
+// the computation. A look at MPI takes some 10 us: the longer the thread has waited, the longer it
 // sleeps, a quarter of that time and up to 200 us, so that what comes is late by little of it.
 #pragma once
 
@@ -12,7 +13,7 @@ namespace sidestream::comm {
 
 class Backoff {
  public:
-  enum class Manner { kCaller, kProgressThread };
+  enum class Manner { kCaller, kCallerAmongMany, kProgressThread };
 
   explicit Backoff(Manner manner) : manner_(manner) {}
 
@@ -24,9 +25,9 @@ class Backoff {
   void pause() {
     ++attempts_;
     if (manner_ == Manner::kCaller && attempts_ < kSpins) return relax();
-    if (manner_ == Manner::kCaller && attempts_ < kSpins + kYields)
+    if (manner_ != Manner::kProgressThread && attempts_ < kSpins + kYields)
       return std::this_thread::yield();
-    const auto longest = manner_ == Manner::kCaller ? kLongestOfCaller : kLongestOfThread;
+    const auto longest = manner_ == Manner::kProgressThread ? kLongestOfThread : kLongestOfCaller;
     const auto sleep = std::clamp(slept_ / 4, kShortestSleep, longest);
     std::this_thread::sleep_for(sleep);
     slept_ += sleep;

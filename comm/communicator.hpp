@@ -35,7 +35,15 @@ struct CollectiveOptions {
   std::optional<std::chrono::milliseconds> deadline = {};  // default: the communicator's
   std::string_view deadline_flag = {};  // the flag that sets that deadline, for its message; static
   Purpose purpose = {};  // of an exchange: "step votes"; the same on all ranks, as its order is
+  // The caller waits for the operation next: no other thread is woken to drive it, which would take
+  // longer than a small operation does. Every rank decides for itself.
+  bool waits_at_once = false;
 };
+
+inline CollectiveOptions waited_for(CollectiveOptions options = {}) {
+  options.waits_at_once = true;
+  return options;
+}
 
 // Memory that the communicator owns, 4096-aligned, alive as long as the communicator. On one node
 // the host backend places it in a window that all ranks of the node map, so that a reduction needs
@@ -106,7 +114,7 @@ class Communicator {
   virtual Work broadcast_each(std::span<const Buffer> buffers, int root,
                               const CollectiveOptions& options = {}) {
     for (const Buffer& buffer : buffers) {
-      broadcast(buffer.data, buffer.count, buffer.dtype, root, options).wait();
+      broadcast(buffer.data, buffer.count, buffer.dtype, root, waited_for(options)).wait();
     }
     return {};
   }

@@ -70,11 +70,13 @@ HostCommunicator::HostCommunicator(const CommunicatorConfig& config,
       board_ranks);
   device_progress_ =
       std::make_unique<DeviceProgress>(topology_, board_.get(), channel_.get(), board_ranks);
+  const Binding binding = Binding::of_this_process(topology_.local_size);
   engine_ = std::make_unique<ProgressEngine>(
       topology_.rank, *watch_, *config_.flights,
+      binding.share() > 0 ? Backoff::Manner::kCaller : Backoff::Manner::kCallerAmongMany,
       ProgressEngine::Hooks{.on_failure = [flag = failed_] { flag->store(true); },
                             .before_throwing = [hook = config_.failure_hook] { hook->run(); }});
-  const auto warning = binding_warning(Binding::of_this_process(topology_.local_size));
+  const auto warning = binding_warning(binding);
   if (!every_rank(!warning.has_value()))
     warnings.push_back(
         warning.value_or("another rank is bound to fewer cores than its share of the node"));
@@ -170,7 +172,8 @@ std::shared_ptr<Operation> HostCommunicator::start(const Call& call, Steps steps
   auto operation = std::make_shared<Operation>(
       call, std::move(steps), options.deadline.value_or(config_.timeout_collective),
       options.deadline ? options.deadline_flag : config_.collective_flag);
-  engine_->submit(operation);
+  engine_->submit(operation, options.waits_at_once ? ProgressEngine::DrivenBy::kCaller
+                                                   : ProgressEngine::DrivenBy::kAnyThread);
   return operation;
 }
 
@@ -252,15 +255,16 @@ void HostCommunicator::barrier(const CollectiveOptions& options) {
   const bool board_is_enough = node_ && topology_.node_count == 1;
   // On this thread: whatever phase it is in does nothing meanwhile.
   const ranges::ScopedRange range(call.phase(), call.payload());
-  engine_->wait(
-      *start(call, board_is_enough ? node_->agree(call) : checked(call, mpi_->barrier()), options));
+  engine_->wait(*start(call, board_is_enough ? node_->agree(call) : checked(call, mpi_->barrier()),
+                       waited_for(options)));
 }
 
 std::vector<std::string> HostCommunicator::exchange(std::string_view mine,
                                                     const CollectiveOptions& options) {
   const Call call = next_call(CallKind::kExchange, 0, core::DType::kUInt8, mine.size(), options);
   std::vector<std::string> all;
-  engine_->wait(*start(call, checked(call, mpi_->exchange(std::string(mine), all)), options));
+  engine_->wait(
+      *start(call, checked(call, mpi_->exchange(std::string(mine), all)), waited_for(options)));
   return all;
 }
 

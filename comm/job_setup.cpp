@@ -98,7 +98,7 @@ Binding Binding::of_this_process(int ranks_on_node) {
 }
 
 std::optional<std::string> binding_warning(const Binding& binding) {
-  const int share = binding.available_cpus / binding.ranks_on_node;
+  const int share = binding.share();
   if (binding.bound_cpus == 0 || share == 0 || binding.bound_cpus >= share) return std::nullopt;
   return "each rank may run on " + std::to_string(binding.bound_cpus) + " of the " +
          std::to_string(binding.available_cpus) + " processors of its node, though its share is " +

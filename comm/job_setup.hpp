@@ -34,6 +34,9 @@ struct Binding {
   int ranks_on_node = 1;
 
   static Binding of_this_process(int ranks_on_node);
+
+  // Processors for each rank; 0 where the ranks outnumber them.
+  int share() const noexcept { return available_cpus / ranks_on_node; }
 };
 std::optional<std::string> binding_warning(const Binding& binding);
 

@@ -11,7 +11,15 @@
 namespace sidestream::comm {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
+constexpr std::size_t kLargestChunk = std::size_t{1} << 20;
+constexpr std::size_t kSmallestChunk = std::size_t{128} << 10;
+constexpr std::size_t kBroadcastChunk = std::size_t{4} << 20;
+
+// Several chunks of every buffer that is not tiny: the cable carries one while the sum of another
+// is made and its first byte comes back.
+std::size_t chunk_bytes(std::size_t buffer_bytes, std::size_t lanes) {
+  return std::clamp(buffer_bytes / (2 * lanes), kSmallestChunk, kLargestChunk);
+}
 
 }  // namespace
 
@@ -40,7 +48,7 @@ Steps MpiCollectives::all_reduce(std::byte* data, std::size_t count, core::DType
 Steps MpiCollectives::all_reduce_lane(std::size_t lane, std::byte* data, std::size_t count,
                                       core::DType dtype, const PartWork& work) {
   const std::size_t element_bytes = core::size_of(dtype);
-  const std::size_t chunk_count = kChunkBytes / element_bytes;
+  const std::size_t chunk_count = chunk_bytes(count * element_bytes, kLanes) / element_bytes;
   Scratch& received = scratch_[lane];
   for (std::size_t at = lane * chunk_count; at < count; at += kLanes * chunk_count) {
     const std::size_t part = std::min(chunk_count, count - at);
@@ -80,29 +88,39 @@ Steps MpiCollectives::all_reduce_lane(std::size_t lane, std::byte* data, std::si
 }
 
 Steps MpiCollectives::reduce_scatter(const std::byte* input, std::byte* output,
-                                     std::size_t count_per_rank, core::DType dtype) {
+                                     std::size_t count_per_rank, core::DType dtype, PartWork work) {
+  Steps first = reduce_scatter_lane(0, input, output, count_per_rank, dtype, work);
+  Steps second = reduce_scatter_lane(1, input, output, count_per_rank, dtype, work);
+  co_await all_finished(first, second);
+}
+
+Steps MpiCollectives::reduce_scatter_lane(std::size_t lane, const std::byte* input,
+                                          std::byte* output, std::size_t count_per_rank,
+                                          core::DType dtype, const PartWork& work) {
+  const auto ranks = static_cast<std::size_t>(size_);
   const std::size_t element_bytes = core::size_of(dtype);
   const std::size_t slice_bytes = count_per_rank * element_bytes;
   const std::size_t chunk_count =
-      std::max<std::size_t>(1, kChunkBytes / element_bytes / static_cast<std::size_t>(size_));
-  Scratch& received = scratch_[0];
-  for (std::size_t at = 0; at < count_per_rank; at += chunk_count) {
+      std::max<std::size_t>(1, chunk_bytes(ranks * slice_bytes, kLanes) / element_bytes / ranks);
+  Scratch& received = scratch_[lane];
+  for (std::size_t at = lane * chunk_count; at < count_per_rank; at += kLanes * chunk_count) {
     const std::size_t count = std::min(chunk_count, count_per_rank - at);
     const std::size_t bytes = count * element_bytes;
-    received.resize(std::max(received.size(), static_cast<std::size_t>(size_) * bytes));
-    Transfers transfers(comm_);
+    const std::byte* from_here = input + at * element_bytes;
+    if (work.before) work.before(at, count);
+    received.resize(std::max(received.size(), ranks * bytes));
+    Transfers transfers(comm_, static_cast<int>(lane));
     for (int step = 1; step < size_; ++step) {
       const int to = (rank_ + step) % size_;
       const int from = (rank_ + size_ - step) % size_;
       transfers.receive(from, received.data() + static_cast<std::size_t>(from) * bytes, bytes);
-      transfers.send(to, input + static_cast<std::size_t>(to) * slice_bytes + at * element_bytes,
-                     bytes);
+      transfers.send(to, from_here + static_cast<std::size_t>(to) * slice_bytes, bytes);
     }
     co_await until([&transfers] { return transfers.done(); });
-    const std::byte* own =
-        input + static_cast<std::size_t>(rank_) * slice_bytes + at * element_bytes;
+    const std::byte* own = from_here + static_cast<std::size_t>(rank_) * slice_bytes;
     std::byte* result = output + at * element_bytes;
     sum_in_order(inputs_with_own(received, own, bytes), {&result, 1}, count, dtype);
+    if (work.after) work.after(at, count);
   }
 }
 
@@ -122,9 +140,9 @@ Steps MpiCollectives::all_gather(const std::byte* input, std::byte* output,
 }
 
 Steps MpiCollectives::broadcast(std::byte* data, std::size_t bytes, int root) {
-  for (std::size_t at = 0; at < bytes; at += kChunkBytes) {
+  for (std::size_t at = 0; at < bytes; at += kBroadcastChunk) {
     MPI_Request request = MPI_REQUEST_NULL;
-    const int length = static_cast<int>(std::min(kChunkBytes, bytes - at));
+    const int length = static_cast<int>(std::min(kBroadcastChunk, bytes - at));
     check_mpi(MPI_Ibcast(data + at, length, MPI_BYTE, root, comm_, &request), "MPI_Ibcast");
     Transfers transfer(comm_);
     transfer.add(request);

@@ -19,7 +19,8 @@
 
 namespace sidestream::comm {
 
-// What is done to a part of the buffer, given by its first element and their number.
+// What is done to a part of the buffer, given by its first element and their number; of a
+// reduce-scatter to that part of every rank's slice.
 struct PartWork {
   std::function<void(std::size_t begin, std::size_t count)> before = {};  // its first byte leaves
   std::function<void(std::size_t begin, std::size_t count)> after = {};   // its sum is there
@@ -36,7 +37,7 @@ class MpiCollectives {
   // other parts travel.
   Steps all_reduce(std::byte* data, std::size_t count, core::DType dtype, PartWork work = {});
   Steps reduce_scatter(const std::byte* input, std::byte* output, std::size_t count_per_rank,
-                       core::DType dtype);
+                       core::DType dtype, PartWork work = {});
   Steps all_gather(const std::byte* input, std::byte* output, std::size_t bytes_per_rank);
   Steps broadcast(std::byte* data, std::size_t bytes, int root);
   Steps barrier();
@@ -49,6 +50,8 @@ class MpiCollectives {
 
   Steps all_reduce_lane(std::size_t lane, std::byte* data, std::size_t count, core::DType dtype,
                         const PartWork& work);
+  Steps reduce_scatter_lane(std::size_t lane, const std::byte* input, std::byte* output,
+                            std::size_t count_per_rank, core::DType dtype, const PartWork& work);
   std::vector<const std::byte*> inputs_with_own(const Scratch& received, const std::byte* own,
                                                 std::size_t slice_bytes) const;
 

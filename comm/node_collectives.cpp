@@ -16,6 +16,9 @@ namespace {
 // its copies.
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 
+// Of all nodes together that travels at a time.
+constexpr std::size_t kGatheredBytes = NodeCollectives::kBounceBytes / 4;
+
 }  // namespace
 
 NodeCollectives::NodeCollectives(NodeBoard& board, WindowTable& windows, NodeLayout layout,
@@ -218,20 +221,28 @@ Steps NodeCollectives::reduce_scatter(Call call, const std::byte* input, std::by
 Steps NodeCollectives::sum_slice(Region region, std::size_t stride_bytes, std::byte* output,
                                  std::size_t count, core::DType dtype) {
   const auto place = static_cast<std::size_t>(local_rank_);
-  const auto sum_for = [&](int rank, std::byte* result) {
-    sum_in_order(region.from(static_cast<std::size_t>(rank) * stride_bytes).inputs(), {&result, 1},
-                 count, dtype);
+  const std::size_t element_bytes = core::size_of(dtype);
+  const auto sum_for = [&](int rank, std::size_t begin, std::size_t part, std::byte* result) {
+    const std::size_t offset = static_cast<std::size_t>(rank) * stride_bytes;
+    sum_in_order(region.from(offset + begin * element_bytes).inputs(), {&result, 1}, part, dtype);
   };
   if (layout_.size() == 1) {
-    sum_for(layout_[0][place], output);
+    const std::size_t piece_count = kPieceBytes / element_bytes;
+    for (std::size_t at = 0; at < count; at += piece_count) {
+      sum_for(layout_[0][place], at, std::min(piece_count, count - at),
+              output + at * element_bytes);
+      co_await give_way();
+    }
     co_return;
   }
-  const std::size_t bytes = count * core::size_of(dtype);
+  const std::size_t bytes = count * element_bytes;
   partial_sums_.resize(std::max(partial_sums_.size(), layout_.size() * bytes));
-  for (std::size_t node = 0; node < layout_.size(); ++node) {
-    sum_for(layout_[node][place], partial_sums_.data() + node * bytes);
-  }
-  Steps across = lane_->reduce_scatter(partial_sums_.data(), output, count, dtype);
+  const auto add = [&](std::size_t begin, std::size_t part) {
+    for (std::size_t node = 0; node < layout_.size(); ++node)
+      sum_for(layout_[node][place], begin, part,
+              partial_sums_.data() + node * bytes + begin * element_bytes);
+  };
+  Steps across = lane_->reduce_scatter(partial_sums_.data(), output, count, dtype, {.before = add});
   co_await all_finished(across);
 }
 
@@ -241,35 +252,50 @@ Steps NodeCollectives::all_gather(Call call, const std::byte* input, std::byte* 
 }
 
 // Several nodes: each slice crosses to another node once, to the rank with the same place there,
-// which hands it out.
+// which hands it out; part by part, so that one travels while another is handed out.
 Steps NodeCollectives::gather_through_lane(Call call, const std::byte* input, std::byte* output) {
-  const auto everyone = [this] { return board_.everyone_arrived(); };
   const std::size_t slice_bytes = call.count * core::size_of(call.dtype);
   const std::size_t nodes = layout_.size();
+  const std::size_t part_bytes = kGatheredBytes / nodes;
   open(call, input, slice_bytes);
-  co_await until(everyone);
+  co_await until([this] { return board_.everyone_arrived(); });
   compare(call);
-  lane_slices_.resize(std::max(lane_slices_.size(), nodes * slice_bytes));
-  Steps across = lane_->all_gather(input, lane_slices_.data(), slice_bytes);
-  co_await all_finished(across);
-  const Region region = bounce();
-  std::byte* own = region.of_rank[static_cast<std::size_t>(local_rank_)];
-  const std::size_t chunk_bytes = kBounceBytes / nodes;
-  for (std::size_t at = 0; at < slice_bytes; at += chunk_bytes) {
-    const std::size_t bytes = std::min(chunk_bytes, slice_bytes - at);
-    for (std::size_t node = 0; node < nodes; ++node)
-      std::memcpy(own + node * bytes, lane_slices_.data() + node * slice_bytes + at, bytes);
-    board_.arrive();
-    co_await until(everyone);
-    for (std::size_t peer = 0; peer < region.of_rank.size(); ++peer) {
-      for (std::size_t node = 0; node < nodes; ++node) {
-        const auto rank = static_cast<std::size_t>(layout_[node][peer]);
-        std::memcpy(output + rank * slice_bytes + at, region.of_rank[peer] + node * bytes, bytes);
-      }
-    }
-    board_.arrive();
-    co_await until(everyone);
+  lane_slices_.resize(2 * nodes * part_bytes);
+  const auto receive = [&](std::size_t at) {
+    std::byte* to = lane_slices_.data() + at / part_bytes % 2 * nodes * part_bytes;
+    return at < slice_bytes
+               ? lane_->all_gather(input + at, to, std::min(part_bytes, slice_bytes - at))
+               : Steps();
+  };
+  Steps arriving = receive(0);
+  co_await all_finished(arriving);
+  for (std::size_t at = 0; at < slice_bytes; at += part_bytes) {
+    const std::byte* gathered = lane_slices_.data() + at / part_bytes % 2 * nodes * part_bytes;
+    Steps next = receive(at + part_bytes);
+    Steps handed =
+        hand_out(gathered, std::min(part_bytes, slice_bytes - at), output + at, slice_bytes);
+    co_await all_finished(next, handed);
   }
+}
+
+// gathered: `bytes` of this place's rank on every node. output: those of all ranks, slice_bytes
+// apart.
+Steps NodeCollectives::hand_out(const std::byte* gathered, std::size_t bytes, std::byte* output,
+                                std::size_t slice_bytes) {
+  const auto everyone = [this] { return board_.everyone_arrived(); };
+  const Region region = bounce();
+  std::memcpy(region.of_rank[static_cast<std::size_t>(local_rank_)], gathered,
+              layout_.size() * bytes);
+  board_.arrive();
+  co_await until(everyone);
+  for (std::size_t peer = 0; peer < region.of_rank.size(); ++peer) {
+    for (std::size_t node = 0; node < layout_.size(); ++node) {
+      const auto rank = static_cast<std::size_t>(layout_[node][peer]);
+      std::memcpy(output + rank * slice_bytes, region.of_rank[peer] + node * bytes, bytes);
+    }
+  }
+  board_.arrive();
+  co_await until(everyone);
 }
 
 Steps NodeCollectives::gather_here(Call call, const std::byte* input, std::byte* output) {

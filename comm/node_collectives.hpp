@@ -56,6 +56,8 @@ class NodeCollectives {
 
   Steps gather_here(Call call, const std::byte* input, std::byte* output);
   Steps gather_through_lane(Call call, const std::byte* input, std::byte* output);
+  Steps hand_out(const std::byte* gathered, std::size_t bytes, std::byte* output,
+                 std::size_t slice_bytes);
   Steps sum_everywhere(Region region, std::size_t count, core::DType dtype);
   Steps sum_through_lane(Region region, std::size_t count, core::DType dtype);
   Steps sum_slice(Region region, std::size_t stride_bytes, std::byte* output, std::size_t count,

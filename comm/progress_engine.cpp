@@ -49,10 +49,12 @@ bool is(const std::exception_ptr& error) {
 
 }  // namespace
 
-ProgressEngine::ProgressEngine(int rank, PeerWatch& watch, FlightRecorder& flights, Hooks hooks)
+ProgressEngine::ProgressEngine(int rank, PeerWatch& watch, FlightRecorder& flights,
+                               Backoff::Manner caller, Hooks hooks)
     : rank_(rank),
       watch_(watch),
       flights_(flights),
+      caller_(caller),
       hooks_(std::move(hooks)),
       thread_([this](const std::stop_token& stop) { run_thread(stop); }) {}
 
@@ -62,13 +64,13 @@ ProgressEngine::~ProgressEngine() {
   for (const auto& operation : queue_) operation->abandon();
 }
 
-void ProgressEngine::submit(std::shared_ptr<Operation> operation) {
+void ProgressEngine::submit(std::shared_ptr<Operation> operation, DrivenBy driver) {
   {
     const std::lock_guard lock(queue_mutex_);
     if (failure_) std::rethrow_exception(failure_);
     flights_.note(FlightPlane::kHost, operation->call(), FlightState::kQueued);
     queue_.push_back(std::move(operation));
-    if (waiting_callers_ > 0) return;
+    if (waiting_callers_ > 0 || driver == DrivenBy::kCaller) return;
   }
   work_for_thread_.notify_one();
 }
@@ -79,7 +81,7 @@ void ProgressEngine::wait(Operation& operation) {
       const std::lock_guard lock(queue_mutex_);
       ++waiting_callers_;
     }
-    Backoff backoff(Backoff::Manner::kCaller);
+    Backoff backoff(caller_);
     while (!operation.done()) {
       const std::unique_lock driver(drive_mutex_, std::try_to_lock);
       const bool moved = driver.owns_lock() && drive();

@@ -30,15 +30,20 @@ class ProgressEngine {
     std::function<void()> on_failure;       // once, by the driver, when an operation fails
     std::function<void()> before_throwing;  // then, when the peers know and no caller does
   };
-  // `watch` and `flights` outlive the engine.
-  ProgressEngine(int rank, PeerWatch& watch, FlightRecorder& flights, Hooks hooks);
+  // `watch` and `flights` outlive the engine. caller: how a caller passes the time while it waits.
+  ProgressEngine(int rank, PeerWatch& watch, FlightRecorder& flights, Backoff::Manner caller,
+                 Hooks hooks);
   ~ProgressEngine();  // stops the thread; operations that are not done are dropped
   ProgressEngine(const ProgressEngine&) = delete;
   ProgressEngine& operator=(const ProgressEngine&) = delete;
 
+  // kCaller: a promise to wait() next, so that the progress thread need not be woken; it takes over
+  // when it looks the next time, some 20 ms later, if that was not true.
+  enum class DrivenBy { kAnyThread, kCaller };
+
   // Does not block, except for the moment that another thread holds the queue. Throws the failure
   // of an earlier operation.
-  void submit(std::shared_ptr<Operation> operation);
+  void submit(std::shared_ptr<Operation> operation, DrivenBy driver = DrivenBy::kAnyThread);
 
   // Blocks, driving, until the operation is done. Throws its failure.
   void wait(Operation& operation);
@@ -63,6 +68,7 @@ class ProgressEngine {
   int rank_;
   PeerWatch& watch_;
   FlightRecorder& flights_;
+  Backoff::Manner caller_;
   Hooks hooks_;
   std::mutex drive_mutex_;          // held by the driver
   mutable std::mutex queue_mutex_;  // the three below

@@ -160,6 +160,20 @@ std::string BucketTuner::own_account() const {
   return bytes;
 }
 
+// Buckets of one size show no latency: the last one that was seen is taken, so that a cut into such
+// buckets, or into one, is no end of looking.
+std::optional<TransferCost> BucketTuner::cost_of(const std::vector<TransferSample>& samples) {
+  if (!are_all_alike(samples)) {
+    last_cost_ = fit_transfer_cost(samples);
+  } else if (last_cost_) {
+    std::vector<double> seconds;
+    for (const TransferSample& sample : samples) seconds.push_back(sample.seconds);
+    last_cost_->s_per_byte = std::max(0.0, median(std::move(seconds)) - last_cost_->latency_s) /
+                             static_cast<double>(std::max<std::size_t>(samples.front().bytes, 1));
+  }
+  return last_cost_;
+}
+
 std::optional<BucketProposal> BucketTuner::propose(const BucketPlan& plan, core::DType dtype) {
   if (measured_.size() < static_cast<std::size_t>(kMeasuredSteps)) return std::nullopt;
   const std::vector<std::string> all =
@@ -169,8 +183,9 @@ std::optional<BucketProposal> BucketTuner::propose(const BucketPlan& plan, core:
   pause_ = kPause;
   const Account account = join(all, plan.bucket_of_parameter.size(), plan.buckets.size());
   const std::vector<TransferSample> samples = samples_of(account, plan, dtype);
-  if (are_all_alike(samples)) return std::nullopt;
-  return better_cut(times_of(account, plan, dtype), fit_transfer_cost(samples), cut_of(plan));
+  const std::optional<TransferCost> cost = cost_of(samples);
+  if (!cost) return std::nullopt;
+  return better_cut(times_of(account, plan, dtype), *cost, cut_of(plan));
 }
 
 std::unique_ptr<BucketTuner> make_bucket_tuner(const DataParallelConfig& config,

@@ -49,6 +49,7 @@ class BucketTuner {
 
   bool measures() const noexcept;
   std::string own_account() const;
+  std::optional<TransferCost> cost_of(const std::vector<TransferSample>& samples);
 
   comm::Communicator& communicator_;
   NowNs now_ns_;
@@ -57,6 +58,7 @@ class BucketTuner {
   std::int64_t began_ns_ = 0;
   Measured current_;
   std::vector<Measured> measured_;
+  std::optional<TransferCost> last_cost_;  // the same on all ranks
 };
 
 // Null where the configuration names a size, where nothing overlaps, and on one node: there sums

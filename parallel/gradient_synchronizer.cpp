@@ -7,12 +7,12 @@
 namespace sidestream::parallel {
 
 // Where ranks keep slices, each one's sum comes where its own gradients lay.
-comm::Work GradientSynchronizer::start(std::size_t bucket) {
+comm::Work GradientSynchronizer::start(std::size_t bucket, comm::CollectiveOptions options) {
   const BucketPlan& plan = gradients_.plan();
   const core::DType dtype = gradients_.dtype();
   auto* data = static_cast<std::byte*>(gradients_.bucket_data(bucket));
-  const comm::CollectiveOptions options{.bucket = static_cast<int>(bucket),
-                                        .after = current_stream_()};
+  options.bucket = static_cast<int>(bucket);
+  options.after = current_stream_();
   if (plan.slices == 1)
     return communicator_.all_reduce(data, plan.buckets.at(bucket).elements, dtype, options);
   const std::size_t slice = plan.slice_elements(bucket);

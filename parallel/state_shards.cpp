@@ -100,7 +100,7 @@ void StateShards::move(const torch::Tensor& flat, const StateShards& next,
 void StateShards::merge(const torch::Tensor& doubles) const {
   communicator_
       .all_reduce(doubles.mutable_data_ptr(), static_cast<std::size_t>(doubles.numel()),
-                  core::DType::kInt64, {.after = current_stream_()})
+                  core::DType::kInt64, comm::waited_for({.after = current_stream_()}))
       .wait_on(current_stream_());
 }
 

@@ -73,7 +73,7 @@ Work StagedCommunicator::all_reduce(void* data, std::size_t count, core::DType d
   require_summable(dtype);
   const std::size_t bytes = count * core::size_of(dtype);
   std::byte* host_data = fetch(data, bytes, options);
-  host().all_reduce(host_data, count, dtype, options).wait();
+  host().all_reduce(host_data, count, dtype, waited_for(options)).wait();
   return put_back(data, host_data, bytes);
 }
 
@@ -83,7 +83,7 @@ Work StagedCommunicator::reduce_scatter(const void* input, void* output, std::si
   const std::size_t slice_bytes = count_per_rank * core::size_of(dtype);
   std::byte* host_data = fetch(input, slice_bytes * static_cast<std::size_t>(size()), options);
   std::byte* mine = host_data + slice_bytes * static_cast<std::size_t>(rank());
-  host().reduce_scatter(host_data, mine, count_per_rank, dtype, options).wait();
+  host().reduce_scatter(host_data, mine, count_per_rank, dtype, waited_for(options)).wait();
   return put_back(output, mine, slice_bytes);
 }
 
@@ -98,7 +98,7 @@ Work StagedCommunicator::all_gather(const void* input, void* output, std::size_t
   }
   driver().copy(mine, input, slice_bytes, stream_.get());  // behind an earlier copy back
   driver().synchronize(stream_.get());
-  host().all_gather(mine, host_data, count_per_rank, dtype, options).wait();
+  host().all_gather(mine, host_data, count_per_rank, dtype, waited_for(options)).wait();
   return put_back(output, host_data, all_bytes);
 }
 
@@ -106,7 +106,7 @@ Work StagedCommunicator::broadcast(void* data, std::size_t count, core::DType dt
                                    const CollectiveOptions& options) {
   const std::size_t bytes = count * core::size_of(dtype);
   std::byte* host_data = fetch(data, bytes, options);
-  host().broadcast(host_data, count, dtype, root, options).wait();
+  host().broadcast(host_data, count, dtype, root, waited_for(options)).wait();
   return put_back(data, host_data, bytes);
 }
 

@@ -40,7 +40,7 @@ std::string sum_problem(comm::Communicator& communicator) {
     numbers[i] = (std::int64_t{1} << (communicator.rank() % 32)) + static_cast<std::int64_t>(i);
   const comm::Allocation buffer = communicator.allocate(kBytes);
   copy(communicator, buffer.data, numbers.data(), kBytes);
-  communicator.all_reduce(buffer.data, kCount, core::DType::kInt64).wait();
+  communicator.all_reduce(buffer.data, kCount, core::DType::kInt64, comm::waited_for()).wait();
   copy(communicator, numbers.data(), buffer.data, kBytes);
   std::int64_t of_ranks = 0;
   for (std::int64_t rank = 0; rank < ranks; ++rank) of_ranks += std::int64_t{1} << (rank % 32);

@@ -102,6 +102,25 @@ INSTANTIATE_TEST_SUITE_P(All, RankOrderTest,
                                             ::testing::Values(Memory::kAllocated, Memory::kForeign),
                                             ::testing::Values(1'200'001ul, 300'007ul)));
 
+class WaitsAtOnceTest : public ::testing::TestWithParam<bool> {};
+
+// The rank that breaks its promise must not hang the others.
+TEST_P(WaitsAtOnceTest, who_does_not_wait_is_late_and_no_worse) {
+  const auto communicator = make_host_communicator(GetParam());
+  float value = 1.0F;
+
+  comm::Work work = communicator->all_reduce(&value, 1, DType::kFloat32, comm::waited_for());
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!work.done() && std::chrono::steady_clock::now() < limit)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+
+  EXPECT_TRUE(work.done());
+  work.wait();
+  EXPECT_EQ(value, static_cast<float>(communicator->size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WaitsAtOnceTest, ::testing::Bool());
+
 class OverlapTest : public ::testing::TestWithParam<bool> {};
 
 // Nobody calls into the communicator between the start and done(): only the progress thread can

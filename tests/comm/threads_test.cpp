@@ -56,14 +56,16 @@ class Rank {
         bounce_(windows_.add(SharedWindow(meeting, NodeCollectives::kBounceBytes))),
         collectives_(board_, windows_, {ranks_up_to(meeting.size)}, 0, nullptr),
         watch_(topology_, {.board = &board_}, ranks_up_to(meeting.size)),
-        engine_(meeting.rank, watch_, flights_,
+        engine_(meeting.rank, watch_, flights_, Backoff::Manner::kCallerAmongMany,
                 {.on_failure = [this] { failures_.fetch_add(1); }, .before_throwing = [] {}}) {}
 
   float* allocate(std::size_t count) {
     return reinterpret_cast<float*>(windows_.add(SharedWindow(meeting_, count * sizeof(float))));
   }
 
-  std::shared_ptr<Operation> all_reduce(float* data, std::size_t count) {
+  std::shared_ptr<Operation> all_reduce(
+      float* data, std::size_t count,
+      ProgressEngine::DrivenBy driver = ProgressEngine::DrivenBy::kAnyThread) {
     const Call call{.kind = CallKind::kAllReduce,
                     .dtype = core::DType::kFloat32,
                     .count = count,
@@ -72,7 +74,14 @@ class Rank {
     auto operation = std::make_shared<Operation>(
         call, collectives_.all_reduce(call, reinterpret_cast<std::byte*>(data)), limit_,
         std::string_view());
-    engine_.submit(operation);
+    engine_.submit(operation, driver);
+    return operation;
+  }
+
+  std::shared_ptr<Operation> call(Steps steps, ProgressEngine::DrivenBy driver) {
+    auto operation = std::make_shared<Operation>(Call{.sequence = ++sequence_}, std::move(steps),
+                                                 limit_, std::string_view());
+    engine_.submit(operation, driver);
     return operation;
   }
 
@@ -127,17 +136,46 @@ TEST_P(ThreadsTest, allReduce_sumsWhileCallersCompute) {
     for (int round = 0; round < kRounds; ++round) {
       for (std::size_t i = 0; i < kCount; ++i)
         shared[i] = own[i] = static_cast<float>(rank.index() + round);
+      float sum = own[0];
       const auto first = rank.all_reduce(shared, kCount);
       const auto second = rank.all_reduce(own.data(), kCount);
       if (round % 4 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       rank.engine().wait(*first);
       rank.engine().wait(*second);
+      rank.engine().wait(*rank.all_reduce(&sum, 1, ProgressEngine::DrivenBy::kCaller));
       const auto expected = static_cast<float>(size * (size - 1) / 2 + size * round);
       ASSERT_EQ(shared[kCount - 1], expected);
       ASSERT_EQ(own[0], expected);
+      ASSERT_EQ(sum, expected);
     }
     EXPECT_TRUE(rank.engine().is_idle());
     EXPECT_EQ(rank.failures(), 0);
+  });
+}
+
+Steps note_driver(std::thread::id& driver) {
+  driver = std::this_thread::get_id();
+  co_return;
+}
+
+// Of a hundred operations that the caller waits for a moment later, those that it drove itself.
+int driven_by_caller(Rank& rank, ProgressEngine::DrivenBy wanted) {
+  int own = 0;
+  for (int i = 0; i < 100; ++i) {
+    std::thread::id driver;
+    const auto operation = rank.call(note_driver(driver), wanted);
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+    rank.engine().wait(*operation);
+    own += driver == std::this_thread::get_id() ? 1 : 0;
+  }
+  return own;
+}
+
+TEST_P(ThreadsTest, callerThatPromisesToWait_drivesAlone) {
+  run_ranks(GetParam(), [](Rank& rank) {
+    const int woken = driven_by_caller(rank, ProgressEngine::DrivenBy::kAnyThread);
+    const int alone = driven_by_caller(rank, ProgressEngine::DrivenBy::kCaller);
+    EXPECT_GT(alone, woken);
   });
 }
 

@@ -109,6 +109,25 @@ TEST(BucketTunerTest, a_cut_that_is_good_stays_and_is_looked_at_again_later) {
   });
 }
 
+TEST(BucketTunerTest, buckets_of_one_size_are_judged_by_the_latency_seen_before) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    MadeUpRank rank(communicator);
+    BucketPlan plan = plan_of({8});  // of which nothing is known yet
+    std::vector<int> proposed_at;
+    for (int backward = 1; backward <= 1500; ++backward) {
+      rank.backward(plan);
+      if (const auto proposal = rank.tuner().propose(plan, kFloat)) {
+        proposed_at.push_back(backward);
+        plan = plan_of(proposal->cut);
+      }
+      if (backward == 300) plan = plan_of({1, 7});
+      if (backward == 900) plan = plan_of({8});
+    }
+    EXPECT_THAT(proposed_at,
+                ElementsAre(AllOf(::testing::Gt(300), ::testing::Lt(900)), ::testing::Gt(900)));
+  });
+}
+
 TEST(BucketTunerTest, what_the_backend_does_not_show_is_not_judged) {
   run_ranks(2, [](ThreadCommunicator& communicator) {
     BucketTuner tuner(communicator);
