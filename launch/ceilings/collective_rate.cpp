@@ -1,75 +1,26 @@
 #include "launch/ceilings/collective_rate.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <string>
-
-#include "comm/communicator.hpp"
-#include "core/base/error.hpp"
 
 namespace sidestream::launch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// In a row: what leaving a barrier one after the other adds is small beside this.
+constexpr double kRow_s = 5e-3;
+constexpr double kLongestRow = 64;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+// Of the slowest rank, so that all ranks make rows of one length; by the shortest of a few, so that
+// one that stalls does not make rows of one.
+int operations_in_a_row(comm::Communicator& communicator, CollectiveTrial& trial) {
+  constexpr int kTries = 3;
+  trial.run(1);  // page faults, connections
+  double least_s = kRow_s;
+  Repetitions tries(communicator, {.repeats = kTries});
+  while (tries.go_on()) least_s = std::min(least_s, tries.slowest_of({trial.run(1)}).front());
+  return static_cast<int>(std::clamp(kRow_s / least_s, 1.0, kLongestRow));
 }
-
-// Buffers of one collective: of all_gather and reduce_scatter each rank's part lies in the whole.
-class Trial {
- public:
-  Trial(comm::Communicator& communicator, Collective collective, std::size_t bytes)
-      : communicator_(communicator), collective_(collective) {
-    const auto ranks = static_cast<std::size_t>(communicator.size());
-    part_elements_ = std::max<std::size_t>(1, bytes / sizeof(float) / ranks);
-    whole_ = communicator.allocate(part_elements_ * ranks * sizeof(float));
-  }
-
-  std::size_t bytes() const { return whole_.bytes; }
-
-  double run() {
-    communicator_.barrier();
-    const auto begin = Clock::now();
-    start().wait();
-    return seconds_since(begin);
-  }
-
- private:
-  comm::Work start() {
-    constexpr core::DType kType = core::DType::kFloat32;
-    std::byte* const mine = whole_.data + static_cast<std::size_t>(communicator_.rank()) *
-                                              part_elements_ * sizeof(float);
-    switch (collective_) {
-      case Collective::kAllReduce:
-        return communicator_.all_reduce(whole_.data, whole_.bytes / sizeof(float), kType);
-      case Collective::kAllGather:
-        return communicator_.all_gather(mine, whole_.data, part_elements_, kType);
-      case Collective::kReduceScatter:
-        return communicator_.reduce_scatter(whole_.data, mine, part_elements_, kType);
-    }
-    throw core::Error("no such collective to measure");
-  }
-
-  comm::Communicator& communicator_;
-  Collective collective_;
-  std::size_t part_elements_ = 0;
-  comm::Allocation whole_;
-};
 
 }  // namespace
-
-std::string_view name_of(Collective collective) {
-  switch (collective) {
-    case Collective::kAllReduce:
-      return "allreduce";
-    case Collective::kAllGather:
-      return "allgather";
-    case Collective::kReduceScatter:
-      return "reducescatter";
-  }
-  throw core::Error("no such collective to measure");
-}
 
 double CollectiveRate::algorithm_bytes_per_s() const {
   return static_cast<double>(bytes) / seconds;
@@ -80,23 +31,24 @@ double CollectiveRate::bus_bytes_per_s() const {
   return ways * (ranks - 1) / ranks * algorithm_bytes_per_s();
 }
 
-CollectiveRate measure_collective(comm::Communicator& communicator, Collective collective,
-                                  std::size_t bytes, double seconds) {
-  Trial trial(communicator, collective, bytes);
-  trial.run();
+CollectiveRate measure_collective(comm::Communicator& communicator, const CollectiveKind& kind,
+                                  std::size_t bytes, const RepeatRule& rule) {
+  CollectiveTrial trial(communicator, kind, bytes);
   CollectiveRate rate{
-      .bytes = trial.bytes(), .ranks = communicator.size(), .collective = collective};
-  const auto start = Clock::now();
-  for (bool enough = false; !enough;) {
-    const double mine = trial.run();
-    // The slowest rank's time; the first rank says when it is enough.
-    const bool over = seconds_since(start) >= seconds;
-    double slowest = 0;
-    const auto said = communicator.exchange(std::to_string(mine * 1e9) + (over ? "!" : ""));
-    for (const std::string& one : said) slowest = std::max(slowest, std::stod(one) * 1e-9);
-    rate.seconds = rate.seconds == 0 ? slowest : std::min(rate.seconds, slowest);
-    enough = said.front().ends_with('!');
+      .bytes = trial.bytes(), .ranks = communicator.size(), .collective = kind.collective};
+  const int row = operations_in_a_row(communicator, trial);
+  double sum_s = 0;
+  Repetitions repetitions(communicator, rule);
+  while (repetitions.go_on()) {
+    const int operations = repetitions.next(row);
+    const double slowest_s = repetitions.slowest_of({trial.run(operations)}, operations).front();
+    sum_s += slowest_s * operations;
+    const bool first = rate.least_seconds == 0;
+    rate.least_seconds = first ? slowest_s : std::min(rate.least_seconds, slowest_s);
   }
+  rate.repeats = repetitions.done();
+  rate.seconds = sum_s / rate.repeats;
+  rate.stopped = repetitions.stopped();
   return rate;
 }
 

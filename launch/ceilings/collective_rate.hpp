@@ -2,20 +2,18 @@
 #pragma once
 
 #include <cstddef>
-#include <string_view>
 
-namespace sidestream::comm {
-class Communicator;
-}
+#include "launch/ceilings/collective_trial.hpp"
+#include "launch/ceilings/repetitions.hpp"
 
 namespace sidestream::launch {
 
-enum class Collective { kAllReduce, kAllGather, kReduceScatter };
-std::string_view name_of(Collective collective);  // as `bench` has it: "allreduce"
-
 struct CollectiveRate {
   std::size_t bytes = 0;  // of the whole buffer: what an all-gather leaves, a reduce-scatter takes
-  double seconds = 0;     // of the slowest rank in the best of the repetitions
+  double seconds = 0;     // of the slowest rank, averaged over the repetitions
+  double least_seconds = 0;  // of those in a row that took least
+  int repeats = 0;
+  bool stopped = false;  // when some rank was asked to
   int ranks = 1;
   Collective collective = Collective::kAllReduce;
 
@@ -26,9 +24,10 @@ struct CollectiveRate {
   double bus_bytes_per_s() const;
 };
 
-// Collective. The best of what fits into `seconds`, in fp32; a first one does not count. The buffer
-// is as near to `bytes` as equal parts of the ranks allow.
-CollectiveRate measure_collective(comm::Communicator& communicator, Collective collective,
-                                  std::size_t bytes, double seconds);
+// Collective. The first few do not count. Short ones are timed many in a row from one barrier on,
+// as nccl-tests times them. It then averages over the ranks unless told otherwise (-a 3); here the
+// slowest rank counts, since a training step waits for it.
+CollectiveRate measure_collective(comm::Communicator& communicator, const CollectiveKind& kind,
+                                  std::size_t bytes, const RepeatRule& rule);
 
 }  // namespace sidestream::launch

@@ -5,6 +5,8 @@
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/commands/bench_collective.hpp"
+#include "launch/commands/bench_overlap.hpp"
+#include "launch/commands/bench_step.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/bench_options.hpp"
 #include "launch/process/program.hpp"
@@ -92,39 +94,48 @@ core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
   return core::ExitCode::kDone;
 }
 
-// Nothing: the machine itself.
-std::optional<Collective> collective_of(BenchSubject subject) {
-  switch (subject) {
+// What goes on between ranks: its word, and what measures it.
+core::ExitCode bench_between_ranks(const BenchOptions& options,
+                                   const comm::CommunicatorConfig& config, Session& session) {
+  switch (*options.subject) {
     case BenchSubject::kCeilings:
-      return std::nullopt;
+      return measure_ranks(options, session);
     case BenchSubject::kAllReduce:
-      return Collective::kAllReduce;
+      return bench_collective(session, config, options, Collective::kAllReduce);
     case BenchSubject::kAllGather:
-      return Collective::kAllGather;
+      return bench_collective(session, config, options, Collective::kAllGather);
     case BenchSubject::kReduceScatter:
-      return Collective::kReduceScatter;
+      return bench_collective(session, config, options, Collective::kReduceScatter);
+    case BenchSubject::kOverlap:
+      return bench_overlap(session, options);
+    case BenchSubject::kStep:
+      break;
   }
-  throw core::Error("no such subject to measure");
+  throw core::Error("no such subject to measure between ranks");
+}
+
+void require_ranks(const std::string& subject) {
+  if (comm::LauncherEnvironment::read().size >= 2) return;
+  throw core::ConfigError(
+      fmt::format("`sidestream bench {0}` measures what goes on between ranks: `mpirun -np 2 "
+                  "--bind-to none sidestream bench {0}`",
+                  subject));
 }
 
 }  // namespace
 
 int run_bench(const CommandCall& call) {
   const BenchOptions options = parse_bench_options(call.arguments);
-  const std::optional<Collective> collective = collective_of(*options.subject);
-  if (comm::LauncherEnvironment::read().size < 2) {
-    if (!collective) return measure_machine(options);
-    throw core::ConfigError(
-        fmt::format("`sidestream bench {0}` measures what goes on between ranks: `mpirun -np 2 "
-                    "--bind-to none sidestream bench {0}`",
-                    name_of(*collective)));
-  }
-  comm::CommunicatorConfig config;
-  config.device = options.device;
-  if (collective) comm::choose_device(config);
+  const BenchSubject subject = *options.subject;
+  if (subject == BenchSubject::kStep) return run_bench_step(call, options.step);
+  const bool alone = comm::LauncherEnvironment::read().size < 2;
+  if (subject == BenchSubject::kCeilings && alone) return measure_machine(options);
+  require_ranks(std::string(name_of(subject)));
+  comm::CommunicatorConfig config{
+      .backend = options.backend, .device = options.device, .gpu_sharing = options.gpu_sharing};
+  comm::choose_device(config);
   return run_program(call.argc, call.argv, config, [&](Session& session) {
-    return collective ? bench_collective(session, config, options, *collective)
-                      : measure_ranks(options, session);
+    return bench_between_ranks(options, config, session);
   });
 }
 

@@ -2,24 +2,33 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "launch/ceilings/ceilings.hpp"
+#include "launch/options/byte_sizes.hpp"
 #include "launch/reporting/text_table.hpp"
 
 namespace sidestream::launch {
 namespace {
 
-constexpr std::array<std::size_t, 5> kMebibytes = {1, 4, 16, 64, 256};
-
 using Rates = std::vector<CollectiveRate>;  // by size
 
-Rates rates_of(comm::Communicator& communicator, Collective collective, double seconds) {
+// Up to the size where a stop was asked for.
+Rates rates_of(Session& session, comm::Communicator& communicator, const BenchOptions& options,
+               Collective collective) {
+  const CollectiveKind kind{.collective = collective,
+                            .dtype = options.dtype.value_or(core::DType::kFloat32)};
   Rates rates;
-  for (const std::size_t size : kMebibytes)
-    rates.push_back(measure_collective(communicator, collective, size << 20, seconds));
+  for (const std::size_t bytes : bench_sizes(options)) {
+    rates.push_back(measure_collective(
+        communicator, kind, bytes,
+        {.seconds = options.seconds, .repeats = options.repeats, .stop_requested = [&] {
+           return session.stop_requested();
+         }}));
+    if (rates.back().stopped) break;
+  }
   return rates;
 }
 
@@ -32,23 +41,29 @@ Rates rates_without_ctas(Session& session, comm::CommunicatorConfig config,
   std::vector<std::string> warnings;
   comm::choose_device(config);
   const auto other = comm::make_communicator(session.environment(), config, warnings);
-  return rates_of(*other, collective, options.seconds);
+  return rates_of(session, *other, options, collective);
 }
 
 void add_columns(std::vector<std::string>& row, const CollectiveRate& rate) {
-  row.push_back(fmt::format("{:.1f}", rate.seconds * 1e6));
-  row.push_back(fmt::format("{:.2f}", rate.algorithm_bytes_per_s() * 1e-9));
-  row.push_back(fmt::format("{:.2f}", rate.bus_bytes_per_s() * 1e-9));
+  row.push_back(fmt::format("{:.2f}", rate.seconds * 1e6));
+  row.push_back(fmt::format("{:.2f}", rate.least_seconds * 1e6));
+  row.push_back(fmt::format("{:.4g}", rate.algorithm_bytes_per_s() * 1e-9));
+  row.push_back(fmt::format("{:.4g}", rate.bus_bytes_per_s() * 1e-9));
+  row.push_back(fmt::format("{}", rate.repeats));
 }
 
 std::string table_of(const Rates& kernels, const Rates& copies) {
-  std::vector<std::string> header = {"MiB", "us", "algorithm GB/s", "bus GB/s"};
-  if (!copies.empty()) header.insert(header.end(), {"no CTAs: us", "algorithm GB/s", "bus GB/s"});
+  const std::vector<std::string> columns = {"us", "least us", "algorithm GB/s", "bus GB/s",
+                                            "repeats"};
+  std::vector<std::string> header = {"size", "bytes"};
+  header.insert(header.end(), columns.begin(), columns.end());
+  if (!copies.empty()) header.insert(header.end(), columns.begin(), columns.end());
+  if (!copies.empty()) header[header.size() - columns.size()] = "no CTAs: us";
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    rows.push_back({fmt::format("{}", kMebibytes[i])});
+    rows.push_back({byte_size_text(kernels[i].bytes), fmt::format("{}", kernels[i].bytes)});
     add_columns(rows.back(), kernels[i]);
-    if (!copies.empty()) add_columns(rows.back(), copies[i]);
+    if (i < copies.size()) add_columns(rows.back(), copies[i]);
   }
   return text_table(header, rows);
 }
@@ -64,25 +79,44 @@ void keep(const PathRates& rates, Collective collective, int ranks) {
   fmt::print("kept in {}: --nccl-ctas auto goes by it\n", ceilings_file().string());
 }
 
+// What one size says about the way holds for gradients, whose buckets and slices are large.
+void keep_if_telling(const Rates& kernels, const Rates& copies, const comm::Topology& topology) {
+  constexpr std::size_t kLarge = std::size_t{32} << 20;
+  const auto by_size = [](const CollectiveRate& one, const CollectiveRate& other) {
+    return one.bytes < other.bytes;
+  };
+  const auto largest = std::max_element(kernels.begin(), kernels.end(), by_size);
+  const CollectiveRate& copied = copies[static_cast<std::size_t>(largest - kernels.begin())];
+  if (topology.node_count > 1) {
+    fmt::print("not kept: the ranks are on several machines\n");
+  } else if (largest->bytes < kLarge) {
+    fmt::print("not kept: --nccl-ctas auto goes by buffers of {} and more\n",
+               byte_size_text(kLarge));
+  } else {
+    keep({.kernels_bytes_per_s = largest->bus_bytes_per_s(),
+          .copy_engines_bytes_per_s = copied.bus_bytes_per_s()},
+         largest->collective, topology.size);
+  }
+}
+
 }  // namespace
 
 core::ExitCode bench_collective(Session& session, const comm::CommunicatorConfig& config,
                                 const BenchOptions& options, Collective collective) {
   const comm::Topology& topology = session.communicator().topology();
-  const Rates kernels = rates_of(session.communicator(), collective, options.seconds);
-  const Rates copies = rates_without_ctas(session, config, options, collective);
-  if (!session.is_first_rank()) return core::ExitCode::kDone;
-  fmt::print("{}, {} ranks, {}, fp32; bandwidths as nccl-tests has them\n{}", name_of(collective),
-             topology.size, session.communicator().backend_name(), table_of(kernels, copies));
-  if (copies.empty()) return core::ExitCode::kDone;
-  if (topology.node_count > 1) {
-    fmt::print("not kept: the ranks are on several machines\n");
-    return core::ExitCode::kDone;
-  }
-  keep({.kernels_bytes_per_s = kernels.back().bus_bytes_per_s(),
-        .copy_engines_bytes_per_s = copies.back().bus_bytes_per_s()},
-       collective, topology.size);
-  return core::ExitCode::kDone;
+  const Rates kernels = rates_of(session, session.communicator(), options, collective);
+  const bool stopped_early = kernels.back().stopped;
+  const Rates copies =
+      stopped_early ? Rates{} : rates_without_ctas(session, config, options, collective);
+  const bool stopped = stopped_early || (!copies.empty() && copies.back().stopped);
+  const core::ExitCode code = stopped ? core::ExitCode::kPreempted : core::ExitCode::kDone;
+  if (!session.is_first_rank()) return code;
+  fmt::print("{}, {} ranks, {}, {}; bandwidths as nccl-tests has them\n{}", name_of(collective),
+             topology.size, session.communicator().backend_name(),
+             short_name_of(options.dtype.value_or(core::DType::kFloat32)),
+             table_of(kernels, copies));
+  if (!copies.empty() && !stopped) keep_if_telling(kernels, copies, topology);
+  return code;
 }
 
 }  // namespace sidestream::launch

@@ -83,6 +83,8 @@ int run_summary(const CommandCall& call) {
   for (const auto& folder : options.runs) runs.push_back(read_run(folder));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     fmt::print("{}", core::printable_lines(describe(runs[i])));
+    if (const auto& memory = runs[i].record.memory)
+      fmt::print("{}: {}\n", core::printable_lines(runs[i].name), describe(*memory));
     if (const auto account = read_account(checkpoint::RunPaths(options.runs[i]).ettr()))
       fmt::print("{}: {}\n", runs[i].name, describe(*account));
   }

@@ -1,33 +1,29 @@
-#include <fmt/ranges.h>
-
 #include <cstdio>
-#include <cstdlib>
 #include <string>
-#include <vector>
 
 #include "comm/mpi_environment.hpp"
-#include "core/faults/fault_injector.hpp"
-#include "launch/assembly/assembly.hpp"
+#include "core/base/host_memory.hpp"
 #include "launch/assembly/dry_run.hpp"
 #include "launch/assembly/training_run.hpp"
-#include "launch/ceilings/ceilings.hpp"
 #include "launch/commands/commands.hpp"
+#include "launch/commands/train_program.hpp"
 #include "launch/doctor/system_files.hpp"
 #include "launch/doctor/usable_memory.hpp"
 #include "launch/options/train_parser.hpp"
-#include "launch/process/program.hpp"
 
 namespace sidestream::launch {
 namespace {
-
-std::string joined(int argc, char** argv) {
-  return fmt::format("{}", fmt::join(argv, argv + argc, " "));
-}
 
 // What is printed instead of training: by the first rank only.
 int print_and_leave(const std::string& text) {
   if (comm::LauncherEnvironment::read().rank == 0) std::fputs(text.c_str(), stdout);
   return 0;
+}
+
+std::optional<std::int64_t> free_bytes_of_host() {
+  const core::HostMemory memory = core::read_host_memory();
+  if (!memory.is_known()) return std::nullopt;
+  return memory.usable_bytes();
 }
 
 // Of a GPU's memory nothing is known before there is a driver: the run itself asks then.
@@ -36,7 +32,7 @@ std::string plan_text(TrainOptions options) {
   DryRunPlace place{.launcher = launcher,
                     .ranks_on_host = launcher.local_size > 0 ? launcher.local_size : launcher.size,
                     .rank_bytes = doctor::kSmallestRankBytes,
-                    .host_bytes = doctor::usable_bytes(doctor::read_memory())};
+                    .host_bytes = free_bytes_of_host()};
   const bool on_gpu = options.device == Device::kCuda ||
                       (options.device == Device::kAuto && doctor::read_gpus().on_bus > 0);
   if (on_gpu) {
@@ -47,67 +43,14 @@ std::string plan_text(TrainOptions options) {
   return dry_run_text(std::move(options), place);
 }
 
-// What is planted before MPI starts: for ranks that never come to it.
-void meet_faults_of_the_start(const TrainOptions& options) {
-  faults::require_permission(options.faults);
-  faults::require_ranks(options.faults, comm::LauncherEnvironment::read().size);
-  faults::require_steps(options.faults, options.steps);
-  faults::FaultInjector(options.faults, {.rank = comm::LauncherEnvironment::read().rank,
-                                         .attempt = faults::Victim::attempt_of_this_process()})
-      .pass(faults::Point::kStart, 0);
-}
-
-// What libraries read from the environment, before their threads and MPI's begin.
-void prepare_environment(const TrainOptions& options) {
-  // LibTorch asks for huge pages where the system leaves them to programs (madvise): walks of page
-  // tables cost some 6 % of a bf16 step on AMX.
-  setenv("THP_MEM_ALLOC_ENABLE", "1", /*overwrite=*/0);
-  // Without a GPU Kineto prints an error that is none; it reads this before its first use.
-  if (options.record.profile) setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
-  if (!options.deterministic) return;
-  // cuBLAS keeps its promise of equal bits only with a workspace of fixed size; sums in switches
-  // (NVLS) come in any order.
-  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
-  setenv("NCCL_NVLS_ENABLE", "0", /*overwrite=*/0);
-}
-
-// What gradients and, in slices, weights travel by.
-std::vector<Collective> collectives_of(const TrainOptions& options) {
-  const auto sharing = data_parallel_config(options).state_sharing;
-  if (parallel::settled_sharing({.state_sharing = sharing}, parallel::RanksShare::kNothing) ==
-      parallel::StateSharing::kSharded)
-    return {Collective::kReduceScatter, Collective::kAllGather};
-  return {Collective::kAllReduce};
-}
-
-// --nccl-ctas auto between the GPUs of one machine: what `bench` found faster here. Another order
-// of sums may come with it, which --deterministic excludes.
-comm::nccl::Tuning tuning_of(const TrainOptions& options, const comm::DeviceFinding& gpu) {
-  const auto launcher = comm::LauncherEnvironment::read();
-  const bool one_machine = launcher.size > 1 && launcher.local_size == launcher.size;
-  if (!one_machine || !gpu.usable() || options.deterministic) return options.comm.nccl;
-  const auto stored = load_ceilings(ceilings_file(), gpu_name());
-  if (!stored || !stored->device) return options.comm.nccl;
-  const comm::nccl::Tuning tuning = tuning_by_measurement(
-      options.comm.nccl, stored->device->nccl_paths, collectives_of(options), launcher.size);
-  if (launcher.rank == 0 && tuning.is_tuned() && !options.comm.nccl.is_tuned())
-    fmt::print("--nccl-ctas auto: none, which `sidestream bench` found faster here\n");
-  return tuning;
-}
-
 }  // namespace
 
 int run_train(const CommandCall& call) {
   const TrainOptions options = parse_train_options(call.arguments);
   if (options.print_config) return print_and_leave(config_text(options));
   if (options.dry_run) return print_and_leave(plan_text(options));
-  meet_faults_of_the_start(options);
-  prepare_environment(options);
-  const std::string command_line = joined(call.argc, call.argv);
-  comm::CommunicatorConfig communication = communicator_config(options);
-  comm::choose_device(communication);
-  communication.nccl = tuning_of(options, communication.gpu);
-  return run_program(call.argc, call.argv, communication, [&](Session& session) {
+  const std::string command_line = command_line_of(call);  // MPI takes words out of it
+  return run_train_program(call, options, [&](Session& session) {
     return run_training(session, options, command_line);
   });
 }
