@@ -5,7 +5,8 @@
         [--ranks 2 4] [--rounds 5] [--repeats 5] [--results tests/bench/results/allreduce.md]
 
 A round runs the C++ program (ours and Open MPI, interleaved in it) and then Gloo through torch.distributed, so that a
-change of the machine's speed meets all three. A sample is the slowest rank's time. Needs torch for Gloo.
+change of the machine's speed meets all three. A sample is the slowest rank's time. A figure is the median over rounds of
+a round's median, with the range of the rounds; a ratio the median and the range of the rounds' own. Needs torch for Gloo.
 """
 
 import argparse
@@ -19,8 +20,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/reference"))
+sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import machine  # noqa: E402
+from spread import interval, ratios  # noqa: E402
 
 SIZES_KIB = (4, 64, 1024, 4 * 1024, 25 * 1024, 64 * 1024)  # as bench_allreduce.cpp
 KIB = 1 << 10
@@ -50,7 +52,8 @@ def gloo_rank(rank, ranks, store, repeats):
 
 def run_gloo(ranks, repeats):
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, __file__, "--gloo-store", os.path.join(folder, "store"), "--repeats", str(repeats), "--ranks", str(ranks)]
+        command = [sys.executable, __file__, "--gloo-store", os.path.join(folder, "store"), "--repeats", str(repeats), "--ranks",
+                   str(ranks)]
         processes = [subprocess.Popen(command + ["--gloo-rank", str(rank)], stdout=subprocess.PIPE, text=True) for rank in range(ranks)]
         outputs = [process.communicate()[0] for process in processes]
         if any(process.returncode for process in processes):
@@ -64,24 +67,26 @@ def run_ours(bench, ranks, repeats):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
 
 
-def collect(samples, output):
+def medians(output):
+    """Of one round, in microseconds, by name and bytes."""
+    samples = collections.defaultdict(list)
     for line in output.splitlines():
         if line.startswith("#"):
             continue
         name, size, us = line.split()
         samples[name, int(size)].append(float(us))
+    return {case: statistics.median(values) for case, values in samples.items()}
 
 
-def table(samples):
+def table(rounds):
     lines = [
         "| KiB | ours, us | Open MPI, us | Gloo, us | faster of the two / ours |",
         "|---:|---:|---:|---:|---:|",
     ]
     for kib in SIZES_KIB:
-        ours, mpi, gloo = (
-            statistics.median(samples[name, kib * KIB]) for name in ("ours", "openmpi", "gloo")
-        )
-        lines.append(f"| {kib} | {ours:.0f} | {mpi:.0f} | {gloo:.0f} | {min(mpi, gloo) / ours:.1f} |")
+        ours, mpi, gloo = ([one[name, kib * KIB] for one in rounds] for name in ("ours", "openmpi", "gloo"))
+        cells = [interval(side, "{:.0f}") for side in (ours, mpi, gloo)]
+        lines.append(f"| {kib} | {' | '.join(cells)} | {interval(ratios(map(min, mpi, gloo), ours), '{:.1f}')} |")
     return "\n".join(lines)
 
 
@@ -102,19 +107,17 @@ def main():
 
     texts = []
     for ranks in options.ranks:
-        samples = collections.defaultdict(list)
-        for _ in range(options.rounds):
-            collect(samples, run_ours(options.bench, ranks, options.repeats))
-            collect(samples, run_gloo(ranks, options.repeats))
-        texts.append(f"{ranks} ranks:\n\n{table(samples)}")
+        rounds = [medians(run_ours(options.bench, ranks, options.repeats) + run_gloo(ranks, options.repeats))
+                  for _ in range(options.rounds)]
+        texts.append(f"{ranks} ranks:\n\n{table(rounds)}")
         print(texts[-1], flush=True)
     if options.results:
         text = "\n\n".join(texts)
         with open(options.results, "w", encoding="utf-8") as file:
             file.write(
                 "# All-reduce, fp32, ranks of one host\n\n"
-                f"{machine.today_here()}. Medians of "
-                f"{options.rounds * options.repeats} samples, interleaved; a sample is the slowest rank's time.\n"
+                f"{machine.today_here()}. Medians of {options.rounds} interleaved rounds, with their range; {options.repeats} samples a "
+                "round and size, a sample is the slowest rank's time.\n"
                 f"Command: `{shlex.join(['python'] + sys.argv)}`\n\n{text}\n"
             )
     return 0

@@ -4,20 +4,23 @@
 
 The hosts are network namespaces of this machine with one rank each. The ring limit: every rank sends (and receives)
 2 (n - 1) / n of the buffer at the rate of its cable; the rate counts the headers of every packet, some 5 % at 1500
-bytes. A sample is the slowest rank's time. Needs root and iproute2.
+bytes. A sample is the slowest rank's time. A figure is the median over rounds of a round's median, with the range of the
+rounds. Needs root and iproute2.
 """
 import argparse
 import collections
 import os
 import pathlib
+import shlex
 import statistics
 import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/reference"))
+sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import cables  # noqa: E402
 import machine  # noqa: E402
+from spread import interval  # noqa: E402
 
 MEGABYTES = 64
 BYTES = MEGABYTES << 20
@@ -49,16 +52,24 @@ def lines_of(options, hosts, words):
     return [line.split() for line in output.splitlines() if line and not line.startswith("#")]
 
 
-def row(options, hosts):
+def one_round(options, hosts):
+    """Each side's median, in seconds."""
+    lines = lines_of(options, hosts, [options.build / "tests/bench/bench_allreduce", options.repeats, "--samples", "--only",
+                                      1024 * MEGABYTES])
+    lines += lines_of(options, hosts, [sys.executable, __file__, "--gloo", "--repeats", options.repeats])
     samples = collections.defaultdict(list)
-    for _ in range(options.rounds):
-        lines = lines_of(options, hosts, [options.build / "tests/bench/bench_allreduce", options.repeats, "--samples", "--only", 1024 * MEGABYTES])
-        lines += lines_of(options, hosts, [sys.executable, __file__, "--gloo", "--repeats", options.repeats])
-        for name, _, us in lines:
-            samples[name].append(float(us) * 1e-6)
+    for name, _, us in lines:
+        samples[name].append(float(us) * 1e-6)
+    return {name: statistics.median(seconds) for name, seconds in samples.items()}
+
+
+def row(options, hosts):
+    rounds = [one_round(options, hosts) for _ in range(options.rounds)]
     limit_s = 2 * (hosts - 1) / hosts * BYTES / cables.bytes_per_s(options.rate)
-    cells = [f"{statistics.median(samples[name]):.3f} s, {100 * limit_s / statistics.median(samples[name]):.0f} %"
-             for name in ("ours", "openmpi", "gloo")]
+    cells = []
+    for name in ("ours", "openmpi", "gloo"):
+        seconds = [one[name] for one in rounds]
+        cells.append(f"{interval(seconds, '{:.3f}')} s, {interval([100 * limit_s / one for one in seconds], '{:.0f}', ' %')}")
     return f"| {hosts} | {limit_s:.3f} s | " + " | ".join(cells) + " |"
 
 
@@ -67,7 +78,7 @@ def main():
     parser.add_argument("--hosts", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--rate", default="1gbit")
     parser.add_argument("--repeats", type=int, default=3, help="samples a round")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--gloo", action="store_true", help=argparse.SUPPRESS)
@@ -75,9 +86,9 @@ def main():
     if options.gloo:
         return gloo_rank(options.repeats)
     lines = [f"# All-reduce of {MEGABYTES} MiB, fp32, over cables of {options.rate}", "",
-             f"{machine.today_here()} for all hosts together, one rank a host. Medians of "
-             f"{options.rounds * options.repeats} samples, interleaved; in percent: share of the ring limit.",
-             f"Command: `python tests/bench/allreduce/over_a_link.py --rate {options.rate}`", "",
+             f"{machine.today_here()} for all hosts together, one rank a host. Medians of {options.rounds} interleaved rounds of "
+             f"{options.repeats} samples, with the range of the rounds; in percent: share of the ring limit.",
+             f"Command: `{shlex.join(['python', 'tests/bench/allreduce/over_a_link.py', *sys.argv[1:]])}`", "",
              "| hosts | ring limit | ours | Open MPI | Gloo |", "|--:|--:|--:|--:|--:|"]
     for hosts in options.hosts:
         lines.append(row(options, hosts))

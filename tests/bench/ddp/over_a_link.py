@@ -1,35 +1,48 @@
 """Training over a slow cable: two hosts with one CPU rank each, Sidestream against PyTorch DDP on Gloo, and how much of the
 communication hides behind the computation.
 
-    build/env/bin/python tests/bench/ddp/over_a_link.py [--rate 1gbit] [--repeats 3] [--output FILE]
+    build/env/bin/python tests/bench/ddp/over_a_link.py [--rate 1gbit] [--batch 16] [--layers 6] [--repeats 3] [--output FILE]
 
 The hosts are network namespaces of this machine. Compute: the same run over a cable without a limit, with --overlap on;
-communication: the all-reduces of a step back to back, by their bytes and the rate of the cable. Needs root and iproute2.
+communication: the all-reduces of a step back to back, by their bytes and the rate of the cable. A figure is the median over
+repeats with their range; ratios and shares are the repeats' own. The ratio of computing to communicating decides what can be
+hidden: sizes of the model and --batch set it on a machine that computes slower or faster. Needs root and iproute2.
 """
 import argparse
 import json
 import pathlib
+import shlex
 import statistics
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/reference"))
+sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import cables  # noqa: E402
 import machine  # noqa: E402
+from spread import interval, ratios  # noqa: E402
 
-MODEL = {"model": "gpt2-mini", "vocab": 512, "batch": 16, "length": 256}
-WARMUP, STEPS = 3, 8
+WARMUP, STEPS = 10, 8  # the trainer measures its buckets in steps 3 to 6, and has its own cut of them from step 7 on
+OURS_UNLIMITED, OVERLAPPED, BLOCKING, DDP = "computing", "overlapped", "not overlapped", "ddp"
+
+
+def shape_flags(options, batch_flag):
+    """As both sides take them."""
+    flags = ["--model", options.model, "--vocab-size", options.vocab, "--sequence-length", options.length, batch_flag, options.batch,
+             "--precision", options.precision]
+    for name in ("layers", "heads", "width"):
+        if getattr(options, name):
+            flags += [f"--{name}", getattr(options, name)]
+    return flags
 
 
 def ours(options, rate, flags):
     """Median step in seconds, and the bytes that a rank hands to all-reduce in it."""
     with tempfile.TemporaryDirectory() as folder:
         cables.run_on_hosts([1, 1], rate, [
-            options.build / "sidestream", "train", "--run-dir", f"{folder}/run", "--data", "synthetic", "--device", "cpu", "--model",
-            MODEL["model"], "--vocab-size", MODEL["vocab"], "--sequence-length", MODEL["length"], "--batch-size-per-rank",
-            MODEL["batch"], "--steps", WARMUP + STEPS, "--precision", options.precision, "--eval-every", 0, "--log-every", 1,
-            "--threads", 1, *flags])
+            options.build / "sidestream", "train", "--run-dir", f"{folder}/run", "--data", "synthetic", "--device", "cpu",
+            *shape_flags(options, "--batch-size-per-rank"), "--steps", WARMUP + STEPS, "--eval-every", 0, "--log-every", 1, "--threads", 1,
+            *flags])
         lines = [json.loads(line) for line in open(f"{folder}/run/metrics.jsonl")]
         record = json.load(open(f"{folder}/run/run.json"))
     element = 2 if options.precision == "bf16" else 4
@@ -38,43 +51,68 @@ def ours(options, rate, flags):
 
 def peer(options):
     output = cables.run_on_hosts([1, 1], options.rate, [
-        sys.executable, ROOT / "tests/bench/ddp/peer.py", "--model", MODEL["model"], "--vocab-size", MODEL["vocab"], "--batch-size",
-        MODEL["batch"], "--sequence-length", MODEL["length"], "--steps", STEPS, "--warmup", WARMUP, "--precision", options.precision,
+        sys.executable, ROOT / "tests/bench/ddp/peer.py", *shape_flags(options, "--batch-size"), "--steps", STEPS, "--warmup", WARMUP,
         "--rendezvous", cables.RENDEZVOUS])
     return statistics.median(json.loads(output.splitlines()[-1])["step_s"])
 
 
-def main():
+def one_round(options):
+    """The median step of each, and the seconds that its all-reduces take on the wire: with two ranks every byte crosses each way
+    once."""
+    free, nbytes = ours(options, "100gbit", [])
+    steps = {OURS_UNLIMITED: free, OVERLAPPED: ours(options, options.rate, [])[0],
+             BLOCKING: ours(options, options.rate, ["--overlap", "off"])[0], DDP: peer(options)}
+    print(steps, file=sys.stderr, flush=True)
+    return steps, nbytes / cables.bytes_per_s(options.rate)
+
+
+def hidden_share(steps, wire_s):
+    """Of the shorter of computing and communicating, the part that the other covers."""
+    saved = steps[OURS_UNLIMITED] + wire_s - steps[OVERLAPPED]
+    return min(saved / min(steps[OURS_UNLIMITED], wire_s), 1)
+
+
+def table(rounds, wire_s):
+    titles = {OURS_UNLIMITED: "a step over a cable without a limit", OVERLAPPED: "a step, `--overlap on`",
+              BLOCKING: "a step, `--overlap off`", DDP: "a step of PyTorch DDP"}
+    lines = ["| | s |", "|---|--:|", f"| all-reduces of a step at the rate of the cable | {wire_s:.3f} |"]
+    return lines + [f"| {title} | {interval([one[side] for one in rounds], '{:.3f}')} |" for side, title in titles.items()]
+
+
+def summary(rounds, wire_s):
+    overlapped = [one[OVERLAPPED] for one in rounds]
+    bound = [max(one[OURS_UNLIMITED], wire_s) for one in rounds]
+    hidden = [100 * hidden_share(one, wire_s) for one in rounds]
+    return (f"Step over the longer of computing and communicating: {interval(ratios(overlapped, bound))}. Of what can be hidden, "
+            f"{interval(hidden, '{:.0f}', ' %')} is. Against DDP {interval(ratios([one[DDP] for one in rounds], overlapped), unit='x')}.")
+
+
+def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rate", default="1gbit")
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
+    parser.add_argument("--model", choices=("gpt2-mini", "gpt2-124m"), default="gpt2-mini")
+    parser.add_argument("--vocab", type=int, default=512)
+    parser.add_argument("--batch", type=int, default=16, help="samples of a rank")
+    parser.add_argument("--length", type=int, default=256, help="tokens of a sample")
+    for size in ("--layers", "--heads", "--width"):
+        parser.add_argument(size, type=int, help="instead of the model's")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--output", type=pathlib.Path)
-    options = parser.parse_args()
-    rounds = []
-    for _ in range(options.repeats):
-        free, nbytes = ours(options, "100gbit", [])
-        rounds.append({"computing": free, "overlapped": ours(options, options.rate, [])[0],
-                       "not overlapped": ours(options, options.rate, ["--overlap", "off"])[0], "ddp": peer(options)})
-        print(rounds[-1], file=sys.stderr, flush=True)
-    middle = {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
-    wire_s = nbytes / cables.bytes_per_s(options.rate)  # two ranks: every byte crosses each way once
-    bound = max(middle["computing"], wire_s)
-    hidden = (middle["computing"] + wire_s - middle["overlapped"]) / min(middle["computing"], wire_s)
-    ratio = statistics.median(one["ddp"] / one["overlapped"] for one in rounds)
-    lines = [f"# {MODEL['model']}, {options.precision}, over a cable of {options.rate}", "",
-             f"{machine.today_here()} for both hosts, one rank and one thread a host, B = "
-             f"{MODEL['batch']}, T = {MODEL['length']}. Medians of {options.repeats} interleaved repeats.",
-             f"Command: `python tests/bench/ddp/over_a_link.py --rate {options.rate} --precision {options.precision}`", "",
-             "| | s |", "|---|--:|",
-             f"| a step over a cable without a limit | {middle['computing']:.3f} |",
-             f"| all-reduces of a step at the rate of the cable | {wire_s:.3f} |",
-             f"| a step, `--overlap on` | {middle['overlapped']:.3f} |",
-             f"| a step, `--overlap off` | {middle['not overlapped']:.3f} |",
-             f"| a step of PyTorch DDP | {middle['ddp']:.3f} |", "",
-             f"Step over the longer of computing and communicating: {middle['overlapped'] / bound:.2f}. Of what can be hidden, "
-             f"{100 * min(hidden, 1):.0f} % is. Against DDP {ratio:.2f}x."]
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    measured = [one_round(options) for _ in range(options.repeats)]
+    rounds, wire_s = [steps for steps, _ in measured], measured[0][1]
+    layers = f", {options.layers} layers" if options.layers else ""
+    lines = [f"# {options.model}, {options.precision}, over a cable of {options.rate}", "",
+             f"{machine.today_here()} for both hosts, one rank and one thread a host, B = {options.batch}, T = {options.length}{layers}. "
+             f"Medians of {options.repeats} interleaved repeats, with their range; {STEPS} steps each after {WARMUP}.",
+             f"Command: `{shlex.join(['python', 'tests/bench/ddp/over_a_link.py', *sys.argv[1:]])}`", "",
+             *table(rounds, wire_s), "", summary(rounds, wire_s)]
     print("\n".join(lines))
     if options.output:
         options.output.write_text("\n".join(lines) + "\n")

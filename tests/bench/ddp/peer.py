@@ -81,6 +81,7 @@ def train(rank, args):
     dist.init_process_group("gloo", rank=rank, world_size=args.ranks, init_method=args.rendezvous)
     layers, heads, width, vocab, context = SIZES[args.model]
     vocab = args.vocab_size or vocab
+    layers, heads, width = args.layers or layers, args.heads or heads, args.width or width
     model = nn.parallel.DistributedDataParallel(Gpt2(layers, heads, width, vocab, context), gradient_as_bucket_view=True)
     step_model = torch.compile(model) if args.compile else model
     decayed = [p for p in model.parameters() if p.dim() >= 2]
@@ -125,7 +126,8 @@ def times_of_own_ranks(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", choices=SIZES, required=True)
-    parser.add_argument("--vocab-size", type=int, default=0)
+    for size in ("--vocab-size", "--layers", "--heads", "--width"):
+        parser.add_argument(size, type=int, default=0, help="0: the model's")
     parser.add_argument("--batch-size", type=int, required=True)
     parser.add_argument("--sequence-length", type=int, required=True)
     parser.add_argument("--precision", choices=("fp32", "bf16"), required=True)

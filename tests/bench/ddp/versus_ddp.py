@@ -19,6 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import machine  # noqa: E402
 import training  # noqa: E402
+from spread import interval, ratios  # noqa: E402
+
 
 def run_peer(case, ranks, flags=()):
     with tempfile.TemporaryDirectory() as folder:
@@ -35,11 +37,10 @@ def row(name, ours, peers):
     """A line of the table; ours and each peer: (tokens/s, bytes) by round."""
     speed = {peer: statistics.median(tokens for tokens, _ in rounds) for peer, rounds in peers.items()}
     better = peers[max(speed, key=speed.get)]
-    ratios = [one[0] / other[0] for one, other in zip(ours, better)]
     memory = [statistics.median(used for _, used in side) / 2**20 for side in (ours, peers["eager"])]
-    others = " | ".join(f"{value:.0f}" for value in speed.values())
-    return (f"| {name} | {statistics.median(tokens for tokens, _ in ours):.0f} | {others} | {statistics.median(ratios):.2f}x "
-            f"({min(ratios):.2f} to {max(ratios):.2f}) | {memory[0]:.0f} MiB | {memory[1]:.0f} MiB | {memory[0] / memory[1]:.2f} |")
+    speeds = [interval([tokens for tokens, _ in side], "{:.0f}") for side in (ours, *peers.values())]
+    against = interval(ratios([tokens for tokens, _ in ours], [tokens for tokens, _ in better]), unit="x")
+    return f"| {name} | {' | '.join(speeds)} | {against} | {memory[0]:.0f} MiB | {memory[1]:.0f} MiB | {memory[0] / memory[1]:.2f} |"
 
 
 def main():
@@ -53,10 +54,10 @@ def main():
     args = parser.parse_args()
     flags_of_peers = {"eager": []} if args.eager_only else {"eager": [], "compiled": ["--compile"]}
     titles = {"eager": "PyTorch DDP tok/s", "compiled": "with torch.compile tok/s"}
-    lines = [f"{machine.today_here()}, {args.ranks} ranks, medians of "
-             f"{args.repeats} interleaved repeats.", f"Command: `python tests/bench/ddp/versus_ddp.py {' '.join(sys.argv[1:])}`", "",
-             f"| case | Sidestream tok/s | {' | '.join(titles[peer] for peer in flags_of_peers)} | against the better | Sidestream memory | "
-             "DDP memory, eager | ratio |", "|---|" + "--:|" * (5 + len(flags_of_peers))]
+    lines = [f"{machine.today_here()}, {args.ranks} ranks, medians of {args.repeats} interleaved repeats, with their range.",
+             f"Command: `python tests/bench/ddp/versus_ddp.py {' '.join(sys.argv[1:])}`", "",
+             f"| case | Sidestream tok/s | {' | '.join(titles[peer] for peer in flags_of_peers)} | against the better | "
+             "Sidestream memory | DDP memory, eager | ratio |", "|---|" + "--:|" * (5 + len(flags_of_peers))]
     for name in args.only or training.CASES:
         ours, peers = [], {peer: [] for peer in flags_of_peers}
         for _ in range(args.repeats):

@@ -1,7 +1,7 @@
-"""The peer on a GPU: PyTorch eager with the GPT-2 of the CPU comparison, AdamW and clipping.
+"""The peer on a GPU: PyTorch, eager or compiled, with the GPT-2 of the CPU comparison, AdamW and clipping.
 
 The host queues step after step, as a careful user's loop does that logs rarely: times are those between the ends of two
-steps on the device. Prints one JSON line. Attention is PyTorch's own choice of kernel.
+steps on the device. Prints one JSON line. Attention is PyTorch's own choice of kernel. Out of memory: exit code 8.
 """
 
 import argparse
@@ -13,10 +13,11 @@ import time
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ddp"))
-from peer import SIZES, Gpt2  # noqa: E402
+from models import SIZES  # noqa: E402
+from peer import Gpt2  # noqa: E402
 
 NARROW = {"bf16": torch.bfloat16, "fp16": torch.float16}
-SIZES = {**SIZES, "gpt2-tiny": (4, 4, 128, 512, 128)}
+MEMORY_CODE = 8
 
 
 def parse():
@@ -29,6 +30,9 @@ def parse():
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--precision", choices=("fp32", "tf32", "bf16", "fp16"), default="bf16")
     parser.add_argument("--optimizer", choices=("fused", "plain"), default="fused")
+    parser.add_argument("--compile", nargs="?", const="default", metavar="MODE",
+                        help="torch.compile, for example reduce-overhead: with CUDA graphs; warm-up steps include the compilation")
+    parser.add_argument("--pad-vocab", type=int, default=1, help="round the rows of the embedding up to a multiple")
     return parser.parse_args()
 
 
@@ -54,21 +58,29 @@ class Clock:
         return [begin.elapsed_time(end) for begin, end in pairs]
 
 
-def main():
-    options = parse()
-    torch.manual_seed(1337)
-    torch.set_default_device(options.device)
-    torch.set_float32_matmul_precision("high" if options.precision == "tf32" else "highest")
-    layers, heads, width, vocab, context = SIZES[options.model]
-    net = Gpt2(layers, heads, width, vocab, context)
-    kinds = {"fused": True} if options.optimizer == "fused" else {"foreach": False}
-    optimizer = torch.optim.AdamW(net.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, **kinds)
+def network(options):
+    size = SIZES[options.model]
+    rows = -(-size.vocabulary // options.pad_vocab) * options.pad_vocab
+    return Gpt2(size.layers, size.heads, size.width, rows, size.context)
+
+
+def adamw(net, kind):
+    kinds = {"fused": True} if kind == "fused" else {"foreach": False}
+    return torch.optim.AdamW(net.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, **kinds)
+
+
+def train(options):
+    net = network(options)
+    step_net = torch.compile(net, mode=options.compile, dynamic=False) if options.compile else net
+    optimizer = adamw(net, options.optimizer)
     scaler = torch.amp.GradScaler(options.device, enabled=options.precision == "fp16")
     clock = Clock(options.device)
     for step in range(options.warmup + options.steps):
-        tokens = torch.randint(0, vocab, (options.batch, options.length + 1))
+        tokens = torch.randint(0, SIZES[options.model].vocabulary, (options.batch, options.length + 1))
+        if options.compile:
+            torch.compiler.cudagraph_mark_step_begin()
         with torch.autocast(options.device, dtype=NARROW.get(options.precision), enabled=options.precision in NARROW):
-            loss = net(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+            loss = step_net(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
         scaler.scale(loss).backward()
         if options.precision == "fp16":
             scaler.unscale_(optimizer)
@@ -79,7 +91,21 @@ def main():
         if step + 1 >= options.warmup:
             clock.step_has_ended()
     memory = torch.cuda.max_memory_allocated() if options.device == "cuda" else 0
-    print(json.dumps({"step_ms": clock.step_ms(), "memory_bytes": memory, "loss": loss.item(), "torch": torch.__version__}))
+    return {"step_ms": clock.step_ms(), "memory_bytes": memory, "loss": loss.item(), "torch": torch.__version__}
+
+
+def main():
+    options = parse()
+    torch.manual_seed(1337)
+    torch.set_default_device(options.device)
+    torch.set_float32_matmul_precision("high" if options.precision == "tf32" else "highest")
+    try:
+        print(json.dumps(train(options)))
+    except RuntimeError as error:  # what a compiled step throws wraps the allocator's own
+        if "out of memory" not in str(error).lower():
+            raise
+        print(error, file=sys.stderr)
+        sys.exit(MEMORY_CODE)
 
 
 if __name__ == "__main__":

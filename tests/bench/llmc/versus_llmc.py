@@ -5,7 +5,7 @@
 DIR holds `train_gpt2`, built from https://github.com/karpathy/llm.c as its README says (with OpenMP). It gets a model of
 random weights and random tokens, in its own formats; sequences, their length and the model are fixed in its source. Our
 side is one rank a core, which share the four sequences. The sides run in turn, each repeat is one round; a figure is the
-median over rounds of the median step, a ratio the median and the range of the rounds' own.
+median over rounds of the median step, a ratio the median of the rounds' own, each with the range of the rounds.
 """
 
 import argparse
@@ -23,20 +23,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import machine  # noqa: E402
 import training  # noqa: E402
+from formats import header, write_random_tokens  # noqa: E402
+from spread import interval, ratios  # noqa: E402
 
 LAYERS, WIDTH, VOCABULARY, PADDED, CONTEXT = 12, 768, 50257, 50304, 1024
 BATCH, LENGTH = 4, 64
 WARMUP = 2
-HEADER = 256  # numbers of four bytes; both formats as train_gpt2.c and llmc/dataloader.h read them
 MODEL_MAGIC, MODEL_VERSION = 20240326, 3
-TOKENS_MAGIC, TOKENS_VERSION = 20240520, 1
 STEP = re.compile(r"step (\d+): train loss (\S+) \(took (\S+) ms\)")
-
-
-def header(*numbers):
-    padded = numpy.zeros(HEADER, dtype="<i4")
-    padded[: len(numbers)] = numbers
-    return padded.tobytes()
 
 
 def parameter_tensors():
@@ -57,8 +51,7 @@ def write_inputs(folder):
     data = folder / "dev/data/tinyshakespeare"
     data.mkdir(parents=True)
     for split in ("train", "val"):
-        tokens = random.integers(VOCABULARY, size=50 * BATCH * LENGTH + 1, dtype=numpy.uint16)
-        (data / f"tiny_shakespeare_{split}.bin").write_bytes(header(TOKENS_MAGIC, TOKENS_VERSION, len(tokens)) + tokens.tobytes())
+        write_random_tokens(data / f"tiny_shakespeare_{split}.bin", 50 * BATCH * LENGTH + 1, VOCABULARY, random)
 
 
 def run_peer(program, folder, steps):
@@ -101,14 +94,14 @@ def main():
             one.update({precision: run_ours(precision, ranks, args.steps) for precision in ("fp32", "bf16")})
             rounds.append(one)
             print(one, file=sys.stderr, flush=True)
-    lines = [f"{machine.today_here()}, {ranks} ranks of ours, medians of {args.repeats} interleaved repeats.",
+    lines = [f"{machine.today_here()}, {ranks} ranks of ours, medians of {args.repeats} interleaved repeats, with their range.",
              "Command: `python tests/bench/llmc/versus_llmc.py --llmc DIR`", "",
              "| GPT-2 124M, B = 4, T = 64 | tok/s | against llm.c |", "|---|--:|--:|",
-             f"| llm.c, fp32 | {statistics.median(one['llm.c'] for one in rounds):.1f} | |"]
+             f"| llm.c, fp32 | {interval((one['llm.c'] for one in rounds), '{:.1f}')} | |"]
+    theirs = [one["llm.c"] for one in rounds]
     for precision in ("fp32", "bf16"):
-        ratios = [one[precision] / one["llm.c"] for one in rounds]
-        lines.append(f"| Sidestream, {precision} | {statistics.median(one[precision] for one in rounds):.0f} | "
-                     f"{statistics.median(ratios):.1f}x ({min(ratios):.1f} to {max(ratios):.1f}) |")
+        ours = [one[precision] for one in rounds]
+        lines.append(f"| Sidestream, {precision} | {interval(ours, '{:.0f}')} | {interval(ratios(ours, theirs), '{:.1f}', 'x')} |")
     print("\n".join(lines))
     if args.output:
         args.output.write_text("\n".join(lines) + "\n", encoding="utf-8")

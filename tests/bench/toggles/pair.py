@@ -3,14 +3,13 @@ memory plan says.
 
     build/env/bin/python tests/bench/toggles/pair.py --a "--zero 0" --b "--zero 1" [--repeats 5] [--only gpt2-124m-bf16] [--output FILE]
 
-A ratio is the median of the pairs' own ratios, with the range of them. Memory is the peak of the proportional set sizes of
-all ranks, added.
+A figure is the median of the pairs with their range, a ratio that of the pairs' own ratios. Memory is the peak of the
+proportional set sizes of all ranks, added.
 """
 
 import argparse
 import pathlib
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import machine  # noqa: E402
 import training  # noqa: E402
+from spread import interval  # noqa: E402
 
 
 def planned_mib(case, ranks, flags):
@@ -33,12 +33,11 @@ def planned_mib(case, ranks, flags):
 
 def row(name, flags, rounds, ranks):
     """rounds: for each pair and side (tokens/s, bytes)."""
-    ratios = [b[0] / a[0] for a, b in rounds]
-    tokens = [statistics.median(one[side][0] for one in rounds) for side in (0, 1)]
-    mib = [statistics.median(one[side][1] for one in rounds) / 2**20 for side in (0, 1)]
+    tokens = [interval([one[side][0] for one in rounds], "{:.0f}") for side in (0, 1)]
+    mib = [interval([one[side][1] / 2**20 for one in rounds], "{:.0f}") for side in (0, 1)]
     planned = [planned_mib(training.CASES[name], ranks, side) for side in flags]
-    return (f"| {name} | {tokens[0]:.0f} | {tokens[1]:.0f} | {statistics.median(ratios):.2f}x ({min(ratios):.2f} to {max(ratios):.2f}) | "
-            f"{mib[0]:.0f} MiB | {mib[1]:.0f} MiB | {planned[0]:.0f} MiB | {planned[1]:.0f} MiB |")
+    return (f"| {name} | {tokens[0]} | {tokens[1]} | {interval([b[0] / a[0] for a, b in rounds], unit='x')} | "
+            f"{mib[0]} MiB | {mib[1]} MiB | {planned[0]:.0f} MiB | {planned[1]:.0f} MiB |")
 
 
 def main():
@@ -53,7 +52,7 @@ def main():
     flags = [args.a.split(), args.b.split()]
     only = f" --only {' '.join(args.only)}" if args.only else ""
     a, b = (f"`{side or 'default'}`" for side in (args.a, args.b))
-    lines = [f"{machine.today_here()}, {args.ranks} ranks, medians of {args.repeats} interleaved pairs.",
+    lines = [f"{machine.today_here()}, {args.ranks} ranks, medians of {args.repeats} interleaved pairs, with their range.",
              f'Command: `python tests/bench/toggles/pair.py --a "{args.a}" --b "{args.b}" --repeats {args.repeats}{only}`', "",
              f"| case | {a} tok/s | {b} tok/s | ratio | memory | memory | optimizer state of a rank, planned | planned |",
              "|---|--:|--:|--:|--:|--:|--:|--:|"]

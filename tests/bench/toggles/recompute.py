@@ -2,15 +2,14 @@
 
     build/env/bin/python tests/bench/toggles/recompute.py [--flags "--dropout 0.1"] [--repeats 3] [--only gpt2-mini-bf16] [--output FILE]
 
-A ratio is the median over repeats of the level's tokens per second over those of `none` in the same repeat, with the range of
-them. Memory is the peak of the proportional set sizes of all ranks, added; planned is what --dry-run says of a rank's
+A figure is the median over repeats with their range, a ratio that of the level's tokens per second over those of `none` in the same
+repeat. Memory is the peak of the proportional set sizes of all ranks, added; planned is what --dry-run says of a rank's
 activations: what blocks keep, and the larger of logits and one block.
 """
 
 import argparse
 import pathlib
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import machine  # noqa: E402
 import training  # noqa: E402
+from spread import interval  # noqa: E402
 
 LEVELS = ("none", "activations", "mlp", "attention", "blocks")
 
@@ -36,11 +36,11 @@ def planned_mib(case, ranks, flags):
 def rows(name, rounds, ranks, flags):
     """rounds: for each repeat and level (tokens/s, bytes)."""
     for level in LEVELS:
-        ratios = [one[level][0] / one["none"][0] for one in rounds]
-        tokens, mib = (statistics.median(one[level][part] for one in rounds) for part in (0, 1))
+        against = interval([one[level][0] / one["none"][0] for one in rounds], unit="x")
+        tokens = interval([one[level][0] for one in rounds], "{:.0f}")
+        mib = interval([one[level][1] / 2**20 for one in rounds], "{:.0f}")
         kept, above = planned_mib(training.CASES[name], ranks, [*flags, "--recompute", level])
-        yield (f"| {name} | `{level}` | {tokens:.0f} | {statistics.median(ratios):.2f}x ({min(ratios):.2f} to {max(ratios):.2f}) | "
-               f"{mib / 2**20:.0f} MiB | {kept:.0f} MiB + {above:.0f} MiB |")
+        yield f"| {name} | `{level}` | {tokens} | {against} | {mib} MiB | {kept:.0f} MiB + {above:.0f} MiB |"
 
 
 def main():
@@ -53,7 +53,7 @@ def main():
     args = parser.parse_args()
     flags = args.flags.split()
     given = (f' --flags "{args.flags}"' if flags else "") + (f" --only {' '.join(args.only)}" if args.only else "")
-    lines = [f"{machine.today_here()}, {args.ranks} ranks, medians of {args.repeats} interleaved repeats.",
+    lines = [f"{machine.today_here()}, {args.ranks} ranks, medians of {args.repeats} interleaved repeats, with their range.",
              f"Command: `python tests/bench/toggles/recompute.py --repeats {args.repeats}{given}`", "",
              "| case | `--recompute` | tok/s | against none | memory of all ranks | activations of a rank, planned: kept + at the peak |",
              "|---|---|--:|--:|--:|--:|"]
