@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/base/error.hpp"
+#include "model/draws_again.hpp"
 #include "model/head.hpp"
 #include "model/recompute.hpp"
 
@@ -27,7 +28,7 @@ MlpKeeps kept_of_mlp(Recompute recompute) {
 }
 
 Draws draws_of(const ModelConfig& config) {
-  return config.dropout > 0 ? Draws::kSome : Draws::kNone;
+  return draws_again(config) ? Draws::kSome : Draws::kNone;
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include "model/shapes_only.hpp"
+
 namespace sidestream::model {
 namespace {
 
@@ -11,20 +13,22 @@ bool ends_with(const std::string& name, const std::string& ending) {
   return name.ends_with(ending);
 }
 
+torch::Tensor zeros(at::IntArrayRef sizes) { return torch::zeros(sizes, ShapesOnly::device()); }
+
 bool is_norm(const std::string& name) { return name.find("ln_") != std::string::npos; }
 
 }  // namespace
 
 Linear::Linear(std::int64_t in, std::int64_t out)
-    : weight(register_parameter("weight", torch::zeros({in, out}))),
-      bias(register_parameter("bias", torch::zeros({out}))) {}
+    : weight(register_parameter("weight", zeros({in, out}))),
+      bias(register_parameter("bias", zeros({out}))) {}
 
 LayerNorm::LayerNorm(std::int64_t width)
-    : weight(register_parameter("weight", torch::ones({width}))),
-      bias(register_parameter("bias", torch::zeros({width}))) {}
+    : weight(register_parameter("weight", torch::ones({width}, ShapesOnly::device()))),
+      bias(register_parameter("bias", zeros({width}))) {}
 
 Embedding::Embedding(std::int64_t rows, std::int64_t width)
-    : weight(register_parameter("weight", torch::zeros({rows, width}))) {}
+    : weight(register_parameter("weight", zeros({rows, width}))) {}
 
 Mlp::Mlp(std::int64_t width)
     : c_fc(register_module("c_fc", std::make_shared<Linear>(width, 4 * width))),

@@ -226,9 +226,12 @@ Work NcclCommunicator::launch(const Call& call, const CollectiveOptions& options
   return Work(std::make_shared<NcclWork>(operation->end, *watchdog_));
 }
 
+// NCCL may talk to the peers before it queues anything: one that has stopped does not answer.
 void NcclCommunicator::start_on_device(const Call& call, const Launch& launch) {
   try {
-    link_->launch(launch);
+    link_->launch(launch, [&] {
+      if (const auto message = host().failure_of_peer()) watchdog_->fail_with_peer(call, *message);
+    });
   } catch (const nccl::PeersLate& late) {
     watchdog_->fail(call, late.what() + ("; missing: " + missing_ranks(call.sequence)));
   } catch (const core::CollectiveError& error) {

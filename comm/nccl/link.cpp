@@ -49,13 +49,14 @@ Link::~Link() {
 }
 
 // Without the lock between polls: abort() must get in.
-Result Link::settle(Result result, std::chrono::milliseconds limit) {
+Result Link::settle(Result result, std::chrono::milliseconds limit, const Look& look) {
   Deadline deadline(limit);
   const auto awake_until = std::chrono::steady_clock::now() + kLaunch;
   while (result.status == Status::kInProgress && !deadline.is_over()) {
     if (std::chrono::steady_clock::now() < awake_until) {
       std::this_thread::yield();
     } else {
+      look();
       std::this_thread::sleep_for(kBetweenPolls);
     }
     deadline.tick();
@@ -67,14 +68,14 @@ Result Link::settle(Result result, std::chrono::milliseconds limit) {
   return result;
 }
 
-void Link::launch(const std::function<Result(Api&, Comm)>& call) {
+void Link::launch(const std::function<Result(Api&, Comm)>& call, const Look& look) {
   Result result;
   {
     const std::lock_guard lock(mutex_);
     if (comm_ == nullptr) throw core::CollectiveError("the communicator was aborted");
     result = call(*api_, comm_);
   }
-  result = settle(std::move(result), limit_);
+  result = settle(std::move(result), limit_, look);
   if (result.status == Status::kDone) return;
   if (result.status == Status::kFailed) throw core::CollectiveError(result.text);
   throw PeersLate("NCCL has not started it after " + std::to_string(limit_.count()) + " ms");

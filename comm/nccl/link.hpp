@@ -32,9 +32,13 @@ class Link {
   Link& operator=(const Link&) = delete;
   ~Link();  // orderly when nothing went wrong: flushes, at most a few seconds
 
+  using Look = std::function<void()>;
+
   // Runs `call` and waits until NCCL has put it on the stream (the first ones connect to peers).
-  // Does not wait for the operation itself. Throws CollectiveError; PeersLate past the limit.
-  void launch(const std::function<Result(Api&, Comm)>& call);
+  // Does not wait for the operation itself. `look` is called while it waits, on this thread, and
+  // may throw. Throws CollectiveError; PeersLate past the limit.
+  void launch(
+      const std::function<Result(Api&, Comm)>& call, const Look& look = [] {});
 
   // Empty, or what has gone wrong on this communicator. Never blocks.
   std::string async_error();
@@ -45,7 +49,8 @@ class Link {
   void note_graph(bool exists) noexcept { in_graph_ = exists; }
 
  private:
-  Result settle(Result result, std::chrono::milliseconds limit);
+  Result settle(
+      Result result, std::chrono::milliseconds limit, const Look& look = [] {});
 
   std::shared_ptr<Api> api_;
   std::chrono::milliseconds limit_;

@@ -34,9 +34,7 @@ void Watchdog::add(std::shared_ptr<DeviceOperation> operation) {
 }
 
 void Watchdog::rethrow_failure() const {
-  if (!failed()) return;
-  const std::lock_guard lock(mutex_);
-  std::rethrow_exception(failure_);
+  if (failed()) throw_first();
 }
 
 bool Watchdog::idle() const {
@@ -51,6 +49,16 @@ std::string Watchdog::prefix_of(const Call& call) const {
 void Watchdog::fail(const Call& call, const std::string& cause) {
   const std::string message = prefix_of(call) + ": " + cause;
   fail_with(std::make_exception_ptr(core::CollectiveError(message)), message);
+  throw_first();
+}
+
+void Watchdog::fail_with_peer(const Call& call, const std::string& message) {
+  const std::string text = prefix_of(call) + ": a peer has stopped: " + message;
+  fail_with(std::make_exception_ptr(core::PeerError(text)), text);
+  throw_first();
+}
+
+void Watchdog::throw_first() const {
   const std::lock_guard lock(mutex_);
   std::rethrow_exception(failure_);
 }
@@ -106,11 +114,7 @@ void Watchdog::check_front() {
     front = queue_.front();
   }
   if (const std::string error = hooks_.async_error(); !error.empty()) fail(front->call, error);
-  if (const auto message = hooks_.peer_failure()) {
-    const std::string text = prefix_of(front->call) + ": a peer has stopped: " + *message;
-    fail_with(std::make_exception_ptr(core::PeerError(text)), text);
-    return;
-  }
+  if (const auto message = hooks_.peer_failure()) fail_with_peer(front->call, *message);
   if (!front->deadline) front->deadline.emplace(front->limit);
   front->deadline->tick();
   if (front->deadline->is_over() && may_speak()) {

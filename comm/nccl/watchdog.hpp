@@ -61,6 +61,8 @@ class Watchdog {
 
   // A failure that the calling thread has met itself. Throws it.
   [[noreturn]] void fail(const Call& call, const std::string& cause);
+  // What a peer said before it stopped. Throws PeerError, or what came before.
+  [[noreturn]] void fail_with_peer(const Call& call, const std::string& message);
 
   // Blocks the calling thread until the event is done; looks for failures meanwhile.
   void wait(const cuda::OwnedEvent& event) const;
@@ -74,6 +76,7 @@ class Watchdog {
   void check_front();
   bool may_speak();
   void fail_with(std::exception_ptr error, const std::string& message) noexcept;
+  [[noreturn]] void throw_first() const;
   std::string prefix_of(const Call& call) const;
 
   int rank_;

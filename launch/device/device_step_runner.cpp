@@ -2,11 +2,9 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <thread>
 #include <utility>
 
-#include "launch/trainer/dropout_seed.hpp"
 #include "launch/trainer/planted_faults.hpp"
 #include "launch/trainer/step_agreement.hpp"
 #include "parallel/parameter_list.hpp"
@@ -21,38 +19,38 @@ using ranges::ScopedRange;
 
 constexpr std::chrono::microseconds kBetweenLooks{50};
 
-// Where the numbers lie on their way to the host.
-constexpr std::size_t kLossAt = 0;
-constexpr std::size_t kScalarsAt = 1;  // as optim::StepScalars
-
-optim::StepScalars scalars_in(const std::array<double, LateValues::kMost>& values) {
-  static_assert(kScalarsAt + optim::kStepScalars <= LateValues::kMost);
-  optim::StepScalars scalars;
-  std::memcpy(static_cast<void*>(&scalars), values.data() + kScalarsAt, sizeof scalars);
-  return scalars;
-}
-
 }  // namespace
 
 DeviceStepRunner::DeviceStepRunner(const DeviceStepParts& parts, const StepRunnerConfig& config,
-                                   std::function<bool(std::int64_t)> is_due, GraphParts graph)
+                                   LookAt look_at, GraphParts graph)
     : parts_(parts),
       config_(config),
-      is_due_(std::move(is_due)),
+      look_at_(std::move(look_at)),
       late_(parts_.driver, parts_.current_stream),
       loss_sum_(torch::zeros(
           {1}, torch::dtype(torch::kFloat64).device(parallel::device_of(parts_.model)))),
       loss_scale_news_(parts_.replicas.loss_scale_state()) {
   for (std::size_t i = 0; i < kStepsAhead; ++i) ends_.emplace_back(parts_.driver);
-  if (graph.engine) graphed_ = make_graphed(std::move(graph));
+  if (graph.engine) graphed_ = std::make_unique<GraphedStep>(parts_, config_, std::move(graph));
 }
 
-std::uint64_t DeviceStepRunner::seed_of(std::int64_t step, int micro_step) const {
-  return dropout_seed(config_.seed, {.step = step,
-                                     .micro_step = micro_step,
-                                     .grad_accumulation = config_.grad_accumulation,
-                                     .rank = parts_.communicator.rank(),
-                                     .ranks = parts_.communicator.size()});
+std::optional<GraphUse> DeviceStepRunner::graph_use() const {
+  if (!graphed_) return std::nullopt;
+  return graphed_->use();
+}
+
+void DeviceStepRunner::run_graphed(std::int64_t step) {
+  graphed_->run(step, outcome_.lr, [this, step] { queue_prepared(step); });
+  outcome_.epoch = graphed_->epoch();
+  outcome_.news = graphed_->take_news();
+}
+
+void DeviceStepRunner::queue_prepared(std::int64_t step) {
+  loss_sum_.zero_();
+  for (int micro_step = 0; micro_step < config_.grad_accumulation; ++micro_step)
+    compute_micro_step(step, micro_step, graphed_->begin_micro_step(micro_step));
+  parts_.replicas.finish_backward();
+  parts_.replicas.update_prepared();
 }
 
 void DeviceStepRunner::queue_gradients(std::int64_t step) {
@@ -62,7 +60,8 @@ void DeviceStepRunner::queue_gradients(std::int64_t step) {
     plant_before_batch(*config_.faults, step, parts_.model, parts_.replicas);
     const DeviceBatch batch = parts_.feed.next();
     outcome_.epoch = batch.epoch;
-    if (drops_out()) torch::manual_seed(seed_of(step, micro_step));
+    if (parts_.drops_out())
+      torch::manual_seed(seed_of(config_, parts_.communicator, step, micro_step));
     compute_micro_step(step, micro_step, batch);
     parts_.feed.consumed();
   }
@@ -100,41 +99,37 @@ StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>
       run_graphed(step);
     } else {
       queue_gradients(step);
-      if (config_.judge->drops_updates()) look_before_update(step, stop_requested());
-      if (outcome_.updated) queue_update(step);
+      const bool judged_first = config_.judge->drops_updates();
+      if (!judged_first || is_update_taken(step, stop_requested())) queue_update(step);
     }
   }
   keep_pace();
-  const bool due = is_due_(step) || step % kLongestSilence == 0;
-  if (due && !config_.judge->drops_updates()) look(step, stop_requested());
+  if (!config_.judge->drops_updates()) look(step, stop_requested);
   outcome_.reader_ns = static_cast<std::int64_t>(parts_.feed.reader_cost_ns() - reader_before);
   outcome_.step_ns = std::chrono::nanoseconds(Clock::now() - start).count();
   return outcome_;
 }
 
 void DeviceStepRunner::begin_outcome(std::int64_t step) {
-  outcome_.stop_requested = false;
-  outcome_.save_stage_done = false;
-  outcome_.anomaly.reset();
-  outcome_.updated = true;
-  outcome_.news.clear();
-  outcome_.lr = optim::learning_rate(config_.schedule, step);
+  outcome_ = {.lr = optim::learning_rate(config_.schedule, step)};
+  loss_scale_news_.begin(step);
 }
 
 void DeviceStepRunner::queue_update(std::int64_t step) {
   config_.heartbeat->beat(Phase::kOptimizer, step);
   config_.faults->pass(faults::Point::kUpdate, step);
-  const double norm = parts_.replicas.update(outcome_.lr).grad_norm;
-  if (!config_.judge->drops_updates()) outcome_.grad_norm = norm;
+  parts_.replicas.update(outcome_.lr);
 }
 
 // An update that may be left out is not queued before its step is judged: the host waits for the
 // device in every step.
-void DeviceStepRunner::look_before_update(std::int64_t step, bool stop_requested) {
+bool DeviceStepRunner::is_update_taken(std::int64_t step, bool stop_requested) {
   parts_.replicas.grad_norm();
-  look(step, stop_requested);
-  if (outcome_.anomaly && !outcome_.updated && !outcome_.anomaly->is_spike())
-    outcome_.anomaly->parameter = parts_.replicas.first_bad_gradient();
+  ask(step);
+  StepNumbers& numbers = read_oldest(stop_requested);
+  if (numbers.anomaly && !numbers.updated && !numbers.anomaly->is_spike())
+    numbers.anomaly->parameter = parts_.replicas.first_bad_gradient();
+  return numbers.updated;
 }
 
 // Marks the end of this step, and waits for that of an earlier one: the time between two returns is
@@ -151,36 +146,58 @@ void DeviceStepRunner::wait_for(const comm::cuda::OwnedEvent& event) const {
   while (!event.done()) std::this_thread::sleep_for(kBetweenLooks);
 }
 
-void DeviceStepRunner::look(std::int64_t step, bool stop_requested) {
-  late_.ask(kLossAt, loss_sum_);
-  late_.ask(kScalarsAt, parts_.replicas.device_scalars());
-  late_.seal();
-  const auto& values = late_.read([] {});
-  const optim::StepScalars scalars = scalars_in(values);
-  const auto verdict =
-      agree_on_step(parts_.communicator, {.loss = values[kLossAt] / config_.grad_accumulation,
-                                          .grad_norm = scalars.grad_norm,
+void DeviceStepRunner::ask(std::int64_t step) {
+  late_.ask(step, loss_sum_, parts_.replicas.device_scalars());
+}
+
+// The step before is read here, behind which this one is queued already. Where the ranks agree to
+// stop there is no step after this one to read it in.
+void DeviceStepRunner::look(std::int64_t step, const std::function<bool()>& stop_requested) {
+  const Look wish = look_at_(step);
+  const bool is_before_asked = late_.is_asked();
+  const bool is_asked = wish != Look::kNone || step % kLongestSilence == 0;
+  if (is_asked) ask(step);
+  if (is_before_asked) read_oldest(stop_requested());
+  if (wish != Look::kAtOnce && !outcome_.stop_requested) return;
+  if (!is_asked) ask(step);
+  read_oldest(stop_requested());
+}
+
+// Waits for the device, and then for the other ranks.
+StepNumbers& DeviceStepRunner::read_oldest(bool stop_requested) {
+  const LateStep late = late_.read();
+  const StepVerdict verdict =
+      agree_on_step(parts_.communicator, {.loss = late.loss_sum / config_.grad_accumulation,
+                                          .grad_norm = late.scalars.grad_norm,
                                           .stop_requested = stop_requested,
                                           .save_stage_done = config_.save_stage_done()});
-  outcome_.loss = verdict.mean_loss;
-  outcome_.grad_norm = verdict.grad_norm;
-  outcome_.stop_requested = verdict.stop;
+  outcome_.stop_requested = outcome_.stop_requested || verdict.stop;
   outcome_.save_stage_done = verdict.save_stage_done;
-  // Of the summed gradients: the same on all ranks. From that step on the device has changed
-  // nothing.
-  const auto bad_step = static_cast<std::int64_t>(scalars.first_bad_step);
-  tell_loss_scale(step, scalars);
-  if (bad_step == 0 && is_left_out(scalars)) return;
+  StepNumbers& numbers = outcome_.numbers.emplace_back(
+      StepNumbers{.step = late.step, .loss = verdict.mean_loss, .grad_norm = verdict.grad_norm});
+  tell_loss_scale(late.scalars, numbers);
+  judge(late, verdict.first_bad_rank, numbers);
+  return numbers;
+}
+
+// A norm that is not finite is that of the summed gradients: the same on all ranks, and from its
+// step on the device has changed nothing.
+void DeviceStepRunner::judge(const LateStep& late, int first_bad_rank, StepNumbers& numbers) const {
+  const auto bad_step = static_cast<std::int64_t>(late.scalars.first_bad_step);
+  if (bad_step == 0 && is_left_out(late.scalars)) return;
   const bool is_dynamic = config_.loss_scale.kind == optim::LossScaling::kDynamic;
-  const bool is_finite = bad_step == 0 && std::isfinite(scalars.grad_norm);
-  const double least_scale = is_dynamic && !is_finite ? scalars.loss_scale.scale : 0;
-  judge(bad_step != 0
-            ? StepValues{.step = bad_step, .grad_norm = NAN, .least_loss_scale = least_scale}
-            : StepValues{.step = step,
-                         .loss = verdict.mean_loss,
-                         .grad_norm = verdict.grad_norm,
-                         .bad_rank = verdict.first_bad_rank,
-                         .least_loss_scale = least_scale});
+  const bool is_finite = bad_step == 0 && std::isfinite(late.scalars.grad_norm);
+  const double least_scale = is_dynamic && !is_finite ? late.scalars.loss_scale.scale : 0;
+  const auto judgement = config_.judge->judge(
+      bad_step != 0
+          ? StepValues{.step = bad_step, .grad_norm = NAN, .least_loss_scale = least_scale}
+          : StepValues{.step = late.step,
+                       .loss = numbers.loss,
+                       .grad_norm = numbers.grad_norm,
+                       .bad_rank = first_bad_rank,
+                       .least_loss_scale = least_scale});
+  numbers.anomaly = judgement.anomaly;
+  numbers.updated = judgement.update;
 }
 
 // The affair of the loss scale, and no anomaly. Where the update is queued only after this look,
@@ -193,18 +210,12 @@ bool DeviceStepRunner::is_left_out(const optim::StepScalars& scalars) const {
              optim::UpdateVerdict::kLeaveOut;
 }
 
-void DeviceStepRunner::tell_loss_scale(std::int64_t step, const optim::StepScalars& scalars) {
+void DeviceStepRunner::tell_loss_scale(const optim::StepScalars& scalars, StepNumbers& numbers) {
   if (config_.loss_scale.kind == optim::LossScaling::kOff) return;
-  outcome_.loss_scale = scalars.loss_scale;
-  const std::string news = loss_scale_news_.of(step, scalars.loss_scale);
-  if (!outcome_.news.empty() && !news.empty()) outcome_.news += "\n";
-  outcome_.news += news;
-}
-
-void DeviceStepRunner::judge(const StepValues& values) {
-  const auto judgement = config_.judge->judge(values);
-  outcome_.anomaly = judgement.anomaly;
-  outcome_.updated = judgement.update;
+  numbers.loss_scale = scalars.loss_scale;
+  // Where a step is looked at before its update, the state is what the step before has left.
+  const std::int64_t last_update = numbers.step - (config_.judge->drops_updates() ? 1 : 0);
+  numbers.news = loss_scale_news_.of(last_update, scalars.loss_scale);
 }
 
 }  // namespace sidestream::launch

@@ -1,8 +1,9 @@
-// The steps of a DeviceStepRunner that are captured and replayed.
+#include "launch/device/graphed_step.hpp"
+
+#include <chrono>
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "launch/device/device_step_runner.hpp"
 #include "launch/trainer/planted_faults.hpp"
 
 namespace sidestream::launch {
@@ -10,71 +11,68 @@ namespace {
 
 using ranges::Phase;
 
+// A rank whose capture has failed does not wait long for peers that NCCL may hold up because of it.
+constexpr std::chrono::seconds kPatienceAfterFailure{10};
+
 // The first rank that has a problem, and what it is.
 std::string first_problem(comm::Communicator& communicator, const std::string& mine) {
-  for (const std::string& problem : communicator.exchange(mine, {.purpose = "graph captures"})) {
+  comm::CollectiveOptions options{.purpose = "graph captures"};
+  if (!mine.empty()) options.deadline = kPatienceAfterFailure;
+  for (const std::string& problem : communicator.exchange(mine, options)) {
     if (!problem.empty()) return problem;
   }
   return {};
 }
 
+comm::CollectiveCapture& captured_collectives(const DeviceStepParts& parts,
+                                              const StepRunnerConfig& config) {
+  comm::CollectiveCapture* const collectives = parts.communicator.collective_capture();
+  if (collectives == nullptr || config.judge->drops_updates())
+    throw core::Error("a step was to be captured that waits for the host");
+  return *collectives;
+}
+
 }  // namespace
 
-std::unique_ptr<DeviceStepRunner::Graphed> DeviceStepRunner::make_graphed(GraphParts graph) {
-  comm::CollectiveCapture* const collectives = parts_.communicator.collective_capture();
-  if (collectives == nullptr || config_.judge->drops_updates())
-    throw core::Error("a step was to be captured that waits for the host");
-  GraphEngine& engine = *graph.engine;
-  return std::unique_ptr<Graphed>(new Graphed{
-      .parts = std::move(graph),
-      .batches = StaticBatches(parts_.feed, config_.grad_accumulation),
-      .graph = StepGraph(
-          engine, *collectives,
+GraphedStep::GraphedStep(const DeviceStepParts& parts, const StepRunnerConfig& config,
+                         GraphParts graph)
+    : parts_(parts),
+      config_(config),
+      graph_parts_(std::move(graph)),
+      batches_(parts_.feed, config_.grad_accumulation),
+      graph_(
+          *graph_parts_.engine, captured_collectives(parts_, config_),
           {.agree =
                [this](const std::string& mine) { return first_problem(parts_.communicator, mine); },
            .current_stream = parts_.current_stream,
-           .restore = [this] { parts_.replicas.abandon_step(steps_before_); }})});
-}
+           .restore = [this] { parts_.replicas.abandon_step(steps_before_); }}) {}
 
-std::optional<GraphUse> DeviceStepRunner::graph_use() const {
-  if (!graphed_) return std::nullopt;
-  return graphed_->graph.use();
-}
-
-void DeviceStepRunner::run_graphed(std::int64_t step) {
-  bring_to_device(step);
+void GraphedStep::run(std::int64_t step, double learning_rate, const std::function<void()>& work) {
+  bring_to_device(step, learning_rate);
   steps_before_ = parts_.replicas.steps_taken();
   const std::string eager_because =
-      graphed_->parts.eager_because ? graphed_->parts.eager_because(step) : std::string();
+      graph_parts_.eager_because ? graph_parts_.eager_because(step) : std::string();
   const StepWay way =
-      graphed_->graph.run({.layout = parts_.replicas.layout(), .eager_because = eager_because},
-                          [this, step] { queue_prepared(step); });
+      graph_.run({.layout = parts_.replicas.layout(), .eager_because = eager_because}, work);
   if (way == StepWay::kReplayed) parts_.replicas.count_replayed_step();
-  outcome_.news = graphed_->graph.take_news();
 }
 
 // Everything that differs from step to step, and what a step does on the host.
-void DeviceStepRunner::bring_to_device(std::int64_t step) {
+void GraphedStep::bring_to_device(std::int64_t step, double learning_rate) {
   config_.heartbeat->beat(Phase::kData, step);
   plant_before_batch(*config_.faults, step, parts_.model, parts_.replicas);
-  graphed_->batches.take();
-  outcome_.epoch = graphed_->batches.epoch();
-  for (int i = 0; drops_out() && i < config_.grad_accumulation; ++i)
-    graphed_->parts.engine->set_seed(i, seed_of(step, i));
-  parts_.replicas.prepare_update(outcome_.lr);
+  batches_.take();
+  for (int i = 0; parts_.drops_out() && i < config_.grad_accumulation; ++i)
+    graph_parts_.engine->set_seed(i, seed_of(config_, parts_.communicator, step, i));
+  parts_.replicas.prepare_update(learning_rate);
   config_.heartbeat->beat(Phase::kReplay, step);
   config_.faults->pass(faults::Point::kForward, step);
   config_.faults->pass(faults::Point::kUpdate, step);
 }
 
-void DeviceStepRunner::queue_prepared(std::int64_t step) {
-  loss_sum_.zero_();
-  for (int micro_step = 0; micro_step < config_.grad_accumulation; ++micro_step) {
-    if (drops_out()) graphed_->parts.engine->draw_for(micro_step);
-    compute_micro_step(step, micro_step, graphed_->batches.at(micro_step));
-  }
-  parts_.replicas.finish_backward();
-  parts_.replicas.update_prepared();
+const DeviceBatch& GraphedStep::begin_micro_step(int micro_step) {
+  if (parts_.drops_out()) graph_parts_.engine->draw_for(micro_step);
+  return batches_.at(micro_step);
 }
 
 }  // namespace sidestream::launch

@@ -23,12 +23,21 @@ std::string problem_of(const std::exception& error) {
   return (failure.code == ExitCode::kMemory ? kMemory : kConfig) + failure.message;
 }
 
+bool is_memory(const std::string& problem) { return problem.front() == kMemory; }
+
+std::string text_of(const std::string& problem) {
+  return fmt::format("--cuda-graph on: the step cannot be captured: {}. Leave --cuda-graph out{}",
+                     problem.substr(1), is_memory(problem) ? ", or make the step smaller" : "");
+}
+
 [[noreturn]] void throw_agreed(const std::string& problem) {
-  const bool memory = problem.front() == kMemory;
-  throw core::AgreedError(
-      fmt::format("--cuda-graph on: the step cannot be captured: {}. Leave --cuda-graph out{}",
-                  problem.substr(1), memory ? ", or make the step smaller" : ""),
-      memory ? ExitCode::kMemory : ExitCode::kConfig);
+  throw core::AgreedError(text_of(problem),
+                          is_memory(problem) ? ExitCode::kMemory : ExitCode::kConfig);
+}
+
+[[noreturn]] void throw_alone(const std::string& problem) {
+  if (is_memory(problem)) throw core::MemoryError(text_of(problem));
+  throw core::ConfigError(text_of(problem));
 }
 
 }  // namespace
@@ -67,7 +76,7 @@ void StepGraph::follow_layout(std::uint64_t layout) {
 
 void StepGraph::capture(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::string problem = config_.agree(try_to_capture(work));
+  const std::string problem = agree(try_to_capture(work));
   if (!problem.empty()) {
     give_up();
     throw_agreed(problem);
@@ -79,6 +88,17 @@ void StepGraph::capture(const std::function<void()>& work) {
   use_.capture_s += seconds;
   news_ = fmt::format("CUDA graph: the step was captured in {:.2f} s and is replayed from here on",
                       seconds);
+}
+
+// Peers that this rank's failure holds up in NCCL cannot come: then it ends the job with its own.
+std::string StepGraph::agree(const std::string& mine) {
+  try {
+    return config_.agree(mine);
+  } catch (const core::Error&) {
+    give_up();
+    if (mine.empty()) throw;
+    throw_alone(mine);
+  }
 }
 
 // Empty: it is there. What peers or NCCL have done is thrown: it is not about the capture.

@@ -55,7 +55,8 @@ class StepGraph {
   // All ranks call it with the same layout. `work` queues the same launches whenever it runs, reads
   // what changes from step to step on the device, and has waited for its collectives. Throws what
   // the work throws when it runs eagerly; AgreedError (configuration, or memory) when it cannot be
-  // captured on some rank; CollectiveError, PeerError.
+  // captured on some rank; ConfigError, MemoryError when that is this one and peers do not come to
+  // hear of it; CollectiveError, PeerError.
   StepWay run(const StepSituation& situation, const std::function<void()>& work);
 
   const GraphUse& use() const noexcept { return use_; }
@@ -66,6 +67,7 @@ class StepGraph {
   void follow_layout(std::uint64_t layout);
   bool is_warm() const noexcept { return layout_ != 0 && warm_steps_ >= kWarmUpSteps; }
   void capture(const std::function<void()>& work);
+  std::string agree(const std::string& mine);
   std::string try_to_capture(const std::function<void()>& work);
   void give_up() noexcept;
   void drop() noexcept;

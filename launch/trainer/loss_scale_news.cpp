@@ -8,7 +8,7 @@ namespace sidestream::launch {
 
 std::string LossScaleNews::of(std::int64_t step, const optim::LossScaleState& now) {
   const std::int64_t before = std::exchange(left_out_, count_of(now));
-  const std::int64_t first = std::exchange(step_, step) + 1;
+  const std::optional<std::int64_t> first = std::exchange(first_, step + 1);
   const std::int64_t more = left_out_ - before;
   if (more <= 0) return {};
   const bool one_step = first == step;

@@ -70,6 +70,7 @@ StepOutcome StepRunner::run(std::int64_t step, const std::function<bool()>& stop
   model_.train();
   StepOutcome outcome;
   outcome.lr = optim::learning_rate(config_.schedule, step);
+  loss_scale_news_.begin(step);
   double loss_sum = 0;
   for (int micro_step = 0; micro_step < config_.grad_accumulation; ++micro_step) {
     loss_sum += run_micro_step(step, micro_step, outcome);
@@ -81,53 +82,51 @@ StepOutcome StepRunner::run(std::int64_t step, const std::function<bool()>& stop
                                     .stop_requested = stop_requested(),
                                     .save_stage_done = config_.save_stage_done(),
                                     .exposed_comm_ns = exposed_comm_ns_});
-  outcome.loss = verdict.mean_loss;
-  outcome.grad_norm = verdict.grad_norm;
   outcome.stop_requested = verdict.stop;
   outcome.save_stage_done = verdict.save_stage_done;
   outcome.exposed_comm_ns = verdict.exposed_comm_ns;
-  update(step, verdict, outcome);
+  StepNumbers& numbers = outcome.numbers.emplace_back(
+      StepNumbers{.step = step, .loss = verdict.mean_loss, .grad_norm = verdict.grad_norm});
+  update(outcome.lr, verdict, numbers);
   outcome.news = replicas_.take_news();
-  tell_loss_scale(step, outcome);
+  tell_loss_scale(numbers);
   outcome.step_ns = ns_since(start);
   return outcome;
 }
 
 // What is not finite because of the loss scale is the scale's affair: nobody judges such a step,
 // and update() leaves the weights as they are.
-void StepRunner::update(std::int64_t step, const StepVerdict& verdict, StepOutcome& outcome) {
+void StepRunner::update(double lr, const StepVerdict& verdict, StepNumbers& numbers) {
   const optim::LossScaleState scale = replicas_.loss_scale_state();
   const optim::UpdateVerdict of_scale =
       optim::verdict_on(config_.loss_scale, scale, std::isfinite(verdict.grad_norm));
-  if (of_scale == optim::UpdateVerdict::kLeaveOut) return take_update(step, outcome);
+  if (of_scale == optim::UpdateVerdict::kLeaveOut) return take_update(numbers.step, lr);
   const auto judgement = config_.judge->judge(
-      {.step = step,
+      {.step = numbers.step,
        .loss = verdict.mean_loss,
        .grad_norm = verdict.grad_norm,
        .bad_rank = verdict.first_bad_rank,
        .least_loss_scale = of_scale == optim::UpdateVerdict::kGiveUp ? scale.scale : 0});
-  outcome.anomaly = judgement.anomaly;
-  outcome.updated = judgement.update;
+  numbers.anomaly = judgement.anomaly;
+  numbers.updated = judgement.update;
   if (!judgement.update) {
-    if (!outcome.anomaly->is_spike()) outcome.anomaly->parameter = replicas_.first_bad_gradient();
+    if (!numbers.anomaly->is_spike()) numbers.anomaly->parameter = replicas_.first_bad_gradient();
     return;
   }
-  take_update(step, outcome);
+  take_update(numbers.step, lr);
 }
 
-void StepRunner::take_update(std::int64_t step, const StepOutcome& outcome) {
+void StepRunner::take_update(std::int64_t step, double lr) {
   config_.heartbeat->beat(Phase::kOptimizer, step);
   config_.faults->pass(faults::Point::kUpdate, step);
   if (config_.faults->desynchronises(step)) communicator_.barrier();
-  exposed_comm_ns_ = replicas_.update(outcome.lr).exposed_comm_ns;
+  exposed_comm_ns_ = replicas_.update(lr).exposed_comm_ns;
 }
 
-void StepRunner::tell_loss_scale(std::int64_t step, StepOutcome& outcome) {
+void StepRunner::tell_loss_scale(StepNumbers& numbers) {
   if (config_.loss_scale.kind == optim::LossScaling::kOff) return;
-  outcome.loss_scale = replicas_.loss_scale_state();
-  const std::string news = loss_scale_news_.of(step, *outcome.loss_scale);
-  if (!outcome.news.empty() && !news.empty()) outcome.news += "\n";
-  outcome.news += news;
+  numbers.loss_scale = replicas_.loss_scale_state();
+  numbers.news = loss_scale_news_.of(numbers.step, *numbers.loss_scale);
 }
 
 }  // namespace sidestream::launch

@@ -50,9 +50,9 @@ class StepRunner final : public Stepper {
 
  private:
   double run_micro_step(std::int64_t step, int micro_step, StepOutcome& outcome);
-  void update(std::int64_t step, const StepVerdict& verdict, StepOutcome& outcome);
-  void take_update(std::int64_t step, const StepOutcome& outcome);
-  void tell_loss_scale(std::int64_t step, StepOutcome& outcome);
+  void update(double lr, const StepVerdict& verdict, StepNumbers& numbers);
+  void take_update(std::int64_t step, double lr);
+  void tell_loss_scale(StepNumbers& numbers);
   void seed_dropout(std::int64_t step, int micro_step) const;
 
   model::LanguageModel& model_;

@@ -42,7 +42,7 @@ StopReason Trainer::run() {
     state_.step += 1;
     parts_.recording.after(state_.step, outcome.step_ns, outcome.reader_ns);
     capture.after(state_.step);
-    stop = meet(outcome);
+    stop = take_numbers(outcome);
     state_.samples += state_.samples_per_step;
     state_.training_s += static_cast<double>(outcome.step_ns) * 1e-9;
     if (!stop) stop = after_step(outcome);
@@ -55,13 +55,22 @@ StopReason Trainer::run() {
   return stop.value_or(StopReason::kAllSteps);
 }
 
+// The line of a step is written before the next one can end the run.
+std::optional<StopReason> Trainer::take_numbers(const StepOutcome& outcome) {
+  for (const StepNumbers& numbers : outcome.numbers) {
+    if (const auto stop = meet(numbers)) return stop;
+    parts_.reporter.numbers(numbers);
+  }
+  return std::nullopt;
+}
+
 // Writes an anomaly down, then ends the run, goes on or goes back, as the policies say.
-std::optional<StopReason> Trainer::meet(const StepOutcome& outcome) {
-  if (!outcome.anomaly) {
+std::optional<StopReason> Trainer::meet(const StepNumbers& numbers) {
+  if (!numbers.anomaly) {
     skipped_in_a_row_ = 0;
     return std::nullopt;
   }
-  const Anomaly& anomaly = *outcome.anomaly;
+  const Anomaly& anomaly = *numbers.anomaly;
   const AnomalyPolicy policy = parts_.judge.policy_for(anomaly);
   const comm::Communicator& ranks = session_.communicator();
   const auto steps_since = static_cast<std::uint64_t>(state_.step - anomaly.values.step);
@@ -70,7 +79,7 @@ std::optional<StopReason> Trainer::meet(const StepOutcome& outcome) {
                           .grad_accumulation = options_.parallel.grad_accumulation,
                           .ranks = ranks.size()};
   parts_.reporter.incident(incident_of(anomaly, policy, batch, parts_.order));
-  if (!outcome.updated) ++state_.skipped;
+  if (!numbers.updated) ++state_.skipped;
   if (policy == AnomalyPolicy::kWarn || policy == AnomalyPolicy::kOff) {
     parts_.reporter.info("warning: " + anomaly.text());
     return std::nullopt;
@@ -78,7 +87,7 @@ std::optional<StopReason> Trainer::meet(const StepOutcome& outcome) {
   if (policy == AnomalyPolicy::kRollback) return StopReason::kRollback;
   const bool too_many = ++skipped_in_a_row_ > options_.numerics.max_skipped_steps;
   if (policy == AnomalyPolicy::kStop || too_many) {
-    state_.step -= 1;  // it has not been taken
+    state_.step = anomaly.values.step - 1;  // it has not been taken, nor has one after it
     throw AgreedError(policy == AnomalyPolicy::kStop
                           ? stop_text(anomaly)
                           : limit_text(anomaly, options_.numerics.max_skipped_steps),

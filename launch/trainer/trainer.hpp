@@ -53,7 +53,8 @@ class Trainer {
 
  private:
   std::optional<StopReason> after_step(const StepOutcome& outcome);
-  std::optional<StopReason> meet(const StepOutcome& outcome);
+  std::optional<StopReason> take_numbers(const StepOutcome& outcome);
+  std::optional<StopReason> meet(const StepNumbers& numbers);
   std::optional<double> evaluate_if_due();
   void check_drift();
   void save(Meanwhile meanwhile);

@@ -1,6 +1,6 @@
 #include "launch/trainer/training_state.hpp"
 
-#include <cmath>
+#include <limits>
 
 #include "core/base/error.hpp"
 
@@ -20,13 +20,14 @@ std::optional<optim::LossScaleState> loss_scale_from(const json& training) {
   const optim::LossScaleState state{.scale = found->at("scale"),
                                     .good_steps = found->at("good_steps"),
                                     .left_out = found->at("left_out")};
-  // A comparison with NaN is false.
-  if (state.scale >= optim::kLeastLossScale && std::isfinite(state.scale) &&
-      state.good_steps >= 0 && state.left_out >= 0)
+  // A tensor in fp32 has it. A comparison with NaN is false.
+  constexpr double kMost = std::numeric_limits<float>::max();
+  if (state.scale >= optim::kLeastLossScale && state.scale <= kMost && state.good_steps >= 0 &&
+      state.left_out >= 0)
     return state;
   throw core::CheckpointError(
-      "the loss scale of the manifest cannot be used: expected a scale of at least 1 and counts "
-      "that are not negative, found " +
+      "the loss scale of the manifest cannot be used: expected a scale of at least 1 that a "
+      "float can hold and counts that are not negative, found " +
       found->dump());
 }
 

@@ -71,12 +71,25 @@ torch::Tensor loss_of(ToyNet& net) {
   return loss;
 }
 
+std::vector<float> parameters_of(const ToyNet& net) {
+  std::vector<float> all;
+  for (const torch::Tensor& parameter : net.parameters()) {
+    const torch::Tensor flat = parameter.detach().to(torch::kFloat32).flatten();
+    all.insert(all.end(), flat.const_data_ptr<float>(),
+               flat.const_data_ptr<float>() + flat.numel());
+  }
+  return all;
+}
+
 struct CapturedUpdateTest : testing::Test {
   std::shared_ptr<comm::cuda::FakeDriver> driver = std::make_shared<comm::cuda::FakeDriver>();
   std::shared_ptr<comm::nccl::FakeNccl> api = std::make_shared<comm::nccl::FakeNccl>(driver);
   comm::Stream compute = driver->create_stream(comm::cuda::Priority::kNormal);
   comm::NcclCommunicator communicator{
       std::make_unique<comm::ScriptedHost>(1), {.driver = driver, .index = 0}, api, {}};
+  // The peer brings zeros and takes nothing.
+  comm::NcclCommunicator of_two{
+      std::make_unique<comm::ScriptedHost>(2), {.driver = driver, .index = 0}, api, {}};
 
   static void queue_step(ToyNet& net, parallel::DataParallel& replicas) {
     replicas.begin_micro_step(0);
@@ -88,8 +101,10 @@ struct CapturedUpdateTest : testing::Test {
   std::vector<float> state_after(const parallel::DataParallelConfig& config, bool captures) {
     const auto tape = std::make_shared<KernelTape>();
     ToyNet net(0);
+    const bool slices = config.state_sharing == parallel::StateSharing::kSharded;
     parallel::DataParallel replicas(
-        net, communicator, config, {.kernels = tape, .current_stream = [this] { return compute; }});
+        net, slices ? of_two : communicator, config,
+        {.kernels = tape, .current_stream = [this] { return compute; }});
     const int before = config.loss_scale.kind == optim::LossScaling::kOff ? 0 : kTakenBefore;
     replicas.set_steps_taken(before);
     replicas.restore_loss_scale({.scale = 1024, .good_steps = 0, .left_out = 3});
@@ -108,8 +123,9 @@ struct CapturedUpdateTest : testing::Test {
       if (replays) tape->replay();
       EXPECT_EQ(replicas.steps_taken(), before + step);
     }
-    // Narrow moments show in the weights that they lead to.
+    // Narrow moments and slices show in the weights that they lead to.
     const bool narrow = config.optimizer.state_dtype == core::DType::kBFloat16;
+    if (slices) return parameters_of(net);
     return narrow ? weights_of(replicas) : state_of(replicas);
   }
 
@@ -147,6 +163,12 @@ TEST_F(CapturedUpdateTest, bias_corrections_under_a_loss_scale_are_those_of_the_
                        .optimizer = {.algorithm = parallel::OptimizerAlgorithm::kSgd},
                        .loss_scale = scaling});
   }
+}
+
+TEST_F(CapturedUpdateTest, slices_of_the_state_are_updated_as_the_whole_of_it_is) {
+  for (const auto dtype : {core::DType::kFloat32, core::DType::kBFloat16})
+    expect_same_state(
+        {.parameter_dtype = dtype, .state_sharing = parallel::StateSharing::kSharded});
 }
 
 TEST_F(CapturedUpdateTest, layout_is_known_once_the_order_is_settled_and_changes_with_it) {

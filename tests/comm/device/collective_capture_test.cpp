@@ -126,6 +126,28 @@ TEST_F(CollectiveCaptureTest, replay_that_does_not_end_is_named_at_its_deadline)
   driver->release();
 }
 
+// The registration of a captured buffer talks to the peers; one that has failed does not answer.
+TEST_F(CollectiveCaptureTest, capture_that_waits_for_a_failed_peer_ends_with_what_it_said) {
+  const auto communicator = make();
+  CollectiveCapture& capture = *communicator->collective_capture();
+  driver->start_capture(compute);
+  capture.begin_capture();
+  api->polls_until_launched = -1;  // for ever
+  record->peer_failure = "rank 1: out of memory";
+
+  try {
+    start(*communicator, {.bucket = 1, .after = compute}).wait_on(compute);
+    ADD_FAILURE() << "it came back";
+  } catch (const core::PeerError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("bucket 1"));
+    EXPECT_THAT(error.what(), HasSubstr("a peer has stopped: rank 1: out of memory"));
+  }
+
+  EXPECT_TRUE(*failed);
+  EXPECT_THROW(start(*communicator, {.after = compute}).wait_on(compute), core::PeerError);
+  capture.end_capture();
+}
+
 // NCCL's abort waits for the end of the graph, which the thread that failed has yet to destroy.
 TEST_F(CollectiveCaptureTest, failure_is_announced_though_a_graph_holds_the_communicator) {
   const auto communicator = make();

@@ -2,6 +2,7 @@
 // fail.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -19,8 +20,9 @@ struct HostRecord {
   std::vector<std::string> announced;
   bool gone = false;
   std::optional<std::string> peer_failure;
-  std::string missing;                 // what describe_missing says
-  std::vector<std::uint64_t> started;  // what this rank has noted
+  std::string missing;                                // what describe_missing says
+  std::vector<std::uint64_t> started;                 // what this rank has noted
+  std::optional<std::chrono::milliseconds> deadline;  // of the last exchange, where it had its own
 };
 
 class ScriptedProgress final : public PeerProgress {
@@ -71,7 +73,12 @@ class ScriptedHost final : public Communicator {
     return alone_.broadcast(data, count, dtype, 0, options);
   }
   void barrier(const CollectiveOptions&) override {}
-  std::vector<std::string> exchange(std::string_view mine, const CollectiveOptions&) override {
+  std::vector<std::string> exchange(std::string_view mine,
+                                    const CollectiveOptions& options) override {
+    {
+      const std::lock_guard lock(record_->mutex);
+      record_->deadline = options.deadline;
+    }
     std::vector<std::string> all = {std::string(mine)};
     for (int rank = 1; rank < size(); ++rank) all.push_back(reply_(all[0], rank));
     return all;

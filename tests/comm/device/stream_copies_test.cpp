@@ -11,6 +11,7 @@ namespace sidestream::comm::cuda {
 namespace {
 
 using Queue = core::CopyEngine::Queue;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 class FullDriver final : public FakeDriver {
@@ -57,7 +58,7 @@ TEST_F(StreamCopiesTest, hostMemory_outlivesTheEngine) {
   EXPECT_EQ(driver->pinned_alive, 0u);
 }
 
-TEST_F(StreamCopiesTest, hostWithoutMemory_namesTheFlagAndWhatIsWanted) {
+TEST_F(StreamCopiesTest, hostWithoutMemory_namesTheFlagNeedAndHave) {
   const auto full = make_stream_copies(
       std::make_shared<FullDriver>(), [this] { return compute; }, "--offload optimizer");
   try {
@@ -65,6 +66,8 @@ TEST_F(StreamCopiesTest, hostWithoutMemory_namesTheFlagAndWhatIsWanted) {
     FAIL() << "it has got memory";
   } catch (const core::MemoryError& error) {
     EXPECT_THAT(error.what(), HasSubstr("--offload optimizer needs 300 MiB more"));
+    EXPECT_THAT(error.what(), ContainsRegex("\\([0-9]+ MiB of host memory are free, and "));
+    EXPECT_THAT(error.what(), HasSubstr("may be locked (ulimit -l)"));
   }
 }
 

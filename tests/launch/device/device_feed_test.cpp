@@ -6,6 +6,8 @@
 #include <cstring>
 #include <thread>
 
+#include "core/base/error.hpp"
+#include "launch/assembly/stepper_assembly.hpp"
 #include "launch/device/device_memory.hpp"
 #include "launch/device/gpu_peak.hpp"
 #include "launch/device/late_values.hpp"
@@ -164,13 +166,37 @@ TEST_F(DeviceFeedTest, pageable_batches_are_the_same_and_their_copies_are_paid_b
 
 TEST_F(DeviceFeedTest, batches_lie_in_pinned_memory_when_the_loader_is_told_so) {
   {
-    const auto fed =
-        loader({.allocate = [this](std::size_t bytes) { return driver->allocate_pinned(bytes); },
-                .release = [this](void* memory, std::size_t) { driver->free_pinned(memory); }});
+    const auto fed = loader(pinned_slots(driver));
     EXPECT_EQ(driver->pinned_alive, 1u);
     feed(*fed)->next();
   }
   EXPECT_EQ(driver->pinned_alive, 0u);
+}
+
+class FullDriver final : public comm::cuda::FakeDriver {
+ public:
+  void* allocate_pinned(std::size_t) override { throw core::MemoryError("8 KiB wanted"); }
+};
+
+TEST_F(DeviceFeedTest, batches_without_pinned_memory_name_the_flag) {
+  driver = std::make_shared<FullDriver>();
+  try {
+    loader(pinned_slots(driver));
+    FAIL() << "it has got memory";
+  } catch (const core::MemoryError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "batches: 8 KiB wanted: --pin-memory off needs none, a smaller --prefetch less");
+  }
+}
+
+// They are pinned whatever --pin-memory says.
+TEST_F(DeviceFeedTest, late_values_without_pinned_memory_name_no_flag) {
+  try {
+    LateValues(std::make_shared<FullDriver>(), [this] { return compute; });
+    FAIL() << "it has got memory";
+  } catch (const core::MemoryError& error) {
+    EXPECT_EQ(std::string(error.what()), "8 KiB wanted");
+  }
 }
 
 TEST_F(DeviceFeedTest, late_values_arrive_without_a_synchronization) {

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "training"))
-from support import (BINARY, TINY, check, checkpoint, environment, losses, metrics, mpirun, processes_of_ranks, train,  # noqa: E402
+from support import (BINARY, TINY, check, checkpoint, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train,  # noqa: E402
                      workspace)
 
 DEVICE = os.environ.get("SIDESTREAM_TEST_DEVICE", "cuda")
@@ -112,15 +112,25 @@ def check_half(root):
         check(all(math.isfinite(loss) for loss in losses(root / name)), f"{name}: losses {losses(root / name)}")
 
 
+def val_losses(run_dir):
+    return [(line["step"], line["val_loss"]) for line in metrics(run_dir) if line.get("val_loss") is not None]
+
+
 def check_graph(root):
     """Replayed steps learn bit for bit what queued ones do: with dropout, micro-steps, evaluations and checkpoints between them, and resumed."""
     graph = ["--cuda-graph", "on"] if ON_GPU else []
-    shape = [*STEPS, *SHARED, "--dropout", "0.1", "--grad-accumulation", "2", "--checkpoint-every", "10", "--drift-every", "7"]
+    shape = [*STEPS, *SHARED, "--dropout", "0.1", "--grad-accumulation", "2", "--checkpoint-every", "10", "--drift-every", "7", "--eval-tokens", "256"]
+    shape[shape.index("--data") + 1] = make_data(root / "data")
+    shape[shape.index("--eval-every") + 1] = "3"
     train(2, root / "plain", shape)
     train(2, root / "graph", [*shape, *graph])
     check(losses(root / "graph") == losses(root / "plain"), "a graph changes losses")
+    evaluations = val_losses(root / "plain")
+    check([step for step, _ in evaluations] == [3, 6, 9, 12, 15, 18, 20], f"evaluations: {evaluations}")
+    check(val_losses(root / "graph") == evaluations, f"a graph changes evaluations: {val_losses(root / 'graph')}, {evaluations}")
     train(2, root / "rest", [*shape, *graph, "--resume", str(checkpoint(root / "graph", 10))])
     check(losses(root / "rest") == losses(root / "plain")[10:], "a run that is resumed with a graph has other losses")
+    check(val_losses(root / "rest") == evaluations[3:], "a run that is resumed with a graph has other evaluations")
     for name in ("rest", "graph"):
         for file in sorted(checkpoint(root / "plain", 20).glob("*.safetensors")):
             other = checkpoint(root / name, 20) / file.name

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 
 #include "comm/device/nccl_communicator.hpp"
@@ -22,15 +23,16 @@ constexpr std::int64_t kBatch = 4, kLength = 16, kSteps = 20;
 constexpr std::int64_t kCapturedStep = 3 + StepGraph::kWarmUpSteps;
 
 bool no_stop() { return false; }
-bool always(std::int64_t) { return true; }
+Look at_once(std::int64_t) { return Look::kAtOnce; }
 
 struct GraphedStepTest : testing::Test {
   std::shared_ptr<comm::cuda::FakeDriver> driver = std::make_shared<comm::cuda::FakeDriver>();
   std::shared_ptr<comm::nccl::FakeNccl> api = std::make_shared<comm::nccl::FakeNccl>(driver);
   comm::Stream compute = driver->create_stream(comm::cuda::Priority::kNormal);
   parallel::CurrentStream current_stream = [this] { return compute; };
+  std::shared_ptr<comm::HostRecord> record = std::make_shared<comm::HostRecord>();
   comm::NcclCommunicator communicator{
-      std::make_unique<comm::ScriptedHost>(1), {.driver = driver}, api, {}};
+      std::make_unique<comm::ScriptedHost>(1, record), {.driver = driver}, api, {}};
   std::shared_ptr<FakeGraphEngine::Script> script = std::make_shared<FakeGraphEngine::Script>();
   model::ModelConfig model_config = [] {
     model::ModelConfig config = model::preset("gpt2-tiny");
@@ -88,9 +90,19 @@ struct GraphedRun {
                .communicator = test.communicator,
                .driver = test.driver,
                .current_stream = test.current_stream},
-              test.config(), always, parts(test, graph)) {
+              test.config(), at_once, parts(test, graph)) {
     model->expect_loss_scale(replicas.loss_scale());
     test.script->undo_host = [this] { replicas.set_steps_taken(replicas.steps_taken() - 1); };
+  }
+
+  StepNumbers step(std::int64_t number) { return steps.run(number, no_stop).numbers.at(0); }
+
+  // As an evaluation does it, on tokens that are always the same.
+  double evaluated() const {
+    const torch::NoGradGuard no_grad;
+    model->eval();
+    const torch::Tensor tokens_bt = torch::arange(kBatch * kLength).reshape({kBatch, kLength});
+    return model->loss(tokens_bt, tokens_bt.roll(-1, 1)).item<double>();
   }
 
   model::LanguageModel& initialised() const {
@@ -125,15 +137,17 @@ optim::LossScaleState expect_same_runs(GraphedStepTest& test) {
   GraphedRun plain(test, Graph::kOff);
   GraphedRun graphed(test, Graph::kOn);
   for (std::int64_t step = 1; step <= kSteps; ++step) {
-    const StepOutcome expected = plain.steps.run(step, no_stop);
-    const StepOutcome found = graphed.steps.run(step, no_stop);
+    const StepOutcome of_plain = plain.steps.run(step, no_stop);
+    const StepOutcome of_graphed = graphed.steps.run(step, no_stop);
+    const StepNumbers& expected = of_plain.numbers.at(0);
+    const StepNumbers& found = of_graphed.numbers.at(0);
     EXPECT_EQ(found.loss, expected.loss) << step;
     EXPECT_TRUE(found.grad_norm == expected.grad_norm ||
                 (std::isnan(found.grad_norm) && std::isnan(expected.grad_norm)))
         << step;
     EXPECT_EQ(found.loss_scale, expected.loss_scale) << step;
     EXPECT_FALSE(found.anomaly) << step;
-    EXPECT_EQ(found.lr, expected.lr) << step;
+    EXPECT_EQ(of_graphed.lr, of_plain.lr) << step;
     EXPECT_EQ(graphed.replicas.steps_taken(), step);
   }
   EXPECT_EQ(weights_of(*graphed.model), weights_of(*plain.model));
@@ -193,7 +207,7 @@ TEST_F(GraphedStepTest, step_that_has_to_be_eager_is_and_replays_go_on_after_it)
   GraphedRun graphed(*this, Graph::kOn);
 
   for (std::int64_t step = 1; step <= kSteps; ++step)
-    EXPECT_EQ(graphed.steps.run(step, no_stop).loss, plain.steps.run(step, no_stop).loss) << step;
+    EXPECT_EQ(graphed.step(step).loss, plain.step(step).loss) << step;
 
   EXPECT_EQ(graphed.steps.graph_use()->eager_steps, kCapturedStep);
   EXPECT_EQ(weights_of(*graphed.model), weights_of(*plain.model));
@@ -211,7 +225,7 @@ TEST_F(GraphedStepTest, new_order_of_the_buckets_drops_the_graph) {
 
   EXPECT_FALSE(script->has_graph);
   EXPECT_THAT(outcome.news, testing::HasSubstr("the buckets have changed"));
-  EXPECT_TRUE(std::isfinite(outcome.loss));
+  EXPECT_TRUE(std::isfinite(outcome.numbers.at(0).loss));
 }
 
 TEST_F(GraphedStepTest, planted_loss_is_found_with_the_number_of_its_step) {
@@ -221,7 +235,7 @@ TEST_F(GraphedStepTest, planted_loss_is_found_with_the_number_of_its_step) {
   for (std::int64_t step = 1; step <= 11; ++step) graphed.steps.run(step, no_stop);
   const auto before = weights_of(*graphed.model);
 
-  const StepOutcome outcome = graphed.steps.run(12, no_stop);
+  const StepNumbers outcome = graphed.step(12);
 
   ASSERT_TRUE(outcome.anomaly);
   EXPECT_THAT(outcome.anomaly->text(), testing::HasSubstr("step 12"));
@@ -236,7 +250,7 @@ TEST_F(GraphedStepTest, norm_that_is_not_finite_in_a_replay_has_the_number_of_th
     graphed.model->parameters().front().view(-1)[0] = NAN;
   }
 
-  const StepOutcome outcome = graphed.steps.run(10, no_stop);
+  const StepNumbers outcome = graphed.step(10);
 
   ASSERT_TRUE(outcome.anomaly);
   EXPECT_EQ(outcome.anomaly->text(), "step 10: the gradient norm is not finite");
@@ -249,9 +263,30 @@ TEST_F(GraphedStepTest, failed_capture_leaves_replicas_between_two_steps) {
 
   EXPECT_THROW(graphed.steps.run(kCapturedStep, no_stop), core::AgreedError);
 
+  EXPECT_EQ(record->deadline, std::chrono::seconds(10)) << "peers may be held up by it";
   EXPECT_EQ(graphed.replicas.steps_taken(), kCapturedStep - 1);
   EXPECT_NO_THROW(graphed.replicas.begin_micro_step(0));
   graphed.replicas.abandon_step(kCapturedStep - 1);
+}
+
+TEST_F(GraphedStepTest, evaluations_between_replays_see_the_weights_and_leave_no_trace) {
+  GraphedRun plain(*this, Graph::kOff);
+  GraphedRun unevaluated(*this, Graph::kOff);
+  GraphedRun graphed(*this, Graph::kOn);
+  std::vector<double> of_plain, of_graphed;
+
+  for (std::int64_t step = 1; step <= kSteps; ++step) {
+    EXPECT_EQ(graphed.step(step).loss, plain.step(step).loss) << step;
+    unevaluated.step(step);
+    if (step % 3 != 0) continue;
+    of_plain.push_back(plain.evaluated());
+    of_graphed.push_back(graphed.evaluated());
+  }
+
+  EXPECT_EQ(of_graphed, of_plain);
+  EXPECT_NE(of_graphed.back(), of_graphed.front());
+  EXPECT_EQ(weights_of(*graphed.model), weights_of(*plain.model));
+  EXPECT_EQ(weights_of(*graphed.model), weights_of(*unevaluated.model));
 }
 
 TEST_F(GraphedStepTest, replays_ask_the_device_for_nothing) {

@@ -35,15 +35,19 @@ struct StepGraphTest : testing::Test {
   FakeGraphEngine engine{script};
   FakeCapture collectives{script->calls};
   std::string problem_of_a_peer;
+  bool peers_come = true;
   int restored = 0;
   int worked = 0;
-  StepGraph graph{
-      engine,
-      collectives,
-      {.agree = [this](const std::string& mine) { return mine.empty() ? problem_of_a_peer : mine; },
-       .current_stream = [] { return comm::Stream(nullptr); },
-       .restore = [this] { ++restored; }}};
+  StepGraph graph{engine,
+                  collectives,
+                  {.agree = [this](const std::string& mine) { return agree(mine); },
+                   .current_stream = [] { return comm::Stream(nullptr); },
+                   .restore = [this] { ++restored; }}};
 
+  std::string agree(const std::string& mine) const {
+    if (!peers_come) throw core::CollectiveError("exchange: not finished after 10000 ms");
+    return mine.empty() ? problem_of_a_peer : mine;
+  }
   StepWay run(std::uint64_t layout, const std::string& eager_because = "") {
     return graph.run({.layout = layout, .eager_because = eager_because}, [this] { ++worked; });
   }
@@ -152,6 +156,35 @@ TEST_F(StepGraphTest, capture_that_failed_on_another_rank_ends_this_one_alike) {
   }
   EXPECT_FALSE(script->has_graph);
   EXPECT_EQ(restored, 1);
+}
+
+// Peers are held up in NCCL by the very failure, and do not come to hear of it.
+TEST_F(StepGraphTest, failed_capture_keeps_its_cause_where_peers_do_not_come) {
+  run_steps(3, 1);
+  peers_come = false;
+
+  EXPECT_THROW(graph.run({.layout = 1}, [] { throw core::MemoryError("out of memory"); }),
+               core::MemoryError);
+  script->capture_failure = "operation not permitted when stream is capturing";
+  try {
+    run(1);
+    FAIL() << "the run went on";
+  } catch (const core::ConfigError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "--cuda-graph on: the step cannot be captured: operation not permitted when stream "
+        "is capturing. Leave --cuda-graph out");
+  }
+  EXPECT_FALSE(script->has_graph);
+}
+
+TEST_F(StepGraphTest, peers_that_do_not_come_are_the_cause_where_the_capture_went_well) {
+  run_steps(3, 1);
+  peers_come = false;
+
+  EXPECT_THROW(run(1), core::CollectiveError);
+  EXPECT_FALSE(script->has_graph);
+  EXPECT_GE(restored, 1);
 }
 
 TEST_F(StepGraphTest, exception_of_the_work_ends_the_capture) {
