@@ -39,15 +39,28 @@ std::string agree_on_name(const NodeMeeting& node) {
   return node.exchange(mine).at(0);
 }
 
+// For the message of what could not be had.
+struct Room {
+  std::size_t wanted_bytes;  // by all ranks of the node together
+  std::size_t free_bytes;    // before any of them has taken some
+};
+
+std::string text_of(const Room& room) {
+  constexpr std::size_t kKibibyte = 1024;
+  return std::to_string(round_up(room.wanted_bytes, kKibibyte) / kKibibyte) + " KiB wanted, " +
+         std::to_string(room.free_bytes / kKibibyte) + " KiB free";
+}
+
 // All ranks go on, or all throw: the largest error number of any rank decides. Also a barrier.
-void require_everywhere(const NodeMeeting& node, int error_number, const char* what) {
+void require_everywhere(const NodeMeeting& node, int error_number, const char* what,
+                        const Room& room) {
   for (const std::string& theirs : node.exchange(std::to_string(error_number))) {
     error_number = std::max(error_number, std::stoi(theirs));
   }
   if (error_number == 0) return;
   throw core::MemoryError("shared memory in /dev/shm: cannot " + std::string(what) + ": " +
-                          std::generic_category().message(error_number) +
-                          ". In a container, start it with a larger --shm-size");
+                          std::generic_category().message(error_number) + " (" + text_of(room) +
+                          "). In a container, start it with a larger --shm-size");
 }
 
 // How the first rank's file without a name can be opened by others, and known to be the right one.
@@ -110,7 +123,7 @@ class NameGuard {
 };
 
 // The first rank creates it, then the others open it, and its name goes.
-core::UniqueFd open_named(const NodeMeeting& node, std::size_t bytes) {
+core::UniqueFd open_named(const NodeMeeting& node, const Room& room) {
   const std::string name = agree_on_name(node);
   core::UniqueFd fd;
   int error_number = 0;
@@ -118,20 +131,21 @@ core::UniqueFd open_named(const NodeMeeting& node, std::size_t bytes) {
   if (node.rank == 0) {
     fd.reset(::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (fd) guard.emplace(name);
-    if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) error_number = errno;
+    if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(room.wanted_bytes)) != 0)
+      error_number = errno;
   }
-  require_everywhere(node, error_number, "create a file");
+  require_everywhere(node, error_number, "create a file", room);
   if (node.rank != 0) {
     fd.reset(::shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0600));
     if (!fd) error_number = errno;
   }
-  require_everywhere(node, error_number, "open a file of the node's first rank");
+  require_everywhere(node, error_number, "open a file of the node's first rank", room);
   return fd;
 }
 
-core::UniqueFd open_shared(const NodeMeeting& node, std::size_t bytes) {
-  core::UniqueFd fd = open_nameless(node, bytes);
-  return fd ? std::move(fd) : open_named(node, bytes);
+core::UniqueFd open_shared(const NodeMeeting& node, const Room& room) {
+  core::UniqueFd fd = open_nameless(node, room.wanted_bytes);
+  return fd ? std::move(fd) : open_named(node, room);
 }
 
 // Starts on a huge page, or the kernel could not use one. Null on failure.
@@ -172,13 +186,14 @@ SharedWindow::SharedWindow(const NodeMeeting& node, std::size_t bytes)
     : bytes_(bytes),
       segment_bytes_(segment_bytes(bytes)),
       mapped_bytes_(segment_bytes_ * static_cast<std::size_t>(node.size)) {
-  const core::UniqueFd fd = open_shared(node, mapped_bytes_);
+  const Room room{.wanted_bytes = mapped_bytes_, .free_bytes = shared_memory_free_bytes()};
+  const core::UniqueFd fd = open_shared(node, room);
   const auto mine = static_cast<std::size_t>(node.rank) * segment_bytes_;
   // By its owner, so that the pages are near it; ENOSPC here instead of SIGBUS later. Fresh pages
   // are zero.
   require_everywhere(
       node, reserve(fd.get(), static_cast<off_t>(mine), static_cast<off_t>(segment_bytes_)),
-      "reserve memory");
+      "reserve memory", room);
   base_ = map_aligned(fd.get(), mapped_bytes_);
   const int error_number = base_ == nullptr ? errno : 0;
   if (base_ != nullptr && segment_bytes_ >= kHugePageBytes) {
@@ -186,7 +201,7 @@ SharedWindow::SharedWindow(const NodeMeeting& node, std::size_t bytes)
               kMadviseCollapse);  // a wish: small pages are only slower
   }
   try {
-    require_everywhere(node, error_number, "map memory");
+    require_everywhere(node, error_number, "map memory", room);
   } catch (...) {
     if (base_ != nullptr) ::munmap(base_, mapped_bytes_);
     throw;

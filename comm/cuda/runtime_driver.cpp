@@ -8,6 +8,7 @@
 
 #include "comm/cuda/driver.hpp"
 #include "core/base/error.hpp"
+#include "core/base/host_memory.hpp"
 
 namespace sidestream::comm::cuda {
 namespace {
@@ -138,10 +139,13 @@ class RuntimeDriver final : public Driver {
 
   void* allocate_pinned(std::size_t bytes) override {
     void* memory = nullptr;
-    if (cudaHostAlloc(&memory, bytes, cudaHostAllocDefault) == cudaSuccess) return memory;
+    const cudaError_t error = cudaHostAlloc(&memory, bytes, cudaHostAllocDefault);
+    if (error != cudaErrorMemoryAllocation) check(error, "cudaHostAlloc");
+    if (error == cudaSuccess) return memory;
     cudaGetLastError();
-    throw core::MemoryError("no " + std::to_string(bytes >> 10) +
-                            " KiB of pinned host memory: --pin-memory off needs none");
+    // Who asked knows which flag does without.
+    throw core::MemoryError("pinned host memory: " + std::to_string(bytes >> 10) + " KiB wanted, " +
+                            core::read_host_memory().text());
   }
   void free_pinned(void* memory) noexcept override { cudaFreeHost(memory); }
   bool pin(void* memory, std::size_t bytes) override {

@@ -4,6 +4,7 @@
 
 #include "comm/cuda/handles.hpp"
 #include "core/base/error.hpp"
+#include "core/base/host_memory.hpp"
 
 namespace sidestream::comm::cuda {
 namespace {
@@ -26,9 +27,10 @@ class StreamCopies final : public core::CopyEngine {
       memory = driver_->allocate_pinned(bytes);
     } catch (const core::MemoryError&) {
       throw core::MemoryError(flag_ + " needs " + std::to_string(bytes >> 20) +
-                              " MiB more of pinned host memory than the system gives: leave it "
-                              "out, run fewer ranks on this host, or raise the container's limit "
-                              "of memory");
+                              " MiB more of pinned host memory than the system gives (" +
+                              core::read_host_memory().text() +
+                              "): leave it out, run fewer ranks on this host, or raise the "
+                              "container's limit of memory");
     }
     return {static_cast<std::byte*>(memory),
             [driver = driver_](std::byte* block) { driver->free_pinned(block); }};

@@ -35,9 +35,9 @@ core::DType parameter_dtype(Precision precision) {
 optim::LossScaleConfig loss_scale_config(const TrainOptions& options) {
   optim::LossScaleConfig config;
   if (options.precision != Precision::kFp16) return config;
-  const double fixed = options.loss_scale.fixed.value_or(0);
-  config.kind = fixed > 0 ? optim::LossScaling::kFixed : optim::LossScaling::kDynamic;
-  if (fixed > 0) config.scale = fixed;
+  const std::optional<double> fixed = options.loss_scale.fixed();
+  config.kind = fixed ? optim::LossScaling::kFixed : optim::LossScaling::kDynamic;
+  if (fixed) config.scale = *fixed;
   if (options.loss_scale.interval) config.interval = *options.loss_scale.interval;
   return config;
 }

@@ -9,52 +9,16 @@
 #include "launch/assembly/data_assembly.hpp"
 #include "launch/assembly/memory_advice.hpp"
 #include "launch/assembly/offload_assembly.hpp"
+#include "launch/assembly/rank_plan.hpp"
 #include "launch/options/offload.hpp"
 #include "launch/options/train_parser.hpp"
-#include "model/activation_memory.hpp"
-#include "model/language_model.hpp"
 #include "parallel/memory_plan.hpp"
 
 namespace sidestream::launch {
 namespace {
 
-// The module's memory is reserved but never touched: even the largest preset costs nothing here.
-std::vector<parallel::ParameterShape> shapes_of(const model::ModelConfig& config) {
-  std::vector<parallel::ParameterShape> shapes;
-  for (const auto& parameter : model::make_language_model(config)->named_parameters()) {
-    shapes.push_back({parameter.key(), parameter.value().sizes().vec()});
-  }
-  return shapes;
-}
-
 std::string mib(std::size_t bytes) {
   return fmt::format("{:10.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
-
-struct SnapshotBytes {
-  std::size_t first_rank = 0, all_ranks = 0;
-
-  std::size_t on_host(int ranks) const {
-    return std::min(all_ranks, first_rank * static_cast<std::size_t>(ranks));
-  }
-};
-
-// The copy that a checkpoint is written from, beside training: fp32 weights and moments in their
-// own type, spread over the ranks; the first one has all weights (checkpointer.hpp). After the last
-// step nothing is copied, unless it has to be gathered from slices.
-SnapshotBytes snapshot_bytes(const CheckpointOptions& options,
-                             const std::vector<parallel::ParameterShape>& shapes,
-                             const parallel::DataParallelConfig& config, int ranks) {
-  const bool gathers = config.state_sharing == parallel::StateSharing::kSharded && ranks > 1;
-  if (!gathers && (!options.asynchronous || options.every == 0)) return {};
-  std::size_t elements = 0;
-  for (const parallel::ParameterShape& shape : shapes) elements += shape.elements();
-  const std::size_t weights = elements * sizeof(float);
-  const std::size_t moments =
-      elements * core::size_of(config.optimizer.state_dtype) *
-      static_cast<std::size_t>(parallel::moments_per_parameter(config.optimizer));
-  const std::size_t all = weights + moments;
-  return {.first_rank = std::max(weights, all / static_cast<std::size_t>(ranks)), .all_ranks = all};
 }
 
 // What slices cost beside their content.
@@ -72,9 +36,17 @@ std::string start_text(const parallel::MemoryPlan& plan, std::size_t training_by
                                                : "the order of the buckets is settled");
 }
 
-std::string memory_text(const parallel::MemoryPlan& plan,
-                        const model::ActivationMemory& activations, std::size_t snapshot) {
-  const std::size_t training_bytes = plan.total_bytes() + activations.peak();
+// What no flag takes away; a GPU's is another memory.
+std::string programs_text(const TrainOptions& options, const DryRunPlace& place) {
+  if (options.device == Device::kCuda || place.rank_bytes == 0) return "";
+  return fmt::format("  and programs   {} of LibTorch and MPI (an estimate)\n",
+                     mib(static_cast<std::size_t>(place.rank_bytes)));
+}
+
+std::string memory_text(const RankPlan& whole) {
+  const parallel::MemoryPlan& plan = whole.state;
+  const model::ActivationMemory& activations = whole.activations;
+  const std::size_t training_bytes = whole.training_bytes(), snapshot = whole.snapshot.first_rank;
   return fmt::format(
       "Memory of each rank{}\n  parameters     {}\n  master weights {}\n"
       "  gradients      {}\n  moments        {}\n"
@@ -98,10 +70,6 @@ std::string memory_text(const parallel::MemoryPlan& plan,
       snapshot == 0 ? ""
                     : fmt::format("  and a copy of  {} while a checkpoint is written (rank 0)\n",
                                   mib(snapshot)));
-}
-
-std::size_t pinned_bytes(const parallel::MemoryPlan& plan, const TrainOptions& options) {
-  return plan.host_state_bytes + plan.moving_host_bytes + activations_of(options).host;
 }
 
 // What --offload leaves to the host.
@@ -133,14 +101,13 @@ std::string bucket_text(const parallel::MemoryPlan& plan,
 }
 
 // Ranks of several hosts have no memory for one copy.
-parallel::DataParallelConfig config_over(const comm::LauncherEnvironment& launcher,
-                                         const TrainOptions& options) {
+PlanPlace plan_place(const DryRunPlace& place) {
   using parallel::RanksShare;
-  parallel::DataParallelConfig config = data_parallel_config(options);
+  const comm::LauncherEnvironment& launcher = place.launcher;
   const bool several_hosts = launcher.local_size > 0 && launcher.local_size < launcher.size;
-  config.state_sharing =
-      parallel::settled_sharing(config, several_hosts ? RanksShare::kNothing : RanksShare::kMemory);
-  return config;
+  return {.ranks = launcher.size,
+          .ranks_on_host = place.ranks_on_host,
+          .share = several_hosts ? RanksShare::kNothing : RanksShare::kMemory};
 }
 
 std::string data_text(const DataSources& sources, const TrainOptions& options, int ranks) {
@@ -158,54 +125,34 @@ std::string data_text(const DataSources& sources, const TrainOptions& options, i
 
 }  // namespace
 
-DevicePlan plan_device(const TrainOptions& options, int ranks, int ranks_on_host) {
-  using parallel::StateResidence;
-  parallel::DataParallelConfig config = data_parallel_config(options);
-  config.state_sharing = parallel::settled_sharing(config, parallel::RanksShare::kNothing);
-  const auto shapes = shapes_of(options.model.config);
-  const parallel::MemoryPlan plan = parallel::plan_memory(shapes, config, ranks);
-  const bool can = config.optimizer.kernel == parallel::OptimizerKernel::kFused;
-  if (can) config.optimizer.state_residence = StateResidence::kHost;
-  const SnapshotBytes snapshot = snapshot_bytes(options.checkpoint, shapes, config, ranks);
-  const std::size_t least = parallel::plan_memory(shapes, config, ranks).total_bytes();
-  return {.training_bytes = plan.total_bytes(),
-          .start_bytes = plan.start_bytes,
-          .offloaded_bytes = plan.total_bytes() - std::min(plan.total_bytes(), least),
-          .pinned_bytes = pinned_bytes(plan, options),
-          .copied_bytes = snapshot.on_host(ranks_on_host)};
-}
-
 std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
   const int ranks = place.launcher.size;
   if (options.device != Device::kCuda) refuse_offload_on_processor(options);
   const DataSources sources = open_data(options);
   set_vocabulary(options, sources.vocab_size);
   check_data(sources, options, {.size = ranks});
-  const auto shapes = shapes_of(options.model.config);
-  const parallel::DataParallelConfig config = config_over(place.launcher, options);
-  const parallel::MemoryPlan plan = parallel::plan_memory(shapes, config, ranks);
-  const SnapshotBytes snapshot = snapshot_bytes(options.checkpoint, shapes, config, ranks);
-  const std::size_t host_copies = snapshot.on_host(place.ranks_on_host);
+  const RankPlanner planner(options, plan_place(place));
+  const RankPlan plan = planner.plan(options);
   const PinnedNeed pinned{.ranks = place.ranks_on_host,
-                          .rank_bytes = pinned_bytes(plan, options),
+                          .rank_bytes = plan.pinned_bytes(),
                           .other_bytes = place.ranks_on_host * place.rank_bytes +
-                                         static_cast<std::int64_t>(host_copies),
+                                         static_cast<std::int64_t>(plan.copied_bytes),
                           .usable_bytes = place.host_bytes};
   require_host_memory(options, pinned);
-  const std::string advice = memory_advice(
-      options, {.ranks = place.ranks_on_host,
-                .usable_bytes = place.usable_bytes,
-                .fixed_bytes = static_cast<std::int64_t>(plan.total_bytes()) + place.rank_bytes,
-                .start_bytes = static_cast<std::int64_t>(plan.start_bytes) + place.rank_bytes,
-                .copied_bytes = static_cast<std::int64_t>(host_copies)});
+  const std::string advice =
+      memory_advice(options, [&](const TrainOptions& other) { return planner.plan(other); },
+                    {.ranks = ranks,
+                     .ranks_on_host = place.ranks_on_host,
+                     .rank_bytes = place.rank_bytes,
+                     .usable_bytes = place.usable_bytes});
   return fmt::format("Model {}: {} parameters, vocabulary {} in {} rows, sequence length {}\n",
                      options.model.preset, model::parameter_count(options.model.config),
                      options.model.config.vocab_size, options.model.config.padded_vocab_size,
                      sequence_length(options)) +
-         data_text(sources, options, ranks) +
-         memory_text(plan, activations_of(options), snapshot.first_rank) +
-         pinned_text(pinned, plan) + (advice.empty() ? "" : advice + "\n") +
-         bucket_text(plan, shapes, config) + "Nothing was trained (--dry-run).\n";
+         data_text(sources, options, ranks) + memory_text(plan) + programs_text(options, place) +
+         pinned_text(pinned, plan.state) + (advice.empty() ? "" : advice + "\n") +
+         bucket_text(plan.state, planner.shapes(), planner.config(options)) +
+         "Nothing was trained (--dry-run).\n";
 }
 
 }  // namespace sidestream::launch

@@ -1,8 +1,6 @@
 // --dry-run: what a run would do, without MPI and without training.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,18 +25,5 @@ struct DryRunPlace {
 // does not fit into the memory, the text names the first of memory_advice()'s flags that suffices.
 // Throws what the run would throw: ConfigError, DataError.
 std::string dry_run_text(TrainOptions options, const DryRunPlace& place);
-
-// Of one rank on a GPU, from a dry plan. `options` must have its vocabulary set.
-struct DevicePlan {
-  std::size_t training_bytes = 0;   // weights, master weights, gradients and moments
-  std::size_t start_bytes = 0;      // before there are activations (MemoryPlan::start_bytes)
-  std::size_t offloaded_bytes = 0;  // of those, what --offload optimizer would take away
-  std::size_t pinned_bytes = 0;     // of the host, for --offload
-  std::size_t copied_bytes = 0;     // of all ranks of a host, while a checkpoint is written
-
-  // No activations.
-  std::size_t state_bytes() const { return std::max(training_bytes, start_bytes); }
-};
-DevicePlan plan_device(const TrainOptions& options, int ranks, int ranks_on_host);
 
 }  // namespace sidestream::launch

@@ -3,32 +3,44 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "launch/assembly/rank_plan.hpp"
 #include "launch/options/train_options.hpp"
-#include "model/activation_memory.hpp"
 
 namespace sidestream::launch {
 
 enum class MemoryOf { kHost, kGpu };
 
-struct HostMemory {
-  int ranks = 1;                                  // on the host, or the GPU
-  std::optional<std::int64_t> usable_bytes = {};  // for all of them; empty: not known
-  std::int64_t fixed_bytes = 0;                   // of a rank, whatever the flags below
-  std::int64_t start_bytes = 0;                   // of a rank, before there are activations
-  std::int64_t copied_bytes = 0;                  // of all of them, while a checkpoint is written
+// What there is.
+struct MemoryRoom {
   MemoryOf memory = MemoryOf::kHost;
-  std::int64_t offloaded_bytes = 0;  // of fixed_bytes: what --offload optimizer would take away
+  int ranks = 1;                // in the job
+  int ranks_on_host = 1;        // they share a host's memory; a GPU is a rank's own
+  std::int64_t rank_bytes = 0;  // what each takes beside its plan
+  std::optional<std::int64_t> usable_bytes = {};       // for all of them; empty: not known
+  std::optional<std::int64_t> host_usable_bytes = {};  // of a GPU's host, for --offload
+  std::int64_t host_other_bytes = 0;                   // of that, what programs take
 };
 
-// Of one micro-step of a rank. `options` must have its vocabulary set.
-model::ActivationMemory activations_of(const TrainOptions& options);
+// A plan for other flags than those of the run.
+using PlanOf = std::function<RankPlan(const TrainOptions&)>;
+
+// Of all ranks that share this memory.
+std::int64_t needed_bytes(const RankPlan& plan, const MemoryRoom& room);
 
 // Empty where it fits or nothing is known, else sentences: what is needed, what is there, and the
-// first of these that fits: --loss-chunks auto, then --recompute level by level with it, then on a
-// GPU --offload residuals, and optimizer with it; or that none does.
-std::string memory_advice(const TrainOptions& options, const HostMemory& host);
+// way out. `options` must have its vocabulary set.
+std::string memory_advice(const TrainOptions& options, const PlanOf& plan_of,
+                          const MemoryRoom& room);
+
+// The first of these that makes it fit, each with what those before have, or that none does. First
+// what changes no loss, the cheapest first: --loss-chunks auto, --zero 1, --recompute level by
+// level, and on a GPU --offload residuals and optimizer, where its host has room for them; then
+// what rounds: --optimizer-state-dtype bf16, --precision bf16. A flag that takes nothing away, or
+// that the run would refuse, is left out.
+std::string way_out(const TrainOptions& options, const PlanOf& plan_of, const MemoryRoom& room);
 
 }  // namespace sidestream::launch

@@ -16,9 +16,13 @@ std::string gib(std::int64_t bytes) {
 
 }  // namespace
 
+bool fits_host(const PinnedNeed& need) {
+  if (!need.usable_bytes || need.rank_bytes == 0) return true;
+  return need.pinned_bytes() + need.other_bytes <= *need.usable_bytes;
+}
+
 void require_host_memory(const TrainOptions& options, const PinnedNeed& need) {
-  if (!need.usable_bytes || need.rank_bytes == 0) return;
-  if (need.pinned_bytes() + need.other_bytes <= *need.usable_bytes) return;
+  if (fits_host(need)) return;
   throw core::ConfigError(
       fmt::format("--offload {} needs {} of pinned memory on this host for {} rank(s), and {} "
                   "beside it; {} are "

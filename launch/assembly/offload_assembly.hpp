@@ -23,6 +23,9 @@ struct PinnedNeed {
   std::int64_t pinned_bytes() const { return static_cast<std::int64_t>(rank_bytes) * ranks; }
 };
 
+// What there is not known of suffices.
+bool fits_host(const PinnedNeed& need);
+
 // Throws ConfigError with need and have when they do not fit.
 void require_host_memory(const TrainOptions& options, const PinnedNeed& need);
 

@@ -1,5 +1,6 @@
 #include "launch/assembly/stepper_assembly.hpp"
 
+#include "core/base/error.hpp"
 #include "launch/device/device_feed.hpp"
 #include "launch/device/device_step_runner.hpp"
 #include "launch/device/eager_steps.hpp"
@@ -41,7 +42,7 @@ class FedSteps final : public Stepper {
              .communicator = parts.communicator,
              .driver = device.driver(),
              .current_stream = current_stream_},
-            config, [options](std::int64_t step) { return is_step_looked_at(options, step); },
+            config, [options](std::int64_t step) { return look_at(options, step); },
             graph_parts(options, device, parts.first_step)) {}
 
   StepOutcome run(std::int64_t step, const std::function<bool()>& stop_requested) override {
@@ -59,20 +60,32 @@ bool is_multiple(std::int64_t step, std::int64_t every) { return every > 0 && st
 
 }  // namespace
 
-bool is_step_looked_at(const TrainOptions& options, std::int64_t step) {
-  return step == 1 || step == options.steps || is_multiple(step, options.log_every) ||
-         is_multiple(step, options.evaluation.every) || is_multiple(step, options.checkpoint.every);
+Look look_at(const TrainOptions& options, std::int64_t step) {
+  if (step == options.steps || is_multiple(step, options.evaluation.every) ||
+      is_multiple(step, options.checkpoint.every))
+    return Look::kAtOnce;
+  return step == 1 || is_multiple(step, options.log_every) ? Look::kLate : Look::kNone;
 }
 
 LoaderMemory loader_memory(const TrainOptions& options, const DeviceSession& device) {
   if (!device.on_gpu()) return {};
   LoaderMemory memory{.max_held = DeviceFeed::kBatchesHeld};
   if (!options.data.pin_memory) return memory;
-  memory.allocator = {.allocate = [driver = device.driver()](
-                                      std::size_t bytes) { return driver->allocate_pinned(bytes); },
-                      .release = [driver = device.driver()](
-                                     void* block, std::size_t) { driver->free_pinned(block); }};
+  memory.allocator = pinned_slots(device.driver());
   return memory;
+}
+
+data::SlotAllocator pinned_slots(std::shared_ptr<comm::cuda::Driver> driver) {
+  const auto allocate = [driver](std::size_t bytes) {
+    try {
+      return driver->allocate_pinned(bytes);
+    } catch (const core::MemoryError& error) {
+      throw core::MemoryError(std::string("batches: ") + error.what() +
+                              ": --pin-memory off needs none, a smaller --prefetch less");
+    }
+  };
+  return {.allocate = allocate,
+          .release = [driver](void* block, std::size_t) { driver->free_pinned(block); }};
 }
 
 std::unique_ptr<Stepper> make_stepper(const StepperParts& parts, const StepRunnerConfig& config,

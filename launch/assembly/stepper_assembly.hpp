@@ -7,6 +7,7 @@
 #include "core/data/loader.hpp"
 #include "launch/assembly/data_assembly.hpp"
 #include "launch/device/device_session.hpp"
+#include "launch/device/look.hpp"
 #include "launch/options/train_options.hpp"
 #include "launch/trainer/step_runner.hpp"
 #include "launch/trainer/stepper.hpp"
@@ -30,8 +31,11 @@ std::unique_ptr<Stepper> make_stepper(const StepperParts& parts, const StepRunne
 // On a GPU with --pin-memory: pinned, and room for the batches that are being copied.
 LoaderMemory loader_memory(const TrainOptions& options, const DeviceSession& device);
 
-// Whether somebody wants to see the numbers of this step: a line, an evaluation, a checkpoint, the
-// end.
-bool is_step_looked_at(const TrainOptions& options, std::int64_t step);
+// Pinned memory of batches; `driver` lives with it. Throws MemoryError, which names --pin-memory.
+data::SlotAllocator pinned_slots(std::shared_ptr<comm::cuda::Driver> driver);
+
+// Who wants to see the numbers of this step: at once for an evaluation, a checkpoint and the end,
+// later for a line.
+Look look_at(const TrainOptions& options, std::int64_t step);
 
 }  // namespace sidestream::launch

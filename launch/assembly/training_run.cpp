@@ -14,17 +14,13 @@
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
-#include "launch/assembly/dry_run.hpp"
 #include "launch/assembly/live_run.hpp"
-#include "launch/assembly/memory_advice.hpp"
-#include "launch/assembly/offload_assembly.hpp"
+#include "launch/assembly/memory_check.hpp"
 #include "launch/assembly/run_start.hpp"
 #include "launch/assembly/settings_agreement.hpp"
 #include "launch/assembly/stage_guard.hpp"
 #include "launch/device/device_session.hpp"
 #include "launch/device/gpu_peak.hpp"
-#include "launch/doctor/system_files.hpp"
-#include "launch/doctor/usable_memory.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/process/tuning.hpp"
@@ -56,30 +52,6 @@ std::string name_of(Precision precision) {
       break;
   }
   return "fp32";
-}
-
-// Refused before anything large is allocated: a dry plan of weights, gradients and moments against
-// what is free, and of what lies on a GPU's host. Activations are an estimate: of those a note.
-void require_device_memory(Session& session, TrainOptions options, const DeviceSession& device,
-                           std::vector<std::string>& notes) {
-  if (!device.on_gpu()) return;
-  options.device = Device::kCuda;
-  const comm::Topology& ranks = session.communicator().topology();
-  agree_on_setup(session, options, [&] {
-    const DevicePlan plan = plan_device(options, ranks.size, ranks.local_size);
-    const std::string advice = memory_advice(
-        options, {.usable_bytes = device.usable_bytes(),
-                  .fixed_bytes = static_cast<std::int64_t>(plan.training_bytes),
-                  .start_bytes = static_cast<std::int64_t>(plan.start_bytes),
-                  .memory = MemoryOf::kGpu,
-                  .offloaded_bytes = static_cast<std::int64_t>(plan.offloaded_bytes)});
-    device.require_memory(plan.state_bytes(), advice);
-    require_host_memory(options, {.ranks = ranks.local_size,
-                                  .rank_bytes = plan.pinned_bytes,
-                                  .other_bytes = static_cast<std::int64_t>(plan.copied_bytes),
-                                  .usable_bytes = doctor::usable_bytes(doctor::read_memory())});
-    if (!advice.empty()) notes.push_back(advice);
-  });
 }
 
 Mfu make_mfu(const TrainOptions& options, const comm::Communicator& communicator,
@@ -177,7 +149,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   std::vector<std::string> notes;
   const auto resume_from = checkpoint_to_resume(session, options, notes);
   check_start(session, options, resume_from);
-  require_device_memory(session, options, *device, notes);
+  const auto memory = check_memory(session, options, *device, notes);
   guard->beat(ranges::Phase::kCheckpoint);
   const auto hold = make_hold(claim_run_directory(session, options, resume_from, notes), options);
 
@@ -189,6 +161,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank()) return;
     record.data = fingerprints_of(sources, options);
+    record.memory = memory;
     reporter = RunReporter(options, record, mfu, state, calls_of_reporter(session, *device, hold));
   });
   for (const std::string& note : notes) reporter.info(note);

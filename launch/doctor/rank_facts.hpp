@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,12 +10,12 @@
 #include "comm/device/device_choice.hpp"
 #include "comm/machine.hpp"
 #include "comm/mpi_library.hpp"
+#include "core/base/cgroup_limits.hpp"
 #include "profiling/record/nvlinks.hpp"
 
 namespace sidestream::launch::doctor {
 
-// Of limits.
-constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+using core::kUnlimited;
 
 struct ProgramFacts {
   std::string version = {};

@@ -8,14 +8,17 @@
 #include <sstream>
 
 #include "comm/shared_window.hpp"
-#include "launch/doctor/cgroup_limits.hpp"
-#include "launch/doctor/small_file.hpp"
-#include "profiling/record/proc_files.hpp"
+#include "core/base/cgroup_limits.hpp"
+#include "core/base/host_memory.hpp"
+#include "core/base/small_file.hpp"
 
 namespace sidestream::launch::doctor {
 namespace {
 
 namespace fs = std::filesystem;
+using core::first_line_of;
+using core::number_of;
+using core::read_cgroup_limits;
 
 // "always [madvise] never": the word in brackets.
 std::string chosen_in(const std::string& line) {
@@ -78,13 +81,11 @@ std::string driver_version(const std::string& line) {
 }  // namespace
 
 MemoryFacts read_memory(const SystemFolders& folders) {
-  record::SystemTotals totals;
-  record::read_meminfo(text_of(folders.proc / "meminfo"), totals);
-  const CgroupLimits limits = read_cgroup_limits(folders.proc, folders.sys);
+  const core::HostMemory memory = core::read_host_memory(folders.proc, folders.sys);
   const fs::path huge_pages = folders.sys / "kernel/mm/transparent_hugepage";
-  return {.available_bytes = totals.available_bytes,
-          .limit_bytes = limits.memory_bytes,
-          .limit_used_bytes = limits.memory_used_bytes,
+  return {.available_bytes = memory.available_bytes,
+          .limit_bytes = memory.limit_bytes,
+          .limit_used_bytes = memory.limit_used_bytes,
           .shared_free_bytes =
               static_cast<std::int64_t>(comm::shared_memory_free_bytes(folders.shared_memory)),
           .huge_pages = chosen_in(first_line_of(huge_pages / "enabled")),

@@ -101,7 +101,8 @@ std::vector<Given> baseline_values() {
                                                                 {"loader-workers", "0"},
                                                                 {"prefetch", "0"},
                                                                 {"pin-memory", "off"},
-                                                                {"async-checkpoints", "off"}};
+                                                                {"async-checkpoints", "off"},
+                                                                {"flush-denormals", "off"}};
   for (const auto& [name, value] : off) values.push_back({name, value, "--baseline: " + name});
   return values;
 }

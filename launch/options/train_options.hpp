@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "comm/factory.hpp"
@@ -53,12 +54,21 @@ struct ScheduleOptions {
   std::int64_t warmup_steps = 0;
 };
 
+struct DynamicLossScale {
+  friend bool operator==(const DynamicLossScale&, const DynamicLossScale&) = default;
+};
+
 // With --precision fp16; empty: not given.
 struct LossScaleOptions {
-  std::optional<double> fixed = {};  // 0: dynamic, as without
+  std::optional<std::variant<DynamicLossScale, double>> scale = {};
   std::optional<std::int64_t> interval = {};
 
-  bool is_given() const noexcept { return fixed.has_value() || interval.has_value(); }
+  bool is_given() const noexcept { return scale.has_value() || interval.has_value(); }
+  // Empty: dynamic, whether that was said or not.
+  std::optional<double> fixed() const {
+    const double* const number = scale ? std::get_if<double>(&*scale) : nullptr;
+    return number != nullptr ? std::optional(*number) : std::nullopt;
+  }
 };
 
 struct EvaluationOptions {

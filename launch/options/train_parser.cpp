@@ -9,6 +9,7 @@
 #include "launch/options/offload.hpp"
 #include "launch/options/toggle_lattice.hpp"
 #include "launch/options/train_settings.hpp"
+#include "model/draws_again.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -58,7 +59,7 @@ void check_precision(const TrainOptions& options) {
       throw core::ConfigError(
           "--reduce-dtype bf16 would lose digits of --precision fp16: gradients travel as fp16, or "
           "with --reduce-dtype fp32 as fp32");
-    if (scale.fixed.value_or(0) > 0 && scale.interval)
+    if (scale.fixed() && scale.interval)
       throw core::ConfigError(
           "--loss-scale-interval is of a dynamic loss scale: leave it out, or say --loss-scale "
           "dynamic");
@@ -94,10 +95,15 @@ void check_cuda_graph(const TrainOptions& options) {
     refuse("skip or rollback as --nan-policy or --spike-policy",
            "there the host looks at every step before its update; take stop or warn, or leave "
            "--cuda-graph out");
-  if (options.model.config.dropout > 0 && options.model.config.recompute != model::Recompute::kNone)
-    refuse("--recompute with dropout",
+  if (model::draws_again(options.model.config))
+    refuse("--recompute attention or blocks with dropout",
            "what is made again draws from a state of the generator that a graph does not keep; "
-           "--dropout 0, or --recompute none");
+           "--dropout 0, or --recompute mlp");
+  if (options.comm.check_collectives)
+    refuse(
+        "--check-collectives",
+        "a replay makes no calls that could be compared; leave --cuda-graph out to compare them, "
+        "steps make the same ones without it");
 }
 
 }  // namespace

@@ -24,15 +24,15 @@ Setting<Options> loss_scale() {
            "it after a step whose gradients are not finite, whose update is left out",
            "dynamic"},
           [](Options& options, const std::string& text) {
-            options.loss_scale.fixed = text == "dynamic"
-                                           ? 0
-                                           : parse_number(text, {.min = optim::kLeastLossScale,
-                                                                 .max = optim::kMostLossScale});
+            options.loss_scale.scale = DynamicLossScale{};
+            if (text == "dynamic") return;
+            options.loss_scale.scale =
+                parse_number(text, {.min = optim::kLeastLossScale, .max = optim::kMostLossScale});
           },
           [](const Options& options) -> std::optional<std::string> {
-            const std::optional<double>& fixed = options.loss_scale.fixed;
-            if (!fixed) return std::nullopt;
-            return *fixed == 0 ? "dynamic" : number_text(*fixed);
+            if (!options.loss_scale.scale) return std::nullopt;
+            const std::optional<double> fixed = options.loss_scale.fixed();
+            return fixed ? number_text(*fixed) : "dynamic";
           }};
 }
 

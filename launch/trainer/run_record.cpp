@@ -110,6 +110,7 @@ json to_json(const RunRecord& record) {
                  {"ettr", record.ettr ? json(record.ettr->ettr()) : json(nullptr)}};
   if (record.ettr) result["ettr_account"] = to_json(*record.ettr);
   result["performance"] = record.performance ? to_json(*record.performance) : json(nullptr);
+  result["memory"] = record.memory ? to_json(*record.memory) : json(nullptr);
   if (record.cuda_graph) result["cuda_graph"] = to_json(*record.cuda_graph);
   result["verdict"] = record.verdict ? verdict_json(*record.verdict) : json(nullptr);
   return result;
@@ -144,6 +145,7 @@ RunRecord record_from(const json& value) {
                    .performance = std::nullopt};
   if (!value.at("performance").is_null())
     record.performance = performance_from(value.at("performance"));
+  record.memory = memory_use_from(value.value("memory", json(nullptr)));
   return record;
 }
 

@@ -13,6 +13,7 @@
 #include "core/data/fingerprint.hpp"
 #include "launch/trainer/ettr_account.hpp"
 #include "launch/trainer/graph_use.hpp"
+#include "launch/trainer/memory_use.hpp"
 #include "profiling/record/verdict.hpp"
 
 namespace sidestream::launch {
@@ -56,6 +57,7 @@ struct RunRecord {
   std::optional<double> last_val_loss = {};
   std::optional<double> time_to_target_s = {};  // of training until --target-val-loss was reached
   std::optional<RunPerformance> performance = {};
+  std::optional<MemoryUse> memory = {};
   std::optional<GraphUse> cuda_graph = {};         // empty: not asked for; not read back
   std::optional<record::RunVerdict> verdict = {};  // not read back
   std::optional<EttrAccount> ettr = {};            // over all starts of the run; not read back

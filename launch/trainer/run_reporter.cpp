@@ -74,6 +74,12 @@ class RunReporter::Impl {
   void evaluated(double seconds) { sums_.evaluation_s += seconds; }
   void waited_for_save(double seconds) { sums_.stall_s += seconds; }
 
+  void numbers(const StepNumbers& numbers) {
+    if (!numbers.news.empty()) progress_.info(numbers.news);
+    if (waiting_ && waiting_->metrics.step == numbers.step) write(*waiting_, numbers);
+    waiting_.reset();
+  }
+
   void step(const TrainingState& state, const StepOutcome& outcome,
             std::optional<double> val_loss) {
     if (ledger_) ledger_->progress(sums_of(state), EttrLedger::When::kEveryFewSeconds);
@@ -123,6 +129,7 @@ class RunReporter::Impl {
   void incident(const nlohmann::ordered_json& incident) { append_json_line(incidents_, incident); }
 
   void rewind(const TrainingState& state) {
+    waiting_.reset();
     try {
       metrics_.rewind(state.step);
     } catch (const std::exception& error) {
@@ -144,12 +151,18 @@ class RunReporter::Impl {
     record_.last_step = state.step;
     if (!samples_.empty()) record_.performance = summarise(samples_, tokens_per_step_);
     remark_on_mfu();
+    if (record_.memory) progress_.info(describe(*record_.memory));
     write_run_record(record_, paths_.run_json());
     if (!lost) lost = write_what_waits();  // of the account
     if (lost) throw core::WriteError(*lost);
   }
 
  private:
+  struct Line {
+    StepMetrics metrics;
+    Importance importance;
+  };
+
   void write(const TrainingState& state, const StepOutcome& outcome,
              std::optional<double> val_loss) {
     meter_.add(state.step,
@@ -159,19 +172,32 @@ class RunReporter::Impl {
                 .reader_s = static_cast<double>(outcome.reader_ns) * 1e-9},
                Clock::now());
     if (!outcome.news.empty()) progress_.info(outcome.news);
-    if (outcome.updated)  // others say nothing about the usual step
+    const StepNumbers* const own = outcome.numbers_of(state.step);
+    if (own == nullptr || own->updated)  // others say nothing about the usual step
       samples_.push_back({outcome.step_ns, outcome.exposed_comm_ns, outcome.reader_ns});
     if (val_loss) record_.last_val_loss = val_loss;
     const bool last = state.step == options_.steps || outcome.stop_requested;
     const bool due = options_.log_every > 0 && state.step % options_.log_every == 0;
     if (!due && !last && !val_loss) return;
-    const ranges::ScopedRange range(ranges::Phase::kLog);
-    const StepMetrics metrics = metrics_of(state, outcome, val_loss);
-    metrics_.write(metrics);
-    events_.write(metrics);
     const bool first = samples_.size() == 1;
-    progress_.update(metrics,
-                     first || last || val_loss ? Importance::kAlways : Importance::kNormal);
+    const Line line{
+        .metrics = metrics_of(state, outcome, val_loss),
+        .importance = first || last || val_loss ? Importance::kAlways : Importance::kNormal};
+    if (own != nullptr) return write(line, *own);
+    waiting_ = line;
+  }
+
+  void write(Line line, const StepNumbers& numbers) {
+    const ranges::ScopedRange range(ranges::Phase::kLog);
+    line.metrics.loss = numbers.loss;
+    line.metrics.grad_norm = numbers.grad_norm;
+    if (numbers.loss_scale) {
+      line.metrics.loss_scale = numbers.loss_scale->scale;
+      line.metrics.left_out = static_cast<std::int64_t>(numbers.loss_scale->left_out);
+    }
+    metrics_.write(line.metrics);
+    events_.write(line.metrics);
+    progress_.update(line.metrics, line.importance);
   }
 
   std::vector<AppendedFile*> files() {
@@ -244,29 +270,26 @@ class RunReporter::Impl {
 
   std::optional<std::int64_t> memory_peak_bytes() {
     const auto on_device = calls_.device_memory ? calls_.device_memory() : std::nullopt;
-    return on_device ? on_device : memory_.sample();
+    const auto peak = on_device ? on_device : memory_.sample();
+    if (record_.memory) record_.memory->peak_bytes = peak;
+    return peak;
   }
 
+  // Without the numbers.
   StepMetrics metrics_of(const TrainingState& state, const StepOutcome& outcome,
                          std::optional<double> val_loss) {
     const Rates rates = meter_.take();
-    StepMetrics metrics{.step = state.step,
-                        .epoch = static_cast<std::int64_t>(outcome.epoch),
-                        .loss = outcome.loss,
-                        .grad_norm = outcome.grad_norm,
-                        .lr = outcome.lr,
-                        .batch_cost_s = rates.batch_cost_s,
-                        .reader_cost_s = rates.reader_cost_s,
-                        .samples_per_s = rates.samples_per_s,
-                        .tokens_per_s = rates.tokens_per_s,
-                        .mfu = mfu_.at(rates.tokens_per_s),
-                        .memory_bytes = memory_peak_bytes(),
-                        .eta_s = meter_.eta_s(),
-                        .val_loss = val_loss};
-    if (!outcome.loss_scale) return metrics;
-    metrics.loss_scale = outcome.loss_scale->scale;
-    metrics.left_out = static_cast<std::int64_t>(outcome.loss_scale->left_out);
-    return metrics;
+    return {.step = state.step,
+            .epoch = static_cast<std::int64_t>(outcome.epoch),
+            .lr = outcome.lr,
+            .batch_cost_s = rates.batch_cost_s,
+            .reader_cost_s = rates.reader_cost_s,
+            .samples_per_s = rates.samples_per_s,
+            .tokens_per_s = rates.tokens_per_s,
+            .mfu = mfu_.at(rates.tokens_per_s),
+            .memory_bytes = memory_peak_bytes(),
+            .eta_s = meter_.eta_s(),
+            .val_loss = val_loss};
   }
 
   const TrainOptions options_;
@@ -287,6 +310,7 @@ class RunReporter::Impl {
   double longest_save_s_ = 0;
   std::int64_t tokens_per_step_;
   std::vector<StepSample> samples_;
+  std::optional<Line> waiting_;  // for the numbers of its step
   Clock::time_point started_ = Clock::now();
 };
 
@@ -300,6 +324,9 @@ RunReporter::~RunReporter() = default;
 
 void RunReporter::info(const std::string& line) {
   if (impl_) impl_->info(line);
+}
+void RunReporter::numbers(const StepNumbers& numbers) {
+  if (impl_) impl_->numbers(numbers);
 }
 void RunReporter::step(const TrainingState& state, const StepOutcome& outcome,
                        std::optional<double> val_loss) {

@@ -40,7 +40,10 @@ class RunReporter {
   ~RunReporter();
 
   void info(const std::string& line);
-  // After every step; decides by --log-every what is written.
+  // When they have come: before step() of their own step, or before that of the next.
+  void numbers(const StepNumbers& numbers);
+  // After every step; decides by --log-every what is written. A line that has no numbers yet is
+  // written when they come.
   void step(const TrainingState& state, const StepOutcome& outcome, std::optional<double> val_loss);
   // The first step is about to begin; restoring has taken so long.
   void started(const TrainingState& state, double restore_s);

@@ -1,6 +1,8 @@
 // A node with little room in /dev/shm, as in a container: started with a /dev/shm of 48 MiB.
 #include <gmock/gmock.h>
 
+#include "comm/shared_window.hpp"
+#include "core/base/error.hpp"
 #include "tests/comm/communicator_fixture.hpp"
 
 namespace sidestream::test {
@@ -34,6 +36,19 @@ TEST(SmallSharedMemoryTest, makeCommunicator_goesOnWithoutWindowsAndWarns) {
 
   EXPECT_EQ(communicator->backend_name(), "mpi");
   EXPECT_THAT(warnings, ::testing::Contains(::testing::HasSubstr("--shm-size")));
+}
+
+TEST(SmallSharedMemoryTest, window_thatDoesNotFitSaysNeedAndHave) {
+  const comm::NodeMeeting alone{.exchange = [](std::string_view mine) {
+    return std::vector<std::string>{std::string(mine)};
+  }};
+  try {
+    const comm::SharedWindow window(alone, std::size_t{64} << 20);
+    FAIL() << "it has got memory";
+  } catch (const core::MemoryError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("(65536 KiB wanted, "));
+    EXPECT_THAT(error.what(), ::testing::ContainsRegex("wanted, [1-9][0-9]* KiB free\\)"));
+  }
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "launch/doctor/cgroup_limits.hpp"
+#include "core/base/cgroup_limits.hpp"
 #include "launch/doctor/patient_probe.hpp"
 #include "launch/doctor/report.hpp"
 #include "launch/doctor/storage_probe.hpp"
@@ -20,6 +20,8 @@ namespace sidestream::launch::doctor {
 namespace {
 
 using namespace std::chrono_literals;
+using core::CgroupLimits;
+using core::read_cgroup_limits;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 

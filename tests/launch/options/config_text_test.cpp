@@ -172,8 +172,9 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
   EXPECT_EQ(std::tie(o.parallel.grad_accumulation, o.parallel.gradient_as_bucket_view, o.precision,
                      o.parallel.reduce_dtype),
             std::make_tuple(14, false, Precision::kFp16, std::optional(core::DType::kFloat32)));
-  EXPECT_EQ(std::tie(o.loss_scale.fixed, o.loss_scale.interval),
-            std::make_tuple(std::optional(0.0), std::optional<std::int64_t>(26)));
+  EXPECT_TRUE(o.loss_scale.scale.has_value());
+  EXPECT_EQ(o.loss_scale.fixed(), std::nullopt);
+  EXPECT_EQ(o.loss_scale.interval, 26);
   EXPECT_EQ(
       std::tie(o.schedule.lr, o.schedule.min_lr_ratio, o.schedule.kind, o.schedule.warmup_steps),
       std::make_tuple(0.15, 0.16, "wsd", 17));

@@ -227,10 +227,11 @@ TEST_F(TrainParserTest, parse_loss_scale_is_dynamic_or_a_number_and_of_fp16_only
   const std::string config = file("precision = fp16\nloss-scale = 512\n");
 
   EXPECT_FALSE(scale_with({}).is_given());
-  EXPECT_EQ(scale_with({"--loss-scale", "dynamic"}).fixed, 0);
-  EXPECT_EQ(scale_with({"--loss-scale", "1024"}).fixed, 1024);
+  EXPECT_TRUE(scale_with({"--loss-scale", "dynamic"}).is_given());
+  EXPECT_EQ(scale_with({"--loss-scale", "dynamic"}).fixed(), std::nullopt);
+  EXPECT_EQ(scale_with({"--loss-scale", "1024"}).fixed(), 1024);
   EXPECT_EQ(scale_with({"--loss-scale-interval", "500"}).interval, 500);
-  EXPECT_EQ(parse({"--config", config}).loss_scale.fixed, 512);
+  EXPECT_EQ(parse({"--config", config}).loss_scale.fixed(), 512);
   EXPECT_FALSE(parse({"--config", config, "--baseline"}).loss_scale.is_given());
 
   for (const char* precision : {"fp32", "tf32", "bf16"}) {
@@ -301,13 +302,19 @@ TEST_F(TrainParserTest, parse_cuda_graph_refuses_what_a_replay_cannot_have) {
     EXPECT_THAT(error_beside_graph({"--nan-policy", policy}), HasSubstr("take stop or warn"));
     EXPECT_THAT(error_beside_graph({"--spike-policy", policy}), HasSubstr("take stop or warn"));
   }
-  EXPECT_THAT(error_beside_graph({"--recompute", "blocks", "--dropout", "0.1"}),
-              HasSubstr("--dropout 0, or --recompute none"));
+  for (const char* level : {"attention", "blocks"}) {
+    EXPECT_THAT(error_beside_graph({"--recompute", level, "--dropout", "0.1"}),
+                HasSubstr("--dropout 0, or --recompute mlp"));
+    EXPECT_EQ(error_beside_graph({"--recompute", level}), "no error");
+  }
+  for (const char* level : {"activations", "mlp"})
+    EXPECT_EQ(error_beside_graph({"--recompute", level, "--dropout", "0.1"}), "no error");
+  EXPECT_THAT(error_beside_graph({"--check-collectives"}),
+              HasSubstr("--check-collectives exclude each other: a replay makes no calls"));
   for (const char* what : {"residuals", "optimizer"}) {
     EXPECT_THAT(error_beside_graph({"--offload", what}),
                 HasSubstr(std::string("--offload ") + what + " exclude each other"));
   }
-  EXPECT_EQ(error_beside_graph({"--recompute", "blocks"}), "no error");
   EXPECT_EQ(error_beside_graph({"--precision", "fp16"}), "no error");
   EXPECT_EQ(error_beside_graph({"--spike-policy", "stop"}), "no error");
   EXPECT_EQ(error_beside_graph({"--fused-optimizer", "off"}),

@@ -1,5 +1,6 @@
 #include "launch/trainer/anomaly.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -60,6 +61,7 @@ TEST(AnomalyTest, judge_gradientsNotFiniteAtTheLeastLossScale) {
 
 TEST(LossScaleNewsTest, of_saysWhatHasBeenLeftOutSinceTheLastCall) {
   LossScaleNews news({.scale = 4096, .left_out = 7});
+  news.begin(1);
 
   EXPECT_EQ(news.of(1, {.scale = 4096, .good_steps = 1, .left_out = 7}), "");
   EXPECT_EQ(news.of(2, {.scale = 2048, .left_out = 8}),
@@ -72,6 +74,22 @@ TEST(LossScaleNewsTest, of_saysWhatHasBeenLeftOutSinceTheLastCall) {
   EXPECT_EQ(news.of(20, {.scale = 256, .left_out = 11}),
             "by step 20: gradients were not finite in fp16: 2 updates are left out, the loss scale "
             "is 256 now");
+}
+
+TEST(LossScaleNewsTest, of_namesTheFirstStepOfAResumedRun) {
+  LossScaleNews news({.scale = 4096, .left_out = 7});
+  news.begin(11);
+  news.begin(12);  // is under way before anybody looks at the one before
+
+  EXPECT_THAT(news.of(11, {.scale = 2048, .left_out = 8}), testing::StartsWith("step 11: "));
+  EXPECT_THAT(news.of(12, {.scale = 1024, .left_out = 9}), testing::StartsWith("step 12: "));
+}
+
+TEST(LossScaleNewsTest, of_severalStepsOfAResumedRunNamesTheirLast) {
+  LossScaleNews news({.scale = 4096});
+  news.begin(11);
+
+  EXPECT_THAT(news.of(15, {.scale = 2048, .left_out = 1}), testing::StartsWith("by step 15: "));
 }
 
 TEST(TrainingStateTest, lossScale_comesBackAsItWas) {
@@ -95,6 +113,7 @@ TEST(TrainingStateTest, lossScale_thatCannotBeUsedIsRefused) {
   state.loss_scale = optim::LossScaleState{.scale = 32768, .good_steps = 5, .left_out = 2};
   for (const auto& [field, value] :
        {std::pair{"scale", nlohmann::json(0)}, std::pair{"scale", nlohmann::json(nullptr)},
+        std::pair{"scale", nlohmann::json(1e300)}, std::pair{"scale", nlohmann::json(3.5e38)},
         std::pair{"good_steps", nlohmann::json(-1)}, std::pair{"left_out", nlohmann::json("2")}}) {
     nlohmann::json json = to_json(state);
     json["loss_scale"][field] = value;

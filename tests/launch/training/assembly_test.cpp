@@ -5,8 +5,8 @@
 
 #include <chrono>
 
-#include "launch/assembly/dry_run.hpp"
-#include "launch/assembly/memory_advice.hpp"
+#include "launch/assembly/rank_plan.hpp"
+#include "launch/assembly/stepper_assembly.hpp"
 #include "model/config.hpp"
 
 namespace sidestream::launch {
@@ -49,9 +49,30 @@ TEST(AssemblyTest, dataParallelConfig_scalesTheLossOfFp16Only) {
   EXPECT_EQ(fp16.loss_scale.kind, LossScaling::kDynamic);
   EXPECT_EQ(fp16.loss_scale.scale, 65536);
   EXPECT_EQ(fp16.loss_scale.interval, 7);
-  const auto fixed = config_of(Precision::kFp16, {.fixed = 128}).loss_scale;
+  const auto fixed = config_of(Precision::kFp16, {.scale = 128.0}).loss_scale;
   EXPECT_EQ(fixed.kind, LossScaling::kFixed);
   EXPECT_EQ(fixed.scale, 128);
+}
+
+// Nobody waits for a line: its numbers come while the next step runs.
+TEST(AssemblyTest, lookAt_waitsForNumbersOnlyWhereSomethingIsDoneWithTheWeights) {
+  TrainOptions options;
+  options.steps = 20;
+  options.evaluation.every = 6;
+  options.checkpoint.every = 9;
+  const auto steps_of = [&](Look wanted) {
+    std::vector<std::int64_t> steps;
+    for (std::int64_t step = 1; step <= options.steps; ++step)
+      if (look_at(options, step) == wanted) steps.push_back(step);
+    return steps;
+  };
+
+  const std::vector<std::int64_t> at_once = {6, 9, 12, 18, 20};
+  EXPECT_EQ(steps_of(Look::kAtOnce), at_once);
+  EXPECT_EQ(steps_of(Look::kLate).size(), 15u);
+  options.log_every = 5;
+  EXPECT_EQ(steps_of(Look::kAtOnce), at_once);
+  EXPECT_EQ(steps_of(Look::kLate), (std::vector<std::int64_t>{1, 5, 10, 15}));
 }
 
 TEST(AssemblyTest, plan_ofFp16IsThatOfBf16) {
@@ -60,7 +81,7 @@ TEST(AssemblyTest, plan_ofFp16IsThatOfBf16) {
   options.model.config = model::preset("gpt2-tiny");
   const auto device_bytes = [&](Precision precision) {
     options.precision = precision;
-    return plan_device(options, 2, 2).state_bytes();
+    return RankPlanner(options, {.ranks = 2}).plan(options).state_bytes();
   };
   const auto activation_bytes = [&](Precision precision) {
     options.precision = precision;

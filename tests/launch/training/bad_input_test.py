@@ -57,6 +57,14 @@ def check_flags(root, data):
     check(not (root / "never").exists(), "a refused call left a run directory behind")
 
 
+def check_no_room(root):
+    """A plan that no swap can help: refused before anything is allocated, with need, have and what takes less."""
+    huge = ["--data", "synthetic", "--device", "cpu", "--model", "gpt2-1558m", "--batch-size-per-rank", "100000", "--run-dir", str(root / "never")]
+    for ranks in (1, 2):
+        expect(CONFIG, [f"{ranks} rank(s) need at least", "this machine has", "swap included", "--recompute blocks"], ranks, huge)
+    check(not (root / "never").exists(), "a refused call left a run directory behind")
+
+
 def check_data_folder(root, data):
     base = TINY + ["--run-dir", str(root / "never"), "--steps", "3", "--batch-size-per-rank", "2"]
     (root / "empty").mkdir()
@@ -327,6 +335,7 @@ def main():
         root = pathlib.Path(folder)
         data = make_data(root / "data")
         check_flags(root, data)
+        check_no_room(root)
         check_data_folder(root, data)
         check_element_types(root, data)
         check_paths_of_shards(root, data)

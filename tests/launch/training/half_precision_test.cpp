@@ -72,8 +72,8 @@ struct RankRun {
     model->initialise(1);
     return *model;
   }
-  StepOutcome step(std::int64_t number) {
-    return steps.run(number, [] { return false; });
+  StepNumbers step(std::int64_t number) {
+    return steps.run(number, [] { return false; }).numbers.at(0);
   }
   std::vector<torch::Tensor> state() const {
     std::vector<torch::Tensor> all;
@@ -100,7 +100,7 @@ std::vector<double> losses_of(const RunOptions& options, int steps) {
   run_ranks(2, [&](ThreadCommunicator& communicator) {
     RankRun run(communicator, options);
     for (int step = 1; step <= steps; ++step) {
-      const StepOutcome outcome = run.step(step);
+      const StepNumbers outcome = run.step(step);
       if (communicator.rank() == 0) losses.push_back(outcome.loss);
     }
   });
@@ -142,7 +142,7 @@ TEST(HalfPrecisionTest, overflow_on_one_rank_is_said_and_left_out_on_both) {
     EXPECT_EQ(run.step(2).news.find("left out"), std::string::npos);
     const auto before = run.state();
 
-    const StepOutcome outcome = run.step(3);
+    const StepNumbers outcome = run.step(3);
 
     EXPECT_FALSE(outcome.anomaly) << "it is no incident";
     EXPECT_TRUE(same_bits(run.state(), before));
@@ -167,7 +167,7 @@ TEST(HalfPrecisionTest, gradients_that_are_not_finite_at_any_scale_end_the_run) 
     const auto before = run.state();
 
     EXPECT_FALSE(run.step(2).anomaly);
-    const StepOutcome outcome = run.step(3);
+    const StepNumbers outcome = run.step(3);
 
     ASSERT_TRUE(outcome.anomaly);
     EXPECT_EQ(outcome.anomaly->kind, Anomaly::Kind::kLossScaleTooSmall);
@@ -183,7 +183,7 @@ TEST(HalfPrecisionTest, fixed_scale_leaves_what_is_not_finite_to_the_policy) {
                                .numerics = {.nan_policy = AnomalyPolicy::kSkip}});
     run.step(1);
 
-    const StepOutcome outcome = run.step(2);
+    const StepNumbers outcome = run.step(2);
 
     ASSERT_TRUE(outcome.anomaly);
     EXPECT_EQ(outcome.anomaly->kind, Anomaly::Kind::kLossNotFinite);

@@ -1,4 +1,4 @@
-// Which flags a dry run names where a plan does not fit.
+// Which flags a run names where its plan does not fit.
 #include "launch/assembly/memory_advice.hpp"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@ using model::Recompute;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::int64_t kFixed = 1 << 30;
+constexpr std::size_t kState = 1 << 30, kOffloaded = 700 << 20;
 constexpr int kRanks = 2;
 
 TrainOptions options_of(std::int64_t chunks, Recompute level = Recompute::kNone) {
@@ -23,13 +23,22 @@ TrainOptions options_of(std::int64_t chunks, Recompute level = Recompute::kNone)
   return options;
 }
 
-std::int64_t needed(const TrainOptions& options) {
-  return kRanks * (kFixed + static_cast<std::int64_t>(activations_of(options).peak()));
+// Real activations beside a state that --offload optimizer alone makes smaller.
+RankPlan plan_of(const TrainOptions& options) {
+  const bool moved = options.parallel.optimizer.state_residence == parallel::StateResidence::kHost;
+  RankPlan plan{.activations = activations_of(options)};
+  plan.state.parameter_bytes = moved ? kState - kOffloaded : kState;
+  plan.state.host_state_bytes = moved ? kOffloaded : 0;
+  return plan;
 }
 
-std::string advice(const TrainOptions& options, std::int64_t usable_bytes) {
-  return memory_advice(options,
-                       {.ranks = kRanks, .usable_bytes = usable_bytes, .fixed_bytes = kFixed});
+std::int64_t needed(const TrainOptions& options) {
+  return kRanks * static_cast<std::int64_t>(kState + activations_of(options).peak());
+}
+
+std::string advice(const TrainOptions& options, std::optional<std::int64_t> usable_bytes) {
+  return memory_advice(options, plan_of,
+                       {.ranks = kRanks, .ranks_on_host = kRanks, .usable_bytes = usable_bytes});
 }
 
 TEST(MemoryAdviceTest, what_fits_needs_none) {
@@ -37,7 +46,7 @@ TEST(MemoryAdviceTest, what_fits_needs_none) {
 
   EXPECT_EQ(advice(options, needed(options)), "");
   EXPECT_NE(advice(options, needed(options) - 1), "");
-  EXPECT_EQ(memory_advice(options, {.ranks = kRanks, .fixed_bytes = kFixed}), "");
+  EXPECT_EQ(advice(options, std::nullopt), "");
 }
 
 TEST(MemoryAdviceTest, the_cheapest_level_that_fits_is_named) {
@@ -65,51 +74,87 @@ TEST(MemoryAdviceTest, chunks_come_before_levels_and_stay_with_them) {
 }
 
 TEST(MemoryAdviceTest, what_does_not_help_is_said) {
-  EXPECT_THAT(advice(options_of(0), 0), HasSubstr("--recompute blocks leaves about"));
+  TrainOptions least = options_of(0, Recompute::kBlocks);
+  least.precision = Precision::kBf16;
+
+  EXPECT_THAT(advice(options_of(0), 0),
+              HasSubstr("--recompute blocks --precision bf16 leaves about"));
   EXPECT_THAT(advice(options_of(0), 0), HasSubstr("--batch-size-per-rank"));
-  EXPECT_THAT(advice(options_of(0, Recompute::kBlocks), 0), Not(HasSubstr("leaves about")));
+  EXPECT_THAT(advice(least, 0), Not(HasSubstr("leaves about")));
 }
 
 TEST(MemoryAdviceTest, a_start_that_takes_more_than_training_is_counted) {
   const TrainOptions options = options_of(0);
-  const std::int64_t start = needed(options) / kRanks + 1;
-  const HostMemory host{.ranks = kRanks,
-                        .usable_bytes = needed(options),
-                        .fixed_bytes = kFixed,
-                        .start_bytes = start};
+  const auto plan_with_start = [](const TrainOptions& other) {
+    RankPlan plan = plan_of(other);
+    plan.state.start_bytes = plan_of(options_of(0)).training_bytes() + 1;
+    return plan;
+  };
 
-  EXPECT_THAT(memory_advice(options, host), HasSubstr("they need about"));
+  EXPECT_THAT(memory_advice(options, plan_with_start,
+                            {.ranks_on_host = kRanks, .usable_bytes = needed(options)}),
+              HasSubstr("they need about"));
 }
 
-constexpr std::int64_t kOffloaded = 700 << 20;
+TEST(MemoryAdviceTest, another_family_has_no_levels) {
+  TrainOptions options = options_of(1);
+  options.model.config = model::preset("mlp");
+  options.model.config.vocab_size = options.model.config.padded_vocab_size = 50257;
+  options.model.config.loss_chunks = 1;
 
-std::string gpu_advice(const TrainOptions& options, std::int64_t usable_bytes) {
-  return memory_advice(options, {.usable_bytes = usable_bytes,
-                                 .fixed_bytes = kFixed,
-                                 .memory = MemoryOf::kGpu,
-                                 .offloaded_bytes = kOffloaded});
+  EXPECT_THAT(advice(options, 0), HasSubstr(": --loss-chunks auto"));
+  EXPECT_THAT(advice(options, 0), Not(HasSubstr("--recompute")));
 }
 
-TEST(MemoryAdviceTest, what_goes_to_the_host_of_a_gpu_comes_after_the_levels) {
+std::string gpu_advice(const TrainOptions& options, std::int64_t usable_bytes,
+                       std::optional<std::int64_t> host_usable_bytes = std::nullopt) {
+  return memory_advice(options, plan_of,
+                       {.memory = MemoryOf::kGpu,
+                        .usable_bytes = usable_bytes,
+                        .host_usable_bytes = host_usable_bytes});
+}
+
+TrainOptions deep_options() {
   TrainOptions deep = options_of(0, Recompute::kBlocks);
   deep.model.config.layers = 48;
-  TrainOptions moved = deep;
-  moved.model.config.residuals = model::ResidualPlace::kHost;
-  const auto needs = [](const TrainOptions& options) {
-    return kFixed + static_cast<std::int64_t>(activations_of(options).peak());
-  };
-  ASSERT_LT(needs(moved), needs(deep));
+  return deep;
+}
+
+TrainOptions with_residuals_moved(TrainOptions options) {
+  options.model.config.residuals = model::ResidualPlace::kHost;
+  return options;
+}
+
+std::int64_t needed_on_gpu(const TrainOptions& options) { return needed(options) / kRanks; }
+
+TEST(MemoryAdviceTest, what_goes_to_the_host_of_a_gpu_comes_after_the_levels) {
+  const TrainOptions deep = deep_options(), moved = with_residuals_moved(deep);
+  ASSERT_LT(needed_on_gpu(moved), needed_on_gpu(deep));
   TrainOptions none = deep;
   none.model.config.recompute = Recompute::kNone;
 
-  EXPECT_THAT(gpu_advice(none, needs(deep)), HasSubstr("this GPU has"));
-  EXPECT_THAT(gpu_advice(none, needs(deep)), HasSubstr(": --recompute blocks makes it about"));
-  EXPECT_THAT(gpu_advice(none, needs(moved)),
+  EXPECT_THAT(gpu_advice(none, needed_on_gpu(deep)), HasSubstr("this GPU has"));
+  EXPECT_THAT(gpu_advice(none, needed_on_gpu(deep)),
+              HasSubstr(": --recompute blocks makes it about"));
+  EXPECT_THAT(gpu_advice(none, needed_on_gpu(moved)),
               HasSubstr(": --recompute blocks --offload residuals makes it about"));
-  EXPECT_THAT(gpu_advice(deep, needs(moved) - kOffloaded),
+  EXPECT_THAT(gpu_advice(deep, needed_on_gpu(moved) - static_cast<std::int64_t>(kOffloaded)),
               HasSubstr(": --offload residuals,optimizer makes it about"));
-  EXPECT_THAT(gpu_advice(deep, 0), HasSubstr("--offload residuals,optimizer leaves about"));
+  EXPECT_THAT(gpu_advice(deep, 0),
+              HasSubstr("--offload residuals,optimizer --precision bf16 leaves about"));
   EXPECT_THAT(advice(deep, 0), Not(HasSubstr("--offload")));
+}
+
+TEST(MemoryAdviceTest, what_the_host_of_a_gpu_has_no_room_for_is_not_proposed) {
+  const TrainOptions deep = deep_options();
+  const auto residuals = static_cast<std::int64_t>(activations_of(with_residuals_moved(deep)).host);
+  const auto optimizer = static_cast<std::int64_t>(kOffloaded);
+
+  EXPECT_THAT(gpu_advice(deep, 0, 0), Not(HasSubstr("--offload")));
+  EXPECT_THAT(gpu_advice(deep, 0, residuals), HasSubstr(": --offload residuals --precision"));
+  EXPECT_THAT(gpu_advice(deep, 0, residuals + optimizer - 1), Not(HasSubstr("optimizer --")));
+  EXPECT_THAT(gpu_advice(deep, 0, residuals + optimizer),
+              HasSubstr(": --offload residuals,optimizer --precision"));
 }
 
 TEST(MemoryAdviceTest, what_a_graph_of_the_step_cannot_hold_leaves_it_out) {
@@ -127,16 +172,7 @@ TEST(MemoryAdviceTest, what_a_graph_of_the_step_cannot_hold_leaves_it_out) {
   EXPECT_THAT(advice(graph, needed(recomputed)), HasSubstr(": --recompute blocks makes it about"));
   EXPECT_THAT(advice(draws, needed(redrawn)),
               HasSubstr(": --recompute attention --cuda-graph off makes it about"));
-  EXPECT_THAT(gpu_advice(graph, 0), HasSubstr("optimizer --cuda-graph off leaves about"));
-}
-
-TEST(MemoryAdviceTest, another_family_has_chunks_alone) {
-  TrainOptions options = options_of(1);
-  options.model.config = model::preset("mlp");
-  options.model.config.loss_chunks = 1;
-
-  EXPECT_THAT(advice(options, 0), HasSubstr("--loss-chunks auto leaves about"));
-  EXPECT_THAT(advice(options, 0), Not(HasSubstr("--recompute")));
+  EXPECT_THAT(gpu_advice(graph, 0), HasSubstr(" --cuda-graph off leaves about"));
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ TEST(RunRecordTest, read_gives_what_write_wrote) {
                          .last_step = {},
                          .last_val_loss = 2.5,
                          .time_to_target_s = {},
-                         .performance = RunPerformance{.steps = 7, .step_ms_p50 = 1.5}};
+                         .performance = RunPerformance{.steps = 7, .step_ms_p50 = 1.5},
+                         .memory = MemoryUse{.planned_bytes = 4000, .peak_bytes = 3000}};
   const auto file = temporary_file();
 
   write_run_record(record, file);
@@ -68,6 +69,22 @@ TEST(RunRecordTest, read_gives_what_write_wrote) {
   EXPECT_EQ(back.wall_s, std::nullopt);
   EXPECT_EQ(back.performance->steps, 7);
   EXPECT_DOUBLE_EQ(back.performance->step_ms_p50, 1.5);
+  EXPECT_EQ(back.memory, record.memory);
+}
+
+TEST(RunRecordTest, memory_is_planned_and_measured_or_missing) {
+  MemoryUse use{.on_gpu = true, .planned_bytes = 4ll << 30};
+  EXPECT_EQ(describe(use), "memory of rank 0: 4.00 GiB were planned, the peak was not measured");
+  EXPECT_TRUE(to_json(use)["measured_over_planned"].is_null());
+  EXPECT_EQ(memory_use_from(to_json(use)), use);
+
+  use.peak_bytes = 3ll << 30;
+
+  EXPECT_DOUBLE_EQ(to_json(use)["measured_over_planned"].get<double>(), 0.75);
+  EXPECT_EQ(describe(use),
+            "memory of rank 0: 3.00 GiB of its GPU at the peak, 4.00 GiB were planned (0.75 of "
+            "it)");
+  EXPECT_EQ(memory_use_from(nullptr), std::nullopt) << "a record of before there was one";
 }
 
 // A run that failed: what the rank that writes knew of itself.

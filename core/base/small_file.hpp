@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-namespace sidestream::launch::doctor {
+namespace sidestream::core {
 
 // Empty when there is none.
 inline std::string text_of(const std::filesystem::path& path) {
@@ -36,4 +36,4 @@ inline std::optional<std::int64_t> number_of(const std::filesystem::path& path) 
   return number_in(first_line_of(path));
 }
 
-}  // namespace sidestream::launch::doctor
+}  // namespace sidestream::core

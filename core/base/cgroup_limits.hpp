@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 
-#include "launch/doctor/rank_facts.hpp"
+namespace sidestream::core {
 
-namespace sidestream::launch::doctor {
+// Of limits.
+constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
 struct CgroupLimits {
   std::int64_t memory_bytes = kUnlimited;
@@ -20,4 +22,4 @@ struct CgroupLimits {
 CgroupLimits read_cgroup_limits(const std::filesystem::path& proc = "/proc",
                                 const std::filesystem::path& sys = "/sys");
 
-}  // namespace sidestream::launch::doctor
+}  // namespace sidestream::core

@@ -1,4 +1,4 @@
-#include "launch/doctor/cgroup_limits.hpp"
+#include "core/base/cgroup_limits.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "launch/doctor/small_file.hpp"
+#include "core/base/small_file.hpp"
 
-namespace sidestream::launch::doctor {
+namespace sidestream::core {
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,4 +121,4 @@ CgroupLimits read_cgroup_limits(const fs::path& proc, const fs::path& sys) {
   return limits;
 }
 
-}  // namespace sidestream::launch::doctor
+}  // namespace sidestream::core
