@@ -151,7 +151,8 @@ class RunReporter::Impl {
     record_.last_step = state.step;
     if (!samples_.empty()) record_.performance = summarise(samples_, tokens_per_step_);
     remark_on_mfu();
-    if (record_.memory) progress_.info(describe(*record_.memory));
+    // Of a run that failed, the last lines are those that say why.
+    if (went_well && record_.memory) progress_.info(describe(*record_.memory));
     write_run_record(record_, paths_.run_json());
     if (!lost) lost = write_what_waits();  // of the account
     if (lost) throw core::WriteError(*lost);
