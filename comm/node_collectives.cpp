@@ -261,19 +261,20 @@ Steps NodeCollectives::gather_through_lane(Call call, const std::byte* input, st
   co_await until([this] { return board_.everyone_arrived(); });
   compare(call);
   lane_slices_.resize(2 * nodes * part_bytes);
+  const auto place_of = [&](std::size_t at) {  // of one part while the next arrives
+    return lane_slices_.data() + at / part_bytes % 2 * nodes * part_bytes;
+  };
   const auto receive = [&](std::size_t at) {
-    std::byte* to = lane_slices_.data() + at / part_bytes % 2 * nodes * part_bytes;
     return at < slice_bytes
-               ? lane_->all_gather(input + at, to, std::min(part_bytes, slice_bytes - at))
+               ? lane_->all_gather(input + at, place_of(at), std::min(part_bytes, slice_bytes - at))
                : Steps();
   };
   Steps arriving = receive(0);
   co_await all_finished(arriving);
   for (std::size_t at = 0; at < slice_bytes; at += part_bytes) {
-    const std::byte* gathered = lane_slices_.data() + at / part_bytes % 2 * nodes * part_bytes;
     Steps next = receive(at + part_bytes);
     Steps handed =
-        hand_out(gathered, std::min(part_bytes, slice_bytes - at), output + at, slice_bytes);
+        hand_out(place_of(at), std::min(part_bytes, slice_bytes - at), output + at, slice_bytes);
     co_await all_finished(next, handed);
   }
 }

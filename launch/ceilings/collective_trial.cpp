@@ -5,15 +5,12 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "launch/ceilings/seconds_since.hpp"
 
 namespace sidestream::launch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 

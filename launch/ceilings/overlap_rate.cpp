@@ -4,6 +4,7 @@
 #include <chrono>
 #include <vector>
 
+#include "launch/ceilings/seconds_since.hpp"
 #include "launch/ceilings/timed_products.hpp"
 #include "parallel/tensor_types.hpp"
 #include "profiling/statistics/median.hpp"
@@ -12,10 +13,6 @@ namespace sidestream::launch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Together {
   double compute_s = 0;

@@ -3,19 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <sstream>
 #include <string>
 #include <utility>
 
 #include "comm/communicator.hpp"
+#include "launch/ceilings/seconds_since.hpp"
 
 namespace sidestream::launch {
 namespace {
-
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // What a rank says after a repetition, and reads of the others.
 constexpr char kGoesOn = 'g', kHasEnough = 'e', kWasAskedToStop = 's';
@@ -23,14 +19,16 @@ constexpr char kGoesOn = 'g', kHasEnough = 'e', kWasAskedToStop = 's';
 }  // namespace
 
 Repetitions::Repetitions(comm::Communicator& communicator, RepeatRule rule)
-    : communicator_(communicator), rule_(std::move(rule)), begin_s_(now_s()) {}
+    : communicator_(communicator),
+      rule_(std::move(rule)),
+      begin_(std::chrono::steady_clock::now()) {}
 
 int Repetitions::next(int most) const {
   return rule_.repeats ? std::clamp(*rule_.repeats - done_, 1, most) : most;
 }
 
 bool Repetitions::enough() const {
-  return rule_.repeats ? done_ >= *rule_.repeats : now_s() - begin_s_ >= rule_.seconds;
+  return rule_.repeats ? done_ >= *rule_.repeats : seconds_since(begin_) >= rule_.seconds;
 }
 
 std::vector<double> Repetitions::slowest_of(std::initializer_list<double> mine_s, int repetitions) {

@@ -4,6 +4,7 @@
 //   while (repetitions.go_on()) total_s += repetitions.slowest_of({measure_once()}).front();
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <initializer_list>
 #include <optional>
@@ -42,7 +43,7 @@ class Repetitions {
 
   comm::Communicator& communicator_;
   RepeatRule rule_;
-  double begin_s_;
+  std::chrono::steady_clock::time_point begin_;
   int done_ = 0;
   bool over_ = false;
   bool stopped_ = false;

@@ -6,6 +6,8 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "launch/ceilings/seconds_since.hpp"
+
 namespace sidestream::launch {
 namespace {
 
@@ -48,7 +50,7 @@ double TimedProducts::run() {
   const auto begin = Clock::now();
   queue();
   finish();
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  return seconds_since(begin);
 }
 
 comm::Stream TimedProducts::stream() const {

@@ -26,8 +26,7 @@ constexpr TrainFlag kModel = {"model", "gpt2-mini"};  // a configuration file na
 // Every step is measured, and nothing but steps.
 constexpr std::array kFixed = {TrainFlag{"log-every", "1"}, TrainFlag{"eval-every", "0"},
                                TrainFlag{"checkpoint-every", "0"}, TrainFlag{"resume", "none"}};
-constexpr std::array kRefused = {"log-every",    "eval-every", "checkpoint-every", "resume",
-                                 "print-config", "dry-run",    "target-val-loss"};
+constexpr std::array kWithoutUse = {"print-config", "dry-run", "target-val-loss"};
 
 SettingTable<Options> own_table() {
   return {{"bench step, beside every flag of `train` (`sidestream help train`)",
@@ -64,11 +63,13 @@ std::vector<std::string> train_arguments(const std::vector<Given>& given) {
 }
 
 void refuse_what_is_fixed(const std::vector<Given>& given) {
-  for (const char* name : kRefused) {
+  const auto refuse = [&](const char* name) {
     if (names(given, name))
       throw core::ConfigError(fmt::format(
           "--{}: `bench step` sets it itself, or has no use for it: leave it out", name));
-  }
+  };
+  for (const TrainFlag& flag : kFixed) refuse(flag.name);
+  for (const char* name : kWithoutUse) refuse(name);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/error.hpp"
 #include "launch/options/byte_sizes.hpp"
+#include "tests/launch/options/config_error.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -15,18 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-template <typename Function>
-std::string error_of(Function function) {
-  try {
-    function();
-  } catch (const core::ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 std::string bench_error(const Words& words) {
-  return error_of([&] { parse_bench_options(words); });
+  return config_error_of([&] { parse_bench_options(words); });
 }
 
 TEST(ByteSizesTest, letters_are_powers_of_1024) {
@@ -43,13 +33,14 @@ TEST(ByteSizesTest, text_reads_back) {
 TEST(ByteSizesTest, a_bad_word_is_named_with_what_it_should_be) {
   for (const char* word : {"", "k", "0", "0k", "-4k", "4q", "4kb", "4 k", " 4k", "4.5m", "1025g",
                            "99999999999999999999", "18446744073709551615k"}) {
-    const std::string message = error_of([&] { parse_byte_sizes(std::string("1m,") + word); });
+    const std::string message =
+        config_error_of([&] { parse_byte_sizes(std::string("1m,") + word); });
     EXPECT_THAT(message, AllOf(HasSubstr("such as 4k,25m,1g"),
                                HasSubstr("found '" + std::string(word) + "' in '1m,")));
   }
-  EXPECT_THAT(error_of([] { parse_byte_sizes("4q"); }), HasSubstr("found '4q'"));
-  EXPECT_THAT(error_of([] { parse_byte_sizes(""); }), HasSubstr("found ''"));
-  EXPECT_THAT(error_of([] { parse_byte_sizes("4k,"); }), HasSubstr("found '' in '4k,'"));
+  EXPECT_THAT(config_error_of([] { parse_byte_sizes("4q"); }), HasSubstr("found '4q'"));
+  EXPECT_THAT(config_error_of([] { parse_byte_sizes(""); }), HasSubstr("found ''"));
+  EXPECT_THAT(config_error_of([] { parse_byte_sizes("4k,"); }), HasSubstr("found '' in '4k,'"));
 }
 
 TEST(BenchOptionsTest, parse_sets_every_member_of_a_collective) {

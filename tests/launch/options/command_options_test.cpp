@@ -1,13 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/error.hpp"
 #include "launch/options/bench_options.hpp"
 #include "launch/options/command_table.hpp"
 #include "launch/options/doctor_options.hpp"
 #include "launch/options/generate_options.hpp"
 #include "launch/options/nearest_name.hpp"
 #include "launch/options/prepare_options.hpp"
+#include "tests/launch/options/config_error.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -15,16 +15,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Words = std::vector<const char*>;
-
-template <typename Function>
-std::string error_of(Function function) {
-  try {
-    function();
-  } catch (const core::ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 Invocation invoke(Words words) {
   words.insert(words.begin(), "sidestream");
@@ -46,15 +36,15 @@ TEST(PrepareOptionsTest, parse_lists_may_be_long_and_repeated) {
 }
 
 TEST(PrepareOptionsTest, parse_missing_parts_are_named) {
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(config_error_of([] {
                 parse_prepare_options({"--output", "o"});
               }),
               HasSubstr("--input is missing"));
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(config_error_of([] {
                 parse_prepare_options({"--input", "o"});
               }),
               HasSubstr("--output is missing"));
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(config_error_of([] {
                 parse_prepare_options({"--val-fraction", "1"});
               }),
               HasSubstr("from 0 to below 1"));
@@ -68,7 +58,8 @@ TEST(GenerateOptionsTest, parse_sets_every_member) {
   EXPECT_EQ(std::tie(options.checkpoint, options.prompt, options.tokens, options.temperature,
                      options.top_k, options.seed, options.threads),
             std::make_tuple(std::filesystem::path("c"), "a b", 3, 0.0, 4, 5u, std::optional(6)));
-  EXPECT_THAT(error_of([] { parse_generate_options({}); }), HasSubstr("--checkpoint is missing"));
+  EXPECT_THAT(config_error_of([] { parse_generate_options({}); }),
+              HasSubstr("--checkpoint is missing"));
 }
 
 TEST(BenchOptionsTest, parse_takes_the_subject_as_a_word) {
@@ -76,12 +67,12 @@ TEST(BenchOptionsTest, parse_takes_the_subject_as_a_word) {
   EXPECT_EQ(parse_bench_options({"allreduce"}).subject, BenchSubject::kAllReduce);
   EXPECT_EQ(parse_bench_options({"allgather"}).subject, BenchSubject::kAllGather);
   EXPECT_EQ(parse_bench_options({"reducescatter"}).subject, BenchSubject::kReduceScatter);
-  EXPECT_THAT(error_of([] { parse_bench_options({}); }), HasSubstr("ceilings"));
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(config_error_of([] { parse_bench_options({}); }), HasSubstr("ceilings"));
+  EXPECT_THAT(config_error_of([] {
                 parse_bench_options({"--threads", "2"});
               }),
               HasSubstr("what to measure"));
-  EXPECT_THAT(error_of([] { parse_bench_options({"floors"}); }),
+  EXPECT_THAT(config_error_of([] { parse_bench_options({"floors"}); }),
               HasSubstr("expected one of ceilings"));
 }
 
@@ -93,7 +84,10 @@ TEST(DoctorOptionsTest, parse_sets_every_member) {
             std::make_tuple(comm::DeviceWish::kCuda, std::filesystem::path("runs/a"),
                             std::filesystem::path("a.json")));
   EXPECT_EQ(parse_doctor_options({}).run_dir, ".");
-  EXPECT_THAT(error_of([] { parse_doctor_options({"--device", "tpu"}); }), HasSubstr("--device"));
+  EXPECT_THAT(config_error_of([] {
+                parse_doctor_options({"--device", "tpu"});
+              }),
+              HasSubstr("--device"));
   EXPECT_EQ(invoke({"doctor"}).command, Command::kDoctor);
 }
 
@@ -115,9 +109,9 @@ TEST(CommandTableTest, parse_invocation_prints_help_and_version) {
 }
 
 TEST(CommandTableTest, parse_invocation_unknown_command_names_the_nearest) {
-  EXPECT_THAT(error_of([] { invoke({"trian"}); }),
+  EXPECT_THAT(config_error_of([] { invoke({"trian"}); }),
               HasSubstr("unknown command 'trian'. Did you mean train?"));
-  EXPECT_THAT(error_of([] { invoke({}); }), HasSubstr("no command given"));
+  EXPECT_THAT(config_error_of([] { invoke({}); }), HasSubstr("no command given"));
 }
 
 TEST(NearestNameTest, did_you_mean_is_silent_when_nothing_is_close) {
