@@ -4,16 +4,10 @@
 
 #include <algorithm>
 
+#include "launch/assembly/gib_text.hpp"
 #include "launch/assembly/memory_proposals.hpp"
 
 namespace sidestream::launch {
-namespace {
-
-std::string gib(std::int64_t bytes) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
-}
-
-}  // namespace
 
 std::int64_t needed_bytes(const RankPlan& plan, const MemoryRoom& room) {
   const auto training = static_cast<std::int64_t>(plan.training_bytes()) + room.rank_bytes;
@@ -27,11 +21,11 @@ std::string way_out(const TrainOptions& options, const PlanOf& plan_of, const Me
   const std::vector<MemoryProposal> all = memory_proposals(options, plan_of, room);
   for (const MemoryProposal& one : all) {
     if (one.bytes > room.usable_bytes.value_or(0)) continue;
-    return fmt::format("{} makes it about {}.", one.flags, gib(one.bytes));
+    return fmt::format("{} makes it about {}.", one.flags, gib_text(one.bytes));
   }
-  const std::string most =
-      all.empty() ? ""
-                  : fmt::format("{} leaves about {}; ", all.back().flags, gib(all.back().bytes));
+  const std::string most = all.empty() ? ""
+                                       : fmt::format("{} leaves about {}; ", all.back().flags,
+                                                     gib_text(all.back().bytes));
   return most +
          "take a smaller --batch-size-per-rank with more --grad-accumulation, a shorter "
          "--sequence-length, or fewer ranks.";
@@ -43,8 +37,8 @@ std::string memory_advice(const TrainOptions& options, const PlanOf& plan_of,
   if (!room.usable_bytes || needed <= *room.usable_bytes) return {};
   const bool gpu = room.memory == MemoryOf::kGpu;
   return fmt::format("Memory: this {} has {} free for {} rank(s), and they need about {}: ",
-                     gpu ? "GPU" : "machine", gib(*room.usable_bytes), gpu ? 1 : room.ranks_on_host,
-                     gib(needed)) +
+                     gpu ? "GPU" : "machine", gib_text(*room.usable_bytes),
+                     gpu ? 1 : room.ranks_on_host, gib_text(needed)) +
          way_out(options, plan_of, room);
 }
 

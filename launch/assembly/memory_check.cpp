@@ -8,6 +8,7 @@
 #include "comm/shared_window.hpp"
 #include "core/base/error.hpp"
 #include "core/base/warning.hpp"
+#include "launch/assembly/gib_text.hpp"
 #include "launch/assembly/offload_assembly.hpp"
 #include "launch/assembly/run_start.hpp"
 #include "launch/reporting/memory_peak.hpp"
@@ -104,11 +105,11 @@ std::string check_host_memory(const TrainOptions& options, const RankPlanner& pl
   const std::int64_t least = room.ranks_on_host * static_cast<std::int64_t>(certain);
   if (least <= memory.most_bytes()) return memory_advice(options, plan_of, room);
   room.usable_bytes = memory.most_bytes();
-  const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); };
-  throw core::ConfigError(fmt::format(
-      "Memory: {} rank(s) need at least {:.1f} GiB, and this machine has {:.1f} GiB in all, swap "
-      "included: {}",
-      room.ranks_on_host, gib(least), gib(memory.most_bytes()), way_out(options, plan_of, room)));
+  throw core::ConfigError(
+      fmt::format("Memory: {} rank(s) need at least {}, and this machine has {} in all, swap "
+                  "included: {}",
+                  room.ranks_on_host, gib_text(least), gib_text(memory.most_bytes()),
+                  way_out(options, plan_of, room)));
 }
 
 std::optional<MemoryUse> check_memory(Session& session, TrainOptions options,

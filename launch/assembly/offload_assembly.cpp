@@ -4,17 +4,11 @@
 
 #include "comm/cuda/stream_copies.hpp"
 #include "core/base/error.hpp"
+#include "launch/assembly/gib_text.hpp"
 #include "launch/options/offload.hpp"
 #include "launch/options/train_parser.hpp"
 
 namespace sidestream::launch {
-namespace {
-
-std::string gib(std::int64_t bytes) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
-}
-
-}  // namespace
 
 bool fits_host(const PinnedNeed& need) {
   if (!need.usable_bytes || need.rank_bytes == 0) return true;
@@ -27,8 +21,8 @@ void require_host_memory(const TrainOptions& options, const PinnedNeed& need) {
       fmt::format("--offload {} needs {} of pinned memory on this host for {} rank(s), and {} "
                   "beside it; {} are "
                   "free: take fewer ranks on a host, {}or leave a part of --offload out",
-                  offload_of(options).text(), gib(need.pinned_bytes()), need.ranks,
-                  gib(need.other_bytes), gib(*need.usable_bytes),
+                  offload_of(options).text(), gib_text(need.pinned_bytes()), need.ranks,
+                  gib_text(need.other_bytes), gib_text(*need.usable_bytes),
                   offload_of(options).optimizer ? "--zero 1, --optimizer-state-dtype bf16, "
                                                 : "a smaller --batch-size-per-rank, "));
 }
