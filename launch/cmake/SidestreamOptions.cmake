@@ -32,7 +32,7 @@ elseif(SIDESTREAM_SANITIZE)
 endif()
 if(SIDESTREAM_SANITIZE)
   target_compile_options(sidestream_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${sanitizers}>
-    $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all;-fno-omit-frame-pointer>)
+    $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all;-fno-omit-frame-pointer;-O1;-g1>)
   target_link_options(sidestream_options INTERFACE ${sanitizers})
 endif()
 if(SIDESTREAM_FUZZ)

@@ -9,7 +9,7 @@
 namespace sidestream::launch {
 namespace {
 
-constexpr std::chrono::microseconds kBetweenLooks{20};
+constexpr std::chrono::microseconds kBetweenLooksAtSlots{20};
 
 }  // namespace
 
@@ -95,7 +95,7 @@ void DeviceFeed::let_go_of_copied() {
     if (copying_.front().done->done()) {
       copying_.pop_front();
     } else {
-      std::this_thread::sleep_for(kBetweenLooks);
+      std::this_thread::sleep_for(kBetweenLooksAtSlots);
     }
   }
 }

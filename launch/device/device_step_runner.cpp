@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 using ranges::Phase;
 using ranges::ScopedRange;
 
-constexpr std::chrono::microseconds kBetweenLooks{50};
+constexpr std::chrono::microseconds kBetweenLooksAtEvent{50};
 
 }  // namespace
 
@@ -143,7 +143,7 @@ void DeviceStepRunner::keep_pace() {
 
 // A failed collective aborts what is on the device, so that this comes to an end.
 void DeviceStepRunner::wait_for(const comm::cuda::OwnedEvent& event) const {
-  while (!event.done()) std::this_thread::sleep_for(kBetweenLooks);
+  while (!event.done()) std::this_thread::sleep_for(kBetweenLooksAtEvent);
 }
 
 void DeviceStepRunner::ask(std::int64_t step) {

@@ -6,7 +6,7 @@
 namespace sidestream::launch {
 namespace {
 
-constexpr std::chrono::microseconds kBetweenLooks{20};
+constexpr std::chrono::microseconds kBetweenLooksAtValues{20};
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void LateValues::seal() { arrived_.record(current_stream_()); }
 const std::array<double, LateValues::kMost>& LateValues::read(const std::function<void()>& check) {
   while (!arrived_.done()) {
     check();
-    std::this_thread::sleep_for(kBetweenLooks);
+    std::this_thread::sleep_for(kBetweenLooksAtValues);
   }
   std::copy_n(pinned_, kMost, values_.begin());
   return values_;

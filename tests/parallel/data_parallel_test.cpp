@@ -19,8 +19,6 @@ using parallel::DataParallelConfig;
 using parallel::UnusedParameters;
 using ::testing::HasSubstr;
 
-constexpr double kSmallBuckets = 1e-4;  // MiB
-
 TEST(DataParallelTest, construct_ranksWithOtherWeights_takeRankZeros) {
   const ToyNet expected(0);
   run_ranks(3, [&](ThreadCommunicator& communicator) {

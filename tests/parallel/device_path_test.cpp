@@ -19,7 +19,6 @@ using parallel::GradientSync;
 
 constexpr auto kUnfused = parallel::OptimizerKernel::kUnfused;
 constexpr auto kFused = parallel::OptimizerKernel::kFused;
-constexpr double kOneHundredBytes = 1e-4;  // in MiB: several buckets even for the toy
 
 struct DevicePathTest : testing::Test {
   std::shared_ptr<comm::cuda::FakeDriver> driver = std::make_shared<comm::cuda::FakeDriver>();
@@ -54,8 +53,8 @@ TEST_F(DevicePathTest, training_has_the_bits_of_host_ranks) {
        {GradientSync::kPerParameter, GradientSync::kBucketed, GradientSync::kOverlapped}) {
     for (const int micro_steps : {1, 2}) {
       expect_same_weights({.config = {.gradient_sync = kind,
-                                      .bucket_mb = kOneHundredBytes,
-                                      .first_bucket_mb = kOneHundredBytes,
+                                      .bucket_mb = kSmallBuckets,
+                                      .first_bucket_mb = kSmallBuckets,
                                       .grad_accumulation = micro_steps}});
     }
   }
@@ -75,7 +74,7 @@ TEST_F(DevicePathTest, fp16_weights_with_masters_have_the_bits_of_host_ranks) {
   for (const auto kernel : {kFused, kUnfused}) {
     for (const auto reduce : {core::DType::kFloat16, core::DType::kFloat32}) {
       for (const auto state_dtype : {core::DType::kFloat32, core::DType::kBFloat16}) {
-        const ToyOptions options{.config = {.bucket_mb = kOneHundredBytes,
+        const ToyOptions options{.config = {.bucket_mb = kSmallBuckets,
                                             .parameter_dtype = core::DType::kFloat16,
                                             .reduce_dtype = reduce,
                                             .optimizer = {.kernel = kernel,
@@ -157,7 +156,7 @@ TEST_F(DevicePathTest, narrow_moments_have_the_bits_of_host_ranks) {
                                                     .rounding_seed = 7}}});
     }
   }
-  expect_same_weights({.config = {.bucket_mb = kOneHundredBytes,
+  expect_same_weights({.config = {.bucket_mb = kSmallBuckets,
                                   .optimizer = {.algorithm = parallel::OptimizerAlgorithm::kSgd,
                                                 .state_dtype = core::DType::kBFloat16,
                                                 .rounding_seed = 7}}});
@@ -188,7 +187,7 @@ TEST_F(DevicePathTest, plain_sgd_is_that_of_host_ranks) {
 }
 
 TEST_F(DevicePathTest, squares_come_after_the_sum_and_the_update_after_all_squares) {
-  const ToyOptions options = on_device({.config = {.bucket_mb = kOneHundredBytes}});
+  const ToyOptions options = on_device({.config = {.bucket_mb = kSmallBuckets}});
   ToyNet net(0);
   parallel::DataParallel replicas(net, communicator, options.config, options.tools);
 
@@ -225,7 +224,7 @@ TEST_F(DevicePathTest, steps_never_wait_for_the_device_in_any_toggle) {
           std::pair{kFused, core::DType::kBFloat16}, std::pair{kUnfused, core::DType::kBFloat16}}) {
       const ToyOptions options =
           on_device({.config = {.gradient_sync = sync,
-                                .bucket_mb = kOneHundredBytes,
+                                .bucket_mb = kSmallBuckets,
                                 .optimizer = {.kernel = kernel, .state_dtype = state_dtype},
                                 .loss_scale = kDynamic},
                      .overflow_step = 2});
@@ -289,9 +288,8 @@ TEST_F(DevicePathTest, norm_that_is_not_finite_leaves_weights_and_names_the_step
 struct SlicedDevicePathTest : DevicePathTest {
   comm::NcclCommunicator of_two{
       std::make_unique<comm::ScriptedHost>(2), {.driver = driver, .index = 0}, api, {}};
-  const ToyOptions options =
-      on_device({.config = {.bucket_mb = kOneHundredBytes,
-                            .state_sharing = parallel::StateSharing::kSharded}});
+  const ToyOptions options = on_device(
+      {.config = {.bucket_mb = kSmallBuckets, .state_sharing = parallel::StateSharing::kSharded}});
 };
 
 TEST_F(SlicedDevicePathTest, slices_are_summed_then_updated_then_gathered) {

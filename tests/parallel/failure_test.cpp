@@ -14,8 +14,6 @@ using parallel::DataParallel;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr double kSmallBuckets = 1e-4;  // MiB
-
 TEST(FailureTest, construct_ranksWithOtherShapes_areRefusedByName) {
   const auto errors = run_ranks_collecting(3, [](ThreadCommunicator& communicator) {
     torch::nn::Linear net(4, communicator.rank() == 2 ? 5 : 3);

@@ -18,19 +18,8 @@ using optim::LossScaling;
 using parallel::OptimizerAlgorithm;
 using parallel::OptimizerKernel;
 
-constexpr double kOneHundredBytes = 1e-4;  // in MiB
-
 LossScaleConfig fixed(double scale) { return {.kind = LossScaling::kFixed, .scale = scale}; }
 constexpr LossScaleConfig kDynamic{.kind = LossScaling::kDynamic, .scale = 4096, .interval = 3};
-
-ToyResult train_on_threads(int ranks, const ToyOptions& options) {
-  std::vector<ToyResult> results(static_cast<std::size_t>(ranks));
-  run_ranks(ranks, [&](ThreadCommunicator& communicator) {
-    results[static_cast<std::size_t>(communicator.rank())] = train_toy(communicator, options);
-  });
-  for (const ToyResult& result : results) EXPECT_EQ(result.weights, results[0].weights);
-  return results[0];
-}
 
 // The operator that torch.amp.GradScaler.update() calls.
 TEST(LossScaleTest, sequence_is_that_of_pytorch) {
@@ -62,7 +51,7 @@ TEST(LossScaleTest, powers_of_two_cancel_bit_for_bit) {
           return train_on_threads(
               2,
               {.config = {
-                   .bucket_mb = kOneHundredBytes,
+                   .bucket_mb = kSmallBuckets,
                    .grad_accumulation = 2,
                    .optimizer = {.algorithm = algorithm, .kernel = kernel, .grad_clip = grad_clip},
                    .loss_scale = scale}});

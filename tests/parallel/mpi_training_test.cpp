@@ -13,8 +13,6 @@ namespace {
 
 using parallel::GradientSync;
 
-constexpr double kSmallBuckets = 1e-4;  // MiB
-
 std::unique_ptr<comm::Communicator> make_communicator(const comm::CommunicatorConfig& config = {}) {
   std::vector<std::string> warnings;
   return comm::make_communicator(mpi_environment(), config, warnings);

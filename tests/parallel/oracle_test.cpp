@@ -10,17 +10,6 @@ namespace {
 
 using parallel::GradientSync;
 
-constexpr double kOneHundredBytes = 1e-4;  // in MiB: several buckets even for the toy
-
-ToyResult train_on_threads(int ranks, const ToyOptions& options) {
-  std::vector<ToyResult> results(static_cast<std::size_t>(ranks));
-  run_ranks(ranks, [&](ThreadCommunicator& communicator) {
-    results[static_cast<std::size_t>(communicator.rank())] = train_toy(communicator, options);
-  });
-  for (const ToyResult& result : results) EXPECT_EQ(result.weights, results[0].weights);
-  return results[0];
-}
-
 void expect_close(const std::vector<double>& expected, const std::vector<double>& found,
                   double tolerance) {
   ASSERT_EQ(expected.size(), found.size());
@@ -58,11 +47,11 @@ TEST(OracleTest, train_withAnySynchroniserAndBucketSize_isBitIdentical) {
                                         .grad_accumulation = micro_steps}});
     for (const GradientSync kind : {GradientSync::kBucketed, GradientSync::kOverlapped}) {
       for (const std::optional<double> bucket_mb :
-           {std::optional<double>(), {kOneHundredBytes}, {1e-3}}) {
+           {std::optional<double>(), {kSmallBuckets}, {1e-3}}) {
         const ToyResult other = train_on_threads(3, {.samples_per_step = 12,
                                                      .config = {.gradient_sync = kind,
                                                                 .bucket_mb = bucket_mb,
-                                                                .first_bucket_mb = kOneHundredBytes,
+                                                                .first_bucket_mb = kSmallBuckets,
                                                                 .grad_accumulation = micro_steps}});
 
         EXPECT_EQ(baseline.losses, other.losses);
@@ -79,7 +68,7 @@ constexpr parallel::OptimizerConfig kNarrowState{.state_dtype = core::DType::kBF
 TEST(OracleTest, train_withBf16Moments_isBitIdenticalForAnySynchroniserAndBucketSize) {
   const ToyResult baseline = train_on_threads(
       3, {.config = {.gradient_sync = GradientSync::kPerParameter, .optimizer = kNarrowState}});
-  for (const double bucket_mb : {kOneHundredBytes, 1e-3, 25.0}) {
+  for (const double bucket_mb : {kSmallBuckets, 1e-3, 25.0}) {
     const ToyResult other =
         train_on_threads(3, {.config = {.bucket_mb = bucket_mb, .optimizer = kNarrowState}});
 
@@ -135,7 +124,7 @@ TEST(OracleTest, train_inBf16WithMasterWeights_staysNearFp32) {
 TEST(OracleTest, train_inBf16WithFp32Sums_isBitIdenticalAcrossSynchronisers) {
   const auto options = [](GradientSync kind, int micro_steps) {
     return ToyOptions{.config = {.gradient_sync = kind,
-                                 .bucket_mb = kOneHundredBytes,
+                                 .bucket_mb = kSmallBuckets,
                                  .parameter_dtype = core::DType::kBFloat16,
                                  .reduce_dtype = core::DType::kFloat32,
                                  .grad_accumulation = micro_steps}};

@@ -1,10 +1,14 @@
 #include "tests/parallel/toy_training.hpp"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <string>
+
+#include "tests/parallel/thread_communicator.hpp"
 
 namespace sidestream::test {
 namespace {
@@ -139,6 +143,19 @@ ToyResult train_toy(comm::Communicator& communicator, const ToyOptions& options)
   replicas.check_replicas();
   result.weights = weights_of(replicas);
   return result;
+}
+
+ToyResult train_on_threads(int ranks, const ToyOptions& options) {
+  std::vector<ToyResult> results(static_cast<std::size_t>(ranks));
+  run_ranks(ranks, [&](ThreadCommunicator& communicator) {
+    results[static_cast<std::size_t>(communicator.rank())] = train_toy(communicator, options);
+  });
+  for (const ToyResult& result : results) {
+    EXPECT_EQ(result.weights, results[0].weights);
+    if (options.tools.kernels == nullptr)  // there the norms stay on the device
+      EXPECT_EQ(result.norms, results[0].norms);
+  }
+  return results[0];
 }
 
 std::vector<float> weights_of(parallel::DataParallel& replicas) {

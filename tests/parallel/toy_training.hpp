@@ -33,6 +33,8 @@ struct ToyBatch {
 };
 ToyBatch make_toy_batch(std::int64_t first_sample, std::int64_t count);
 
+inline constexpr double kSmallBuckets = 1e-4;  // MiB, a hundred bytes: several even for the toy
+
 struct ToyOptions {
   int steps = 20;
   int samples_per_step = 24;  // over ranks and micro-steps
@@ -61,6 +63,9 @@ ToyStep run_toy_step(ToyNet& net, parallel::DataParallel& replicas,
 
 // The same on every rank.
 ToyResult train_toy(comm::Communicator& communicator, const ToyOptions& options);
+
+// The same on ranks that are threads: the result of the first, which has to be that of all.
+ToyResult train_on_threads(int ranks, const ToyOptions& options);
 
 // Master weights of all parameters; collective where state is sharded.
 std::vector<float> weights_of(parallel::DataParallel& replicas);

@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kBatch = 4, kLength = 16, kSteps = 6, kMicroSteps = 2;
 
 model::ModelConfig tiny_model() {
-  model::ModelConfig config = model::preset("gpt2-tiny");
+  model::ModelConfig config = model::preset("gpt2-micro");
   config.fused_ops = model::FusedOps::kOff;
   return config;
 }

@@ -35,7 +35,7 @@ struct GraphedStepTest : testing::Test {
       std::make_unique<comm::ScriptedHost>(1, record), {.driver = driver}, api, {}};
   std::shared_ptr<FakeGraphEngine::Script> script = std::make_shared<FakeGraphEngine::Script>();
   model::ModelConfig model_config = [] {
-    model::ModelConfig config = model::preset("gpt2-tiny");
+    model::ModelConfig config = model::preset("gpt2-micro");
     config.fused_ops = model::FusedOps::kOff;
     config.dropout = 0.1;
     return config;

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr std::size_t kState = 1 << 30, kOffloaded = 700 << 20;
-constexpr int kRanks = 2;
+constexpr int kTwoRanks = 2;
 
 TrainOptions options_of(std::int64_t chunks, Recompute level = Recompute::kNone) {
   TrainOptions options;
@@ -33,12 +33,13 @@ RankPlan plan_of(const TrainOptions& options) {
 }
 
 std::int64_t needed(const TrainOptions& options) {
-  return kRanks * static_cast<std::int64_t>(kState + activations_of(options).peak());
+  return kTwoRanks * static_cast<std::int64_t>(kState + activations_of(options).peak());
 }
 
 std::string advice(const TrainOptions& options, std::optional<std::int64_t> usable_bytes) {
-  return memory_advice(options, plan_of,
-                       {.ranks = kRanks, .ranks_on_host = kRanks, .usable_bytes = usable_bytes});
+  return memory_advice(
+      options, plan_of,
+      {.ranks = kTwoRanks, .ranks_on_host = kTwoRanks, .usable_bytes = usable_bytes});
 }
 
 TEST(MemoryAdviceTest, what_fits_needs_none) {
@@ -92,7 +93,7 @@ TEST(MemoryAdviceTest, a_start_that_takes_more_than_training_is_counted) {
   };
 
   EXPECT_THAT(memory_advice(options, plan_with_start,
-                            {.ranks_on_host = kRanks, .usable_bytes = needed(options)}),
+                            {.ranks_on_host = kTwoRanks, .usable_bytes = needed(options)}),
               HasSubstr("they need about"));
 }
 
@@ -125,7 +126,7 @@ TrainOptions with_residuals_moved(TrainOptions options) {
   return options;
 }
 
-std::int64_t needed_on_gpu(const TrainOptions& options) { return needed(options) / kRanks; }
+std::int64_t needed_on_gpu(const TrainOptions& options) { return needed(options) / kTwoRanks; }
 
 TEST(MemoryAdviceTest, what_goes_to_the_host_of_a_gpu_comes_after_the_levels) {
   const TrainOptions deep = deep_options(), moved = with_residuals_moved(deep);

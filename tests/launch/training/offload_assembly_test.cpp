@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
 
 TrainOptions options_of(const std::string& offload) {
   return parse_train_options({"--data", "synthetic", "--model", "gpt2-124m", "--device", "cuda",
@@ -31,21 +31,23 @@ std::string message_of(const std::string& offload, const PinnedNeed& need) {
 }
 
 TEST(OffloadAssemblyTest, host_memory_that_suffices_is_taken) {
-  const PinnedNeed need{.ranks = 4, .rank_bytes = 2 * kGiB, .other_bytes = kGiB};
+  const PinnedNeed need{.ranks = 4, .rank_bytes = 2 * kGibibyte, .other_bytes = kGibibyte};
 
   EXPECT_EQ(message_of("optimizer", need), "") << "what there is, is not known";
   PinnedNeed known = need;
-  known.usable_bytes = 9 * kGiB;
+  known.usable_bytes = 9 * kGibibyte;
   EXPECT_EQ(message_of("optimizer", known), "");
-  known.usable_bytes = 9 * kGiB - 1;
+  known.usable_bytes = 9 * kGibibyte - 1;
   EXPECT_NE(message_of("optimizer", known), "");
   known.rank_bytes = 0;
   EXPECT_EQ(message_of("none", known), "");
 }
 
 TEST(OffloadAssemblyTest, shortage_says_need_and_have) {
-  const PinnedNeed need{
-      .ranks = 4, .rank_bytes = 2 * kGiB, .other_bytes = kGiB, .usable_bytes = 6 * kGiB};
+  const PinnedNeed need{.ranks = 4,
+                        .rank_bytes = 2 * kGibibyte,
+                        .other_bytes = kGibibyte,
+                        .usable_bytes = 6 * kGibibyte};
 
   const std::string text = message_of("residuals,optimizer", need);
 
@@ -62,9 +64,9 @@ DryRunPlace place(std::int64_t host_bytes) {
 }
 
 TEST(OffloadAssemblyTest, dry_run_has_a_line_for_the_host) {
-  EXPECT_THAT(dry_run_text(options_of("none"), place(64 * kGiB)), Not(HasSubstr("Pinned")));
+  EXPECT_THAT(dry_run_text(options_of("none"), place(64 * kGibibyte)), Not(HasSubstr("Pinned")));
 
-  const std::string text = dry_run_text(options_of("residuals,optimizer"), place(64 * kGiB));
+  const std::string text = dry_run_text(options_of("residuals,optimizer"), place(64 * kGibibyte));
 
   EXPECT_THAT(text, HasSubstr("Pinned memory of each host: "));
   EXPECT_THAT(text, HasSubstr(" MiB for 2 rank(s), each 1424.1 MiB of optimizer state and 120.0 "
@@ -74,14 +76,14 @@ TEST(OffloadAssemblyTest, dry_run_has_a_line_for_the_host) {
 }
 
 TEST(OffloadAssemblyTest, dry_run_of_what_the_host_has_not_is_refused) {
-  EXPECT_THROW(dry_run_text(options_of("optimizer"), place(kGiB)), core::ConfigError);
+  EXPECT_THROW(dry_run_text(options_of("optimizer"), place(kGibibyte)), core::ConfigError);
 }
 
 TEST(OffloadAssemblyTest, dry_run_on_processors_is_refused) {
   TrainOptions options = options_of("optimizer");
   options.device = Device::kAuto;
 
-  EXPECT_THROW(dry_run_text(options, place(64 * kGiB)), core::ConfigError);
+  EXPECT_THROW(dry_run_text(options, place(64 * kGibibyte)), core::ConfigError);
 }
 
 }  // namespace

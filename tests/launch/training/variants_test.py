@@ -7,7 +7,7 @@ from support import BINARY, check, checkpoint, losses, make_data, metrics, run, 
 
 STEPS = 12
 SHAPE = ["--sequence-length", "32", "--log-every", "1", "--eval-every", "0", "--lr-schedule", "constant"]
-TINY = ["--model", "gpt2-tiny", *SHAPE]
+TINY = ["--model", "gpt2-micro", *SHAPE]
 ONE_THREAD = ["--threads", "1"]
 
 # Two ranks of two threads on two cores: the threads of a rank really take turns.
