@@ -107,9 +107,9 @@ std::vector<core::UniqueFd> calls_to(const LifeLineAddress& address) {
 enum class Answer { kNone, kWelcome, kRefused };
 
 // Says who calls, once the connection stands, and looks for the answer.
-class Call {
+class SocketCall {
  public:
-  explicit Call(core::UniqueFd socket) : socket_(std::move(socket)) {}
+  explicit SocketCall(core::UniqueFd socket) : socket_(std::move(socket)) {}
 
   pollfd question() const {
     return {.fd = socket_.get(),
@@ -170,13 +170,13 @@ std::optional<LifeLineListener::Caller> LifeLineListener::accept() {
 core::UniqueFd call_life_line(const LifeLineAddress& address, int rank,
                               std::chrono::milliseconds limit) {
   if (address.port == 0) return {};
-  std::vector<Call> calls;
+  std::vector<SocketCall> calls;
   for (core::UniqueFd& socket : calls_to(address)) calls.emplace_back(std::move(socket));
   const Greeting greeting{.token = address.token, .rank = rank};
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!calls.empty() && std::chrono::steady_clock::now() < end) {
     std::vector<pollfd> questions;
-    for (const Call& call : calls) questions.push_back(call.question());
+    for (const SocketCall& call : calls) questions.push_back(call.question());
     ::poll(questions.data(), questions.size(), 20);
     for (std::size_t i = calls.size(); i-- > 0;) {
       const Answer answer = calls[i].take(questions[i].revents, greeting);

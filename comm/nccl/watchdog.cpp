@@ -8,7 +8,7 @@
 namespace sidestream::comm::nccl {
 namespace {
 
-constexpr std::chrono::microseconds kBetweenPolls{20};
+constexpr std::chrono::microseconds kBetweenLooksAtEvents{20};
 constexpr std::chrono::milliseconds kLongestSilence{2500};
 
 }  // namespace
@@ -64,7 +64,7 @@ void Watchdog::throw_first() const {
 }
 
 void Watchdog::wait(const cuda::OwnedEvent& event) const {
-  while (!failed() && !event.done()) std::this_thread::sleep_for(kBetweenPolls);
+  while (!failed() && !event.done()) std::this_thread::sleep_for(kBetweenLooksAtEvents);
   rethrow_failure();
 }
 

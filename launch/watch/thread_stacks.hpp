@@ -11,7 +11,7 @@ struct ThreadStack {
   std::string name;                // "ss-progress"
   std::vector<std::string> calls;  // innermost first; empty: the thread takes no signals
   // Of such a thread, in the kernel's words: "D (disk sleep), system call 257, in rpc_wait_bit".
-  std::string state;
+  std::string state = {};
 };
 
 // While it lives, stacks can be taken; takes a real-time signal for itself. One a process.

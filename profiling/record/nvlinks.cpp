@@ -50,7 +50,8 @@ struct Calls {
 };
 
 double bytes_per_s_of_a_link(const Calls& call, Device device) {
-  FieldValue speed{.field = kSpeedOfActiveLinks};
+  FieldValue speed = {};
+  speed.field = kSpeedOfActiveLinks;
   if (call.fields(device, 1, &speed) != kSuccess || speed.status != kSuccess) return 0;
   return speed.number * 1e6;
 }
