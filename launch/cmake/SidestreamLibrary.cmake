@@ -30,7 +30,8 @@ function(sidestream_add_library name)
 endfunction()
 
 # sidestream_compile_together(<target>): eight sources at a time (SIDESTREAM_UNITY), for most of the time goes into headers of
-# others. Names in anonymous namespaces then meet those of neighbours.
+# others. Names in anonymous namespaces then meet those of neighbours. Not for libraries that have sources in common: linked into
+# one program, each would bring them.
 function(sidestream_compile_together target)
   if(SIDESTREAM_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)

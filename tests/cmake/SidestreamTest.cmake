@@ -3,7 +3,7 @@
 # the failures of all ranks. Without RANKS the tests are discovered one by one and run in this process. The label
 # `threads` is for what the thread sanitizer can judge: threads of one process, no MPI that runs, no LibTorch. `memory` is for
 # what tests/run has the address sanitizer judge: memory shared between ranks, and files of others. TORCH adds the label `torch`;
-# ALONE is for sources that name different things alike, see sidestream_use_torch.
+# ALONE is for sources that name different things alike, see sidestream_compile_together.
 find_program(SIDESTREAM_MPIEXEC mpirun REQUIRED)
 
 add_library(sidestream_mpi_test_main STATIC EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/mpi_test_main.cpp)
@@ -30,11 +30,13 @@ function(sidestream_add_test name)
   target_compile_options(${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
   if(arg_TORCH)
     sidestream_use_torch(${name} PRIVATE)
-    if(arg_ALONE)
-      set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
-    endif()
     list(APPEND arg_LABELS torch)
     add_dependencies(tests_with_torch ${name})
+  endif()
+  if(arg_ALONE)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  else()
+    sidestream_compile_together(${name})
   endif()
   if("threads" IN_LIST arg_LABELS)
     add_dependencies(tests_of_threads ${name})

@@ -24,7 +24,8 @@ LauncherEnvironment rank_of(int rank, int size) {
           .size = size,
           .local_rank = rank,
           .local_size = size,
-          .job = "setup_watch_test." + std::to_string(::getpid())};
+          .job = "setup_watch_test." + std::to_string(::getpid()),
+          .source = {}};
 }
 
 TEST(SetupWatchTest, stage_that_is_over_in_time_ends_nothing) {

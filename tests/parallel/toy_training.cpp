@@ -152,8 +152,9 @@ ToyResult train_on_threads(int ranks, const ToyOptions& options) {
   });
   for (const ToyResult& result : results) {
     EXPECT_EQ(result.weights, results[0].weights);
-    if (options.tools.kernels == nullptr)  // there the norms stay on the device
+    if (options.tools.kernels == nullptr) {  // there the norms stay on the device
       EXPECT_EQ(result.norms, results[0].norms);
+    }
   }
   return results[0];
 }

@@ -16,7 +16,7 @@ SafetensorsHeader parse(const std::string& file) {
   return parse_safetensors_header(bytes_of(file), "model.safetensors");
 }
 
-std::string error_of(const std::string& file) {
+std::string header_error_of(const std::string& file) {
   return checkpoint_error_of([&] { parse(file); });
 }
 
@@ -47,9 +47,9 @@ TEST(SafetensorsHeaderTest, types_below_a_byte_need_whole_bytes) {
   EXPECT_EQ(parse(file_with_header(R"({"a":{"dtype":"F4","shape":[4],"data_offsets":[0,2]}})", 2))
                 .tensors.size(),
             1u);
-  EXPECT_THAT(
-      error_of(file_with_header(R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", 1)),
-      HasSubstr("in whole bytes, found 12 bits"));
+  EXPECT_THAT(header_error_of(
+                  file_with_header(R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", 1)),
+              HasSubstr("in whole bytes, found 12 bits"));
 }
 
 TEST(SafetensorsHeaderTest, more_tensors_than_any_model_has) {
@@ -58,24 +58,25 @@ TEST(SafetensorsHeaderTest, more_tensors_than_any_model_has) {
     header += '"' + std::to_string(i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)";
   header.back() = '}';
 
-  EXPECT_THAT(error_of(file_with_header(header, 0)), HasSubstr("at most 1000000 tensors"));
+  EXPECT_THAT(header_error_of(file_with_header(header, 0)), HasSubstr("at most 1000000 tensors"));
 }
 
 TEST(SafetensorsHeaderTest, shorter_than_the_length_field) {
-  EXPECT_THAT(error_of("1234567"), AllOf(StartsWith("model.safetensors, byte 0: expected 8 bytes"),
-                                         HasSubstr("7 bytes")));
-  EXPECT_THAT(error_of(""), HasSubstr("a file of 0 bytes"));
+  EXPECT_THAT(
+      header_error_of("1234567"),
+      AllOf(StartsWith("model.safetensors, byte 0: expected 8 bytes"), HasSubstr("7 bytes")));
+  EXPECT_THAT(header_error_of(""), HasSubstr("a file of 0 bytes"));
 }
 
 TEST(SafetensorsHeaderTest, header_length_beyond_file_or_limit) {
   std::string file = file_with_header("{}", 0);
   file[0] = 3;
   EXPECT_THAT(
-      error_of(file),
+      header_error_of(file),
       HasSubstr("expected a header within the file of 10 bytes, found a header of 3 bytes"));
   file.replace(0, 8, std::string(8, '\xFF'));
   EXPECT_THAT(
-      error_of(file),
+      header_error_of(file),
       HasSubstr("expected a header of at most 100000000 bytes, found 18446744073709551615"));
 }
 
@@ -93,7 +94,8 @@ struct BadHeader {
 class BadSafetensorsHeaderTest : public testing::TestWithParam<BadHeader> {};
 
 TEST_P(BadSafetensorsHeaderTest, throws_a_message_with_file_byte_expected_and_found) {
-  const std::string message = error_of(file_with_header(GetParam().header, GetParam().data_bytes));
+  const std::string message =
+      header_error_of(file_with_header(GetParam().header, GetParam().data_bytes));
 
   EXPECT_THAT(message,
               AllOf(StartsWith("model.safetensors, byte "), HasSubstr(GetParam().message)));

@@ -14,9 +14,9 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Words = std::vector<const char*>;
+using CommandWords = std::vector<const char*>;
 
-Invocation invoke(Words words) {
+Invocation invoke(CommandWords words) {
   words.insert(words.begin(), "sidestream");
   return parse_invocation(static_cast<int>(words.size()), words.data(), "version 1");
 }

@@ -187,7 +187,7 @@ def check_init(root, data):
         (["config.json", "not JSON"], variant("no-json", lambda f: (f / "config.json").write_text("{"))),
         (["model.safetensors"], variant("no-weights", lambda f: (f / "model.safetensors").unlink())),
         (["model.safetensors"], variant("cut", lambda f: (f / "model.safetensors").write_bytes(b"\x08"))),
-        (["layers 4", "7", "width 128", "48"], variant("other", drop_layers)),
+        (["layers 2", "7", "width 32", "48"], variant("other", drop_layers)),
     ]
     run(1, [BINARY, "generate", "--checkpoint", root / "flipped", "--prompt", "a"], CHECKPOINT)
     vast = variant("vast", lambda f: (f / "config.json").write_text(json.dumps({**json.loads((f / "config.json").read_text()), "n_layer": 10**9})))

@@ -17,8 +17,8 @@ namespace {
 
 using test::complete_event;
 
-constexpr int kSteps = 20;
-constexpr int kStepUs = 1000;
+constexpr int kManySteps = 20;
+constexpr int kTypicalStepUs = 1000;
 
 std::string range(const std::string& name, int start_us, int length_us,
                   const std::string& arguments = "") {
@@ -47,7 +47,7 @@ class SingularStepsTest : public ::testing::Test {
       test::write_text(scratch_ / ("a/rank-" + std::to_string(rank) + ".json"),
                        test::trace_of(events_of(run, rank), rank, 2));
       if (!run.goes_on) continue;
-      const int now_us = (run.long_step + 1) * kStepUs + run.stall_us;
+      const int now_us = (run.long_step + 1) * kTypicalStepUs + run.stall_us;
       test::write_text(scratch_ / ("b/rank-" + std::to_string(rank) + ".json"),
                        test::trace_of(range(step_name(run.long_step), now_us, 300) + "," +
                                           range(step_name(run.long_step + 1), now_us + 300, 1000),
@@ -61,8 +61,8 @@ class SingularStepsTest : public ::testing::Test {
 
   static std::string events_of(const MadeRun& run, int rank) {
     std::string events;
-    int now_us = kStepUs;
-    for (int step = 2; step < 2 + kSteps; ++step) {
+    int now_us = kTypicalStepUs;
+    for (int step = 2; step < 2 + kManySteps; ++step) {
       const bool stalls = step == run.long_step;
       const int stall_us = stalls ? run.stall_us : 0;
       const bool open = stalls && run.ends_in_stall;
@@ -70,12 +70,12 @@ class SingularStepsTest : public ::testing::Test {
       const int forward_us = 600 + (rank == 1 ? stall_us : 0);
       const int waits_us = 200 + (rank == 0 ? stall_us : 0);
       events += (events.empty() ? "" : ",") +
-                range(step_name(step), now_us, kStepUs + stall_us, mark) + "," +
+                range(step_name(step), now_us, kTypicalStepUs + stall_us, mark) + "," +
                 range("forward", now_us, forward_us, rank == 1 ? mark : "");
       if (!open || rank == 0)
         events += "," + collective(now_us + forward_us, waits_us, step, open ? "," + mark : "");
       if (open) break;
-      now_us += kStepUs + stall_us;
+      now_us += kTypicalStepUs + stall_us;
     }
     return events;
   }

@@ -17,10 +17,10 @@ namespace {
 using test::complete_event;
 
 // Two steps of 100 us, each with 80 us of forward.
-const std::string kSteps = complete_event("user_annotation", "ProfilerStep#2", "0", "100") + "," +
-                           complete_event("user_annotation", "forward", "0", "80") + "," +
-                           complete_event("user_annotation", "ProfilerStep#3", "100", "100") + "," +
-                           complete_event("user_annotation", "forward", "100", "80");
+const std::string kTwoSteps = complete_event("user_annotation", "ProfilerStep#2", "0", "100") +
+                              "," + complete_event("user_annotation", "forward", "0", "80") + "," +
+                              complete_event("user_annotation", "ProfilerStep#3", "100", "100") +
+                              "," + complete_event("user_annotation", "forward", "100", "80");
 
 const Operation& named(const std::vector<Operation>& operations, const std::string& name) {
   return *std::find_if(operations.begin(), operations.end(),
@@ -28,7 +28,7 @@ const Operation& named(const std::vector<Operation>& operations, const std::stri
 }
 
 TEST(TopOperationsTest, a_recording_around_profiled_steps_counts_these_only) {
-  const test::Analysed run(kSteps + "," + complete_event("cpu_op", "aten::mm", "110", "50"));
+  const test::Analysed run(kTwoSteps + "," + complete_event("cpu_op", "aten::mm", "110", "50"));
 
   EXPECT_TRUE(run.all.operation_steps.profiled_only);
   EXPECT_EQ(run.all.operation_steps.steps, 1);
@@ -166,15 +166,16 @@ TEST(TopOperationsTest, no_share_of_a_long_profiled_step_is_above_its_whole) {
 }
 
 TEST(TopOperationsTest, a_recording_without_operators_counts_every_step) {
-  const test::Analysed run(kSteps);
+  const test::Analysed run(kTwoSteps);
 
   EXPECT_FALSE(run.all.operation_steps.profiled_only);
   EXPECT_EQ(named(run.all.operations, "forward").total_ns, 160'000);
 }
 
 TEST(TopOperationsTest, shares_are_of_the_steps_that_operations_are_counted_over) {
-  const test::Analysed profiled(kSteps + "," + complete_event("cpu_op", "aten::mm", "110", "50"));
-  const test::Analysed recorded(kSteps);
+  const test::Analysed profiled(kTwoSteps + "," +
+                                complete_event("cpu_op", "aten::mm", "110", "50"));
+  const test::Analysed recorded(kTwoSteps);
   const auto share = [](const test::Analysed& run, const std::string& name) {
     return report::step_share(named(run.all.operations, name), report::stepped_ns(run.all));
   };

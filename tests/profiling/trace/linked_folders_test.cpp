@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string kernel_at(const std::string& time_us) {
+std::string trace_of_kernel_at(const std::string& time_us) {
   return test::trace_of(test::complete_event("kernel", "k", time_us, "1"));
 }
 
 TEST(LinkedFoldersTest, a_folder_behind_a_link_is_looked_into) {
   const core::ScratchFolder scratch;
-  test::write_text(scratch / "disk" / "step_3" / "rank-0.json", kernel_at("1"));
+  test::write_text(scratch / "disk" / "step_3" / "rank-0.json", trace_of_kernel_at("1"));
   fs::create_directories(scratch / "run");
   fs::create_directory_symlink(scratch / "disk", scratch / "run" / "trace");
 
@@ -34,8 +34,8 @@ TEST(LinkedFoldersTest, a_folder_behind_a_link_is_looked_into) {
 TEST(LinkedFoldersTest, links_to_what_is_there_anyway_add_nothing) {
   const core::ScratchFolder scratch;
   const fs::path run = scratch / "run", disk = scratch / "disk";
-  test::write_text(run / "step_3" / "rank-0.json", kernel_at("1"));
-  test::write_text(disk / "step_9" / "rank-0.json", kernel_at("9"));
+  test::write_text(run / "step_3" / "rank-0.json", trace_of_kernel_at("1"));
+  test::write_text(disk / "step_9" / "rank-0.json", trace_of_kernel_at("9"));
   fs::create_directory_symlink(run / "step_3", run / "newest");
   fs::create_directory_symlink(run, run / "step_3" / "up");
   fs::create_directory_symlink(disk, run / "one");
