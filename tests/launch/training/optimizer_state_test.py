@@ -8,7 +8,7 @@ import re
 import shutil
 import struct
 
-from support import TINY, check, checkpoint, expect, losses, make_data, train, workspace
+from support import SMALL, TINY, check, checkpoint, expect, losses, make_data, train, workspace
 
 CHECKPOINT = 4
 BF16 = ["--optimizer-state-dtype", "bf16"]
@@ -169,7 +169,7 @@ def check_mixed_types(root):
 
 def check_plan(root):
     """--dry-run counts half of the moments, and the copy of a checkpoint with them."""
-    flags = common_flags(root) + ["--batch-size-per-rank", "4", "--dry-run", "--checkpoint-every", "2"]
+    flags = SMALL + ["--data", str(root / "data"), "--batch-size-per-rank", "4", "--dry-run", "--checkpoint-every", "2"]
 
     def planned(more):
         output = train(1, root / "planned", flags + more)

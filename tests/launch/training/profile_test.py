@@ -9,7 +9,7 @@ import subprocess
 
 from figures import check_figures, pretend_ceilings
 from privacy import check_nothing_private
-from support import BINARY, TINY, check, losses, make_data, train, workspace
+from support import BINARY, SMALL, check, losses, make_data, train, workspace
 
 RANKS, STEPS = 2, 17
 TRACE = BINARY.parent / "sidestream-trace"
@@ -140,7 +140,7 @@ def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
         pretend_ceilings(root)
-        fused = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4", "--steps", str(STEPS)]
+        fused = SMALL + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4", "--steps", str(STEPS)]
         flags = fused + ["--fused-ops", "off"]
         profile = ["--profile", "wait=4,warmup=1,active=3,repeat=2"]
         train(RANKS, root / "plain", flags)

@@ -6,11 +6,11 @@ import gzip
 import json
 import pathlib
 
-from support import TINY, check, checkpoint, losses, make_data, metrics, train, workspace
+from support import SMALL, check, checkpoint, losses, make_data, metrics, train, workspace
 
 STEPS = 4
 LEVELS = ("activations", "mlp", "attention", "blocks")
-FLAGS = [*TINY, "--batch-size-per-rank", "3", "--grad-accumulation", "2", "--lr", "1e-3"]
+FLAGS = [*SMALL, "--batch-size-per-rank", "3", "--grad-accumulation", "2", "--lr", "1e-3"]
 # Small buckets: several of them are reduced while backward computes again.
 BUCKETS = ["--bucket-mb", "0.05", "--first-bucket-mb", "0.01"]
 

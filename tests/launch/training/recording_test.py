@@ -11,7 +11,7 @@ import time
 
 from figures import check_figures, pretend_ceilings
 from privacy import check_nothing_private
-from support import BINARY, BUILD, ROOT, TINY, check, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train, undisturbed, wait_for_step, workspace
+from support import BINARY, BUILD, ROOT, SMALL, check, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train, undisturbed, wait_for_step, workspace
 
 RANKS, STEPS = 2, 22
 SECRET = "sidestream-test-5d41402abc"  # stands for a key in the environment
@@ -263,7 +263,7 @@ def main():
         root = pathlib.Path(folder)
         pretend_ceilings(root)
         os.environ["AWS_SECRET_ACCESS_KEY"] = SECRET
-        flags = TINY + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4"]
+        flags = SMALL + ["--data", str(make_data(root / "data")), "--batch-size-per-rank", "4"]
         check_same_losses(root, flags)
         check_files(root / "on")
         check_report(root / "on")

@@ -20,6 +20,8 @@ SKIPPED = 77  # how a test that cannot be made here ends: ctest reports it as sk
 
 # Deterministic, a few milliseconds a step, and with everything that the large models have.
 TINY = ["--model", "gpt2-micro", "--sequence-length", "32", "--threads", "1", "--log-every", "1", "--eval-every", "0"]
+# Where what computing takes and needs is looked at: large enough to show beside everything else.
+SMALL = ["--model", "gpt2-tiny", *TINY[2:]]
 
 
 def mpirun(ranks, command):
