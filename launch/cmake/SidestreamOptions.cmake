@@ -41,6 +41,8 @@ if(SIDESTREAM_FUZZ)
 endif()
 find_program(SIDESTREAM_MOLD mold)
 if(SIDESTREAM_MOLD)
-  target_link_options(sidestream_options INTERFACE -fuse-ld=mold)
+  # mold 1.10 can begin the read-only part after relocation on a page that is not mapped, where .tbss ends a page by chance:
+  # such a program does not start ("cannot apply additional memory protection").
+  target_link_options(sidestream_options INTERFACE -fuse-ld=mold -Wl,-z,norelro)
 endif()
 target_link_options(sidestream_options INTERFACE -Wl,--no-undefined)
