@@ -6,8 +6,8 @@
 #include <mutex>
 #include <utility>
 
-#include "comm/deadline.hpp"
 #include "core/base/worker_thread.hpp"
+#include "launch/watch/overdue.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -36,25 +36,6 @@ std::string timeout_text(const Heartbeat::Beat& beat, const Allowance& allowance
       "{} gives a slow one more time",
       where, ranges::name_of(beat.phase), allowance.limit.count(), allowance.flag);
 }
-
-// What has to give a sign of life: restarts the clock where it has.
-class Overdue {
- public:
-  // True once nothing has changed for `limit`.
-  bool look(std::uint64_t count, bool is_expected, std::chrono::milliseconds limit) {
-    if (count != seen_ || !is_expected) {
-      seen_ = count;
-      deadline_ = comm::Deadline(limit);
-      return false;
-    }
-    deadline_.tick();
-    return deadline_.is_over();
-  }
-
- private:
-  std::uint64_t seen_ = 0;
-  comm::Deadline deadline_{std::chrono::milliseconds(0)};
-};
 
 std::string save_text(const Heartbeat::Save& save, std::chrono::milliseconds limit) {
   return fmt::format(

@@ -7,6 +7,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "launch/watch/overdue.hpp"
+
 namespace sidestream::launch {
 namespace {
 
@@ -117,6 +119,14 @@ TEST_F(SlowRestoreTest, noTimeout_whileACheckpointIsReadInTheSetUp) {
 
   heartbeat.beat(ranges::Phase::kData, 0);
   EXPECT_THAT(message_within(milliseconds(20'000)), HasSubstr("--timeout-setup"));
+}
+
+// A save may begin between the two reads of the first look: expected, and no sign of it counted
+// yet.
+TEST(OverdueTest, firstLook_startsTheClock) {
+  Overdue overdue;
+  EXPECT_FALSE(overdue.look(0, true, milliseconds(60'000)));
+  EXPECT_FALSE(overdue.look(0, true, milliseconds(60'000)));
 }
 
 TEST_F(WatchdogTest, timeout_ofASaveBesideTraining) {
