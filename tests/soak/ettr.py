@@ -22,7 +22,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/launch/training"))
-from support import BINARY, TINY, environment, make_data, processes_of_ranks  # noqa: E402
+from support import BINARY, SMALL, environment, make_data, processes_of_ranks  # noqa: E402
 
 RANKS = 2
 
@@ -100,7 +100,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="sidestream-ettr-") as scratch:
         root = pathlib.Path(scratch)
         data, run_dir = make_data(root / "data"), root / "run"
-        plain = TINY[:TINY.index("--log-every")] + TINY[TINY.index("--log-every") + 2:]
+        plain = SMALL[:SMALL.index("--log-every")] + SMALL[SMALL.index("--log-every") + 2:]
         flags = plain + ["--data", str(data), "--batch-size-per-rank", "32", "--steps", "100000000",
                                            "--lr-schedule", "constant", "--lr", "1e-4", "--log-every", "10"]
         command = [str(ROOT / "launch/supervise"), "-np", str(RANKS), "--build", str(BINARY.parent), "--restarts", "20", "--",

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "launch/training"))
 import support  # noqa: E402
-from support import BINARY, TINY, check, checkpoint, losses, make_data, run, workspace  # noqa: E402
+from support import BINARY, SMALL, check, checkpoint, losses, make_data, run, workspace  # noqa: E402
 
 RANKS, KILLED, NUMERICS = 2, 137, 5
 REPORT = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer")
@@ -27,7 +27,7 @@ def train(run_dir, flags, expect=0):
 
 
 def train_all_ways(root, data):
-    flags = TINY[:-2] + ["--data", str(data), "--batch-size-per-rank", "4", "--steps", "8", "--checkpoint-every", "4",
+    flags = SMALL[:-2] + ["--data", str(data), "--batch-size-per-rank", "4", "--steps", "8", "--checkpoint-every", "4",
                          "--lr-schedule", "constant", "--eval-every", "4", "--eval-tokens", "2048"]
     train(root / "whole", flags)
     train(root / "killed", flags + ["--inject", "kill:rank=1,step=6"], expect=KILLED)

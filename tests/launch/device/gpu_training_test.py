@@ -14,12 +14,12 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "training"))
-from support import (BINARY, TINY, check, checkpoint, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train,  # noqa: E402
+from support import (BINARY, SMALL, check, checkpoint, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train,  # noqa: E402
                      workspace)
 
 DEVICE = os.environ.get("SIDESTREAM_TEST_DEVICE", "cuda")
 ON_GPU = DEVICE == "cuda"
-STEPS = [*TINY, "--data", "synthetic", "--steps", "20", "--batch-size-per-rank", "4", "--seed", "7"]
+STEPS = [*SMALL, "--data", "synthetic", "--steps", "20", "--batch-size-per-rank", "4", "--seed", "7"]
 SHARED = ["--device", DEVICE, "--share-gpus", "on", "--deterministic"]
 LARGE_STEPS = 8
 
