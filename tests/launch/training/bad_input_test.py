@@ -10,7 +10,7 @@ import struct
 import subprocess
 import sys
 
-from support import BINARY, ROOT, TINY, check, checkpoint, environment, expect, make_data, metrics, run, run_command, train, workspace
+from support import BINARY, ROOT, TINY, check, checkpoint, environment, expect, make_data, metrics, run, run_command, side_by_side, train, workspace
 
 CONFIG, DATA, CHECKPOINT = 2, 3, 4
 
@@ -57,7 +57,7 @@ def check_flags(root, data):
     check(not (root / "never").exists(), "a refused call left a run directory behind")
 
 
-def check_no_room(root):
+def check_no_room(root, data):
     """A plan that no swap can help: refused before anything is allocated, with need, have and what takes less."""
     huge = ["--data", "synthetic", "--device", "cpu", "--model", "gpt2-1558m", "--batch-size-per-rank", "100000", "--run-dir", str(root / "never")]
     for ranks in (1, 2):
@@ -103,12 +103,12 @@ def check_paths_of_shards(root, data):
     (astray / "train_000001.bin").symlink_to(root / "nowhere.bin")
     outside = pathlib.Path(shutil.copytree(data, root / "outside"))
     info = json.loads((outside / "dataset.json").read_text())
-    info["train"]["shards"][0]["file"] = "../data/train_000000.bin"
+    info["train"]["shards"][0]["file"] = "../../data/train_000000.bin"
     (outside / "dataset.json").write_text(json.dumps(info))
     for ranks in (1, 2):
         expect(DATA, ["train_000000.bin", "an empty"], ranks, base + ["--data", hollow])
         expect(DATA, ["train_000001.bin"], ranks, base + ["--data", str(astray)])
-        expect(DATA, ["dataset.json", "../data/train_000000.bin"], ranks, base + ["--data", str(outside)])
+        expect(DATA, ["dataset.json", "../../data/train_000000.bin"], ranks, base + ["--data", str(outside)])
     check(not (root / "never").exists(), "a refused call left a run directory behind")
 
 
@@ -334,20 +334,9 @@ def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
         data = make_data(root / "data")
-        check_flags(root, data)
-        check_no_room(root)
-        check_data_folder(root, data)
-        check_element_types(root, data)
-        check_paths_of_shards(root, data)
-        check_short_validation(root, data)
-        check_lost_shard(root, data)
-        check_init(root, data)
-        check_tokenizer(root, data)
-        check_only_damaged(root, data)
-        check_run_directory(root, data)
-        check_lost_launcher(root, data)
-        check_two_builds(root, data)
-        check_other_settings(root, data)
+        side_by_side(root, [check_flags, check_no_room, check_data_folder, check_element_types, check_paths_of_shards,
+                            check_short_validation, check_lost_shard, check_init, check_tokenizer, check_only_damaged,
+                            check_run_directory, check_lost_launcher, check_two_builds, check_other_settings], data)
 
 
 main()

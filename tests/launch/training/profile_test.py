@@ -120,7 +120,7 @@ def check_tables(run_dir):
         outside = [row for row in rows[name] if not -1e9 < row[column] < end_ns + 1e9]
         check(not outside, f"{name}: times that do not count from the first step: {outside[:2]}")
     top = {one["name"]: one for one in found["top_ops"]}
-    check("optimizer" in top and top["optimizer"]["calls"] == RANKS * 6, f"longest operations {list(top)}")
+    check("backward" in top and top["backward"]["calls"] == RANKS * 6, f"longest operations {list(top)}")
     check(not any(one["bytes"] for name, one in top.items() if "Backward" in name), "nodes of autograd move nothing themselves")
     check(found["verdict"] in ("compute", "comm", "io", "cpu"), found["verdict"])
 

@@ -1,5 +1,6 @@
 """What the end-to-end tests share: small data, training runs in temporary folders, their metrics."""
 
+import concurrent.futures
 import contextlib
 import functools
 import json
@@ -83,6 +84,19 @@ def expect(code, words, ranks, flags, prefix=()):
     check(len(lines) == 1, f"{flags}: expected one message, found {lines}\n{done.stdout}")
     for word in words:
         check(word in lines[0], f"{flags}: expected '{word}' in: {lines[0]}")
+
+
+def side_by_side(root, checks, *arguments):
+    """Calls check(folder of its own below root, *arguments) for each of them, four at a time: a refused call waits for its launcher
+    most of its time. The first fault ends the test."""
+    def call(check):
+        folder = pathlib.Path(root) / check.__name__
+        folder.mkdir()
+        check(folder, *arguments)
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(call, check) for check in checks]:
+            done.result()
 
 
 def wait_for_step(process, run_dir, step):
