@@ -112,20 +112,36 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+// Between two samples; the weight is what they differ in.
+struct Slope {
+  double s_per_byte = 0;
+  double weight = 0;
+};
+
+double weighted_median(std::vector<Slope> slopes) {
+  std::sort(slopes.begin(), slopes.end(),
+            [](const Slope& a, const Slope& b) { return a.s_per_byte < b.s_per_byte; });
+  double left = 0;
+  for (const Slope& slope : slopes) left += slope.weight / 2;
+  std::size_t middle = 0;
+  while (middle + 1 < slopes.size() && (left -= slopes[middle].weight) > 0) ++middle;
+  return slopes[middle].s_per_byte;
+}
+
 }  // namespace
 
 TransferCost fit_transfer_cost(std::span<const TransferSample> samples) {
-  std::vector<double> slopes;
+  std::vector<Slope> slopes;
   for (const TransferSample& small : samples) {
     for (const TransferSample& large : samples) {
       if (large.bytes <= small.bytes) continue;
-      slopes.push_back((large.seconds - small.seconds) /
-                       static_cast<double>(large.bytes - small.bytes));
+      const auto bytes = static_cast<double>(large.bytes - small.bytes);
+      slopes.push_back({.s_per_byte = (large.seconds - small.seconds) / bytes, .weight = bytes});
     }
   }
   if (slopes.empty())
     throw core::Error("Cost of a collective: expected samples of two sizes, found fewer.");
-  TransferCost cost{.s_per_byte = std::max(0.0, median(std::move(slopes)))};
+  TransferCost cost{.s_per_byte = std::max(0.0, weighted_median(std::move(slopes)))};
   std::vector<double> rest;
   for (const TransferSample& sample : samples)
     rest.push_back(sample.seconds - cost.s_per_byte * static_cast<double>(sample.bytes));

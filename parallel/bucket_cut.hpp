@@ -24,8 +24,9 @@ struct TransferSample {
 };
 
 // The line through the samples by the median of the slopes between them (Theil and Sen), which a
-// few disturbed ones do not move; neither latency nor time per byte is negative. Throws Error for
-// fewer than two sizes.
+// few disturbed ones do not move, each weighted by the bytes between them (Jaeckel 1972): buckets
+// of nearly one size have slopes of noise. Neither latency nor time per byte is negative. Throws
+// Error for fewer than two sizes.
 TransferCost fit_transfer_cost(std::span<const TransferSample> samples);
 
 // Gradients in the order of their buckets.

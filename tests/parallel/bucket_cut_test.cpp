@@ -119,6 +119,22 @@ TEST(TransferCostTest, a_line_with_one_disturbed_sample_in_five) {
   EXPECT_NEAR(cost.latency_s, 0.002, 0.002);
 }
 
+// As buckets of one model are: most of them of nearly one size, and one small one.
+TEST(TransferCostTest, slopes_between_nearly_equal_sizes_hardly_count) {
+  std::mt19937 random(1);
+  std::vector<TransferSample> samples = {{.bytes = 1'180'000, .seconds = 0.0095}};
+  for (int i = 0; i < 19; ++i) {
+    const std::size_t bytes = 2'362'000 + random() % 7'000;
+    const double noise_s = (static_cast<double>(random() % 1000) - 500) * 1e-6;
+    samples.push_back({.bytes = bytes, .seconds = 8e-9 * static_cast<double>(bytes) + noise_s});
+  }
+
+  const TransferCost cost = fit_transfer_cost(samples);
+
+  EXPECT_NEAR(cost.s_per_byte, 8e-9, 0.8e-9);
+  EXPECT_LT(cost.latency_s, 0.002);
+}
+
 TEST(TransferCostTest, nothing_is_negative_and_one_size_is_not_enough) {
   const std::vector<TransferSample> falling = {{.bytes = 100, .seconds = 2},
                                                {.bytes = 200, .seconds = 1}};
