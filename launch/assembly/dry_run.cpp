@@ -10,7 +10,6 @@
 #include "launch/assembly/memory_advice.hpp"
 #include "launch/assembly/offload_assembly.hpp"
 #include "launch/assembly/rank_plan.hpp"
-#include "launch/options/offload.hpp"
 #include "launch/options/train_parser.hpp"
 #include "parallel/memory_plan.hpp"
 
@@ -127,7 +126,7 @@ std::string data_text(const DataSources& sources, const TrainOptions& options, i
 
 std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
   const int ranks = place.launcher.size;
-  if (options.device != Device::kCuda) refuse_offload_on_processor(options);
+  if (options.device != Device::kCuda) refuse_what_needs_a_gpu(options);
   const DataSources sources = open_data(options);
   set_vocabulary(options, sources.vocab_size);
   check_data(sources, options, {.size = ranks});

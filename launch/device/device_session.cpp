@@ -12,7 +12,6 @@
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/device/device_memory.hpp"
 #include "launch/device/graph_engine.hpp"
-#include "launch/options/offload.hpp"
 #include "launch/options/train_parser.hpp"
 
 namespace sidestream::launch {
@@ -56,12 +55,7 @@ torch::ScalarType activation_type(Precision precision) {
 DeviceSession::DeviceSession(const comm::Communicator& communicator, const TrainOptions& options) {
   const std::optional<int> index = communicator.device();
   if (!index) {
-    require_precision_of_processor(options.precision);
-    refuse_offload_on_processor(options);
-    if (options.cuda_graph)
-      throw core::ConfigError(
-          "--cuda-graph on: a CUDA graph needs a GPU, and this rank has none: leave --cuda-graph "
-          "out");
+    refuse_what_needs_a_gpu(options);
     return;
   }
   require_libtorch_with_cuda();

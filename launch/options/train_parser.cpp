@@ -51,6 +51,19 @@ void check_model(const TrainOptions& options) {
   }
 }
 
+void require_precision_of_processor(Precision precision) {
+  if (precision == Precision::kTf32) {
+    throw core::ConfigError(
+        "--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");
+  }
+  if (precision == Precision::kFp16) {
+    throw core::ConfigError(
+        "--precision fp16 is for GPUs: on the processor use bf16, which needs no loss scale and "
+        "has "
+        "faster operators");
+  }
+}
+
 void check_precision(const TrainOptions& options) {
   if (options.device == Device::kCpu) require_precision_of_processor(options.precision);
   const LossScaleOptions& scale = options.loss_scale;
@@ -108,17 +121,13 @@ void check_cuda_graph(const TrainOptions& options) {
 
 }  // namespace
 
-void require_precision_of_processor(Precision precision) {
-  if (precision == Precision::kTf32) {
+void refuse_what_needs_a_gpu(const TrainOptions& options) {
+  require_precision_of_processor(options.precision);
+  refuse_offload_on_processor(options);
+  if (options.cuda_graph)
     throw core::ConfigError(
-        "--precision tf32 is a mode of GPUs: on the processor use fp32 or bf16");
-  }
-  if (precision == Precision::kFp16) {
-    throw core::ConfigError(
-        "--precision fp16 is for GPUs: on the processor use bf16, which needs no loss scale and "
-        "has "
-        "faster operators");
-  }
+        "--cuda-graph on: a CUDA graph needs a GPU, and this rank has none: leave --cuda-graph "
+        "out");
 }
 
 TrainOptions parse_train_options(int argc, const char* const* argv) {

@@ -19,9 +19,8 @@ TrainOptions parse_train_options(const std::vector<std::string>& arguments);
 // The checks across flags that parse_train_options makes. Throws ConfigError.
 void validate(const TrainOptions& options);
 
-// Throws ConfigError for one that only GPUs have. A rank on a processor asks where --device is
-// auto.
-void require_precision_of_processor(Precision precision);
+// Throws ConfigError for what only GPUs have. A rank on a processor asks where --device is auto.
+void refuse_what_needs_a_gpu(const TrainOptions& options);
 
 // Every setting as a configuration file, grouped, with the help as comments; what is not set is
 // commented out. Read back with --config it gives the same options (except --baseline, --dry-run,

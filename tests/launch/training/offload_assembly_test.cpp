@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "core/base/error.hpp"
 #include "launch/assembly/dry_run.hpp"
 #include "launch/options/train_parser.hpp"
@@ -79,11 +82,24 @@ TEST(OffloadAssemblyTest, dry_run_of_what_the_host_has_not_is_refused) {
   EXPECT_THROW(dry_run_text(options_of("optimizer"), place(kGibibyte)), core::ConfigError);
 }
 
-TEST(OffloadAssemblyTest, dry_run_on_processors_is_refused) {
-  TrainOptions options = options_of("optimizer");
-  options.device = Device::kAuto;
+// What --device auto comes to where there is no GPU; a run refuses the same.
+TEST(OffloadAssemblyTest, dry_run_on_processors_refuses_what_needs_a_gpu) {
+  const auto refused = [](const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments = {"--data", "synthetic", "--device", "auto"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    try {
+      dry_run_text(parse_train_options(arguments), place(64 * kGibibyte));
+    } catch (const core::ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
 
-  EXPECT_THROW(dry_run_text(options, place(64 * kGibibyte)), core::ConfigError);
+  EXPECT_EQ(refused({}), "");
+  EXPECT_THAT(refused({"--offload", "optimizer"}), HasSubstr("--offload optimizer"));
+  EXPECT_THAT(refused({"--precision", "fp16"}), HasSubstr("use bf16"));
+  EXPECT_THAT(refused({"--precision", "tf32"}), HasSubstr("fp32 or bf16"));
+  EXPECT_THAT(refused({"--cuda-graph", "on"}), HasSubstr("needs a GPU"));
 }
 
 }  // namespace
