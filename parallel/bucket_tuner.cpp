@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -16,6 +17,12 @@ constexpr std::int64_t kPause = 256;  // backwards from one decision to the next
 
 // Of the time to the last collective's end: a cut that promises less is not worth other traces.
 constexpr double kWorthWhile = 0.02;
+
+// Sizes less apart show no latency beside the noise of their times.
+constexpr double kApart = 1.25;
+
+// Of the latency seen before: what takes less goes over another link than it did then.
+constexpr double kSameLink = 0.8;
 
 double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
@@ -75,10 +82,24 @@ std::vector<TransferSample> samples_of(const Account& account, const BucketPlan&
   return samples;
 }
 
-bool are_all_alike(const std::vector<TransferSample>& samples) {
-  return std::all_of(samples.begin(), samples.end(), [&](const TransferSample& sample) {
-    return sample.bytes == samples.front().bytes;
-  });
+bool are_nearly_alike(const std::vector<TransferSample>& samples) {
+  const auto [smallest, largest] = std::minmax_element(
+      samples.begin(), samples.end(),
+      [](const TransferSample& a, const TransferSample& b) { return a.bytes < b.bytes; });
+  return static_cast<double>(largest->bytes) < kApart * static_cast<double>(smallest->bytes) ||
+         largest->bytes == smallest->bytes;
+}
+
+// Of samples that are nearly alike.
+TransferSample middle_of(const std::vector<TransferSample>& samples) {
+  std::vector<double> bytes;
+  std::vector<double> seconds;
+  for (const TransferSample& sample : samples) {
+    bytes.push_back(static_cast<double>(sample.bytes));
+    seconds.push_back(sample.seconds);
+  }
+  return {.bytes = static_cast<std::size_t>(median(std::move(bytes))),
+          .seconds = median(std::move(seconds))};
 }
 
 // In the order of the plan. A parameter ends where the next one, or the bucket, begins.
@@ -101,6 +122,28 @@ BucketCut cut_of(const BucketPlan& plan) {
   BucketCut cut;
   for (const Bucket& bucket : plan.buckets) cut.push_back(bucket.parameters.size());
   return cut;
+}
+
+// A bucket of two others, or the end of the gradients in one of its own: two sizes, so that the
+// next steps tell apart what a collective and what a byte takes.
+std::optional<BucketProposal> probing_cut(const GradientTimes& times, const BucketCut& current) {
+  BucketCut cut = current;
+  if (cut.size() > 2) {
+    cut[1] += cut[0];
+    cut.erase(cut.begin());
+  } else {
+    if (times.bytes.size() < 2) return std::nullopt;
+    const std::size_t total =
+        std::accumulate(times.bytes.begin(), times.bytes.end(), std::size_t{0});
+    std::size_t last = 0;
+    for (std::size_t bytes = 0; last + 1 < times.bytes.size() && bytes < total / 4; ++last)
+      bytes += times.bytes[times.bytes.size() - 1 - last];
+    cut = {times.bytes.size() - last, last};
+  }
+  std::string reason = fmt::format(
+      "buckets: {} instead of {} for a few steps, to see what a byte takes beside a collective",
+      cut.size(), current.size());
+  return BucketProposal{.cut = std::move(cut), .reason = std::move(reason)};
 }
 
 std::optional<BucketProposal> better_cut(const GradientTimes& times, const TransferCost& cost,
@@ -160,16 +203,16 @@ std::string BucketTuner::own_account() const {
   return bytes;
 }
 
-// Buckets of one size show no latency: the last one that was seen is taken, so that a cut into such
-// buckets, or into one, is no end of looking.
+// Buckets of one size show no latency: the last one that was seen is taken, while it can be true.
 std::optional<TransferCost> BucketTuner::cost_of(const std::vector<TransferSample>& samples) {
-  if (!are_all_alike(samples)) {
-    last_cost_ = fit_transfer_cost(samples);
-  } else if (last_cost_) {
-    std::vector<double> seconds;
-    for (const TransferSample& sample : samples) seconds.push_back(sample.seconds);
-    last_cost_->s_per_byte = std::max(0.0, median(std::move(seconds)) - last_cost_->latency_s) /
-                             static_cast<double>(std::max<std::size_t>(samples.front().bytes, 1));
+  if (!are_nearly_alike(samples)) return last_cost_ = fit_transfer_cost(samples);
+  if (!last_cost_) return std::nullopt;
+  const TransferSample middle = middle_of(samples);
+  if (middle.seconds < kSameLink * last_cost_->latency_s) {
+    last_cost_.reset();
+  } else {
+    last_cost_->s_per_byte = std::max(0.0, middle.seconds - last_cost_->latency_s) /
+                             static_cast<double>(std::max<std::size_t>(middle.bytes, 1));
   }
   return last_cost_;
 }
@@ -182,10 +225,14 @@ std::optional<BucketProposal> BucketTuner::propose(const BucketPlan& plan, core:
   backwards_ = 0;
   pause_ = kPause;
   const Account account = join(all, plan.bucket_of_parameter.size(), plan.buckets.size());
-  const std::vector<TransferSample> samples = samples_of(account, plan, dtype);
-  const std::optional<TransferCost> cost = cost_of(samples);
-  if (!cost) return std::nullopt;
-  return better_cut(times_of(account, plan, dtype), *cost, cut_of(plan));
+  const GradientTimes times = times_of(account, plan, dtype);
+  if (const auto cost = cost_of(samples_of(account, plan, dtype))) {
+    probed_ = false;
+    return better_cut(times, *cost, cut_of(plan));
+  }
+  if (std::exchange(probed_, true)) return std::nullopt;
+  pause_ = 1;
+  return probing_cut(times, cut_of(plan));
 }
 
 std::unique_ptr<BucketTuner> make_bucket_tuner(const DataParallelConfig& config,

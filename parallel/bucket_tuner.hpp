@@ -37,7 +37,8 @@ class BucketTuner {
   void backward_ended(const std::vector<std::optional<comm::WorkSpan>>& collectives);
 
   // Between steps, on all ranks: collective and blocking when a few steps have been measured, else
-  // nothing. A cut that all ranks agree on, where it should end the step noticeably earlier.
+  // nothing. A cut that all ranks agree on, where it should end the step noticeably earlier, or
+  // where buckets of one size do not show what a collective and what a byte takes.
   std::optional<BucketProposal> propose(const BucketPlan& plan, core::DType dtype);
 
  private:
@@ -59,6 +60,7 @@ class BucketTuner {
   Measured current_;
   std::vector<Measured> measured_;
   std::optional<TransferCost> last_cost_;  // the same on all ranks
+  bool probed_ = false;                    // since a cost was known: other sizes told nothing
 };
 
 // Null where the configuration names a size, where nothing overlaps, and on one node: there sums

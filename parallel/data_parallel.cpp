@@ -96,7 +96,7 @@ class DataParallel::Impl {
   void finish_backward() {
     order_.require(StepPhase::kLastBackward, "finish_backward()",
                    "the backward of the last micro-step");
-    if (!order_settled_) observed_order_ = readiness_.order();
+    if (!order_settled_) observed_order_ = readiness_.order();  // empty: no gradient on this rank
     complete_missing(readiness_.missing());
     synchronizer_->finish([this](std::size_t bucket) { update_->add_bucket(bucket); });
     const auto begin = std::chrono::steady_clock::now();
@@ -217,7 +217,7 @@ class DataParallel::Impl {
           "micro-step. Raise grad_accumulation for more.",
           parameters_.at(parameter).name, order_.micro_step()));
     }
-    accumulator_.take(parameter);
+    accumulator_.take(parameter, order_.is_in_last() ? MicroStep::kLast : MicroStep::kMoreFollow);
     count_gradient(parameter);
   }
 
@@ -243,8 +243,8 @@ class DataParallel::Impl {
   // Once, before step 2: buckets in the order in which gradients became ready in step 1. What never
   // came goes last.
   void settle_bucket_order() {
-    if (order_settled_ || observed_order_.empty()) return;
-    std::vector<std::size_t> order = observed_order_;
+    if (order_settled_ || !observed_order_) return;
+    std::vector<std::size_t> order = *observed_order_;
     for (const std::size_t i : reverse_order(parameters_.size())) {
       if (std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
     }
@@ -304,9 +304,9 @@ class DataParallel::Impl {
   std::int64_t steps_taken_ = 0;
   UpdateRequest request_;  // of the last prepare_update()
   bool order_settled_ = false;
-  std::uint64_t layouts_ = 0;  // that were adopted
-  std::vector<std::size_t> observed_order_;
-  std::unique_ptr<BucketTuner> tuner_;  // null: the cut stays
+  std::uint64_t layouts_ = 0;                               // that were adopted
+  std::optional<std::vector<std::size_t>> observed_order_;  // of a first step, once it is over
+  std::unique_ptr<BucketTuner> tuner_;                      // null: the cut stays
   std::string news_;
   std::unordered_map<const c10::TensorImpl*, std::size_t> index_of_;
   GradientHooks hooks_;  // last: removed first

@@ -18,8 +18,23 @@ void GradientAccumulator::begin_step() {
   lent_.assign(lent_.size(), false);
 }
 
-void GradientAccumulator::take(std::size_t parameter) {
+bool GradientAccumulator::adds_before_rounding() const {
+  return core::size_of(parameters_.dtype()) > core::size_of(gradients_.dtype());
+}
+
+void GradientAccumulator::round_into_view(std::size_t parameter) {
+  torch::Tensor& gradient = parameters_.at(parameter).tensor.mutable_grad();
+  gradients_.view(parameter).copy_(gradient);
+  gradient = torch::Tensor();
+  filled_[parameter] = true;
+}
+
+void GradientAccumulator::take(std::size_t parameter, MicroStep micro_step) {
   const torch::NoGradGuard no_grad;
+  if (adds_before_rounding()) {
+    if (micro_step == MicroStep::kLast) round_into_view(parameter);
+    return;
+  }
   torch::Tensor& gradient = parameters_.at(parameter).tensor.mutable_grad();
   const torch::Tensor& view = gradients_.view(parameter);
   const bool same_dtype = parameters_.dtype() == gradients_.dtype();
@@ -35,6 +50,8 @@ void GradientAccumulator::take(std::size_t parameter) {
 
 void GradientAccumulator::fill_if_missing(std::size_t parameter) {
   if (filled_[parameter]) return;
+  const torch::NoGradGuard no_grad;
+  if (parameters_.at(parameter).tensor.grad().defined()) return round_into_view(parameter);
   gradients_.view(parameter).zero_();
   filled_[parameter] = true;
 }

@@ -3,8 +3,9 @@
 // A parameter has no gradient when a step begins, so autograd hands over its own tensor without
 // adding or zeroing anything; it is copied into the flat buffer once. Later micro-steps add to
 // that. A caller who writes a gradient himself may borrow its place in the buffer, which saves that
-// copy. With a reduce dtype other than the parameter dtype, each micro-step's gradient is converted
-// and added in the reduce dtype.
+// copy. Micro-steps are added in the wider of parameter dtype and reduce dtype: in the flat buffer
+// where that is the wider, else in autograd's own tensor, which is rounded into the buffer once, in
+// the last micro-step.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,8 @@
 #include "parallel/parameter_space.hpp"
 
 namespace sidestream::parallel {
+
+enum class MicroStep { kMoreFollow, kLast };
 
 class GradientAccumulator {
  public:
@@ -35,12 +38,15 @@ class GradientAccumulator {
   void begin_step();
 
   // Inside backward, once a parameter and micro-step.
-  void take(std::size_t parameter);
+  void take(std::size_t parameter, MicroStep micro_step);
 
-  // A parameter that no micro-step reached counts as zero.
+  // For one that the last micro-step did not reach. Where no other did, it counts as zero.
   void fill_if_missing(std::size_t parameter);
 
  private:
+  bool adds_before_rounding() const;
+  void round_into_view(std::size_t parameter);
+
   const ParameterSpace& parameters_;
   const GradientSpace& gradients_;
   std::vector<bool> filled_;  // in this step

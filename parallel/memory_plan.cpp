@@ -100,6 +100,9 @@ MemoryPlan plan_memory(const std::vector<ParameterShape>& parameters,
                                   bucket_limits(config, plan.gradient_bytes, ranks,
                                                 shards ? Slicing::kByRank : Slicing::kNone));
   if (shards) count_slices(plan, elements, config);
+  if (config.grad_accumulation > 1 &&
+      core::size_of(config.gradient_dtype()) < core::size_of(config.parameter_dtype))
+    plan.unrounded_gradient_bytes = padded_bytes(elements, config.parameter_dtype);
   if (config.optimizer.state_residence == StateResidence::kDevice) return plan;
   move_state(plan, config, shards ? own_elements(plan.buckets) : fp32_bytes / sizeof(float));
   plan.start_bytes = fp32_bytes + plan.parameter_bytes;

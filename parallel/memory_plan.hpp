@@ -26,6 +26,8 @@ struct MemoryPlan {
   std::size_t parameter_bytes = 0;
   std::size_t master_bytes = 0;  // 0 when the parameters are fp32 themselves
   std::size_t gradient_bytes = 0;
+  // Beside them: autograd's own, which micro-steps are added to where they are the wider type.
+  std::size_t unrounded_gradient_bytes = 0;
   std::size_t moment_bytes = 0;
   // Of a GPU's host, pinned, in place of the two kinds of state that are then 0 here.
   std::size_t host_state_bytes = 0;
@@ -42,8 +44,9 @@ struct MemoryPlan {
   BucketPlan buckets = {};        // before the first step; the order is observed in it
 
   std::size_t total_bytes() const {
-    return parameter_bytes + master_bytes + gradient_bytes + moment_bytes + stream_bytes;
+    return parameter_bytes + master_bytes + own_gradient_bytes() + moment_bytes + stream_bytes;
   }
+  std::size_t own_gradient_bytes() const { return gradient_bytes + unrounded_gradient_bytes; }
   std::size_t peak_bytes() const { return std::max(total_bytes(), start_bytes); }
 };
 

@@ -58,7 +58,7 @@ std::string memory_text(const RankPlan& whole) {
       plan.shares_state   ? "; of what all ranks share, its part"
       : plan.shards_state ? "; master weights and moments of its slices"
                           : "",
-      mib(plan.parameter_bytes), mib(plan.master_bytes), mib(plan.gradient_bytes),
+      mib(plan.parameter_bytes), mib(plan.master_bytes), mib(plan.own_gradient_bytes()),
       mib(plan.moment_bytes), mib(activations.kept), mib(activations.loss),
       mib(activations.working),
       plan.stream_bytes == 0

@@ -22,9 +22,13 @@ using ::testing::HasSubstr;
 constexpr std::int64_t kMs = 1'000'000;
 constexpr core::DType kFloat = core::DType::kFloat32;
 
-// Eight gradients of 4 MB in order, one every 10 ms.
+// Eight gradients of 4 MB in order, one every 10 ms, the first a little larger.
 constexpr std::size_t kParameters = 8;
-const std::vector<std::size_t> kElements(kParameters, 1'000'000);
+const std::vector<std::size_t> kElements = [] {
+  std::vector<std::size_t> elements(kParameters, 1'000'000);
+  elements.front() += 64;
+  return elements;
+}();
 
 BucketPlan plan_of(const BucketCut& cut) {
   std::vector<std::size_t> order(kParameters);
@@ -33,7 +37,8 @@ BucketPlan plan_of(const BucketCut& cut) {
 }
 
 // A rank whose clock and collectives are made up: gradients come every 10 ms, on the last rank 5 ms
-// later; 4 MB take 4 ms and everyone waits for the last rank, a collective costs 1 ms besides.
+// later; 4 MB take 4 ms and everyone waits for the last rank, a collective costs 1 ms besides, or
+// what the test says.
 class MadeUpRank {
  public:
   explicit MadeUpRank(ThreadCommunicator& communicator)
@@ -50,13 +55,15 @@ class MadeUpRank {
     std::vector<std::optional<comm::WorkSpan>> spans;
     for (const parallel::Bucket& bucket : plan.buckets) {
       const auto mb = static_cast<std::int64_t>(bucket.elements * sizeof(float) / 1'000'000);
-      spans.push_back(
-          comm::WorkSpan{.begin_ns = 0, .end_ns = kMs + mb * kMs + (is_last_ ? 0 : 50 * kMs)});
+      spans.push_back(comm::WorkSpan{.begin_ns = 0,
+                                     .end_ns = latency_ns + mb * kMs + (is_last_ ? 0 : 50 * kMs)});
     }
     tuner_.backward_ended(spans);
   }
 
   BucketTuner& tuner() { return tuner_; }
+
+  std::int64_t latency_ns = kMs;
 
  private:
   int rank_;
@@ -112,19 +119,62 @@ TEST(BucketTunerTest, a_cut_that_is_good_stays_and_is_looked_at_again_later) {
 TEST(BucketTunerTest, buckets_of_one_size_are_judged_by_the_latency_seen_before) {
   run_ranks(2, [](ThreadCommunicator& communicator) {
     MadeUpRank rank(communicator);
-    BucketPlan plan = plan_of({8});  // of which nothing is known yet
-    std::vector<int> proposed_at;
-    for (int backward = 1; backward <= 1500; ++backward) {
+    BucketPlan plan = plan_of({1, 7});
+    std::vector<std::string> reasons;
+    for (int backward = 1; backward <= 900; ++backward) {
       rank.backward(plan);
       if (const auto proposal = rank.tuner().propose(plan, kFloat)) {
-        proposed_at.push_back(backward);
+        reasons.push_back(proposal->reason);
         plan = plan_of(proposal->cut);
       }
-      if (backward == 300) plan = plan_of({1, 7});
-      if (backward == 900) plan = plan_of({8});
+      if (backward == 300) plan = plan_of({8});
     }
-    EXPECT_THAT(proposed_at,
-                ElementsAre(AllOf(::testing::Gt(300), ::testing::Lt(900)), ::testing::Gt(900)));
+    EXPECT_THAT(reasons, ElementsAre(HasSubstr("takes 1.00 ms"), HasSubstr("takes 1.00 ms")));
+  });
+}
+
+// What is proposed to a rank that begins with this cut, over so many backwards.
+struct Proposals {
+  std::vector<int> at;
+  std::vector<std::string> reasons;
+  BucketCut last;
+};
+
+Proposals proposals_from(MadeUpRank& rank, const BucketCut& cut, int backwards) {
+  Proposals found;
+  found.last = cut;
+  for (int backward = 1; backward <= backwards; ++backward) {
+    rank.backward(plan_of(found.last));
+    if (const auto proposal = rank.tuner().propose(plan_of(found.last), kFloat)) {
+      found.at.push_back(backward);
+      found.reasons.push_back(proposal->reason);
+      found.last = proposal->cut;
+    }
+  }
+  return found;
+}
+
+TEST(BucketTunerTest, where_all_buckets_are_nearly_of_one_size_another_is_tried) {
+  for (const BucketCut& cut : {BucketCut{8}, {4, 4}, {2, 2, 2, 2}}) {
+    run_ranks(2, [&](ThreadCommunicator& communicator) {
+      MadeUpRank rank(communicator);
+      const Proposals found = proposals_from(rank, cut, 300);
+      EXPECT_THAT(found.at, ElementsAre(5, 10));
+      EXPECT_THAT(found.reasons,
+                  ElementsAre(HasSubstr("what a byte takes"), HasSubstr("takes 1.00 ms")));
+      EXPECT_EQ(found.last.back(), 1u);
+    });
+  }
+}
+
+TEST(BucketTunerTest, a_link_that_is_no_longer_slow_to_begin_is_noticed) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    MadeUpRank rank(communicator);
+    rank.latency_ns = 300 * kMs;
+    const BucketCut slow = proposals_from(rank, {1, 7}, 20).last;
+    EXPECT_THAT(slow, ElementsAre(8));
+    rank.latency_ns = kMs;
+    EXPECT_EQ(proposals_from(rank, slow, 600).last.back(), 1u);
   });
 }
 

@@ -235,6 +235,22 @@ TEST(DataParallelTest, accumulation_communicatesInTheLastMicroStepOnly) {
   }
 }
 
+TEST(DataParallelTest, rankWithoutABackwardInTheFirstStep_settlesTheOrderWithTheOthers) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(
+        net, communicator,
+        {.bucket_mb = kSmallBuckets, .unused_parameters = parallel::UnusedParameters::kAllow});
+    for (int step = 1; step <= 3; ++step) {
+      replicas.begin_micro_step(0);
+      if (step > 1 || communicator.rank() == 0) toy_loss(net, make_toy_batch(0, 4)).backward();
+      replicas.finish_backward();
+      replicas.update(1e-3);
+    }
+    replicas.check_replicas();
+  });
+}
+
 TEST(DataParallelTest, setBucketOrder_beforeTheFirstStep_changesNoNumber) {
   std::vector<std::vector<float>> weights(2);
   for (const std::size_t given : {0u, 1u}) {

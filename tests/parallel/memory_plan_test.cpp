@@ -88,6 +88,17 @@ TEST(MemoryPlanTest, planMemory_slicedState_startsWithSlices) {
       << "gradients in bf16 have no room for the weights";
 }
 
+TEST(MemoryPlanTest, planMemory_narrowReduction_keepsWhatMicroStepsAddTo) {
+  const std::vector<ParameterShape> shapes = {{.name = "weight", .sizes = {1000, 1000}}};
+  const auto plan_of = [&](core::DType reduce, int micro_steps) {
+    return plan_memory(shapes, {.reduce_dtype = reduce, .grad_accumulation = micro_steps}, 1);
+  };
+
+  EXPECT_EQ(plan_of(core::DType::kBFloat16, 1).own_gradient_bytes(), 2'000'000u);
+  EXPECT_EQ(plan_of(core::DType::kBFloat16, 2).own_gradient_bytes(), 6'000'000u);
+  EXPECT_EQ(plan_of(core::DType::kFloat32, 2).own_gradient_bytes(), 4'000'000u);
+}
+
 TEST(MemoryPlanTest, planMemory_slicedState_countsItsPadding) {
   const std::vector<ParameterShape> shapes = {{.name = "weight", .sizes = {1000, 1000}}};
   const auto padding = [&](int ranks, double bucket_mb) {

@@ -2,6 +2,8 @@
 // other.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/parallel/thread_communicator.hpp"
 #include "tests/parallel/toy_training.hpp"
 
@@ -37,6 +39,29 @@ TEST(OracleTest, train_withAccumulation_equalsTheBiggerBatch) {
 
     expect_close(one.losses, accumulated.losses, 1e-5);
   }
+}
+
+// Of one rank: gradients travel in bf16, but micro-steps are added before they are rounded.
+TEST(OracleTest, accumulation_roundsToTheReduceDtypeOnce) {
+  const auto weights_after = [](core::DType reduce, double lr) {
+    parallel::DataParallelConfig config{.reduce_dtype = reduce, .grad_accumulation = 64};
+    config.optimizer = {.algorithm = parallel::OptimizerAlgorithm::kSgd,
+                        .weight_decay = 0,
+                        .momentum = 0,
+                        .grad_clip = 0};
+    return train_on_threads(1, {.steps = 1, .samples_per_step = 128, .lr = lr, .config = config})
+        .weights;
+  };
+  const std::vector<float> before = weights_after(core::DType::kFloat32, 0);
+  const std::vector<float> whole = weights_after(core::DType::kFloat32, 1);
+  const std::vector<float> rounded = weights_after(core::DType::kBFloat16, 1);
+  int changed = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const float change = whole[i] - before[i];
+    changed += change != 0;
+    EXPECT_NEAR(rounded[i] - before[i], change, std::abs(change) / 256 + 1e-6) << i;
+  }
+  EXPECT_GT(changed, 100);
 }
 
 TEST(OracleTest, train_withAnySynchroniserAndBucketSize_isBitIdentical) {
