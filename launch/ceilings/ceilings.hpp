@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/ceilings/collective_rate.hpp"
 #include "launch/ceilings/nccl_paths.hpp"
 
 namespace sidestream::comm {
@@ -55,8 +56,8 @@ std::string gpu_name();
 // Of the first GPU. Throws c10::Error where there is none.
 DeviceCeilings measure_device(double seconds);
 
-// Collective. The fastest all-reduce of 64 MB, as bus bandwidth.
-double measure_link(comm::Communicator& communicator, double seconds);
+// Collective. The fastest all-reduces of 64 MB; `seconds` is theirs.
+CollectiveRate measure_link(comm::Communicator& communicator, const RepeatRule& rule);
 
 // Where measurements of this user are kept: $XDG_CACHE_HOME/sidestream/ceilings.json. Machines that
 // share a home have an entry each, by processor, and in it one for each GPU, by its name.

@@ -1,15 +1,14 @@
 #include "launch/ceilings/ceilings.hpp"
-#include "launch/ceilings/collective_rate.hpp"
 
 namespace sidestream::launch {
 
 // A ceiling is what was reached once, not an average over a busy machine.
-double measure_link(comm::Communicator& communicator, double seconds) {
+CollectiveRate measure_link(comm::Communicator& communicator, const RepeatRule& rule) {
   constexpr std::size_t kBytes = std::size_t{64} << 20;
-  CollectiveRate rate = measure_collective(communicator, {.collective = Collective::kAllReduce},
-                                           kBytes, {.seconds = seconds});
+  CollectiveRate rate =
+      measure_collective(communicator, {.collective = Collective::kAllReduce}, kBytes, rule);
   rate.seconds = rate.least_seconds;
-  return rate.bus_bytes_per_s();
+  return rate;
 }
 
 }  // namespace sidestream::launch

@@ -63,25 +63,33 @@ int measure_machine(const BenchOptions& options) {
 
 // Under mpirun it is the link between the ranks that is measured.
 core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
-  const double rate = measure_link(session.communicator(), options.seconds);
-  if (!session.is_first_rank()) return core::ExitCode::kDone;
+  const CollectiveRate measured = measure_link(
+      session.communicator(),
+      {.seconds = options.seconds, .stop_requested = [&] { return session.stop_requested(); }});
+  const core::ExitCode code = measured.stopped ? core::ExitCode::kPreempted : core::ExitCode::kDone;
+  const double rate = measured.bus_bytes_per_s();
+  if (!session.is_first_rank()) return code;
   const int ranks = session.communicator().size();
   fmt::print("  all-reduce, {} ranks  {:8.1f} GB/s bus bandwidth ({})\n", ranks, rate * 1e-9,
              session.communicator().backend_name());
+  if (measured.stopped) {
+    fmt::print("not kept: asked to stop\n");
+    return code;
+  }
   if (session.communicator().topology().node_count > 1) {
     fmt::print("not kept: the ranks are on several machines\n");
-    return core::ExitCode::kDone;
+    return code;
   }
   const bool between_gpus = session.communicator().device().has_value();
   Ceilings kept =
       load_ceilings(ceilings_file(), between_gpus ? gpu_name() : "").value_or(Ceilings{});
   if (kept.cores == 0) {
     fmt::print("not kept: `sidestream bench ceilings` without mpirun comes first\n");
-    return core::ExitCode::kDone;
+    return code;
   }
   if (between_gpus && !kept.device) {
     fmt::print("not kept: `sidestream bench ceilings` has not measured a GPU here yet\n");
-    return core::ExitCode::kDone;
+    return code;
   }
   LinkRates& links = between_gpus ? kept.device->link_bytes_per_s : kept.link_bytes_per_s;
   double& stored = links[ranks];
@@ -91,7 +99,7 @@ core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
         stored * 1e-9);
   stored = options.replace ? rate : std::max(stored, rate);
   save_ceilings(kept, ceilings_file());
-  return core::ExitCode::kDone;
+  return code;
 }
 
 // What goes on between ranks: its word, and what measures it.

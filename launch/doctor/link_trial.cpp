@@ -77,7 +77,8 @@ LinkFacts try_link(comm::Communicator& communicator, double seconds) {
     return facts;
   }
   facts.barrier_s = median_barrier_s(communicator);
-  if (communicator.size() > 1) facts.bus_bytes_per_s = measure_link(communicator, seconds);
+  if (communicator.size() > 1)
+    facts.bus_bytes_per_s = measure_link(communicator, {.seconds = seconds}).bus_bytes_per_s();
   return facts;
 }
 

@@ -131,6 +131,12 @@ void check(const Options& options) {
     refuse(options.dtype.has_value(), "--dtype", kNotOfCeilings);
     refuse(options.repeats.has_value(), "--repeats", kNotOfCeilings);
   }
+  refuse(options.replace && options.subject != BenchSubject::kCeilings, "--replace",
+         "only what `sidestream bench ceilings` measures is stored");
+  const bool computes =
+      options.subject == BenchSubject::kCeilings || options.subject == BenchSubject::kOverlap;
+  refuse(options.threads.has_value() && !computes, "--threads",
+         "a collective alone computes nothing; `sidestream bench overlap` does");
   refuse(options.subject == BenchSubject::kOverlap && options.dtype == core::DType::kInt64,
          "--dtype int64", "there is no matrix product of it: fp32, bf16 or fp16");
   refuse(options.device == DeviceWish::kCpu && options.backend == comm::Backend::kNccl,

@@ -89,6 +89,8 @@ def check_refusals():
                          (["--dtype", "fp32, bf16, fp16, int64", "'fp8'"], ["allreduce", "--dtype", "fp8"]),
                          (["--device cpu and --backend nccl"], ["overlap", "--device", "cpu", "--backend", "nccl"]),
                          (["unknown flag '--modle'", "--model"], ["step", "--modle", "gpt2-tiny"]),
+                         (["--replace", "bench ceilings"], ["overlap", "--replace", "on"]),
+                         (["--threads", "bench overlap"], ["allreduce", "--threads", "2"]),
                          (["expected one of ceilings, allreduce, allgather, reducescatter, overlap, step"], ["floors"])):
         done = subprocess.run([str(BINARY), "bench", *flags], env=environment(), capture_output=True, text=True, check=False)
         check(done.returncode == 2 and all(word in done.stderr for word in words), f"{flags}: {done}")
@@ -118,6 +120,7 @@ def main():
             check_step(ranks)
         check_step_keeps_the_run_that_is_named(pathlib.Path(name))
         check_stops(["allreduce", "--sizes", "1m,64k", "--seconds", "600", "--device", "cpu"], ["1m"])
+        check_stops(["ceilings", "--seconds", "600", "--device", "cpu"], ["not kept: asked to stop"])
         check_stops(["overlap", "--sizes", "1m,64k", "--seconds", "600", "--device", "cpu", "--threads", "1"], ["1m"])
 
 
