@@ -28,8 +28,8 @@ RankPlanner planner_of(const TrainOptions& options, const comm::Topology& ranks)
   const RankPlanner planner(options, place_of(ranks));
   const parallel::MemoryPlan state = planner.plan(options).state;
   if (!state.shares_state) return planner;
-  const std::size_t shared =
-      (state.total_bytes() - state.own_gradient_bytes()) * static_cast<std::size_t>(ranks.local_size);
+  const std::size_t shared = (state.total_bytes() - state.own_gradient_bytes()) *
+                             static_cast<std::size_t>(ranks.local_size);
   if (shared <= comm::shared_memory_free_bytes()) return planner;
   PlanPlace place = place_of(ranks);
   place.share = parallel::RanksShare::kNothing;
