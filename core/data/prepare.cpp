@@ -129,7 +129,13 @@ class Preparation {
 
  private:
   ShardSeries::Options series_options(const fs::path& folder, Split split) const {
-    return {folder, split, width_for(tokenizer_.vocab_size()), config_.shard_tokens};
+    return {folder, split, width_for(tokenizer_.vocab_size()), config_.shard_tokens,
+            [this] { stop_if_asked(); }};
+  }
+
+  void stop_if_asked() const {
+    if (config_.stop_requested && config_.stop_requested())
+      throw core::Error("prepare: stopped as asked; nothing was left behind");
   }
 
   // Tokenises some segments in parallel and writes them in order; returns where the next window
@@ -142,9 +148,7 @@ class Preparation {
       bytes += plan_.segments[last].last - plan_.segments[last].first;
       ++last;
     }
-    if (config_.stop_requested && config_.stop_requested()) {
-      throw core::Error("prepare: stopped as asked; nothing was left behind");
-    }
+    stop_if_asked();
     std::vector<std::vector<std::uint32_t>> ids(last - first);
     parallel_for({.count = ids.size(), .threads = config_.threads, .thread_name = "ss-prepare"},
                  [&](std::uint64_t i, int thread) {

@@ -6,6 +6,7 @@
 namespace sidestream::data {
 
 void ShardSeries::open_next() {
+  options_.before_shard();
   char number[32];
   std::snprintf(number, sizeof(number), "_%06zu.bin", shards_.size());
   shards_.push_back({std::string(name_of(options_.split)) + number, 0});

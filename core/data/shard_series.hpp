@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,7 @@ class ShardSeries {
     Split split = Split::kTrain;
     TokenWidth width = TokenWidth::k16;
     std::uint64_t shard_tokens = 0;
+    std::function<void()> before_shard = [] {};  // an error of it ends the series there
   };
 
   explicit ShardSeries(Options options) : options_(std::move(options)) {}

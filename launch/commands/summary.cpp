@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/base/printable.hpp"
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/commands/commands.hpp"
@@ -25,6 +26,10 @@ struct Run {
 };
 
 Run read_run(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder))
+    throw core::ConfigError(fmt::format("--run {}: expected the directory of a run, found {}",
+                                        folder.string(),
+                                        std::filesystem::exists(folder) ? "a file" : "none"));
   const checkpoint::RunPaths paths(folder);
   return {.name = folder.lexically_normal().filename().string(),
           .record = read_run_record(paths.run_json()),

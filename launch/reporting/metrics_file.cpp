@@ -85,6 +85,14 @@ void cut_after_step(const std::filesystem::path& path, std::int64_t step) {
   if (kept != content) core::write_file_atomically(path, kept);
 }
 
+std::string content_of(const std::filesystem::path& path) {
+  try {
+    return read_log(path);
+  } catch (const core::Error& error) {
+    throw core::DataError(error.what());
+  }
+}
+
 }  // namespace
 
 std::string metrics_line(const StepMetrics& metrics) {
@@ -108,7 +116,7 @@ std::string metrics_line(const StepMetrics& metrics) {
 }
 
 std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
-  const std::string content = read_log(path);
+  const std::string content = content_of(path);
   std::vector<StepMetrics> all;
   for (const std::string_view line : complete_lines(content)) {
     try {

@@ -40,8 +40,8 @@ std::vector<std::uint64_t> samples_of_rank(int rank, const BatchOfStep& batch,
 }
 
 constexpr const char* kAdvice =
-    "A lower --lr, more --warmup-steps or a smaller --grad-clip usually help; incidents.jsonl "
-    "names the samples of the batch";
+    "A lower --lr, more --warmup-steps or a smaller --grad-clip (0 is none at all) usually help; "
+    "incidents.jsonl names the samples of the batch";
 
 // fp16 is not too narrow for gradients that are too large without any scale.
 constexpr const char* kScaleAdvice =

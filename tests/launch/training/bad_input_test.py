@@ -275,6 +275,17 @@ def check_run_directory(root, data):
     expect(CHECKPOINT, ["model.safetensors"], 2, base + ["--run-dir", str(root / "new"), "--resume", str(root / "used")])
 
 
+def check_summary(root, data):
+    (root / "file").write_text("no run")
+    (root / "odd/metrics.jsonl").mkdir(parents=True)
+    train(1, root / "run", TINY + ["--data", str(data), "--steps", "1"])
+    shutil.copy(root / "run/run.json", root / "odd")
+    for code, folder, words in ((CONFIG, "nowhere", "expected the directory of a run, found none"), (CONFIG, "file", "found a file"),
+                                (DATA, "odd", "metrics.jsonl")):
+        output = run(1, [BINARY, "summary", "--run", root / folder], code)
+        check(words in output and folder in output, output)
+
+
 def check_lost_launcher(root, data):
     env = dict(environment(), SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="0", SLURM_LOCALID="0")
     done = subprocess.run([str(BINARY), "train", *TINY, "--data", str(data), "--run-dir", str(root / "never")], env=env,
@@ -336,7 +347,7 @@ def main():
         data = make_data(root / "data")
         side_by_side(root, [check_flags, check_no_room, check_data_folder, check_element_types, check_paths_of_shards,
                             check_short_validation, check_lost_shard, check_init, check_tokenizer, check_only_damaged,
-                            check_run_directory, check_lost_launcher, check_two_builds, check_other_settings], data)
+                            check_run_directory, check_summary, check_lost_launcher, check_two_builds, check_other_settings], data)
 
 
 main()
