@@ -336,18 +336,6 @@ TEST_F(PrepareTest, prepare_failureLeavesNothing) {
   EXPECT_THAT(folder_.names(), ElementsAre("in"));
 }
 
-TEST_F(PrepareTest, prepare_stopsBetweenTheShardsOfOneText) {
-  file("a.txt", std::string(1000, 'x'));
-  auto options = config();
-  options.shard_tokens = 5;
-  int asked = 0;
-  options.stop_requested = [&] { return ++asked == 20; };
-
-  EXPECT_THROW(prepare(options), core::Error);
-  EXPECT_EQ(asked, 20);
-  EXPECT_THAT(folder_.names(), ElementsAre("in"));
-}
-
 TEST_F(PrepareTest, prepare_progressEndsAtTheTotal) {
   for (int i = 0; i < 10; ++i) file(file_name(i), std::string(1000, 'x'));
   PrepareProgress last;
