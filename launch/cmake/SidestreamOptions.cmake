@@ -39,7 +39,7 @@ if(SIDESTREAM_FUZZ)
   # Coverage for everything that a fuzz target calls; the target itself brings libFuzzer's main.
   target_compile_options(sidestream_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()
-find_program(SIDESTREAM_LLD ld.lld)  # a fifth of the time of GNU ld; mold 1.10 has misplaced .relro of a program, and hung
+find_program(SIDESTREAM_LLD ld.lld)  # a fifth of the time of GNU ld; mold 1.10 has misplaced .relro of a program, and may have hung
 if(SIDESTREAM_LLD)
   target_link_options(sidestream_options INTERFACE -fuse-ld=lld)
 endif()

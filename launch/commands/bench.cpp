@@ -78,18 +78,18 @@ core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
   }
   if (session.communicator().topology().node_count > 1) {
     fmt::print("not kept: the ranks are on several machines\n");
-    return code;
+    return core::ExitCode::kDone;
   }
   const bool between_gpus = session.communicator().device().has_value();
   Ceilings kept =
       load_ceilings(ceilings_file(), between_gpus ? gpu_name() : "").value_or(Ceilings{});
   if (kept.cores == 0) {
     fmt::print("not kept: `sidestream bench ceilings` without mpirun comes first\n");
-    return code;
+    return core::ExitCode::kDone;
   }
   if (between_gpus && !kept.device) {
     fmt::print("not kept: `sidestream bench ceilings` has not measured a GPU here yet\n");
-    return code;
+    return core::ExitCode::kDone;
   }
   LinkRates& links = between_gpus ? kept.device->link_bytes_per_s : kept.link_bytes_per_s;
   double& stored = links[ranks];
@@ -99,7 +99,7 @@ core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
         stored * 1e-9);
   stored = options.replace ? rate : std::max(stored, rate);
   save_ceilings(kept, ceilings_file());
-  return code;
+  return core::ExitCode::kDone;
 }
 
 // What goes on between ranks: its word, and what measures it.
