@@ -50,6 +50,7 @@ Link::~Link() {
 
 // Without the lock between polls: abort() must get in.
 Result Link::settle(Result result, std::chrono::milliseconds limit, const Look& look) {
+  if (result.status == Status::kDone) result = state();
   Deadline deadline(limit);
   const auto awake_until = std::chrono::steady_clock::now() + kLaunch;
   while (result.status == Status::kInProgress && !deadline.is_over()) {
@@ -60,12 +61,17 @@ Result Link::settle(Result result, std::chrono::milliseconds limit, const Look& 
       std::this_thread::sleep_for(kBetweenPolls);
     }
     deadline.tick();
-    const std::lock_guard lock(mutex_);
-    if (comm_ == nullptr)
-      return {.status = Status::kFailed, .text = "the communicator was aborted"};
-    result = api_->async_error(comm_);
+    result = state();
   }
   return result;
+}
+
+// Calls that register memory say that they are done while NCCL still works on it (2.28.9): only
+// this tells.
+Result Link::state() {
+  const std::lock_guard lock(mutex_);
+  if (comm_ == nullptr) return {.status = Status::kFailed, .text = "the communicator was aborted"};
+  return api_->async_error(comm_);
 }
 
 void Link::launch(const std::function<Result(Api&, Comm)>& call, const Look& look) {
@@ -82,9 +88,7 @@ void Link::launch(const std::function<Result(Api&, Comm)>& call, const Look& loo
 }
 
 std::string Link::async_error() {
-  const std::lock_guard lock(mutex_);
-  if (comm_ == nullptr) return "the communicator was aborted";
-  const Result result = api_->async_error(comm_);
+  const Result result = state();
   return result.status == Status::kFailed ? result.text : std::string();
 }
 

@@ -51,6 +51,7 @@ class Link {
  private:
   Result settle(
       Result result, std::chrono::milliseconds limit, const Look& look = [] {});
+  Result state();
 
   std::shared_ptr<Api> api_;
   std::chrono::milliseconds limit_;

@@ -63,7 +63,7 @@ class Gpt2(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def forward(self, inputs, targets):
-        x = self.wte(inputs) + self.wpe(torch.arange(inputs.shape[1]))
+        x = self.wte(inputs) + self.wpe(torch.arange(inputs.shape[1], device=inputs.device))
         for block in self.blocks:
             x = block(x)
         logits = self.head(self.ln_f(x))

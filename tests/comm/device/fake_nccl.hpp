@@ -31,6 +31,7 @@ class FakeNccl : public Api {
   int polls_until_launched = 0;
   std::string launch_failure;
   std::string group_failure;
+  int polls_until_registered = 0;  // though the call says that it is done, as NCCL's does
   bool has_memory = true;
   bool has_windows = true;  // whether the devices can register memory with each other
   std::string window_failure;
@@ -104,7 +105,9 @@ class FakeNccl : public Api {
       *window = memory;
       ++windows;
     }
-    return progress();
+    const std::lock_guard lock(mutex_);
+    polls_ = polls_until_registered;
+    return {};
   }
   Result deregister_window(Window, Comm) override {
     --windows;
@@ -119,6 +122,7 @@ class FakeNccl : public Api {
   Result launch(const std::string& name, const Transfer& transfer, Stream stream) {
     const std::lock_guard lock(mutex_);
     if (!launch_failure.empty()) return failed(launch_failure);
+    if (polls_ != 0 && in_group == 0) return failed("communicator used before it is ready");
     driver_->enqueue(name, stream);
     const std::size_t bytes = transfer.count * core::size_of(transfer.dtype);
     if (transfer.from != transfer.to) std::memmove(transfer.to, transfer.from, bytes);

@@ -174,6 +174,15 @@ TEST_F(NcclCommunicatorTest, memory_of_several_ranks_is_registered_until_the_end
   EXPECT_EQ(api->finalized, 1);
 }
 
+TEST_F(NcclCommunicatorTest, registration_that_goes_on_behind_its_call_is_waited_for) {
+  const auto communicator = make(1000ms, 2);
+  api->polls_until_registered = 20;
+
+  communicator->allocate(1000);
+
+  EXPECT_NO_THROW(start(*communicator, {}).wait());
+}
+
 TEST_F(NcclCommunicatorTest, memory_is_not_registered_where_it_cannot_be_or_is_not_wanted) {
   make(1000ms, 2, {.windows = false})->allocate(1000);
   EXPECT_EQ(api->windows, 0);

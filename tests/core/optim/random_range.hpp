@@ -39,7 +39,7 @@ inline double relative_distance(std::span<const float> a, std::span<const double
     difference += (a[i] - b[i]) * (a[i] - b[i]);
     norm += b[i] * b[i];
   }
-  return std::sqrt(difference / norm);
+  return difference == 0 ? 0 : std::sqrt(difference / norm);
 }
 
 }  // namespace sidestream::optim

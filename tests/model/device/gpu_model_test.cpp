@@ -37,7 +37,7 @@ std::vector<double> losses(LanguageModel& model, int steps) {
     const Tensor loss = model.loss(inputs, targets);
     loss.backward();
     const torch::NoGradGuard no_grad;
-    for (Tensor& parameter : model.parameters()) parameter.sub_(parameter.grad(), 0.5);
+    for (Tensor& parameter : model.parameters()) parameter.sub_(parameter.grad(), 0.1);
     found.push_back(loss.item<double>());
   }
   return found;
