@@ -26,9 +26,15 @@ std::int64_t attention_bytes(const ModelConfig& config, const StepShape& shape) 
   return kept + (3 * config.heads * shape.sequence_length + 4 * width) * kFloatBytes;
 }
 
-// What goes into the GELU, and with LibTorch's operators what comes out of it.
+// What comes out of the GELU is computed again by the fused operators of the processor, whose
+// memory is slower than its GELU.
+bool keeps_activation(const ModelConfig& config, const StepShape& shape) {
+  return !(runs_fused(config, shape) && shape.on_cpu);
+}
+
+// What goes into the GELU, and what comes out of it.
 std::int64_t mlp_elements(const ModelConfig& config, const StepShape& shape) {
-  return (runs_fused(config, shape) ? 4 : 8) * config.width;
+  return (keeps_activation(config, shape) ? 8 : 4) * config.width;
 }
 
 // Bytes of a token that one block keeps where it keeps everything but its input.
@@ -50,7 +56,7 @@ std::int64_t kept_block_bytes(const ModelConfig& config, const StepShape& shape)
       return bytes;
     case Recompute::kActivations:
       bytes -= 2 * width * e;
-      return runs_fused(config, shape) ? bytes : bytes - 4 * width * e;
+      return keeps_activation(config, shape) ? bytes - 4 * width * e : bytes;
     case Recompute::kMlp:
       return bytes - (2 * width + mlp_elements(config, shape)) * e;
     case Recompute::kAttention:
@@ -83,17 +89,29 @@ std::int64_t working_block_bytes(const ModelConfig& config, const StepShape& sha
   return gradients;
 }
 
+// Rows of logits that are there at once.
+std::int64_t rows_of_chunk(const ModelConfig& config, const StepShape& shape,
+                           std::int64_t bytes_per_row) {
+  return rows_of_loss_chunk({.rows = shape.batch * shape.sequence_length,
+                             .bytes_per_row = bytes_per_row,
+                             .chunk_bytes = shape.on_cpu ? kLossChunkBytes : kDeviceLossChunkBytes},
+                            config.loss_chunks);
+}
+
+std::int64_t fused_row_bytes(const ModelConfig& config, const StepShape& shape) {
+  return (config.padded_vocab_size + 63) / 64 * 64 * shape.element_bytes;
+}
+
 // Logits: LibTorch's operators widen them to fp32 and keep the log-probabilities; where logits are
 // whole, backward has two more of that size.
 std::int64_t logits_bytes(const ModelConfig& config, const StepShape& shape) {
   const std::int64_t tokens = shape.batch * shape.sequence_length,
                      columns = config.padded_vocab_size;
   if (runs_fused(config, shape)) {
-    const std::int64_t row = (columns + 63) / 64 * 64 * shape.element_bytes;
-    return row * rows_of_loss_chunk({.rows = tokens, .bytes_per_row = row}, config.loss_chunks);
+    const std::int64_t row = fused_row_bytes(config, shape);
+    return row * rows_of_chunk(config, shape, row);
   }
-  const std::int64_t rows = rows_of_loss_chunk(
-      {.rows = tokens, .bytes_per_row = columns * kFloatBytes}, config.loss_chunks);
+  const std::int64_t rows = rows_of_chunk(config, shape, columns * kFloatBytes);
   if (rows == tokens) return 3 * kFloatBytes * columns * rows;
   const std::int64_t narrow = shape.element_bytes < kFloatBytes ? shape.element_bytes : 0;
   return (2 * kFloatBytes + narrow) * columns * rows;
@@ -105,10 +123,8 @@ std::int64_t weight_sum_bytes(const ModelConfig& config, const StepShape& shape)
   const std::int64_t tokens = shape.batch * shape.sequence_length,
                      columns = config.padded_vocab_size, e = shape.element_bytes;
   const bool fused = runs_fused(config, shape);
-  const std::int64_t row = fused ? (columns + 63) / 64 * 64 * e : columns * kFloatBytes;
-  const std::int64_t rows =
-      rows_of_loss_chunk({.rows = tokens, .bytes_per_row = row}, config.loss_chunks);
-  if (e >= kFloatBytes || rows == tokens) return 0;
+  const std::int64_t row = fused ? fused_row_bytes(config, shape) : columns * kFloatBytes;
+  if (e >= kFloatBytes || rows_of_chunk(config, shape, row) == tokens) return 0;
   const std::int64_t part = fused || !shape.on_cpu ? 0 : e;
   return columns * config.width * (kFloatBytes + part);
 }

@@ -41,17 +41,24 @@ inline torch::Tensor missing_factor(torch::autograd::AutogradContext* context,
                                             : loss_gradient / scale->second.toTensor();
 }
 
-// In backward, once: kInput or kWeight, times the factor, in the same memory.
-// Autograd takes a gradient over without a copy only where nobody else holds it. On the host a pass
-// is saved where the loss is differentiated as it is; to ask a device would be to wait for it.
-// other_way: the flag without that limit. Throws c10::Error the second time.
-inline torch::Tensor take(torch::autograd::AutogradContext* context, const char* name,
-                          const torch::Tensor& factor, const char* other_way) {
+// In backward, once: kInput or kWeight as it was kept. other_way: the flag without that limit.
+// Throws c10::Error the second time.
+inline torch::Tensor claim(torch::autograd::AutogradContext* context, const char* name,
+                           const char* other_way) {
   const auto entry = context->saved_data.find(name);
   TORCH_CHECK(entry != context->saved_data.end(), "this loss can be differentiated once; ",
               other_way, " has no such limit");
   torch::Tensor gradient = entry->second.toTensor();
   context->saved_data.erase(entry);
+  return gradient;
+}
+
+// claim(), times the factor, in the same memory.
+// Autograd takes a gradient over without a copy only where nobody else holds it. On the host a pass
+// is saved where the loss is differentiated as it is; to ask a device would be to wait for it.
+inline torch::Tensor take(torch::autograd::AutogradContext* context, const char* name,
+                          const torch::Tensor& factor, const char* other_way) {
+  torch::Tensor gradient = claim(context, name, other_way);
   if (factor.is_cpu() && factor.item<double>() == 1) return gradient;
   return gradient.mul_(factor);
 }

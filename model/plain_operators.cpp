@@ -54,8 +54,11 @@ Tensor PlainOperators::next_token_loss(const Tensor& x_btc, const Embeddings& em
   const Tensor x_nc = x_btc.reshape({-1, x_btc.size(-1)}), targets_n = targets_bt.reshape(-1);
   const Tensor& weight_vc = embeddings.tokens_vc;
   const bool wide = x_nc.scalar_type() == at::kDouble;
-  const std::int64_t rows = rows_of_loss_chunk(
-      {.rows = x_nc.size(0), .bytes_per_row = weight_vc.size(0) * (wide ? 8 : 4)}, options.chunks);
+  const std::int64_t rows =
+      rows_of_loss_chunk({.rows = x_nc.size(0),
+                          .bytes_per_row = weight_vc.size(0) * (wide ? 8 : 4),
+                          .chunk_bytes = x_nc.is_cpu() ? kLossChunkBytes : kDeviceLossChunkBytes},
+                         options.chunks);
   if (rows < x_nc.size(0))
     return plain::chunked_loss(x_nc, weight_vc, targets_n, options.vocab_size, rows, options.scale);
   const Tensor logits_nv = at::mm(x_nc, weight_vc.t()).narrow(1, 0, options.vocab_size);

@@ -97,15 +97,11 @@ const optim::StepScalars* DeviceNorm::scalars_on_device() const {
   return data_of<const optim::StepScalars>(scalars_);
 }
 
-void DeviceNorm::add_bucket(std::size_t bucket) {
-  if (bucket == 0 && parameters_.is_sharded()) squares_.zero_();  // of the slices of others
-  tools_.kernels->squares({.table = pieces_in(bucket),
-                           .gradients = flat_gradients(),
-                           .squares = data_of<double>(squares_)},
-                          tools_.current_stream());
-}
-
-void DeviceNorm::complete() {
+void DeviceNorm::measure() {
+  if (parameters_.is_sharded()) squares_.zero_();  // of the slices of others
+  tools_.kernels->squares(
+      {.table = all_pieces(), .gradients = flat_gradients(), .squares = data_of<double>(squares_)},
+      tools_.current_stream());
   if (parameters_.is_sharded()) parameters_.shards().merge(squares_);
 }
 

@@ -1,6 +1,8 @@
 // Norm, clip factor and the search for a norm that is not finite, on the device: a few doubles
-// (optim::StepScalars) that updates read there. A bucket's squares are taken right after its
-// collective; the bits are those of host ranks.
+// (optim::StepScalars) that updates read there. The bits are those of host ranks. All squares are
+// taken in one launch after the last collective: a bucket alone does not fill a device (launch by
+// launch they took 2.9 ms of a step with 124M parameters on an H200, where memory would allow
+// 0.1).
 #pragma once
 
 #include <cstdint>
@@ -24,10 +26,9 @@ class DeviceNorm {
   // After GradientSpace::adopt(). Waits for a copy: it is rare.
   void layout_changed();
 
-  // The four below queue work on the current stream and return.
-  void add_bucket(std::size_t bucket);
-  // Every bucket has been added; the squares of other ranks' slices come to this one.
-  void complete();
+  // The three below queue work on the current stream and return.
+  // Every bucket is summed; the squares of other ranks' slices come to this one.
+  void measure();
   void settle(const optim::StepRule* rule);  // which lies on the device
   // Of the last settle().
   const torch::Tensor& scalars() const noexcept { return scalars_; }

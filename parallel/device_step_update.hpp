@@ -10,8 +10,8 @@ namespace sidestream::parallel {
 class DeviceStepUpdate : public StepUpdate {
  public:
   void layout_changed() override { norm_.layout_changed(); }
-  void add_bucket(std::size_t bucket) final { norm_.add_bucket(bucket); }
-  void complete_norm() final { norm_.complete(); }
+  void add_bucket(std::size_t /*bucket*/) final {}
+  void complete_norm() final { norm_.measure(); }
   void prepare(const UpdateRequest& request) final;
   double grad_norm(double average) final;
   std::vector<double> parameter_squares() const final { return norm_.parameter_squares(); }

@@ -235,7 +235,7 @@ void NcclCommunicator::start_on_device(const Call& call, const Launch& launch) {
   } catch (const nccl::PeersLate& late) {
     watchdog_->fail(call, late.what() + ("; missing: " + missing_ranks(call.sequence)));
   } catch (const core::CollectiveError& error) {
-    watchdog_->fail(call, error.what());
+    watchdog_->fail_with_nccl(call, error.what());
   }
 }
 

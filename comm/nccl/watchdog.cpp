@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::chrono::microseconds kBetweenLooksAtEvents{20};
 constexpr std::chrono::milliseconds kLongestSilence{2500};
+constexpr std::chrono::milliseconds kTimeToNameAPeer{1000};
+constexpr std::chrono::milliseconds kBetweenLooksAtPeers{5};
 
 }  // namespace
 
@@ -50,6 +52,15 @@ void Watchdog::fail(const Call& call, const std::string& cause) {
   const std::string message = prefix_of(call) + ": " + cause;
   fail_with(std::make_exception_ptr(core::CollectiveError(message)), message);
   throw_first();
+}
+
+void Watchdog::fail_with_nccl(const Call& call, const std::string& cause) {
+  Deadline deadline(kTimeToNameAPeer);
+  for (; !deadline.is_over(); deadline.tick()) {
+    if (const auto message = hooks_.peer_failure()) fail_with_peer(call, *message);
+    std::this_thread::sleep_for(kBetweenLooksAtPeers);
+  }
+  fail(call, cause);
 }
 
 void Watchdog::fail_with_peer(const Call& call, const std::string& message) {
@@ -113,7 +124,8 @@ void Watchdog::check_front() {
     const std::lock_guard lock(mutex_);
     front = queue_.front();
   }
-  if (const std::string error = hooks_.async_error(); !error.empty()) fail(front->call, error);
+  if (const std::string error = hooks_.async_error(); !error.empty())
+    fail_with_nccl(front->call, error);
   if (const auto message = hooks_.peer_failure()) fail_with_peer(front->call, *message);
   if (!front->deadline) front->deadline.emplace(front->limit);
   front->deadline->tick();

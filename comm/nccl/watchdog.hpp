@@ -61,6 +61,9 @@ class Watchdog {
 
   // A failure that the calling thread has met itself. Throws it.
   [[noreturn]] void fail(const Call& call, const std::string& cause);
+  // The same in NCCL's words: its connections to a peer that has gone break before the peers' watch
+  // names that one, which is waited for a moment. Throws PeerError then.
+  [[noreturn]] void fail_with_nccl(const Call& call, const std::string& cause);
   // What a peer said before it stopped. Throws PeerError, or what came before.
   [[noreturn]] void fail_with_peer(const Call& call, const std::string& message);
 

@@ -64,7 +64,8 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
   device_ = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(*index));
   driver_ = comm::cuda::make_driver();
   driver_->set_device(*index);
-  at::globalContext().lazyInitDevice(device_.type());  // the allocator's numbers are asked for first
+  at::globalContext().lazyInitDevice(
+      device_.type());  // the allocator's numbers are asked for first
   const c10::impl::VirtualGuardImpl guard(device_.type());
   guard.setDevice(device_);
   previous_stream_ =

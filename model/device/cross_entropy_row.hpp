@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "model/device/block.hpp"
+#include "model/device/fast_math.hpp"
 #include "model/device/held_row.hpp"
 #include "model/device/kernel_function.hpp"
 #include "model/ignored_target.hpp"
@@ -41,7 +42,8 @@ constexpr float kLowest = std::numeric_limits<float>::lowest();
 struct JoinSoftmax {
   SIDESTREAM_INLINE Softmax operator()(const Softmax& a, const Softmax& b) const {
     const float highest = fmaxf(a.first, b.first);
-    return {highest, a.second * expf(a.first - highest) + b.second * expf(b.first - highest)};
+    return {highest,
+            a.second * exponential(a.first - highest) + b.second * exponential(b.first - highest)};
   }
 };
 
@@ -51,19 +53,43 @@ struct LogitChunk {
 
   // Padding columns are masked out.
   SIDESTREAM_INLINE LogitChunk(const T* row, std::int64_t column, std::int64_t vocab_size) {
-    const Chunk<T> chunk = load_chunk(row + column);
-    for (int i = 0; i < kChunk<T>; ++i)
-      at[i] = column + i < vocab_size ? static_cast<float>(chunk.at[i]) : kMasked;
+    widen_chunk(load_chunk(row + column), at);
+    if (column + kChunk<T> <= vocab_size) return;
+    for (int i = 0; i < kChunk<T>; ++i) {
+      if (column + i >= vocab_size) at[i] = kMasked;
+    }
   }
 
   SIDESTREAM_INLINE void join(Softmax& softmax) const {
     float highest = softmax.first;
     for (int i = 0; i < kChunk<T>; ++i) highest = fmaxf(highest, at[i]);
     if (highest > softmax.first) {
-      softmax.second *= expf(softmax.first - highest);
+      softmax.second *= exponential(softmax.first - highest);
       softmax.first = highest;
     }
-    for (int i = 0; i < kChunk<T>; ++i) softmax.second += expf(at[i] - highest);
+    for (int i = 0; i < kChunk<T>; ++i) softmax.second += exponential(at[i] - highest);
+  }
+};
+
+// The gradient of a row's logits: softmax times `scale`, less `scale` at the target.
+struct LogitGradient {
+  float highest, factor, scale;  // factor: scale / sum of exponentials
+  std::int64_t target, vocab_size;
+
+  template <typename T>
+  SIDESTREAM_INLINE Chunk<T> of(const LogitChunk<T>& logits, std::int64_t column) const {
+    float gradient[kChunk<T>];
+    for (int i = 0; i < kChunk<T>; ++i) gradient[i] = exponential(logits.at[i] - highest) * factor;
+    const std::int64_t hit = target - column;
+    for (int i = 0; i < kChunk<T>; ++i) {
+      if (i == hit) gradient[i] -= scale;
+    }
+    if (column + kChunk < T >> vocab_size) {
+      for (int i = 0; i < kChunk<T>; ++i) {
+        if (column + i >= vocab_size) gradient[i] = 0;
+      }
+    }
+    return chunk_of<T>(gradient);
   }
 };
 
@@ -96,18 +122,13 @@ SIDESTREAM_KERNEL void cross_entropy_row(Block& block, const CrossEntropyRows<T>
     const float wanted =
         rows.loss_scale == nullptr ? rows.gradient_scale : rows.gradient_scale * *rows.loss_scale;
     const float scale = known ? wanted : kNotANumber;
-    const float factor = scale / softmax.second;
+    const LogitGradient gradient{softmax.first, scale / softmax.second, scale, target,
+                                 rows.vocab_size};
     for (std::int64_t column = static_cast<std::int64_t>(thread) * kChunk<T>; column < rows.stride;
          column += step) {
+      const bool zero = !counts || column >= rows.vocab_size;
       const LogitChunk<T> chunk(logits, column, rows.vocab_size);
-      Chunk<T> out;
-      for (int i = 0; i < kChunk<T>; ++i) {
-        const bool zero = !counts || column + i >= rows.vocab_size;
-        const float probability = expf(chunk.at[i] - softmax.first) * factor;
-        const float gradient = column + i == target ? probability - scale : probability;
-        out.at[i] = T(zero ? 0.0f : gradient);
-      }
-      store_chunk(logits + column, out);
+      store_chunk(logits + column, zero ? Chunk<T>{} : gradient.of(chunk, column));
     }
   });
 }

@@ -15,7 +15,8 @@ namespace sidestream::model::device {
 using DeviceStream = void*;  // cudaStream_t
 
 // Activations, weights and their gradients: `dtype` is float32, bfloat16 or float16; what is a
-// float* stays fp32. Formulas: norm_rows.hpp, cross_entropy_row.hpp, gelu_rows.hpp.
+// float* stays fp32. Formulas: norm_rows.hpp, cross_entropy_row.hpp, gelu_rows.hpp,
+// row_sums.hpp.
 struct NormForwardJob {
   core::DType dtype;
   std::int64_t rows, width;  // width at most kWidestNorm
@@ -55,9 +56,17 @@ struct GeluBackwardJob {
   core::DType dtype;
   std::int64_t rows, width;
   const void* before;
-  void* gradient;  // of the activation; becomes that of `before`
-  void* activation;
+  void* gradient;       // of the activation; becomes that of `before`
+  void* activation;     // null: not wanted
   float* bias_partial;  // [gelu_parts(rows), width]
+};
+
+// The first stage of a sum over rows; column_sums() is the second.
+struct RowSumsJob {
+  core::DType dtype;
+  std::int64_t rows, width;
+  const void* x;
+  float* partial;  // [sum_parts(rows), width]
 };
 
 // first = sums over the parts of partial[0], second of partial[1].
@@ -81,6 +90,14 @@ struct CrossEntropyJob {
   const float* loss_scale = nullptr;  // multiplies gradient_scale; null: one
 };
 
+// values *= *factor, unless that is 1.
+struct ScaleJob {
+  core::DType dtype;
+  std::int64_t count;
+  void* values;
+  const float* factor;
+};
+
 constexpr std::int64_t kWidestNorm = 8192;
 constexpr std::int64_t kLogitStride = 64;
 
@@ -89,6 +106,8 @@ constexpr std::int64_t kLogitStride = 64;
 // H100. What they write, a few MB, stays in its cache.
 constexpr std::int64_t kNormParts = 1024;
 constexpr std::int64_t kGeluParts = 256;
+constexpr std::int64_t kSumParts = 1024;
+constexpr std::int64_t sum_parts(std::int64_t rows) { return std::min(rows, kSumParts); }
 constexpr std::int64_t norm_parts(std::int64_t rows) { return std::min(rows, kNormParts); }
 constexpr std::int64_t gelu_parts(std::int64_t rows) { return std::min(rows, kGeluParts); }
 
@@ -101,8 +120,10 @@ class DeviceKernels {
   virtual void norm_backward(const NormBackwardJob& job, DeviceStream stream) = 0;
   virtual void gelu_forward(const GeluForwardJob& job, DeviceStream stream) = 0;
   virtual void gelu_backward(const GeluBackwardJob& job, DeviceStream stream) = 0;
+  virtual void row_sums(const RowSumsJob& job, DeviceStream stream) = 0;
   virtual void column_sums(const ColumnSumsJob& job, DeviceStream stream) = 0;
   virtual void cross_entropy(const CrossEntropyJob& job, DeviceStream stream) = 0;
+  virtual void scale(const ScaleJob& job, DeviceStream stream) = 0;
 };
 
 // Touches no device. Null in a build without CUDA.

@@ -37,7 +37,7 @@ NormedResidual DeviceOperators::add_norm(const Tensor& residual_btc, const Tenso
 }
 
 Tensor DeviceOperators::linear(const Operand& x, const LinearWeights& weights) {
-  return has_kernels(x.value) ? device::linear(x, weights, place_of(weights.weight))
+  return has_kernels(x.value) ? device::linear(queue_, x, weights, place_of(weights.weight))
                               : plain_.linear(x, weights);
 }
 

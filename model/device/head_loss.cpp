@@ -29,8 +29,10 @@ class HeadLoss {
         targets_(targets_bt.reshape({-1}).contiguous()),
         vocab_size_(options.vocab_size),
         stride_((weight_.size(0) + kLogitStride - 1) / kLogitStride * kLogitStride),
-        chunk_rows_(rows_of_loss_chunk(
-            {.rows = x_.size(0), .bytes_per_row = stride_ * x_.element_size()}, options.chunks)),
+        chunk_rows_(rows_of_loss_chunk({.rows = x_.size(0),
+                                        .bytes_per_row = stride_ * x_.element_size(),
+                                        .chunk_bytes = kDeviceLossChunkBytes},
+                                       options.chunks)),
         gradients_(gradients),
         scale_(options.scale),
         logits_(at::empty({chunk_rows_, stride_}, x_.options())),
@@ -97,6 +99,18 @@ class HeadLoss {
   std::optional<WeightGradientSum> weight_sum_;
 };
 
+// In its own memory, where autograd takes it over without a copy. A factor of 1, which is the usual
+// one and which nobody here can see without waiting for the device, costs no pass.
+Tensor scaled(const LaunchQueue& queue, Tensor gradient, const Tensor& factor) {
+  queue.launch(&DeviceKernels::scale,
+               {.dtype = dtype_of(gradient),
+                .count = gradient.numel(),
+                .values = gradient.mutable_data_ptr(),
+                .factor = factor.const_data_ptr<float>()},
+               gradient);
+  return gradient;
+}
+
 struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x_btc, const Tensor& weight_vc,
                         const Tensor& targets_bt, const LossOptions& options,
@@ -113,6 +127,7 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
                             .weight_grad = result.weight_grad},
                            options.scale);
       context->saved_data[kRowsToOne] = rows_to_one;
+      keep_queue(context, queue);
     }
     return result.loss;
   }
@@ -121,8 +136,10 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
     Tensor factor = loss_gradients::missing_factor(context, grads[0]);
     const auto rows_to_one = context->saved_data.find(kRowsToOne);
     if (rows_to_one != context->saved_data.end()) factor = factor * rows_to_one->second.toTensor();
+    factor = factor.to(at::kFloat);
+    const LaunchQueuePtr queue = kept_queue(context);
     const auto take = [&](const char* name) {
-      return loss_gradients::take(context, name, factor, "--fused-ops off");
+      return scaled(*queue, loss_gradients::claim(context, name, "--fused-ops off"), factor);
     };
     tensor_list result(6);
     result[0] = take(loss_gradients::kInput);

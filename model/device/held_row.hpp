@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/base/vectorize.hpp"
-#include "model/device/chunk.hpp"
+#include "model/device/narrow.hpp"
 
 namespace sidestream::model::device {
 
@@ -13,12 +13,6 @@ namespace sidestream::model::device {
 // at a time, in the same places of the same threads, for widths and addresses that are neither; the
 // same numbers at a fraction of the speed.
 enum class Access { kVector, kElement };
-
-// What becomes of a number that is written as a T and read again.
-template <typename T>
-SIDESTREAM_INLINE float rounded_to(float value) {
-  return static_cast<float>(T(value));
-}
 
 // A thread among those that share a row.
 struct Share {
@@ -82,8 +76,7 @@ struct HeldRow {
     for (int i = 0; i < kChunk<T>; ++i) held[i] = 0;
     if constexpr (kAccess == Access::kVector) {
       if (column >= share.width) return;
-      const Chunk<T> chunk = load_chunk(row + column);
-      for (int i = 0; i < kChunk<T>; ++i) held[i] = static_cast<float>(chunk.at[i]);
+      widen_chunk(load_chunk(row + column), held);
     } else {
       for (int i = 0; i < kChunk<T>; ++i) {
         if (column + i < share.width) held[i] = static_cast<float>(row[column + i]);
@@ -96,15 +89,46 @@ struct HeldRow {
     const float* held = at + c * kChunk<T>;
     if constexpr (kAccess == Access::kVector) {
       if (column >= share.width) return;
-      Chunk<T> chunk;
-      for (int i = 0; i < kChunk<T>; ++i) chunk.at[i] = T(held[i]);
-      store_chunk(row + column, chunk);
+      store_chunk(row + column, chunk_of<T>(held));
     } else {
       for (int i = 0; i < kChunk<T>; ++i) {
         if (column + i < share.width) row[column + i] = T(held[i]);
       }
     }
   }
+};
+
+// A HeldRow as it comes from memory, for loads that are under way while something else is computed:
+// half the registers for 16-bit types.
+template <typename T, int kHeld, Access kAccess>
+class LoadedRow {
+ public:
+  SIDESTREAM_INLINE void load(const T* row, const Share& share) {
+    if constexpr (kAccess == Access::kElement) {
+      held_.load(row, share);
+    } else {
+      for (int c = 0; c < Held::kChunks; ++c) {
+        const std::int64_t column = Held::column_of(share, c);
+        chunks_[c] = column < share.width ? load_chunk(row + column) : Chunk<T>{};
+      }
+    }
+  }
+
+  SIDESTREAM_INLINE HeldRow<T, kHeld, kAccess> held() const {
+    if constexpr (kAccess == Access::kElement) {
+      return held_;
+    } else {
+      Held held;
+      for (int c = 0; c < Held::kChunks; ++c) widen_chunk(chunks_[c], held.at + c * kChunk<T>);
+      return held;
+    }
+  }
+
+ private:
+  using Held = HeldRow<T, kHeld, kAccess>;
+  struct Nothing {};
+  std::conditional_t<kAccess == Access::kElement, Held, Nothing> held_;
+  Chunk<T> chunks_[kAccess == Access::kElement ? 1 : Held::kChunks];
 };
 
 }  // namespace sidestream::model::device

@@ -9,6 +9,8 @@
 #include "model/device/geometry.hpp"
 #include "model/device/kernel_function.hpp"
 #include "model/device/norm_rows.hpp"
+#include "model/device/row_sums.hpp"
+#include "model/device/scaled_range.hpp"
 
 namespace sidestream::model::device {
 
@@ -65,6 +67,32 @@ struct GeluBackwardBody {
   template <typename Block>
   SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
     gelu_backward_tile<kAccess>(block, rows, place.x, place.y, place.blocks_y);
+  }
+};
+
+template <typename T, Access kAccess>
+struct RowSumsBody {
+  static constexpr const char* kName = "row_sums";
+  static constexpr int kMostThreads = kGeluThreads;
+  RowSums<T> sums;
+
+  template <typename Block>
+  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
+    row_sums_tile<kAccess>(block, sums, place.x, place.y, place.blocks_y);
+  }
+};
+
+template <typename T, Access kAccess>
+struct ScaleBody {
+  static constexpr const char* kName = "scale";
+  static constexpr int kMostThreads = kGeluThreads;
+  ScaledRange<T> range;
+
+  template <typename Block>
+  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
+    if (*range.factor == 1.0f) return;
+    block.each(
+        [&](int thread) { scale_chunk<kAccess>(range, place.x * block.threads() + thread); });
   }
 };
 

@@ -77,9 +77,8 @@ class KernelsOn : public DeviceKernels {
     with_type(job.dtype, "gelu", [&]<typename T>(T*) {
       with_access(access, [&](auto how) {
         const GeluForwardRange<T> range{in<T>(job.before), out<T>(job.activation), job.count};
-        const std::int64_t blocks = divided_up(divided_up(job.count, kChunk<T>), kGeluThreads);
-        grid_.run({.blocks_x = blocks, .threads = kGeluThreads}, GeluForwardBody<T, how()>{range},
-                  stream);
+        grid_.run({.blocks_x = column_tiles<T>(job.count), .threads = kGeluThreads},
+                  GeluForwardBody<T, how()>{range}, stream);
       });
     });
   }
@@ -96,9 +95,37 @@ class KernelsOn : public DeviceKernels {
                                        .bias_partial = job.bias_partial,
                                        .rows = job.rows,
                                        .width = job.width};
-        const std::int64_t tiles = divided_up(divided_up(job.width, kChunk<T>), kGeluThreads);
-        grid_.run({.blocks_x = tiles, .blocks_y = gelu_parts(job.rows), .threads = kGeluThreads},
+        grid_.run({.blocks_x = column_tiles<T>(job.width),
+                   .blocks_y = gelu_parts(job.rows),
+                   .threads = kGeluThreads},
                   GeluBackwardBody<T, how()>{rows}, stream);
+      });
+    });
+  }
+
+  void row_sums(const RowSumsJob& job, DeviceStream stream) override {
+    if (job.rows == 0 || job.width == 0) return;
+    const Access access = access_of(job.width, job.dtype, {job.x});
+    with_type(job.dtype, "row_sums", [&]<typename T>(T*) {
+      with_access(access, [&](auto how) {
+        const RowSums<T> sums{
+            .x = in<T>(job.x), .partial = job.partial, .rows = job.rows, .width = job.width};
+        grid_.run({.blocks_x = column_tiles<T>(job.width),
+                   .blocks_y = sum_parts(job.rows),
+                   .threads = kGeluThreads},
+                  RowSumsBody<T, how()>{sums}, stream);
+      });
+    });
+  }
+
+  void scale(const ScaleJob& job, DeviceStream stream) override {
+    if (job.count == 0) return;
+    const Access access = access_of(kLogitStride, job.dtype, {job.values});
+    with_type(job.dtype, "scale", [&]<typename T>(T*) {
+      with_access(access, [&](auto how) {
+        const ScaledRange<T> range{out<T>(job.values), job.factor, job.count};
+        grid_.run({.blocks_x = column_tiles<T>(job.count), .threads = kGeluThreads},
+                  ScaleBody<T, how()>{range}, stream);
       });
     });
   }
@@ -139,6 +166,11 @@ class KernelsOn : public DeviceKernels {
   Grid& grid() { return grid_; }
 
  private:
+  // Blocks of kGeluThreads threads, a chunk each.
+  template <typename T>
+  static std::int64_t column_tiles(std::int64_t width) {
+    return divided_up(divided_up(width, kChunk<T>), kGeluThreads);
+  }
   template <typename T>
   static const T* in(const void* data) {
     return static_cast<const T*>(data);

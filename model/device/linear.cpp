@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "model/device/launch_queue.hpp"
+#include "model/device/bias_gradient.hpp"
 #include "model/fused/recorded.hpp"
 
 namespace sidestream::model::device {
@@ -20,9 +20,10 @@ constexpr const char* kWeightGradient = "weight_gradient";
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
                         const Tensor& bias, const GradientPlace& weight_gradient,
-                        const MadeAgain& x_again) {
+                        const MadeAgain& x_again, const LaunchQueuePtr& queue) {
     RECORD_FUNCTION("sidestream::linear", Inputs({x, weight}), node_number());
     context->save_for_backward({x_again.make ? Tensor() : x, weight});
+    keep_queue(context, queue);
     model::keep(context, x_again);
     fused::keep_place(context, kWeightGradient, weight_gradient);
     return shaped_like(at::addmm(bias, rows_of(x), weight), x, weight.size(1));
@@ -33,20 +34,21 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     const Tensor x = take_operand(context, saved[0]), &weight = saved[1];
     RECORD_FUNCTION("sidestream::linear_backward", Inputs({grads[0], x, weight}));
     const Tensor dy = rows_of(grads[0]);
-    tensor_list result(5);
+    tensor_list result(6);
     if (context->needs_input_grad(0))
       result[0] = shaped_like(at::mm(dy, weight.t()), x, x.size(-1));
     result[1] = product_into(fused::take_place(context, kWeightGradient), rows_of(x).t(), dy);
-    result[2] = dy.sum(0);
+    result[2] = bias_gradient(*kept_queue(context), dy);
     return result;
   }
 };
 
 }  // namespace
 
-Tensor linear(const Operand& x, const LinearWeights& weights,
+Tensor linear(const LaunchQueuePtr& queue, const Operand& x, const LinearWeights& weights,
               const GradientPlace& weight_gradient) {
-  return LinearFunction::apply(x.value, weights.weight, weights.bias, weight_gradient, x.again);
+  return LinearFunction::apply(x.value, weights.weight, weights.bias, weight_gradient, x.again,
+                               queue);
 }
 
 Tensor product_into(Tensor memory, const Tensor& left, const Tensor& right) {

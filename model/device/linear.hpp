@@ -4,13 +4,14 @@
 
 #include <torch/torch.h>
 
+#include "model/device/launch_queue.hpp"
 #include "model/fused/gradient_place.hpp"
 #include "model/operators.hpp"
 
 namespace sidestream::model::device {
 
 // x [..., in]; float, bfloat16 or float16, as the weights.
-torch::Tensor linear(const Operand& x, const LinearWeights& weights,
+torch::Tensor linear(const LaunchQueuePtr& queue, const Operand& x, const LinearWeights& weights,
                      const fused::GradientPlace& weight_gradient = {});
 
 // left right, in `memory` where it is defined.

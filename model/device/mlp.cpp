@@ -1,5 +1,6 @@
 #include "model/device/mlp.hpp"
 
+#include "model/device/bias_gradient.hpp"
 #include "model/device/linear.hpp"
 #include "model/fused/recorded.hpp"
 
@@ -28,29 +29,24 @@ struct HiddenGradient {
   Tensor grad, activation, bias_grad;
 };
 
-// grad: of the activation, [rows, H]; its memory is used.
-HiddenGradient through_gelu(const LaunchQueue& queue, const Tensor& grad, const Tensor& before) {
-  const std::int64_t rows = grad.size(0), width = grad.size(1), parts = gelu_parts(rows);
-  const Tensor partial = at::empty({parts, width}, grad.options().dtype(at::kFloat));
-  HiddenGradient result{grad, at::empty_like(grad), at::empty({width}, grad.options())};
+// grad: of the activation, [rows, H]; its memory is used. activation: computed where it was not
+// kept.
+HiddenGradient through_gelu(const LaunchQueue& queue, const Tensor& grad, const Tensor& before,
+                            const Tensor& kept_activation) {
+  const std::int64_t rows = grad.size(0), width = grad.size(1);
+  const Tensor partial = at::empty({gelu_parts(rows), width}, grad.options().dtype(at::kFloat));
+  const Tensor computed = kept_activation.defined() ? Tensor() : at::empty_like(grad);
   queue.launch(&DeviceKernels::gelu_backward,
                {.dtype = dtype_of(grad),
                 .rows = rows,
                 .width = width,
                 .before = before.const_data_ptr(),
                 .gradient = grad.mutable_data_ptr(),
-                .activation = result.activation.mutable_data_ptr(),
+                .activation = computed.defined() ? computed.mutable_data_ptr() : nullptr,
                 .bias_partial = partial.mutable_data_ptr<float>()},
                grad);
-  queue.launch(&DeviceKernels::column_sums,
-               {.dtype = dtype_of(grad),
-                .partial = partial.const_data_ptr<float>(),
-                .parts = parts,
-                .width = width,
-                .first = result.bias_grad.mutable_data_ptr(),
-                .second = nullptr},
-               grad);
-  return result;
+  return {grad, computed.defined() ? computed : kept_activation,
+          sum_of_parts(queue, partial, grad)};
 }
 
 struct MlpFunction : torch::autograd::Function<MlpFunction> {
@@ -66,9 +62,9 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     const Tensor before = at::addmm(in_bias, rows_of(x), in_weight);
     const Tensor activation = at::empty_like(before);
     gelu_into(*queue, before, activation);
-    context->save_for_backward({x_again.make ? Tensor() : x,
-                                options.keeps == MlpKeeps::kInput ? Tensor() : before, in_weight,
-                                out_weight, in_bias});
+    context->save_for_backward(
+        {x_again.make ? Tensor() : x, options.keeps == MlpKeeps::kInput ? Tensor() : before,
+         in_weight, out_weight, in_bias, options.keeps == MlpKeeps::kAll ? activation : Tensor()});
     return shaped_like(at::addmm(out_bias, activation, out_weight), x, out_weight.size(1));
   }
 
@@ -80,8 +76,9 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     RECORD_FUNCTION("sidestream::mlp_backward", Inputs({grads[0], x, in_weight, out_weight}));
     const Tensor dy = rows_of(grads[0]);
     tensor_list result(8);
-    HiddenGradient hidden = through_gelu(*kept_queue(context), at::mm(dy, out_weight.t()), before);
-    result[4] = dy.sum(0);
+    const LaunchQueue& queue = *kept_queue(context);
+    HiddenGradient hidden = through_gelu(queue, at::mm(dy, out_weight.t()), before, saved[5]);
+    result[4] = bias_gradient(queue, dy);
     result[3] = product_into(fused::take_place(context, kOutGradient), hidden.activation.t(), dy);
     hidden.activation.reset();
     result[2] = hidden.bias_grad;

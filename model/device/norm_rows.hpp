@@ -36,7 +36,10 @@ SIDESTREAM_KERNEL void norm_forward_row(Block& block, const NormForwardRows<T>& 
   const auto share = [&](int thread) { return Share{thread, block.threads(), rows.width}; };
   const float width = static_cast<float>(rows.width);
   typename Block::template Local<Held> x(block);
+  typename Block::template Local<LoadedRow<T, kHeld, kAccess>> weight(block), bias(block);
   const auto load_and_sum = [&](int thread) {
+    weight.of(thread).load(rows.weight, share(thread));
+    bias.of(thread).load(rows.bias, share(thread));
     Held& held = x.of(thread);
     held.load(rows.residual + at, share(thread));
     if (rows.branch != nullptr) {
@@ -53,11 +56,8 @@ SIDESTREAM_KERNEL void norm_forward_row(Block& block, const NormForwardRows<T>& 
   const float rstd = 1.0f / core::square_root(variance + rows.eps);
   block.each([&](int thread) {
     Held& held = x.of(thread);
-    Held weight, bias;
-    weight.load(rows.weight, share(thread));
-    bias.load(rows.bias, share(thread));
-    for (int i = 0; i < kHeld; ++i)
-      held.at[i] = (held.at[i] - mean) * rstd * weight.at[i] + bias.at[i];
+    const Held w = weight.of(thread).held(), b = bias.of(thread).held();
+    for (int i = 0; i < kHeld; ++i) held.at[i] = (held.at[i] - mean) * rstd * w.at[i] + b.at[i];
     held.store(rows.normed + at, share(thread));
     if (thread == 0) {
       rows.mean[row] = mean;
@@ -83,6 +83,19 @@ struct NormBackwardRows {
   std::int64_t width;
 };
 
+// A row on its way while the one before it is computed.
+template <typename T, int kHeld, Access kAccess>
+struct NormBackwardLoads {
+  LoadedRow<T, kHeld, kAccess> x, normed_grad, sum_grad;
+
+  SIDESTREAM_INLINE void load(const NormBackwardRows<T>& rows, std::int64_t row,
+                              const Share& share) {
+    x.load(rows.x + row * rows.width, share);
+    normed_grad.load(rows.normed_grad + row * rows.width, share);
+    if (rows.sum_grad != nullptr) sum_grad.load(rows.sum_grad + row * rows.width, share);
+  }
+};
+
 // Block `first` of `blocks` takes the rows first, first + blocks, ...
 template <int kHeld, Access kAccess, typename T, typename Block>
 SIDESTREAM_KERNEL void norm_backward_rows(Block& block, const NormBackwardRows<T>& rows,
@@ -91,10 +104,13 @@ SIDESTREAM_KERNEL void norm_backward_rows(Block& block, const NormBackwardRows<T
   const auto share = [&](int thread) { return Share{thread, block.threads(), rows.width}; };
   typename Block::template Local<Held> weight(block), weight_sum(block), bias_sum(block);
   typename Block::template Local<Held> unit(block), gradient(block);
+  typename Block::template Local<NormBackwardLoads<T, kHeld, kAccess>> next(block);
+  typename Block::template Local<LoadedRow<T, kHeld, kAccess>> beside(block);
   block.each([&](int thread) {
     weight.of(thread).load(rows.weight, share(thread));
     weight_sum.of(thread).clear();
     bias_sum.of(thread).clear();
+    if (first < rows.rows) next.of(thread).load(rows, first, share(thread));
   });
   for (std::int64_t row = first; row < rows.rows; row += blocks) {
     const std::int64_t at = row * rows.width;
@@ -102,8 +118,10 @@ SIDESTREAM_KERNEL void norm_backward_rows(Block& block, const NormBackwardRows<T
     // Columns past the width have no gradient and no weight: they add nothing to any sum.
     const auto load_and_sum = [&](int thread) {
       Held &u = unit.of(thread), &g = gradient.of(thread);
-      u.load(rows.x + at, share(thread));
-      g.load(rows.normed_grad + at, share(thread));
+      u = next.of(thread).x.held();
+      g = next.of(thread).normed_grad.held();
+      beside.of(thread) = next.of(thread).sum_grad;
+      if (row + blocks < rows.rows) next.of(thread).load(rows, row + blocks, share(thread));
       Two sums{0, 0};
       for (int i = 0; i < kHeld; ++i) {
         u.at[i] = (u.at[i] - mean) * rstd;
@@ -123,9 +141,8 @@ SIDESTREAM_KERNEL void norm_backward_rows(Block& block, const NormBackwardRows<T
       Held& g = gradient.of(thread);
       for (int i = 0; i < kHeld; ++i) g.at[i] = rstd * (g.at[i] - mean_g - u.at[i] * mean_gu);
       if (rows.sum_grad != nullptr) {
-        Held beside;
-        beside.load(rows.sum_grad + at, share(thread));
-        for (int i = 0; i < kHeld; ++i) g.at[i] += beside.at[i];
+        const Held more = beside.of(thread).held();
+        for (int i = 0; i < kHeld; ++i) g.at[i] += more.at[i];
       }
       g.store(rows.x_grad + at, share(thread));
     });

@@ -354,6 +354,31 @@ TEST_F(NcclCommunicatorTest, deadline_of_an_operation_starts_when_it_is_the_olde
   EXPECT_EQ(failure_of(behind), "");
 }
 
+TEST_F(NcclCommunicatorTest, broken_connection_is_explained_by_the_peer_that_has_gone) {
+  const auto communicator = make();
+  driver->hold();
+  Work work = start(*communicator, {.deadline = 10s});
+
+  api->break_with("remote process exited or there was a network error");
+  std::this_thread::sleep_for(50ms);
+  {
+    const std::lock_guard lock(record->mutex);
+    record->peer_failure = "rank 1 has died";
+  }
+
+  EXPECT_THROW(
+      {
+        try {
+          work.wait();
+        } catch (const core::Error& error) {
+          EXPECT_THAT(error.what(), HasSubstr("rank 1 has died"));
+          throw;
+        }
+      },
+      core::PeerError);
+  driver->release();
+}
+
 TEST_F(NcclCommunicatorTest, failure_of_a_peer_reaches_who_waits_for_the_device) {
   const auto communicator = make();
   driver->hold();

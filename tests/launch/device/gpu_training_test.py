@@ -189,7 +189,7 @@ def check_memory(root):
     flags = STEPS + ["--device", DEVICE, "--checkpoint-every", "0"]
     if ON_GPU:
         at = flags.index("--batch-size-per-rank") + 1
-        flags = [*flags[:at], "4000000", *flags[at + 1:]]
+        flags = [*flags[:at], "300000", *flags[at + 1:]]
     else:
         os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
         flags += ["--inject", "memory:step=1"]

@@ -1,0 +1,81 @@
+// Sums over the rows of a matrix in two stages: parts of the rows, then the parts (column_sums).
+// The gradient of a bias is one. Neither stage has atomics: the order of the additions is fixed.
+#pragma once
+
+#include <cstdint>
+
+#include "model/device/block.hpp"
+#include "model/device/held_row.hpp"
+#include "model/device/kernel_function.hpp"
+
+namespace sidestream::model::device {
+
+template <typename T>
+struct RowSums {
+  const T* x;
+  float* partial;  // [parts, width]: sums over the rows of each part
+  std::int64_t rows;
+  std::int64_t width;
+};
+
+// Rows of which a thread has the loads under way at once.
+constexpr int kSumRowsAhead = 4;
+
+// Part `part` of `parts` takes the rows part, part + parts, ...; tile t of a block's columns begins
+// at t * threads * kChunk.
+template <Access kAccess, typename T, typename Block>
+SIDESTREAM_KERNEL void row_sums_tile(Block& block, const RowSums<T>& sums, std::int64_t tile,
+                                     std::int64_t part, std::int64_t parts) {
+  using Held = HeldRow<T, kChunk<T>, kAccess>;
+  const std::int64_t first = tile * block.threads() * kChunk<T>;
+  block.each([&](int thread) {
+    const Share share{thread, block.threads(), sums.width - first};
+    Held total;
+    total.clear();
+    for (std::int64_t row = part; row < sums.rows; row += kSumRowsAhead * parts) {
+      Held values[kSumRowsAhead];
+      for (int r = 0; r < kSumRowsAhead; ++r) {
+        if (row + r * parts < sums.rows)
+          values[r].load(sums.x + (row + r * parts) * sums.width + first, share);
+        else
+          values[r].clear();
+      }
+      for (int r = 0; r < kSumRowsAhead; ++r)
+        for (int i = 0; i < kChunk<T>; ++i) total.at[i] += values[r].at[i];
+    }
+    total.store_wide(sums.partial + part * sums.width + first, share);
+  });
+}
+
+// first[column] = sum over parts of partial[0][part][column], second that of partial[1]: the
+// second stage.
+template <typename T>
+struct ColumnSums {
+  const float* partial;  // [1 or 2, parts, width]
+  T* first;
+  T* second;  // null: one set only
+  std::int64_t parts;
+  std::int64_t width;
+};
+
+// Columns tile * kWarp and on, one a lane.
+template <typename T, typename Block>
+SIDESTREAM_KERNEL void column_sums_tile(Block& block, const ColumnSums<T>& sums, std::int64_t tile,
+                                        int set) {
+  const auto column_of = [&](int lane) { return tile * kWarp + lane; };
+  const auto add_parts = [&](int thread) {
+    const std::int64_t column = column_of(thread % kWarp);
+    float total = 0;
+    if (column >= sums.width) return total;
+    const int warps = block.threads() / kWarp;
+    for (std::int64_t part = thread / kWarp; part < sums.parts; part += warps)
+      total += sums.partial[(set * sums.parts + part) * sums.width + column];
+    return total;
+  };
+  block.lane_sums(add_parts, [&](int lane, float sum) {
+    T* out = set == 0 ? sums.first : sums.second;
+    if (column_of(lane) < sums.width) out[column_of(lane)] = T(sum);
+  });
+}
+
+}  // namespace sidestream::model::device
