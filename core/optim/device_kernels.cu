@@ -83,22 +83,46 @@ __device__ void store_copy(const LowCopy& copy, std::uint64_t at, float v) {
 
 // --- sums of squares
 
+// Chunks of 16 bytes that each lane has under way, and a warp's place to hand them over.
+constexpr int kChunksAhead = 4;
+using WarpChunks = uint4[kChunksAhead][kWarp];
+
+__device__ void add_square(double& sum, float value) {
+  const double wide = value;
+  sum += wide * wide;
+}
+
 // A warp a piece: lane l adds elements l, l + 32, ... in order, then the lanes are added as a tree.
-// The same additions as block_squares() in block_squares.cpp makes.
+// The same additions as block_squares() in block_squares.cpp makes. What a lane loads is not what
+// it adds: neighbours load chunks that lie side by side, and exchange them in shared memory.
 template <typename Gradient>
 __global__ void squares_kernel(PieceTable table, const Gradient* gradients, double* squares) {
+  constexpr unsigned kInChunk = sizeof(uint4) / sizeof(Gradient);
+  constexpr unsigned kRound = kChunksAhead * kWarp * kInChunk;
+  __shared__ WarpChunks of_warps[kThreads / kWarp];
   const std::size_t index =
       (blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x) / kWarp;
   if (index >= table.count) return;
   const DevicePiece piece = table.pieces[index];
   const Gradient* data = gradients + piece.gradient;
   const unsigned lane = threadIdx.x % kWarp;
+  WarpChunks& exchanged = of_warps[threadIdx.x / kWarp];
+  const auto* ours = reinterpret_cast<const Gradient*>(&exchanged[0][0]);
   double sum = 0;
-#pragma unroll 8
-  for (unsigned i = lane; i < piece.count; i += kWarp) {
-    const double value = static_cast<float>(data[i]);
-    sum += value * value;
+  unsigned done = 0;
+  for (; done + kRound <= piece.count; done += kRound) {
+    const auto* chunks = reinterpret_cast<const uint4*>(data + done);
+    uint4 loaded[kChunksAhead];
+    for (int a = 0; a < kChunksAhead; ++a) loaded[a] = chunks[a * kWarp + lane];
+    for (int a = 0; a < kChunksAhead; ++a) exchanged[a][lane] = loaded[a];
+    __syncwarp();
+#pragma unroll
+    for (unsigned i = 0; i < kRound; i += kWarp)
+      add_square(sum, static_cast<float>(ours[i + lane]));
+    __syncwarp();
   }
+  for (unsigned i = done + lane; i < piece.count; i += kWarp)
+    add_square(sum, static_cast<float>(data[i]));
   for (unsigned width = kWarp / 2; width > 0; width /= 2)
     sum += __shfl_down_sync(kAllLanes, sum, width);
   if (lane == 0) squares[piece.block] = sum;

@@ -52,8 +52,9 @@ struct LogitChunk {
   float at[kChunk<T>];
 
   // Padding columns are masked out.
-  SIDESTREAM_INLINE LogitChunk(const T* row, std::int64_t column, std::int64_t vocab_size) {
-    widen_chunk(load_chunk(row + column), at);
+  SIDESTREAM_INLINE LogitChunk(const Chunk<T>& chunk, std::int64_t column,
+                               std::int64_t vocab_size) {
+    widen_chunk(chunk, at);
     if (column + kChunk<T> <= vocab_size) return;
     for (int i = 0; i < kChunk<T>; ++i) {
       if (column + i >= vocab_size) at[i] = kMasked;
@@ -93,6 +94,22 @@ struct LogitGradient {
   }
 };
 
+// visit(column, chunk) for every chunk of a row that is a thread's, the next one under way
+// meanwhile.
+template <typename T, typename Visit>
+SIDESTREAM_INLINE void each_chunk(const T* row, const Share& share, const Visit& visit) {
+  const std::int64_t step = static_cast<std::int64_t>(share.threads) * kChunk<T>;
+  std::int64_t column = static_cast<std::int64_t>(share.thread) * kChunk<T>;
+  if (column >= share.width) return;
+  Chunk<T> chunk = load_chunk(row + column);
+  for (; column < share.width; column += step) {
+    Chunk<T> next{};
+    if (column + step < share.width) next = load_chunk(row + column + step);
+    visit(column, chunk);
+    chunk = next;
+  }
+}
+
 // kIgnoredTarget makes loss and gradient of its row zero. Another target outside the vocabulary
 // makes them NaN: nothing can be thrown without waiting for the device, and NaN is what the trainer
 // looks for.
@@ -103,15 +120,15 @@ SIDESTREAM_KERNEL void cross_entropy_row(Block& block, const CrossEntropyRows<T>
   const std::int64_t target = rows.targets[row];
   const bool known = target >= 0 && target < rows.vocab_size;
   const bool counts = target != kIgnoredTarget;
-  const std::int64_t step = static_cast<std::int64_t>(block.threads()) * kChunk<T>;
   typename Block::template Local<float> target_logit(block);
   const auto softmax_of_share = [&](int thread) {
     // Before reduce(), after which others overwrite it.
     target_logit.of(thread) = known ? static_cast<float>(logits[target]) : kNotANumber;
     Softmax softmax{kLowest, 0};
-    for (std::int64_t column = static_cast<std::int64_t>(thread) * kChunk<T>;
-         column < rows.vocab_size; column += step)
-      LogitChunk<T>(logits, column, rows.vocab_size).join(softmax);
+    each_chunk(logits, Share{thread, block.threads(), rows.vocab_size},
+               [&](std::int64_t column, const Chunk<T>& chunk) {
+                 LogitChunk<T>(chunk, column, rows.vocab_size).join(softmax);
+               });
     return softmax;
   };
   const Softmax softmax = block.reduce(softmax_of_share, JoinSoftmax());
@@ -124,12 +141,12 @@ SIDESTREAM_KERNEL void cross_entropy_row(Block& block, const CrossEntropyRows<T>
     const float scale = known ? wanted : kNotANumber;
     const LogitGradient gradient{softmax.first, scale / softmax.second, scale, target,
                                  rows.vocab_size};
-    for (std::int64_t column = static_cast<std::int64_t>(thread) * kChunk<T>; column < rows.stride;
-         column += step) {
-      const bool zero = !counts || column >= rows.vocab_size;
-      const LogitChunk<T> chunk(logits, column, rows.vocab_size);
-      store_chunk(logits + column, zero ? Chunk<T>{} : gradient.of(chunk, column));
-    }
+    each_chunk(logits, Share{thread, block.threads(), rows.stride},
+               [&](std::int64_t column, const Chunk<T>& chunk) {
+                 const bool zero = !counts || column >= rows.vocab_size;
+                 const LogitChunk<T> wide(chunk, column, rows.vocab_size);
+                 store_chunk(logits + column, zero ? Chunk<T>{} : gradient.of(wide, column));
+               });
   });
 }
 

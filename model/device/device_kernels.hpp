@@ -42,7 +42,7 @@ struct NormBackwardJob {
   const float* mean;
   const float* rstd;
   void* x_grad;
-  float* partial;  // [2, norm_parts(rows), width]
+  float* partial;  // [2, norm_parts(rows, width), width]
 };
 
 struct GeluForwardJob {
@@ -58,7 +58,7 @@ struct GeluBackwardJob {
   const void* before;
   void* gradient;       // of the activation; becomes that of `before`
   void* activation;     // null: not wanted
-  float* bias_partial;  // [gelu_parts(rows), width]
+  float* bias_partial;  // [gelu_parts(rows, width), width]
 };
 
 // The first stage of a sum over rows; column_sums() is the second.
@@ -66,7 +66,7 @@ struct RowSumsJob {
   core::DType dtype;
   std::int64_t rows, width;
   const void* x;
-  float* partial;  // [sum_parts(rows), width]
+  float* partial;  // [sum_parts(rows, width), width]
 };
 
 // first = sums over the parts of partial[0], second of partial[1].
@@ -101,15 +101,24 @@ struct ScaleJob {
 constexpr std::int64_t kWidestNorm = 8192;
 constexpr std::int64_t kLogitStride = 64;
 
-// Into how many partial sums rows are added up. Fixed numbers, not multiples of the device's
-// processors, because they decide the order of the additions: about eight blocks for each of an
-// H100. What they write, a few MB, stays in its cache.
-constexpr std::int64_t kNormParts = 1024;
-constexpr std::int64_t kGeluParts = 256;
-constexpr std::int64_t kSumParts = 1024;
-constexpr std::int64_t sum_parts(std::int64_t rows) { return std::min(rows, kSumParts); }
-constexpr std::int64_t norm_parts(std::int64_t rows) { return std::min(rows, kNormParts); }
-constexpr std::int64_t gelu_parts(std::int64_t rows) { return std::min(rows, kGeluParts); }
+// Into how many partial sums rows are added up: a block for each, and for each 1024 columns. Of the
+// shape alone, not of the device, because it decides the order of the additions; so many that an
+// H100's 132 multiprocessors have all blocks at once, and none waits for a second round. What they
+// write, a few MB, stays in the cache.
+constexpr std::int64_t kMultiprocessors = 132;
+constexpr std::int64_t blocks_of_width(std::int64_t width) { return (width + 1023) / 1024; }
+
+// Their registers let 744 threads be on a multiprocessor.
+constexpr std::int64_t norm_parts(std::int64_t rows, std::int64_t width) {
+  const std::int64_t threads = (width + 255) / 256 * 32;
+  return std::min(rows, kMultiprocessors * std::max<std::int64_t>(1, 744 / threads));
+}
+constexpr std::int64_t gelu_parts(std::int64_t rows, std::int64_t width) {
+  return std::min(rows, std::max<std::int64_t>(1, 8 * kMultiprocessors / blocks_of_width(width)));
+}
+constexpr std::int64_t sum_parts(std::int64_t rows, std::int64_t width) {
+  return gelu_parts(rows, width);
+}
 
 // All throw Error for another dtype, for what a job says it needs and has not, and when the launch
 // fails. A job without rows launches nothing, but for column_sums, whose sums are then 0.

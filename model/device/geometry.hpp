@@ -21,7 +21,7 @@ namespace sidestream::model::device {
 constexpr std::int64_t kMostNormThreads = 512;  // leaves 128 registers for each
 constexpr std::int64_t kGeluThreads = 128;
 constexpr std::int64_t kColumnSumThreads = 512;
-constexpr std::int64_t kMostLossThreads = 1024;
+constexpr std::int64_t kMostLossThreads = 512;
 
 constexpr std::int64_t divided_up(std::int64_t count, std::int64_t by) {
   return (count + by - 1) / by;
@@ -40,8 +40,16 @@ constexpr std::int64_t norm_threads(std::int64_t width) {
   return whole_warps(divided_up(width, norm_held(width)));
 }
 
-// A row of 50304 logits is read twice; two rows of bf16 that a multiprocessor works on at a time
-// fit its L1. Small vocabularies have a chunk for each thread.
+// So many blocks that all of them are on an H100's multiprocessors at once: their registers let
+// about 1152 threads be on one.
+constexpr std::int64_t norm_forward_blocks(std::int64_t rows, std::int64_t width) {
+  const std::int64_t of_one = std::max<std::int64_t>(1, 1152 / norm_threads(width));
+  return std::min(rows, kMultiprocessors * of_one);
+}
+
+// A row of logits is read twice, the second time from the cache. Four rows are on a multiprocessor
+// at once: while one waits for its sums, others read and write. Small vocabularies have a chunk for
+// each thread.
 std::int64_t loss_threads(std::int64_t stride, core::DType dtype);
 
 // Null pointers are no obstacle.

@@ -27,7 +27,7 @@ struct NormForwardBody {
 
   template <typename Block>
   SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
-    norm_forward_row<kHeld, kAccess>(block, rows, place.x);
+    norm_forward_rows<kHeld, kAccess>(block, rows, place.x, place.blocks_x);
   }
 };
 

@@ -37,9 +37,11 @@ class KernelsOn : public DeviceKernels {
                                       .normed = out<T>(job.normed),
                                       .mean = job.mean,
                                       .rstd = job.rstd,
+                                      .rows = job.rows,
                                       .width = job.width,
                                       .eps = job.eps};
-        grid_.run({.blocks_x = job.rows, .threads = norm_threads(job.width)},
+        grid_.run({.blocks_x = norm_forward_blocks(job.rows, job.width),
+                   .threads = norm_threads(job.width)},
                   NormForwardBody<T, held(), how()>{rows}, stream);
       });
     });
@@ -50,7 +52,7 @@ class KernelsOn : public DeviceKernels {
     if (job.rows == 0) return;
     const Access access = access_of(job.width, job.dtype,
                                     {job.x, job.normed_grad, job.sum_grad, job.weight, job.x_grad});
-    const std::int64_t parts = norm_parts(job.rows);
+    const std::int64_t parts = norm_parts(job.rows, job.width);
     with_type(job.dtype, "norm_backward", [&]<typename T>(T*) {
       with_held_and_access(job.width, access, [&](auto held, auto how) {
         const NormBackwardRows<T> rows{.x = in<T>(job.x),
@@ -96,7 +98,7 @@ class KernelsOn : public DeviceKernels {
                                        .rows = job.rows,
                                        .width = job.width};
         grid_.run({.blocks_x = column_tiles<T>(job.width),
-                   .blocks_y = gelu_parts(job.rows),
+                   .blocks_y = gelu_parts(job.rows, job.width),
                    .threads = kGeluThreads},
                   GeluBackwardBody<T, how()>{rows}, stream);
       });
@@ -111,7 +113,7 @@ class KernelsOn : public DeviceKernels {
         const RowSums<T> sums{
             .x = in<T>(job.x), .partial = job.partial, .rows = job.rows, .width = job.width};
         grid_.run({.blocks_x = column_tiles<T>(job.width),
-                   .blocks_y = sum_parts(job.rows),
+                   .blocks_y = sum_parts(job.rows, job.width),
                    .threads = kGeluThreads},
                   RowSumsBody<T, how()>{sums}, stream);
       });

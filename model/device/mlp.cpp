@@ -34,7 +34,8 @@ struct HiddenGradient {
 HiddenGradient through_gelu(const LaunchQueue& queue, const Tensor& grad, const Tensor& before,
                             const Tensor& kept_activation) {
   const std::int64_t rows = grad.size(0), width = grad.size(1);
-  const Tensor partial = at::empty({gelu_parts(rows), width}, grad.options().dtype(at::kFloat));
+  const Tensor partial =
+      at::empty({gelu_parts(rows, width), width}, grad.options().dtype(at::kFloat));
   const Tensor computed = kept_activation.defined() ? Tensor() : at::empty_like(grad);
   queue.launch(&DeviceKernels::gelu_backward,
                {.dtype = dtype_of(grad),

@@ -57,7 +57,7 @@ NormGradient backward_of(AutogradContext* context, const Tensor& normed_grad,
   const LaunchQueuePtr queue = kept_queue(context);
   const tensor_list saved = context->get_saved_variables();
   const Tensor &x = saved[0], weight = saved[1].contiguous(), &statistics = saved[2];
-  const std::int64_t width = x.size(-1), rows = x.numel() / width, parts = norm_parts(rows);
+  const std::int64_t width = x.size(-1), rows = x.numel() / width, parts = norm_parts(rows, width);
   const float* mean = statistics.const_data_ptr<float>();
   const Tensor partial = at::empty({2, parts, width}, statistics.options());
   NormGradient gradient{at::empty_like(x), at::empty_like(weight), at::empty_like(weight)};

@@ -1,6 +1,6 @@
-// Layer norm of a row by the threads of a block, and its backward, which goes over many rows to sum
-// the gradients of weight and bias. A row stays in registers between its passes: memory is read
-// once and written once.
+// Layer norm of rows by the threads of a block, and its backward, which sums the gradients of
+// weight and bias over the rows of each block. A row stays in registers between its passes: memory
+// is read once and written once, and while a row is computed the next one is on its way.
 #pragma once
 
 #include <cstdint>
@@ -24,46 +24,69 @@ struct NormForwardRows {
   T* normed;
   float* mean;  // of each row
   float* rstd;
+  std::int64_t rows;
   std::int64_t width;
   float eps;
 };
 
+// A row on its way while the one before it is computed.
+template <typename T, int kHeld, Access kAccess>
+struct NormForwardLoads {
+  LoadedRow<T, kHeld, kAccess> residual, branch;
+
+  SIDESTREAM_INLINE void load(const NormForwardRows<T>& rows, std::int64_t row,
+                              const Share& share) {
+    residual.load(rows.residual + row * rows.width, share);
+    if (rows.branch != nullptr) branch.load(rows.branch + row * rows.width, share);
+  }
+};
+
+// Block `first` of `blocks` takes the rows first, first + blocks, ...
 template <int kHeld, Access kAccess, typename T, typename Block>
-SIDESTREAM_KERNEL void norm_forward_row(Block& block, const NormForwardRows<T>& rows,
-                                        std::int64_t row) {
+SIDESTREAM_KERNEL void norm_forward_rows(Block& block, const NormForwardRows<T>& rows,
+                                         std::int64_t first, std::int64_t blocks) {
   using Held = HeldRow<T, kHeld, kAccess>;
-  const std::int64_t at = row * rows.width;
   const auto share = [&](int thread) { return Share{thread, block.threads(), rows.width}; };
   const float width = static_cast<float>(rows.width);
   typename Block::template Local<Held> x(block);
+  typename Block::template Local<NormForwardLoads<T, kHeld, kAccess>> next(block);
   typename Block::template Local<LoadedRow<T, kHeld, kAccess>> weight(block), bias(block);
-  const auto load_and_sum = [&](int thread) {
+  block.each([&](int thread) {
     weight.of(thread).load(rows.weight, share(thread));
     bias.of(thread).load(rows.bias, share(thread));
-    Held& held = x.of(thread);
-    held.load(rows.residual + at, share(thread));
-    if (rows.branch != nullptr) {
-      Held branch;
-      branch.load(rows.branch + at, share(thread));
-      for (int i = 0; i < kHeld; ++i) held.at[i] = rounded_to<T>(held.at[i] + branch.at[i]);
-      held.store(rows.sum + at, share(thread));
-    }
-    return held.sum();
-  };
-  const float mean = block.reduce(load_and_sum, Add()) / width;
-  const auto squares = [&](int thread) { return x.of(thread).sum_of_squares(mean, share(thread)); };
-  const float variance = block.reduce(squares, Add()) / width;
-  const float rstd = 1.0f / core::square_root(variance + rows.eps);
-  block.each([&](int thread) {
-    Held& held = x.of(thread);
-    const Held w = weight.of(thread).held(), b = bias.of(thread).held();
-    for (int i = 0; i < kHeld; ++i) held.at[i] = (held.at[i] - mean) * rstd * w.at[i] + b.at[i];
-    held.store(rows.normed + at, share(thread));
-    if (thread == 0) {
-      rows.mean[row] = mean;
-      rows.rstd[row] = rstd;
-    }
+    if (first < rows.rows) next.of(thread).load(rows, first, share(thread));
   });
+  for (std::int64_t row = first; row < rows.rows; row += blocks) {
+    const std::int64_t at = row * rows.width;
+    const auto add_and_sum = [&](int thread) {
+      Held& held = x.of(thread);
+      held = next.of(thread).residual.held();
+      Held branch;
+      if (rows.branch != nullptr) branch = next.of(thread).branch.held();
+      if (row + blocks < rows.rows) next.of(thread).load(rows, row + blocks, share(thread));
+      if (rows.branch != nullptr) {
+        for (int i = 0; i < kHeld; ++i) held.at[i] = rounded_to<T>(held.at[i] + branch.at[i]);
+        held.store(rows.sum + at, share(thread));
+      }
+      return held.sum();
+    };
+    const float mean = block.reduce(add_and_sum, Add()) / width;
+    const auto squares = [&](int thread) {
+      return x.of(thread).sum_of_squares(mean, share(thread));
+    };
+    const float variance = block.reduce(squares, Add()) / width;
+    const float rstd = 1.0f / core::square_root(variance + rows.eps);
+    block.each([&](int thread) {
+      Held& held = x.of(thread);
+      const Held w = weight.of(thread).held(), b = bias.of(thread).held();
+      for (int i = 0; i < kHeld; ++i) held.at[i] = (held.at[i] - mean) * rstd * w.at[i] + b.at[i];
+      held.store(rows.normed + at, share(thread));
+      if (thread == 0) {
+        rows.mean[row] = mean;
+        rows.rstd[row] = rstd;
+      }
+    });
+  }
 }
 
 // With u = (x - mean) rstd and g = normed_grad * weight:
@@ -87,12 +110,15 @@ struct NormBackwardRows {
 template <typename T, int kHeld, Access kAccess>
 struct NormBackwardLoads {
   LoadedRow<T, kHeld, kAccess> x, normed_grad, sum_grad;
+  float mean, rstd;
 
   SIDESTREAM_INLINE void load(const NormBackwardRows<T>& rows, std::int64_t row,
                               const Share& share) {
     x.load(rows.x + row * rows.width, share);
     normed_grad.load(rows.normed_grad + row * rows.width, share);
     if (rows.sum_grad != nullptr) sum_grad.load(rows.sum_grad + row * rows.width, share);
+    mean = rows.mean[row];
+    rstd = rows.rstd[row];
   }
 };
 
@@ -106,6 +132,7 @@ SIDESTREAM_KERNEL void norm_backward_rows(Block& block, const NormBackwardRows<T
   typename Block::template Local<Held> unit(block), gradient(block);
   typename Block::template Local<NormBackwardLoads<T, kHeld, kAccess>> next(block);
   typename Block::template Local<LoadedRow<T, kHeld, kAccess>> beside(block);
+  typename Block::template Local<float> rstd_now(block);
   block.each([&](int thread) {
     weight.of(thread).load(rows.weight, share(thread));
     weight_sum.of(thread).clear();
@@ -114,12 +141,13 @@ SIDESTREAM_KERNEL void norm_backward_rows(Block& block, const NormBackwardRows<T
   });
   for (std::int64_t row = first; row < rows.rows; row += blocks) {
     const std::int64_t at = row * rows.width;
-    const float mean = rows.mean[row], rstd = rows.rstd[row];
     // Columns past the width have no gradient and no weight: they add nothing to any sum.
     const auto load_and_sum = [&](int thread) {
       Held &u = unit.of(thread), &g = gradient.of(thread);
       u = next.of(thread).x.held();
       g = next.of(thread).normed_grad.held();
+      const float mean = next.of(thread).mean, rstd = next.of(thread).rstd;
+      rstd_now.of(thread) = rstd;
       beside.of(thread) = next.of(thread).sum_grad;
       if (row + blocks < rows.rows) next.of(thread).load(rows, row + blocks, share(thread));
       Two sums{0, 0};
@@ -138,6 +166,7 @@ SIDESTREAM_KERNEL void norm_backward_rows(Block& block, const NormBackwardRows<T
     const float mean_gu = sums.second / static_cast<float>(rows.width);
     block.each([&](int thread) {
       const Held& u = unit.of(thread);
+      const float rstd = rstd_now.of(thread);
       Held& g = gradient.of(thread);
       for (int i = 0; i < kHeld; ++i) g.at[i] = rstd * (g.at[i] - mean_g - u.at[i] * mean_gu);
       if (rows.sum_grad != nullptr) {

@@ -18,8 +18,9 @@ struct RowSums {
   std::int64_t width;
 };
 
-// Rows of which a thread has the loads under way at once.
+// Rows, and parts, of which a thread has the loads under way at once.
 constexpr int kSumRowsAhead = 4;
+constexpr int kPartsAhead = 8;
 
 // Part `part` of `parts` takes the rows part, part + parts, ...; tile t of a block's columns begins
 // at t * threads * kChunk.
@@ -68,8 +69,15 @@ SIDESTREAM_KERNEL void column_sums_tile(Block& block, const ColumnSums<T>& sums,
     float total = 0;
     if (column >= sums.width) return total;
     const int warps = block.threads() / kWarp;
-    for (std::int64_t part = thread / kWarp; part < sums.parts; part += warps)
-      total += sums.partial[(set * sums.parts + part) * sums.width + column];
+    const auto part_at = [&](std::int64_t part) {
+      return part < sums.parts ? sums.partial[(set * sums.parts + part) * sums.width + column]
+                               : 0.0f;
+    };
+    for (std::int64_t part = thread / kWarp; part < sums.parts; part += kPartsAhead * warps) {
+      float ahead[kPartsAhead];
+      for (int a = 0; a < kPartsAhead; ++a) ahead[a] = part_at(part + a * warps);
+      for (int a = 0; a < kPartsAhead; ++a) total += ahead[a];
+    }
     return total;
   };
   block.lane_sums(add_parts, [&](int lane, float sum) {

@@ -2,7 +2,7 @@
 import batches
 from batches import OutOfMemory
 from session import Failed
-from sides import Shape, measure
+from sides import Shape, measure, start, wait_until_started
 
 PILOT = {"groups": 2, "every": 4}
 FULL = {"groups": 4, "every": 8}
@@ -23,6 +23,7 @@ def search_batches(session, row, found, save):
         except Failed as failure:
             found["failed"][side.name] = str(failure)
         finally:
+            session.close_peers()
             save()
 
 
@@ -57,6 +58,15 @@ def run_round(session, row, found, repeat, save):
             save()
 
 
+def start_all(session, row, found, repeats):
+    """One after the other would take as long as their compilations together; the rounds begin when all are there."""
+    wanted = [(side, Shape(row.model, row.length, batch, **FULL)) for side, batch in cases_of(row, found)
+              if len(samples_of(found, side, batch)) < repeats]
+    for act in (start, wait_until_started):
+        for side, shape in wanted:
+            act(session, side, shape)
+
+
 def compare(session, row, found, repeats, save):
     """Fills `found`: what the batches' search tried, the samples in the order they were taken, and what failed. Raises NoTime."""
     found.update({"tried": found.get("tried", {}), "samples": found.get("samples", []), "failed": {}})
@@ -65,5 +75,9 @@ def compare(session, row, found, repeats, save):
                         for side in row.sides])
     if not row.batches:
         search_batches(session, row, found, save)
-    for repeat in range(repeats):
-        run_round(session, row, found, repeat, save)
+    try:
+        start_all(session, row, found, repeats)
+        for repeat in range(repeats):
+            run_round(session, row, found, repeat, save)
+    finally:
+        session.close_peers()

@@ -15,7 +15,9 @@ import models  # noqa: E402
 import optimizer  # noqa: E402
 import rows  # noqa: E402
 import sides  # noqa: E402
+import suites  # noqa: E402
 import table  # noqa: E402
+from live import LivePeer  # noqa: E402
 from session import Failed, NoTime, Session  # noqa: E402
 from spread import interval, ratios  # noqa: E402
 
@@ -87,6 +89,20 @@ class LlmcTest(unittest.TestCase):
                     self.assertAlmostEqual(sides.llm_c(session, self.SHAPE, ("-r", "0"))["step_ms"], 2394.5)
 
 
+class SuitesTest(unittest.TestCase):
+    def test_what_ctest_says(self):
+        log = """Internal ctest changing into directory: /build
+      Start 1: a_test.One.works/0
+ 1/4 Test #1: a_test.One.works/0  # GetParam() = false ...   Passed    1.23 sec
+ 2/4 Test #2: a_test.two ..............................***Failed    0.10 sec
+        Start 3: not a result
+ 3/4 Test #12: b.three ................................***Timeout 200.01 sec
+ 4/4 Test #13: b.four .................................   Passed    0.01 sec
+"""
+        self.assertEqual(suites.statuses(log), {"a_test.One.works/0": "Passed", "a_test.two": "Failed", "b.three": "Timeout",
+                                                "b.four": "Passed"})
+
+
 class BatchesTest(unittest.TestCase):
     def fits_up_to(self, largest, asked):
         def measure(batch):
@@ -136,6 +152,29 @@ class SessionTest(unittest.TestCase):
         self.assertRaises(NoTime, self.run_python, "pass", limit_s=1000)
 
 
+class LivePeerTest(unittest.TestCase):
+    def ask(self, code, questions):
+        with tempfile.TemporaryDirectory() as folder:
+            peer = LivePeer([sys.executable, "-uc", code], pathlib.Path(folder) / "log")
+            try:
+                return [peer.ask(question, limit_s=20) for question in questions]
+            finally:
+                peer.close()
+
+    def test_answers_each_question_after_it_is_ready(self):
+        self.assertEqual(self.ask("print('noise')\nprint('ready')\nwhile True: print(2 * int(input()))", [3, 4]), ["6", "8"])
+
+    def test_ends(self):
+        self.assertRaises(batches.OutOfMemory, self.ask, "raise SystemExit(8)", [1])
+        self.assertRaises(batches.OutOfMemory, self.ask, "print('ready'); input(); raise SystemExit('CUDA out of memory')", [1])
+        self.assertRaisesRegex(RuntimeError, "exit code 3", self.ask, "print('ready'); input(); raise SystemExit(3)", [1])
+
+    def test_limit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            peer = LivePeer([sys.executable, "-c", "import time; time.sleep(60)"], pathlib.Path(folder) / "log")
+            self.assertRaisesRegex(RuntimeError, "longer than", peer.ask, 1, limit_s=0.2)
+
+
 class CompareTest(unittest.TestCase):
     ROW = rows.Row("gpt2-124m", 1024, (rows.ours("ours", "--precision", "bf16", against=("peer", "broken")), rows.pytorch("peer"),
                                        rows.pytorch("broken")), first_batch=8, largest_batch=32)
@@ -152,8 +191,10 @@ class CompareTest(unittest.TestCase):
             if speed is None:
                 raise batches.OutOfMemory
             return {"tokens_per_s": speed, "step_ms": 1.0, "memory_bytes": 2**30}
-        with mock.patch.object(compare, "measure", measure):
-            compare.compare(None, row, found, repeats, lambda: None)
+        session = mock.Mock()
+        with mock.patch.multiple(compare, measure=measure, start=mock.Mock(), wait_until_started=mock.Mock()):
+            compare.compare(session, row, found, repeats, lambda: None)
+        session.close_peers.assert_called()
         return asked
 
     def test_each_at_its_best_and_at_the_same(self):

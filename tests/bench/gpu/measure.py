@@ -8,6 +8,7 @@ is named, and the next call with the same DIR goes on there. --llmc: a folder of
 reported, and the others are measured. Exit code 1: something failed; 2: there is no GPU here.
 """
 import argparse
+import dataclasses
 import pathlib
 import shutil
 import sys
@@ -32,6 +33,10 @@ def measure(session, name, found, save, options):
             raise Failed("its kernels are those of a GPU")
         return optimizer.measure(session, found, options.repeats, save)
     row = possible(ROWS[name], session.device, session.llmc is not None)
+    if options.sides:
+        row = dataclasses.replace(row, sides=tuple(side for side in row.sides if side.name in options.sides))
+    if options.batches:
+        row = dataclasses.replace(row, batches=tuple(options.batches))
     compare(session, small(row) if options.quick else row, found, options.repeats, save)
 
 
@@ -56,6 +61,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--rows", nargs="+", choices=(*ROWS, *OTHERS), default=(*ROWS, *OTHERS))
+    parser.add_argument("--batches", nargs="+", type=int, help="these, instead of a search")
+    parser.add_argument("--sides", nargs="+", help="only these of a row")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--minutes", type=float, default=8)
     parser.add_argument("--llmc", type=pathlib.Path, help="folder of llm.c, with train_gpt2cu built")

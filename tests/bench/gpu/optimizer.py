@@ -9,7 +9,7 @@ import shutil
 import sys
 
 from session import Failed
-from sides import LIMIT_S, ROOT
+from sides import LEAST_S, LIMIT_S, ROOT
 
 MODEL = "gpt2-124m"
 BYTES = {"fp32": 28, "bf16": 20}  # of a parameter, by the moments' type
@@ -42,7 +42,7 @@ def update(session, moments):
     try:
         session.run([session.build / "sidestream", "train", "--run-dir", run_dir, "--device", session.device, "--model", MODEL, "--data",
                      "synthetic", "--batch-size-per-rank", 4, "--precision", "bf16", "--steps", STEPS, "--eval-every", 0, "--profile",
-                     SPEC, "--optimizer-state-dtype", moments], LIMIT_S)
+                     SPEC, "--optimizer-state-dtype", moments], LIMIT_S, least_s=LEAST_S)
         events = events_of(run_dir)
         parameters = json.loads((run_dir / "run.json").read_text(encoding="utf-8"))["parameters"]
     finally:

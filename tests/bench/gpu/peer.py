@@ -1,7 +1,8 @@
 """The peer on a GPU: PyTorch, eager or compiled, with the GPT-2 of the CPU comparison, AdamW and clipping.
 
 The host queues step after step, as a careful user's loop does that logs rarely: times are those between the ends of two
-steps on the device. Prints one JSON line. Attention is PyTorch's own choice of kernel. Out of memory: exit code 8.
+steps on the device. Prints one JSON line; with --rounds one for each line of its input, which says how many steps to take.
+Attention is PyTorch's own choice of kernel. Out of memory: exit code 8.
 """
 
 import argparse
@@ -32,6 +33,7 @@ def parse():
     parser.add_argument("--optimizer", choices=("fused", "plain"), default="fused")
     parser.add_argument("--compile", nargs="?", const="default", metavar="MODE",
                         help="torch.compile, for example reduce-overhead: with CUDA graphs; warm-up steps include the compilation")
+    parser.add_argument("--rounds", action="store_true", help="after the warm-up say ready, then measure at each line of the input")
     parser.add_argument("--pad-vocab", type=int, default=1, help="round the rows of the embedding up to a multiple")
     return parser.parse_args()
 
@@ -69,29 +71,57 @@ def adamw(net, kind):
     return torch.optim.AdamW(net.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, **kinds)
 
 
-def train(options):
-    net = network(options)
-    step_net = torch.compile(net, mode=options.compile, dynamic=False) if options.compile else net
-    optimizer = adamw(net, options.optimizer)
-    scaler = torch.amp.GradScaler(options.device, enabled=options.precision == "fp16")
-    clock = Clock(options.device)
-    for step in range(options.warmup + options.steps):
+class Trainer:
+    def __init__(self, options):
+        self.options = options
+        self.net = network(options)
+        self.step_net = torch.compile(self.net, mode=options.compile, dynamic=False) if options.compile else self.net
+        self.optimizer = adamw(self.net, options.optimizer)
+        self.scaler = torch.amp.GradScaler(options.device, enabled=options.precision == "fp16")
+        for _ in range(options.warmup):
+            self.step()
+
+    def step(self):
+        options = self.options
         tokens = torch.randint(0, SIZES[options.model].vocabulary, (options.batch, options.length + 1))
         if options.compile:
             torch.compiler.cudagraph_mark_step_begin()
         with torch.autocast(options.device, dtype=NARROW.get(options.precision), enabled=options.precision in NARROW):
-            loss = step_net(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
-        scaler.scale(loss).backward()
+            loss = self.step_net(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+        self.scaler.scale(loss).backward()
         if options.precision == "fp16":
-            scaler.unscale_(optimizer)
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        scaler.step(optimizer)
-        scaler.update()
-        optimizer.zero_grad(set_to_none=True)
-        if step + 1 >= options.warmup:
-            clock.step_has_ended()
-    memory = torch.cuda.max_memory_allocated() if options.device == "cuda" else 0
-    return {"step_ms": clock.step_ms(), "memory_bytes": memory, "loss": loss.item(), "torch": torch.__version__}
+            self.scaler.unscale_(self.optimizer)
+        torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    def measure(self, steps):
+        """Two steps first: the device may have rested."""
+        clock = Clock(self.options.device)
+        for step in range(steps + 2):
+            loss = self.step()
+            if step > 0:
+                clock.step_has_ended()
+        memory = torch.cuda.max_memory_allocated() if self.options.device == "cuda" else 0
+        return {"step_ms": clock.step_ms(), "memory_bytes": memory, "loss": loss.item(), "torch": torch.__version__}
+
+
+def rest(trainer):
+    """Leaves the device's memory to others."""
+    if trainer.options.device == "cuda":
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+
+
+def serve(trainer):
+    rest(trainer)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        found = trainer.measure(int(line))
+        rest(trainer)
+        print(json.dumps(found), flush=True)
 
 
 def main():
@@ -100,7 +130,8 @@ def main():
     torch.set_default_device(options.device)
     torch.set_float32_matmul_precision("high" if options.precision == "tf32" else "highest")
     try:
-        print(json.dumps(train(options)))
+        trainer = Trainer(options)
+        serve(trainer) if options.rounds else print(json.dumps(trainer.measure(options.steps)))
     except RuntimeError as error:  # what a compiled step throws wraps the allocator's own
         if "out of memory" not in str(error).lower():
             raise

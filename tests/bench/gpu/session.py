@@ -8,6 +8,7 @@ import tempfile
 import time
 
 from batches import OutOfMemory
+from live import LivePeer
 
 MEMORY_CODE = 8  # of the trainer, and of the peer
 BETWEEN_LOOKS_S = 0.05
@@ -28,19 +29,34 @@ class Session:
     device: str
     minutes: float
     llmc: pathlib.Path | None = None
+    peers: dict = dataclasses.field(default_factory=dict)
     folder: pathlib.Path = dataclasses.field(default_factory=lambda: pathlib.Path(tempfile.mkdtemp(prefix="sidestream-gpu-")))
 
     def __post_init__(self):
         self.end = time.monotonic() + 60 * self.minutes
 
+    def peer(self, command):
+        """The one that this command has started; it starts where there is none."""
+        key = tuple(str(word) for word in command)
+        if key not in self.peers:
+            self.peers[key] = LivePeer(key, self.folder / f"peer-{len(self.peers)}.log")
+        return self.peers[key]
+
+    def forget_peer(self, command):
+        self.peers.pop(tuple(str(word) for word in command), None)
+
+    def close_peers(self):
+        for peer in self.peers.values():
+            peer.close()
+        self.peers.clear()
+
     def left_s(self):
         return self.end - time.monotonic()
 
-    def run(self, command, limit_s, enough=lambda: False):
-        """What a command printed. It is ended as soon as `enough` says so, which counts as success. Raises NoTime, OutOfMemory
+    def run(self, command, limit_s, enough=lambda: False, least_s=None):
+        """What a command printed. least_s: with less left it is not begun (a quarter of its limit). It is ended as soon as `enough` says so, which counts as success. Raises NoTime, OutOfMemory
         or Failed."""
-        if self.left_s() < limit_s / 4:
-            raise NoTime
+        self.require_time(limit_s / 4 if least_s is None else least_s)
         env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         words = [str(word) for word in command]
         with tempfile.TemporaryFile(dir=self.folder) as file:
@@ -50,6 +66,10 @@ class Session:
             output = file.read().decode(errors="replace")
         check(words, process.returncode, output, ended_by)
         return output
+
+    def require_time(self, seconds):
+        if self.left_s() < seconds:
+            raise NoTime
 
     def wait(self, process, limit_s, enough):
         """What ended it: itself, that it was enough, its limit, or the end of the session."""

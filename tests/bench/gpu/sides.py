@@ -13,6 +13,7 @@ from session import Failed
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LIMIT_S = 150  # of a measurement, torch.compile included
+LEAST_S = 8  # with less left none is begun
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +53,8 @@ def ours(session, shape, flags):
                "synthetic", "--sequence-length", shape.length, "--batch-size-per-rank", shape.batch, "--steps", 4 * shape.steps(),
                "--log-every", shape.every, "--eval-every", 0, *flags]
     try:
-        session.run(command, LIMIT_S, enough=lambda: any(line["step"] >= shape.steps() for line in lines_of(run_dir)))
+        session.run(command, LIMIT_S, enough=lambda: any(line["step"] >= shape.steps() for line in lines_of(run_dir)),
+                    least_s=LEAST_S)
         lines = [line for line in lines_of(run_dir) if shape.every < line["step"] <= shape.steps()]
     finally:
         shutil.rmtree(run_dir, ignore_errors=True)
@@ -61,21 +63,49 @@ def ours(session, shape, flags):
             "data_share": statistics.median(line["reader_cost_s"] / line["batch_cost_s"] for line in lines), "loss": lines[-1]["loss"]}
 
 
+def pytorch_command(session, shape, flags):
+    return [sys.executable, ROOT / "tests/bench/gpu/peer.py", "--device", session.device, "--model", shape.model, "--batch", shape.batch,
+            "--length", shape.length, "--warmup", shape.every, "--rounds", *flags]
+
+
 def pytorch(session, shape, flags):
-    output = session.run([sys.executable, ROOT / "tests/bench/gpu/peer.py", "--device", session.device, "--model", shape.model,
-                          "--batch", shape.batch, "--length", shape.length, "--warmup", shape.every, "--steps",
-                          shape.steps() - shape.every, *flags], LIMIT_S)
-    found = json.loads(output.splitlines()[-1])
+    command = pytorch_command(session, shape, flags)
+    session.require_time(LEAST_S)
+    try:
+        answer = session.peer(command).ask(shape.steps() - shape.every, min(LIMIT_S, session.left_s()))
+    except RuntimeError as error:
+        session.forget_peer(command)
+        session.require_time(0)
+        raise Failed(str(error)) from error
+    except OutOfMemory:
+        session.forget_peer(command)
+        raise
+    found = json.loads(answer)
     step_ms = statistics.median(found["step_ms"])
     return {"step_ms": step_ms, "tokens_per_s": shape.batch * shape.length / step_ms * 1e3, "memory_bytes": found["memory_bytes"],
             "torch": found["torch"], "loss": found["loss"]}
+
+
+def start(session, side, shape):
+    """What is worth starting before the rounds: compilations go on side by side."""
+    if side.kind == "pytorch":
+        session.peer(pytorch_command(session, shape, side.flags))
+
+
+def wait_until_started(session, side, shape):
+    if side.kind != "pytorch":
+        return
+    try:
+        session.peer(pytorch_command(session, shape, side.flags)).wait_until_ready(min(LIMIT_S, max(0.1, session.left_s())))
+    except (RuntimeError, OutOfMemory):
+        pass  # the measurement meets it again, and reports it
 
 
 def llm_c(session, shape, flags):
     size = SIZES[shape.model]
     llmc.write_inputs(session.folder, 2 * shape.batch * shape.length + 1, size.vocabulary)
     program = session.llmc.resolve() / "train_gpt2cu"
-    output = session.run(llmc.command(program, session.folder, shape, size.layers, flags), LIMIT_S)
+    output = session.run(llmc.command(program, session.folder, shape, size.layers, flags), LIMIT_S, least_s=LEAST_S)
     if llmc.ELSEWHERE in output:
         raise OutOfMemory
     try:

@@ -93,8 +93,8 @@ def optimizer_text(row, device):
 
 
 def suites_text(row):
-    passed = sum(status == "run" for of_program in row["statuses"].values() for status in of_program.values())
-    return [f"{passed} passed."]
+    passed = sum(status == "Passed" for status in row["statuses"].values())
+    return [f"{passed} of {len(row['statuses'])} passed."]
 
 
 def row_text(name, row, device):

@@ -41,7 +41,7 @@ struct Backward {
 // sum_grad may be undefined.
 Backward backward(const Tensor& x, const Tensor& statistics, const Tensor& weight,
                   const Tensor& normed_grad, const Tensor& sum_grad) {
-  const std::int64_t rows = x.size(0), width = x.size(1), parts = norm_parts(rows);
+  const std::int64_t rows = x.size(0), width = x.size(1), parts = norm_parts(rows, width);
   const Tensor partial = at::full({2, parts, width}, 1e9, statistics.options());
   Backward out{at::empty_like(x), at::empty_like(weight), at::empty_like(weight)};
   const float* mean = statistics.const_data_ptr<float>();
