@@ -40,16 +40,18 @@ __device__ __forceinline__ float2 widen_pair(unsigned pair) {
 // values: kChunk<T> of them.
 template <typename T>
 SIDESTREAM_INLINE Chunk<T> chunk_of(const float* values) {
-  Chunk<T> chunk;
 #if defined(__CUDA_ARCH__)
   if constexpr (kIsNarrow<T>) {
     unsigned pairs[4];
     for (int i = 0; i < 4; ++i) pairs[i] = narrow_pair<T>(values[2 * i], values[2 * i + 1]);
     return __builtin_bit_cast(Chunk<T>, make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]));
-  }
+  } else
 #endif
-  for (int i = 0; i < kChunk<T>; ++i) chunk.at[i] = T(values[i]);
-  return chunk;
+  {
+    Chunk<T> chunk;
+    for (int i = 0; i < kChunk<T>; ++i) chunk.at[i] = T(values[i]);
+    return chunk;
+  }
 }
 
 template <typename T>
@@ -63,19 +65,22 @@ SIDESTREAM_INLINE void widen_chunk(const Chunk<T>& chunk, float* values) {
       values[2 * i] = two.x;
       values[2 * i + 1] = two.y;
     }
-    return;
-  }
+  } else
 #endif
-  for (int i = 0; i < kChunk<T>; ++i) values[i] = static_cast<float>(chunk.at[i]);
+  {
+    for (int i = 0; i < kChunk<T>; ++i) values[i] = static_cast<float>(chunk.at[i]);
+  }
 }
 
 // What becomes of a number that is written as a T and read again.
 template <typename T>
 SIDESTREAM_INLINE float rounded_to(float value) {
 #if defined(__CUDA_ARCH__)
-  if constexpr (kIsNarrow<T>) return widen_pair<T>(narrow_pair<T>(value, 0.0f)).x;
+  if constexpr (kIsNarrow<T>)
+    return widen_pair<T>(narrow_pair<T>(value, 0.0f)).x;
+  else
 #endif
-  return static_cast<float>(T(value));
+    return static_cast<float>(T(value));
 }
 
 }  // namespace sidestream::model::device

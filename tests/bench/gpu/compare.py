@@ -43,12 +43,12 @@ def samples_of(found, side, batch):
     return [one for one in found["samples"] if one["side"] == side.name and one["batch"] == batch]
 
 
-def run_round(session, row, found, repeat, save):
+def run_round(session, row, found, repeat, save, length):
     for side, batch in cases_of(row, found):
         if len(samples_of(found, side, batch)) > repeat or side.name in found["failed"]:
             continue
         try:
-            sample = measure(session, side, Shape(row.model, row.length, batch, **FULL))
+            sample = measure(session, side, Shape(row.model, row.length, batch, **length))
             found["samples"].append({"side": side.name, "batch": batch, **sample})
         except OutOfMemory:
             found["failed"][side.name] = f"out of memory at B = {batch}"
@@ -58,17 +58,18 @@ def run_round(session, row, found, repeat, save):
             save()
 
 
-def start_all(session, row, found, repeats):
+def start_all(session, row, found, repeats, length):
     """One after the other would take as long as their compilations together; the rounds begin when all are there."""
-    wanted = [(side, Shape(row.model, row.length, batch, **FULL)) for side, batch in cases_of(row, found)
+    wanted = [(side, Shape(row.model, row.length, batch, **length)) for side, batch in cases_of(row, found)
               if len(samples_of(found, side, batch)) < repeats]
     for act in (start, wait_until_started):
         for side, shape in wanted:
             act(session, side, shape)
 
 
-def compare(session, row, found, repeats, save):
+def compare(session, row, found, repeats, save, every=FULL["every"]):
     """Fills `found`: what the batches' search tried, the samples in the order they were taken, and what failed. Raises NoTime."""
+    length = {**FULL, "every": every}
     found.update({"tried": found.get("tried", {}), "samples": found.get("samples", []), "failed": {}})
     found.update(model=row.model, length=row.length, wanted=row.wanted,
                  sides=[{"name": side.name, "kind": side.kind, "flags": list(side.flags), "against": list(side.against)}
@@ -76,8 +77,8 @@ def compare(session, row, found, repeats, save):
     if not row.batches:
         search_batches(session, row, found, save)
     try:
-        start_all(session, row, found, repeats)
+        start_all(session, row, found, repeats, length)
         for repeat in range(repeats):
-            run_round(session, row, found, repeat, save)
+            run_round(session, row, found, repeat, save, length)
     finally:
         session.close_peers()

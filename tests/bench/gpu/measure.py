@@ -37,7 +37,7 @@ def measure(session, name, found, save, options):
         row = dataclasses.replace(row, sides=tuple(side for side in row.sides if side.name in options.sides))
     if options.batches:
         row = dataclasses.replace(row, batches=tuple(options.batches))
-    compare(session, small(row) if options.quick else row, found, options.repeats, save)
+    compare(session, small(row) if options.quick else row, found, options.repeats, save, options.every)
 
 
 def measure_row(session, results, name, options):
@@ -64,6 +64,7 @@ def parse():
     parser.add_argument("--batches", nargs="+", type=int, help="these, instead of a search")
     parser.add_argument("--sides", nargs="+", help="only these of a row")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--every", type=int, default=8, help="steps of each of the four groups of a measurement, the first its warm-up")
     parser.add_argument("--minutes", type=float, default=8)
     parser.add_argument("--llmc", type=pathlib.Path, help="folder of llm.c, with train_gpt2cu built")
     parser.add_argument("--again", action="store_true", help="forget what was measured of these rows before")
