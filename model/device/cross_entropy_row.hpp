@@ -82,8 +82,10 @@ struct LogitGradient {
     float gradient[kChunk<T>];
     for (int i = 0; i < kChunk<T>; ++i) gradient[i] = exponential(logits.at[i] - highest) * factor;
     const std::int64_t hit = target - column;
-    for (int i = 0; i < kChunk<T>; ++i) {
-      if (i == hit) gradient[i] -= scale;
+    if (hit >= 0 && hit < kChunk<T>) {
+      for (int i = 0; i < kChunk<T>; ++i) {
+        if (i == hit) gradient[i] -= scale;
+      }
     }
     if (column + kChunk < T >> vocab_size) {
       for (int i = 0; i < kChunk<T>; ++i) {

@@ -108,10 +108,14 @@ constexpr std::int64_t kLogitStride = 64;
 constexpr std::int64_t kMultiprocessors = 132;
 constexpr std::int64_t blocks_of_width(std::int64_t width) { return (width + 1023) / 1024; }
 
-// Their registers let 744 threads be on a multiprocessor.
+// A row of at most kWidestOfAWarp is one warp's, a wider one has a thread for 16 columns; their
+// registers let 12 such warps, or 512 such threads, be on a multiprocessor.
+constexpr std::int64_t kWidestOfAWarp = 768;
 constexpr std::int64_t norm_parts(std::int64_t rows, std::int64_t width) {
-  const std::int64_t threads = (width + 255) / 256 * 32;
-  return std::min(rows, kMultiprocessors * std::max<std::int64_t>(1, 744 / threads));
+  const std::int64_t threads = (width + 511) / 512 * 32;
+  const std::int64_t of_one =
+      width <= kWidestOfAWarp ? 12 : std::max<std::int64_t>(1, 512 / threads);
+  return std::min(rows, kMultiprocessors * of_one);
 }
 constexpr std::int64_t gelu_parts(std::int64_t rows, std::int64_t width) {
   return std::min(rows, std::max<std::int64_t>(1, 8 * kMultiprocessors / blocks_of_width(width)));

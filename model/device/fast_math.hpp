@@ -18,8 +18,9 @@ SIDESTREAM_INLINE float power_of_two(float exponent) {
 #endif
 }
 
+constexpr float kLogTwoOfE = 1.4426950408889634f;
+
 SIDESTREAM_INLINE float exponential(float x) {
-  constexpr float kLogTwoOfE = 1.4426950408889634f;
   return power_of_two(x * kLogTwoOfE);
 }
 

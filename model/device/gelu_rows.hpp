@@ -19,11 +19,13 @@ struct Gelu {
 };
 SIDESTREAM_INLINE Gelu gelu_of(float x) {
   constexpr float kTwiceRootTwoOverPi = 1.5957691216057308f, kCubic = 0.044715f;
+  constexpr float kExponent = -kTwiceRootTwoOverPi * kLogTwoOfE;  // e to the -2 u as a power of two
   const float square = x * x;
   const float logistic =
-      reciprocal(1.0f + exponential(-kTwiceRootTwoOverPi * x * (1.0f + kCubic * square)));
-  const float inner_slope = kTwiceRootTwoOverPi * (1.0f + 3.0f * kCubic * square);
-  return {x * logistic, logistic + x * logistic * (1.0f - logistic) * inner_slope};
+      reciprocal(1.0f + power_of_two(x * (kExponent + kExponent * kCubic * square)));
+  const float inner_slope = kTwiceRootTwoOverPi + 3.0f * kTwiceRootTwoOverPi * kCubic * square;
+  const float value = x * logistic;
+  return {value, logistic + value * (1.0f - logistic) * inner_slope};
 }
 
 template <typename T>

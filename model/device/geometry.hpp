@@ -30,20 +30,24 @@ constexpr std::int64_t whole_warps(std::int64_t threads) {
   return std::max<std::int64_t>(1, divided_up(threads, kWarp)) * kWarp;
 }
 
-// Floats of a row that each thread holds: 8, or 16 where 512 threads with 8 are too few.
-constexpr int kHeldFew = 8, kHeldMany = 16;
+// Floats of a row that each thread holds. Up to a width of 768 a row is one warp's: its sums need
+// no barrier, and what every row costs anew is shared by many columns. A wider row has 16 a thread.
+constexpr int kHeldFew = 8, kHeldMany = 16, kHeldMost = 24;
 static_assert(kWidestNorm == kMostNormThreads * kHeldMany);
+static_assert(kWidestOfAWarp == kWarp * kHeldMost);
 constexpr int norm_held(std::int64_t width) {
-  return width <= kMostNormThreads * kHeldFew ? kHeldFew : kHeldMany;
+  if (width <= kWarp * kHeldFew) return kHeldFew;
+  return width > kWarp * kHeldMany && width <= kWidestOfAWarp ? kHeldMost : kHeldMany;
 }
 constexpr std::int64_t norm_threads(std::int64_t width) {
   return whole_warps(divided_up(width, norm_held(width)));
 }
 
-// So many blocks that all of them are on an H100's multiprocessors at once: their registers let
-// about 1152 threads be on one.
+// So many blocks that all of them are on an H100's multiprocessors at once: each holds rows by
+// rows, and loads weight and bias once.
 constexpr std::int64_t norm_forward_blocks(std::int64_t rows, std::int64_t width) {
-  const std::int64_t of_one = std::max<std::int64_t>(1, 1152 / norm_threads(width));
+  const std::int64_t of_one =
+      width <= kWidestOfAWarp ? 24 : std::max<std::int64_t>(1, 768 / norm_threads(width));
   return std::min(rows, kMultiprocessors * of_one);
 }
 

@@ -22,7 +22,7 @@ struct BlockPlace {
 template <typename T, int kHeld, Access kAccess>
 struct NormForwardBody {
   static constexpr const char* kName = "norm";
-  static constexpr int kMostThreads = kMostNormThreads;
+  static constexpr int kMostThreads = kHeld == kHeldMost ? kWarp : kMostNormThreads;
   NormForwardRows<T> rows;
 
   template <typename Block>
@@ -34,7 +34,7 @@ struct NormForwardBody {
 template <typename T, int kHeld, Access kAccess>
 struct NormBackwardBody {
   static constexpr const char* kName = "norm_backward";
-  static constexpr int kMostThreads = kMostNormThreads;
+  static constexpr int kMostThreads = kHeld == kHeldMost ? kWarp : kMostNormThreads;
   NormBackwardRows<T> rows;
 
   template <typename Block>

@@ -200,7 +200,9 @@ class KernelsOn : public DeviceKernels {
   template <typename Action>
   static void with_held_and_access(std::int64_t width, Access access, const Action& action) {
     with_access(access, [&](auto how) {
-      if (norm_held(width) == kHeldFew) return action(std::integral_constant<int, kHeldFew>(), how);
+      const int held = norm_held(width);
+      if (held == kHeldFew) return action(std::integral_constant<int, kHeldFew>(), how);
+      if (held == kHeldMost) return action(std::integral_constant<int, kHeldMost>(), how);
       action(std::integral_constant<int, kHeldMany>(), how);
     });
   }

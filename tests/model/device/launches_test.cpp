@@ -127,7 +127,7 @@ TEST(GeometryTest, threads_of_a_row_hold_all_of_it) {
     ASSERT_LE(norm_threads(width), kMostNormThreads);
     ASSERT_EQ(norm_threads(width) % kWarp, 0);
   }
-  EXPECT_EQ(norm_threads(768), 96);
+  EXPECT_EQ(norm_threads(768), kWarp);
   EXPECT_EQ(loss_threads(50304, core::DType::kBFloat16), kMostLossThreads);
   EXPECT_EQ(loss_threads(512, core::DType::kBFloat16), 64);
 }
