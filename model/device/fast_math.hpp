@@ -20,9 +20,7 @@ SIDESTREAM_INLINE float power_of_two(float exponent) {
 
 constexpr float kLogTwoOfE = 1.4426950408889634f;
 
-SIDESTREAM_INLINE float exponential(float x) {
-  return power_of_two(x * kLogTwoOfE);
-}
+SIDESTREAM_INLINE float exponential(float x) { return power_of_two(x * kLogTwoOfE); }
 
 // 0 of an infinite number.
 SIDESTREAM_INLINE float reciprocal(float x) {

@@ -22,6 +22,7 @@ MAY_ASK = {
     "core/optim/block_squares.cpp",          # the same, for sums of squares
     "model/kernels",                         # the same, for products
     "model/device/chunk.hpp", "model/device/kernel_function.hpp",  # what is compiled for a GPU
+    "model/device/narrow.hpp", "model/device/fast_math.hpp",       # the same: its own instructions
     "profiling/ranges/detail",               # with or without NVTX
     "tests/profiling/ranges_absent_test.cpp",
 }

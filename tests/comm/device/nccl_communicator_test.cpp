@@ -1,54 +1,12 @@
-#include "comm/device/nccl_communicator.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <array>
-
-#include "core/base/error.hpp"
-#include "tests/comm/device/fake_nccl.hpp"
-#include "tests/comm/device/scripted_host.hpp"
+#include "tests/comm/device/nccl_fixture.hpp"
 
 namespace sidestream::comm {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct NcclCommunicatorTest : testing::Test {
-  std::shared_ptr<cuda::FakeDriver> driver = std::make_shared<cuda::FakeDriver>();
-  std::shared_ptr<nccl::FakeNccl> api = std::make_shared<nccl::FakeNccl>(driver);
-  std::shared_ptr<HostRecord> record = std::make_shared<HostRecord>();
-  std::shared_ptr<std::atomic<bool>> failed = std::make_shared<std::atomic<bool>>(false);
-  Stream compute = driver->create_stream(cuda::Priority::kNormal);
-  std::array<float, 8> data{1, 2, 3, 4};
-
-  std::unique_ptr<NcclCommunicator> make(std::chrono::milliseconds setup = 1000ms, int ranks = 1,
-                                         const nccl::Tuning& tuning = {}) {
-    return std::make_unique<NcclCommunicator>(
-        std::make_unique<ScriptedHost>(ranks, record),
-        DeviceContext{.driver = driver, .index = 0, .free_bytes_at_start = 1000}, api,
-        NcclConfig{.timeout_setup = setup,
-                   .timeout_collective = 50ms,
-                   .setup_flag = "--timeout-setup",
-                   .collective_flag = "--timeout-step",
-                   .watch_interval = 1ms,
-                   .failed = failed,
-                   .tuning = tuning});
-  }
-  Work start(NcclCommunicator& communicator, const CollectiveOptions& options) {
-    return communicator.all_reduce(data.data(), data.size(), core::DType::kFloat32, options);
-  }
-  std::string failure_of(Work& work) {
-    try {
-      work.wait();
-    } catch (const core::Error& error) {
-      return error.what();
-    }
-    return "";
-  }
-};
+using NcclCommunicatorTest = NcclTest;
 
 TEST_F(NcclCommunicatorTest, communication_has_a_stream_of_high_priority) {
   const auto communicator = make();
@@ -133,84 +91,6 @@ TEST_F(NcclCommunicatorTest, broadcast_each_is_one_group) {
 
   EXPECT_EQ(api->groups, 1);
   EXPECT_EQ(api->in_group, 3);
-}
-
-TEST_F(NcclCommunicatorTest, memory_is_on_the_device_and_zero) {
-  auto communicator = make();
-
-  const Allocation memory = communicator->allocate(100);
-
-  EXPECT_EQ(memory.bytes, 100u);
-  EXPECT_EQ(std::count(memory.data, memory.data + 100, std::byte{0}), 100);
-  EXPECT_EQ(driver->blocks_alive, 1u);
-  communicator.reset();
-  EXPECT_EQ(driver->blocks_alive, 0u);
-}
-
-TEST_F(NcclCommunicatorTest, full_memory_throws_with_need_and_have) {
-  const auto communicator = make();
-  api->has_memory = false;
-  driver->memory_is_full = true;
-
-  try {
-    communicator->allocate(5 << 20);
-    FAIL() << "no error";
-  } catch (const core::MemoryError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("5 MiB wanted, 1 of 2 MiB are free"));
-  }
-}
-
-TEST_F(NcclCommunicatorTest, memory_of_several_ranks_is_registered_until_the_end) {
-  auto communicator = make(1000ms, 2);
-  EXPECT_EQ(communicator->backend_name(), "nccl");
-
-  communicator->allocate(1000);
-  communicator->allocate(2000);
-
-  EXPECT_EQ(communicator->backend_name(), "nccl+windows");
-  EXPECT_EQ(api->windows, 2);
-  communicator.reset();
-  EXPECT_EQ(api->windows, 0);
-  EXPECT_EQ(api->finalized, 1);
-}
-
-TEST_F(NcclCommunicatorTest, registration_that_goes_on_behind_its_call_is_waited_for) {
-  const auto communicator = make(1000ms, 2);
-  api->polls_until_registered = 20;
-
-  communicator->allocate(1000);
-
-  EXPECT_NO_THROW(start(*communicator, {}).wait());
-}
-
-TEST_F(NcclCommunicatorTest, memory_is_not_registered_where_it_cannot_be_or_is_not_wanted) {
-  make(1000ms, 2, {.windows = false})->allocate(1000);
-  EXPECT_EQ(api->windows, 0);
-  make()->allocate(1000);  // alone
-  EXPECT_EQ(api->windows, 0);
-
-  api->has_windows = false;
-  const auto communicator = make(1000ms, 2);
-  communicator->allocate(1000);
-
-  EXPECT_EQ(api->windows, 0);
-  EXPECT_EQ(communicator->backend_name(), "nccl");
-}
-
-TEST_F(NcclCommunicatorTest, registration_that_fails_names_the_flag_and_tells_the_peers) {
-  const auto communicator = make(1000ms, 2);
-  api->window_failure = "unhandled cuda error";
-
-  try {
-    communicator->allocate(1000);
-    FAIL() << "no error";
-  } catch (const core::CollectiveError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 0: NCCL cannot register 1000 bytes with the peers: "
-                                        "unhandled cuda error. --nccl-windows off does without"));
-  }
-  EXPECT_EQ(api->aborted, 1);
-  const std::lock_guard lock(record->mutex);
-  EXPECT_THAT(record->announced, ElementsAre(HasSubstr("--nccl-windows off")));
 }
 
 TEST_F(NcclCommunicatorTest, what_is_asked_of_nccl_reaches_it) {
@@ -329,15 +209,6 @@ TEST_F(NcclCommunicatorTest, operation_past_its_deadline_names_who_is_missing) {
                         "--timeout-step gives slow ranks more time"));
   const std::lock_guard lock(record->mutex);
   EXPECT_THAT(record->started, ElementsAre(1u, 2u));
-}
-
-TEST_F(NcclCommunicatorTest, memory_that_has_gone_is_counted_with_that_of_nccl) {
-  driver->free_memory.free_bytes = 1000;
-  const auto communicator = make();
-
-  driver->free_memory.free_bytes = 400;
-
-  EXPECT_EQ(communicator->device_memory_taken(), 600);
 }
 
 TEST_F(NcclCommunicatorTest, deadline_of_an_operation_starts_when_it_is_the_oldest) {

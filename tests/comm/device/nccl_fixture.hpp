@@ -1,0 +1,54 @@
+// A communicator over fakes of CUDA, NCCL and the host's collectives.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "comm/device/nccl_communicator.hpp"
+#include "core/base/error.hpp"
+#include "tests/comm/device/fake_nccl.hpp"
+#include "tests/comm/device/scripted_host.hpp"
+
+namespace sidestream::comm {
+
+using namespace std::chrono_literals;
+
+struct NcclTest : testing::Test {
+  std::shared_ptr<cuda::FakeDriver> driver = std::make_shared<cuda::FakeDriver>();
+  std::shared_ptr<nccl::FakeNccl> api = std::make_shared<nccl::FakeNccl>(driver);
+  std::shared_ptr<HostRecord> record = std::make_shared<HostRecord>();
+  std::shared_ptr<std::atomic<bool>> failed = std::make_shared<std::atomic<bool>>(false);
+  Stream compute = driver->create_stream(cuda::Priority::kNormal);
+  std::array<float, 8> data{1, 2, 3, 4};
+
+  std::unique_ptr<NcclCommunicator> make(std::chrono::milliseconds setup = 1000ms, int ranks = 1,
+                                         const nccl::Tuning& tuning = {}) {
+    return std::make_unique<NcclCommunicator>(
+        std::make_unique<ScriptedHost>(ranks, record),
+        DeviceContext{.driver = driver, .index = 0, .free_bytes_at_start = 1000}, api,
+        NcclConfig{.timeout_setup = setup,
+                   .timeout_collective = 50ms,
+                   .setup_flag = "--timeout-setup",
+                   .collective_flag = "--timeout-step",
+                   .watch_interval = 1ms,
+                   .failed = failed,
+                   .tuning = tuning});
+  }
+  Work start(NcclCommunicator& communicator, const CollectiveOptions& options) {
+    return communicator.all_reduce(data.data(), data.size(), core::DType::kFloat32, options);
+  }
+  std::string failure_of(Work& work) {
+    try {
+      work.wait();
+    } catch (const core::Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+}  // namespace sidestream::comm

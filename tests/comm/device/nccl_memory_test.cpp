@@ -1,0 +1,100 @@
+// What NCCL's communicator allocates, registers with the peers and counts.
+#include "tests/comm/device/nccl_fixture.hpp"
+
+namespace sidestream::comm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using NcclMemoryTest = NcclTest;
+
+TEST_F(NcclMemoryTest, memory_is_on_the_device_and_zero) {
+  auto communicator = make();
+
+  const Allocation memory = communicator->allocate(100);
+
+  EXPECT_EQ(memory.bytes, 100u);
+  EXPECT_EQ(std::count(memory.data, memory.data + 100, std::byte{0}), 100);
+  EXPECT_EQ(driver->blocks_alive, 1u);
+  communicator.reset();
+  EXPECT_EQ(driver->blocks_alive, 0u);
+}
+
+TEST_F(NcclMemoryTest, full_memory_throws_with_need_and_have) {
+  const auto communicator = make();
+  api->has_memory = false;
+  driver->memory_is_full = true;
+
+  try {
+    communicator->allocate(5 << 20);
+    FAIL() << "no error";
+  } catch (const core::MemoryError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("5 MiB wanted, 1 of 2 MiB are free"));
+  }
+}
+
+TEST_F(NcclMemoryTest, memory_of_several_ranks_is_registered_until_the_end) {
+  auto communicator = make(1000ms, 2);
+  EXPECT_EQ(communicator->backend_name(), "nccl");
+
+  communicator->allocate(1000);
+  communicator->allocate(2000);
+
+  EXPECT_EQ(communicator->backend_name(), "nccl+windows");
+  EXPECT_EQ(api->windows, 2);
+  communicator.reset();
+  EXPECT_EQ(api->windows, 0);
+  EXPECT_EQ(api->finalized, 1);
+}
+
+TEST_F(NcclMemoryTest, registration_that_goes_on_behind_its_call_is_waited_for) {
+  const auto communicator = make(1000ms, 2);
+  api->polls_until_registered = 20;
+
+  communicator->allocate(1000);
+
+  EXPECT_NO_THROW(start(*communicator, {}).wait());
+}
+
+TEST_F(NcclMemoryTest, memory_is_not_registered_where_it_cannot_be_or_is_not_wanted) {
+  make(1000ms, 2, {.windows = false})->allocate(1000);
+  EXPECT_EQ(api->windows, 0);
+  make()->allocate(1000);  // alone
+  EXPECT_EQ(api->windows, 0);
+
+  api->has_windows = false;
+  const auto communicator = make(1000ms, 2);
+  communicator->allocate(1000);
+
+  EXPECT_EQ(api->windows, 0);
+  EXPECT_EQ(communicator->backend_name(), "nccl");
+}
+
+TEST_F(NcclMemoryTest, registration_that_fails_names_the_flag_and_tells_the_peers) {
+  const auto communicator = make(1000ms, 2);
+  api->window_failure = "unhandled cuda error";
+
+  try {
+    communicator->allocate(1000);
+    FAIL() << "no error";
+  } catch (const core::CollectiveError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 0: NCCL cannot register 1000 bytes with the peers: "
+                                        "unhandled cuda error. --nccl-windows off does without"));
+  }
+  EXPECT_EQ(api->aborted, 1);
+  const std::lock_guard lock(record->mutex);
+  EXPECT_THAT(record->announced, ElementsAre(HasSubstr("--nccl-windows off")));
+}
+
+TEST_F(NcclMemoryTest, memory_that_has_gone_is_counted_with_that_of_nccl) {
+  driver->free_memory.free_bytes = 1000;
+  const auto communicator = make();
+
+  driver->free_memory.free_bytes = 400;
+
+  EXPECT_EQ(communicator->device_memory_taken(), 600);
+}
+
+}  // namespace
+}  // namespace sidestream::comm
