@@ -134,7 +134,7 @@ constexpr IntegerRange kLossChunks{1, 1 << 24};
 Setting<Options> loss_chunks() {
   return {{"loss-chunks", "N|auto",
            "compute logits and their loss in N parts, forward and backward; 1: all at once; auto: "
-           "parts of 64 MiB of logits",
+           "parts of 64 MiB of logits, on a GPU of 1 GiB",
            "auto"},
           [](Options& options, const std::string& text) {
             options.model.config.loss_chunks =
