@@ -26,8 +26,9 @@ class DeviceNorm {
   // After GradientSpace::adopt(). Waits for a copy: it is rare.
   void layout_changed();
 
-  // The three below queue work on the current stream and return.
-  // Every bucket is summed; the squares of other ranks' slices come to this one.
+  // The two below queue work on the current stream and return.
+  // Every bucket is summed. Collective where the state is sharded: the squares of other ranks'
+  // slices come to this one.
   void measure();
   void settle(const optim::StepRule* rule);  // which lies on the device
   // Of the last settle().

@@ -39,7 +39,8 @@ class StepUpdate {
   // moments(). Nothing where the state is never sharded.
   virtual void each_state(const VisitState& /*visit*/) {}
 
-  // The bucket holds the sum over ranks, as far as the current stream goes.
+  // The bucket holds the sum over ranks, as far as the current stream goes. Host ranks take its
+  // squares at once, a device those of all buckets in complete_norm().
   virtual void add_bucket(std::size_t bucket) = 0;
 
   // Every bucket has been added. Collective where each rank has added its slices: afterwards all

@@ -22,6 +22,7 @@ Watchdog::Watchdog(int rank, WatchdogHooks hooks, std::chrono::milliseconds inte
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 Watchdog::~Watchdog() {
+  ending_ = true;
   thread_.request_stop();
   work_.notify_all();
 }
@@ -56,7 +57,8 @@ void Watchdog::fail(const Call& call, const std::string& cause) {
 
 void Watchdog::fail_with_nccl(const Call& call, const std::string& cause) {
   Deadline deadline(kTimeToNameAPeer);
-  for (; !deadline.is_over(); deadline.tick()) {
+  for (; !deadline.is_over() && !ending_; deadline.tick()) {
+    rethrow_failure();
     if (const auto message = hooks_.peer_failure()) fail_with_peer(call, *message);
     std::this_thread::sleep_for(kBetweenLooksAtPeers);
   }

@@ -88,7 +88,7 @@ class Watchdog {
   mutable std::mutex mutex_;  // the two below
   std::deque<std::shared_ptr<DeviceOperation>> queue_;
   std::exception_ptr failure_;
-  std::atomic<bool> failed_{false};
+  std::atomic<bool> failed_{false}, ending_{false};
   std::condition_variable_any work_;
   std::optional<std::chrono::steady_clock::time_point> over_since_;  // of the watching thread
   std::jthread thread_;  // last: started when the rest exists

@@ -55,7 +55,7 @@ struct LogitChunk {
   SIDESTREAM_INLINE LogitChunk(const Chunk<T>& chunk, std::int64_t column,
                                std::int64_t vocab_size) {
     widen_chunk(chunk, at);
-    if (column + kChunk<T> <= vocab_size) return;
+    if (vocab_size >= column + kChunk<T>) return;
     for (int i = 0; i < kChunk<T>; ++i) {
       if (column + i >= vocab_size) at[i] = kMasked;
     }
@@ -87,7 +87,7 @@ struct LogitGradient {
         if (i == hit) gradient[i] -= scale;
       }
     }
-    if (column + kChunk < T >> vocab_size) {
+    if (vocab_size < column + kChunk<T>) {
       for (int i = 0; i < kChunk<T>; ++i) {
         if (column + i >= vocab_size) gradient[i] = 0;
       }

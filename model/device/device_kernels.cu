@@ -12,7 +12,6 @@ namespace sidestream::model::device {
 namespace {
 
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
-constexpr int kMostWarps = 1024 / kWarp;
 
 __device__ float lane_below(float value, int distance) {
   return __shfl_down_sync(kAllLanes, value, distance);
@@ -21,12 +20,18 @@ __device__ Two lane_below(const Two& value, int distance) {
   return {lane_below(value.first, distance), lane_below(value.second, distance)};
 }
 
-// The block of the calling thread.
+__device__ float of_first_lane(float value) { return __shfl_sync(kAllLanes, value, 0); }
+__device__ Two of_first_lane(const Two& value) {
+  return {of_first_lane(value.first), of_first_lane(value.second)};
+}
+
+// The block of the calling thread, of at most so many.
+template <int kMostThreads>
 class CudaBlock {
  public:
-  // One for each warp, twice: see reduce().
+  // One for each warp, twice: see reduce(). A single warp needs neither it nor a barrier.
   struct Scratch {
-    Two warps[2][kMostWarps];
+    Two warps[2][kMostThreads / kWarp];
     float threads[kColumnSumThreads];
   };
 
@@ -57,6 +62,7 @@ class CudaBlock {
     auto value = make(static_cast<int>(threadIdx.x));
     for (int distance = kWarp / 2; distance > 0; distance /= 2)
       value = combine(value, lane_below(value, distance));
+    if constexpr (kMostThreads == kWarp) return of_first_lane(value);
     auto* warps = reinterpret_cast<decltype(value)*>(scratch_.warps[turn_]);
     turn_ ^= 1;
     if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = value;
@@ -85,8 +91,9 @@ class CudaBlock {
 
 template <typename Body>
 __global__ void __launch_bounds__(Body::kMostThreads) run_body(const Body body) {
-  __shared__ CudaBlock::Scratch scratch;
-  CudaBlock block(scratch);
+  using Block = CudaBlock<Body::kMostThreads>;
+  __shared__ typename Block::Scratch scratch;
+  Block block(scratch);
   body(block, BlockPlace{blockIdx.x, blockIdx.y, gridDim.x, gridDim.y});
 }
 

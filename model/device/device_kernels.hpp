@@ -103,8 +103,8 @@ constexpr std::int64_t kLogitStride = 64;
 
 // Into how many partial sums rows are added up: a block for each, and for each 1024 columns. Of the
 // shape alone, not of the device, because it decides the order of the additions; so many that an
-// H100's 132 multiprocessors have all blocks at once, and none waits for a second round. What they
-// write, a few MB, stays in the cache.
+// H100's 132 multiprocessors have all blocks at once in bf16, and none waits for a second round.
+// What they write, a few MB, stays in the cache.
 constexpr std::int64_t kMultiprocessors = 132;
 constexpr std::int64_t blocks_of_width(std::int64_t width) { return (width + 1023) / 1024; }
 

@@ -2,7 +2,6 @@
 // that the gradient of a bias needs.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "model/device/block.hpp"

@@ -22,9 +22,12 @@ std::int64_t loss_threads(std::int64_t stride, core::DType dtype) {
 }
 
 Access access_of(std::int64_t width, core::DType dtype, std::initializer_list<const void*> rows) {
-  const bool whole = width * bytes_of(dtype) % 16 == 0;
-  return whole && std::all_of(rows.begin(), rows.end(), begins_a_chunk) ? Access::kVector
-                                                                        : Access::kElement;
+  return width * bytes_of(dtype) % 16 == 0 ? access_of(rows) : Access::kElement;
+}
+
+Access access_of(std::initializer_list<const void*> ranges) {
+  return std::all_of(ranges.begin(), ranges.end(), begins_a_chunk) ? Access::kVector
+                                                                   : Access::kElement;
 }
 
 void require(bool holds, const char* kernel, const std::string& wanted) {

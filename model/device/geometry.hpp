@@ -19,7 +19,7 @@
 namespace sidestream::model::device {
 
 constexpr std::int64_t kMostNormThreads = 512;  // leaves 128 registers for each
-constexpr std::int64_t kGeluThreads = 128;
+constexpr std::int64_t kElementThreads = 128;
 constexpr std::int64_t kColumnSumThreads = 512;
 constexpr std::int64_t kMostLossThreads = 512;
 
@@ -39,6 +39,9 @@ constexpr int norm_held(std::int64_t width) {
   if (width <= kWarp * kHeldFew) return kHeldFew;
   return width > kWarp * kHeldMany && width <= kWidestOfAWarp ? kHeldMost : kHeldMany;
 }
+constexpr int most_norm_threads(int held) {
+  return held == kHeldMany ? static_cast<int>(kMostNormThreads) : kWarp;
+}
 constexpr std::int64_t norm_threads(std::int64_t width) {
   return whole_warps(divided_up(width, norm_held(width)));
 }
@@ -47,16 +50,18 @@ constexpr std::int64_t norm_threads(std::int64_t width) {
 // rows, and loads weight and bias once.
 constexpr std::int64_t norm_forward_blocks(std::int64_t rows, std::int64_t width) {
   const std::int64_t of_one =
-      width <= kWidestOfAWarp ? 24 : std::max<std::int64_t>(1, 768 / norm_threads(width));
+      width <= kWidestOfAWarp ? 20 : std::max<std::int64_t>(1, 768 / norm_threads(width));
   return std::min(rows, kMultiprocessors * of_one);
 }
 
-// A row of logits is read twice, the second time from the cache. Four rows are on a multiprocessor
-// at once: while one waits for its sums, others read and write. Small vocabularies have a chunk for
-// each thread.
+// A row of logits is read twice, the second time from the cache. Three rows (of fp32 four) are on a
+// multiprocessor at once: while one waits for its sums, others read and write. Small vocabularies
+// have a chunk for each thread.
 std::int64_t loss_threads(std::int64_t stride, core::DType dtype);
 
-// Null pointers are no obstacle.
+// Null pointers are no obstacle. The first: of ranges whose last elements, too few for a chunk, go
+// one by one.
+Access access_of(std::initializer_list<const void*> ranges);
 Access access_of(std::int64_t width, core::DType dtype, std::initializer_list<const void*> rows);
 
 // Throws Error that names the kernel and what it wanted.

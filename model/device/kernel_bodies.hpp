@@ -22,7 +22,7 @@ struct BlockPlace {
 template <typename T, int kHeld, Access kAccess>
 struct NormForwardBody {
   static constexpr const char* kName = "norm";
-  static constexpr int kMostThreads = kHeld == kHeldMost ? kWarp : kMostNormThreads;
+  static constexpr int kMostThreads = most_norm_threads(kHeld);
   NormForwardRows<T> rows;
 
   template <typename Block>
@@ -34,7 +34,7 @@ struct NormForwardBody {
 template <typename T, int kHeld, Access kAccess>
 struct NormBackwardBody {
   static constexpr const char* kName = "norm_backward";
-  static constexpr int kMostThreads = kHeld == kHeldMost ? kWarp : kMostNormThreads;
+  static constexpr int kMostThreads = most_norm_threads(kHeld);
   NormBackwardRows<T> rows;
 
   template <typename Block>
@@ -46,7 +46,7 @@ struct NormBackwardBody {
 template <typename T, Access kAccess>
 struct GeluForwardBody {
   static constexpr const char* kName = "gelu";
-  static constexpr int kMostThreads = kGeluThreads;
+  static constexpr int kMostThreads = kElementThreads;
   GeluForwardRange<T> range;
 
   template <typename Block>
@@ -61,7 +61,7 @@ struct GeluForwardBody {
 template <typename T, Access kAccess>
 struct GeluBackwardBody {
   static constexpr const char* kName = "gelu_backward";
-  static constexpr int kMostThreads = kGeluThreads;
+  static constexpr int kMostThreads = kElementThreads;
   GeluBackwardRows<T> rows;
 
   template <typename Block>
@@ -73,7 +73,7 @@ struct GeluBackwardBody {
 template <typename T, Access kAccess>
 struct RowSumsBody {
   static constexpr const char* kName = "row_sums";
-  static constexpr int kMostThreads = kGeluThreads;
+  static constexpr int kMostThreads = kElementThreads;
   RowSums<T> sums;
 
   template <typename Block>
@@ -85,7 +85,7 @@ struct RowSumsBody {
 template <typename T, Access kAccess>
 struct ScaleBody {
   static constexpr const char* kName = "scale";
-  static constexpr int kMostThreads = kGeluThreads;
+  static constexpr int kMostThreads = kElementThreads;
   ScaledRange<T> range;
 
   template <typename Block>

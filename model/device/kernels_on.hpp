@@ -75,11 +75,11 @@ class KernelsOn : public DeviceKernels {
   void gelu_forward(const GeluForwardJob& job, DeviceStream stream) override {
     if (job.count == 0) return;
     // A last chunk that is not whole goes element by element: any count will do.
-    const Access access = access_of(kLogitStride, job.dtype, {job.before, job.activation});
+    const Access access = access_of({job.before, job.activation});
     with_type(job.dtype, "gelu", [&]<typename T>(T*) {
       with_access(access, [&](auto how) {
         const GeluForwardRange<T> range{in<T>(job.before), out<T>(job.activation), job.count};
-        grid_.run({.blocks_x = column_tiles<T>(job.count), .threads = kGeluThreads},
+        grid_.run({.blocks_x = column_tiles<T>(job.count), .threads = kElementThreads},
                   GeluForwardBody<T, how()>{range}, stream);
       });
     });
@@ -99,7 +99,7 @@ class KernelsOn : public DeviceKernels {
                                        .width = job.width};
         grid_.run({.blocks_x = column_tiles<T>(job.width),
                    .blocks_y = gelu_parts(job.rows, job.width),
-                   .threads = kGeluThreads},
+                   .threads = kElementThreads},
                   GeluBackwardBody<T, how()>{rows}, stream);
       });
     });
@@ -114,7 +114,7 @@ class KernelsOn : public DeviceKernels {
             .x = in<T>(job.x), .partial = job.partial, .rows = job.rows, .width = job.width};
         grid_.run({.blocks_x = column_tiles<T>(job.width),
                    .blocks_y = sum_parts(job.rows, job.width),
-                   .threads = kGeluThreads},
+                   .threads = kElementThreads},
                   RowSumsBody<T, how()>{sums}, stream);
       });
     });
@@ -122,11 +122,11 @@ class KernelsOn : public DeviceKernels {
 
   void scale(const ScaleJob& job, DeviceStream stream) override {
     if (job.count == 0) return;
-    const Access access = access_of(kLogitStride, job.dtype, {job.values});
+    const Access access = access_of({job.values});
     with_type(job.dtype, "scale", [&]<typename T>(T*) {
       with_access(access, [&](auto how) {
         const ScaledRange<T> range{out<T>(job.values), job.factor, job.count};
-        grid_.run({.blocks_x = column_tiles<T>(job.count), .threads = kGeluThreads},
+        grid_.run({.blocks_x = column_tiles<T>(job.count), .threads = kElementThreads},
                   ScaleBody<T, how()>{range}, stream);
       });
     });
@@ -168,10 +168,10 @@ class KernelsOn : public DeviceKernels {
   Grid& grid() { return grid_; }
 
  private:
-  // Blocks of kGeluThreads threads, a chunk each.
+  // Blocks of kElementThreads threads, a chunk each.
   template <typename T>
   static std::int64_t column_tiles(std::int64_t width) {
-    return divided_up(divided_up(width, kChunk<T>), kGeluThreads);
+    return divided_up(divided_up(width, kChunk<T>), kElementThreads);
   }
   template <typename T>
   static const T* in(const void* data) {

@@ -1,10 +1,13 @@
 // Layer norm of rows by the threads of a block, and its backward, which sums the gradients of
 // weight and bias over the rows of each block. A row stays in registers between its passes: memory
-// is read once and written once, and while a row is computed the next one is on its way.
+// is read once and written once. (Tried: the next row on its way while one is computed. The
+// registers that it takes leave fewer rows on a multiprocessor; on an H200 the kernels were slower
+// by 15 and 25 %.)
 #pragma once
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "core/base/square_root.hpp"
 #include "model/device/block.hpp"
@@ -19,10 +22,12 @@ class Mean {
   SIDESTREAM_INLINE explicit Mean(std::int64_t width)
       : width_(static_cast<float>(width)), inverse_(1.0f / width_) {}
 
-  // One step of Newton's after the product (Markstein 1990).
+  // One step of Newton's after the product (Markstein 1990), which an infinite sum would make NaN.
   SIDESTREAM_INLINE float operator()(float sum) const {
     const float quotient = sum * inverse_;
-    return std::fma(std::fma(-quotient, width_, sum), inverse_, quotient);
+    const float rest = std::fma(-quotient, width_, sum);
+    return std::fabs(sum) <= std::numeric_limits<float>::max() ? std::fma(rest, inverse_, quotient)
+                                                               : quotient;
   }
 
  private:

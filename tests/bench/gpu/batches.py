@@ -1,6 +1,9 @@
 """The batch that a side is fastest with: doubled until memory does not suffice."""
 
 
+MEMORY_CODE = 8  # of the trainer, and of the peer
+
+
 class OutOfMemory(Exception):
     pass
 

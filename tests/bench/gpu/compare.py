@@ -13,8 +13,10 @@ def search_batches(session, row, found, save):
         tried = found["tried"].setdefault(side.name, {})
 
         def speed(batch):
-            sample = measure(session, side, Shape(row.model, row.length, batch, **PILOT))
-            return sample["tokens_per_s"]
+            try:
+                return measure(session, side, Shape(row.model, row.length, batch, **PILOT))["tokens_per_s"]
+            finally:
+                session.close_peers()  # one that rests holds weights
 
         try:
             batches.search(speed, tried, row.first_batch, row.largest_batch)
@@ -23,7 +25,6 @@ def search_batches(session, row, found, save):
         except Failed as failure:
             found["failed"][side.name] = str(failure)
         finally:
-            session.close_peers()
             save()
 
 
@@ -59,7 +60,8 @@ def run_round(session, row, found, repeat, save, length):
 
 
 def start_all(session, row, found, repeats, length):
-    """One after the other would take as long as their compilations together; the rounds begin when all are there."""
+    """One after the other would take as long as their compilations together; the rounds begin when all are there. One that found no
+    room beside the others starts again when its turn comes."""
     wanted = [(side, Shape(row.model, row.length, batch, **length)) for side, batch in cases_of(row, found)
               if len(samples_of(found, side, batch)) < repeats]
     for act in (start, wait_until_started):
@@ -67,13 +69,16 @@ def start_all(session, row, found, repeats, length):
             act(session, side, shape)
 
 
+def sides_of(row):
+    return [{"name": side.name, "kind": side.kind, "flags": list(side.flags), "against": list(side.against)} for side in row.sides]
+
+
 def compare(session, row, found, repeats, save, every=FULL["every"]):
     """Fills `found`: what the batches' search tried, the samples in the order they were taken, and what failed. Raises NoTime."""
     length = {**FULL, "every": every}
     found.update({"tried": found.get("tried", {}), "samples": found.get("samples", []), "failed": {}})
-    found.update(model=row.model, length=row.length, wanted=row.wanted,
-                 sides=[{"name": side.name, "kind": side.kind, "flags": list(side.flags), "against": list(side.against)}
-                        for side in row.sides])
+    known = {side["name"]: side for side in (*found.get("sides", []), *sides_of(row))}
+    found.update(model=row.model, length=row.length, wanted=row.wanted, sides=list(known.values()))
     if not row.batches:
         search_batches(session, row, found, save)
     try:

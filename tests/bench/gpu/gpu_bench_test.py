@@ -162,12 +162,20 @@ class LivePeerTest(unittest.TestCase):
                 peer.close()
 
     def test_answers_each_question_after_it_is_ready(self):
-        self.assertEqual(self.ask("print('noise')\nprint('ready')\nwhile True: print(2 * int(input()))", [3, 4]), ["6", "8"])
+        self.assertEqual(self.ask("print('noise')\nprint('ready')\nwhile True: print('noise'); print('{%d}' % (2 * int(input())))", [3, 4]),
+                         ["{6}", "{8}"])
 
     def test_ends(self):
         self.assertRaises(batches.OutOfMemory, self.ask, "raise SystemExit(8)", [1])
         self.assertRaises(batches.OutOfMemory, self.ask, "print('ready'); input(); raise SystemExit('CUDA out of memory')", [1])
         self.assertRaisesRegex(RuntimeError, "exit code 3", self.ask, "print('ready'); input(); raise SystemExit(3)", [1])
+
+    def test_error_stays_the_same(self):
+        with tempfile.TemporaryDirectory() as folder:
+            peer = LivePeer([sys.executable, "-uc", "print('ready')"], pathlib.Path(folder) / "log")
+            peer.process.wait()
+            for _ in range(2):
+                self.assertRaisesRegex(RuntimeError, "exit code 0", peer.ask, 1, limit_s=20)
 
     def test_limit(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,12 +1,12 @@
 """A peer that stays: what it takes to start and to compile is paid once, and between its turns it only holds memory."""
+import contextlib
 import queue
 import subprocess
 import threading
 
-from batches import OutOfMemory
+from batches import MEMORY_CODE, OutOfMemory
 
 READY = "ready"
-MEMORY_CODE = 8
 
 
 class LivePeer:
@@ -20,6 +20,7 @@ class LivePeer:
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
         self.is_ready = False
+        self.error = None
 
     def read(self):
         for line in self.process.stdout:
@@ -27,35 +28,49 @@ class LivePeer:
         self.lines.put(None)
 
     def next_line(self, limit_s):
-        """Raises OutOfMemory; RuntimeError with what the program said last."""
-        try:
-            line = self.lines.get(timeout=limit_s)
-        except queue.Empty:
-            self.close()
-            raise RuntimeError(f"took longer than {limit_s:.0f} s: {' '.join(self.command)}") from None
-        if line is not None:
-            return line
-        self.lines.put(None)  # for who asks again
+        """Raises OutOfMemory; RuntimeError with what the program said last; the same again when it is asked again."""
+        if self.error is None:
+            try:
+                line = self.lines.get(timeout=limit_s)
+            except queue.Empty:
+                self.close()
+                self.error = RuntimeError(f"took longer than {limit_s:.0f} s: {' '.join(self.command)}")
+            else:
+                if line is not None:
+                    return line
+                self.error = self.error_of_end()
+        raise self.error
+
+    def error_of_end(self):
         code = self.process.wait()
         self.close()
         said = self.log.read_text(errors="replace")
         if code == MEMORY_CODE or "out of memory" in said.lower():
-            raise OutOfMemory
-        raise RuntimeError(f"exit code {code} from {' '.join(self.command)}\n{said[-2000:]}")
+            return OutOfMemory()
+        return RuntimeError(f"exit code {code} from {' '.join(self.command)}\n{said[-2000:]}")
 
     def wait_until_ready(self, limit_s):
         while not self.is_ready:
             self.is_ready = self.next_line(limit_s) == READY
 
     def ask(self, text, limit_s):
+        """The next line that is a JSON object; a library may print others."""
         self.wait_until_ready(limit_s)
-        self.process.stdin.write(f"{text}\n")
-        self.process.stdin.flush()
-        return self.next_line(limit_s)
+        if self.error is not None:
+            raise self.error
+        try:
+            self.process.stdin.write(f"{text}\n")
+            self.process.stdin.flush()
+        except OSError:
+            pass  # it has ended: what comes next says why
+        while not (line := self.next_line(limit_s)).startswith("{"):
+            pass
+        return line
 
     def close(self):
         self.process.kill()
         self.process.wait()
         self.reader.join()
         for stream in (self.process.stdin, self.process.stdout, self.file):
-            stream.close()
+            with contextlib.suppress(BrokenPipeError):  # what was asked last is on its way
+                stream.close()

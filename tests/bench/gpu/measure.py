@@ -16,7 +16,7 @@ import sys
 import devices
 import optimizer
 import suites
-from compare import compare
+from compare import FULL, compare, sides_of
 from results import Results
 from rows import ROWS, possible, small
 from session import Failed, NoTime, Session
@@ -34,6 +34,10 @@ def measure(session, name, found, save, options):
         return optimizer.measure(session, found, options.repeats, save)
     row = possible(ROWS[name], session.device, session.llmc is not None)
     if options.sides:
+        unknown = set(options.sides) - {side.name for side in row.sides}
+        if unknown:
+            raise Failed(f"{name} has no side {', '.join(sorted(unknown))}; it has {', '.join(side.name for side in row.sides)}")
+        found["sides"] = sides_of(row)
         row = dataclasses.replace(row, sides=tuple(side for side in row.sides if side.name in options.sides))
     if options.batches:
         row = dataclasses.replace(row, batches=tuple(options.batches))
@@ -64,7 +68,8 @@ def parse():
     parser.add_argument("--batches", nargs="+", type=int, help="these, instead of a search")
     parser.add_argument("--sides", nargs="+", help="only these of a row")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--every", type=int, default=8, help="steps of each of the four groups of a measurement, the first its warm-up")
+    parser.add_argument("--every", type=int, default=FULL["every"],
+                        help="steps of each of the four groups of a measurement, the first its warm-up")
     parser.add_argument("--minutes", type=float, default=8)
     parser.add_argument("--llmc", type=pathlib.Path, help="folder of llm.c, with train_gpt2cu built")
     parser.add_argument("--again", action="store_true", help="forget what was measured of these rows before")

@@ -7,10 +7,9 @@ import subprocess
 import tempfile
 import time
 
-from batches import OutOfMemory
+from batches import MEMORY_CODE, OutOfMemory
 from live import LivePeer
 
-MEMORY_CODE = 8  # of the trainer, and of the peer
 BETWEEN_LOOKS_S = 0.05
 SHOWN_CHARACTERS = 2000
 
@@ -54,8 +53,8 @@ class Session:
         return self.end - time.monotonic()
 
     def run(self, command, limit_s, enough=lambda: False, least_s=None):
-        """What a command printed. least_s: with less left it is not begun (a quarter of its limit). It is ended as soon as `enough` says so, which counts as success. Raises NoTime, OutOfMemory
-        or Failed."""
+        """What a command printed. least_s: with less left it is not begun (a quarter of its limit). It is ended as soon as `enough`
+        says so, which counts as success. Raises NoTime, OutOfMemory or Failed."""
         self.require_time(limit_s / 4 if least_s is None else least_s)
         env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         words = [str(word) for word in command]

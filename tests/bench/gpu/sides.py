@@ -95,9 +95,12 @@ def start(session, side, shape):
 def wait_until_started(session, side, shape):
     if side.kind != "pytorch":
         return
+    command = pytorch_command(session, shape, side.flags)
     try:
-        session.peer(pytorch_command(session, shape, side.flags)).wait_until_ready(min(LIMIT_S, max(0.1, session.left_s())))
-    except (RuntimeError, OutOfMemory):
+        session.peer(command).wait_until_ready(min(LIMIT_S, max(0.1, session.left_s())))
+    except OutOfMemory:
+        session.forget_peer(command)  # perhaps for those beside it only
+    except RuntimeError:
         pass  # the measurement meets it again, and reports it
 
 

@@ -3,6 +3,7 @@
 namespace sidestream::comm {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 

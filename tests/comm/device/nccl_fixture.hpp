@@ -15,8 +15,6 @@
 
 namespace sidestream::comm {
 
-using namespace std::chrono_literals;
-
 struct NcclTest : testing::Test {
   std::shared_ptr<cuda::FakeDriver> driver = std::make_shared<cuda::FakeDriver>();
   std::shared_ptr<nccl::FakeNccl> api = std::make_shared<nccl::FakeNccl>(driver);
@@ -25,16 +23,16 @@ struct NcclTest : testing::Test {
   Stream compute = driver->create_stream(cuda::Priority::kNormal);
   std::array<float, 8> data{1, 2, 3, 4};
 
-  std::unique_ptr<NcclCommunicator> make(std::chrono::milliseconds setup = 1000ms, int ranks = 1,
-                                         const nccl::Tuning& tuning = {}) {
+  std::unique_ptr<NcclCommunicator> make(std::chrono::milliseconds setup = std::chrono::seconds(1),
+                                         int ranks = 1, const nccl::Tuning& tuning = {}) {
     return std::make_unique<NcclCommunicator>(
         std::make_unique<ScriptedHost>(ranks, record),
         DeviceContext{.driver = driver, .index = 0, .free_bytes_at_start = 1000}, api,
         NcclConfig{.timeout_setup = setup,
-                   .timeout_collective = 50ms,
+                   .timeout_collective = std::chrono::milliseconds(50),
                    .setup_flag = "--timeout-setup",
                    .collective_flag = "--timeout-step",
-                   .watch_interval = 1ms,
+                   .watch_interval = std::chrono::milliseconds(1),
                    .failed = failed,
                    .tuning = tuning});
   }

@@ -19,16 +19,22 @@ def lines_in(path):
     return path.read_text().count("\n") if path.exists() else 0
 
 
+def wait_for_lines(process, run_dir, count):
+    deadline = time.monotonic() + 120
+    while lines_in(run_dir / "metrics.jsonl") < count and process.poll() is None:
+        check(time.monotonic() < deadline, "the run to be killed does not get anywhere")
+        time.sleep(0.002)
+
+
 def kill_after(ranks, run_dir, flags, step):
     """Starts a run, waits until it has logged `step` and kills all of it without warning."""
     command = with_own_shared_memory(mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, *flags]))  # Open MPI's is not removed
     process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                start_new_session=True)
-    deadline = time.monotonic() + 120
-    while lines_in(run_dir / "metrics.jsonl") < step and process.poll() is None:
-        check(time.monotonic() < deadline, "the run to be killed does not get anywhere")
-        time.sleep(0.002)
+    wait_for_lines(process, run_dir, 1)
+    # Now, for steps take milliseconds, and looking for processes takes longer on a busy machine.
     found = subprocess.run(["pgrep", "-f", f"sidestream train --run-dir {run_dir} "], check=False, capture_output=True, text=True)
+    wait_for_lines(process, run_dir, step)
     for pid in map(int, found.stdout.split()):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -53,7 +59,7 @@ def check_kill(root, ranks, precision, seed):
                     "--precision", precision, "--dropout", "0.1", "--checkpoint-every", "4", "--keep-checkpoints", "2"]
     whole, killed = root / f"whole-{name}", root / f"killed-{name}"
     train(ranks, whole, flags)
-    step = random.Random(seed).randint(5, STEPS - 5)
+    step = random.Random(seed).randint(5, STEPS - 12)
     kill_after(ranks, killed, flags + ["--resume", "auto"], step)
     check(lines_in(killed / "metrics.jsonl") < STEPS, "the run ended before it could be killed")
     train(ranks, killed, flags + ["--resume", "auto", "--zero", "0"])  # the same state, kept by every rank

@@ -89,8 +89,15 @@ TEST_F(GeluKernelsTest, backward_is_that_of_autograd) {
     std::int64_t rows, width;
   };
   for (const at::ScalarType dtype : kDtypes) {
-    for (const Size& s :
-         {Size{1, 1}, {3, 7}, {5, 8}, {300, 64}, {4, 1000}, {513, 33}, {3, 1032}, {2, 3072}}) {
+    for (const Size& s : {Size{1, 1},
+                          {3, 7},
+                          {5, 8},
+                          {300, 64},
+                          {4, 1000},
+                          {513, 33},
+                          {3, 1032},
+                          {2, 3072},
+                          {3500, 8}}) {
       SCOPED_TRACE(std::to_string(s.rows) + " x " + std::to_string(s.width));
       const Tensor before = random({s.rows, s.width}, dtype, 2),
                    grad = random({s.rows, s.width}, dtype);
@@ -118,6 +125,25 @@ TEST_F(GeluKernelsTest, slope_far_from_zero_is_one_or_nothing) {
   const Tensor found = backward(before, at::ones_like(before)).before;
 
   EXPECT_TRUE(torch::equal(found.to(at::kCPU), torch::tensor({{0.0f, 0.0f, 0.5f, 1.0f, 1.0f}})));
+}
+
+TEST_F(GeluKernelsTest, activation_that_is_not_wanted_is_not_written) {
+  const Tensor before = random({5, 64}, at::kBFloat16), grad = random({5, 64}, at::kBFloat16);
+  const Backward whole = backward(before, grad.clone());
+
+  const Tensor gradient = grad.clone(),
+               partial = at::empty({5, 64}, grad.options().dtype(at::kFloat));
+  tested_queue()->launch(&DeviceKernels::gelu_backward,
+                         {.dtype = dtype_of(before),
+                          .rows = 5,
+                          .width = 64,
+                          .before = before.const_data_ptr(),
+                          .gradient = gradient.mutable_data_ptr(),
+                          .activation = nullptr,
+                          .bias_partial = partial.mutable_data_ptr<float>()},
+                         before);
+
+  EXPECT_TRUE(torch::equal(gradient, whole.before));
 }
 
 TEST_F(GeluKernelsTest, sums_of_columns_add_every_part_once) {

@@ -22,7 +22,10 @@ class HostBlock {
   template <typename State>
   class Local {
    public:
-    explicit Local(const HostBlock& block) : states_(static_cast<std::size_t>(block.threads())) {}
+    explicit Local(const HostBlock& block) : states_(static_cast<std::size_t>(block.threads())) {
+      static_assert(std::is_trivially_copyable_v<State>);
+      std::memset(static_cast<void*>(states_.data()), 0xFF, states_.size() * sizeof(State));
+    }
     State& of(int thread) { return states_.at(static_cast<std::size_t>(thread)); }
 
    private:

@@ -36,7 +36,7 @@ struct LaunchesTest : testing::Test {
 
 using Names = std::vector<std::string>;
 
-TEST_F(LaunchesTest, each_operator_is_one_kernel_and_its_backward_two) {
+TEST_F(LaunchesTest, operators_launch_what_they_need_and_no_more) {
   DeviceOperators operators(queue);
   const Tensor x = torch::randn({2, 3, 8}).requires_grad_(), one = torch::ones({8}),
                zero = torch::zeros({8});
@@ -51,6 +51,9 @@ TEST_F(LaunchesTest, each_operator_is_one_kernel_and_its_backward_two) {
   EXPECT_EQ(take(), Names{"gelu"});
   y.sum().backward();
   EXPECT_EQ(take(), (Names{"gelu_backward", "column_sums", "row_sums", "column_sums"}));
+
+  operators.linear(x, {torch::randn({8, 24}), torch::zeros({24})}).sum().backward();
+  EXPECT_EQ(take(), (Names{"row_sums", "column_sums"}));
 
   const Tensor loss = operators.next_token_loss(
       x, {.tokens_vc = torch::randn({20, 8}), .positions_pc = {}, .tied = {}},
@@ -129,6 +132,11 @@ TEST(GeometryTest, threads_of_a_row_hold_all_of_it) {
   }
   EXPECT_EQ(norm_threads(768), kWarp);
   EXPECT_EQ(loss_threads(50304, core::DType::kBFloat16), kMostLossThreads);
+  for (std::int64_t width = 1; width <= kWidestNorm; width += 7) {
+    ASSERT_LE(norm_threads(width), most_norm_threads(norm_held(width)));
+    const std::int64_t warps = norm_parts(100'000, width) / kMultiprocessors * norm_threads(width);
+    ASSERT_LE(warps, 512) << "more than a multiprocessor has registers for, width " << width;
+  }
   EXPECT_EQ(loss_threads(512, core::DType::kBFloat16), 64);
 }
 

@@ -1,4 +1,5 @@
 // Layer norm's kernels against LibTorch's layer norm and its autograd in double.
+#include "model/device/geometry.hpp"
 #include "tests/model/device/near_tensors.hpp"
 
 namespace sidestream::model::device {
@@ -78,11 +79,13 @@ struct Size {
   std::int64_t rows, width;
 };
 
-// Smaller than a warp, odd, whole chunks or not, one and several warps, eight and sixteen floats a
-// thread, more rows than partial sums.
+// Smaller than a warp, odd, whole chunks or not, one and several warps, eight to twenty-four floats
+// a thread, and the last two: more rows than blocks, so that a block takes several, of one warp and
+// of many.
 constexpr Size kSizes[] = {{3, 1},    {2, 5},    {3, 8},    {5, 31},   {4, 64},
                            {3, 100},  {7, 384},  {5, 768},  {2, 1600}, {2, 4096},
-                           {2, 4104}, {1, 5001}, {2, 8192}, {2500, 8}, {1030, 24}};
+                           {2, 4104}, {1, 5001}, {2, 8192}, {5300, 8}, {560, 4104}};
+constexpr Size kManyRows[] = {kSizes[13], kSizes[14]};
 
 struct NormKernelsTest : testing::TestWithParam<Size> {
   NormKernelsTest() { torch::manual_seed(11); }
@@ -92,6 +95,13 @@ struct NormKernelsTest : testing::TestWithParam<Size> {
 INSTANTIATE_TEST_SUITE_P(Sizes, NormKernelsTest, testing::ValuesIn(kSizes), [](const auto& info) {
   return std::to_string(info.param.rows) + "x" + std::to_string(info.param.width);
 });
+
+TEST(NormSizesTest, the_last_sizes_have_more_rows_than_blocks) {
+  for (const Size& size : kManyRows) {
+    EXPECT_GT(size.rows, 2 * norm_forward_blocks(size.rows, size.width));
+    EXPECT_GT(size.rows, 2 * norm_parts(size.rows, size.width));
+  }
+}
 
 TEST_P(NormKernelsTest, sum_is_rounded_once_and_its_norm_is_right) {
   for (const at::ScalarType dtype : kDtypes) {
@@ -177,6 +187,14 @@ TEST_F(NormRowsTest, equal_columns_have_no_spread_and_leave_the_bias) {
                weight = random({100}, at::kFloat), bias = random({100}, at::kFloat);
 
   EXPECT_TRUE(torch::equal(forward(x, {}, weight, bias).normed, bias.expand({2, 100})));
+}
+
+TEST_F(NormRowsTest, squares_that_overflow_leave_the_bias) {
+  const Tensor x = random({2, 64}, at::kFloat) * 1e25, one = at::ones_like(x[0]);
+
+  const Tensor normed = forward(x, {}, one, one * 3).normed;
+
+  EXPECT_TRUE(torch::equal(normed, at::full_like(x, 3)));
 }
 
 TEST_F(NormRowsTest, numbers_that_are_not_finite_stay_in_their_row) {
