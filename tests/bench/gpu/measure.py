@@ -9,6 +9,7 @@ reported, and the others are measured. Exit code 1: something failed; 2: there i
 """
 import argparse
 import dataclasses
+import importlib.util
 import pathlib
 import shutil
 import sys
@@ -81,9 +82,12 @@ def parse():
 
 def main():
     options = parse()
+    if importlib.util.find_spec("torch") is None:
+        print("measure.py: this Python has no torch: call it with build/env/bin/python", file=sys.stderr)
+        sys.exit(2)
     device = devices.describe(options.device, options.build.resolve())
     if device is None:
-        print("measure.py: PyTorch sees no GPU here, and all of this needs one (--device cpu --quick tries the script itself)",
+        print("measure.py: PyTorch sees no GPU here, and all of this needs one (--device cpu --quick --output DIR tries the script itself)",
               file=sys.stderr)
         sys.exit(2)
     if options.llmc and not (options.llmc / "train_gpt2cu").exists():

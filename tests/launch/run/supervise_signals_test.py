@@ -23,6 +23,15 @@ class SuperviseSignalsTest(SuperviseCase):
                 self.assertEqual(process.returncode, 75, errors)
                 self.assertEqual(len((self.run_dir / "starts").read_text().splitlines()), 1)
 
+    def test_a_signal_to_all_of_a_terminal_is_one_request(self):
+        process = subprocess.Popen(self.on_two_ranks("--mpi-arg", "--oversubscribe"), env=dict(os.environ, PLAY="sleep"), stderr=subprocess.PIPE,
+                                   text=True, start_new_session=True)
+        self.wait_for("ready-0", "ready-1")
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 75, errors)
+        self.assertNotIn("stopping at once", errors)
+
     def test_a_request_for_what_is_recorded_is_passed_on(self):
         process = subprocess.Popen(self.on_two_ranks("--mpi-arg", "--oversubscribe"), env=dict(os.environ, PLAY="sleep"), stderr=subprocess.PIPE, text=True)
         self.wait_for("ready-0", "ready-1")
