@@ -10,7 +10,6 @@ namespace sidestream::parallel {
 class DeviceStepUpdate : public StepUpdate {
  public:
   void layout_changed() override { norm_.layout_changed(); }
-  void add_bucket(std::size_t /*bucket*/) final {}
   void complete_norm() final { norm_.measure(); }
   void prepare(const UpdateRequest& request) final;
   double grad_norm(double average) final;

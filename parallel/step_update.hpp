@@ -41,7 +41,7 @@ class StepUpdate {
 
   // The bucket holds the sum over ranks, as far as the current stream goes. Host ranks take its
   // squares at once, a device those of all buckets in complete_norm().
-  virtual void add_bucket(std::size_t bucket) = 0;
+  virtual void add_bucket(std::size_t /*bucket*/) {}
 
   // Every bucket has been added. Collective where each rank has added its slices: afterwards all
   // know the norm. Blocks a host rank then. Throws CollectiveError, PeerError.

@@ -1,5 +1,6 @@
 #include "model/device/bias_gradient.hpp"
 
+#include "model/device/geometry.hpp"
 namespace sidestream::model::device {
 
 using torch::Tensor;
@@ -7,7 +8,7 @@ using torch::Tensor;
 Tensor bias_gradient(const LaunchQueue& queue, const Tensor& grad_rc) {
   const std::int64_t rows = grad_rc.size(0), width = grad_rc.size(1);
   const Tensor partial =
-      at::empty({sum_parts(rows, width), width}, grad_rc.options().dtype(at::kFloat));
+      at::empty({row_parts(rows, width), width}, grad_rc.options().dtype(at::kFloat));
   queue.launch(&DeviceKernels::row_sums,
                {.dtype = dtype_of(grad_rc),
                 .rows = rows,

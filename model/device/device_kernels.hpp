@@ -4,7 +4,6 @@
 // GPU of a kind: no atomics, and grids that do not depend on the device.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -58,7 +57,7 @@ struct GeluBackwardJob {
   const void* before;
   void* gradient;       // of the activation; becomes that of `before`
   void* activation;     // null: not wanted
-  float* bias_partial;  // [gelu_parts(rows, width), width]
+  float* bias_partial;  // [row_parts(rows, width), width]
 };
 
 // The first stage of a sum over rows; column_sums() is the second.
@@ -66,7 +65,7 @@ struct RowSumsJob {
   core::DType dtype;
   std::int64_t rows, width;
   const void* x;
-  float* partial;  // [sum_parts(rows, width), width]
+  float* partial;  // [row_parts(rows, width), width]
 };
 
 // first = sums over the parts of partial[0], second of partial[1].
@@ -100,29 +99,6 @@ struct ScaleJob {
 
 constexpr std::int64_t kWidestNorm = 8192;
 constexpr std::int64_t kLogitStride = 64;
-
-// Into how many partial sums rows are added up: a block for each, and for each 1024 columns. Of the
-// shape alone, not of the device, because it decides the order of the additions; so many that an
-// H100's 132 multiprocessors have all blocks at once in bf16, and none waits for a second round.
-// What they write, a few MB, stays in the cache.
-constexpr std::int64_t kMultiprocessors = 132;
-constexpr std::int64_t blocks_of_width(std::int64_t width) { return (width + 1023) / 1024; }
-
-// A row of at most kWidestOfAWarp is one warp's, a wider one has a thread for 16 columns; their
-// registers let 12 such warps, or 512 such threads, be on a multiprocessor.
-constexpr std::int64_t kWidestOfAWarp = 768;
-constexpr std::int64_t norm_parts(std::int64_t rows, std::int64_t width) {
-  const std::int64_t threads = (width + 511) / 512 * 32;
-  const std::int64_t of_one =
-      width <= kWidestOfAWarp ? 12 : std::max<std::int64_t>(1, 512 / threads);
-  return std::min(rows, kMultiprocessors * of_one);
-}
-constexpr std::int64_t gelu_parts(std::int64_t rows, std::int64_t width) {
-  return std::min(rows, std::max<std::int64_t>(1, 8 * kMultiprocessors / blocks_of_width(width)));
-}
-constexpr std::int64_t sum_parts(std::int64_t rows, std::int64_t width) {
-  return gelu_parts(rows, width);
-}
 
 // All throw Error for another dtype, for what a job says it needs and has not, and when the launch
 // fails. A job without rows launches nothing, but for column_sums, whose sums are then 0.

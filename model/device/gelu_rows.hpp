@@ -8,6 +8,7 @@
 #include "model/device/fast_math.hpp"
 #include "model/device/held_row.hpp"
 #include "model/device/kernel_function.hpp"
+#include "model/device/mapped_chunk.hpp"
 
 namespace sidestream::model::device {
 
@@ -34,18 +35,10 @@ struct GeluForwardRange {
   std::int64_t count;
 };
 
-// Elements [index * kChunk, (index + 1) * kChunk) below count. With Access::kVector the last ones,
-// too few for a chunk, go one by one.
 template <Access kAccess, typename T>
 SIDESTREAM_KERNEL void gelu_forward_chunk(const GeluForwardRange<T>& range, std::int64_t index) {
-  const Share share{.thread = 0, .threads = 1, .width = range.count - index * kChunk<T>};
-  if constexpr (kAccess == Access::kVector) {
-    if (share.width < kChunk<T>) return gelu_forward_chunk<Access::kElement>(range, index);
-  }
-  HeldRow<T, kChunk<T>, kAccess> held;
-  held.load(range.before + index * kChunk<T>, share);
-  for (float& value : held.at) value = gelu_of(value).value;
-  held.store(range.activation + index * kChunk<T>, share);
+  map_chunk<kAccess>(range.before, range.activation, range.count, index,
+                     [](float x) { return gelu_of(x).value; });
 }
 
 // The gradient of the activation becomes that of what came before GELU, in place; the activation is

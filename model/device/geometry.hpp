@@ -2,9 +2,9 @@
 // one place for the kernels and for what stands in for them in tests.
 //
 // The kernels are bound by memory. On an H100 some 20 KB have to be on their way to each
-// multiprocessor at any time; a thread has one to three loads of 16 bytes under way, so that about
-// 512 threads do. Blocks of a row are therefore as small as the row allows: many of them are on a
-// multiprocessor at once, and while one waits for its sums, others load.
+// multiprocessor at any time; a thread has one to nine loads of 16 bytes under way, so that some
+// hundred threads do. Blocks of a row are therefore as small as its registers allow: many of them
+// are on a multiprocessor at once, and while one waits for its sums, others load.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ constexpr std::int64_t whole_warps(std::int64_t threads) {
 // no barrier, and what every row costs anew is shared by many columns. A wider row has 16 a thread.
 constexpr int kHeldFew = 8, kHeldMany = 16, kHeldMost = 24;
 static_assert(kWidestNorm == kMostNormThreads * kHeldMany);
-static_assert(kWidestOfAWarp == kWarp * kHeldMost);
+constexpr std::int64_t kWidestOfAWarp = kWarp * kHeldMost;
 constexpr int norm_held(std::int64_t width) {
   if (width <= kWarp * kHeldFew) return kHeldFew;
   return width > kWarp * kHeldMany && width <= kWidestOfAWarp ? kHeldMost : kHeldMany;
@@ -46,12 +46,27 @@ constexpr std::int64_t norm_threads(std::int64_t width) {
   return whole_warps(divided_up(width, norm_held(width)));
 }
 
-// So many blocks that all of them are on an H100's multiprocessors at once: each holds rows by
-// rows, and loads weight and bias once.
+// Into how many blocks rows are cut, and into how many partial sums they are added up: for each one
+// a block, and for each 1024 columns. Of the shape alone, not of the device, because it decides the
+// order of the additions; so many that an H100's 132 multiprocessors have all blocks at once in
+// bf16, and none waits for a second round. What they write, a few MB, stays in the cache.
+constexpr std::int64_t kMultiprocessors = 132;
+constexpr std::int64_t blocks_for(std::int64_t rows, std::int64_t on_a_multiprocessor) {
+  return std::min(rows, kMultiprocessors * std::max<std::int64_t>(1, on_a_multiprocessor));
+}
+
+// Registers let 20 rows of a warp or 768 threads of wider ones be on a multiprocessor, in backward
+// 12 or 512.
 constexpr std::int64_t norm_forward_blocks(std::int64_t rows, std::int64_t width) {
-  const std::int64_t of_one =
-      width <= kWidestOfAWarp ? 20 : std::max<std::int64_t>(1, 768 / norm_threads(width));
-  return std::min(rows, kMultiprocessors * of_one);
+  return blocks_for(rows, width <= kWidestOfAWarp ? 20 : 768 / norm_threads(width));
+}
+constexpr std::int64_t norm_parts(std::int64_t rows, std::int64_t width) {
+  return blocks_for(rows, width <= kWidestOfAWarp ? 12 : 512 / norm_threads(width));
+}
+
+// Of GELU's backward and of plain sums.
+constexpr std::int64_t row_parts(std::int64_t rows, std::int64_t width) {
+  return std::min(rows, std::max<std::int64_t>(1, 8 * kMultiprocessors / divided_up(width, 1024)));
 }
 
 // A row of logits is read twice, the second time from the cache. Three rows (of fp32 four) are on a

@@ -136,7 +136,6 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
     Tensor factor = loss_gradients::missing_factor(context, grads[0]);
     const auto rows_to_one = context->saved_data.find(kRowsToOne);
     if (rows_to_one != context->saved_data.end()) factor = factor * rows_to_one->second.toTensor();
-    factor = factor.to(at::kFloat);
     const LaunchQueuePtr queue = kept_queue(context);
     const auto take = [&](const char* name) {
       return scaled(*queue, loss_gradients::claim(context, name, "--fused-ops off"), factor);

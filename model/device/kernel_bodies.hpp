@@ -52,8 +52,7 @@ struct GeluForwardBody {
   template <typename Block>
   SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
     block.each([&](int thread) {
-      const std::int64_t index = place.x * block.threads() + thread;
-      if (index * kChunk<T> < range.count) gelu_forward_chunk<kAccess>(range, index);
+      gelu_forward_chunk<kAccess>(range, place.x * block.threads() + thread);
     });
   }
 };

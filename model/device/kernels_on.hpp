@@ -98,7 +98,7 @@ class KernelsOn : public DeviceKernels {
                                        .rows = job.rows,
                                        .width = job.width};
         grid_.run({.blocks_x = column_tiles<T>(job.width),
-                   .blocks_y = gelu_parts(job.rows, job.width),
+                   .blocks_y = row_parts(job.rows, job.width),
                    .threads = kElementThreads},
                   GeluBackwardBody<T, how()>{rows}, stream);
       });
@@ -113,7 +113,7 @@ class KernelsOn : public DeviceKernels {
         const RowSums<T> sums{
             .x = in<T>(job.x), .partial = job.partial, .rows = job.rows, .width = job.width};
         grid_.run({.blocks_x = column_tiles<T>(job.width),
-                   .blocks_y = sum_parts(job.rows, job.width),
+                   .blocks_y = row_parts(job.rows, job.width),
                    .threads = kElementThreads},
                   RowSumsBody<T, how()>{sums}, stream);
       });

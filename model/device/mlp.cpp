@@ -1,6 +1,7 @@
 #include "model/device/mlp.hpp"
 
 #include "model/device/bias_gradient.hpp"
+#include "model/device/geometry.hpp"
 #include "model/device/linear.hpp"
 #include "model/fused/recorded.hpp"
 
@@ -35,7 +36,7 @@ HiddenGradient through_gelu(const LaunchQueue& queue, const Tensor& grad, const 
                             const Tensor& kept_activation) {
   const std::int64_t rows = grad.size(0), width = grad.size(1);
   const Tensor partial =
-      at::empty({gelu_parts(rows, width), width}, grad.options().dtype(at::kFloat));
+      at::empty({row_parts(rows, width), width}, grad.options().dtype(at::kFloat));
   const Tensor computed = kept_activation.defined() ? Tensor() : at::empty_like(grad);
   queue.launch(&DeviceKernels::gelu_backward,
                {.dtype = dtype_of(grad),

@@ -1,5 +1,6 @@
 #include "model/device/norm.hpp"
 
+#include "model/device/geometry.hpp"
 #include "model/fused/recorded.hpp"
 
 namespace sidestream::model::device {

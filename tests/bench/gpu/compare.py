@@ -44,12 +44,12 @@ def samples_of(found, side, batch):
     return [one for one in found["samples"] if one["side"] == side.name and one["batch"] == batch]
 
 
-def run_round(session, row, found, repeat, save, length):
+def run_round(session, row, found, repeat, save, grouping):
     for side, batch in cases_of(row, found):
         if len(samples_of(found, side, batch)) > repeat or side.name in found["failed"]:
             continue
         try:
-            sample = measure(session, side, Shape(row.model, row.length, batch, **length))
+            sample = measure(session, side, Shape(row.model, row.length, batch, **grouping))
             found["samples"].append({"side": side.name, "batch": batch, **sample})
         except OutOfMemory:
             found["failed"][side.name] = f"out of memory at B = {batch}"
@@ -59,10 +59,10 @@ def run_round(session, row, found, repeat, save, length):
             save()
 
 
-def start_all(session, row, found, repeats, length):
+def start_all(session, row, found, repeats, grouping):
     """One after the other would take as long as their compilations together; the rounds begin when all are there. One that found no
     room beside the others starts again when its turn comes."""
-    wanted = [(side, Shape(row.model, row.length, batch, **length)) for side, batch in cases_of(row, found)
+    wanted = [(side, Shape(row.model, row.length, batch, **grouping)) for side, batch in cases_of(row, found)
               if len(samples_of(found, side, batch)) < repeats]
     for act in (start, wait_until_started):
         for side, shape in wanted:
@@ -75,15 +75,15 @@ def sides_of(row):
 
 def compare(session, row, found, repeats, save, every=FULL["every"]):
     """Fills `found`: what the batches' search tried, the samples in the order they were taken, and what failed. Raises NoTime."""
-    length = {**FULL, "every": every}
+    grouping = {**FULL, "every": every}
     found.update({"tried": found.get("tried", {}), "samples": found.get("samples", []), "failed": {}})
     known = {side["name"]: side for side in (*found.get("sides", []), *sides_of(row))}
     found.update(model=row.model, length=row.length, wanted=row.wanted, sides=list(known.values()))
     if not row.batches:
         search_batches(session, row, found, save)
     try:
-        start_all(session, row, found, repeats, length)
+        start_all(session, row, found, repeats, grouping)
         for repeat in range(repeats):
-            run_round(session, row, found, repeat, save, length)
+            run_round(session, row, found, repeat, save, grouping)
     finally:
         session.close_peers()

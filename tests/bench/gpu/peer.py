@@ -14,11 +14,11 @@ import time
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ddp"))
+from batches import MEMORY_CODE  # noqa: E402
 from models import SIZES  # noqa: E402
 from peer import Gpt2  # noqa: E402
 
 NARROW = {"bf16": torch.bfloat16, "fp16": torch.float16}
-MEMORY_CODE = 8
 
 
 def parse():

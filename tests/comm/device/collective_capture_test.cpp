@@ -1,16 +1,9 @@
 // Collectives of NCCL that are captured and replayed, behind fakes of CUDA and NCCL.
 #include "comm/collective_capture.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <array>
 #include <thread>
 
-#include "comm/device/nccl_communicator.hpp"
-#include "core/base/error.hpp"
-#include "tests/comm/device/fake_nccl.hpp"
-#include "tests/comm/device/scripted_host.hpp"
+#include "tests/comm/device/nccl_fixture.hpp"
 
 namespace sidestream::comm {
 namespace {
@@ -19,23 +12,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct CollectiveCaptureTest : testing::Test {
-  std::shared_ptr<cuda::FakeDriver> driver = std::make_shared<cuda::FakeDriver>();
-  std::shared_ptr<nccl::FakeNccl> api = std::make_shared<nccl::FakeNccl>(driver);
-  std::shared_ptr<HostRecord> record = std::make_shared<HostRecord>();
-  std::shared_ptr<std::atomic<bool>> failed = std::make_shared<std::atomic<bool>>(false);
-  Stream compute = driver->create_stream(cuda::Priority::kNormal);
-  std::array<float, 8> data{1, 2, 3, 4};
-
-  std::unique_ptr<NcclCommunicator> make() {
-    return std::make_unique<NcclCommunicator>(
-        std::make_unique<ScriptedHost>(1, record), DeviceContext{.driver = driver, .index = 0}, api,
-        NcclConfig{.timeout_collective = 50ms, .watch_interval = 1ms, .failed = failed});
-  }
-  Work start(NcclCommunicator& communicator, const CollectiveOptions& options) {
-    return communicator.all_reduce(data.data(), data.size(), core::DType::kFloat32, options);
-  }
-};
+using CollectiveCaptureTest = NcclTest;
 
 TEST_F(CollectiveCaptureTest, captured_collectives_join_the_capture_and_nobody_asks_for_them) {
   const auto communicator = make();

@@ -1,4 +1,5 @@
 // GELU's kernels, and the sums over rows, against LibTorch in double.
+#include "model/device/geometry.hpp"
 #include "tests/model/device/near_tensors.hpp"
 
 namespace sidestream::model::device {
@@ -20,7 +21,7 @@ struct Backward {
 };
 
 Backward backward(const Tensor& before, const Tensor& grad) {
-  const std::int64_t rows = before.size(0), width = before.size(1), parts = gelu_parts(rows, width);
+  const std::int64_t rows = before.size(0), width = before.size(1), parts = row_parts(rows, width);
   Backward out{grad, at::empty_like(before), at::empty({width}, before.options())};
   const Tensor partial = at::full({parts, width}, 1e9, before.options().dtype(at::kFloat));
   const auto queue = tested_queue();

@@ -82,10 +82,10 @@ struct Size {
 // Smaller than a warp, odd, whole chunks or not, one and several warps, eight to twenty-four floats
 // a thread, and the last two: more rows than blocks, so that a block takes several, of one warp and
 // of many.
-constexpr Size kSizes[] = {{3, 1},    {2, 5},    {3, 8},    {5, 31},   {4, 64},
-                           {3, 100},  {7, 384},  {5, 768},  {2, 1600}, {2, 4096},
-                           {2, 4104}, {1, 5001}, {2, 8192}, {5300, 8}, {560, 4104}};
-constexpr Size kManyRows[] = {kSizes[13], kSizes[14]};
+constexpr Size kSizes[] = {{3, 1},    {2, 5},    {3, 8},     {5, 31},   {4, 64},    {3, 100},
+                           {7, 384},  {5, 768},  {2, 1600},  {2, 4096}, {2, 4104},  {1, 5001},
+                           {2, 8192}, {2500, 8}, {1030, 24}, {5300, 8}, {560, 4104}};
+constexpr Size kManyRows[] = {kSizes[15], kSizes[16]};
 
 struct NormKernelsTest : testing::TestWithParam<Size> {
   NormKernelsTest() { torch::manual_seed(11); }

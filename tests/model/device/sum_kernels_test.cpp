@@ -1,5 +1,6 @@
 // Sums over rows, and tensors times a number on the device, against LibTorch in double.
 #include "model/device/bias_gradient.hpp"
+#include "model/device/geometry.hpp"
 #include "tests/model/device/near_tensors.hpp"
 
 namespace sidestream::model::device {
@@ -24,7 +25,7 @@ TEST_F(SumKernelsTest, every_row_is_added_once) {
       EXPECT_TRUE(torch::equal(bias_gradient(*tested_queue(), shifted(x)), found));
     }
   }
-  EXPECT_GT(9000, 2 * 4 * sum_parts(9000, 8)) << "a thread goes round more than once";
+  EXPECT_GT(9000, 2 * 4 * row_parts(9000, 8)) << "a thread goes round more than once";
 }
 
 void scale(const Tensor& values, double factor) {
