@@ -12,7 +12,12 @@
 //                                  every thread waits, and gets the result
 //   void lane_sums(f, g)           f(thread) -> float, added over the warps in order for each lane;
 //                                  then g(lane, sum), once for each lane
-// Threads see what others have read or written before a reduce() only after it.
+//   void fetch(thread, place, from)  16 bytes are on their way from the device's memory to a place
+//                                  of the block's own, which is this thread's and no other's
+//   void wait_for_fetched(thread)  until all is there that this thread has fetched
+//   Chunk<T> fetched<T>(thread, place)  what lies there; another fetch() may follow at once
+// Threads see what others have read or written before a reduce() only after it. Places are as many
+// as the grid was given memory for (GridSize::memory_bytes).
 #pragma once
 
 #include "core/base/vectorize.hpp"

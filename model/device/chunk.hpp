@@ -7,8 +7,10 @@
 
 namespace sidestream::model::device {
 
+constexpr int kChunkBytes = 16;
+
 template <typename T>
-constexpr int kChunk = 16 / static_cast<int>(sizeof(T));
+constexpr int kChunk = kChunkBytes / static_cast<int>(sizeof(T));
 
 template <typename T>
 struct alignas(16) Chunk {

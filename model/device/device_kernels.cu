@@ -1,7 +1,9 @@
 // The kernels for CUDA: a block's sums by shuffles and shared memory, and launches. What they
 // compute is in kernel_bodies.hpp.
+#include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -25,6 +27,9 @@ __device__ Two of_first_lane(const Two& value) {
   return {of_first_lane(value.first), of_first_lane(value.second)};
 }
 
+// Memory of a block, as much as the launch asked for.
+extern __shared__ uint4 fetched_chunks[];
+
 // The block of the calling thread, of at most so many.
 template <int kMostThreads>
 class CudaBlock {
@@ -46,6 +51,18 @@ class CudaBlock {
   };
 
   __device__ explicit CudaBlock(Scratch& scratch) : scratch_(scratch) {}
+
+  __device__ __forceinline__ void fetch(int, std::int64_t place, const void* from) const {
+    __pipeline_memcpy_async(fetched_chunks + place, from, kChunkBytes);
+  }
+  __device__ __forceinline__ void wait_for_fetched(int) const {
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+  }
+  template <typename T>
+  __device__ __forceinline__ Chunk<T> fetched(int, std::int64_t place) const {
+    return __builtin_bit_cast(Chunk<T>, fetched_chunks[place]);
+  }
 
   __device__ __forceinline__ int threads() const { return static_cast<int>(blockDim.x); }
 
@@ -89,26 +106,56 @@ class CudaBlock {
   int turn_ = 0;
 };
 
+constexpr std::int64_t kReservedByCuda = 1024;  // of a block's memory (CUDA C++ Programming Guide)
+
 template <typename Body>
 __global__ void __launch_bounds__(Body::kMostThreads) run_body(const Body body) {
   using Block = CudaBlock<Body::kMostThreads>;
   __shared__ typename Block::Scratch scratch;
+  static_assert(sizeof(scratch) <= kBlockScratch - kReservedByCuda);
   Block block(scratch);
   body(block, BlockPlace{blockIdx.x, blockIdx.y, gridDim.x, gridDim.y});
 }
 
+void check_cuda(cudaError_t error, const char* what) {
+  if (error != cudaSuccess) throw core::Error(std::string(what) + ": " + cudaGetErrorString(error));
+}
+
 struct CudaGrid {
+  // Of the current device.
+  std::int64_t most_memory_bytes() const {
+    int device = 0, bytes = 0;
+    check_cuda(cudaGetDevice(&device), "no current device");
+    check_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+               "a block's memory is not known");
+    return std::max<std::int64_t>(0, bytes - kBlockScratch);
+  }
+
   template <typename Body>
   void run(const GridSize& size, const Body& body, DeviceStream stream) const {
     require(size.blocks_x <= std::numeric_limits<int>::max(), Body::kName,
             std::to_string(size.blocks_x) + " blocks are more than a launch can have");
+    if (size.memory_bytes > 0) allow_memory<Body>(static_cast<int>(size.memory_bytes));
     const dim3 blocks(static_cast<unsigned>(size.blocks_x), static_cast<unsigned>(size.blocks_y));
-    run_body<<<blocks, static_cast<unsigned>(size.threads), 0, static_cast<cudaStream_t>(stream)>>>(
+    run_body<<<blocks, static_cast<unsigned>(size.threads),
+               static_cast<std::size_t>(size.memory_bytes), static_cast<cudaStream_t>(stream)>>>(
         body);
     const cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess) return;
     throw core::Error(std::string("kernel ") + Body::kName +
                       " was not started: " + cudaGetErrorString(error));
+  }
+
+ private:
+  // More than 48 KB a block only for who asks, and as many blocks at once as it all suffices for.
+  template <typename Body>
+  static void allow_memory(int bytes) {
+    check_cuda(
+        cudaFuncSetAttribute(run_body<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        Body::kName);
+    check_cuda(cudaFuncSetAttribute(run_body<Body>, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                    cudaSharedmemCarveoutMaxShared),
+               Body::kName);
   }
 };
 

@@ -14,7 +14,7 @@ namespace sidestream::model::device {
 using DeviceStream = void*;  // cudaStream_t
 
 // Activations, weights and their gradients: `dtype` is float32, bfloat16 or float16; what is a
-// float* stays fp32. Formulas: norm_rows.hpp, cross_entropy_row.hpp, gelu_rows.hpp,
+// float* stays fp32. Formulas: norm_rows.hpp, cross_entropy_rows.hpp, gelu_rows.hpp,
 // row_sums.hpp.
 struct NormForwardJob {
   core::DType dtype;

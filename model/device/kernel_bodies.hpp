@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "model/device/cross_entropy_row.hpp"
+#include "model/device/cross_entropy_rows.hpp"
 #include "model/device/gelu_rows.hpp"
 #include "model/device/geometry.hpp"
 #include "model/device/kernel_function.hpp"
@@ -115,7 +115,7 @@ struct CrossEntropyBody {
 
   template <typename Block>
   SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
-    cross_entropy_row(block, rows, place.x);
+    cross_entropy_rows(block, rows, place.x, place.blocks_x);
   }
 };
 

@@ -13,9 +13,11 @@ namespace sidestream::model::device {
 
 struct GridSize {
   std::int64_t blocks_x = 1, blocks_y = 1, threads = kWarp;
+  std::int64_t memory_bytes = 0;  // of a block, for what its threads fetch
 };
 
-// Grid: run(size, body, stream) calls body(block, place) for every place of the grid.
+// Grid: run(size, body, stream) calls body(block, place) for every place of the grid;
+// most_memory_bytes() is what a block can have.
 template <typename Grid>
 class KernelsOn : public DeviceKernels {
  public:
@@ -151,16 +153,23 @@ class KernelsOn : public DeviceKernels {
     check(job);
     if (job.rows == 0) return;
     with_type(job.dtype, "cross_entropy", [&]<typename T>(T*) {
+      const std::int64_t threads = loss_threads(job.stride, job.dtype);
+      const std::int64_t held =
+          std::min(divided_up(job.vocab_size, kChunk<T>), grid_.most_memory_bytes() / kChunkBytes);
       const CrossEntropyRows<T> rows{
           .logits = out<T>(job.logits),
           .targets = job.targets,
           .losses = job.losses,
+          .rows = job.rows,
           .stride = job.stride,
           .vocab_size = job.vocab_size,
           .gradient_scale = job.gradient_scale,
           .loss_scale = job.loss_scale,
-          .gradient = job.gradient_scale == 0 ? Gradient::kNo : Gradient::kYes};
-      grid_.run({.blocks_x = job.rows, .threads = loss_threads(job.stride, job.dtype)},
+          .gradient = job.gradient_scale == 0 ? Gradient::kNo : Gradient::kYes,
+          .held = held};
+      grid_.run({.blocks_x = loss_blocks(job.rows, threads, held * kChunkBytes),
+                 .threads = threads,
+                 .memory_bytes = held * kChunkBytes},
                 CrossEntropyBody<T>{rows}, stream);
     });
   }

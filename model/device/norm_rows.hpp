@@ -26,11 +26,11 @@ class Mean {
   SIDESTREAM_INLINE float operator()(float sum) const {
     const float quotient = sum * inverse_;
     const float rest = std::fma(-quotient, width_, sum);
-    return std::fabs(sum) <= std::numeric_limits<float>::max() ? std::fma(rest, inverse_, quotient)
-                                                               : quotient;
+    return std::fabs(sum) <= kLargest ? std::fma(rest, inverse_, quotient) : quotient;
   }
 
  private:
+  static constexpr float kLargest = std::numeric_limits<float>::max();
   float width_, inverse_;
 };
 

@@ -75,6 +75,16 @@ TEST_F(CrossEntropyKernelTest, loss_and_gradient_of_any_vocabulary) {
   }
 }
 
+// A block goes through several of them, each of which arrives while the one before it leaves.
+TEST_F(CrossEntropyKernelTest, more_rows_than_a_gpu_has_blocks) {
+  for (const at::ScalarType dtype : kDtypes) {
+    const Tensor logits = random({9000, 70}, dtype, 3);
+    expect_right(logits, targets_of(logits), /*padding_strides=*/1);
+  }
+  const Tensor logits = random({300, 4100}, at::kBFloat16, 3);
+  expect_right(logits, targets_of(logits));
+}
+
 TEST_F(CrossEntropyKernelTest, one_column_is_certain) {
   const Tensor logits = random({3, 1}, at::kFloat, 5);
 

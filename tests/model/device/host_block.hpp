@@ -4,8 +4,11 @@
 // begin as NaN, so that what reads them before it writes is seen, too.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstring>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -17,7 +20,8 @@ namespace sidestream::model::device {
 
 class HostBlock {
  public:
-  explicit HostBlock(int threads) : threads_(threads) {}
+  explicit HostBlock(int threads, std::int64_t memory_bytes = 0)
+      : threads_(threads), places_(static_cast<std::size_t>(memory_bytes / kChunkBytes)) {}
 
   template <typename State>
   class Local {
@@ -33,6 +37,27 @@ class HostBlock {
   };
 
   int threads() const { return threads_; }
+
+  // What is on its way is there when its thread has waited, and not before.
+  void fetch(int thread, std::int64_t index, const void* from) {
+    Place& place = places_.at(static_cast<std::size_t>(index));
+    place.thread = thread;
+    place.from = from;
+  }
+  void wait_for_fetched(int thread) {
+    for (Place& place : places_) {
+      if (place.thread != thread || place.from == nullptr) continue;
+      std::memcpy(place.bytes.data(), place.from, place.bytes.size());
+      place.from = nullptr;
+    }
+  }
+  template <typename T>
+  Chunk<T> fetched(int thread, std::int64_t index) const {
+    const Place& place = places_.at(static_cast<std::size_t>(index));
+    if (place.thread != thread || place.from != nullptr)
+      throw std::logic_error("what was fetched is another thread's, or still on its way");
+    return std::bit_cast<Chunk<T>>(place.bytes);
+  }
 
   template <typename Action>
   void each(const Action& action) const {
@@ -76,7 +101,14 @@ class HostBlock {
     return lanes.front();
   }
 
+  struct Place {
+    std::array<std::byte, kChunkBytes> bytes;
+    const void* from = nullptr;  // null: nothing is on its way
+    int thread = -1;
+  };
+
   int threads_;
+  std::vector<Place> places_;
 };
 
 // Blocks in no particular order on a GPU: backwards here.
@@ -84,6 +116,10 @@ struct HostGrid {
   // Called with the name of each kernel and its stream.
   std::function<void(const char* kernel, DeviceStream stream)> on_launch = [](const char*,
                                                                               DeviceStream) {};
+  // So little that long rows of logits are not held as a whole.
+  std::int64_t memory_bytes = 64 * 1024;
+
+  std::int64_t most_memory_bytes() const { return memory_bytes; }
 
   template <typename Body>
   void run(const GridSize& size, const Body& body, DeviceStream stream) const {
@@ -92,7 +128,7 @@ struct HostGrid {
     on_launch(Body::kName, stream);
     for (std::int64_t y = size.blocks_y - 1; y >= 0; --y) {
       for (std::int64_t x = size.blocks_x - 1; x >= 0; --x) {
-        HostBlock block(static_cast<int>(size.threads));
+        HostBlock block(static_cast<int>(size.threads), size.memory_bytes);
         body(block, BlockPlace{x, y, size.blocks_x, size.blocks_y});
       }
     }

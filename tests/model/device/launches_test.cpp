@@ -124,6 +124,37 @@ TEST_F(LaunchesTest, jobs_that_the_kernels_cannot_do_are_refused) {
       testing::HasSubstr("expected float32, bfloat16 or float16, found float64"));
 }
 
+// What does not fit is read again from where it lies.
+TEST_F(LaunchesTest, memory_of_a_block_changes_no_bit_of_the_loss) {
+  const Tensor logits = torch::randn({270, 9024}).to(at::kBFloat16),
+               targets = torch::randint(9000, {270}, torch::kLong);
+  const auto run = [&](std::int64_t memory_bytes) {
+    HostKernels kernels;
+    kernels.grid().memory_bytes = memory_bytes;
+    const Tensor losses = at::zeros({270}), gradient = logits.clone();
+    kernels.cross_entropy({.dtype = core::DType::kBFloat16,
+                           .rows = 270,
+                           .stride = 9024,
+                           .vocab_size = 9000,
+                           .logits = gradient.mutable_data_ptr(),
+                           .targets = targets.const_data_ptr<std::int64_t>(),
+                           .losses = losses.mutable_data_ptr<float>(),
+                           .gradient_scale = 1},
+                          nullptr);
+    return at::cat({losses, gradient.to(at::kFloat).view(-1)});
+  };
+  const Tensor all_of_it = run(1 << 20);
+
+  for (const std::int64_t bytes : {0, 16, 8192, 10000}) EXPECT_TRUE(run(bytes).equal(all_of_it));
+}
+
+TEST(GeometryTest, two_blocks_with_a_row_of_gpt2_are_on_a_multiprocessor) {
+  const std::int64_t threads = loss_threads(50304, core::DType::kBFloat16);
+  EXPECT_EQ(loss_blocks(100'000, threads, 50264 * 2), 2 * kMultiprocessors);
+  EXPECT_EQ(loss_blocks(100'000, threads, 50260 * 4), kMultiprocessors);
+  EXPECT_EQ(loss_blocks(5, threads, 50264 * 2), 5);
+}
+
 TEST(GeometryTest, threads_of_a_row_hold_all_of_it) {
   for (std::int64_t width = 1; width <= kWidestNorm; ++width) {
     ASSERT_GE(norm_threads(width) * norm_held(width), width);
