@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kFloatBytes = 4;
 
 bool runs_fused(const ModelConfig& config, const StepShape& shape) {
-  return config.fused_ops == FusedOps::kOn && shape.element_bytes <= kFloatBytes;
+  return config.fused_ops != FusedOps::kOff && shape.element_bytes <= kFloatBytes;
 }
 
 bool has_attention(const ModelConfig& config) { return config.family != "mlp"; }

@@ -12,9 +12,11 @@ namespace sidestream::model {
 enum class LayerRanges { kOff, kOn };
 
 enum class FusedOps {
-  kOff,
-  kOn
-};  // off: plain LibTorch operators, scaled_dot_product_attention included
+  kOff,  // plain LibTorch operators, scaled_dot_product_attention included
+  kOn,
+  kGeluEpilogues,  // and on a GPU, in 16 bits, GELU within the products beside it
+  kAllEpilogues,   // there the sums for biases within products, too
+};
 
 // What blocks do not keep between forward and backward, but compute again. Each level has what
 // those before it have. Losses and gradients do not depend on it, bit for bit.

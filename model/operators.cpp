@@ -7,9 +7,8 @@
 namespace sidestream::model {
 
 std::unique_ptr<Operators> make_operators(FusedOps fused_ops) {
-  if (fused_ops == FusedOps::kOn)
-    return std::make_unique<fused::FusedOperators>(device::make_device_operators());
-  return std::make_unique<PlainOperators>();
+  if (fused_ops == FusedOps::kOff) return std::make_unique<PlainOperators>();
+  return std::make_unique<fused::FusedOperators>(device::make_device_operators(fused_ops));
 }
 
 }  // namespace sidestream::model

@@ -18,6 +18,18 @@ if(SIDESTREAM_HAVE_CUDA AND torch_cuda_major AND NOT torch_cuda_major EQUAL CUDA
                   "process. Take a toolkit of CUDA ${torch_cuda_major} (CUDACXX=.../bin/nvcc), or a torch for CUDA "
                   "${CUDAToolkit_VERSION_MAJOR}.")
 endif()
+# LibTorch's library for GPUs, and a toolkit of the CUDA that it was built for: its own streams, graphs and handles can be used.
+set(SIDESTREAM_TORCH_CUDA OFF)
+if(SIDESTREAM_HAVE_CUDA AND EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so" AND
+   torch_cuda_major EQUAL CUDAToolkit_VERSION_MAJOR)
+  set(SIDESTREAM_TORCH_CUDA ON)
+  # The cublasLt that LibTorch loads; where torch came without one, the toolkit's.
+  find_library(SIDESTREAM_CUBLASLT_LIBRARY libcublasLt.so.${torch_cuda_major}
+               PATHS "${SIDESTREAM_SITE}/nvidia/cu${torch_cuda_major}/lib" NO_DEFAULT_PATH)
+  if(NOT SIDESTREAM_CUBLASLT_LIBRARY)
+    set(SIDESTREAM_CUBLASLT_LIBRARY CUDA::cublasLt)
+  endif()
+endif()
 
 add_library(sidestream_torch INTERFACE)
 add_library(sidestream::torch ALIAS sidestream_torch)

@@ -84,6 +84,33 @@ void check_precision(const TrainOptions& options) {
       "precisions need no scale");
 }
 
+bool wants_epilogues(const TrainOptions& options) {
+  const model::FusedOps fused = options.model.config.fused_ops;
+  return fused == model::FusedOps::kGeluEpilogues || fused == model::FusedOps::kAllEpilogues;
+}
+
+void refuse_epilogues_on_processor(const TrainOptions& options) {
+  if (wants_epilogues(options))
+    throw core::ConfigError(
+        "--fused-ops gelu-epilogues and all-epilogues are for GPUs: on the processor take "
+        "--fused-ops on, whose products have their own");
+}
+
+void check_epilogues(const TrainOptions& options) {
+  if (!wants_epilogues(options)) return;
+  if (options.device == Device::kCpu) refuse_epilogues_on_processor(options);
+  if (options.precision == Precision::kFp32 || options.precision == Precision::kTf32)
+    throw core::ConfigError(
+        "--fused-ops gelu-epilogues and all-epilogues need --precision bf16 or fp16: with the "
+        "others "
+        "take --fused-ops on");
+  if (options.model.config.recompute == model::Recompute::kActivations)
+    throw core::ConfigError(
+        "--recompute activations and epilogues with GELU exclude each other: what comes out of "
+        "GELU cannot be made again without its product; take --recompute none or mlp, or "
+        "--fused-ops on");
+}
+
 // What is known without a device.
 void check_cuda_graph(const TrainOptions& options) {
   const auto refuse = [](const std::string& with, const std::string& why) {
@@ -124,6 +151,7 @@ void check_cuda_graph(const TrainOptions& options) {
 void refuse_what_needs_a_gpu(const TrainOptions& options) {
   require_precision_of_processor(options.precision);
   refuse_offload_on_processor(options);
+  refuse_epilogues_on_processor(options);
   if (options.cuda_graph)
     throw core::ConfigError(
         "--cuda-graph on: a CUDA graph needs a GPU, and this rank has none: leave --cuda-graph "
@@ -168,6 +196,7 @@ void validate(const TrainOptions& options) {
   check_precision(options);
   if (options.device == Device::kCpu) refuse_offload_on_processor(options);
   check_cuda_graph(options);
+  check_epilogues(options);
   const RecordOptions& record = options.record;
   if (!record.profile &&
       (record.shapes || record.memory || record.stacks || record.flops || record.wants_modules())) {

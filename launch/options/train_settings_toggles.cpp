@@ -89,8 +89,14 @@ Setting<Options> zero() {
 
 Setting<Options> fused_ops() {
   return choice<Options, model::FusedOps>(
-      {"fused-ops", "on|off", "own operators where they are faster; off: LibTorch's"},
-      {{"on", model::FusedOps::kOn}, {"off", model::FusedOps::kOff}},
+      {"fused-ops", "CHOICE",
+       "own operators where they are faster: on; off: LibTorch's; gelu-epilogues: on a GPU, with "
+       "bf16 or fp16, GELU is part of the matrix products beside it, all-epilogues: so are the "
+       "sums for biases"},
+      {{"on", model::FusedOps::kOn},
+       {"gelu-epilogues", model::FusedOps::kGeluEpilogues},
+       {"all-epilogues", model::FusedOps::kAllEpilogues},
+       {"off", model::FusedOps::kOff}},
       [](auto& o) -> auto& { return o.model.config.fused_ops; });
 }
 

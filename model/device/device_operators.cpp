@@ -63,9 +63,13 @@ Tensor DeviceOperators::next_token_loss(const Tensor& x_btc, const Embeddings& e
              : plain_.next_token_loss(x_btc, embeddings, targets_bt, options);
 }
 
-std::unique_ptr<Operators> make_device_operators() {
+std::unique_ptr<Operators> make_device_operators(FusedOps fused) {
   LaunchQueuePtr queue = make_launch_queue();
   if (!queue) return std::make_unique<PlainOperators>();
+  if (fused == FusedOps::kGeluEpilogues || fused == FusedOps::kAllEpilogues)
+    queue->products = {
+        .products = make_epilogue_products(),
+        .epilogues = fused == FusedOps::kAllEpilogues ? Epilogues::kAll : Epilogues::kGelu};
   return std::make_unique<DeviceOperators>(std::move(queue));
 }
 

@@ -41,7 +41,7 @@ class DeviceOperators : public Operators {
   GradientMemory gradients_;  // empty: every gradient has memory of its own
 };
 
-// Plain operators in a build without CUDA.
-std::unique_ptr<Operators> make_device_operators();
+// Plain operators in a build without CUDA. fused: not kOff.
+std::unique_ptr<Operators> make_device_operators(FusedOps fused);
 
 }  // namespace sidestream::model::device

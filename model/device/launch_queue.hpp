@@ -9,11 +9,13 @@
 
 #include "core/base/dtype.hpp"
 #include "model/device/device_kernels.hpp"
+#include "model/device/epilogue_products.hpp"
 
 namespace sidestream::model::device {
 
 struct LaunchQueue : torch::CustomClassHolder {
   std::shared_ptr<DeviceKernels> kernels;
+  ChosenProducts products;  // with epilogues; none: a kernel each before or after LibTorch's
   torch::DeviceType device = torch::kCUDA;  // whose tensors the kernels take
   std::function<DeviceStream(const torch::Device&)> current_stream;
 

@@ -37,8 +37,10 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     tensor_list result(6);
     if (context->needs_input_grad(0))
       result[0] = shaped_like(at::mm(dy, weight.t()), x, x.size(-1));
-    result[1] = product_into(fused::take_place(context, kWeightGradient), rows_of(x).t(), dy);
-    result[2] = bias_gradient(*kept_queue(context), dy);
+    LinearGradients gradients = linear_gradients(
+        *kept_queue(context), fused::take_place(context, kWeightGradient), rows_of(x), weight, dy);
+    result[1] = std::move(gradients.weight);
+    result[2] = std::move(gradients.bias);
     return result;
   }
 };
@@ -55,6 +57,17 @@ Tensor product_into(Tensor memory, const Tensor& left, const Tensor& right) {
   if (!memory.defined()) return at::mm(left, right);
   at::mm_out(memory, left, right);
   return memory;
+}
+
+LinearGradients linear_gradients(const LaunchQueue& queue, const Tensor& memory, const Tensor& x_rc,
+                                 const Tensor& weight_ch, const Tensor& dy_rh) {
+  const Tensor memory_or_new = memory.defined() ? memory : at::empty_like(weight_ch);
+  const EpilogueProducts* products = queue.products.for_bias(x_rc, memory_or_new);
+  if (products == nullptr)
+    return {product_into(memory_or_new, x_rc.t(), dy_rh), bias_gradient(queue, dy_rh)};
+  LinearGradients gradients{memory_or_new, at::empty({dy_rh.size(1)}, dy_rh.options())};
+  products->weight_gradient(x_rc, dy_rh, gradients.weight, gradients.bias);
+  return gradients;
 }
 
 Tensor shaped_like(const Tensor& rows, const Tensor& x, std::int64_t last) {

@@ -18,6 +18,14 @@ torch::Tensor linear(const LaunchQueuePtr& queue, const Operand& x, const Linear
 torch::Tensor product_into(torch::Tensor memory, const torch::Tensor& left,
                            const torch::Tensor& right);
 
+// Of x_rc weight + bias, from the gradient of that; weight's in `memory` where it is defined.
+struct LinearGradients {
+  torch::Tensor weight, bias;
+};
+LinearGradients linear_gradients(const LaunchQueue& queue, const torch::Tensor& memory,
+                                 const torch::Tensor& x_rc, const torch::Tensor& weight_ch,
+                                 const torch::Tensor& dy_rh);
+
 // x's shape with `last` as its last dimension.
 torch::Tensor shaped_like(const torch::Tensor& rows, const torch::Tensor& x, std::int64_t last);
 

@@ -1,5 +1,7 @@
 #include "model/device/mlp.hpp"
 
+#include <utility>
+
 #include "model/device/bias_gradient.hpp"
 #include "model/device/geometry.hpp"
 #include "model/device/linear.hpp"
@@ -26,29 +28,83 @@ void gelu_into(const LaunchQueue& queue, const Tensor& before, const Tensor& act
                before);
 }
 
+// What goes into GELU and what comes out of it, [rows, H].
+struct Hidden {
+  Tensor before, activation;
+};
+
+// Null: GELU is a kernel of its own between the products. kBeforeGelu makes the activation again
+// from `before`, of which the product's GELU has seen more digits.
+const EpilogueProducts* products_with_gelu(const LaunchQueue& queue, const Tensor& x,
+                                           const Tensor& in_weight, MlpKeeps keeps) {
+  return keeps == MlpKeeps::kBeforeGelu ? nullptr : queue.products.for_gelu(x, in_weight);
+}
+
+Hidden hidden_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in,
+                 MlpKeeps keeps) {
+  const Tensor rows = rows_of(x);
+  if (const EpilogueProducts* products = products_with_gelu(queue, x, in.weight, keeps)) {
+    const Tensor before = at::empty({rows.size(0), in.weight.size(1)}, rows.options());
+    const Tensor activation = at::empty_like(before);
+    products->with_gelu(rows, in.weight, in.bias, before, activation);
+    return {before, activation};
+  }
+  const Tensor before = at::addmm(in.bias, rows, in.weight);
+  const Tensor activation = at::empty_like(before);
+  gelu_into(queue, before, activation);
+  return {before, activation};
+}
+
+// Where nothing is going to be differentiated.
+Tensor activation_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in,
+                     MlpKeeps keeps) {
+  if (products_with_gelu(queue, x, in.weight, keeps) != nullptr)
+    return hidden_of(queue, x, in, keeps).activation;
+  const Tensor hidden = at::addmm(in.bias, rows_of(x), in.weight);
+  gelu_into(queue, hidden, hidden);
+  return hidden;
+}
+
 struct HiddenGradient {
   Tensor grad, activation, bias_grad;
 };
 
-// grad: of the activation, [rows, H]; its memory is used. activation: computed where it was not
-// kept.
-HiddenGradient through_gelu(const LaunchQueue& queue, const Tensor& grad, const Tensor& before,
-                            const Tensor& kept_activation) {
+// grad: of the activation, [rows, H]; its memory is used. The activation is computed where it was
+// not kept.
+HiddenGradient through_gelu(const LaunchQueue& queue, const Tensor& grad, const Hidden& hidden) {
   const std::int64_t rows = grad.size(0), width = grad.size(1);
   const Tensor partial =
       at::empty({row_parts(rows, width), width}, grad.options().dtype(at::kFloat));
-  const Tensor computed = kept_activation.defined() ? Tensor() : at::empty_like(grad);
+  const Tensor computed = hidden.activation.defined() ? Tensor() : at::empty_like(grad);
   queue.launch(&DeviceKernels::gelu_backward,
                {.dtype = dtype_of(grad),
                 .rows = rows,
                 .width = width,
-                .before = before.const_data_ptr(),
+                .before = hidden.before.const_data_ptr(),
                 .gradient = grad.mutable_data_ptr(),
                 .activation = computed.defined() ? computed.mutable_data_ptr() : nullptr,
                 .bias_partial = partial.mutable_data_ptr<float>()},
                grad);
-  return {grad, computed.defined() ? computed : kept_activation,
+  return {grad, computed.defined() ? computed : hidden.activation,
           sum_of_parts(queue, partial, grad)};
+}
+
+// dy: of the second product.
+HiddenGradient hidden_gradient(const LaunchQueue& queue, const Tensor& dy, const Tensor& out_weight,
+                               Hidden hidden, const EpilogueProducts* products) {
+  if (products == nullptr) return through_gelu(queue, at::mm(dy, out_weight.t()), hidden);
+  HiddenGradient result{at::empty_like(hidden.before), std::move(hidden.activation),
+                        at::empty({hidden.before.size(1)}, dy.options())};
+  products->through_gelu(dy, out_weight, hidden.before, result.grad, result.bias_grad);
+  return result;
+}
+
+// As it was kept, or made again. A kernel of GELU's backward makes the activation itself.
+Hidden hidden_again(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in,
+                    const Hidden& kept, const EpilogueProducts* products) {
+  if (kept.before.defined()) return kept;
+  if (products != nullptr) return hidden_of(queue, x, in, MlpKeeps::kInput);
+  return {at::addmm(in.bias, rows_of(x), in.weight), Tensor()};
 }
 
 struct MlpFunction : torch::autograd::Function<MlpFunction> {
@@ -61,34 +117,41 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     model::keep(context, x_again);
     fused::keep_place(context, kInGradient, options.gradients.in_weight);
     fused::keep_place(context, kOutGradient, options.gradients.out_weight);
-    const Tensor before = at::addmm(in_bias, rows_of(x), in_weight);
-    const Tensor activation = at::empty_like(before);
-    gelu_into(*queue, before, activation);
+    const MlpKeeps keeps = options.keeps;
+    context->saved_data[kKeeps] = static_cast<std::int64_t>(keeps);
+    const Hidden hidden = hidden_of(*queue, x, {in_weight, in_bias}, keeps);
     context->save_for_backward(
-        {x_again.make ? Tensor() : x, options.keeps == MlpKeeps::kInput ? Tensor() : before,
-         in_weight, out_weight, in_bias, options.keeps == MlpKeeps::kAll ? activation : Tensor()});
-    return shaped_like(at::addmm(out_bias, activation, out_weight), x, out_weight.size(1));
+        {x_again.make ? Tensor() : x, keeps == MlpKeeps::kInput ? Tensor() : hidden.before,
+         in_weight, out_weight, in_bias, keeps == MlpKeeps::kAll ? hidden.activation : Tensor()});
+    return shaped_like(at::addmm(out_bias, hidden.activation, out_weight), x, out_weight.size(1));
   }
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
     const auto saved = context->get_saved_variables();
     const Tensor &in_weight = saved[2], &out_weight = saved[3], &in_bias = saved[4];
     const Tensor x = take_operand(context, saved[0]);
-    const Tensor before = saved[1].defined() ? saved[1] : at::addmm(in_bias, rows_of(x), in_weight);
+    const LaunchQueue& queue = *kept_queue(context);
+    const auto keeps = static_cast<MlpKeeps>(context->saved_data[kKeeps].toInt());
+    const EpilogueProducts* products = products_with_gelu(queue, x, in_weight, keeps);
+    Hidden hidden = hidden_again(queue, x, {in_weight, in_bias}, {saved[1], saved[5]}, products);
     RECORD_FUNCTION("sidestream::mlp_backward", Inputs({grads[0], x, in_weight, out_weight}));
     const Tensor dy = rows_of(grads[0]);
     tensor_list result(8);
-    const LaunchQueue& queue = *kept_queue(context);
-    HiddenGradient hidden = through_gelu(queue, at::mm(dy, out_weight.t()), before, saved[5]);
-    result[4] = bias_gradient(queue, dy);
-    result[3] = product_into(fused::take_place(context, kOutGradient), hidden.activation.t(), dy);
-    hidden.activation.reset();
-    result[2] = hidden.bias_grad;
-    result[1] = product_into(fused::take_place(context, kInGradient), rows_of(x).t(), hidden.grad);
+    HiddenGradient gradient = hidden_gradient(queue, dy, out_weight, std::move(hidden), products);
+    LinearGradients out = linear_gradients(queue, fused::take_place(context, kOutGradient),
+                                           gradient.activation, out_weight, dy);
+    gradient.activation.reset();
+    result[3] = std::move(out.weight);
+    result[4] = std::move(out.bias);
+    result[2] = gradient.bias_grad;
+    result[1] =
+        product_into(fused::take_place(context, kInGradient), rows_of(x).t(), gradient.grad);
     if (context->needs_input_grad(0))
-      result[0] = shaped_like(at::mm(hidden.grad, in_weight.t()), x, x.size(-1));
+      result[0] = shaped_like(at::mm(gradient.grad, in_weight.t()), x, x.size(-1));
     return result;
   }
+
+  static constexpr const char* kKeeps = "keeps";
 };
 
 }  // namespace
@@ -100,9 +163,8 @@ Tensor mlp(const LaunchQueuePtr& queue, const Operand& operand, const LinearWeig
     return MlpFunction::apply(x, in.weight, in.bias, out.weight, out.bias, operand.again, options,
                               queue);
   }
-  const Tensor hidden = at::addmm(in.bias, rows_of(x), in.weight);
-  gelu_into(*queue, hidden, hidden);
-  return shaped_like(at::addmm(out.bias, hidden, out.weight), x, out.weight.size(1));
+  const Tensor activation = activation_of(*queue, x, in, options.keeps);
+  return shaped_like(at::addmm(out.bias, activation, out.weight), x, out.weight.size(1));
 }
 
 }  // namespace sidestream::model::device

@@ -1,8 +1,6 @@
 // linear, GELU, linear on a device. Kept for the backward are the input and what goes into GELU and
 // comes out of it, or less; there one kernel computes the gradient, the sums for the bias, and the
-// activation where it was not kept. (An epilogue of cublasLt, which LibTorch has as
-// _addmm_activation, would spare the forward a pass but hands out the activation only, and what
-// goes into GELU would have to be multiplied again.)
+// activation where it was not kept. With LaunchQueue::products the products do all that.
 #pragma once
 
 #include <torch/torch.h>

@@ -6,12 +6,14 @@ from sides import Side
 
 OURS = ("--precision", "bf16", "--pad-vocab", "128")
 GRAPH = ("--cuda-graph", "on")
+GELU_EPILOGUES = ("--fused-ops", "gelu-epilogues")
+ALL_EPILOGUES = ("--fused-ops", "all-epilogues")
 NARROW_STATES = ("--optimizer-state-dtype", "bf16")
 COMPILED = ("--precision", "bf16", "--pad-vocab", "128", "--compile")
 BF16 = ("--baseline", "--precision", "bf16")
 AHEAD = ("--loader-workers", "1", "--prefetch", "4")
 RECOMPUTED = (*BF16, "--fused-optimizer", "on", "--recompute", "blocks")
-ON_GPUS_ONLY = {"tf32", "fp16", "--offload", "--cuda-graph"}
+ON_GPUS_ONLY = {"tf32", "fp16", "gelu-epilogues", "all-epilogues", "--offload", "--cuda-graph"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +57,8 @@ TOGGLES = (
     toggle("bf16 + overlap", *BF16, "--bucketing", "on", "--overlap", "on"),
     toggle("bf16 + fused optimizer", *BF16, "--fused-optimizer", "on"),
     toggle("bf16 + fused operators", *BF16, "--fused-ops", "on"),
+    toggle("bf16 + fused operators, GELU epilogues", *BF16, *GELU_EPILOGUES),
+    toggle("bf16 + fused operators, all epilogues", *BF16, *ALL_EPILOGUES),
     toggle("fp16", "--baseline", "--precision", "fp16", peer="eager fp16"),
     toggle("fp16 + fused operators", "--baseline", "--precision", "fp16", "--fused-ops", "on", peer="eager fp16"),
     toggle("fp32 + fused operators", "--baseline", "--fused-ops", "on", peer="eager fp32"),
@@ -74,10 +78,13 @@ TOGGLES = (
 ROWS = {
     "124m": Row("gpt2-124m", 1024, (ours("ours", *OURS, against=("compiled", "llm.c")),
                                     ours("ours, graph", *OURS, *GRAPH, against=("compiled", "llm.c")),
+                                    ours("ours, graph, GELU epilogues", *OURS, *GRAPH, *GELU_EPILOGUES, against=("ours, graph", "compiled", "llm.c")),
+                                    ours("ours, graph, all epilogues", *OURS, *GRAPH, *ALL_EPILOGUES, against=("ours, graph", "compiled", "llm.c")),
                                     pytorch("compiled", *COMPILED), Side("llm.c", "llm.c", ("-r", "0"))),
                 "at least 1.15 times torch.compile and 1.1 times llm.c; mfu at least 45 %", first_batch=16),
-    "355m": Row("gpt2-355m", 1024, (ours("ours", *OURS),), "mfu at least 50 %"),
-    "1558m": Row("gpt2-1558m", 1024, (ours("ours", *OURS), ours("ours, bf16 states", *OURS, *NARROW_STATES, against=("ours",))),
+    "355m": Row("gpt2-355m", 1024, (ours("ours", *OURS), ours("ours, all epilogues", *OURS, *ALL_EPILOGUES, against=("ours",))), "mfu at least 50 %"),
+    "1558m": Row("gpt2-1558m", 1024, (ours("ours", *OURS), ours("ours, all epilogues", *OURS, *ALL_EPILOGUES, against=("ours",)),
+                                      ours("ours, bf16 states", *OURS, *NARROW_STATES, against=("ours",))),
                  "mfu at least 55 %, with states in bf16 58 %", first_batch=4),
     "mini-graph": graph_row("gpt2-mini", 256, (4, 16, 64)),
     "124m-graph": graph_row("gpt2-124m", 1024, (4,)),

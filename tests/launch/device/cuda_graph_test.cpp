@@ -81,18 +81,17 @@ TEST(CudaGraphProfileTest, steps_of_a_profile_are_eager_between_replays) {
 
 INSTANTIATE_TEST_SUITE_P(
     Toggles, CudaGraphTest,
-    testing::Values(Words{}, Words{"--dropout", "0.1"},
-                    Words{"--dropout", "0.1", "--grad-accumulation", "3"},
-                    Words{"--precision", "bf16"}, Words{"--precision", "tf32"},
-                    Words{"--precision", "fp16", "--loss-scale-interval", "4"},
-                    Words{"--precision", "fp16", "--zero", "1"},
-                    Words{"--optimizer-state-dtype", "bf16"}, Words{"--algorithm", "sgd"},
-                    Words{"--overlap", "off"}, Words{"--bucketing", "off"},
-                    Words{"--bucket-mb", "0.05"}, Words{"--zero", "1"},
-                    Words{"--zero", "1", "--precision", "bf16"}, Words{"--recompute", "blocks"},
-                    Words{"--dropout", "0.1", "--recompute", "mlp"}, Words{"--loss-chunks", "4"},
-                    Words{"--fused-ops", "off"}, Words{"--nccl-windows", "off"},
-                    Words{"--pin-memory", "off"}, Words{"--grad-clip", "0"}));
+    testing::Values(
+        Words{}, Words{"--dropout", "0.1"}, Words{"--dropout", "0.1", "--grad-accumulation", "3"},
+        Words{"--precision", "bf16"}, Words{"--precision", "tf32"},
+        Words{"--precision", "fp16", "--loss-scale-interval", "4"},
+        Words{"--precision", "fp16", "--zero", "1"}, Words{"--optimizer-state-dtype", "bf16"},
+        Words{"--algorithm", "sgd"}, Words{"--overlap", "off"}, Words{"--bucketing", "off"},
+        Words{"--bucket-mb", "0.05"}, Words{"--zero", "1"},
+        Words{"--zero", "1", "--precision", "bf16"}, Words{"--recompute", "blocks"},
+        Words{"--dropout", "0.1", "--recompute", "mlp"}, Words{"--loss-chunks", "4"},
+        Words{"--fused-ops", "off"}, Words{"--fused-ops", "all-epilogues", "--precision", "bf16"},
+        Words{"--nccl-windows", "off"}, Words{"--pin-memory", "off"}, Words{"--grad-clip", "0"}));
 
 }  // namespace
 }  // namespace sidestream::launch

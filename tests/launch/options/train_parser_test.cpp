@@ -321,6 +321,23 @@ TEST_F(TrainParserTest, parse_cuda_graph_refuses_what_a_replay_cannot_have) {
             "--cuda-graph on and --fused-optimizer off exclude each other: leave one of them out");
 }
 
+TEST_F(TrainParserTest, parse_epilogues_refuses_what_has_none) {
+  const auto error = [&](Arguments others) {
+    others.insert(others.begin(), {"--fused-ops", "gelu-epilogues", "--precision", "bf16"});
+    return error_with_data(others);
+  };
+  EXPECT_EQ(error({}), "no error");
+  EXPECT_THAT(error({"--device", "cpu"}),
+              HasSubstr("are for GPUs: on the processor take --fused-ops on"));
+  for (const char* level : {"none", "mlp", "attention", "blocks"})
+    EXPECT_EQ(error({"--recompute", level}), "no error");
+  EXPECT_THAT(error({"--recompute", "activations"}),
+              HasSubstr("take --recompute none or mlp, or --fused-ops on"));
+  for (const char* precision : {"fp32", "tf32"})
+    EXPECT_THAT(error_with_data({"--fused-ops", "all-epilogues", "--precision", precision}),
+                HasSubstr("need --precision bf16 or fp16"));
+}
+
 TEST_F(TrainParserTest, parse_errors_in_a_file_name_the_line) {
   const std::string name = (folder_ / "train.cfg").string();
 

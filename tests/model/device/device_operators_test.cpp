@@ -11,7 +11,8 @@ namespace {
 using torch::Tensor;
 
 // Shapes as doubles on the processor.
-void compare(const Operation& operation, const Tensors& inputs) {
+void compare(const Operation& operation, const Tensors& inputs,
+             const LaunchQueuePtr& queue = tested_queue()) {
   for (const at::ScalarType dtype : kDtypes) {
     SCOPED_TRACE(c10::toString(dtype));
     Tensors narrow, exact;
@@ -19,7 +20,7 @@ void compare(const Operation& operation, const Tensors& inputs) {
       narrow.push_back(input.to(tested_device(), dtype));
       exact.push_back(narrow.back().to(at::kDouble));
     }
-    DeviceOperators device(tested_queue());
+    DeviceOperators device(queue);
     PlainOperators plain;
     expect_near(run(device, operation, narrow), run(plain, operation, exact),
                 dtype == at::kFloat ? 5e-6 : 1.2e-2);
@@ -86,13 +87,15 @@ TEST_F(DeviceOperatorsTest, linear_equals_plain) {
   struct Sizes {
     std::int64_t batch, time, in, out;
   };
-  for (const Sizes& s : {Sizes{2, 65, 64, 192}, {1, 1, 2, 4}, {3, 37, 33, 321}}) {
-    SCOPED_TRACE(s.in);
-    compare(
-        [](Operators& ops, const Tensors& in) -> Tensors {
-          return {ops.linear(in[0], {in[1], in[2]})};
-        },
-        {random({s.batch, s.time, s.in}), random({s.in, s.out}), random({s.out})});
+  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with(Epilogues::kAll)}) {
+    for (const Sizes& s : {Sizes{2, 65, 64, 192}, {1, 1, 2, 4}, {3, 37, 33, 321}}) {
+      SCOPED_TRACE(s.in);
+      compare(
+          [](Operators& ops, const Tensors& in) -> Tensors {
+            return {ops.linear(in[0], {in[1], in[2]})};
+          },
+          {random({s.batch, s.time, s.in}), random({s.in, s.out}), random({s.out})}, queue);
+    }
   }
 }
 
@@ -108,10 +111,11 @@ Tensors mlp_inputs(std::int64_t batch, std::int64_t time, std::int64_t width) {
 
 // An operand that is made again, and an MLP that keeps less, are the same operators on the same
 // numbers.
-TEST_F(DeviceOperatorsTest, what_is_made_again_changes_no_bit) {
+void expect_no_bit_changed_by_making_again(const LaunchQueuePtr& queue, at::ScalarType dtype,
+                                           const std::vector<MlpKeeps>& levels) {
   Tensors inputs;
   for (const Tensor& input : mlp_inputs(2, 5, 24))
-    inputs.push_back(input.to(tested_device(), at::kFloat));
+    inputs.push_back(input.to(tested_device(), dtype));
   const auto with = [](MlpKeeps keeps, bool again) -> Operation {
     return [=](Operators& ops, const Tensors& in) -> Tensors {
       const Tensor kept = in[0].detach().clone();
@@ -120,16 +124,36 @@ TEST_F(DeviceOperatorsTest, what_is_made_again_changes_no_bit) {
       return {ops.mlp(x, {in[1], in[2]}, {in[3], in[4]}, keeps), ops.linear(x, {in[1], in[2]})};
     };
   };
-  DeviceOperators device(tested_queue());
+  DeviceOperators device(queue);
   const Outcome all = run(device, with(MlpKeeps::kAll, false), inputs);
 
-  for (const MlpKeeps keeps : {MlpKeeps::kBeforeGelu, MlpKeeps::kInput}) {
+  for (const MlpKeeps keeps : levels) {
     const Outcome found = run(device, with(keeps, true), inputs);
 
     for (std::size_t i = 0; i < all.values.size(); ++i)
       EXPECT_TRUE(found.values[i].equal(all.values[i])) << i;
     for (std::size_t i = 0; i < all.gradients.size(); ++i)
       EXPECT_TRUE(found.gradients[i].equal(all.gradients[i])) << i;
+  }
+}
+
+TEST_F(DeviceOperatorsTest, what_is_made_again_changes_no_bit) {
+  expect_no_bit_changed_by_making_again(tested_queue(), at::kFloat,
+                                        {MlpKeeps::kBeforeGelu, MlpKeeps::kInput});
+  expect_no_bit_changed_by_making_again(tested_queue_with(Epilogues::kAll), at::kBFloat16,
+                                        {MlpKeeps::kInput});
+}
+
+TEST_F(DeviceOperatorsTest, mlp_with_gelu_in_its_products_equals_plain) {
+  const LaunchQueuePtr queue = tested_queue_with(Epilogues::kGelu);
+  for (const MlpKeeps keeps : {MlpKeeps::kAll, MlpKeeps::kBeforeGelu, MlpKeeps::kInput}) {
+    const Operation mlp = [=](Operators& ops, const Tensors& in) -> Tensors {
+      return {ops.mlp(in[0], {in[1], in[2]}, {in[3], in[4]}, keeps)};
+    };
+    compare(mlp, mlp_inputs(2, 65, 32), queue);
+    compare(mlp, mlp_inputs(1, 1, 3), queue);  // of a width that such products do not take
+    compare(mlp, mlp_inputs(3, 100, 24), queue);
+    compare(mlp, mlp_inputs(3, 100, 24), tested_queue_with(Epilogues::kAll));
   }
 }
 
@@ -153,16 +177,18 @@ TEST_F(DeviceOperatorsTest, norm_of_the_sum_is_that_of_add_norm) {
 }
 
 TEST_F(DeviceOperatorsTest, mlp_without_gradients_has_the_same_values) {
-  DeviceOperators operators(tested_queue());
   Tensors inputs;
   for (const Tensor& input : mlp_inputs(2, 9, 16))
     inputs.push_back(input.to(tested_device(), at::kBFloat16).requires_grad_());
+  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with(Epilogues::kGelu)}) {
+    DeviceOperators operators(queue);
 
-  const Tensor with = kMlp(operators, inputs)[0];
-  const torch::NoGradGuard no_grad;
-  const Tensor without = kMlp(operators, inputs)[0];
+    const Tensor with = kMlp(operators, inputs)[0];
+    const torch::NoGradGuard no_grad;
+    const Tensor without = kMlp(operators, inputs)[0];
 
-  EXPECT_TRUE(torch::equal(with, without));
+    EXPECT_TRUE(torch::equal(with, without));
+  }
 }
 
 // Through embedding and tied head, with the sum of both gradients of the weight.
@@ -320,11 +346,11 @@ TEST_F(DeviceOperatorsTest, next_token_loss_refuses_a_second_backward) {
   EXPECT_THROW(loss.backward(), c10::Error);
 }
 
-TEST_F(DeviceOperatorsTest, gradients_of_weights_lie_where_they_are_asked_to) {
+void expect_gradients_where_asked(const LaunchQueuePtr& queue, at::ScalarType dtype) {
   Tensors inputs;
   for (const Tensor& input : mlp_inputs(2, 9, 16))
-    inputs.push_back(input.to(tested_device(), at::kFloat).requires_grad_());
-  DeviceOperators own(tested_queue()), placed(tested_queue());
+    inputs.push_back(input.to(tested_device(), dtype).requires_grad_());
+  DeviceOperators own(queue), placed(queue);
   std::map<const void*, Tensor> places;
   placed.write_gradients_into([&](const Tensor& weight) {
     const Tensor memory = torch::full_like(weight, 1e9);
@@ -344,6 +370,11 @@ TEST_F(DeviceOperatorsTest, gradients_of_weights_lie_where_they_are_asked_to) {
   EXPECT_EQ(places.size(), 2);
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(torch::equal(found[i], expected[i]));
   EXPECT_EQ(found[1].data_ptr(), places.at(inputs[3].data_ptr()).data_ptr());
+}
+
+TEST_F(DeviceOperatorsTest, gradients_of_weights_lie_where_they_are_asked_to) {
+  expect_gradients_where_asked(tested_queue(), at::kFloat);
+  expect_gradients_where_asked(tested_queue_with(Epilogues::kAll), at::kBFloat16);
 }
 
 TEST_F(DeviceOperatorsTest, other_dtypes_are_plain) {

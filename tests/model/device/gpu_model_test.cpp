@@ -44,9 +44,16 @@ std::vector<double> losses(LanguageModel& model, int steps) {
 }
 
 TEST(GpuModelTest, losses_with_kernels_are_those_of_libtorch) {
-  for (const auto& [dtype, tolerance] :
-       {std::pair{at::kFloat, 1e-4}, {at::kBFloat16, 3e-2}, {at::kHalf, 5e-3}}) {
-    const std::vector<double> fused = losses(*model_on_gpu(FusedOps::kOn, dtype), 20);
+  struct Case {
+    FusedOps fused;
+    at::ScalarType dtype;
+    double tolerance;
+  };
+  for (const auto& [fused_ops, dtype, tolerance] :
+       {Case{FusedOps::kOn, at::kFloat, 1e-4}, Case{FusedOps::kOn, at::kBFloat16, 3e-2},
+        Case{FusedOps::kOn, at::kHalf, 5e-3}, Case{FusedOps::kGeluEpilogues, at::kBFloat16, 3e-2},
+        Case{FusedOps::kAllEpilogues, at::kHalf, 5e-3}}) {
+    const std::vector<double> fused = losses(*model_on_gpu(fused_ops, dtype), 20);
     const std::vector<double> plain = losses(*model_on_gpu(FusedOps::kOff, dtype), 20);
     for (std::size_t step = 0; step < fused.size(); ++step)
       EXPECT_NEAR(fused[step], plain[step], tolerance) << dtype << ", step " << step;
@@ -56,16 +63,18 @@ TEST(GpuModelTest, losses_with_kernels_are_those_of_libtorch) {
 
 TEST(GpuModelTest, losses_are_the_same_bits_in_every_run) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
-  const auto run = [] { return losses(*model_on_gpu(FusedOps::kOn, at::kBFloat16), 10); };
-  const std::vector<double> one = run();
-  EXPECT_EQ(one, run());
+  for (const FusedOps fused : {FusedOps::kOn, FusedOps::kAllEpilogues}) {
+    const auto run = [=] { return losses(*model_on_gpu(fused, at::kBFloat16), 10); };
+    const std::vector<double> one = run();
+    EXPECT_EQ(one, run());
+  }
   at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false);
 }
 
 // Everything that a forward and a backward do can be captured: nothing waits, nothing is read back,
 // all memory is LibTorch's.
 TEST(GpuModelTest, a_step_can_be_captured_as_a_graph) {
-  const auto model = model_on_gpu(FusedOps::kOn, at::kBFloat16);
+  const auto model = model_on_gpu(FusedOps::kAllEpilogues, at::kBFloat16);
   const Tensor inputs = ids(*model, 3), targets = ids(*model, 4);
   const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
   const c10::cuda::CUDAStreamGuard guard(stream);

@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "model/device/device_operators.hpp"
 #include "tests/model/device/host_block.hpp"
+#include "tests/model/device/tested_queue.hpp"
 
 namespace sidestream::model::device {
 namespace {
@@ -61,6 +62,24 @@ TEST_F(LaunchesTest, operators_launch_what_they_need_and_no_more) {
   EXPECT_EQ(take(), (Names{"cross_entropy", "cross_entropy", "cross_entropy"}));
   loss.backward();
   EXPECT_EQ(take(), (Names{"scale", "scale"}));
+}
+
+TEST_F(LaunchesTest, what_products_do_is_not_launched) {
+  queue->products = tested_queue_with(Epilogues::kGelu)->products;
+  DeviceOperators operators(queue);
+  const auto drawn = [](at::IntArrayRef shape) { return torch::randn(shape, at::kBFloat16); };
+  const Tensor x = drawn({2, 3, 8}).requires_grad_();
+
+  const Tensor y =
+      operators.mlp(x, {drawn({8, 32}), drawn({32})}, {drawn({32, 8}), drawn({8})}, MlpKeeps::kAll);
+  EXPECT_EQ(take(), Names{});
+  y.sum().backward({}, /*retain_graph=*/true);
+  EXPECT_EQ(take(), (Names{"row_sums", "column_sums"}));
+
+  queue->products.epilogues = Epilogues::kAll;
+  y.sum().backward();
+  operators.linear(x, {drawn({8, 24}), drawn({24})}).sum().backward();
+  EXPECT_EQ(take(), Names{});
 }
 
 TEST_F(LaunchesTest, kernels_go_to_the_stream_that_is_current_at_their_launch) {

@@ -8,6 +8,9 @@ namespace sidestream::model::device {
 
 LaunchQueuePtr tested_queue();
 
+// And products with epilogues: cublasLt's on a GPU, LibTorch's operators on the processor.
+LaunchQueuePtr tested_queue_with(Epilogues epilogues);
+
 inline torch::Device tested_device() { return torch::Device(tested_queue()->device); }
 
 }  // namespace sidestream::model::device

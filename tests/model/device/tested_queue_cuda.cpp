@@ -4,4 +4,10 @@ namespace sidestream::model::device {
 
 LaunchQueuePtr tested_queue() { return make_launch_queue(); }
 
+LaunchQueuePtr tested_queue_with(Epilogues epilogues) {
+  LaunchQueuePtr queue = make_launch_queue();
+  queue->products = {.products = make_epilogue_products(), .epilogues = epilogues};
+  return queue;
+}
+
 }  // namespace sidestream::model::device
