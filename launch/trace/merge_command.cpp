@@ -9,6 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/standard_output.hpp"
 #include "launch/trace/nsys_export.hpp"
 #include "launch/trace/output_check.hpp"
 #include "launch/trace/single_run.hpp"
@@ -93,11 +94,15 @@ int run_merge(const MergeOptions& options) {
   const trace::MergeResult result = trace::merge_traces(set, cuts, options.output);
   if (const auto left_out = left_out_text(found)) set.warnings.push_back(*left_out);
   for (const std::string& warning : set.warnings)
-    fmt::print(stderr, "sidestream-trace: warning: {}\n", warning);
-  fmt::print(core::is_stream(options.output) ? stderr : stdout,
-             "{}: {} rank{}, {} event{}, clocks: {}\n", options.output.string(), result.processes,
-             result.processes == 1 ? "" : "s", result.events, result.events == 1 ? "" : "s",
-             set.clock.method);
+    core::print_remark(fmt::format("sidestream-trace: warning: {}\n", warning));
+  const std::string done =
+      fmt::format("{}: {} rank{}, {} event{}, clocks: {}\n", options.output.string(),
+                  result.processes, result.processes == 1 ? "" : "s", result.events,
+                  result.events == 1 ? "" : "s", set.clock.method);
+  if (core::is_stream(options.output))
+    core::print_remark(done);
+  else
+    std::fputs(done.c_str(), stdout);
   return 0;
 }
 
