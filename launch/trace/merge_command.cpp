@@ -75,6 +75,11 @@ std::string text_of(const std::set<std::int64_t>& numbers) {
                         text_of(ranks)));
 }
 
+std::string left_out_remark(const trace::MergeResult& result) {
+  return result.left_out == 0 ? ""
+                              : fmt::format(" without {} whose times cannot be", result.left_out);
+}
+
 }  // namespace
 
 int run_merge(const MergeOptions& options) {
@@ -96,9 +101,9 @@ int run_merge(const MergeOptions& options) {
   for (const std::string& warning : set.warnings)
     core::print_remark(fmt::format("sidestream-trace: warning: {}\n", warning));
   const std::string done =
-      fmt::format("{}: {} rank{}, {} event{}, clocks: {}\n", options.output.string(),
+      fmt::format("{}: {} rank{}, {} event{}{}, clocks: {}\n", options.output.string(),
                   result.processes, result.processes == 1 ? "" : "s", result.events,
-                  result.events == 1 ? "" : "s", set.clock.method);
+                  result.events == 1 ? "" : "s", left_out_remark(result), set.clock.method);
   if (core::is_stream(options.output))
     core::print_remark(done);
   else

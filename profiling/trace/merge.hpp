@@ -30,6 +30,7 @@ struct MergeCut {
 
 struct MergeResult {
   std::uint64_t events = 0;
+  std::uint64_t left_out = 0;  // events whose times cannot be
   int processes = 0;
 };
 

@@ -284,6 +284,21 @@ class UsableTest(TraceTest):
             self.assertEqual(step["window_ns"], step["compute_ns"] + step["exposed_comm_ns"]
                              + step["exposed_memcpy_ns"] + step["idle_ns"])
 
+    def test_times_that_cannot_be_are_counted_and_said(self):
+        wrong = [complete("kernel", "bad", *times) for times in (("abc", 5), (1e30, 5), (3100, "x"), (3100, 1e30), (3100, -5))]
+        file = write(self.folder / "rank-0.json", trace(step_events(0, steps=1) + wrong))
+        said = "rank-0.json: 5 events are left out for times that cannot be; the first is number 10 of the file, 'bad': " \
+            "expected \"ts\" in microseconds, found 'abc'"
+        report = self.report(file)
+        self.assertEqual(report["import"]["skipped"], {"time that is no number": 1, "time out of range": 1, "negative duration": 1,
+                                                       "duration that is no number": 1, "duration out of range": 1})
+        self.assertIn(said, report["import"]["warnings"])
+        self.assertIn(said, " ".join(self.succeed("report", file).stdout.split()))
+        merged = self.succeed("merge", file, "-o", self.folder / "m.json")
+        self.assertIn(said, merged.stderr)
+        self.assertIn("events without 5 whose times cannot be", merged.stdout)
+        self.assertNotIn("bad", (self.folder / "m.json").read_text())
+
     def test_an_export_that_lacks_tables(self):
         database = sqlite3.connect(self.folder / "thin.sqlite")
         database.execute("CREATE TABLE NVTX_EVENTS(start INT, end INT, eventType INT, text TEXT, globalTid INT)")
