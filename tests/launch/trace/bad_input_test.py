@@ -86,6 +86,22 @@ class UnusableTest(TraceTest):
         (self.folder / "bad.sqlite").write_bytes(b"SQLite format 3\0" + os.urandom(5000))
         self.refused("bad.sqlite.*readable SQLite", self.folder / "bad.sqlite")
 
+    def test_an_export_that_was_cut(self):
+        """Wherever: its header says how many pages there are."""
+        whole = NSYS_EXPORT.read_bytes()
+        for size in len(whole) * 9 // 10, len(whole) - 1, len(whole) // 2, 4096:
+            with self.subTest(size):
+                (self.folder / "cut.sqlite").write_bytes(whole[:size])
+                self.refused(f"cut.sqlite, byte {size}: expected {len(whole)} bytes, .* pages of .* found the end", self.folder / "cut.sqlite")
+
+    def test_an_export_whose_header_does_not_count_its_pages(self):
+        """As old programs write it: their count is of another version of the file. Longer than its count is fine, too."""
+        whole = NSYS_EXPORT.read_bytes()
+        old = whole[:28] + (1 << 20).to_bytes(4, "big") + whole[32:92] + b"\0\0\0\0" + whole[96:]
+        for name, content in ("old", old), ("longer", whole + bytes(8192)):
+            (self.folder / f"{name}.sqlite").write_bytes(content)
+            self.succeed("report", self.folder / f"{name}.sqlite")
+
     def test_a_run_that_left_its_last_collectives_only(self):
         write(self.folder / "run/flight/from_step_1/rank_00000.json", {"schema": 1})
         self.refused("none: record some with", self.folder / "run")
