@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -10,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/standard_output.hpp"
+#include "launch/process/stop_request.hpp"
 #include "launch/trace/nsys_export.hpp"
 #include "launch/trace/output_check.hpp"
 #include "launch/trace/single_run.hpp"
@@ -96,7 +98,20 @@ int run_merge(const MergeOptions& options) {
   if (std::all_of(cuts.begin(), cuts.end(),
                   [](const trace::MergeCut& cut) { return cut.leave_out; }))
     refuse_empty_cut(set, options);
-  const trace::MergeResult result = trace::merge_traces(set, cuts, options.output);
+  // A pipe is no file that could be left behind, and its reader may keep a write waiting: what asks
+  // to stop ends the process there, as it does until here.
+  std::optional<StopRequest> stop;
+  if (!core::is_stream(options.output)) stop.emplace();
+  trace::MergeResult result;
+  try {
+    result =
+        trace::merge_traces(set, cuts, options.output, [&] { return stop && stop->requested(); });
+  } catch (const core::Error& error) {
+    if (!stop || !stop->requested()) throw;
+    core::print_remark(fmt::format("sidestream-trace: {}\n", error.what()));
+    return 128 + stop->signal();
+  }
+  stop.reset();
   if (const auto left_out = left_out_text(found)) set.warnings.push_back(*left_out);
   for (const std::string& warning : set.warnings)
     core::print_remark(fmt::format("sidestream-trace: warning: {}\n", warning));

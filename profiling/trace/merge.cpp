@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/error.hpp"
 #include "profiling/trace/byte_sink.hpp"
 #include "profiling/trace/crossing_events.hpp"
 #include "profiling/trace/event_list.hpp"
@@ -104,6 +105,17 @@ class KinetoPass {
       open_arrows_;  // phase, event
 };
 
+// Where the events go, for as long as nobody asks to stop.
+struct MergeOutput {
+  EventList& events;
+  const StopRequested& stop_requested;
+
+  void stop_if_asked() const {
+    if (stop_requested && stop_requested())
+      throw core::Error("merge: stopped as asked; nothing was left behind");
+  }
+};
+
 std::int64_t first_start(const TraceSet& set, const std::vector<MergeCut>& cuts) {
   std::int64_t first = INT64_MAX;
   for (std::size_t i = 0; i < set.timelines.size(); ++i) {
@@ -120,31 +132,37 @@ std::int64_t first_start(const TraceSet& set, const std::vector<MergeCut>& cuts)
 
 // Of a timeline that has no JSON of its own.
 void merge_store(const RankTimeline& timeline, const OutputClock& clock, const MergeCut& cut,
-                 MergeNames& names, EventList& events) {
+                 MergeNames& names, const MergeOutput& output) {
   StoreWriter writer(timeline, names, cut);
   for (std::size_t row = 0; row < timeline.size(); ++row) {
+    output.stop_if_asked();
     if (!cut.touches(timeline.start_ns(row), timeline.end_ns(row))) continue;
     for (const std::string& event :
          writer.events_of(row, clock(timeline.start_ns(row)), clock(timeline.end_ns(row))))
-      events.add(event);
+      output.events.add(event);
   }
   for (std::size_t first = 0, end = 0; first < timeline.counters().size(); first = end) {
     const std::int64_t at_ns = timeline.counters()[first].time_ns, time_ns = clock(at_ns);
     const std::string event = writer.counter_event(first, end, time_ns);
-    if (cut.touches(at_ns, at_ns) && time_ns >= 0) events.add(event);
+    output.stop_if_asked();
+    if (cut.touches(at_ns, at_ns) && time_ns >= 0) output.events.add(event);
   }
 }
 
 // How many events it has left out.
 std::uint64_t merge_one(const RankTimeline& timeline, const OutputClock& clock, const MergeCut& cut,
-                        MergeNames& names, EventList& events) {
+                        MergeNames& names, const MergeOutput& output) {
   const bool kineto = find_traces({timeline.info.path}).front().kind == FileKind::kKineto;
   if (!kineto) {
-    merge_store(timeline, clock, cut, names, events);
+    merge_store(timeline, clock, cut, names, output);
     return 0;
   }
-  KinetoPass pass(timeline, events, names, clock, cut);
-  visit_kineto(timeline.info.path, {.event = [&](std::string_view text) { pass.add(text); },
+  KinetoPass pass(timeline, output.events, names, clock, cut);
+  visit_kineto(timeline.info.path, {.event =
+                                        [&](std::string_view text) {
+                                          output.stop_if_asked();
+                                          pass.add(text);
+                                        },
                                     .metadata = [](std::string_view, std::string_view) {},
                                     .skipped = [](const std::string&) {}});
   return pass.left_out();
@@ -153,7 +171,7 @@ std::uint64_t merge_one(const RankTimeline& timeline, const OutputClock& clock, 
 }  // namespace
 
 MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts,
-                         const std::filesystem::path& output) {
+                         const std::filesystem::path& output, const StopRequested& stop_requested) {
   ByteSink sink(output);
   const std::int64_t origin_ns = first_start(set, cuts);
   sink.write("{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" +
@@ -172,7 +190,7 @@ MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts,
         names.try_emplace(rank, rank, place, static_cast<int>(set.timelines.size())).first->second;
     of_rank.begin_file(static_cast<int>(i));
     left_out += merge_one(timeline, {set.clock.of(rank), timeline.info.base_ns, origin_ns}, cuts[i],
-                          of_rank, events);
+                          of_rank, {events, stop_requested});
   }
   for (const auto& [rank, of_rank] : names)
     of_rank.write([&](const std::string& event) { events.add(event); });

@@ -3,7 +3,9 @@
 import collections
 import gzip
 import json
+import signal
 import subprocess
+import time
 import unittest
 
 from support import BASE_NS, PROGRAM, ROOT, TraceTest, complete, run, step_events, trace, write
@@ -179,6 +181,20 @@ class MergeTest(TraceTest):
             self.assertEqual(done.returncode, 0, f"{without}: {done}")
             self.assertEqual(json.loads(file.read_text()), expected, without)
             file.unlink()
+
+    def test_what_asks_to_stop_leaves_nothing_behind(self):
+        events = [complete("kernel", "gemm", at, 0.5, stream=7) for at in range(300_000)]
+        file, partial = self.folder / "m.json.gz", self.folder / "m.json.gz.partial"
+        write(self.folder / "in/rank-0.json", trace(events))
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            process = subprocess.Popen([PROGRAM, "merge", self.folder / "in", "-o", file], stderr=subprocess.PIPE, text=True)
+            while not partial.exists() and process.poll() is None:
+                time.sleep(0.001)
+            process.send_signal(number)
+            said = process.communicate(timeout=60)[1]
+            self.assertEqual(process.returncode, 128 + number, said)
+            self.assertIn("merge: stopped as asked; nothing was left behind", said)
+            self.assertEqual([path.name for path in self.folder.iterdir()], ["in"])
 
     def test_report_of_merged_ranks_is_refused(self):
         """Their threads and steps cannot be told apart: figures of it would be wrong."""
