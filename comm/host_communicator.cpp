@@ -273,16 +273,23 @@ CollectiveOptions HostCommunicator::of_setup(const Purpose& purpose) const {
       .deadline = config_.timeout_setup, .deadline_flag = config_.setup_flag, .purpose = purpose};
 }
 
-// Among the ranks of this node, within the deadline of the setup. Every rank of the job takes part.
+// Among the ranks of this node, within the deadline of the setup. Every rank of the job takes part:
+// the nodes meet at once.
 NodeMeeting HostCommunicator::meeting_here() {
-  const auto meet = [this](std::string_view mine) {
-    const std::vector<std::string> all = exchange(mine, of_setup("shared windows"));
+  const auto meet_all = [this](std::string_view mine) {
+    return exchange(mine, of_setup("shared windows"));
+  };
+  const auto meet = [this, meet_all](std::string_view mine) {
+    const std::vector<std::string> all = meet_all(mine);
     std::vector<std::string> here;
     for (const int rank : layout_[static_cast<std::size_t>(topology_.node)])
       here.push_back(all[static_cast<std::size_t>(rank)]);
     return here;
   };
-  return {.rank = topology_.local_rank, .size = topology_.local_size, .exchange = meet};
+  return {.rank = topology_.local_rank,
+          .size = topology_.local_size,
+          .exchange = meet,
+          .exchange_with_all_nodes = meet_all};
 }
 
 // The same answer on all ranks. Where there is too little room, the first one says so, once.

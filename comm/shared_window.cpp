@@ -6,7 +6,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <ctime>
 #include <optional>
@@ -51,15 +50,22 @@ std::string text_of(const Room& room) {
          std::to_string(room.free_bytes / kKibibyte) + " KiB free";
 }
 
-// All ranks go on, or all throw: the largest error number of any rank decides. Also a barrier.
+// All ranks go on, or all throw: the largest error number of any rank decides, and its node's room
+// is told. Also a barrier.
 void require_everywhere(const NodeMeeting& node, int error_number, const char* what,
                         const Room& room) {
-  for (const std::string& theirs : node.exchange(std::to_string(error_number))) {
-    error_number = std::max(error_number, std::stoi(theirs));
+  int largest = 0;
+  std::string room_text;
+  const std::string mine = std::to_string(error_number) + " " + text_of(room);
+  for (const std::string& theirs : node.exchange_to_decide(mine)) {
+    const int number = std::stoi(theirs);
+    if (number <= largest) continue;
+    largest = number;
+    room_text = theirs.substr(theirs.find(' ') + 1);
   }
-  if (error_number == 0) return;
+  if (largest == 0) return;
   throw core::MemoryError("shared memory in /dev/shm: cannot " + std::string(what) + ": " +
-                          std::generic_category().message(error_number) + " (" + text_of(room) +
+                          std::generic_category().message(largest) + " (" + room_text +
                           "). In a container, start it with a larger --shm-size");
 }
 
@@ -95,7 +101,8 @@ struct NamelessFile {
 
 // A file that no folder lists, so that nothing can stay behind, whenever a process is killed: the
 // first rank makes it, the others open it through that process. Empty on all ranks where one
-// cannot, as in containers of their own.
+// cannot, as in containers of their own; of all nodes that meet at once, so that none goes on to
+// meetings that the others do not come to.
 core::UniqueFd open_nameless(const NodeMeeting& node, std::size_t bytes) {
   core::UniqueFd fd;
   if (node.rank == 0) {
@@ -104,7 +111,7 @@ core::UniqueFd open_nameless(const NodeMeeting& node, std::size_t bytes) {
   }
   const std::string file = node.exchange(NamelessFile::of(fd.get()).text()).at(0);
   if (node.rank != 0) fd = NamelessFile::from(file).open();
-  for (const std::string& theirs : node.exchange(fd ? "open" : "closed")) {
+  for (const std::string& theirs : node.exchange_to_decide(fd ? "open" : "closed")) {
     if (theirs != "open") return {};
   }
   return fd;

@@ -15,4 +15,8 @@ int with_output_written(const char* program, int exit_code) {
   return static_cast<int>(ExitCode::kOther);
 }
 
+void print_remark(std::string_view text) noexcept {
+  std::fprintf(stderr, "%.*s", static_cast<int>(text.size()), text.data());
+}
+
 }  // namespace sidestream::core

@@ -1,5 +1,8 @@
-// What a command has printed has to have arrived before it says that it is done.
+// What a command has printed has to have arrived before it says that it is done; what it remarks
+// beside that need not.
 #pragma once
+
+#include <string_view>
 
 namespace sidestream::core {
 
@@ -7,5 +10,9 @@ namespace sidestream::core {
 // program's name, when standard output could not take it (a full disk, say). A reader that has
 // seen enough (`head`) is no failure.
 int with_output_written(const char* program, int exit_code);
+
+// On standard error, as it is. One that is full or gone takes nothing from what the command has
+// done, nor from its exit code.
+void print_remark(std::string_view text) noexcept;
 
 }  // namespace sidestream::core

@@ -16,6 +16,14 @@
 namespace sidestream::launch {
 namespace {
 
+// Planning for a GPU needs none: what that leaves open.
+std::string gpu_text(const TrainOptions& options, const DryRunPlace& place) {
+  if (options.device != Device::kCuda || place.has_gpu) return "";
+  return "No GPU was found on this machine: planned for one all the same (--device cuda). Whether "
+         "its memory suffices was not checked, and a run here would be refused; --device cpu plans "
+         "for the processor.\n";
+}
+
 std::string mib(std::size_t bytes) {
   return fmt::format("{:10.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
@@ -151,7 +159,7 @@ std::string dry_run_text(TrainOptions options, const DryRunPlace& place) {
          data_text(sources, options, ranks) + memory_text(plan) + programs_text(options, place) +
          pinned_text(pinned, plan.state) + (advice.empty() ? "" : advice + "\n") +
          bucket_text(plan.state, planner.shapes(), planner.config(options)) +
-         "Nothing was trained (--dry-run).\n";
+         gpu_text(options, place) + "Nothing was trained (--dry-run).\n";
 }
 
 }  // namespace sidestream::launch

@@ -19,6 +19,7 @@ struct DryRunPlace {
   std::int64_t rank_bytes = 0;  // what a rank takes before there is a model
   // Of this host, also where ranks run on GPUs; empty: not known.
   std::optional<std::int64_t> host_bytes = {};
+  bool has_gpu = false;  // this machine
 };
 
 // Opens and checks the data, lays out the model, plans buckets, memory and steps. Where the plan

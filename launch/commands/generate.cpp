@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "core/base/error.hpp"
+#include "core/base/standard_output.hpp"
 #include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/tensor_set.hpp"
 #include "core/data/tokenizer.hpp"
@@ -25,8 +26,8 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   }
   const auto found = checkpoint::find_checkpoint(path);
   for (const auto& skipped : found.skipped) {
-    fmt::print(stderr, "sidestream: skipped checkpoint {}: {}\n", skipped.folder.string(),
-               skipped.reason);
+    core::print_remark(fmt::format("sidestream: skipped checkpoint {}: {}\n",
+                                   skipped.folder.string(), skipped.reason));
   }
   return found.checkpoint.folder;
 }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/standard_output.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/prepare_options.hpp"
 #include "launch/process/stop_request.hpp"
@@ -40,14 +41,14 @@ std::string text_of(const data::PrepareProgress& progress) {
 class ProgressLine {
  public:
   void show(const data::PrepareProgress& progress) {
-    if (interactive_) return fmt::print(stderr, "\r{}", text_of(progress));
+    if (interactive_) return core::print_remark("\r" + text_of(progress));
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ < kInterval) return;
     last_ = now;
-    fmt::print(stderr, "prepare: {}\n", text_of(progress));
+    core::print_remark(fmt::format("prepare: {}\n", text_of(progress)));
   }
   void clear() const {
-    if (interactive_) fmt::print(stderr, "\r\033[K");
+    if (interactive_) core::print_remark("\r\033[K");
   }
 
  private:
@@ -78,7 +79,7 @@ int run_prepare(const CommandCall& call) {
   } catch (const core::Error& error) {
     line.clear();
     if (!stop.requested()) throw;
-    fmt::print(stderr, "sidestream: {}\n", error.what());
+    core::print_remark(fmt::format("sidestream: {}\n", error.what()));
     return 128 + stop.signal();
   }
   line.clear();

@@ -32,9 +32,10 @@ std::string plan_text(TrainOptions options) {
   DryRunPlace place{.launcher = launcher,
                     .ranks_on_host = launcher.local_size > 0 ? launcher.local_size : launcher.size,
                     .rank_bytes = doctor::kSmallestRankBytes,
-                    .host_bytes = free_bytes_of_host()};
-  const bool on_gpu = options.device == Device::kCuda ||
-                      (options.device == Device::kAuto && doctor::read_gpus().on_bus > 0);
+                    .host_bytes = free_bytes_of_host(),
+                    .has_gpu = doctor::read_gpus().on_bus > 0};
+  const bool on_gpu =
+      options.device == Device::kCuda || (options.device == Device::kAuto && place.has_gpu);
   if (on_gpu) {
     options.device = Device::kCuda;
   } else {

@@ -8,6 +8,7 @@
 
 #include "core/base/bus_error.hpp"
 #include "core/base/standard_output.hpp"
+#include "core/base/standard_streams.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/command_table.hpp"
 #include "launch/process/build_summary.hpp"
@@ -42,6 +43,7 @@ int run(const launch::Invocation& invocation, int& argc, char**& argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  core::open_closed_streams();
   core::explain_bus_errors(launch::name_in_messages());
   try {
     const auto invocation =

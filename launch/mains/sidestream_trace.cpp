@@ -6,6 +6,7 @@
 
 #include "core/base/bus_error.hpp"
 #include "core/base/standard_output.hpp"
+#include "core/base/standard_streams.hpp"
 #include "launch/trace/trace_commands.hpp"
 
 namespace {
@@ -30,6 +31,7 @@ int run(const launch::TraceInvocation& invocation) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  core::open_closed_streams();
   core::explain_bus_errors("sidestream-trace");
   try {
     const auto invocation =

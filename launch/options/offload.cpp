@@ -2,38 +2,43 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <sstream>
+#include <string_view>
 
 #include "core/base/error.hpp"
-#include "launch/options/value_text.hpp"
 
 namespace sidestream::launch {
 namespace {
 
-const std::array<std::string, 3> kWords = {"none", "residuals", "optimizer"};
+constexpr std::string_view kOffloadNone = "none", kOffloadResiduals = "residuals",
+                           kOffloadOptimizer = "optimizer";
+
+[[noreturn]] void refuse_offload(const std::string& text) {
+  throw core::ConfigError(fmt::format(
+      "expected none, residuals, optimizer, or both as residuals,optimizer, found '{}'", text));
+}
 
 }  // namespace
 
 Offload Offload::from_text(const std::string& text) {
   Offload offload;
-  if (text == kWords[0]) return offload;
+  if (text == kOffloadNone) return offload;
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, ',');) {
-    const std::size_t chosen = parse_choice(word, kWords);
-    if (chosen == 0)
+    if (word == kOffloadNone)
       throw core::ConfigError(fmt::format("expected none or names without it, found '{}'", text));
-    bool& one = chosen == 1 ? offload.residuals : offload.optimizer;
+    if (word != kOffloadResiduals && word != kOffloadOptimizer) refuse_offload(text);
+    bool& one = word == kOffloadResiduals ? offload.residuals : offload.optimizer;
     if (one) throw core::ConfigError(fmt::format("expected each name once, found '{}'", text));
     one = true;
   }
-  if (!offload.any() || text.ends_with(',')) parse_choice("", kWords);
+  if (!offload.any() || text.ends_with(',')) refuse_offload(text);
   return offload;
 }
 
 std::string Offload::text() const {
   if (residuals && optimizer) return "residuals,optimizer";
-  return residuals ? "residuals" : optimizer ? "optimizer" : "none";
+  return std::string(residuals ? kOffloadResiduals : optimizer ? kOffloadOptimizer : kOffloadNone);
 }
 
 Offload offload_of(const TrainOptions& options) {

@@ -40,7 +40,8 @@ Setting<Options> threads() {
            "threads of a rank for compute; auto: its share of the node's cores", "auto"},
           [](Options& options, const std::string& text) {
             options.threads.reset();
-            if (text != "auto") options.threads = static_cast<int>(parse_integer(text, {1, 4096}));
+            if (text != "auto")
+              options.threads = static_cast<int>(parse_integer(text, {1, 4096}, "auto"));
           },
           [](const Options& options) {
             return std::optional(options.threads ? std::to_string(*options.threads)

@@ -60,7 +60,7 @@ Setting<Options> bucket_mb() {
            "auto"},
           [](Options& options, const std::string& text) {
             options.parallel.bucket_mb.reset();
-            if (text != "auto") options.parallel.bucket_mb = parse_number(text, kBucketMb);
+            if (text != "auto") options.parallel.bucket_mb = parse_number(text, kBucketMb, "auto");
           },
           [](const Options& options) {
             const auto& size = options.parallel.bucket_mb;
@@ -144,7 +144,7 @@ Setting<Options> loss_chunks() {
            "auto"},
           [](Options& options, const std::string& text) {
             options.model.config.loss_chunks =
-                text == "auto" ? 0 : parse_integer(text, kLossChunks);
+                text == "auto" ? 0 : parse_integer(text, kLossChunks, "auto");
           },
           [](const Options& options) {
             const std::int64_t chunks = options.model.config.loss_chunks;
@@ -178,20 +178,22 @@ std::string ctas_text(const comm::nccl::Tuning& tuning) {
 }
 
 Setting<Options> nccl_ctas() {
-  return {{"nccl-ctas", "N|auto|few|none",
-           "compute units that a collective of NCCL takes from the kernels beside it; few: as many "
-           "as cost little, none: copy engines where they can do it",
-           "auto"},
-          [](Options& options, const std::string& text) {
-            comm::nccl::Tuning& tuning = options.comm.nccl;
-            tuning.ctas = 0;
-            tuning.cta_policy = text == "few"    ? CtaPolicy::kEfficiency
-                                : text == "none" ? CtaPolicy::kZero
-                                                 : CtaPolicy::kDefault;
-            const bool named = text == "auto" || text == "few" || text == "none";
-            if (!named) tuning.ctas = static_cast<int>(parse_integer(text, {1, kMostCtas}));
-          },
-          [](const Options& options) { return std::optional(ctas_text(options.comm.nccl)); }};
+  return {
+      {"nccl-ctas", "N|auto|few|none",
+       "compute units that a collective of NCCL takes from the kernels beside it; few: as many "
+       "as cost little, none: copy engines where they can do it",
+       "auto"},
+      [](Options& options, const std::string& text) {
+        comm::nccl::Tuning& tuning = options.comm.nccl;
+        tuning.ctas = 0;
+        tuning.cta_policy = text == "few"    ? CtaPolicy::kEfficiency
+                            : text == "none" ? CtaPolicy::kZero
+                                             : CtaPolicy::kDefault;
+        const bool named = text == "auto" || text == "few" || text == "none";
+        if (!named)
+          tuning.ctas = static_cast<int>(parse_integer(text, {1, kMostCtas}, "auto, few, none"));
+      },
+      [](const Options& options) { return std::optional(ctas_text(options.comm.nccl)); }};
 }
 
 Setting<Options> optimizer_state_dtype() {

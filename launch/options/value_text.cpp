@@ -43,23 +43,25 @@ bool contains(const NumberRange& range, double value) {
   return above && below;
 }
 
+[[noreturn]] void refuse_value(std::string_view words, const std::string& numbers,
+                               std::string_view text) {
+  throw core::ConfigError(fmt::format("expected {}{}{}, found '{}'", words,
+                                      words.empty() ? "" : " or ", numbers, text));
+}
+
 }  // namespace
 
-std::int64_t parse_integer(std::string_view text, IntegerRange range) {
+std::int64_t parse_integer(std::string_view text, IntegerRange range, std::string_view words) {
   const std::optional<std::int64_t> value = whole_text_as<std::int64_t>(text);
-  if (!value || *value < range.min || *value > range.max) {
-    throw core::ConfigError(
-        fmt::format("expected an integer, {}, found '{}'", range_text(range), text));
-  }
+  if (!value || *value < range.min || *value > range.max)
+    refuse_value(words, "an integer, " + range_text(range), text);
   return *value;
 }
 
-double parse_number(std::string_view text, NumberRange range) {
+double parse_number(std::string_view text, NumberRange range, std::string_view words) {
   const std::optional<double> value = whole_text_as<double>(text);
-  if (!value || !std::isfinite(*value) || !contains(range, *value)) {
-    throw core::ConfigError(
-        fmt::format("expected a number, {}, found '{}'", range_text(range), text));
-  }
+  if (!value || !std::isfinite(*value) || !contains(range, *value))
+    refuse_value(words, "a number, " + range_text(range), text);
   return *value;
 }
 

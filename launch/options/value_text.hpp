@@ -27,11 +27,12 @@ struct NumberRange {
   Bound max_bound = Bound::kIncluded;
 };
 
-// Decimal digits with an optional sign, nothing else. Throws ConfigError.
-std::int64_t parse_integer(std::string_view text, IntegerRange range);
+// Decimal digits with an optional sign, nothing else. Throws ConfigError. `words`: what the flag
+// takes beside numbers, for the message.
+std::int64_t parse_integer(std::string_view text, IntegerRange range, std::string_view words = {});
 
 // A finite decimal number ("0.1", "6e-4"). Throws ConfigError.
-double parse_number(std::string_view text, NumberRange range);
+double parse_number(std::string_view text, NumberRange range, std::string_view words = {});
 
 // Exactly "on" or "off". Throws ConfigError.
 bool parse_on_off(std::string_view text);

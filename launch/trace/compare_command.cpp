@@ -9,6 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/standard_output.hpp"
 #include "launch/reporting/terminal.hpp"
 #include "launch/trace/examined_run.hpp"
 #include "launch/trace/output_check.hpp"
@@ -184,10 +185,10 @@ int run_compare(const CompareOptions& options) {
   const Records records = recorded ? read_records(options) : Records{};
   if (recorded && !are_logged(records, options.warm_up) && all_have_traces(base) &&
       all_have_traces(fresh)) {
-    fmt::print(stderr,
-               "sidestream-trace: warning: metrics.jsonl has too few steps behind the {} of the "
-               "warm-up (--log-every 1 logs all of them): step times are those of the traces\n",
-               options.warm_up);
+    core::print_remark(fmt::format(
+        "sidestream-trace: warning: metrics.jsonl has too few steps behind the {} of the "
+        "warm-up (--log-every 1 logs all of them): step times are those of the traces\n",
+        options.warm_up));
     recorded = false;
   }
   const verify::Settings settings{.command = options.command,
@@ -207,7 +208,7 @@ int run_compare(const CompareOptions& options) {
   if (!options.html.empty()) write_page(options, base, fresh, json);
   if (options.quiet) {
     if (decision.code != verify::GateCode::kPassed)
-      fmt::print(stderr, "sidestream-trace: {}\n", decision.reason);
+      core::print_remark(fmt::format("sidestream-trace: {}\n", decision.reason));
     return static_cast<int>(decision.code);
   }
   const report::TextStyle style{.width_columns = 100, .color = detect_terminal(1).color};

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/standard_output.hpp"
+#include "launch/process/stop_request.hpp"
 #include "launch/trace/nsys_export.hpp"
 #include "launch/trace/output_check.hpp"
 #include "launch/trace/single_run.hpp"
@@ -74,6 +77,11 @@ std::string text_of(const std::set<std::int64_t>& numbers) {
                         text_of(ranks)));
 }
 
+std::string left_out_remark(const trace::MergeResult& result) {
+  return result.left_out == 0 ? ""
+                              : fmt::format(" without {} whose times cannot be", result.left_out);
+}
+
 }  // namespace
 
 int run_merge(const MergeOptions& options) {
@@ -90,14 +98,31 @@ int run_merge(const MergeOptions& options) {
   if (std::all_of(cuts.begin(), cuts.end(),
                   [](const trace::MergeCut& cut) { return cut.leave_out; }))
     refuse_empty_cut(set, options);
-  const trace::MergeResult result = trace::merge_traces(set, cuts, options.output);
+  // A pipe is no file that could be left behind, and its reader may keep a write waiting: what asks
+  // to stop ends the process there, as it does until here.
+  std::optional<StopRequest> stop;
+  if (!core::is_stream(options.output)) stop.emplace();
+  trace::MergeResult result;
+  try {
+    result =
+        trace::merge_traces(set, cuts, options.output, [&] { return stop && stop->requested(); });
+  } catch (const core::Error& error) {
+    if (!stop || !stop->requested()) throw;
+    core::print_remark(fmt::format("sidestream-trace: {}\n", error.what()));
+    return 128 + stop->signal();
+  }
+  stop.reset();
   if (const auto left_out = left_out_text(found)) set.warnings.push_back(*left_out);
   for (const std::string& warning : set.warnings)
-    fmt::print(stderr, "sidestream-trace: warning: {}\n", warning);
-  fmt::print(core::is_stream(options.output) ? stderr : stdout,
-             "{}: {} rank{}, {} event{}, clocks: {}\n", options.output.string(), result.processes,
-             result.processes == 1 ? "" : "s", result.events, result.events == 1 ? "" : "s",
-             set.clock.method);
+    core::print_remark(fmt::format("sidestream-trace: warning: {}\n", warning));
+  const std::string done =
+      fmt::format("{}: {} rank{}, {} event{}{}, clocks: {}\n", options.output.string(),
+                  result.processes, result.processes == 1 ? "" : "s", result.events,
+                  result.events == 1 ? "" : "s", left_out_remark(result), set.clock.method);
+  if (core::is_stream(options.output))
+    core::print_remark(done);
+  else
+    std::fputs(done.c_str(), stdout);
   return 0;
 }
 

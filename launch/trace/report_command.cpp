@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "core/base/file.hpp"
+#include "core/base/standard_output.hpp"
 #include "launch/reporting/terminal.hpp"
 #include "launch/trace/examined_run.hpp"
 #include "launch/trace/ncu_counters.hpp"
@@ -71,22 +72,23 @@ int check_mfu(const ExaminedRun& run, const ReportOptions& options) {
   if (!options.require_mfu_pct) return static_cast<int>(verify::GateCode::kPassed);
   const std::optional<double> mfu = mfu_of(run, options.require_mfu_steps);
   if (!mfu) {
-    fmt::print(stderr, "sidestream-trace: --require-mfu {:g}: {}\n", *options.require_mfu_pct,
-               unknown_mfu(run, options.require_mfu_steps));
+    core::print_remark(fmt::format("sidestream-trace: --require-mfu {:g}: {}\n",
+                                   *options.require_mfu_pct,
+                                   unknown_mfu(run, options.require_mfu_steps)));
     return static_cast<int>(verify::GateCode::kCannotJudge);
   }
   if (*mfu > 1) {
-    fmt::print(
-        stderr,
+    core::print_remark(fmt::format(
         "sidestream-trace: --require-mfu {:g}: an MFU of {:.4g} % cannot be: the ceilings are "
         "too low, as of a machine that was busy; `sidestream bench ceilings` on a quiet one "
         "before the run\n",
-        *options.require_mfu_pct, *mfu * 100);
+        *options.require_mfu_pct, *mfu * 100));
     return static_cast<int>(verify::GateCode::kCannotJudge);
   }
   if (*mfu * 100 >= *options.require_mfu_pct) return static_cast<int>(verify::GateCode::kPassed);
-  fmt::print(stderr, "sidestream-trace: MFU is {:.4g} %, --require-mfu asks for {:g} %\n",
-             *mfu * 100, *options.require_mfu_pct);
+  core::print_remark(
+      fmt::format("sidestream-trace: MFU is {:.4g} %, --require-mfu asks for {:g} %\n", *mfu * 100,
+                  *options.require_mfu_pct));
   return static_cast<int>(verify::GateCode::kBelowTarget);
 }
 

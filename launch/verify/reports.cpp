@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/standard_output.hpp"
 #include "launch/options/shell_words.hpp"
 #include "launch/reporting/terminal.hpp"
 #include "launch/trace/profiled_sides.hpp"
@@ -74,7 +75,7 @@ verify::Verification judge(const VerifyOptions& options, const RunsOfSides& time
 
 int report_failure(const VerifyOptions& options, const OutputFolder& folder,
                    const RunFailure& failure, const ProgramCall& call) {
-  fmt::print(stderr, "sidestream: {}\n", failure.what());
+  core::print_remark(fmt::format("sidestream: {}\n", failure.what()));
   const verify::FailedVerification failed{.settings = settings_of(options, call.command),
                                           .version = call.version,
                                           .environment = environment_of_first(plan_runs(options)),

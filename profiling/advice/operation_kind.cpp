@@ -36,9 +36,16 @@ std::string dtype_of_inputs(const std::string& shapes_text, const std::string& t
   return "";
 }
 
+// cuDNN's attention is compiled for its shapes; its names have the family of Tensor Core
+// instructions ("wgmma_f16"), which take fp16 and bf16 alike.
+bool takes_either_half(const std::string& name) {
+  return has(name, {"cudnn_generated"}) && has(name, {"mma_f16", "prop_f16"});
+}
+
 // cuBLAS and cutlass write the type into the name, and Tensor Cores that take fp32 as "tf32".
 // "s1688" sums in fp32 whatever it multiplies: alone it means tf32, after fp16 or bf16 it does not.
-std::string dtype_of_kernel(const std::string& name) {
+std::string dtype_of_kernel(const std::string& name, const std::string& precision) {
+  if (takes_either_half(name)) return precision == "bf16" || precision == "fp16" ? precision : "";
   if (has(name, {"tf32"})) return "tf32";
   if (has(name, {"bf16"})) return "bf16";
   if (has(name, {"fp16", "f16", "_h16816", "_h1688", "_h884"})) return "fp16";
@@ -94,7 +101,7 @@ bool is_fusible(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-ComputedOn computed_on(const Json& operation) {
+ComputedOn computed_on(const Json& operation, const std::string& precision) {
   ComputedOn result;
   std::string of_inputs;
   double all = 0, unaligned = 0;
@@ -108,7 +115,7 @@ ComputedOn computed_on(const Json& operation) {
     unaligned += flops;
     if (result.unaligned_shapes.empty()) result.unaligned_shapes = shapes;
   }
-  result.dtype = joined_dtype(of_inputs, dtype_of_kernel(operation.at("name")));
+  result.dtype = joined_dtype(of_inputs, dtype_of_kernel(operation.at("name"), precision));
   if (all > 0) result.unaligned_share = unaligned / all;
   return result;
 }

@@ -20,11 +20,13 @@ bool is_fusible(std::string_view name);
 // What an operation of `top_ops` computed with.
 struct ComputedOn {
   // "fp32", "tf32", "bf16", "fp16", "fp64": of most of its FLOPs, from the types of the inputs,
-  // else from the name of the kernel; empty when neither tells.
+  // else from the name of the kernel, or the precision of the run where the name leaves two to
+  // choose from; empty when none tells.
   std::string dtype = {};
   double unaligned_share = 0;  // of its FLOPs, in products with an extent that is no multiple of 8
   std::string unaligned_shapes = {};  // the most of them
 };
-ComputedOn computed_on(const nlohmann::ordered_json& operation);
+// `precision`: what the run was asked to train in; empty: not known.
+ComputedOn computed_on(const nlohmann::ordered_json& operation, const std::string& precision);
 
 }  // namespace sidestream::advice

@@ -130,7 +130,7 @@ std::string limiter_of(const std::string& kernel, const Facts& facts) {
 
 RooflinePoint place_operation(const Json& operation, const Facts& facts,
                               const NcuByKernel& counters) {
-  const ComputedOn computed = computed_on(operation);
+  const ComputedOn computed = computed_on(operation, facts.setting("precision").value_or(""));
   RooflinePoint point{.name = operation.at("name").get<std::string>(),
                       .calls = operation.at("calls").get<std::int64_t>(),
                       .total_ns = operation.at("total_ns").get<double>(),

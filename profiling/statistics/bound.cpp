@@ -70,7 +70,8 @@ std::optional<Bound> find_bound(const StepParts& sum, std::span<const StepParts>
 
 std::string text_of(const Bound& bound) {
   const std::string first = name_of(bound.word), second = name_of(bound.runner_up);
-  if (!bound.lead) return first;
+  if (!bound.lead)
+    return fmt::format("{}: not sure (too few steps to tell how far it leads {})", first, second);
   const double low = bound.lead->low * 100, high = bound.lead->high * 100;
   if (bound.is_sure())
     return fmt::format("{} (it leads {} by {:.1f} to {:.1f} % of a step, 95 %)", first, second, low,

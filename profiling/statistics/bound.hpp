@@ -44,7 +44,8 @@ std::optional<Bound> find_bound(const StepParts& sum, std::span<const StepParts>
                                 const char* compute_word);
 
 // "computing (it leads communication by 3.0 to 5.0 % of a step, 95 %)", or "computing or by
-// communication: not sure (-1.1 to 2.5 % of a step, 95 %)".
+// communication: not sure (-1.1 to 2.5 % of a step, 95 %)", or "computing: not sure (too few steps
+// to tell how far it leads communication)".
 std::string text_of(const Bound& bound);
 
 }  // namespace sidestream::statistics

@@ -2,9 +2,10 @@
 
 #include <charconv>
 
-#include "core/base/error.hpp"
+#include "core/base/printable.hpp"
 #include "profiling/ranges/phases.hpp"
 #include "profiling/trace/decimal.hpp"
+#include "profiling/trace/event_times.hpp"
 #include "profiling/trace/kineto_fields.hpp"
 #include "profiling/trace/kineto_metadata.hpp"
 #include "profiling/trace/kineto_stream.hpp"
@@ -43,8 +44,8 @@ std::array<std::uint32_t, 3> triple_of(std::string_view text) {
 
 class EventSorter {
  public:
-  EventSorter(RankTimeline& timeline, KinetoDecoder& decoder)
-      : timeline_(timeline), decoder_(decoder), tracks_(timeline) {}
+  EventSorter(KinetoFile& file, KinetoDecoder& decoder)
+      : timeline_(file.timeline), events_(file.events), decoder_(decoder), tracks_(timeline_) {}
 
   void add(const KinetoFields& fields) {
     if (fields.phase == "X") return add_complete(fields);
@@ -57,19 +58,30 @@ class EventSorter {
       timeline_.skip("no phase");
   }
 
+  // What was left out because its times cannot be: how much, and the first of it.
+  std::vector<std::string> warnings() const {
+    if (senseless_ == 0) return {};
+    return {std::to_string(senseless_) + (senseless_ == 1 ? " event is" : " events are") +
+            " left out for times that cannot be; the first is number " + first_senseless_};
+  }
+
  private:
+  void skip(const KinetoFields& fields, const TimeFault& fault) {
+    timeline_.skip(fault.reason);
+    if (*fault.expected == '\0') return;
+    constexpr std::size_t kShown = 60;
+    if (senseless_++ == 0)
+      first_senseless_ = std::to_string(events_) + " of the file, '" +
+                         core::printable(fields.name.substr(0, kShown)) + "': " + fault.text();
+  }
+
   void add_complete(const KinetoFields& fields) {
     Event event = event_of(fields);
     if (event.kind == Kind::kOther || event.kind == Kind::kMemory) return;
-    const auto start = nanoseconds_of_microseconds(fields.time);
-    const auto duration = nanoseconds_of_microseconds(fields.duration);
-    if (!start) return timeline_.skip("no time");
-    if (!duration) return timeline_.skip("no duration");
-    if (*duration < 0) return timeline_.skip("negative duration");
-    std::int64_t end = 0;
-    if (__builtin_add_overflow(*start, *duration, &end)) return timeline_.skip("time out of range");
-    event.start_ns = *start;
-    event.duration_ns = *duration;
+    const EventTimes times = times_of(fields, EventShape::kSpan);
+    if (times.fault) return skip(fields, *times.fault);
+    event.start_ns = times.start_ns;
+    event.duration_ns = times.duration_ns;
     timeline_.add(event, detail_of(event, fields));
   }
 
@@ -141,12 +153,12 @@ class EventSorter {
   // Of the instants only allocations are kept.
   void add_instant(const KinetoFields& fields) {
     if (fields.name != "[memory]") return;
-    const auto time = nanoseconds_of_microseconds(fields.time);
-    if (!time) return timeline_.skip("no time");
+    const EventTimes times = times_of(fields, EventShape::kInstant);
+    if (times.fault) return skip(fields, *times.fault);
     constexpr std::int64_t kLargest = std::int64_t{1} << 50;
     const std::int64_t bytes = integer_of(fields.memory_bytes, 0);
     if (bytes > kLargest || bytes < -kLargest) return timeline_.skip("size out of range");
-    Event event{.kind = Kind::kMemory, .name = fields.name, .start_ns = *time};
+    Event event{.kind = Kind::kMemory, .name = fields.name, .start_ns = times.start_ns};
     event.track = tracks_.find(fields.process, fields.thread);
     const bool on_device = integer_of(fields.device_type, 0) != 0;
     timeline_.add(
@@ -159,11 +171,11 @@ class EventSorter {
   }
 
   void add_counter(const KinetoFields& fields) {
-    const auto time = nanoseconds_of_microseconds(fields.time);
-    if (!time) return timeline_.skip("no time");
+    const EventTimes times = times_of(fields, EventShape::kInstant);
+    if (times.fault) return skip(fields, *times.fault);
     const NameId counter = timeline_.names.intern(fields.name);
     decoder_.visit_numbers([&](std::string_view series, double value) {
-      timeline_.add_counter({counter, timeline_.names.intern(series), *time, value});
+      timeline_.add_counter({counter, timeline_.names.intern(series), times.start_ns, value});
     });
   }
 
@@ -173,8 +185,11 @@ class EventSorter {
   }
 
   RankTimeline& timeline_;
+  const std::uint64_t& events_;  // that were met, with the one at hand
   KinetoDecoder& decoder_;
   TrackCache tracks_;
+  std::uint64_t senseless_ = 0;
+  std::string first_senseless_;
 };
 
 }  // namespace
@@ -182,7 +197,7 @@ class EventSorter {
 KinetoFile read_kineto(const std::filesystem::path& path) {
   KinetoFile file;
   KinetoDecoder decoder;
-  EventSorter sorter(file.timeline, decoder);
+  EventSorter sorter(file, decoder);
   KinetoFields fields;
   KinetoVisitor visitor;
   visitor.event = [&](std::string_view text) {
@@ -201,6 +216,7 @@ KinetoFile read_kineto(const std::filesystem::path& path) {
     file.timeline.skip(reason);
   };
   visit_kineto(path, visitor);
+  file.warnings = sorter.warnings();
   if (const std::uint64_t dropped = file.timeline.info.dropped_samples)
     file.timeline.skip("sample of the system that found no room in the recorder", dropped);
   return file;

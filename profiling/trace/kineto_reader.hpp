@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "profiling/trace/rank_timeline.hpp"
 
@@ -16,6 +18,7 @@ struct KinetoFile {
   RankTimeline timeline;
   bool has_rank = false;     // the file itself names its rank (distributedInfo)
   std::uint64_t events = 0;  // objects in traceEvents
+  std::vector<std::string> warnings = {};
 };
 
 // info.rank is 0 when the file does not say; info.file and info.window are the caller's.

@@ -6,11 +6,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/error.hpp"
 #include "profiling/trace/byte_sink.hpp"
 #include "profiling/trace/crossing_events.hpp"
-#include "profiling/trace/decimal.hpp"
 #include "profiling/trace/event_list.hpp"
 #include "profiling/trace/event_rewriter.hpp"
+#include "profiling/trace/event_times.hpp"
 #include "profiling/trace/kineto_fields.hpp"
 #include "profiling/trace/kineto_stream.hpp"
 #include "profiling/trace/merge_metadata.hpp"
@@ -41,20 +42,25 @@ class KinetoPass {
   void add(std::string_view text) {
     if (decoder_.decode(text, fields_) == KinetoDecoder::Result::kBroken) return;
     if (fields_.phase == "M") return add_metadata();
-    const auto start = nanoseconds_of_microseconds(fields_.time);
-    const auto duration = nanoseconds_of_microseconds(fields_.duration).value_or(0);
-    if (!start || duration < 0 || *start > cut_.last_ns || *start + duration < cut_.first_ns)
+    const auto shape =
+        fields_.duration.data() == nullptr ? EventShape::kInstant : EventShape::kSpan;
+    const EventTimes times = times_of(fields_, shape);
+    if (times.fault) {
+      ++left_out_;
       return;
-    const std::int64_t time_ns = clock_(*start);
+    }
+    const std::int64_t start = times.start_ns, duration = times.duration_ns;
+    if (start > cut_.last_ns || start + duration < cut_.first_ns) return;
+    const std::int64_t time_ns = clock_(start);
     if (time_ns < 0) return;  // the profiler's own spans begin before the first event of the run
     rewriter_.begin(decoder_.parsed_text());
     rewriter_.replace(fields_.time, microseconds_text(time_ns));
     // Both ends go through the clock: what was nested stays nested.
-    rewriter_.replace(fields_.duration, microseconds_text(clock_(*start + duration) - time_ns));
+    rewriter_.replace(fields_.duration, microseconds_text(clock_(start + duration) - time_ns));
     rewriter_.replace(fields_.process, std::to_string(names_.process()));
     const bool arrow = fields_.phase == "s" || fields_.phase == "f";
-    const int lane = arrow                  ? crossing_.lane_of_arrow(*start)
-                     : fields_.phase == "X" ? crossing_.lane(*start, duration)
+    const int lane = arrow                  ? crossing_.lane_of_arrow(start)
+                     : fields_.phase == "X" ? crossing_.lane(start, duration)
                                             : 0;
     if (fields_.thread.data() != nullptr)
       rewriter_.replace(fields_.thread,
@@ -65,6 +71,9 @@ class KinetoPass {
     if (arrow) return add_arrow_end();
     events_.add(event_);
   }
+
+  // Events whose times cannot be.
+  std::uint64_t left_out() const noexcept { return left_out_; }
 
  private:
   // Only arrows with both ends: profilers leave halves behind, and a cut makes more of them.
@@ -91,8 +100,20 @@ class KinetoPass {
   KinetoFields fields_;
   EventRewriter rewriter_;
   std::string event_;
+  std::uint64_t left_out_ = 0;
   std::unordered_map<std::string, std::pair<std::string, std::string>>
       open_arrows_;  // phase, event
+};
+
+// Where the events go, for as long as nobody asks to stop.
+struct MergeOutput {
+  EventList& events;
+  const StopRequested& stop_requested;
+
+  void stop_if_asked() const {
+    if (stop_requested && stop_requested())
+      throw core::Error("merge: stopped as asked; nothing was left behind");
+  }
 };
 
 std::int64_t first_start(const TraceSet& set, const std::vector<MergeCut>& cuts) {
@@ -111,41 +132,53 @@ std::int64_t first_start(const TraceSet& set, const std::vector<MergeCut>& cuts)
 
 // Of a timeline that has no JSON of its own.
 void merge_store(const RankTimeline& timeline, const OutputClock& clock, const MergeCut& cut,
-                 MergeNames& names, EventList& events) {
+                 MergeNames& names, const MergeOutput& output) {
   StoreWriter writer(timeline, names, cut);
   for (std::size_t row = 0; row < timeline.size(); ++row) {
+    output.stop_if_asked();
     if (!cut.touches(timeline.start_ns(row), timeline.end_ns(row))) continue;
     for (const std::string& event :
          writer.events_of(row, clock(timeline.start_ns(row)), clock(timeline.end_ns(row))))
-      events.add(event);
+      output.events.add(event);
   }
   for (std::size_t first = 0, end = 0; first < timeline.counters().size(); first = end) {
     const std::int64_t at_ns = timeline.counters()[first].time_ns, time_ns = clock(at_ns);
     const std::string event = writer.counter_event(first, end, time_ns);
-    if (cut.touches(at_ns, at_ns) && time_ns >= 0) events.add(event);
+    output.stop_if_asked();
+    if (cut.touches(at_ns, at_ns) && time_ns >= 0) output.events.add(event);
   }
 }
 
-void merge_one(const RankTimeline& timeline, const OutputClock& clock, const MergeCut& cut,
-               MergeNames& names, EventList& events) {
+// How many events it has left out.
+std::uint64_t merge_one(const RankTimeline& timeline, const OutputClock& clock, const MergeCut& cut,
+                        MergeNames& names, const MergeOutput& output) {
   const bool kineto = find_traces({timeline.info.path}).front().kind == FileKind::kKineto;
-  if (!kineto) return merge_store(timeline, clock, cut, names, events);
-  KinetoPass pass(timeline, events, names, clock, cut);
-  visit_kineto(timeline.info.path, {.event = [&](std::string_view text) { pass.add(text); },
+  if (!kineto) {
+    merge_store(timeline, clock, cut, names, output);
+    return 0;
+  }
+  KinetoPass pass(timeline, output.events, names, clock, cut);
+  visit_kineto(timeline.info.path, {.event =
+                                        [&](std::string_view text) {
+                                          output.stop_if_asked();
+                                          pass.add(text);
+                                        },
                                     .metadata = [](std::string_view, std::string_view) {},
                                     .skipped = [](const std::string&) {}});
+  return pass.left_out();
 }
 
 }  // namespace
 
 MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts,
-                         const std::filesystem::path& output) {
+                         const std::filesystem::path& output, const StopRequested& stop_requested) {
   ByteSink sink(output);
   const std::int64_t origin_ns = first_start(set, cuts);
   sink.write("{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" +
              std::to_string(origin_ns) + "," + merge_metadata(set, cuts) + ",\"traceEvents\":[");
   EventList events(sink);
   std::map<int, MergeNames> names;
+  std::uint64_t left_out = 0;
   const std::vector<int> ranks = set.ranks();
   for (std::size_t i = 0; i < set.timelines.size(); ++i) {
     if (cuts[i].leave_out) continue;
@@ -156,15 +189,15 @@ MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts,
     MergeNames& of_rank =
         names.try_emplace(rank, rank, place, static_cast<int>(set.timelines.size())).first->second;
     of_rank.begin_file(static_cast<int>(i));
-    merge_one(timeline, {set.clock.of(rank), timeline.info.base_ns, origin_ns}, cuts[i], of_rank,
-              events);
+    left_out += merge_one(timeline, {set.clock.of(rank), timeline.info.base_ns, origin_ns}, cuts[i],
+                          of_rank, {events, stop_requested});
   }
   for (const auto& [rank, of_rank] : names)
     of_rank.write([&](const std::string& event) { events.add(event); });
   events.flush();
   sink.write("\n]}\n");
   sink.finish();
-  return {events.count(), static_cast<int>(names.size())};
+  return {events.count(), left_out, static_cast<int>(names.size())};
 }
 
 }  // namespace sidestream::trace

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -30,11 +31,16 @@ struct MergeCut {
 
 struct MergeResult {
   std::uint64_t events = 0;
+  std::uint64_t left_out = 0;  // events whose times cannot be
   int processes = 0;
 };
 
+// Asked again and again; true: throw core::Error and leave nothing behind.
+using StopRequested = std::function<bool()>;
+
 // `cuts` has one entry for each timeline of the set. The output appears when it is complete.
 MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts,
-                         const std::filesystem::path& output);
+                         const std::filesystem::path& output,
+                         const StopRequested& stop_requested = {});
 
 }  // namespace sidestream::trace

@@ -2,7 +2,9 @@
 
 #include <sqlite3.h>
 
+#include <array>
 #include <cstdio>
+#include <fstream>
 
 #include "core/base/error.hpp"
 
@@ -13,6 +15,35 @@ namespace {
   const char* text = database == nullptr ? "out of memory" : sqlite3_errmsg(database);
   throw core::DataError(core::FileFault{file, std::nullopt, "a readable SQLite database",
                                         std::string("'") + text + "'"});
+}
+
+constexpr std::size_t kHeaderBytes = 100;
+
+std::uint32_t big_endian(const unsigned char* bytes, int count) {
+  std::uint32_t value = 0;
+  for (int i = 0; i < count; ++i) value = value << 8 | bytes[i];
+  return value;
+}
+
+// https://www.sqlite.org/fileformat.html, 1.3: a file that was cut is read without an error until a
+// page is missed, and most queries miss none. The count of pages is of this version of the file
+// where the number it is valid for is that of the last change; programs before 3.7 leave it as it
+// was. Pages of a journal beside the file do not count: it is read as if there were none.
+void check_is_whole(const std::filesystem::path& path, const std::string& file) {
+  std::array<unsigned char, kHeaderBytes> header = {};
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream.read(reinterpret_cast<char*>(header.data()), header.size())) return;
+  const std::uint32_t change = big_endian(&header[24], 4), pages = big_endian(&header[28], 4);
+  if (pages == 0 || change != big_endian(&header[92], 4)) return;
+  const std::uint32_t stored_size = big_endian(&header[16], 2);
+  const std::uint64_t page_bytes = stored_size == 1 ? 65536 : stored_size;
+  const std::uint64_t expected = pages * page_bytes, found = std::filesystem::file_size(path);
+  if (found >= expected) return;
+  throw core::DataError(core::FileFault{file, found,
+                                        std::to_string(expected) + " bytes, as the header has " +
+                                            std::to_string(pages) + " pages of " +
+                                            std::to_string(page_bytes),
+                                        "the end of the file"});
 }
 
 // https://www.sqlite.org/uri.html: everything but plain letters is escaped.
@@ -74,6 +105,7 @@ std::string_view SqliteRows::bytes(int column) const {
 }
 
 SqliteFile::SqliteFile(const std::filesystem::path& path) : file_(path.string()) {
+  check_is_whole(path, file_);
   sqlite3* database = nullptr;
   const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
   const int result = sqlite3_open_v2(uri_of(path).c_str(), &database, flags, nullptr);

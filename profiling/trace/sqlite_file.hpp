@@ -51,7 +51,7 @@ class SqliteRows {
 
 class SqliteFile {
  public:
-  // Throws core::DataError for a file that is no database.
+  // Throws core::DataError for a file that is no database, or is shorter than its header says.
   explicit SqliteFile(const std::filesystem::path& path);
 
   std::set<std::string> tables() const;

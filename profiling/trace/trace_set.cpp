@@ -41,6 +41,7 @@ Loaded load_one(const TraceFile& file) {
   } else {
     KinetoFile kineto = read_kineto(file.path);
     loaded.has_rank = kineto.has_rank;
+    loaded.warnings = std::move(kineto.warnings);
     if (const std::string& found = kineto.timeline.info.senseless_rank; !found.empty())
       loaded.warnings.push_back("distributedInfo: expected a rank from 0 to " +
                                 std::to_string(kMostRanks - 1) + ", found " + found +

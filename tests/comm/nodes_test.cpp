@@ -1,10 +1,16 @@
 // Several nodes: started by run_in_namespaces.sh, which gives every node at least one rank.
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/mount.h>
 
+#include <algorithm>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
 #include "tests/comm/communicator_fixture.hpp"
 
 namespace sidestream::test {
@@ -24,6 +30,37 @@ TEST_F(NodesTest, topology_twoNodes) {
   EXPECT_LT(topology.local_size, topology.size);
   EXPECT_EQ(topology.node, topology.rank < topology.size - topology.size / 2 ? 0 : 1);
   EXPECT_EQ(communicator_->backend_name(), "mpi+shared-memory");
+}
+
+// While it stands this thread sees no other process in /proc, as in a container of its own.
+class ProcessesOutOfSight {
+ public:
+  ProcessesOutOfSight() : before_(::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC)) {
+    EXPECT_EQ(::unshare(CLONE_NEWNS), 0);
+    EXPECT_EQ(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+    EXPECT_EQ(::mount("none", "/proc", "tmpfs", 0, nullptr), 0);
+  }
+  ProcessesOutOfSight(const ProcessesOutOfSight&) = delete;
+  ProcessesOutOfSight& operator=(const ProcessesOutOfSight&) = delete;
+  ~ProcessesOutOfSight() { EXPECT_EQ(::setns(before_.get(), CLONE_NEWNS), 0); }
+
+ private:
+  core::UniqueFd before_;
+};
+
+// The ranks of one node cannot open each other's files where those of the other can: all come to
+// the same meetings, and go on together.
+TEST_F(NodesTest, allocate_whereOneNodeSharesInAnotherWay) {
+  const comm::Topology& topology = communicator_->topology();
+  std::optional<ProcessesOutOfSight> apart;
+  if (topology.node == 0 && topology.local_rank == 1) apart.emplace();
+
+  auto* data = reinterpret_cast<float*>(communicator_->allocate(1000 * sizeof(float)).data);
+  apart.reset();
+  std::fill_n(data, 1000, 1.0F);
+  communicator_->all_reduce(data, 1000, DType::kFloat32).wait();
+
+  EXPECT_EQ(data[999], static_cast<float>(communicator_->size()));
 }
 
 // Lane by lane over nodes of different sizes, in an allocation and outside.

@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "core/base/error.hpp"
 #include "tests/comm/thread_meeting.hpp"
 
 namespace sidestream::comm {
@@ -63,6 +66,81 @@ TEST(SharedWindowTest, construct_processThatCannotBeReadGivesANameAndTakesItAway
     EXPECT_EQ(names.size(), 1U) << wrong;
     EXPECT_THAT(names_in_shared_memory(), ::testing::IsEmpty()) << wrong;
   }
+}
+
+// Two nodes of two ranks that meet at once, as those of a job do. What one node cannot have the
+// other does without, too: they come to the same meetings, and none waits for ever.
+class TwoNodes {
+ public:
+  NodeMeeting of(int rank) {
+    const auto all = meeting_.of(rank).exchange;
+    const auto here = [all, first = rank / 2 * 2](std::string_view mine) {
+      const std::vector<std::string> words = all(mine);
+      return std::vector<std::string>{words[static_cast<std::size_t>(first)],
+                                      words[static_cast<std::size_t>(first) + 1]};
+    };
+    return {.rank = rank % 2, .size = 2, .exchange = here, .exchange_with_all_nodes = all};
+  }
+
+ private:
+  test::Meeting meeting_{4};
+};
+
+TEST(SharedWindowTest, construct_whereOneNodeNeedsANameAllMeetAsOften) {
+  TwoNodes nodes;
+  std::array<int, 4> meetings = {};
+  std::array<std::optional<SharedWindow>, 4> windows;
+  const auto make = [&](int rank) {
+    NodeMeeting mine = nodes.of(rank);
+    const auto place = static_cast<std::size_t>(rank);
+    const auto counted = [&meetings, place](const auto& exchange, const std::string& words) {
+      ++meetings[place];
+      return exchange(words);
+    };
+    mine.exchange = [=, plain = mine.exchange](std::string_view words) {
+      const bool hidden = rank == 2 && words.starts_with("/proc/");
+      return counted(plain, std::string(hidden ? "-" : words));
+    };
+    mine.exchange_with_all_nodes = [=,
+                                    plain = mine.exchange_with_all_nodes](std::string_view words) {
+      return counted(plain, std::string(words));
+    };
+    windows[place].emplace(mine, 5000);
+    *windows[place]->segment(mine.rank) = static_cast<std::byte>(rank);
+    mine.exchange("written");
+  };
+  {
+    std::vector<std::jthread> ranks;
+    for (int rank = 0; rank < 4; ++rank) ranks.emplace_back(make, rank);
+  }
+
+  EXPECT_THAT(meetings, ::testing::Each(meetings[0]));
+  for (const std::size_t node : {0U, 1U}) {
+    EXPECT_EQ(*windows[2 * node]->segment(1), static_cast<std::byte>(2 * node + 1));
+    EXPECT_EQ(*windows[2 * node + 1]->segment(0), static_cast<std::byte>(2 * node));
+  }
+  EXPECT_THAT(names_in_shared_memory(), ::testing::IsEmpty());
+}
+
+// A size that no /dev/shm has, on one node alone: nobody is left waiting for it.
+TEST(SharedWindowTest, construct_whatOneNodeLacksIsToldOnAll) {
+  TwoNodes nodes;
+  std::array<std::string, 4> messages;
+  const auto make = [&](int rank) {
+    const std::size_t bytes = rank < 2 ? 5000 : std::size_t{1} << 50;
+    try {
+      const SharedWindow window(nodes.of(rank), bytes);
+    } catch (const core::MemoryError& error) {
+      messages[static_cast<std::size_t>(rank)] = error.what();
+    }
+  };
+  {
+    std::vector<std::jthread> ranks;
+    for (int rank = 0; rank < 4; ++rank) ranks.emplace_back(make, rank);
+  }
+
+  EXPECT_THAT(messages, ::testing::Each(::testing::HasSubstr("(2199023255552 KiB wanted, ")));
+  EXPECT_THAT(names_in_shared_memory(), ::testing::IsEmpty());
 }
 
 }  // namespace

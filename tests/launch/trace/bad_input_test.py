@@ -86,6 +86,22 @@ class UnusableTest(TraceTest):
         (self.folder / "bad.sqlite").write_bytes(b"SQLite format 3\0" + os.urandom(5000))
         self.refused("bad.sqlite.*readable SQLite", self.folder / "bad.sqlite")
 
+    def test_an_export_that_was_cut(self):
+        """Wherever: its header says how many pages there are."""
+        whole = NSYS_EXPORT.read_bytes()
+        for size in len(whole) * 9 // 10, len(whole) - 1, len(whole) // 2, 4096:
+            with self.subTest(size):
+                (self.folder / "cut.sqlite").write_bytes(whole[:size])
+                self.refused(f"cut.sqlite, byte {size}: expected {len(whole)} bytes, .* pages of .* found the end", self.folder / "cut.sqlite")
+
+    def test_an_export_whose_header_does_not_count_its_pages(self):
+        """As old programs write it: their count is of another version of the file. Longer than its count is fine, too."""
+        whole = NSYS_EXPORT.read_bytes()
+        old = whole[:28] + (1 << 20).to_bytes(4, "big") + whole[32:92] + b"\0\0\0\0" + whole[96:]
+        for name, content in ("old", old), ("longer", whole + bytes(8192)):
+            (self.folder / f"{name}.sqlite").write_bytes(content)
+            self.succeed("report", self.folder / f"{name}.sqlite")
+
     def test_a_run_that_left_its_last_collectives_only(self):
         write(self.folder / "run/flight/from_step_1/rank_00000.json", {"schema": 1})
         self.refused("none: record some with", self.folder / "run")
@@ -283,6 +299,21 @@ class UsableTest(TraceTest):
         for step in report["steps"]:
             self.assertEqual(step["window_ns"], step["compute_ns"] + step["exposed_comm_ns"]
                              + step["exposed_memcpy_ns"] + step["idle_ns"])
+
+    def test_times_that_cannot_be_are_counted_and_said(self):
+        wrong = [complete("kernel", "bad", *times) for times in (("abc", 5), (1e30, 5), (3100, "x"), (3100, 1e30), (3100, -5))]
+        file = write(self.folder / "rank-0.json", trace(step_events(0, steps=1) + wrong))
+        said = "rank-0.json: 5 events are left out for times that cannot be; the first is number 10 of the file, 'bad': " \
+            "expected \"ts\" in microseconds, found 'abc'"
+        report = self.report(file)
+        self.assertEqual(report["import"]["skipped"], {"time that is no number": 1, "time out of range": 1, "negative duration": 1,
+                                                       "duration that is no number": 1, "duration out of range": 1})
+        self.assertIn(said, report["import"]["warnings"])
+        self.assertIn(said, " ".join(self.succeed("report", file).stdout.split()))
+        merged = self.succeed("merge", file, "-o", self.folder / "m.json")
+        self.assertIn(said, merged.stderr)
+        self.assertIn("events without 5 whose times cannot be", merged.stdout)
+        self.assertNotIn("bad", (self.folder / "m.json").read_text())
 
     def test_an_export_that_lacks_tables(self):
         database = sqlite3.connect(self.folder / "thin.sqlite")

@@ -3,9 +3,12 @@
 import collections
 import gzip
 import json
+import signal
+import subprocess
+import time
 import unittest
 
-from support import BASE_NS, ROOT, TraceTest, complete, run, step_events, trace, write
+from support import BASE_NS, PROGRAM, ROOT, TraceTest, complete, run, step_events, trace, write
 
 GENERATED = ROOT / "tests/data/traces/generated_3ranks"
 GRAPHS = ROOT.parent / "shared/traces/nsys_2025_5_graph/trace.sqlite.gz"
@@ -168,6 +171,30 @@ class MergeTest(TraceTest):
         write(self.folder / "in/rank-0.json", text[:-20])
         self.fail_with(3, "rank-0.json", "merge", self.folder / "in", "-o", self.folder / "m.json")
         self.assertEqual([path.name for path in self.folder.iterdir()], ["in"])
+
+    def test_a_stream_that_is_closed_or_full_takes_nothing_from_the_file(self):
+        """Its clocks are worth a warning: standard error may be gone, or takes nothing."""
+        folder, file = self.two_ranks(), self.folder / "m.json"
+        expected = self.merge(folder, name="whole.json")
+        for without in "0>&-", "1>&-", "2>&-", "0>&- 1>&- 2>&-", "2>/dev/full":
+            done = subprocess.run(["sh", "-c", f'exec "$@" {without}', "sh", PROGRAM, "merge", folder, "-o", file], text=True, capture_output=True)
+            self.assertEqual(done.returncode, 0, f"{without}: {done}")
+            self.assertEqual(json.loads(file.read_text()), expected, without)
+            file.unlink()
+
+    def test_what_asks_to_stop_leaves_nothing_behind(self):
+        events = [complete("kernel", "gemm", at, 0.5, stream=7) for at in range(300_000)]
+        file, partial = self.folder / "m.json.gz", self.folder / "m.json.gz.partial"
+        write(self.folder / "in/rank-0.json", trace(events))
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            process = subprocess.Popen([PROGRAM, "merge", self.folder / "in", "-o", file], stderr=subprocess.PIPE, text=True)
+            while not partial.exists() and process.poll() is None:
+                time.sleep(0.001)
+            process.send_signal(number)
+            said = process.communicate(timeout=60)[1]
+            self.assertEqual(process.returncode, 128 + number, said)
+            self.assertIn("merge: stopped as asked; nothing was left behind", said)
+            self.assertEqual([path.name for path in self.folder.iterdir()], ["in"])
 
     def test_report_of_merged_ranks_is_refused(self):
         """Their threads and steps cannot be told apart: figures of it would be wrong."""

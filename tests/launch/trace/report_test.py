@@ -235,6 +235,14 @@ class ReportTest(TraceTest):
         text = " ".join(self.succeed("report", folder).stdout.split())
         self.assertIn("at its end the run said of all its 240 steps: compute 84.0 %, communication 15.0 %, input 1.0 %, host 0.0 %", text)
 
+    def test_a_verdict_of_two_steps_is_not_sure_anywhere(self):
+        folder, page = self.two_ranks(steps=2), self.folder / "r.html"
+        said = "computing: not sure (too few steps to tell how far it leads other work of the host)"
+        report = self.report(folder)
+        self.assertEqual((report["verdict_sure"], report["verdict_text"]), (False, said))
+        self.assertIn(f"bound by {said}", " ".join(self.succeed("report", folder, "--html", page).stdout.split()))
+        self.assertIn(f'"verdict_text":"{said}"', page.read_text().replace('": "', '":"'))
+
     def test_settings_are_known_where_the_rest_of_a_run_is_damaged(self):
         folder = self.folder / "run"
         write(folder / "trace/step_00000003/HOST_00000.3.pt.trace.json", trace(step_events(0)))

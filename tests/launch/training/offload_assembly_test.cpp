@@ -78,6 +78,18 @@ TEST(OffloadAssemblyTest, dry_run_has_a_line_for_the_host) {
   EXPECT_THAT(text, HasSubstr("  moments               0.0 MiB"));
 }
 
+TEST(OffloadAssemblyTest, dry_run_for_a_gpu_says_where_there_is_none) {
+  DryRunPlace with_gpu = place(64 * kGibibyte);
+  with_gpu.has_gpu = true;
+  constexpr const char* kWords = "No GPU was found on this machine: planned for one all the same";
+
+  EXPECT_THAT(dry_run_text(options_of("none"), place(64 * kGibibyte)), HasSubstr(kWords));
+  EXPECT_THAT(dry_run_text(options_of("none"), with_gpu), Not(HasSubstr(kWords)));
+  EXPECT_THAT(dry_run_text(parse_train_options({"--data", "synthetic", "--device", "cpu"}),
+                           place(64 * kGibibyte)),
+              Not(HasSubstr(kWords)));
+}
+
 TEST(OffloadAssemblyTest, dry_run_of_what_the_host_has_not_is_refused) {
   EXPECT_THROW(dry_run_text(options_of("optimizer"), place(kGibibyte)), core::ConfigError);
 }

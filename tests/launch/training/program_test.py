@@ -3,7 +3,7 @@
 import pathlib
 import subprocess
 
-from support import BINARY, check, environment, mpirun, workspace
+from support import BINARY, TINY, check, environment, mpirun, workspace
 
 
 def check_version():
@@ -23,6 +23,17 @@ def check_lost_output():
     check(head.stderr == "", f"{head}")
 
 
+def check_closed_streams(root):
+    """Whatever stream a training is started without: no file of it takes its number, and nothing is printed into one."""
+    for number in range(3):
+        run_dir = root / f"closed-{number}"
+        command = [BINARY, "train", "--run-dir", run_dir, "--data", "synthetic", *TINY, "--steps", "2"]
+        done = subprocess.run(["sh", "-c", f'exec "$@" {number}>&-', "sh", *map(str, command)], env=environment(), text=True, capture_output=True, timeout=90)
+        check(done.returncode == 0, f"without descriptor {number}: {done}")
+        lock = (run_dir / "lock").read_text()
+        check("step" not in lock and len(lock.splitlines()) <= 1, f"lock without descriptor {number}:\n{lock}")
+
+
 def check_one_rank_alone(root):
     """A configuration file that one host lacks: that rank says so, once."""
     (root / "train.cfg").write_text("data = synthetic\nmodel = gpt2-tiny\n")
@@ -38,4 +49,5 @@ def check_one_rank_alone(root):
 with workspace() as folder:
     check_version()
     check_lost_output()
+    check_closed_streams(pathlib.Path(folder))
     check_one_rank_alone(pathlib.Path(folder))

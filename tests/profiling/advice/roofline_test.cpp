@@ -74,6 +74,30 @@ TEST(RooflineTest, the_type_in_the_name_of_a_kernel) {
         << one.kernel;
 }
 
+// cuDNN calls the instructions f16, whichever of the two types they take.
+TEST(RooflineTest, attention_of_cudnn_has_the_type_of_its_inputs_or_of_the_run) {
+  for (const char* kernel :
+       {"cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_26_64x64x64_1x4x1_"
+        "cga1x1x1",
+        "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_f16_knob_31_64x128x128_1x1x1",
+        "cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16_knob_7_64x64x64_4x1x1"}) {
+    Json one = operation(kernel, 100, 10, 6e11, 1e9);
+    Facts facts = machine();
+    EXPECT_EQ(place_operation(one, facts, {}).dtype, "");
+
+    facts.config = {{"precision", "bf16"}};
+    EXPECT_EQ(place_operation(one, facts, {}).dtype, "bf16");
+    facts.config = {{"precision", "fp16"}};
+    EXPECT_EQ(place_operation(one, facts, {}).dtype, "fp16");
+    facts.config = {{"precision", "tf32"}};
+    EXPECT_EQ(place_operation(one, facts, {}).dtype, "");
+
+    one["shapes"] = {shaped("aten::_cudnn_attention_forward",
+                            "[[8, 12, 1024, 64], [8, 12, 1024, 64]]", "c10::BFloat16")};
+    EXPECT_EQ(place_operation(one, facts, {}).dtype, "bf16");
+  }
+}
+
 TEST(RooflineTest, without_a_type_there_is_no_compute_roof) {
   EXPECT_FALSE(
       place_operation(operation("gemm", 100, 10, 8e11, 1e10), machine(), {}).share_of_roof);

@@ -54,7 +54,10 @@ TEST(BoundTest, two_steps_say_nothing_about_how_sure_it_is) {
 
   ASSERT_TRUE(bound.has_value());
   EXPECT_FALSE(bound->lead.has_value());
-  EXPECT_EQ(text_of(*bound), "waiting for data");
+  EXPECT_FALSE(bound->is_sure());
+  EXPECT_EQ(text_of(*bound),
+            "waiting for data: not sure (too few steps to tell how far it leads other work of the "
+            "host)");
   EXPECT_FALSE(find_bound({}, {}, kOnProcessor).has_value());
 }
 

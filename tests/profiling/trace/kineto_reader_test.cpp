@@ -114,18 +114,49 @@ TEST_F(KinetoReaderTest, senseless_events_are_counted_by_kind) {
   const KinetoFile file = read(
       trace_of(complete_event("kernel", "a", "1", "-5") + "," +
                complete_event("kernel", "b", "\"soon\"", "1") + "," +
+               complete_event("kernel", "far", "1e30", "1") + "," +
+               complete_event("kernel", "long", "1", "1e30") + "," +
+               complete_event("kernel", "word", "1", "\"x\"") + "," +
                complete_event("kernel", "c", "1", "null") + "," +
                complete_event("kernel", "d", "9000000000000000.8", "9000000000000000") +
                R"(,7,{"a" 1},{"cat":"kernel"})" + "," + complete_event("kernel", "e", "1", "1")));
 
   EXPECT_EQ(file.timeline.size(), 1u);
   EXPECT_EQ(file.timeline.skipped.at("negative duration"), 1u);
-  EXPECT_EQ(file.timeline.skipped.at("no time"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("time that is no number"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("duration that is no number"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("duration out of range"), 1u);
   EXPECT_EQ(file.timeline.skipped.at("no duration"), 1u);
-  EXPECT_EQ(file.timeline.skipped.at("time out of range"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("time out of range"), 2u);
   EXPECT_EQ(file.timeline.skipped.at("no object"), 1u);
   EXPECT_EQ(file.timeline.skipped.at("broken JSON"), 1u);
   EXPECT_EQ(file.timeline.skipped.at("no phase"), 1u);
+  EXPECT_THAT(file.warnings,
+              ::testing::ElementsAre(
+                  "6 events are left out for times that cannot be; the first is number 1 of the "
+                  "file, 'a': expected \"dur\" of 0 or more, found '-5'"));
+}
+
+// Profilers leave these out; that is counted, and no more.
+TEST_F(KinetoReaderTest, events_without_times_are_no_warning) {
+  const KinetoFile file =
+      read(trace_of(complete_event("kernel", "a", "1", "null") +
+                    R"(,{"ph":"X","cat":"kernel","name":"b","pid":1,"tid":1,"dur":1})"));
+
+  EXPECT_EQ(file.timeline.skipped.at("no duration"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at("no time"), 1u);
+  EXPECT_THAT(file.warnings, ::testing::IsEmpty());
+}
+
+TEST_F(KinetoReaderTest, the_latest_time_that_is_believed) {
+  const KinetoFile file =
+      read(trace_of(complete_event("kernel", "a", "2305843009213693", "1") + "," +
+                    complete_event("kernel", "b", "2305843009213694", "1") + "," +
+                    complete_event("kernel", "c", "-9e15", "1")));
+
+  ASSERT_EQ(file.timeline.size(), 1u);
+  EXPECT_EQ(file.timeline.start_ns(0), 2305843009213693'000);
+  EXPECT_EQ(file.timeline.skipped.at("time out of range"), 2u);
 }
 
 TEST_F(KinetoReaderTest, counters_are_kept_series_by_series) {
@@ -143,7 +174,7 @@ TEST_F(KinetoReaderTest, counters_are_kept_series_by_series) {
   EXPECT_EQ(counters[0].time_ns, 10'500);
   EXPECT_EQ(counters[0].value, 150.5);
   EXPECT_EQ(names[counters[1].series], "waiting");
-  EXPECT_EQ(file.timeline.skipped.at("no time"), 1U);
+  EXPECT_EQ(file.timeline.skipped.at("time that is no number"), 1U);
   EXPECT_EQ(file.timeline.size(), 0U);
 }
 
