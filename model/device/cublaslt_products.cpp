@@ -43,7 +43,7 @@ cudaDataType_t type_of(const Tensor& tensor) {
 Layout layout_of(const Tensor& rows) {
   cublasLtMatrixLayout_t layout = nullptr;
   check(cublasLtMatrixLayoutCreate(&layout, type_of(rows), static_cast<std::uint64_t>(rows.size(1)),
-                                   static_cast<std::uint64_t>(rows.size(0)), rows.stride(0)),
+                                   static_cast<std::uint64_t>(rows.size(0)), rows.size(1)),
         "a layout");
   return Layout(layout);
 }
@@ -78,7 +78,7 @@ Description description_of(const Product& product) {
   if (product.before != nullptr) {
     set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, product.before->data_ptr());
     set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
-        static_cast<std::int64_t>(product.before->stride(0)));
+        static_cast<std::int64_t>(product.before->size(1)));
   }
   return description;
 }

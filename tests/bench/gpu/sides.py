@@ -45,6 +45,10 @@ def lines_of(run_dir):
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
+def micro_steps(flags):
+    return int(flags[flags.index("--grad-accumulation") + 1]) if "--grad-accumulation" in flags else 1
+
+
 def ours(session, shape, flags):
     """The trainer is ended when its metrics suffice, before it saves: a checkpoint of the largest model takes longer than the steps."""
     run_dir = session.folder / "run"
@@ -59,7 +63,8 @@ def ours(session, shape, flags):
     finally:
         shutil.rmtree(run_dir, ignore_errors=True)
     step_s = statistics.median(line["batch_cost_s"] for line in lines)
-    return {"step_ms": 1e3 * step_s, "tokens_per_s": shape.batch * shape.length / step_s, "memory_bytes": lines[-1]["memory_bytes"],
+    tokens = shape.batch * shape.length * micro_steps(flags)
+    return {"step_ms": 1e3 * step_s, "tokens_per_s": tokens / step_s, "memory_bytes": lines[-1]["memory_bytes"],
             "data_share": statistics.median(line["reader_cost_s"] / line["batch_cost_s"] for line in lines), "loss": lines[-1]["loss"]}
 
 
