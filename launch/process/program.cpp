@@ -145,8 +145,9 @@ int report_early(const std::exception& error) {
   if (launcher.rank == 0) {
     print_error(0, 1, failure.message);
   } else {
-    // Most often all ranks fail alike, and rank 0 has said it: mpirun then ends this one meanwhile.
-    std::this_thread::sleep_for(std::chrono::seconds(2));
+    // Most often all ranks fail alike, and rank 0 has said it: mpirun then ends this one meanwhile,
+    // on a busy host some seconds later.
+    std::this_thread::sleep_for(std::chrono::seconds(6));
     print_error(launcher.rank, launcher.size, failure.message);
   }
   return static_cast<int>(failure.code);
