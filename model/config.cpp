@@ -113,6 +113,12 @@ void ModelConfig::validate() const {
   if (!(dropout >= 0.0 && dropout < 1.0)) {
     throw core::ConfigError(fmt::format("model: dropout must be in [0, 1), found {}", dropout));
   }
+  if (has_epilogues(fused_ops) && recompute == Recompute::kActivations) {
+    throw core::ConfigError(
+        "model: --recompute activations and GELU within products exclude each other: what comes "
+        "out of GELU cannot be made again without its product; take another level of --recompute, "
+        "or --fused-ops on");
+  }
   check_memory(*this);
   check_total(*this);
 }

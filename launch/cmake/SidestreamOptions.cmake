@@ -15,6 +15,8 @@ add_library(sidestream_options INTERFACE)
 add_library(sidestream::options ALIAS sidestream_options)
 # GCC 12 sees overflows and uninitialized values in inlined code of fmt and of its own library that are not there.
 set(old_gcc $<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>)
+# Kernels that call a function of the host: nvcc only warns, and what the call does is undefined.
+target_compile_options(sidestream_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--diag-error=20011,20012,20013,20014,20015>)
 # -fPIC on every target, executables too, so that one precompiled header serves all of them.
 target_compile_options(sidestream_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>
   $<$<COMPILE_LANGUAGE:CXX>:-fPIC;-fno-math-errno;-fno-trapping-math;-Wall;-Wextra;-Wno-unused-parameter;$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>;$<${old_gcc}:-Wno-stringop-overflow;-Wno-maybe-uninitialized>;-fpch-preprocess>)

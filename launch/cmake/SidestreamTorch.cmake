@@ -23,9 +23,10 @@ set(SIDESTREAM_TORCH_CUDA OFF)
 if(SIDESTREAM_HAVE_CUDA AND EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so" AND
    torch_cuda_major EQUAL CUDAToolkit_VERSION_MAJOR)
   set(SIDESTREAM_TORCH_CUDA ON)
-  # The cublasLt that LibTorch loads; where torch came without one, the toolkit's.
+  # The cublasLt that LibTorch loads, where the wheels of CUDA 13 or 12 have it; where torch came without one, the toolkit's.
+  unset(SIDESTREAM_CUBLASLT_LIBRARY CACHE)
   find_library(SIDESTREAM_CUBLASLT_LIBRARY libcublasLt.so.${torch_cuda_major}
-               PATHS "${SIDESTREAM_SITE}/nvidia/cu${torch_cuda_major}/lib" NO_DEFAULT_PATH)
+               PATHS "${SIDESTREAM_SITE}/nvidia/cu${torch_cuda_major}/lib" "${SIDESTREAM_SITE}/nvidia/cublas/lib" NO_DEFAULT_PATH)
   if(NOT SIDESTREAM_CUBLASLT_LIBRARY)
     set(SIDESTREAM_CUBLASLT_LIBRARY CUDA::cublasLt)
   endif()

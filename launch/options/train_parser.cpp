@@ -84,31 +84,20 @@ void check_precision(const TrainOptions& options) {
       "precisions need no scale");
 }
 
-bool wants_epilogues(const TrainOptions& options) {
-  const model::FusedOps fused = options.model.config.fused_ops;
-  return fused == model::FusedOps::kGeluEpilogues || fused == model::FusedOps::kAllEpilogues;
-}
-
 void refuse_epilogues_on_processor(const TrainOptions& options) {
-  if (wants_epilogues(options))
+  if (model::has_epilogues(options.model.config.fused_ops))
     throw core::ConfigError(
         "--fused-ops gelu-epilogues and all-epilogues are for GPUs: on the processor take "
         "--fused-ops on, whose products have their own");
 }
 
 void check_epilogues(const TrainOptions& options) {
-  if (!wants_epilogues(options)) return;
   if (options.device == Device::kCpu) refuse_epilogues_on_processor(options);
-  if (options.precision == Precision::kFp32 || options.precision == Precision::kTf32)
+  const bool wide = options.precision == Precision::kFp32 || options.precision == Precision::kTf32;
+  if (wide && model::has_epilogues(options.model.config.fused_ops))
     throw core::ConfigError(
-        "--fused-ops gelu-epilogues and all-epilogues need --precision bf16 or fp16: with the "
-        "others "
-        "take --fused-ops on");
-  if (options.model.config.recompute == model::Recompute::kActivations)
-    throw core::ConfigError(
-        "--recompute activations and epilogues with GELU exclude each other: what comes out of "
-        "GELU cannot be made again without its product; take --recompute none or mlp, or "
-        "--fused-ops on");
+        "--fused-ops gelu-epilogues and all-epilogues need --precision bf16 or fp16: for fp32 and "
+        "tf32 take --fused-ops on");
 }
 
 // What is known without a device.

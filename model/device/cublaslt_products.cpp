@@ -90,36 +90,35 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attr
         "a preference");
 }
 
-// Of an address, as cublasLt asks for it: at most what it takes for granted by default.
-std::uint32_t alignment_of(const Tensor& tensor) {
-  const auto address = reinterpret_cast<std::uintptr_t>(tensor.data_ptr());
-  std::uint32_t alignment = 256;
-  while (address % alignment != 0) alignment /= 2;
-  return alignment;
-}
+// What EpilogueProducts::take() has seen to, and LibTorch's allocator. Always the same, so that the
+// place of a tensor does not decide which algorithm it gets, and with that its last bits.
+constexpr std::uint32_t kAlignment = 16;
+// As much as cuBLAS itself takes on an H100 (its documentation, cublasSetWorkspace).
+constexpr std::int64_t kWorkspaceBytes = std::int64_t{32} << 20;
 
 // Partial sums of a split product stay in fp32.
-Preference preference_of(const Product& product, std::size_t workspace_bytes) {
+Preference make_preference() {
   cublasLtMatmulPreference_t made = nullptr;
   check(cublasLtMatmulPreferenceCreate(&made), "preferences");
   Preference preference(made);
-  set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
+  set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+      static_cast<std::size_t>(kWorkspaceBytes));
   set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_NONE});
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(product.first));
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(product.second));
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(product.out));
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(product.out));
+  for (const auto matrix :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    set(preference, matrix, kAlignment);
   return preference;
 }
 
 void run(const Product& product) {
   const c10::cuda::CUDAGuard guard(product.out.device());
   const cublasLtHandle_t handle = at::cuda::getCurrentCUDABlasLtHandle();
-  const std::size_t workspace_bytes = at::cuda::getCUDABlasLtWorkspaceSize();
-  void* const workspace = at::cuda::getCUDABlasLtWorkspace();
+  // Of LibTorch's allocator: given back at once, to what comes later on this stream.
+  const Tensor workspace = at::empty({kWorkspaceBytes}, product.out.options().dtype(at::kByte));
   const Description description = description_of(product);
-  const Preference preference = preference_of(product, workspace_bytes);
+  const Preference preference = make_preference();
   const Layout first = layout_of(product.first), second = layout_of(product.second),
                out = layout_of(product.out);
   cublasLtMatmulHeuristicResult_t chosen = {};
@@ -129,12 +128,13 @@ void run(const Product& product) {
         "an algorithm");
   check(found > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED, "an algorithm");
   const float one = 1, none = 0;
-  check(cublasLtMatmul(handle, description.get(), &one, product.first.const_data_ptr(), first.get(),
-                       product.second.const_data_ptr(), second.get(), &none,
-                       product.out.const_data_ptr(), out.get(), product.out.mutable_data_ptr(),
-                       out.get(), &chosen.algo, workspace, workspace_bytes,
-                       c10::cuda::getCurrentCUDAStream()),
-        "its launch");
+  check(
+      cublasLtMatmul(handle, description.get(), &one, product.first.const_data_ptr(), first.get(),
+                     product.second.const_data_ptr(), second.get(), &none,
+                     product.out.const_data_ptr(), out.get(), product.out.mutable_data_ptr(),
+                     out.get(), &chosen.algo, workspace.mutable_data_ptr(),
+                     static_cast<std::size_t>(kWorkspaceBytes), c10::cuda::getCurrentCUDAStream()),
+      "its launch");
 }
 
 class CublasLtProducts : public EpilogueProducts {

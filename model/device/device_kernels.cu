@@ -106,13 +106,13 @@ class CudaBlock {
   int turn_ = 0;
 };
 
-constexpr std::int64_t kReservedByCuda = 1024;  // of a block's memory (CUDA C++ Programming Guide)
+constexpr std::int64_t kMostScratch = 3072;  // bytes
 
 template <typename Body>
 __global__ void __launch_bounds__(Body::kMostThreads) run_body(const Body body) {
   using Block = CudaBlock<Body::kMostThreads>;
   __shared__ typename Block::Scratch scratch;
-  static_assert(sizeof(scratch) <= kBlockScratch - kReservedByCuda);
+  static_assert(sizeof(scratch) <= kMostScratch);
   Block block(scratch);
   body(block, BlockPlace{blockIdx.x, blockIdx.y, gridDim.x, gridDim.y});
 }
@@ -121,21 +121,36 @@ void check_cuda(cudaError_t error, const char* what) {
   if (error != cudaSuccess) throw core::Error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
+int attribute_of_device(cudaDeviceAttr attribute) {
+  int device = 0, value = 0;
+  check_cuda(cudaGetDevice(&device), "no current device");
+  check_cuda(cudaDeviceGetAttribute(&value, attribute, device), "an attribute of the device");
+  return value;
+}
+
 struct CudaGrid {
-  // Of the current device.
+  // Of the current device; so is what comes next.
   std::int64_t most_memory_bytes() const {
-    int device = 0, bytes = 0;
-    check_cuda(cudaGetDevice(&device), "no current device");
-    check_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-               "a block's memory is not known");
-    return std::max<std::int64_t>(0, bytes - kBlockScratch);
+    const std::int64_t bytes = attribute_of_device(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    return std::max<std::int64_t>(0, bytes - kMostScratch);
+  }
+
+  template <typename Body>
+  std::int64_t blocks_at_once(const GridSize& size) const {
+    allow_memory<Body>();
+    int on_each = 0;
+    check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                   &on_each, run_body<Body>, static_cast<int>(size.threads),
+                   static_cast<std::size_t>(size.memory_bytes)),
+               Body::kName);
+    return std::int64_t{std::max(1, on_each)} * attribute_of_device(cudaDevAttrMultiProcessorCount);
   }
 
   template <typename Body>
   void run(const GridSize& size, const Body& body, DeviceStream stream) const {
     require(size.blocks_x <= std::numeric_limits<int>::max(), Body::kName,
             std::to_string(size.blocks_x) + " blocks are more than a launch can have");
-    if (size.memory_bytes > 0) allow_memory<Body>(static_cast<int>(size.memory_bytes));
+    if (size.memory_bytes > 0) allow_memory<Body>();
     const dim3 blocks(static_cast<unsigned>(size.blocks_x), static_cast<unsigned>(size.blocks_y));
     run_body<<<blocks, static_cast<unsigned>(size.threads),
                static_cast<std::size_t>(size.memory_bytes), static_cast<cudaStream_t>(stream)>>>(
@@ -148,11 +163,12 @@ struct CudaGrid {
 
  private:
   // More than 48 KB a block only for who asks, and as many blocks at once as it all suffices for.
+  // The same for every launch: others may be under way.
   template <typename Body>
-  static void allow_memory(int bytes) {
-    check_cuda(
-        cudaFuncSetAttribute(run_body<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-        Body::kName);
+  void allow_memory() const {
+    check_cuda(cudaFuncSetAttribute(run_body<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(most_memory_bytes())),
+               Body::kName);
     check_cuda(cudaFuncSetAttribute(run_body<Body>, cudaFuncAttributePreferredSharedMemoryCarveout,
                                     cudaSharedmemCarveoutMaxShared),
                Body::kName);

@@ -1,7 +1,7 @@
 // Kernels of the fused operators on a GPU, each a launch on a stream: nothing returns to the host,
 // nothing blocks it, nothing is allocated. All pointers are to device memory, which stays until the
 // stream has passed. Rows are contiguous. Every result is the same bits in every run and on every
-// GPU of a kind: no atomics, and grids that do not depend on the device.
+// GPU of a kind: no atomics, and sums in an order that does not depend on the device.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ class EpilogueProducts {
   virtual ~EpilogueProducts() = default;
 
   // Whether a product of these can have it: bfloat16 or float16, C and H multiples of 8, the weight
-  // at a multiple of 16 bytes.
+  // contiguous and at a multiple of 16 bytes.
   static bool take(const torch::Tensor& x_rc, const torch::Tensor& weight_ch);
 
   // before = x weight + bias, rounded; activation = GELU (tanh form) of it, from what was not
@@ -51,8 +51,8 @@ struct ChosenProducts {
   const EpilogueProducts* for_bias(const torch::Tensor& x, const torch::Tensor& weight) const;
 };
 
-// cublasLt's, on the current stream, in LibTorch's workspace. Throw core::Error where cublasLt has
-// no such product. Null in a build without LibTorch's CUDA.
+// cublasLt's, on the current stream. Throw core::Error where cublasLt has no such product. Null in
+// a build without LibTorch's CUDA.
 std::shared_ptr<const EpilogueProducts> make_epilogue_products();
 
 }  // namespace sidestream::model::device

@@ -21,11 +21,6 @@ std::int64_t loss_threads(std::int64_t stride, core::DType dtype) {
   return std::min(whole_warps(divided_up(stride, 16 / bytes_of(dtype))), kMostLossThreads);
 }
 
-std::int64_t loss_blocks(std::int64_t rows, std::int64_t threads, std::int64_t memory_bytes) {
-  return blocks_for(rows, std::min(kMultiprocessorLossThreads / threads,
-                                   kMultiprocessorMemory / (memory_bytes + kBlockScratch)));
-}
-
 Access access_of(std::int64_t width, core::DType dtype, std::initializer_list<const void*> rows) {
   return width * bytes_of(dtype) % 16 == 0 ? access_of(rows) : Access::kElement;
 }

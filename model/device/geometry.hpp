@@ -69,16 +69,11 @@ constexpr std::int64_t row_parts(std::int64_t rows, std::int64_t width) {
   return std::min(rows, std::max<std::int64_t>(1, 8 * kMultiprocessors / divided_up(width, 1024)));
 }
 
-// A block has one row of logits in its own memory at a time. With 64 registers for each thread and
-// GPT-2's vocabulary in 16 bits, two blocks are on a multiprocessor at once: while one waits for
-// its next row or its sums, the other computes. Small vocabularies have a chunk for each thread.
-constexpr std::int64_t kMultiprocessorMemory = 228 * 1024;
-constexpr std::int64_t kMultiprocessorLossThreads = 1024;
+// A block has one row of logits in its own memory at a time. Of GPT-2's vocabulary in 16 bits two
+// are on a multiprocessor at once: while one waits for its next row or its sums, the other
+// computes. Small vocabularies have a chunk for each thread. There are as many blocks as the device
+// runs at once: no sum is of several rows, so that no bit depends on it.
 std::int64_t loss_threads(std::int64_t stride, core::DType dtype);
-std::int64_t loss_blocks(std::int64_t rows, std::int64_t threads, std::int64_t memory_bytes);
-
-// What a block needs of that memory for its sums, and what CUDA keeps for itself.
-constexpr std::int64_t kBlockScratch = 4096;
 
 // Null pointers are no obstacle. The first: of ranges whose last elements, too few for a chunk, go
 // one by one.

@@ -17,7 +17,8 @@ struct GridSize {
 };
 
 // Grid: run(size, body, stream) calls body(block, place) for every place of the grid;
-// most_memory_bytes() is what a block can have.
+// most_memory_bytes() is what a block can have, blocks_at_once<Body>(size) how many there are room
+// for.
 template <typename Grid>
 class KernelsOn : public DeviceKernels {
  public:
@@ -167,10 +168,9 @@ class KernelsOn : public DeviceKernels {
           .loss_scale = job.loss_scale,
           .gradient = job.gradient_scale == 0 ? Gradient::kNo : Gradient::kYes,
           .held = held};
-      grid_.run({.blocks_x = loss_blocks(job.rows, threads, held * kChunkBytes),
-                 .threads = threads,
-                 .memory_bytes = held * kChunkBytes},
-                CrossEntropyBody<T>{rows}, stream);
+      GridSize size{.threads = threads, .memory_bytes = held * kChunkBytes};
+      size.blocks_x = std::min(job.rows, grid_.template blocks_at_once<CrossEntropyBody<T>>(size));
+      grid_.run(size, CrossEntropyBody<T>{rows}, stream);
     });
   }
 

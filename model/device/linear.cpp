@@ -66,6 +66,7 @@ LinearGradients linear_gradients(const LaunchQueue& queue, const Tensor& memory,
   if (products == nullptr)
     return {product_into(memory_or_new, x_rc.t(), dy_rh), bias_gradient(queue, dy_rh)};
   LinearGradients gradients{memory_or_new, at::empty({dy_rh.size(1)}, dy_rh.options())};
+  RECORD_FUNCTION("sidestream::weight_gradient_product", Inputs({x_rc, dy_rh}));
   products->weight_gradient(x_rc, dy_rh, gradients.weight, gradients.bias);
   return gradients;
 }

@@ -36,8 +36,8 @@ struct Hidden {
 // Null: GELU is a kernel of its own between the products. kBeforeGelu makes the activation again
 // from `before`, of which the product's GELU has seen more digits.
 const EpilogueProducts* products_with_gelu(const LaunchQueue& queue, const Tensor& x,
-                                           const Tensor& in_weight, MlpKeeps keeps) {
-  return keeps == MlpKeeps::kBeforeGelu ? nullptr : queue.products.for_gelu(x, in_weight);
+                                           const Tensor& weight, MlpKeeps keeps) {
+  return keeps == MlpKeeps::kBeforeGelu ? nullptr : queue.products.for_gelu(x, weight);
 }
 
 Hidden hidden_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in,
@@ -46,6 +46,7 @@ Hidden hidden_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights&
   if (const EpilogueProducts* products = products_with_gelu(queue, x, in.weight, keeps)) {
     const Tensor before = at::empty({rows.size(0), in.weight.size(1)}, rows.options());
     const Tensor activation = at::empty_like(before);
+    RECORD_FUNCTION("sidestream::gelu_product", Inputs({rows, in.weight}));
     products->with_gelu(rows, in.weight, in.bias, before, activation);
     return {before, activation};
   }
@@ -55,7 +56,8 @@ Hidden hidden_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights&
   return {before, activation};
 }
 
-// Where nothing is going to be differentiated.
+// Where nothing is going to be differentiated. The product that training has, for its bits: what
+// goes into GELU is written there, too.
 Tensor activation_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in,
                      MlpKeeps keeps) {
   if (products_with_gelu(queue, x, in.weight, keeps) != nullptr)
@@ -92,9 +94,11 @@ HiddenGradient through_gelu(const LaunchQueue& queue, const Tensor& grad, const 
 // dy: of the second product.
 HiddenGradient hidden_gradient(const LaunchQueue& queue, const Tensor& dy, const Tensor& out_weight,
                                Hidden hidden, const EpilogueProducts* products) {
-  if (products == nullptr) return through_gelu(queue, at::mm(dy, out_weight.t()), hidden);
+  if (products == nullptr || !EpilogueProducts::take(dy, out_weight))
+    return through_gelu(queue, at::mm(dy, out_weight.t()), hidden);
   HiddenGradient result{at::empty_like(hidden.before), std::move(hidden.activation),
                         at::empty({hidden.before.size(1)}, dy.options())};
+  RECORD_FUNCTION("sidestream::gelu_product_backward", Inputs({dy, out_weight}));
   products->through_gelu(dy, out_weight, hidden.before, result.grad, result.bias_grad);
   return result;
 }

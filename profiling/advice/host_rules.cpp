@@ -77,7 +77,8 @@ Outcome unfused_operators(const Facts& facts, const Rule& rule) {
   if (!fused && !facts.foreign) return could_not_look(kNeedsRun);
   if (!facts.fusible_ns) return could_not_look(kNeedsOperators);
   const double time = facts.share_of(*facts.fusible_ns);
-  if (fused == "on" || time <= rule.threshold) return nothing_found();
+  const bool on = fused && *fused != "off";
+  if (on || time <= rule.threshold) return nothing_found();
   return found({.bound = time, .evidence = {share("activations, norms and softmax", time)}});
 }
 

@@ -139,6 +139,13 @@ Product fused_head(const Inputs& in) {
   return weight.size() == 2 ? rows_product(in.tensor(0), weight[1], weight[0]) : std::nullopt;
 }
 
+// [r, c] x the transpose of [h, c]; the transpose of [r, c] x [r, h].
+Product transposed_product(const Inputs& in) { return fused_head(in); }
+Product weight_gradient_product(const Inputs& in) {
+  const Dims x = in.tensor(0), gradient = in.tensor(1);
+  return x.size() == 2 ? product({x[1], x[0]}, gradient) : std::nullopt;
+}
+
 // Either counts, or is a product, and others as large as it.
 struct Counter {
   std::string_view name;
@@ -147,7 +154,7 @@ struct Counter {
   double products = 1;
 };
 
-constexpr std::array<Counter, 30> kCounters = {{
+constexpr std::array<Counter, 33> kCounters = {{
     {.name = "aten::mm", .product = plain_product},
     {.name = "aten::bmm", .product = plain_product},
     {.name = "aten::_scaled_mm", .product = plain_product},
@@ -176,6 +183,9 @@ constexpr std::array<Counter, 30> kCounters = {{
     {.name = "sidestream::mlp_backward",
      .flops = fused_mlp_backward,
      .product = fused_linear_backward},
+    {.name = "sidestream::gelu_product", .product = fused_linear},
+    {.name = "sidestream::gelu_product_backward", .product = transposed_product},
+    {.name = "sidestream::weight_gradient_product", .product = weight_gradient_product},
     {.name = "sidestream::attention", .flops = fused_attention},
     {.name = "sidestream::attention_backward", .flops = fused_attention_backward},
     {.name = "sidestream::head_loss", .product = fused_head},

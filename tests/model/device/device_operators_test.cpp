@@ -128,6 +128,59 @@ TEST_F(DeviceOperatorsTest, mlp_with_gelu_in_its_products_equals_plain) {
   }
 }
 
+// Passes on to others, and counts.
+class CountedProducts : public EpilogueProducts {
+ public:
+  explicit CountedProducts(std::shared_ptr<const EpilogueProducts> others)
+      : others_(std::move(others)) {}
+
+  void with_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& before,
+                 const Tensor& activation) const override {
+    ++forward;
+    others_->with_gelu(x, weight, bias, before, activation);
+  }
+  void through_gelu(const Tensor& dy, const Tensor& weight, const Tensor& before,
+                    const Tensor& grad, const Tensor& bias_grad) const override {
+    ++backward;
+    others_->through_gelu(dy, weight, before, grad, bias_grad);
+  }
+  void weight_gradient(const Tensor& x, const Tensor& dy, const Tensor& weight_grad,
+                       const Tensor& bias_grad) const override {
+    ++weight_gradients;
+    others_->weight_gradient(x, dy, weight_grad, bias_grad);
+  }
+
+  mutable int forward = 0, backward = 0, weight_gradients = 0;
+
+ private:
+  std::shared_ptr<const EpilogueProducts> others_;
+};
+
+// That the products of the tests above are used where they are meant.
+TEST_F(DeviceOperatorsTest, products_with_epilogues_are_used_in_16_bits_and_whole_chunks) {
+  const LaunchQueuePtr queue = tested_queue_with(Epilogues::kAll);
+  const auto counted = std::make_shared<CountedProducts>(queue->products.products);
+  queue->products.products = counted;
+  DeviceOperators operators(queue);
+  const auto counts = [&](at::ScalarType dtype, std::int64_t width, Epilogues epilogues) {
+    queue->products.epilogues = epilogues;
+    counted->forward = counted->backward = counted->weight_gradients = 0;
+    Tensors inputs;
+    for (const Tensor& input : mlp_inputs(2, 5, width))
+      inputs.push_back(input.to(tested_device(), dtype).requires_grad_());
+    (kMlp(operators, inputs)[0].sum() + operators.linear(inputs[0], {inputs[1], inputs[2]}).sum())
+        .backward();
+    return std::tuple(counted->forward, counted->backward, counted->weight_gradients);
+  };
+
+  for (const at::ScalarType dtype : {at::kBFloat16, at::kHalf}) {
+    EXPECT_EQ(counts(dtype, 24, Epilogues::kAll), std::tuple(1, 1, 2));
+    EXPECT_EQ(counts(dtype, 24, Epilogues::kGelu), std::tuple(1, 1, 0));
+    EXPECT_EQ(counts(dtype, 3, Epilogues::kAll), std::tuple(0, 0, 0));
+  }
+  EXPECT_EQ(counts(at::kFloat, 24, Epilogues::kAll), std::tuple(0, 0, 0));
+}
+
 TEST_F(DeviceOperatorsTest, mlp_equals_plain) {
   compare(kMlp, mlp_inputs(2, 65, 32));
   compare(kMlp, mlp_inputs(1, 1, 3));

@@ -121,6 +121,12 @@ struct HostGrid {
 
   std::int64_t most_memory_bytes() const { return memory_bytes; }
 
+  // Few, so that each goes through several rows.
+  template <typename Body>
+  std::int64_t blocks_at_once(const GridSize&) const {
+    return 7;
+  }
+
   template <typename Body>
   void run(const GridSize& size, const Body& body, DeviceStream stream) const {
     require(size.threads % kWarp == 0 && size.threads <= Body::kMostThreads, Body::kName,

@@ -167,13 +167,6 @@ TEST_F(LaunchesTest, memory_of_a_block_changes_no_bit_of_the_loss) {
   for (const std::int64_t bytes : {0, 16, 8192, 10000}) EXPECT_TRUE(run(bytes).equal(all_of_it));
 }
 
-TEST(GeometryTest, two_blocks_with_a_row_of_gpt2_are_on_a_multiprocessor) {
-  const std::int64_t threads = loss_threads(50304, core::DType::kBFloat16);
-  EXPECT_EQ(loss_blocks(100'000, threads, 50264 * 2), 2 * kMultiprocessors);
-  EXPECT_EQ(loss_blocks(100'000, threads, 50260 * 4), kMultiprocessors);
-  EXPECT_EQ(loss_blocks(5, threads, 50264 * 2), 5);
-}
-
 TEST(GeometryTest, threads_of_a_row_hold_all_of_it) {
   for (std::int64_t width = 1; width <= kWidestNorm; ++width) {
     ASSERT_GE(norm_threads(width) * norm_held(width), width);

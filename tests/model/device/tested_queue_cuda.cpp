@@ -1,3 +1,5 @@
+#include <stdexcept>
+
 #include "tests/model/device/tested_queue.hpp"
 
 namespace sidestream::model::device {
@@ -7,6 +9,7 @@ LaunchQueuePtr tested_queue() { return make_launch_queue(); }
 LaunchQueuePtr tested_queue_with(Epilogues epilogues) {
   LaunchQueuePtr queue = make_launch_queue();
   queue->products = {.products = make_epilogue_products(), .epilogues = epilogues};
+  if (!queue->products.products) throw std::logic_error("this build has no products to test");
   return queue;
 }
 
