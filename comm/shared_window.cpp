@@ -16,6 +16,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/host_name.hpp"
 
 namespace sidestream::comm {
 namespace {
@@ -47,7 +48,7 @@ struct Room {
 std::string text_of(const Room& room) {
   constexpr std::size_t kKibibyte = 1024;
   return std::to_string(round_up(room.wanted_bytes, kKibibyte) / kKibibyte) + " KiB wanted, " +
-         std::to_string(room.free_bytes / kKibibyte) + " KiB free";
+         std::to_string(room.free_bytes / kKibibyte) + " KiB free on " + core::host_name();
 }
 
 // All ranks go on, or all throw: the largest error number of any rank decides, and its node's room
