@@ -100,6 +100,9 @@ struct LogitGradient {
   }
 };
 
+// After the last one over a row, its places are the next row's.
+enum class RowPass { kFirst, kLast };
+
 // One row as a block goes through it. Chunk c of a row is that of thread c % threads in every pass:
 // a place of the block's memory is one thread's alone, who waits for what it fetched itself, and
 // for nobody else.
@@ -131,21 +134,12 @@ class LogitRow {
   }
 
   // visit(column, chunk) for a thread's chunks that have a logit.
-  template <typename Visit>
+  template <RowPass kPass, typename Visit>
   SIDESTREAM_KERNEL void each_chunk(int thread, const Visit& visit) const {
-    int c = thread;
-    for (; c < held_; c += block_.threads())
-      visit(column_of(c), block_.template fetched<T>(thread, c));
-    for (; c < chunks_; c += block_.threads()) visit(column_of(c), load_chunk(row_ + column_of(c)));
-  }
-
-  // The same for the last time: the next row's chunks may come.
-  template <typename Visit>
-  SIDESTREAM_KERNEL void each_last_chunk(int thread, const Visit& visit) const {
     int c = thread;
     for (; c < held_; c += block_.threads()) {
       const Chunk<T> chunk = block_.template fetched<T>(thread, c);
-      fetch_next(thread, c);
+      if constexpr (kPass == RowPass::kLast) fetch_next(thread, c);
       visit(column_of(c), chunk);
     }
     for (; c < chunks_; c += block_.threads()) visit(column_of(c), load_chunk(row_ + column_of(c)));
@@ -188,9 +182,10 @@ SIDESTREAM_KERNEL void cross_entropy_row(Block& block, const CrossEntropyRows<T>
   const auto softmax_of_share = [&](int thread) {
     block.wait_for_fetched(thread);
     Softmax softmax{kLowest, 0};
-    logits.each_chunk(thread, [&](std::int64_t column, const Chunk<T>& chunk) {
-      LogitChunk<T>(chunk, column, rows.vocab_size).join(softmax);
-    });
+    logits.template each_chunk<RowPass::kFirst>(
+        thread, [&](std::int64_t column, const Chunk<T>& chunk) {
+          LogitChunk<T>(chunk, column, rows.vocab_size).join(softmax);
+        });
     return softmax;
   };
   const Softmax softmax = block.reduce(softmax_of_share, JoinSoftmax());
@@ -207,10 +202,11 @@ SIDESTREAM_KERNEL void cross_entropy_row(Block& block, const CrossEntropyRows<T>
     const float scale = known ? wanted : kNotANumber;
     const LogitGradient gradient{softmax.first, scale / softmax.second, scale, target,
                                  rows.vocab_size};
-    logits.each_last_chunk(thread, [&](std::int64_t column, const Chunk<T>& chunk) {
-      const LogitChunk<T> wide(chunk, column, rows.vocab_size);
-      store_chunk(logits.begin() + column, counts ? gradient.of(wide, column) : Chunk<T>{});
-    });
+    logits.template each_chunk<RowPass::kLast>(
+        thread, [&](std::int64_t column, const Chunk<T>& chunk) {
+          const LogitChunk<T> wide(chunk, column, rows.vocab_size);
+          store_chunk(logits.begin() + column, counts ? gradient.of(wide, column) : Chunk<T>{});
+        });
     logits.each_padding_chunk(thread, rows.stride, [&](std::int64_t column) {
       store_chunk(logits.begin() + column, Chunk<T>{});
     });
