@@ -1,6 +1,7 @@
 #include "model/device/bias_gradient.hpp"
 
 #include "model/device/geometry.hpp"
+
 namespace sidestream::model::device {
 
 using torch::Tensor;

@@ -117,8 +117,8 @@ __global__ void __launch_bounds__(Body::kMostThreads) run_body(const Body body) 
   body(block, BlockPlace{blockIdx.x, blockIdx.y, gridDim.x, gridDim.y});
 }
 
-void check_cuda(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) throw core::Error(std::string(what) + ": " + cudaGetErrorString(error));
+void check_cuda(cudaError_t error, const std::string& what) {
+  if (error != cudaSuccess) throw core::Error(what + ": " + cudaGetErrorString(error));
 }
 
 int attribute_of_device(cudaDeviceAttr attribute) {
@@ -136,29 +136,21 @@ struct CudaGrid {
   }
 
   template <typename Body>
-  std::int64_t blocks_at_once(const GridSize& size) const {
-    allow_memory<Body>();
-    int on_each = 0;
-    check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                   &on_each, run_body<Body>, static_cast<int>(size.threads),
-                   static_cast<std::size_t>(size.memory_bytes)),
-               Body::kName);
-    return std::int64_t{std::max(1, on_each)} * attribute_of_device(cudaDevAttrMultiProcessorCount);
-  }
-
-  template <typename Body>
   void run(const GridSize& size, const Body& body, DeviceStream stream) const {
     require(size.blocks_x <= std::numeric_limits<int>::max(), Body::kName,
             std::to_string(size.blocks_x) + " blocks are more than a launch can have");
-    if (size.memory_bytes > 0) allow_memory<Body>();
     const dim3 blocks(static_cast<unsigned>(size.blocks_x), static_cast<unsigned>(size.blocks_y));
     run_body<<<blocks, static_cast<unsigned>(size.threads),
                static_cast<std::size_t>(size.memory_bytes), static_cast<cudaStream_t>(stream)>>>(
         body);
-    const cudaError_t error = cudaGetLastError();
-    if (error == cudaSuccess) return;
-    throw core::Error(std::string("kernel ") + Body::kName +
-                      " was not started: " + cudaGetErrorString(error));
+    check_cuda(cudaGetLastError(), std::string("kernel ") + Body::kName + " was not started");
+  }
+
+  template <typename Body>
+  void run_at_once(GridSize size, const Body& body, DeviceStream stream) const {
+    allow_memory<Body>();
+    size.blocks_x = std::min(size.blocks_x, blocks_at_once<Body>(size));
+    run(size, body, stream);
   }
 
  private:
@@ -172,6 +164,16 @@ struct CudaGrid {
     check_cuda(cudaFuncSetAttribute(run_body<Body>, cudaFuncAttributePreferredSharedMemoryCarveout,
                                     cudaSharedmemCarveoutMaxShared),
                Body::kName);
+  }
+
+  template <typename Body>
+  std::int64_t blocks_at_once(const GridSize& size) const {
+    int on_each = 0;
+    check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                   &on_each, run_body<Body>, static_cast<int>(size.threads),
+                   static_cast<std::size_t>(size.memory_bytes)),
+               Body::kName);
+    return std::int64_t{std::max(1, on_each)} * attribute_of_device(cudaDevAttrMultiProcessorCount);
   }
 };
 

@@ -66,7 +66,7 @@ Tensor DeviceOperators::next_token_loss(const Tensor& x_btc, const Embeddings& e
 std::unique_ptr<Operators> make_device_operators(FusedOps fused) {
   LaunchQueuePtr queue = make_launch_queue();
   if (!queue) return std::make_unique<PlainOperators>();
-  if (fused == FusedOps::kGeluEpilogues || fused == FusedOps::kAllEpilogues)
+  if (has_epilogues(fused))
     queue->products = {
         .products = make_epilogue_products(),
         .epilogues = fused == FusedOps::kAllEpilogues ? Epilogues::kAll : Epilogues::kGelu};

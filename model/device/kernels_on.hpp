@@ -13,12 +13,12 @@ namespace sidestream::model::device {
 
 struct GridSize {
   std::int64_t blocks_x = 1, blocks_y = 1, threads = kWarp;
-  std::int64_t memory_bytes = 0;  // of a block, for what its threads fetch
+  std::int64_t memory_bytes = 0;  // of a block, for what its threads fetch (run_at_once)
 };
 
 // Grid: run(size, body, stream) calls body(block, place) for every place of the grid;
-// most_memory_bytes() is what a block can have, blocks_at_once<Body>(size) how many there are room
-// for.
+// run_at_once() the same with no more blocks in x than there is room for at once;
+// most_memory_bytes() is what a block of it can have.
 template <typename Grid>
 class KernelsOn : public DeviceKernels {
  public:
@@ -168,9 +168,9 @@ class KernelsOn : public DeviceKernels {
           .loss_scale = job.loss_scale,
           .gradient = job.gradient_scale == 0 ? Gradient::kNo : Gradient::kYes,
           .held = held};
-      GridSize size{.threads = threads, .memory_bytes = held * kChunkBytes};
-      size.blocks_x = std::min(job.rows, grid_.template blocks_at_once<CrossEntropyBody<T>>(size));
-      grid_.run(size, CrossEntropyBody<T>{rows}, stream);
+      grid_.run_at_once(
+          {.blocks_x = job.rows, .threads = threads, .memory_bytes = held * kChunkBytes},
+          CrossEntropyBody<T>{rows}, stream);
     });
   }
 

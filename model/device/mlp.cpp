@@ -40,18 +40,24 @@ const EpilogueProducts* products_with_gelu(const LaunchQueue& queue, const Tenso
   return keeps == MlpKeeps::kBeforeGelu ? nullptr : queue.products.for_gelu(x, weight);
 }
 
-Hidden hidden_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in,
-                 MlpKeeps keeps) {
+Hidden hidden_of_product(const EpilogueProducts& products, const Tensor& x,
+                         const LinearWeights& in) {
   const Tensor rows = rows_of(x);
-  if (const EpilogueProducts* products = products_with_gelu(queue, x, in.weight, keeps)) {
-    const Tensor before = at::empty({rows.size(0), in.weight.size(1)}, rows.options());
-    const Tensor activation = at::empty_like(before);
-    RECORD_FUNCTION("sidestream::gelu_product", Inputs({rows, in.weight}));
-    products->with_gelu(rows, in.weight, in.bias, before, activation);
-    return {before, activation};
-  }
-  const Tensor before = at::addmm(in.bias, rows, in.weight);
+  const Tensor before = at::empty({rows.size(0), in.weight.size(1)}, rows.options());
   const Tensor activation = at::empty_like(before);
+  RECORD_FUNCTION("sidestream::gelu_product", Inputs({rows, in.weight}));
+  products.with_gelu(rows, in.weight, in.bias, before, activation);
+  return {before, activation};
+}
+
+Tensor before_gelu(const Tensor& x, const LinearWeights& in) {
+  return at::addmm(in.bias, rows_of(x), in.weight);
+}
+
+Hidden hidden_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in,
+                 const EpilogueProducts* products) {
+  if (products != nullptr) return hidden_of_product(*products, x, in);
+  const Tensor before = before_gelu(x, in), activation = at::empty_like(before);
   gelu_into(queue, before, activation);
   return {before, activation};
 }
@@ -59,12 +65,25 @@ Hidden hidden_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights&
 // Where nothing is going to be differentiated. The product that training has, for its bits: what
 // goes into GELU is written there, too.
 Tensor activation_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in,
-                     MlpKeeps keeps) {
-  if (products_with_gelu(queue, x, in.weight, keeps) != nullptr)
-    return hidden_of(queue, x, in, keeps).activation;
-  const Tensor hidden = at::addmm(in.bias, rows_of(x), in.weight);
+                     const EpilogueProducts* products) {
+  if (products != nullptr) return hidden_of_product(*products, x, in).activation;
+  const Tensor hidden = before_gelu(x, in);
   gelu_into(queue, hidden, hidden);
   return hidden;
+}
+
+// As it was kept, or made again. A kernel of GELU's backward makes the activation itself.
+Hidden hidden_again(const Tensor& x, const LinearWeights& in, const Hidden& kept,
+                    const EpilogueProducts* products) {
+  if (kept.before.defined()) return kept;
+  if (products != nullptr) return hidden_of_product(*products, x, in);
+  return {before_gelu(x, in), Tensor()};
+}
+
+// What forward kept, by what there is of it.
+MlpKeeps kept_of(const Hidden& kept) {
+  if (kept.activation.defined()) return MlpKeeps::kAll;
+  return kept.before.defined() ? MlpKeeps::kBeforeGelu : MlpKeeps::kInput;
 }
 
 struct HiddenGradient {
@@ -103,14 +122,6 @@ HiddenGradient hidden_gradient(const LaunchQueue& queue, const Tensor& dy, const
   return result;
 }
 
-// As it was kept, or made again. A kernel of GELU's backward makes the activation itself.
-Hidden hidden_again(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in,
-                    const Hidden& kept, const EpilogueProducts* products) {
-  if (kept.before.defined()) return kept;
-  if (products != nullptr) return hidden_of(queue, x, in, MlpKeeps::kInput);
-  return {at::addmm(in.bias, rows_of(x), in.weight), Tensor()};
-}
-
 struct MlpFunction : torch::autograd::Function<MlpFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& in_weight,
                         const Tensor& in_bias, const Tensor& out_weight, const Tensor& out_bias,
@@ -122,8 +133,8 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     fused::keep_place(context, kInGradient, options.gradients.in_weight);
     fused::keep_place(context, kOutGradient, options.gradients.out_weight);
     const MlpKeeps keeps = options.keeps;
-    context->saved_data[kKeeps] = static_cast<std::int64_t>(keeps);
-    const Hidden hidden = hidden_of(*queue, x, {in_weight, in_bias}, keeps);
+    const Hidden hidden =
+        hidden_of(*queue, x, {in_weight, in_bias}, products_with_gelu(*queue, x, in_weight, keeps));
     context->save_for_backward(
         {x_again.make ? Tensor() : x, keeps == MlpKeeps::kInput ? Tensor() : hidden.before,
          in_weight, out_weight, in_bias, keeps == MlpKeeps::kAll ? hidden.activation : Tensor()});
@@ -135,9 +146,9 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     const Tensor &in_weight = saved[2], &out_weight = saved[3], &in_bias = saved[4];
     const Tensor x = take_operand(context, saved[0]);
     const LaunchQueue& queue = *kept_queue(context);
-    const auto keeps = static_cast<MlpKeeps>(context->saved_data[kKeeps].toInt());
-    const EpilogueProducts* products = products_with_gelu(queue, x, in_weight, keeps);
-    Hidden hidden = hidden_again(queue, x, {in_weight, in_bias}, {saved[1], saved[5]}, products);
+    const Hidden kept{saved[1], saved[5]};
+    const EpilogueProducts* products = products_with_gelu(queue, x, in_weight, kept_of(kept));
+    Hidden hidden = hidden_again(x, {in_weight, in_bias}, kept, products);
     RECORD_FUNCTION("sidestream::mlp_backward", Inputs({grads[0], x, in_weight, out_weight}));
     const Tensor dy = rows_of(grads[0]);
     tensor_list result(8);
@@ -154,8 +165,6 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
       result[0] = shaped_like(at::mm(gradient.grad, in_weight.t()), x, x.size(-1));
     return result;
   }
-
-  static constexpr const char* kKeeps = "keeps";
 };
 
 }  // namespace
@@ -167,7 +176,8 @@ Tensor mlp(const LaunchQueuePtr& queue, const Operand& operand, const LinearWeig
     return MlpFunction::apply(x, in.weight, in.bias, out.weight, out.bias, operand.again, options,
                               queue);
   }
-  const Tensor activation = activation_of(*queue, x, in, options.keeps);
+  const Tensor activation =
+      activation_of(*queue, x, in, products_with_gelu(*queue, x, in.weight, options.keeps));
   return shaped_like(at::addmm(out.bias, activation, out.weight), x, out.weight.size(1));
 }
 

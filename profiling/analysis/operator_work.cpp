@@ -134,13 +134,12 @@ Flops fused_attention(const Inputs& in) {
 Flops fused_attention_backward(const Inputs& in) { return times(2.5, fused_attention(in)); }
 
 // x times the transpose of [v, c].
-Product fused_head(const Inputs& in) {
+Product transposed_product(const Inputs& in) {
   const Dims weight = in.tensor(1);
   return weight.size() == 2 ? rows_product(in.tensor(0), weight[1], weight[0]) : std::nullopt;
 }
 
-// [r, c] x the transpose of [h, c]; the transpose of [r, c] x [r, h].
-Product transposed_product(const Inputs& in) { return fused_head(in); }
+// The transpose of [r, c] times [r, h].
 Product weight_gradient_product(const Inputs& in) {
   const Dims x = in.tensor(0), gradient = in.tensor(1);
   return x.size() == 2 ? product({x[1], x[0]}, gradient) : std::nullopt;
@@ -188,8 +187,8 @@ constexpr std::array<Counter, 33> kCounters = {{
     {.name = "sidestream::weight_gradient_product", .product = weight_gradient_product},
     {.name = "sidestream::attention", .flops = fused_attention},
     {.name = "sidestream::attention_backward", .flops = fused_attention_backward},
-    {.name = "sidestream::head_loss", .product = fused_head},
-    {.name = "sidestream::head_loss_and_gradients", .product = fused_head, .products = 3},
+    {.name = "sidestream::head_loss", .product = transposed_product},
+    {.name = "sidestream::head_loss_and_gradients", .product = transposed_product, .products = 3},
     {.name = "aten::mv",
      .flops = [](const Inputs& in) -> Flops { return 2 * element_count(in.tensor(0)); }},
     {.name = "aten::dot",

@@ -68,7 +68,7 @@ class EventSorter {
  private:
   void skip(const KinetoFields& fields, const TimeFault& fault) {
     timeline_.skip(fault.reason);
-    if (*fault.expected == '\0') return;
+    if (fault.is_absence()) return;
     constexpr std::size_t kShown = 60;
     if (senseless_++ == 0)
       first_senseless_ = std::to_string(events_) + " of the file, '" +

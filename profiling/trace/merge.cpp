@@ -46,8 +46,7 @@ class KinetoPass {
         fields_.duration.data() == nullptr ? EventShape::kInstant : EventShape::kSpan;
     const EventTimes times = times_of(fields_, shape);
     if (times.fault) {
-      // Where a field is not there nothing is wrong: profilers leave them out.
-      if (*times.fault->expected != '\0') ++left_out_;
+      if (!times.fault->is_absence()) ++left_out_;
       return;
     }
     const std::int64_t start = times.start_ns, duration = times.duration_ns;

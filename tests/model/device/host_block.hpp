@@ -4,6 +4,7 @@
 // begin as NaN, so that what reads them before it writes is seen, too.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -123,8 +124,9 @@ struct HostGrid {
 
   // Few, so that each goes through several rows.
   template <typename Body>
-  std::int64_t blocks_at_once(const GridSize&) const {
-    return 7;
+  void run_at_once(GridSize size, const Body& body, DeviceStream stream) const {
+    size.blocks_x = std::min<std::int64_t>(size.blocks_x, 7);
+    run(size, body, stream);
   }
 
   template <typename Body>
