@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-#include "core/base/printable.hpp"
 #include "profiling/trace/decimal.hpp"
 #include "profiling/trace/latest_time.hpp"
 
@@ -48,13 +47,6 @@ std::optional<TimeFault> read_field(std::string_view text, const FieldWords& wor
 }
 
 }  // namespace
-
-std::string TimeFault::text() const {
-  constexpr std::size_t kShown = 40;
-  const bool cut = found.size() > kShown;
-  return "expected " + std::string(expected) + ", found '" +
-         core::printable(found.substr(0, kShown)) + (cut ? "...'" : "'");
-}
 
 EventTimes times_of(const KinetoFields& fields, EventShape shape) {
   EventTimes times;

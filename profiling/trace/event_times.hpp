@@ -3,22 +3,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 
 #include "profiling/trace/kineto_fields.hpp"
+#include "profiling/trace/time_fault.hpp"
 
 namespace sidestream::trace {
-
-struct TimeFault {
-  const char* reason;      // under which the event is counted
-  const char* expected;    // empty: the field is not there
-  std::string_view found;  // as it stands in the file
-  // Nothing is wrong then: profilers leave fields out.
-  bool is_absence() const { return *expected == '\0'; }
-  // "expected \"ts\" in microseconds, found 'soon'"
-  std::string text() const;
-};
 
 struct EventTimes {
   std::int64_t start_ns = 0;

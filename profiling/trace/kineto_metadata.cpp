@@ -97,7 +97,11 @@ void read_figures(const Json& object, RankInfo& info) {
 
 bool read_kineto_metadata(std::string_view key, std::string_view text, RankInfo& info) {
   if (key == "baseTimeNanoseconds") {
-    info.base_ns = integer_of(text, 0);
+    const std::int64_t base_ns = integer_of(text, -1);
+    if (base_ns >= 0 && base_ns <= kLatestNs)
+      info.base_ns = base_ns;
+    else
+      info.senseless_base = std::string(text);
     return false;
   }
   if (key == "cuda_driver_version" || key == "cuda_runtime_version") {

@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-#include "core/base/printable.hpp"
 #include "profiling/ranges/phases.hpp"
 #include "profiling/trace/decimal.hpp"
 #include "profiling/trace/event_times.hpp"
@@ -58,21 +57,12 @@ class EventSorter {
       timeline_.skip("no phase");
   }
 
-  // What was left out because its times cannot be: how much, and the first of it.
-  std::vector<std::string> warnings() const {
-    if (senseless_ == 0) return {};
-    return {std::to_string(senseless_) + (senseless_ == 1 ? " event is" : " events are") +
-            " left out for times that cannot be; the first is number " + first_senseless_};
-  }
+  std::vector<std::string> warnings() const { return senseless_.warnings(); }
 
  private:
   void skip(const KinetoFields& fields, const TimeFault& fault) {
     timeline_.skip(fault.reason);
-    if (fault.is_absence()) return;
-    constexpr std::size_t kShown = 60;
-    if (senseless_++ == 0)
-      first_senseless_ = std::to_string(events_) + " of the file, '" +
-                         core::printable(fields.name.substr(0, kShown)) + "': " + fault.text();
+    senseless_.add(fault, "number " + std::to_string(events_) + " of the file", fields.name);
   }
 
   void add_complete(const KinetoFields& fields) {
@@ -188,8 +178,7 @@ class EventSorter {
   const std::uint64_t& events_;  // that were met, with the one at hand
   KinetoDecoder& decoder_;
   TrackCache tracks_;
-  std::uint64_t senseless_ = 0;
-  std::string first_senseless_;
+  SenselessTimes senseless_{SenselessTimes::Unit::kEvent};
 };
 
 }  // namespace

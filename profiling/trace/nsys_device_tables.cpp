@@ -7,6 +7,8 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "profiling/trace/nsys_times.hpp"
+
 namespace sidestream::trace {
 namespace {
 
@@ -123,7 +125,7 @@ void shorten_names(const KernelNames& names, NsysStrings& strings, NsysProcesses
 }
 
 std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysStrings& strings,
-                         NsysProcesses& processes) {
+                         NsysProcesses& processes, SenselessTimes& senseless) {
   std::uint64_t count = 0;
   KernelNames names;
   std::unordered_set<std::int64_t> seen;
@@ -140,18 +142,10 @@ std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysS
       of_timeline = process_device;
       of_track = INT64_MIN;
     }
-    const std::int64_t start = rows.integer(kStart), end = rows.integer(kEnd);
-    if (rows.is_null(kStart) || rows.is_null(kEnd)) {
-      timeline->skip("no time");
-      continue;
-    }
-    if (end < start) {
-      timeline->skip("negative duration");
-      continue;
-    }
-    std::int64_t duration = 0;
-    if (__builtin_sub_overflow(end, start, &duration)) {
-      timeline->skip("time out of range");
+    const NsysTimes times = nsys_times_of(rows, kStart, kEnd);
+    if (times.fault) {
+      timeline->skip(times.fault->reason);
+      senseless.add(*times.fault, table.name, name_of_row(rows, table.kind, strings));
       continue;
     }
     if (of_track != rows.integer(kStream)) {
@@ -162,8 +156,8 @@ std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysS
       names[rows.integer(kShortName)].insert(rows.integer(kName));
     timeline->add({.kind = table.kind,
                    .name = name_of_row(rows, table.kind, strings),
-                   .start_ns = start,
-                   .duration_ns = duration,
+                   .start_ns = times.start_ns,
+                   .duration_ns = times.duration_ns,
                    .track = track},
                   timeline->add_detail(detail_of(rows, table.kind)));
   }
@@ -174,10 +168,10 @@ std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysS
 }  // namespace
 
 std::uint64_t read_device_tables(const SqliteFile& file, NsysStrings& strings,
-                                 NsysProcesses& processes) {
+                                 NsysProcesses& processes, SenselessTimes& senseless) {
   std::uint64_t count = 0;
   for (const DeviceTable& table : kTables) {
-    if (file.has(table.name)) count += read_table(file, table, strings, processes);
+    if (file.has(table.name)) count += read_table(file, table, strings, processes, senseless);
   }
   return count;
 }

@@ -4,11 +4,12 @@
 #include "profiling/trace/nsys_processes.hpp"
 #include "profiling/trace/nsys_strings.hpp"
 #include "profiling/trace/sqlite_file.hpp"
+#include "profiling/trace/time_fault.hpp"
 
 namespace sidestream::trace {
 
-// Number of rows read.
+// Number of rows read; those whose times cannot be are left out and added to `senseless`.
 std::uint64_t read_device_tables(const SqliteFile& file, NsysStrings& strings,
-                                 NsysProcesses& processes);
+                                 NsysProcesses& processes, SenselessTimes& senseless);
 
 }  // namespace sidestream::trace

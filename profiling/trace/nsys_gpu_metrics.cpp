@@ -10,6 +10,7 @@
 
 #include "profiling/ranges/system_counters.hpp"
 #include "profiling/trace/nsys_columns.hpp"
+#include "profiling/trace/nsys_times.hpp"
 
 namespace sidestream::trace {
 namespace {
@@ -85,7 +86,7 @@ struct Sample {
 };
 
 // By time.
-std::vector<Sample> read_samples(const SqliteFile& file) {
+std::vector<Sample> read_samples(const SqliteFile& file, SenselessTimes& senseless) {
   std::vector<Sample> samples;
   const MetricNames names(file);
   const std::string numbers = names.numbers();
@@ -99,9 +100,13 @@ std::vector<Sample> read_samples(const SqliteFile& file) {
     const std::int64_t type = rows.integer(0);
     const char* series = names.find(type, rows.integer(1));
     const double percent = rows.real(3);
-    if (series == nullptr || rows.is_null(2) || rows.is_null(3) || !std::isfinite(percent))
+    if (series == nullptr || !rows.is_number(3) || !std::isfinite(percent)) continue;
+    const NsysTimes times = nsys_instant_of(rows, 2);
+    if (times.fault) {
+      senseless.add(*times.fault, kSamples, series);
       continue;
-    samples.push_back({rows.integer(2), static_cast<int>(type & kGpuBits), series, percent});
+    }
+    samples.push_back({times.start_ns, static_cast<int>(type & kGpuBits), series, percent});
   }
   std::stable_sort(samples.begin(), samples.end(),
                    [](const Sample& a, const Sample& b) { return a.time_ns < b.time_ns; });
@@ -139,10 +144,11 @@ class GpuOfDevice {
 
 }  // namespace
 
-std::uint64_t read_gpu_metrics(const SqliteFile& file, NsysProcesses& processes) {
+std::uint64_t read_gpu_metrics(const SqliteFile& file, NsysProcesses& processes,
+                               SenselessTimes& senseless) {
   if (!file.has(kSamples) || !has_all(file.columns(kSamples), kSampleColumns)) return 0;
   if (!file.has(kNames) || !has_all(file.columns(kNames), kNameColumns)) return 0;
-  const std::vector<Sample> samples = read_samples(file);
+  const std::vector<Sample> samples = read_samples(file, senseless);
   if (samples.empty()) return 0;
   const GpuOfDevice gpus(file);
   for (const NsysProcesses::Device& device : processes.devices()) {

@@ -13,11 +13,14 @@
 
 #include "profiling/trace/nsys_processes.hpp"
 #include "profiling/trace/sqlite_file.hpp"
+#include "profiling/trace/time_fault.hpp"
 
 namespace sidestream::trace {
 
-// Number of samples kept. To be called after the device tables: before them no rank has a GPU.
-std::uint64_t read_gpu_metrics(const SqliteFile& file, NsysProcesses& processes);
+// Number of samples kept; those whose times cannot be are added to `senseless`. To be called after
+// the device tables: before them no rank has a GPU.
+std::uint64_t read_gpu_metrics(const SqliteFile& file, NsysProcesses& processes,
+                               SenselessTimes& senseless);
 
 // What keeps these tables from being read, for people.
 std::vector<std::string> missing_gpu_metric_columns(const SqliteFile& file);

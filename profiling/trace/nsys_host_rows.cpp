@@ -82,14 +82,10 @@ std::uint32_t detail_of(const HostRow& row, RankTimeline& timeline) {
 
 void NsysHostRows::add_at(const HostRow& row, const Thread& thread, std::size_t place) {
   RankTimeline& timeline = processes_[thread.timelines[place]];
-  if (row.end_ns < row.start_ns) return timeline.skip("negative duration");
-  std::int64_t duration = 0;
-  if (__builtin_sub_overflow(row.end_ns, row.start_ns, &duration))
-    return timeline.skip("time out of range");
   timeline.add({.kind = row.kind,
                 .name = row.name,
                 .start_ns = row.start_ns,
-                .duration_ns = duration,
+                .duration_ns = row.duration_ns,
                 .track = thread.tracks[place]},
                detail_of(row, timeline));
 }
@@ -107,6 +103,12 @@ void NsysHostRows::add(HostRow row) {
   }
   if (place != kEverywhere) return add_at(row, thread, static_cast<std::size_t>(place));
   for (std::size_t i = 0; i < thread.timelines.size(); ++i) add_at(row, thread, i);
+}
+
+void NsysHostRows::leave_out(const HostRow& row, const TimeFault& fault, const char* table) {
+  const std::uint32_t process = NsysProcesses::process_of(row.global_tid);
+  processes_[processes_.of_process(process).front()].skip(fault.reason);
+  senseless_.add(fault, table, row.name);
 }
 
 }  // namespace sidestream::trace

@@ -15,6 +15,7 @@
 
 #include "profiling/ranges/phases.hpp"
 #include "profiling/trace/nsys_processes.hpp"
+#include "profiling/trace/time_fault.hpp"
 
 namespace sidestream::trace {
 
@@ -22,7 +23,7 @@ struct HostRow {
   Kind kind = Kind::kOther;
   std::string_view name;
   std::int64_t start_ns = 0;
-  std::int64_t end_ns = 0;
+  std::int64_t duration_ns = 0;
   std::int64_t global_tid = 0;
   std::uint64_t correlation = 0;
   int lane = 0;  // above 0: on no thread, but in flight beside others
@@ -32,11 +33,14 @@ struct HostRow {
 class NsysHostRows {
  public:
   // To be made when all device rows are there.
-  explicit NsysHostRows(NsysProcesses& processes) : processes_(processes) {}
+  NsysHostRows(NsysProcesses& processes, SenselessTimes& senseless)
+      : processes_(processes), senseless_(senseless) {}
 
   // Calls of one thread come in the order of time, as the exporter writes them. The correlation of
   // a call that launched nothing is not kept where that is known: most calls do not.
   void add(HostRow row);
+  // Counts a row of that table for what is wrong with its times.
+  void leave_out(const HostRow& row, const TimeFault& fault, const char* table);
 
  private:
   // Correlation -> place among the timelines of the process.
@@ -70,6 +74,7 @@ class NsysHostRows {
   void add_at(const HostRow& row, const Thread& thread, std::size_t place);
 
   NsysProcesses& processes_;
+  SenselessTimes& senseless_;
   std::map<ThreadKey, Thread> threads_;
   std::unordered_map<std::uint32_t, Launches> launches_;
   Thread* last_ = nullptr;

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "profiling/ranges/phase_named.hpp"
@@ -13,6 +14,7 @@
 #include "profiling/trace/nsys_columns.hpp"
 #include "profiling/trace/nsys_host_rows.hpp"
 #include "profiling/trace/nsys_payloads.hpp"
+#include "profiling/trace/nsys_times.hpp"
 #include "profiling/trace/utf8_repair.hpp"
 
 namespace sidestream::trace {
@@ -26,6 +28,13 @@ constexpr int kStartEndRange = 60;
 constexpr NsysColumns kCallColumns = {"start", "end", "globalTid", "nameId"};
 constexpr NsysColumns kRangeColumns = {"start", "end", "globalTid", "eventType"};
 
+void add_timed(NsysHostRows& host, const char* table, HostRow row, const NsysTimes& times) {
+  if (times.fault) return host.leave_out(row, *times.fault, table);
+  row.start_ns = times.start_ns;
+  row.duration_ns = times.duration_ns;
+  host.add(std::move(row));
+}
+
 std::uint64_t read_runtime(const SqliteFile& file, NsysStrings& strings, NsysHostRows& host) {
   constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
   if (!file.has(kTable)) return 0;
@@ -35,10 +44,13 @@ std::uint64_t read_runtime(const SqliteFile& file, NsysStrings& strings, NsysHos
       file.query("SELECT start, end, globalTid, nameId, " +
                  SqliteFile::first_of(columns, {"correlationId"}) + " FROM " + kTable);
   std::uint64_t count = 0;
-  for (; rows.next(); ++count) {
-    host.add({Kind::kRuntime, strings[rows.integer(3)], rows.integer(0), rows.integer(1),
-              rows.integer(2), static_cast<std::uint64_t>(rows.integer(4))});
-  }
+  for (; rows.next(); ++count)
+    add_timed(host, kTable,
+              {.kind = Kind::kRuntime,
+               .name = strings[rows.integer(3)],
+               .global_tid = rows.integer(2),
+               .correlation = static_cast<std::uint64_t>(rows.integer(4))},
+              nsys_times_of(rows, 0, 1));
   return count;
 }
 
@@ -46,9 +58,10 @@ std::uint64_t read_runtime(const SqliteFile& file, NsysStrings& strings, NsysHos
 // order of their start.
 class Lanes {
  public:
-  int take(std::uint32_t process, std::int64_t start_ns, std::int64_t end_ns) {
+  int take(std::uint32_t process, const NsysTimes& times) {
     std::vector<std::int64_t>& busy_until = lanes_[process];
-    const std::size_t lane = take_lane(busy_until, start_ns, end_ns);
+    const std::size_t lane =
+        take_lane(busy_until, times.start_ns, times.start_ns + times.duration_ns);
     if (busy_until.size() > kMost) busy_until.pop_back();
     return static_cast<int>(std::min(lane + 1, kMost));
   }
@@ -70,15 +83,16 @@ std::string_view valid_name(std::string_view text, std::string& repaired) {
 // Ranges that are pushed and popped nest on their thread. Those with a start and an end may end on
 // another one, overlap each other, and say nothing about what the thread did meanwhile.
 std::uint64_t read_ranges(const SqliteFile& file, int type, NsysStrings& strings,
-                          NsysProcesses& processes, NsysHostRows& host) {
-  if (!file.has("NVTX_EVENTS")) return 0;
-  const auto columns = file.columns("NVTX_EVENTS");
+                          NsysHostRows& host) {
+  constexpr const char* kTable = "NVTX_EVENTS";
+  if (!file.has(kTable)) return 0;
+  const auto columns = file.columns(kTable);
   if (!has_all(columns, kRangeColumns)) return 0;
   const std::string text_id = SqliteFile::first_of(columns, {"textId"});
   SqliteRows rows =
       file.query("SELECT start, end, globalTid, " + SqliteFile::first_of(columns, {"text"}) + ", " +
-                 text_id + ", " + NsysPayloads::columns_of(columns) +
-                 " FROM NVTX_EVENTS WHERE eventType = " + std::to_string(type) +
+                 text_id + ", " + NsysPayloads::columns_of(columns) + " FROM " + kTable +
+                 " WHERE eventType = " + std::to_string(type) +
                  (type == kStartEndRange ? " ORDER BY start" : ""));
   constexpr int kFirstPayloadColumn = 5;
   std::uint64_t count = 0;
@@ -86,20 +100,15 @@ std::uint64_t read_ranges(const SqliteFile& file, int type, NsysStrings& strings
   std::string repaired;
   const NsysPayloads payloads(file, strings);
   for (; rows.next(); ++count) {
-    const std::uint32_t process = NsysProcesses::process_of(rows.integer(2));
-    if (rows.is_null(1)) {
-      processes[processes.of_process(process).front()].skip("range without an end");
-      continue;
-    }
     HostRow row{
         .kind = Kind::kHostRange,
         .name = rows.is_null(4) ? valid_name(rows.text(3), repaired) : strings[rows.integer(4)],
-        .start_ns = rows.integer(0),
-        .end_ns = rows.integer(1),
         .global_tid = rows.integer(2)};
+    const NsysTimes times = nsys_times_of(rows, 0, 1);
     if (ranges::is_collective_name(row.name)) row.payload = payloads.of(rows, kFirstPayloadColumn);
-    if (type == kStartEndRange) row.lane = lanes.take(process, row.start_ns, row.end_ns);
-    host.add(row);
+    if (type == kStartEndRange && !times.fault)
+      row.lane = lanes.take(NsysProcesses::process_of(row.global_tid), times);
+    add_timed(host, kTable, std::move(row), times);
   }
   return count;
 }
@@ -111,31 +120,31 @@ bool is_lock_call(std::string_view name) {
 }
 
 std::uint64_t read_locks(const SqliteFile& file, NsysStrings& strings, NsysHostRows& host) {
-  if (!file.has("OSRT_API") || !has_all(file.columns("OSRT_API"), kCallColumns)) return 0;
+  constexpr const char* kTable = "OSRT_API";
+  if (!file.has(kTable) || !has_all(file.columns(kTable), kCallColumns)) return 0;
   std::string ids;
   for (const std::int64_t id :
        strings.ids_where([](const std::string& text) { return is_lock_call(text); }))
     ids += (ids.empty() ? "" : ",") + std::to_string(id);
   if (ids.empty()) return 0;
-  SqliteRows rows = file.query(
-      "SELECT start, end, globalTid, nameId FROM OSRT_API WHERE nameId IN (" + ids + ")");
+  SqliteRows rows = file.query("SELECT start, end, globalTid, nameId FROM " + std::string(kTable) +
+                               " WHERE nameId IN (" + ids + ")");
   std::uint64_t count = 0;
-  for (; rows.next(); ++count) {
-    host.add(
-        {Kind::kLock, strings[rows.integer(3)], rows.integer(0), rows.integer(1), rows.integer(2)});
-  }
+  for (; rows.next(); ++count)
+    add_timed(
+        host, kTable,
+        {.kind = Kind::kLock, .name = strings[rows.integer(3)], .global_tid = rows.integer(2)},
+        nsys_times_of(rows, 0, 1));
   return count;
 }
 
 }  // namespace
 
 std::uint64_t read_host_tables(const SqliteFile& file, NsysStrings& strings,
-                               NsysProcesses& processes) {
-  NsysHostRows host(processes);
-  return read_runtime(file, strings, host) +
-         read_ranges(file, kPushPopRange, strings, processes, host) +
-         read_ranges(file, kStartEndRange, strings, processes, host) +
-         read_locks(file, strings, host);
+                               NsysProcesses& processes, SenselessTimes& senseless) {
+  NsysHostRows host(processes, senseless);
+  return read_runtime(file, strings, host) + read_ranges(file, kPushPopRange, strings, host) +
+         read_ranges(file, kStartEndRange, strings, host) + read_locks(file, strings, host);
 }
 
 namespace {

@@ -10,12 +10,14 @@
 #include "profiling/trace/nsys_processes.hpp"
 #include "profiling/trace/nsys_strings.hpp"
 #include "profiling/trace/sqlite_file.hpp"
+#include "profiling/trace/time_fault.hpp"
 
 namespace sidestream::trace {
 
-// Number of rows read. To be called after the device tables.
+// Number of rows read; those whose times cannot be are left out and added to `senseless`. To be
+// called after the device tables.
 std::uint64_t read_host_tables(const SqliteFile& file, NsysStrings& strings,
-                               NsysProcesses& processes);
+                               NsysProcesses& processes, SenselessTimes& senseless);
 
 // What keeps a table of these from being read, for people.
 std::vector<std::string> missing_host_columns(const SqliteFile& file);

@@ -1,6 +1,7 @@
 #include "profiling/trace/nsys_reader.hpp"
 
 #include "core/base/error.hpp"
+#include "profiling/trace/latest_time.hpp"
 #include "profiling/trace/nsys_device_tables.hpp"
 #include "profiling/trace/nsys_gpu_metrics.hpp"
 #include "profiling/trace/nsys_host_tables.hpp"
@@ -30,7 +31,12 @@ void check_is_export(const SqliteFile& file) {
 std::vector<std::string> missing_parts(const SqliteFile& file) {
   constexpr const char* kKernels = "CUPTI_ACTIVITY_KIND_KERNEL";
   std::vector<std::string> missing;
-  if (!file.has(kKernels)) return missing;
+  if (!file.has(kKernels)) {
+    if (!file.has("StringIds") && file.has("NVTX_EVENTS") &&
+        file.columns("NVTX_EVENTS").contains("textId"))
+      missing.push_back("no table StringIds: ranges whose names are kept there have none");
+    return missing;
+  }
   struct Need {
     const char* name;
     const char* without;
@@ -62,11 +68,16 @@ std::vector<std::string> missing_parts(const SqliteFile& file) {
   return missing;
 }
 
-std::int64_t base_ns_of(const SqliteFile& file) {
+void read_base_time(const SqliteFile& file, RankInfo& info) {
   constexpr const char* kTable = "TARGET_INFO_SESSION_START_TIME";
-  if (!file.has(kTable) || !file.columns(kTable).contains("utcEpochNs")) return 0;
+  if (!file.has(kTable) || !file.columns(kTable).contains("utcEpochNs")) return;
   SqliteRows rows = file.query("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME");
-  return rows.next() ? rows.integer(0) : 0;
+  if (!rows.next() || rows.is_null(0)) return;
+  const std::int64_t base_ns = rows.is_number(0) ? rows.integer(0) : -1;
+  if (base_ns >= 0 && base_ns <= kLatestNs)
+    info.base_ns = base_ns;
+  else
+    info.senseless_base = std::string(rows.text(0));
 }
 
 std::map<int, DeviceProperties> devices_of(const SqliteFile& file) {
@@ -94,25 +105,28 @@ NsysFile read_nsys(const std::filesystem::path& path) {
   check_is_export(file);
   NsysStrings strings(file);
   NsysProcesses processes;
+  SenselessTimes senseless(SenselessTimes::Unit::kRow);
   NsysFile result;
   result.warnings = missing_parts(file);
   for (std::string& warning : missing_host_columns(file))
     result.warnings.push_back(std::move(warning));
   for (std::string& warning : missing_gpu_metric_columns(file))
     result.warnings.push_back(std::move(warning));
-  result.events = read_device_tables(file, strings, processes);
-  result.events += read_gpu_metrics(file, processes);
-  result.events += read_host_tables(file, strings, processes);
+  result.events = read_device_tables(file, strings, processes, senseless);
+  result.events += read_gpu_metrics(file, processes, senseless);
+  result.events += read_host_tables(file, strings, processes, senseless);
+  for (std::string& warning : senseless.warnings()) result.warnings.push_back(std::move(warning));
   NsysProcesses::Ranks ranks = processes.take(mpi_ranks_of(file, strings));
   result.has_ranks = ranks.known;
   result.timelines = std::move(ranks.timelines);
   if (ranks.helpers > 0)
     result.warnings.push_back(std::to_string(ranks.helpers) +
-                              " processes without device work, steps or phases are left out");
+                              (ranks.helpers == 1 ? " process" : " processes") +
+                              " without device work, steps or phases left out");
   const auto devices = devices_of(file);
   for (RankTimeline& timeline : result.timelines) {
     timeline.info.of_nsys = true;
-    timeline.info.base_ns = base_ns_of(file);
+    read_base_time(file, timeline.info);
     timeline.info.devices = devices;
   }
   return result;

@@ -55,6 +55,7 @@ struct RankInfo {
   bool of_nsys = false;        // an export of Nsight Systems
   // Add to a time of this file for nanoseconds since 1970; 0 when not known.
   std::int64_t base_ns = 0;
+  std::string senseless_base;  // what the file says instead of such a time; empty: nothing
   std::map<int, DeviceProperties> devices = {};
   bool says_no_device = false;  // it lists the devices of its host, and there are none
   int cuda_driver = 0;          // newest version that the driver knows, 12090 for 12.9; 0: not said

@@ -84,6 +84,11 @@ bool SqliteRows::is_null(int column) const {
   return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
 }
 
+bool SqliteRows::is_number(int column) const {
+  const int type = sqlite3_column_type(statement_.get(), column);
+  return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
 std::int64_t SqliteRows::integer(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }

@@ -38,6 +38,8 @@ class SqliteRows {
   // False at the end. Throws core::DataError for a damaged database.
   bool next();
   bool is_null(int column) const;
+  bool is_number(int column) const;  // whole or not
+  // Of a number that is not whole what stands before the point; of one too large the nearest.
   std::int64_t integer(int column) const;
   double real(int column) const;
   std::string_view text(int column) const;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/printable.hpp"
 #include "core/data/parallel_for.hpp"
 #include "profiling/trace/collective_link.hpp"
 #include "profiling/trace/kineto_reader.hpp"
@@ -27,6 +28,17 @@ struct Loaded {
   std::uint64_t events = 0;
   bool left_out = false;
 };
+
+// All timelines of a file have the same.
+void warn_of_base_time(Loaded& loaded) {
+  if (loaded.timelines.empty()) return;
+  const std::string& found = loaded.timelines.front().info.senseless_base;
+  if (found.empty()) return;
+  constexpr std::size_t kShown = 40;
+  loaded.warnings.push_back(
+      "the time that others count from: expected nanoseconds since 1970, until 2043, found '" +
+      core::printable(found.substr(0, kShown)) + "': 0 is taken");
+}
 
 Loaded load_one(const TraceFile& file) {
   Loaded loaded;
@@ -49,6 +61,7 @@ Loaded load_one(const TraceFile& file) {
     loaded.events = kineto.events;
     loaded.timelines.push_back(std::move(kineto.timeline));
   }
+  warn_of_base_time(loaded);
   for (RankTimeline& timeline : loaded.timelines) {
     link_collectives(timeline);
     timeline.info.file = with_valid_utf8(file.path.filename().string());

@@ -3,21 +3,15 @@
 import gzip
 import json
 import os
-import shutil
-import sqlite3
 import subprocess
 import unittest
 
-from support import BASE_NS, PROGRAM, ROOT, TraceTest, complete, run, step_events, trace, write
+from support import BASE_NS, PROGRAM, TraceTest, complete, run, step_events, trace, write
 
-NSYS_EXPORT = ROOT / "tests/data/traces/nsys_cpu_2ranks/rank_00000.sqlite"
 WHOLE = json.dumps(trace(step_events(0)))
 
 
 class UnusableTest(TraceTest):
-    def refused(self, pattern, *inputs):
-        self.fail_with(3, pattern, "report", *inputs)
-
     def test_truncated_gzip(self):
         packed = gzip.compress(json.dumps(trace(step_events(0, steps=500))).encode())
         (self.folder / "rank-0.json.gz").write_bytes(packed[:len(packed) // 2])
@@ -70,38 +64,6 @@ class UnusableTest(TraceTest):
             write(self.folder / f"in/{name}.pt.trace.json", trace(step_events(0), 0, 2))
         self.refused("one trace for each rank and window.*rank 0 of the same time again, after .*/in/", self.folder / "in")
 
-    def test_sqlite_that_is_no_export(self):
-        database = sqlite3.connect(self.folder / "people.sqlite")
-        database.execute("CREATE TABLE people(name TEXT)")
-        database.close()
-        self.refused("another kind of SQLite database", self.folder / "people.sqlite")
-
-    def test_export_without_any_table_that_is_read(self):
-        database = sqlite3.connect(self.folder / "thin.sqlite")
-        database.execute("CREATE TABLE StringIds(id INTEGER, value TEXT)")
-        database.close()
-        self.refused("record with -t cuda,nvtx", self.folder / "thin.sqlite")
-
-    def test_damaged_database(self):
-        (self.folder / "bad.sqlite").write_bytes(b"SQLite format 3\0" + os.urandom(5000))
-        self.refused("bad.sqlite.*readable SQLite", self.folder / "bad.sqlite")
-
-    def test_an_export_that_was_cut(self):
-        """Wherever: its header says how many pages there are."""
-        whole = NSYS_EXPORT.read_bytes()
-        for size in len(whole) * 9 // 10, len(whole) - 1, len(whole) // 2, 4096:
-            with self.subTest(size):
-                (self.folder / "cut.sqlite").write_bytes(whole[:size])
-                self.refused(f"cut.sqlite, byte {size}: expected {len(whole)} bytes, .* pages of .* found the end", self.folder / "cut.sqlite")
-
-    def test_an_export_whose_header_does_not_count_its_pages(self):
-        """As old programs write it: their count is of another version of the file. Longer than its count is fine, too."""
-        whole = NSYS_EXPORT.read_bytes()
-        old = whole[:28] + (1 << 20).to_bytes(4, "big") + whole[32:92] + b"\0\0\0\0" + whole[96:]
-        for name, content in ("old", old), ("longer", whole + bytes(8192)):
-            (self.folder / f"{name}.sqlite").write_bytes(content)
-            self.succeed("report", self.folder / f"{name}.sqlite")
-
     def test_a_run_that_left_its_last_collectives_only(self):
         write(self.folder / "run/flight/from_step_1/rank_00000.json", {"schema": 1})
         self.refused("none: record some with", self.folder / "run")
@@ -149,40 +111,10 @@ class UnusableTest(TraceTest):
         (self.two_ranks() / "clock.json").mkdir()
         self.refused("clock.json", self.folder / "in")
 
-    def test_more_processes_than_an_export_can_have(self):
-        database = sqlite3.connect(self.folder / "many.sqlite")
-        database.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER)")
-        database.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, ?)", [(i,) for i in range(1100)])
-        database.commit()
-        database.close()
-        self.refused("more than 1024 devices", self.folder / "many.sqlite")
-
-    def test_a_view_in_place_of_a_table(self):
-        database = sqlite3.connect(self.folder / "view.sqlite")
-        database.execute("CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT 1 FROM n) "
-                         "SELECT i AS start, i AS end FROM n")
-        database.close()
-        self.refused("another kind of SQLite database", self.folder / "view.sqlite")
-
-    def test_folder_of_reports_of_nsys_without_nsys(self):
-        for name in ("recording-1", "recording-2"):
-            write(self.folder / name / "rank_00000.nsys-rep", "x")
-        done = subprocess.run([PROGRAM, "report", self.folder], text=True, capture_output=True, env={"PATH": "/nowhere"})
-        self.assertEqual(done.returncode, 3)
-        self.assertIn("nsys export -t sqlite --lazy=false rank_00000.nsys-rep", done.stderr)
-
-    def test_report_of_nsys_without_nsys(self):
-        write(self.folder / "a.nsys-rep", "x")
-        done = subprocess.run([PROGRAM, "report", self.folder / "a.nsys-rep"], text=True, capture_output=True,
-                              env={"PATH": "/nowhere"})
-        self.assertEqual(done.returncode, 3)
-        self.assertIn("nsys export -t sqlite --lazy=false a.nsys-rep", done.stderr)
-
     def test_clock_samples_that_do_not_parse(self):
         folder = self.two_ranks()
         write(folder / "clock.json", '{"ranks": 5')
         self.refused("clock.json.*clock samples", folder)
-
 
     def test_a_damaged_record_of_good_traces(self):
         """The message of compare says how to go on, and that way goes."""
@@ -198,9 +130,6 @@ class UnusableTest(TraceTest):
 
 
 class UsableTest(TraceTest):
-    def warning_of(self, *inputs):
-        return "\n".join(self.report(*inputs)["import"]["warnings"])
-
     def test_a_recording_without_steps_is_one(self):
         write(self.folder / "rank-0.json", trace([complete("kernel", "gemm", 10, 5, stream=7)]))
         self.assertIn("no ranges named ProfilerStep#N", self.warning_of(self.folder / "rank-0.json"))
@@ -244,39 +173,6 @@ class UsableTest(TraceTest):
         report = self.report(write(self.folder / "rank-0.json", trace(step_events(0), 0, 2_000_000_000)))
         self.assertEqual(report["world_size"], 1)
 
-    def test_an_export_whose_ranges_lack_a_column(self):
-        database = sqlite3.connect(self.folder / "old.sqlite")
-        database.executescript("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER);"
-                               "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 5, 0);"
-                               "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, globalTid INTEGER, text TEXT)")
-        database.close()
-        self.assertIn("NVTX_EVENTS has no column eventType: it is not read", self.warning_of(self.folder / "old.sqlite"))
-
-    def test_an_export_whose_names_lack_their_columns(self):
-        database = sqlite3.connect(self.folder / "names.sqlite")
-        database.executescript("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, shortName INTEGER);"
-                               "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 5, 2);"
-                               "CREATE TABLE StringIds(number INTEGER, text TEXT)")
-        database.close()
-        self.assertIn("StringIds has no column id: kernels have no names", self.warning_of(self.folder / "names.sqlite"))
-
-    def test_report_of_nsys_with_one_that_was_fetched(self):
-        """Beside the build folder, where launch/fetch-nsys unpacks it; the stub copies an export."""
-        program = self.folder / "build/release/sidestream-trace"
-        program.parent.mkdir(parents=True)
-        shutil.copy2(PROGRAM, program)
-        nsys = write(self.folder / "build/nsight/root/usr/lib/nsight-systems/target/nsys",
-                     f"#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\nexec /bin/cp {NSYS_EXPORT} \"$2\"\n")
-        nsys.chmod(0o755)
-        write(self.folder / "build/nsight/complete", "")
-        write(self.folder / "a.nsys-rep", "x")
-        done = subprocess.run([program, "report", self.folder / "a.nsys-rep", "--quiet", "--json", self.folder / "r.json"],
-                              text=True, capture_output=True, env={"PATH": "/nowhere"})
-        self.assertEqual(done.returncode, 0, done.stderr)
-        report = json.loads((self.folder / "r.json").read_text())
-        self.assertEqual(report["import"]["files"], ["a.sqlite"])
-        self.assertEqual(len(report["steps"]), len(self.report(NSYS_EXPORT)["steps"]))
-
     def test_ranks_without_a_collective(self):
         for rank in range(2):
             write(self.folder / f"in/rank-{rank}.json", trace([complete("kernel", "gemm", 1, 2)], rank, 2))
@@ -314,16 +210,6 @@ class UsableTest(TraceTest):
         self.assertIn(said, merged.stderr)
         self.assertIn("events without 5 whose times cannot be", merged.stdout)
         self.assertNotIn("bad", (self.folder / "m.json").read_text())
-
-    def test_an_export_that_lacks_tables(self):
-        database = sqlite3.connect(self.folder / "thin.sqlite")
-        database.execute("CREATE TABLE NVTX_EVENTS(start INT, end INT, eventType INT, text TEXT, globalTid INT)")
-        database.execute("INSERT INTO NVTX_EVENTS VALUES (10, 400, 59, 'ProfilerStep#5', 16777217)")
-        database.execute("INSERT INTO NVTX_EVENTS VALUES (20, 100, 59, 'forward', 16777217)")
-        database.commit()
-        database.close()
-        report = self.report(self.folder / "thin.sqlite")
-        self.assertEqual([(step["step"], step["compute_ns"]) for step in report["steps"]], [(5, 80)])
 
     def test_huge_single_line_in_bounded_memory(self):
         """One event with a name of 600 MB, between two good ones, on one line."""

@@ -97,3 +97,9 @@ class TraceTest(unittest.TestCase):
         file = self.folder / "report.json"
         self.succeed("report", *inputs, "--quiet", "--json", file)
         return json.loads(file.read_text())
+
+    def refused(self, pattern, *inputs):
+        self.fail_with(3, pattern, "report", *inputs)
+
+    def warning_of(self, *inputs):
+        return "\n".join(self.report(*inputs)["import"]["warnings"])

@@ -1,0 +1,59 @@
+#include "profiling/trace/nsys_times.hpp"
+
+#include "profiling/trace/latest_time.hpp"
+
+namespace sidestream::trace {
+namespace {
+
+struct ColumnWords {
+  const char* missing;
+  const char* number;
+  const char* range;
+};
+
+constexpr ColumnWords kStartWords = {.missing = "no time",
+                                     .number = "\"start\" in nanoseconds",
+                                     .range = "\"start\" in nanoseconds, of less than 73 years"};
+constexpr ColumnWords kEndWords = {.missing = "no end",
+                                   .number = "\"end\" in nanoseconds",
+                                   .range = "\"end\" in nanoseconds, of less than 73 years"};
+constexpr ColumnWords kInstantWords = {
+    .missing = "no time",
+    .number = "\"timestamp\" in nanoseconds",
+    .range = "\"timestamp\" in nanoseconds, of less than 73 years"};
+
+// SQLite keeps any type in any column.
+std::optional<TimeFault> read_column(const SqliteRows& rows, int column, const ColumnWords& words,
+                                     std::int64_t& value_ns) {
+  if (rows.is_null(column)) return TimeFault{words.missing, "", {}};
+  if (!rows.is_number(column))
+    return TimeFault{"time that is no number", words.number, rows.text(column)};
+  const std::int64_t value = rows.integer(column);  // the nearest for one that does not fit
+  if (value > kLatestNs || value < -kLatestNs)
+    return TimeFault{"time out of range", words.range, rows.text(column)};
+  value_ns = value;
+  return std::nullopt;
+}
+
+}  // namespace
+
+NsysTimes nsys_times_of(const SqliteRows& rows, int start_column, int end_column) {
+  NsysTimes times;
+  std::int64_t end_ns = 0;
+  times.fault = read_column(rows, start_column, kStartWords, times.start_ns);
+  if (!times.fault) times.fault = read_column(rows, end_column, kEndWords, end_ns);
+  if (times.fault) return times;
+  times.duration_ns = end_ns - times.start_ns;
+  if (times.duration_ns < 0)
+    times.fault =
+        TimeFault{"negative duration", "\"end\" at or behind \"start\"", rows.text(end_column)};
+  return times;
+}
+
+NsysTimes nsys_instant_of(const SqliteRows& rows, int column) {
+  NsysTimes times;
+  times.fault = read_column(rows, column, kInstantWords, times.start_ns);
+  return times;
+}
+
+}  // namespace sidestream::trace
