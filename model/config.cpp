@@ -115,7 +115,7 @@ void ModelConfig::validate() const {
   }
   if (has_epilogues(fused_ops) && recompute == Recompute::kActivations) {
     throw core::ConfigError(
-        "model: --recompute activations and GELU within products exclude each other: what comes "
+        "--recompute activations and GELU within products exclude each other: what comes "
         "out of GELU cannot be made again without its product; take another level of --recompute, "
         "or --fused-ops on");
   }

@@ -7,6 +7,7 @@
 
 #include "core/base/digest.hpp"
 #include "core/base/error.hpp"
+#include "core/base/json_fault.hpp"
 #include "core/base/shallow_json.hpp"
 #include "core/checkpoint/newer_format_error.hpp"
 #include "core/checkpoint/unreadable_error.hpp"
@@ -78,7 +79,8 @@ json parse_shallow(std::string_view text, const std::filesystem::path& path) {
   } catch (const core::NestingError& error) {
     fail(path, error.what(), "more");
   } catch (const json::exception& error) {
-    fail(path, "a manifest in JSON", error.what());
+    throw core::CheckpointError(
+        core::json_fault({.file = path.string(), .expected = "a manifest in JSON"}, text, error));
   }
 }
 
@@ -156,7 +158,7 @@ Manifest parse_manifest(std::string_view text, const std::filesystem::path& path
   try {
     return manifest_from_json(document, path);
   } catch (const json::exception& error) {
-    fail(path, "step, world_size, files, model and training", error.what());
+    fail(path, "step, world_size, files, model and training", core::json_words(error));
   }
 }
 

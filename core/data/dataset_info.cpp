@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/json_fault.hpp"
 #include "core/base/shallow_json.hpp"
 #include "core/data/token_shard.hpp"
 
@@ -104,7 +105,7 @@ std::optional<DatasetInfo> read_dataset_info(const std::filesystem::path& folder
     }
     return info_of(folder, root);
   } catch (const json::exception& error) {
-    throw DataError({path.string(), {}, "the JSON that `prepare` writes", error.what()});
+    throw DataError({path.string(), {}, "the JSON that `prepare` writes", core::json_words(error)});
   } catch (const core::NestingError& error) {
     throw DataError({path.string(), {}, error.what(), "more"});
   } catch (const DataError&) {

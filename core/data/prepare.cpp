@@ -243,7 +243,7 @@ DatasetInfo prepare(const PrepareConfig& config) try {
   folder.put_in_place();
   return info;
 } catch (const fs::filesystem_error& error) {
-  throw ConfigError("prepare: " + std::string(error.what()));
+  throw ConfigError("prepare: " + error.path1().string() + ": " + error.code().message());
 }
 
 }  // namespace sidestream::data

@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/json_fault.hpp"
 #include "core/base/shallow_json.hpp"
 #include "core/data/byte_alphabet.hpp"
 
@@ -272,11 +273,9 @@ BpeDefinition parse_tokenizer_json(std::string_view text, const std::string& fil
     return Reader(root, file).read();
   } catch (const core::NestingError& error) {
     throw DataError({file, {}, error.what(), "more"});
-  } catch (const json::parse_error& error) {
-    throw DataError({file, error.byte - std::min<std::size_t>(error.byte, 1), "JSON of a tokenizer",
-                     error.what()});
   } catch (const json::exception& error) {
-    throw DataError({file, {}, "JSON of a tokenizer", error.what()});
+    throw DataError(
+        core::json_fault({.file = file, .expected = "JSON of a tokenizer"}, text, error));
   }
 }
 

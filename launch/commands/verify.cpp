@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "launch/assembly/expected_time.hpp"
 #include "launch/commands/commands.hpp"
+#include "launch/doctor/system_files.hpp"
 #include "launch/options/shell_words.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/build_summary.hpp"
@@ -111,6 +112,7 @@ int run_verify(const CommandCall& call) {
   if (options.output.empty()) options.output = default_output(options);
   check_ranks(options);
   check_sides(options);
+  check_device(options, doctor::read_gpus().on_bus > 0);
   if (options.dry_run) return print_plan(options);
   const std::string command = shell_words({call.argv, call.argv + call.argc});
   if (!options.log.empty()) check_log(options.log);

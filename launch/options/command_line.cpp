@@ -74,6 +74,17 @@ void check_values_are_there(const std::vector<std::string>& arguments,
   }
 }
 
+// Boost takes `--new=` for a flag without a value: it has an empty one, as in `--new ""`.
+std::vector<std::string> with_empty_values(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words;
+  for (const std::string& one : arguments) {
+    const bool empty = one.starts_with("--") && one.find('=') == one.size() - 1;
+    words.push_back(empty ? one.substr(0, one.size() - 1) : one);
+    if (empty) words.emplace_back();
+  }
+  return words;
+}
+
 std::vector<po::option> split(const std::vector<std::string>& arguments,
                               const std::vector<FlagGroup>& groups, const CommandLineRules& rules) {
   namespace style = po::command_line_style;
@@ -82,7 +93,7 @@ std::vector<po::option> split(const std::vector<std::string>& arguments,
   po::positional_options_description positional;
   if (!rules.positional.empty()) positional.add(rules.positional.c_str(), -1);
   try {
-    return po::command_line_parser(arguments)
+    return po::command_line_parser(with_empty_values(arguments))
         .options(description)
         .positional(positional)
         .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next)

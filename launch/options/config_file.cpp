@@ -109,6 +109,8 @@ std::vector<Given> read_config_file(const std::filesystem::path& path,
 
 std::vector<Given> parse_config_text(std::string_view text, const std::string& name,
                                      const std::vector<FlagGroup>& groups) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // of editors on Windows
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   Parser parser(name, groups);
   int number = 0;
   while (!text.empty()) {

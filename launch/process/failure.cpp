@@ -1,5 +1,6 @@
 #include "launch/process/failure.hpp"
 
+#include <filesystem>
 #include <new>
 
 #include <c10/util/Exception.h>
@@ -38,6 +39,8 @@ Failure describe_failure(const std::exception& error) {
     if (!is_out_of_memory(*torch_error, text)) return {ExitCode::kOther, text};
     return {ExitCode::kMemory, std::string(kOutOfMemory) + ". LibTorch: " + text};
   }
+  if (const auto* of_files = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
+    return {ExitCode::kOther, of_files->path1().string() + ": " + of_files->code().message()};
   return {ExitCode::kOther, error.what()};
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
+#include "core/base/json_fault.hpp"
 #include "launch/reporting/jsonl_file.hpp"
 
 namespace sidestream::launch {
@@ -122,11 +123,11 @@ std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
     try {
       all.push_back(metrics_of(Json::parse(line)));
     } catch (const nlohmann::json::exception& error) {
-      throw core::DataError(
-          core::FileFault{.file = path.string(),
-                          .offset_bytes = static_cast<std::uint64_t>(line.data() - content.data()),
-                          .expected = "a line of metrics as one JSON object",
-                          .found = error.what()});
+      throw core::DataError(core::json_fault(
+          {.file = path.string(),
+           .offset_bytes = static_cast<std::uint64_t>(line.data() - content.data()),
+           .expected = "a line of metrics as one JSON object"},
+          line, error));
     }
   }
   return all;

@@ -41,11 +41,19 @@ report::RunMetrics metrics_of(const std::vector<std::filesystem::path>& inputs) 
   return metrics;
 }
 
+// "runs/a/run.json, byte 12: expected ..."
+std::string_view file_of(std::string_view fault) {
+  return fault.substr(0, fault.find_first_of(":,"));
+}
+
 // One word on a file is enough.
 void warn_about_run_directory(const report::RunMetrics& metrics, const RunAdvice& advised,
                               trace::TraceSet& set) {
   set.warnings.insert(set.warnings.end(), metrics.faults.begin(), metrics.faults.end());
-  if (metrics.faults.empty() && !advised.fault.empty()) set.warnings.push_back(advised.fault);
+  const bool said =
+      std::any_of(metrics.faults.begin(), metrics.faults.end(),
+                  [&](const std::string& one) { return file_of(one) == file_of(advised.fault); });
+  if (!said && !advised.fault.empty()) set.warnings.push_back(advised.fault);
 }
 
 }  // namespace

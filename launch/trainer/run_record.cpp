@@ -10,6 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/json_fault.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/process/build_summary.hpp"
 #include "launch/trainer/verdict_json.hpp"
@@ -179,10 +180,13 @@ std::string gpu_driver_text() {
 }
 
 RunRecord read_run_record(const std::filesystem::path& file) {
+  std::string text;
   try {
-    return record_from(json::parse(core::read_file(file, std::size_t{1} << 24)));
+    text = core::read_file(file, std::size_t{1} << 24);
+    return record_from(json::parse(text));
   } catch (const json::exception& error) {
-    throw core::DataError(file.string() + " is not a run.json of this version: " + error.what());
+    throw core::DataError(core::json_fault(
+        {.file = file.string(), .expected = "a run.json of this version"}, text, error));
   } catch (const core::Error& error) {
     throw core::DataError(error.what());
   }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/base/error.hpp"
+#include "core/base/json_fault.hpp"
 
 namespace sidestream::launch {
 
@@ -60,7 +61,7 @@ TrainingState training_state_from(const nlohmann::json& json) {
             .loss_scale = loss_scale_from(json)};
   } catch (const nlohmann::json::exception& error) {
     throw core::CheckpointError(std::string("the training state of the manifest cannot be read: ") +
-                                error.what());
+                                core::json_words(error));
   }
 }
 

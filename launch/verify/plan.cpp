@@ -115,12 +115,24 @@ bool goes_to_other_hosts(const std::string& name) {
   return false;
 }
 
-std::map<std::string, std::string> values_of(const PlannedRun& run, const char* side) {
+// What it refuses, it refuses of that side.
+template <typename Function>
+auto in_words_of(const char* side, Function&& function) {
   try {
-    return verify::config_values(config_text(parse_train_options(run.train_arguments)), side);
+    return function();
   } catch (const core::ConfigError& error) {
     throw core::ConfigError(fmt::format("{} side: {}", side, error.what()));
   }
+}
+
+std::map<std::string, std::string> values_of(const PlannedRun& run, const char* side) {
+  return in_words_of(side, [&] {
+    return verify::config_values(config_text(parse_train_options(run.train_arguments)), side);
+  });
+}
+
+bool runs_elsewhere(const VerifyOptions& options) {
+  return !options.hosts.empty() || std::getenv("SLURM_JOB_NODELIST") != nullptr;
 }
 
 // As far as their fingerprints tell. What cannot be read is said by the run that reads it.
@@ -192,9 +204,17 @@ std::vector<std::string> start_command(const VerifyOptions& options, const Plann
   return words;
 }
 
+void check_device(const VerifyOptions& options, bool has_gpu) {
+  if (has_gpu || runs_elsewhere(options)) return;
+  for (const Side side : {Side::kBase, Side::kNew}) {
+    const std::vector<std::string> arguments = planned(options, 1, side).train_arguments;
+    in_words_of(name_of(side), [&] { refuse_what_needs_a_gpu(parse_train_options(arguments)); });
+  }
+}
+
 void check_ranks(const VerifyOptions& options) {
   constexpr std::int64_t kBytesOfARank = 200LL << 20;  // before it has a model, as in launch/run
-  if (!options.hosts.empty() || std::getenv("SLURM_JOB_NODELIST") != nullptr) return;
+  if (runs_elsewhere(options)) return;
   const std::int64_t most = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE) / kBytesOfARank;
   if (options.ranks <= static_cast<int>(std::thread::hardware_concurrency()) ||
       options.ranks <= most)

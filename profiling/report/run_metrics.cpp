@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "profiling/report/json_fault.hpp"
+#include "core/base/json_fault.hpp"
 #include "profiling/report/number_at.hpp"
 #include "profiling/report/run_directory.hpp"
 #include "profiling/statistics/bound.hpp"
@@ -57,11 +57,11 @@ void read_lines(const fs::path& file, RunMetrics& metrics) {
       const Json line = Json::parse(text);
       if (line.is_object()) take_line(line, metrics, tokens, mfu, palm);
     } catch (const Json::exception& error) {
-      const JsonPlace place{.file = file.string(),
-                            .offset_bytes = start,
-                            .expected = "one JSON object in line " + std::to_string(number)};
+      const core::JsonPlace place{.file = file.string(),
+                                  .offset_bytes = start,
+                                  .expected = "one JSON object in line " + std::to_string(number)};
       if (end < content.size() && metrics.faults.empty())
-        metrics.faults.push_back(json_fault(place, text, error).text() +
+        metrics.faults.push_back(core::json_fault(place, text, error).text() +
                                  ": lines like this are passed over");
     }
     start = end + 1;
@@ -128,8 +128,8 @@ Json read_record(const fs::path& file, RunMetrics& metrics) {
   try {
     return Json::parse(content);
   } catch (const Json::exception& error) {
-    const JsonPlace place{.file = file.string(), .expected = "the record of a run"};
-    metrics.faults.push_back(json_fault(place, content, error).text() +
+    const core::JsonPlace place{.file = file.string(), .expected = "the record of a run"};
+    metrics.faults.push_back(core::json_fault(place, content, error).text() +
                              ": what it says of the run is left out");
     return nullptr;
   }

@@ -230,6 +230,14 @@ void add_samples(const TraceFile& file, std::set<std::string>& seen, TraceSet& s
   }
 }
 
+// Files of several folders have the same names: "step_00000012/", where there are several.
+std::string folder_of(const TraceFile& file, const std::vector<TraceFile>& all) {
+  const bool one = std::all_of(all.begin(), all.end(), [&](const TraceFile& other) {
+    return other.window == all.front().window;
+  });
+  return one ? "" : with_valid_utf8(file.window) + "/";
+}
+
 }  // namespace
 
 std::vector<int> TraceSet::ranks() const {
@@ -251,10 +259,11 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
   number_ranks(loaded);
   TraceSet set;
   std::vector<std::string> warnings;
-  for (Loaded& one : loaded) {
-    set.events += one.events;
-    warnings.insert(warnings.end(), one.warnings.begin(), one.warnings.end());
-    for (RankTimeline& timeline : one.timelines) set.timelines.push_back(std::move(timeline));
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    set.events += loaded[i].events;
+    for (std::string& warning : loaded[i].warnings)
+      warnings.push_back(folder_of(files[i], files) + std::move(warning));
+    for (RankTimeline& timeline : loaded[i].timelines) set.timelines.push_back(std::move(timeline));
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!loaded[i].left_out)

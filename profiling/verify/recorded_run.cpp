@@ -9,7 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
-#include "profiling/report/json_fault.hpp"
+#include "core/base/json_fault.hpp"
 #include "profiling/statistics/median.hpp"
 
 namespace sidestream::verify {
@@ -70,7 +70,7 @@ std::vector<RecordedStep> read_steps(const fs::path& file) {
     try {
       steps.push_back(step_of(Json::parse(line)));
     } catch (const Json::exception& error) {
-      throw core::DataError(report::json_fault(
+      throw core::DataError(core::json_fault(
           {.file = file.string(),
            .offset_bytes = start,
            .expected = fmt::format("a line of metrics as one JSON object in line {}", number)},
@@ -119,9 +119,9 @@ void read_record(const fs::path& file, RecordedRun& run) {
     run.exposed_comm_ms = maybe<double>(performance, "exposed_comm_ms_p50");
     run.tokens_per_s = maybe<double>(performance, "tokens_per_s");
   } catch (const Json::exception& error) {
-    throw core::DataError(report::json_fault(
-        {.file = file.string(), .expected = "the record of a run of this version"}, content,
-        error));
+    throw core::DataError(
+        core::json_fault({.file = file.string(), .expected = "the record of a run of this version"},
+                         content, error));
   }
 }
 

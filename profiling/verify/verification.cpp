@@ -220,6 +220,29 @@ std::string interval_text(const std::optional<statistics::Interval>& interval_ms
   return interval_ms ? fmt::format("{:.4g} to {:.4g} ms", interval_ms->low, interval_ms->high) : "";
 }
 
+namespace {
+
+// What no difference means: little, where the blocks could not have shown one.
+std::string scatter_text(const Verification& one) {
+  if (verdict_word(one) != name_of(Verdict::kNoDifferenceShown) || !one.smallest_effect) return "";
+  return fmt::format(
+      "these {} blocks scatter too much to show one below {} (more blocks, or a machine without "
+      "other work, would); ",
+      one.blocks.size(), effect_text(*one.smallest_effect));
+}
+
+const char* sign_text(const Verification& one) {
+  const bool other = (one.step_time->ratio - 1) * (one.fresh_ms / one.base_ms - 1) < 0;
+  return other ? ", of the other sign: that is how far they scatter" : "";
+}
+
+}  // namespace
+
+std::string effect_text(double effect) {
+  return effect < 0.5 ? fmt::format("{:.1f} %", effect * 100)
+                      : fmt::format("a factor of {:.3g}", 1 + effect);
+}
+
 std::string verdict_sentence(const Verification& one) {
   if (!one.step_time)
     return fmt::format(
@@ -228,11 +251,12 @@ std::string verdict_sentence(const Verification& one) {
   const RatioEstimate& ratio = *one.step_time;
   const std::string clocks = explained_by_clocks(one);
   std::string text = fmt::format(
-      "{}: {}by pairs a step takes {:+.1f} % (geometric mean of the ratios of {} blocks, 95 % "
+      "{}: {}{}by pairs a step takes {:+.1f} % (geometric mean of the ratios of {} blocks, 95 % "
       "interval {:+.1f} to {:+.1f} %); by the median of each side {:+.1f} % ({:.4g} ms against "
-      "{:.4g} ms)",
-      verdict_word(one), clocks.empty() ? "" : clocks + "; ", pct(ratio.ratio), ratio.pairs,
-      pct(ratio.low), pct(ratio.high), pct(one.fresh_ms / one.base_ms), one.fresh_ms, one.base_ms);
+      "{:.4g} ms){}",
+      verdict_word(one), clocks.empty() ? "" : clocks + "; ", scatter_text(one), pct(ratio.ratio),
+      ratio.pairs, pct(ratio.low), pct(ratio.high), pct(one.fresh_ms / one.base_ms), one.fresh_ms,
+      one.base_ms, sign_text(one));
   if (!one.machine) return text;
   for (const std::string& warning : {clock_warning(*one.machine), load_warning(*one.machine)})
     text += warning.empty() ? "" : "; " + warning;

@@ -85,12 +85,6 @@ std::string sides_text(const Verification& one) {
          side("new", one.fresh_ms, one.fresh_interval_ms);
 }
 
-// From half as much again on it is a factor: nothing is 132 % shorter.
-std::string effect_text(double effect) {
-  return effect < 0.5 ? fmt::format("{:.1f} %", effect * 100)
-                      : fmt::format("a factor of {:.3g}", 1 + effect);
-}
-
 std::vector<std::string> sentences(const Verification& one, const Decision& decision) {
   std::vector<std::string> lines = {"Step time: " + verdict_sentence(one), sides_text(one)};
   if (one.step_time) lines.push_back("Speed-up: " + speed_up_text(one));

@@ -83,6 +83,15 @@ class ReadmesTest(unittest.TestCase):
                         faults.append(f"{path}: --{flag} does not exist: {line.strip()}")
         self.assertEqual(faults, [], "\n" + "\n".join(faults))
 
+    def test_sources_in_prose_exist(self):
+        """By their path from the root, or from the folder of the text."""
+        faults = []
+        for path in readmes():
+            for name in re.findall(r"`([a-z_]+/[a-z_/]+\.(?:hpp|cpp|cu|py|md|cfg))`", CODE_BLOCK.sub("", tree.text(path))):
+                if not any((tree.ROOT / base / name).exists() for base in ("", path.parent, "tests")):
+                    faults.append(f"{path}: {name} does not exist")
+        self.assertEqual(faults, [], "\n" + "\n".join(faults))
+
     def test_links_to_files_exist(self):
         faults = []
         for path in readmes():

@@ -228,6 +228,12 @@ TEST_F(ConfigTextTest, config_text_of_defaults_and_of_a_baseline_reads_back) {
   }
 }
 
+TEST_F(ConfigTextTest, a_byte_order_mark_before_the_first_line_is_no_part_of_it) {
+  EXPECT_EQ(parse({"--config", file("\xEF\xBB\xBFsteps = 3\n")}).steps, 3);
+  EXPECT_THAT(error_with_data({"--config", file("steps = 3\n\xEF\xBB\xBFlr = 1\n")}),
+              HasSubstr(":2: unknown key"));
+}
+
 TEST_F(ConfigTextTest, print_config_needs_no_data) {
   EXPECT_TRUE(parse_train_options({"--print-config"}).print_config);
 }

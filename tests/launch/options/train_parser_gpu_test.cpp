@@ -115,15 +115,16 @@ TEST_F(TrainParserTest, parse_epilogues_refuses_what_has_none) {
     return error_with_data(others);
   };
   EXPECT_EQ(error({}), "no error");
-  EXPECT_THAT(error({"--device", "cpu"}),
-              HasSubstr("are for GPUs: on the processor take --fused-ops on"));
+  EXPECT_THAT(
+      error({"--device", "cpu"}),
+      HasSubstr("are for GPUs, in --precision bf16 or fp16: elsewhere take --fused-ops on"));
   for (const char* level : {"none", "mlp", "attention", "blocks"})
     EXPECT_EQ(error({"--recompute", level}), "no error");
   EXPECT_THAT(error({"--recompute", "activations"}),
               HasSubstr("take another level of --recompute, or --fused-ops on"));
   for (const char* precision : {"fp32", "tf32"})
     EXPECT_THAT(error_with_data({"--fused-ops", "all-epilogues", "--precision", precision}),
-                HasSubstr("need --precision bf16 or fp16"));
+                HasSubstr("are for GPUs, in --precision bf16 or fp16"));
 }
 
 }  // namespace

@@ -197,6 +197,8 @@ TEST_F(TrainParserTest, parse_wrong_names_are_refused_with_the_nearest) {
   EXPECT_THAT(error_with_data({"stray"}), HasSubstr("takes flags only"));
   EXPECT_THAT(error_with_data({"-n", "2"}), HasSubstr("takes flags only"));
   EXPECT_THAT(error_with_data({"--steps"}), HasSubstr("--steps: expected a value"));
+  EXPECT_THAT(error_with_data({"--steps="}), HasSubstr("--steps: expected"));
+  EXPECT_THAT(error_with_data({"--baseline="}), HasSubstr("expected on or off, found ''"));
   EXPECT_THAT(error_with_data({"--steps", "--lr", "1"}),
               HasSubstr("--steps: expected a value, found the flag --lr"));
   EXPECT_THAT(error_with_data({"--lr", "1", "--lr", "1"}), HasSubstr("--lr is given twice"));

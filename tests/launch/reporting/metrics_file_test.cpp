@@ -161,7 +161,7 @@ TEST_F(MetricsFileTest, rewind_of_what_cannot_be_written_throws_and_loses_nothin
 }
 
 TEST_F(MetricsFileTest, read_damaged_line_names_file_and_byte) {
-  append(metrics_line(at_step(1)) + "\nnot json\n");
+  append(metrics_line(at_step(1)) + "\n?not json\n");
   const std::string offset = std::to_string(metrics_line(at_step(1)).size() + 1);
 
   try {

@@ -159,6 +159,13 @@ class UsableTest(TraceTest):
             self.assertRegex(warning, pattern)
             self.assertNotIn("metrics.jsonl", warning)
             self.assertNotIn("exception", warning)
+        write(run_dir / "config.cfg", "steps = 3\nno setting\n")  # the last word on run.json does not hide it
+        for text in '{"ettr": ?}', None:
+            if text is None:
+                (run_dir / "run.json").unlink()
+            self.assertRegex(self.warning_of(run_dir), r"config\.cfg:2: expected `name = value`, found 'no setting': the advice does without")
+        write(run_dir / "config.cfg", "steps = 3\n")
+        write(run_dir / "run.json", "{}")
         (run_dir / "run.json").unlink()
         write(run_dir / "metrics.jsonl", '{"step": 1, "tokens_per_s": 5}\n{"step": 2, "tokens\n{"step": 3}\n')
         self.assertRegex(self.warning_of(run_dir), r"metrics\.jsonl, byte 50: expected one JSON object in line 2, found")
@@ -206,6 +213,9 @@ class UsableTest(TraceTest):
                                                        "duration that is no number": 1, "duration out of range": 1})
         self.assertIn(said, report["import"]["warnings"])
         self.assertIn(said, " ".join(self.succeed("report", file).stdout.split()))
+        write(self.folder / "two/step_1/rank-0.json", file.read_text())
+        write(self.folder / "two/step_2/rank-0.json", json.dumps(trace(step_events(0, first=20), baseTimeNanoseconds=BASE_NS + 10**10)))
+        self.assertIn("step_1/" + said, self.report(self.folder / "two")["import"]["warnings"])
         merged = self.succeed("merge", file, "-o", self.folder / "m.json")
         self.assertIn(said, merged.stderr)
         self.assertIn("events without 5 whose times cannot be", merged.stdout)

@@ -29,12 +29,16 @@ class PlanTest : public ::testing::Test {
   }
   std::vector<verify::Difference> check(const std::vector<std::string>& base,
                                         const std::vector<std::string>& fresh) const {
+    return check_sides(options_of(base, fresh));
+  }
+  VerifyOptions options_of(const std::vector<std::string>& base,
+                           const std::vector<std::string>& fresh) const {
     VerifyOptions options;
     options.config = scratch_ / "train.cfg";
     options.output = scratch_ / "out";
     options.base = base;
     options.fresh = fresh;
-    return check_sides(options);
+    return options;
   }
   core::ScratchFolder scratch_;
 };
@@ -53,6 +57,25 @@ TEST_F(PlanTest, what_the_advice_names_can_be_proved) {
   EXPECT_EQ(check({}, {"--device", "cpu"}).size(), 1u) << "auto chooses one";
   EXPECT_THROW(check({"--device", "cuda"}, {"--device", "cpu"}), core::ConfigError);
   EXPECT_THROW(check({}, {"--width", "32"}), core::ConfigError);
+}
+
+TEST_F(PlanTest, a_side_that_needs_a_gpu_is_refused_where_there_is_none) {
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{"--precision", "fp16"},
+        {"--precision", "bf16", "--fused-ops", "gelu-epilogues"},
+        {"--cuda-graph", "on"}}) {
+    VerifyOptions options = options_of({}, flags);
+    EXPECT_NO_THROW(check_device(options, /*has_gpu=*/true));
+    try {
+      check_device(options, /*has_gpu=*/false);
+      ADD_FAILURE() << flags.front() << " " << flags.back() << " would have been run";
+    } catch (const core::ConfigError& error) {
+      EXPECT_THAT(error.what(), ::testing::StartsWith("new side: --"));
+    }
+    options.hosts = "a:1,b:1";
+    EXPECT_NO_THROW(check_device(options, /*has_gpu=*/false)) << "theirs are not known here";
+  }
+  EXPECT_NO_THROW(check_device(options_of({}, {"--precision", "bf16"}), /*has_gpu=*/false));
 }
 
 }  // namespace

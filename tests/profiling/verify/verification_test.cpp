@@ -12,8 +12,10 @@
 namespace sidestream::verify {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 Verification verification_of(const std::vector<double>& base_ms, const std::vector<double>& new_ms,
                              RunShape fresh_shape = {}) {
@@ -190,6 +192,19 @@ TEST(VerificationTest, ratio_of_the_pairs_and_medians_of_the_sides_are_told_apar
                                     (ratio - 1) * 100)));
   EXPECT_THAT(verdict_sentence(one),
               HasSubstr("by the median of each side +0.0 % (100 ms against 100 ms)"));
+}
+
+TEST(VerificationTest, no_difference_says_what_could_have_been_shown) {
+  const Verification one = verification_of({100, 100, 50}, {60, 95, 120});
+  ASSERT_EQ(verdict_word(one), "no difference shown");
+  EXPECT_THAT(verdict_sentence(one),
+              StartsWith("no difference shown: these 3 blocks scatter too much to show one below "
+                         "a factor of " +
+                         fmt::format("{:.3g}", 1 + *one.smallest_effect)));
+  EXPECT_THAT(verdict_sentence(one), HasSubstr("by the median of each side -5.0 % (95 ms against "
+                                               "100 ms), of the other sign"));
+  EXPECT_THAT(verdict_sentence(verification_of({100, 102, 98}, {95, 97.2, 93.3})),
+              Not(AnyOf(HasSubstr("scatter"), HasSubstr("other sign"))));
 }
 
 TEST(VerificationTest, work_of_others_is_said_with_the_verdict) {

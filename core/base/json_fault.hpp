@@ -10,7 +10,7 @@
 
 #include "core/base/error.hpp"
 
-namespace sidestream::report {
+namespace sidestream::core {
 
 struct JsonPlace {
   std::string file;
@@ -19,7 +19,10 @@ struct JsonPlace {
 };
 
 // `text` is what was parsed. One that parses and lacks something is wrong where it begins.
-core::FileFault json_fault(const JsonPlace& place, std::string_view text,
-                           const nlohmann::json::exception& error);
+FileFault json_fault(const JsonPlace& place, std::string_view text,
+                     const nlohmann::json::exception& error);
 
-}  // namespace sidestream::report
+// What the library says, without the name of its class: for what was parsed elsewhere.
+std::string json_words(const nlohmann::json::exception& error);
+
+}  // namespace sidestream::core
