@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.hpp"
+#include "core/base/json_fault.hpp"
 
 namespace sidestream::model {
 namespace {
@@ -116,7 +117,7 @@ ModelConfig from_hugging_face(const json& object) {
     config.dropout = one_dropout(object);
     config.validate();
   } catch (const json::exception& error) {
-    throw core::CheckpointError(fmt::format("config.json: {}", error.what()));
+    throw core::CheckpointError("config.json: " + core::json_words(error));
   } catch (const core::ConfigError& error) {
     throw core::CheckpointError(fmt::format("config.json: {}", error.what()));
   }

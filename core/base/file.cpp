@@ -153,4 +153,10 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
   sync_folder(folder);
 }
 
+std::string filesystem_words(const std::filesystem::filesystem_error& error) {
+  std::string paths = error.path1().string();
+  if (!error.path2().empty()) paths += " to " + error.path2().string();
+  return (paths.empty() ? "" : paths + ": ") + error.code().message();
+}
+
 }  // namespace sidestream::core

@@ -75,4 +75,7 @@ void sync_folder(const std::filesystem::path& folder);
 std::string system_error_text(std::string_view what, const std::filesystem::path& path,
                               int error_number);
 
+// "PATH: text of the error", with both paths where it has two, instead of the library's own text.
+std::string filesystem_words(const std::filesystem::filesystem_error& error);
+
 }  // namespace sidestream::core

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/json_fault.hpp"
 #include "core/checkpoint/newer_format_error.hpp"
 #include "core/checkpoint/unreadable_error.hpp"
 
@@ -57,11 +58,10 @@ auto as_checkpoint_error(Action action) {
   try {
     return action();
   } catch (const fs::filesystem_error& error) {
-    throw core::CheckpointError(
-        fmt::format("checkpoint: {}: {}", error.path1().string(), error.code().message()));
+    throw core::CheckpointError("checkpoint: " + core::filesystem_words(error));
   } catch (const nlohmann::json::exception& error) {
     throw core::CheckpointError(
-        fmt::format("checkpoint: a value does not fit JSON: {}", error.what()));
+        fmt::format("checkpoint: a value does not fit JSON: {}", core::json_words(error)));
   } catch (const core::CheckpointError&) {
     throw;
   } catch (const core::Error& error) {

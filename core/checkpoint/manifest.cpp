@@ -191,7 +191,7 @@ std::vector<FileDigest> digests_from_text(std::string_view text) {
   try {
     return files_from_json(list, path);
   } catch (const json::exception& error) {
-    fail(path, "name, bytes and sha256", error.what());
+    fail(path, "name, bytes and sha256", core::json_words(error));
   }
 }
 

@@ -96,8 +96,10 @@ std::optional<DatasetInfo> read_dataset_info(const std::filesystem::path& folder
   const std::filesystem::path path = folder / DatasetInfo::kFileName;
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  std::string text;
   try {
-    const json root = core::read_shallow_json(path, kMaxBytes);
+    text = core::read_file(path, kMaxBytes);
+    const json root = core::parse_shallow_json(text);
     const int schema = root.at("schema");
     if (schema != kSchema) {
       throw DataError(
@@ -105,7 +107,8 @@ std::optional<DatasetInfo> read_dataset_info(const std::filesystem::path& folder
     }
     return info_of(folder, root);
   } catch (const json::exception& error) {
-    throw DataError({path.string(), {}, "the JSON that `prepare` writes", core::json_words(error)});
+    throw DataError(core::json_fault(
+        {.file = path.string(), .expected = "the JSON that `prepare` writes"}, text, error));
   } catch (const core::NestingError& error) {
     throw DataError({path.string(), {}, error.what(), "more"});
   } catch (const DataError&) {

@@ -243,7 +243,7 @@ DatasetInfo prepare(const PrepareConfig& config) try {
   folder.put_in_place();
   return info;
 } catch (const fs::filesystem_error& error) {
-  throw ConfigError("prepare: " + error.path1().string() + ": " + error.code().message());
+  throw ConfigError("prepare: " + core::filesystem_words(error));
 }
 
 }  // namespace sidestream::data

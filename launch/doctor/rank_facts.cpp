@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/base/json_fault.hpp"
 
 namespace sidestream::comm {
 
@@ -56,7 +57,8 @@ RankFacts RankFacts::from_text(const std::string& text) {
   try {
     return nlohmann::json::parse(text).get<RankFacts>();
   } catch (const nlohmann::json::exception& error) {
-    throw core::Error(std::string("a rank said nothing about its machine: ") + error.what());
+    throw core::Error(std::string("a rank said nothing about its machine: ") +
+                      core::json_words(error));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <c10/util/Exception.h>
 
 #include "core/base/dead_peer_error.hpp"
+#include "core/base/file.hpp"
 
 namespace sidestream::launch {
 
@@ -40,7 +41,7 @@ Failure describe_failure(const std::exception& error) {
     return {ExitCode::kMemory, std::string(kOutOfMemory) + ". LibTorch: " + text};
   }
   if (const auto* of_files = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
-    return {ExitCode::kOther, of_files->path1().string() + ": " + of_files->code().message()};
+    return {ExitCode::kOther, core::filesystem_words(*of_files)};
   return {ExitCode::kOther, error.what()};
 }
 

@@ -1,6 +1,8 @@
 #include "launch/trace/examined_run.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -41,19 +43,23 @@ report::RunMetrics metrics_of(const std::vector<std::filesystem::path>& inputs) 
   return metrics;
 }
 
-// "runs/a/run.json, byte 12: expected ..."
-std::string_view file_of(std::string_view fault) {
-  return fault.substr(0, fault.find_first_of(":,"));
+bool are_of_one_file(std::string_view fault, std::string_view other) {
+  constexpr std::array<std::string_view, 3> kFiles = {"run.json", "config.cfg", "metrics.jsonl"};
+  return std::any_of(kFiles.begin(), kFiles.end(), [&](std::string_view name) {
+    return fault.find(name) != fault.npos && other.find(name) != other.npos;
+  });
 }
 
 // One word on a file is enough.
 void warn_about_run_directory(const report::RunMetrics& metrics, const RunAdvice& advised,
                               trace::TraceSet& set) {
   set.warnings.insert(set.warnings.end(), metrics.faults.begin(), metrics.faults.end());
-  const bool said =
-      std::any_of(metrics.faults.begin(), metrics.faults.end(),
-                  [&](const std::string& one) { return file_of(one) == file_of(advised.fault); });
-  if (!said && !advised.fault.empty()) set.warnings.push_back(advised.fault);
+  for (const std::string& fault : advised.faults) {
+    const bool said =
+        std::any_of(metrics.faults.begin(), metrics.faults.end(),
+                    [&](const std::string& one) { return are_of_one_file(one, fault); });
+    if (!said) set.warnings.push_back(fault);
+  }
 }
 
 }  // namespace

@@ -14,32 +14,36 @@ namespace {
 namespace fs = std::filesystem;
 
 // The settings alone, where the rest of a run directory is damaged or not there.
-std::optional<verify::RecordedRun> settings_of(const fs::path& folder, std::string& fault) {
+std::optional<verify::RecordedRun> settings_of(const fs::path& folder,
+                                               std::vector<std::string>& faults) {
   if (!fs::exists(folder / "config.cfg")) return std::nullopt;
   try {
     return verify::RecordedRun{.folder = folder,
                                .config = verify::read_config(folder / "config.cfg")};
   } catch (const core::Error& error) {
-    fault = std::string(error.what()) + ": the advice does without the settings of the run";
+    faults.push_back(std::string(error.what()) +
+                     ": the advice does without the settings of the run");
     return std::nullopt;
   }
 }
 
 // Of another version, or damaged: the traces are enough, and it is said.
-std::optional<verify::RecordedRun> run_of(const fs::path& path, std::string& fault) {
+std::optional<verify::RecordedRun> run_of(const fs::path& path, std::vector<std::string>& faults) {
   const auto folder = report::run_directory_of(path);
   if (!folder) return std::nullopt;
   for (const char* name : {"run.json", "config.cfg", "metrics.jsonl"}) {
     if (fs::exists(*folder / name)) continue;
     const bool none = !fs::exists(*folder / "config.cfg") && !fs::exists(*folder / "run.json");
-    if (!none) fault = fmt::format("{} is not there", (*folder / name).string());
-    return settings_of(*folder, fault);
+    if (!none) faults.push_back(fmt::format("{} is not there", (*folder / name).string()));
+    return settings_of(*folder, faults);
   }
   try {
     return verify::read_recorded_run(*folder);
   } catch (const core::Error& error) {
-    fault = std::string(error.what()) + ": the advice knows the settings of the run alone";
-    return settings_of(*folder, fault);
+    auto settings = settings_of(*folder, faults);
+    const std::string text = error.what();
+    if (settings) faults.push_back(text + ": the advice knows the settings of the run alone");
+    return settings;
   }
 }
 
@@ -87,7 +91,7 @@ RunAdvice advise_run(const std::vector<fs::path>& inputs, const analysis::Analys
   RunAdvice result{.facts = advice::gather_facts(analysis, threads), .advice = {}};
   advice::Facts& facts = result.facts;
   for (const fs::path& input : inputs) {
-    const auto run = run_of(input, result.fault);
+    const auto run = run_of(input, result.faults);
     if (!run) continue;
     facts.config = run->config;
     facts.environment = run->environment;

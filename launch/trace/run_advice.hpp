@@ -15,7 +15,8 @@ namespace sidestream::launch {
 struct RunAdvice {
   advice::Facts facts;  // the roofs too
   advice::Advice advice;
-  std::string fault = {};  // why the run directory says nothing; empty: it does, or there is none
+  // What the run directory could not say, file by file; none: it does, or there is none.
+  std::vector<std::string> faults = {};
 };
 
 // Takes settings and machine from the run directory that the inputs lie in, where they do.

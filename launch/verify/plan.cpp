@@ -115,9 +115,9 @@ bool goes_to_other_hosts(const std::string& name) {
   return false;
 }
 
-// What it refuses, it refuses of that side.
+// Errors about the configuration name the side.
 template <typename Function>
-auto in_words_of(const char* side, Function&& function) {
+auto naming_side(const char* side, Function&& function) {
   try {
     return function();
   } catch (const core::ConfigError& error) {
@@ -126,7 +126,7 @@ auto in_words_of(const char* side, Function&& function) {
 }
 
 std::map<std::string, std::string> values_of(const PlannedRun& run, const char* side) {
-  return in_words_of(side, [&] {
+  return naming_side(side, [&] {
     return verify::config_values(config_text(parse_train_options(run.train_arguments)), side);
   });
 }
@@ -208,7 +208,10 @@ void check_device(const VerifyOptions& options, bool has_gpu) {
   if (has_gpu || runs_elsewhere(options)) return;
   for (const Side side : {Side::kBase, Side::kNew}) {
     const std::vector<std::string> arguments = planned(options, 1, side).train_arguments;
-    in_words_of(name_of(side), [&] { refuse_what_needs_a_gpu(parse_train_options(arguments)); });
+    naming_side(name_of(side), [&] {
+      const TrainOptions training = parse_train_options(arguments);
+      if (training.device != Device::kCuda) refuse_what_needs_a_gpu(training);
+    });
   }
 }
 

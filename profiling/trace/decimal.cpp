@@ -1,5 +1,6 @@
 #include "profiling/trace/decimal.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -65,8 +66,10 @@ std::int64_t integer_of(std::string_view text, std::int64_t otherwise) {
   std::int64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (result.ec != std::errc{}) return otherwise;
-  const bool whole = result.ptr == text.data() + text.size() || *result.ptr == '.';
-  return whole ? value : otherwise;
+  const char* const end = text.data() + text.size();
+  if (result.ptr == end) return value;
+  const bool fraction = *result.ptr == '.' && std::all_of(result.ptr + 1, end, is_digit);
+  return fraction ? value : otherwise;
 }
 
 }  // namespace sidestream::trace

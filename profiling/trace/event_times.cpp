@@ -15,18 +15,21 @@ struct FieldWords {
   const char* out_of_range;
   const char* number;
   const char* range;
+  std::int64_t most_ns;
 };
 
 constexpr FieldWords kStartWords = {.missing = "no time",
                                     .no_number = "time that is no number",
                                     .out_of_range = "time out of range",
                                     .number = "\"ts\" in microseconds",
-                                    .range = "\"ts\" in microseconds, of less than 73 years"};
+                                    .range = "\"ts\" in microseconds, of less than 73 years",
+                                    .most_ns = kLatestNs};
 constexpr FieldWords kDurationWords = {.missing = "no duration",
                                        .no_number = "duration that is no number",
                                        .out_of_range = "duration out of range",
                                        .number = "\"dur\" in microseconds",
-                                       .range = "\"dur\" in microseconds, of less than 73 years"};
+                                       .range = "\"dur\" in microseconds, of less than 104 days",
+                                       .most_ns = kLongestNs};
 
 bool is_number(std::string_view text) {
   double value = 0;
@@ -40,7 +43,7 @@ std::optional<TimeFault> read_field(std::string_view text, const FieldWords& wor
   if (text.data() == nullptr || text == "null") return TimeFault{words.missing, "", text};
   const auto value = nanoseconds_of_microseconds(text);
   if (!value && !is_number(text)) return TimeFault{words.no_number, words.number, text};
-  if (!value || *value > kLatestNs || *value < -kLatestNs)
+  if (!value || !is_within(*value, words.most_ns))
     return TimeFault{words.out_of_range, words.range, text};
   value_ns = *value;
   return std::nullopt;

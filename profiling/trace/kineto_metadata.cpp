@@ -5,6 +5,7 @@
 #include <string>
 
 #include "profiling/ranges/trace_metadata.hpp"
+#include "profiling/trace/base_time.hpp"
 #include "profiling/trace/decimal.hpp"
 #include "profiling/trace/latest_time.hpp"
 #include "profiling/trace/most_ranks.hpp"
@@ -97,11 +98,7 @@ void read_figures(const Json& object, RankInfo& info) {
 
 bool read_kineto_metadata(std::string_view key, std::string_view text, RankInfo& info) {
   if (key == "baseTimeNanoseconds") {
-    const std::int64_t base_ns = integer_of(text, -1);
-    if (base_ns >= 0 && base_ns <= kLatestNs)
-      info.base_ns = base_ns;
-    else
-      info.senseless_base = std::string(text);
+    read_base_time(text, info);
     return false;
   }
   if (key == "cuda_driver_version" || key == "cuda_runtime_version") {

@@ -8,6 +8,7 @@
 #include "profiling/trace/kineto_fields.hpp"
 #include "profiling/trace/kineto_metadata.hpp"
 #include "profiling/trace/kineto_stream.hpp"
+#include "profiling/trace/senseless_times.hpp"
 #include "profiling/trace/track_cache.hpp"
 
 namespace sidestream::trace {

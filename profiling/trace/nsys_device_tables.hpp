@@ -3,8 +3,8 @@
 
 #include "profiling/trace/nsys_processes.hpp"
 #include "profiling/trace/nsys_strings.hpp"
+#include "profiling/trace/senseless_times.hpp"
 #include "profiling/trace/sqlite_file.hpp"
-#include "profiling/trace/time_fault.hpp"
 
 namespace sidestream::trace {
 

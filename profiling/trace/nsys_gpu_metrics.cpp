@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -15,8 +16,8 @@
 namespace sidestream::trace {
 namespace {
 
-constexpr const char* kSamples = "GPU_METRICS";
-constexpr const char* kNames = "TARGET_INFO_GPU_METRICS";
+constexpr const char* kSampleTable = "GPU_METRICS";
+constexpr const char* kNameTable = "TARGET_INFO_GPU_METRICS";
 constexpr const char* kCudaDevices = "TARGET_INFO_CUDA_DEVICE";
 constexpr NsysColumns kSampleColumns = {"timestamp", "metricId", "value"};
 constexpr NsysColumns kNameColumns = {"metricId", "metricName"};
@@ -47,10 +48,11 @@ const char* series_of(std::string_view name) {
 class MetricNames {
  public:
   explicit MetricNames(const SqliteFile& file) {
-    const auto columns = file.columns(kNames);
+    const auto columns = file.columns(kNameTable);
     has_types_ = columns.contains("typeId");
-    SqliteRows rows = file.query("SELECT " + SqliteFile::first_of(columns, {"typeId"}) +
-                                 ", metricId, metricName FROM " + kNames + " ORDER BY metricId");
+    SqliteRows rows =
+        file.query("SELECT " + SqliteFile::first_of(columns, {"typeId"}) +
+                   ", metricId, metricName FROM " + kNameTable + " ORDER BY metricId");
     std::set<std::pair<std::int64_t, std::string_view>> taken;  // a GPU has each of them once
     while (rows.next()) {
       const char* series = series_of(rows.text(2));
@@ -85,30 +87,35 @@ struct Sample {
   double percent;
 };
 
-// By time.
-std::vector<Sample> read_samples(const SqliteFile& file, SenselessTimes& senseless) {
-  std::vector<Sample> samples;
+struct Samples {
+  std::vector<Sample> kept;                                     // by time
+  std::map<int, std::map<std::string, std::uint64_t>> skipped;  // GPU -> reason -> samples
+};
+
+Samples read_samples(const SqliteFile& file, SenselessTimes& senseless) {
+  Samples samples;
   const MetricNames names(file);
   const std::string numbers = names.numbers();
   if (numbers.empty()) return samples;
-  const auto columns = file.columns(kSamples);
+  const auto columns = file.columns(kSampleTable);
   SqliteRows rows = file.query("SELECT " + SqliteFile::first_of(columns, {"typeId"}) +
-                               ", metricId, timestamp, value FROM " + kSamples +
+                               ", metricId, timestamp, value FROM " + kSampleTable +
                                " WHERE metricId IN (" + numbers + ")");
   constexpr std::int64_t kGpuBits = 0xFF;  // of a type; above them machine and kind of event
   while (rows.next()) {
     const std::int64_t type = rows.integer(0);
     const char* series = names.find(type, rows.integer(1));
-    const double percent = rows.real(3);
-    if (series == nullptr || !rows.is_number(3) || !std::isfinite(percent)) continue;
+    if (series == nullptr) continue;
+    const int gpu = static_cast<int>(type & kGpuBits);
     const NsysTimes times = nsys_instant_of(rows, 2);
-    if (times.fault) {
-      senseless.add(*times.fault, kSamples, series);
-      continue;
-    }
-    samples.push_back({times.start_ns, static_cast<int>(type & kGpuBits), series, percent});
+    const bool has_value = rows.is_number(3) && std::isfinite(rows.real(3));
+    if (times.fault) senseless.add(*times.fault, std::string("in ") + kSampleTable, series);
+    if (times.fault || !has_value)
+      samples.skipped[gpu][times.fault ? times.fault->reason : "value that is no number"] += 1;
+    else
+      samples.kept.push_back({times.start_ns, gpu, series, rows.real(3)});
   }
-  std::stable_sort(samples.begin(), samples.end(),
+  std::stable_sort(samples.kept.begin(), samples.kept.end(),
                    [](const Sample& a, const Sample& b) { return a.time_ns < b.time_ns; });
   return samples;
 }
@@ -146,10 +153,9 @@ class GpuOfDevice {
 
 std::uint64_t read_gpu_metrics(const SqliteFile& file, NsysProcesses& processes,
                                SenselessTimes& senseless) {
-  if (!file.has(kSamples) || !has_all(file.columns(kSamples), kSampleColumns)) return 0;
-  if (!file.has(kNames) || !has_all(file.columns(kNames), kNameColumns)) return 0;
-  const std::vector<Sample> samples = read_samples(file, senseless);
-  if (samples.empty()) return 0;
+  if (!file.has(kSampleTable) || !has_all(file.columns(kSampleTable), kSampleColumns)) return 0;
+  if (!file.has(kNameTable) || !has_all(file.columns(kNameTable), kNameColumns)) return 0;
+  const Samples samples = read_samples(file, senseless);
   const GpuOfDevice gpus(file);
   for (const NsysProcesses::Device& device : processes.devices()) {
     RankTimeline& timeline = processes[device.timeline];
@@ -157,21 +163,25 @@ std::uint64_t read_gpu_metrics(const SqliteFile& file, NsysProcesses& processes,
     const NameId counter = timeline.names.intern(ranges::kGpuCounters);
     std::map<const char*, NameId> series;
     for (const Metric& one : kMetrics) series[one.series] = timeline.names.intern(one.series);
-    for (const Sample& one : samples) {
+    if (const auto skipped = samples.skipped.find(gpu); skipped != samples.skipped.end()) {
+      for (const auto& [reason, count] : skipped->second) timeline.skip(reason, count);
+    }
+    for (const Sample& one : samples.kept) {
       if (one.gpu == gpu)
         timeline.add_counter({counter, series[one.series], one.time_ns, one.percent});
     }
   }
-  return samples.size();
+  return samples.kept.size();
 }
 
 std::vector<std::string> missing_gpu_metric_columns(const SqliteFile& file) {
   std::vector<std::string> warnings;
-  if (!file.has(kSamples)) return warnings;
-  note_missing(file, kSamples, kSampleColumns, warnings);
-  note_missing(file, kNames, kNameColumns, warnings);
-  if (!file.has(kNames))
-    warnings.push_back("no table " + std::string(kNames) + ": counters of the GPU have no names");
+  if (!file.has(kSampleTable)) return warnings;
+  note_missing(file, kSampleTable, kSampleColumns, warnings);
+  note_missing(file, kNameTable, kNameColumns, warnings);
+  if (!file.has(kNameTable))
+    warnings.push_back("no table " + std::string(kNameTable) +
+                       ": counters of the GPU have no names");
   return warnings;
 }
 

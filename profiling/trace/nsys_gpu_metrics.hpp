@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "profiling/trace/nsys_processes.hpp"
+#include "profiling/trace/senseless_times.hpp"
 #include "profiling/trace/sqlite_file.hpp"
-#include "profiling/trace/time_fault.hpp"
 
 namespace sidestream::trace {
 

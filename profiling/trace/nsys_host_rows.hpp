@@ -15,7 +15,7 @@
 
 #include "profiling/ranges/phases.hpp"
 #include "profiling/trace/nsys_processes.hpp"
-#include "profiling/trace/time_fault.hpp"
+#include "profiling/trace/senseless_times.hpp"
 
 namespace sidestream::trace {
 

@@ -1,7 +1,7 @@
 #include "profiling/trace/nsys_reader.hpp"
 
 #include "core/base/error.hpp"
-#include "profiling/trace/latest_time.hpp"
+#include "profiling/trace/base_time.hpp"
 #include "profiling/trace/nsys_device_tables.hpp"
 #include "profiling/trace/nsys_gpu_metrics.hpp"
 #include "profiling/trace/nsys_host_tables.hpp"
@@ -68,16 +68,12 @@ std::vector<std::string> missing_parts(const SqliteFile& file) {
   return missing;
 }
 
-void read_base_time(const SqliteFile& file, RankInfo& info) {
+// As text; empty: not known.
+std::string base_time_of(const SqliteFile& file) {
   constexpr const char* kTable = "TARGET_INFO_SESSION_START_TIME";
-  if (!file.has(kTable) || !file.columns(kTable).contains("utcEpochNs")) return;
+  if (!file.has(kTable) || !file.columns(kTable).contains("utcEpochNs")) return "";
   SqliteRows rows = file.query("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME");
-  if (!rows.next() || rows.is_null(0)) return;
-  const std::int64_t base_ns = rows.is_number(0) ? rows.integer(0) : -1;
-  if (base_ns >= 0 && base_ns <= kLatestNs)
-    info.base_ns = base_ns;
-  else
-    info.senseless_base = std::string(rows.text(0));
+  return rows.next() ? std::string(rows.text(0)) : "";
 }
 
 std::map<int, DeviceProperties> devices_of(const SqliteFile& file) {
@@ -124,9 +120,10 @@ NsysFile read_nsys(const std::filesystem::path& path) {
                               (ranks.helpers == 1 ? " process" : " processes") +
                               " without device work, steps or phases left out");
   const auto devices = devices_of(file);
+  const std::string base_time = base_time_of(file);
   for (RankTimeline& timeline : result.timelines) {
     timeline.info.of_nsys = true;
-    read_base_time(file, timeline.info);
+    read_base_time(base_time, timeline.info);
     timeline.info.devices = devices;
   }
   return result;

@@ -13,23 +13,23 @@ struct ColumnWords {
 
 constexpr ColumnWords kStartWords = {.missing = "no time",
                                      .number = "\"start\" in nanoseconds",
-                                     .range = "\"start\" in nanoseconds, of less than 73 years"};
+                                     .range = "\"start\" in nanoseconds, of less than 104 days"};
 constexpr ColumnWords kEndWords = {.missing = "no end",
                                    .number = "\"end\" in nanoseconds",
-                                   .range = "\"end\" in nanoseconds, of less than 73 years"};
+                                   .range = "\"end\" in nanoseconds, of less than 104 days"};
 constexpr ColumnWords kInstantWords = {
     .missing = "no time",
     .number = "\"timestamp\" in nanoseconds",
-    .range = "\"timestamp\" in nanoseconds, of less than 73 years"};
+    .range = "\"timestamp\" in nanoseconds, of less than 104 days"};
 
-// SQLite keeps any type in any column.
+// SQLite keeps any type in any column. Times count from when the recording began.
 std::optional<TimeFault> read_column(const SqliteRows& rows, int column, const ColumnWords& words,
                                      std::int64_t& value_ns) {
   if (rows.is_null(column)) return TimeFault{words.missing, "", {}};
   if (!rows.is_number(column))
     return TimeFault{"time that is no number", words.number, rows.text(column)};
   const std::int64_t value = rows.integer(column);  // the nearest for one that does not fit
-  if (value > kLatestNs || value < -kLatestNs)
+  if (!is_within(value, kLongestNs))
     return TimeFault{"time out of range", words.range, rows.text(column)};
   value_ns = value;
   return std::nullopt;

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/base/printable.hpp"
 #include "core/data/parallel_for.hpp"
+#include "profiling/trace/base_time.hpp"
 #include "profiling/trace/collective_link.hpp"
 #include "profiling/trace/kineto_reader.hpp"
 #include "profiling/trace/most_ranks.hpp"
@@ -28,17 +28,6 @@ struct Loaded {
   std::uint64_t events = 0;
   bool left_out = false;
 };
-
-// All timelines of a file have the same.
-void warn_of_base_time(Loaded& loaded) {
-  if (loaded.timelines.empty()) return;
-  const std::string& found = loaded.timelines.front().info.senseless_base;
-  if (found.empty()) return;
-  constexpr std::size_t kShown = 40;
-  loaded.warnings.push_back(
-      "the time that others count from: expected nanoseconds since 1970, until 2043, found '" +
-      core::printable(found.substr(0, kShown)) + "': 0 is taken");
-}
 
 Loaded load_one(const TraceFile& file) {
   Loaded loaded;
@@ -61,7 +50,10 @@ Loaded load_one(const TraceFile& file) {
     loaded.events = kineto.events;
     loaded.timelines.push_back(std::move(kineto.timeline));
   }
-  warn_of_base_time(loaded);
+  if (!loaded.timelines.empty()) {  // all of a file have the same
+    if (auto warning = base_time_warning(loaded.timelines.front().info))
+      loaded.warnings.push_back(std::move(*warning));
+  }
   for (RankTimeline& timeline : loaded.timelines) {
     link_collectives(timeline);
     timeline.info.file = with_valid_utf8(file.path.filename().string());
@@ -230,12 +222,10 @@ void add_samples(const TraceFile& file, std::set<std::string>& seen, TraceSet& s
   }
 }
 
-// Files of several folders have the same names: "step_00000012/", where there are several.
-std::string folder_of(const TraceFile& file, const std::vector<TraceFile>& all) {
-  const bool one = std::all_of(all.begin(), all.end(), [&](const TraceFile& other) {
-    return other.window == all.front().window;
-  });
-  return one ? "" : with_valid_utf8(file.window) + "/";
+// Files of several folders have the same names.
+bool are_of_several_folders(const std::vector<TraceFile>& files) {
+  return std::any_of(files.begin(), files.end(),
+                     [&](const TraceFile& file) { return file.window != files.front().window; });
 }
 
 }  // namespace
@@ -259,10 +249,11 @@ TraceSet load_traces(const std::vector<TraceFile>& files, const LoadOptions& opt
   number_ranks(loaded);
   TraceSet set;
   std::vector<std::string> warnings;
+  const bool folders = are_of_several_folders(files);
   for (std::size_t i = 0; i < files.size(); ++i) {
     set.events += loaded[i].events;
-    for (std::string& warning : loaded[i].warnings)
-      warnings.push_back(folder_of(files[i], files) + std::move(warning));
+    for (const std::string& warning : loaded[i].warnings)
+      warnings.push_back((folders ? with_valid_utf8(files[i].window) + "/" : "") + warning);
     for (RankTimeline& timeline : loaded[i].timelines) set.timelines.push_back(std::move(timeline));
   }
   for (std::size_t i = 0; i < files.size(); ++i) {

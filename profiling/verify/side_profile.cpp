@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/base/json_fault.hpp"
 #include "profiling/report/number_at.hpp"
 
 namespace sidestream::verify {
@@ -84,8 +85,8 @@ SideProfile side_profile(const std::string& folder, const Json& report, std::siz
   try {
     return read_report(folder, report, operations);
   } catch (const nlohmann::json::exception& error) {
-    throw core::Error(
-        fmt::format("{}: expected a report of this version, found: {}", folder, error.what()));
+    throw core::Error(fmt::format("{}: expected a report of this version, found: {}", folder,
+                                  core::json_words(error)));
   }
 }
 

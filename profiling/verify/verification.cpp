@@ -224,15 +224,19 @@ namespace {
 
 // What no difference means: little, where the blocks could not have shown one.
 std::string scatter_text(const Verification& one) {
-  if (verdict_word(one) != name_of(Verdict::kNoDifferenceShown) || !one.smallest_effect) return "";
+  if (verdict_word(one) != name_of(Verdict::kNoDifferenceShown) || !one.smallest_effect ||
+      *one.smallest_effect <= kEffectAskedFor)
+    return "";
   return fmt::format(
-      "these {} blocks scatter too much to show one below {} (more blocks, or a machine without "
-      "other work, would); ",
+      "these {} blocks scatter too much to be counted on for one below {} (more blocks, or a "
+      "machine without other work, would be); ",
       one.blocks.size(), effect_text(*one.smallest_effect));
 }
 
 const char* sign_text(const Verification& one) {
-  const bool other = (one.step_time->ratio - 1) * (one.fresh_ms / one.base_ms - 1) < 0;
+  const double pairs = pct(one.step_time->ratio), sides = pct(one.fresh_ms / one.base_ms);
+  constexpr double kShown = 0.05;  // less is printed as 0.0 %
+  const bool other = pairs * sides < 0 && std::min(std::abs(pairs), std::abs(sides)) > kShown;
   return other ? ", of the other sign: that is how far they scatter" : "";
 }
 

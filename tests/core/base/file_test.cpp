@@ -133,5 +133,13 @@ TEST(FileTest, read_file_above_the_limit_throws) {
   EXPECT_THROW(read_file(folder / "a", 3), Error);
 }
 
+TEST(FileTest, filesystem_words_name_the_paths_that_there_are) {
+  using std::filesystem::filesystem_error;
+  const auto gone = std::make_error_code(std::errc::no_such_file_or_directory);
+  EXPECT_EQ(filesystem_words({"rename", "a", "b", gone}), "a to b: No such file or directory");
+  EXPECT_EQ(filesystem_words({"open", "a", gone}), "a: No such file or directory");
+  EXPECT_EQ(filesystem_words({"current_path", gone}), "No such file or directory");
+}
+
 }  // namespace
 }  // namespace sidestream::core

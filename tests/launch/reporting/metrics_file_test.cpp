@@ -161,15 +161,15 @@ TEST_F(MetricsFileTest, rewind_of_what_cannot_be_written_throws_and_loses_nothin
 }
 
 TEST_F(MetricsFileTest, read_damaged_line_names_file_and_byte) {
-  append(metrics_line(at_step(1)) + "\n?not json\n");
-  const std::string offset = std::to_string(metrics_line(at_step(1)).size() + 1);
+  append(metrics_line(at_step(1)) + "\n{\"step\": ?}\n");
+  const std::string offset = std::to_string(metrics_line(at_step(1)).size() + 1 + 9);
 
   try {
     read_metrics(path_);
     FAIL() << "accepted";
   } catch (const core::DataError& error) {
     EXPECT_THAT(error.what(), HasSubstr(path_.string()));
-    EXPECT_THAT(error.what(), HasSubstr("byte " + offset));
+    EXPECT_THAT(error.what(), HasSubstr("byte " + offset + ": expected a line of metrics"));
   }
 }
 

@@ -13,6 +13,7 @@ ROOT = pathlib.Path(sys.argv.pop(1))
 # Ninja as it writes into a pipe: forty steps in two seconds, one with a warning.
 CMAKE = """#!/usr/bin/env bash
 if [ "$1" = --preset ]; then mkdir -p "build/$2"; touch "build/$2/build.ninja"; exit 0; fi
+echo "cmake $*" >> calls
 for i in $(seq 40); do
   echo "[$i/40] Building CXX object part$i.o"
   [ $i != 20 ] || echo "part20.cpp:1: warning: odd"
@@ -42,9 +43,9 @@ class SetupTest(unittest.TestCase):
     def tearDown(self):
         self.temporary.cleanup()
 
-    def run_setup(self, **variables):
+    def run_setup(self, *flags, **variables):
         env = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"), **variables)
-        return subprocess.run([self.folder / "clone/launch/setup"], env=env, text=True, timeout=60,
+        return subprocess.run([self.folder / "clone/launch/setup", *flags], env=env, text=True, timeout=60,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def test_without_a_terminal_a_line_every_few_seconds(self):
@@ -55,6 +56,14 @@ class SetupTest(unittest.TestCase):
         self.assertIn("setup: building build/release", done.stdout)
         self.assertIn("part20.cpp:1: warning: odd", done.stdout)
         self.assertTrue(1 <= len(steps) <= 5, steps)
+
+    def test_what_is_built(self):
+        for flags, targets in ((), "all"), (("--programs",), "sidestream sidestream-trace"):
+            done = self.run_setup(*flags)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertIn(f"will build {targets} of preset 'release'", done.stdout)
+            call = (self.folder / "clone/calls").read_text().splitlines()[-1]
+            self.assertTrue(call.endswith(f"--target {targets}"), call)
 
     def test_a_build_that_fails_is_a_failure(self):
         done = self.run_setup(STUB_CODE="3")

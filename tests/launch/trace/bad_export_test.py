@@ -149,7 +149,8 @@ class TimesTest(TraceTest):
 
     def test_ends_and_starts_that_cannot_be(self):
         """Left out, counted and said, in a report and by merge; shares stay shares."""
-        for value, reason, said in (("9223372036854775807", "time out of range", "of less than 73 years, found '9223372036854775807'"),
+        for value, reason, said in (("9223372036854775807", "time out of range", "of less than 104 days, found '9223372036854775807'"),
+                                    ("1764150000000000000", "time out of range", "found '1764150000000000000'"),  # since 1970
                                     ("-9223372036854775807 - 1", "time out of range", "found '-9223372036854775808'"),
                                     ("1e30", "time out of range", "found '1.0e+30'"),
                                     ("'soon'", "time that is no number", "in nanoseconds, found 'soon'"),
@@ -170,7 +171,7 @@ class TimesTest(TraceTest):
                     for text in warnings, merged.stderr:
                         if reason:
                             self.assertRegex(text, f"{rows} rows are left out for times that cannot be; the first is "
-                                                   f"NVTX_EVENTS, '.+': expected \"{column}\".*")
+                                                   f"in NVTX_EVENTS, '.+': expected \"{column}\".*")
                             self.assertIn(said, text)
                         else:
                             self.assertNotIn("times that cannot be", text)
@@ -181,26 +182,30 @@ class TimesTest(TraceTest):
     def test_an_end_before_its_start_on_a_device(self):
         report = self.report(self.export(self.KERNELS + "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (90, 70, 0, 1)"))
         self.assertEqual(report["import"]["skipped"], {"negative duration": 1})
-        self.assertIn("export.sqlite: 1 row is left out for times that cannot be; the first is CUPTI_ACTIVITY_KIND_KERNEL, 'gemm': "
+        self.assertIn("export.sqlite: 1 row is left out for times that cannot be; the first is in CUPTI_ACTIVITY_KIND_KERNEL, 'gemm': "
                       "expected \"end\" at or behind \"start\", found '70'", report["import"]["warnings"])
 
     def test_a_session_that_began_at_no_time(self):
-        for value, found in (("9223372036854775807", "9223372036854775807"), ("-5", "-5"), ("'noon'", "noon")):
+        for value, found in (("9223372036854775807", "9223372036854775807"), ("-9000000000000000000", "-9000000000000000000"), ("'noon'", "noon")):
             with self.subTest(value):
                 (self.folder / "export.sqlite").unlink(missing_ok=True)
                 path = self.export(self.KERNELS + "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER);"
                                    f"INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES ({value})")
                 report = self.report(path)
-                self.assertIn(f"since 1970, until 2043, found '{found}': 0 is taken", " ".join(report["import"]["warnings"]))
+                warnings = " ".join(report["import"]["warnings"])
+                self.assertRegex(warnings, f"utcEpochNs, .* since 1970, until 2043, found '{found}': 0 is taken")
                 self.succeed("merge", path, "-o", self.folder / "m.json")
+                self.assertEqual(json.loads((self.folder / "m.json").read_text())["baseTimeNanoseconds"], 20)
 
     def test_samples_of_a_gpu_at_times_that_cannot_be(self):
         report = self.report(self.export(
             self.KERNELS + "CREATE TABLE TARGET_INFO_GPU_METRICS(typeId INTEGER, metricId INTEGER, metricName TEXT);"
             "INSERT INTO TARGET_INFO_GPU_METRICS VALUES (0, 1, 'SMs Active [Throughput %]');"
             "CREATE TABLE GPU_METRICS(timestamp INTEGER, typeId INTEGER, metricId INTEGER, value INTEGER);"
-            "INSERT INTO GPU_METRICS VALUES (30, 0, 1, 50), ('late', 0, 1, 50), (9223372036854775807, 0, 1, 50)"))
-        self.assertIn("2 rows are left out for times that cannot be; the first is GPU_METRICS", " ".join(report["import"]["warnings"]))
+            "INSERT INTO GPU_METRICS VALUES (30, 0, 1, 50), ('late', 0, 1, 50), (9223372036854775807, 0, 1, 50), (35, 0, 1, 'much')"))
+        self.assertIn("2 rows are left out for times that cannot be; the first is in GPU_METRICS", " ".join(report["import"]["warnings"]))
+        self.assertEqual(report["import"]["skipped"], {"time that is no number": 1, "time out of range": 1, "value that is no number": 1})
+        self.assertEqual(report["import"]["events"], 2)  # the kernel and the sample that can be
 
 
 if __name__ == "__main__":

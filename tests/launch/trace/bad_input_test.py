@@ -159,14 +159,17 @@ class UsableTest(TraceTest):
             self.assertRegex(warning, pattern)
             self.assertNotIn("metrics.jsonl", warning)
             self.assertNotIn("exception", warning)
-        write(run_dir / "config.cfg", "steps = 3\nno setting\n")  # the last word on run.json does not hide it
-        for text in '{"ettr": ?}', None:
-            if text is None:
-                (run_dir / "run.json").unlink()
-            self.assertRegex(self.warning_of(run_dir), r"config\.cfg:2: expected `name = value`, found 'no setting': the advice does without")
-        write(run_dir / "config.cfg", "steps = 3\n")
-        write(run_dir / "run.json", "{}")
+        write(run_dir / "config.cfg", "steps = 3\nno setting\n")
+        damaged = r"config\.cfg:2: expected `name = value`, found 'no setting': the advice does without"
+        write(run_dir / "run.json", '{"ettr": ?}')
+        warning = self.warning_of(run_dir)
+        self.assertRegex(warning, damaged)  # beside the word on run.json, of which there is one
+        self.assertEqual(warning.count("run.json"), 1, warning)
         (run_dir / "run.json").unlink()
+        warning = self.warning_of(run_dir)
+        self.assertRegex(warning, damaged)
+        self.assertRegex(warning, r"run\.json is not there")
+        write(run_dir / "config.cfg", "steps = 3\n")
         write(run_dir / "metrics.jsonl", '{"step": 1, "tokens_per_s": 5}\n{"step": 2, "tokens\n{"step": 3}\n')
         self.assertRegex(self.warning_of(run_dir), r"metrics\.jsonl, byte 50: expected one JSON object in line 2, found")
         self.assertEqual(self.report(run_dir)["metrics"]["tokens_per_s"], 5)

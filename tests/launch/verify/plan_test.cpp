@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "core/base/error.hpp"
@@ -60,6 +61,7 @@ TEST_F(PlanTest, what_the_advice_names_can_be_proved) {
 }
 
 TEST_F(PlanTest, a_side_that_needs_a_gpu_is_refused_where_there_is_none) {
+  ::unsetenv("SLURM_JOB_NODELIST");
   for (const std::vector<std::string>& flags :
        {std::vector<std::string>{"--precision", "fp16"},
         {"--precision", "bf16", "--fused-ops", "gelu-epilogues"},
@@ -76,6 +78,8 @@ TEST_F(PlanTest, a_side_that_needs_a_gpu_is_refused_where_there_is_none) {
     EXPECT_NO_THROW(check_device(options, /*has_gpu=*/false)) << "theirs are not known here";
   }
   EXPECT_NO_THROW(check_device(options_of({}, {"--precision", "bf16"}), /*has_gpu=*/false));
+  EXPECT_NO_THROW(check_device(options_of({}, {"--device", "cuda", "--precision", "fp16"}), false))
+      << "it says that there is one";
 }
 
 }  // namespace

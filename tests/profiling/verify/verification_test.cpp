@@ -197,14 +197,26 @@ TEST(VerificationTest, ratio_of_the_pairs_and_medians_of_the_sides_are_told_apar
 TEST(VerificationTest, no_difference_says_what_could_have_been_shown) {
   const Verification one = verification_of({100, 100, 50}, {60, 95, 120});
   ASSERT_EQ(verdict_word(one), "no difference shown");
-  EXPECT_THAT(verdict_sentence(one),
-              StartsWith("no difference shown: these 3 blocks scatter too much to show one below "
-                         "a factor of " +
-                         fmt::format("{:.3g}", 1 + *one.smallest_effect)));
+  EXPECT_THAT(
+      verdict_sentence(one),
+      StartsWith("no difference shown: these 3 blocks scatter too much to be counted on for "
+                 "one below a factor of " +
+                 fmt::format("{:.3g}", 1 + *one.smallest_effect)));
   EXPECT_THAT(verdict_sentence(one), HasSubstr("by the median of each side -5.0 % (95 ms against "
                                                "100 ms), of the other sign"));
   EXPECT_THAT(verdict_sentence(verification_of({100, 102, 98}, {95, 97.2, 93.3})),
               Not(AnyOf(HasSubstr("scatter"), HasSubstr("other sign"))));
+}
+
+TEST(VerificationTest, blocks_that_would_have_shown_little_need_no_excuse) {
+  const std::vector<double> same(12, 100.0);
+  for (const auto& fresh :
+       {same, {100, 100.1, 99.9, 100.2, 99.8, 100, 100.1, 99.9, 100, 100.1, 99.8, 100.2}}) {
+    const Verification one = verification_of(same, fresh);
+    ASSERT_EQ(verdict_word(one), "no difference shown");
+    EXPECT_THAT(verdict_sentence(one),
+                Not(AnyOf(HasSubstr("scatter too much"), HasSubstr("other sign"))));
+  }
 }
 
 TEST(VerificationTest, work_of_others_is_said_with_the_verdict) {
