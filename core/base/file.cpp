@@ -82,6 +82,14 @@ MappedFile::~MappedFile() {
   ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
+void MappedFile::drop_pages(std::size_t first, std::size_t count) const noexcept {
+  if (count == 0) return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t begin = first / page * page;  // a mapping begins at a page
+  // Read-only, so that nothing is lost; where it fails, the pages stay.
+  ::madvise(const_cast<std::byte*>(data_) + begin, first + count - begin, MADV_DONTNEED);
+}
+
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {
   const MappedFile file(path);
   if (file.bytes().size() > limit_bytes) {

@@ -57,6 +57,12 @@ class TokenShard {
   // when there is none.
   std::uint64_t find_not_below(std::uint64_t limit, std::uint64_t first, std::uint64_t count) const;
 
+  // What was read of these tokens, or of all, is no memory of this process any more.
+  void drop_pages(std::uint64_t first, std::uint64_t count) const noexcept {
+    file_.drop_pages(offset_bytes(first), count * token_bytes_);
+  }
+  void drop_pages() const noexcept { file_.drop_pages(); }
+
  private:
   void require_whole() const;
   void open_llm_c();

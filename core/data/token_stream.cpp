@@ -75,6 +75,7 @@ std::vector<Piece> pieces_of(const TokenStream& stream, const TokenCheck& check)
 
 void check_piece(const Piece& piece, std::uint64_t vocab_size) {
   const std::uint64_t bad = piece.shard->find_not_below(vocab_size, piece.first, piece.count);
+  piece.shard->drop_pages(piece.first, piece.count);
   if (bad == piece.first + piece.count) return;
   std::int64_t id = 0;
   piece.shard->copy(bad, {&id, 1});
@@ -136,10 +137,20 @@ void TokenStream::read(std::uint64_t first, std::span<std::int64_t> out) const {
     const auto count = static_cast<std::size_t>(
         std::min<std::uint64_t>(out.size(), shards_[shard].size() - inside));
     shards_[shard].copy(inside, out.first(count));
+    count_as_read(count * shards_[shard].token_bytes());
     out = out.subspan(count);
     first += count;
     ++shard;
   }
+}
+
+void TokenStream::count_as_read(std::uint64_t bytes) const {
+  // A page that is looked at brings those around it (fault_around_bytes of the kernel).
+  constexpr std::uint64_t kAround = 64 << 10, kMost = 32 << 20;
+  const std::uint64_t so_far = bytes_read_->fetch_add(bytes + kAround) + bytes + kAround;
+  if (so_far < kMost) return;
+  bytes_read_->store(0);
+  for (const TokenShard& shard : shards_) shard.drop_pages();
 }
 
 bool has_split(const fs::path& folder, Split split) { return !shard_paths(folder, split).empty(); }

@@ -2,10 +2,15 @@
 //
 // A shard is a regular file ending in .bin with `train` or `val` in its name; other files are left
 // alone. Thread-safe: everything is mapped read-only and never changes.
+//
+// Of what was read, 32 MiB at most count as memory of this process: samples lie anywhere, and a
+// long training would have all of its data mapped in the end.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,8 +35,13 @@ class TokenStream {
   void read(std::uint64_t first, std::span<std::int64_t> out) const;
 
  private:
+  void count_as_read(std::uint64_t bytes) const;
+
   std::vector<TokenShard> shards_;
   std::vector<std::uint64_t> starts_;  // of each shard, and the total
+  // Since pages were dropped. By pointer: a stream can be moved.
+  std::unique_ptr<std::atomic<std::uint64_t>> bytes_read_ =
+      std::make_unique<std::atomic<std::uint64_t>>(0);
 };
 
 // Whether the folder has a shard of the split. Throws DataError like TokenStream::open.

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+
 #include "core/base/error.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 #include "tests/core/data/shard_fixture.hpp"
@@ -144,6 +149,41 @@ TEST_F(TokenStreamTest, checkTokenIds_partsCoverEverything) {
   }
 
   EXPECT_EQ(found, 1);
+}
+
+// kB of the files below a folder that count as memory of this process.
+std::uint64_t resident_kb_of(const std::filesystem::path& folder) {
+  std::ifstream lines("/proc/self/smaps");
+  bool ours = false;
+  std::uint64_t total = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find('-') < line.find(' ') && line.find(':') > line.find(' '))
+      ours = line.find(folder.string()) != std::string::npos;
+    std::uint64_t kb = 0;
+    if (ours && std::sscanf(line.c_str(), "Rss: %" SCNu64 " kB", &kb) == 1) total += kb;
+  }
+  return total;
+}
+
+TEST_F(TokenStreamTest, read_leavesLittleOfTheDataInMemory) {
+  constexpr std::size_t kTokens = std::size_t{12} << 20;  // 24 MiB each
+  const std::vector<std::uint16_t> tokens(kTokens, 7);
+  for (const char* name : {"train_0.bin", "train_1.bin", "train_2.bin", "train_3.bin"})
+    shard(name, tokens);
+  const auto stream = TokenStream::open(folder_.path(), Split::kTrain);
+
+  check_token_ids(stream, {.vocab_size = 8, .threads = 2});
+  EXPECT_LT(resident_kb_of(folder_.path()), 2u << 10);
+  std::vector<std::int64_t> read(kTokens / 8);
+  std::uint64_t most_kb = 0;
+  for (std::uint64_t first = 0; first < stream.size(); first += read.size()) {
+    stream.read(first, read);
+    ASSERT_EQ(std::count(read.begin(), read.end(), 7), std::ssize(read));
+    most_kb = std::max(most_kb, resident_kb_of(folder_.path()));
+  }
+
+  EXPECT_GT(most_kb, 1u << 10) << "not measured";
+  EXPECT_LT(most_kb, 34u << 10) << "of 96 MiB";
 }
 
 }  // namespace
