@@ -128,8 +128,10 @@ std::optional<MemoryUse> check_memory(Session& session, TrainOptions options,
       warning = check_host_memory(options, planner, core::read_host_memory());
     }
     if (!taken) return;
+    const RankPlan plan = planner.plan(options);
+    const std::size_t copy = device.on_gpu() ? 0 : plan.snapshot.first_rank;  // on the host
     use = {.on_gpu = device.on_gpu(),
-           .planned_bytes = *taken + static_cast<std::int64_t>(planner.plan(options).peak_bytes())};
+           .planned_bytes = *taken + static_cast<std::int64_t>(plan.peak_bytes(copy))};
   });
   warn_of_the_first(session, options, warning);
   return use;

@@ -21,11 +21,13 @@ std::vector<parallel::ParameterShape> shapes_of(const model::ModelConfig& config
 // fp32 weights and moments in their own type, spread over the ranks; the first one has all weights
 // (checkpointer.hpp). After the last step nothing is copied, unless it has to be gathered from
 // slices.
-SnapshotBytes snapshot_bytes(const CheckpointOptions& options,
+SnapshotBytes snapshot_bytes(const TrainOptions& options,
                              const std::vector<parallel::ParameterShape>& shapes,
                              const parallel::DataParallelConfig& config, int ranks) {
   const bool gathers = config.state_sharing == parallel::StateSharing::kSharded && ranks > 1;
-  if (!gathers && (!options.asynchronous || options.every == 0)) return {};
+  const CheckpointOptions& checkpoints = options.checkpoint;
+  const bool between_steps = checkpoints.every > 0 && checkpoints.every < options.steps;
+  if (!gathers && !(checkpoints.asynchronous && between_steps)) return {};
   std::size_t elements = 0;
   for (const parallel::ParameterShape& shape : shapes) elements += shape.elements();
   const std::size_t weights = elements * sizeof(float);
@@ -49,7 +51,7 @@ parallel::DataParallelConfig RankPlanner::config(const TrainOptions& options) co
 
 RankPlan RankPlanner::plan(const TrainOptions& options) const {
   const parallel::DataParallelConfig settled = config(options);
-  const SnapshotBytes snapshot = snapshot_bytes(options.checkpoint, shapes_, settled, place_.ranks);
+  const SnapshotBytes snapshot = snapshot_bytes(options, shapes_, settled, place_.ranks);
   return {.state = parallel::plan_memory(shapes_, settled, place_.ranks),
           .activations = activations_of(options),
           .snapshot = snapshot,

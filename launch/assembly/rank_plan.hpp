@@ -39,7 +39,10 @@ struct RankPlan {
   std::size_t pinned_bytes() const {
     return state.host_state_bytes + state.moving_host_bytes + activations.host;
   }
-  std::size_t peak_bytes() const { return std::max(training_bytes(), state.start_bytes); }
+  // copy_bytes: what a checkpoint is written from, where that is in the same memory.
+  std::size_t peak_bytes(std::size_t copy_bytes) const {
+    return std::max(training_bytes() + copy_bytes, state.start_bytes);
+  }
 };
 
 // For the model of these options, whose vocabulary is set; other flags may change from one plan to
