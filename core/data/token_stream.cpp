@@ -146,7 +146,7 @@ void TokenStream::read(std::uint64_t first, std::span<std::int64_t> out) const {
 
 void TokenStream::count_as_read(std::uint64_t bytes) const {
   // A page that is looked at brings those around it (fault_around_bytes of the kernel).
-  constexpr std::uint64_t kAround = 64 << 10, kMost = 32 << 20;
+  constexpr std::uint64_t kAround = 64 << 10, kMost = 8 << 20;
   const std::uint64_t so_far = bytes_read_->fetch_add(bytes + kAround) + bytes + kAround;
   if (so_far < kMost) return;
   bytes_read_->store(0);

@@ -3,8 +3,8 @@
 // A shard is a regular file ending in .bin with `train` or `val` in its name; other files are left
 // alone. Thread-safe: everything is mapped read-only and never changes.
 //
-// Of what was read, 32 MiB at most count as memory of this process: samples lie anywhere, and a
-// long training would have all of its data mapped in the end.
+// Of what was read, 8 MiB and a read at most count as memory of this process: samples lie anywhere,
+// and a long training would have all of its data mapped in the end.
 #pragma once
 
 #include <atomic>

@@ -183,7 +183,7 @@ TEST_F(TokenStreamTest, read_leavesLittleOfTheDataInMemory) {
   }
 
   EXPECT_GT(most_kb, 1u << 10) << "not measured";
-  EXPECT_LT(most_kb, 34u << 10) << "of 96 MiB";
+  EXPECT_LT(most_kb, 12u << 10) << "of 96 MiB";
 }
 
 }  // namespace
