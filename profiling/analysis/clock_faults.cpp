@@ -18,8 +18,10 @@ using trace::RankTimeline;
 
 constexpr std::int64_t kToleranceNs = 100'000;
 
-std::uint64_t steps_out_of_order(const RankTimeline& timeline) {
-  std::map<std::int64_t, Interval> steps;
+using Steps = std::map<std::int64_t, Interval>;
+
+Steps steps_of(const RankTimeline& timeline) {
+  Steps steps;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (timeline.kind(row) != Kind::kHostRange) continue;
     const std::string_view name = timeline.name(row);
@@ -27,11 +29,31 @@ std::uint64_t steps_out_of_order(const RankTimeline& timeline) {
     const std::int64_t step = trace::integer_of(name.substr(ranges::kStepPrefix.size()), -1);
     if (step >= 0) steps[step] = {timeline.start_ns(row), timeline.end_ns(row)};
   }
+  return steps;
+}
+
+std::uint64_t steps_out_of_order(const Steps& steps) {
   std::uint64_t count = 0;
   const Interval* before = nullptr;
   for (const auto& [step, window] : steps) {
     count += before != nullptr && window.start_ns < before->end_ns - kToleranceNs;
     before = &window;
+  }
+  return count;
+}
+
+std::uint64_t work_longer_than(const Steps& steps, const RankTimeline& timeline) {
+  if (steps.empty()) return 0;
+  std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+  for (const auto& [step, window] : steps) {
+    first_ns = std::min(first_ns, window.start_ns);
+    last_ns = std::max(last_ns, window.end_ns);
+  }
+  std::uint64_t count = 0;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    const Kind kind = timeline.kind(row);
+    if (kind == Kind::kOperator || trace::is_device_work(kind))
+      count += timeline.duration_ns(row) > last_ns - first_ns + kToleranceNs;
   }
   return count;
 }
@@ -85,19 +107,27 @@ std::uint64_t work_before_its_launch(const RankTimeline& timeline) {
 }  // namespace
 
 ClockFaults clock_faults(const RankTimeline& timeline) {
-  return {.steps = steps_out_of_order(timeline),
+  const Steps steps = steps_of(timeline);
+  return {.steps = steps_out_of_order(steps),
           .crossings = crossings(timeline),
-          .launches = work_before_its_launch(timeline)};
+          .launches = work_before_its_launch(timeline),
+          .lengths = work_longer_than(steps, timeline)};
 }
 
 std::string describe(const ClockFaults& faults) {
   std::string text;
-  const auto add = [&](std::uint64_t count, const char* what) {
-    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  const auto add = [&](std::uint64_t count, const char* one, const char* several) {
+    if (count == 0) return;
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + (count == 1 ? one : several);
   };
-  add(faults.steps, "steps that begin before the one before them ends");
-  add(faults.crossings, "calls that end after the call that they began in");
-  add(faults.launches, "kernels that begin before their launch");
+  add(faults.steps, " step that begins before the one before it ends",
+      " steps that begin before the one before them ends");
+  add(faults.crossings, " call that ends after the call that it began in",
+      " calls that end after the call that they began in");
+  add(faults.launches, " kernel that begins before its launch",
+      " kernels that begin before their launch");
+  add(faults.lengths, " operation that is longer than all steps from end to end",
+      " operations that are longer than all steps from end to end");
   return text;
 }
 

@@ -14,8 +14,9 @@ struct ClockFaults {
   std::uint64_t steps = 0;      // begin before the step of the number before has ended
   std::uint64_t crossings = 0;  // calls of a host thread that begin inside another and end after it
   std::uint64_t launches = 0;   // device work that begins before the call that launched it
+  std::uint64_t lengths = 0;    // operators and device work longer than all steps from end to end
 
-  bool any() const noexcept { return steps + crossings + launches > 0; }
+  bool any() const noexcept { return steps + crossings + launches + lengths > 0; }
 };
 
 ClockFaults clock_faults(const trace::RankTimeline& timeline);

@@ -164,8 +164,9 @@ void warn_about_clocks(trace::TraceSet& set, const std::vector<ClockFaults>& fau
   for (std::size_t i = 0; i < set.timelines.size(); ++i) {
     if (!faults[i].any()) continue;
     set.warnings.push_back(set.timelines[i].info.file +
-                           ": its clocks ran backwards or do not agree: " + describe(faults[i]) +
-                           "; times and idle causes may be wrong");
+                           ": its times contradict each other, as clocks ran backwards or do not "
+                           "agree, or some are damaged: " +
+                           describe(faults[i]) + "; times, shares and idle causes may be wrong");
   }
 }
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
 #include "core/base/json_fault.hpp"
 #include "profiling/report/number_at.hpp"
 #include "profiling/report/run_directory.hpp"
@@ -40,14 +41,20 @@ void take_line(const Json& line, RunMetrics& metrics, std::vector<double>& token
   take(line, "mfu_palm", palm);
 }
 
-std::string text_of_file(const fs::path& file) {
-  std::ifstream input(file, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>());
+// Nothing where there is no such file, and where it cannot be read, which is a fault.
+std::optional<std::string> text_of_file(const fs::path& file, RunMetrics& metrics) {
+  if (!fs::exists(file)) return std::nullopt;
+  try {
+    return core::read_file(file);
+  } catch (const core::Error& error) {
+    metrics.faults.push_back(std::string(error.what()) + ": what it says of the run is left out");
+    return std::nullopt;
+  }
 }
 
 // The last line may still be being written: without its end it is no fault.
 void read_lines(const fs::path& file, RunMetrics& metrics) {
-  const std::string content = text_of_file(file);
+  const std::string content = text_of_file(file, metrics).value_or("");
   std::vector<double> tokens, mfu, palm;
   std::size_t start = 0;
   for (int number = 1; start < content.size(); ++number) {
@@ -117,19 +124,13 @@ void read_verdict(const Json& run, RunMetrics& metrics) {
 
 // Null where there is none that can be read.
 Json read_record(const fs::path& file, RunMetrics& metrics) {
-  if (!fs::exists(file)) return nullptr;
-  if (!std::ifstream(file).good()) {
-    metrics.faults.push_back(file.string() +
-                             ": expected a file that this user may read, found one that cannot be "
-                             "opened: what it says of the run is left out");
-    return nullptr;
-  }
-  const std::string content = text_of_file(file);
+  const std::optional<std::string> content = text_of_file(file, metrics);
+  if (!content) return nullptr;
   try {
-    return Json::parse(content);
+    return Json::parse(*content);
   } catch (const Json::exception& error) {
     const core::JsonPlace place{.file = file.string(), .expected = "the record of a run"};
-    metrics.faults.push_back(core::json_fault(place, content, error).text() +
+    metrics.faults.push_back(core::json_fault(place, *content, error).text() +
                              ": what it says of the run is left out");
     return nullptr;
   }

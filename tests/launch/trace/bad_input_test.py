@@ -174,6 +174,15 @@ class UsableTest(TraceTest):
         self.assertRegex(self.warning_of(run_dir), r"metrics\.jsonl, byte 50: expected one JSON object in line 2, found")
         self.assertEqual(self.report(run_dir)["metrics"]["tokens_per_s"], 5)
 
+    def test_folders_in_place_of_the_records_of_a_run(self):
+        run_dir = self.folder / "run"
+        write(run_dir / "trace/rank-0.pt.trace.json", trace(step_events(0)))
+        for name in ("run.json", "metrics.jsonl"):
+            (run_dir / name).mkdir()
+        warning = self.warning_of(run_dir)
+        for name in ("run.json", "metrics.jsonl"):
+            self.assertIn(f"not a regular file: {run_dir / name}: what it says of the run is left out", warning)
+
     def test_different_numbers_of_steps(self):
         write(self.folder / "in/rank-0.json", trace(step_events(0, steps=3), 0, 2))
         write(self.folder / "in/rank-1.json", trace(step_events(1, steps=2), 1, 2))
@@ -194,8 +203,13 @@ class UsableTest(TraceTest):
             {**event, "ts": event["ts"] - 500} if event["cat"] != "cuda_runtime" else event
             for event in step_events(0, first=4, steps=1)]
         warning = self.warning_of(write(self.folder / "rank-0.json", trace(events)))
-        self.assertIn("1 steps that begin before the one before them ends", warning)
-        self.assertIn("1 kernels that begin before their launch", warning)
+        self.assertIn("1 step that begins before the one before it ends", warning)
+        self.assertIn("1 kernel that begins before its launch", warning)
+
+    def test_a_kernel_of_an_hour_in_a_step_of_microseconds_is_said(self):
+        events = step_events(0) + [complete("kernel", "endless", 3100, 3.6e9)]
+        self.assertIn("1 operation that is longer than all steps from end to end",
+                      self.warning_of(write(self.folder / "rank-0.json", trace(events))))
 
     def test_negative_durations_and_clocks_that_run_backwards(self):
         events = step_events(0) + [complete("kernel", "back", 5000, -1), complete("kernel", "early", -50, 10)]

@@ -44,9 +44,27 @@ TEST(ClockFaultsTest, each_kind_is_counted) {
   EXPECT_EQ(faults.steps, 1u);
   EXPECT_EQ(faults.crossings, 1u);
   EXPECT_EQ(faults.launches, 1u);
-  EXPECT_EQ(describe(faults),
-            "1 steps that begin before the one before them ends, 1 calls that end after the call "
-            "that they began in, 1 kernels that begin before their launch");
+  EXPECT_EQ(
+      describe(faults),
+      "1 step that begins before the one before it ends, 1 call that ends after the call that "
+      "it began in, 1 kernel that begins before its launch");
+  EXPECT_EQ(describe({.steps = 2, .launches = 3}),
+            "2 steps that begin before the one before them ends, 3 kernels that begin before their "
+            "launch");
+}
+
+TEST(ClockFaultsTest, work_that_is_longer_than_all_steps_is_counted) {
+  const auto lengths_with = [](const char* category, const char* duration_us) {
+    return faults_of(step(3, "0") + "," + step(4, "1000") + "," +
+                     complete_event(category, "x", "900", duration_us, R"("stream":7)"))
+        .lengths;
+  };
+  for (const char* category : {"kernel", "gpu_memcpy", "cpu_op"}) {
+    EXPECT_EQ(lengths_with(category, "2000"), 0u) << category;
+    EXPECT_EQ(lengths_with(category, "3600000000"), 1u) << category;
+  }
+  EXPECT_EQ(lengths_with("user_annotation", "3600000000"), 0u) << "a range of the user's own";
+  EXPECT_EQ(describe({.lengths = 1}), "1 operation that is longer than all steps from end to end");
 }
 
 }  // namespace
