@@ -33,7 +33,7 @@ class MappedFile {
   std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
   const std::filesystem::path& path() const noexcept { return path_; }
 
-  // Pages that lie in these bytes stop to count as memory of this process. Whoever looks at them
+  // Pages that lie in these bytes no longer count as memory of this process. Whoever looks at them
   // again has them from the system's cache, or from the disk. Thread-safe.
   void drop_pages(std::size_t first, std::size_t count) const noexcept;
   void drop_pages() const noexcept { drop_pages(0, size_); }

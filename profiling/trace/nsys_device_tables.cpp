@@ -145,8 +145,7 @@ std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysS
     const NsysTimes times = nsys_times_of(rows, kStart, kEnd);
     if (times.fault) {
       timeline->skip(times.fault->reason);
-      senseless.add(*times.fault, std::string("in ") + table.name,
-                    name_of_row(rows, table.kind, strings));
+      senseless.add(*times.fault, table.name, name_of_row(rows, table.kind, strings));
       continue;
     }
     if (of_track != rows.integer(kStream)) {

@@ -109,7 +109,7 @@ Samples read_samples(const SqliteFile& file, SenselessTimes& senseless) {
     const int gpu = static_cast<int>(type & kGpuBits);
     const NsysTimes times = nsys_instant_of(rows, 2);
     const bool has_value = rows.is_number(3) && std::isfinite(rows.real(3));
-    if (times.fault) senseless.add(*times.fault, std::string("in ") + kSampleTable, series);
+    if (times.fault) senseless.add(*times.fault, kSampleTable, series);
     if (times.fault || !has_value)
       samples.skipped[gpu][times.fault ? times.fault->reason : "value that is no number"] += 1;
     else

@@ -108,7 +108,7 @@ void NsysHostRows::add(HostRow row) {
 void NsysHostRows::leave_out(const HostRow& row, const TimeFault& fault, const char* table) {
   const std::uint32_t process = NsysProcesses::process_of(row.global_tid);
   processes_[processes_.of_process(process).front()].skip(fault.reason);
-  senseless_.add(fault, std::string("in ") + table, row.name);
+  senseless_.add(fault, table, row.name);
 }
 
 }  // namespace sidestream::trace

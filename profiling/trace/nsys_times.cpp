@@ -5,32 +5,30 @@
 namespace sidestream::trace {
 namespace {
 
-struct ColumnWords {
-  const char* missing;
-  const char* number;
-  const char* range;
-};
+constexpr TimeWords words_of_column(const char* missing, const char* number, const char* range) {
+  return {.missing = missing,
+          .no_number = "time that is no number",
+          .out_of_range = "time out of range",
+          .number = number,
+          .range = range,
+          .most_ns = kLongestNs};
+}
 
-constexpr ColumnWords kStartWords = {.missing = "no time",
-                                     .number = "\"start\" in nanoseconds",
-                                     .range = "\"start\" in nanoseconds, of less than 104 days"};
-constexpr ColumnWords kEndWords = {.missing = "no end",
-                                   .number = "\"end\" in nanoseconds",
-                                   .range = "\"end\" in nanoseconds, of less than 104 days"};
-constexpr ColumnWords kInstantWords = {
-    .missing = "no time",
-    .number = "\"timestamp\" in nanoseconds",
-    .range = "\"timestamp\" in nanoseconds, of less than 104 days"};
+constexpr TimeWords kStartWords = words_of_column(
+    "no time", "\"start\" in nanoseconds", "\"start\" in nanoseconds, of less than 104 days");
+constexpr TimeWords kEndWords = words_of_column("no end", "\"end\" in nanoseconds",
+                                                "\"end\" in nanoseconds, of less than 104 days");
+constexpr TimeWords kInstantWords =
+    words_of_column("no time", "\"timestamp\" in nanoseconds",
+                    "\"timestamp\" in nanoseconds, of less than 104 days");
 
 // SQLite keeps any type in any column. Times count from when the recording began.
-std::optional<TimeFault> read_column(const SqliteRows& rows, int column, const ColumnWords& words,
+std::optional<TimeFault> read_column(const SqliteRows& rows, int column, const TimeWords& words,
                                      std::int64_t& value_ns) {
-  if (rows.is_null(column)) return TimeFault{words.missing, "", {}};
-  if (!rows.is_number(column))
-    return TimeFault{"time that is no number", words.number, rows.text(column)};
+  if (rows.is_null(column)) return words.is_missing();
+  if (!rows.is_number(column)) return words.is_no_number(rows.text(column));
   const std::int64_t value = rows.integer(column);  // the nearest for one that does not fit
-  if (!is_within(value, kLongestNs))
-    return TimeFault{"time out of range", words.range, rows.text(column)};
+  if (!is_within(value, words.most_ns)) return words.is_out_of_range(rows.text(column));
   value_ns = value;
   return std::nullopt;
 }

@@ -7,8 +7,8 @@ namespace sidestream::trace {
 void SenselessTimes::add(const TimeFault& fault, std::string_view place, std::string_view name) {
   if (fault.is_absence() || count_++ > 0) return;
   constexpr std::size_t kShown = 60;
-  first_ =
-      std::string(place) + ", '" + core::printable(name.substr(0, kShown)) + "': " + fault.text();
+  first_ = (unit_ == Unit::kRow ? "in " : "") + std::string(place) + ", '" +
+           core::printable(name.substr(0, kShown)) + "': " + fault.text();
 }
 
 std::vector<std::string> SenselessTimes::warnings() const {

@@ -16,8 +16,8 @@ class SenselessTimes {
   enum class Unit { kEvent, kRow };
   explicit SenselessTimes(Unit unit) : unit_(unit) {}
 
-  // An absence does not count. `place`: "number 10 of the file", "in NVTX_EVENTS"; `name`: of
-  // the event.
+  // An absence does not count. `place`: "number 10 of the file", of a row its table; `name`: of the
+  // event.
   void add(const TimeFault& fault, std::string_view place, std::string_view name);
   // "5 events are left out for times that cannot be; the first is ...". None: no line.
   std::vector<std::string> warnings() const;

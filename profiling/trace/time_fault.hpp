@@ -1,6 +1,7 @@
 // Why the times of an event are not believed.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,20 @@ struct TimeFault {
   bool is_absence() const { return *expected == '\0'; }
   // "expected \"ts\" in microseconds, found 'soon'"
   std::string text() const;
+};
+
+// What is said of one field of an event, or column of a table, that has a time.
+struct TimeWords {
+  const char* missing;
+  const char* no_number;
+  const char* out_of_range;
+  const char* number;
+  const char* range;
+  std::int64_t most_ns;  // what is further from 0 is out of range
+
+  TimeFault is_missing() const { return {missing, "", {}}; }
+  TimeFault is_no_number(std::string_view found) const { return {no_number, number, found}; }
+  TimeFault is_out_of_range(std::string_view found) const { return {out_of_range, range, found}; }
 };
 
 }  // namespace sidestream::trace

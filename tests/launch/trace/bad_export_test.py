@@ -13,18 +13,29 @@ from support import PROGRAM, ROOT, TraceTest, write
 NSYS_EXPORT = ROOT / "tests/data/traces/nsys_cpu_2ranks/rank_00000.sqlite"
 
 
-class UnusableExportTest(TraceTest):
+class ExportTest(TraceTest):
+    def export(self, script):
+        """A database as a script makes it, in place of the one before."""
+        path = self.folder / "export.sqlite"
+        path.unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.executescript(script)
+        return path
+
+    def damaged(self, statement):
+        """A whole export after a statement, and how many rows that changed."""
+        path = self.folder / "rank_00000.sqlite"
+        shutil.copyfile(NSYS_EXPORT, path)
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            return path, database.execute(statement).rowcount
+
+
+class UnusableExportTest(ExportTest):
     def test_sqlite_that_is_no_export(self):
-        database = sqlite3.connect(self.folder / "people.sqlite")
-        database.execute("CREATE TABLE people(name TEXT)")
-        database.close()
-        self.refused("another kind of SQLite database", self.folder / "people.sqlite")
+        self.refused("another kind of SQLite database", self.export("CREATE TABLE people(name TEXT)"))
 
     def test_export_without_any_table_that_is_read(self):
-        database = sqlite3.connect(self.folder / "thin.sqlite")
-        database.execute("CREATE TABLE StringIds(id INTEGER, value TEXT)")
-        database.close()
-        self.refused("record with -t cuda,nvtx", self.folder / "thin.sqlite")
+        self.refused("record with -t cuda,nvtx", self.export("CREATE TABLE StringIds(id INTEGER, value TEXT)"))
 
     def test_damaged_database(self):
         (self.folder / "bad.sqlite").write_bytes(b"SQLite format 3\0" + os.urandom(5000))
@@ -39,19 +50,15 @@ class UnusableExportTest(TraceTest):
                 self.refused(f"cut.sqlite, byte {size}: expected {len(whole)} bytes, .* pages of .* found the end", self.folder / "cut.sqlite")
 
     def test_more_processes_than_an_export_can_have(self):
-        database = sqlite3.connect(self.folder / "many.sqlite")
-        database.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER)")
-        database.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, ?)", [(i,) for i in range(1100)])
-        database.commit()
-        database.close()
-        self.refused("more than 1024 devices", self.folder / "many.sqlite")
+        rows = ", ".join(f"(1, 2, {device})" for device in range(1100))
+        self.refused("more than 1024 devices", self.export(
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER);"
+            f"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES {rows}"))
 
     def test_a_view_in_place_of_a_table(self):
-        database = sqlite3.connect(self.folder / "view.sqlite")
-        database.execute("CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT 1 FROM n) "
-                         "SELECT i AS start, i AS end FROM n")
-        database.close()
-        self.refused("another kind of SQLite database", self.folder / "view.sqlite")
+        self.refused("another kind of SQLite database", self.export(
+            "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT 1 FROM n) "
+            "SELECT i AS start, i AS end FROM n"))
 
     def test_folder_of_reports_of_nsys_without_nsys(self):
         for name in ("recording-1", "recording-2"):
@@ -68,7 +75,7 @@ class UnusableExportTest(TraceTest):
         self.assertIn("nsys export -t sqlite --lazy=false a.nsys-rep", done.stderr)
 
 
-class UsableExportTest(TraceTest):
+class UsableExportTest(ExportTest):
     def test_an_export_whose_header_does_not_count_its_pages(self):
         """As old programs write it: their count is of another version of the file. Longer than its count is fine, too."""
         whole = NSYS_EXPORT.read_bytes()
@@ -78,26 +85,19 @@ class UsableExportTest(TraceTest):
             self.succeed("report", self.folder / f"{name}.sqlite")
 
     def test_an_export_whose_ranges_lack_a_column(self):
-        database = sqlite3.connect(self.folder / "old.sqlite")
-        database.executescript("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER);"
-                               "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 5, 0);"
-                               "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, globalTid INTEGER, text TEXT)")
-        database.close()
-        self.assertIn("NVTX_EVENTS has no column eventType: it is not read", self.warning_of(self.folder / "old.sqlite"))
+        self.assertIn("NVTX_EVENTS has no column eventType: it is not read", self.warning_of(self.export(
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 5, 0);"
+            "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, globalTid INTEGER, text TEXT)")))
 
     def test_an_export_whose_names_lack_their_columns(self):
-        database = sqlite3.connect(self.folder / "names.sqlite")
-        database.executescript("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, shortName INTEGER);"
-                               "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 5, 2);"
-                               "CREATE TABLE StringIds(number INTEGER, text TEXT)")
-        database.close()
-        self.assertIn("StringIds has no column id: kernels have no names", self.warning_of(self.folder / "names.sqlite"))
+        self.assertIn("StringIds has no column id: kernels have no names", self.warning_of(self.export(
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, shortName INTEGER);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 5, 2);"
+            "CREATE TABLE StringIds(number INTEGER, text TEXT)")))
 
     def test_an_export_without_the_table_of_names(self):
-        path = self.folder / "rank_00000.sqlite"
-        shutil.copyfile(NSYS_EXPORT, path)
-        with contextlib.closing(sqlite3.connect(path)) as database:
-            database.execute("DROP TABLE StringIds")
+        path, _ = self.damaged("DROP TABLE StringIds")
         self.assertIn("no table StringIds: ranges whose names are kept there have none", self.warning_of(path))
 
     def test_report_of_nsys_with_one_that_was_fetched(self):
@@ -118,34 +118,18 @@ class UsableExportTest(TraceTest):
         self.assertEqual(len(report["steps"]), len(self.report(NSYS_EXPORT)["steps"]))
 
     def test_an_export_that_lacks_tables(self):
-        database = sqlite3.connect(self.folder / "thin.sqlite")
-        database.execute("CREATE TABLE NVTX_EVENTS(start INT, end INT, eventType INT, text TEXT, globalTid INT)")
-        database.execute("INSERT INTO NVTX_EVENTS VALUES (10, 400, 59, 'ProfilerStep#5', 16777217)")
-        database.execute("INSERT INTO NVTX_EVENTS VALUES (20, 100, 59, 'forward', 16777217)")
-        database.commit()
-        database.close()
-        report = self.report(self.folder / "thin.sqlite")
+        report = self.report(self.export(
+            "CREATE TABLE NVTX_EVENTS(start INT, end INT, eventType INT, text TEXT, globalTid INT);"
+            "INSERT INTO NVTX_EVENTS VALUES (10, 400, 59, 'ProfilerStep#5', 16777217), (20, 100, 59, 'forward', 16777217)"))
         self.assertEqual([(step["step"], step["compute_ns"]) for step in report["steps"]], [(5, 80)])
 
 
-class TimesTest(TraceTest):
+class TimesTest(ExportTest):
     """SQLite keeps any type and any size in any column."""
 
     KERNELS = ("CREATE TABLE StringIds(id INTEGER, value TEXT); INSERT INTO StringIds VALUES (1, 'gemm');"
                "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER, shortName INTEGER);"
                "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (20, 60, 0, 1);")
-
-    def export(self, script):
-        path = self.folder / "export.sqlite"
-        with contextlib.closing(sqlite3.connect(path)) as database:
-            database.executescript(script)
-        return path
-
-    def damaged(self, statement):
-        path = self.folder / "rank_00000.sqlite"
-        shutil.copyfile(NSYS_EXPORT, path)
-        with contextlib.closing(sqlite3.connect(path)) as database, database:
-            return path, database.execute(statement).rowcount
 
     def test_ends_and_starts_that_cannot_be(self):
         """Left out, counted and said, in a report and by merge; shares stay shares."""
@@ -188,7 +172,6 @@ class TimesTest(TraceTest):
     def test_a_session_that_began_at_no_time(self):
         for value, found in (("9223372036854775807", "9223372036854775807"), ("-9000000000000000000", "-9000000000000000000"), ("'noon'", "noon")):
             with self.subTest(value):
-                (self.folder / "export.sqlite").unlink(missing_ok=True)
                 path = self.export(self.KERNELS + "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER);"
                                    f"INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES ({value})")
                 report = self.report(path)
