@@ -79,5 +79,9 @@ void release_products<BFloat16>() {
 }
 
 bool has_bf16_units() { return libtorch_is_better<BFloat16>(); }
+bool blocks_beat_mm() {
+  static const bool beat = kernels::has_wide_amd() && libtorch_is_better<float>();
+  return beat;
+}
 
 }  // namespace sidestream::model::fused

@@ -27,6 +27,11 @@ void release_products();
 // Whether bf16 is multiplied in units of its own, faster than fp32.
 bool has_bf16_units();
 
+// Whether whole products of fp32 are faster in blocks than by LibTorch's mm: on AMD's processors
+// its MKL takes kernels for AVX2, which reach half of what units of 512 bits do (Zen 5: 108 GFLOP/s
+// a core, blocks 265).
+bool blocks_beat_mm();
+
 // The element type of our kernels for a tensor's: calls body with a null pointer of it.
 template <typename Body>
 void with_element_type(at::ScalarType dtype, Body&& body) {

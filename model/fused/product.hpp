@@ -1,9 +1,8 @@
 // Whole matrix products, with work on each tile while it is in the cache.
 //
-// bf16 goes through our blocks: threads take panels of columns, each panel of the right factor is
-// packed once, and all rows of the left factor go past it; without faster units for bf16 the blocks
-// are multiplied in fp32. fp32 goes through tiles of bf16 where the processor has AMX
-// (split_product.hpp), else through LibTorch's BLAS, a run of rows at a time.
+// bf16 goes through our loops (product_in_blocks.hpp). fp32 goes through tiles of bf16 where the
+// processor has AMX (split_product.hpp), through blocks where those are faster than LibTorch's mm
+// (blocks_beat_mm()), else through that, a run of rows at a time.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +48,8 @@ struct RightFactor {
 struct ProductShape {
   std::int64_t m = 0, n = 0, k = 0;
 };
+
+constexpr std::int64_t kTileRows = 64;  // at most
 
 // Where a tile lies in the product. A column belongs to one thread, and its tiles come in the order
 // of rows.

@@ -4,6 +4,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "model/fused/left_parts.hpp"
 #include "model/kernels/pack.hpp"
 
 namespace sidestream::model::fused {
@@ -11,9 +12,8 @@ namespace {
 
 using kernels::PanelLayout;
 
-constexpr std::int64_t kRowRun = 256;   // of A in fp32, beside their part of C
-constexpr std::int64_t kTileRows = 64;  // that an epilogue gets
-constexpr std::int64_t kWidest = 256;   // columns of a panel
+constexpr std::int64_t kRowRun = 256;  // of A in fp32, beside their part of C
+constexpr std::int64_t kWidest = 256;  // columns of a panel
 constexpr std::int64_t kColumnStep = 32;
 constexpr std::int64_t kPackedBytes = 1 << 20;  // of a panel
 
@@ -42,7 +42,11 @@ class WidenedProduct {
  public:
   WidenedProduct(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
                  Epilogue epilogue)
-      : shape_(shape), a_(a), b_(b), epilogue_(epilogue), width_(panel_width(shape.n, widest())) {}
+      : shape_(shape),
+        a_(parts_of(a, {.rows = shape.m, .columns = shape.k}, shape.k)),
+        b_(b),
+        epilogue_(epilogue),
+        width_(panel_width(shape.n, widest())) {}
 
   void run() const {
     at::parallel_for(0, (shape_.n + width_ - 1) / width_, 1,
@@ -111,7 +115,7 @@ class WidenedProduct {
   }
 
   ProductShape shape_;
-  LeftFactor<T> a_;
+  LeftParts<T> a_;  // one part
   RightFactor<T> b_;
   Epilogue epilogue_;
   std::int64_t width_;

@@ -7,7 +7,6 @@
 
 namespace sidestream::model::fused {
 
-// a lies as it is.
 template <typename T>
 void widened_product(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
                      Epilogue epilogue);

@@ -69,17 +69,17 @@ struct Store {
   }
 };
 
-// Lines are written whole, from two vectors.
+// Lines are written whole, two vectors at a time.
 struct StorePastCaches {
-  template <typename L>
-  SIDESTREAM_INLINE static void run(const Tile& t, const Rows<BFloat16>& out) {
-    constexpr std::int64_t kLine = 2 * L::kCount;
+  template <typename L, typename T>
+  SIDESTREAM_INLINE static void run(const Tile& t, const Rows<T>& out) {
+    constexpr std::int64_t kStep = 2 * L::kCount;
     for (std::int64_t r = 0; r < t.rows; ++r) {
       expect_later(t.ahead, r);
       const float* c = t.data + r * t.stride;
-      BFloat16* row = out.data + r * out.stride;
-      for (std::int64_t i = 0; i < t.columns; i += kLine)
-        stream_line<L>(load_lanes<L>(c + i), load_lanes<L>(c + i + L::kCount), row + i);
+      T* row = out.data + r * out.stride;
+      for (std::int64_t i = 0; i < t.columns; i += kStep)
+        stream_lines<L>(load_lanes<L>(c + i), load_lanes<L>(c + i + L::kCount), row + i);
     }
     finish_streams();
   }
@@ -161,17 +161,27 @@ struct GeluBackward {
   }
 };
 
+template <typename T>
+bool are_whole_lines(const Tile& tile, const Rows<T>& out) {
+  constexpr std::int64_t kLine = 64, kBytes = sizeof(T);
+  return reinterpret_cast<std::uintptr_t>(out.data) % kLine == 0 &&
+         out.stride * kBytes % kLine == 0 && tile.columns * kBytes % kLine == 0;
+}
+
 }  // namespace
 
 void store(const Tile& tile, Rows<float> out) { run_in_lanes<Store>(tile, out); }
 void store(const Tile& tile, Rows<BFloat16> out) { run_in_lanes<Store>(tile, out); }
 
+void store_past_caches(const Tile& tile, Rows<float> out) {
+  constexpr std::int64_t kStep = 2 * SixteenLanes::kCount;
+  if (are_whole_lines(tile, out) && tile.columns % kStep == 0 && has_avx512())
+    return in_sixteen_lanes<StorePastCaches>(tile, out);
+  store(tile, out);
+}
 void store_past_caches(const Tile& tile, Rows<BFloat16> out) {
-  constexpr std::int64_t kLine = 64;
-  const bool whole_lines = reinterpret_cast<std::uintptr_t>(out.data) % kLine == 0 &&
-                           out.stride * static_cast<std::int64_t>(sizeof(BFloat16)) % kLine == 0 &&
-                           tile.columns * static_cast<std::int64_t>(sizeof(BFloat16)) % kLine == 0;
-  if (whole_lines && has_avx512_bf16()) return in_rounding_lanes<StorePastCaches>(tile, out);
+  if (are_whole_lines(tile, out) && has_avx512_bf16())
+    return in_rounding_lanes<StorePastCaches>(tile, out);
   store(tile, out);
 }
 

@@ -25,8 +25,9 @@ struct Rows {
 void store(const Tile& tile, Rows<float> out);
 void store(const Tile& tile, Rows<core::BFloat16> out);
 
-// Past the caches where rows begin at cache lines and the processor has AVX512_BF16: for what is
-// not read again soon, and comes from memory otherwise.
+// Past the caches where rows begin at cache lines and the processor has AVX-512, for bf16 with
+// AVX512_BF16: for what is not read again soon, and comes from memory otherwise.
+void store_past_caches(const Tile& tile, Rows<float> out);
 void store_past_caches(const Tile& tile, Rows<core::BFloat16> out);
 
 void add(const Tile& tile, Rows<float> out);

@@ -122,23 +122,37 @@ SIDESTREAM_INLINE void store_lanes(const typename L::Floats& lanes, std::int64_t
   for (std::int64_t i = 0; i < n; ++i) target[i].bits = halves[i];
 }
 
-// Two vectors, as a line of memory that no cache reads first; finish_streams() before anyone else
-// may read it.
-template <typename L>
-SIDESTREAM_INLINE void stream_line(const typename L::Floats& low, const typename L::Floats& high,
-                                   core::BFloat16* target) {
-  const typename L::Halves halves[2] = {rounded<L>(low), rounded<L>(high)};
+// To memory that no cache reads first; finish_streams() before anyone else may read it. 64 bytes
+// are a line.
+template <typename L, typename Vector>
+SIDESTREAM_INLINE void stream(const Vector& vector, void* target) {
 #if defined(__x86_64__)
   if constexpr (L::kCount == SixteenLanes::kCount) {
     typename L::Words line;
-    std::memcpy(&line, halves, sizeof(line));
-    asm volatile("vmovntdq %1, %0"
-                 : "=m"(*reinterpret_cast<typename L::Words*>(target))
-                 : "v"(line));
+    static_assert(sizeof(line) == sizeof(vector));
+    std::memcpy(&line, &vector, sizeof(line));
+    asm volatile("vmovntdq %1, %0" : "=m"(*static_cast<typename L::Words*>(target)) : "v"(line));
     return;
   }
 #endif
-  std::memcpy(static_cast<void*>(target), halves, sizeof(halves));
+  std::memcpy(target, &vector, sizeof(vector));
+}
+
+// Two vectors: a line of bf16, or two of fp32.
+template <typename L>
+SIDESTREAM_INLINE void stream_lines(const typename L::Floats& low, const typename L::Floats& high,
+                                    core::BFloat16* target) {
+  const typename L::Halves halves[2] = {rounded<L>(low), rounded<L>(high)};
+  typename L::Words line;
+  static_assert(sizeof(line) == sizeof(halves));
+  std::memcpy(&line, halves, sizeof(line));
+  stream<L>(line, target);
+}
+template <typename L>
+SIDESTREAM_INLINE void stream_lines(const typename L::Floats& low, const typename L::Floats& high,
+                                    float* target) {
+  stream<L>(low, target);
+  stream<L>(high, target + L::kCount);
 }
 
 SIDESTREAM_INLINE void finish_streams() {

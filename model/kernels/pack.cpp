@@ -148,12 +148,17 @@ void pack_transposed(const BFloat16* source, std::int64_t stride, const PanelSha
   std::fill(words + filled * shape.width, words + shape.padded_k / 2 * shape.width, 0u);
 }
 
+void transpose_into(const float* source, std::int64_t stride, const MatrixShape& shape,
+                    float* target, std::int64_t target_stride) {
+  run_in_lanes<Transpose32>(
+      reinterpret_cast<const std::uint32_t*>(source), stride, shape,
+      TransposedWords{reinterpret_cast<std::uint32_t*>(target), target_stride});
+}
+
 void transpose(const float* source, std::int64_t stride, const MatrixShape& shape, float* target,
                std::int64_t target_stride) {
-  auto* words = reinterpret_cast<std::uint32_t*>(target);
-  run_in_lanes<Transpose32>(reinterpret_cast<const std::uint32_t*>(source), stride, shape,
-                            TransposedWords{words, target_stride});
-  clear_columns(words, shape.columns, shape.rows, target_stride);
+  transpose_into(source, stride, shape, target, target_stride);
+  clear_columns(reinterpret_cast<std::uint32_t*>(target), shape.columns, shape.rows, target_stride);
 }
 
 void transpose_into(const BFloat16* source, std::int64_t stride, const MatrixShape& shape,

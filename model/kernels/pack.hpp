@@ -39,7 +39,9 @@ void transpose(const float* source, std::int64_t stride, const MatrixShape& shap
 void transpose(const core::BFloat16* source, std::int64_t stride, const MatrixShape& shape,
                core::BFloat16* target, std::int64_t target_stride);
 
-// The same without the zeros. target starts at a word, and target_stride is even.
+// The same without the zeros. Of bf16 target starts at a word, and target_stride is even.
+void transpose_into(const float* source, std::int64_t stride, const MatrixShape& shape,
+                    float* target, std::int64_t target_stride);
 void transpose_into(const core::BFloat16* source, std::int64_t stride, const MatrixShape& shape,
                     core::BFloat16* target, std::int64_t target_stride);
 

@@ -1,5 +1,5 @@
-// Whole products of bf16 against LibTorch's in double: every orientation, sizes that fill no block,
-// and shapes for which the product is computed the other way round.
+// Whole products against LibTorch's in double: every orientation, sizes that fill no block, and
+// shapes for which the product is computed the other way round.
 #include "model/fused/product.hpp"
 
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include <torch/torch.h>
 
 #include "model/fused/panel_matrix.hpp"
+#include "model/fused/product_in_blocks.hpp"
 
 namespace sidestream::model::fused {
 namespace {
@@ -26,23 +27,34 @@ struct Sizes {
 class ProductTest : public testing::TestWithParam<Sizes> {
  protected:
   void SetUp() override { torch::manual_seed(5); }
-  static Tensor random(std::int64_t rows, std::int64_t columns) {
-    return torch::randn({rows, columns}).to(at::kBFloat16);
-  }
 };
+
+template <typename T>
+constexpr at::ScalarType kType = sizeof(T) == 2 ? at::kBFloat16 : at::kFloat;
+
+template <typename T>
+Tensor random(std::int64_t rows, std::int64_t columns) {
+  return torch::randn({rows, columns}).to(kType<T>);
+}
 
 Orientation orientation_of(bool turned) {
   return turned ? Orientation::kTransposed : Orientation::kAsIs;
 }
 
-// Half a unit in the last place of bf16, and the rounding of sums in fp32.
+// Of bf16 half a unit in the last place; and the rounding of sums in fp32.
 bool is_close(const Tensor& found, const Tensor& exact) {
-  return found.to(at::kDouble).allclose(exact, 4.2e-3, 1e-4);
+  const bool narrow = found.scalar_type() == at::kBFloat16;
+  return found.to(at::kDouble).allclose(exact, narrow ? 4.2e-3 : 1e-5, narrow ? 1e-4 : 3e-4);
 }
 
-TEST_P(ProductTest, product_into_equals_the_product_in_double) {
-  const auto [m, n, k] = GetParam();
-  const Tensor a = random(m, k), b = random(k, n), a_t = a.t().contiguous(),
+template <typename T>
+using Into = void (*)(const ProductShape&, const LeftFactor<T>&, const RightFactor<T>&,
+                      kernels::Rows<T>, Existing, NextRead);
+
+template <typename T>
+void expect_product(Into<T> into, const Sizes& sizes) {
+  const auto [m, n, k] = sizes;
+  const Tensor a = random<T>(m, k), b = random<T>(k, n), a_t = a.t().contiguous(),
                b_t = b.t().contiguous();
   const Tensor exact = a.to(at::kDouble).mm(b.to(at::kDouble));
   constexpr std::int64_t kBeside = 4;
@@ -51,17 +63,17 @@ TEST_P(ProductTest, product_into_equals_the_product_in_double) {
       for (const Existing existing : {Existing::kReplace, Existing::kAdd}) {
         SCOPED_TRACE(testing::Message()
                      << left_turned << right_turned << static_cast<int>(existing));
-        Tensor out = torch::full({m, n + kBeside}, 9.0f, at::kBFloat16);
+        Tensor out = torch::full({m, n + kBeside}, 9.0f, kType<T>);
         if (existing == Existing::kAdd) out.narrow(1, 0, n).zero_();
 
-        product_into<BFloat16>({.m = m, .n = n, .k = k},
-                               {.data = data_of<BFloat16>(left_turned ? a_t : a),
-                                .stride = left_turned ? m : k,
-                                .orientation = orientation_of(left_turned)},
-                               {.data = data_of<BFloat16>(right_turned ? b_t : b),
-                                .stride = right_turned ? k : n,
-                                .orientation = orientation_of(right_turned)},
-                               {data_of<BFloat16>(out), n + kBeside}, existing);
+        into({.m = m, .n = n, .k = k},
+             {.data = data_of<T>(left_turned ? a_t : a),
+              .stride = left_turned ? m : k,
+              .orientation = orientation_of(left_turned)},
+             {.data = data_of<T>(right_turned ? b_t : b),
+              .stride = right_turned ? k : n,
+              .orientation = orientation_of(right_turned)},
+             {data_of<T>(out), n + kBeside}, existing, NextRead::kSoon);
 
         EXPECT_TRUE(is_close(out.narrow(1, 0, n), exact));
         EXPECT_TRUE(out.narrow(1, n, kBeside).eq(9.0f).all().item<bool>());
@@ -70,21 +82,36 @@ TEST_P(ProductTest, product_into_equals_the_product_in_double) {
   }
 }
 
-TEST_P(ProductTest, product_into_doesNotDependOnThreads) {
-  const auto [m, n, k] = GetParam();
-  const Tensor a = random(m, k), b_t = random(n, k);
-  const auto product_on = [&, m = m, n = n, k = k](int threads) {
-    at::set_num_threads(threads);
-    Tensor out = torch::empty({m, n}, at::kBFloat16);
-    product_into<BFloat16>(
-        {.m = m, .n = n, .k = k}, {.data = data_of<BFloat16>(a), .stride = k},
-        {.data = data_of<BFloat16>(b_t), .stride = k, .orientation = Orientation::kTransposed},
-        {data_of<BFloat16>(out), n});
-    at::set_num_threads(1);
-    return out;
-  };
+TEST_P(ProductTest, product_into_equals_the_product_in_double) {
+  expect_product<BFloat16>(product_into<BFloat16>, GetParam());
+  expect_product<float>(product_into<float>, GetParam());
+}
 
-  EXPECT_TRUE(product_on(1).equal(product_on(3)));
+// Also where LibTorch's mm is the faster one.
+TEST_P(ProductTest, blocksOfFp32_equal_the_product_in_double) {
+  expect_product<float>(product_in_blocks_into<float>, GetParam());
+}
+
+template <typename T>
+Tensor product_on(int threads, const Tensor& a, const Tensor& b_t) {
+  at::set_num_threads(threads);
+  Tensor out = torch::empty({a.size(0), b_t.size(0)}, kType<T>);
+  product_in_blocks_into<T>(
+      {.m = a.size(0), .n = b_t.size(0), .k = a.size(1)},
+      {.data = data_of<T>(a), .stride = a.size(1)},
+      {.data = data_of<T>(b_t), .stride = a.size(1), .orientation = Orientation::kTransposed},
+      {data_of<T>(out), b_t.size(0)}, Existing::kReplace, NextRead::kSoon);
+  at::set_num_threads(1);
+  return out;
+}
+
+TEST_P(ProductTest, blocks_doNotDependOnThreads) {
+  const auto [m, n, k] = GetParam();
+  const Tensor a = random<BFloat16>(m, k), b_t = random<BFloat16>(n, k);
+  EXPECT_TRUE(product_on<BFloat16>(1, a, b_t).equal(product_on<BFloat16>(3, a, b_t)));
+
+  const Tensor wide_a = random<float>(m, k), wide_b_t = random<float>(n, k);
+  EXPECT_TRUE(product_on<float>(1, wide_a, wide_b_t).equal(product_on<float>(3, wide_a, wide_b_t)));
 }
 
 // The same matrix the way it lies between products, where this processor has such a way.
@@ -145,24 +172,29 @@ TEST(PanelsTest, factorsInPanels_giveTheSameProducts) {
 }
 
 // Large products that are read later, in rows that are lines of the cache and in others.
-TEST(NextReadTest, productsThatAreReadLater_areTheSame) {
+template <typename T>
+void expect_same_for_later(std::int64_t beside) {
   constexpr std::int64_t kRows = 1100, kColumns = 1056, kDepth = 40;
-  torch::manual_seed(7);
-  const Tensor a = torch::randn({kRows, kDepth}).to(at::kBFloat16),
-               b = torch::randn({kDepth, kColumns}).to(at::kBFloat16);
-  for (const std::int64_t beside : {0, 5}) {
-    const std::int64_t stride = kColumns + beside;
-    Tensor soon = torch::zeros({kRows, stride}, at::kBFloat16), later = torch::zeros_like(soon);
-    for (const auto& [out, next_read] :
-         {std::pair{soon, NextRead::kSoon}, std::pair{later, NextRead::kLater}}) {
-      product_into<BFloat16>({.m = kRows, .n = kColumns, .k = kDepth},
-                             {.data = data_of<BFloat16>(a), .stride = kDepth},
-                             {.data = data_of<BFloat16>(b), .stride = kColumns},
-                             {data_of<BFloat16>(out), stride}, Existing::kReplace, next_read);
-    }
+  const Tensor a = random<T>(kRows, kDepth), b = random<T>(kDepth, kColumns);
+  const std::int64_t stride = kColumns + beside;
+  Tensor soon = torch::zeros({kRows, stride}, kType<T>), later = torch::zeros_like(soon);
+  for (const auto& [out, next_read] :
+       {std::pair{soon, NextRead::kSoon}, std::pair{later, NextRead::kLater}}) {
+    product_in_blocks_into<T>({.m = kRows, .n = kColumns, .k = kDepth},
+                              {.data = data_of<T>(a), .stride = kDepth},
+                              {.data = data_of<T>(b), .stride = kColumns},
+                              {data_of<T>(out), stride}, Existing::kReplace, next_read);
+  }
 
-    EXPECT_TRUE(later.equal(soon)) << beside;
-    EXPECT_TRUE(is_close(soon.narrow(1, 0, kColumns), a.to(at::kDouble).mm(b.to(at::kDouble))));
+  EXPECT_TRUE(later.equal(soon)) << beside;
+  EXPECT_TRUE(is_close(soon.narrow(1, 0, kColumns), a.to(at::kDouble).mm(b.to(at::kDouble))));
+}
+
+TEST(NextReadTest, productsThatAreReadLater_areTheSame) {
+  torch::manual_seed(7);
+  for (const std::int64_t beside : {0, 5}) {
+    expect_same_for_later<BFloat16>(beside);
+    expect_same_for_later<float>(beside);
   }
 }
 

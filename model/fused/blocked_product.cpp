@@ -1,0 +1,179 @@
+#include "model/fused/blocked_product.hpp"
+
+#include <algorithm>
+
+#include <ATen/Parallel.h>
+
+#include "model/fused/left_parts.hpp"
+#include "model/kernels/pack.hpp"
+
+namespace sidestream::model::fused {
+
+using core::BFloat16;
+
+namespace {
+
+constexpr std::int64_t kSumsBytes = 768 << 10;     // with a part of a panel in a second-level cache
+constexpr std::int64_t kPanelBytes = 5 << 18;      // a whole panel in a second-level cache
+constexpr std::int64_t kKeptPanelBytes = 4 << 20;  // in the last-level cache
+
+template <typename T>
+struct Depth {
+  static constexpr std::int64_t kStep = sizeof(T) == 2 ? 2 : 1;  // bf16 is multiplied in pairs
+  // Of a part: a block's rows of A stay in the first-level cache for all columns of the panel.
+  static constexpr std::int64_t kPart = 1024 / static_cast<std::int64_t>(sizeof(T));
+  static constexpr std::int64_t kShallow =
+      1536 / static_cast<std::int64_t>(sizeof(T));  // needs no parts
+};
+
+std::int64_t round_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+template <typename T>
+void pack_panel(const RightFactor<T>& b, std::int64_t column, const kernels::PanelShape& shape,
+                T* panel) {
+  if (b.orientation == Orientation::kAsIs) {
+    kernels::pack_rows(b.data + b.panels.offset(column), b.stride, shape, panel);
+  } else {
+    kernels::pack_transposed(b.data + column * b.stride, b.stride, shape, panel);
+  }
+}
+
+// k goes by in parts of so many where it is deep: rows of A and the panel would push each other out
+// of the cache.
+template <typename T>
+std::int64_t depth_of_part(std::int64_t k) {
+  const std::int64_t padded_k = round_up(k, Depth<T>::kStep);
+  return padded_k <= Depth<T>::kShallow ? padded_k : Depth<T>::kPart;
+}
+
+// No part lies in two panels.
+template <typename T>
+std::int64_t depth_of_parts(const LeftFactor<T>& a, const RightFactor<T>& b, std::int64_t k) {
+  if (a.orientation == Orientation::kAsIs && a.panels.width != 0) return a.panels.width;
+  if (b.orientation == Orientation::kTransposed && b.panels.width != 0) return b.panels.width;
+  return depth_of_part<T>(k);
+}
+
+// Columns of the product, a panel at a time. Where k is deep, sums of many rows stay in the cache
+// while its parts go by.
+template <typename T>
+class PanelProduct {
+ public:
+  PanelProduct(const ProductShape& shape, const LeftParts<T>& a, const RightFactor<T>& b,
+               std::int64_t width)
+      : shape_(shape),
+        a_(a),
+        b_(b),
+        width_(width),
+        padded_k_(round_up(shape.k, Depth<T>::kStep)),
+        depth_(a.depth),
+        rows_(rows_of_sums()),
+        keeps_panel_(rows_ < shape.m && panel_bytes() <= kKeptPanelBytes),
+        panel_(scratch<T>((keeps_panel_ ? padded_k_ : depth_) * width)),
+        sums_(scratch<float>(rows_ * width)) {}
+
+  void run(std::int64_t column, Epilogue epilogue) {
+    const std::int64_t columns = std::min(width_, shape_.n - column);
+    for (std::int64_t row = 0; row < shape_.m; row += rows_) {
+      const std::int64_t rows = std::min(rows_, shape_.m - row);
+      for (std::int64_t k = 0; k < padded_k_; k += depth_)
+        add_part({row, column}, rows, columns, k);
+      for (std::int64_t block = 0; block < rows; block += kTileRows) {
+        epilogue({.data = data_of<float>(sums_) + block * width_,
+                  .stride = width_,
+                  .rows = std::min(kTileRows, rows - block),
+                  .columns = columns,
+                  .ahead = rows_after(row + block)},
+                 {.row = row + block, .column = column});
+      }
+    }
+  }
+
+ private:
+  // Of A, what the block after the one from `row` on begins with; the next panel begins at the top.
+  kernels::RowsAhead rows_after(std::int64_t row) const {
+    const std::int64_t next = row + kTileRows < shape_.m ? row + kTileRows : 0;
+    return {.data = a_.data + next * a_.stride,
+            .stride_bytes = a_.stride * std::int64_t{sizeof(T)},
+            .bytes = std::min(depth_, padded_k_) * std::int64_t{sizeof(T)},
+            .rows = std::min(kTileRows, shape_.m - next)};
+  }
+
+  std::int64_t panel_bytes() const { return padded_k_ * width_ * std::int64_t{sizeof(T)}; }
+
+  std::int64_t rows_of_sums() const {
+    if (depth_ == padded_k_ || panel_bytes() <= kPanelBytes) return kTileRows;
+    const std::int64_t fits = kSumsBytes / (width_ * std::int64_t{sizeof(float)});
+    return std::min(fits / kTileRows * kTileRows, round_up(shape_.m, kTileRows));
+  }
+
+  // Rows k to k + depth of B in the columns of the panel.
+  const T* part_of_panel(TilePlace at, std::int64_t columns, std::int64_t k) {
+    T* part = data_of<T>(panel_) + (keeps_panel_ ? k * width_ : 0);
+    const bool packed = at.row > 0 && (keeps_panel_ || depth_ == padded_k_);
+    if (packed) return part;
+    const std::int64_t depth = std::min(depth_, shape_.k - k);
+    RightFactor<T> b = b_;
+    b.data += b.orientation == Orientation::kAsIs ? k * b.stride : b.panels.offset(k);
+    pack_panel(
+        b, at.column,
+        {.k = depth, .n = columns, .padded_k = round_up(depth, Depth<T>::kStep), .width = width_},
+        part);
+    return part;
+  }
+
+  void add_part(TilePlace at, std::int64_t rows, std::int64_t columns, std::int64_t k) {
+    const T* part = part_of_panel(at, columns, k);
+    for (std::int64_t block = 0; block < rows; block += kTileRows) {
+      multiply(BlockProduct<T>{
+          .m = std::min(kTileRows, rows - block),
+          .n = columns,
+          .k = std::min(depth_, padded_k_ - k),
+          .a = a_.data + k / depth_ * a_.part_step + (at.row + block) * a_.stride,
+          .a_stride = a_.stride,
+          .b = part,
+          .b_stride = width_,
+          .c = data_of<float>(sums_) + block * width_,
+          .c_stride = width_,
+          .accumulate = k > 0 ? kernels::Accumulate::kYes : kernels::Accumulate::kNo});
+    }
+  }
+
+  ProductShape shape_;
+  LeftParts<T> a_;
+  RightFactor<T> b_;
+  std::int64_t width_, padded_k_, depth_, rows_;
+  bool keeps_panel_;
+  torch::Tensor panel_, sums_;
+};
+
+}  // namespace
+
+std::int64_t panel_width(std::int64_t columns, std::int64_t widest) {
+  const std::int64_t panels =
+      std::max<std::int64_t>((columns + widest - 1) / widest, at::get_num_threads());
+  return round_up((columns + panels - 1) / panels, kColumnStep);
+}
+
+template <typename T>
+void blocked_product(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
+                     std::int64_t widest, Epilogue epilogue) {
+  const LeftParts<T> left =
+      parts_of(a, {.rows = shape.m, .columns = shape.k}, depth_of_parts(a, b, shape.k));
+  const bool columns_in_panels = b.orientation == Orientation::kAsIs && b.panels.width != 0;
+  const std::int64_t width = columns_in_panels ? b.panels.width : panel_width(shape.n, widest);
+  at::parallel_for(0, (shape.n + width - 1) / width, 1, [&](std::int64_t begin, std::int64_t end) {
+    PanelProduct<T> panel(shape, left, b, width);
+    for (std::int64_t i = begin; i < end; ++i) panel.run(i * width, epilogue);
+    release_products<T>();
+  });
+}
+
+template void blocked_product(const ProductShape&, const LeftFactor<float>&,
+                              const RightFactor<float>&, std::int64_t, Epilogue);
+template void blocked_product(const ProductShape&, const LeftFactor<BFloat16>&,
+                              const RightFactor<BFloat16>&, std::int64_t, Epilogue);
+
+}  // namespace sidestream::model::fused

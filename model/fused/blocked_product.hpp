@@ -1,0 +1,22 @@
+// Whole matrix products of blocks that the processor multiplies fastest (block_product.hpp):
+// threads take panels of columns, each panel of the right factor is packed once, and all rows of
+// the left factor go past it.
+#pragma once
+
+#include "model/fused/product.hpp"
+
+namespace sidestream::model::fused {
+
+// Columns of a tile, and of a panel between products (best_panels()), at most.
+constexpr std::int64_t kMaxPanelWidth = 384;
+constexpr std::int64_t kColumnStep = 32;  // widths are multiples of it
+
+// At least one panel a thread, all of about the same width.
+std::int64_t panel_width(std::int64_t columns, std::int64_t widest);
+
+// Tiles have at most `widest` columns.
+template <typename T>
+void blocked_product(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
+                     std::int64_t widest, Epilogue epilogue);
+
+}  // namespace sidestream::model::fused
