@@ -29,9 +29,12 @@ torch::Tensor view_of(const Factor& factor, std::int64_t rows, std::int64_t colu
 
 }  // namespace
 
+// Their width, which is that of parts of k, goes by the threads. Tiles of AMX add each product to
+// what came before it, whatever the parts; blocks of dot products add a part when it is whole, and
+// sums would differ with the threads. There panels bring nothing.
 template <>
 Panels best_panels<BFloat16>(std::int64_t m, std::int64_t n) {
-  if (!has_bf16_units() || n % kColumnStep != 0) return {};
+  if (!kernels::has_amx() || !has_bf16_units() || n % kColumnStep != 0) return {};
   const std::int64_t width = panel_width(n, kMaxPanelWidth);
   return {.width = width, .step = m * width};
 }
