@@ -1,6 +1,9 @@
 #include "core/base/json_fault.hpp"
 
 #include <algorithm>
+#include <sstream>
+
+#include "core/base/printable.hpp"
 
 namespace sidestream::core {
 namespace {
@@ -23,6 +26,21 @@ std::string json_words(const nlohmann::json::exception& error) {
   const std::size_t end = what.find("] ");
   return std::string(what.starts_with('[') && end != std::string_view::npos ? what.substr(end + 2)
                                                                             : what);
+}
+
+double number_within(const nlohmann::json& object, const char* key, const NumberBounds& bounds,
+                     const JsonPlace& place) {
+  const auto found = object.find(key);
+  const bool is_number = found != object.end() && found->is_number();
+  const double value = is_number ? found->get<double>() : 0;
+  if (is_number && value >= bounds.least && value <= bounds.most) return value;
+  constexpr std::size_t kMostShown = 40;
+  std::ostringstream expected;
+  expected << place.expected << " with a number from " << bounds.least << " to " << bounds.most
+           << " as \"" << key << '"';
+  throw DataError(
+      FileFault{place.file, place.offset_bytes, expected.str(),
+                found == object.end() ? "none" : printable(found->dump().substr(0, kMostShown))});
 }
 
 FileFault json_fault(const JsonPlace& place, std::string_view text,

@@ -22,6 +22,14 @@ struct JsonPlace {
 FileFault json_fault(const JsonPlace& place, std::string_view text,
                      const nlohmann::json::exception& error);
 
+struct NumberBounds {
+  double least = 0, most = 0;
+};
+
+// The number at `key`. Throws DataError where there is none, or one beyond its bounds.
+double number_within(const nlohmann::json& object, const char* key, const NumberBounds& bounds,
+                     const JsonPlace& place);
+
 // What the library says, without the name of its class: for what was parsed elsewhere.
 std::string json_words(const nlohmann::json::exception& error);
 

@@ -31,9 +31,10 @@ report::RunMetrics metrics_of(const std::vector<std::filesystem::path>& inputs) 
   for (const auto& input : inputs) {
     const auto folder = report::run_directory_of(input);
     if (!folder) continue;
+    const std::filesystem::path ledger = *folder / "ettr.jsonl";
     try {
-      if (const auto account = read_account(*folder / "ettr.jsonl"))
-        report::take_account(to_json(*account), metrics);
+      if (const auto account = read_account(ledger))
+        report::take_account(to_json(*account), ledger.string(), metrics);
     } catch (const core::Error& error) {
       metrics.faults.push_back(std::string(error.what()) +
                                ": where the time of the run went is left out");

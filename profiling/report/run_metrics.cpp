@@ -1,5 +1,7 @@
 #include "profiling/report/run_metrics.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -11,7 +13,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/json_fault.hpp"
-#include "profiling/report/number_at.hpp"
+#include "profiling/report/figures.hpp"
 #include "profiling/report/run_directory.hpp"
 #include "profiling/statistics/bound.hpp"
 #include "profiling/statistics/median.hpp"
@@ -22,23 +24,27 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-void take(const Json& line, const char* key, std::vector<double>& values) {
-  if (const auto value = number_at(line, key)) values.push_back(*value);
-}
-
 std::optional<double> median_of(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
   return statistics::median(std::move(values));
 }
 
-void take_line(const Json& line, RunMetrics& metrics, std::vector<double>& tokens,
-               std::vector<double>& mfu, std::vector<double>& palm) {
-  take(line, "tokens_per_s", tokens);
-  take(line, "mfu", mfu);
-  if (line.contains("mfu") && line["mfu"].is_number() && line.contains("step") &&
-      line["step"].is_number_integer())
-    metrics.mfu_of_steps[line["step"].get<std::int64_t>()] = line["mfu"].get<double>();
-  take(line, "mfu_palm", palm);
+// What the lines of metrics.jsonl say, for medians.
+struct LoggedFigures {
+  std::vector<double> tokens_per_s, mfu, mfu_palm;
+};
+
+void append(const std::optional<double>& value, std::vector<double>& values) {
+  if (value) values.push_back(*value);
+}
+
+void take_line(const Json& line, Figures& figures, RunMetrics& metrics, LoggedFigures& logged) {
+  append(figures.take(line, "tokens_per_s", kRate), logged.tokens_per_s);
+  append(figures.take(line, "mfu_palm", kMfuBounds), logged.mfu_palm);
+  const std::optional<double> mfu = figures.take(line, "mfu", kMfuBounds);
+  const std::optional<double> step = figures.take(line, "step", kCount);
+  append(mfu, logged.mfu);
+  if (mfu && step) metrics.mfu_of_steps[static_cast<std::int64_t>(*step)] = *mfu;
 }
 
 // Nothing where there is no such file, and where it cannot be read, which is a fault.
@@ -55,27 +61,35 @@ std::optional<std::string> text_of_file(const fs::path& file, RunMetrics& metric
 // The last line may still be being written: without its end it is no fault.
 void read_lines(const fs::path& file, RunMetrics& metrics) {
   const std::string content = text_of_file(file, metrics).value_or("");
-  std::vector<double> tokens, mfu, palm;
+  Figures figures(file.string(), metrics.faults);
+  LoggedFigures logged;
+  bool told = false;
   std::size_t start = 0;
   for (int number = 1; start < content.size(); ++number) {
     const std::size_t end = std::min(content.find('\n', start), content.size());
     const std::string_view text = std::string_view(content).substr(start, end - start);
     try {
       const Json line = Json::parse(text);
-      if (line.is_object()) take_line(line, metrics, tokens, mfu, palm);
+      figures.go_to("line " + std::to_string(number));
+      if (line.is_object()) take_line(line, figures, metrics, logged);
     } catch (const Json::exception& error) {
       const core::JsonPlace place{.file = file.string(),
                                   .offset_bytes = start,
                                   .expected = "one JSON object in line " + std::to_string(number)};
-      if (end < content.size() && metrics.faults.empty())
+      if (end < content.size() && !std::exchange(told, true))
         metrics.faults.push_back(core::json_fault(place, text, error).text() +
                                  ": lines like this are passed over");
     }
     start = end + 1;
   }
-  metrics.tokens_per_s = median_of(std::move(tokens));
-  metrics.mfu = median_of(std::move(mfu));
-  metrics.mfu_palm = median_of(std::move(palm));
+  metrics.tokens_per_s = median_of(std::move(logged.tokens_per_s));
+  metrics.mfu = median_of(std::move(logged.mfu));
+  metrics.mfu_palm = median_of(std::move(logged.mfu_palm));
+  if (metrics.mfu && *metrics.mfu > 1)
+    metrics.faults.push_back(
+        fmt::format("{}: an MFU of {:.4g} % cannot be: the ceilings that it was "
+                    "told from are too low (`sidestream bench ceilings`)",
+                    file.string(), 100 * *metrics.mfu));
 }
 
 struct PartName {
@@ -92,34 +106,35 @@ constexpr std::array<PartName, 9> kParts = {{{"productive_s", "productive"},
                                              {"idle_s", "idle"},
                                              {"other_s", "other"}}};
 
-double number_or_0(const Json& object, const char* key) {
-  return number_at(object, key).value_or(0);
+double seconds_at(const Json& object, const char* key, Figures& figures) {
+  return figures.take(object, key, kSeconds).value_or(0);
 }
 
-void fill_wall_time(const Json& account, RunMetrics& metrics) {
-  metrics.wall_s = number_or_0(account, "wall_s");
+void fill_wall_time(const Json& account, Figures& figures, RunMetrics& metrics) {
+  metrics.wall_s = seconds_at(account, "wall_s", figures);
   metrics.wall_time.clear();
   for (const PartName& part : kParts)
-    metrics.wall_time.push_back({part.key, part.name, number_or_0(account, part.key)});
+    metrics.wall_time.push_back({part.key, part.name, seconds_at(account, part.key, figures)});
 }
 
-void read_wall_time(const Json& run, RunMetrics& metrics) {
+void read_wall_time(const Json& run, Figures& figures, RunMetrics& metrics) {
   const auto account = run.find("ettr_account");
-  if (account != run.end() && account->is_object()) fill_wall_time(*account, metrics);
+  if (account != run.end() && account->is_object()) fill_wall_time(*account, figures, metrics);
 }
 
 // Its compute is under the word of what it computed on.
-void read_verdict(const Json& run, RunMetrics& metrics) {
+void read_verdict(const Json& run, Figures& figures, RunMetrics& metrics) {
   const auto found = run.find("verdict");
-  if (found == run.end() || !found->is_object() || number_or_0(*found, "steps") <= 0) return;
-  constexpr double kMostSteps = 1e15;
-  metrics.verdict = OwnVerdict{
-      .steps = static_cast<std::int64_t>(std::min(number_or_0(*found, "steps"), kMostSteps)),
-      .compute =
-          number_or_0(*found, statistics::kOnGpu) + number_or_0(*found, statistics::kOnProcessor),
-      .comm = number_or_0(*found, "comm"),
-      .io = number_or_0(*found, "io"),
-      .cpu = number_or_0(*found, "cpu")};
+  if (found == run.end() || !found->is_object()) return;
+  const double steps = figures.take(*found, "steps", kCount).value_or(0);
+  if (steps <= 0) return;
+  const auto share = [&](const char* key) { return figures.take(*found, key, kShare).value_or(0); };
+  metrics.verdict =
+      OwnVerdict{.steps = static_cast<std::int64_t>(steps),
+                 .compute = share(statistics::kOnGpu) + share(statistics::kOnProcessor),
+                 .comm = share("comm"),
+                 .io = share("io"),
+                 .cpu = share("cpu")};
 }
 
 // Null where there is none that can be read.
@@ -138,9 +153,11 @@ Json read_record(const fs::path& file, RunMetrics& metrics) {
 
 }  // namespace
 
-void take_account(const Json& account, RunMetrics& metrics) {
-  fill_wall_time(account, metrics);
-  if (metrics.wall_s > 0) metrics.ettr = number_or_0(account, "productive_s") / metrics.wall_s;
+void take_account(const Json& account, const std::string& file, RunMetrics& metrics) {
+  Figures figures(file, metrics.faults);
+  fill_wall_time(account, figures, metrics);
+  if (metrics.wall_s > 0)
+    metrics.ettr = seconds_at(account, "productive_s", figures) / metrics.wall_s;
 }
 
 RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
@@ -149,12 +166,13 @@ RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
     const auto folder = run_directory_of(path);
     if (!folder) continue;
     read_lines(*folder / "metrics.jsonl", metrics);
-    const Json run = read_record(*folder / "run.json", metrics);
-    std::vector<double> ettr;
-    if (run.is_object()) take(run, "ettr", ettr);
-    if (run.is_object()) read_wall_time(run, metrics);
-    if (run.is_object()) read_verdict(run, metrics);
-    metrics.ettr = median_of(std::move(ettr));
+    const fs::path record = *folder / "run.json";
+    const Json run = read_record(record, metrics);
+    if (!run.is_object()) break;
+    Figures figures(record.string(), metrics.faults);
+    metrics.ettr = figures.take(run, "ettr", kShare);
+    read_wall_time(run, figures, metrics);
+    read_verdict(run, figures, metrics);
     break;
   }
   return metrics;

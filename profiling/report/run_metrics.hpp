@@ -38,11 +38,11 @@ struct RunMetrics {
 };
 
 // From metrics.jsonl and run.json of the first of these paths that is a run directory, or lies
-// inside one. Lines that do not parse are passed over; the last one, when it has no end, without a
-// word: a run may still be writing.
+// inside one. Lines that do not parse and figures that cannot be are passed over, with a fault; the
+// last line, when it has no end, without a word: a run may still be writing.
 RunMetrics read_run_metrics(const std::vector<std::filesystem::path>& paths);
 
-// Instead of what run.json holds: `account` has the keys of its ettr_account.
-void take_account(const nlohmann::json& account, RunMetrics& metrics);
+// Instead of what run.json holds: `account`, of this file, has the keys of its ettr_account.
+void take_account(const nlohmann::json& account, const std::string& file, RunMetrics& metrics);
 
 }  // namespace sidestream::report

@@ -25,9 +25,10 @@ float fraction_of(std::string_view text) {
 }
 
 // Kineto writes 0 where it cannot tell: a kernel of another architecture, or one with clusters.
+// More than all of a multiprocessor cannot be occupied.
 float occupancy_of(std::string_view text) {
   const float percent = fraction_of(text);
-  return percent > 0 ? percent : -1;
+  return percent > 0 && percent <= 100 ? percent : -1;
 }
 
 // "[2400, 1, 1]"

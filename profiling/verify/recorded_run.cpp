@@ -50,13 +50,21 @@ std::optional<double> val_loss_of(const Json& line) {
   return line.contains("val_loss") ? std::optional(number_at(line, "val_loss")) : std::nullopt;
 }
 
-RecordedStep step_of(const Json& line) {
-  return {.step = line.at("step").get<std::int64_t>(),
-          .loss = number_at(line, "loss"),
-          .step_ms = number_at(line, "batch_cost_s") * 1e3,
-          .reader_ms = number_at(line, "reader_cost_s") * 1e3,
-          .memory_bytes = maybe<std::int64_t>(line, "memory_bytes"),
-          .val_loss = val_loss_of(line)};
+constexpr core::NumberBounds kCount = {0, 1e15}, kSeconds = {0, 1e9}, kRate = {0, 1e15};
+
+std::int64_t count_at(const Json& line, const char* key, const core::JsonPlace& place) {
+  return static_cast<std::int64_t>(core::number_within(line, key, kCount, place));
+}
+
+RecordedStep step_of(const Json& line, const core::JsonPlace& place) {
+  RecordedStep step{.step = count_at(line, "step", place),
+                    .loss = number_at(line, "loss"),
+                    .step_ms = core::number_within(line, "batch_cost_s", kSeconds, place) * 1e3,
+                    .reader_ms = core::number_within(line, "reader_cost_s", kSeconds, place) * 1e3,
+                    .val_loss = val_loss_of(line)};
+  if (line.contains("memory_bytes") && !line["memory_bytes"].is_null())
+    step.memory_bytes = count_at(line, "memory_bytes", place);
+  return step;
 }
 
 std::vector<RecordedStep> read_steps(const fs::path& file) {
@@ -67,17 +75,25 @@ std::vector<RecordedStep> read_steps(const fs::path& file) {
   for (std::size_t end; (end = content.find('\n', start)) != std::string::npos;
        start = end + 1, ++number) {
     const std::string_view line = std::string_view(content).substr(start, end - start);
+    const core::JsonPlace place{
+        .file = file.string(),
+        .offset_bytes = start,
+        .expected = fmt::format("a line of metrics as one JSON object in line {}", number)};
     try {
-      steps.push_back(step_of(Json::parse(line)));
+      steps.push_back(step_of(Json::parse(line), place));
     } catch (const Json::exception& error) {
-      throw core::DataError(core::json_fault(
-          {.file = file.string(),
-           .offset_bytes = start,
-           .expected = fmt::format("a line of metrics as one JSON object in line {}", number)},
-          line, error));
+      throw core::DataError(core::json_fault(place, line, error));
     }
   }
   return steps;
+}
+
+// Null: too few steps to say.
+std::optional<double> maybe_within(const Json& object, const char* key,
+                                   const core::NumberBounds& bounds, const fs::path& file) {
+  if (!object.contains(key) || object[key].is_null()) return std::nullopt;
+  return core::number_within(object, key, bounds,
+                             {.file = file.string(), .expected = "the record of a run"});
 }
 
 std::string plain(const Json& value) {
@@ -116,8 +132,9 @@ void read_record(const fs::path& file, RecordedRun& run) {
     run.last_step = maybe<std::int64_t>(record, "last_step");
     const Json& performance = record.at("performance");
     if (performance.is_null()) return;
-    run.exposed_comm_ms = maybe<double>(performance, "exposed_comm_ms_p50");
-    run.tokens_per_s = maybe<double>(performance, "tokens_per_s");
+    constexpr core::NumberBounds kMilliseconds = {0, kSeconds.most * 1e3};
+    run.exposed_comm_ms = maybe_within(performance, "exposed_comm_ms_p50", kMilliseconds, file);
+    run.tokens_per_s = maybe_within(performance, "tokens_per_s", kRate, file);
   } catch (const Json::exception& error) {
     throw core::DataError(
         core::json_fault({.file = file.string(), .expected = "the record of a run of this version"},

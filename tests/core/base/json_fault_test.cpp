@@ -31,6 +31,25 @@ TEST(JsonFaultTest, json_fault_of_what_parses_says_what_is_missing) {
   EXPECT_EQ(fault_of("{\"machine\": 1}"), "none");
 }
 
+std::string refusal_of(std::string_view text) {
+  try {
+    number_within(json::parse(text), "n", {.least = 0, .most = 9},
+                  {.file = "f", .offset_bytes = 7, .expected = "a line"});
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(JsonFaultTest, number_within_says_what_stands_there) {
+  EXPECT_EQ(refusal_of(R"({"n": 9})"), "none");
+  const std::string expected = "f, byte 7: expected a line with a number from 0 to 9 as \"n\", ";
+  EXPECT_EQ(refusal_of(R"({"n": -5})"), expected + "found -5");
+  EXPECT_EQ(refusal_of(R"({"n": "x"})"), expected + "found \"x\"");
+  EXPECT_EQ(refusal_of(R"({"n": null})"), expected + "found null");
+  EXPECT_EQ(refusal_of("{}"), expected + "found none");
+}
+
 TEST(JsonFaultTest, json_words_leave_out_the_name_of_the_class) {
   try {
     json(1).get<std::string>();

@@ -37,13 +37,13 @@ class UtilisationTest : public ::testing::Test {
 
 TEST_F(UtilisationTest, kernels_are_cut_at_steps_and_do_not_add_up_where_they_overlap) {
   const Analysis all = look(complete_event("user_annotation", "ProfilerStep#3", "0", "100") +
-                            kernel("a", 10, 50, 50, 50) + kernel("b_hmma", 40, 40, 100, 0) +
+                            kernel("a", 10, 50, 50, 50) + kernel("b_hmma", 40, 40, 100, 250) +
                             kernel("c", 90, 60, 100, 20) + kernel("d_hmma", 200, 900, 100, 90));
 
   EXPECT_DOUBLE_EQ(all.utilisation.gpu_utilisation.value(), 0.8);
   // Half of the SMs for 30 us, all of them for 40 us and for the 10 us of c inside the step.
   EXPECT_DOUBLE_EQ(all.utilisation.sm_efficiency.value(), 0.65);
-  // 0 is unknown: 50 us of 50 %, 10 us of 20 %.
+  // Above 100 is unknown: 50 us of 50 %, 10 us of 20 %.
   EXPECT_NEAR(all.utilisation.occupancy.value(), 0.45, 1e-9);
   EXPECT_DOUBLE_EQ(all.utilisation.tensor_core_share.value(), 0.4);
 }
@@ -53,6 +53,7 @@ TEST_F(UtilisationTest, counters_say_more_of_tensor_cores_than_names_do) {
                             kernel("plain", 0, 30, 100, 0) + kernel("b_hmma", 40, 10, 100, 0));
   EXPECT_DOUBLE_EQ(all.utilisation.tensor_core_share.value(), 0.25);
   EXPECT_EQ(all.utilisation.tensor_core_source, "kernel names");
+  EXPECT_EQ(all.utilisation.occupancy, std::nullopt);  // 0 is unknown
 
   const auto of_plain = [](std::string_view name) {
     return name == "plain" ? std::optional(true) : std::nullopt;

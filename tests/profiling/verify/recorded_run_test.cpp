@@ -134,6 +134,23 @@ TEST_F(RecordedRunTest, what_is_wrong_is_named_with_its_place) {
   EXPECT_THAT(error_of_reading(), HasSubstr("A run directory holds"));
 }
 
+TEST_F(RecordedRunTest, figures_that_cannot_be_are_refused_with_their_place) {
+  const std::string line = R"({"step":1,"loss":5,"batch_cost_s":1,"reader_cost_s":0})"
+                           "\n";
+  write_file(folder() / "metrics.jsonl",
+             line + R"({"step":2,"loss":5,"batch_cost_s":-5,"reader_cost_s":0})"
+                    "\n");
+  EXPECT_THAT(error_of_reading(),
+              HasSubstr("metrics.jsonl, byte " + std::to_string(line.size()) +
+                        ": expected a line of metrics as one JSON object in line 2 with a number "
+                        "from 0 to 1e+09 as \"batch_cost_s\", found -5"));
+  write_file(folder() / "metrics.jsonl", line);
+  std::string record = kRecord;
+  record.replace(record.find("\"tokens_per_s\": 9"), 17, "\"tokens_per_s\": -1e12");
+  write_file(folder() / "run.json", record);
+  EXPECT_THAT(error_of_reading(), HasSubstr("as \"tokens_per_s\", found -1"));
+}
+
 TEST(TypicalStepTest, warm_up_is_left_out_of_times_but_not_of_memory) {
   const auto typical = typical_step(make_run({.step_ms = 50, .reader_ms = 2}), 3);
 
