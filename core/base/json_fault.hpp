@@ -24,7 +24,12 @@ FileFault json_fault(const JsonPlace& place, std::string_view text,
 
 struct NumberBounds {
   double least = 0, most = 0;
+
+  bool hold(double value) const { return value >= least && value <= most; }
 };
+
+// A value as a message shows it: cut where it is long, of an object or array its type.
+std::string value_words(const nlohmann::json& value);
 
 // The number at `key`. Throws DataError where there is none, or one beyond its bounds.
 double number_within(const nlohmann::json& object, const char* key, const NumberBounds& bounds,

@@ -112,7 +112,8 @@ int run_verify(const CommandCall& call) {
   if (options.output.empty()) options.output = default_output(options);
   check_ranks(options);
   check_sides(options);
-  check_device(options, doctor::read_gpus().on_bus > 0);
+  const doctor::GpuFacts gpus = doctor::read_gpus();
+  check_device(options, gpus.on_bus > 0 || !gpus.driver.empty());
   if (options.dry_run) return print_plan(options);
   const std::string command = shell_words({call.argv, call.argv + call.argc});
   if (!options.log.empty()) check_log(options.log);

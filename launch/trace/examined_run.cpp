@@ -1,5 +1,7 @@
 #include "launch/trace/examined_run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -13,6 +15,7 @@
 #include "profiling/page/document.hpp"
 #include "profiling/report/json_report.hpp"
 #include "profiling/report/run_directory.hpp"
+#include "profiling/report/summary.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -51,10 +54,23 @@ bool are_of_one_file(std::string_view fault, std::string_view other) {
   });
 }
 
-// One word on a file is enough.
+// No processor does more than its peak.
+void warn_about_mfu(const analysis::Analysis& analysis, const report::RunMetrics& metrics,
+                    trace::TraceSet& set) {
+  const report::Throughput throughput = report::throughput_of(analysis, metrics);
+  if (throughput.mfu && *throughput.mfu > 1)
+    set.warnings.push_back(
+        fmt::format("an MFU of {:.4g} % ({}) cannot be: the peak that it was told "
+                    "from is too low, or the FLOPs of a token or the tokens of a "
+                    "step are wrong",
+                    100 * *throughput.mfu, throughput.source));
+}
+
+// One word on a file is enough, unless it is on a figure of it.
 void warn_about_run_directory(const report::RunMetrics& metrics, const RunAdvice& advised,
                               trace::TraceSet& set) {
-  set.warnings.insert(set.warnings.end(), metrics.faults.begin(), metrics.faults.end());
+  for (const auto* told : {&metrics.faults, &metrics.refused_figures})
+    set.warnings.insert(set.warnings.end(), told->begin(), told->end());
   for (const std::string& fault : advised.faults) {
     const bool said =
         std::any_of(metrics.faults.begin(), metrics.faults.end(),
@@ -75,6 +91,7 @@ ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings set
       advised_(advise_run(inputs_, analysis_, threads_of(settings))) {
   if (const auto left_out = left_out_text(found_)) set_.warnings.push_back(*left_out);
   warn_about_run_directory(metrics_, advised_, set_);
+  warn_about_mfu(analysis_, metrics_, set_);
 }
 
 void ExaminedRun::take_counters(const advice::NcuByKernel& counters) {

@@ -210,7 +210,11 @@ void check_device(const VerifyOptions& options, bool has_gpu) {
     const std::vector<std::string> arguments = planned(options, 1, side).train_arguments;
     naming_side(name_of(side), [&] {
       const TrainOptions training = parse_train_options(arguments);
-      if (training.device != Device::kCuda) refuse_what_needs_a_gpu(training);
+      if (training.device != Device::kCuda) return refuse_what_needs_a_gpu(training);
+      if (!options.dry_run)  // which plans for another machine
+        throw core::ConfigError(
+            "--device cuda: no GPU was found on this machine; --hosts a:8,b:8 runs on others, "
+            "--dry-run plans");
     });
   }
 }

@@ -54,9 +54,9 @@ std::map<std::string, std::string> settings_of(const VerifyOptions& options, Sid
 // would refuse, and unless --force is given for sides that cannot be compared.
 std::vector<verify::Difference> check_sides(const VerifyOptions& options);
 
-// Whether a side that chooses its device by itself has flags for GPUs, where this host has none:
-// said before the first run, not when the turn of that side comes. Throws ConfigError, naming the
-// side; ranks on other hosts are not looked at.
+// Whether a side needs a GPU, where this host has none: said before the first run, not when the
+// turn of that side comes. Throws ConfigError, naming the side; ranks on other hosts are not looked
+// at, and a plan alone may name the device of another machine.
 void check_device(const VerifyOptions& options, bool has_gpu);
 
 // More ranks than the memory of this host can hold would stop all of it for minutes. Throws

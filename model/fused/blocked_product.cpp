@@ -80,10 +80,10 @@ class PanelProduct {
       const std::int64_t rows = std::min(rows_, shape_.m - row);
       for (std::int64_t k = 0; k < padded_k_; k += depth_)
         add_part({row, column}, rows, columns, k);
-      for (std::int64_t block = 0; block < rows; block += kTileRows) {
+      for (std::int64_t block = 0; block < rows; block += kBlockRows) {
         epilogue({.data = data_of<float>(sums_) + block * width_,
                   .stride = width_,
-                  .rows = std::min(kTileRows, rows - block),
+                  .rows = std::min(kBlockRows, rows - block),
                   .columns = columns,
                   .ahead = rows_after(row + block)},
                  {.row = row + block, .column = column});
@@ -94,19 +94,19 @@ class PanelProduct {
  private:
   // Of A, what the block after the one from `row` on begins with; the next panel begins at the top.
   kernels::RowsAhead rows_after(std::int64_t row) const {
-    const std::int64_t next = row + kTileRows < shape_.m ? row + kTileRows : 0;
+    const std::int64_t next = row + kBlockRows < shape_.m ? row + kBlockRows : 0;
     return {.data = a_.data + next * a_.stride,
             .stride_bytes = a_.stride * std::int64_t{sizeof(T)},
             .bytes = std::min(depth_, padded_k_) * std::int64_t{sizeof(T)},
-            .rows = std::min(kTileRows, shape_.m - next)};
+            .rows = std::min(kBlockRows, shape_.m - next)};
   }
 
   std::int64_t panel_bytes() const { return padded_k_ * width_ * std::int64_t{sizeof(T)}; }
 
   std::int64_t rows_of_sums() const {
-    if (depth_ == padded_k_ || panel_bytes() <= kPanelBytes) return kTileRows;
+    if (depth_ == padded_k_ || panel_bytes() <= kPanelBytes) return kBlockRows;
     const std::int64_t fits = kSumsBytes / (width_ * std::int64_t{sizeof(float)});
-    return std::min(fits / kTileRows * kTileRows, round_up(shape_.m, kTileRows));
+    return std::min(fits / kBlockRows * kBlockRows, round_up(shape_.m, kBlockRows));
   }
 
   // Rows k to k + depth of B in the columns of the panel.
@@ -126,9 +126,9 @@ class PanelProduct {
 
   void add_part(TilePlace at, std::int64_t rows, std::int64_t columns, std::int64_t k) {
     const T* part = part_of_panel(at, columns, k);
-    for (std::int64_t block = 0; block < rows; block += kTileRows) {
+    for (std::int64_t block = 0; block < rows; block += kBlockRows) {
       multiply(BlockProduct<T>{
-          .m = std::min(kTileRows, rows - block),
+          .m = std::min(kBlockRows, rows - block),
           .n = columns,
           .k = std::min(depth_, padded_k_ - k),
           .a = a_.data + k / depth_ * a_.part_step + (at.row + block) * a_.stride,
@@ -160,6 +160,7 @@ std::int64_t panel_width(std::int64_t columns, std::int64_t widest) {
 template <typename T>
 void blocked_product(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
                      std::int64_t widest, Epilogue epilogue) {
+  TORCH_INTERNAL_ASSERT(shape.m > 0 && shape.n > 0 && shape.k > 0);
   const LeftParts<T> left =
       parts_of(a, {.rows = shape.m, .columns = shape.k}, depth_of_parts(a, b, shape.k));
   const bool columns_in_panels = b.orientation == Orientation::kAsIs && b.panels.width != 0;

@@ -7,14 +7,15 @@
 
 namespace sidestream::model::fused {
 
-// Columns of a tile, and of a panel between products (best_panels()), at most.
-constexpr std::int64_t kMaxPanelWidth = 384;
+constexpr std::int64_t kBlockRows = 64;  // of a tile, at most
+constexpr std::int64_t kMaxPanelWidth =
+    384;                                  // of a panel between products (best_panels()), at most
 constexpr std::int64_t kColumnStep = 32;  // widths are multiples of it
 
 // At least one panel a thread, all of about the same width.
 std::int64_t panel_width(std::int64_t columns, std::int64_t widest);
 
-// Tiles have at most `widest` columns.
+// Tiles have at most `widest` columns. m, n and k are not 0.
 template <typename T>
 void blocked_product(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
                      std::int64_t widest, Epilogue epilogue);

@@ -59,7 +59,7 @@ void product(const ProductShape& shape, const LeftFactor<float>& a, const RightF
   // Whole blocks: a library's kernels take rows by the dozen, and leave the last ones to slower
   // code.
   const std::int64_t run =
-      std::min(std::max(fits / kTileRows, std::int64_t{1}) * kTileRows, shape.m);
+      std::min(std::max(fits / kBlockRows, std::int64_t{1}) * kBlockRows, shape.m);
   const torch::NoGradGuard no_grad;
   const torch::Tensor tile = at::empty({run, shape.n}, at::kFloat);
   const torch::Tensor left = view_of(a, shape.m, shape.k), right = view_of(b, shape.k, shape.n);

@@ -49,8 +49,6 @@ struct ProductShape {
   std::int64_t m = 0, n = 0, k = 0;
 };
 
-constexpr std::int64_t kTileRows = 64;  // at most
-
 // Where a tile lies in the product. A column belongs to one thread, and its tiles come in the order
 // of rows.
 struct TilePlace {

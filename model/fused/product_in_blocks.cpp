@@ -47,7 +47,7 @@ bool other_way_round_is_cheaper(const ProductShape& shape, Orientation a, Orient
 
 // `out` is where the tile's first element goes; its columns become rows.
 void store_turned(const kernels::Tile& tile, const kernels::Rows<BFloat16>& out) {
-  std::array<BFloat16, static_cast<std::size_t>(kTileRows * kWidePanel)> rounded;
+  std::array<BFloat16, static_cast<std::size_t>(kBlockRows * kWidePanel)> rounded;
   kernels::store(tile, kernels::Rows<BFloat16>{rounded.data(), tile.columns});
   kernels::transpose_into(rounded.data(), tile.columns,
                           {.rows = tile.rows, .columns = tile.columns}, out.data, out.stride);

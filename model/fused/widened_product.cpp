@@ -4,6 +4,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "model/fused/blocked_product.hpp"
 #include "model/fused/left_parts.hpp"
 #include "model/kernels/pack.hpp"
 
@@ -12,20 +13,12 @@ namespace {
 
 using kernels::PanelLayout;
 
-constexpr std::int64_t kRowRun = 256;  // of A in fp32, beside their part of C
-constexpr std::int64_t kWidest = 256;  // columns of a panel
-constexpr std::int64_t kColumnStep = 32;
+constexpr std::int64_t kRowRun = 256;           // of A in fp32, beside their part of C
+constexpr std::int64_t kWidest = 256;           // columns of a panel
 constexpr std::int64_t kPackedBytes = 1 << 20;  // of a panel
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
-}
-
-// At least one panel a thread, all of about the same width.
-std::int64_t panel_width(std::int64_t columns, std::int64_t widest) {
-  const std::int64_t panels =
-      std::max<std::int64_t>((columns + widest - 1) / widest, at::get_num_threads());
-  return round_up((columns + panels - 1) / panels, kColumnStep);
 }
 
 // Some columns of B.
@@ -87,10 +80,10 @@ class WidenedProduct {
       for (std::int64_t k = 0; k < depth(); k += kernels::kWidenedDepth)
         multiply_part(panel, {.m = rows, .n = columns, .k = k}, a_.data + row * a_.stride, left,
                       tile);
-      for (std::int64_t first = 0; first < rows; first += kTileRows)
+      for (std::int64_t first = 0; first < rows; first += kBlockRows)
         epilogue_({.data = tile + first * width_,
                    .stride = width_,
-                   .rows = std::min(kTileRows, rows - first),
+                   .rows = std::min(kBlockRows, rows - first),
                    .columns = columns},
                   {.row = row + first, .column = column});
     }

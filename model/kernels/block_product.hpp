@@ -26,8 +26,8 @@ bool has_avx512() noexcept;
 bool has_avx512_bf16() noexcept;  // rounding to bf16 beside it
 bool has_avx2() noexcept;
 
-// An AMD processor that computes 512 bits at a time: family 1Ah, Zen 5, or later. Before, AVX-512
-// was two halves one after the other.
+// An AMD processor of family 1Ah (Zen 5) or later: on servers and desktops units of 512 bits.
+// Before, and in some laptops, AVX-512 is two halves one after the other.
 bool has_wide_amd() noexcept;
 
 // Whether units for bf16 reach more than those for fp32: AMX, and the dot products of AVX-512 on

@@ -1,7 +1,5 @@
 #include "profiling/analysis/input_warnings.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -162,28 +160,6 @@ void warn_about_models(trace::TraceSet& set) {
                          " models or batch sizes: figures over all of them are of none of them");
 }
 
-void warn_about_ranks_beyond_the_world(trace::TraceSet& set) {
-  for (const trace::RankTimeline& timeline : set.timelines) {
-    const trace::RankInfo& info = timeline.info;
-    if (info.world_size > 0 && info.rank >= info.world_size)
-      set.warnings.push_back(
-          fmt::format("{}: rank {} of {}: one of both is wrong (\"rank\" and "
-                      "\"world_size\" of \"distributedInfo\")",
-                      info.file, info.rank, info.world_size));
-  }
-}
-
-// Of what the run wrote about itself; no processor does more than its peak.
-void warn_about_mfu(trace::TraceSet& set, const ModelUse& model) {
-  const std::optional<double> mfu = model.mfu ? model.mfu : model.mfu_palm;
-  if (mfu && *mfu > 1)
-    set.warnings.push_back(
-        fmt::format("an MFU of {:.4g} % cannot be: the FLOPs of a token, the "
-                    "tokens of a step or the peak that these traces name are "
-                    "wrong",
-                    100 * *mfu));
-}
-
 void warn_about_clocks(trace::TraceSet& set, const std::vector<ClockFaults>& faults) {
   for (std::size_t i = 0; i < set.timelines.size(); ++i) {
     if (!faults[i].any()) continue;
@@ -221,8 +197,6 @@ void warn_about_input(trace::TraceSet& set, const Analysis& all,
   warn_about_graphs(set);
   warn_about_clocks(set, faults);
   warn_about_models(set);
-  warn_about_ranks_beyond_the_world(set);
-  warn_about_mfu(set, all.model);
 }
 
 }  // namespace sidestream::analysis

@@ -5,20 +5,21 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "core/base/json_fault.hpp"
 
 namespace sidestream::report {
 
-struct Bounds {
-  double least = 0, most = 0;
-};
-constexpr Bounds kShare = {0, 1};
-constexpr Bounds kMfuBounds = {0, 1e6};  // above 1 where the ceilings are too low
-constexpr Bounds kRate = {0, 1e15};      // a second
-constexpr Bounds kSeconds = {0, 1e10};   // 300 years
-constexpr Bounds kCount = {0, 1e15};
+constexpr core::NumberBounds kShare = {0, 1 + 1e-9};  // of sums, which are rounded
+constexpr core::NumberBounds kMfuBounds = {0, 1e6};   // above 1 where the peak is too low
+constexpr core::NumberBounds kRate = {0, 1e15};       // a second
+constexpr core::NumberBounds kSeconds = {0, 1e9};     // 30 years
+constexpr core::NumberBounds kRemainder = {-kSeconds.most, kSeconds.most};  // of seconds
+constexpr core::NumberBounds kCount = {0, 1e15};
 
-// Of one file. What is no number or beyond its bounds is left out; the first of a key is a fault.
+// Of one file. What is no number or beyond its bounds is refused; the first of a key is a fault.
 class Figures {
  public:
   Figures(std::string file, std::vector<std::string>& faults)
@@ -28,12 +29,17 @@ class Figures {
   void go_to(std::string place) { place_ = std::move(place); }
 
   // Nothing where the key is missing or null, too.
-  std::optional<double> take(const nlohmann::json& object, const char* key, const Bounds& bounds);
+  std::optional<double> take(const nlohmann::json& object, const char* key,
+                             const core::NumberBounds& bounds);
+
+  // How many have been refused.
+  int refused() const { return refused_; }
 
  private:
   std::string file_, place_;
   std::set<std::string> told_;
   std::vector<std::string>* faults_;
+  int refused_ = 0;
 };
 
 }  // namespace sidestream::report

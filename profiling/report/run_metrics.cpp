@@ -1,7 +1,5 @@
 #include "profiling/report/run_metrics.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -61,7 +59,7 @@ std::optional<std::string> text_of_file(const fs::path& file, RunMetrics& metric
 // The last line may still be being written: without its end it is no fault.
 void read_lines(const fs::path& file, RunMetrics& metrics) {
   const std::string content = text_of_file(file, metrics).value_or("");
-  Figures figures(file.string(), metrics.faults);
+  Figures figures(file.string(), metrics.refused_figures);
   LoggedFigures logged;
   bool told = false;
   std::size_t start = 0;
@@ -85,11 +83,6 @@ void read_lines(const fs::path& file, RunMetrics& metrics) {
   metrics.tokens_per_s = median_of(std::move(logged.tokens_per_s));
   metrics.mfu = median_of(std::move(logged.mfu));
   metrics.mfu_palm = median_of(std::move(logged.mfu_palm));
-  if (metrics.mfu && *metrics.mfu > 1)
-    metrics.faults.push_back(
-        fmt::format("{}: an MFU of {:.4g} % cannot be: the ceilings that it was "
-                    "told from are too low (`sidestream bench ceilings`)",
-                    file.string(), 100 * *metrics.mfu));
 }
 
 struct PartName {
@@ -106,15 +99,23 @@ constexpr std::array<PartName, 9> kParts = {{{"productive_s", "productive"},
                                              {"idle_s", "idle"},
                                              {"other_s", "other"}}};
 
-double seconds_at(const Json& object, const char* key, Figures& figures) {
-  return figures.take(object, key, kSeconds).value_or(0);
+double figure_or_0(const Json& object, const char* key, const core::NumberBounds& bounds,
+                   Figures& figures) {
+  return figures.take(object, key, bounds).value_or(0);
 }
 
+// All of it, or nothing: parts of what is not known are none. A remainder may be below 0, and what
+// is left for it where a ledger has lost lines.
 void fill_wall_time(const Json& account, Figures& figures, RunMetrics& metrics) {
-  metrics.wall_s = seconds_at(account, "wall_s", figures);
+  const int refused = figures.refused();
+  metrics.wall_s = figure_or_0(account, "wall_s", kSeconds, figures);
   metrics.wall_time.clear();
   for (const PartName& part : kParts)
-    metrics.wall_time.push_back({part.key, part.name, seconds_at(account, part.key, figures)});
+    metrics.wall_time.push_back(
+        {part.key, part.name, figure_or_0(account, part.key, kRemainder, figures)});
+  if (figures.refused() == refused) return;
+  metrics.wall_s = 0;
+  metrics.wall_time.clear();
 }
 
 void read_wall_time(const Json& run, Figures& figures, RunMetrics& metrics) {
@@ -122,42 +123,49 @@ void read_wall_time(const Json& run, Figures& figures, RunMetrics& metrics) {
   if (account != run.end() && account->is_object()) fill_wall_time(*account, figures, metrics);
 }
 
-// Its compute is under the word of what it computed on.
+// Its compute is under the word of what it computed on. All of it, or nothing.
 void read_verdict(const Json& run, Figures& figures, RunMetrics& metrics) {
   const auto found = run.find("verdict");
   if (found == run.end() || !found->is_object()) return;
-  const double steps = figures.take(*found, "steps", kCount).value_or(0);
-  if (steps <= 0) return;
-  const auto share = [&](const char* key) { return figures.take(*found, key, kShare).value_or(0); };
-  metrics.verdict =
-      OwnVerdict{.steps = static_cast<std::int64_t>(steps),
-                 .compute = share(statistics::kOnGpu) + share(statistics::kOnProcessor),
-                 .comm = share("comm"),
-                 .io = share("io"),
-                 .cpu = share("cpu")};
+  const int refused = figures.refused();
+  const auto share = [&](const char* key) { return figure_or_0(*found, key, kShare, figures); };
+  const OwnVerdict verdict{
+      .steps = static_cast<std::int64_t>(figure_or_0(*found, "steps", kCount, figures)),
+      .compute = share(statistics::kOnGpu) + share(statistics::kOnProcessor),
+      .comm = share("comm"),
+      .io = share("io"),
+      .cpu = share("cpu")};
+  if (verdict.steps > 0 && figures.refused() == refused) metrics.verdict = verdict;
 }
 
 // Null where there is none that can be read.
 Json read_record(const fs::path& file, RunMetrics& metrics) {
   const std::optional<std::string> content = text_of_file(file, metrics);
   if (!content) return nullptr;
+  core::FileFault fault{.file = file.string(),
+                        .offset_bytes = std::nullopt,
+                        .expected = "the record of a run",
+                        .found = ""};
   try {
-    return Json::parse(*content);
+    Json record = Json::parse(*content);
+    if (record.is_object()) return record;
+    fault.found = "a value of type " + std::string(record.type_name());
   } catch (const Json::exception& error) {
-    const core::JsonPlace place{.file = file.string(), .expected = "the record of a run"};
-    metrics.faults.push_back(core::json_fault(place, *content, error).text() +
-                             ": what it says of the run is left out");
-    return nullptr;
+    fault = core::json_fault({.file = fault.file, .expected = fault.expected}, *content, error);
   }
+  metrics.faults.push_back(fault.text() + ": what it says of the run is left out");
+  return nullptr;
 }
 
 }  // namespace
 
 void take_account(const Json& account, const std::string& file, RunMetrics& metrics) {
-  Figures figures(file, metrics.faults);
+  Figures figures(file + ": its account", metrics.refused_figures);
   fill_wall_time(account, figures, metrics);
-  if (metrics.wall_s > 0)
-    metrics.ettr = seconds_at(account, "productive_s", figures) / metrics.wall_s;
+  metrics.ettr.reset();
+  if (metrics.wall_s <= 0) return;
+  const double productive_s = figure_or_0(account, "productive_s", kRemainder, figures);
+  metrics.ettr = figures.take({{"ettr", productive_s / metrics.wall_s}}, "ettr", kShare);
 }
 
 RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
@@ -169,7 +177,7 @@ RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
     const fs::path record = *folder / "run.json";
     const Json run = read_record(record, metrics);
     if (!run.is_object()) break;
-    Figures figures(record.string(), metrics.faults);
+    Figures figures(record.string(), metrics.refused_figures);
     metrics.ettr = figures.take(run, "ettr", kShare);
     read_wall_time(run, figures, metrics);
     read_verdict(run, figures, metrics);

@@ -35,10 +35,11 @@ struct RunMetrics {
   std::vector<WallTimePart> wall_time = {};          // in the order of that file
   std::map<std::int64_t, double> mfu_of_steps = {};  // as logged
   std::vector<std::string> faults = {};              // what could not be read of these files
+  std::vector<std::string> refused_figures = {};     // what was read and cannot be
 };
 
 // From metrics.jsonl and run.json of the first of these paths that is a run directory, or lies
-// inside one. Lines that do not parse and figures that cannot be are passed over, with a fault; the
+// inside one. Lines that do not parse and figures that cannot be are passed over, and told; the
 // last line, when it has no end, without a word: a run may still be writing.
 RunMetrics read_run_metrics(const std::vector<std::filesystem::path>& paths);
 

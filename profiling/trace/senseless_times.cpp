@@ -1,11 +1,18 @@
 #include "profiling/trace/senseless_times.hpp"
 
 #include "core/base/printable.hpp"
+#include "profiling/ranges/phases.hpp"
 
 namespace sidestream::trace {
 
+// Rows of a recording that ended meanwhile have no end.
+bool SenselessTimes::counts(const TimeFault& fault, std::string_view name) const {
+  if (!fault.is_absence()) return true;
+  return unit_ == Unit::kEvent && name.starts_with(ranges::kStepPrefix);
+}
+
 void SenselessTimes::add(const TimeFault& fault, std::string_view place, std::string_view name) {
-  if (fault.is_absence() || count_++ > 0) return;
+  if (!counts(fault, name) || count_++ > 0) return;
   constexpr std::size_t kShown = 60;
   first_ = (unit_ == Unit::kRow ? "in " : "") + std::string(place) + ", '" +
            core::printable(name.substr(0, kShown)) + "': " + fault.text();

@@ -5,6 +5,7 @@
 namespace sidestream::trace {
 
 std::string TimeFault::text() const {
+  if (is_absence()) return reason;
   constexpr std::size_t kShown = 40;
   const bool cut = found.size() > kShown;
   return "expected " + std::string(expected) + ", found '" +

@@ -11,9 +11,9 @@ struct TimeFault {
   const char* reason;      // under which the event is counted
   const char* expected;    // empty: the field is not there
   std::string_view found;  // as it stands in the file
-  // Nothing is wrong then: profilers leave fields out.
+  // Profilers leave fields out: of most events nothing is wrong then.
   bool is_absence() const { return *expected == '\0'; }
-  // "expected \"ts\" in microseconds, found 'soon'"
+  // "expected \"ts\" in microseconds, found 'soon'"; of an absence "no time"
   std::string text() const;
 };
 

@@ -47,6 +47,10 @@ Loaded load_one(const TraceFile& file) {
       loaded.warnings.push_back("distributedInfo: expected a rank from 0 to " +
                                 std::to_string(kMostRanks - 1) + ", found " + found +
                                 ": the name of the file says its rank, or its place among others");
+    const RankInfo& info = kineto.timeline.info;
+    if (kineto.has_rank && info.world_size > 0 && info.rank >= info.world_size)
+      loaded.warnings.push_back("distributedInfo: rank " + std::to_string(info.rank) + " of " +
+                                std::to_string(info.world_size) + ": one of both is wrong");
     loaded.events = kineto.events;
     loaded.timelines.push_back(std::move(kineto.timeline));
   }

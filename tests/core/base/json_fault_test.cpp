@@ -27,7 +27,10 @@ TEST(JsonFaultTest, json_fault_says_where_and_what) {
 }
 
 TEST(JsonFaultTest, json_fault_of_what_parses_says_what_is_missing) {
-  EXPECT_EQ(fault_of("{}"), "run.json: expected a record, found key 'machine' not found");
+  EXPECT_EQ(fault_of("{}"), "run.json: expected a record, found no 'machine'");
+  EXPECT_EQ(fault_of("[]"),
+            "run.json: expected a record, found a value of type array where an "
+            "object belongs");
   EXPECT_EQ(fault_of("{\"machine\": 1}"), "none");
 }
 
@@ -48,6 +51,10 @@ TEST(JsonFaultTest, number_within_says_what_stands_there) {
   EXPECT_EQ(refusal_of(R"({"n": "x"})"), expected + "found \"x\"");
   EXPECT_EQ(refusal_of(R"({"n": null})"), expected + "found null");
   EXPECT_EQ(refusal_of("{}"), expected + "found none");
+  EXPECT_EQ(refusal_of("[]"), expected + "found a value of type array");
+  const std::string deep(100'000, '[');
+  EXPECT_EQ(refusal_of("{\"n\": " + deep + std::string(deep.size(), ']') + "}"),
+            expected + "found a value of type array");
 }
 
 TEST(JsonFaultTest, json_words_leave_out_the_name_of_the_class) {

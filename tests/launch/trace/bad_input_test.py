@@ -153,7 +153,8 @@ class UsableTest(TraceTest):
         write(run_dir / "metrics.jsonl", '{"step": 1, "tokens_per_s": 5}\n{"step": 2')  # still being written
         for text, pattern in (('{"ettr": 0.5', r"run\.json, byte 12: expected the record of a run, found its end, too early"),
                               ('{"ettr": ?}', r"run\.json, byte 9: expected the record of a run, found '\?\}'"),
-                              ("{}", r"run\.json: expected the record of a run of this version, found key 'world_size' not found")):
+                              ("{}", r"run\.json: expected the record of a run of this version, found no 'world_size'"),
+                              ("[]", r"run\.json: expected the record of a run, found a value of type array")):
             write(run_dir / "run.json", text)
             warning = self.warning_of(run_dir)
             self.assertRegex(warning, pattern)

@@ -278,6 +278,7 @@ class ReportTest(TraceTest):
         self.fail_with(2, "such as 40 or 10:20:40", "report", folder, "--quiet", "--require-mfu", "1:x")
         write(folder / "metrics.jsonl", '{"step":1,"mfu":15.4}\n')
         self.fail_with(12, "an MFU of 1540 % cannot be: the ceilings are too low", "report", folder, "--quiet", "--require-mfu", "40")
+        self.assertIn("an MFU of 1540 % (metrics.jsonl) cannot be", " ".join(self.succeed("report", folder).stdout.split()))
         write(folder / "metrics.jsonl", '{"step":1,"mfu":0.25}\n{"step":2,"mfu":0.5}\n{"step":3,"mfu":0.75}\n')
         unknown = write(self.folder / "rank-0.json", trace(step_events(0)))
         self.fail_with(12, "MFU is not known", "report", unknown, "--quiet", "--require-mfu", "1")

@@ -78,8 +78,10 @@ TEST_F(PlanTest, a_side_that_needs_a_gpu_is_refused_where_there_is_none) {
     EXPECT_NO_THROW(check_device(options, /*has_gpu=*/false)) << "theirs are not known here";
   }
   EXPECT_NO_THROW(check_device(options_of({}, {"--precision", "bf16"}), /*has_gpu=*/false));
-  EXPECT_NO_THROW(check_device(options_of({}, {"--device", "cuda", "--precision", "fp16"}), false))
-      << "it says that there is one";
+  VerifyOptions on_gpu = options_of({}, {"--device", "cuda", "--precision", "fp16"});
+  EXPECT_THROW(check_device(on_gpu, false), core::ConfigError);
+  on_gpu.dry_run = true;
+  EXPECT_NO_THROW(check_device(on_gpu, false)) << "a plan for another machine";
 }
 
 }  // namespace

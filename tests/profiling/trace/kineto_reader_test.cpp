@@ -148,6 +148,16 @@ TEST_F(KinetoReaderTest, events_without_times_are_no_warning) {
   EXPECT_THAT(file.warnings, ::testing::IsEmpty());
 }
 
+TEST_F(KinetoReaderTest, step_marks_without_times_are_told) {
+  const KinetoFile file =
+      read(trace_of(complete_event("user_annotation", "ProfilerStep#1", "0", "9") + "," +
+                    complete_event("user_annotation", "ProfilerStep#2", "9", "null")));
+
+  EXPECT_THAT(file.warnings,
+              ::testing::ElementsAre("1 event is left out for times that cannot be; the first is "
+                                     "number 2 of the file, 'ProfilerStep#2': no duration"));
+}
+
 TEST_F(KinetoReaderTest, the_latest_time_that_is_believed) {
   const KinetoFile file =
       read(trace_of(complete_event("kernel", "a", "2305843009213693", "1") + "," +

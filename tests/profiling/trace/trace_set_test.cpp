@@ -19,6 +19,7 @@ namespace {
 using test::complete_event;
 using test::trace_of;
 using test::write_text;
+using ::testing::AllOf, ::testing::Contains, ::testing::HasSubstr;
 
 class TraceSetTest : public ::testing::Test {
  protected:
@@ -130,7 +131,7 @@ TEST_F(TraceSetTest, a_helper_process_of_an_export_is_no_rank) {
 
   EXPECT_THAT(set.ranks(), ::testing::ElementsAre(0, 1));
   EXPECT_EQ(set.warnings.size(), 2u) << "that, and the kernel that ends before it starts";
-  EXPECT_THAT(set.warnings, ::testing::Contains(::testing::HasSubstr("1 process without")));
+  EXPECT_THAT(set.warnings, Contains(HasSubstr("1 process without")));
 }
 
 TEST_F(TraceSetTest, processes_with_ranges_of_the_user_alone_are_ranks) {
@@ -237,7 +238,7 @@ TEST_F(TraceSetTest, a_file_without_events_beside_others_is_a_warning) {
   write_text(scratch_ / "rank-0.json", trace_of(complete_event("kernel", "k", "1", "1"), 0, 2));
   write_text(scratch_ / "rank-1.json", trace_of("", 1, 2));
 
-  EXPECT_THAT(load().warnings, ::testing::ElementsAre(::testing::HasSubstr("rank-1.json has no")));
+  EXPECT_THAT(load().warnings, ::testing::ElementsAre(HasSubstr("rank-1.json has no")));
 }
 
 TEST_F(TraceSetTest, what_an_export_lacks_is_said) {
@@ -248,7 +249,6 @@ TEST_F(TraceSetTest, what_an_export_lacks_is_said) {
 
   const TraceSet set = load();
 
-  using ::testing::AllOf, ::testing::Contains, ::testing::HasSubstr;
   EXPECT_THAT(set.warnings,
               AllOf(Contains(HasSubstr("no table NVTX_EVENTS")),
                     Contains(HasSubstr("no column deviceId")), Contains(HasSubstr("no names"))));
@@ -322,7 +322,7 @@ TEST_F(TraceSetTest, a_rank_without_one_of_the_windows_gets_the_nearest) {
 
   EXPECT_EQ(windows_of(set), " 1/0 2/0 2/1 3/0");
   ASSERT_EQ(set.warnings.size(), 1u);
-  EXPECT_THAT(set.warnings[0], ::testing::HasSubstr("different numbers of traces in flat"));
+  EXPECT_THAT(set.warnings[0], HasSubstr("different numbers of traces in flat"));
 }
 
 TEST_F(TraceSetTest, files_of_one_process_without_a_rank_are_one_rank) {
@@ -343,15 +343,15 @@ TEST_F(TraceSetTest, what_is_no_rank_is_said_and_the_name_of_the_file_counts) {
     const TraceSet set = load();
 
     EXPECT_EQ(set.timelines[0].info.rank, 3) << found;
-    EXPECT_THAT(set.warnings,
-                ::testing::Contains(::testing::HasSubstr(
-                    "rank-3.json: distributedInfo: expected a rank from 0 to 1048575, "
-                    "found " +
-                    std::string(found))));
+    EXPECT_THAT(set.warnings, Contains(HasSubstr("rank-3.json: distributedInfo: expected a rank "
+                                                 "from 0 to 1048575, found " +
+                                                 std::string(found))));
   }
-  write_text(scratch_ / "rank-3.json",
-             R"({"distributedInfo":{"rank":"2"},"traceEvents":[)" + kernel_at("10") + "]}");
-  EXPECT_EQ(load().timelines[0].info.rank, 2);
+  write_text(scratch_ / "rank-3.json", R"({"distributedInfo":{"rank":"2","world_size":2},
+    "traceEvents":[)" + kernel_at("10") + "]}");
+  const TraceSet set = load();
+  EXPECT_EQ(set.timelines[0].info.rank, 2);
+  EXPECT_THAT(set.warnings, Contains(HasSubstr("rank 2 of 2: one of both is wrong")));
 }
 
 TEST_F(TraceSetTest, traces_with_other_names_are_found_or_said_to_be_left_out) {
@@ -386,7 +386,7 @@ TEST_F(TraceSetTest, a_missing_rank_is_a_warning) {
 
   EXPECT_THAT(set.ranks(), ::testing::ElementsAre(0, 2));
   ASSERT_EQ(set.warnings.size(), 1u);
-  EXPECT_THAT(set.warnings[0], ::testing::HasSubstr("1 of 3"));
+  EXPECT_THAT(set.warnings[0], HasSubstr("1 of 3"));
 }
 
 TEST(TraceFilesTest, rank_in_name) {
