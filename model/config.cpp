@@ -136,7 +136,7 @@ ModelConfig preset(const std::string& name) {
   }
   std::string known;
   for (const std::string& other : preset_names()) known += " " + other;
-  throw core::ConfigError(fmt::format("model: no preset '{}'; there are{}", name, known));
+  throw core::ConfigError(fmt::format("no preset '{}'; there are{}", name, known));
 }
 
 std::vector<std::string> preset_names() {
