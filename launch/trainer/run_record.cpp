@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -124,6 +125,42 @@ data::Fingerprints data_of(const json& value) {
           .validation = text_or_empty(data, "validation_fingerprint")};
 }
 
+struct FigureBounds {
+  const char* key;
+  core::NumberBounds bounds;
+};
+constexpr core::NumberBounds kCount = {0, 1e15}, kSeconds = {0, 1e9}, kMilliseconds = {0, 1e12};
+constexpr FigureBounds kFigures[] = {
+    {"world_size", {1, 1 << 20}},   {"threads_per_rank", {1, 1 << 20}},
+    {"parameters", kCount},         {"exit_code", {0, 255}},
+    {"wall_s", kSeconds},           {"last_step", kCount},
+    {"last_val_loss", {-1e9, 1e9}}, {"time_to_target_s", kSeconds}};
+constexpr FigureBounds kPerformanceFigures[] = {{"steps", kCount},
+                                                {"step_ms_p50", kMilliseconds},
+                                                {"tokens_per_s", kCount},
+                                                {"exposed_comm_ms_p50", kMilliseconds},
+                                                {"reader_cost_ms_p50", kMilliseconds}};
+
+// Throws DataError for figures that cannot be. Those that are missing are not looked at here.
+void check_figures(const json& object, std::span<const FigureBounds> figures,
+                   const core::JsonPlace& place) {
+  if (!object.is_object()) return;
+  for (const FigureBounds& figure : figures) {
+    const auto found = object.find(figure.key);
+    if (found != object.end() && !found->is_null())
+      core::number_within(object, figure.key, figure.bounds, place);
+  }
+}
+
+void check_figures(const json& record, const core::JsonPlace& place) {
+  check_figures(record, kFigures, place);
+  check_figures(record.value("performance", json()), kPerformanceFigures, place);
+  const json memory = record.value("memory", json());
+  for (const auto& [key, value] : memory.items()) {
+    if (value.is_number()) core::number_within(memory, key.c_str(), kCount, place);
+  }
+}
+
 RunRecord record_from(const json& value) {
   RunRecord record{.command_line = value.at("command_line"),
                    .started_at = value.at("started_at"),
@@ -180,13 +217,15 @@ std::string gpu_driver_text() {
 }
 
 RunRecord read_run_record(const std::filesystem::path& file) {
+  const core::JsonPlace place{.file = file.string(), .expected = "a run.json of this version"};
   std::string text;
   try {
     text = core::read_file(file, std::size_t{1} << 24);
-    return record_from(json::parse(text));
+    const json record = json::parse(text);
+    if (record.is_object()) check_figures(record, place);
+    return record_from(record);
   } catch (const json::exception& error) {
-    throw core::DataError(core::json_fault(
-        {.file = file.string(), .expected = "a run.json of this version"}, text, error));
+    throw core::DataError(core::json_fault(place, text, error));
   } catch (const core::Error& error) {
     throw core::DataError(error.what());
   }

@@ -110,6 +110,31 @@ TEST(RunRecordTest, verdict_of_one_rank_alone_says_so) {
   EXPECT_EQ(verdict["comm"], 0.75);
 }
 
+TEST(RunRecordTest, figures_that_cannot_be_are_refused_by_name) {
+  const auto file = temporary_file();
+  for (const auto& [place, figure] : {std::pair{"/world_size", 1e30},
+                                      {"/world_size", -3},
+                                      {"/exit_code", 1e30},
+                                      {"/performance/step_ms_p50", -100},
+                                      {"/memory/measured_peak_bytes", 1e300}}) {
+    RunRecord good;
+    good.performance = RunPerformance{};
+    write_run_record(good, file);
+    nlohmann::json record = nlohmann::json::parse(std::ifstream(file));
+    record[nlohmann::json::json_pointer(place)] = figure;
+    std::ofstream(file) << record;
+    const std::string key = std::string(place).substr(std::string(place).rfind('/') + 1);
+    try {
+      read_run_record(file);
+      ADD_FAILURE() << place << " was believed";
+    } catch (const core::DataError& error) {
+      EXPECT_NE(std::string(error.what()).find("as \"" + key + "\", found"), std::string::npos)
+          << error.what();
+    }
+  }
+  std::filesystem::remove(file);
+}
+
 TEST(RunRecordTest, read_of_another_file_names_it) {
   const auto file = temporary_file();
   std::ofstream(file) << R"({"schema": 1})";
