@@ -11,7 +11,7 @@ std::optional<double> Figures::take(const nlohmann::json& object, const char* ke
   if (found->is_number() && bounds.hold(found->get<double>())) return found->get<double>();
   ++refused_;
   if (told_.insert(key).second) {
-    const std::string where = place_.empty() ? "" : place_ + ": ";
+    const std::string where = line_ ? fmt::format("line {}: ", *line_) : "";
     faults_->push_back(fmt::format(
         "{}: {}\"{}\": expected a number from {:g} to {:g}, found {}: such figures are left out",
         file_, where, key, bounds.least, bounds.most, core::value_words(*found)));

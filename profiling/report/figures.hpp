@@ -25,8 +25,8 @@ class Figures {
   Figures(std::string file, std::vector<std::string>& faults)
       : file_(std::move(file)), faults_(&faults) {}
 
-  // Where the objects come from that are asked next: "line 3".
-  void go_to(std::string place) { place_ = std::move(place); }
+  // What is asked next is of this line.
+  void go_to_line(int number) { line_ = number; }
 
   // Nothing where the key is missing or null, too.
   std::optional<double> take(const nlohmann::json& object, const char* key,
@@ -36,7 +36,8 @@ class Figures {
   int refused() const { return refused_; }
 
  private:
-  std::string file_, place_;
+  std::string file_;
+  std::optional<int> line_;
   std::set<std::string> told_;
   std::vector<std::string>* faults_;
   int refused_ = 0;

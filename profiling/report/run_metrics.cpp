@@ -68,7 +68,7 @@ void read_lines(const fs::path& file, RunMetrics& metrics) {
     const std::string_view text = std::string_view(content).substr(start, end - start);
     try {
       const Json line = Json::parse(text);
-      figures.go_to("line " + std::to_string(number));
+      figures.go_to_line(number);
       if (line.is_object()) take_line(line, figures, metrics, logged);
     } catch (const Json::exception& error) {
       const core::JsonPlace place{.file = file.string(),

@@ -52,19 +52,20 @@ std::optional<double> val_loss_of(const Json& line) {
 
 constexpr core::NumberBounds kCount = {0, 1e15}, kSeconds = {0, 1e9}, kRate = {0, 1e15};
 
-std::int64_t count_at(const Json& line, const char* key, const core::JsonPlace& place) {
-  return static_cast<std::int64_t>(core::number_within(line, key, kCount, place));
+// Nothing where it is missing or null.
+std::optional<double> maybe_within(const Json& object, const char* key,
+                                   const core::NumberBounds& bounds, const core::JsonPlace& place) {
+  if (!object.contains(key) || object[key].is_null()) return std::nullopt;
+  return core::number_within(object, key, bounds, place);
 }
 
 RecordedStep step_of(const Json& line, const core::JsonPlace& place) {
-  RecordedStep step{.step = count_at(line, "step", place),
-                    .loss = number_at(line, "loss"),
-                    .step_ms = core::number_within(line, "batch_cost_s", kSeconds, place) * 1e3,
-                    .reader_ms = core::number_within(line, "reader_cost_s", kSeconds, place) * 1e3,
-                    .val_loss = val_loss_of(line)};
-  if (line.contains("memory_bytes") && !line["memory_bytes"].is_null())
-    step.memory_bytes = count_at(line, "memory_bytes", place);
-  return step;
+  return {.step = static_cast<std::int64_t>(core::number_within(line, "step", kCount, place)),
+          .loss = number_at(line, "loss"),
+          .step_ms = core::number_within(line, "batch_cost_s", kSeconds, place) * 1e3,
+          .reader_ms = core::number_within(line, "reader_cost_s", kSeconds, place) * 1e3,
+          .memory_bytes = maybe_within(line, "memory_bytes", kCount, place),
+          .val_loss = val_loss_of(line)};
 }
 
 std::vector<RecordedStep> read_steps(const fs::path& file) {
@@ -86,14 +87,6 @@ std::vector<RecordedStep> read_steps(const fs::path& file) {
     }
   }
   return steps;
-}
-
-// Null: too few steps to say.
-std::optional<double> maybe_within(const Json& object, const char* key,
-                                   const core::NumberBounds& bounds, const fs::path& file) {
-  if (!object.contains(key) || object[key].is_null()) return std::nullopt;
-  return core::number_within(object, key, bounds,
-                             {.file = file.string(), .expected = "the record of a run"});
 }
 
 std::string plain(const Json& value) {
@@ -133,8 +126,9 @@ void read_record(const fs::path& file, RecordedRun& run) {
     const Json& performance = record.at("performance");
     if (performance.is_null()) return;
     constexpr core::NumberBounds kMilliseconds = {0, kSeconds.most * 1e3};
-    run.exposed_comm_ms = maybe_within(performance, "exposed_comm_ms_p50", kMilliseconds, file);
-    run.tokens_per_s = maybe_within(performance, "tokens_per_s", kRate, file);
+    const core::JsonPlace place{.file = file.string(), .expected = "the record of a run"};
+    run.exposed_comm_ms = maybe_within(performance, "exposed_comm_ms_p50", kMilliseconds, place);
+    run.tokens_per_s = maybe_within(performance, "tokens_per_s", kRate, place);
   } catch (const Json::exception& error) {
     throw core::DataError(
         core::json_fault({.file = file.string(), .expected = "the record of a run of this version"},
