@@ -68,6 +68,12 @@ double number_within(const nlohmann::json& object, const char* key, const Number
                             is_there ? value_words(*found) : instead});
 }
 
+std::optional<double> maybe_number_within(const nlohmann::json& object, const char* key,
+                                          const NumberBounds& bounds, const JsonPlace& place) {
+  if (!object.contains(key) || object[key].is_null()) return std::nullopt;
+  return number_within(object, key, bounds, place);
+}
+
 FileFault json_fault(const JsonPlace& place, std::string_view text,
                      const nlohmann::json::exception& error) {
   const auto* broken = dynamic_cast<const nlohmann::json::parse_error*>(&error);

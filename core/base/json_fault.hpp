@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
+#include "core/base/number_bounds.hpp"
 
 namespace sidestream::core {
 
@@ -22,18 +23,16 @@ struct JsonPlace {
 FileFault json_fault(const JsonPlace& place, std::string_view text,
                      const nlohmann::json::exception& error);
 
-struct NumberBounds {
-  double least = 0, most = 0;
-
-  bool hold(double value) const { return value >= least && value <= most; }
-};
-
 // A value as a message shows it: cut where it is long, of an object or array its type.
 std::string value_words(const nlohmann::json& value);
 
 // The number at `key`. Throws DataError where there is none, or one beyond its bounds.
 double number_within(const nlohmann::json& object, const char* key, const NumberBounds& bounds,
                      const JsonPlace& place);
+
+// The same, and nothing where it is missing or null.
+std::optional<double> maybe_number_within(const nlohmann::json& object, const char* key,
+                                          const NumberBounds& bounds, const JsonPlace& place);
 
 // What the library says, without the name of its class: for what was parsed elsewhere.
 std::string json_words(const nlohmann::json::exception& error);

@@ -129,27 +129,24 @@ struct FigureBounds {
   const char* key;
   core::NumberBounds bounds;
 };
-constexpr core::NumberBounds kCount = {0, 1e15}, kSeconds = {0, 1e9}, kMilliseconds = {0, 1e12};
 constexpr FigureBounds kFigures[] = {
-    {"world_size", {1, 1 << 20}},   {"threads_per_rank", {1, 1 << 20}},
-    {"parameters", kCount},         {"exit_code", {0, 255}},
-    {"wall_s", kSeconds},           {"last_step", kCount},
-    {"last_val_loss", {-1e9, 1e9}}, {"time_to_target_s", kSeconds}};
-constexpr FigureBounds kPerformanceFigures[] = {{"steps", kCount},
-                                                {"step_ms_p50", kMilliseconds},
-                                                {"tokens_per_s", kCount},
-                                                {"exposed_comm_ms_p50", kMilliseconds},
-                                                {"reader_cost_ms_p50", kMilliseconds}};
+    {"world_size", {1, 1 << 20}},         {"threads_per_rank", {1, 1 << 20}},
+    {"parameters", core::bounds::kCount}, {"exit_code", {0, 255}},
+    {"wall_s", core::bounds::kSeconds},   {"last_step", core::bounds::kCount},
+    {"last_val_loss", {-1e9, 1e9}},       {"time_to_target_s", core::bounds::kSeconds}};
+constexpr FigureBounds kPerformanceFigures[] = {
+    {"steps", core::bounds::kCount},
+    {"step_ms_p50", core::bounds::kMilliseconds},
+    {"tokens_per_s", core::bounds::kRate},
+    {"exposed_comm_ms_p50", core::bounds::kMilliseconds},
+    {"reader_cost_ms_p50", core::bounds::kMilliseconds}};
 
 // Throws DataError for figures that cannot be. Those that are missing are not looked at here.
 void check_figures(const json& object, std::span<const FigureBounds> figures,
                    const core::JsonPlace& place) {
   if (!object.is_object()) return;
-  for (const FigureBounds& figure : figures) {
-    const auto found = object.find(figure.key);
-    if (found != object.end() && !found->is_null())
-      core::number_within(object, figure.key, figure.bounds, place);
-  }
+  for (const FigureBounds& figure : figures)
+    core::maybe_number_within(object, figure.key, figure.bounds, place);
 }
 
 void check_figures(const json& record, const core::JsonPlace& place) {
@@ -157,7 +154,7 @@ void check_figures(const json& record, const core::JsonPlace& place) {
   check_figures(record.value("performance", json()), kPerformanceFigures, place);
   const json memory = record.value("memory", json());
   for (const auto& [key, value] : memory.items()) {
-    if (value.is_number()) core::number_within(memory, key.c_str(), kCount, place);
+    if (value.is_number()) core::number_within(memory, key.c_str(), core::bounds::kCount, place);
   }
 }
 

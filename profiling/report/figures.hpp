@@ -14,10 +14,8 @@ namespace sidestream::report {
 
 constexpr core::NumberBounds kShare = {0, 1 + 1e-9};  // of sums, which are rounded
 constexpr core::NumberBounds kMfuBounds = {0, 1e6};   // above 1 where the peak is too low
-constexpr core::NumberBounds kRate = {0, 1e15};       // a second
-constexpr core::NumberBounds kSeconds = {0, 1e9};     // 30 years
-constexpr core::NumberBounds kRemainder = {-kSeconds.most, kSeconds.most};  // of seconds
-constexpr core::NumberBounds kCount = {0, 1e15};
+constexpr core::NumberBounds kRemainder = {-core::bounds::kSeconds.most,
+                                           core::bounds::kSeconds.most};
 
 // Of one file. What is no number or beyond its bounds is refused; the first of a key is a fault.
 class Figures {

@@ -37,10 +37,10 @@ void append(const std::optional<double>& value, std::vector<double>& values) {
 }
 
 void take_line(const Json& line, Figures& figures, RunMetrics& metrics, LoggedFigures& logged) {
-  append(figures.take(line, "tokens_per_s", kRate), logged.tokens_per_s);
+  append(figures.take(line, "tokens_per_s", core::bounds::kRate), logged.tokens_per_s);
   append(figures.take(line, "mfu_palm", kMfuBounds), logged.mfu_palm);
   const std::optional<double> mfu = figures.take(line, "mfu", kMfuBounds);
-  const std::optional<double> step = figures.take(line, "step", kCount);
+  const std::optional<double> step = figures.take(line, "step", core::bounds::kCount);
   append(mfu, logged.mfu);
   if (mfu && step) metrics.mfu_of_steps[static_cast<std::int64_t>(*step)] = *mfu;
 }
@@ -108,7 +108,7 @@ double figure_or_0(const Json& object, const char* key, const core::NumberBounds
 // is left for it where a ledger has lost lines.
 void fill_wall_time(const Json& account, Figures& figures, RunMetrics& metrics) {
   const int refused = figures.refused();
-  metrics.wall_s = figure_or_0(account, "wall_s", kSeconds, figures);
+  metrics.wall_s = figure_or_0(account, "wall_s", core::bounds::kSeconds, figures);
   metrics.wall_time.clear();
   for (const PartName& part : kParts)
     metrics.wall_time.push_back(
@@ -129,12 +129,12 @@ void read_verdict(const Json& run, Figures& figures, RunMetrics& metrics) {
   if (found == run.end() || !found->is_object()) return;
   const int refused = figures.refused();
   const auto share = [&](const char* key) { return figure_or_0(*found, key, kShare, figures); };
-  const OwnVerdict verdict{
-      .steps = static_cast<std::int64_t>(figure_or_0(*found, "steps", kCount, figures)),
-      .compute = share(statistics::kOnGpu) + share(statistics::kOnProcessor),
-      .comm = share("comm"),
-      .io = share("io"),
-      .cpu = share("cpu")};
+  const OwnVerdict verdict{.steps = static_cast<std::int64_t>(
+                               figure_or_0(*found, "steps", core::bounds::kCount, figures)),
+                           .compute = share(statistics::kOnGpu) + share(statistics::kOnProcessor),
+                           .comm = share("comm"),
+                           .io = share("io"),
+                           .cpu = share("cpu")};
   if (verdict.steps > 0 && figures.refused() == refused) metrics.verdict = verdict;
 }
 

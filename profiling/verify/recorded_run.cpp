@@ -15,6 +15,7 @@
 namespace sidestream::verify {
 namespace {
 
+namespace bounds = core::bounds;
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
@@ -50,22 +51,14 @@ std::optional<double> val_loss_of(const Json& line) {
   return line.contains("val_loss") ? std::optional(number_at(line, "val_loss")) : std::nullopt;
 }
 
-constexpr core::NumberBounds kCount = {0, 1e15}, kSeconds = {0, 1e9}, kRate = {0, 1e15};
-
-// Nothing where it is missing or null.
-std::optional<double> maybe_within(const Json& object, const char* key,
-                                   const core::NumberBounds& bounds, const core::JsonPlace& place) {
-  if (!object.contains(key) || object[key].is_null()) return std::nullopt;
-  return core::number_within(object, key, bounds, place);
-}
-
 RecordedStep step_of(const Json& line, const core::JsonPlace& place) {
-  return {.step = static_cast<std::int64_t>(core::number_within(line, "step", kCount, place)),
-          .loss = number_at(line, "loss"),
-          .step_ms = core::number_within(line, "batch_cost_s", kSeconds, place) * 1e3,
-          .reader_ms = core::number_within(line, "reader_cost_s", kSeconds, place) * 1e3,
-          .memory_bytes = maybe_within(line, "memory_bytes", kCount, place),
-          .val_loss = val_loss_of(line)};
+  return {
+      .step = static_cast<std::int64_t>(core::number_within(line, "step", bounds::kCount, place)),
+      .loss = number_at(line, "loss"),
+      .step_ms = core::number_within(line, "batch_cost_s", bounds::kSeconds, place) * 1e3,
+      .reader_ms = core::number_within(line, "reader_cost_s", bounds::kSeconds, place) * 1e3,
+      .memory_bytes = core::maybe_number_within(line, "memory_bytes", bounds::kCount, place),
+      .val_loss = val_loss_of(line)};
 }
 
 std::vector<RecordedStep> read_steps(const fs::path& file) {
@@ -125,10 +118,10 @@ void read_record(const fs::path& file, RecordedRun& run) {
     run.last_step = maybe<std::int64_t>(record, "last_step");
     const Json& performance = record.at("performance");
     if (performance.is_null()) return;
-    constexpr core::NumberBounds kMilliseconds = {0, kSeconds.most * 1e3};
     const core::JsonPlace place{.file = file.string(), .expected = "the record of a run"};
-    run.exposed_comm_ms = maybe_within(performance, "exposed_comm_ms_p50", kMilliseconds, place);
-    run.tokens_per_s = maybe_within(performance, "tokens_per_s", kRate, place);
+    run.exposed_comm_ms =
+        core::maybe_number_within(performance, "exposed_comm_ms_p50", bounds::kMilliseconds, place);
+    run.tokens_per_s = core::maybe_number_within(performance, "tokens_per_s", bounds::kRate, place);
   } catch (const Json::exception& error) {
     throw core::DataError(
         core::json_fault({.file = file.string(), .expected = "the record of a run of this version"},
