@@ -7,7 +7,8 @@
 // - that costs the others at least 2 % of a step in the mean,
 // - it came last in most of the collectives, weighted by the waiting they caused, and
 // - chance does not explain it: from three steps on the 95 % interval of the cost (Student's, over
-//   the steps, with Bonferroni's correction because the rank was chosen among all) is above 0.
+//   the steps or, where it is wider, over batches of neighbouring ones, with Bonferroni's
+//   correction because the rank was chosen among all) is above 0.
 // Where the interval reaches 0 because a few steps scatter, a rank that is last in more steps than
 // chance explains (a binomial test) is said to be usually last: that is no straggler for advice.
 // A healthy run has none. On a machine with other work now this rank is late, now that one: the

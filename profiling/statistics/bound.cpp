@@ -64,7 +64,7 @@ std::optional<Bound> find_bound(const StepParts& sum, std::span<const StepParts>
     const Shares own = shares_of(step, compute_word);
     leads.push_back(share_named(own, bound.word) - share_named(own, bound.runner_up));
   }
-  bound.lead = mean_interval(leads);
+  bound.lead = series_interval(leads);
   return bound;
 }
 

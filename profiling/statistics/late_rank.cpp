@@ -52,7 +52,7 @@ LateRank least_waiting_rank(const std::vector<StepWaits>& steps) {
   found.cost_ns_per_step = std::llround(std::accumulate(leads.begin(), leads.end(), 0.0) /
                                         static_cast<double>(leads.size()));
   constexpr std::size_t kTwoSteps = 2;  // enough where they agree
-  if (const auto interval = mean_interval(leads, all.size(), kTwoSteps)) {
+  if (const auto interval = series_interval(leads, all.size(), kTwoSteps)) {
     found.cost_low_ns = std::llround(interval->low);
     found.cost_high_ns = std::llround(interval->high);
   }

@@ -19,7 +19,8 @@ struct LateRank {
   std::int64_t cost_ns_per_step = 0;  // how much less it waited than the median of the others
   std::int64_t steps = 0;             // judged
   std::int64_t steps_last = 0;        // of them, those where it waited least
-  // 95 % interval of the cost, corrected for the choice among all ranks; nothing of a single step.
+  // 95 % interval of the cost, corrected for the choice among all ranks and for steps that resemble
+  // their neighbours (series_interval); nothing of a single step.
   std::optional<std::int64_t> cost_low_ns = {};
   std::optional<std::int64_t> cost_high_ns = {};
 

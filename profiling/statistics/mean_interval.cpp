@@ -4,11 +4,27 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 namespace sidestream::statistics {
 namespace {
 
 constexpr double kOutside = 0.05;
+constexpr std::size_t kLeastForBatches = 16;  // four of four
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// The oldest values that fill no batch are in none.
+std::vector<double> batch_means(std::span<const double> values) {
+  const auto batches = static_cast<std::size_t>(std::sqrt(static_cast<double>(values.size())));
+  const std::size_t size = values.size() / batches;
+  std::vector<double> means;
+  for (std::size_t at = values.size() - batches * size; at < values.size(); at += size)
+    means.push_back(mean_of(values.subspan(at, size)));
+  return means;
+}
 
 }  // namespace
 
@@ -16,7 +32,7 @@ std::optional<Interval> mean_interval(std::span<const double> values, std::size_
                                       std::size_t least) {
   if (values.size() < std::max<std::size_t>(least, 2)) return std::nullopt;
   const auto count = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  const double mean = mean_of(values);
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const double error = std::sqrt(squares / (count - 1) / count);
@@ -24,6 +40,18 @@ std::optional<Interval> mean_interval(std::span<const double> values, std::size_
   const double half =
       boost::math::quantile(boost::math::students_t(count - 1), 1 - outside / 2) * error;
   return Interval{.mean = mean, .low = mean - half, .high = mean + half};
+}
+
+std::optional<Interval> series_interval(std::span<const double> values, std::size_t choices,
+                                        std::size_t least) {
+  std::optional<Interval> interval = mean_interval(values, choices, least);
+  if (!interval || values.size() < kLeastForBatches) return interval;
+  const auto of_batches = mean_interval(batch_means(values), choices);
+  const double half =
+      std::max(interval->high - interval->mean, of_batches->high - of_batches->mean);
+  interval->low = interval->mean - half;
+  interval->high = interval->mean + half;
+  return interval;
 }
 
 }  // namespace sidestream::statistics

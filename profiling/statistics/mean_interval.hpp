@@ -23,4 +23,11 @@ inline constexpr std::size_t kLeastForScatter = 3;
 std::optional<Interval> mean_interval(std::span<const double> values, std::size_t choices = 1,
                                       std::size_t least = kLeastForScatter);
 
+// The same of values in the order of time, where neighbours resemble each other: what slows one
+// step slows the next ones too, and Student's interval alone is too narrow then. From sixteen
+// values on it is never narrower than that of the means of about as many batches as a batch has
+// values (nonoverlapping batch means; A. M. Law, "Simulation Modeling and Analysis", 9.5.3).
+std::optional<Interval> series_interval(std::span<const double> values, std::size_t choices = 1,
+                                        std::size_t least = kLeastForScatter);
+
 }  // namespace sidestream::statistics
