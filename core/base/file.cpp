@@ -137,6 +137,11 @@ void sync_folder(const std::filesystem::path& folder) {
   if (::fsync(fd.get()) != 0) throw Error(system_error_text("cannot sync folder", folder, errno));
 }
 
+bool is_there(const std::filesystem::path& path) noexcept {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
 bool is_stream(const std::filesystem::path& path) {
   if (leads_to_open_file(path)) return true;
   struct stat status {};

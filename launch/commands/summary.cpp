@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/printable.hpp"
+#include "core/base/warning.hpp"
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/options/summary_options.hpp"
@@ -90,8 +91,10 @@ int run_summary(const CommandCall& call) {
     fmt::print("{}", core::printable_lines(describe(runs[i])));
     if (const auto& memory = runs[i].record.memory)
       fmt::print("{}: {}\n", core::printable_lines(runs[i].name), describe(*memory));
-    if (const auto account = read_account(checkpoint::RunPaths(options.runs[i]).ettr()))
-      fmt::print("{}: {}\n", runs[i].name, describe(*account));
+    const FoundAccount time = read_account(checkpoint::RunPaths(options.runs[i]).ettr());
+    for (const std::string& fault : time.faults) core::print_warning(fault);
+    if (time.account)
+      fmt::print("{}: {}\n", core::printable_lines(runs[i].name), describe(*time.account));
   }
   for (std::size_t other = 1; other < runs.size(); ++other) {
     fmt::print("\n{} against {}\n{}", runs[other].name, runs.front().name,

@@ -1,5 +1,7 @@
 #include "launch/reporting/metrics_file.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -71,19 +73,25 @@ std::optional<StepMetrics> metrics_of(std::string_view line) {
 
 // Leaves the lines up to and including `step`; the file is replaced only if that changes it. A line
 // that is damaged does not keep a run from going on: the file as it was stays beside the new one.
-void cut_after_step(const std::filesystem::path& path, std::int64_t step) {
+// Returns what is to be told of that.
+std::string cut_after_step(const std::filesystem::path& path, std::int64_t step) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return;
-  const std::string content = read_log(path);
+  if (!std::filesystem::exists(path, ignored)) return "";
+  const std::string content = read_log(path), aside = path.string() + ".damaged";
   std::string kept;
-  bool damaged = false;
+  int damaged = 0;
   for (const std::string_view text : complete_lines(content)) {
     const std::optional<StepMetrics> metrics = metrics_of(text);
-    damaged |= !metrics;
+    damaged += !metrics;
     if (metrics && metrics->step <= step) kept += text;
   }
-  if (damaged) core::write_file_atomically(path.string() + ".damaged", content);
+  if (damaged > 0) core::write_file_atomically(aside, content);
   if (kept != content) core::write_file_atomically(path, kept);
+  return damaged == 0
+             ? ""
+             : fmt::format("{}: {} {} no metrics and {} left out; {} is the file as it was",
+                           path.string(), damaged, damaged == 1 ? "line is" : "lines are",
+                           damaged == 1 ? "is" : "are", aside);
 }
 
 std::string content_of(const std::filesystem::path& path) {
@@ -135,7 +143,7 @@ std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t resumed_step)
     : file_(path, AppendedFile::Content::kLines) {
-  cut_after_step(path, resumed_step);
+  damage_ = cut_after_step(path, resumed_step);
   file_.finish();
 }
 

@@ -35,6 +35,10 @@ class MetricsWriter {
   // seconds.
   void write(const StepMetrics& metrics);
 
+  // What could not be read of the file when it was opened: how many lines were dropped, and the
+  // copy of the file that has them still. For people; empty where there was nothing of that kind.
+  const std::string& damage() const noexcept { return damage_; }
+
   // Drops the lines of later steps, which are taken again. Throws Error, and leaves all as it is,
   // where the file cannot be written now.
   void rewind(std::int64_t step);
@@ -43,6 +47,7 @@ class MetricsWriter {
 
  private:
   AppendedFile file_;
+  std::string damage_;
 };
 
 }  // namespace sidestream::launch

@@ -36,8 +36,9 @@ report::RunMetrics metrics_of(const std::vector<std::filesystem::path>& inputs) 
     if (!folder) continue;
     const std::filesystem::path ledger = *folder / "ettr.jsonl";
     try {
-      if (const auto account = read_account(ledger))
-        report::take_account(to_json(*account), ledger.string(), metrics);
+      const FoundAccount found = read_account(ledger);
+      metrics.faults.insert(metrics.faults.end(), found.faults.begin(), found.faults.end());
+      if (found.account) report::take_account(to_json(*found.account), ledger.string(), metrics);
     } catch (const core::Error& error) {
       metrics.faults.push_back(std::string(error.what()) +
                                ": where the time of the run went is left out");

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <system_error>
-
-#include "launch/reporting/jsonl_file.hpp"
+#include <utility>
 
 namespace sidestream::launch {
 namespace {
@@ -48,10 +46,8 @@ struct Start {
 };
 
 double number(const json& line, const char* key) {
-  constexpr double kLargest = 1e12;  // seconds of thirty thousand years: more is damage
   const auto found = line.find(key);
-  const double value = found != line.end() && found->is_number() ? found->get<double>() : 0;
-  return std::abs(value) < kLargest ? value : 0;
+  return found != line.end() && found->is_number() ? found->get<double>() : 0;
 }
 
 std::string text_at(const json& line, const char* key) {
@@ -59,9 +55,7 @@ std::string text_at(const json& line, const char* key) {
   return found != line.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-int code_of(const json& line) {
-  return static_cast<int>(std::clamp(number(line, "code"), -1.0, 1e6));
-}
+int code_of(const json& line) { return static_cast<int>(number(line, "code")); }
 
 void take_sums(const json& line, Start& start) {
   const double training_s = number(line, "training_s");
@@ -240,17 +234,29 @@ EttrAccount account_of(const std::vector<json>& ledger, double now_s) {
   return account;
 }
 
-std::optional<EttrAccount> read_account(const std::filesystem::path& ledger) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(ledger, ignored)) return std::nullopt;
-  std::vector<json> lines = read_json_lines(ledger);
-  settle_clocks(lines);
+FoundAccount found_account(const std::filesystem::path& path, EttrLines ledger) {
+  constexpr double kRounding_s = 1;
+  settle_clocks(ledger.lines);
   double last_at = 0;
-  for (const json& line : lines) last_at = std::max(last_at, number(line, "at"));
-  const EttrAccount account = account_of(lines, last_at);
-  // Of lines that are damaged a sum may be no number.
-  const bool sound = account.starts > 0 && std::isfinite(account.wall_s + account.other_s);
-  return sound ? std::optional(account) : std::nullopt;
+  for (const json& line : ledger.lines) last_at = std::max(last_at, number(line, "at"));
+  const EttrAccount account = account_of(ledger.lines, last_at);
+  FoundAccount found{.faults = std::move(ledger.faults)};
+  if (account.starts == 0) return found;
+  if (account.productive_s < 0 || account.productive_s > account.wall_s + kRounding_s) {
+    found.faults.push_back(fmt::format(
+        "{}: {:.3g} s of training within {:.3g} s cannot be: lines are damaged or lost, or a clock "
+        "was set; where the time of the run went is left out",
+        path.string(), account.productive_s, account.wall_s));
+    return found;
+  }
+  found.account = account;
+  return found;
+}
+
+FoundAccount read_account(const std::filesystem::path& ledger) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(ledger, ignored)) return {};
+  return found_account(ledger, read_ettr_lines(ledger));
 }
 
 Ordered to_json(const EttrAccount& account) {

@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "launch/trainer/ettr_lines.hpp"
+
 namespace sidestream::launch {
 
 // All in seconds; the parts add up to wall_s.
@@ -54,9 +56,18 @@ void settle_clocks(std::vector<nlohmann::json>& ledger);
 // launch and the end that the supervisor has seen.
 EttrAccount account_of(const std::vector<nlohmann::json>& ledger, double now_s);
 
-// Of a run directory's ettr.jsonl, up to its last line. Nothing where there is none, or no event in
-// it. Throws Error for a file that cannot be read.
-std::optional<EttrAccount> read_account(const std::filesystem::path& ledger);
+// As far as a ledger can be believed.
+struct FoundAccount {
+  std::optional<EttrAccount> account = {};  // nothing without an event, or where it does not add up
+  std::vector<std::string> faults = {};     // what of the ledger was left out, for people
+};
+
+// Of the ledger in `path`. Throws Error for a file that cannot be read.
+FoundAccount found_account(const std::filesystem::path& path, EttrLines ledger);
+
+// Of a run directory's ettr.jsonl, up to its last line. Throws Error for a file that cannot be
+// read.
+FoundAccount read_account(const std::filesystem::path& ledger);
 
 nlohmann::ordered_json to_json(const EttrAccount& account);
 std::string describe(const EttrAccount& account);  // one line for people

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <sstream>
 #include <utility>
-#include <vector>
 
 #include "core/faults/fault_injector.hpp"
 #include "launch/reporting/jsonl_file.hpp"
@@ -16,7 +15,6 @@
 namespace sidestream::launch {
 namespace {
 
-using nlohmann::json;
 using Ordered = nlohmann::ordered_json;
 
 constexpr std::chrono::seconds kBetweenLines{5};
@@ -88,11 +86,10 @@ void EttrLedger::finished(const Sums& sums, int code) {
   append_json_line(file_, line);
 }
 
-EttrAccount EttrLedger::account() const {
-  std::vector<json> ledger = read_json_lines(file_.path());
-  ledger.push_back(line_of("now"));
-  settle_clocks(ledger);
-  return account_of(ledger, ledger.back().value("at", 0.0));
+FoundAccount EttrLedger::account() const {
+  EttrLines ledger = read_ettr_lines(file_.path());
+  ledger.lines.push_back(line_of("now"));
+  return found_account(file_.path(), std::move(ledger));
 }
 
 Ordered EttrLedger::line_of(const char* event) const {

@@ -34,8 +34,8 @@ class EttrLedger {
   void progress(const Sums& sums, When when);
   void finished(const Sums& sums, int code);
 
-  // Throws Error where the file cannot be read.
-  EttrAccount account() const;
+  // Up to now. Throws Error where the file cannot be read.
+  FoundAccount account() const;
 
   AppendedFile& file() noexcept { return file_; }
 

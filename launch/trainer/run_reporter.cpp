@@ -61,6 +61,7 @@ class RunReporter::Impl {
         calls_(std::move(calls)),
         tokens_per_step_(tokens_per_step(options, record.world_size)) {
     for (AppendedFile* file : files()) file->guard_opening(calls_.hold_folder);
+    if (!metrics_.damage().empty()) progress_.warn(metrics_.damage());
     write_run_record(record_, paths_.run_json());
   }
 
@@ -242,21 +243,24 @@ class RunReporter::Impl {
     if (!ledger_) return;
     ledger_->finished(sums_of(state), static_cast<int>(code));
     try {
-      record_.ettr = ledger_->account();
+      const FoundAccount found = ledger_->account();
+      for (const std::string& fault : found.faults) progress_.warn(fault);
+      record_.ettr = found.account;
     } catch (const core::Error& error) {
       return progress_.warn(fmt::format("no account of the time: {}", error.what()));
     }
-    progress_.info(describe(*record_.ettr));
+    if (record_.ettr) progress_.info(describe(*record_.ettr));
     if (saves_ == 0 || samples_.empty()) return;
     const double step_s = summarise(samples_, tokens_per_step_).step_ms_p50 * 1e-3;
-    const double mtbf_s = record_.ettr->mtbf_s().value_or(kHour);
+    const std::optional<double> seen_mtbf_s = record_.ettr ? record_.ettr->mtbf_s() : std::nullopt;
+    const double mtbf_s = seen_mtbf_s.value_or(kHour);
     const double interval_s =
         checkpoint::advised_interval_s(longest_stall_s_, longest_save_s_, mtbf_s);
     progress_.info(fmt::format(
         "a save holds training up for {:.3f} s: with {} --checkpoint-every {} loses least ({})",
         longest_stall_s_,
-        record_.ettr->failures > 0 ? fmt::format("a failure every {:.0f} s, as seen,", mtbf_s)
-                                   : std::string("a failure every hour"),
+        seen_mtbf_s ? fmt::format("a failure every {:.0f} s, as seen,", mtbf_s)
+                    : std::string("a failure every hour"),
         std::max<std::int64_t>(1, std::llround(interval_s / step_s)),
         interval_s > longest_save_s_
             ? std::string("Young")

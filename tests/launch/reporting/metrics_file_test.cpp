@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
 #include "tests/launch/reporting/full_disk.hpp"
 
 namespace sidestream::launch {
@@ -21,7 +22,10 @@ using ::testing::HasSubstr;
 class MetricsFileTest : public ::testing::Test {
  protected:
   void SetUp() override { std::filesystem::remove(path_); }
-  void TearDown() override { std::filesystem::remove(path_); }
+  void TearDown() override {
+    std::filesystem::remove(path_);
+    std::filesystem::remove(path_.string() + ".damaged");
+  }
 
   std::string content() const {
     std::ifstream file(path_);
@@ -125,6 +129,19 @@ TEST_F(MetricsFileTest, writer_resumed_with_nothing_to_cut_leaves_the_file_alone
   MetricsWriter resumed(path_, 1);
 
   EXPECT_EQ(content(), before);
+}
+
+TEST_F(MetricsFileTest, writer_resumed_tells_of_lines_that_it_cannot_read) {
+  append(metrics_line(at_step(1)) + "\n{\"step\": ?}\n" + metrics_line(at_step(3)) + "\n");
+  const std::string before = content();
+
+  const MetricsWriter resumed(path_, 3);
+
+  EXPECT_EQ(resumed.damage(), path_.string() + ": 1 line is no metrics and is left out; " +
+                                  path_.string() + ".damaged is the file as it was");
+  EXPECT_EQ(steps(), (std::vector<std::int64_t>{1, 3}));
+  EXPECT_EQ(core::read_file(path_.string() + ".damaged"), before);
+  EXPECT_EQ(MetricsWriter(path_, 3).damage(), "");
 }
 
 TEST_F(MetricsFileTest, writer_new_run_starts_empty) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "core/checkpoint/checkpoint_interval.hpp"
 #include "launch/reporting/jsonl_file.hpp"
@@ -13,6 +15,9 @@ namespace sidestream::launch {
 namespace {
 
 using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 json progress(double at, double training_s, double stall_s = 0, double evaluation_s = 0) {
   return {{"event", "progress"},
@@ -232,15 +237,74 @@ TEST(EttrLedgerTest, account_nothing) { EXPECT_EQ(account_of({}, 10).ettr(), 0);
 TEST(EttrLedgerTest, ledger_writesWhatTheAccountReads) {
   const core::ScratchFolder scratch;
   EttrLedger ledger(scratch / "ettr.jsonl", {.attempt = 1}, {.step = 0}, 0.25);
-  ledger.progress({.step = 3, .training_s = 1}, EttrLedger::When::kEveryFewSeconds);
-  ledger.progress({.step = 4, .training_s = 2, .stall_s = 0.5}, EttrLedger::When::kNow);
-  ledger.finished({.step = 5, .training_s = 3, .stall_s = 0.5}, 0);
+  ledger.progress({.step = 3, .training_s = 0.1}, EttrLedger::When::kEveryFewSeconds);
+  ledger.progress({.step = 4, .training_s = 0.2, .stall_s = 0.5}, EttrLedger::When::kNow);
+  ledger.finished({.step = 5, .training_s = 0.3, .stall_s = 0.5}, 0);
 
   const auto lines = read_json_lines(scratch / "ettr.jsonl");
   ASSERT_EQ(lines.size(), 3U) << "the first progress came too early";
-  EXPECT_DOUBLE_EQ(ledger.account().productive_s, 3);
-  EXPECT_DOUBLE_EQ(ledger.account().checkpoint_stall_s, 0.5);
-  EXPECT_GE(ledger.account().startup_s, 0);  // the system counts hundredths of seconds
+  const FoundAccount found = ledger.account();
+  ASSERT_TRUE(found.account.has_value());
+  EXPECT_DOUBLE_EQ(found.account->productive_s, 0.3);
+  EXPECT_DOUBLE_EQ(found.account->checkpoint_stall_s, 0.5);
+  EXPECT_GE(found.account->startup_s, 0);  // the system counts hundredths of seconds
+}
+
+void write_ledger(const std::filesystem::path& path, const std::vector<json>& lines) {
+  std::ofstream file(path);
+  for (const json& line : lines) file << line.dump() << "\n";
+}
+
+TEST(EttrLedgerTest, readAccount_ofAFile) {
+  const core::ScratchFolder scratch;
+  write_ledger(scratch / "ettr.jsonl", killed_once());
+
+  const FoundAccount found = read_account(scratch / "ettr.jsonl");
+
+  EXPECT_THAT(found.faults, IsEmpty());
+  ASSERT_TRUE(found.account.has_value());
+  EXPECT_DOUBLE_EQ(found.account->productive_s, 140);
+  EXPECT_DOUBLE_EQ(found.account->checkpoint_stall_s, 6);
+}
+
+TEST(EttrLedgerTest, readAccount_noFile) {
+  const core::ScratchFolder scratch;
+  const FoundAccount found = read_account(scratch / "ettr.jsonl");
+  EXPECT_FALSE(found.account.has_value());
+  EXPECT_THAT(found.faults, IsEmpty());
+}
+
+TEST(EttrLedgerTest, readAccount_linesWhoseFiguresCannotBeAreLeftOutAndTold) {
+  const core::ScratchFolder scratch;
+  std::vector<json> ledger = killed_once();
+  const auto size = ledger[0].dump().size() + ledger[1].dump().size() + 2;
+  ledger.insert(ledger.begin() + 2, progress(130, -5));
+  ledger.insert(ledger.begin() + 3, progress(131, 1e300));
+  ledger.push_back(progress(302, 141, 0, 0));
+  ledger.back()["evaluation_s"] = "long";
+  write_ledger(scratch / "ettr.jsonl", ledger);
+
+  const FoundAccount found = read_account(scratch / "ettr.jsonl");
+
+  EXPECT_THAT(found.faults,
+              ElementsAre((scratch / "ettr.jsonl").string() + ", byte " + std::to_string(size) +
+                          ": expected a line of the ledger with a number from 0 to 1e+09 as "
+                          "\"training_s\", found -5.0: this line is left out, and 2 more"));
+  ASSERT_TRUE(found.account.has_value());
+  EXPECT_DOUBLE_EQ(found.account->wall_s, 201);
+  EXPECT_DOUBLE_EQ(found.account->productive_s, 140);
+}
+
+TEST(EttrLedgerTest, readAccount_moreTrainingThanTime) {
+  const core::ScratchFolder scratch;
+  std::vector<json> ledger = killed_once();
+  ledger[7]["training_s"] = 5000;
+  write_ledger(scratch / "ettr.jsonl", ledger);
+
+  const FoundAccount found = read_account(scratch / "ettr.jsonl");
+
+  EXPECT_FALSE(found.account.has_value());
+  EXPECT_THAT(found.faults, ElementsAre(HasSubstr("5e+03 s of training within 201 s cannot be")));
 }
 
 TEST(EttrLedgerTest, describe_oneLine) {
