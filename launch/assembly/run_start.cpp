@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
@@ -84,19 +87,35 @@ std::optional<checkpoint::Checkpoint> look_for_checkpoint(const TrainOptions& op
   return found.checkpoint;
 }
 
+// The assignments of a configuration but those that a start may have of its own.
+std::set<std::string> settings_in(const std::string& text) {
+  std::istringstream lines(text);
+  std::set<std::string> settings;
+  for (std::string line; std::getline(lines, line);) {
+    const bool assignment = line.find(" = ") != std::string::npos && !line.starts_with('#');
+    const bool of_one_start = line.starts_with("resume ") || line.starts_with("run-dir ");
+    if (assignment && !of_one_start) settings.insert(line);
+  }
+  return settings;
+}
+
 // A resumed run may be told other values; nobody should wonder about its losses later.
 void note_changes(const std::filesystem::path& config, const std::string& text,
                   std::vector<std::string>& notes) {
   if (!std::filesystem::exists(config)) return;
-  std::istringstream before_lines(core::read_file(config)), now_lines(text);
-  std::set<std::string> before;
-  for (std::string line; std::getline(before_lines, line);) before.insert(line);
-  for (std::string line; std::getline(now_lines, line);) {
-    const bool assignment = line.find(" = ") != std::string::npos && !line.starts_with('#');
-    const bool ours = line.starts_with("resume ") || line.starts_with("run-dir ");
-    if (assignment && !ours && !before.contains(line))
-      notes.push_back("other than in the run so far: " + line);
+  const std::set<std::string> before = settings_in(core::read_file(config)),
+                              now = settings_in(text);
+  std::vector<std::string> changed;
+  std::set_difference(now.begin(), now.end(), before.begin(), before.end(),
+                      std::back_inserter(changed));
+  if (changed.size() == now.size()) {
+    notes.push_back(fmt::format(
+        "warning: {}: expected the settings of the run so far, found none of them: it is damaged, "
+        "what is other than in that run is not known, and it is written anew",
+        config.string()));
+    return;
   }
+  for (const std::string& line : changed) notes.push_back("other than in the run so far: " + line);
 }
 
 // Hashes are computed once a node: its ranks read the same files.

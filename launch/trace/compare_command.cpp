@@ -26,11 +26,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has_record(const fs::path& path) { return fs::exists(path / "metrics.jsonl"); }
+bool has_record(const fs::path& path) { return core::is_there(path / "metrics.jsonl"); }
 
 // A run directory may have no traces: its record is enough then.
 std::unique_ptr<ExaminedRun> examine(const fs::path& path, const CompareOptions& options) {
-  if (has_record(path) && !fs::exists(path / "trace")) return nullptr;
+  if (has_record(path) && !core::is_there(path / "trace")) return nullptr;
   return std::make_unique<ExaminedRun>(std::vector{path},
                                        ExaminedRun::Settings{.threads = options.threads});
 }
@@ -69,7 +69,7 @@ void refuse_repeated(const std::vector<fs::path>& paths, const Examined& runs) {
 // Of run directories that have no more than traces and their configuration.
 std::vector<verify::Difference> config_differences(const fs::path& base, const fs::path& fresh) {
   const fs::path left = base / "config.cfg", right = fresh / "config.cfg";
-  if (!fs::exists(left) || !fs::exists(right)) return {};
+  if (!core::is_there(left) || !core::is_there(right)) return {};
   return verify::differences_of(verify::read_config(left), verify::read_config(right));
 }
 
@@ -100,7 +100,7 @@ verify::RecordedRun record_of(const fs::path& path) {
   try {
     return verify::read_recorded_run(path);
   } catch (const core::DataError& error) {
-    if (!fs::exists(path / "trace")) throw;
+    if (!core::is_there(path / "trace")) throw;
     throw core::DataError(fmt::format("{}. To compare by the traces alone, give their folder: {}",
                                       error.what(), (path / "trace").string()));
   }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/base/printable.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/ceilings/roofs.hpp"
 #include "profiling/report/run_directory.hpp"
@@ -16,7 +18,7 @@ namespace fs = std::filesystem;
 // The settings alone, where the rest of a run directory is damaged or not there.
 std::optional<verify::RecordedRun> settings_of(const fs::path& folder,
                                                std::vector<std::string>& faults) {
-  if (!fs::exists(folder / "config.cfg")) return std::nullopt;
+  if (!core::is_there(folder / "config.cfg")) return std::nullopt;
   try {
     return verify::RecordedRun{.folder = folder,
                                .config = verify::read_config(folder / "config.cfg")};
@@ -32,8 +34,9 @@ std::optional<verify::RecordedRun> run_of(const fs::path& path, std::vector<std:
   const auto folder = report::run_directory_of(path);
   if (!folder) return std::nullopt;
   for (const char* name : {"run.json", "config.cfg", "metrics.jsonl"}) {
-    if (fs::exists(*folder / name)) continue;
-    const bool none = !fs::exists(*folder / "config.cfg") && !fs::exists(*folder / "run.json");
+    if (core::is_there(*folder / name)) continue;
+    const bool none =
+        !core::is_there(*folder / "config.cfg") && !core::is_there(*folder / "run.json");
     if (!none) faults.push_back(fmt::format("{} is not there", (*folder / name).string()));
     return settings_of(*folder, faults);
   }
@@ -80,6 +83,23 @@ std::optional<advice::DataFacts> data_of(const advice::Facts& facts) {
   return data;
 }
 
+// Empty where run.json is of the job of the traces, as far as they say how large that was.
+std::string other_job(const verify::RecordedRun& run, const analysis::Analysis& analysis) {
+  const auto noted = run.environment.find("world_size");
+  if (noted == run.environment.end()) return "";
+  for (const analysis::RankView& rank : analysis.ranks) {
+    const int ranks = rank.timeline->info.world_size;
+    if (ranks > 0 && noted->second != std::to_string(ranks))
+      return fmt::format(
+          "{}: \"world_size\" is {}, and {} is of a job of {}: the advice does without what it "
+          "says "
+          "of machine and job",
+          (run.folder / "run.json").string(), core::printable(noted->second),
+          rank.timeline->info.file, ranks);
+  }
+  return "";
+}
+
 nlohmann::ordered_json known(double rate) {
   return rate > 0 ? nlohmann::ordered_json(rate) : nlohmann::ordered_json();
 }
@@ -94,7 +114,10 @@ RunAdvice advise_run(const std::vector<fs::path>& inputs, const analysis::Analys
     const auto run = run_of(input, result.faults);
     if (!run) continue;
     facts.config = run->config;
-    facts.environment = run->environment;
+    if (const std::string fault = other_job(*run, analysis); !fault.empty())
+      result.faults.push_back(fault);
+    else
+      facts.environment = run->environment;
     facts.environment["command_line"] = run->command_line;
     facts.data = data_of(facts);
     facts.foreign = false;

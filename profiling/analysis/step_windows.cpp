@@ -22,8 +22,8 @@ std::vector<StepWindow> step_windows(const trace::RankTimeline& timeline,
   std::sort(windows.begin(), windows.end(), [](const StepWindow& a, const StepWindow& b) {
     return a.window.start_ns < b.window.start_ns;
   });
-  if (windows.empty() && activity.where != Where::kNothing)
-    windows.push_back({std::nullopt, activity.window});
+  const bool is_busy = activity.where != Where::kNothing && activity.window.length_ns() > 0;
+  if (windows.empty() && is_busy) windows.push_back({std::nullopt, activity.window});
   return windows;
 }
 

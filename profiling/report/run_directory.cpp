@@ -1,6 +1,6 @@
 #include "profiling/report/run_directory.hpp"
 
-#include <system_error>
+#include "core/base/file.hpp"
 
 namespace sidestream::report {
 
@@ -9,12 +9,9 @@ namespace fs = std::filesystem;
 std::optional<fs::path> run_directory_of(const fs::path& path) {
   constexpr int kLevels = 4;
   fs::path folder = fs::absolute(path);
-  const auto is_there = [&](const char* name) {
-    std::error_code no_such_place;  // a link to itself, a name that is too long
-    return fs::exists(folder / name, no_such_place);
-  };
   for (int level = 0; level < kLevels; ++level, folder = folder.parent_path()) {
-    if (is_there("run.json") || is_there("metrics.jsonl")) return folder;
+    if (core::is_there(folder / "run.json") || core::is_there(folder / "metrics.jsonl"))
+      return folder;
   }
   return std::nullopt;
 }

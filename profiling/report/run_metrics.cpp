@@ -47,7 +47,7 @@ void take_line(const Json& line, Figures& figures, RunMetrics& metrics, LoggedFi
 
 // Nothing where there is no such file, and where it cannot be read, which is a fault.
 std::optional<std::string> text_of_file(const fs::path& file, RunMetrics& metrics) {
-  if (!fs::exists(file)) return std::nullopt;
+  if (!core::is_there(file)) return std::nullopt;
   try {
     return core::read_file(file);
   } catch (const core::Error& error) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/base/number_bounds.hpp"
 #include "profiling/ranges/trace_metadata.hpp"
 #include "profiling/trace/base_time.hpp"
 #include "profiling/trace/decimal.hpp"
@@ -64,11 +65,19 @@ void read_devices(const Json& list, RankInfo& info) {
   }
 }
 
-double positive_in(const Json& object, std::string_view key) {
+constexpr core::NumberBounds kFigure = {0, 1e18};  // fits every type that figures are kept in
+
+// 0: not known, or a figure that cannot be.
+double positive_in(const Json& object, std::string_view key,
+                   const core::NumberBounds& bounds = kFigure) {
   const auto found = object.find(std::string(key));
   if (found == object.end() || !found->is_number()) return 0;
-  constexpr double kMost = 1e18;  // fits every type that figures are kept in
-  return std::clamp(found->get<double>(), 0.0, kMost);
+  const double value = found->get<double>();
+  return bounds.hold(value) ? value : 0;
+}
+
+double milliseconds_in(const Json& object, std::string_view key) {
+  return positive_in(object, key, core::bounds::kMilliseconds);
 }
 
 void read_figures(const Json& object, RankInfo& info) {
@@ -78,10 +87,10 @@ void read_figures(const Json& object, RankInfo& info) {
       .flops_per_token_palm = positive_in(object, ranges::kFlopsPerTokenPalm),
       .tokens_per_step = positive_in(object, ranges::kTokensPerStep),
       .peak_flops_per_s = positive_in(object, ranges::kPeakFlopsPerSecond),
-      .unprofiled_step_ms = positive_in(object, ranges::kUnprofiledStepMilliseconds),
-      .unprofiled_step_deviation_ms = positive_in(object, ranges::kUnprofiledStepDeviation),
+      .unprofiled_step_ms = milliseconds_in(object, ranges::kUnprofiledStepMilliseconds),
+      .unprofiled_step_deviation_ms = milliseconds_in(object, ranges::kUnprofiledStepDeviation),
       .unprofiled_steps = positive_in(object, ranges::kUnprofiledSteps),
-      .unprofiled_data_wait_ms = positive_in(object, ranges::kUnprofiledDataWait)};
+      .unprofiled_data_wait_ms = milliseconds_in(object, ranges::kUnprofiledDataWait)};
   info.figures.merged_ranks = static_cast<int>(
       std::min(positive_in(object, ranges::kMergedRanks), static_cast<double>(kMostRanks)));
   info.dropped_ranges = static_cast<std::uint64_t>(positive_in(object, ranges::kDroppedRanges));

@@ -44,6 +44,17 @@ const CollectiveDetail* RankTimeline::collective(std::size_t row) const {
   return index == kNone ? nullptr : &collective_[index];
 }
 
+std::uint32_t RankTimeline::add_detail(const CollectiveDetail& detail) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 50, kUnknown = -1;
+  constexpr std::int32_t kMostRanks = 1 << 24;
+  CollectiveDetail possible = detail;
+  for (std::int64_t* size : {&possible.bytes, &possible.elements_in, &possible.elements_out}) {
+    if (*size < 0 || *size >= kLargest) *size = kUnknown;
+  }
+  if (possible.group_size < 0 || possible.group_size > kMostRanks) possible.group_size = 0;
+  return append(collective_, possible);
+}
+
 void RankTimeline::add_collective(std::size_t kernel_row, const CollectiveDetail& detail) {
   if (has_device_detail(kind_[kernel_row]) && detail_[kernel_row] != kNone)
     device_[detail_[kernel_row]].collective = add_detail(detail);

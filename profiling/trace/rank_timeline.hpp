@@ -97,7 +97,8 @@ class RankTimeline {
   std::uint32_t add_detail(const HostDetail& detail) {
     return append(host_, {detail.sequence, texts_.intern(detail), detail.collective});
   }
-  std::uint32_t add_detail(const CollectiveDetail& detail) { return append(collective_, detail); }
+  // Sizes that no buffer and no job has (negative, a pebibyte and more) are not known.
+  std::uint32_t add_detail(const CollectiveDetail& detail);
   std::uint32_t add_detail(const MemoryDetail& detail) { return append(memory_, detail); }
   // Of a kernel that the file says nothing about.
   void add_collective(std::size_t kernel_row, const CollectiveDetail& detail);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
@@ -51,14 +52,25 @@ std::optional<double> val_loss_of(const Json& line) {
   return line.contains("val_loss") ? std::optional(number_at(line, "val_loss")) : std::nullopt;
 }
 
+std::int64_t step_number_of(const Json& line, const core::JsonPlace& place) {
+  const double number = core::number_within(line, "step", bounds::kCount, place);
+  if (number != std::floor(number))
+    throw core::DataError(core::FileFault{place.file, place.offset_bytes,
+                                          place.expected + " with a whole number as \"step\"",
+                                          core::value_words(line.at("step"))});
+  return static_cast<std::int64_t>(number);
+}
+
 RecordedStep step_of(const Json& line, const core::JsonPlace& place) {
-  return {
-      .step = static_cast<std::int64_t>(core::number_within(line, "step", bounds::kCount, place)),
-      .loss = number_at(line, "loss"),
-      .step_ms = core::number_within(line, "batch_cost_s", bounds::kSeconds, place) * 1e3,
-      .reader_ms = core::number_within(line, "reader_cost_s", bounds::kSeconds, place) * 1e3,
-      .memory_bytes = core::maybe_number_within(line, "memory_bytes", bounds::kCount, place),
-      .val_loss = val_loss_of(line)};
+  constexpr double kRounding_s = 1e-4;
+  const double step_s = core::number_within(line, "batch_cost_s", bounds::kSeconds, place);
+  const core::NumberBounds of_step = {0, step_s + kRounding_s};  // waiting for data is a part of it
+  return {.step = step_number_of(line, place),
+          .loss = number_at(line, "loss"),
+          .step_ms = step_s * 1e3,
+          .reader_ms = core::number_within(line, "reader_cost_s", of_step, place) * 1e3,
+          .memory_bytes = core::maybe_number_within(line, "memory_bytes", bounds::kCount, place),
+          .val_loss = val_loss_of(line)};
 }
 
 std::vector<RecordedStep> read_steps(const fs::path& file) {

@@ -9,6 +9,9 @@ import unittest
 from support import BASE_NS, PROGRAM, TraceTest, complete, run, step_events, trace, write
 
 WHOLE = json.dumps(trace(step_events(0)))
+RUN_RECORD = {"schema": 1, "version": "0.1.0", "build": "b", "machine": {"processor": "P", "nodes": 1, "cores": 2}, "command_line": "train",
+              "world_size": 1, "threads_per_rank": 1, "backend": "mpi", "precision": "fp32", "parameters": 10,
+              "exit_code": 0, "performance": {"steps": 2, "step_ms_p50": 2, "tokens_per_s": 9, "exposed_comm_ms_p50": 0, "reader_cost_ms_p50": 0}}
 
 
 class UnusableTest(TraceTest):
@@ -183,6 +186,42 @@ class UsableTest(TraceTest):
         warning = self.warning_of(run_dir)
         for name in ("run.json", "metrics.jsonl"):
             self.assertIn(f"not a regular file: {run_dir / name}: what it says of the run is left out", warning)
+
+    def test_a_link_to_itself_in_place_of_the_record_of_a_run(self):
+        run_dir = self.folder / "run"
+        write(run_dir / "trace/rank-0.pt.trace.json", trace(step_events(0)))
+        write(run_dir / "metrics.jsonl", "")
+        (run_dir / "run.json").symlink_to("run.json")
+        self.assertIn(f"{run_dir}/run.json: Too many levels of symbolic links: what it says of the run is left out", self.warning_of(run_dir))
+        self.fail_with(3, "run.json: Too many levels of symbolic links.*A run directory holds", "compare", run_dir, run_dir)
+
+    def test_a_rank_whose_events_are_all_left_out_has_no_step(self):
+        write(self.folder / "in/rank-0.json", trace(step_events(0, steps=3), 0, 2))
+        write(self.folder / "in/rank-1.json", trace([complete("kernel", "gemm", 1e300, 2)], 1, 2))
+        warning = self.warning_of(self.folder / "in")
+        self.assertIn("rank-1.json has no event that a report could use", warning)
+        self.assertIn("different numbers of steps, from 0 to 3", warning)
+        self.assertNotIn("no ranges named ProfilerStep#N", warning)
+
+    def test_a_record_of_a_job_of_another_size(self):
+        run_dir = self.folder / "run"
+        write(run_dir / "trace/rank-0.pt.trace.json", trace(step_events(0), 0, 1))
+        write(run_dir / "metrics.jsonl", "")
+        write(run_dir / "config.cfg", "steps = 3\n")
+        write(run_dir / "run.json", json.dumps(RUN_RECORD | {"world_size": 8}))
+        self.assertIn('run.json: "world_size" is 8, and rank-0.pt.trace.json is of a job of 1: the advice does without', self.warning_of(run_dir))
+        write(run_dir / "run.json", json.dumps(RUN_RECORD))
+        self.assertNotIn("world_size", self.warning_of(run_dir))
+
+    def test_a_ledger_whose_figures_cannot_be(self):
+        run_dir = self.folder / "run"
+        write(run_dir / "trace/rank-0.pt.trace.json", trace(step_events(0)))
+        write(run_dir / "metrics.jsonl", "")
+        started = {"event": "started", "at": 100, "training_s": 0, "startup_s": 1, "restore_s": 0}
+        lines = [started, {"event": "progress", "at": 200, "training_s": -5e8}, {"event": "finished", "at": 220, "training_s": 60, "code": 0}]
+        write(run_dir / "ettr.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+        self.assertRegex(self.warning_of(run_dir), r'ettr\.jsonl, byte \d+: expected a line of the ledger .* as "training_s", found -5')
+        self.assertEqual(self.report(run_dir)["metrics"]["ettr"], 60 / 121)
 
     def test_different_numbers_of_steps(self):
         write(self.folder / "in/rank-0.json", trace(step_events(0, steps=3), 0, 2))

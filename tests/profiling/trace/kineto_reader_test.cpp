@@ -169,6 +169,33 @@ TEST_F(KinetoReaderTest, the_latest_time_that_is_believed) {
   EXPECT_EQ(file.timeline.skipped.at("time out of range"), 2u);
 }
 
+TEST_F(KinetoReaderTest, sizes_that_no_buffer_has_are_not_known) {
+  const auto kernel = [](const std::string& size) {
+    return R"({"ph":"X","cat":"kernel","name":"ncclDevKernel","pid":0,"tid":7,"ts":1,"dur":2,)"
+           R"("args":{"Collective name":"allreduce","In msg nelems":)" +
+           size + R"(,"payload bytes":)" + size + R"(,"Group size":)" + size + "}}";
+  };
+  for (const char* size : {"-8", "9000000000000000000"}) {
+    const KinetoFile file = read(trace_of(kernel(size)));
+    const CollectiveDetail* collective = file.timeline.collective(0);
+    ASSERT_NE(collective, nullptr);
+    EXPECT_EQ(collective->bytes, -1);
+    EXPECT_EQ(collective->elements_in, -1);
+    EXPECT_EQ(collective->group_size, 0);
+  }
+  EXPECT_EQ(read(trace_of(kernel("64"))).timeline.collective(0)->bytes, 64);
+}
+
+TEST_F(KinetoReaderTest, times_of_a_step_that_cannot_be_are_not_known) {
+  const auto unprofiled_ms = [this](const std::string& value) {
+    return read(R"({"sidestream":{"unprofiled_step_ms":)" + value +
+                R"(,"tokens_per_step":64},"traceEvents":[]})")
+        .timeline.info.figures.unprofiled_step_ms;
+  };
+  EXPECT_EQ(unprofiled_ms("12.5"), 12.5);
+  for (const char* value : {"1e300", "-3", "\"long\""}) EXPECT_EQ(unprofiled_ms(value), 0) << value;
+}
+
 TEST_F(KinetoReaderTest, counters_are_kept_series_by_series) {
   const KinetoFile file = read(trace_of(
       R"({"args":{"running":150.5,"wait\u0069ng":2,"text":"x","inner":{"y":1}},"ts":10.5,"pid":1,)"
