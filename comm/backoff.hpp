@@ -1,8 +1,11 @@
 // How a thread passes the time while it polls: a caller that blocks anyway spins for a moment, then
 // yields, then sleeps up to 50 us. Where ranks outnumber processors it yields at once: whoever it
-// waits for may need this very core. The progress thread only sleeps, because the cores belong to
-// the computation. A look at MPI takes some 10 us: the longer the thread has waited, the longer it
-// sleeps, a quarter of that time and up to 200 us, so that what comes is late by little of it.
+// waits for may need this very core.
+//
+// The progress thread only sleeps, because the cores belong to the computation. A look at MPI takes
+// some 10 us, and more of what computes, whose caches it leaves cold: a wait begins with half of
+// what the waits before it took, goes on with a quarter of what it has taken itself, and never
+// sleeps longer than 1 ms, so that what comes is late by little of what it took.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +20,10 @@ class Backoff {
 
   explicit Backoff(Manner manner) : manner_(manner) {}
 
+  // What was waited for has come.
   void reset() noexcept {
     attempts_ = 0;
+    if (slept_.count() > 0) usual_ = usual_after(std::min(slept_, 2 * kLongestOfThread));
     slept_ = {};
   }
 
@@ -27,10 +32,16 @@ class Backoff {
     if (manner_ == Manner::kCaller && attempts_ < kSpins) return relax();
     if (manner_ != Manner::kProgressThread && attempts_ < kSpins + kYields)
       return std::this_thread::yield();
-    const auto longest = manner_ == Manner::kProgressThread ? kLongestOfThread : kLongestOfCaller;
-    const auto sleep = std::clamp(slept_ / 4, kShortestSleep, longest);
+    const auto sleep = next_sleep();
     std::this_thread::sleep_for(sleep);
     slept_ += sleep;
+  }
+
+  // What pause() sleeps where it does.
+  std::chrono::microseconds next_sleep() const noexcept {
+    if (manner_ != Manner::kProgressThread)
+      return std::clamp(slept_ / 4, kShortestSleep, kLongestOfCaller);
+    return std::clamp(std::max(slept_ / 4, usual_ / 2), kShortestSleep, kLongestOfThread);
   }
 
  private:
@@ -38,7 +49,12 @@ class Backoff {
   static constexpr int kYields = 50;
   static constexpr std::chrono::microseconds kShortestSleep{5};
   static constexpr std::chrono::microseconds kLongestOfCaller{50};
-  static constexpr std::chrono::microseconds kLongestOfThread{200};
+  static constexpr std::chrono::microseconds kLongestOfThread{1000};
+
+  // Short waits count more: one for a peer that was late says nothing of the next piece.
+  std::chrono::microseconds usual_after(std::chrono::microseconds wait) const noexcept {
+    return wait < usual_ ? (usual_ + wait) / 2 : (3 * usual_ + wait) / 4;
+  }
 
   static void relax() noexcept {
 #if defined(__x86_64__)
@@ -49,6 +65,7 @@ class Backoff {
   Manner manner_;
   int attempts_ = 0;
   std::chrono::microseconds slept_{};
+  std::chrono::microseconds usual_{};
 };
 
 }  // namespace sidestream::comm
