@@ -1,4 +1,5 @@
-// Where operators write the gradients of weights, so that nobody has to copy them there.
+// Where operators write the gradients of weights, so that nobody has to copy them there, and whom
+// they tell that one is there.
 #pragma once
 
 #include <functional>
@@ -7,9 +8,16 @@
 
 namespace sidestream::model {
 
-// Memory of the weight's shape and dtype, not initialised, that its gradient may be written into
-// and handed to autograd as; undefined: memory of the operator's own. Asked in a forward that is
-// going to be differentiated.
-using GradientMemory = std::function<torch::Tensor(const torch::Tensor& weight)>;
+struct GradientMemory {
+  // Memory of the weight's shape and dtype, not initialised, that its gradient may be written into
+  // and handed to autograd as; undefined: memory of the operator's own. Asked in a forward that is
+  // going to be differentiated. Empty: there is none for anybody.
+  std::function<torch::Tensor(const torch::Tensor& weight)> lend = {};
+
+  // Called in backward when all of a gradient is in memory that was lent for it, while the operator
+  // has other gradients still to compute. True: it is taken over, may be travelling already, and is
+  // not handed to autograd; false, or an empty function: it is, as any other.
+  std::function<bool(const torch::Tensor& weight)> take_over = {};
+};
 
 }  // namespace sidestream::model

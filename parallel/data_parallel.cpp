@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -73,6 +74,7 @@ class DataParallel::Impl {
       accumulator_.begin_step();
     }
     readiness_.begin(gradients_.plan());
+    hooks_to_come_.clear();
     if (micro_step == config_.grad_accumulation - 1) {
       synchronizer_->begin();
       if (tuner_ && order_settled_) tuner_->backward_begins(gradients_.plan());
@@ -91,6 +93,15 @@ class DataParallel::Impl {
     if (!order_.is_in_micro_step() || !config_.gradient_as_bucket_view) return {};
     const auto found = index_of_.find(parameter.unsafeGetTensorImpl());
     return found == index_of_.end() ? torch::Tensor() : accumulator_.lend(found->second);
+  }
+
+  bool take_gradient(const torch::Tensor& parameter) {
+    const auto found = index_of_.find(parameter.unsafeGetTensorImpl());
+    if (found == index_of_.end() || !order_.is_in_micro_step()) return false;
+    if (!accumulator_.take_lent(found->second)) return false;
+    hooks_to_come_.insert(found->second);
+    count_gradient(found->second);
+    return true;
   }
 
   void finish_backward() {
@@ -211,6 +222,8 @@ class DataParallel::Impl {
     if (!order_.is_in_micro_step()) {
       throw core::Error("A backward began outside of a micro-step: call begin_micro_step() first.");
     }
+    // Autograd calls the hook without a gradient where an operator's was taken over.
+    if (hooks_to_come_.erase(parameter) > 0) return;
     if (readiness_.has(parameter)) {
       throw core::Error(fmt::format(
           "Parameter '{}' got a second gradient in micro-step {}: expected one backward in each "
@@ -309,7 +322,8 @@ class DataParallel::Impl {
   std::unique_ptr<BucketTuner> tuner_;                      // null: the cut stays
   std::string news_;
   std::unordered_map<const c10::TensorImpl*, std::size_t> index_of_;
-  GradientHooks hooks_;  // last: removed first
+  std::unordered_set<std::size_t> hooks_to_come_;  // of gradients that were taken over
+  GradientHooks hooks_;                            // last: removed first
 };
 
 DataParallel::DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
@@ -325,6 +339,12 @@ std::function<torch::Tensor(const torch::Tensor&)> DataParallel::gradient_memory
   return [weak = std::weak_ptr<Impl>(impl_)](const torch::Tensor& parameter) {
     const auto impl = weak.lock();
     return impl ? impl->lend_gradient(parameter) : torch::Tensor();
+  };
+}
+std::function<bool(const torch::Tensor&)> DataParallel::gradient_taking() {
+  return [weak = std::weak_ptr<Impl>(impl_)](const torch::Tensor& parameter) {
+    const auto impl = weak.lock();
+    return impl && impl->take_gradient(parameter);
   };
 }
 std::function<void(const torch::Tensor&)> DataParallel::weight_arrival() {

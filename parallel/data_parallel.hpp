@@ -62,6 +62,12 @@ class DataParallel {
   // and then returns nothing.
   std::function<torch::Tensor(const torch::Tensor& parameter)> gradient_memory();
 
+  // Called in backward with a parameter whose whole gradient is in that memory: true says that it
+  // counts as there, its bucket may leave at once, and autograd must not be handed it. False where
+  // the memory was asked for more than once in the micro-step, for a weight that is used as often:
+  // the gradients of all uses are autograd's to add. The function may outlive this, too.
+  std::function<bool(const torch::Tensor& parameter)> gradient_taking();
+
   // Called with a parameter before its weights are read, waits until those of the last update are
   // there. Who takes this function promises to call it for every parameter before every use:
   // from then on update() of sharded state leaves weights on their way, so that they travel while

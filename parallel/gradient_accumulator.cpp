@@ -3,19 +3,25 @@
 namespace sidestream::parallel {
 
 torch::Tensor GradientAccumulator::lend(std::size_t parameter) {
-  if (filled_[parameter] || lent_[parameter] || parameters_.dtype() != gradients_.dtype())
-    return {};
-  lent_[parameter] = true;
+  if (filled_[parameter] || parameters_.dtype() != gradients_.dtype()) return {};
+  if (++times_asked_[parameter] > 1) return {};
   // A tensor of its own, for autograd takes over what nobody else holds; and not by an operator,
   // which profiles would show in the model's layers.
   return gradients_.view(parameter).variable_data();
+}
+
+bool GradientAccumulator::take_lent(std::size_t parameter) {
+  if (filled_[parameter] || times_asked_[parameter] != 1) return false;
+  parameters_.at(parameter).tensor.mutable_grad() = gradients_.view(parameter);
+  filled_[parameter] = true;
+  return true;
 }
 
 void GradientAccumulator::begin_step() {
   for (const Parameter& parameter : parameters_.parameters())
     parameter.tensor.mutable_grad().reset();
   filled_.assign(filled_.size(), false);
-  lent_.assign(lent_.size(), false);
+  times_asked_.assign(times_asked_.size(), 0);
 }
 
 bool GradientAccumulator::adds_before_rounding() const {

@@ -24,7 +24,7 @@ class GradientAccumulator {
       : parameters_(parameters),
         gradients_(gradients),
         filled_(parameters.size(), false),
-        lent_(filled_) {}
+        times_asked_(parameters.size(), 0) {}
   ~GradientAccumulator() { begin_step(); }  // no parameter keeps a view of memory that is not ours
   GradientAccumulator(const GradientAccumulator&) = delete;
   GradientAccumulator& operator=(const GradientAccumulator&) = delete;
@@ -33,6 +33,11 @@ class GradientAccumulator {
   // as the gradient is not copied. Undefined where there is one already, where somebody else has
   // borrowed it, and with another reduce dtype.
   torch::Tensor lend(std::size_t parameter);
+
+  // Inside backward, instead of take(): the parameter's gradient lies complete in its place, and
+  // autograd will not bring it. False, and nothing is changed, where the place was not lent or
+  // asked for again: autograd has gradients to add then.
+  bool take_lent(std::size_t parameter);
 
   // Every parameter is without a gradient.
   void begin_step();
@@ -49,8 +54,8 @@ class GradientAccumulator {
 
   const ParameterSpace& parameters_;
   const GradientSpace& gradients_;
-  std::vector<bool> filled_;  // in this step
-  std::vector<bool> lent_;
+  std::vector<bool> filled_;      // in this step
+  std::vector<int> times_asked_;  // for its place, since it had no gradient
 };
 
 }  // namespace sidestream::parallel

@@ -58,7 +58,8 @@ LiveRun::LiveRun(Session& session, const TrainOptions& options, const DataSource
       model_(model::make_language_model(options.model.config)),
       replicas_(initialised(), session.communicator(), data_parallel_config(options)),
       checkpointer_(checkpointer_config(), session.communicator(), replicas_) {
-  model_->write_gradients_into(replicas_.gradient_memory());
+  model_->write_gradients_into(
+      {.lend = replicas_.gradient_memory(), .take_over = replicas_.gradient_taking()});
   model_->expect_loss_scale(replicas_.loss_scale());
   // A captured step ends with all of its weights in place.
   if (replicas_.shards_state() && !options.cuda_graph)

@@ -16,8 +16,7 @@ bool DeviceOperators::has_kernels(const Tensor& x) const {
 }
 
 fused::GradientPlace DeviceOperators::place_of(const Tensor& weight) const {
-  if (!gradients_ || !at::GradMode::is_enabled() || !weight.requires_grad()) return {};
-  return {gradients_(weight)};
+  return fused::place_for(weight, gradients_);
 }
 
 Tensor DeviceOperators::embed(const Tensor& tokens_bt, const Embeddings& embeddings) {

@@ -38,7 +38,7 @@ class DeviceOperators : public Operators {
 
   LaunchQueuePtr queue_;
   PlainOperators plain_;
-  GradientMemory gradients_;  // empty: every gradient has memory of its own
+  GradientMemory gradients_;
 };
 
 // Plain operators in a build without CUDA. fused: not kOff.

@@ -37,8 +37,9 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     tensor_list result(6);
     if (context->needs_input_grad(0))
       result[0] = shaped_like(at::mm(dy, weight.t()), x, x.size(-1));
-    LinearGradients gradients = linear_gradients(
-        *kept_queue(context), fused::take_place(context, kWeightGradient), rows_of(x), weight, dy);
+    LinearGradients gradients =
+        linear_gradients(*kept_queue(context), fused::take_place(context, kWeightGradient).memory,
+                         rows_of(x), weight, dy);
     result[1] = std::move(gradients.weight);
     result[2] = std::move(gradients.bias);
     return result;

@@ -153,14 +153,14 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     const Tensor dy = rows_of(grads[0]);
     tensor_list result(8);
     HiddenGradient gradient = hidden_gradient(queue, dy, out_weight, std::move(hidden), products);
-    LinearGradients out = linear_gradients(queue, fused::take_place(context, kOutGradient),
+    LinearGradients out = linear_gradients(queue, fused::take_place(context, kOutGradient).memory,
                                            gradient.activation, out_weight, dy);
     gradient.activation.reset();
     result[3] = std::move(out.weight);
     result[4] = std::move(out.bias);
     result[2] = gradient.bias_grad;
     result[1] =
-        product_into(fused::take_place(context, kInGradient), rows_of(x).t(), gradient.grad);
+        product_into(fused::take_place(context, kInGradient).memory, rows_of(x).t(), gradient.grad);
     if (context->needs_input_grad(0))
       result[0] = shaped_like(at::mm(gradient.grad, in_weight.t()), x, x.size(-1));
     return result;

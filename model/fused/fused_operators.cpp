@@ -17,8 +17,7 @@ bool FusedOperators::has_kernels(const Tensor& x) const {
 }
 
 GradientPlace FusedOperators::place_of(const Tensor& weight) const {
-  if (!gradients_ || !at::GradMode::is_enabled() || !weight.requires_grad()) return {};
-  return {gradients_(weight)};
+  return place_for(weight, gradients_);
 }
 
 Tensor FusedOperators::embed(const Tensor& tokens_bt, const Embeddings& embeddings) {

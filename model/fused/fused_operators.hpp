@@ -37,7 +37,7 @@ class FusedOperators : public Operators {
   GradientPlace place_of(const torch::Tensor& weight) const;
 
   std::unique_ptr<Operators> elsewhere_;
-  GradientMemory gradients_;  // empty: every gradient has memory of its own
+  GradientMemory gradients_;
 };
 
 }  // namespace sidestream::model::fused

@@ -1,32 +1,56 @@
 // Carries the memory of a weight's gradient from an operator's forward to its backward.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 
 #include <torch/torch.h>
 
+#include "model/gradient_memory.hpp"
+
 namespace sidestream::model::fused {
 
 // A struct, and no tensor: autograd would take that for an input.
 struct GradientPlace {
-  torch::Tensor memory;  // undefined: the operator makes its own
+  torch::Tensor memory = {};             // undefined: the operator makes its own
+  std::function<bool()> take_over = {};  // GradientMemory's, of this weight
+};
+
+inline GradientPlace place_for(const torch::Tensor& weight, const GradientMemory& gradients) {
+  if (!gradients.lend || !at::GradMode::is_enabled() || !weight.requires_grad()) return {};
+  GradientPlace place{.memory = gradients.lend(weight)};
+  if (place.memory.defined() && gradients.take_over)
+    place.take_over = [weight, take_over = gradients.take_over] { return take_over(weight); };
+  return place;
+}
+
+struct KeptPlace : torch::CustomClassHolder {
+  explicit KeptPlace(GradientPlace of_weight) : place(std::move(of_weight)) {}
+  GradientPlace place;
 };
 
 inline void keep_place(torch::autograd::AutogradContext* context, const std::string& name,
                        const GradientPlace& place) {
-  if (place.memory.defined()) context->saved_data[name] = place.memory;
+  if (!place.memory.defined()) return;
+  context->saved_data[name] = c10::IValue::make_capsule(c10::make_intrusive<KeptPlace>(place));
 }
 
-// Undefined the second time. Autograd takes a gradient over without a copy only where nobody else
-// holds it.
-inline torch::Tensor take_place(torch::autograd::AutogradContext* context,
+// Empty the second time. Autograd takes a gradient over without a copy only where nobody else holds
+// it.
+inline GradientPlace take_place(torch::autograd::AutogradContext* context,
                                 const std::string& name) {
   const auto entry = context->saved_data.find(name);
   if (entry == context->saved_data.end()) return {};
-  torch::Tensor memory = entry->second.toTensor();
+  const c10::IValue kept = entry->second;
   context->saved_data.erase(entry);
-  return memory;
+  return std::move(static_cast<KeptPlace*>(kept.toCapsule().get())->place);
+}
+
+// The gradient of a place's weight, which is complete, as autograd is to be handed it: undefined
+// where somebody takes it over.
+inline torch::Tensor handed_over(torch::Tensor gradient, const GradientPlace& place) {
+  return place.take_over && place.take_over() ? torch::Tensor() : std::move(gradient);
 }
 
 inline torch::Tensor or_empty(torch::Tensor memory, at::IntArrayRef shape,

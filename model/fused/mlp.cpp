@@ -156,10 +156,14 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
       HiddenGradient<T> hidden = gradient_of_hidden<T>(dy, out_weight, before);
       before.reset();
       result[4] = bias_gradient<T>(dy);
-      result[3] = out_weight_gradient(hidden.activation, dy, take_place(context, kOutGradient));
+      GradientPlace out_place = take_place(context, kOutGradient);
+      result[3] = handed_over(
+          out_weight_gradient(hidden.activation, dy, std::move(out_place.memory)), out_place);
       hidden.activation.storage.reset();
       result[2] = rounded(hidden.bias_grad, dy.scalar_type());
-      result[1] = in_weight_gradient(x, hidden.grad, take_place(context, kInGradient));
+      GradientPlace in_place = take_place(context, kInGradient);
+      result[1] =
+          handed_over(in_weight_gradient(x, hidden.grad, std::move(in_place.memory)), in_place);
       if (context->needs_input_grad(0)) result[0] = in_gradient(x, hidden.grad, in_weight);
     });
     return result;

@@ -142,13 +142,13 @@ TEST(LanguageModelTest, gradients_lie_where_they_are_asked_to) {
   for (const char* name : {"gpt2-micro", "mlp"}) {
     const auto expected = micro(name), model = micro(name);
     std::map<const void*, Tensor> places;  // by weight
-    model->write_gradients_into([&](const Tensor& weight) {
+    model->write_gradients_into({.lend = [&](const Tensor& weight) {
       const bool first = places.count(weight.data_ptr()) == 0;
       EXPECT_TRUE(first) << "a place was asked for twice";
       const Tensor memory = torch::full_like(weight, 1e9);
       places[weight.data_ptr()] = memory;
       return at::alias(memory);
-    });
+    }});
     const Tensor inputs = tokens(2, 16, 3), targets = tokens(2, 16, 4);
 
     expected->loss(inputs, targets).backward();
@@ -171,9 +171,43 @@ TEST(LanguageModelTest, gradients_lie_where_they_are_asked_to) {
   }
 }
 
+// Each as soon as it is there, that of the second layer of an MLP before that of the first.
+TEST(LanguageModelTest, gradients_that_are_taken_over_are_not_handed_to_autograd) {
+  const auto expected = micro(), model = micro();
+  std::map<const void*, Tensor> places;  // by weight
+  std::map<const void*, std::size_t> order;
+  const auto take_over = [&](const Tensor& weight) {
+    EXPECT_TRUE(order.emplace(weight.data_ptr(), order.size()).second);
+    return true;
+  };
+  model->write_gradients_into({.lend =
+                                   [&](const Tensor& weight) {
+                                     const Tensor memory = torch::full_like(weight, 1e9);
+                                     places[weight.data_ptr()] = memory;
+                                     return at::alias(memory);
+                                   },
+                               .take_over = take_over});
+  const Tensor inputs = tokens(2, 16, 3), targets = tokens(2, 16, 4);
+
+  expected->loss(inputs, targets).backward();
+  model->loss(inputs, targets).backward();
+
+  const auto weights = model->named_parameters(), expected_weights = expected->named_parameters();
+  for (const auto& item : weights) {
+    const Tensor wanted = expected_weights[item.key()].grad();
+    const bool taken = order.count(item.value().data_ptr()) != 0;
+    const Tensor& found = taken ? places.at(item.value().data_ptr()) : item.value().grad();
+    EXPECT_EQ(taken, !item.value().grad().defined()) << item.key();
+    EXPECT_TRUE(torch::equal(found, wanted)) << item.key();
+  }
+  EXPECT_EQ(order.size(), static_cast<std::size_t>(4 * model->config().layers));
+  const auto place = [&](const char* name) { return order.at(weights[name].data_ptr()); };
+  EXPECT_LT(place("transformer.h.0.mlp.c_proj.weight"), place("transformer.h.0.mlp.c_fc.weight"));
+}
+
 TEST(LanguageModelTest, gradients_without_a_place_have_memory_of_their_own) {
   const auto model = micro();
-  model->write_gradients_into([](const Tensor&) { return Tensor(); });
+  model->write_gradients_into({.lend = [](const Tensor&) { return Tensor(); }});
   {
     const torch::NoGradGuard no_grad;
     model->loss(tokens(2, 16, 3), tokens(2, 16, 4));

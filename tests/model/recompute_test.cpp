@@ -133,12 +133,12 @@ TEST(RecomputeTest, gradients_lie_where_they_are_asked_to) {
     SCOPED_TRACE(static_cast<int>(level));
     const auto model = model_of(kVariants[0], level);
     std::map<const void*, Tensor> places;  // by weight
-    model->write_gradients_into([&](const Tensor& weight) {
+    model->write_gradients_into({.lend = [&](const Tensor& weight) {
       EXPECT_EQ(places.count(weight.data_ptr()), 0U) << "a place was asked for twice";
       const Tensor memory = torch::full_like(weight, 1e9);
       places[weight.data_ptr()] = memory;
       return at::alias(memory);
-    });
+    }});
 
     model->loss(tokens(1), tokens(2)).backward();
 

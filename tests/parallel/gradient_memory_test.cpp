@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "core/base/error.hpp"
 #include "parallel/data_parallel.hpp"
 #include "tests/parallel/thread_communicator.hpp"
 #include "tests/parallel/toy_training.hpp"
@@ -56,6 +57,105 @@ TEST(GradientMemoryTest, isTheBucket) {
     }
     EXPECT_TRUE(net.first->weight.allclose(before - 3 * 1.5)) << "mean of 1 and 2, three times";
     replicas.check_replicas();
+  });
+}
+
+// Writes a gradient, offers it while its backward still runs, and hands autograd what is not taken.
+struct OfferedGradient : torch::autograd::Function<OfferedGradient> {
+  struct Offer {
+    torch::Tensor memory;
+    double value = 0;
+    std::function<bool()> offer;
+  };
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& x,
+                               Offer* offer) {
+    context->saved_data["offer"] = reinterpret_cast<std::int64_t>(offer);
+    return x.sum();
+  }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* context,
+                                               const torch::autograd::tensor_list& /*grads*/) {
+    auto* offer = reinterpret_cast<Offer*>(context->saved_data["offer"].toInt());
+    offer->memory.fill_(offer->value);
+    torch::Tensor gradient = std::exchange(offer->memory, {});
+    return {offer->offer() ? torch::Tensor() : gradient, torch::Tensor()};
+  }
+};
+
+TEST(GradientMemoryTest, takenOver_leavesInsideItsBackward) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator,
+                          {.bucket_mb = kSmallBuckets,
+                           .unused_parameters = UnusedParameters::kAllow,
+                           .optimizer = {.algorithm = parallel::OptimizerAlgorithm::kSgd,
+                                         .weight_decay = 0,
+                                         .momentum = 0,
+                                         .grad_clip = 0}});
+    const auto memory = replicas.gradient_memory();
+    const auto taking = replicas.gradient_taking();
+    EXPECT_FALSE(taking(net.first->weight)) << "outside of a step";
+    const torch::Tensor before = net.first->weight.detach().clone();
+    for (int step = 1; step <= 3; ++step) {
+      replicas.begin_micro_step(0);
+      EXPECT_FALSE(taking(net.first->weight)) << "its memory was not lent";
+      EXPECT_FALSE(taking(torch::ones({3}))) << "no parameter";
+      std::size_t started = 0;
+      OfferedGradient::Offer offer{
+          .memory = memory(net.first->weight), .value = 1.0 + communicator.rank(), .offer = [&] {
+            const std::size_t so_far = communicator.reduced_buckets().size();
+            const bool taken = taking(net.first->weight);
+            EXPECT_TRUE(taken);
+            started = communicator.reduced_buckets().size() - so_far;
+            return taken;
+          }};
+      OfferedGradient::apply(net.first->weight, &offer).backward();
+
+      // The order of buckets is that of the first step.
+      EXPECT_EQ(started, step == 1 ? 0U : 1U);
+      EXPECT_FALSE(taking(net.first->weight)) << "a second time";
+      replicas.finish_backward();
+      replicas.update(1.0);
+    }
+    EXPECT_TRUE(net.first->weight.allclose(before - 3 * 1.5)) << "mean of 1 and 2, three times";
+    replicas.check_replicas();
+  });
+}
+
+TEST(GradientMemoryTest, takenOver_aSecondGradientIsStillAnError) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator, {.unused_parameters = UnusedParameters::kAllow});
+    const auto taking = replicas.gradient_taking();
+    replicas.begin_micro_step(0);
+    OfferedGradient::Offer offer{.memory = replicas.gradient_memory()(net.first->weight),
+                                 .value = 1,
+                                 .offer = [&] { return taking(net.first->weight); }};
+    OfferedGradient::apply(net.first->weight, &offer).backward();
+    EXPECT_THROW(net.first->weight.sum().backward(), core::Error);
+  });
+}
+
+// Of a weight that is used twice autograd adds both gradients.
+TEST(GradientMemoryTest, takenOver_notWhereItWasAskedForTwice) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator, {.unused_parameters = UnusedParameters::kAllow});
+    const auto memory = replicas.gradient_memory();
+    const auto taking = replicas.gradient_taking();
+    replicas.begin_micro_step(0);
+    const auto offer = [&](double value) {
+      torch::Tensor place = memory(net.first->weight);
+      return OfferedGradient::Offer{
+          .memory = place.defined() ? place : torch::empty_like(net.first->weight),
+          .value = value,
+          .offer = [&] { return taking(net.first->weight); }};
+    };
+    OfferedGradient::Offer one = offer(1), two = offer(2);
+    (OfferedGradient::apply(net.first->weight, &one) +
+     OfferedGradient::apply(net.first->weight, &two))
+        .backward();
+    replicas.finish_backward();
+    EXPECT_TRUE(net.first->weight.grad().allclose(torch::full_like(net.first->weight, 3)));
   });
 }
 
@@ -126,11 +226,14 @@ TEST(GradientMemoryTest, outlivesItsLender) {
   run_ranks(1, [](ThreadCommunicator& communicator) {
     ToyNet net(0);
     std::function<torch::Tensor(const torch::Tensor&)> memory;
+    std::function<bool(const torch::Tensor&)> taking;
     {
       DataParallel replicas(net, communicator, {});
       memory = replicas.gradient_memory();
+      taking = replicas.gradient_taking();
     }
     EXPECT_FALSE(memory(net.first->weight).defined());
+    EXPECT_FALSE(taking(net.first->weight));
   });
 }
 

@@ -221,11 +221,11 @@ void expect_gradients_where_asked(const LaunchQueuePtr& queue, at::ScalarType dt
     inputs.push_back(input.to(tested_device(), dtype).requires_grad_());
   DeviceOperators own(queue), placed(queue);
   std::map<const void*, Tensor> places;
-  placed.write_gradients_into([&](const Tensor& weight) {
+  placed.write_gradients_into({.lend = [&](const Tensor& weight) {
     const Tensor memory = torch::full_like(weight, 1e9);
     places[weight.data_ptr()] = memory;
     return at::alias(memory);
-  });
+  }});
   const auto gradients = [&](Operators& operators) {
     for (Tensor& input : inputs) input.mutable_grad() = Tensor();
     const Tensor hidden = operators.linear(inputs[0], {inputs[1], inputs[2]});
