@@ -16,7 +16,11 @@ constexpr std::int64_t kMeasuredSteps = 4;
 constexpr std::int64_t kPause = 256;  // backwards from one decision to the next measurement
 
 // Of the time to the last collective's end: a cut that promises less is not worth other traces.
-constexpr double kWorthWhile = 0.02;
+constexpr double kWorthWhile = 0.005;
+
+// Buckets are cut for a link that is slower than it was seen to be: of the cuts that end as early
+// there is one that leaves later collectives some room.
+constexpr double kSlowerLink = 1.2;
 
 // Sizes less apart show no latency beside the noise of their times.
 constexpr double kApart = 1.25;
@@ -148,7 +152,8 @@ std::optional<BucketProposal> probing_cut(const GradientTimes& times, const Buck
 
 std::optional<BucketProposal> better_cut(const GradientTimes& times, const TransferCost& cost,
                                          const BucketCut& current) {
-  BucketCut best = best_cut(times, cost);
+  BucketCut best = best_cut(times, {.latency_s = cost.latency_s,
+                                    .s_per_byte = kSlowerLink * cost.s_per_byte});
   const double before = end_of_collectives(times, cost, current);
   const double after = end_of_collectives(times, cost, best);
   if (before - after < kWorthWhile * before) return std::nullopt;
