@@ -5,7 +5,8 @@
 // The progress thread only sleeps, because the cores belong to the computation. A look at MPI takes
 // some 10 us, and more of what computes, whose caches it leaves cold: a wait begins with half of
 // what the waits before it took, goes on with a quarter of what it has taken itself, and never
-// sleeps longer than 1 ms, so that what comes is late by little of what it took.
+// sleeps longer than 1 ms. What comes is late by a quarter of what it took, or by half of what is
+// usual where it took less than that.
 #pragma once
 
 #include <algorithm>
@@ -27,6 +28,12 @@ class Backoff {
     slept_ = {};
   }
 
+  // Nobody waits any more, or another thread does: what was slept says nothing of a wait.
+  void forget() noexcept {
+    attempts_ = 0;
+    slept_ = {};
+  }
+
   void pause() {
     ++attempts_;
     if (manner_ == Manner::kCaller && attempts_ < kSpins) return relax();
@@ -41,7 +48,8 @@ class Backoff {
   std::chrono::microseconds next_sleep() const noexcept {
     if (manner_ != Manner::kProgressThread)
       return std::clamp(slept_ / 4, kShortestSleep, kLongestOfCaller);
-    return std::clamp(std::max(slept_ / 4, usual_ / 2), kShortestSleep, kLongestOfThread);
+    const auto sleep = slept_.count() == 0 ? usual_ / 2 : slept_ / 4;
+    return std::clamp(sleep, kShortestSleep, kLongestOfThread);
   }
 
  private:

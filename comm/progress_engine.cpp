@@ -127,13 +127,17 @@ void ProgressEngine::run_thread(const std::stop_token& stop) {
       const auto wanted = [this] { return !queue_.empty() && waiting_callers_ == 0; };
       work_for_thread_.wait_for(lock, stop, kIdlePoll, wanted);
       if (stop.stop_requested()) return;
-      if (waiting_callers_ > 0) continue;  // the caller drives
+      if (waiting_callers_ > 0) {  // the caller drives
+        backoff.forget();
+        continue;
+      }
     }
     bool moved = false;
     if (const std::unique_lock driver(drive_mutex_, std::try_to_lock); driver.owns_lock())
       moved = drive();
     if (moved) backoff.reset();
-    if (!moved && !is_idle()) backoff.pause();
+    if (moved) continue;
+    is_idle() ? backoff.forget() : backoff.pause();
   }
 }
 

@@ -14,9 +14,9 @@ struct GradientMemory {
   // going to be differentiated. Empty: there is none for anybody.
   std::function<torch::Tensor(const torch::Tensor& weight)> lend = {};
 
-  // Called in backward when all of a gradient is in memory that was lent for it, while the operator
-  // has other gradients still to compute. True: it is taken over, may be travelling already, and is
-  // not handed to autograd; false, or an empty function: it is, as any other.
+  // May be called in backward when all of a gradient is in memory that was lent for it, while the
+  // operator has other gradients still to compute. True: it is taken over, may be travelling
+  // already, and is not handed to autograd; false, or an empty function: it is, as any other.
   std::function<bool(const torch::Tensor& weight)> take_over = {};
 };
 

@@ -18,8 +18,8 @@ constexpr std::int64_t kPause = 256;  // backwards from one decision to the next
 // Of the time to the last collective's end: a cut that promises less is not worth other traces.
 constexpr double kWorthWhile = 0.005;
 
-// Buckets are cut for a link that is slower than it was seen to be: of the cuts that end as early
-// there is one that leaves later collectives some room.
+// Buckets are cut for a link that is so much slower than it was seen to be: the best cut for the
+// link as it was may begin as late as it can, and every disturbance then stays behind the backward.
 constexpr double kSlowerLink = 1.2;
 
 // Sizes less apart show no latency beside the noise of their times.
@@ -152,8 +152,8 @@ std::optional<BucketProposal> probing_cut(const GradientTimes& times, const Buck
 
 std::optional<BucketProposal> better_cut(const GradientTimes& times, const TransferCost& cost,
                                          const BucketCut& current) {
-  BucketCut best = best_cut(times, {.latency_s = cost.latency_s,
-                                    .s_per_byte = kSlowerLink * cost.s_per_byte});
+  BucketCut best =
+      best_cut(times, {.latency_s = cost.latency_s, .s_per_byte = kSlowerLink * cost.s_per_byte});
   const double before = end_of_collectives(times, cost, current);
   const double after = end_of_collectives(times, cost, best);
   if (before - after < kWorthWhile * before) return std::nullopt;

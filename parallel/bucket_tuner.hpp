@@ -37,7 +37,7 @@ class BucketTuner {
   void backward_ended(const std::vector<std::optional<comm::WorkSpan>>& collectives);
 
   // Between steps, on all ranks: collective and blocking when a few steps have been measured, else
-  // nothing. A cut that all ranks agree on, where it should end the step noticeably earlier, or
+  // nothing. A cut that all ranks agree on, where it should end the step by 0.5 % earlier, or
   // where buckets of one size do not show what a collective and what a byte takes.
   std::optional<BucketProposal> propose(const BucketPlan& plan, core::DType dtype);
 

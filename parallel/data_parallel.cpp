@@ -222,8 +222,8 @@ class DataParallel::Impl {
     if (!order_.is_in_micro_step()) {
       throw core::Error("A backward began outside of a micro-step: call begin_micro_step() first.");
     }
-    // Autograd calls the hook without a gradient where an operator's was taken over.
-    if (hooks_to_come_.erase(parameter) > 0) return;
+    // Autograd calls the hook without a gradient, too, where an operator's was taken over.
+    if (hooks_to_come_.erase(parameter) > 0) return accumulator_.require_single_use(parameter);
     if (readiness_.has(parameter)) {
       throw core::Error(fmt::format(
           "Parameter '{}' got a second gradient in micro-step {}: expected one backward in each "

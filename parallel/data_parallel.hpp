@@ -64,8 +64,9 @@ class DataParallel {
 
   // Called in backward with a parameter whose whole gradient is in that memory: true says that it
   // counts as there, its bucket may leave at once, and autograd must not be handed it. False where
-  // the memory was asked for more than once in the micro-step, for a weight that is used as often:
-  // the gradients of all uses are autograd's to add. The function may outlive this, too.
+  // the memory was asked for more than once, for a weight that is used as often: the gradients of
+  // all uses are autograd's to add. A use that does not ask is an Error of backward. The function
+  // may outlive this, too.
   std::function<bool(const torch::Tensor& parameter)> gradient_taking();
 
   // Called with a parameter before its weights are read, waits until those of the last update are

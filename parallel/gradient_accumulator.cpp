@@ -1,5 +1,9 @@
 #include "parallel/gradient_accumulator.hpp"
 
+#include <fmt/format.h>
+
+#include "core/base/error.hpp"
+
 namespace sidestream::parallel {
 
 torch::Tensor GradientAccumulator::lend(std::size_t parameter) {
@@ -12,9 +16,22 @@ torch::Tensor GradientAccumulator::lend(std::size_t parameter) {
 
 bool GradientAccumulator::take_lent(std::size_t parameter) {
   if (filled_[parameter] || times_asked_[parameter] != 1) return false;
-  parameters_.at(parameter).tensor.mutable_grad() = gradients_.view(parameter);
+  // A tensor of its own, whose version counts what is written through it alone.
+  parameters_.at(parameter).tensor.mutable_grad() = gradients_.view(parameter).variable_data();
   filled_[parameter] = true;
   return true;
+}
+
+void GradientAccumulator::require_single_use(std::size_t parameter) const {
+  const Parameter& taken = parameters_.at(parameter);
+  const torch::Tensor& gradient = taken.tensor.grad();
+  if (gradient._version() == 0 && gradient.data_ptr() == gradients_.view(parameter).data_ptr())
+    return;
+  throw core::Error(fmt::format(
+      "Parameter '{}' got a gradient of another use after that of a fused operator had left for "
+      "its "
+      "sum. Set gradient_as_bucket_view to false for a module that uses a weight twice.",
+      taken.name));
 }
 
 void GradientAccumulator::begin_step() {

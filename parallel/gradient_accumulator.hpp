@@ -39,6 +39,10 @@ class GradientAccumulator {
   // asked for again: autograd has gradients to add then.
   bool take_lent(std::size_t parameter);
 
+  // After take_lent(), when autograd is done with the parameter. Throws Error where it has added
+  // the gradient of another use, which may have come too late for the sum.
+  void require_single_use(std::size_t parameter) const;
+
   // Every parameter is without a gradient.
   void begin_step();
 

@@ -139,7 +139,7 @@ void sync_folder(const std::filesystem::path& folder) {
 
 bool is_there(const std::filesystem::path& path) noexcept {
   struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0;
+  return ::lstat(path.c_str(), &status) == 0 || errno == EACCES;
 }
 
 bool is_stream(const std::filesystem::path& path) {

@@ -53,8 +53,8 @@ std::string read_file(const std::filesystem::path& path,
 void read_in_pieces(const std::filesystem::path& path,
                     const std::function<void(std::span<const std::byte>)>& take);
 
-// Whether anything has this name, also a link that leads nowhere or to itself: who reads it then
-// says why that cannot be.
+// Whether anything has this name or may have it, also a link that leads nowhere or to itself and
+// what lies in a folder that may not be searched: who reads it then says why that cannot be.
 bool is_there(const std::filesystem::path& path) noexcept;
 
 // What is there and is no file, but takes bytes: a pipe, a terminal, /dev/null. Nothing may be

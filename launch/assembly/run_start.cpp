@@ -99,12 +99,20 @@ std::set<std::string> settings_in(const std::string& text) {
   return settings;
 }
 
+// Nothing of a file that cannot be read.
+std::set<std::string> settings_of(const std::filesystem::path& config) {
+  try {
+    return settings_in(core::read_file(config));
+  } catch (const core::Error&) {
+    return {};
+  }
+}
+
 // A resumed run may be told other values; nobody should wonder about its losses later.
 void note_changes(const std::filesystem::path& config, const std::string& text,
                   std::vector<std::string>& notes) {
-  if (!std::filesystem::exists(config)) return;
-  const std::set<std::string> before = settings_in(core::read_file(config)),
-                              now = settings_in(text);
+  if (!core::is_there(config)) return;
+  const std::set<std::string> before = settings_of(config), now = settings_in(text);
   std::vector<std::string> changed;
   std::set_difference(now.begin(), now.end(), before.begin(), before.end(),
                       std::back_inserter(changed));

@@ -73,6 +73,15 @@ std::string describe(const Run& run) {
   return text + "\n";
 }
 
+// One that cannot be read is told as one whose lines cannot.
+FoundAccount account_of_time(const std::filesystem::path& run) {
+  try {
+    return read_account(checkpoint::RunPaths(run).ettr());
+  } catch (const core::Error& error) {
+    return {.faults = {error.what()}};
+  }
+}
+
 PlotSeries curve(const Run& run) {
   PlotSeries series{.name = run.name, .points = {}};
   for (const StepMetrics& step : run.metrics) {
@@ -91,7 +100,7 @@ int run_summary(const CommandCall& call) {
     fmt::print("{}", core::printable_lines(describe(runs[i])));
     if (const auto& memory = runs[i].record.memory)
       fmt::print("{}: {}\n", core::printable_lines(runs[i].name), describe(*memory));
-    const FoundAccount time = read_account(checkpoint::RunPaths(options.runs[i]).ettr());
+    const FoundAccount time = account_of_time(options.runs[i]);
     for (const std::string& fault : time.faults) core::print_warning(fault);
     if (time.account)
       fmt::print("{}: {}\n", core::printable_lines(runs[i].name), describe(*time.account));

@@ -17,15 +17,16 @@ std::string read_log(const std::filesystem::path& path) {
   return core::read_file(path, std::numeric_limits<std::size_t>::max());
 }
 
-std::vector<nlohmann::json> read_json_lines(const std::filesystem::path& path) {
-  std::vector<nlohmann::json> objects;
-  if (!std::filesystem::exists(path)) return objects;
+std::vector<JsonLine> read_json_lines(const std::filesystem::path& path) {
+  std::vector<JsonLine> found;
+  if (!core::is_there(path)) return found;
   std::istringstream lines(read_log(path));
-  for (std::string line; std::getline(lines, line);) {
+  std::uint64_t offset_bytes = 0;
+  for (std::string line; std::getline(lines, line); offset_bytes += line.size() + 1) {
     nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (object.is_object()) objects.push_back(std::move(object));
+    if (object.is_object()) found.push_back({std::move(object), offset_bytes});
   }
-  return objects;
+  return found;
 }
 
 }  // namespace sidestream::launch

@@ -1,6 +1,7 @@
 // A file of JSON objects, one a line, that is only ever appended to.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,8 +18,13 @@ void append_json_line(AppendedFile& file, const nlohmann::ordered_json& object);
 // that cannot be read.
 std::string read_log(const std::filesystem::path& path);
 
+struct JsonLine {
+  nlohmann::json object;
+  std::uint64_t offset_bytes = 0;  // in the file
+};
+
 // Every line that is an object; others, torn by kills, are left out. Nothing where there is no
 // file. Throws Error for a file that cannot be read.
-std::vector<nlohmann::json> read_json_lines(const std::filesystem::path& path);
+std::vector<JsonLine> read_json_lines(const std::filesystem::path& path);
 
 }  // namespace sidestream::launch

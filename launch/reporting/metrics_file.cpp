@@ -74,7 +74,7 @@ std::optional<StepMetrics> metrics_of(std::string_view line) {
 // Leaves the lines up to and including `step`; the file is replaced only if that changes it. A line
 // that is damaged does not keep a run from going on: the file as it was stays beside the new one.
 // Returns what is to be told of that.
-std::string cut_after_step(const std::filesystem::path& path, std::int64_t step) {
+[[nodiscard]] std::string cut_after_step(const std::filesystem::path& path, std::int64_t step) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return "";
   const std::string content = read_log(path), aside = path.string() + ".damaged";
@@ -150,7 +150,7 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t res
 void MetricsWriter::rewind(std::int64_t step) {
   file_.finish();
   file_.open_again();  // what is cut has another file's number
-  cut_after_step(file_.path(), step);
+  damage_ = cut_after_step(file_.path(), step);
 }
 
 MetricsWriter::~MetricsWriter() { file_.sync(); }

@@ -35,8 +35,9 @@ class MetricsWriter {
   // seconds.
   void write(const StepMetrics& metrics);
 
-  // What could not be read of the file when it was opened: how many lines were dropped, and the
-  // copy of the file that has them still. For people; empty where there was nothing of that kind.
+  // What could not be read of the file when it was opened, or cut the last time: how many lines
+  // were dropped, and the copy of the file that has them still. For people; empty where there was
+  // nothing of that kind.
   const std::string& damage() const noexcept { return damage_; }
 
   // Drops the lines of later steps, which are taken again. Throws Error, and leaves all as it is,

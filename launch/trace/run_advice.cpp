@@ -92,8 +92,7 @@ std::string other_job(const verify::RecordedRun& run, const analysis::Analysis& 
     if (ranks > 0 && noted->second != std::to_string(ranks))
       return fmt::format(
           "{}: \"world_size\" is {}, and {} is of a job of {}: the advice does without what it "
-          "says "
-          "of machine and job",
+          "says of machine and job",
           (run.folder / "run.json").string(), core::printable(noted->second),
           rank.timeline->info.file, ranks);
   }

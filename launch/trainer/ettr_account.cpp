@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <system_error>
 #include <utility>
 
 namespace sidestream::launch {
@@ -235,18 +234,22 @@ EttrAccount account_of(const std::vector<json>& ledger, double now_s) {
 }
 
 FoundAccount found_account(const std::filesystem::path& path, EttrLines ledger) {
-  constexpr double kRounding_s = 1;
+  // Where a start is killed, seconds that two writers have noted are counted twice.
+  constexpr double kRounding_s = 1, kCountedTwice_s = 10;
   settle_clocks(ledger.lines);
   double last_at = 0;
   for (const json& line : ledger.lines) last_at = std::max(last_at, number(line, "at"));
   const EttrAccount account = account_of(ledger.lines, last_at);
   FoundAccount found{.faults = std::move(ledger.faults)};
   if (account.starts == 0) return found;
-  if (account.productive_s < 0 || account.productive_s > account.wall_s + kRounding_s) {
+  const double counted_s = account.wall_s - account.other_s;
+  const bool training_fits =
+      account.productive_s >= 0 && account.productive_s <= account.wall_s + kRounding_s;
+  if (!training_fits || counted_s > 2 * account.wall_s + kCountedTwice_s) {
     found.faults.push_back(fmt::format(
-        "{}: {:.3g} s of training within {:.3g} s cannot be: lines are damaged or lost, or a clock "
-        "was set; where the time of the run went is left out",
-        path.string(), account.productive_s, account.wall_s));
+        "{}: {:.3g} s of training and {:.3g} s of all kinds within {:.3g} s cannot be: lines are "
+        "damaged or lost, or a clock was set; where the time of the run went is left out",
+        path.string(), account.productive_s, counted_s, account.wall_s));
     return found;
   }
   found.account = account;
@@ -254,8 +257,6 @@ FoundAccount found_account(const std::filesystem::path& path, EttrLines ledger) 
 }
 
 FoundAccount read_account(const std::filesystem::path& ledger) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(ledger, ignored)) return {};
   return found_account(ledger, read_ettr_lines(ledger));
 }
 

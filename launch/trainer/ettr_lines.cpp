@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <sstream>
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
 #include "core/base/json_fault.hpp"
 #include "launch/reporting/jsonl_file.hpp"
 
@@ -23,8 +21,7 @@ struct Figure {
   const char* key;
   core::NumberBounds bounds;
 };
-constexpr std::array<Figure, 9> kFigures = {{{"at", kTimeOfDay},
-                                             {"up_s", core::bounds::kSeconds},
+constexpr std::array<Figure, 8> kFigures = {{{"up_s", core::bounds::kSeconds},
                                              {"attempt", core::bounds::kCount},
                                              {"training_s", core::bounds::kSeconds},
                                              {"startup_s", core::bounds::kSeconds},
@@ -35,6 +32,7 @@ constexpr std::array<Figure, 9> kFigures = {{{"at", kTimeOfDay},
 
 // Throws DataError with the first that cannot be.
 void check_figures(const json& line, const core::JsonPlace& place) {
+  core::number_within(line, "at", kTimeOfDay, place);
   for (const Figure& figure : kFigures)
     core::maybe_number_within(line, figure.key, figure.bounds, place);
 }
@@ -48,17 +46,12 @@ std::string fault_text(const std::string& first, int lines) {
 
 EttrLines read_ettr_lines(const std::filesystem::path& path) {
   EttrLines found;
-  if (!core::is_there(path)) return found;
-  std::istringstream lines(read_log(path));
   std::string first_fault;
   int left_out = 0;
-  std::uint64_t offset_bytes = 0;
-  for (std::string line; std::getline(lines, line); offset_bytes += line.size() + 1) {
-    json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object()) continue;
+  for (JsonLine& line : read_json_lines(path)) {
     try {
-      check_figures(object, {path.string(), offset_bytes, "a line of the ledger"});
-      found.lines.push_back(std::move(object));
+      check_figures(line.object, {path.string(), line.offset_bytes, "a line of the ledger"});
+      found.lines.push_back(std::move(line.object));
     } catch (const core::DataError& error) {
       if (left_out++ == 0) first_fault = error.what();
     }

@@ -15,7 +15,7 @@ struct EttrLines {
 };
 
 // Every line that is an object with figures that can be: seconds are neither negative nor more than
-// thirty years, times lie between 1970 and the year 5000. Lines that kills have torn are left out
+// thirty years, and every line has its time. Lines that kills have torn are left out
 // without a word. Nothing where there is no file. Throws Error for a file that cannot be read.
 EttrLines read_ettr_lines(const std::filesystem::path& path);
 

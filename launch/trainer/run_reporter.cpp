@@ -61,7 +61,7 @@ class RunReporter::Impl {
         calls_(std::move(calls)),
         tokens_per_step_(tokens_per_step(options, record.world_size)) {
     for (AppendedFile* file : files()) file->guard_opening(calls_.hold_folder);
-    if (!metrics_.damage().empty()) progress_.warn(metrics_.damage());
+    tell_damage();
     write_run_record(record_, paths_.run_json());
   }
 
@@ -133,6 +133,7 @@ class RunReporter::Impl {
     waiting_.reset();
     try {
       metrics_.rewind(state.step);
+      tell_damage();
     } catch (const std::exception& error) {
       progress_.warn(fmt::format("{}: the steps after {} stay in it, and are there twice",
                                  error.what(), state.step));
@@ -224,6 +225,10 @@ class RunReporter::Impl {
     if (!news) return;
     if (file.trouble()) return progress_.warn(*news);
     progress_.info(*news);
+  }
+
+  void tell_damage() {
+    if (!metrics_.damage().empty()) progress_.warn(metrics_.damage());
   }
 
   EttrLedger::Sums sums_of(const TrainingState& state) {

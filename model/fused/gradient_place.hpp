@@ -25,6 +25,7 @@ inline GradientPlace place_for(const torch::Tensor& weight, const GradientMemory
   return place;
 }
 
+// How a place lies in saved_data.
 struct KeptPlace : torch::CustomClassHolder {
   explicit KeptPlace(GradientPlace of_weight) : place(std::move(of_weight)) {}
   GradientPlace place;
@@ -48,9 +49,13 @@ inline GradientPlace take_place(torch::autograd::AutogradContext* context,
 }
 
 // The gradient of a place's weight, which is complete, as autograd is to be handed it: undefined
-// where somebody takes it over.
-inline torch::Tensor handed_over(torch::Tensor gradient, const GradientPlace& place) {
-  return place.take_over && place.take_over() ? torch::Tensor() : std::move(gradient);
+// where somebody takes it over. `edge`: the weight's among the tensors of forward; a gradient that
+// this backward does not ask for is nobody's.
+inline torch::Tensor handed_over(torch::Tensor gradient, const GradientPlace& place,
+                                 const torch::autograd::AutogradContext& context,
+                                 std::size_t edge) {
+  const bool taken = place.take_over && context.needs_input_grad(edge) && place.take_over();
+  return taken ? torch::Tensor() : std::move(gradient);
 }
 
 inline torch::Tensor or_empty(torch::Tensor memory, at::IntArrayRef shape,

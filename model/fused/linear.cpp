@@ -46,8 +46,10 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     RECORD_FUNCTION("sidestream::linear_backward", Inputs({dy, x, saved[1]}));
     tensor_list result(5);
     with_element_type(dy.scalar_type(), [&]<typename T>(T*) {
+      // Before the input's: it may travel meanwhile.
       GradientPlace place = take_place(context, kWeightGradient);
-      result[1] = handed_over(weight_gradient<T>(x, dy, std::move(place.memory)), place);
+      result[1] =
+          handed_over(weight_gradient<T>(x, dy, std::move(place.memory)), place, *context, 1);
       result[2] = bias_gradient<T>(dy);
       if (context->needs_input_grad(0)) result[0] = input_gradient<T>(dy, saved[1]);
     });

@@ -157,13 +157,14 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
       before.reset();
       result[4] = bias_gradient<T>(dy);
       GradientPlace out_place = take_place(context, kOutGradient);
-      result[3] = handed_over(
-          out_weight_gradient(hidden.activation, dy, std::move(out_place.memory)), out_place);
+      result[3] =
+          handed_over(out_weight_gradient(hidden.activation, dy, std::move(out_place.memory)),
+                      out_place, *context, 3);
       hidden.activation.storage.reset();
       result[2] = rounded(hidden.bias_grad, dy.scalar_type());
       GradientPlace in_place = take_place(context, kInGradient);
-      result[1] =
-          handed_over(in_weight_gradient(x, hidden.grad, std::move(in_place.memory)), in_place);
+      result[1] = handed_over(in_weight_gradient(x, hidden.grad, std::move(in_place.memory)),
+                              in_place, *context, 1);
       if (context->needs_input_grad(0)) result[0] = in_gradient(x, hidden.grad, in_weight);
     });
     return result;

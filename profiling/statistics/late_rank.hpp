@@ -62,7 +62,8 @@ struct UsuallyLast {
 };
 
 // The rank that is last in three steps of four or more, where a binomial test says that it is not
-// one of equals: 95 %, with Bonferroni's correction for the choice among all.
+// one of equals: 95 %, with Bonferroni's correction for the choice among all. The test takes steps
+// for independent, which neighbours are not: what it finds is said as seen, not as sure.
 std::optional<UsuallyLast> usually_last_rank(const std::vector<StepWaits>& steps);
 
 // One of three, or none.

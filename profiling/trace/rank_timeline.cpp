@@ -45,7 +45,8 @@ const CollectiveDetail* RankTimeline::collective(std::size_t row) const {
 }
 
 std::uint32_t RankTimeline::add_detail(const CollectiveDetail& detail) {
-  constexpr std::int64_t kLargest = std::int64_t{1} << 50, kUnknown = -1;
+  constexpr std::int64_t kLargest = std::int64_t{1} << 50;
+  constexpr std::int64_t kUnknown = CollectiveDetail{}.bytes;
   constexpr std::int32_t kMostRanks = 1 << 24;
   CollectiveDetail possible = detail;
   for (std::int64_t* size : {&possible.bytes, &possible.elements_in, &possible.elements_out}) {

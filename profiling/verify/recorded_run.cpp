@@ -64,7 +64,8 @@ std::int64_t step_number_of(const Json& line, const core::JsonPlace& place) {
 RecordedStep step_of(const Json& line, const core::JsonPlace& place) {
   constexpr double kRounding_s = 1e-4;
   const double step_s = core::number_within(line, "batch_cost_s", bounds::kSeconds, place);
-  const core::NumberBounds of_step = {0, step_s + kRounding_s};  // waiting for data is a part of it
+  const core::NumberBounds of_step = {
+      0, 1.01 * step_s + kRounding_s};  // waiting for data is a part of it
   return {.step = step_number_of(line, place),
           .loss = number_at(line, "loss"),
           .step_ms = step_s * 1e3,

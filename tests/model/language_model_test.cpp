@@ -205,6 +205,20 @@ TEST(LanguageModelTest, gradients_that_are_taken_over_are_not_handed_to_autograd
   EXPECT_LT(place("transformer.h.0.mlp.c_proj.weight"), place("transformer.h.0.mlp.c_fc.weight"));
 }
 
+TEST(LanguageModelTest, gradients_that_nobody_asks_for_are_not_offered) {
+  const auto model = micro();
+  model->write_gradients_into({.lend = [](const Tensor& weight) { return at::empty_like(weight); },
+                               .take_over =
+                                   [](const Tensor&) {
+                                     ADD_FAILURE() << "of a weight that is no input of grad()";
+                                     return true;
+                                   }});
+  const Tensor loss = model->loss(tokens(2, 16, 3), tokens(2, 16, 4));
+  const Tensor position = model->named_parameters()["transformer.wpe.weight"];
+
+  EXPECT_TRUE(torch::autograd::grad({loss}, {position})[0].defined());
+}
+
 TEST(LanguageModelTest, gradients_without_a_place_have_memory_of_their_own) {
   const auto model = micro();
   model->write_gradients_into({.lend = [](const Tensor&) { return Tensor(); }});

@@ -135,6 +135,40 @@ TEST(GradientMemoryTest, takenOver_aSecondGradientIsStillAnError) {
   });
 }
 
+TEST(GradientMemoryTest, takenOver_anotherUseThatDidNotAskIsAnError) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator, {.unused_parameters = UnusedParameters::kAllow});
+    const auto taking = replicas.gradient_taking();
+    replicas.begin_micro_step(0);
+    OfferedGradient::Offer offer{.memory = replicas.gradient_memory()(net.first->weight),
+                                 .value = 1,
+                                 .offer = [&] { return taking(net.first->weight); }};
+    const torch::Tensor loss =
+        OfferedGradient::apply(net.first->weight, &offer) + net.first->weight.sum();
+    EXPECT_THROW(loss.backward(), core::Error);
+  });
+}
+
+TEST(GradientMemoryTest, takenOver_laterMicroStepsAddToIt) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator,
+                          {.grad_accumulation = 2, .unused_parameters = UnusedParameters::kAllow});
+    const auto taking = replicas.gradient_taking();
+    replicas.begin_micro_step(0);
+    OfferedGradient::Offer offer{.memory = replicas.gradient_memory()(net.first->weight),
+                                 .value = 1,
+                                 .offer = [&] { return taking(net.first->weight); }};
+    OfferedGradient::apply(net.first->weight, &offer).backward();
+    replicas.begin_micro_step(1);
+    (2 * net.first->weight.sum()).backward();
+    replicas.finish_backward();
+    EXPECT_TRUE(net.first->weight.grad().allclose(torch::full_like(net.first->weight, 3)));
+    replicas.update(1e-2);
+  });
+}
+
 // Of a weight that is used twice autograd adds both gradients.
 TEST(GradientMemoryTest, takenOver_notWhereItWasAskedForTwice) {
   run_ranks(1, [](ThreadCommunicator& communicator) {

@@ -21,8 +21,9 @@ TEST(JsonlFileTest, append_oneLineEach) {
 
   const auto objects = read_json_lines(path);
   ASSERT_EQ(objects.size(), 2U);
-  EXPECT_EQ(objects[1]["a"], 2);
-  EXPECT_EQ(objects[1]["text"], "two\nlines");
+  EXPECT_EQ(objects[1].object["a"], 2);
+  EXPECT_EQ(objects[1].offset_bytes, std::string("{\"a\":1}\n").size());
+  EXPECT_EQ(objects[1].object["text"], "two\nlines");
 }
 
 TEST(JsonlFileTest, append_afterATornLine) {
@@ -35,7 +36,7 @@ TEST(JsonlFileTest, append_afterATornLine) {
 
   const auto objects = read_json_lines(path);
   ASSERT_EQ(objects.size(), 2U);
-  EXPECT_EQ(objects[1]["a"], 3);
+  EXPECT_EQ(objects[1].object["a"], 3);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/base/error.hpp"
 #include "core/checkpoint/checkpoint_interval.hpp"
 #include "launch/reporting/jsonl_file.hpp"
 #include "tests/core/base/scratch_folder.hpp"
@@ -295,6 +296,37 @@ TEST(EttrLedgerTest, readAccount_linesWhoseFiguresCannotBeAreLeftOutAndTold) {
   EXPECT_DOUBLE_EQ(found.account->productive_s, 140);
 }
 
+TEST(EttrLedgerTest, readAccount_aLineWithoutItsTimeIsLeftOut) {
+  const core::ScratchFolder scratch;
+  std::vector<json> ledger = killed_once();
+  ledger.push_back({{"event", "launched"}});
+  write_ledger(scratch / "ettr.jsonl", ledger);
+
+  const FoundAccount found = read_account(scratch / "ettr.jsonl");
+
+  EXPECT_THAT(found.faults, ElementsAre(HasSubstr("as \"at\", found none: this line is left out")));
+  ASSERT_TRUE(found.account.has_value());
+  EXPECT_EQ(found.account->starts, 2);
+}
+
+TEST(EttrLedgerTest, readAccount_whatIsNoFileIsAnError) {
+  const core::ScratchFolder scratch;
+  std::filesystem::create_directory(scratch / "ettr.jsonl");
+  EXPECT_THROW(read_account(scratch / "ettr.jsonl"), core::Error);
+}
+
+TEST(EttrLedgerTest, readAccount_moreSavingThanTime) {
+  const core::ScratchFolder scratch;
+  std::vector<json> ledger = killed_once();
+  ledger[7]["stall_s"] = 9e8;
+  write_ledger(scratch / "ettr.jsonl", ledger);
+
+  const FoundAccount found = read_account(scratch / "ettr.jsonl");
+
+  EXPECT_FALSE(found.account.has_value());
+  EXPECT_THAT(found.faults, ElementsAre(HasSubstr("9e+08 s of all kinds within 201 s cannot be")));
+}
+
 TEST(EttrLedgerTest, readAccount_moreTrainingThanTime) {
   const core::ScratchFolder scratch;
   std::vector<json> ledger = killed_once();
@@ -304,7 +336,7 @@ TEST(EttrLedgerTest, readAccount_moreTrainingThanTime) {
   const FoundAccount found = read_account(scratch / "ettr.jsonl");
 
   EXPECT_FALSE(found.account.has_value());
-  EXPECT_THAT(found.faults, ElementsAre(HasSubstr("5e+03 s of training within 201 s cannot be")));
+  EXPECT_THAT(found.faults, ElementsAre(HasSubstr("5e+03 s of training and ")));
 }
 
 TEST(EttrLedgerTest, describe_oneLine) {

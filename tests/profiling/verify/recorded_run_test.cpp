@@ -150,7 +150,7 @@ TEST_F(RecordedRunTest, figures_that_cannot_be_are_refused_with_their_place) {
   EXPECT_THAT(error_of_reading(), HasSubstr("with a whole number as \"step\", found 1.5"));
   write_file(folder() / "metrics.jsonl", R"({"step":1,"loss":5,"batch_cost_s":1,"reader_cost_s":2})"
                                          "\n");
-  EXPECT_THAT(error_of_reading(), HasSubstr("from 0 to 1.0001 as \"reader_cost_s\", found 2"));
+  EXPECT_THAT(error_of_reading(), HasSubstr("from 0 to 1.0101 as \"reader_cost_s\", found 2"));
   write_file(folder() / "metrics.jsonl", line);
   std::string record = kRecord;
   record.replace(record.find("\"tokens_per_s\": 9"), 17, "\"tokens_per_s\": -1e12");
