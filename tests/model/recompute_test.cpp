@@ -153,6 +153,39 @@ TEST(RecomputeTest, gradients_lie_where_they_are_asked_to) {
   }
 }
 
+TEST(RecomputeTest, gradients_are_taken_over_once_each) {
+  for (const Recompute level : kLevels) {
+    SCOPED_TRACE(static_cast<int>(level));
+    const auto model = model_of(kVariants[0], level), expected = model_of(kVariants[0], level);
+    std::map<const void*, Tensor> places;  // by weight
+    std::map<const void*, int> taken;
+    model->write_gradients_into({.lend =
+                                     [&](const Tensor& weight) {
+                                       const Tensor memory = torch::full_like(weight, 1e9);
+                                       places[weight.data_ptr()] = memory;
+                                       return at::alias(memory);
+                                     },
+                                 .take_over =
+                                     [&](const Tensor& weight) {
+                                       ++taken[weight.data_ptr()];
+                                       return true;
+                                     }});
+
+    expected->loss(tokens(1), tokens(2)).backward();
+    model->loss(tokens(1), tokens(2)).backward();
+
+    const auto wanted = expected->named_parameters();
+    for (const auto& item : model->named_parameters()) {
+      const void* weight = item.value().data_ptr();
+      if (taken.count(weight) == 0) continue;
+      EXPECT_EQ(taken[weight], 1) << item.key();
+      EXPECT_FALSE(item.value().grad().defined()) << item.key();
+      EXPECT_TRUE(torch::equal(places.at(weight), wanted[item.key()].grad())) << item.key();
+    }
+    EXPECT_EQ(taken.size(), static_cast<std::size_t>(4 * model->config().layers));
+  }
+}
+
 TEST(RecomputeTest, losses_without_gradients_are_the_same) {
   for (const Recompute level : kLevels) {
     const torch::NoGradGuard no_grad;

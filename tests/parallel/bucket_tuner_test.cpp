@@ -145,6 +145,29 @@ TEST(BucketTunerTest, buckets_of_one_size_are_judged_by_the_latency_seen_before)
   });
 }
 
+// As MadeUpRank has them, on a link that takes so much longer for a byte.
+double end_on_a_slower_link(const BucketCut& cut, double factor) {
+  parallel::GradientTimes times;
+  for (std::size_t i = 0; i < kParameters; ++i) {
+    times.ready_s.push_back(0.015 + 0.01 * static_cast<double>(i));
+    times.bytes.push_back(kElements[i] * sizeof(float));
+  }
+  const parallel::TransferCost link{.latency_s = 1e-3, .s_per_byte = factor * 1e-9};
+  if (!cut.empty()) return parallel::end_of_collectives(times, link, cut);
+  const parallel::TransferCost seen{.latency_s = 1e-3, .s_per_byte = 1e-9};
+  return parallel::end_of_collectives(times, link, parallel::best_cut(times, seen));
+}
+
+TEST(BucketTunerTest, a_link_that_becomes_a_fifth_slower_leaves_no_more_behind_than_it_must) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    MadeUpRank rank(communicator);
+    const BucketCut cut = proposals_from(rank, {1, 7}, 20).last;
+    EXPECT_NEAR(end_on_a_slower_link(cut, 1.2), 0.085 + 1e-3 + 1.2 * 4e-3, 2e-4);
+    EXPECT_GT(end_on_a_slower_link({}, 1.2), end_on_a_slower_link(cut, 1.2) + 1e-3)
+        << "the best cut for the link as it was would do as well: this shows nothing";
+  });
+}
+
 TEST(BucketTunerTest, where_all_buckets_are_nearly_of_one_size_another_is_tried) {
   for (const BucketCut& cut : {BucketCut{8}, {4, 4}, {2, 2, 2, 2}}) {
     run_ranks(2, [&](ThreadCommunicator& communicator) {

@@ -167,6 +167,23 @@ def check_going_back(root):
     check("step_00000007" in steps_in(back) and [line["step"] for line in metrics(back)] == list(range(1, 8)), "a run that is done was changed")
 
 
+def check_damaged_config(root):
+    """The settings of before cannot be told from those of now: that is said in a line, and training goes on."""
+    flags = TINY + ["--data", str(root / "data"), "--lr-schedule", "constant", "--checkpoint-every", "2"]
+    run_dir = root / "damaged-config"
+    train(1, run_dir, flags + ["--steps", "2"])
+    config = run_dir / "config.cfg"
+    config.write_bytes(b"\xff\x00 nothing of it\n")
+    with open(run_dir / "metrics.jsonl", "a") as file:
+        file.write("{damaged}\n")
+    output = train(1, run_dir, flags + ["--steps", "4", "--resume", "auto"])
+    check(f"warning: {config}: expected the settings of the run so far, found none of them" in output, output)
+    check("other than in the run so far" not in output, output)
+    check("metrics.jsonl: 1 line is no metrics and is left out" in output, output)
+    check([line["step"] for line in metrics(run_dir)] == [1, 2, 3, 4], "metrics.jsonl repeats or lacks steps")
+    check("steps = 4" in config.read_text(), "the settings were not written anew")
+
+
 def check_other_optimizer(root):
     """Refused before anything is written, with the flag; a new run may begin from the weights."""
     flags = TINY + ["--data", str(root / "data"), "--lr-schedule", "constant"]
@@ -193,6 +210,7 @@ def main():
         check_damaged_newest(root)
         check_kinds_of_damage(root)
         check_going_back(root)
+        check_damaged_config(root)
 
 
 main()
