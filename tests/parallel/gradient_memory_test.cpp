@@ -154,7 +154,7 @@ TEST(GradientMemoryTest, takenOver_laterMicroStepsAddToIt) {
   run_ranks(1, [](ThreadCommunicator& communicator) {
     ToyNet net(0);
     DataParallel replicas(net, communicator,
-                          {.grad_accumulation = 2, .unused_parameters = UnusedParameters::kAllow});
+                          {.unused_parameters = UnusedParameters::kAllow, .grad_accumulation = 2});
     const auto taking = replicas.gradient_taking();
     replicas.begin_micro_step(0);
     OfferedGradient::Offer offer{.memory = replicas.gradient_memory()(net.first->weight),
