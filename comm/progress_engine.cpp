@@ -135,9 +135,12 @@ void ProgressEngine::run_thread(const std::stop_token& stop) {
     bool moved = false;
     if (const std::unique_lock driver(drive_mutex_, std::try_to_lock); driver.owns_lock())
       moved = drive();
-    if (moved) backoff.reset();
-    if (moved) continue;
-    is_idle() ? backoff.forget() : backoff.pause();
+    if (moved)
+      backoff.reset();
+    else if (is_idle())
+      backoff.forget();
+    else
+      backoff.pause();
   }
 }
 

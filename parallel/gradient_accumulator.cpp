@@ -29,8 +29,7 @@ void GradientAccumulator::require_single_use(std::size_t parameter) const {
     return;
   throw core::Error(fmt::format(
       "Parameter '{}' got a gradient of another use after that of a fused operator had left for "
-      "its "
-      "sum. Set gradient_as_bucket_view to false for a module that uses a weight twice.",
+      "its sum. Set gradient_as_bucket_view to false for a module that uses a weight twice.",
       taken.name));
 }
 

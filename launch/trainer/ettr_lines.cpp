@@ -2,40 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/json_fault.hpp"
+#include "core/base/number_fields.hpp"
 #include "launch/reporting/jsonl_file.hpp"
 
 namespace sidestream::launch {
 namespace {
 
-using nlohmann::json;
-
 constexpr core::NumberBounds kTimeOfDay = {0, 1e11};
 constexpr core::NumberBounds kCode = {-1000, 1e6};  // negative: a signal that ended the launcher
 
-struct Figure {
-  const char* key;
-  core::NumberBounds bounds;
-};
-constexpr std::array<Figure, 8> kFigures = {{{"up_s", core::bounds::kSeconds},
-                                             {"attempt", core::bounds::kCount},
-                                             {"training_s", core::bounds::kSeconds},
-                                             {"startup_s", core::bounds::kSeconds},
-                                             {"restore_s", core::bounds::kSeconds},
-                                             {"stall_s", core::bounds::kSeconds},
-                                             {"evaluation_s", core::bounds::kSeconds},
-                                             {"code", kCode}}};
-
-// Throws DataError with the first that cannot be.
-void check_figures(const json& line, const core::JsonPlace& place) {
-  core::number_within(line, "at", kTimeOfDay, place);
-  for (const Figure& figure : kFigures)
-    core::maybe_number_within(line, figure.key, figure.bounds, place);
-}
+constexpr core::NumberField kLineFigures[] = {
+    {"up_s", core::bounds::kSeconds},         {"attempt", core::bounds::kCount},
+    {"training_s", core::bounds::kSeconds},   {"startup_s", core::bounds::kSeconds},
+    {"restore_s", core::bounds::kSeconds},    {"stall_s", core::bounds::kSeconds},
+    {"evaluation_s", core::bounds::kSeconds}, {"code", kCode}};
 
 std::string fault_text(const std::string& first, int lines) {
   return lines == 1 ? first + ": this line is left out"
@@ -49,8 +33,10 @@ EttrLines read_ettr_lines(const std::filesystem::path& path) {
   std::string first_fault;
   int left_out = 0;
   for (JsonLine& line : read_json_lines(path)) {
+    const core::JsonPlace place{path.string(), line.offset_bytes, "a line of the ledger"};
     try {
-      check_figures(line.object, {path.string(), line.offset_bytes, "a line of the ledger"});
+      core::number_within(line.object, "at", kTimeOfDay, place);
+      core::check_numbers(line.object, kLineFigures, place);
       found.lines.push_back(std::move(line.object));
     } catch (const core::DataError& error) {
       if (left_out++ == 0) first_fault = error.what();

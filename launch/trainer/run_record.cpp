@@ -6,12 +6,12 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/json_fault.hpp"
+#include "core/base/number_fields.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/process/build_summary.hpp"
 #include "launch/trainer/verdict_json.hpp"
@@ -125,16 +125,12 @@ data::Fingerprints data_of(const json& value) {
           .validation = text_or_empty(data, "validation_fingerprint")};
 }
 
-struct FigureBounds {
-  const char* key;
-  core::NumberBounds bounds;
-};
-constexpr FigureBounds kFigures[] = {
+constexpr core::NumberField kFigures[] = {
     {"world_size", {1, 1 << 20}},         {"threads_per_rank", {1, 1 << 20}},
     {"parameters", core::bounds::kCount}, {"exit_code", {0, 255}},
     {"wall_s", core::bounds::kSeconds},   {"last_step", core::bounds::kCount},
     {"last_val_loss", {-1e9, 1e9}},       {"time_to_target_s", core::bounds::kSeconds}};
-constexpr FigureBounds kPerformanceFigures[] = {
+constexpr core::NumberField kPerformanceFigures[] = {
     {"steps", core::bounds::kCount},
     {"step_ms_p50", core::bounds::kMilliseconds},
     {"tokens_per_s", core::bounds::kRate},
@@ -142,16 +138,10 @@ constexpr FigureBounds kPerformanceFigures[] = {
     {"reader_cost_ms_p50", core::bounds::kMilliseconds}};
 
 // Throws DataError for figures that cannot be. Those that are missing are not looked at here.
-void check_figures(const json& object, std::span<const FigureBounds> figures,
-                   const core::JsonPlace& place) {
-  if (!object.is_object()) return;
-  for (const FigureBounds& figure : figures)
-    core::maybe_number_within(object, figure.key, figure.bounds, place);
-}
-
 void check_figures(const json& record, const core::JsonPlace& place) {
-  check_figures(record, kFigures, place);
-  check_figures(record.value("performance", json()), kPerformanceFigures, place);
+  core::check_numbers(record, kFigures, place);
+  const json performance = record.value("performance", json());
+  if (performance.is_object()) core::check_numbers(performance, kPerformanceFigures, place);
   const json memory = record.value("memory", json());
   for (const auto& [key, value] : memory.items()) {
     if (value.is_number()) core::number_within(memory, key.c_str(), core::bounds::kCount, place);

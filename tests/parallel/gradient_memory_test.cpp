@@ -81,6 +81,14 @@ struct OfferedGradient : torch::autograd::Function<OfferedGradient> {
   }
 };
 
+// In the memory that the trainer lends, or in some of its own.
+OfferedGradient::Offer offer_of(DataParallel& replicas, const torch::Tensor& weight, double value) {
+  const torch::Tensor lent = replicas.gradient_memory()(weight);
+  return {.memory = lent.defined() ? lent : torch::empty_like(weight),
+          .value = value,
+          .offer = [weight, taking = replicas.gradient_taking()] { return taking(weight); }};
+}
+
 TEST(GradientMemoryTest, takenOver_leavesInsideItsBackward) {
   run_ranks(2, [](ThreadCommunicator& communicator) {
     ToyNet net(0);
@@ -125,11 +133,8 @@ TEST(GradientMemoryTest, takenOver_aSecondGradientIsStillAnError) {
   run_ranks(1, [](ThreadCommunicator& communicator) {
     ToyNet net(0);
     DataParallel replicas(net, communicator, {.unused_parameters = UnusedParameters::kAllow});
-    const auto taking = replicas.gradient_taking();
     replicas.begin_micro_step(0);
-    OfferedGradient::Offer offer{.memory = replicas.gradient_memory()(net.first->weight),
-                                 .value = 1,
-                                 .offer = [&] { return taking(net.first->weight); }};
+    OfferedGradient::Offer offer = offer_of(replicas, net.first->weight, 1);
     OfferedGradient::apply(net.first->weight, &offer).backward();
     EXPECT_THROW(net.first->weight.sum().backward(), core::Error);
   });
@@ -139,11 +144,8 @@ TEST(GradientMemoryTest, takenOver_anotherUseThatDidNotAskIsAnError) {
   run_ranks(1, [](ThreadCommunicator& communicator) {
     ToyNet net(0);
     DataParallel replicas(net, communicator, {.unused_parameters = UnusedParameters::kAllow});
-    const auto taking = replicas.gradient_taking();
     replicas.begin_micro_step(0);
-    OfferedGradient::Offer offer{.memory = replicas.gradient_memory()(net.first->weight),
-                                 .value = 1,
-                                 .offer = [&] { return taking(net.first->weight); }};
+    OfferedGradient::Offer offer = offer_of(replicas, net.first->weight, 1);
     const torch::Tensor loss =
         OfferedGradient::apply(net.first->weight, &offer) + net.first->weight.sum();
     EXPECT_THROW(loss.backward(), core::Error);
@@ -155,11 +157,8 @@ TEST(GradientMemoryTest, takenOver_laterMicroStepsAddToIt) {
     ToyNet net(0);
     DataParallel replicas(net, communicator,
                           {.unused_parameters = UnusedParameters::kAllow, .grad_accumulation = 2});
-    const auto taking = replicas.gradient_taking();
     replicas.begin_micro_step(0);
-    OfferedGradient::Offer offer{.memory = replicas.gradient_memory()(net.first->weight),
-                                 .value = 1,
-                                 .offer = [&] { return taking(net.first->weight); }};
+    OfferedGradient::Offer offer = offer_of(replicas, net.first->weight, 1);
     OfferedGradient::apply(net.first->weight, &offer).backward();
     replicas.begin_micro_step(1);
     (2 * net.first->weight.sum()).backward();
@@ -174,17 +173,9 @@ TEST(GradientMemoryTest, takenOver_notWhereItWasAskedForTwice) {
   run_ranks(1, [](ThreadCommunicator& communicator) {
     ToyNet net(0);
     DataParallel replicas(net, communicator, {.unused_parameters = UnusedParameters::kAllow});
-    const auto memory = replicas.gradient_memory();
-    const auto taking = replicas.gradient_taking();
     replicas.begin_micro_step(0);
-    const auto offer = [&](double value) {
-      torch::Tensor place = memory(net.first->weight);
-      return OfferedGradient::Offer{
-          .memory = place.defined() ? place : torch::empty_like(net.first->weight),
-          .value = value,
-          .offer = [&] { return taking(net.first->weight); }};
-    };
-    OfferedGradient::Offer one = offer(1), two = offer(2);
+    OfferedGradient::Offer one = offer_of(replicas, net.first->weight, 1),
+                           two = offer_of(replicas, net.first->weight, 2);
     (OfferedGradient::apply(net.first->weight, &one) +
      OfferedGradient::apply(net.first->weight, &two))
         .backward();

@@ -315,25 +315,24 @@ TEST(EttrLedgerTest, readAccount_whatIsNoFileIsAnError) {
   EXPECT_THROW(read_account(scratch / "ettr.jsonl"), core::Error);
 }
 
-TEST(EttrLedgerTest, readAccount_moreSavingThanTime) {
+// Of killed_once() with one sum more than its time holds.
+FoundAccount account_with(const char* sum, double seconds) {
   const core::ScratchFolder scratch;
   std::vector<json> ledger = killed_once();
-  ledger[7]["stall_s"] = 9e8;
+  ledger[7][sum] = seconds;
   write_ledger(scratch / "ettr.jsonl", ledger);
+  return read_account(scratch / "ettr.jsonl");
+}
 
-  const FoundAccount found = read_account(scratch / "ettr.jsonl");
+TEST(EttrLedgerTest, readAccount_moreSavingThanTime) {
+  const FoundAccount found = account_with("stall_s", 9e8);
 
   EXPECT_FALSE(found.account.has_value());
   EXPECT_THAT(found.faults, ElementsAre(HasSubstr("9e+08 s of all kinds within 201 s cannot be")));
 }
 
 TEST(EttrLedgerTest, readAccount_moreTrainingThanTime) {
-  const core::ScratchFolder scratch;
-  std::vector<json> ledger = killed_once();
-  ledger[7]["training_s"] = 5000;
-  write_ledger(scratch / "ettr.jsonl", ledger);
-
-  const FoundAccount found = read_account(scratch / "ettr.jsonl");
+  const FoundAccount found = account_with("training_s", 5000);
 
   EXPECT_FALSE(found.account.has_value());
   EXPECT_THAT(found.faults, ElementsAre(HasSubstr("5e+03 s of training and ")));
