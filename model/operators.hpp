@@ -75,7 +75,8 @@ class Operators {
   // The gradients of large weights, from the next forward on. LibTorch's operators cannot.
   virtual void write_gradients_into(GradientMemory /*memory*/) {}
 
-  // tokens_bt int64 -> [B, T, C]. Throws Error for an id outside the embedding.
+  // tokens_bt int64 -> [B, T, C]. Throws Error for an id outside the embedding; on a device, where
+  // nobody waits to see it, its row is NaN, or the device refuses to go on.
   virtual torch::Tensor embed(const torch::Tensor& tokens_bt, const Embeddings& embeddings) = 0;
 
   // Layer norm over the last dimension.

@@ -6,10 +6,12 @@ namespace sidestream::model {
 
 using torch::Tensor;
 
-WeightGradientSum::WeightGradientSum(const Tensor& weight_vc, LossChunks chunks)
-    : type_(weight_vc.scalar_type()) {
+WeightGradientSum::WeightGradientSum(const Tensor& weight_vc, LossChunks chunks, Tensor memory)
+    : type_(weight_vc.scalar_type()), memory_(std::move(memory)) {
   const bool wide = chunks == LossChunks::kSeveral && weight_vc.element_size() < 4;
-  sum_ = at::empty_like(weight_vc, weight_vc.options().dtype(wide ? at::kFloat : type_));
+  sum_ = !wide && memory_.defined()
+             ? std::exchange(memory_, Tensor())
+             : at::empty_like(weight_vc, weight_vc.options().dtype(wide ? at::kFloat : type_));
 }
 
 void WeightGradientSum::add(const Tensor& logits_grad_nv, const Tensor& x_nc) {
@@ -31,6 +33,9 @@ void WeightGradientSum::add_wide(const Tensor& logits_grad_vn, const Tensor& x_n
     sum_.add_(at::mm(logits_grad_vn, x_nc));
 }
 
-Tensor WeightGradientSum::take() { return std::exchange(sum_, Tensor()).to(type_); }
+Tensor WeightGradientSum::take() {
+  Tensor sum = std::exchange(sum_, Tensor());
+  return memory_.defined() ? std::exchange(memory_, Tensor()).copy_(sum) : sum.to(type_);
+}
 
 }  // namespace sidestream::model

@@ -10,7 +10,8 @@ enum class LossChunks { kOne, kSeveral };
 
 class WeightGradientSum {
  public:
-  WeightGradientSum(const torch::Tensor& weight_vc, LossChunks chunks);
+  // memory: like the weight, not initialised, where the sum is to be; undefined: anywhere.
+  WeightGradientSum(const torch::Tensor& weight_vc, LossChunks chunks, torch::Tensor memory = {});
 
   // logits_grad_nv^T x_nc on top of what is there, both in the dtype of the weight.
   void add(const torch::Tensor& logits_grad_nv, const torch::Tensor& x_nc);
@@ -23,7 +24,7 @@ class WeightGradientSum {
 
   at::ScalarType type_;
   bool empty_ = true;
-  torch::Tensor sum_;
+  torch::Tensor memory_, sum_;
 };
 
 }  // namespace sidestream::model

@@ -37,18 +37,18 @@ struct Ceilings {
   int cores = 0;                // cores used by the measurement
   double fp32_flops_per_s = 0;  // matrix products
   double bf16_flops_per_s = 0;
-  double memory_bytes_per_s = 0;  // read + write of a copy larger than the caches
+  double memory_bytes_per_s = 0;  // read + write of what is larger than the caches
   double seconds = 0;             // that each figure was measured for; 0: not known
   std::optional<DeviceCeilings> device = {};
   LinkRates link_bytes_per_s = {};  // between host ranks
 };
 
-// Best of repeated products and copies, `seconds` for each figure, on all intra-op threads of this
-// process.
+// Best of repeated products, copies and updates, `seconds` for each figure, on all intra-op threads
+// of this process.
 Ceilings measure_processor(double seconds);
 
 // Of a copy from one block of `bytes` to another, on all intra-op threads; read + written.
-double measure_memory(double seconds, std::int64_t bytes);
+double measure_copy(double seconds, std::int64_t bytes);
 
 // Of the first GPU of this machine, as its driver says it; empty: there is none.
 std::string gpu_name();

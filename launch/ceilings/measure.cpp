@@ -37,11 +37,24 @@ double bf16_rate(double seconds, double fp32_rate) {
   return fused::has_bf16_units() ? measured : std::max(measured, fp32_rate);
 }
 
+// Of numbers that are changed where they are, as the optimizer does it; read + written.
+double update_rate(double seconds, std::int64_t bytes) {
+  torch::Tensor values = torch::ones({bytes}, torch::kUInt8);
+  return best_rate(seconds, 2.0 * static_cast<double>(bytes), [&] { values.bitwise_not_(); });
+}
+
+// The faster way counts: an AMD EPYC of Zen 5 copies 42 GB/s and changes 64.
+double memory_rate(double seconds) {
+  constexpr std::int64_t kBeyondAnyCache = 256 << 20;
+  return std::max(measure_copy(seconds / 2, kBeyondAnyCache),
+                  update_rate(seconds / 2, kBeyondAnyCache));
+}
+
 }  // namespace
 
 // Of large pieces the C library writes past the caches. LibTorch's copy reads the target before it
 // writes it, and reaches two thirds of this.
-double measure_memory(double seconds, std::int64_t bytes) {
+double measure_copy(double seconds, std::int64_t bytes) {
   const torch::NoGradGuard no_grad;
   const torch::Tensor source = torch::ones({bytes}, torch::kUInt8);
   torch::Tensor target = torch::zeros({bytes}, torch::kUInt8);
@@ -55,14 +68,13 @@ double measure_memory(double seconds, std::int64_t bytes) {
 }
 
 Ceilings measure_processor(double seconds) {
-  constexpr std::int64_t kBeyondAnyCache = 256 << 20;
   const torch::NoGradGuard no_grad;
   const double fp32_rate = host_product_rate<float>(torch::kFloat32, seconds);
   return {.processor = processor_name(),
           .cores = at::get_num_threads(),
           .fp32_flops_per_s = fp32_rate,
           .bf16_flops_per_s = bf16_rate(seconds, fp32_rate),
-          .memory_bytes_per_s = measure_memory(seconds, kBeyondAnyCache),
+          .memory_bytes_per_s = memory_rate(seconds),
           .seconds = seconds};
 }
 

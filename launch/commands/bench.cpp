@@ -19,7 +19,7 @@ void print(const Ceilings& ceilings) {
   fmt::print("{} with {} thread(s)\n", ceilings.processor, ceilings.cores);
   fmt::print("  matrix product fp32  {:8.1f} GFLOP/s\n", ceilings.fp32_flops_per_s * 1e-9);
   fmt::print("  matrix product bf16  {:8.1f} GFLOP/s\n", ceilings.bf16_flops_per_s * 1e-9);
-  fmt::print("  memory, copy         {:8.1f} GB/s (bytes read + bytes written)\n",
+  fmt::print("  memory               {:8.1f} GB/s (bytes read + bytes written)\n",
              ceilings.memory_bytes_per_s * 1e-9);
   if (!ceilings.device) return;
   const DeviceCeilings& device = *ceilings.device;

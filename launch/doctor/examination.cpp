@@ -63,7 +63,7 @@ double memory_rate(comm::Communicator& communicator) {
   constexpr std::int64_t kOfAllRanks = 256 << 20, kLeast = 32 << 20;
   const std::int64_t bytes = std::max(kLeast, kOfAllRanks / communicator.topology().local_size);
   communicator.barrier(kPatience);
-  return measure_memory(kSecondsOfEach, bytes);
+  return measure_copy(kSecondsOfEach, bytes);
 }
 
 // Reads, writes, measures; the processors are read before this rank is pinned to some.

@@ -97,6 +97,36 @@ struct ScaleJob {
   const float* factor;
 };
 
+// out[row] = tokens[ids[row]] + positions[row % time]; NaN where an id is outside the vocabulary.
+struct EmbedJob {
+  core::DType dtype;
+  std::int64_t rows, time, vocabulary, width;
+  const std::int64_t* ids;
+  const void* tokens;     // [vocabulary, width]
+  const void* positions;  // [time or more, width]; null: none
+  void* out;
+};
+
+// target[ids[i]] += gradients[order[i]], in the order of i: two launches. Ids outside the
+// vocabulary are passed over.
+struct TokenGradientsJob {
+  core::DType dtype;
+  std::int64_t count, vocabulary, width;
+  const void* gradients;      // [count, width]
+  const std::int32_t* ids;    // [count], ascending
+  const std::int64_t* order;  // [count]
+  float* pieces;              // [token_tiles(count), 2, width]
+  void* target;               // [vocabulary, width]
+};
+
+// out[position] = sum over the batch of gradients[.., position].
+struct PositionGradientsJob {
+  core::DType dtype;
+  std::int64_t batch, time, width;
+  const void* gradients;  // [batch, time, width]
+  void* out;              // [time, width]
+};
+
 constexpr std::int64_t kWidestNorm = 8192;
 constexpr std::int64_t kLogitStride = 64;
 
@@ -113,6 +143,9 @@ class DeviceKernels {
   virtual void column_sums(const ColumnSumsJob& job, DeviceStream stream) = 0;
   virtual void cross_entropy(const CrossEntropyJob& job, DeviceStream stream) = 0;
   virtual void scale(const ScaleJob& job, DeviceStream stream) = 0;
+  virtual void embed(const EmbedJob& job, DeviceStream stream) = 0;
+  virtual void token_gradients(const TokenGradientsJob& job, DeviceStream stream) = 0;
+  virtual void position_gradients(const PositionGradientsJob& job, DeviceStream stream) = 0;
 };
 
 // Touches no device. Null in a build without CUDA.

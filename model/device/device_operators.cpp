@@ -1,5 +1,6 @@
 #include "model/device/device_operators.hpp"
 
+#include "model/device/embedding.hpp"
 #include "model/device/head_loss.hpp"
 #include "model/device/linear.hpp"
 #include "model/device/mlp.hpp"
@@ -20,7 +21,9 @@ fused::GradientPlace DeviceOperators::place_of(const Tensor& weight) const {
 }
 
 Tensor DeviceOperators::embed(const Tensor& tokens_bt, const Embeddings& embeddings) {
-  return plain_.embed(tokens_bt, embeddings);
+  return has_kernels(embeddings.tokens_vc) && tokens_bt.numel() > 0
+             ? device::embed(queue_, tokens_bt, embeddings)
+             : plain_.embed(tokens_bt, embeddings);
 }
 
 Tensor DeviceOperators::norm(const Tensor& x_btc, const NormWeights& norm) {
@@ -57,9 +60,9 @@ Tensor DeviceOperators::attention(const Tensor& qkv_bt3c, const AttentionOptions
 
 Tensor DeviceOperators::next_token_loss(const Tensor& x_btc, const Embeddings& embeddings,
                                         const Tensor& targets_bt, const LossOptions& options) {
-  return has_kernels(x_btc)
-             ? device::next_token_loss(queue_, x_btc, embeddings.tokens_vc, targets_bt, options)
-             : plain_.next_token_loss(x_btc, embeddings, targets_bt, options);
+  return has_kernels(x_btc) ? device::next_token_loss(queue_, x_btc, embeddings, targets_bt,
+                                                      options, place_of(embeddings.tokens_vc))
+                            : plain_.next_token_loss(x_btc, embeddings, targets_bt, options);
 }
 
 std::unique_ptr<Operators> make_device_operators(FusedOps fused) {

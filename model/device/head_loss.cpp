@@ -7,6 +7,7 @@
 #include "model/ignored_target.hpp"
 #include "model/loss_chunks.hpp"
 #include "model/loss_gradients.hpp"
+#include "model/tied_gradient.hpp"
 #include "model/weight_gradient_sum.hpp"
 
 namespace sidestream::model::device {
@@ -22,7 +23,8 @@ using torch::autograd::tensor_list;
 class HeadLoss {
  public:
   HeadLoss(const LaunchQueue& queue, const Tensor& x_btc, const Tensor& weight_vc,
-           const Tensor& targets_bt, const LossOptions& options, LossGradients gradients)
+           const Tensor& targets_bt, const LossOptions& options, LossGradients gradients,
+           const fused::GradientPlace& weight_gradient)
       : queue_(queue),
         x_(rows_of(x_btc)),
         weight_(weight_vc),
@@ -39,8 +41,8 @@ class HeadLoss {
         losses_(at::empty({x_.size(0)}, x_.options().dtype(at::kFloat))) {
     if (gradients_ == LossGradients::kNo) return;
     x_grad_ = at::empty_like(x_);
-    weight_sum_.emplace(weight_,
-                        chunk_rows_ < x_.size(0) ? LossChunks::kSeveral : LossChunks::kOne);
+    weight_sum_.emplace(weight_, chunk_rows_ < x_.size(0) ? LossChunks::kSeveral : LossChunks::kOne,
+                        weight_gradient.memory);
   }
 
   // The kernel divides by all rows; who differentiates is told how many there are to one that
@@ -112,14 +114,15 @@ Tensor scaled(const LaunchQueue& queue, Tensor gradient, const Tensor& factor) {
 }
 
 struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& x_btc, const Tensor& weight_vc,
-                        const Tensor& targets_bt, const LossOptions& options,
-                        LossGradients gradients, const LaunchQueuePtr& queue) {
+  static Tensor forward(AutogradContext* context, const Tensor& x_btc, const Embeddings& embeddings,
+                        const Tensor& weight_vc, const Tensor& targets_bt,
+                        const LossOptions& options, LossGradients gradients,
+                        const fused::GradientPlace& weight_gradient, const LaunchQueuePtr& queue) {
     const bool both = gradients == LossGradients::kYes;
     RECORD_FUNCTION(both ? "sidestream::head_loss_and_gradients" : "sidestream::head_loss",
                     Inputs({x_btc, weight_vc}));
     const auto [result, rows_to_one] =
-        HeadLoss(*queue, x_btc, weight_vc, targets_bt, options, gradients).run();
+        HeadLoss(*queue, x_btc, weight_vc, targets_bt, options, gradients, weight_gradient).run();
     if (both) {
       loss_gradients::keep(context,
                            {.loss = {},
@@ -127,6 +130,7 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
                             .weight_grad = result.weight_grad},
                            options.scale);
       context->saved_data[kRowsToOne] = rows_to_one;
+      tied_gradient::keep(context, embeddings.tied);
       keep_queue(context, queue);
     }
     return result.loss;
@@ -140,9 +144,9 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
     const auto take = [&](const char* name) {
       return scaled(*queue, loss_gradients::claim(context, name, "--fused-ops off"), factor);
     };
-    tensor_list result(6);
+    tensor_list result(8);
     result[0] = take(loss_gradients::kInput);
-    result[1] = take(loss_gradients::kWeight);
+    result[2] = tied_gradient::pass_on(context, take(loss_gradients::kWeight));
     return result;
   }
 
@@ -151,10 +155,12 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
 
 }  // namespace
 
-Tensor next_token_loss(const LaunchQueuePtr& queue, const Tensor& x_btc, const Tensor& weight_vc,
-                       const Tensor& targets_bt, const LossOptions& options) {
-  return HeadLossFunction::apply(x_btc, weight_vc, targets_bt, options,
-                                 wanted_gradients(x_btc, weight_vc), queue);
+Tensor next_token_loss(const LaunchQueuePtr& queue, const Tensor& x_btc,
+                       const Embeddings& embeddings, const Tensor& targets_bt,
+                       const LossOptions& options, const fused::GradientPlace& weight_gradient) {
+  return HeadLossFunction::apply(x_btc, embeddings, embeddings.tokens_vc, targets_bt, options,
+                                 wanted_gradients(x_btc, embeddings.tokens_vc), weight_gradient,
+                                 queue);
 }
 
 }  // namespace sidestream::model::device

@@ -32,8 +32,13 @@ struct HeldRow {
     return (static_cast<std::int64_t>(chunk) * share.threads + share.thread) * kChunk<T>;
   }
 
-  SIDESTREAM_INLINE void clear() {
-    for (int i = 0; i < kHeld; ++i) at[i] = 0;
+  SIDESTREAM_INLINE void fill(float value) {
+    for (int i = 0; i < kHeld; ++i) at[i] = value;
+  }
+  SIDESTREAM_INLINE void clear() { fill(0); }
+
+  SIDESTREAM_INLINE void add(const HeldRow& other) {
+    for (int i = 0; i < kHeld; ++i) at[i] += other.at[i];
   }
 
   SIDESTREAM_INLINE void load(const T* row, const Share& share) {
@@ -45,6 +50,12 @@ struct HeldRow {
   }
 
   // Sums of columns, in fp32 whatever T is.
+  SIDESTREAM_INLINE void load_wide(const float* row, const Share& share) {
+    for (int i = 0; i < kHeld; ++i) {
+      const std::int64_t column = column_of(share, i / kChunk<T>) + i % kChunk<T>;
+      at[i] = column < share.width ? row[column] : 0;
+    }
+  }
   SIDESTREAM_INLINE void store_wide(float* row, const Share& share) const {
     for (int i = 0; i < kHeld; ++i) {
       const std::int64_t column = column_of(share, i / kChunk<T>) + i % kChunk<T>;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "model/device/cross_entropy_rows.hpp"
+#include "model/device/embedding_rows.hpp"
 #include "model/device/gelu_rows.hpp"
 #include "model/device/geometry.hpp"
 #include "model/device/kernel_function.hpp"
@@ -92,6 +93,55 @@ struct ScaleBody {
     if (*range.factor == 1.0f) return;
     block.each(
         [&](int thread) { scale_chunk<kAccess>(range, place.x * block.threads() + thread); });
+  }
+};
+
+template <typename T, Access kAccess>
+struct EmbedBody {
+  static constexpr const char* kName = "embed";
+  static constexpr int kMostThreads = kElementThreads;
+  EmbeddedRows<T> rows;
+
+  template <typename Block>
+  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
+    embed_tile<kAccess>(block, rows, place.x, place.y, place.blocks_y);
+  }
+};
+
+template <typename T, Access kAccess>
+struct PositionGradientsBody {
+  static constexpr const char* kName = "position_gradients";
+  static constexpr int kMostThreads = kElementThreads;
+  PositionGradients<T> gradients;
+
+  template <typename Block>
+  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
+    position_gradient_tile<kAccess>(block, gradients, place.x, place.y, place.blocks_y);
+  }
+};
+
+// Of any number of tiles: they are in x, which alone has room for them.
+template <typename T, Access kAccess>
+struct TokenGradientsBody {
+  static constexpr const char* kName = "token_gradients";
+  static constexpr int kMostThreads = kElementThreads;
+  TokenGradients<T> gradients;
+
+  template <typename Block>
+  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
+    token_gradient_tile<kAccess>(block, gradients, place.y, place.x);
+  }
+};
+
+template <typename T, Access kAccess>
+struct TokenPiecesBody {
+  static constexpr const char* kName = "token_pieces";
+  static constexpr int kMostThreads = kElementThreads;
+  TokenGradients<T> gradients;
+
+  template <typename Block>
+  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
+    token_pieces_tile<kAccess>(block, gradients, place.y, place.x);
   }
 };
 

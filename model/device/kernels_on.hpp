@@ -135,6 +135,67 @@ class KernelsOn : public DeviceKernels {
     });
   }
 
+  void embed(const EmbedJob& job, DeviceStream stream) override {
+    if (job.rows == 0 || job.width == 0) return;
+    const Access access = access_of(job.width, job.dtype, {job.tokens, job.positions, job.out});
+    with_type(job.dtype, "embed", [&]<typename T>(T*) {
+      with_access(access, [&](auto how) {
+        const EmbeddedRows<T> rows{.ids = job.ids,
+                                   .tokens = in<T>(job.tokens),
+                                   .positions = in<T>(job.positions),
+                                   .out = out<T>(job.out),
+                                   .rows = job.rows,
+                                   .time = job.time,
+                                   .vocabulary = job.vocabulary,
+                                   .width = job.width};
+        grid_.run({.blocks_x = column_tiles<T>(job.width),
+                   .blocks_y = row_parts(job.rows, job.width),
+                   .threads = kElementThreads},
+                  EmbedBody<T, how()>{rows}, stream);
+      });
+    });
+  }
+
+  void token_gradients(const TokenGradientsJob& job, DeviceStream stream) override {
+    if (job.count == 0 || job.width == 0) return;
+    const Access access = access_of(job.width, job.dtype, {job.gradients, job.target});
+    with_type(job.dtype, "token_gradients", [&]<typename T>(T*) {
+      with_access(access, [&](auto how) {
+        const TokenGradients<T> gradients{.grads = in<T>(job.gradients),
+                                          .ids = job.ids,
+                                          .order = job.order,
+                                          .pieces = job.pieces,
+                                          .target = out<T>(job.target),
+                                          .count = job.count,
+                                          .vocabulary = job.vocabulary,
+                                          .width = job.width};
+        const GridSize size{.blocks_x = token_tiles(job.count),
+                            .blocks_y = column_tiles<T>(job.width),
+                            .threads = kElementThreads};
+        grid_.run(size, TokenGradientsBody<T, how()>{gradients}, stream);
+        grid_.run(size, TokenPiecesBody<T, how()>{gradients}, stream);
+      });
+    });
+  }
+
+  void position_gradients(const PositionGradientsJob& job, DeviceStream stream) override {
+    if (job.time == 0 || job.width == 0) return;
+    const Access access = access_of(job.width, job.dtype, {job.gradients, job.out});
+    with_type(job.dtype, "position_gradients", [&]<typename T>(T*) {
+      with_access(access, [&](auto how) {
+        const PositionGradients<T> gradients{.grads = in<T>(job.gradients),
+                                             .out = out<T>(job.out),
+                                             .batch = job.batch,
+                                             .time = job.time,
+                                             .width = job.width};
+        grid_.run({.blocks_x = column_tiles<T>(job.width),
+                   .blocks_y = row_parts(job.time, job.width),
+                   .threads = kElementThreads},
+                  PositionGradientsBody<T, how()>{gradients}, stream);
+      });
+    });
+  }
+
   void column_sums(const ColumnSumsJob& job, DeviceStream stream) override {
     if (job.width == 0) return;
     with_type(job.dtype, "column_sums", [&]<typename T>(T*) {

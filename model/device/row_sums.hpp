@@ -41,8 +41,7 @@ SIDESTREAM_KERNEL void row_sums_tile(Block& block, const RowSums<T>& sums, std::
         else
           values[r].clear();
       }
-      for (int r = 0; r < kSumRowsAhead; ++r)
-        for (int i = 0; i < kChunk<T>; ++i) total.at[i] += values[r].at[i];
+      for (int r = 0; r < kSumRowsAhead; ++r) total.add(values[r]);
     }
     total.store_wide(sums.partial + part * sums.width + first, share);
   });

@@ -12,6 +12,7 @@
 #include "model/fused/block_product.hpp"
 #include "model/fused/recorded.hpp"
 #include "model/kernels/embedding.hpp"
+#include "model/tied_gradient.hpp"
 
 namespace sidestream::model::fused {
 namespace {
@@ -111,7 +112,7 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
     context->save_for_backward({tokens_bt});
     context->saved_data["rows"] = wte.size(0);
     context->saved_data["positions"] = wpe.defined() ? wpe.size(0) : 0;
-    if (tied) context->saved_data["tied"] = c10::IValue::make_capsule(tied);
+    tied_gradient::keep(context, tied);
     Tensor out;
     with_element_type(wte.scalar_type(),
                       [&]<typename T>(T*) { out = forward_of<T>(tokens_bt, wte, wpe); });
@@ -124,21 +125,13 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
     RECORD_FUNCTION("sidestream::embed_backward", Inputs({dx, tokens_bt}));
     const std::int64_t positions = context->saved_data["positions"].toInt();
     tensor_list result(4);
-    result[1] = take_head_gradient(context);
-    if (!result[1].defined())
-      result[1] = at::zeros({context->saved_data["rows"].toInt(), dx.size(2)}, dx.options());
+    result[1] = tied_gradient::take(context, {context->saved_data["rows"].toInt(), dx.size(2)},
+                                    dx.options());
     with_element_type(dx.scalar_type(), [&]<typename T>(T*) {
       add_token_gradient<T>(dx, tokens_bt, result[1]);
       if (positions > 0) result[2] = position_gradient<T>(dx, positions);
     });
     return result;
-  }
-
-  static Tensor take_head_gradient(AutogradContext* context) {
-    const auto entry = context->saved_data.find("tied");
-    if (entry == context->saved_data.end()) return {};
-    auto* tied = static_cast<TiedGradient*>(entry->second.toCapsule().get());
-    return std::exchange(tied->from_head, Tensor());
   }
 };
 

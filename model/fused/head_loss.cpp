@@ -14,6 +14,7 @@
 #include "model/kernels/cross_entropy.hpp"
 #include "model/loss_chunks.hpp"
 #include "model/loss_gradients.hpp"
+#include "model/tied_gradient.hpp"
 
 namespace sidestream::model::fused {
 namespace {
@@ -161,24 +162,17 @@ struct HeadLossFunction : torch::autograd::Function<HeadLossFunction> {
       result = HeadLoss<T>(x_btc, weight_vc, targets_bt, options, gradients, weight_gradient).run();
     });
     loss_gradients::keep(context, result);
-    if (embeddings.tied) context->saved_data["tied"] = c10::IValue::make_capsule(embeddings.tied);
+    tied_gradient::keep(context, embeddings.tied);
     return result.loss;
   }
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
-    const auto& saved = context->saved_data;
     const auto take = [&](const char* name) {
       return loss_gradients::take(context, name, grads[0], "--fused-ops off");
     };
     tensor_list result(7);
     result[0] = take(loss_gradients::kInput);
-    Tensor weight_grad = take(loss_gradients::kWeight);
-    if (saved.count("tied") == 0) {
-      result[2] = std::move(weight_grad);
-    } else {
-      static_cast<TiedGradient*>(saved.at("tied").toCapsule().get())->from_head =
-          std::move(weight_grad);
-    }
+    result[2] = tied_gradient::pass_on(context, take(loss_gradients::kWeight));
     return result;
   }
 };

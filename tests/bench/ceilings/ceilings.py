@@ -4,7 +4,7 @@
 
 Both sides in turns, the best of each counts, because a ceiling is what was reached once. A ceiling has to be no lower than what
 anybody reaches, less 10 %; that it is higher is the point of our own products, so it is said and no fault, up to what the
-processor can do at all: cores x clock x FLOP of a cycle. Copies of memory are no trick of ours: both sides agree within 10 %.
+processor can do at all: cores x clock x FLOP of a cycle. What memory moves is no trick of ours: both sides agree within 10 %.
 The link is that of two ranks, against a ring of two processes by numpy, which Python makes slower: a lower bound. Buffers beyond the
 caches are copied no faster than memory is: the upper one.
 """
@@ -51,15 +51,16 @@ def product_rate(dtype):
     return best_rate(2.0 * ROWS * INNER * COLUMNS, lambda: torch.mm(left, right, out=result))
 
 
-def copy_rate():
-    """STREAM's copy, a thread for each core: numpy releases the interpreter while it copies."""
+def memory_rate():
+    """The faster of STREAM's copy and of a change in place, a thread for each core: numpy releases the interpreter meanwhile."""
     from concurrent.futures import ThreadPoolExecutor
     cores = len(os.sched_getaffinity(0))
     parts = [(numpy.ones(COPIED_BYTES // 4 // cores, dtype=numpy.float32), numpy.empty(COPIED_BYTES // 4 // cores, dtype=numpy.float32))
              for _ in range(cores)]
+    moved = 2.0 * sum(source.nbytes for source, _ in parts)
     with ThreadPoolExecutor(cores) as pool:
-        return best_rate(2.0 * sum(source.nbytes for source, _ in parts),
-                         lambda: list(pool.map(lambda part: numpy.copyto(part[1], part[0]), parts)))
+        return max(best_rate(moved, lambda: list(pool.map(lambda part: numpy.copyto(part[1], part[0]), parts))),
+                   best_rate(moved, lambda: list(pool.map(lambda part: numpy.negative(part[0], out=part[0]), parts))))
 
 
 def ring_rank(rank, names, barrier, rates):
@@ -150,7 +151,7 @@ def most_possible():
 def independent():
     with torch.no_grad():
         return {"fp32_flops_per_s": product_rate(torch.float32), "bf16_flops_per_s": product_rate(torch.bfloat16),
-                "memory_bytes_per_s": copy_rate(), "link_bytes_per_s": link_rate()}
+                "memory_bytes_per_s": memory_rate(), "link_bytes_per_s": link_rate()}
 
 
 def ours(folder):
@@ -188,7 +189,7 @@ def main():
         possible = "–" if figure in AGREE else f"{most[figure] * 1e-9:.1f}"
         rows.append(f"| {figure} | {sides['ours'] * 1e-9:.1f} | {sides['independent'] * 1e-9:.1f} | {ratio:.2f} | {possible} |")
     text = (f"# Ceilings against independent measurements\n\n{datetime.date.today()}, {len(os.sched_getaffinity(0))} cores of {processor()}; "
-            f"best of {wanted.repeats} measurements of {SECONDS:g} s, in turns. PyTorch {torch.__version__}: `torch.mm`; numpy: `copyto`, and a ring of {RANKS} processes.\n\n"
+            f"best of {wanted.repeats} measurements of {SECONDS:g} s, in turns. PyTorch {torch.__version__}: `torch.mm`; numpy: `copyto`, `negative`, and a ring of {RANKS} processes.\n\n"
             "| figure | `bench ceilings`, G/s | independent, G/s | ratio | no more than, G/s: cores x clock x FLOP of a cycle; memory |\n| --- | --- | --- | --- | --- |\n" + "\n".join(rows) + "\n")
     print(text)
     if wanted.output:

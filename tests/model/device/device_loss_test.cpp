@@ -85,6 +85,26 @@ TEST_F(DeviceLossTest, next_token_loss_of_a_large_odd_vocabulary) {
           {random({1009, 48}, 0.3)});
 }
 
+// Head and embedding write one gradient, where the weight's is to lie.
+TEST_F(DeviceLossTest, the_gradient_of_a_tied_weight_lies_where_it_is_asked_to) {
+  for (const std::int64_t chunks : {1, 3}) {
+    const Operation loss =
+        tied_loss(ids(70, {3, 11}), ids(70, {3, 11}), {.vocab_size = 70, .chunks = chunks});
+    const Tensor weight = device::random({70, 32}, at::kBFloat16, 0.5);
+    DeviceOperators own(tested_queue()), placed(tested_queue());
+    Tensor place;
+    placed.write_gradients_into({.lend = [&](const Tensor& one) {
+      place = torch::full_like(one, 1e9);
+      return at::alias(place);
+    }});
+
+    const Tensor found = run(placed, loss, {weight}).gradients[0];
+
+    EXPECT_TRUE(torch::equal(found, run(own, loss, {weight}).gradients[0]));
+    EXPECT_EQ(found.data_ptr(), place.data_ptr());
+  }
+}
+
 Tensor small_loss(Operators& operators, const Tensor& x, const Tensor& weight,
                   const Tensor& scale = {}) {
   const Tensor targets = at::arange(8, tested_device()).to(at::kLong).view({2, 4});

@@ -56,6 +56,15 @@ TEST_F(LaunchesTest, operators_launch_what_they_need_and_no_more) {
   operators.linear(x, {torch::randn({8, 24}), torch::zeros({24})}).sum().backward();
   EXPECT_EQ(take(), (Names{"row_sums", "column_sums"}));
 
+  operators
+      .embed(torch::zeros({2, 3}, torch::kLong),
+             {.tokens_vc = torch::randn({20, 8}).requires_grad_(),
+              .positions_pc = torch::randn({3, 8}).requires_grad_(),
+              .tied = {}})
+      .sum()
+      .backward();
+  EXPECT_EQ(take(), (Names{"embed", "token_gradients", "token_pieces", "position_gradients"}));
+
   const Tensor loss = operators.next_token_loss(
       x, {.tokens_vc = torch::randn({20, 8}), .positions_pc = {}, .tied = {}},
       torch::zeros({2, 3}, torch::kLong), {.vocab_size = 20, .chunks = 3});

@@ -1,0 +1,46 @@
+// How the head's part of a tied weight's gradient gets from one autograd node to another: the
+// nodes of head and embedding of one forward pass hold the same TiedGradient.
+#pragma once
+
+#include <utility>
+
+#include <torch/torch.h>
+
+#include "model/operators.hpp"
+
+namespace sidestream::model::tied_gradient {
+
+constexpr const char* kTied = "tied";
+
+// In forward, of the head and of the embedding. tied: may be null.
+inline void keep(torch::autograd::AutogradContext* context,
+                 const c10::intrusive_ptr<TiedGradient>& tied) {
+  if (tied) context->saved_data[kTied] = c10::IValue::make_capsule(tied);
+}
+
+// Null: none was kept.
+inline c10::intrusive_ptr<TiedGradient> kept(torch::autograd::AutogradContext* context) {
+  const auto entry = context->saved_data.find(kTied);
+  if (entry == context->saved_data.end()) return {};
+  return c10::static_intrusive_pointer_cast<TiedGradient>(entry->second.toCapsule());
+}
+
+// In the head's backward: what it is to hand to autograd, which is nothing where the embedding is
+// going to.
+inline torch::Tensor pass_on(torch::autograd::AutogradContext* context, torch::Tensor gradient) {
+  const auto tied = kept(context);
+  if (!tied) return gradient;
+  tied->from_head = std::move(gradient);
+  return {};
+}
+
+// In the embedding's backward: what its rows are added to. Zeros of this shape where the head has
+// left nothing.
+inline torch::Tensor take(torch::autograd::AutogradContext* context, at::IntArrayRef shape,
+                          const at::TensorOptions& options) {
+  const auto tied = kept(context);
+  torch::Tensor gradient = tied ? std::exchange(tied->from_head, torch::Tensor()) : torch::Tensor();
+  return gradient.defined() ? gradient : at::zeros(shape, options);
+}
+
+}  // namespace sidestream::model::tied_gradient
