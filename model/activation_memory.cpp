@@ -151,6 +151,7 @@ ActivationMemory activation_memory(const ModelConfig& config, const StepShape& s
   const std::int64_t kept = inputs_on_device(config) * stream +
                             config.layers * kept_block_bytes(config, shape) + 2 * stream + mask +
                             2 * static_cast<std::int64_t>(sizeof(std::int64_t));
+  // The weight's may lie in its bucket already, which is counted elsewhere: this is the most.
   const std::int64_t head_gradients = stream * tokens + config.padded_vocab_size * stream;
   return {.kept = static_cast<std::size_t>(tokens * kept),
           .host = static_cast<std::size_t>(tokens * inputs_on_host(config) * stream),

@@ -20,6 +20,7 @@ namespace sidestream::model {
 // The part of a tied weight's gradient that the head has found, on its way to the embedding's
 // backward, which comes later and adds its rows in place. One per forward pass.
 struct TiedGradient : torch::CustomClassHolder {
+  bool is_awaited = false;  // by an embedding whose weight is differentiated
   torch::Tensor from_head;
 };
 

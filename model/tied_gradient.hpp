@@ -1,5 +1,5 @@
 // How the head's part of a tied weight's gradient gets from one autograd node to another: the
-// nodes of head and embedding of one forward pass hold the same TiedGradient.
+// nodes of embedding and head of one forward pass hold the same TiedGradient.
 #pragma once
 
 #include <utility>
@@ -12,10 +12,16 @@ namespace sidestream::model::tied_gradient {
 
 constexpr const char* kTied = "tied";
 
-// In forward, of the head and of the embedding. tied: may be null.
+// Before the embedding's forward, outside of its node: its backward is going to take what the head
+// leaves, if there is one.
+inline void announce(const Embeddings& embeddings) {
+  if (embeddings.tied && at::GradMode::is_enabled() && embeddings.tokens_vc.requires_grad())
+    embeddings.tied->is_awaited = true;
+}
+
 inline void keep(torch::autograd::AutogradContext* context,
                  const c10::intrusive_ptr<TiedGradient>& tied) {
-  if (tied) context->saved_data[kTied] = c10::IValue::make_capsule(tied);
+  if (tied && tied->is_awaited) context->saved_data[kTied] = c10::IValue::make_capsule(tied);
 }
 
 // Null: none was kept.
@@ -25,8 +31,9 @@ inline c10::intrusive_ptr<TiedGradient> kept(torch::autograd::AutogradContext* c
   return c10::static_intrusive_pointer_cast<TiedGradient>(entry->second.toCapsule());
 }
 
-// In the head's backward: what it is to hand to autograd, which is nothing where the embedding is
-// going to.
+// In the head's backward: what it is to hand to autograd, which is nothing where an embedding is
+// going to. Memory that was lent for the gradient is then not complete, and nobody may take it over
+// yet.
 inline torch::Tensor pass_on(torch::autograd::AutogradContext* context, torch::Tensor gradient) {
   const auto tied = kept(context);
   if (!tied) return gradient;

@@ -43,8 +43,8 @@ struct Ceilings {
   LinkRates link_bytes_per_s = {};  // between host ranks
 };
 
-// Best of repeated products, copies and updates, `seconds` for each figure, on all intra-op threads
-// of this process.
+// Best of repeated products, copies and updates, `seconds` for each figure in all, on all intra-op
+// threads of this process.
 Ceilings measure_processor(double seconds);
 
 // Of a copy from one block of `bytes` to another, on all intra-op threads; read + written.

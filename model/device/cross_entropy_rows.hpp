@@ -13,6 +13,7 @@
 #include "model/device/fast_math.hpp"
 #include "model/device/kernel_function.hpp"
 #include "model/device/narrow.hpp"
+#include "model/device/not_a_number.hpp"
 #include "model/ignored_target.hpp"
 
 namespace sidestream::model::device {
@@ -37,7 +38,6 @@ struct CrossEntropyRows {
 // A maximum, and the sum of exp(x - maximum).
 using Softmax = Two;
 
-constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 // Where a maximum begins: finite, so that exp(x - maximum) is no NaN before a first logit is there
 // and while all of them are -inf. A NaN among the logits does not raise it, and gets into the sum.

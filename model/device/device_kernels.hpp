@@ -97,14 +97,14 @@ struct ScaleJob {
   const float* factor;
 };
 
-// out[row] = tokens[ids[row]] + positions[row % time]; NaN where an id is outside the vocabulary.
+// out[b][t] = tokens[ids[b][t]] + positions[t]; NaN where an id is outside the vocabulary.
 struct EmbedJob {
   core::DType dtype;
-  std::int64_t rows, time, vocabulary, width;
-  const std::int64_t* ids;
-  const void* tokens;     // [vocabulary, width]
-  const void* positions;  // [time or more, width]; null: none
-  void* out;
+  std::int64_t batch, time, vocabulary, width;
+  const std::int64_t* ids;  // [batch, time]
+  const void* tokens;       // [vocabulary, width]
+  const void* positions;    // [time or more, width]; null: none
+  void* out;                // [batch, time, width]
 };
 
 // target[ids[i]] += gradients[order[i]], in the order of i: two launches. Ids outside the
@@ -117,14 +117,6 @@ struct TokenGradientsJob {
   const std::int64_t* order;  // [count]
   float* pieces;              // [token_tiles(count), 2, width]
   void* target;               // [vocabulary, width]
-};
-
-// out[position] = sum over the batch of gradients[.., position].
-struct PositionGradientsJob {
-  core::DType dtype;
-  std::int64_t batch, time, width;
-  const void* gradients;  // [batch, time, width]
-  void* out;              // [time, width]
 };
 
 constexpr std::int64_t kWidestNorm = 8192;
@@ -145,7 +137,6 @@ class DeviceKernels {
   virtual void scale(const ScaleJob& job, DeviceStream stream) = 0;
   virtual void embed(const EmbedJob& job, DeviceStream stream) = 0;
   virtual void token_gradients(const TokenGradientsJob& job, DeviceStream stream) = 0;
-  virtual void position_gradients(const PositionGradientsJob& job, DeviceStream stream) = 0;
 };
 
 // Touches no device. Null in a build without CUDA.

@@ -1,5 +1,5 @@
-// Operators on a GPU, in fp32, bf16 and fp16: products and attention are LibTorch's, what lies between
-// them is a kernel each. Other dtypes, devices and widths go to the plain operators.
+// Operators on a GPU, in fp32, bf16 and fp16: products and attention are LibTorch's, what lies
+// between them is a kernel each. Other dtypes, devices and widths go to the plain operators.
 //
 // Nothing here waits for the device or reads from it, so that a step can be captured as a CUDA
 // graph. What cannot be checked without waiting is not: a token or a target outside the

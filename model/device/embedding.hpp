@@ -1,5 +1,5 @@
 // Token and position embedding on a device: one kernel forward; backward a sort of the tokens and
-// three kernels, which add the rows to what the tied head has left.
+// two kernels, which add the rows to what the tied head has left, and a sum for the positions.
 #pragma once
 
 #include <torch/torch.h>
@@ -10,7 +10,8 @@
 namespace sidestream::model::device {
 
 // tokens_bt int64 -> [B, T, C], NaN where a token is outside the embedding: nobody waits for the
-// device to see it. The embeddings: float, bfloat16 or float16.
+// device to see it. The embeddings: float, bfloat16 or float16. Throws c10::Error where types,
+// devices or shapes do not go together.
 torch::Tensor embed(const LaunchQueuePtr& queue, const torch::Tensor& tokens_bt,
                     const Embeddings& embeddings);
 

@@ -14,7 +14,6 @@
 
 #include "model/device/block.hpp"
 #include "model/device/device_kernels.hpp"
-#include "model/device/embedding_rows.hpp"
 #include "model/device/held_row.hpp"
 
 namespace sidestream::model::device {
@@ -65,13 +64,10 @@ constexpr std::int64_t norm_parts(std::int64_t rows, std::int64_t width) {
   return blocks_for(rows, width <= kWidestOfAWarp ? 12 : 512 / norm_threads(width));
 }
 
-// Of GELU's backward and of plain sums.
+// Of GELU's backward, of plain sums, and of positions in an embedding.
 constexpr std::int64_t row_parts(std::int64_t rows, std::int64_t width) {
   return std::min(rows, std::max<std::int64_t>(1, 8 * kMultiprocessors / divided_up(width, 1024)));
 }
-
-// Of the gradients of an embedding: blocks of kPlacesOfATile places.
-constexpr std::int64_t token_tiles(std::int64_t count) { return divided_up(count, kPlacesOfATile); }
 
 // A block has one row of logits in its own memory at a time. Of GPT-2's vocabulary in 16 bits two
 // are on a multiprocessor at once: while one waits for its next row or its sums, the other

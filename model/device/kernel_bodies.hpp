@@ -108,18 +108,6 @@ struct EmbedBody {
   }
 };
 
-template <typename T, Access kAccess>
-struct PositionGradientsBody {
-  static constexpr const char* kName = "position_gradients";
-  static constexpr int kMostThreads = kElementThreads;
-  PositionGradients<T> gradients;
-
-  template <typename Block>
-  SIDESTREAM_KERNEL void operator()(Block& block, const BlockPlace& place) const {
-    position_gradient_tile<kAccess>(block, gradients, place.x, place.y, place.blocks_y);
-  }
-};
-
 // Of any number of tiles: they are in x, which alone has room for them.
 template <typename T, Access kAccess>
 struct TokenGradientsBody {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/device/device_kernels.hpp"
+#include "model/device/embedding_tiles.hpp"
 #include "model/device/kernel_bodies.hpp"
 
 namespace sidestream::model::device {
@@ -136,7 +137,7 @@ class KernelsOn : public DeviceKernels {
   }
 
   void embed(const EmbedJob& job, DeviceStream stream) override {
-    if (job.rows == 0 || job.width == 0) return;
+    if (job.batch == 0 || job.time == 0 || job.width == 0) return;
     const Access access = access_of(job.width, job.dtype, {job.tokens, job.positions, job.out});
     with_type(job.dtype, "embed", [&]<typename T>(T*) {
       with_access(access, [&](auto how) {
@@ -144,12 +145,12 @@ class KernelsOn : public DeviceKernels {
                                    .tokens = in<T>(job.tokens),
                                    .positions = in<T>(job.positions),
                                    .out = out<T>(job.out),
-                                   .rows = job.rows,
+                                   .batch = job.batch,
                                    .time = job.time,
                                    .vocabulary = job.vocabulary,
                                    .width = job.width};
         grid_.run({.blocks_x = column_tiles<T>(job.width),
-                   .blocks_y = row_parts(job.rows, job.width),
+                   .blocks_y = row_parts(job.time, job.width),
                    .threads = kElementThreads},
                   EmbedBody<T, how()>{rows}, stream);
       });
@@ -174,24 +175,6 @@ class KernelsOn : public DeviceKernels {
                             .threads = kElementThreads};
         grid_.run(size, TokenGradientsBody<T, how()>{gradients}, stream);
         grid_.run(size, TokenPiecesBody<T, how()>{gradients}, stream);
-      });
-    });
-  }
-
-  void position_gradients(const PositionGradientsJob& job, DeviceStream stream) override {
-    if (job.time == 0 || job.width == 0) return;
-    const Access access = access_of(job.width, job.dtype, {job.gradients, job.out});
-    with_type(job.dtype, "position_gradients", [&]<typename T>(T*) {
-      with_access(access, [&](auto how) {
-        const PositionGradients<T> gradients{.grads = in<T>(job.gradients),
-                                             .out = out<T>(job.out),
-                                             .batch = job.batch,
-                                             .time = job.time,
-                                             .width = job.width};
-        grid_.run({.blocks_x = column_tiles<T>(job.width),
-                   .blocks_y = row_parts(job.time, job.width),
-                   .threads = kElementThreads},
-                  PositionGradientsBody<T, how()>{gradients}, stream);
       });
     });
   }

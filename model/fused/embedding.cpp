@@ -107,7 +107,7 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& tokens_bt, const Tensor& wte,
                         const std::optional<Tensor>& positions,
                         const c10::intrusive_ptr<TiedGradient>& tied) {
-    RECORD_FUNCTION("sidestream::embed", Inputs({tokens_bt}), node_number());
+    RECORD_FUNCTION("sidestream::embed", Inputs({wte, tokens_bt}), node_number());
     const Tensor wpe = positions.value_or(Tensor());
     context->save_for_backward({tokens_bt});
     context->saved_data["rows"] = wte.size(0);
@@ -140,6 +140,7 @@ struct EmbedFunction : torch::autograd::Function<EmbedFunction> {
 Tensor embed(const Tensor& tokens_bt, const Embeddings& embeddings) {
   const Tensor tokens = tokens_bt.contiguous();
   check_ids(tokens, embeddings.tokens_vc.size(0));
+  tied_gradient::announce(embeddings);
   // As an optional: autograd looks at the device of every tensor that it is handed.
   std::optional<Tensor> positions;
   if (embeddings.positions_pc.defined()) positions = embeddings.positions_pc;

@@ -1,4 +1,4 @@
-"""`sidestream bench ceilings` against measurements that share no code with it: PyTorch's matrix products, and copies by numpy.
+"""`sidestream bench ceilings` against measurements that share no code with it: PyTorch's matrix products, and memory moved by numpy.
 
     build/env/bin/python tests/bench/ceilings/ceilings.py [--repeats N] [--output tests/bench/results/ceilings.md]
 

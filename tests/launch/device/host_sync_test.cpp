@@ -76,8 +76,9 @@ TEST_P(HostSyncTest, steps_never_block_the_host) {
 INSTANTIATE_TEST_SUITE_P(
     Toggles, HostSyncTest,
     testing::Values(std::vector<std::string>{},
-                    // more tokens than the embedding's small path takes
-                    std::vector<std::string>{"--batch-size-per-rank", "128"},
+                    // more tokens (5120) than LibTorch's sort has a small path for (4096)
+                    std::vector<std::string>{"--batch-size-per-rank", "160"},
+                    std::vector<std::string>{"--cuda-graph", "on", "--batch-size-per-rank", "160"},
                     std::vector<std::string>{"--precision", "bf16"},
                     std::vector<std::string>{"--precision", "tf32"},
                     std::vector<std::string>{"--overlap", "off"},

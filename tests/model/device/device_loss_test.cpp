@@ -105,6 +105,35 @@ TEST_F(DeviceLossTest, the_gradient_of_a_tied_weight_lies_where_it_is_asked_to) 
   }
 }
 
+// An embedding that is not the head's counterpart takes nothing, and so nothing is left for it.
+TEST_F(DeviceLossTest, a_tied_gradient_that_nobody_awaits_is_the_heads) {
+  const Tensor tokens = ids(70, {3, 11}), targets = ids(70, {3, 11});
+  PlainOperators plain;
+  const Operation loss = [&](Operators& head, const Tensors& in) -> Tensors {
+    const Embeddings embeddings{
+        .tokens_vc = in[0], .positions_pc = {}, .tied = c10::make_intrusive<TiedGradient>()};
+    return {head.next_token_loss(plain.embed(tokens, embeddings), embeddings, targets,
+                                 {.vocab_size = 70})};
+  };
+  compare(loss, {random({70, 32}, 0.5)});
+}
+
+TEST_F(DeviceLossTest, a_tied_gradient_is_scaled_as_a_whole) {
+  DeviceOperators operators(tested_queue());
+  const Tensor tokens = ids(70, {3, 11}), targets = ids(70, {3, 11}),
+               rows = device::random({70, 32}, at::kFloat, 0.5),
+               scale = at::full({}, 1024, at::kFloat).to(tested_device());
+  const auto gradient = [&](const Tensor& expected, const Tensor& given) {
+    const Tensor weight = rows.clone().requires_grad_();
+    const Operation loss =
+        tied_loss(tokens, targets, {.vocab_size = 70, .chunks = 2, .scale = expected});
+    loss(operators, {weight})[0].backward(given);
+    return weight.grad();
+  };
+
+  EXPECT_TRUE(torch::equal(gradient(scale, scale), gradient({}, {}) * 1024));
+}
+
 Tensor small_loss(Operators& operators, const Tensor& x, const Tensor& weight,
                   const Tensor& scale = {}) {
   const Tensor targets = at::arange(8, tested_device()).to(at::kLong).view({2, 4});

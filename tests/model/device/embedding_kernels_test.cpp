@@ -55,6 +55,7 @@ TEST_F(EmbeddingKernelsTest, a_token_has_all_of_its_gradient_wherever_its_places
     for (const Tensor& one : {in_order, mixed}) {
       SCOPED_TRACE(testing::PrintToString(groups));
       compare(embed(one.view({1, -1}).to(tested_device()), false), {random({10, 24})});
+      compare(embed(one.view({1, -1}).to(tested_device()), false), {random({10, 1032})});
     }
   }
 }
@@ -93,10 +94,58 @@ TEST_F(EmbeddingKernelsTest, token_gradients_are_added_to_what_is_there) {
   }
 }
 
+// Without atomics, and with more places than LibTorch's sort has a small path for (4096).
+TEST_F(EmbeddingKernelsTest, many_places_give_the_same_bits_in_every_run) {
+  const Tensor tokens = ids(3, {6, 1000});
+  const Tensors inputs = {device::random({3, 8}, at::kBFloat16),
+                          device::random({1000, 8}, at::kBFloat16)};
+  DeviceOperators operators(tested_queue());
+
+  const Outcome one = run(operators, embed(tokens, true), inputs),
+                two = run(operators, embed(tokens, true), inputs);
+
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    EXPECT_TRUE(torch::equal(one.gradients[i], two.gradients[i])) << i;
+  compare(embed(tokens, true), {random({3, 8}), random({1000, 8})});
+}
+
+TEST_F(EmbeddingKernelsTest, a_frozen_table_gets_no_gradient_and_the_other_does) {
+  DeviceOperators operators(tested_queue());
+  const Tensor tokens = ids(5, {2, 3});
+  for (const bool freeze_tokens : {true, false}) {
+    const Tensor rows = device::random({5, 8}, at::kFloat).requires_grad_(!freeze_tokens),
+                 positions = device::random({4, 8}, at::kFloat).requires_grad_(freeze_tokens);
+
+    operators.embed(tokens, {.tokens_vc = rows, .positions_pc = positions, .tied = {}})
+        .sum()
+        .backward();
+
+    EXPECT_EQ(rows.grad().defined(), !freeze_tokens);
+    EXPECT_EQ(positions.grad().defined(), freeze_tokens);
+  }
+}
+
+TEST_F(EmbeddingKernelsTest, what_does_not_go_together_is_refused) {
+  DeviceOperators operators(tested_queue());
+  const auto embedded = [&](const Tensor& tokens, const Tensor& positions) {
+    return operators.embed(
+        tokens,
+        {.tokens_vc = device::random({5, 8}, at::kFloat), .positions_pc = positions, .tied = {}});
+  };
+  const Tensor tokens = ids(5, {2, 3});
+
+  EXPECT_NO_THROW(embedded(tokens, device::random({3, 8}, at::kFloat)));
+  EXPECT_THROW(embedded(tokens.to(at::kInt), {}), c10::Error);
+  EXPECT_THROW(embedded(tokens.view({-1}), {}), c10::Error);
+  EXPECT_THROW(embedded(tokens, device::random({2, 8}, at::kFloat)), c10::Error);
+  EXPECT_THROW(embedded(tokens, device::random({3, 16}, at::kFloat)), c10::Error);
+  EXPECT_THROW(embedded(tokens, device::random({3, 8}, at::kHalf)), c10::Error);
+}
+
 TEST_F(EmbeddingKernelsTest, tokens_outside_the_vocabulary_are_nan_and_get_no_gradient) {
   DeviceOperators operators(tested_queue());
   const Tensor tokens =
-      torch::tensor({{-1, 0, 3}, {0, 2, 4'000'000}}, torch::kLong).to(tested_device());
+      torch::tensor({{-1L, 0L, 3L}, {0L, 2L, (1L << 32) + 1}}, torch::kLong).to(tested_device());
   const Tensor weight = device::random({3, 8}, at::kFloat).requires_grad_();
 
   const Tensor out = operators.embed(tokens, {.tokens_vc = weight, .positions_pc = {}, .tied = {}});

@@ -210,6 +210,8 @@ TEST(OperatorBytesTest, dropout) {
 TEST(OperatorBytesTest, of_a_table_the_rows_that_are_read) {
   EXPECT_EQ(bytes("aten::embedding", "[[1000,8],[2,3]]", R"(["float","long int"])"),
             8 * 6 + 2 * 6 * 8 * 4);
+  EXPECT_EQ(bytes("sidestream::embed", "[[1000,8],[2,3]]", R"(["float","long int"])"),
+            8 * 6 + 2 * 6 * 8 * 4);
 }
 
 // Of 16 elements: parameter, gradient and two moments in; all but the gradient out.
