@@ -33,10 +33,12 @@ std::size_t regular_size(const UniqueFd& fd, const std::filesystem::path& path) 
   return static_cast<std::size_t>(status.st_size);
 }
 
-void write_and_sync(const std::filesystem::path& path, std::string_view content) {
-  ::unlink(path.c_str());  // of a process that died; never what a link leads to
+// path: what messages name, which is the file that somebody asked for.
+void write_and_sync(const std::filesystem::path& temporary, std::string_view content,
+                    const std::filesystem::path& path) {
+  ::unlink(temporary.c_str());  // of a process that died; never what a link leads to
   const UniqueFd fd(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!fd) fail_to_write("cannot create", path);
   write_all(fd.get(), content, path);
   if (::fsync(fd.get()) != 0) fail_to_write("cannot sync", path);
@@ -155,7 +157,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
   // In the same folder: a rename across file systems is no rename.
   const std::filesystem::path temporary = path.string() + ".tmp." + std::to_string(::getpid());
   try {
-    write_and_sync(temporary, content);
+    write_and_sync(temporary, content, path);
     if (::rename(temporary.c_str(), path.c_str()) != 0) {
       fail_to_write("cannot rename to", path);
     }

@@ -28,7 +28,7 @@ ShardWriter::ShardWriter(std::filesystem::path path, TokenWidth width)
       temporary_(path_.string() + ".tmp." + std::to_string(::getpid())),
       width_(width),
       fd_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
-  if (!fd_) core::fail_to_write("cannot create", temporary_);
+  if (!fd_) core::fail_to_write("cannot create", path_);
   buffer_.reserve(kBufferBytes + 4);
   buffer_.resize(LlmCHeader::kBytes);  // filled in by finish
 }
@@ -60,7 +60,7 @@ void ShardWriter::put(std::uint32_t token) {
 
 void ShardWriter::flush() {
   core::write_all(fd_.get(), {reinterpret_cast<const char*>(buffer_.data()), buffer_.size()},
-                  temporary_);
+                  path_);
   buffer_.clear();
 }
 
@@ -72,9 +72,9 @@ void ShardWriter::finish() {
   header[1] = wide ? LlmCHeader::kVersion32 : LlmCHeader::kVersion16;
   header[2] = static_cast<std::int32_t>(size_);
   if (::pwrite(fd_.get(), header.data(), sizeof(header), 0) != ssize_t{sizeof(header)}) {
-    core::fail_to_write("cannot write the header of", temporary_);
+    core::fail_to_write("cannot write the header of", path_);
   }
-  if (::fsync(fd_.get()) != 0) core::fail_to_write("cannot sync", temporary_);
+  if (::fsync(fd_.get()) != 0) core::fail_to_write("cannot sync", path_);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
     core::fail_to_write("cannot rename to", path_);
   }

@@ -111,6 +111,12 @@ std::vector<Given> parse_config_text(std::string_view text, const std::string& n
                                      const std::vector<FlagGroup>& groups) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // of editors on Windows
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    throw core::ConfigError(
+        fmt::format("{}: expected text in UTF-8, found a zero byte at offset {}: no text, or saved "
+                    "as UTF-16 (`iconv -f UTF-16 -t UTF-8` changes that)",
+                    name, zero));
+  }
   Parser parser(name, groups);
   int number = 0;
   while (!text.empty()) {

@@ -31,7 +31,7 @@ ByteSink::ByteSink(std::filesystem::path path)
   const char* mode = path_.extension() == ".gz" ? kFastGzip : kPlain;
   stream_->file = partial_ == path_ ? gzdopen(core::open_stream(path_).release(), mode)
                                     : gzopen(partial_.c_str(), mode);
-  if (stream_->file == nullptr) core::fail_to_write("cannot write", partial_);
+  if (stream_->file == nullptr) core::fail_to_write("cannot write", path_);
   gzbuffer(stream_->file, 1u << 18);
 }
 
@@ -49,14 +49,14 @@ void ByteSink::drop_partial() noexcept {
 void ByteSink::write(std::string_view bytes) {
   if (bytes.empty()) return;
   if (gzwrite(stream_->file, bytes.data(), static_cast<unsigned>(bytes.size())) == 0)
-    core::fail_to_write("cannot write", partial_);
+    core::fail_to_write("cannot write", path_);
 }
 
 void ByteSink::finish() {
   const int result = gzclose(stream_->file);
   stream_->file = nullptr;
   if (result != Z_OK) {
-    const std::string text = core::system_error_text("cannot write", partial_, errno);
+    const std::string text = core::system_error_text("cannot write", path_, errno);
     drop_partial();
     throw core::Error(text, core::ExitCode::kConfig);
   }

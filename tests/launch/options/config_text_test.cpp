@@ -234,6 +234,15 @@ TEST_F(ConfigTextTest, a_byte_order_mark_before_the_first_line_is_no_part_of_it)
               HasSubstr(":2: unknown key"));
 }
 
+TEST_F(ConfigTextTest, a_file_in_utf_16_is_named_as_one) {
+  const std::string text(
+      "\xFF\xFEs\0t\0e\0p\0s\0 \0=\0 \0"
+      "3\0",
+      20);
+  EXPECT_THAT(error_with_data({"--config", file(text)}),
+              HasSubstr("expected text in UTF-8, found a zero byte at offset 3"));
+}
+
 TEST_F(ConfigTextTest, print_config_needs_no_data) {
   EXPECT_TRUE(parse_train_options({"--print-config"}).print_config);
 }
