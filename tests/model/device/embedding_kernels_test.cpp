@@ -1,5 +1,5 @@
 // Embedding rows and their gradients against LibTorch's operators in double.
-#include "model/device/geometry.hpp"
+#include "model/device/embedding_tiles.hpp"
 #include "tests/model/device/compared_operators.hpp"
 
 namespace sidestream::model::device {
