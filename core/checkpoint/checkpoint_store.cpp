@@ -13,6 +13,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json_fault.hpp"
+#include "core/base/write_error.hpp"
 #include "core/checkpoint/newer_format_error.hpp"
 #include "core/checkpoint/unreadable_error.hpp"
 
@@ -64,6 +65,10 @@ auto as_checkpoint_error(Action action) {
         fmt::format("checkpoint: a value does not fit JSON: {}", core::json_words(error)));
   } catch (const core::CheckpointError&) {
     throw;
+  } catch (const core::WriteError& error) {
+    throw core::CheckpointError(
+        fmt::format("{}; finished checkpoints stay, and a run goes on from them once it can write",
+                    error.what()));
   } catch (const core::Error& error) {
     throw core::CheckpointError(error.what());
   }

@@ -53,18 +53,10 @@ class Finder {
   explicit Finder(const std::vector<std::string>& patterns) : patterns_(patterns) {}
 
   void add(const fs::path& path) {
-    if (!fs::is_directory(path)) return take(path, path.filename().string());
-    const std::string name = own_name(path);
-    std::error_code error;
-    fs::recursive_directory_iterator walk(path, fs::directory_options::skip_permission_denied,
-                                          error);
-    for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
-      std::error_code ignored;
-      if (is_hidden(walk->path()) && walk->is_directory(ignored)) walk.disable_recursion_pending();
-      if (!walk->is_regular_file(ignored) || !fits(walk->path(), patterns_)) continue;
-      take(walk->path(), name + "/" + walk->path().lexically_relative(path).generic_string());
-    }
-    if (error) throw DataError("cannot walk " + path.string() + ": " + error.message());
+    if (fs::is_directory(path))
+      walk(path, own_name(path));
+    else
+      take(path, path.filename().string());
   }
 
   std::vector<CorpusFile> sorted() && {
@@ -75,11 +67,33 @@ class Finder {
   }
 
  private:
+  // A folder that cannot be read is told like a file that cannot; the others count all the same.
+  void walk(const fs::path& folder, const std::string& name) {
+    std::error_code error;
+    fs::directory_iterator entry(folder, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      const fs::path& path = entry->path();
+      const std::string inner = name + "/" + path.filename().string();
+      std::error_code ignored;
+      if (entry->is_directory(ignored)) {
+        if (!is_hidden(path) && !entry->is_symlink(ignored)) walk(path, inner);
+      } else if (entry->is_regular_file(ignored) && fits(path, patterns_)) {
+        take(path, inner);
+      }
+    }
+    if (error)
+      files_.push_back({.path = folder,
+                        .name = name + "/",
+                        .fault = "cannot read this folder: " + error.message()});
+  }
+
   void take(const fs::path& path, std::string name) {
     std::error_code error;
     const std::uintmax_t bytes = fs::file_size(path, error);
     if (!seen_.insert(fs::weakly_canonical(path).string()).second) return;
-    files_.push_back({path, std::move(name), error ? 0 : static_cast<std::uint64_t>(bytes)});
+    files_.push_back({.path = path,
+                      .name = std::move(name),
+                      .bytes = error ? 0 : static_cast<std::uint64_t>(bytes)});
   }
 
   const std::vector<std::string>& patterns_;

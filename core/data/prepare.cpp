@@ -53,11 +53,15 @@ class StagedFolder {
  public:
   StagedFolder(const fs::path& target, ExistingOutput existing)
       : target_(absolute_without_slash(target)) {
-    if (fs::exists(target_) && !(fs::is_directory(target_) && fs::is_empty(target_)))
-      check_replaceable(existing);
+    if (fs::exists(target_) && !fs::is_directory(target_))
+      throw ConfigError("output " + target_.string() + ": expected a folder, found something else");
+    if (fs::exists(target_) && !fs::is_empty(target_)) check_replaceable(existing);
     remove_leftovers(target_);
     staged_ = target_.string() + ".tmp." + std::to_string(::getpid());
-    fs::create_directories(staged_);
+    std::error_code error;
+    if (!fs::create_directories(staged_, error))
+      throw ConfigError("cannot make the output folder " + target_.string() + ": " +
+                        error.message());
     lock_ = lock_folder(staged_);
   }
   StagedFolder(const StagedFolder&) = delete;
@@ -77,7 +81,11 @@ class StagedFolder {
     }
     const fs::path old = target_.string() + ".old." + std::to_string(::getpid());
     if (replace_) fs::rename(target_, old);
-    fs::rename(staged_, target_);
+    std::error_code error;
+    fs::rename(staged_, target_, error);
+    if (error)
+      throw ConfigError("output " + target_.string() + ": " + error.message() +
+                        ": something was put there meanwhile; give another folder, or remove it");
     staged_.clear();
     core::sync_folder(target_.parent_path());
     if (replace_) fs::remove_all(old);

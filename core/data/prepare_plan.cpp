@@ -23,6 +23,7 @@ std::string_view text_of(const core::MappedFile& file) {
 
 // Why a file cannot be tokenised; empty when it can. Sets the size that was seen.
 std::string reason_to_skip(CorpusFile& file, const Tokenizer& tokenizer) {
+  if (!file.fault.empty()) return file.fault;
   try {
     const core::MappedFile mapped(file.path);
     const std::string_view text = text_of(mapped);

@@ -95,7 +95,7 @@ void set(Fault& fault, std::string_view key, std::string_view value) {
   } else if (key == "at") {
     fault.at = named(points(), value, "a place");
   } else if (key == "attempt") {
-    fault.attempt = value == "all" ? 0 : number_in(value, 1, 1'000'000);
+    fault.attempt = value == "all" ? 0 : number_in(value, 0, 1'000'000);
   } else if (key == "ms") {
     fault.ms = std::chrono::milliseconds(number_in<std::int64_t>(value, 0, kLongestMs));
   } else if (key == "factor") {

@@ -18,6 +18,7 @@
 #include "launch/process/kept_memory.hpp"
 #include "launch/process/tuning.hpp"
 #include "launch/recording/phase_verdict.hpp"
+#include "launch/trainer/model_folder.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -75,7 +76,8 @@ TrainingState LiveRun::restore(const std::optional<checkpoint::Checkpoint>& chec
     faults_->pass(faults::Point::kRestore, 0);
     state = checkpointer_.restore(*checkpoint, notes);
   } else if (!options_.model.init.empty()) {
-    checkpointer_.load_weights(options_.model.init);
+    std::vector<std::string> told;  // by check_start()
+    checkpointer_.load_weights(folder_of_weights(options_.model.init, told));
   }
   replicas_.check_replicas();
   give_judge(state);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <iterator>
-#include <set>
+#include <map>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -24,6 +24,7 @@
 #include "launch/options/train_parser.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/trainer/model_folder.hpp"
+#include "launch/trainer/run_record.hpp"
 #include "model/hugging_face.hpp"
 
 namespace sidestream::launch {
@@ -87,20 +88,25 @@ std::optional<checkpoint::Checkpoint> look_for_checkpoint(const TrainOptions& op
   return found.checkpoint;
 }
 
+using Settings = std::map<std::string, std::string>;  // values by name
+
 // The assignments of a configuration but those that a start may have of its own.
-std::set<std::string> settings_in(const std::string& text) {
+Settings settings_in(const std::string& text) {
+  constexpr std::string_view kEquals = " = ";
   std::istringstream lines(text);
-  std::set<std::string> settings;
+  Settings settings;
   for (std::string line; std::getline(lines, line);) {
-    const bool assignment = line.find(" = ") != std::string::npos && !line.starts_with('#');
-    const bool of_one_start = line.starts_with("resume ") || line.starts_with("run-dir ");
-    if (assignment && !of_one_start) settings.insert(line);
+    const std::size_t equals = line.find(kEquals);
+    if (equals == std::string::npos || line.starts_with('#')) continue;
+    const std::string name = line.substr(0, equals);
+    if (name != "resume" && name != "run-dir")
+      settings[name] = line.substr(equals + kEquals.size());
   }
   return settings;
 }
 
 // Nothing of a file that cannot be read.
-std::set<std::string> settings_of(const std::filesystem::path& config) {
+Settings settings_of(const std::filesystem::path& config) {
   try {
     return settings_in(core::read_file(config));
   } catch (const core::Error&) {
@@ -112,10 +118,12 @@ std::set<std::string> settings_of(const std::filesystem::path& config) {
 void note_changes(const std::filesystem::path& config, const std::string& text,
                   std::vector<std::string>& notes) {
   if (!core::is_there(config)) return;
-  const std::set<std::string> before = settings_of(config), now = settings_in(text);
+  const Settings before = settings_of(config), now = settings_in(text);
   std::vector<std::string> changed;
-  std::set_difference(now.begin(), now.end(), before.begin(), before.end(),
-                      std::back_inserter(changed));
+  for (const auto& [name, value] : now) {
+    const auto old = before.find(name);
+    if (old == before.end() || old->second != value) changed.push_back(name + " = " + value);
+  }
   if (changed.size() == now.size()) {
     notes.push_back(fmt::format(
         "warning: {}: expected the settings of the run so far, found none of them: it is damaged, "
@@ -123,7 +131,19 @@ void note_changes(const std::filesystem::path& config, const std::string& text,
         config.string()));
     return;
   }
+  for (const auto& [name, value] : before) {
+    if (!now.contains(name))
+      changed.push_back(fmt::format("{} is not set any more, it was {}", name, value));
+  }
   for (const std::string& line : changed) notes.push_back("other than in the run so far: " + line);
+}
+
+bool has_ended(const std::filesystem::path& run_json) {
+  try {
+    return read_run_record(run_json).exit_code == 0;
+  } catch (const core::Error&) {
+    return false;
+  }
 }
 
 // Hashes are computed once a node: its ranks read the same files.
@@ -181,16 +201,52 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
   return found;
 }
 
+bool has_nothing_left(Session& session, const TrainOptions& options,
+                      const std::optional<checkpoint::Checkpoint>& resume_from) {
+  bool nothing = false;
+  agree_on_setup(session, options, [&] {
+    const checkpoint::RunPaths paths(options.run_dir);
+    nothing = session.is_first_rank() && resume_from &&
+              resume_from->manifest.step >= options.steps &&
+              is_checkpoint_of(paths, *resume_from) && has_ended(paths.run_json());
+  });
+  return session.communicator()
+             .exchange(nothing ? "nothing" : "", {.purpose = "whether steps are left"})
+             .front() == "nothing";
+}
+
+void note_other_data(const TrainOptions& options, const data::Fingerprints& data,
+                     std::vector<std::string>& notes) {
+  const std::filesystem::path file = checkpoint::RunPaths(options.run_dir).run_json();
+  if (!core::is_there(file)) return;
+  try {
+    const data::Fingerprints before = read_run_record(file).data;
+    const auto differs = [](const std::string& a, const std::string& b) {
+      return !a.empty() && !b.empty() && a != b;
+    };
+    if (differs(before.train, data.train) || differs(before.validation, data.validation))
+      notes.push_back(fmt::format(
+          "warning: --data {}: expected the tokens of the run so far (fingerprints {} {}), found "
+          "others ({} {}): what comes is not what the same run would have trained on",
+          options.data.source, before.train, before.validation, data.train, data.validation));
+  } catch (const core::Error& error) {
+    notes.push_back(fmt::format("warning: {}; it is written anew", error.what()));
+  }
+}
+
 void check_start(Session& session, const TrainOptions& options,
-                 const std::optional<checkpoint::Checkpoint>& resume_from) {
+                 const std::optional<checkpoint::Checkpoint>& resume_from,
+                 std::vector<std::string>& notes) {
   agree_on_setup(session, options, [&] {
     if (resume_from) {
       require_same_model(*resume_from, options.model.config);
       require_same_algorithm(*resume_from, options.parallel.optimizer.algorithm);
     } else if (!options.model.init.empty()) {
-      model::check_same_architecture(options.model.config, read_model_config(options.model.init));
-      checkpoint::TensorSet::open_model(options.model.init);
-      if (session.is_first_rank()) require_intact(options.model.init);
+      const std::filesystem::path folder = folder_of_weights(options.model.init, notes);
+      const model::ModelConfig config = read_model_config(folder);
+      model::check_same_architecture(options.model.config, config);
+      require_no_other_blocks(config, checkpoint::TensorSet::open_model(folder), folder);
+      if (session.is_first_rank()) require_intact(folder);
     }
   });
 }

@@ -9,6 +9,7 @@
 
 #include "core/checkpoint/checkpoint_store.hpp"
 #include "core/checkpoint/run_directory.hpp"
+#include "core/data/fingerprint.hpp"
 #include "launch/options/train_options.hpp"
 #include "launch/process/program.hpp"
 
@@ -28,10 +29,20 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
                                                            const TrainOptions& options,
                                                            std::vector<std::string>& notes);
 
-// Refuses what does not fit the model, before the run directory is touched. Collective. Throws
-// AgreedError.
+// Whether the run of --run-dir has ended and has trained all steps that are asked for: then what it
+// says of itself is to stay. Collective. Throws AgreedError.
+bool has_nothing_left(Session& session, const TrainOptions& options,
+                      const std::optional<checkpoint::Checkpoint>& resume_from);
+
+// For rank 0, before run.json is written anew: whether the tokens are those of the run so far.
+void note_other_data(const TrainOptions& options, const data::Fingerprints& data,
+                     std::vector<std::string>& notes);
+
+// Refuses what does not fit the model, before the run directory is touched. `notes` get what was
+// skipped where --init is a run directory. Collective. Throws AgreedError.
 void check_start(Session& session, const TrainOptions& options,
-                 const std::optional<checkpoint::Checkpoint>& resume_from);
+                 const std::optional<checkpoint::Checkpoint>& resume_from,
+                 std::vector<std::string>& notes);
 
 // Rank 0 owns the run directory and its lock; the others get nothing. `notes` get what is set
 // otherwise than in the run so far. Collective. Throws AgreedError.

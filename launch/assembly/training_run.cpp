@@ -25,6 +25,7 @@
 #include "launch/process/agreement.hpp"
 #include "launch/process/tuning.hpp"
 #include "launch/recording/run_recording.hpp"
+#include "launch/reporting/progress_reporter.hpp"
 #include "model/hugging_face.hpp"
 #include "model/language_model.hpp"
 
@@ -38,6 +39,15 @@ int set_up_process(const TrainOptions& options, comm::Communicator& communicator
   flush_denormals_on_all_threads(options.flush_denormals);
   at::globalContext().setDeterministicAlgorithms(options.deterministic, /*warn_only=*/false);
   return threads;
+}
+
+// LibTorch starts them all, which takes its time.
+void note_threads(int threads, std::vector<std::string>& notes) {
+  const auto cores = static_cast<int>(allowed_cores().size());
+  if (threads > cores)
+    notes.push_back(
+        fmt::format("warning: --threads: {} threads of a rank on {} {}: they take turns", threads,
+                    cores, cores == 1 ? "core" : "cores"));
 }
 
 std::string name_of(Precision precision) {
@@ -104,13 +114,25 @@ void tell_attention(RunReporter& reporter, const DeviceSession& device,
                             attention_kernel(device.device(), options)));
 }
 
-void tell_resumed(RunReporter& reporter, const checkpoint::Checkpoint& from, std::int64_t steps) {
+std::vector<std::string> resumed_lines(const checkpoint::Checkpoint& from, std::int64_t steps) {
   const std::int64_t step = from.manifest.step;
-  reporter.info(fmt::format("resumed from {}, step {}", from.folder.string(), step));
-  if (step < steps) return;
-  reporter.info(
-      fmt::format("nothing is left to train: --steps {} is not more than the {} of the checkpoint",
-                  steps, step));
+  std::vector<std::string> lines = {
+      fmt::format("resumed from {}, step {}", from.folder.string(), step)};
+  if (step >= steps)
+    lines.push_back(fmt::format(
+        "nothing is left to train: --steps {} is not more than the {} of the checkpoint", steps,
+        step));
+  return lines;
+}
+
+// Nothing of the run directory is touched: it tells of the run that trained.
+ExitCode end_of_a_run_that_is_done(const Session& session, const checkpoint::Checkpoint& from,
+                                   std::int64_t steps, std::vector<std::string> notes) {
+  if (!session.is_first_rank()) return ExitCode::kDone;
+  ProgressReporter progress({.total_steps = steps});
+  for (const std::string& line : resumed_lines(from, steps)) notes.push_back(line);
+  for (const std::string& note : notes) progress.info(note);
+  return ExitCode::kDone;
 }
 
 RunReporter::Calls calls_of_reporter(const Session& session, const DeviceSession& device,
@@ -147,8 +169,11 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   wait_for_start_before(session, options);
   guard->beat(ranges::Phase::kCheckpoint);
   std::vector<std::string> notes;
+  if (options.threads) note_threads(threads, notes);
   const auto resume_from = checkpoint_to_resume(session, options, notes);
-  check_start(session, options, resume_from);
+  check_start(session, options, resume_from, notes);
+  if (has_nothing_left(session, options, resume_from))
+    return end_of_a_run_that_is_done(session, *resume_from, options.steps, notes);
   const auto memory = check_memory(session, options, *device, notes);
   guard->beat(ranges::Phase::kCheckpoint);
   const auto hold = make_hold(claim_run_directory(session, options, resume_from, notes), options);
@@ -161,12 +186,15 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank()) return;
     record.data = fingerprints_of(sources, options);
+    if (resume_from) note_other_data(options, record.data, notes);
     record.memory = memory;
     reporter = RunReporter(options, record, mfu, state, calls_of_reporter(session, *device, hold));
   });
   for (const std::string& note : notes) reporter.info(note);
   tell_attention(reporter, *device, options);
-  if (resume_from) tell_resumed(reporter, *resume_from, options.steps);
+  if (resume_from) {
+    for (const std::string& line : resumed_lines(*resume_from, options.steps)) reporter.info(line);
+  }
   guard.reset();
   ExitCode code = ExitCode::kOther;
   try {

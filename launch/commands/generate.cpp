@@ -4,7 +4,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/standard_output.hpp"
-#include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/tensor_set.hpp"
 #include "core/data/tokenizer.hpp"
 #include "launch/commands/commands.hpp"
@@ -20,16 +19,11 @@ namespace {
 // A checkpoint or run directory of ours, or a folder of Hugging Face with config.json and
 // model.safetensors.
 std::filesystem::path folder_of(const std::filesystem::path& path) {
-  if (std::filesystem::exists(path / "config.json")) {
-    require_intact(path);
-    return path;
-  }
-  const auto found = checkpoint::find_checkpoint(path);
-  for (const auto& skipped : found.skipped) {
-    core::print_remark(fmt::format("sidestream: skipped checkpoint {}: {}\n",
-                                   skipped.folder.string(), skipped.reason));
-  }
-  return found.checkpoint.folder;
+  std::vector<std::string> notes;
+  std::filesystem::path folder = folder_of_weights(path, notes);
+  for (const std::string& note : notes) core::print_remark(fmt::format("sidestream: {}\n", note));
+  require_intact(folder);
+  return folder;
 }
 
 // Before memory is taken for what a wrong config.json describes.
@@ -48,6 +42,7 @@ std::shared_ptr<model::LanguageModel> load_model(const std::filesystem::path& fo
   const model::ModelConfig config = read_model_config(folder);
   const checkpoint::TensorSet tensors = checkpoint::TensorSet::open_model(folder);
   require_weights_for(config, tensors, folder);
+  require_no_other_blocks(config, tensors, folder);
   auto model = model::make_language_model(config);
   for (const auto& parameter : model->named_parameters()) {
     copy_into(tensors.at(parameter.key()), {parameter.key(), parameter.value()});

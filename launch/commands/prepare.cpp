@@ -86,8 +86,10 @@ int run_prepare(const CommandCall& call) {
   fmt::print("{}: vocabulary {}\n{}{}", options.output.string(), info.vocab_size,
              describe("train", info.train), describe("val", info.validation));
   if (info.skipped_files > 0) {
-    fmt::print("  {} files were skipped, the first: {} ({}); all are in dataset.json\n",
-               info.skipped_files, info.skipped.front().name, info.skipped.front().reason);
+    fmt::print(
+        "  {} skipped, the first: {} ({}); all are in dataset.json\n",
+        info.skipped_files == 1 ? "1 file was" : fmt::format("{} files were", info.skipped_files),
+        info.skipped.front().name, info.skipped.front().reason);
   }
   return 0;
 }

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/warning.hpp"
 #include "core/checkpoint/run_directory.hpp"
@@ -32,6 +34,9 @@ Run read_run(const std::filesystem::path& folder) {
                                         folder.string(),
                                         std::filesystem::exists(folder) ? "a file" : "none"));
   const checkpoint::RunPaths paths(folder);
+  if (!core::is_there(paths.run_json()))
+    throw core::ConfigError(fmt::format(
+        "--run {}: expected the directory of a run, found one without run.json", folder.string()));
   return {.name = folder.lexically_normal().filename().string(),
           .record = read_run_record(paths.run_json()),
           .metrics = read_metrics(paths.metrics())};
@@ -90,12 +95,21 @@ PlotSeries curve(const Run& run) {
   return series;
 }
 
+// By their paths where two folders have one name.
+void tell_apart(std::vector<Run>& runs, const std::vector<std::filesystem::path>& folders) {
+  std::set<std::string> names;
+  for (const Run& run : runs) names.insert(run.name);
+  if (names.size() == runs.size()) return;
+  for (std::size_t i = 0; i < runs.size(); ++i) runs[i].name = folders[i].string();
+}
+
 }  // namespace
 
 int run_summary(const CommandCall& call) {
   const SummaryOptions options = parse_summary_options(call.arguments);
   std::vector<Run> runs;
   for (const auto& folder : options.runs) runs.push_back(read_run(folder));
+  tell_apart(runs, options.runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     fmt::print("{}", core::printable_lines(describe(runs[i])));
     if (const auto& memory = runs[i].record.memory)

@@ -61,6 +61,7 @@ class Parser {
       fail(fmt::format("expected 'key = value', found '{}'", without_comment(text)));
     }
     const std::string key(trimmed(text.substr(0, equals)));
+    if (key.empty()) fail(fmt::format("expected 'key = value', found '{}'", without_comment(text)));
     check_key(key);
     const std::optional<std::string> value = value_of(text.substr(equals + 1));
     if (!value) fail(fmt::format("{}: expected one value, or one in double quotes", key));

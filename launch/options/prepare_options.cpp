@@ -11,7 +11,9 @@ SettingTable<Options> table() {
   return {
       {"Text in, token shards out",
        {words<Options>(
-            {"input", "PATH...", "text files and folders; may be given several times"},
+            {"input", "PATH...",
+             "text files and folders, which are walked but for hidden ones and links to folders; "
+             "may be given several times"},
             [](auto& o) -> auto& { return o.inputs; }),
         words<Options>(
             {"include", "GLOB...", "only files whose name matches, such as '*.hpp'", "every file"},

@@ -41,7 +41,7 @@ Setting<Options> threads() {
           [](Options& options, const std::string& text) {
             options.threads.reset();
             if (text != "auto")
-              options.threads = static_cast<int>(parse_integer(text, {1, 4096}, "auto"));
+              options.threads = static_cast<int>(parse_integer(text, {1, 1024}, "auto"));
           },
           [](const Options& options) {
             return std::optional(options.threads ? std::to_string(*options.threads)

@@ -276,8 +276,10 @@ Ordered to_json(const EttrAccount& account) {
 }
 
 std::string describe(const EttrAccount& account) {
-  std::string text = fmt::format("effective training time {:.1f} % of {:.0f} s",
-                                 100 * account.ettr(), account.wall_s);
+  constexpr double kShort = 100;  // its parts have a decimal, too
+  std::string text =
+      fmt::format("effective training time {:.1f} % of {:.{}f} s", 100 * account.ettr(),
+                  account.wall_s, account.wall_s < kShort ? 1 : 0);
   const auto add = [&](const char* name, double seconds) {
     if (seconds >= 0.05) text += fmt::format(", {} {:.1f} s", name, seconds);
   };
@@ -290,7 +292,8 @@ std::string describe(const EttrAccount& account) {
   add("idle", account.idle_s);
   add("other", account.other_s);
   if (account.starts > 1)
-    text += fmt::format("; {} starts, {} failures", account.starts, account.failures);
+    text += fmt::format("; {} starts, {} failure{}", account.starts, account.failures,
+                        account.failures == 1 ? "" : "s");
   return text;
 }
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 
 #include "core/base/error.hpp"
 #include "core/base/shallow_json.hpp"
+#include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/manifest.hpp"
 #include "core/checkpoint/model_fields.hpp"
 #include "model/hugging_face.hpp"
@@ -35,9 +37,40 @@ model::ModelConfig read_model_config(const std::filesystem::path& folder) {
   return model::from_hugging_face(read_config(folder / "config.json"));
 }
 
+std::filesystem::path folder_of_weights(const std::filesystem::path& path,
+                                        std::vector<std::string>& notes) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path / "config.json", ignored)) return path;
+  const auto found = [&] {
+    try {
+      return checkpoint::find_checkpoint(path);
+    } catch (const core::CheckpointError& error) {
+      throw core::CheckpointError(
+          fmt::format("{}, and no config.json, which a folder of weights has", error.what()));
+    }
+  }();
+  for (const auto& skipped : found.skipped)
+    notes.push_back(
+        fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason));
+  return found.checkpoint.folder;
+}
+
 void require_intact(const std::filesystem::path& folder) {
   if (std::filesystem::exists(folder / checkpoint::kManifestFile))
     checkpoint::open_checkpoint(folder);
+}
+
+void require_no_other_blocks(const model::ModelConfig& config, const checkpoint::TensorSet& tensors,
+                             const std::filesystem::path& folder) {
+  static const std::regex pattern(R"((?:.*\.)?h\.([0-9]{1,9})\..*)");
+  for (const std::string& name : tensors.names()) {
+    std::smatch block;
+    if (!std::regex_match(name, block, pattern) || std::stoll(block[1]) < config.layers) continue;
+    throw core::CheckpointError(fmt::format(
+        "{}: config.json: n_layer: expected more than {}, for model.safetensors has the weights of "
+        "block {} ({}), found {}",
+        folder.string(), block[1].str(), block[1].str(), name, config.layers));
+  }
 }
 
 nlohmann::json identity_of(const model::ModelConfig& config) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "core/checkpoint/checkpoint_store.hpp"
+#include "core/checkpoint/tensor_set.hpp"
 #include "model/config.hpp"
 #include "parallel/config.hpp"
 
@@ -12,6 +15,12 @@ namespace sidestream::launch {
 // In a manifest's training state: the name of the optimizer.
 inline constexpr const char* kAlgorithmKey = "algorithm";
 
+// The folder of weights that a user means: one with a config.json, or a run directory, whose newest
+// valid checkpoint it is; `notes` get newer ones that cannot be used, and why. Throws
+// CheckpointError.
+std::filesystem::path folder_of_weights(const std::filesystem::path& path,
+                                        std::vector<std::string>& notes);
+
 // Verifies sizes and hashes of a folder that has a manifest, as checkpoints of ours do; folders of
 // Hugging Face have none. Throws CheckpointError.
 void require_intact(const std::filesystem::path& folder);
@@ -19,6 +28,11 @@ void require_intact(const std::filesystem::path& folder);
 // FOLDER/config.json. Throws CheckpointError when it is missing, no JSON, or asks for what this
 // GPT-2 does not do.
 model::ModelConfig read_model_config(const std::filesystem::path& folder);
+
+// Throws CheckpointError where the weights are of blocks that config.json does not know of: nothing
+// would be done with them.
+void require_no_other_blocks(const model::ModelConfig& config, const checkpoint::TensorSet& tensors,
+                             const std::filesystem::path& folder);
 
 // The fields that two runs must share: those of config.json but for what may differ from run to
 // run.

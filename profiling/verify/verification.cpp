@@ -10,6 +10,8 @@
 namespace sidestream::verify {
 namespace {
 
+constexpr double kWidestInterval = 100;  // high over low: beyond it figures only look like some
+
 double step_ms_of(const RecordedRun& run, int warm_up) {
   const auto typical = typical_step(run, warm_up);
   if (!typical)
@@ -217,7 +219,8 @@ std::string verdict_word(const Verification& one) {
 }
 
 std::string interval_text(const std::optional<statistics::Interval>& interval_ms) {
-  return interval_ms ? fmt::format("{:.4g} to {:.4g} ms", interval_ms->low, interval_ms->high) : "";
+  if (!interval_ms || interval_ms->high >= kWidestInterval * interval_ms->low) return "";
+  return fmt::format("{:.4g} to {:.4g} ms", interval_ms->low, interval_ms->high);
 }
 
 namespace {
@@ -242,7 +245,13 @@ const char* sign_text(const Verification& one) {
 
 }  // namespace
 
+bool has_usable_interval(const RatioEstimate& ratio) {
+  return ratio.high < kWidestInterval * ratio.low;
+}
+
 std::string effect_text(double effect) {
+  constexpr double kLargest = 10;
+  if (effect > kLargest) return fmt::format("a factor of more than {:g}", kLargest);
   return effect < 0.5 ? fmt::format("{:.1f} %", effect * 100)
                       : fmt::format("a factor of {:.3g}", 1 + effect);
 }
@@ -255,12 +264,15 @@ std::string verdict_sentence(const Verification& one) {
   const RatioEstimate& ratio = *one.step_time;
   const std::string clocks = explained_by_clocks(one);
   std::string text = fmt::format(
-      "{}: {}{}by pairs a step takes {:+.1f} % (geometric mean of the ratios of {} blocks, 95 % "
-      "interval {:+.1f} to {:+.1f} %); by the median of each side {:+.1f} % ({:.4g} ms against "
+      "{}: {}{}by pairs a step takes {:+.1f} % (geometric mean of the ratios of {} blocks, {}); by "
+      "the median of each side {:+.1f} % ({:.4g} ms against "
       "{:.4g} ms){}",
       verdict_word(one), clocks.empty() ? "" : clocks + "; ", scatter_text(one), pct(ratio.ratio),
-      ratio.pairs, pct(ratio.low), pct(ratio.high), pct(one.fresh_ms / one.base_ms), one.fresh_ms,
-      one.base_ms, sign_text(one));
+      ratio.pairs,
+      has_usable_interval(ratio)
+          ? fmt::format("95 % interval {:+.1f} to {:+.1f} %", pct(ratio.low), pct(ratio.high))
+          : "no usable interval: more --blocks give one",
+      pct(one.fresh_ms / one.base_ms), one.fresh_ms, one.base_ms, sign_text(one));
   if (!one.machine) return text;
   for (const std::string& warning : {clock_warning(*one.machine), load_warning(*one.machine)})
     text += warning.empty() ? "" : "; " + warning;

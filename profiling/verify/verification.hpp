@@ -97,6 +97,8 @@ inline constexpr double kEffectAskedFor = 0.03;
 std::string verdict_word(const Verification& one);
 // "97.1 to 103 ms"; empty for too few blocks.
 std::string interval_text(const std::optional<statistics::Interval>& interval_ms);
+// Whether an interval says anything: that of two blocks which scatter spans many powers of ten.
+bool has_usable_interval(const RatioEstimate& ratio);
 // A change of a step time that could be shown: "3.1 %", and from half as much again on "a factor of
 // 1.9": nothing is 132 % shorter.
 std::string effect_text(double effect);

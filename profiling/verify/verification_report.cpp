@@ -257,6 +257,8 @@ HowMade how_made(const Verification& one) {
 std::string speed_up_text(const Verification& one) {
   if (!one.step_time) return "";
   const RatioEstimate& ratio = *one.step_time;
+  if (!has_usable_interval(ratio))
+    return fmt::format("{:.3g}x (no usable interval)", 1 / ratio.ratio);
   return fmt::format("{:.3g}x (95 % interval {:.3g} to {:.3g}x)", 1 / ratio.ratio, 1 / ratio.high,
                      1 / ratio.low);
 }

@@ -35,6 +35,7 @@ TEST(FaultTest, parse_several) {
   EXPECT_EQ(faults[2].rank, std::nullopt);
   EXPECT_EQ(faults[2].steps, 3);
   EXPECT_EQ(faults[2].attempt, 0);
+  EXPECT_EQ(parse_faults("nan:attempt=0")[0].attempt, 0) << "as all";
 }
 
 TEST(FaultTest, parse_placesOfKinds) {

@@ -209,7 +209,7 @@ TEST_F(TrainParserTest, parse_wrong_values_say_what_was_expected) {
             "--steps: expected an integer, from 0 to 1000000000, found 'ten'");
   EXPECT_THAT(error_with_data({"--steps", "-1"}), HasSubstr("from 0 to"));
   EXPECT_THAT(error_with_data({"--threads", "all"}),
-              HasSubstr("--threads: expected auto or an integer, from 1 to 4096, found 'all'"));
+              HasSubstr("--threads: expected auto or an integer, from 1 to 1024, found 'all'"));
   EXPECT_THAT(error_with_data({"--bucket-mb", "0"}),
               HasSubstr("--bucket-mb: expected auto or a number, above 0 to 65536, found '0'"));
   EXPECT_THAT(error_with_data({"--steps", "1e3"}), HasSubstr("expected an integer"));

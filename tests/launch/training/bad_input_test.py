@@ -193,6 +193,10 @@ def check_init(root, data):
     vast = variant("vast", lambda f: (f / "config.json").write_text(json.dumps({**json.loads((f / "config.json").read_text()), "n_layer": 10**9})))
     (vast / "manifest.json").unlink()  # a folder of somebody else, of which nothing vouches for the config
     check("config.json describes a model of" in run(1, [BINARY, "generate", "--checkpoint", vast, "--prompt", "a"], CHECKPOINT), "vast")
+    few = variant("few", lambda f: (f / "config.json").write_text(json.dumps({**json.loads((f / "config.json").read_text()), "n_layer": 1})))
+    (few / "manifest.json").unlink()
+    check("n_layer: expected more than 1, for model.safetensors has the weights of block 1" in
+          run(1, [BINARY, "generate", "--checkpoint", few, "--prompt", "a"], CHECKPOINT), "few")
     deep = variant("deep", lambda f: (f / "config.json").write_text(
         (f / "config.json").read_text().replace('"gelu_new"', "[" * 400_000 + "]" * 400_000)))
     (deep / "manifest.json").unlink()
@@ -280,10 +284,14 @@ def check_summary(root, data):
     (root / "odd/metrics.jsonl").mkdir(parents=True)
     train(1, root / "run", TINY + ["--data", str(data), "--steps", "1"])
     shutil.copy(root / "run/run.json", root / "odd")
+    (root / "none").mkdir()
     for code, folder, words in ((CONFIG, "nowhere", "expected the directory of a run, found none"), (CONFIG, "file", "found a file"),
-                                (DATA, "odd", "metrics.jsonl")):
+                                (CONFIG, "none", "found one without run.json"), (DATA, "odd", "metrics.jsonl")):
         output = run(1, [BINARY, "summary", "--run", root / folder], code)
         check(words in output and folder in output, output)
+    shutil.copytree(root / "run", root / "other/run")
+    output = run(1, [BINARY, "summary", "--run", root / "run", root / "other/run"])
+    check(f"{root / 'other/run'} against {root / 'run'}" in output, output)
 
 
 def check_lost_launcher(root, data):

@@ -342,7 +342,7 @@ TEST(EttrLedgerTest, describe_oneLine) {
   EXPECT_EQ(describe(account_of(killed_once(), 0)),
             "effective training time 69.7 % of 201 s, start-up 14.0 s, restoring 3.0 s, saving 6.0 "
             "s, evaluating 6.0 s, trained again 20.0 s, noticing failures 2.5 s, idle 1.5 s, other "
-            "8.0 s; 2 starts, 1 failures");
+            "8.0 s; 2 starts, 1 failure");
 }
 
 // The share of wall time that a save every so often leaves to training that is not done again.

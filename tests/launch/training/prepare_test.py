@@ -65,6 +65,22 @@ def check_killed(root, text):
     check(not busy.exists() and (root / "out/dataset.json").exists(), f"found {list(root.iterdir())}")
 
 
+def check_unreadable(root):
+    """A folder that cannot be read is told, and what lies beside it is taken. (Of root's rights to read everything, none are left.)"""
+    folder = root / "unreadable"
+    (folder / "closed").mkdir(parents=True)
+    (folder / "closed/c.txt").write_text("not to be seen\n" * 100)
+    (folder / "a.txt").write_text("to be seen\n" * 100)
+    (folder / "closed").chmod(0)
+    capabilities = "-dac_override,-dac_read_search"
+    as_nobody = ["setpriv", "--inh-caps", capabilities, "--bounding-set", capabilities] if os.geteuid() == 0 else []
+    output = run(1, [*as_nobody, BINARY, "prepare", "--input", folder, "--output", root / "readable"])
+    check("1 file was skipped, the first: unreadable/closed/ (cannot read this folder: Permission denied)" in output, output)
+    (root / "something").write_text("no folder")
+    output = run(1, [BINARY, "prepare", "--input", folder, "--output", root / "something"], 2)
+    check("something: expected a folder, found something else" in output, output)
+
+
 def make_tokenizer(root):
     """Byte-level BPE: slow enough to be interrupted."""
     run(1, [sys.executable, ROOT / "core/data/train_tokenizer.py", "--vocab-size", "400", "--include", "*.cpp", "--output",
@@ -75,6 +91,7 @@ def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
         make_tokenizer(root)
+        check_unreadable(root)
         text = make_input(root)
         check_interrupted(root, text)
         check_killed(root, text)

@@ -162,9 +162,34 @@ def check_going_back(root):
     output = train(1, back, flags + ["--steps", "7", "--lr", "2e-3", "--resume", "auto"])
     check("step_00000006, step 6" in output, f"expected to go on from the new step 6:\n{output}")
     check([line["step"] for line in metrics(back)] == list(range(1, 8)), "metrics.jsonl repeats or lacks steps")
+    kept_record, kept_config = (back / "run.json").read_bytes(), (back / "config.cfg").read_bytes()
     output = train(1, back, flags + ["--steps", "5", "--lr", "2e-3", "--resume", "auto"])
     check("nothing is left to train: --steps 5 is not more than the 7 of the checkpoint" in output, output)
+    check((kept_record, kept_config) == ((back / "run.json").read_bytes(), (back / "config.cfg").read_bytes()),
+          "a call that trained nothing has changed what the run says of itself")
     check("step_00000007" in steps_in(back) and [line["step"] for line in metrics(back)] == list(range(1, 8)), "a run that is done was changed")
+
+
+def check_what_is_other(root):
+    """A setting that is left out, and other tokens under the same path, are told as a changed setting is; so is a broken run.json."""
+    data, run_dir = root / "other-data", root / "other"
+    shutil.copytree(root / "data", data)
+    flags = TINY + ["--data", str(data), "--lr-schedule", "constant", "--checkpoint-every", "0"]
+    train(1, run_dir, flags + ["--steps", "2", "--reduce-dtype", "bf16"])
+    output = train(1, run_dir, flags + ["--steps", "3", "--resume", "auto"])
+    check("other than in the run so far: reduce-dtype is not set any more, it was bf16" in output, output)
+    check("expected the tokens of the run so far" not in output, output)
+    shard = next(data.glob("*train*.bin"))
+    tokens = bytearray(shard.read_bytes())
+    tokens[1024:] = bytes(len(tokens) - 1024)  # after the header: token 0 everywhere
+    shard.write_bytes(tokens)
+    output = train(1, run_dir, flags + ["--steps", "4", "--resume", "auto"])
+    check(f"warning: --data {data}: expected the tokens of the run so far" in output, output)
+    (run_dir / "run.json").write_text("x")
+    output = train(1, run_dir, flags + ["--steps", "5", "--resume", "auto"])
+    check("run.json" in output and "it is written anew" in output, output)
+    output = train(1, root / "from-a-run", flags + ["--steps", "1", "--init", str(run_dir)])
+    check((root / "from-a-run/config.cfg").exists(), output)
 
 
 def check_damaged_config(root):
@@ -210,6 +235,7 @@ def main():
         check_damaged_newest(root)
         check_kinds_of_damage(root)
         check_going_back(root)
+        check_what_is_other(root)
         check_damaged_config(root)
 
 

@@ -208,6 +208,16 @@ TEST(VerificationTest, no_difference_says_what_could_have_been_shown) {
               Not(AnyOf(HasSubstr("scatter"), HasSubstr("other sign"))));
 }
 
+TEST(VerificationTest, an_interval_of_many_powers_of_ten_is_none) {
+  const Verification one = verification_of({100, 100}, {400, 90});
+  ASSERT_FALSE(has_usable_interval(*one.step_time));
+  EXPECT_THAT(verdict_sentence(one),
+              AllOf(HasSubstr("2 blocks, no usable interval"),
+                    HasSubstr("below a factor of more than 10 ("), Not(HasSubstr("95 %"))));
+  EXPECT_THAT(speed_up_text(one), HasSubstr("x (no usable interval)"));
+  EXPECT_TRUE(has_usable_interval(*verification_of({100, 102, 98}, {95, 97.2, 93.3}).step_time));
+}
+
 TEST(VerificationTest, blocks_that_would_have_shown_little_need_no_excuse) {
   const std::vector<double> same(12, 100.0);
   for (const auto& fresh :
