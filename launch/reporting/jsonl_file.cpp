@@ -24,7 +24,11 @@ std::vector<JsonLine> read_json_lines(const std::filesystem::path& path) {
   std::uint64_t offset_bytes = 0;
   for (std::string line; std::getline(lines, line); offset_bytes += line.size() + 1) {
     nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (object.is_object()) found.push_back({std::move(object), offset_bytes});
+    if (!object.is_object()) {
+      if (lines.eof()) break;  // somebody is still writing it
+      object = nullptr;
+    }
+    found.push_back({std::move(object), offset_bytes});
   }
   return found;
 }

@@ -19,12 +19,11 @@ void append_json_line(AppendedFile& file, const nlohmann::ordered_json& object);
 std::string read_log(const std::filesystem::path& path);
 
 struct JsonLine {
-  nlohmann::json object;
+  nlohmann::json object;           // null: this line is no object, torn by a kill or damaged
   std::uint64_t offset_bytes = 0;  // in the file
 };
 
-// Every line that is an object; others, torn by kills, are left out. Nothing where there is no
-// file. Throws Error for a file that cannot be read.
+// Every line but a last one that is not complete. Nothing where there is no file. Throws Error for a file that cannot be read.
 std::vector<JsonLine> read_json_lines(const std::filesystem::path& path);
 
 }  // namespace sidestream::launch

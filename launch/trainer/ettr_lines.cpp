@@ -35,6 +35,11 @@ EttrLines read_ettr_lines(const std::filesystem::path& path) {
   for (JsonLine& line : read_json_lines(path)) {
     const core::JsonPlace place{path.string(), line.offset_bytes, "a line of the ledger"};
     try {
+      if (line.object.is_null())
+        throw core::DataError(core::FileFault{.file = place.file,
+                                              .offset_bytes = place.offset_bytes,
+                                              .expected = place.expected,
+                                              .found = "no JSON object"});
       core::number_within(line.object, "at", kTimeOfDay, place);
       core::check_numbers(line.object, kLineFigures, place);
       found.lines.push_back(std::move(line.object));

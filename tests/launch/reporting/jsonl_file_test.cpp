@@ -35,8 +35,9 @@ TEST(JsonlFileTest, append_afterATornLine) {
   append_json_line(file, {{"a", 3}});
 
   const auto objects = read_json_lines(path);
-  ASSERT_EQ(objects.size(), 2U);
-  EXPECT_EQ(objects[1].object["a"], 3);
+  ASSERT_EQ(objects.size(), 3U);
+  EXPECT_TRUE(objects[1].object.is_null());
+  EXPECT_EQ(objects[2].object["a"], 3);
 }
 
 }  // namespace

@@ -296,6 +296,20 @@ TEST(EttrLedgerTest, readAccount_linesWhoseFiguresCannotBeAreLeftOutAndTold) {
   EXPECT_DOUBLE_EQ(found.account->productive_s, 140);
 }
 
+TEST(EttrLedgerTest, readAccount_aLineThatIsNoObjectIsToldAndLeftOut) {
+  const core::ScratchFolder scratch;
+  write_ledger(scratch / "ettr.jsonl", killed_once());
+  std::ofstream(scratch / "ettr.jsonl", std::ios::app) << "\x01\xFE[0\n";
+
+  const FoundAccount found = read_account(scratch / "ettr.jsonl");
+
+  EXPECT_THAT(
+      found.faults,
+      ElementsAre(HasSubstr("expected a line of the ledger, found no JSON object: this line")));
+  ASSERT_TRUE(found.account.has_value());
+  EXPECT_EQ(found.account->starts, 2);
+}
+
 TEST(EttrLedgerTest, readAccount_aLineWithoutItsTimeIsLeftOut) {
   const core::ScratchFolder scratch;
   std::vector<json> ledger = killed_once();
