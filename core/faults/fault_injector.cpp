@@ -149,8 +149,8 @@ bool FaultInjector::is_due(Kind kind, std::int64_t step) {
 void require_ranks(const std::vector<Fault>& faults, int world_size) {
   for (const Fault& fault : faults) {
     if (fault.rank.value_or(0) < world_size) continue;
-    throw core::ConfigError("--inject: " + describe(fault) + ": there are " +
-                            std::to_string(world_size) + " ranks, from 0 on");
+    throw core::ConfigError("--inject: " + describe(fault) + ": the ranks are 0 to " +
+                            std::to_string(world_size - 1));
   }
 }
 

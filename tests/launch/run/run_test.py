@@ -249,6 +249,7 @@ class RunTest(unittest.TestCase):
             ([RUN, "-np"], "needs a number"),
             ([RUN, "-np", "2", "--hostfile", "/no/such", "--", "train"], "cannot read"),
             ([RUN, "-np", "2", "--hostfile", "/no/such", "--hosts", "a", "--", "train"], "exclude each other"),
+            ([RUN, "-np", "4", "--hosts", "a:2,b", "--", "train"], "-np 4: --hosts a:2,b has room for 3"),
         ]:
             result = self.run_to_end(command)
             self.assertEqual(result.returncode, 2, command)
