@@ -73,26 +73,29 @@ SettingGroup<TrainOptions> data_settings() {
 
 SettingGroup<TrainOptions> model_settings() {
   constexpr const char* kPreset = "the preset's";
-  return {"Model",
-          {model_preset(),
-           count<Options>({"layers", "N", "transformer blocks", kPreset},
-                          [](auto& o) -> auto& { return o.model.config.layers; }, {1, 10'000}),
-           count<Options>({"heads", "N", "attention heads; has to divide the width", kPreset},
-                          [](auto& o) -> auto& { return o.model.config.heads; }, {1, 10'000}),
-           count<Options>({"width", "N", "elements of a token's vector", kPreset},
-                          [](auto& o) -> auto& { return o.model.config.width; }, {1, 1 << 20}),
-           vocab_size(),
-           count<Options>({"pad-vocab", "MULTIPLE",
-                           "round the rows of the embedding up to a multiple; 64 or 128 is "
-                           "faster on most devices"},
-                          [](auto& o) -> auto& { return o.model.pad_vocab; }, {1, 65536}),
-           number<Options>({"dropout", "P",
-                            "probability of a zero after embedding, attention and blocks", kPreset},
-                           [](auto& o) -> auto& { return o.model.config.dropout; },
-                           {.min = 0, .max = 1, .max_bound = Bound::kExcluded}),
-           text<Options>(
-               {"init", "FOLDER", "start from the weights of this checkpoint", "random weights"},
-               [](auto& o) -> auto& { return o.model.init; })}};
+  return {
+      "Model",
+      {model_preset(),
+       count<Options>({"layers", "N", "transformer blocks", kPreset},
+                      [](auto& o) -> auto& { return o.model.config.layers; }, {1, 10'000}),
+       count<Options>({"heads", "N", "attention heads; has to divide the width", kPreset},
+                      [](auto& o) -> auto& { return o.model.config.heads; }, {1, 10'000}),
+       count<Options>({"width", "N", "elements of a token's vector", kPreset},
+                      [](auto& o) -> auto& { return o.model.config.width; }, {1, 1 << 20}),
+       vocab_size(),
+       count<Options>({"pad-vocab", "MULTIPLE",
+                       "round the rows of the embedding up to a multiple; 64 or 128 is "
+                       "faster on most devices"},
+                      [](auto& o) -> auto& { return o.model.pad_vocab; }, {1, 65536}),
+       number<Options>(
+           {"dropout", "P", "probability of a zero after embedding, attention and blocks", kPreset},
+           [](auto& o) -> auto& { return o.model.config.dropout; },
+           {.min = 0, .max = 1, .max_bound = Bound::kExcluded}),
+       text<Options>(
+           {"init", "FOLDER",
+            "start from the weights of this checkpoint, or of the newest one of this run directory",
+            "random weights"},
+           [](auto& o) -> auto& { return o.model.init; })}};
 }
 
 }  // namespace sidestream::launch::detail

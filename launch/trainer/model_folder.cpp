@@ -34,7 +34,12 @@ nlohmann::json read_config(const std::filesystem::path& file) {
 }  // namespace
 
 model::ModelConfig read_model_config(const std::filesystem::path& folder) {
-  return model::from_hugging_face(read_config(folder / "config.json"));
+  const nlohmann::json config = read_config(folder / "config.json");
+  try {
+    return model::from_hugging_face(config);
+  } catch (const core::CheckpointError& error) {  // "config.json: n_layer: ..."
+    throw core::CheckpointError(folder.string() + "/" + error.what());
+  }
 }
 
 std::filesystem::path folder_of_weights(const std::filesystem::path& path,
