@@ -50,6 +50,11 @@ void note_threads(int threads, std::vector<std::string>& notes) {
                     cores, cores == 1 ? "core" : "cores"));
 }
 
+model::LayerRanges wanted_layer_ranges(const TrainOptions& options) {
+  const bool wanted = options.ranges == Ranges::kLayers || options.record.wants_modules();
+  return wanted ? model::LayerRanges::kOn : model::LayerRanges::kOff;
+}
+
 std::string name_of(Precision precision) {
   switch (precision) {
     case Precision::kTf32:
@@ -114,6 +119,10 @@ void tell_attention(RunReporter& reporter, const DeviceSession& device,
                             attention_kernel(device.device(), options)));
 }
 
+void append(std::vector<std::string>& lines, const std::vector<std::string>& more) {
+  lines.insert(lines.end(), more.begin(), more.end());
+}
+
 std::vector<std::string> resumed_lines(const checkpoint::Checkpoint& from, std::int64_t steps) {
   const std::int64_t step = from.manifest.step;
   std::vector<std::string> lines = {
@@ -130,7 +139,7 @@ ExitCode end_of_a_run_that_is_done(const Session& session, const checkpoint::Che
                                    std::int64_t steps, std::vector<std::string> notes) {
   if (!session.is_first_rank()) return ExitCode::kDone;
   ProgressReporter progress({.total_steps = steps});
-  for (const std::string& line : resumed_lines(from, steps)) notes.push_back(line);
+  append(notes, resumed_lines(from, steps));
   for (const std::string& note : notes) progress.info(note);
   return ExitCode::kDone;
 }
@@ -155,10 +164,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   require_same_settings(session, options);
   std::optional<DeviceSession> device;
   agree_on_setup(session, options, [&] { device.emplace(session.communicator(), options); });
-  options.model.config.layer_ranges =
-      options.ranges == Ranges::kLayers || options.record.wants_modules()
-          ? model::LayerRanges::kOn
-          : model::LayerRanges::kOff;
+  options.model.config.layer_ranges = wanted_layer_ranges(options);
   agree_on_setup(session, options, [&] { check_recording(options.record); });
   const int threads = set_up_process(options, session.communicator());
   const auto faults = planted_faults(options, session.communicator());
@@ -190,11 +196,9 @@ core::ExitCode run_training(Session& session, TrainOptions options,
     record.memory = memory;
     reporter = RunReporter(options, record, mfu, state, calls_of_reporter(session, *device, hold));
   });
-  for (const std::string& note : notes) reporter.info(note);
   tell_attention(reporter, *device, options);
-  if (resume_from) {
-    for (const std::string& line : resumed_lines(*resume_from, options.steps)) reporter.info(line);
-  }
+  if (resume_from) append(notes, resumed_lines(*resume_from, options.steps));
+  for (const std::string& note : notes) reporter.info(note);
   guard.reset();
   ExitCode code = ExitCode::kOther;
   try {

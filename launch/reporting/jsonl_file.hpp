@@ -23,7 +23,8 @@ struct JsonLine {
   std::uint64_t offset_bytes = 0;  // in the file
 };
 
-// Every line but a last one that is not complete. Nothing where there is no file. Throws Error for a file that cannot be read.
+// Every line but a last one that is not complete. Nothing where there is no file. Throws Error for
+// a file that cannot be read.
 std::vector<JsonLine> read_json_lines(const std::filesystem::path& path);
 
 }  // namespace sidestream::launch
