@@ -41,13 +41,17 @@ int set_up_process(const TrainOptions& options, comm::Communicator& communicator
   return threads;
 }
 
-// LibTorch starts them all, which takes its time.
-void note_threads(int threads, std::vector<std::string>& notes) {
+// What can be, and is hardly meant. LibTorch starts all threads, which takes its time.
+void note_odd_settings(const TrainOptions& options, int threads, std::vector<std::string>& notes) {
   const auto cores = static_cast<int>(allowed_cores().size());
-  if (threads > cores)
+  if (options.threads && threads > cores)
     notes.push_back(
         fmt::format("warning: --threads: {} threads of a rank on {} {}: they take turns", threads,
                     cores, cores == 1 ? "core" : "cores"));
+  if (options.schedule.warmup_steps > options.steps)
+    notes.push_back(fmt::format(
+        "warning: --warmup-steps {} are more than --steps {}: the learning rate ends below --lr {}",
+        options.schedule.warmup_steps, options.steps, options.schedule.lr));
 }
 
 model::LayerRanges wanted_layer_ranges(const TrainOptions& options) {
@@ -175,7 +179,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   wait_for_start_before(session, options);
   guard->beat(ranges::Phase::kCheckpoint);
   std::vector<std::string> notes;
-  if (options.threads) note_threads(threads, notes);
+  note_odd_settings(options, threads, notes);
   const auto resume_from = checkpoint_to_resume(session, options, notes);
   check_start(session, options, resume_from, notes);
   if (has_nothing_left(session, options, resume_from))
