@@ -188,7 +188,8 @@ def check_what_is_other(root):
     (run_dir / "run.json").write_text("x")
     output = train(1, run_dir, flags + ["--steps", "5", "--resume", "auto"])
     check("run.json" in output and "it is written anew" in output, output)
-    output = train(1, root / "from-a-run", flags + ["--steps", "1", "--init", str(run_dir), "--threads", "70", "--warmup-steps", "2"])
+    flags[flags.index("--threads") + 1] = "70"
+    output = train(1, root / "from-a-run", flags + ["--steps", "1", "--init", str(run_dir), "--warmup-steps", "2"])
     check("70 threads of a rank on" in output and "--warmup-steps 2 are more than --steps 1" in output, output)
     check((root / "from-a-run/config.cfg").exists(), output)
 
