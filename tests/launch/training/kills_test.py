@@ -65,7 +65,8 @@ def main():
             place = dice.choice(PLACES)
             rank = 0 if place == "commit" else dice.randrange(RANKS)  # the others have no part in it
             if place == "start":
-                fault = f"kill:rank={rank},at=start,ms={dice.choice(STARTING_MS)}"
+                # Slowed down, so that no machine is done with all steps before.
+                fault = f"kill:rank={rank},at=start,ms={dice.choice(STARTING_MS)};slow:ms=40"
             else:
                 fault = f"kill:rank={rank},step={dice.randint(start + 1, start + 10)},at={place},ms={dice.choice([0, 0, 1, 3, 10, 30])}"
             before = finished(run_dir)
