@@ -18,7 +18,6 @@
 #include "launch/process/kept_memory.hpp"
 #include "launch/process/tuning.hpp"
 #include "launch/recording/phase_verdict.hpp"
-#include "launch/trainer/model_folder.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -69,15 +68,15 @@ LiveRun::LiveRun(Session& session, const TrainOptions& options, const DataSource
 }
 
 TrainingState LiveRun::restore(const std::optional<checkpoint::Checkpoint>& checkpoint,
+                               const std::filesystem::path& initial_weights,
                                std::vector<std::string>& notes) {
   const auto begin = std::chrono::steady_clock::now();
   TrainingState state;
   if (checkpoint) {
     faults_->pass(faults::Point::kRestore, 0);
     state = checkpointer_.restore(*checkpoint, notes);
-  } else if (!options_.model.init.empty()) {
-    std::vector<std::string> told;  // by check_start()
-    checkpointer_.load_weights(folder_of_weights(options_.model.init, told));
+  } else if (!initial_weights.empty()) {
+    checkpointer_.load_weights(initial_weights);
   }
   replicas_.check_replicas();
   give_judge(state);

@@ -36,8 +36,10 @@ class LiveRun {
           const DeviceSession& device, std::function<void()> hold,
           std::shared_ptr<faults::FaultInjector> faults);
 
-  // Collective. `notes` get what was set aside. Throws AgreedError.
+  // From a checkpoint, from the weights of a folder (empty: none), or from random ones. Collective.
+  // `notes` get what was set aside. Throws AgreedError.
   TrainingState restore(const std::optional<checkpoint::Checkpoint>& checkpoint,
+                        const std::filesystem::path& initial_weights,
                         std::vector<std::string>& notes);
 
   // Collective. Throws what the trainer throws.

@@ -81,10 +81,7 @@ std::optional<checkpoint::Checkpoint> look_for_checkpoint(const TrainOptions& op
     auto named = checkpoint::find_checkpoint(options.checkpoint.resume);
     found = {.checkpoint = std::move(named.checkpoint), .skipped = std::move(named.skipped)};
   }
-  for (const auto& skipped : found.skipped) {
-    notes.push_back(
-        fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason));
-  }
+  for (const auto& skipped : found.skipped) notes.push_back(skipped_text(skipped));
   return found.checkpoint;
 }
 
@@ -146,6 +143,21 @@ bool has_ended(const std::filesystem::path& run_json) {
   }
 }
 
+std::string of_rank_0(Session& session, const std::string& text, const char* purpose) {
+  return session.communicator().exchange(text, {.purpose = purpose}).front();
+}
+
+// What --init means, as rank 0 sees it.
+WeightsFolder weights_to_start_from(Session& session, const TrainOptions& options,
+                                    std::vector<std::string>& notes) {
+  WeightsFolder weights;
+  agree_on_setup(session, options, [&] {
+    if (session.is_first_rank()) weights = folder_of_weights(options.model.init, notes);
+  });
+  weights.folder = of_rank_0(session, weights.folder.string(), "weights to start from");
+  return weights;
+}
+
 // Hashes are computed once a node: its ranks read the same files.
 checkpoint::Checkpoint open_as_rank_0_did(const std::filesystem::path& folder,
                                           const comm::Topology& topology) {
@@ -189,10 +201,8 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
     if (session.is_first_rank()) found = look_for_checkpoint(options, notes);
   });
   const std::filesystem::path folder =
-      session.communicator()
-          .exchange(found ? std::filesystem::absolute(found->folder).string() : "",
-                    {.purpose = "checkpoint to resume"})
-          .front();
+      of_rank_0(session, found ? std::filesystem::absolute(found->folder).string() : "",
+                "checkpoint to resume");
   if (folder.empty()) return std::nullopt;
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank())
@@ -203,16 +213,14 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
 
 bool has_nothing_left(Session& session, const TrainOptions& options,
                       const std::optional<checkpoint::Checkpoint>& resume_from) {
+  if (!resume_from || resume_from->manifest.step < options.steps) return false;  // on all ranks
   bool nothing = false;
   agree_on_setup(session, options, [&] {
     const checkpoint::RunPaths paths(options.run_dir);
-    nothing = session.is_first_rank() && resume_from &&
-              resume_from->manifest.step >= options.steps &&
-              is_checkpoint_of(paths, *resume_from) && has_ended(paths.run_json());
+    nothing = session.is_first_rank() && is_checkpoint_of(paths, *resume_from) &&
+              has_ended(paths.run_json());
   });
-  return session.communicator()
-             .exchange(nothing ? "nothing" : "", {.purpose = "whether steps are left"})
-             .front() == "nothing";
+  return !of_rank_0(session, nothing ? "nothing" : "", "whether steps are left").empty();
 }
 
 void note_other_data(const TrainOptions& options, const data::Fingerprints& data,
@@ -234,21 +242,25 @@ void note_other_data(const TrainOptions& options, const data::Fingerprints& data
   }
 }
 
-void check_start(Session& session, const TrainOptions& options,
-                 const std::optional<checkpoint::Checkpoint>& resume_from,
-                 std::vector<std::string>& notes) {
+std::filesystem::path check_start(Session& session, const TrainOptions& options,
+                                  const std::optional<checkpoint::Checkpoint>& resume_from,
+                                  std::vector<std::string>& notes) {
+  WeightsFolder weights;
+  if (!resume_from && !options.model.init.empty())
+    weights = weights_to_start_from(session, options, notes);
   agree_on_setup(session, options, [&] {
     if (resume_from) {
       require_same_model(*resume_from, options.model.config);
       require_same_algorithm(*resume_from, options.parallel.optimizer.algorithm);
-    } else if (!options.model.init.empty()) {
-      const std::filesystem::path folder = folder_of_weights(options.model.init, notes);
-      const model::ModelConfig config = read_model_config(folder);
+    } else if (!weights.folder.empty()) {
+      const model::ModelConfig config = read_model_config(weights.folder);
       model::check_same_architecture(options.model.config, config);
-      require_no_other_blocks(config, checkpoint::TensorSet::open_model(folder), folder);
-      if (session.is_first_rank()) require_intact(folder);
+      require_no_other_blocks(config, checkpoint::TensorSet::open_model(weights.folder),
+                              weights.folder);
+      if (session.is_first_rank() && !weights.is_intact) require_intact(weights.folder);
     }
   });
+  return weights.folder;
 }
 
 std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(

@@ -38,11 +38,12 @@ bool has_nothing_left(Session& session, const TrainOptions& options,
 void note_other_data(const TrainOptions& options, const data::Fingerprints& data,
                      std::vector<std::string>& notes);
 
-// Refuses what does not fit the model, before the run directory is touched. `notes` get what was
-// skipped where --init is a run directory. Collective. Throws AgreedError.
-void check_start(Session& session, const TrainOptions& options,
-                 const std::optional<checkpoint::Checkpoint>& resume_from,
-                 std::vector<std::string>& notes);
+// Refuses what does not fit the model, before the run directory is touched. The folder of --init's
+// weights, empty where the run does not start from them; `notes` get what was skipped where that is
+// a run directory. Collective. Throws AgreedError.
+std::filesystem::path check_start(Session& session, const TrainOptions& options,
+                                  const std::optional<checkpoint::Checkpoint>& resume_from,
+                                  std::vector<std::string>& notes);
 
 // Rank 0 owns the run directory and its lock; the others get nothing. `notes` get what is set
 // otherwise than in the run so far. Collective. Throws AgreedError.

@@ -181,7 +181,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   std::vector<std::string> notes;
   note_odd_settings(options, threads, notes);
   const auto resume_from = checkpoint_to_resume(session, options, notes);
-  check_start(session, options, resume_from, notes);
+  const auto initial_weights = check_start(session, options, resume_from, notes);
   if (has_nothing_left(session, options, resume_from))
     return end_of_a_run_that_is_done(session, *resume_from, options.steps, notes);
   const auto memory = check_memory(session, options, *device, notes);
@@ -189,7 +189,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   const auto hold = make_hold(claim_run_directory(session, options, resume_from, notes), options);
 
   LiveRun run(session, options, sources, *device, hold, faults);
-  TrainingState state = run.restore(resume_from, notes);
+  TrainingState state = run.restore(resume_from, initial_weights, notes);
   const Mfu mfu = make_mfu(options, session.communicator(), *device);
   RunReporter reporter;
   RunRecord record = make_record(options, session.communicator(), *device, threads, command_line);

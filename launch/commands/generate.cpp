@@ -20,10 +20,10 @@ namespace {
 // model.safetensors.
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   std::vector<std::string> notes;
-  std::filesystem::path folder = folder_of_weights(path, notes);
+  const WeightsFolder weights = folder_of_weights(path, notes);
   for (const std::string& note : notes) core::print_remark(fmt::format("sidestream: {}\n", note));
-  require_intact(folder);
-  return folder;
+  if (!weights.is_intact) require_intact(weights.folder);
+  return weights.folder;
 }
 
 // Before memory is taken for what a wrong config.json describes.

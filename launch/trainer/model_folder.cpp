@@ -42,10 +42,14 @@ model::ModelConfig read_model_config(const std::filesystem::path& folder) {
   }
 }
 
-std::filesystem::path folder_of_weights(const std::filesystem::path& path,
-                                        std::vector<std::string>& notes) {
+std::string skipped_text(const checkpoint::SkippedCheckpoint& skipped) {
+  return fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason);
+}
+
+WeightsFolder folder_of_weights(const std::filesystem::path& path,
+                                std::vector<std::string>& notes) {
   std::error_code ignored;
-  if (std::filesystem::exists(path / "config.json", ignored)) return path;
+  if (std::filesystem::exists(path / "config.json", ignored)) return {.folder = path};
   const auto found = [&] {
     try {
       return checkpoint::find_checkpoint(path);
@@ -54,10 +58,8 @@ std::filesystem::path folder_of_weights(const std::filesystem::path& path,
           fmt::format("{}, and no config.json, which a folder of weights has", error.what()));
     }
   }();
-  for (const auto& skipped : found.skipped)
-    notes.push_back(
-        fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason));
-  return found.checkpoint.folder;
+  for (const auto& skipped : found.skipped) notes.push_back(skipped_text(skipped));
+  return {.folder = found.checkpoint.folder, .is_intact = true};
 }
 
 void require_intact(const std::filesystem::path& folder) {

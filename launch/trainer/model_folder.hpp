@@ -15,11 +15,19 @@ namespace sidestream::launch {
 // In a manifest's training state: the name of the optimizer.
 inline constexpr const char* kAlgorithmKey = "algorithm";
 
+// "skipped checkpoint FOLDER: why"
+std::string skipped_text(const checkpoint::SkippedCheckpoint& skipped);
+
+struct WeightsFolder {
+  std::filesystem::path folder;
+  bool is_intact =
+      false;  // its hashes were looked at when it was found; else require_intact() does
+};
+
 // The folder of weights that a user means: one with a config.json, or a run directory, whose newest
 // valid checkpoint it is; `notes` get newer ones that cannot be used, and why. Throws
 // CheckpointError.
-std::filesystem::path folder_of_weights(const std::filesystem::path& path,
-                                        std::vector<std::string>& notes);
+WeightsFolder folder_of_weights(const std::filesystem::path& path, std::vector<std::string>& notes);
 
 // Verifies sizes and hashes of a folder that has a manifest, as checkpoints of ours do; folders of
 // Hugging Face have none. Throws CheckpointError.

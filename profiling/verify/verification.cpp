@@ -10,7 +10,11 @@
 namespace sidestream::verify {
 namespace {
 
-constexpr double kWidestInterval = 100;  // high over low: beyond it figures only look like some
+// Of an interval of positive figures: beyond some width they only look like figures.
+bool says_something(double low, double high) {
+  constexpr double kWidest = 100;
+  return high < kWidest * low;
+}
 
 double step_ms_of(const RecordedRun& run, int warm_up) {
   const auto typical = typical_step(run, warm_up);
@@ -219,7 +223,7 @@ std::string verdict_word(const Verification& one) {
 }
 
 std::string interval_text(const std::optional<statistics::Interval>& interval_ms) {
-  if (!interval_ms || interval_ms->high >= kWidestInterval * interval_ms->low) return "";
+  if (!interval_ms || !says_something(interval_ms->low, interval_ms->high)) return "";
   return fmt::format("{:.4g} to {:.4g} ms", interval_ms->low, interval_ms->high);
 }
 
@@ -246,7 +250,7 @@ const char* sign_text(const Verification& one) {
 }  // namespace
 
 bool has_usable_interval(const RatioEstimate& ratio) {
-  return ratio.high < kWidestInterval * ratio.low;
+  return says_something(ratio.low, ratio.high);
 }
 
 std::string effect_text(double effect) {

@@ -95,7 +95,7 @@ inline constexpr double kEffectAskedFor = 0.03;
 
 // "faster", "slower", "no difference shown", "inconclusive"
 std::string verdict_word(const Verification& one);
-// "97.1 to 103 ms"; empty for too few blocks.
+// "97.1 to 103 ms"; empty for too few blocks, and where they scatter too much to say anything.
 std::string interval_text(const std::optional<statistics::Interval>& interval_ms);
 // Whether an interval says anything: that of two blocks which scatter spans many powers of ten.
 bool has_usable_interval(const RatioEstimate& ratio);
