@@ -1,5 +1,5 @@
 // What the arithmetic of the device kernels asks of the threads that work together. It is written
-// once, as templates over a Block: a CUDA thread block (device_kernels.cu), or threads that the
+// once, as templates over a Block: a CUDA thread block (thread_block.hpp), or threads that the
 // processor goes through one after another (tests/model/device/host_block.hpp), so that every
 // formula, every edge of a row and the order of every sum are tested on machines without a GPU.
 //

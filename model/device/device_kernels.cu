@@ -1,5 +1,5 @@
-// The kernels for CUDA: a block's sums by shuffles and shared memory, and launches. What they
-// compute is in kernel_bodies.hpp.
+// The kernels for CUDA: what a thread of theirs can do, and launches. What they compute is in
+// kernel_bodies.hpp, how a block's threads work together in thread_block.hpp.
 #include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 
@@ -9,111 +9,50 @@
 
 #include "core/base/error.hpp"
 #include "model/device/kernels_on.hpp"
+#include "model/device/thread_block.hpp"
 
 namespace sidestream::model::device {
 namespace {
 
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
-__device__ float lane_below(float value, int distance) {
-  return __shfl_down_sync(kAllLanes, value, distance);
-}
-__device__ Two lane_below(const Two& value, int distance) {
-  return {lane_below(value.first, distance), lane_below(value.second, distance)};
-}
-
-__device__ float of_first_lane(float value) { return __shfl_sync(kAllLanes, value, 0); }
-__device__ Two of_first_lane(const Two& value) {
-  return {of_first_lane(value.first), of_first_lane(value.second)};
-}
-
 // Memory of a block, as much as the launch asked for.
 extern __shared__ uint4 fetched_chunks[];
 
-// The block of the calling thread, of at most so many.
-template <int kMostThreads>
-class CudaBlock {
- public:
-  // One for each warp, twice: see reduce(). A single warp needs neither it nor a barrier.
-  struct Scratch {
-    Two warps[2][kMostThreads / kWarp];
-    float threads[kColumnSumThreads];
-  };
+// The calling thread and its block.
+struct CudaThreads {
+  __device__ __forceinline__ int thread() const { return static_cast<int>(threadIdx.x); }
+  __device__ __forceinline__ int threads() const { return static_cast<int>(blockDim.x); }
 
-  template <typename State>
-  class Local {
-   public:
-    __device__ explicit Local(const CudaBlock&) {}
-    __device__ __forceinline__ State& of(int) { return state_; }
+  __device__ __forceinline__ float of_lane_after(float value, int distance) const {
+    return __shfl_down_sync(kAllLanes, value, distance);
+  }
+  __device__ __forceinline__ float of_first_lane(float value) const {
+    return __shfl_sync(kAllLanes, value, 0);
+  }
+  __device__ __forceinline__ void wait_for_all() const { __syncthreads(); }
 
-   private:
-    State state_;
-  };
-
-  __device__ explicit CudaBlock(Scratch& scratch) : scratch_(scratch) {}
-
-  __device__ __forceinline__ void fetch(int, std::int64_t place, const void* from) const {
+  __device__ __forceinline__ void fetch(std::int64_t place, const void* from) const {
     __pipeline_memcpy_async(fetched_chunks + place, from, kChunkBytes);
   }
-  __device__ __forceinline__ void wait_for_fetched(int) const {
+  __device__ __forceinline__ void wait_for_fetched() const {
     __pipeline_commit();
     __pipeline_wait_prior(0);
   }
   template <typename T>
-  __device__ __forceinline__ Chunk<T> fetched(int, std::int64_t place) const {
+  __device__ __forceinline__ Chunk<T> fetched(std::int64_t place) const {
     return __builtin_bit_cast(Chunk<T>, fetched_chunks[place]);
   }
-
-  __device__ __forceinline__ int threads() const { return static_cast<int>(blockDim.x); }
-
-  template <typename Action>
-  __device__ __forceinline__ void each(const Action& action) const {
-    action(static_cast<int>(threadIdx.x));
-  }
-
-  // Warps write into one half of the scratch and read it after the barrier; the next reduce() takes
-  // the other half. Whoever writes into the first half again has met everyone at the barrier of
-  // that one, after they had read: one barrier for each reduce() is enough.
-  template <typename Make, typename Combine>
-  __device__ __forceinline__ auto reduce(const Make& make, const Combine& combine) {
-    auto value = make(static_cast<int>(threadIdx.x));
-    for (int distance = kWarp / 2; distance > 0; distance /= 2)
-      value = combine(value, lane_below(value, distance));
-    if constexpr (kMostThreads == kWarp) return of_first_lane(value);
-    auto* warps = reinterpret_cast<decltype(value)*>(scratch_.warps[turn_]);
-    turn_ ^= 1;
-    if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = value;
-    __syncthreads();
-    const int count = threads() / kWarp;
-    auto total = warps[0];
-    for (int warp = 1; warp < count; ++warp) total = combine(total, warps[warp]);
-    return total;
-  }
-
-  template <typename Make, typename Take>
-  __device__ __forceinline__ void lane_sums(const Make& make, const Take& take) {
-    scratch_.threads[threadIdx.x] = make(static_cast<int>(threadIdx.x));
-    __syncthreads();
-    if (threadIdx.x >= kWarp) return;
-    float total = scratch_.threads[threadIdx.x];
-    for (int i = static_cast<int>(threadIdx.x) + kWarp; i < threads(); i += kWarp)
-      total += scratch_.threads[i];
-    take(static_cast<int>(threadIdx.x), total);
-  }
-
- private:
-  Scratch& scratch_;
-  int turn_ = 0;
 };
 
 constexpr std::int64_t kMostScratch = 3072;  // bytes
 
 template <typename Body>
 __global__ void __launch_bounds__(Body::kMostThreads) run_body(const Body body) {
-  using Block = CudaBlock<Body::kMostThreads>;
+  using Block = ThreadBlock<CudaThreads, Body::kMostThreads>;
   __shared__ typename Block::Scratch scratch;
   static_assert(sizeof(scratch) <= kMostScratch);
-  Block block(scratch);
+  Block block(CudaThreads(), scratch);
   body(block, BlockPlace{blockIdx.x, blockIdx.y, gridDim.x, gridDim.y});
 }
 

@@ -1,5 +1,5 @@
 // A block of threads that the processor goes through one after another: all of them in one phase,
-// then in the next, with the sums of CudaBlock (device_kernels.cu) in the same order. The last
+// then in the next, with the sums of ThreadBlock (thread_block.hpp) in the same order. The last
 // thread goes first, so that what relies on an earlier thread's being first is seen; registers
 // begin as NaN, so that what reads them before it writes is seen, too.
 #pragma once
