@@ -84,14 +84,23 @@ class StagedFolder {
     std::error_code error;
     fs::rename(staged_, target_, error);
     if (error)
-      throw ConfigError("output " + target_.string() + ": " + error.message() +
-                        ": something was put there meanwhile; give another folder, or remove it");
+      throw ConfigError("output " + target_.string() + ": " + error.message() + advice_on(error));
     staged_.clear();
     core::sync_folder(target_.parent_path());
     if (replace_) fs::remove_all(old);
   }
 
  private:
+  static std::string advice_on(const std::error_code& error) {
+    for (const std::errc taken : {std::errc::directory_not_empty, std::errc::file_exists,
+                                  std::errc::not_a_directory, std::errc::is_a_directory}) {
+      if (error == taken)
+        return ": something was put there meanwhile; give another folder, or remove it";
+    }
+    return ": the finished data could not be put there; give another folder, or let this one be "
+           "written to";
+  }
+
   static fs::path absolute_without_slash(const fs::path& target) {
     const fs::path whole = fs::absolute(target).lexically_normal();
     return whole.has_filename() ? whole : whole.parent_path();

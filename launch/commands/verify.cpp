@@ -111,7 +111,11 @@ int run_verify(const CommandCall& call) {
   fill_in_data(options);
   if (options.output.empty()) options.output = default_output(options);
   check_ranks(options);
-  check_sides(options);
+  if (check_sides(options).empty()) {
+    fmt::print(
+        "--base and --new come to the same settings: what follows shows how far equal runs scatter "
+        "here\n");
+  }
   const doctor::GpuFacts gpus = doctor::read_gpus();
   check_device(options, gpus.on_bus > 0 || !gpus.driver.empty());
   if (options.dry_run) return print_plan(options);

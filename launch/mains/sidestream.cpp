@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/bus_error.hpp"
+#include "core/base/current_folder.hpp"
 #include "core/base/standard_output.hpp"
 #include "core/base/standard_streams.hpp"
 #include "launch/commands/commands.hpp"
@@ -39,6 +40,11 @@ int run(const launch::Invocation& invocation, int& argc, char**& argv) {
   }
   return 1;
 }
+
+// Before the initialisation of shared libraries: that of LibTorch's MKL ends a process without a
+// current folder, and says that LibTorch cannot be loaded.
+__attribute__((section(".preinit_array"),
+               used)) void (*const before_libraries)() = core::require_current_folder;
 
 }  // namespace
 

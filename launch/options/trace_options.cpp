@@ -236,7 +236,10 @@ TraceInvocation parse_trace_invocation(int argc, const char* const* argv,
   if (words.empty()) throw core::ConfigError("no command given.\n\n" + top_help());
   const std::string first = words.front();
   words.erase(words.begin());
-  if (first == "--version") return printing(version_text);
+  if (first == "--version") {
+    if (!words.empty()) throw core::ConfigError("--version stands alone, found " + words.front());
+    return printing(version_text);
+  }
   if (asks_for_help(first)) return printing(top_help());
   if (first == "help")
     return printing(words.empty() ? top_help()

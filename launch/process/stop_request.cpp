@@ -33,8 +33,9 @@ StopRequest::StopRequest() {
   sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], &action, &previous_actions[i]);
-    const bool nohup = kSignals[i] == SIGHUP && previous_actions[i].sa_handler == SIG_IGN;
-    if (nohup) sigaction(SIGHUP, &previous_actions[i], nullptr);
+    const bool is_of_terminal = kSignals[i] == SIGHUP || kSignals[i] == SIGINT;
+    if (is_of_terminal && previous_actions[i].sa_handler == SIG_IGN)
+      sigaction(kSignals[i], &previous_actions[i], nullptr);
   }
   // launch/run starts the ranks with this one blocked, so that a request in their first second
   // waits.

@@ -1,5 +1,6 @@
 // "Please stop" from outside: SIGINT, SIGTERM, SIGUSR1 (what launch/run and batch systems send),
-// SIGHUP (the terminal has gone; ignored under nohup).
+// SIGHUP (the terminal has gone). SIGHUP and SIGINT stay ignored where whoever started the process
+// ignores them: nohup, and what a script starts with `&`.
 //
 // The first signal only sets a flag: the trainer saves at the next step boundary and ends with exit
 // code 75. A second SIGINT or SIGTERM ends the process at once with 128 + signal, as the shell

@@ -44,7 +44,8 @@ std::string ratio_cell(const ComparisonRow& row) {
   if (std::max(*row.base, *row.fresh) < row.worth_a_ratio) return "-";
   const double ratio =
       row.better == Better::kHigher ? *row.fresh / *row.base : *row.base / *row.fresh;
-  return std::isfinite(ratio) ? fmt::format("{:.2f}x", ratio) : "-";
+  constexpr double kLeast = 0.005;  // "0.00x" says nothing
+  return std::isfinite(ratio) && ratio >= kLeast ? fmt::format("{:.2f}x", ratio) : "-";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "profiling/trace/clock_bounds.hpp"
 #include "profiling/trace/clock_fit.hpp"
+#include "profiling/trace/time_windows.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -241,6 +242,38 @@ void warn_about_lost_ranks(TraceSet& set, const std::vector<int>& ranks, int ref
                          std::to_string(reference) + ": they keep their own clocks");
 }
 
+// On the common clock, of all windows.
+trace::Extent extent_of_rank(const TraceSet& set, int rank) {
+  const trace::RankClock clock = set.clock.of(rank);
+  trace::Extent all;
+  for (const trace::RankTimeline& timeline : set.timelines) {
+    if (timeline.info.rank != rank) continue;
+    const trace::Extent one = trace::extent_of(timeline);
+    if (one.first_ns > one.last_ns) continue;
+    all.first_ns = std::min(all.first_ns, clock.to_common(one.first_ns));
+    all.last_ns = std::max(all.last_ns, clock.to_common(one.last_ns));
+  }
+  return all;
+}
+
+// Such traces are of two runs, as a rule.
+void warn_about_ranks_apart(TraceSet& set, const std::vector<int>& ranks, int reference) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const trace::Extent first = extent_of_rank(set, reference);
+  if (first.first_ns > first.last_ns) return;
+  for (const int rank : ranks) {
+    const trace::Extent one = extent_of_rank(set, rank);
+    if (one.first_ns > one.last_ns) continue;
+    const bool later = one.first_ns > first.first_ns;
+    const std::int64_t gap_ns = later ? one.first_ns - first.last_ns : first.first_ns - one.last_ns;
+    if (gap_ns < kSecond) continue;
+    set.warnings.push_back("rank " + std::to_string(rank) + (later ? " begins " : " ends ") +
+                           std::to_string(gap_ns / kSecond) + " s " + (later ? "after" : "before") +
+                           " rank " + std::to_string(reference) + (later ? " ends" : " begins") +
+                           ": are these traces of one run?");
+  }
+}
+
 // Moments of the anchors are common ones by now, except on one host, where all are.
 void measure_residuals(ClockModel& clock, const std::vector<Link>& links) {
   std::vector<double> residuals;
@@ -285,6 +318,7 @@ void align_clocks(TraceSet& set, const CollectiveMatches& matches) {
         "neither clock samples nor matched collectives: ranks keep their own clocks");
   }
   measure_residuals(clock, links);
+  warn_about_ranks_apart(set, ranks, reference);
 }
 
 }  // namespace sidestream::analysis

@@ -101,6 +101,7 @@ TEST(CommandTableTest, parse_invocation_finds_the_command) {
 
 TEST(CommandTableTest, parse_invocation_prints_help_and_version) {
   EXPECT_EQ(invoke({"--version"}).text, "version 1");
+  EXPECT_THROW(invoke({"--version", "train"}), core::ConfigError);
   EXPECT_EQ(invoke({"--help"}).text, top_level_help());
   EXPECT_EQ(invoke({"help"}).text, top_level_help());
   EXPECT_THAT(invoke({"help", "train"}).text, HasSubstr("--grad-accumulation"));

@@ -294,6 +294,15 @@ def check_summary(root, data):
     check(f"{root / 'other/run'} against {root / 'run'}" in output, output)
 
 
+def check_folder_that_has_gone(root, data):
+    """LibTorch's MKL ends a process without a current folder before it begins."""
+    for command in (f"{BINARY} --version", f"{ROOT}/launch/run -np 2 --build {BINARY.parent} -- train"):
+        (root / "gone").mkdir()
+        done = subprocess.run(["bash", "-c", f"cd {root}/gone && rmdir {root}/gone && exec {command}"], env=environment(), text=True,
+                              timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        check(done.returncode == CONFIG and "has been removed: cd to one that is there" in done.stdout, f"{done.returncode}\n{done.stdout}")
+
+
 def check_lost_launcher(root, data):
     env = dict(environment(), SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="0", SLURM_LOCALID="0")
     done = subprocess.run([str(BINARY), "train", *TINY, "--data", str(data), "--run-dir", str(root / "never")], env=env,

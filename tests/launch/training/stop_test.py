@@ -51,6 +51,18 @@ def stopped_at_once(command, run_dir, processes):
     return process.returncode
 
 
+def passed_over_where_the_caller_ignores_it(command, run_dir):
+    """SIGINT of a process that a script started with `&`: the terminal's Ctrl-C is meant for the script."""
+    process = subprocess.Popen(["env", "--ignore-signal=INT", *map(str, command), "--inject", SLOW], env=planted(),
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_for_step(process, run_dir, 2)
+    process.send_signal(signal.SIGINT)
+    wait_for_step(process, run_dir, metrics(run_dir)[-1]["step"] + 2)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    check(process.returncode == 75, f"expected 75 after SIGTERM, found {process.returncode}\n{output}")
+
+
 def asked_twice_while_it_saves(root, flags, ranks):
     """A second SIGUSR1 changes nothing; a second SIGTERM ends the run in the middle of its save, which no later start takes for one."""
     slow = ["--inject", f"{SLOW}; slow:step=1,steps=1,at=checkpoint,ms=3000"]
@@ -151,6 +163,8 @@ def main():
         stopped_by(alone, root / "alone", signal.SIGTERM)
         once = [BINARY, "train", "--run-dir", root / "once", *flags]
         stopped_by(once, root / "once", signal.SIGINT)
+
+        passed_over_where_the_caller_ignores_it([BINARY, "train", "--run-dir", root / "ignored", *flags], root / "ignored")
 
         # Steps of seconds: the second request comes before the first one is looked at.
         slow = ["--data", str(data), "--model", "gpt2-tiny", "--sequence-length", "128", "--threads", "1", "--log-every", "1",

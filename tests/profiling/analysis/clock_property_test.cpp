@@ -287,5 +287,21 @@ TEST(ClockTreeTest, a_rank_without_the_reference_goes_by_one_that_has_it) {
   EXPECT_NE(set.warnings[1].find("ranks 3 "), std::string::npos) << set.warnings[1];
 }
 
+TEST(RanksApartTest, traces_of_other_days_are_told) {
+  trace::TraceSet set;
+  for (const std::int64_t base_ns : {std::int64_t{0}, 86'400 * kSecond, kSecond / 2}) {
+    trace::RankTimeline& timeline = set.timelines.emplace_back();
+    timeline.info.rank = static_cast<int>(set.timelines.size()) - 1;
+    timeline.info.base_ns = base_ns;
+    timeline.add({.kind = trace::Kind::kHostRange, .start_ns = 0, .duration_ns = kSecond});
+  }
+
+  align_clocks(set, CollectiveMatches());
+
+  ASSERT_EQ(set.warnings.size(), 2u);
+  EXPECT_EQ(set.warnings[1],
+            "rank 1 begins 86399 s after rank 0 ends: are these traces of one run?");
+}
+
 }  // namespace
 }  // namespace sidestream::analysis
