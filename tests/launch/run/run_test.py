@@ -221,6 +221,15 @@ class RunTest(unittest.TestCase):
         self.assertIn("stopping at once", messages)
         self.assert_nothing_is_left(pids)
 
+    def test_ctrl_backslash_stops_at_once(self):
+        process = self.start("slow_save")
+        pids = self.pids()
+        os.killpg(process.pid, signal.SIGQUIT)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 131)
+        self.assertEqual([saved.name for saved in self.folder.glob("saved*")], [])
+        self.assert_nothing_is_left(pids)
+
     def test_ctrl_c_twice_in_a_row_does_not_save(self):
         process = self.start("slow_save")
         pids = self.pids()
