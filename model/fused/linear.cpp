@@ -14,14 +14,9 @@ template <typename T>
 Tensor forward_of(const Tensor& x_tensor, const Tensor& weight, const Tensor& bias) {
   const Matrix<T> x(x_tensor), w(weight);
   Tensor y = empty_rows(x_tensor, w.columns);
-  T* out = data_of<T>(y);
-  const T* b = data_of<T>(bias);
-  product<T>({.m = x.rows, .n = w.columns, .k = w.rows}, {.data = x.data, .stride = x.columns},
-             {.data = w.data, .stride = w.columns}, [&](const kernels::Tile& tile, TilePlace at) {
-               kernels::store_with_bias(
-                   tile, b + at.column,
-                   kernels::Rows<T>{out + at.row * w.columns + at.column, w.columns});
-             });
+  product_with_bias<T>({.m = x.rows, .n = w.columns, .k = w.rows},
+                       {.data = x.data, .stride = x.columns}, {.data = w.data, .stride = w.columns},
+                       data_of<T>(bias), {data_of<T>(y), w.columns});
   return y;
 }
 

@@ -36,14 +36,9 @@ template <typename T>
 Tensor out_of_hidden(const Tensor& x, const PanelMatrix<T>& activation, const LinearWeights& out) {
   const Matrix<T> w(out.weight);
   Tensor y = empty_rows(x, w.columns);
-  T* target = data_of<T>(y);
-  const T* bias = data_of<T>(out.bias);
-  product<T>({.m = activation.rows, .n = w.columns, .k = w.rows}, activation.left(),
-             {.data = w.data, .stride = w.columns}, [&](const kernels::Tile& tile, TilePlace at) {
-               kernels::store_with_bias(
-                   tile, bias + at.column,
-                   kernels::Rows<T>{target + at.row * w.columns + at.column, w.columns});
-             });
+  product_with_bias<T>({.m = activation.rows, .n = w.columns, .k = w.rows}, activation.left(),
+                       {.data = w.data, .stride = w.columns}, data_of<T>(out.bias),
+                       {data_of<T>(y), w.columns});
   return y;
 }
 

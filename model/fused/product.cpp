@@ -7,6 +7,7 @@
 #include "model/fused/blocked_product.hpp"
 #include "model/fused/product_in_blocks.hpp"
 #include "model/fused/split_product.hpp"
+#include "model/fused/strip_product.hpp"
 
 namespace sidestream::model::fused {
 
@@ -76,6 +77,25 @@ void product(const ProductShape& shape, const LeftFactor<float>& a, const RightF
     });
   }
 }
+
+template <typename T>
+void product_with_bias(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
+                       const T* bias, kernels::Rows<T> out) {
+  if constexpr (sizeof(T) == 2) {
+    if (strips_pay(shape, a, b)) return strip_product(shape, a, b, {.rows = out, .bias = bias});
+  }
+  product<T>(shape, a, b, [&](const kernels::Tile& tile, TilePlace at) {
+    kernels::store_with_bias(
+        tile, bias + at.column,
+        kernels::Rows<T>{out.data + at.row * out.stride + at.column, out.stride});
+  });
+}
+
+template void product_with_bias(const ProductShape&, const LeftFactor<float>&,
+                                const RightFactor<float>&, const float*, kernels::Rows<float>);
+template void product_with_bias(const ProductShape&, const LeftFactor<BFloat16>&,
+                                const RightFactor<BFloat16>&, const BFloat16*,
+                                kernels::Rows<BFloat16>);
 
 template <>
 void product_into(const ProductShape& shape, const LeftFactor<BFloat16>& a,

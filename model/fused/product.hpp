@@ -65,6 +65,11 @@ template <typename T>
 void product(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
              Epilogue epilogue);
 
+// The product plus bias [n] in every row, to where it belongs.
+template <typename T>
+void product_with_bias(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
+                       const T* bias, kernels::Rows<T> out);
+
 enum class Existing { kReplace, kAdd };
 
 // When the product is read: gradients of weights are once the whole backward pass has gone by.

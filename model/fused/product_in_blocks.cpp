@@ -3,6 +3,7 @@
 #include <array>
 
 #include "model/fused/blocked_product.hpp"
+#include "model/fused/strip_product.hpp"
 #include "model/fused/widened_product.hpp"
 #include "model/kernels/pack.hpp"
 
@@ -102,6 +103,11 @@ void product_in_blocks_into(const ProductShape& shape, const LeftFactor<T>& a,
   }
   const bool far =
       next_read == NextRead::kLater && shape.m * shape.n * std::int64_t{sizeof(T)} >= kFarBytes;
+  if constexpr (sizeof(T) == 2) {
+    if (existing == Existing::kReplace && strips_pay(shape, a, b))
+      return strip_product(shape, a, b,
+                           {.rows = out, .caches = far ? Caches::kPast : Caches::kThrough});
+  }
   product_of<T>(shape, a, b, widest_panel(shape.k), [&](const kernels::Tile& tile, TilePlace at) {
     const kernels::Rows<T> target{out.data + at.row * out.stride + at.column, out.stride};
     if (existing == Existing::kAdd) return kernels::add(tile, target);

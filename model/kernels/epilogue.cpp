@@ -81,7 +81,6 @@ struct StorePastCaches {
       for (std::int64_t i = 0; i < t.columns; i += kStep)
         stream_lines<L>(load_lanes<L>(c + i), load_lanes<L>(c + i + L::kCount), row + i);
     }
-    finish_streams();
   }
 };
 
@@ -184,6 +183,8 @@ void store_past_caches(const Tile& tile, Rows<BFloat16> out) {
     return in_rounding_lanes<StorePastCaches>(tile, out);
   store(tile, out);
 }
+
+void finish_stores_past_caches() { finish_streams(); }
 
 void add(const Tile& tile, Rows<float> out) { run_in_lanes<Add>(tile, out); }
 void add(const Tile& tile, Rows<BFloat16> out) { run_in_lanes<Add>(tile, out); }

@@ -26,9 +26,11 @@ void store(const Tile& tile, Rows<float> out);
 void store(const Tile& tile, Rows<core::BFloat16> out);
 
 // Past the caches where rows begin at cache lines and the processor has AVX-512, for bf16 with
-// AVX512_BF16: for what is not read again soon, and comes from memory otherwise.
+// AVX512_BF16: for what is not read again soon, and comes from memory otherwise. Nobody else may
+// read it before this thread has called finish_stores_past_caches().
 void store_past_caches(const Tile& tile, Rows<float> out);
 void store_past_caches(const Tile& tile, Rows<core::BFloat16> out);
+void finish_stores_past_caches();
 
 void add(const Tile& tile, Rows<float> out);
 void add(const Tile& tile, Rows<core::BFloat16> out);

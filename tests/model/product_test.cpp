@@ -97,6 +97,23 @@ TEST_P(ProductTest, product_into_equals_the_product_in_double) {
   expect_product<float>(product_into<float>, GetParam());
 }
 
+template <typename T>
+void expect_product_with_bias(const Sizes& sizes) {
+  const auto [m, n, k] = sizes;
+  const Tensor a = random<T>(m, k), b = random<T>(k, n), bias = random<T>(1, n);
+  const Tensor one = torch::ones({m, 1}, kType<T>);
+  Tensor out = torch::empty({m, n}, kType<T>);
+  product_with_bias<T>({.m = m, .n = n, .k = k}, {.data = data_of<T>(a), .stride = k},
+                       {.data = data_of<T>(b), .stride = n}, data_of<T>(bias),
+                       {data_of<T>(out), n});
+  EXPECT_TRUE(is_close(out, Exact(torch::cat({a, one}, 1), torch::cat({b, bias}, 0))));
+}
+
+TEST_P(ProductTest, product_with_bias_equals_the_product_with_a_column_of_ones) {
+  expect_product_with_bias<BFloat16>(GetParam());
+  expect_product_with_bias<float>(GetParam());
+}
+
 // Also where LibTorch's mm is the faster one.
 TEST_P(ProductTest, blocksOfFp32_equal_the_product_in_double) {
   expect_product<float>(product_in_blocks_into<float>, GetParam());

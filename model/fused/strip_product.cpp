@@ -1,0 +1,105 @@
+#include "model/fused/strip_product.hpp"
+
+#include <algorithm>
+
+#include <ATen/Parallel.h>
+
+#include "model/fused/blocked_product.hpp"
+#include "model/fused/left_parts.hpp"
+#include "model/kernels/dot_product.hpp"
+
+namespace sidestream::model::fused {
+namespace {
+
+using core::BFloat16;
+using kernels::kStripColumns;
+
+constexpr std::int64_t kDeepest = 768;
+constexpr std::int64_t kRowBytes = 128 << 10;  // of A, with a panel in a second-level cache
+
+bool has_rows_at_lines(const kernels::Rows<BFloat16>& out) {
+  constexpr std::int64_t kLine = 64, kBytes = sizeof(BFloat16);
+  return reinterpret_cast<std::uintptr_t>(out.data) % kLine == 0 &&
+         out.stride * kBytes % kLine == 0;
+}
+
+class StripProducts {
+ public:
+  StripProducts(const ProductShape& shape, const LeftParts<BFloat16>& a,
+                const RightFactor<BFloat16>& b, const StripTarget& target)
+      : shape_(shape),
+        a_(a),
+        b_(b),
+        target_(target),
+        past_caches_(target.caches == Caches::kPast && has_rows_at_lines(target.rows)),
+        rows_(
+            std::max(kRowBytes / (a.depth * std::int64_t{sizeof(BFloat16)}) / kernels::kDotTileRows,
+                     std::int64_t{1}) *
+            kernels::kDotTileRows) {}
+
+  // The columns from `column` on, which lie in `strips` then.
+  void run(std::int64_t column, std::int64_t columns, BFloat16* strips) const {
+    pack(column, columns, strips);
+    for (std::int64_t row = 0; row < shape_.m; row += rows_) {
+      for (std::int64_t strip = 0; strip < columns; strip += kStripColumns)
+        multiply({.row = row, .column = column + strip}, strips + strip * a_.depth,
+                 std::min(kStripColumns, columns - strip));
+    }
+  }
+
+ private:
+  void pack(std::int64_t column, std::int64_t columns, BFloat16* strips) const {
+    const kernels::StripShape shape{.k = shape_.k, .n = columns, .padded_k = a_.depth};
+    if (b_.orientation == Orientation::kAsIs)
+      return kernels::pack_strips(b_.data + column, b_.stride, shape, strips);
+    kernels::pack_strips_transposed(b_.data + column * b_.stride, b_.stride, shape, strips);
+  }
+
+  void multiply(const TilePlace& at, const BFloat16* strip, std::int64_t columns) const {
+    const kernels::StripProduct product{
+        .m = std::min(rows_, shape_.m - at.row),
+        .k = a_.depth,
+        .a = a_.data + at.row * a_.stride,
+        .a_stride = a_.stride,
+        .strip = strip,
+        .columns = columns,
+        .bias = target_.bias == nullptr ? nullptr : target_.bias + at.column};
+    const kernels::Rows<BFloat16>& all = target_.rows;
+    const kernels::Rows<BFloat16> out{all.data + at.row * all.stride + at.column, all.stride};
+    if (past_caches_ && columns == kStripColumns)
+      return kernels::multiply_strip_past_caches(product, out);
+    kernels::multiply_strip(product, out);
+  }
+
+  ProductShape shape_;
+  LeftParts<BFloat16> a_;  // one part
+  RightFactor<BFloat16> b_;
+  StripTarget target_;
+  bool past_caches_;
+  std::int64_t rows_;  // of A that a panel passes at a time
+};
+
+}  // namespace
+
+bool strips_pay(const ProductShape& shape, const LeftFactor<BFloat16>& a,
+                const RightFactor<BFloat16>& b) {
+  return kernels::has_fast_dot_products() && shape.k <= kDeepest && a.panels.width == 0 &&
+         b.panels.width == 0;
+}
+
+void strip_product(const ProductShape& shape, const LeftFactor<BFloat16>& a,
+                   const RightFactor<BFloat16>& b, const StripTarget& target) {
+  const std::int64_t depth = (shape.k + 1) / 2 * 2;
+  const LeftParts<BFloat16> left = parts_of(a, {.rows = shape.m, .columns = shape.k}, depth);
+  const StripProducts products(shape, left, b, target);
+  const std::int64_t width = panel_width(shape.n, kMaxPanelWidth);
+  at::parallel_for(0, (shape.n + width - 1) / width, 1, [&](std::int64_t begin, std::int64_t end) {
+    const torch::Tensor strips = scratch<BFloat16>(depth * width);
+    for (std::int64_t panel = begin; panel < end; ++panel)
+      products.run(panel * width, std::min(width, shape.n - panel * width),
+                   data_of<BFloat16>(strips));
+    kernels::finish_stores_past_caches();
+  });
+}
+
+}  // namespace sidestream::model::fused

@@ -1,0 +1,161 @@
+// Strips of products on any processor against a plain loop in double.
+#include "model/kernels/dot_product.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace sidestream::model::kernels {
+namespace {
+
+using core::BFloat16;
+
+struct Matrix {
+  Matrix(std::int64_t rows, std::int64_t columns, std::int64_t beside = 0)
+      : stride(columns + beside), data(static_cast<std::size_t>(rows * stride), BFloat16(0.0f)) {}
+  BFloat16& at(std::int64_t row, std::int64_t column) {
+    return data[static_cast<std::size_t>(row * stride + column)];
+  }
+  std::int64_t stride;
+  std::vector<BFloat16> data;
+};
+
+Matrix random(std::int64_t rows, std::int64_t columns, std::int64_t beside = 0) {
+  static std::mt19937 generator(3);
+  std::normal_distribution<float> normal;
+  Matrix matrix(rows, columns, beside);
+  for (BFloat16& element : matrix.data) element = BFloat16(normal(generator));
+  return matrix;
+}
+
+Matrix transposed(Matrix& matrix, std::int64_t rows, std::int64_t columns) {
+  Matrix result(columns, rows);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t column = 0; column < columns; ++column)
+      result.at(column, row) = matrix.at(row, column);
+  }
+  return result;
+}
+
+// Of [k, n], as strips that held something else before.
+std::vector<BFloat16> strips_for(std::int64_t padded_k, std::int64_t n) {
+  const std::int64_t strips = (n + kStripColumns - 1) / kStripColumns;
+  return std::vector<BFloat16>(static_cast<std::size_t>(strips * padded_k * kStripColumns),
+                               BFloat16(7.0f));
+}
+
+struct PackedSizes {
+  std::int64_t k, n;
+};
+constexpr PackedSizes kPacked[] = {{2, 1}, {6, 32}, {7, 33}, {40, 96}, {33, 70}, {64, 131}};
+
+TEST(StripPackingTest, rows_lie_in_pairs_and_what_is_not_there_is_zero) {
+  for (const auto& [k, n] : kPacked) {
+    const std::int64_t padded_k = (k + 1) / 2 * 2;
+    Matrix b = random(k, n, 5), b_t = transposed(b, k, n);
+    std::vector<BFloat16> strips = strips_for(padded_k, n), of_transposed = strips;
+
+    pack_strips(b.data.data(), b.stride, {.k = k, .n = n, .padded_k = padded_k}, strips.data());
+    pack_strips_transposed(b_t.data.data(), b_t.stride, {.k = k, .n = n, .padded_k = padded_k},
+                           of_transposed.data());
+
+    for (std::size_t i = 0; i < strips.size(); ++i) {
+      const auto place = static_cast<std::int64_t>(i);
+      const std::int64_t strip = place / (padded_k * kStripColumns);
+      const std::int64_t inside = place % (padded_k * kStripColumns);
+      const std::int64_t pair = inside / (2 * kStripColumns);
+      const std::int64_t row = 2 * pair + inside % 2;
+      const std::int64_t column = strip * kStripColumns + inside % (2 * kStripColumns) / 2;
+      const bool is_there = row < k && column < n;
+      const std::uint16_t expected = is_there ? b.at(row, column).bits : 0;
+      ASSERT_EQ(strips[i].bits, expected) << k << " x " << n << " at " << row << ", " << column;
+      ASSERT_EQ(of_transposed[i].bits, expected) << "of the transposed one";
+    }
+  }
+}
+
+struct StripCase {
+  StripCase(std::int64_t rows, std::int64_t width, std::int64_t depth)
+      : m(rows), columns(width), k(depth), a(random(m, k, 3)), b(random(k, columns)) {
+    strip = strips_for(k, columns);
+    bias = random(1, columns).data;
+    pack_strips(b.data.data(), b.stride, {.k = k, .n = columns, .padded_k = k}, strip.data());
+  }
+
+  StripProduct product(bool with_bias) const {
+    return {.m = m,
+            .k = k,
+            .a = a.data.data(),
+            .a_stride = a.stride,
+            .strip = strip.data(),
+            .columns = columns,
+            .bias = with_bias ? bias.data() : nullptr};
+  }
+
+  // Half a unit of bf16 in the last place, and the rounding of sums in fp32.
+  void expect_at(float found, std::int64_t row, std::int64_t column, bool with_bias) {
+    double sum = with_bias ? static_cast<float>(bias[static_cast<std::size_t>(column)]) : 0.0f;
+    double magnitude = std::abs(sum);
+    for (std::int64_t p = 0; p < k; ++p) {
+      const double term = static_cast<double>(static_cast<float>(a.at(row, p))) *
+                          static_cast<double>(static_cast<float>(b.at(p, column)));
+      sum += term;
+      magnitude += std::abs(term);
+    }
+    ASSERT_NEAR(found, sum, 4.2e-3 * std::abs(sum) + 6e-7 * magnitude)
+        << m << " x " << columns << " x " << k << " at " << row << ", " << column;
+  }
+
+  std::int64_t m, columns, k;
+  Matrix a, b;
+  std::vector<BFloat16> strip, bias;
+};
+
+TEST(StripProductTest, equals_the_product_in_double_and_touches_nothing_else) {
+  for (std::int64_t m = 1; m <= 3 * kDotTileRows; ++m) {
+    for (const std::int64_t columns : {std::int64_t{1}, std::int64_t{17}, kStripColumns}) {
+      StripCase one(m, columns, 2 * m + 2);
+      for (const bool with_bias : {false, true}) {
+        Matrix out(m + 1, columns, 4);
+        for (BFloat16& element : out.data) element = BFloat16(9.0f);
+
+        multiply_strip(one.product(with_bias), {out.data.data(), out.stride});
+
+        for (std::int64_t row = 0; row <= m; ++row) {
+          for (std::int64_t column = 0; column < out.stride; ++column) {
+            const auto found = static_cast<float>(out.at(row, column));
+            if (row < m && column < columns)
+              one.expect_at(found, row, column, with_bias);
+            else
+              ASSERT_EQ(found, 9.0f) << "beside the product";
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(StripProductTest, past_the_caches_it_is_the_same) {
+  const StripCase one(40, kStripColumns, 66);
+  struct alignas(64) Lines {
+    BFloat16 at[40 * 2 * kStripColumns];
+  };
+  const auto through = std::make_unique<Lines>(), past = std::make_unique<Lines>();
+
+  multiply_strip(one.product(true), {through->at, 2 * kStripColumns});
+  multiply_strip_past_caches(one.product(true), {past->at, 2 * kStripColumns});
+  finish_stores_past_caches();
+
+  for (std::int64_t row = 0; row < 40; ++row) {
+    for (std::int64_t column = 0; column < kStripColumns; ++column) {
+      const std::int64_t place = row * 2 * kStripColumns + column;
+      ASSERT_EQ(past->at[place].bits, through->at[place].bits) << row << ", " << column;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sidestream::model::kernels
