@@ -92,13 +92,18 @@ class StagedFolder {
 
  private:
   static std::string advice_on(const std::error_code& error) {
-    for (const std::errc taken : {std::errc::directory_not_empty, std::errc::file_exists,
-                                  std::errc::not_a_directory, std::errc::is_a_directory}) {
+    for (const std::errc taken :
+         {std::errc::directory_not_empty, std::errc::file_exists, std::errc::not_a_directory}) {
       if (error == taken)
         return ": something was put there meanwhile; give another folder, or remove it";
     }
-    return ": the finished data could not be put there; give another folder, or let this one be "
-           "written to";
+    for (const std::errc forbidden :
+         {std::errc::permission_denied, std::errc::operation_not_permitted,
+          std::errc::read_only_file_system}) {
+      if (error == forbidden)
+        return ": give another folder, or make the one that it is in writable";
+    }
+    return "; what was prepared is lost: give another folder, or mend this one";
   }
 
   static fs::path absolute_without_slash(const fs::path& target) {

@@ -3,14 +3,13 @@
 
 #include <cstdio>
 #include <string>
-#include <string_view>
 
 #include "core/base/error.hpp"
-#include "core/base/printable.hpp"
 #include "core/base/standard_output.hpp"
 #include "core/checkpoint/tensor_set.hpp"
 #include "core/data/tokenizer.hpp"
 #include "launch/commands/commands.hpp"
+#include "launch/generation/generated_text.hpp"
 #include "launch/generation/text_generator.hpp"
 #include "launch/options/generate_options.hpp"
 #include "launch/process/tuning.hpp"
@@ -76,29 +75,6 @@ std::vector<std::int64_t> starting_tokens(const data::Tokenizer& tokenizer,
   return {ids.begin(), ids.end()};
 }
 
-// What a model makes up may be escape sequences: a terminal does not get them, a file gets all as
-// it is.
-class GeneratedText {
- public:
-  explicit GeneratedText(bool for_terminal) : for_terminal_(for_terminal) {}
-
-  void add(std::string_view bytes) {
-    std::string text = held_ + std::string(bytes);
-    held_.clear();
-    if (for_terminal_) {
-      constexpr char kFirstOfTwo = '\xC2';  // a control character above DEL may begin here
-      if (text.ends_with(kFirstOfTwo)) held_ = kFirstOfTwo;
-      text = core::printable_lines(text.substr(0, text.size() - held_.size()));
-    }
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-  }
-
- private:
-  bool for_terminal_;
-  std::string held_;
-};
-
 }  // namespace
 
 int run_generate(const CommandCall& call) {
@@ -112,12 +88,14 @@ int run_generate(const CommandCall& call) {
   Sampler sampler({.temperature = options.temperature,
                    .top_k = static_cast<int>(options.top_k),
                    .seed = options.seed});
-  GeneratedText output(isatty(STDOUT_FILENO) != 0);
+  GeneratedText text(isatty(STDOUT_FILENO) != 0 ? Reader::kTerminal : Reader::kFile);
   std::fputs(options.prompt.c_str(), stdout);
   generate_tokens(*model, sampler, tokens, options.tokens, [&](std::int64_t token) {
     const auto id = static_cast<std::uint32_t>(token);
     if (id == tokenizer->end_of_text()) return false;
-    output.add(tokenizer->decode({&id, 1}));
+    const std::string shown = text.next(tokenizer->decode({&id, 1}));
+    std::fwrite(shown.data(), 1, shown.size(), stdout);
+    std::fflush(stdout);
     return true;
   });
   std::fputc('\n', stdout);

@@ -113,8 +113,8 @@ int run_verify(const CommandCall& call) {
   check_ranks(options);
   if (check_sides(options).empty()) {
     fmt::print(
-        "--base and --new come to the same settings: what follows shows how far equal runs scatter "
-        "here\n");
+        "--base and --new come to the same settings: their comparison shows how far equal runs "
+        "scatter here, and no more\n");
   }
   const doctor::GpuFacts gpus = doctor::read_gpus();
   check_device(options, gpus.on_bus > 0 || !gpus.driver.empty());

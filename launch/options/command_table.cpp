@@ -75,7 +75,8 @@ Invocation parse_invocation(int argc, const char* const* argv, const std::string
   const std::string first = words.front();
   words.erase(words.begin());
   if (first == "--version") {
-    if (!words.empty()) throw core::ConfigError("--version stands alone, found " + words.front());
+    if (!words.empty())
+      throw core::ConfigError("--version takes no arguments, found " + words.front());
     return printing(version_text);
   }
   if (asks_for_help(first)) return printing(top_level_help());

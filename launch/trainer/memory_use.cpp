@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "launch/trainer/or_null.hpp"
+
 namespace sidestream::launch {
 namespace {
 
@@ -9,11 +11,6 @@ using nlohmann::json;
 
 std::string gib(std::int64_t bytes) {
   return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30));
-}
-
-template <typename T>
-json or_null(const std::optional<T>& value) {
-  return value ? json(*value) : json(nullptr);
 }
 
 }  // namespace

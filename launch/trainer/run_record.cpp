@@ -14,6 +14,7 @@
 #include "core/base/number_fields.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/process/build_summary.hpp"
+#include "launch/trainer/or_null.hpp"
 #include "launch/trainer/verdict_json.hpp"
 #include "profiling/record/numa_nodes.hpp"
 #include "profiling/statistics/median.hpp"
@@ -30,11 +31,6 @@ double median_ms(const std::vector<StepSample>& samples,
   std::vector<std::int64_t> values;
   for (const StepSample& sample : samples) values.push_back(field(sample));
   return static_cast<double>(statistics::upper_median(std::move(values))) * 1e-6;
-}
-
-template <typename T>
-json or_null(const std::optional<T>& value) {
-  return value ? json(*value) : json(nullptr);
 }
 
 template <typename T>

@@ -1,7 +1,8 @@
 // What the arithmetic of the device kernels asks of the threads that work together. It is written
-// once, as templates over a Block: a CUDA thread block (thread_block.hpp), or threads that the
-// processor goes through one after another (tests/model/device/host_block.hpp), so that every
-// formula, every edge of a row and the order of every sum are tested on machines without a GPU.
+// once, as templates over a Block: threads that run at the same time (thread_block.hpp), CUDA's or
+// the processor's in a test, or threads that the processor goes through one after another
+// (tests/model/device/host_block.hpp), so that every formula, every edge of a row and the order of
+// every sum are tested on machines without a GPU.
 //
 // A Block has
 //   int threads() const            a multiple of kWarp
@@ -11,12 +12,13 @@
 //                                  (lane l with l + 16, then 8, 4, 2, 1), then the warps in order;
 //                                  every thread waits, and gets the result
 //   void lane_sums(f, g)           f(thread) -> float, added over the warps in order for each lane;
-//                                  then g(lane, sum), once for each lane
+//                                  then g(lane, sum), once for each lane. Once in a kernel
 //   void fetch(thread, place, from)  16 bytes are on their way from the device's memory to a place
 //                                  of the block's own, which is this thread's and no other's
 //   void wait_for_fetched(thread)  until all is there that this thread has fetched
 //   Chunk<T> fetched<T>(thread, place)  what lies there; another fetch() may follow at once
-// Threads see what others have read or written before a reduce() only after it. Places are as many
+// Threads of several warps see what others have read or written before a reduce() only after it; in
+// a block of one warp nothing but the sum is handed over. Places are as many
 // as the grid was given memory for (GridSize::memory_bytes).
 #pragma once
 

@@ -23,6 +23,8 @@ namespace sidestream::model::device {
 // Of at most so many threads.
 template <typename Threads, int kMostThreads>
 class ThreadBlock {
+  static_assert(kMostThreads <= kColumnSumThreads);
+
  public:
   // Of the whole block. One for each warp, twice: see reduce(). A single warp needs neither it nor
   // a barrier.

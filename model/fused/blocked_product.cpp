@@ -169,7 +169,7 @@ void blocked_product(const ProductShape& shape, const LeftFactor<T>& a, const Ri
     PanelProduct<T> panel(shape, left, b, width);
     for (std::int64_t i = begin; i < end; ++i) panel.run(i * width, epilogue);
     release_products<T>();
-    kernels::finish_stores_past_caches();  // of the epilogue, if there were some
+    kernels::finish_stores_past_caches();  // of an epilogue that has some
   });
 }
 

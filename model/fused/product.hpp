@@ -1,6 +1,7 @@
 // Whole matrix products, with work on each tile while it is in the cache.
 //
-// bf16 goes through our loops (product_in_blocks.hpp). fp32 goes through tiles of bf16 where the
+// bf16 goes through our loops (product_in_blocks.hpp; strip_product.hpp where nothing but a bias
+// comes on the way). fp32 goes through tiles of bf16 where the
 // processor has AMX (split_product.hpp), through blocks where those are faster than LibTorch's mm
 // (blocks_beat_mm()), else through that, a run of rows at a time.
 #pragma once
@@ -65,7 +66,7 @@ template <typename T>
 void product(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
              Epilogue epilogue);
 
-// The product plus bias [n] in every row, to where it belongs.
+// The product plus bias [n] in every row, to where it belongs. Odd k: as for product().
 template <typename T>
 void product_with_bias(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
                        const T* bias, kernels::Rows<T> out);

@@ -14,14 +14,8 @@ namespace {
 using core::BFloat16;
 using kernels::kStripColumns;
 
-constexpr std::int64_t kDeepest = 768;
+constexpr std::int64_t kDeepest = 768;         // what blocked_product() does in one part, too
 constexpr std::int64_t kRowBytes = 128 << 10;  // of A, with a panel in a second-level cache
-
-bool has_rows_at_lines(const kernels::Rows<BFloat16>& out) {
-  constexpr std::int64_t kLine = 64, kBytes = sizeof(BFloat16);
-  return reinterpret_cast<std::uintptr_t>(out.data) % kLine == 0 &&
-         out.stride * kBytes % kLine == 0;
-}
 
 class StripProducts {
  public:
@@ -31,7 +25,7 @@ class StripProducts {
         a_(a),
         b_(b),
         target_(target),
-        past_caches_(target.caches == Caches::kPast && has_rows_at_lines(target.rows)),
+        past_caches_(target.caches == Caches::kPast && kernels::begin_at_lines(target.rows)),
         rows_(
             std::max(kRowBytes / (a.depth * std::int64_t{sizeof(BFloat16)}) / kernels::kDotTileRows,
                      std::int64_t{1}) *
@@ -89,7 +83,8 @@ bool strips_pay(const ProductShape& shape, const LeftFactor<BFloat16>& a,
 
 void strip_product(const ProductShape& shape, const LeftFactor<BFloat16>& a,
                    const RightFactor<BFloat16>& b, const StripTarget& target) {
-  const std::int64_t depth = (shape.k + 1) / 2 * 2;
+  TORCH_INTERNAL_ASSERT(shape.m > 0 && shape.n > 0 && shape.k > 0);
+  const std::int64_t depth = (shape.k + 1) / 2 * 2;  // pairs
   const LeftParts<BFloat16> left = parts_of(a, {.rows = shape.m, .columns = shape.k}, depth);
   const StripProducts products(shape, left, b, target);
   const std::int64_t width = panel_width(shape.n, kMaxPanelWidth);

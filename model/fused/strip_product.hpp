@@ -12,14 +12,16 @@ namespace sidestream::model::fused {
 bool strips_pay(const ProductShape& shape, const LeftFactor<core::BFloat16>& a,
                 const RightFactor<core::BFloat16>& b);
 
-enum class Caches { kThrough, kPast };
+enum class Caches { kThrough, kPast };  // past them: non-temporal stores
 
+// Where the product goes.
 struct StripTarget {
   kernels::Rows<core::BFloat16> rows;
   Caches caches = Caches::kThrough;      // past them where rows begin at cache lines
   const core::BFloat16* bias = nullptr;  // [n], added to every row; null: none
 };
 
+// m, n and k are not 0.
 void strip_product(const ProductShape& shape, const LeftFactor<core::BFloat16>& a,
                    const RightFactor<core::BFloat16>& b, const StripTarget& target);
 

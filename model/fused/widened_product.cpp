@@ -48,7 +48,7 @@ class WidenedProduct {
                        const torch::Tensor tile = scratch<float>(kRowRun * width_);
                        for (std::int64_t panel = begin; panel < end; ++panel)
                          multiply_panel(panel * width_, data_of<float>(left), data_of<float>(tile));
-                       kernels::finish_stores_past_caches();  // of the epilogue, if there were some
+                       kernels::finish_stores_past_caches();  // of an epilogue that has some
                      });
   }
 

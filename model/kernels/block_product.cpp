@@ -178,17 +178,17 @@ SIDESTREAM_INLINE void widen(const T* a, std::int64_t stride, std::int64_t rows,
 }
 
 // Rows of A, and a strip that passes them all.
-struct StripProduct {
+struct WidenedStrip {
   const float* a = nullptr;
   std::int64_t m = 0, k = 0;
   const float* strip = nullptr;
   std::int64_t columns = 0;  // of C; a strip has as many or more
 };
-using MultiplyStrip = void (*)(StripProduct product, Target target);
+using MultiplyStrip = void (*)(WidenedStrip product, Target target);
 
 // In tiles of about the same height; those with fewer columns than a strip by way of a buffer.
 template <typename Lanes>
-SIDESTREAM_INLINE void multiply_strip(StripProduct product, Target target) {
+SIDESTREAM_INLINE void multiply_widened_strip(WidenedStrip product, Target target) {
   constexpr std::int64_t kWidth = Lanes::kTileColumns;
   const bool whole = product.columns == kWidth;
   alignas(64) float buffer[Lanes::kTileRows * kWidth];
@@ -205,7 +205,8 @@ SIDESTREAM_INLINE void multiply_strip(StripProduct product, Target target) {
 }
 
 template <typename Lanes, typename T>
-SIDESTREAM_INLINE void multiply_in(const PartProduct<T>& product, MultiplyStrip multiply_strip) {
+SIDESTREAM_INLINE void multiply_in(const PartProduct<T>& product,
+                                   MultiplyStrip multiply_widened_strip) {
   const bool packed = product.layout == PanelLayout::kPacked;
   const std::int64_t elements_of_column = packed && sizeof(T) == 2 ? 2 : 1;
   Strip<Lanes> strip;
@@ -214,7 +215,7 @@ SIDESTREAM_INLINE void multiply_in(const PartProduct<T>& product, MultiplyStrip 
     const T* b = product.b + column * elements_of_column;
     packed ? fill_from_packed(strip, b, product.b_stride, product.k, columns)
            : fill_from_rows(strip, b, product.b_stride, product.k, columns);
-    multiply_strip(
+    multiply_widened_strip(
         {.a = product.a, .m = product.m, .k = product.k, .strip = strip.data, .columns = columns},
         {.c = product.c + column,
          .stride = product.c_stride,
@@ -224,7 +225,8 @@ SIDESTREAM_INLINE void multiply_in(const PartProduct<T>& product, MultiplyStrip 
 
 // Rows of A and part of k at a time.
 template <typename Lanes, typename T>
-SIDESTREAM_INLINE void multiply_in(const BlockProduct<T>& product, MultiplyStrip multiply_strip) {
+SIDESTREAM_INLINE void multiply_in(const BlockProduct<T>& product,
+                                   MultiplyStrip multiply_widened_strip) {
   alignas(64) float left[kRowBlock * kWidenedStride];
   for (std::int64_t depth = 0; depth < product.k; depth += kDepth) {
     const std::int64_t k = std::min(kDepth, product.k - depth);
@@ -242,7 +244,7 @@ SIDESTREAM_INLINE void multiply_in(const BlockProduct<T>& product, MultiplyStrip
                                         .c = product.c + first * product.c_stride,
                                         .c_stride = product.c_stride,
                                         .accumulate = adds ? Accumulate::kYes : Accumulate::kNo},
-                         multiply_strip);
+                         multiply_widened_strip);
     }
   }
 }
@@ -269,7 +271,7 @@ bool has_tiles() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx >> 22 & 1) != 0;
 }
-bool has_fast_dot_products() {
+bool amd_has_dot_products() {
   return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_is("amd") != 0;
 }
 // Base and extended family are added up (AMD's manual, volume 3, Fn0000_0001_EAX).
@@ -287,24 +289,24 @@ bool has_eight_lanes() { return true; }
 bool has_sixteen_lanes() { return false; }
 bool has_rounding_lanes() { return false; }
 bool has_tiles() { return false; }
-bool has_fast_dot_products() { return false; }
+bool amd_has_dot_products() { return false; }
 bool has_wide_units_of_amd() { return false; }
 #endif
 
 // The loops that are long to compile stand alone, once for each kind of processor.
 #define SIDESTREAM_ALONE __attribute__((noinline))
 
-SIDESTREAM_ALONE SIDESTREAM_WITH_AVX512 void strip_with_avx512(StripProduct product,
+SIDESTREAM_ALONE SIDESTREAM_WITH_AVX512 void strip_with_avx512(WidenedStrip product,
                                                                Target target) {
-  multiply_strip<SixteenLaneTile>(product, target);
+  multiply_widened_strip<SixteenLaneTile>(product, target);
 }
 
-SIDESTREAM_ALONE SIDESTREAM_WITH_AVX2 void strip_with_avx2(StripProduct product, Target target) {
-  multiply_strip<EightLaneTile>(product, target);
+SIDESTREAM_ALONE SIDESTREAM_WITH_AVX2 void strip_with_avx2(WidenedStrip product, Target target) {
+  multiply_widened_strip<EightLaneTile>(product, target);
 }
 
-SIDESTREAM_ALONE void strip_with_any(StripProduct product, Target target) {
-  multiply_strip<EightLaneTile>(product, target);
+SIDESTREAM_ALONE void strip_with_any(WidenedStrip product, Target target) {
+  multiply_widened_strip<EightLaneTile>(product, target);
 }
 
 template <typename Product>
@@ -347,7 +349,7 @@ bool has_avx512() noexcept { return has_sixteen_lanes(); }
 bool has_avx512_bf16() noexcept { return has_rounding_lanes(); }
 bool has_avx2() noexcept { return has_eight_lanes(); }
 bool has_wide_amd() noexcept { return has_wide_units_of_amd(); }
-bool has_faster_bf16() noexcept { return has_tiles() || has_fast_dot_products(); }
+bool has_faster_bf16() noexcept { return has_tiles() || amd_has_dot_products(); }
 
 void multiply_widened(const BlockProduct<float>& product) { multiply_on_this(product); }
 void multiply_widened(const BlockProduct<BFloat16>& product) { multiply_on_this(product); }

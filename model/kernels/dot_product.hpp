@@ -13,8 +13,8 @@ namespace sidestream::model::kernels {
 // Whether this processor has them, and they are what it multiplies bf16 fastest with.
 bool has_fast_dot_products() noexcept;
 
-// Columns of B that pass all rows of A together: [k / 2][kStripColumns] pairs of rows 2i and 2i
-// + 1.
+// Columns of B that pass all rows of A together: [k / 2][kStripColumns] pairs, of B's rows 2i and
+// 2i + 1.
 constexpr std::int64_t kStripColumns = 32;
 // Rows of A whose sums are in registers at once.
 constexpr std::int64_t kDotTileRows = 13;
@@ -40,8 +40,8 @@ struct StripProduct {
   const core::BFloat16* bias = nullptr;  // [columns], null: none
 };
 
-// out = A times the strip, and the bias: each a sum over k in order in one fp32 number, rounded
-// once. On a processor without dot products in plain loops.
+// out = A times the strip, and the bias: each a sum over pairs of k in order in one fp32 number,
+// rounded once. On a processor without dot products in plain loops, whose last bits may differ.
 void multiply_strip(const StripProduct& product, Rows<core::BFloat16> out);
 // The same past the caches, of a whole strip: out's rows begin at cache lines.
 // finish_stores_past_caches() before anyone else may read it.

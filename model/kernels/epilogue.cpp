@@ -163,8 +163,7 @@ struct GeluBackward {
 template <typename T>
 bool are_whole_lines(const Tile& tile, const Rows<T>& out) {
   constexpr std::int64_t kLine = 64, kBytes = sizeof(T);
-  return reinterpret_cast<std::uintptr_t>(out.data) % kLine == 0 &&
-         out.stride * kBytes % kLine == 0 && tile.columns * kBytes % kLine == 0;
+  return begin_at_lines(out) && tile.columns * kBytes % kLine == 0;
 }
 
 }  // namespace

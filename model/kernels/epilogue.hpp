@@ -25,12 +25,20 @@ struct Rows {
 void store(const Tile& tile, Rows<float> out);
 void store(const Tile& tile, Rows<core::BFloat16> out);
 
-// Past the caches where rows begin at cache lines and the processor has AVX-512, for bf16 with
-// AVX512_BF16: for what is not read again soon, and comes from memory otherwise. Nobody else may
-// read it before this thread has called finish_stores_past_caches().
+// Past the caches (non-temporal stores) where rows begin at cache lines and the processor has
+// AVX-512, for bf16 with AVX512_BF16: for what is not read again soon, and comes from memory
+// otherwise. Nobody else may read it before this thread has called finish_stores_past_caches().
 void store_past_caches(const Tile& tile, Rows<float> out);
 void store_past_caches(const Tile& tile, Rows<core::BFloat16> out);
-void finish_stores_past_caches();
+void finish_stores_past_caches();  // a store fence
+
+// Whether each of these rows begins at a line of the cache.
+template <typename T>
+bool begin_at_lines(const Rows<T>& rows) {
+  constexpr std::int64_t kLine = 64, kBytes = sizeof(T);
+  return reinterpret_cast<std::uintptr_t>(rows.data) % kLine == 0 &&
+         rows.stride * kBytes % kLine == 0;
+}
 
 void add(const Tile& tile, Rows<float> out);
 void add(const Tile& tile, Rows<core::BFloat16> out);

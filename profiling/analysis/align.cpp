@@ -256,22 +256,29 @@ trace::Extent extent_of_rank(const TraceSet& set, int rank) {
   return all;
 }
 
+// How long after the reference's end a rank begins, or before its beginning ends; negative:
+// neither.
+std::int64_t gap_between(const trace::Extent& reference, const trace::Extent& rank) {
+  return std::max(rank.first_ns - reference.last_ns, reference.first_ns - rank.last_ns);
+}
+
 // Such traces are of two runs, as a rule.
 void warn_about_ranks_apart(TraceSet& set, const std::vector<int>& ranks, int reference) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
+  constexpr std::int64_t kSecond = 1'000'000'000;  // clocks of one run may differ by less
   const trace::Extent first = extent_of_rank(set, reference);
   if (first.first_ns > first.last_ns) return;
+  std::string apart;
+  std::int64_t longest_ns = 0;
   for (const int rank : ranks) {
     const trace::Extent one = extent_of_rank(set, rank);
-    if (one.first_ns > one.last_ns) continue;
-    const bool later = one.first_ns > first.first_ns;
-    const std::int64_t gap_ns = later ? one.first_ns - first.last_ns : first.first_ns - one.last_ns;
-    if (gap_ns < kSecond) continue;
-    set.warnings.push_back("rank " + std::to_string(rank) + (later ? " begins " : " ends ") +
-                           std::to_string(gap_ns / kSecond) + " s " + (later ? "after" : "before") +
-                           " rank " + std::to_string(reference) + (later ? " ends" : " begins") +
-                           ": are these traces of one run?");
+    if (one.first_ns > one.last_ns || gap_between(first, one) < kSecond) continue;
+    apart += (apart.empty() ? "" : ", ") + std::to_string(rank);
+    longest_ns = std::max(longest_ns, gap_between(first, one));
   }
+  if (apart.empty()) return;
+  set.warnings.push_back("the traces of ranks " + apart + " and that of rank " +
+                         std::to_string(reference) + " lie up to " +
+                         std::to_string(longest_ns / kSecond) + " s apart: are they of one run?");
 }
 
 // Moments of the anchors are common ones by now, except on one host, where all are.

@@ -11,8 +11,8 @@ namespace sidestream::analysis {
 // moment, so the ends of matched collectives are the same moment on two clocks. Send and receive
 // pairs count too. A rank that shares no collective with the reference goes by one that does, or by
 // one that goes by that, and the uncertainties of the way add up. A rank without anything to go by
-// keeps its own time, and a warning names it. So does one where the time of a rank and that of the
-// reference have nothing in common.
+// keeps its own time, and a warning names it. Another one names the ranks whose traces begin a
+// second or more after the reference's ends, or end so long before it begins.
 void align_clocks(trace::TraceSet& set, const CollectiveMatches& matches);
 
 }  // namespace sidestream::analysis

@@ -97,16 +97,33 @@ TEST_P(ProductTest, product_into_equals_the_product_in_double) {
   expect_product<float>(product_into<float>, GetParam());
 }
 
+// As it lies a left factor of odd depth would need another column.
+TEST(OddDepthTest, rows_of_a_turned_left_factor_need_not_be_even) {
+  torch::manual_seed(5);
+  for (const auto& [m, n, k] : {Sizes{40, 70, 7}, Sizes{96, 384, 255}, Sizes{33, 31, 1}}) {
+    const Tensor a = random<BFloat16>(m, k), b = random<BFloat16>(k, n), a_t = a.t().contiguous();
+    Tensor out = torch::empty({m, n}, at::kBFloat16);
+    product_into<BFloat16>(
+        {.m = m, .n = n, .k = k},
+        {.data = data_of<BFloat16>(a_t), .stride = m, .orientation = Orientation::kTransposed},
+        {.data = data_of<BFloat16>(b), .stride = n}, {data_of<BFloat16>(out), n});
+    EXPECT_TRUE(is_close(out, Exact(a, b))) << m << " x " << n << " x " << k;
+  }
+}
+
 template <typename T>
 void expect_product_with_bias(const Sizes& sizes) {
   const auto [m, n, k] = sizes;
   const Tensor a = random<T>(m, k), b = random<T>(k, n), bias = random<T>(1, n);
   const Tensor one = torch::ones({m, 1}, kType<T>);
-  Tensor out = torch::empty({m, n}, kType<T>);
+  constexpr std::int64_t kBeside = 4;
+  Tensor out = torch::full({m, n + kBeside}, 9.0f, kType<T>);
   product_with_bias<T>({.m = m, .n = n, .k = k}, {.data = data_of<T>(a), .stride = k},
                        {.data = data_of<T>(b), .stride = n}, data_of<T>(bias),
-                       {data_of<T>(out), n});
-  EXPECT_TRUE(is_close(out, Exact(torch::cat({a, one}, 1), torch::cat({b, bias}, 0))));
+                       {data_of<T>(out), n + kBeside});
+  EXPECT_TRUE(out.narrow(1, n, kBeside).eq(9.0f).all().item<bool>());
+  EXPECT_TRUE(
+      is_close(out.narrow(1, 0, n), Exact(torch::cat({a, one}, 1), torch::cat({b, bias}, 0))));
 }
 
 TEST_P(ProductTest, product_with_bias_equals_the_product_with_a_column_of_ones) {
@@ -132,7 +149,7 @@ Tensor product_on(int threads, const Tensor& a, const Tensor& b_t) {
   return out;
 }
 
-TEST_P(ProductTest, blocks_doNotDependOnThreads) {
+TEST_P(ProductTest, loops_doNotDependOnThreads) {
   const auto [m, n, k] = GetParam();
   const Tensor a = random<BFloat16>(m, k), b_t = random<BFloat16>(n, k);
   EXPECT_TRUE(product_on<BFloat16>(1, a, b_t).equal(product_on<BFloat16>(3, a, b_t)));
@@ -208,28 +225,30 @@ TEST(PanelsTest, factorsInPanels_giveTheSameProducts) {
 
 // Large products that are read later, in rows that are lines of the cache and in others.
 template <typename T>
-void expect_same_for_later(std::int64_t beside) {
-  constexpr std::int64_t kRows = 1100, kColumns = 1056, kDepth = 40;
-  const Tensor a = random<T>(kRows, kDepth), b = random<T>(kDepth, kColumns);
+void expect_same_for_later(std::int64_t beside, std::int64_t depth) {
+  constexpr std::int64_t kRows = 1100, kColumns = 1056;
+  const Tensor a = random<T>(kRows, depth), b = random<T>(depth, kColumns);
   const std::int64_t stride = kColumns + beside;
   Tensor soon = torch::zeros({kRows, stride}, kType<T>), later = torch::zeros_like(soon);
   for (const auto& [out, next_read] :
        {std::pair{soon, NextRead::kSoon}, std::pair{later, NextRead::kLater}}) {
-    product_in_blocks_into<T>({.m = kRows, .n = kColumns, .k = kDepth},
-                              {.data = data_of<T>(a), .stride = kDepth},
+    product_in_blocks_into<T>({.m = kRows, .n = kColumns, .k = depth},
+                              {.data = data_of<T>(a), .stride = depth},
                               {.data = data_of<T>(b), .stride = kColumns},
                               {data_of<T>(out), stride}, Existing::kReplace, next_read);
   }
 
-  EXPECT_TRUE(later.equal(soon)) << beside;
+  EXPECT_TRUE(later.equal(soon)) << beside << " beside, depth " << depth;
   EXPECT_TRUE(is_close(soon.narrow(1, 0, kColumns), Exact(a, b)));
 }
 
 TEST(NextReadTest, productsThatAreReadLater_areTheSame) {
   torch::manual_seed(7);
   for (const std::int64_t beside : {0, 5}) {
-    expect_same_for_later<BFloat16>(beside);
-    expect_same_for_later<float>(beside);
+    for (const std::int64_t depth : {40, 800}) {  // by strips where they pay, and by blocks
+      expect_same_for_later<BFloat16>(beside, depth);
+      expect_same_for_later<float>(beside, depth);
+    }
   }
 }
 

@@ -40,6 +40,11 @@ struct DTypeOf<core::BFloat16> {
   static constexpr core::DType kIs = core::DType::kBFloat16;
 };
 
+template <>
+struct DTypeOf<core::Float16> {
+  static constexpr core::DType kIs = core::DType::kFloat16;
+};
+
 template <typename T>
 struct ConcurrentKernelsTest : testing::Test {
   static constexpr core::DType kDType = DTypeOf<T>::kIs;
@@ -68,7 +73,7 @@ struct ConcurrentKernelsTest : testing::Test {
   std::mt19937 random{11};
 };
 
-using Types = testing::Types<float, core::BFloat16>;
+using Types = testing::Types<float, core::BFloat16, core::Float16>;
 TYPED_TEST_SUITE(ConcurrentKernelsTest, Types);
 
 // One sum after another over all threads, of what each took from the last one.
@@ -227,6 +232,18 @@ TYPED_TEST(ConcurrentKernelsTest, gelu_and_sums_of_rows) {
                       .partial = of_rows.data()},
                      nullptr);
     return bytes_of(activation, again, gradient, of_gelu, of_rows);
+  });
+}
+
+TYPED_TEST(ConcurrentKernelsTest, scale) {
+  const auto values = this->drawn(3000);
+  const float factor = 0.75f;
+  this->expect_the_same([&](DeviceKernels& kernels) {
+    auto scaled = values;
+    kernels.scale(
+        {.dtype = this->kDType, .count = 3000, .values = scaled.data(), .factor = &factor},
+        nullptr);
+    return bytes_of(scaled);
   });
 }
 

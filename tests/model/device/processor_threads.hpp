@@ -1,10 +1,12 @@
 // Blocks whose threads are the processor's, all at once: what a warp, a barrier and a block's own
 // memory do for CUDA's threads, in C++. The thread sanitizer then sees a place that two of them use
-// without a barrier in between, as compute-sanitizer's racecheck does on a GPU.
+// without a barrier in between, in a block's memory as in that of the device. A shuffle orders the
+// lanes of its warp here; CUDA does not promise that.
 #pragma once
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -44,7 +46,10 @@ class SharedByThreads {
   SharedByThreads(int threads, std::int64_t memory_bytes)
       : all_(threads), places_(static_cast<std::size_t>(memory_bytes / kChunkBytes)) {
     for (int first = 0; first < threads; first += kWarp) warps_.push_back(std::make_unique<Warp>());
-    std::memset(places_.data(), 0xFF, places_.size() * sizeof(places_.front()));
+  }
+
+  void forget_places() {
+    for (Place& place : places_) place.fill(std::byte{0xFF});
   }
 
   struct Warp {
@@ -126,13 +131,16 @@ struct ThreadGrid {
   void run(const GridSize& size, const Body& body, DeviceStream /*stream*/) const {
     using Block = ThreadBlock<ProcessorThread, Body::kMostThreads>;
     const int count = static_cast<int>(size.threads);
+    require(size.threads % kWarp == 0 && size.threads <= Body::kMostThreads, Body::kName,
+            std::to_string(size.threads) + " threads");
     SharedByThreads shared(count, size.memory_bytes);
     typename Block::Scratch scratch;
-    std::memset(static_cast<void*>(&scratch), 0xFF, sizeof(scratch));
     std::vector<std::jthread> threads;
     for (int thread = 0; thread < count; ++thread) {
       threads.emplace_back([&, thread] {
         for (std::int64_t index = 0; index < size.blocks_x * size.blocks_y; ++index) {
+          if (thread == 0) forget(shared, scratch);
+          shared.wait_for_all();
           Block block(ProcessorThread(shared, thread, count), scratch);
           body(block, BlockPlace{index % size.blocks_x, index / size.blocks_x, size.blocks_x,
                                  size.blocks_y});
@@ -140,6 +148,14 @@ struct ThreadGrid {
         }
       });
     }
+  }
+
+ private:
+  // NaN, for who reads what the last block left.
+  template <typename Scratch>
+  static void forget(SharedByThreads& shared, Scratch& scratch) {
+    std::memset(static_cast<void*>(&scratch), 0xFF, sizeof(scratch));
+    shared.forget_places();
   }
 };
 

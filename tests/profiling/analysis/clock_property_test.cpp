@@ -289,7 +289,8 @@ TEST(ClockTreeTest, a_rank_without_the_reference_goes_by_one_that_has_it) {
 
 TEST(RanksApartTest, traces_of_other_days_are_told) {
   trace::TraceSet set;
-  for (const std::int64_t base_ns : {std::int64_t{0}, 86'400 * kSecond, kSecond / 2}) {
+  for (const std::int64_t base_ns :
+       {std::int64_t{0}, 86'400 * kSecond, kSecond / 2, -9 * kSecond}) {
     trace::RankTimeline& timeline = set.timelines.emplace_back();
     timeline.info.rank = static_cast<int>(set.timelines.size()) - 1;
     timeline.info.base_ns = base_ns;
@@ -299,8 +300,9 @@ TEST(RanksApartTest, traces_of_other_days_are_told) {
   align_clocks(set, CollectiveMatches());
 
   ASSERT_EQ(set.warnings.size(), 2u);
-  EXPECT_EQ(set.warnings[1],
-            "rank 1 begins 86399 s after rank 0 ends: are these traces of one run?");
+  EXPECT_EQ(
+      set.warnings[1],
+      "the traces of ranks 1, 3 and that of rank 0 lie up to 86399 s apart: are they of one run?");
 }
 
 }  // namespace
