@@ -205,8 +205,7 @@ SIDESTREAM_INLINE void multiply_widened_strip(WidenedStrip product, Target targe
 }
 
 template <typename Lanes, typename T>
-SIDESTREAM_INLINE void multiply_in(const PartProduct<T>& product,
-                                   MultiplyStrip multiply_widened_strip) {
+SIDESTREAM_INLINE void multiply_in(const PartProduct<T>& product, MultiplyStrip multiply_strip) {
   const bool packed = product.layout == PanelLayout::kPacked;
   const std::int64_t elements_of_column = packed && sizeof(T) == 2 ? 2 : 1;
   Strip<Lanes> strip;
@@ -215,7 +214,7 @@ SIDESTREAM_INLINE void multiply_in(const PartProduct<T>& product,
     const T* b = product.b + column * elements_of_column;
     packed ? fill_from_packed(strip, b, product.b_stride, product.k, columns)
            : fill_from_rows(strip, b, product.b_stride, product.k, columns);
-    multiply_widened_strip(
+    multiply_strip(
         {.a = product.a, .m = product.m, .k = product.k, .strip = strip.data, .columns = columns},
         {.c = product.c + column,
          .stride = product.c_stride,
@@ -225,8 +224,7 @@ SIDESTREAM_INLINE void multiply_in(const PartProduct<T>& product,
 
 // Rows of A and part of k at a time.
 template <typename Lanes, typename T>
-SIDESTREAM_INLINE void multiply_in(const BlockProduct<T>& product,
-                                   MultiplyStrip multiply_widened_strip) {
+SIDESTREAM_INLINE void multiply_in(const BlockProduct<T>& product, MultiplyStrip multiply_strip) {
   alignas(64) float left[kRowBlock * kWidenedStride];
   for (std::int64_t depth = 0; depth < product.k; depth += kDepth) {
     const std::int64_t k = std::min(kDepth, product.k - depth);
@@ -244,7 +242,7 @@ SIDESTREAM_INLINE void multiply_in(const BlockProduct<T>& product,
                                         .c = product.c + first * product.c_stride,
                                         .c_stride = product.c_stride,
                                         .accumulate = adds ? Accumulate::kYes : Accumulate::kNo},
-                         multiply_widened_strip);
+                         multiply_strip);
     }
   }
 }
@@ -344,12 +342,16 @@ SIDESTREAM_VECTORIZED void widen_bf16(const BFloat16* a, std::int64_t stride, st
 
 }  // namespace
 
-bool has_amx() noexcept { return has_tiles(); }
+bool has_amx() noexcept {
+  static const bool has =
+      has_tiles();  // CPUID leaves a virtual machine, and products ask each time
+  return has;
+}
 bool has_avx512() noexcept { return has_sixteen_lanes(); }
 bool has_avx512_bf16() noexcept { return has_rounding_lanes(); }
 bool has_avx2() noexcept { return has_eight_lanes(); }
 bool has_wide_amd() noexcept { return has_wide_units_of_amd(); }
-bool has_faster_bf16() noexcept { return has_tiles() || amd_has_dot_products(); }
+bool has_faster_bf16() noexcept { return has_amx() || amd_has_dot_products(); }
 
 void multiply_widened(const BlockProduct<float>& product) { multiply_on_this(product); }
 void multiply_widened(const BlockProduct<BFloat16>& product) { multiply_on_this(product); }

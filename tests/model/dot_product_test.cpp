@@ -7,34 +7,19 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
-#include <random>
 #include <vector>
+
+#include "tests/model/small_matrix.hpp"
 
 namespace sidestream::model::kernels {
 namespace {
 
 using core::BFloat16;
 
-struct Matrix {
-  Matrix(std::int64_t rows, std::int64_t columns, std::int64_t beside = 0)
-      : stride(columns + beside), data(static_cast<std::size_t>(rows * stride), BFloat16(0.0f)) {}
-  BFloat16& at(std::int64_t row, std::int64_t column) {
-    return data[static_cast<std::size_t>(row * stride + column)];
-  }
-  std::int64_t stride;
-  std::vector<BFloat16> data;
-};
+using Bf16Matrix = Matrix<BFloat16>;
 
-Matrix random(std::int64_t rows, std::int64_t columns, std::int64_t beside = 0) {
-  static std::mt19937 generator(3);
-  std::normal_distribution<float> normal;
-  Matrix matrix(rows, columns, beside);
-  for (BFloat16& element : matrix.data) element = BFloat16(normal(generator));
-  return matrix;
-}
-
-Matrix transposed(Matrix& matrix, std::int64_t rows, std::int64_t columns) {
-  Matrix result(columns, rows);
+Bf16Matrix transposed(Bf16Matrix& matrix, std::int64_t rows, std::int64_t columns) {
+  Bf16Matrix result(columns, rows);
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t column = 0; column < columns; ++column)
       result.at(column, row) = matrix.at(row, column);
@@ -57,7 +42,7 @@ constexpr PackedSizes kPacked[] = {{2, 1}, {6, 32}, {7, 33}, {40, 96}, {33, 70},
 TEST(StripPackingTest, rows_lie_in_pairs_and_what_is_not_there_is_zero) {
   for (const auto& [k, n] : kPacked) {
     const std::int64_t padded_k = (k + 1) / 2 * 2;
-    Matrix b = random(k, n, 5), b_t = transposed(b, k, n);
+    Bf16Matrix b = random<BFloat16>(k, n, 5, 3), b_t = transposed(b, k, n);
     std::vector<BFloat16> strips = strips_for(padded_k, n), of_transposed = strips;
 
     pack_strips(b.data.data(), b.stride, {.k = k, .n = n, .padded_k = padded_k}, strips.data());
@@ -81,9 +66,13 @@ TEST(StripPackingTest, rows_lie_in_pairs_and_what_is_not_there_is_zero) {
 
 struct StripCase {
   StripCase(std::int64_t rows, std::int64_t width, std::int64_t depth)
-      : m(rows), columns(width), k(depth), a(random(m, k, 3)), b(random(k, columns)) {
+      : m(rows),
+        columns(width),
+        k(depth),
+        a(random<BFloat16>(m, k, 3, 1)),
+        b(random<BFloat16>(k, columns, 0, 2)) {
     strip = strips_for(k, columns);
-    bias = random(1, columns).data;
+    bias = random<BFloat16>(1, columns, 0, 4).data;
     pack_strips(b.data.data(), b.stride, {.k = k, .n = columns, .padded_k = k}, strip.data());
   }
 
@@ -99,20 +88,18 @@ struct StripCase {
 
   // Half a unit of bf16 in the last place, and the rounding of sums in fp32.
   void expect_at(float found, std::int64_t row, std::int64_t column, bool with_bias) {
-    double sum = with_bias ? static_cast<float>(bias[static_cast<std::size_t>(column)]) : 0.0f;
-    double magnitude = std::abs(sum);
-    for (std::int64_t p = 0; p < k; ++p) {
-      const double term = static_cast<double>(static_cast<float>(a.at(row, p))) *
-                          static_cast<double>(static_cast<float>(b.at(p, column)));
-      sum += term;
-      magnitude += std::abs(term);
+    Exact exact = element_of_product(a, b, row, column, k);
+    if (with_bias) {
+      const double more = static_cast<float>(bias[static_cast<std::size_t>(column)]);
+      exact.sum += more;
+      exact.magnitude += std::abs(more);
     }
-    ASSERT_NEAR(found, sum, 4.2e-3 * std::abs(sum) + 6e-7 * magnitude)
+    ASSERT_NEAR(found, exact.sum, 4.2e-3 * std::abs(exact.sum) + 6e-7 * exact.magnitude)
         << m << " x " << columns << " x " << k << " at " << row << ", " << column;
   }
 
   std::int64_t m, columns, k;
-  Matrix a, b;
+  Bf16Matrix a, b;
   std::vector<BFloat16> strip, bias;
 };
 
@@ -121,7 +108,7 @@ TEST(StripProductTest, equals_the_product_in_double_and_touches_nothing_else) {
     for (const std::int64_t columns : {std::int64_t{1}, std::int64_t{17}, kStripColumns}) {
       StripCase one(m, columns, 2 * m + 2);
       for (const bool with_bias : {false, true}) {
-        Matrix out(m + 1, columns, 4);
+        Bf16Matrix out(m + 1, columns, 4);
         for (BFloat16& element : out.data) element = BFloat16(9.0f);
 
         multiply_strip(one.product(with_bias), {out.data.data(), out.stride});
