@@ -96,6 +96,21 @@ void check_memory(const ModelConfig& config) {
   }
 }
 
+void check_attention(const ModelConfig& config) {
+  if (!config.packed_attention) return;
+  if (config.dropout > 0)
+    throw core::ConfigError(fmt::format(
+        "--packed-attention on and --dropout {} exclude each other: it draws nothing; take "
+        "--dropout 0, or leave --packed-attention out",
+        config.dropout));
+  const std::int64_t head_width = config.width / config.heads;
+  if (fits_packed_attention(head_width)) return;
+  throw core::ConfigError(fmt::format(
+      "--packed-attention on needs heads of a multiple of {} channels, {} at most, found "
+      "{} ({} channels, {} heads): leave it out",
+      kPackedHeadWidth, kMostPackedHeadWidth, head_width, config.width, config.heads));
+}
+
 }  // namespace
 
 void ModelConfig::validate() const {
@@ -119,6 +134,7 @@ void ModelConfig::validate() const {
         "out of GELU cannot be made again without its product; take another level of --recompute, "
         "or --fused-ops on");
   }
+  check_attention(*this);
   check_memory(*this);
   check_total(*this);
 }

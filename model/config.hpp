@@ -21,6 +21,13 @@ constexpr bool has_epilogues(FusedOps fused) {
   return fused == FusedOps::kGeluEpilogues || fused == FusedOps::kAllEpilogues;
 }
 
+// Channels of a head with packed_attention: a multiple of the first, the second at most (of
+// attention's backward in cuDNN, on every GPU that has it).
+constexpr std::int64_t kPackedHeadWidth = 8, kMostPackedHeadWidth = 128;
+constexpr bool fits_packed_attention(std::int64_t head_width) {
+  return head_width % kPackedHeadWidth == 0 && head_width <= kMostPackedHeadWidth;
+}
+
 // What blocks do not keep between forward and backward, but compute again. Each level has what
 // those before it have. Losses and gradients do not depend on it, bit for bit.
 enum class Recompute {
@@ -49,6 +56,7 @@ struct ModelConfig {
   std::int64_t context_length = 1024;  // rows of the position embedding
   double dropout = 0.0;
   FusedOps fused_ops = FusedOps::kOn;
+  bool packed_attention = false;  // with fused_ops, on a GPU, in 16 bits: PackedAttention
   LayerRanges layer_ranges = LayerRanges::kOff;
   std::int64_t loss_chunks =
       0;  // the head's logits are computed in so many parts; 0: chosen by size

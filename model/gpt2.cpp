@@ -56,7 +56,7 @@ Gpt2::Transformer::Transformer(const ModelConfig& config)
 Gpt2::Gpt2(const ModelConfig& config)
     : config_(config),
       paths_("transformer.h.", config),
-      operators_(make_operators(config.fused_ops)),
+      operators_(make_operators(config)),
       transformer_(register_module("transformer", std::make_shared<Transformer>(config))) {}
 
 void Gpt2::initialise(std::uint64_t seed) {

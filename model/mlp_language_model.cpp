@@ -24,7 +24,7 @@ MlpLanguageModel::Transformer::Transformer(const ModelConfig& config)
 
 MlpLanguageModel::MlpLanguageModel(const ModelConfig& config)
     : config_(config),
-      operators_(make_operators(config.fused_ops)),
+      operators_(make_operators(config)),
       transformer_(register_module("transformer", std::make_shared<Transformer>(config))) {}
 
 void MlpLanguageModel::initialise(std::uint64_t seed) {

@@ -6,9 +6,9 @@
 
 namespace sidestream::model {
 
-std::unique_ptr<Operators> make_operators(FusedOps fused_ops) {
-  if (fused_ops == FusedOps::kOff) return std::make_unique<PlainOperators>();
-  return std::make_unique<fused::FusedOperators>(device::make_device_operators(fused_ops));
+std::unique_ptr<Operators> make_operators(const ModelConfig& config) {
+  if (config.fused_ops == FusedOps::kOff) return std::make_unique<PlainOperators>();
+  return std::make_unique<fused::FusedOperators>(device::make_device_operators(config));
 }
 
 }  // namespace sidestream::model

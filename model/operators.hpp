@@ -107,6 +107,7 @@ class Operators {
                                         const LossOptions& options) = 0;
 };
 
-std::unique_ptr<Operators> make_operators(FusedOps fused_ops);
+// As config.fused_ops and config.packed_attention say.
+std::unique_ptr<Operators> make_operators(const ModelConfig& config);
 
 }  // namespace sidestream::model

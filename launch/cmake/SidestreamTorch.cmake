@@ -30,6 +30,10 @@ if(SIDESTREAM_HAVE_CUDA AND EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so
   if(NOT SIDESTREAM_CUBLASLT_LIBRARY)
     set(SIDESTREAM_CUBLASLT_LIBRARY CUDA::cublasLt)
   endif()
+  # The cuDNN that LibTorch loads, and the headers in which NVIDIA offers its graphs (PyPI's nvidia-cudnn-frontend).
+  find_library(SIDESTREAM_CUDNN_LIBRARY libcudnn.so.9 PATHS "${SIDESTREAM_SITE}/nvidia/cudnn/lib" NO_DEFAULT_PATH)
+  find_path(SIDESTREAM_CUDNN_INCLUDE_DIR cudnn_version.h PATHS "${SIDESTREAM_SITE}/nvidia/cudnn/include" NO_DEFAULT_PATH)
+  find_path(SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h PATHS "${SIDESTREAM_SITE}/include" NO_DEFAULT_PATH)
 endif()
 
 add_library(sidestream_torch INTERFACE)
@@ -45,6 +49,14 @@ target_link_libraries(sidestream_torch INTERFACE sidestream_torch_fmt)
 set(torch_libraries torch torch_cpu c10)
 if(EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so")
   list(APPEND torch_libraries torch_cuda c10_cuda)
+endif()
+if(SIDESTREAM_TORCH_CUDA AND SIDESTREAM_CUDNN_LIBRARY AND SIDESTREAM_CUDNN_INCLUDE_DIR AND SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR)
+  add_library(sidestream_cudnn_frontend INTERFACE)
+  add_library(sidestream::cudnn_frontend ALIAS sidestream_cudnn_frontend)
+  target_include_directories(sidestream_cudnn_frontend SYSTEM INTERFACE
+    "${SIDESTREAM_CUDNN_INCLUDE_DIR}" "${SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR}")
+  target_compile_definitions(sidestream_cudnn_frontend INTERFACE CUDNN_FRONTEND_SKIP_JSON_LIB)
+  target_link_libraries(sidestream_cudnn_frontend INTERFACE "-Wl,${SIDESTREAM_CUDNN_LIBRARY}" CUDA::cudart)
 endif()
 # libtorch.so exports pieces of an older libstdc++ (std::filesystem::remove_all calls address 0): the system's comes first.
 target_link_libraries(sidestream_torch INTERFACE "-Wl,--push-state,--no-as-needed,-lstdc++,--pop-state")

@@ -13,6 +13,7 @@
 #include "launch/device/device_memory.hpp"
 #include "launch/device/graph_engine.hpp"
 #include "launch/options/train_parser.hpp"
+#include "model/device/packed_attention.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -34,6 +35,14 @@ void require_graph(const comm::Communicator& communicator) {
         "--cuda-graph on: sums of the backend {} pass through the host and cannot be captured: "
         "leave --backend out for NCCL, or --cuda-graph",
         communicator.backend_name()));
+}
+
+void require_packed_attention() {
+  if (model::device::make_packed_attention()) return;
+  throw core::ConfigError(
+      "--packed-attention on: this build was made without cuDNN's frontend: install the package "
+      "nvidia-cudnn-frontend beside torch (launch/requirements.txt) and build again, or leave "
+      "--packed-attention out");
 }
 
 void choose_products(const TrainOptions& options) {
@@ -60,6 +69,7 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
   }
   require_libtorch_with_cuda();
   if (options.cuda_graph) require_graph(communicator);
+  if (options.model.config.packed_attention) require_packed_attention();
   choose_products(options);
   device_ = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(*index));
   driver_ = comm::cuda::make_driver();
@@ -97,6 +107,7 @@ void DeviceSession::require_memory(std::size_t bytes, const std::string& advice)
 
 std::string attention_kernel(const torch::Device& device, const TrainOptions& options) {
   const auto& model = options.model.config;
+  if (model.packed_attention) return "cuDNN's of packed operands";
   const torch::ScalarType type = activation_type(options.precision);
   const std::int64_t length =
       options.data.sequence_length > 0 ? options.data.sequence_length : model.context_length;
@@ -113,15 +124,15 @@ std::string attention_kernel(const torch::Device& device, const TrainOptions& op
                             model.dropout, /*is_causal=*/true));
   switch (choice) {
     case at::SDPBackend::flash_attention:
-      return "flash";
+      return "LibTorch's flash";
     case at::SDPBackend::efficient_attention:
-      return "efficient";
+      return "LibTorch's efficient";
     case at::SDPBackend::cudnn_attention:
-      return "cudnn";
+      return "LibTorch's cudnn";
     case at::SDPBackend::math:
-      return "math";
+      return "LibTorch's math";
     default:
-      return fmt::format("backend {}", static_cast<int>(choice));
+      return fmt::format("LibTorch's {}", static_cast<int>(choice));
   }
 }
 

@@ -91,9 +91,17 @@ void refuse_epilogues(const TrainOptions& options) {
         "elsewhere take --fused-ops on");
 }
 
-void check_epilogues(const TrainOptions& options) {
+void refuse_packed_attention(const TrainOptions& options) {
+  if (options.model.config.packed_attention)
+    throw core::ConfigError(
+        "--packed-attention on is for GPUs, in --precision bf16 or fp16: elsewhere leave it out");
+}
+
+void check_operators_of_gpus(const TrainOptions& options) {
   const bool wide = options.precision == Precision::kFp32 || options.precision == Precision::kTf32;
-  if (wide || options.device == Device::kCpu) refuse_epilogues(options);
+  if (!wide && options.device != Device::kCpu) return;
+  refuse_epilogues(options);
+  refuse_packed_attention(options);
 }
 
 // What is known without a device.
@@ -137,6 +145,7 @@ void refuse_what_needs_a_gpu(const TrainOptions& options) {
   require_precision_of_processor(options.precision);
   refuse_offload_on_processor(options);
   refuse_epilogues(options);
+  refuse_packed_attention(options);
   if (options.cuda_graph)
     throw core::ConfigError(
         "--cuda-graph on: a CUDA graph needs a GPU, and this rank has none: leave --cuda-graph "
@@ -181,7 +190,7 @@ void validate(const TrainOptions& options) {
   check_precision(options);
   if (options.device == Device::kCpu) refuse_offload_on_processor(options);
   check_cuda_graph(options);
-  check_epilogues(options);
+  check_operators_of_gpus(options);
   const RecordOptions& record = options.record;
   if (!record.profile &&
       (record.shapes || record.memory || record.stacks || record.flops || record.wants_modules())) {

@@ -15,6 +15,7 @@ Setting<Options> model_preset() {
         const model::ModelConfig before = options.model.config;
         options.model.config = model::preset(text);
         options.model.config.fused_ops = before.fused_ops;
+        options.model.config.packed_attention = before.packed_attention;
         options.model.config.loss_chunks = before.loss_chunks;
         options.model.config.recompute = before.recompute;
         options.model.config.residuals = before.residuals;

@@ -245,6 +245,11 @@ SettingGroup<TrainOptions> toggle_settings() {
        optimizer_state_dtype(),
        zero(),
        fused_ops(),
+       on_off<Options>(
+           {"packed-attention", "on|off",
+            "on a GPU, with bf16 or fp16: attention writes the gradients of queries, keys and "
+            "values side by side, so that they are not concatenated"},
+           [](auto& o) -> auto& { return o.model.config.packed_attention; }),
        loss_chunks(),
        recompute(),
        offload(),

@@ -1,5 +1,6 @@
 #include "model/device/device_operators.hpp"
 
+#include "model/device/attention.hpp"
 #include "model/device/embedding.hpp"
 #include "model/device/head_loss.hpp"
 #include "model/device/linear.hpp"
@@ -52,10 +53,13 @@ Tensor DeviceOperators::mlp(const Operand& x_btc, const LinearWeights& in, const
        .keeps = keeps});
 }
 
-// LibTorch picks a flash kernel. Its inputs are views of the rows of qkv, and its output lies as
-// [B, T, heads, C / heads], so that nothing is copied on the way in or out.
+// LibTorch picks a kernel. Its inputs are views of the rows of qkv, and its output lies as [B, T,
+// heads, C / heads], so that forward copies nothing; backward concatenates three gradients.
 Tensor DeviceOperators::attention(const Tensor& qkv_bt3c, const AttentionOptions& options) {
-  return plain_.attention(qkv_bt3c, options);
+  const bool packed =
+      queue_->attention && has_kernels(qkv_bt3c) && PackedAttention::takes(qkv_bt3c, options);
+  return packed ? device::attention(queue_, qkv_bt3c, options.heads)
+                : plain_.attention(qkv_bt3c, options);
 }
 
 Tensor DeviceOperators::next_token_loss(const Tensor& x_btc, const Embeddings& embeddings,
@@ -65,13 +69,14 @@ Tensor DeviceOperators::next_token_loss(const Tensor& x_btc, const Embeddings& e
                             : plain_.next_token_loss(x_btc, embeddings, targets_bt, options);
 }
 
-std::unique_ptr<Operators> make_device_operators(FusedOps fused) {
+std::unique_ptr<Operators> make_device_operators(const ModelConfig& config) {
   LaunchQueuePtr queue = make_launch_queue();
   if (!queue) return std::make_unique<PlainOperators>();
-  if (has_epilogues(fused))
-    queue->products = {
-        .products = make_epilogue_products(),
-        .epilogues = fused == FusedOps::kAllEpilogues ? Epilogues::kAll : Epilogues::kGelu};
+  if (has_epilogues(config.fused_ops))
+    queue->products = {.products = make_epilogue_products(),
+                       .epilogues = config.fused_ops == FusedOps::kAllEpilogues ? Epilogues::kAll
+                                                                                : Epilogues::kGelu};
+  if (config.packed_attention) queue->attention = make_packed_attention();
   return std::make_unique<DeviceOperators>(std::move(queue));
 }
 

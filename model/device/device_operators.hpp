@@ -1,5 +1,6 @@
-// Operators on a GPU, in fp32, bf16 and fp16: products and attention are LibTorch's, what lies
-// between them is a kernel each. Other dtypes, devices and widths go to the plain operators.
+// Operators on a GPU, in fp32, bf16 and fp16: products and attention are LibTorch's (or
+// cublasLt's and cuDNN's own, as ModelConfig asks), what lies between them is a kernel each. Other
+// dtypes, devices and widths go to the plain operators.
 //
 // Nothing here waits for the device or reads from it, so that a step can be captured as a CUDA
 // graph. What cannot be checked without waiting is not: a token or a target outside the
@@ -41,7 +42,7 @@ class DeviceOperators : public Operators {
   GradientMemory gradients_;
 };
 
-// Plain operators in a build without CUDA. fused: not kOff.
-std::unique_ptr<Operators> make_device_operators(FusedOps fused);
+// Plain operators in a build without CUDA. config.fused_ops: not kOff.
+std::unique_ptr<Operators> make_device_operators(const ModelConfig& config);
 
 }  // namespace sidestream::model::device

@@ -10,13 +10,15 @@
 #include "core/base/dtype.hpp"
 #include "model/device/device_kernels.hpp"
 #include "model/device/epilogue_products.hpp"
+#include "model/device/packed_attention.hpp"
 
 namespace sidestream::model::device {
 
 struct LaunchQueue : torch::CustomClassHolder {
   std::shared_ptr<DeviceKernels> kernels;
   ChosenProducts products;  // with epilogues; none: a kernel each before or after LibTorch's
-  torch::DeviceType device = torch::kCUDA;  // whose tensors the kernels take
+  std::shared_ptr<const PackedAttention> attention;  // null: LibTorch's
+  torch::DeviceType device = torch::kCUDA;           // whose tensors the kernels take
   std::function<DeviceStream(const torch::Device&)> current_stream;
 
   // queue.launch(&DeviceKernels::gelu_forward, {...}, x): on the current stream of x's device.

@@ -8,13 +8,14 @@ OURS = ("--precision", "bf16", "--pad-vocab", "128")
 GRAPH = ("--cuda-graph", "on")
 GELU_EPILOGUES = ("--fused-ops", "gelu-epilogues")
 ALL_EPILOGUES = ("--fused-ops", "all-epilogues")
+PACKED = ("--packed-attention", "on")
 MICRO_STEPS = ("--grad-accumulation", "4")  # as peers report it: the update is of many micro-steps
 NARROW_STATES = ("--optimizer-state-dtype", "bf16")
 COMPILED = ("--precision", "bf16", "--pad-vocab", "128", "--compile")
 BF16 = ("--baseline", "--precision", "bf16")
 AHEAD = ("--loader-workers", "1", "--prefetch", "4")
 RECOMPUTED = (*BF16, "--fused-optimizer", "on", "--recompute", "blocks")
-ON_GPUS_ONLY = {"tf32", "fp16", "gelu-epilogues", "all-epilogues", "--offload", "--cuda-graph"}
+ON_GPUS_ONLY = {"tf32", "fp16", "gelu-epilogues", "all-epilogues", "--packed-attention", "--offload", "--cuda-graph"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +61,7 @@ TOGGLES = (
     toggle("bf16 + fused operators", *BF16, "--fused-ops", "on"),
     toggle("bf16 + fused operators, GELU epilogues", *BF16, *GELU_EPILOGUES),
     toggle("bf16 + fused operators, all epilogues", *BF16, *ALL_EPILOGUES),
+    toggle("bf16 + fused operators, packed attention", *BF16, "--fused-ops", "on", *PACKED),
     toggle("fp16", "--baseline", "--precision", "fp16", peer="eager fp16"),
     toggle("fp16 + fused operators", "--baseline", "--precision", "fp16", "--fused-ops", "on", peer="eager fp16"),
     toggle("fp32 + fused operators", "--baseline", "--fused-ops", "on", peer="eager fp32"),
@@ -81,11 +83,15 @@ ROWS = {
                                     ours("ours, graph", *OURS, *GRAPH, against=("compiled", "llm.c")),
                                     ours("ours, graph, GELU epilogues", *OURS, *GRAPH, *GELU_EPILOGUES, against=("ours, graph", "compiled", "llm.c")),
                                     ours("ours, graph, all epilogues", *OURS, *GRAPH, *ALL_EPILOGUES, against=("ours, graph", "compiled", "llm.c")),
+                                    ours("ours, graph, packed attention", *OURS, *GRAPH, *PACKED, against=("ours, graph", "compiled", "llm.c")),
+                                    ours("ours, graph, all of these", *OURS, *GRAPH, *ALL_EPILOGUES, *PACKED, against=("ours, graph", "compiled", "llm.c")),
                                     pytorch("compiled", *COMPILED), Side("llm.c", "llm.c", ("-r", "0"))),
                 "at least 1.15 times torch.compile and 1.1 times llm.c; mfu at least 45 %", first_batch=16),
-    "355m": Row("gpt2-355m", 1024, (ours("ours", *OURS), ours("ours, all epilogues", *OURS, *ALL_EPILOGUES, against=("ours",))), "mfu at least 50 %"),
+    "355m": Row("gpt2-355m", 1024, (ours("ours", *OURS), ours("ours, all epilogues", *OURS, *ALL_EPILOGUES, against=("ours",)),
+                                    ours("ours, all epilogues, packed attention", *OURS, *ALL_EPILOGUES, *PACKED, against=("ours",))), "mfu at least 50 %"),
     "1558m": Row("gpt2-1558m", 1024, (
         ours("ours", *OURS), ours("ours, all epilogues", *OURS, *ALL_EPILOGUES, against=("ours",)),
+        ours("ours, all epilogues, packed attention", *OURS, *ALL_EPILOGUES, *PACKED, against=("ours",)),
         ours("ours, all epilogues, 4 micro-steps", *OURS, *ALL_EPILOGUES, *MICRO_STEPS, against=("ours",)),
         ours("ours, all epilogues, 4 micro-steps, bf16 states", *OURS, *ALL_EPILOGUES, *MICRO_STEPS, *NARROW_STATES, against=("ours",))),
                  "mfu at least 55 %, with states in bf16 58 %", first_batch=4),

@@ -126,6 +126,8 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                                               "off",
                                               "--fused-ops",
                                               "off",
+                                              "--packed-attention",
+                                              "off",
                                               "--cuda-graph",
                                               "off",
                                               "--reduce-dtype",

@@ -127,5 +127,40 @@ TEST_F(TrainParserTest, parse_epilogues_refuses_what_has_none) {
                 HasSubstr("are for GPUs, in --precision bf16 or fp16"));
 }
 
+TEST_F(TrainParserTest, parse_packed_attention_is_off_and_brings_the_operators_that_it_needs) {
+  EXPECT_FALSE(parse({}).model.config.packed_attention);
+  const TrainOptions alone =
+      parse({"--baseline", "--precision", "bf16", "--packed-attention", "on"});
+  EXPECT_TRUE(alone.model.config.packed_attention);
+  EXPECT_EQ(alone.model.config.fused_ops, model::FusedOps::kOn);
+  EXPECT_TRUE(parse({"--packed-attention", "on", "--precision", "fp16", "--model", "gpt2-124m"})
+                  .model.config.packed_attention);
+  EXPECT_FALSE(parse({"--config", file("packed-attention = on\n"), "--baseline"})
+                   .model.config.packed_attention);
+}
+
+TEST_F(TrainParserTest, parse_packed_attention_refuses_what_has_none) {
+  const auto error = [&](Arguments others) {
+    others.insert(others.begin(), {"--packed-attention", "on", "--precision", "bf16"});
+    return error_with_data(others);
+  };
+  EXPECT_EQ(error({}), "no error");
+  EXPECT_EQ(error({"--device", "cpu"}),
+            "--packed-attention on is for GPUs, in --precision bf16 or fp16: elsewhere leave it "
+            "out");
+  EXPECT_EQ(error({"--fused-ops", "off"}),
+            "--packed-attention on and --fused-ops off exclude each other: leave one of them out");
+  EXPECT_EQ(error({"--dropout", "0.1"}),
+            "--packed-attention on and --dropout 0.1 exclude each other: it draws nothing; take "
+            "--dropout 0, or leave --packed-attention out");
+  EXPECT_EQ(error({"--width", "60", "--heads", "3"}),
+            "--packed-attention on needs heads of a multiple of 8 channels, 128 at most, found 20 "
+            "(60 channels, 3 heads): leave it out");
+  EXPECT_THAT(error({"--width", "144", "--heads", "1"}), HasSubstr("128 at most, found 144"));
+  for (const char* precision : {"fp32", "tf32"})
+    EXPECT_THAT(error_with_data({"--packed-attention", "on", "--precision", precision}),
+                HasSubstr("is for GPUs, in --precision bf16 or fp16"));
+}
+
 }  // namespace
 }  // namespace sidestream::launch

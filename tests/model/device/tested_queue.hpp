@@ -11,6 +11,9 @@ LaunchQueuePtr tested_queue();
 // And products with epilogues: cublasLt's on a GPU, LibTorch's operators on the processor.
 LaunchQueuePtr tested_queue_with(Epilogues epilogues);
 
+// And attention of packed operands: cuDNN's on a GPU, LibTorch's operators on the processor.
+LaunchQueuePtr tested_queue_with_packed_attention();
+
 inline torch::Device tested_device() { return torch::Device(tested_queue()->device); }
 
 }  // namespace sidestream::model::device

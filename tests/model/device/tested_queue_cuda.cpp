@@ -13,4 +13,11 @@ LaunchQueuePtr tested_queue_with(Epilogues epilogues) {
   return queue;
 }
 
+LaunchQueuePtr tested_queue_with_packed_attention() {
+  LaunchQueuePtr queue = make_launch_queue();
+  queue->attention = make_packed_attention();
+  if (!queue->attention) throw std::logic_error("this build has no packed attention to test");
+  return queue;
+}
+
 }  // namespace sidestream::model::device
