@@ -20,6 +20,7 @@ json to_json(const record::RankPhases& rank) {
 json to_json(const statistics::Straggler& late) {
   const auto or_null = [](const auto& value) { return value ? json(*value) : json(nullptr); };
   return {{"rank", late.rank},
+          {"ranks", late.ranks()},
           {"phase", late.phase},
           {"cost_ns_per_step", late.cost_ns_per_step},
           {"cost_low_ns", or_null(late.cost_low_ns)},

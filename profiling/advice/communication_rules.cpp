@@ -164,6 +164,9 @@ Outcome straggler(const Facts& facts, const Rule& rule) {
              .rank = facts.straggler->rank};
   if (!facts.straggler->phase.empty())
     what.fix = straggler_fix(facts.straggler->phase, facts.foreign);
+  if (!facts.straggler->also.empty())
+    what.fix = "look at what " + statistics::ranks_text(*facts.straggler) + " share, a node say" +
+               (what.fix.empty() ? "" : "; of each: " + what.fix);
   return found(what);
 }
 
@@ -218,7 +221,7 @@ const Rule kRules[] = {
      "--reduce-dtype bf16, --grad-accumulation, or a larger batch",
      "a slow rank is what takes the time", "bus bandwidth of the largest buckets", bound_by_link,
      PlaceKind::kCollective},
-    {"straggler", "One rank is slower than the others", 0.03, "what the others wait for it",
+    {"straggler", "Some rank is slower than the others", 0.03, "what the others wait for it",
      "the resolution of the straggler search: 2 % of a step", "look at this rank's machine",
      "its work is larger by design, or other programs take its processors",
      "heat map of the stragglers", straggler, PlaceKind::kStraggler},

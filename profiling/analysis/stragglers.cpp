@@ -14,18 +14,6 @@ namespace {
 using statistics::StepWaits;
 using statistics::upper_median;
 
-// Waiting of the others in collectives where this rank came last, as a share of all waiting.
-double caused_share(const CollectiveMatches& matches, int rank) {
-  std::int64_t all = 0, caused = 0;
-  for (const MatchedCollective& one : matches.matched) {
-    std::int64_t waiting = 0;
-    for (const CollectivePart& part : one.parts) waiting += part.duration_ns - one.transfer_ns;
-    all += waiting;
-    if (one.last().rank == rank) caused += waiting;
-  }
-  return all == 0 ? 0 : static_cast<double>(caused) / static_cast<double>(all);
-}
-
 bool lies_in_a_step(const std::vector<RankView>& ranks, const CollectivePart& part) {
   const RankView& rank = ranks[part.timeline];
   return rank.counts(part.row) && rank.step_at(part.start_ns) != nullptr;
@@ -68,8 +56,7 @@ StragglerSearch find_straggler(const std::vector<RankView>& ranks,
   std::vector<std::int64_t> windows;
   for (const StepRow* step : plain_steps(ranks)) windows.push_back(step->budget.window_ns);
   const statistics::RankJudgement judged =
-      statistics::judge_ranks(steps, static_cast<double>(upper_median(windows)),
-                              [&](int rank) { return caused_share(matches, rank); });
+      statistics::judge_ranks(steps, static_cast<double>(upper_median(windows)));
   StragglerSearch search{.usually_last = judged.usually_last,
                          .rotating_ns_per_step = judged.rotating_ns_per_step};
   if (judged.late) {

@@ -108,8 +108,7 @@ void judge_ranks(const std::vector<StepsOfRank>& newest, RunVerdict& verdict) {
   const auto waits = waits_of(newest);
   if (newest.size() < 2 || waits.empty()) return;
   const statistics::RankJudgement judged =
-      statistics::judge_ranks(waits, verdict.ranks[0].step_ms * 1e6,
-                              [&](int rank) { return statistics::share_of_costs(waits, rank); });
+      statistics::judge_ranks(waits, verdict.ranks[0].step_ms * 1e6);
   if (judged.late)
     verdict.straggler =
         statistics::Straggler{*judged.late, longer_phase(verdict.ranks, *judged.late)};

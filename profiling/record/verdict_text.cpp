@@ -84,9 +84,10 @@ std::string straggler_line(const RunVerdict& verdict) {
     const std::string phase =
         late.phase.empty() ? "in no phase of its own" : statistics::phase_text(late.phase);
     return fmt::format(
-        "straggler: rank {}, {}: costs the others {:.3f} ms a step (95 %: {:.3f} to {:.3f}), last "
+        "straggler{}: {}, {}: cost{} the others {:.3f} ms a step (95 %: {:.3f} to {:.3f}), last "
         "in {} of {} steps",
-        late.rank, phase, static_cast<double>(late.cost_ns_per_step) * 1e-6,
+        late.also.empty() ? "" : "s", statistics::ranks_text(late), phase,
+        late.also.empty() ? "s" : "", static_cast<double>(late.cost_ns_per_step) * 1e-6,
         static_cast<double>(late.cost_low_ns.value_or(0)) * 1e-6,
         static_cast<double>(late.cost_high_ns.value_or(0)) * 1e-6, late.steps_last, late.steps);
   }
@@ -100,7 +101,8 @@ std::string straggler_line(const RunVerdict& verdict) {
   }
   if (verdict.rotating_ns_per_step) {
     return fmt::format(
-        "no straggler that chance does not explain: the last rank changes from step to step, and "
+        "no straggler: no rank is behind most of the waiting, the last one changes from step to "
+        "step, and "
         "those that wait for it lose {:.3f} ms a step",
         static_cast<double>(*verdict.rotating_ns_per_step) * 1e-6);
   }

@@ -140,6 +140,7 @@ Json collective_of(const analysis::CollectiveRow& row) {
 
 Json straggler_of(const statistics::Straggler& one) {
   return {{"rank", one.rank},
+          {"ranks", one.ranks()},
           {"phase", one.phase.empty() ? Json() : Json(one.phase)},
           {"cost_ns_per_step", one.cost_ns_per_step},
           {"cost_low_ns", or_null(one.cost_low_ns)},

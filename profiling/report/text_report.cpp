@@ -280,9 +280,8 @@ std::string straggler_text(const Analysis& all) {
   if (!all.straggler) {
     if (!all.rotating_wait_ns) return "Stragglers: none\n";
     return fmt::format(
-        "Stragglers: none that chance does not explain; the last rank changes\n  from step to "
-        "step, and "
-        "those that wait for it lose {} a step\n",
+        "Stragglers: no rank is behind most of the waiting; the last one changes\n  from step to "
+        "step, and those that wait for it lose {} a step\n",
         duration_text(real(*all.rotating_wait_ns)));
   }
   const statistics::Straggler& one = *all.straggler;
@@ -291,8 +290,9 @@ std::string straggler_text(const Analysis& all) {
                                                          duration_text(real(*one.cost_high_ns)))
                                            : "too few steps to tell from chance";
   return fmt::format(
-      "Straggler: rank {}{}{}, costs the others {} a step\n  last in {} of {} steps; {}\n",
-      one.rank, one.phase.empty() ? "" : " ", statistics::phase_text(one.phase),
+      "Straggler{}: {}{}{}, cost{} the others {} a step\n  last in {} of {} steps; {}\n",
+      one.also.empty() ? "" : "s", statistics::ranks_text(one), one.phase.empty() ? "" : " ",
+      statistics::phase_text(one.phase), one.also.empty() ? "s" : "",
       duration_text(real(one.cost_ns_per_step)), one.steps_last, one.steps, sure);
 }
 

@@ -60,8 +60,10 @@ std::vector<std::string> fault_lines(const Analysis& all) {
 std::string late_rank_line(const Analysis& all) {
   if (!all.straggler || !all.straggler->is_sure()) return "";
   const statistics::Straggler& late = *all.straggler;
-  return fmt::format("rank {} is late{}, costs the others {} a step", late.rank,
-                     phase_words(late.phase), duration_text(real(late.cost_ns_per_step)));
+  const bool alone = late.also.empty();
+  return fmt::format("{} {} late{}, cost{} the others {} a step", statistics::ranks_text(late),
+                     alone ? "is" : "are", phase_words(late.phase), alone ? "s" : "",
+                     duration_text(real(late.cost_ns_per_step)));
 }
 
 std::vector<std::string> urgent_lines(const Analysis& all) {

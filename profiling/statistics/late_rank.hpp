@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,13 +15,16 @@ using StepWaits = std::map<int, std::int64_t>;
 
 struct LateRank {
   int rank = 0;
+  std::vector<int> also = {};         // ranks as late as it, by number: those of a slow node
   std::int64_t cost_ns_per_step = 0;  // how much less it waited than the median of the others
   std::int64_t steps = 0;             // judged
-  std::int64_t steps_last = 0;        // of them, those where it waited least
+  std::int64_t steps_last = 0;        // of them, those where it, or one as late, waited least
   // 95 % interval of the cost, corrected for the choice among all ranks and for steps that resemble
   // their neighbours (series_interval); nothing of a single step.
   std::optional<std::int64_t> cost_low_ns = {};
   std::optional<std::int64_t> cost_high_ns = {};
+
+  std::vector<int> ranks() const;  // it and those as late, by number
 
   bool may_be_chance() const noexcept { return cost_low_ns && *cost_low_ns <= 0; }
   // Not only not refuted: there are steps enough to tell.
@@ -42,6 +44,15 @@ inline constexpr const char* kOtherWork = "other";
 // "in forward", "in other work of the host"; empty without a phase.
 std::string phase_text(const std::string& phase);
 
+// "rank 1", "ranks 1 and 3", "ranks 1, 3 and 5".
+std::string ranks_text(const LateRank& late);
+
+// Several ranks that are late alike: they lie apart from the others (a gap in the waits of all
+// steps twice as wide as what is between them), they are no more than half, and in each step, in
+// the mean, the one of them that waited longest waited less than any other rank: sure at 95 %. The
+// cost is of the last one of them. Nothing where there are none.
+std::optional<LateRank> late_group(const std::vector<StepWaits>& steps);
+
 // Of the rank that waited least in all. All steps hold the same two or more ranks; there is one.
 LateRank least_waiting_rank(const std::vector<StepWaits>& steps);
 
@@ -49,8 +60,8 @@ LateRank least_waiting_rank(const std::vector<StepWaits>& steps);
 // (their median).
 std::int64_t cost_of_last_ranks(const std::vector<StepWaits>& steps);
 
-// Of what last ranks cost, the share of the steps where it was this one; 0 where nothing costs.
-double share_of_costs(const std::vector<StepWaits>& steps, int rank);
+// Of what last ranks cost, the share of the steps where it was one of these; 0 where nothing costs.
+double share_of_costs(const std::vector<StepWaits>& steps, const std::vector<int>& ranks);
 
 // Last in more steps than chance explains, although the mean of its cost is not sure: a few steps
 // scatter too much for it.
@@ -74,11 +85,10 @@ struct RankJudgement {
   std::optional<std::int64_t> rotating_ns_per_step = {};
 };
 
-// A rank is late only where that costs at least 2 % of a step, chance does not explain it, and it
-// is behind most (60 %) of what late ranks cost: `caused_share` says of how much. One that is only
-// usually last costs as much in the median. Waiting for
-// whoever is last that costs less than 2 % is not worth a word.
-RankJudgement judge_ranks(const std::vector<StepWaits>& steps, double step_ns,
-                          const std::function<double(int rank)>& caused_share);
+// A rank, or several alike, are late only where that costs at least 2 % of a step, chance does not
+// explain it, and they are behind most (60 %) of what last ranks cost. One that is only usually
+// last costs as much in the median. Waiting for whoever is last that costs less than 2 % is not
+// worth a word.
+RankJudgement judge_ranks(const std::vector<StepWaits>& steps, double step_ns);
 
 }  // namespace sidestream::statistics

@@ -155,6 +155,9 @@ function heatCell(heat, row, column) {
   over === null ? "–" : `${signed(over * 100, 0)} %`);
 }
 
+// "1", "1 and 3", "1, 3 and 5".
+const listText = all => all.length < 2 ? all.join("") : `${all.slice(0, -1).join(", ")} and ${all[all.length - 1]}`;
+
 // Last in most steps is not yet a cost that is sure.
 function nobodyLate(report) {
   const usual = report.usually_last;
@@ -168,7 +171,8 @@ section("stragglers", "Stragglers", "Time that each rank did not wait for the ot
   if (!run || run.report.world_size < 2) { body.append(absent("one rank only")); return false; }
   const found = run.report.stragglers, heat = run.report.heat_map;
   body.append(element("p", {}, found.length === 0 ? nobodyLate(run.report)
-    : found.map(one => `Rank ${one.rank}${one.phase ? ` (${phaseText(one.phase)})` : ""} costs the others ${nsText(one.cost_ns_per_step)} a step.`).join(" ")));
+    : found.map(one => `${one.ranks.length === 1 ? "Rank" : "Ranks"} ${listText(one.ranks)}${one.phase ? ` (${phaseText(one.phase)})` : ""} ` +
+      `${one.ranks.length === 1 ? "costs" : "cost"} the others ${nsText(one.cost_ns_per_step)} a step.`).join(" ")));
   const grid = element("div", {class: "heat", style: `grid-template-columns: 4.5rem repeat(${heat.steps.length}, minmax(2.6rem, 1fr))`},
     element("div", {class: "head"}, ""),
     heat.steps.map(step => element("div", {class: "head"}, step === null ? "all" : `${step}`)));

@@ -18,7 +18,7 @@ TEST(LateRankTest, leastWaitingRank_costsTheMedianOfTheOthers) {
   EXPECT_EQ(late.steps_last, 3);
   EXPECT_EQ(late.cost_ns_per_step, (110 + 80 + 80) / 3);
   EXPECT_FALSE(late.may_be_chance());
-  EXPECT_DOUBLE_EQ(share_of_costs(steps, 1), 1);
+  EXPECT_DOUBLE_EQ(share_of_costs(steps, {1}), 1);
 }
 
 TEST(LateRankTest, ranksThatTakeTurns_mayBeChance) {
@@ -27,7 +27,7 @@ TEST(LateRankTest, ranksThatTakeTurns_mayBeChance) {
 
   EXPECT_TRUE(least_waiting_rank(steps).may_be_chance());
   EXPECT_EQ(cost_of_last_ranks(steps), (100 + 100 + 110 + 100) / 4);
-  EXPECT_NEAR(share_of_costs(steps, 0), 210.0 / 410, 1e-12);
+  EXPECT_NEAR(share_of_costs(steps, {0}), 210.0 / 410, 1e-12);
 }
 
 // One rank is last by 40 in all steps but `noisy` ones, in which the other one is by 1000.
@@ -39,7 +39,7 @@ std::vector<StepWaits> noisy_steps(int steps, int noisy) {
 }
 
 TEST(LateRankTest, aRankLastInMostSteps_isSaidAlthoughItsMeanIsNotSure) {
-  const RankJudgement judged = judge_ranks(noisy_steps(16, 2), 1000, [](int) { return 0.5; });
+  const RankJudgement judged = judge_ranks(noisy_steps(16, 2), 1000);
 
   EXPECT_FALSE(judged.late.has_value());
   EXPECT_FALSE(judged.rotating_ns_per_step.has_value());
@@ -55,7 +55,7 @@ TEST(LateRankTest, aRankLastInMostSteps_isSaidAlthoughItsMeanIsNotSure) {
 TEST(LateRankTest, aRankLastInSevenOfEightSteps_mayBeChance) {
   EXPECT_FALSE(usually_last_rank(noisy_steps(8, 1)).has_value());
   EXPECT_TRUE(usually_last_rank(noisy_steps(8, 0)).has_value());
-  EXPECT_TRUE(judge_ranks(noisy_steps(8, 1), 1000, [](int) { return 0.5; }).rotating_ns_per_step);
+  EXPECT_TRUE(judge_ranks(noisy_steps(8, 1), 1000).rotating_ns_per_step);
 }
 
 TEST(LateRankTest, aRankLastInTwoStepsOfThree_isNotUsuallyLast) {
@@ -64,7 +64,7 @@ TEST(LateRankTest, aRankLastInTwoStepsOfThree_isNotUsuallyLast) {
 }
 
 TEST(LateRankTest, aRankLastByNothing_isNotWorthAWord) {
-  const RankJudgement judged = judge_ranks(noisy_steps(16, 2), 10'000, [](int) { return 0.5; });
+  const RankJudgement judged = judge_ranks(noisy_steps(16, 2), 10'000);
   EXPECT_FALSE(judged.usually_last.has_value());
 }
 
@@ -81,7 +81,54 @@ TEST(LateRankTest, twoSteps_tellChanceByHowMuchTheyDiffer) {
 }
 
 TEST(LateRankTest, withoutWaiting_nobodyCausedIt) {
-  EXPECT_DOUBLE_EQ(share_of_costs({{{0, 0}, {1, 0}}}, 0), 0);
+  EXPECT_DOUBLE_EQ(share_of_costs({{{0, 0}, {1, 0}}}, {0}), 0);
+}
+
+// Ranks 1 and 3 share a slow node: they take turns in being the last.
+std::vector<StepWaits> steps_of_a_slow_node(int steps) {
+  std::vector<StepWaits> all;
+  for (int i = 0; i < steps; ++i)
+    all.push_back({{0, 620 + i}, {1, i % 2 * 8}, {2, 630 - i}, {3, (i + 1) % 2 * 9}});
+  return all;
+}
+
+TEST(LateRankTest, ranksThatAreLateAlike_areSaidTogether) {
+  const RankJudgement judged = judge_ranks(steps_of_a_slow_node(10), 800);
+
+  ASSERT_TRUE(judged.late.has_value());
+  EXPECT_EQ(judged.late->ranks(), (std::vector<int>{1, 3}));
+  EXPECT_EQ(ranks_text(*judged.late), "ranks 1 and 3");
+  EXPECT_EQ(judged.late->steps_last, 10);
+  EXPECT_NEAR(static_cast<double>(judged.late->cost_ns_per_step), 627, 4);
+  EXPECT_TRUE(judged.late->is_sure());
+}
+
+TEST(LateRankTest, ranksLateAlike_areTheWholeGroupWhereOneOfThemIsAlwaysLast) {
+  std::vector<StepWaits> steps;
+  for (int i = 0; i < 6; ++i)
+    steps.push_back({{0, 300 + i}, {1, 0}, {2, 302}, {3, 1}, {4, 305}, {5, 2}, {6, 299}, {7, 3}});
+
+  const RankJudgement judged = judge_ranks(steps, 800);
+
+  ASSERT_TRUE(judged.late.has_value());
+  EXPECT_EQ(ranks_text(*judged.late), "ranks 1, 3, 5 and 7");
+}
+
+TEST(LateRankTest, noGroup_isOneRankMoreThanHalfOrWhatChanceSorts) {
+  EXPECT_FALSE(late_group({{{0, 0}, {1, 90}, {2, 100}}, {{0, 0}, {1, 91}, {2, 100}}}));
+  EXPECT_FALSE(late_group({{{0, 0}, {1, 1}, {2, 100}}, {{0, 0}, {1, 1}, {2, 101}}}));
+  EXPECT_FALSE(
+      late_group({{{0, 0}, {1, 30}, {2, 60}, {3, 90}}, {{0, 0}, {1, 30}, {2, 60}, {3, 91}}}))
+      << "a ladder";
+  EXPECT_FALSE(late_group(steps_of_a_slow_node(1))) << "one step says nothing of chance";
+  std::vector<StepWaits> turns;
+  for (int i = 0; i < 20; ++i)
+    turns.push_back({{0, i % 4 == 0 ? 0 : 100},
+                     {1, i % 4 == 1 ? 0 : 101},
+                     {2, i % 4 == 2 ? 0 : 120},
+                     {3, i % 4 == 3 ? 0 : 121}});
+  EXPECT_FALSE(late_group(turns));
+  EXPECT_TRUE(judge_ranks(turns, 800).rotating_ns_per_step.has_value());
 }
 
 }  // namespace
