@@ -190,7 +190,7 @@ std::string bench_help(int width_columns) {
          "Of a step: median and its 95 % interval by order statistics, tokens/s, exposed "
          "communication, and the share of what `bench ceilings` has measured.\n"
          "Asked to stop (Ctrl-C, SIGTERM, SIGUSR1) it ends soon, with what there is and exit code "
-         "75.\n\n" +
+         "75; ceilings without mpirun end at once and keep nothing.\n\n" +
          flags_help(groups, width_columns);
 }
 

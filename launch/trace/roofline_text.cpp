@@ -43,7 +43,8 @@ std::string counters_text(const advice::NcuCounters& counters) {
 
 std::string unknown_cause(const advice::RooflinePoint& one) {
   if (one.flops_per_s || one.bytes_per_s)
-    return "not known: nobody measured what this machine reaches. `sidestream bench ceilings` does";
+    return "not known: what the machine of these traces reaches. `sidestream bench ceilings` "
+           "measures it there, and a run directory says which one it is";
   return "not known: the trace has neither FLOPs nor bytes of it";
 }
 

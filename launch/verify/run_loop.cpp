@@ -100,7 +100,15 @@ double step_ms(const verify::RecordedRun& run, int warm_up) {
 std::optional<verify::RecordedRun> make_run(const VerifyOptions& options, const PlannedRun& run,
                                             const StopRequest& stop, RunProgress& progress,
                                             MachineWatch& watch) {
-  const bool before = is_finished(run);
+  const int warm_up = run.purpose == RunPurpose::kProfile ? 0 : options.warm_up;
+  bool before = is_finished(run);
+  // Its figures are read once all runs are there: too late for one that has lost them.
+  if (before && step_ms(read_and_trim(run), warm_up) == 0) {
+    progress.say(describe(run) + ": finished before, but " +
+                 (run.folder / "metrics.jsonl").string() +
+                 " has no step after the warm-up: it is made again");
+    before = false;
+  }
   if (!before) {
     if (stop.requested()) return std::nullopt;
     progress.started(run);
@@ -111,7 +119,6 @@ std::optional<verify::RecordedRun> make_run(const VerifyOptions& options, const 
     if (measured.any()) verify::write_machine_state(measured, run.folder / "machine.json");
   }
   verify::RecordedRun recorded = read_and_trim(run);
-  const int warm_up = run.purpose == RunPurpose::kProfile ? 0 : options.warm_up;
   const double milliseconds = step_ms(recorded, warm_up);
   before ? progress.kept(run, milliseconds) : progress.finished(run, milliseconds);
   return recorded;

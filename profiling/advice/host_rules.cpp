@@ -150,6 +150,8 @@ Outcome oversubscribed(const Facts& facts, const Rule& rule) {
   const std::optional<double> waiting = waiting_for_processors(facts);
   if (waiting && *waiting <= kForeignShare) return nothing_found();
   Found what{.bound = 1 - 1 / wanted, .bounds_recorded_time = false};
+  if (facts.environment_number("threads_per_rank") == 1.0)
+    what.fix = "fewer ranks on this node: each has one thread already";
   if (waiting)
     what.evidence = {{"threads that compute", wanted, "", "core"},
                      share("ready and not running", *waiting, "processors that a rank wants")};

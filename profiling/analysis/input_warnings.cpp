@@ -35,20 +35,26 @@ void warn_about_missing_steps(trace::TraceSet& set, const std::vector<RankView>&
     return !rank.steps.empty() && !rank.steps.front().step;
   });
   if (!without) return;
+  const bool of_nsys = std::any_of(
+      ranks.begin(), ranks.end(), [](const RankView& rank) { return rank.timeline->info.of_nsys; });
   set.warnings.push_back(
-      "no ranges named ProfilerStep#N: all of a recording counts as one step, so figures of a step "
-      "are of all its steps together. Record with a schedule, and prof.step() after each step");
+      std::string("no ranges named ProfilerStep#N: all of a recording counts as one step, so "
+                  "figures of a step are of all its steps together. ") +
+      (of_nsys ? "Put an NVTX range of that name, N its number, around each step"
+               : "Record with a schedule, and prof.step() after each step"));
 }
 
 // A step is trained once: the same one in two recordings of a rank is of two jobs.
 void warn_about_jobs(trace::TraceSet& set, const std::vector<RankView>& ranks) {
   std::set<int> sizes;
+  std::set<bool> say_what_they_train;  // as traces of our trainer do
   std::map<std::pair<int, std::int64_t>, std::string> window_of_step;
   const std::string* other = nullptr;
   std::string first;
   for (const RankView& rank : ranks) {
     const trace::RankInfo& info = rank.timeline->info;
     if (info.world_size > 0) sizes.insert(info.world_size);
+    say_what_they_train.insert(info.figures.tokens_per_step > 0);
     for (const StepRow& step : rank.steps) {
       if (!step.step || !rank.counts(step)) continue;
       const auto [seen, is_new] = window_of_step.try_emplace({info.rank, *step.step}, info.window);
@@ -61,6 +67,10 @@ void warn_about_jobs(trace::TraceSet& set, const std::vector<RankView>& ranks) {
     set.warnings.push_back("the recordings " + first + " and " + *other +
                            " have the same steps of a rank: of several jobs, or of starts of one. "
                            "Figures are of all of them together: give one folder alone");
+  if (say_what_they_train.size() > 1)
+    set.warnings.push_back(
+        "some of these traces are of `sidestream train`, others of another program: figures of all "
+        "of them together are of neither");
   if (sizes.size() > 1)
     set.warnings.push_back("these traces are of jobs of " + std::to_string(*sizes.begin()) +
                            " and of " + std::to_string(*sizes.rbegin()) +

@@ -53,8 +53,12 @@ OverlapTax overlap_tax(const std::vector<RankView>& ranks) {
   OverlapTax tax;
   std::map<Key, Sums> kernels;
   std::set<int> numbers;  // a rank has a file for each window
-  for (const RankView& rank : ranks) {
-    const IntervalSet steps = rank.counted_windows();
+  std::vector<std::vector<Interval>> plain(ranks.size());
+  visit_plain_steps(
+      ranks, [&](std::size_t file, const StepRow& step) { plain[file].push_back(step.window); });
+  for (std::size_t file = 0; file < ranks.size(); ++file) {
+    const RankView& rank = ranks[file];
+    const IntervalSet steps(std::move(plain[file]));
     numbers.insert(rank.timeline->info.rank);
     tax.hidden_ns += (rank.overlapped_communication & steps).length_ns();
     add_rank(rank, steps, kernels);

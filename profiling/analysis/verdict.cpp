@@ -27,9 +27,15 @@ bool any_work_is_known(const std::vector<RankView>& ranks) {
                      [](const RankView& rank) { return rank.activity.where != Where::kNothing; });
 }
 
+bool has_nameless_kernels(const std::vector<RankView>& ranks) {
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const RankView& rank) { return rank.timeline->info.nameless_kernels; });
+}
+
 }  // namespace
 
 std::string verdict_needs(const std::vector<RankView>& ranks) {
+  if (has_nameless_kernels(ranks)) return "the names of all kernels: one without may communicate";
   const bool has_steps = std::any_of(ranks.begin(), ranks.end(),
                                      [](const RankView& rank) { return rank.counted_steps() > 0; });
   return has_steps
@@ -40,7 +46,7 @@ std::string verdict_needs(const std::vector<RankView>& ranks) {
 }
 
 std::optional<statistics::Bound> find_verdict(const std::vector<RankView>& ranks) {
-  if (!any_work_is_known(ranks)) return std::nullopt;
+  if (!any_work_is_known(ranks) || has_nameless_kernels(ranks)) return std::nullopt;
   statistics::StepParts sum;
   std::map<std::pair<std::string, std::int64_t>, statistics::StepParts> of_step;  // of all ranks
   visit_plain_steps(ranks, [&](std::size_t file, const StepRow& step) {

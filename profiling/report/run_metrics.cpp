@@ -123,18 +123,31 @@ void read_wall_time(const Json& run, Figures& figures, RunMetrics& metrics) {
   if (account != run.end() && account->is_object()) fill_wall_time(*account, figures, metrics);
 }
 
+// Nothing where the run names none, or not as it should.
+void read_late_ranks(const Json& verdict, Figures& figures, OwnVerdict& own) {
+  const auto late = verdict.find("straggler");
+  if (late == verdict.end() || !late->is_object()) return;
+  const auto ranks = late->find("ranks");
+  if (ranks == late->end() || !ranks->is_array()) return;
+  own.late_cost_ns = figure_or_0(*late, "cost_ns_per_step", core::bounds::kCount, figures);
+  for (const Json& rank : *ranks) {
+    if (rank.is_number_integer()) own.late_ranks.push_back(rank.get<int>());
+  }
+}
+
 // Its compute is under the word of what it computed on. All of it, or nothing.
 void read_verdict(const Json& run, Figures& figures, RunMetrics& metrics) {
   const auto found = run.find("verdict");
   if (found == run.end() || !found->is_object()) return;
   const int refused = figures.refused();
   const auto share = [&](const char* key) { return figure_or_0(*found, key, kShare, figures); };
-  const OwnVerdict verdict{.steps = static_cast<std::int64_t>(
-                               figure_or_0(*found, "steps", core::bounds::kCount, figures)),
-                           .compute = share(statistics::kOnGpu) + share(statistics::kOnProcessor),
-                           .comm = share("comm"),
-                           .io = share("io"),
-                           .cpu = share("cpu")};
+  OwnVerdict verdict{.steps = static_cast<std::int64_t>(
+                         figure_or_0(*found, "steps", core::bounds::kCount, figures)),
+                     .compute = share(statistics::kOnGpu) + share(statistics::kOnProcessor),
+                     .comm = share("comm"),
+                     .io = share("io"),
+                     .cpu = share("cpu")};
+  read_late_ranks(*found, figures, verdict);
   if (verdict.steps > 0 && figures.refused() == refused) metrics.verdict = verdict;
 }
 

@@ -23,6 +23,8 @@ struct WallTimePart {
 struct OwnVerdict {
   std::int64_t steps = 0;
   double compute = 0, comm = 0, io = 0, cpu = 0;
+  std::vector<int> late_ranks = {};  // of all these steps; empty: none
+  double late_cost_ns = 0;           // to each of the others, a step
 };
 
 struct RunMetrics {

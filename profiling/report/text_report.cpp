@@ -33,14 +33,20 @@ std::string verdict_line(const Analysis& all) {
          statistics::text_of(*all.verdict);
 }
 
+std::string own_late_text(const OwnVerdict& own) {
+  if (own.late_ranks.empty()) return "";
+  return fmt::format("; {} late, at {} a step to the others",
+                     statistics::ranks_text(own.late_ranks), duration_text(own.late_cost_ns));
+}
+
 // Its own words are of all its steps, and of phases alone; the verdict here is of these traces.
 std::string own_verdict_text(const RunMetrics& run, std::size_t width) {
   if (!run.verdict) return "";
   const OwnVerdict& own = *run.verdict;
   return wrapped(fmt::format("  at its end the run said of all its {} steps: compute {}, "
-                             "communication {}, input {}, host {}",
+                             "communication {}, input {}, host {}{}",
                              own.steps, percent_text(own.compute), percent_text(own.comm),
-                             percent_text(own.io), percent_text(own.cpu)),
+                             percent_text(own.io), percent_text(own.cpu), own_late_text(own)),
                  width, 4);
 }
 
@@ -199,7 +205,8 @@ std::string throughput_text(const Analysis& all, const RunMetrics& run, std::siz
   const Throughput found = throughput_of(all, run);
   std::string text;
   if (found.tokens_per_s)
-    text += fmt::format("{:.0f} tokens/s of {}; ", *found.tokens_per_s, found.tokens_source);
+    text += fmt::format("{:.0f} tokens/s{} of {}; ", *found.tokens_per_s,
+                        run.tokens_per_s ? " (median)" : "", found.tokens_source);
   text += utilisation_text(found);
   if (all.system.joules_per_token)
     text += fmt::format("; {:.3g} J a token (GPUs)", *all.system.joules_per_token);
@@ -209,8 +216,8 @@ std::string throughput_text(const Analysis& all, const RunMetrics& run, std::siz
 // Of the whole run with all its starts, where only some steps of it are in the traces.
 std::string wall_time_text(const RunMetrics& run, std::size_t width) {
   if (!run.ettr || run.wall_time.empty()) return "";
-  std::string text =
-      fmt::format("Effective training time {:.1f} % of {:.0f} s", 100 * *run.ettr, run.wall_s);
+  std::string text = fmt::format("Effective training time {:.1f} % of {:.{}f} s", 100 * *run.ettr,
+                                 run.wall_s, run.wall_s < 100 ? 1 : 0);
   for (const WallTimePart& part : run.wall_time) {
     if (part.key != "productive_s" && part.seconds >= 0.05)
       text += fmt::format(", {} {:.1f} s", part.name, part.seconds);

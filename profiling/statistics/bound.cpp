@@ -65,6 +65,11 @@ std::optional<Bound> find_bound(const StepParts& sum, std::span<const StepParts>
     leads.push_back(share_named(own, bound.word) - share_named(own, bound.runner_up));
   }
   bound.lead = series_interval(leads);
+  // One part can lead another by a whole step at most.
+  if (bound.lead) {
+    bound.lead->low = std::max(bound.lead->low, -1.0);
+    bound.lead->high = std::min(bound.lead->high, 1.0);
+  }
   return bound;
 }
 

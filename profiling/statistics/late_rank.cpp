@@ -85,8 +85,9 @@ std::vector<int> LateRank::ranks() const {
   return all;
 }
 
-std::string ranks_text(const LateRank& late) {
-  const std::vector<int> ranks = late.ranks();
+std::string ranks_text(const LateRank& late) { return ranks_text(late.ranks()); }
+
+std::string ranks_text(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";

@@ -45,6 +45,7 @@ inline constexpr const char* kOtherWork = "other";
 std::string phase_text(const std::string& phase);
 
 // "rank 1", "ranks 1 and 3", "ranks 1, 3 and 5".
+std::string ranks_text(const std::vector<int>& ranks);
 std::string ranks_text(const LateRank& late);
 
 // Several ranks that are late alike: they lie apart from the others (a gap in the waits of all

@@ -116,7 +116,8 @@ using KernelNames = std::map<std::int64_t, std::set<std::int64_t>>;
 // A kernel goes by its short name, unless several kernels (templates, mostly) share it.
 void shorten_names(const KernelNames& names, NsysStrings& strings, NsysProcesses& processes) {
   for (const auto& [short_name, full_names] : names) {
-    if (full_names.size() != 1 || *full_names.begin() == short_name) continue;
+    if (full_names.size() != 1 || *full_names.begin() == short_name || !strings.knows(short_name))
+      continue;
     for (std::size_t i = 0; i < processes.size(); ++i) {
       NameTable& table = processes[i].names;
       table.rename(table.find(strings[*full_names.begin()]), strings[short_name]);

@@ -25,7 +25,10 @@ NsysStrings::NsysStrings(const SqliteFile& file) {
 
 std::string_view NsysStrings::operator[](std::int64_t id) {
   std::string& text = texts_[id];
-  if (text.empty()) text = "name " + std::to_string(id);
+  if (text.empty()) {
+    text = "name " + std::to_string(id);
+    lacks_.insert(id);
+  }
   return text;
 }
 

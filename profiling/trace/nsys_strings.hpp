@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "profiling/trace/sqlite_file.hpp"
@@ -17,6 +18,9 @@ class NsysStrings {
 
   // "name N" for a number that the table lacks.
   std::string_view operator[](std::int64_t id);
+  bool knows(std::int64_t id) const { return texts_.contains(id) && !lacks_.contains(id); }
+  // Numbers that were asked for, and that it lacks.
+  std::size_t lacked() const noexcept { return lacks_.size(); }
   // Numbers of the texts for which `wanted` is true.
   template <typename Wanted>
   std::vector<std::int64_t> ids_where(Wanted wanted) const {
@@ -29,6 +33,7 @@ class NsysStrings {
 
  private:
   std::unordered_map<std::int64_t, std::string> texts_;
+  std::unordered_set<std::int64_t> lacks_;
 };
 
 }  // namespace sidestream::trace

@@ -46,13 +46,14 @@ struct RunFigures {
 
 struct RankInfo {
   int rank = 0;
-  int world_size = 0;          // 0: the file does not say
-  std::string senseless_rank;  // what the file says instead of a rank, as JSON; empty: nothing
-  std::string file;            // its name without folders: what reports show
-  std::string path;            // as it was given: for reading it again
-  std::string window;          // folder that tells windows of one run apart
-  std::string backend;         // of the process group; empty: not said
-  bool of_nsys = false;        // an export of Nsight Systems
+  int world_size = 0;             // 0: the file does not say
+  std::string senseless_rank;     // what the file says instead of a rank, as JSON; empty: nothing
+  std::string file;               // its name without folders: what reports show
+  std::string path;               // as it was given: for reading it again
+  std::string window;             // folder that tells windows of one run apart
+  std::string backend;            // of the process group; empty: not said
+  bool of_nsys = false;           // an export of Nsight Systems
+  bool nameless_kernels = false;  // of which nobody can say whether they communicate
   // Add to a time of this file for nanoseconds since 1970; 0 when not known.
   std::int64_t base_ns = 0;
   std::string senseless_base;  // what the file says instead of such a time; empty: nothing

@@ -85,6 +85,59 @@ bool number_folder(const std::string& folder, const TracesOfRank& of_rank) {
   return complete;
 }
 
+using Folders = std::map<std::string, TracesOfRank>;
+
+Folders by_folder(const TracesOfRank& of_rank) {
+  Folders folders;
+  for (const auto& [rank, traces] : of_rank) {
+    for (const Trace& one : traces) folders[one.timeline->info.window][rank].push_back(one);
+  }
+  return folders;
+}
+
+Extent extent_of(const TracesOfRank& folder) {
+  Extent all;
+  for (const auto& [rank, traces] : folder) {
+    for (const Trace& one : traces) {
+      all.first_ns = std::min(all.first_ns, one.extent.first_ns);
+      all.last_ns = std::max(all.last_ns, one.extent.last_ns);
+    }
+  }
+  return all;
+}
+
+bool share_a_rank(const TracesOfRank& a, const TracesOfRank& b) {
+  return std::any_of(a.begin(), a.end(), [&](const auto& one) { return b.contains(one.first); });
+}
+
+// Each with those after it that have other ranks, at the same time.
+Folders joined(Folders folders, std::vector<std::string>& warnings) {
+  Folders whole;
+  while (!folders.empty()) {
+    auto first = folders.extract(folders.begin());
+    std::string name = first.key();
+    for (auto next = folders.begin(); next != folders.end();) {
+      const bool others = !share_a_rank(first.mapped(), next->second);
+      if (!others || !extent_of(first.mapped()).overlaps(extent_of(next->second))) {
+        if (others)
+          warnings.push_back("the folders " + first.key() + " and " + next->first +
+                             " hold different ranks at different times: no collective is matched "
+                             "between them");
+        ++next;
+        continue;
+      }
+      name += " + " + next->first;
+      first.mapped().merge(next->second);
+      next = folders.erase(next);
+    }
+    for (auto& [rank, traces] : first.mapped()) {
+      for (const Trace& one : traces) one.timeline->info.window = name;
+    }
+    whole[name] = std::move(first.mapped());
+  }
+  return whole;
+}
+
 }  // namespace
 
 Extent extent_of(const RankTimeline& timeline) {
@@ -109,12 +162,8 @@ std::string worker_in_name(const std::string& file_name) {
 std::vector<std::string> separate_windows(std::vector<RankTimeline>& timelines) {
   const TracesOfRank of_rank = by_rank(timelines);
   check_disjoint(of_rank);
-  std::map<std::string, TracesOfRank> of_folder;
-  for (const auto& [rank, traces] : of_rank) {
-    for (const Trace& one : traces) of_folder[one.timeline->info.window][rank].push_back(one);
-  }
   std::vector<std::string> warnings;
-  for (const auto& [folder, ranks] : of_folder) {
+  for (const auto& [folder, ranks] : joined(by_folder(of_rank), warnings)) {
     if (number_folder(folder, ranks)) continue;
     warnings.push_back("ranks have different numbers of traces in " + folder +
                        ": windows are told apart by time");

@@ -1,7 +1,8 @@
-// Which windows of a run the traces of one folder are.
+// Which windows of a run the traces are.
 //
 // Sidestream gives every window a folder. PyTorch's handler puts all windows of all ranks into one:
-// there the windows are told apart by time.
+// there the windows are told apart by time. Who collects traces of several nodes may have a folder
+// for each rank or node: those of one time are one.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,9 @@ Extent extent_of(const RankTimeline& timeline);
 // for a name of another form (WORKER.TIME.pt.trace.json, torch.profiler.tensorboard_trace_handler).
 std::string worker_in_name(const std::string& file_name);
 
+// Gives folders of different ranks that overlap in time one window, "FOLDER + FOLDER"; of those
+// that do not overlap a warning says so.
+//
 // Renames the windows of folders that hold a rank more than once: "FOLDER 1", "FOLDER 2", ... A
 // rank's traces are numbered by time; a rank with fewer of them than the others gets the windows
 // that are nearest in time, and the warning that is handed back says so.

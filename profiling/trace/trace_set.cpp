@@ -203,9 +203,9 @@ void check_for_events(TraceSet& set) {
   constexpr const char* kFound =
       "none: record with PyTorch's profiler, `sidestream train --profile` or Nsight Systems";
   if (empty.size() == set.timelines.size())
-    throw core::DataError(core::FileFault{set.files.empty() ? "the traces" : set.files.front(),
-                                          std::nullopt, "events of a profiler",
-                                          left_out_text(set) + kFound});
+    throw core::DataError(
+        core::FileFault{set.timelines.empty() ? "the traces" : set.timelines.front().info.path,
+                        std::nullopt, "events of a profiler", left_out_text(set) + kFound});
   for (const std::string& file : empty)
     set.warnings.push_back(file + " has no event that a report could use");
 }

@@ -75,6 +75,17 @@ TEST(OversubscribedTest, without_samples_it_says_that_it_is_the_settings_alone) 
   EXPECT_THAT(advice_text(advice, {.width_columns = 300}), HasSubstr("by the settings alone"));
 }
 
+TEST(OversubscribedTest, ranks_of_one_thread_each_need_to_be_fewer) {
+  Facts facts = with_two_threads_a_core();
+  facts.environment = {
+      {"cores", "2"}, {"threads_per_rank", "1"}, {"world_size", "4"}, {"nodes", "1"}};
+
+  const std::string text = advice_text(advise(facts), {.width_columns = 300});
+
+  EXPECT_THAT(text, HasSubstr("fewer ranks on this node"));
+  EXPECT_THAT(text, Not(HasSubstr("--threads auto")));
+}
+
 TEST(OversubscribedTest, samples_say_whether_threads_wait_for_processors) {
   Facts facts = with_two_threads_a_core();
   facts.system.process_cores = 2;

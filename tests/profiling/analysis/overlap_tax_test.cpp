@@ -74,6 +74,30 @@ TEST(OverlapTaxTest, figures_are_of_one_rank_inside_its_steps) {
                   "100 us"));
 }
 
+// As in the table of steps and in that of collectives.
+TEST(OverlapTaxTest, only_steps_without_tags_count) {
+  std::string events;
+  for (int step = 0; step < 6; ++step) {
+    const int begin = step * 10'000, length = step == 0 ? 9'000 : 1'000;
+    events += (step == 0 ? "" : ",") +
+              complete_event("user_annotation", "ProfilerStep#" + std::to_string(step),
+                             std::to_string(begin), std::to_string(length)) +
+              "," + kernel("k", begin, length - 100, 7) + "," +
+              kernel("rcclKernel_AllReduce", begin + 100, length - 300, 9);
+  }
+  const core::ScratchFolder scratch;
+  test::write_text(scratch / "rank-0.json", test::trace_of(events));
+  trace::TraceSet set = trace::load_traces(trace::find_traces({scratch.path()}), {.threads = 1});
+
+  const Analysis all = analyse(set, 1);
+
+  std::int64_t hidden_ns = 0;
+  const auto plain = plain_steps(all.ranks);
+  for (const StepRow* step : plain) hidden_ns += step->budget.window_ns - 300'000;
+  ASSERT_LT(plain.size(), 6u);
+  EXPECT_EQ(all.tax.hidden_ns, hidden_ns);
+}
+
 TEST(OverlapTaxTest, kernels_that_are_faster_beside_collectives_are_no_gain) {
   trace::TraceSet set;
   const Analysis all = two_ranks(90, set);

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/core/base/scratch_folder.hpp"
 #include "tests/profiling/analysed.hpp"
+#include "tests/profiling/trace/database.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -58,6 +60,35 @@ TEST(VerdictTest, operators_of_a_host_that_has_no_device_are_the_work) {
   ASSERT_TRUE(no_device.all.verdict);
   EXPECT_EQ(no_device.all.verdict->word, "compute");
   EXPECT_DOUBLE_EQ(no_device.all.verdict->compute, 0.8);
+}
+
+// The second kernel's name is not in the table.
+constexpr const char* kExport =
+    "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
+    "INSERT INTO StringIds VALUES (1,'gemm');"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT,end INT,deviceId INT,streamId INT,"
+    "correlationId INT,globalPid INT,demangledName INT,shortName INT);"
+    "CREATE TABLE NVTX_EVENTS(start INT,end INT,eventType INT,text TEXT,globalTid INT);"
+    "INSERT INTO NVTX_EVENTS VALUES (0,1000,59,'ProfilerStep#5',16777217);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0,500,0,7,1,16777216,1,1),"
+    "(600,900,0,7,2,16777216,";
+
+std::optional<statistics::Bound> verdict_of_export(const std::string& names_of_second,
+                                                   std::string& needs) {
+  const core::ScratchFolder scratch;
+  test::make_database(scratch / "a.sqlite", kExport + names_of_second + ");");
+  trace::TraceSet set = trace::load_traces(trace::find_traces({scratch.path()}), {.threads = 1});
+  const Analysis all = analyse(set, 1);
+  needs = verdict_needs(all.ranks);
+  return all.verdict;
+}
+
+TEST(VerdictTest, a_kernel_without_a_name_may_communicate) {
+  std::string needs;
+  EXPECT_TRUE(verdict_of_export("1,1", needs).has_value());
+  EXPECT_TRUE(verdict_of_export("1,99", needs).has_value()) << "its full name is known";
+  EXPECT_FALSE(verdict_of_export("98,99", needs).has_value());
+  EXPECT_EQ(needs, "the names of all kernels: one without may communicate");
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ class RunMetricsTest : public ::testing::Test {
 
 constexpr const char* kRecord = R"({"ettr": 0.5,
   "ettr_account": {"wall_s": 100, "productive_s": 50, "idle_s": 50},
-  "verdict": {"steps": 40, "compute": 0.75, "comm": 0.25, "io": 0, "cpu": 0}})";
+  "verdict": {"steps": 40, "compute": 0.75, "comm": 0.25, "io": 0, "cpu": 0,
+              "straggler": {"ranks": [1, 3], "cost_ns_per_step": 5e6}}})";
 
 TEST_F(RunMetricsTest, medians_of_lines_and_shares_of_the_record) {
   const RunMetrics run = read(R"({"step":1,"tokens_per_s":10,"mfu":0.25,"mfu_palm":null}
@@ -45,6 +46,8 @@ TEST_F(RunMetricsTest, medians_of_lines_and_shares_of_the_record) {
   EXPECT_EQ(run.wall_s, 100);
   EXPECT_EQ(run.verdict->steps, 40);
   EXPECT_EQ(run.verdict->compute, 0.75);
+  EXPECT_THAT(run.verdict->late_ranks, ElementsAre(1, 3));
+  EXPECT_EQ(run.verdict->late_cost_ns, 5e6);
 }
 
 TEST_F(RunMetricsTest, figures_that_cannot_be_are_left_out_and_told_once_each) {

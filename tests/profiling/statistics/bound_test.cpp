@@ -47,6 +47,18 @@ TEST(BoundTest, steps_that_do_not_agree_make_it_unsure) {
       << text_of(*bound);
 }
 
+TEST(BoundTest, one_part_leads_another_by_a_whole_step_at_most) {
+  std::vector<StepParts> steps;
+  for (const double compute_ns : {100, 40, 100})
+    steps.push_back({.window_ns = 100, .compute_ns = compute_ns});
+
+  const auto bound = find_bound(sum_of(steps), steps, kOnProcessor);
+
+  ASSERT_TRUE(bound.has_value() && bound->lead.has_value());
+  EXPECT_EQ(bound->lead->high, 1);
+  EXPECT_GE(bound->lead->low, -1);
+}
+
 TEST(BoundTest, two_steps_say_nothing_about_how_sure_it_is) {
   const std::vector<StepParts> steps(2, {.window_ns = 100, .io_ns = 60});
 
