@@ -114,6 +114,9 @@ int run_summary(const CommandCall& call) {
     fmt::print("{}", core::printable_lines(describe(runs[i])));
     if (const auto& memory = runs[i].record.memory)
       fmt::print("{}: {}\n", core::printable_lines(runs[i].name), describe(*memory));
+    if (runs[i].metrics.empty())
+      core::print_warning(checkpoint::RunPaths(options.runs[i]).metrics().string() +
+                          " has no step");
     const FoundAccount time = account_of_time(options.runs[i]);
     for (const std::string& fault : time.faults) core::print_warning(fault);
     if (time.account)

@@ -73,13 +73,19 @@ std::optional<std::size_t> column(const Row& header, const std::string& name) {
   return static_cast<std::size_t>(found - header.begin());
 }
 
-// "1,234.5"; nothing for "n/a", and for the "nan" and "inf" of a counter that could not be read.
+// "1,234.5"; nothing for "n/a", for the "nan" and "inf" of a counter that could not be read, and
+// for "4,00", which is of a language with another point.
 std::optional<double> number_of(std::string text) {
-  std::erase(text, ',');
+  static const std::regex kThousands(R"(-?\d{1,3}(,\d{3})+(\.\d+)?)");
+  if (text.find(',') != std::string::npos) {
+    if (!std::regex_match(text, kThousands)) return std::nullopt;
+    std::erase(text, ',');
+  }
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || end != text.c_str() + text.size() || !std::isfinite(value))
-    return std::nullopt;
+  // Counters count, and take time: none is below 0.
+  const bool whole = !text.empty() && end == text.c_str() + text.size();
+  if (!whole || !std::isfinite(value) || value < 0) return std::nullopt;
   return value;
 }
 

@@ -56,6 +56,8 @@ bool visit_member(JsonWindow& window, const KinetoVisitor& visitor) {
     visit_events(window, visitor, EventArray::kMember);
     return true;
   }
+  if (key == "traceEvents" && next != 0)
+    window.fail("traceEvents as a list of events", shown(next));
   if (next == 0 || next == ',' || next == '}' || next == ']') window.fail("a value", shown(next));
   const JsonValue value = window.take_value();
   if (!value.text.empty()) visitor.metadata(key, value.text);

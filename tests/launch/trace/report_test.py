@@ -225,7 +225,7 @@ class ReportTest(TraceTest):
         account = {"wall_s": 62, "productive_s": 50, "replayed_s": 0, "startup_s": 7, "restore_s": 0, "checkpoint_stall_s": 1, "evaluation_s": 0,
                    "detection_s": 2, "idle_s": 0, "other_s": 2}
         self.assertEqual(metrics["ettr_account"], account)
-        self.assertIn("Effective training time 80.6 % of 62 s", " ".join(self.succeed("report", folder).stdout.split()))
+        self.assertIn("Effective training time 80.6 % of 62.0 s", " ".join(self.succeed("report", folder).stdout.split()))
 
     def test_what_the_run_said_of_itself_stands_beside_the_verdict_of_the_traces(self):
         folder = self.folder / "run"

@@ -171,7 +171,7 @@ TEST_F(NcuCsvTest, wide_rows_are_launches_and_units_count) {
 
 // A launch whose counters could not be read; a number beyond a double is none either.
 TEST_F(NcuCsvTest, cells_that_are_no_finite_number_are_not_measured) {
-  for (const char* unread : {"nan", "-nan", "NaN", "inf", "-inf", "1e999"}) {
+  for (const char* unread : {"nan", "-nan", "NaN", "inf", "-inf", "1e999", "-5000", "4,00"}) {
     const std::string row = std::string("\"2\",\"void foo<float>(int, float)\",\"") + unread +
                             "\",\"" + unread + "\",\"" + unread +
                             "\",\"60\",\"16\",\"2\",\"8\",\"" + unread + "\"\n";
