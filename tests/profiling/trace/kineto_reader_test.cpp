@@ -238,6 +238,8 @@ TEST_F(KinetoReaderTest, every_truncation_is_an_error_with_its_place) {
 TEST_F(KinetoReaderTest, text_that_is_no_trace) {
   EXPECT_THAT(message_of("hello"), ::testing::HasSubstr("expected a JSON object"));
   EXPECT_THAT(message_of("{\"traceEvents\":[}"), ::testing::HasSubstr("expected"));
+  EXPECT_THAT(message_of("{\"traceEvents\":{}}"),
+              ::testing::HasSubstr("expected traceEvents as a list of events, found '{'"));
   EXPECT_THAT(message_of("{\"a\" 1}"), ::testing::HasSubstr("':'"));
   EXPECT_THAT(message_of("{\"traceEvents\":[{} {}]}"), ::testing::HasSubstr("',' or ']'"));
 }
