@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "profiling/statistics/median.hpp"
+
 namespace sidestream::analysis {
 namespace {
 
@@ -42,6 +44,21 @@ void warn_about_missing_steps(trace::TraceSet& set, const std::vector<RankView>&
                   "figures of a step are of all its steps together. ") +
       (of_nsys ? "Put an NVTX range of that name, N its number, around each step"
                : "Record with a schedule, and prof.step() after each step"));
+}
+
+// Nobody trains in steps of microseconds; times in a larger unit than the format's look like that.
+void warn_about_units(trace::TraceSet& set, const std::vector<RankView>& ranks) {
+  constexpr std::int64_t kShortest = 10'000;
+  std::vector<std::int64_t> windows;
+  bool of_nsys = false;
+  for (const StepRow* step : plain_steps(ranks)) {
+    if (step->step) windows.push_back(step->budget.window_ns);
+  }
+  for (const RankView& rank : ranks) of_nsys = of_nsys || rank.timeline->info.of_nsys;
+  if (windows.empty() || statistics::upper_median(std::move(windows)) >= kShortest) return;
+  set.warnings.push_back(std::string("steps last less than 10 us: are the times of these traces in "
+                                     "another unit than ") +
+                         (of_nsys ? "nanoseconds?" : "microseconds?"));
 }
 
 // A step is trained once: the same one in two recordings of a rank is of two jobs.
@@ -201,6 +218,7 @@ void warn_about_input(trace::TraceSet& set, const Analysis& all,
                       const std::vector<ClockFaults>& faults) {
   warn_about_steps(set, all.ranks);
   warn_about_missing_steps(set, all.ranks);
+  warn_about_units(set, all.ranks);
   warn_about_jobs(set, all.ranks);
   warn_about_lost_ranges(set, all.ranks);
   warn_about_collectives(set, all.matches, all.collectives);
