@@ -98,6 +98,11 @@ void check_memory(const ModelConfig& config) {
 
 void check_attention(const ModelConfig& config) {
   if (!config.packed_attention) return;
+  if (config.family == "mlp")
+    throw core::ConfigError(
+        "--packed-attention on: models of the family 'mlp' have no attention: leave it out");
+  if (config.fused_ops == FusedOps::kOff)
+    throw core::ConfigError("--packed-attention on needs --fused-ops on");
   if (config.dropout > 0)
     throw core::ConfigError(fmt::format(
         "--packed-attention on and --dropout {} exclude each other: it draws nothing; take "

@@ -119,7 +119,7 @@ DataSources open_and_check_data(Session& session, TrainOptions& options) {
 void tell_attention(RunReporter& reporter, const DeviceSession& device,
                     const TrainOptions& options) {
   if (!device.on_gpu() || options.model.config.family == "mlp") return;
-  reporter.info(fmt::format("{}: attention runs {} kernel", device.name(),
+  reporter.info(fmt::format("{}: attention runs {}", device.name(),
                             attention_kernel(device.device(), options)));
 }
 

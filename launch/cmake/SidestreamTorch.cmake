@@ -30,7 +30,12 @@ if(SIDESTREAM_HAVE_CUDA AND EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so
   if(NOT SIDESTREAM_CUBLASLT_LIBRARY)
     set(SIDESTREAM_CUBLASLT_LIBRARY CUDA::cublasLt)
   endif()
-  # The cuDNN that LibTorch loads, and the headers in which NVIDIA offers its graphs (PyPI's nvidia-cudnn-frontend).
+  # The cuDNN that LibTorch loads, and the headers in which NVIDIA offers its graphs (PyPI's nvidia-cudnn-frontend). Up to 9.15.0
+  # a launch copied lengths from memory of the host that is gone when a CUDA graph is replayed.
+  set(SIDESTREAM_OLDEST_CUDNN 9.15.1)
+  foreach(place IN ITEMS LIBRARY INCLUDE_DIR FRONTEND_INCLUDE_DIR)
+    unset(SIDESTREAM_CUDNN_${place} CACHE)
+  endforeach()
   find_library(SIDESTREAM_CUDNN_LIBRARY libcudnn.so.9 PATHS "${SIDESTREAM_SITE}/nvidia/cudnn/lib" NO_DEFAULT_PATH)
   find_path(SIDESTREAM_CUDNN_INCLUDE_DIR cudnn_version.h PATHS "${SIDESTREAM_SITE}/nvidia/cudnn/include" NO_DEFAULT_PATH)
   find_path(SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h PATHS "${SIDESTREAM_SITE}/include" NO_DEFAULT_PATH)
@@ -50,7 +55,14 @@ set(torch_libraries torch torch_cpu c10)
 if(EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so")
   list(APPEND torch_libraries torch_cuda c10_cuda)
 endif()
-if(SIDESTREAM_TORCH_CUDA AND SIDESTREAM_CUDNN_LIBRARY AND SIDESTREAM_CUDNN_INCLUDE_DIR AND SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR)
+set(cudnn_version 0)
+if(SIDESTREAM_TORCH_CUDA AND SIDESTREAM_CUDNN_INCLUDE_DIR)
+  file(STRINGS "${SIDESTREAM_CUDNN_INCLUDE_DIR}/cudnn_version.h" cudnn_lines REGEX "define CUDNN_(MAJOR|MINOR|PATCHLEVEL) ")
+  string(REGEX REPLACE "[^0-9;]" "" cudnn_numbers "${cudnn_lines}")
+  string(JOIN "." cudnn_version ${cudnn_numbers})
+endif()
+if(SIDESTREAM_TORCH_CUDA AND SIDESTREAM_CUDNN_LIBRARY AND SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR AND
+   cudnn_version VERSION_GREATER_EQUAL SIDESTREAM_OLDEST_CUDNN)
   add_library(sidestream_cudnn_frontend INTERFACE)
   add_library(sidestream::cudnn_frontend ALIAS sidestream_cudnn_frontend)
   target_include_directories(sidestream_cudnn_frontend SYSTEM INTERFACE

@@ -40,9 +40,9 @@ void require_graph(const comm::Communicator& communicator) {
 void require_packed_attention() {
   if (model::device::make_packed_attention()) return;
   throw core::ConfigError(
-      "--packed-attention on: this build was made without cuDNN's frontend: install the package "
-      "nvidia-cudnn-frontend beside torch (launch/requirements.txt) and build again, or leave "
-      "--packed-attention out");
+      "--packed-attention on: this build was made without cuDNN's graphs: build with a toolkit of "
+      "the CUDA that torch was built for, and with the package nvidia-cudnn-frontend beside torch "
+      "(`sidestream --version` says what there was), or leave --packed-attention out");
 }
 
 void choose_products(const TrainOptions& options) {
@@ -107,7 +107,7 @@ void DeviceSession::require_memory(std::size_t bytes, const std::string& advice)
 
 std::string attention_kernel(const torch::Device& device, const TrainOptions& options) {
   const auto& model = options.model.config;
-  if (model.packed_attention) return "cuDNN's of packed operands";
+  if (model.packed_attention) return "cuDNN's kernels of packed operands";
   const torch::ScalarType type = activation_type(options.precision);
   const std::int64_t length =
       options.data.sequence_length > 0 ? options.data.sequence_length : model.context_length;
@@ -124,15 +124,15 @@ std::string attention_kernel(const torch::Device& device, const TrainOptions& op
                             model.dropout, /*is_causal=*/true));
   switch (choice) {
     case at::SDPBackend::flash_attention:
-      return "LibTorch's flash";
+      return "LibTorch's flash kernel";
     case at::SDPBackend::efficient_attention:
-      return "LibTorch's efficient";
+      return "LibTorch's efficient kernel";
     case at::SDPBackend::cudnn_attention:
-      return "LibTorch's cudnn";
+      return "LibTorch's cudnn kernel";
     case at::SDPBackend::math:
-      return "LibTorch's math";
+      return "LibTorch's math kernel";
     default:
-      return fmt::format("LibTorch's {}", static_cast<int>(choice));
+      return fmt::format("LibTorch's kernel {}", static_cast<int>(choice));
   }
 }
 

@@ -41,8 +41,8 @@ class DeviceSession {
   std::optional<c10::Stream> previous_stream_;
 };
 
-// The kernel that causal attention of this model takes on this device: "LibTorch's flash", cudnn,
-// efficient or math, or "cuDNN's of packed operands".
+// The kernel that causal attention of this model takes on this device: "LibTorch's flash kernel",
+// cudnn, efficient or math, or "cuDNN's kernels of packed operands".
 std::string attention_kernel(const torch::Device& device, const TrainOptions& options);
 
 // Peak of the device's memory that this rank has taken, in bytes (device_memory.hpp); nothing on

@@ -96,6 +96,11 @@ double step_ms(const verify::RecordedRun& run, int warm_up) {
   return typical ? typical->step_ms : 0;
 }
 
+bool has_lost_figures(const verify::RecordedRun& run, int warm_up) {
+  return step_ms(run, warm_up) == 0 ||
+         (run.last_step && !run.steps.empty() && run.steps.back().step < *run.last_step);
+}
+
 // Nothing when a stop was asked for. Throws RunFailure.
 std::optional<verify::RecordedRun> make_run(const VerifyOptions& options, const PlannedRun& run,
                                             const StopRequest& stop, RunProgress& progress,
@@ -103,10 +108,10 @@ std::optional<verify::RecordedRun> make_run(const VerifyOptions& options, const 
   const int warm_up = run.purpose == RunPurpose::kProfile ? 0 : options.warm_up;
   bool before = is_finished(run);
   // Its figures are read once all runs are there: too late for one that has lost them.
-  if (before && step_ms(read_and_trim(run), warm_up) == 0) {
+  if (before && has_lost_figures(read_and_trim(run), warm_up)) {
     progress.say(describe(run) + ": finished before, but " +
                  (run.folder / "metrics.jsonl").string() +
-                 " has no step after the warm-up: it is made again");
+                 " lacks its last steps: it is made again");
     before = false;
   }
   if (!before) {

@@ -11,6 +11,14 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
+// cuDNN reads 16 bytes at once, which LibTorch's allocator sees to but a view may not.
+Tensor aligned(const Tensor& tensor) {
+  constexpr std::uintptr_t kBytes = 16;
+  const Tensor rows = tensor.contiguous();
+  return reinterpret_cast<std::uintptr_t>(rows.const_data_ptr()) % kBytes == 0 ? rows
+                                                                               : rows.clone();
+}
+
 struct Attended {
   Tensor out_btc, log_sums_bht;
 };
@@ -43,7 +51,7 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
     const auto saved = context->get_saved_variables();
     RECORD_FUNCTION("sidestream::attention_backward", Inputs({saved[0], grads[0]}));
-    const Tensor out_grad = grads[0].contiguous(), qkv_grad = at::empty_like(saved[0]);
+    const Tensor out_grad = aligned(grads[0]), qkv_grad = at::empty_like(saved[0]);
     kept_queue(context)->attention->backward({.qkv_bt3c = saved[0],
                                               .heads = context->saved_data["heads"].toInt(),
                                               .out_btc = saved[1],
@@ -57,7 +65,7 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
 }  // namespace
 
 Tensor attention(const LaunchQueuePtr& queue, const Tensor& qkv_bt3c, std::int64_t heads) {
-  return PackedAttentionFunction::apply(qkv_bt3c.contiguous(), heads, queue);
+  return PackedAttentionFunction::apply(aligned(qkv_bt3c), heads, queue);
 }
 
 }  // namespace sidestream::model::device

@@ -59,17 +59,11 @@ class Graphs {
   std::map<Key, std::shared_ptr<Graph>> graphs_;
 };
 
-// The i-th of `parts` matrices that lie side by side in each row.
-void* part(const Tensor& tensor, std::int64_t i = 0, std::int64_t parts = 1) {
-  const auto bytes = static_cast<std::int64_t>(tensor.element_size());
-  return static_cast<char*>(tensor.data_ptr()) + i * (tensor.size(2) / parts) * bytes;
-}
-
 Memory operands(const Tensor& qkv_bt3c, const Tensor& out_btc, const Tensor& log_sums_bht) {
-  return {{kQueries, part(qkv_bt3c, 0, 3)},
-          {kKeys, part(qkv_bt3c, 1, 3)},
-          {kValues, part(qkv_bt3c, 2, 3)},
-          {kOut, part(out_btc)},
+  return {{kQueries, part_of(qkv_bt3c, 0, 3)},
+          {kKeys, part_of(qkv_bt3c, 1, 3)},
+          {kValues, part_of(qkv_bt3c, 2, 3)},
+          {kOut, out_btc.data_ptr()},
           {kLogSums, log_sums_bht.data_ptr()}};
 }
 
@@ -82,10 +76,10 @@ class CudnnAttention : public PackedAttention {
 
   void backward(const Backward& job) const override {
     Memory memory = operands(job.qkv_bt3c, job.out_btc, job.log_sums_bht);
-    memory.insert({{kOutGrad, part(job.out_grad_btc)},
-                   {kQueryGrads, part(job.qkv_grad_bt3c, 0, 3)},
-                   {kKeyGrads, part(job.qkv_grad_bt3c, 1, 3)},
-                   {kValueGrads, part(job.qkv_grad_bt3c, 2, 3)}});
+    memory.insert({{kOutGrad, job.out_grad_btc.data_ptr()},
+                   {kQueryGrads, part_of(job.qkv_grad_bt3c, 0, 3)},
+                   {kKeyGrads, part_of(job.qkv_grad_bt3c, 1, 3)},
+                   {kValueGrads, part_of(job.qkv_grad_bt3c, 2, 3)}});
     run(AttentionPass::kBackward, job.qkv_bt3c, job.heads, std::move(memory));
   }
 
@@ -103,8 +97,9 @@ class CudnnAttention : public PackedAttention {
                             .head_width = qkv_bt3c.size(2) / 3 / heads}};
     const std::shared_ptr<Graph> graph = graphs_->of(key);
     // Of LibTorch's allocator: given back at once, to what comes later on this stream.
-    const Tensor workspace =
-        at::empty({graph->get_workspace_size()}, qkv_bt3c.options().dtype(at::kByte));
+    std::int64_t bytes = 0;
+    check(graph->get_workspace_size(bytes), "its workspace");
+    const Tensor workspace = at::empty({bytes}, qkv_bt3c.options().dtype(at::kByte));
     check(graph->execute(key.handle, memory, workspace.data_ptr()), "its launch");
   }
 

@@ -1,5 +1,6 @@
 #include "model/device/device_operators.hpp"
 
+#include "core/base/error.hpp"
 #include "model/device/attention.hpp"
 #include "model/device/embedding.hpp"
 #include "model/device/head_loss.hpp"
@@ -76,7 +77,10 @@ std::unique_ptr<Operators> make_device_operators(const ModelConfig& config) {
     queue->products = {.products = make_epilogue_products(),
                        .epilogues = config.fused_ops == FusedOps::kAllEpilogues ? Epilogues::kAll
                                                                                 : Epilogues::kGelu};
-  if (config.packed_attention) queue->attention = make_packed_attention();
+  if (config.packed_attention) {
+    queue->attention = make_packed_attention();
+    if (!queue->attention) throw core::Error("packed attention: this build has none");
+  }
   return std::make_unique<DeviceOperators>(std::move(queue));
 }
 

@@ -13,6 +13,13 @@
 
 namespace sidestream::model::device {
 
+// Where the i-th of `parts` matrices begins that lie side by side in each row of a tensor [B, T,
+// ...].
+inline void* part_of(const torch::Tensor& packed, std::int64_t i, std::int64_t parts) {
+  const auto bytes = static_cast<std::int64_t>(packed.element_size());
+  return static_cast<char*>(packed.data_ptr()) + i * (packed.size(2) / parts) * bytes;
+}
+
 class PackedAttention {
  public:
   virtual ~PackedAttention() = default;

@@ -71,7 +71,7 @@ void warn_about_jobs(trace::TraceSet& set, const std::vector<RankView>& ranks) {
   for (const RankView& rank : ranks) {
     const trace::RankInfo& info = rank.timeline->info;
     if (info.world_size > 0) sizes.insert(info.world_size);
-    say_what_they_train.insert(info.figures.tokens_per_step > 0);
+    if (!info.of_nsys) say_what_they_train.insert(info.figures.tokens_per_step > 0);
     for (const StepRow& step : rank.steps) {
       if (!step.step || !rank.counts(step)) continue;
       const auto [seen, is_new] = window_of_step.try_emplace({info.rank, *step.step}, info.window);

@@ -21,8 +21,8 @@ struct TaxedKernel {
 };
 
 struct OverlapTax {
-  std::int64_t hidden_ns =
-      0;  // overlapped communication; like all below of one rank, in steps without tags
+  // Overlapped communication; like all below of one rank, in steps without tags.
+  std::int64_t hidden_ns = 0;
   std::int64_t tax_ns = 0;           // of the kernels that ran both ways
   std::int64_t judged_ns = 0;        // time beside collectives of these kernels
   std::int64_t beside_ns = 0;        // time beside collectives of all kernels

@@ -101,8 +101,7 @@ std::string straggler_line(const RunVerdict& verdict) {
   }
   if (verdict.rotating_ns_per_step) {
     return fmt::format(
-        "no straggler: no rank is behind most of the waiting, the last one changes from step to "
-        "step, and "
+        "no sure straggler: the last rank changes from step to step, or chance may explain it; "
         "those that wait for it lose {:.3f} ms a step",
         static_cast<double>(*verdict.rotating_ns_per_step) * 1e-6);
   }

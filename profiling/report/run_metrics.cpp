@@ -15,6 +15,7 @@
 #include "profiling/report/run_directory.hpp"
 #include "profiling/statistics/bound.hpp"
 #include "profiling/statistics/median.hpp"
+#include "profiling/trace/most_ranks.hpp"
 
 namespace sidestream::report {
 namespace {
@@ -131,7 +132,8 @@ void read_late_ranks(const Json& verdict, Figures& figures, OwnVerdict& own) {
   if (ranks == late->end() || !ranks->is_array()) return;
   own.late_cost_ns = figure_or_0(*late, "cost_ns_per_step", core::bounds::kCount, figures);
   for (const Json& rank : *ranks) {
-    if (rank.is_number_integer()) own.late_ranks.push_back(rank.get<int>());
+    if (rank.is_number_integer() && trace::is_rank_number(rank.get<std::int64_t>()))
+      own.late_ranks.push_back(rank.get<int>());
   }
 }
 

@@ -287,8 +287,8 @@ std::string straggler_text(const Analysis& all) {
   if (!all.straggler) {
     if (!all.rotating_wait_ns) return "Stragglers: none\n";
     return fmt::format(
-        "Stragglers: no rank is behind most of the waiting; the last one changes\n  from step to "
-        "step, and those that wait for it lose {} a step\n",
+        "Stragglers: none for sure; the last rank changes from step to step, or chance\n  may "
+        "explain it; those that wait for it lose {} a step\n",
         duration_text(real(*all.rotating_wait_ns)));
   }
   const statistics::Straggler& one = *all.straggler;

@@ -15,6 +15,7 @@ constexpr double kLeastShareOfStep = 0.02;
 constexpr double kLeastShareOfCosts = 0.6;
 constexpr double kClearMajority = 0.75;
 constexpr double kOutside = 0.05;
+constexpr std::int64_t kTimesWider = 4;  // a gap between ranks than what is between late ones
 
 // How much less a rank waited than the median of the others.
 std::int64_t lead_ns(const StepWaits& step, int rank) {
@@ -40,7 +41,7 @@ bool is_one_of(const std::vector<int>& ranks, int rank) {
 }
 
 // The ranks before the widest gap, those that waited least first, where they are several but no
-// more than half, and the gap is twice as wide as what lies between them.
+// more than half, and the gap is that much wider than what lies between them.
 std::vector<int> ranks_apart(const StepWaits& all) {
   std::vector<std::pair<std::int64_t, int>> sorted;
   for (const auto& [rank, wait_ns] : all) sorted.emplace_back(wait_ns, rank);
@@ -52,7 +53,7 @@ std::vector<int> ranks_apart(const StepWaits& all) {
   }
   const std::size_t count = widest + 1;
   if (count < 2 || 2 * count > sorted.size() ||
-      gap_after(widest) < 2 * (sorted[widest].first - sorted.front().first))
+      gap_after(widest) < kTimesWider * (sorted[widest].first - sorted.front().first))
     return {};
   std::vector<int> ranks;
   for (std::size_t i = 0; i < count; ++i) ranks.push_back(sorted[i].second);
@@ -88,11 +89,14 @@ std::vector<int> LateRank::ranks() const {
 std::string ranks_text(const LateRank& late) { return ranks_text(late.ranks()); }
 
 std::string ranks_text(const std::vector<int>& ranks) {
+  constexpr std::size_t kMostNumbers = 8;
+  const std::size_t shown = std::min(ranks.size(), kMostNumbers);
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
+  for (std::size_t i = 0; i < shown; ++i) {
     if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
     text += std::to_string(ranks[i]);
   }
+  if (shown < ranks.size()) text += " and " + std::to_string(ranks.size() - shown) + " more";
   return text;
 }
 

@@ -44,14 +44,14 @@ inline constexpr const char* kOtherWork = "other";
 // "in forward", "in other work of the host"; empty without a phase.
 std::string phase_text(const std::string& phase);
 
-// "rank 1", "ranks 1 and 3", "ranks 1, 3 and 5".
+// "rank 1", "ranks 1 and 3", "ranks 1, 3 and 5"; of more than eight the first and how many more.
 std::string ranks_text(const std::vector<int>& ranks);
 std::string ranks_text(const LateRank& late);
 
 // Several ranks that are late alike: they lie apart from the others (a gap in the waits of all
-// steps twice as wide as what is between them), they are no more than half, and in each step, in
-// the mean, the one of them that waited longest waited less than any other rank: sure at 95 %. The
-// cost is of the last one of them. Nothing where there are none.
+// steps four times as wide as what is between them), they are no more than half, and in each step,
+// in the mean, the one of them that waited longest waited less than any other rank: sure at 95 %.
+// The cost is of the last one of them. Nothing where there are none.
 std::optional<LateRank> late_group(const std::vector<StepWaits>& steps);
 
 // Of the rank that waited least in all. All steps hold the same two or more ranks; there is one.

@@ -1,5 +1,6 @@
 #include "profiling/trace/nsys_device_tables.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -113,21 +114,28 @@ std::uint32_t stream_track(RankTimeline& timeline, std::int64_t stream) {
 // Short name -> full names of kernels that share it.
 using KernelNames = std::map<std::int64_t, std::set<std::int64_t>>;
 
-// A kernel goes by its short name, unless several kernels (templates, mostly) share it.
-void shorten_names(const KernelNames& names, NsysStrings& strings, NsysProcesses& processes) {
+// A kernel goes by its short name, unless several kernels (templates, mostly) share it. Returns how
+// many are left without a name.
+std::size_t shorten_names(const KernelNames& names, NsysStrings& strings,
+                          NsysProcesses& processes) {
+  std::size_t nameless = 0;
   for (const auto& [short_name, full_names] : names) {
-    if (full_names.size() != 1 || *full_names.begin() == short_name || !strings.knows(short_name))
+    if (full_names.size() != 1 || *full_names.begin() == short_name || !strings.knows(short_name)) {
+      nameless += static_cast<std::size_t>(std::ranges::count_if(
+          full_names, [&](std::int64_t name) { return !strings.knows(name); }));
       continue;
+    }
     for (std::size_t i = 0; i < processes.size(); ++i) {
       NameTable& table = processes[i].names;
       table.rename(table.find(strings[*full_names.begin()]), strings[short_name]);
     }
   }
+  return nameless;
 }
 
-std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysStrings& strings,
-                         NsysProcesses& processes, SenselessTimes& senseless) {
-  std::uint64_t count = 0;
+DeviceRows read_table(const SqliteFile& file, const DeviceTable& table, NsysStrings& strings,
+                      NsysProcesses& processes, SenselessTimes& senseless) {
+  DeviceRows result;
   KernelNames names;
   std::unordered_set<std::int64_t> seen;
   RankTimeline* timeline = nullptr;
@@ -135,7 +143,7 @@ std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysS
   std::int64_t of_track = INT64_MIN;
   std::uint32_t track = 0;
   SqliteRows rows = file.query(query_of(file, table.name));
-  for (; rows.next(); ++count) {
+  for (; rows.next(); ++result.read) {
     const std::pair process_device{rows.integer(kProcess), rows.integer(kDevice)};
     if (timeline == nullptr || process_device != of_timeline) {
       timeline = &processes.of_device(NsysProcesses::process_of(process_device.first),
@@ -162,19 +170,22 @@ std::uint64_t read_table(const SqliteFile& file, const DeviceTable& table, NsysS
                    .track = track},
                   timeline->add_detail(detail_of(rows, table.kind)));
   }
-  shorten_names(names, strings, processes);
-  return count;
+  result.nameless_kernels = shorten_names(names, strings, processes);
+  return result;
 }
 
 }  // namespace
 
-std::uint64_t read_device_tables(const SqliteFile& file, NsysStrings& strings,
-                                 NsysProcesses& processes, SenselessTimes& senseless) {
-  std::uint64_t count = 0;
+DeviceRows read_device_tables(const SqliteFile& file, NsysStrings& strings,
+                              NsysProcesses& processes, SenselessTimes& senseless) {
+  DeviceRows all;
   for (const DeviceTable& table : kTables) {
-    if (file.has(table.name)) count += read_table(file, table, strings, processes, senseless);
+    if (!file.has(table.name)) continue;
+    const DeviceRows rows = read_table(file, table, strings, processes, senseless);
+    all.read += rows.read;
+    all.nameless_kernels += rows.nameless_kernels;
   }
-  return count;
+  return all;
 }
 
 }  // namespace sidestream::trace

@@ -8,8 +8,13 @@
 
 namespace sidestream::trace {
 
-// Number of rows read; those whose times cannot be are left out and added to `senseless`.
-std::uint64_t read_device_tables(const SqliteFile& file, NsysStrings& strings,
-                                 NsysProcesses& processes, SenselessTimes& senseless);
+struct DeviceRows {
+  std::uint64_t read = 0;            // those whose times cannot be among them
+  std::size_t nameless_kernels = 0;  // different ones, of neither name in StringIds
+};
+
+// Rows whose times cannot be are left out and added to `senseless`.
+DeviceRows read_device_tables(const SqliteFile& file, NsysStrings& strings,
+                              NsysProcesses& processes, SenselessTimes& senseless);
 
 }  // namespace sidestream::trace

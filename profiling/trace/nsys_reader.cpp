@@ -108,13 +108,12 @@ NsysFile read_nsys(const std::filesystem::path& path) {
     result.warnings.push_back(std::move(warning));
   for (std::string& warning : missing_gpu_metric_columns(file))
     result.warnings.push_back(std::move(warning));
-  result.events = read_device_tables(file, strings, processes, senseless);
-  const std::size_t nameless = strings.lacked();
-  if (nameless > 0)
-    result.warnings.push_back(
-        std::to_string(nameless) +
-        " names of kernels are not in StringIds: which of them communicate is "
-        "not known, and all count as compute");
+  const DeviceRows device = read_device_tables(file, strings, processes, senseless);
+  result.events = device.read;
+  if (device.nameless_kernels > 0)
+    result.warnings.push_back(std::to_string(device.nameless_kernels) +
+                              (device.nameless_kernels == 1 ? " kernel has" : " kernels have") +
+                              " no name in StringIds: communication among such counts as compute");
   result.events += read_gpu_metrics(file, processes, senseless);
   result.events += read_host_tables(file, strings, processes, senseless);
   for (std::string& warning : senseless.warnings()) result.warnings.push_back(std::move(warning));
@@ -129,7 +128,7 @@ NsysFile read_nsys(const std::filesystem::path& path) {
   const std::string base_time = base_time_of(file);
   for (RankTimeline& timeline : result.timelines) {
     timeline.info.of_nsys = true;
-    timeline.info.nameless_kernels = nameless > 0;
+    timeline.info.nameless_kernels = device.nameless_kernels > 0;
     read_base_time(base_time, timeline.info);
     timeline.info.devices = devices;
   }

@@ -27,7 +27,7 @@ std::string_view NsysStrings::operator[](std::int64_t id) {
   std::string& text = texts_[id];
   if (text.empty()) {
     text = "name " + std::to_string(id);
-    lacks_.insert(id);
+    made_up_.insert(id);
   }
   return text;
 }

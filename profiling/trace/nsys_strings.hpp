@@ -18,9 +18,10 @@ class NsysStrings {
 
   // "name N" for a number that the table lacks.
   std::string_view operator[](std::int64_t id);
-  bool knows(std::int64_t id) const { return texts_.contains(id) && !lacks_.contains(id); }
-  // Numbers that were asked for, and that it lacks.
-  std::size_t lacked() const noexcept { return lacks_.size(); }
+  bool knows(std::int64_t id) const {
+    const auto found = texts_.find(id);
+    return found != texts_.end() && !found->second.empty() && !made_up_.contains(id);
+  }
   // Numbers of the texts for which `wanted` is true.
   template <typename Wanted>
   std::vector<std::int64_t> ids_where(Wanted wanted) const {
@@ -33,7 +34,7 @@ class NsysStrings {
 
  private:
   std::unordered_map<std::int64_t, std::string> texts_;
-  std::unordered_set<std::int64_t> lacks_;
+  std::unordered_set<std::int64_t> made_up_;
 };
 
 }  // namespace sidestream::trace

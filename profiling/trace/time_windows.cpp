@@ -106,34 +106,80 @@ Extent extent_of(const TracesOfRank& folder) {
   return all;
 }
 
-bool share_a_rank(const TracesOfRank& a, const TracesOfRank& b) {
-  return std::any_of(a.begin(), a.end(), [&](const auto& one) { return b.contains(one.first); });
+// Folders of one time.
+struct Group {
+  std::vector<std::string> folders;
+  TracesOfRank traces;
+  Extent extent;
+};
+
+std::string name_of(const std::vector<std::string>& folders) {
+  constexpr std::size_t kMostNames = 2;
+  std::string name;
+  for (std::size_t i = 0; i < std::min(folders.size(), kMostNames); ++i)
+    name += (i == 0 ? "" : " + ") + folders[i];
+  if (folders.size() > kMostNames)
+    name += " + " + std::to_string(folders.size() - kMostNames) + " more";
+  return name;
 }
 
-// Each with those after it that have other ranks, at the same time.
-Folders joined(Folders folders, std::vector<std::string>& warnings) {
-  Folders whole;
-  while (!folders.empty()) {
-    auto first = folders.extract(folders.begin());
-    std::string name = first.key();
-    for (auto next = folders.begin(); next != folders.end();) {
-      const bool others = !share_a_rank(first.mapped(), next->second);
-      if (!others || !extent_of(first.mapped()).overlaps(extent_of(next->second))) {
-        if (others)
-          warnings.push_back("the folders " + first.key() + " and " + next->first +
-                             " hold different ranks at different times: no collective is matched "
-                             "between them");
-        ++next;
+bool share_a_rank(const Group& a, const Group& b) {
+  return std::any_of(a.traces.begin(), a.traces.end(),
+                     [&](const auto& one) { return b.traces.contains(one.first); });
+}
+
+// What has no work by which to tell its time may be of any.
+bool may_be_of_one_time(const Extent& a, const Extent& b) {
+  return a.overlaps(b) || a.first_ns > a.last_ns || b.first_ns > b.last_ns;
+}
+
+std::vector<Group> groups_of(Folders folders) {
+  std::vector<Group> groups;
+  for (auto& [name, traces] : folders) groups.push_back({{name}, std::move(traces), Extent()});
+  for (Group& group : groups) group.extent = extent_of(group.traces);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    for (std::size_t j = i + 1; j < groups.size();) {
+      Group &one = groups[i], &other = groups[j];
+      if (share_a_rank(one, other) || !may_be_of_one_time(one.extent, other.extent)) {
+        ++j;
         continue;
       }
-      name += " + " + next->first;
-      first.mapped().merge(next->second);
-      next = folders.erase(next);
+      one.folders.push_back(other.folders.front());
+      one.traces.merge(other.traces);
+      one.extent = extent_of(one.traces);
+      groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(j));
+      j = i + 1;  // those that were of another time may overlap both together
     }
-    for (auto& [rank, traces] : first.mapped()) {
+  }
+  return groups;
+}
+
+void warn_about_parts(const std::vector<Group>& groups, std::vector<std::string>& warnings) {
+  std::vector<std::string> apart;
+  for (const Group& group : groups) {
+    if (std::any_of(groups.begin(), groups.end(), [&](const Group& other) {
+          return &other != &group && !share_a_rank(group, other);
+        }))
+      apart.push_back(name_of(group.folders));
+  }
+  if (apart.empty()) return;
+  warnings.push_back("the folders " + apart[0] + " and " +
+                     (apart.size() == 2 ? apart[1] : std::to_string(apart.size() - 1) + " more") +
+                     " hold different ranks at different times: no collective is matched between "
+                     "them");
+}
+
+// Folders of other ranks at the same time are one.
+Folders joined(Folders folders, std::vector<std::string>& warnings) {
+  std::vector<Group> groups = groups_of(std::move(folders));
+  warn_about_parts(groups, warnings);
+  Folders whole;
+  for (Group& group : groups) {
+    const std::string name = name_of(group.folders);
+    for (auto& [rank, traces] : group.traces) {
       for (const Trace& one : traces) one.timeline->info.window = name;
     }
-    whole[name] = std::move(first.mapped());
+    whole[name] = std::move(group.traces);
   }
   return whole;
 }

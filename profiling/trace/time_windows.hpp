@@ -29,8 +29,8 @@ Extent extent_of(const RankTimeline& timeline);
 // for a name of another form (WORKER.TIME.pt.trace.json, torch.profiler.tensorboard_trace_handler).
 std::string worker_in_name(const std::string& file_name);
 
-// Gives folders of different ranks that overlap in time one window, "FOLDER + FOLDER"; of those
-// that do not overlap a warning says so.
+// Gives folders of different ranks that overlap in time one window, "FOLDER + FOLDER + 3 more"; of
+// those that do not overlap a warning says so.
 //
 // Renames the windows of folders that hold a rank more than once: "FOLDER 1", "FOLDER 2", ... A
 // rank's traces are numbered by time; a rank with fewer of them than the others gets the windows

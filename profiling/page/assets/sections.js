@@ -155,8 +155,12 @@ function heatCell(heat, row, column) {
   over === null ? "–" : `${signed(over * 100, 0)} %`);
 }
 
-// "1", "1 and 3", "1, 3 and 5".
-const listText = all => all.length < 2 ? all.join("") : `${all.slice(0, -1).join(", ")} and ${all[all.length - 1]}`;
+// "1", "1 and 3", "1, 3 and 5"; of more than eight the first and how many more.
+function listText(all) {
+  const most = 8;
+  if (all.length > most) return `${all.slice(0, most).join(", ")} and ${all.length - most} more`;
+  return all.length < 2 ? all.join("") : `${all.slice(0, -1).join(", ")} and ${all[all.length - 1]}`;
+}
 
 // Last in most steps is not yet a cost that is sure.
 function nobodyLate(report) {

@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "model/config.hpp"
 
@@ -86,36 +88,68 @@ struct AttentionGraphTest : testing::Test {
   }
 };
 
-constexpr AttentionPass kPasses[] = {AttentionPass::kForward, AttentionPass::kBackward};
+struct Kind {
+  AttentionPass pass;
+  at::ScalarType dtype;
+  bool deterministic;
+};
+constexpr Kind kKinds[] = {
+    {AttentionPass::kForward, at::kBFloat16, false},  {AttentionPass::kForward, at::kHalf, false},
+    {AttentionPass::kBackward, at::kBFloat16, false}, {AttentionPass::kBackward, at::kHalf, false},
+    {AttentionPass::kBackward, at::kBFloat16, true},  {AttentionPass::kBackward, at::kHalf, true}};
 
 TEST_F(AttentionGraphTest, cudnn_has_kernels_for_it) {
   struct Sizes {
     std::int64_t batch, time, heads, head_width;
   };
   for (const ToldGpu& gpu : {kA100, kH100, kB200}) {
-    for (const AttentionPass pass : kPasses) {
-      for (const at::ScalarType dtype : {at::kBFloat16, at::kHalf}) {
-        for (const bool deterministic : {false, true}) {
-          for (const Sizes& s : {Sizes{64, 1024, 12, 64},
-                                 {32, 1024, 25, 64},
-                                 {2, 37, 2, 16},
-                                 {1, 2, 1, kPackedHeadWidth},
-                                 {2, 130, 2, kMostPackedHeadWidth}}) {
-            EXPECT_EQ(objection({.pass = pass,
-                                 .dtype = dtype,
-                                 .deterministic = deterministic,
-                                 .batch = s.batch,
-                                 .time = s.time,
-                                 .heads = s.heads,
-                                 .head_width = s.head_width},
-                                gpu),
-                      "")
-                << gpu.name << ", T = " << s.time << ", heads of " << s.head_width;
-          }
-        }
+    for (const Kind& kind : kKinds) {
+      for (const Sizes& s : {Sizes{64, 1024, 12, 64},
+                             {32, 1024, 25, 64},
+                             {2, 37, 2, 16},
+                             {1, 2, 1, kPackedHeadWidth},
+                             {2, 130, 2, kMostPackedHeadWidth}}) {
+        EXPECT_EQ(objection({.pass = kind.pass,
+                             .dtype = kind.dtype,
+                             .deterministic = kind.deterministic,
+                             .batch = s.batch,
+                             .time = s.time,
+                             .heads = s.heads,
+                             .head_width = s.head_width},
+                            gpu),
+                  "")
+            << gpu.name << ", T = " << s.time << ", heads of " << s.head_width;
       }
     }
   }
+}
+
+// Rows of three heads: [2, 37, 3 x 48] and [2, 37, 48].
+TEST_F(AttentionGraphTest, operands_lie_side_by_side) {
+  using Numbers = std::vector<std::int64_t>;
+  const Numbers sizes{2, 3, 37, 16}, packed{37 * 144, 16, 144, 1}, alone{37 * 48, 16, 48, 1};
+  const std::map<AttentionOperand, Numbers> strides = {
+      {kQueries, packed}, {kKeys, packed},       {kValues, packed},   {kOut, alone},
+      {kOutGrad, alone},  {kQueryGrads, packed}, {kKeyGrads, packed}, {kValueGrads, packed}};
+  told_major = 9;
+  const std::shared_ptr<Graph> graph = attention_graph({.pass = AttentionPass::kBackward,
+                                                        .dtype = at::kBFloat16,
+                                                        .deterministic = false,
+                                                        .batch = 2,
+                                                        .time = 37,
+                                                        .heads = 3,
+                                                        .head_width = 16});
+  ASSERT_TRUE(graph->validate().is_good());
+  fe::graph::Tensor_attributes found;
+  for (const auto& [operand, expected] : strides) {
+    ASSERT_TRUE(graph->query_tensor_attributes_of_uid(operand, found).is_good()) << operand;
+    EXPECT_EQ(found.get_dim(), sizes) << operand;
+    EXPECT_EQ(found.get_stride(), expected) << operand;
+  }
+  ASSERT_TRUE(graph->query_tensor_attributes_of_uid(kLogSums, found).is_good());
+  EXPECT_EQ(found.get_dim(), (Numbers{2, 3, 37, 1}));
+  EXPECT_EQ(found.get_stride(), (Numbers{111, 37, 1, 1}));
+  EXPECT_EQ(found.get_data_type(), fe::DataType_t::FLOAT);
 }
 
 // What PackedAttention::takes() keeps away.

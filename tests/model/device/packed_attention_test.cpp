@@ -47,6 +47,21 @@ TEST_F(PackedAttentionTest, takes_operands_and_gradients_that_do_not_lie_side_by
   compare(operation, {Sizes{20, 3, 2, 16}.draw()}, tested_queue_with_packed_attention());
 }
 
+TEST_F(PackedAttentionTest, takes_operands_at_any_place) {
+  DeviceOperators operators(tested_queue_with_packed_attention());
+  const Tensor qkv = Sizes{2, 20, 2, 16}.draw(at::kBFloat16);
+
+  const Tensor expected = attention_of(2)(operators, {qkv})[0];
+
+  EXPECT_TRUE(torch::equal(attention_of(2)(operators, {shifted(qkv)})[0], expected));
+}
+
+TEST_F(PackedAttentionTest, parts_begin_where_their_columns_do) {
+  const Tensor packed = at::empty({2, 5, 24}, at::kHalf);
+  for (const std::int64_t i : {0, 1, 2})
+    EXPECT_EQ(part_of(packed, i, 3), packed.narrow(2, 8 * i, 8).data_ptr());
+}
+
 // Passes on to another, and counts.
 class CountedAttention : public PackedAttention {
  public:
@@ -103,17 +118,21 @@ TEST_F(PackedAttentionTest, without_gradients_has_the_same_values) {
   EXPECT_TRUE(torch::equal(with, without));
 }
 
+struct Deterministic {
+  Deterministic() { at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true); }
+  ~Deterministic() { at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false); }
+};
+
 TEST_F(PackedAttentionTest, gradients_are_the_same_bits_in_every_run_where_that_is_asked_for) {
-  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  const Deterministic guard;
   DeviceOperators operators(tested_queue_with_packed_attention());
-  const Tensors inputs{Sizes{4, 300, 4, 64}.draw(at::kBFloat16)};
+  const Tensors inputs{Sizes{4, 1024, 4, 64}.draw(at::kBFloat16)};
 
   const Outcome one = run(operators, attention_of(4), inputs);
   for (int repeat = 0; repeat < 5; ++repeat) {
     const Outcome other = run(operators, attention_of(4), inputs);
     EXPECT_TRUE(torch::equal(one.gradients[0], other.gradients[0]));
   }
-  at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false);
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(VerdictTest, operators_of_a_host_that_has_no_device_are_the_work) {
 // The second kernel's name is not in the table.
 constexpr const char* kExport =
     "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
-    "INSERT INTO StringIds VALUES (1,'gemm');"
+    "INSERT INTO StringIds VALUES (1,'gemm'),(2,'gelu'),(3,'');"
     "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT,end INT,deviceId INT,streamId INT,"
     "correlationId INT,globalPid INT,demangledName INT,shortName INT);"
     "CREATE TABLE NVTX_EVENTS(start INT,end INT,eventType INT,text TEXT,globalTid INT);"
@@ -87,6 +87,8 @@ TEST(VerdictTest, a_kernel_without_a_name_may_communicate) {
   std::string needs;
   EXPECT_TRUE(verdict_of_export("1,1", needs).has_value());
   EXPECT_TRUE(verdict_of_export("1,99", needs).has_value()) << "its full name is known";
+  EXPECT_TRUE(verdict_of_export("98,2", needs).has_value()) << "its short name is known";
+  EXPECT_TRUE(verdict_of_export("2,3", needs).has_value()) << "the short one is empty";
   EXPECT_FALSE(verdict_of_export("98,99", needs).has_value());
   EXPECT_EQ(needs, "the names of all kernels: one without may communicate");
 }

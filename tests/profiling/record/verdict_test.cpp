@@ -127,7 +127,7 @@ TEST(RunVerdictTest, lastRankThatChanges_isNoStraggler) {
   const auto verdict = find_verdict(ranks);
   EXPECT_FALSE(verdict->straggler.has_value());
   EXPECT_EQ(verdict->rotating_ns_per_step, 2 * kMs);
-  EXPECT_EQ(lines_of(*verdict).back().find("no straggler: no rank is behind most"), 0);
+  EXPECT_EQ(lines_of(*verdict).back().find("no sure straggler: the last rank changes"), 0);
 }
 
 // Two steps in which the other rank is very late make the mean unsure, and not the order of ranks.

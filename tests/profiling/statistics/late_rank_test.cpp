@@ -112,6 +112,8 @@ TEST(LateRankTest, ranksLateAlike_areTheWholeGroupWhereOneOfThemIsAlwaysLast) {
 
   ASSERT_TRUE(judged.late.has_value());
   EXPECT_EQ(ranks_text(*judged.late), "ranks 1, 3, 5 and 7");
+  EXPECT_EQ(ranks_text(std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}),
+            "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
 }
 
 TEST(LateRankTest, noGroup_isOneRankMoreThanHalfOrWhatChanceSorts) {
@@ -120,6 +122,9 @@ TEST(LateRankTest, noGroup_isOneRankMoreThanHalfOrWhatChanceSorts) {
   EXPECT_FALSE(
       late_group({{{0, 0}, {1, 30}, {2, 60}, {3, 90}}, {{0, 0}, {1, 30}, {2, 60}, {3, 91}}}))
       << "a ladder";
+  EXPECT_FALSE(
+      late_group({{{0, 0}, {1, 190}, {2, 600}, {3, 600}}, {{0, 0}, {1, 190}, {2, 600}, {3, 601}}}))
+      << "one is a third less late";
   EXPECT_FALSE(late_group(steps_of_a_slow_node(1))) << "one step says nothing of chance";
   std::vector<StepWaits> turns;
   for (int i = 0; i < 20; ++i)

@@ -45,6 +45,25 @@ TEST_F(WindowFoldersTest, folders_of_different_ranks_at_one_time_are_one_window)
   EXPECT_THAT(set.warnings, IsEmpty());
 }
 
+TEST_F(WindowFoldersTest, many_folders_have_a_short_name_and_one_warning) {
+  for (int rank = 0; rank < 4; ++rank) write("n" + std::to_string(rank), rank, 10);
+  EXPECT_THAT(windows(load()), ElementsAre("n0 + n1 + 2 more"));
+
+  for (int rank = 0; rank < 4; ++rank) write("n" + std::to_string(rank), rank, 10 + 50 * rank);
+  const TraceSet apart = load();
+  EXPECT_THAT(windows(apart), ElementsAre("n0", "n1", "n2", "n3"));
+  EXPECT_THAT(apart.warnings, ElementsAre(HasSubstr("the folders n0 and 3 more hold")));
+}
+
+// The second lies between the others in time, by name it does not.
+TEST_F(WindowFoldersTest, folders_that_a_third_one_joins_are_one_window) {
+  write("a", 0, 10);
+  write("b", 1, 26);
+  write("c", 2, 18);
+
+  EXPECT_THAT(windows(load()), ElementsAre("a + c + 1 more"));
+}
+
 TEST_F(WindowFoldersTest, several_windows_in_a_folder_for_each_rank_are_numbered_by_time) {
   for (int rank = 0; rank < 2; ++rank) {
     const std::string folder = "rank" + std::to_string(rank) + "/";
