@@ -46,9 +46,10 @@ void warn_about_missing_steps(trace::TraceSet& set, const std::vector<RankView>&
                : "Record with a schedule, and prof.step() after each step"));
 }
 
-// Nobody trains in steps of microseconds; times in a larger unit than the format's look like that.
+// Nobody trains in steps below a microsecond; times in a larger unit than the format's look like
+// that.
 void warn_about_units(trace::TraceSet& set, const std::vector<RankView>& ranks) {
-  constexpr std::int64_t kShortest = 10'000;
+  constexpr std::int64_t kShortest = 1'000;
   std::vector<std::int64_t> windows;
   bool of_nsys = false;
   for (const StepRow* step : plain_steps(ranks)) {
@@ -56,7 +57,7 @@ void warn_about_units(trace::TraceSet& set, const std::vector<RankView>& ranks) 
   }
   for (const RankView& rank : ranks) of_nsys = of_nsys || rank.timeline->info.of_nsys;
   if (windows.empty() || statistics::upper_median(std::move(windows)) >= kShortest) return;
-  set.warnings.push_back(std::string("steps last less than 10 us: are the times of these traces in "
+  set.warnings.push_back(std::string("steps last less than 1 us: are the times of these traces in "
                                      "another unit than ") +
                          (of_nsys ? "nanoseconds?" : "microseconds?"));
 }

@@ -40,9 +40,9 @@ std::string step(const std::string& length) {
 }
 
 TEST_F(InputWarningsTest, steps_of_no_length_may_be_in_another_unit) {
-  write(0, step("9"));
+  write(0, step("0.9"));
   EXPECT_THAT(warnings(), Contains(HasSubstr("in another unit than microseconds?")));
-  write(0, step("11"));
+  write(0, step("1.1"));
   EXPECT_THAT(warnings(), Not(Contains(HasSubstr("another unit"))));
 }
 
