@@ -5,10 +5,7 @@ if(NOT EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cpu.so")
   message(FATAL_ERROR "No LibTorch in '${SIDESTREAM_TORCH_DIR}'. Run launch/setup, or set SIDESTREAM_TORCH_DIR to the "
                       "torch folder of a Python environment.")
 endif()
-file(STRINGS "${SIDESTREAM_TORCH_DIR}/include/torch/headeronly/version.h" torch_version_lines
-     REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
-string(REGEX REPLACE "[^0-9;]" "" torch_version_numbers "${torch_version_lines}")
-string(JOIN "." SIDESTREAM_TORCH_VERSION ${torch_version_numbers})
+sidestream_header_version(SIDESTREAM_TORCH_VERSION "${SIDESTREAM_TORCH_DIR}/include/torch/headeronly/version.h" TORCH_VERSION_)
 
 file(STRINGS "${SIDESTREAM_TORCH_DIR}/version.py" torch_cuda_line REGEX "^cuda: .*= '")
 string(REGEX MATCH "'([0-9]+)" torch_cuda_major "${torch_cuda_line}")
@@ -57,9 +54,7 @@ if(EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so")
 endif()
 set(cudnn_version 0)
 if(SIDESTREAM_TORCH_CUDA AND SIDESTREAM_CUDNN_INCLUDE_DIR)
-  file(STRINGS "${SIDESTREAM_CUDNN_INCLUDE_DIR}/cudnn_version.h" cudnn_lines REGEX "define CUDNN_(MAJOR|MINOR|PATCHLEVEL) ")
-  string(REGEX REPLACE "[^0-9;]" "" cudnn_numbers "${cudnn_lines}")
-  string(JOIN "." cudnn_version ${cudnn_numbers})
+  sidestream_header_version(cudnn_version "${SIDESTREAM_CUDNN_INCLUDE_DIR}/cudnn_version.h" CUDNN_)
 endif()
 if(SIDESTREAM_TORCH_CUDA AND SIDESTREAM_CUDNN_LIBRARY AND SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR AND
    cudnn_version VERSION_GREATER_EQUAL SIDESTREAM_OLDEST_CUDNN)

@@ -106,26 +106,25 @@ std::optional<verify::RecordedRun> make_run(const VerifyOptions& options, const 
                                             const StopRequest& stop, RunProgress& progress,
                                             MachineWatch& watch) {
   const int warm_up = run.purpose == RunPurpose::kProfile ? 0 : options.warm_up;
-  bool before = is_finished(run);
-  // Its figures are read once all runs are there: too late for one that has lost them.
-  if (before && has_lost_figures(read_and_trim(run), warm_up)) {
+  if (is_finished(run)) {
+    verify::RecordedRun recorded = read_and_trim(run);
+    if (!has_lost_figures(recorded, warm_up)) {
+      progress.kept(run, step_ms(recorded, warm_up));
+      return recorded;
+    }
     progress.say(describe(run) + ": finished before, but " +
                  (run.folder / "metrics.jsonl").string() +
                  " lacks its last steps: it is made again");
-    before = false;
   }
-  if (!before) {
-    if (stop.requested()) return std::nullopt;
-    progress.started(run);
-    const std::optional<int> code = run_once(options, run, stop, progress, watch);
-    const verify::MachineState measured = watch.take();
-    if (!code) return std::nullopt;
-    if (*code != 0) fail(options, run, *code);
-    if (measured.any()) verify::write_machine_state(measured, run.folder / "machine.json");
-  }
+  if (stop.requested()) return std::nullopt;
+  progress.started(run);
+  const std::optional<int> code = run_once(options, run, stop, progress, watch);
+  const verify::MachineState measured = watch.take();
+  if (!code) return std::nullopt;
+  if (*code != 0) fail(options, run, *code);
+  if (measured.any()) verify::write_machine_state(measured, run.folder / "machine.json");
   verify::RecordedRun recorded = read_and_trim(run);
-  const double milliseconds = step_ms(recorded, warm_up);
-  before ? progress.kept(run, milliseconds) : progress.finished(run, milliseconds);
+  progress.finished(run, step_ms(recorded, warm_up));
   return recorded;
 }
 

@@ -1,5 +1,6 @@
 #include "model/device/attention.hpp"
 
+#include "model/device/geometry.hpp"
 #include "model/fused/recorded.hpp"
 
 namespace sidestream::model::device {
@@ -13,10 +14,8 @@ using torch::autograd::tensor_list;
 
 // cuDNN reads 16 bytes at once, which LibTorch's allocator sees to but a view may not.
 Tensor aligned(const Tensor& tensor) {
-  constexpr std::uintptr_t kBytes = 16;
   const Tensor rows = tensor.contiguous();
-  return reinterpret_cast<std::uintptr_t>(rows.const_data_ptr()) % kBytes == 0 ? rows
-                                                                               : rows.clone();
+  return begins_a_chunk(rows.const_data_ptr()) ? rows : rows.clone();
 }
 
 struct Attended {

@@ -5,8 +5,6 @@
 namespace sidestream::model::device {
 namespace {
 
-bool begins_a_chunk(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; }
-
 std::int64_t bytes_of(core::DType dtype) { return static_cast<std::int64_t>(core::size_of(dtype)); }
 
 void check_norm_width(std::int64_t width, const char* kernel) {
@@ -16,6 +14,8 @@ void check_norm_width(std::int64_t width, const char* kernel) {
 }
 
 }  // namespace
+
+bool begins_a_chunk(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; }
 
 std::int64_t loss_threads(std::int64_t stride, core::DType dtype) {
   return std::min(whole_warps(divided_up(stride, 16 / bytes_of(dtype))), kMostLossThreads);

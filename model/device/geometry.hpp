@@ -23,6 +23,9 @@ constexpr std::int64_t kElementThreads = 128;
 constexpr std::int64_t kColumnSumThreads = 512;
 constexpr std::int64_t kMostLossThreads = 512;
 
+// Whether 16 bytes can be loaded at once there, as our kernels and NVIDIA's libraries do.
+bool begins_a_chunk(const void* data);
+
 constexpr std::int64_t divided_up(std::int64_t count, std::int64_t by) {
   return (count + by - 1) / by;
 }
