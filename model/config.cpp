@@ -96,6 +96,11 @@ void check_memory(const ModelConfig& config) {
   }
 }
 
+void check_products(const ModelConfig& config) {
+  if (config.tune_products && config.fused_ops == FusedOps::kOff)
+    throw core::ConfigError("--tune-products on needs --fused-ops on");
+}
+
 void check_attention(const ModelConfig& config) {
   if (!config.packed_attention) return;
   if (config.family == "mlp")
@@ -139,6 +144,7 @@ void ModelConfig::validate() const {
         "out of GELU cannot be made again without its product; take another level of --recompute, "
         "or --fused-ops on");
   }
+  check_products(*this);
   check_attention(*this);
   check_memory(*this);
   check_total(*this);

@@ -57,6 +57,7 @@ struct ModelConfig {
   double dropout = 0.0;
   FusedOps fused_ops = FusedOps::kOn;
   bool packed_attention = false;  // with fused_ops, on a GPU, in 16 bits: PackedAttention
+  bool tune_products = false;     // likewise: products of the fastest algorithm, by timing
   LayerRanges layer_ranges = LayerRanges::kOff;
   std::int64_t loss_chunks =
       0;  // the head's logits are computed in so many parts; 0: chosen by size

@@ -6,8 +6,11 @@ namespace sidestream::model {
 
 using torch::Tensor;
 
-WeightGradientSum::WeightGradientSum(const Tensor& weight_vc, LossChunks chunks, Tensor memory)
-    : type_(weight_vc.scalar_type()), memory_(std::move(memory)) {
+WeightGradientSum::WeightGradientSum(const Tensor& weight_vc, LossChunks chunks, Tensor memory,
+                                     AddProduct add_product)
+    : type_(weight_vc.scalar_type()),
+      memory_(std::move(memory)),
+      add_product_(std::move(add_product)) {
   const bool wide = chunks == LossChunks::kSeveral && weight_vc.element_size() < 4;
   sum_ = !wide && memory_.defined()
              ? std::exchange(memory_, Tensor())
@@ -27,6 +30,7 @@ void WeightGradientSum::add(const Tensor& logits_grad_nv, const Tensor& x_nc) {
 
 // LibTorch's products leave fp32 on GPUs only; on the processor each chunk's is rounded once.
 void WeightGradientSum::add_wide(const Tensor& logits_grad_vn, const Tensor& x_nc) {
+  if (add_product_ && add_product_(logits_grad_vn, x_nc, sum_)) return;
   if (sum_.is_cuda())
     at::addmm_out(sum_, sum_, logits_grad_vn, x_nc, at::kFloat);
   else

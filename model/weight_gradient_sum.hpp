@@ -2,6 +2,8 @@
 // narrower and there is more than one chunk, so that the number of chunks costs no digits.
 #pragma once
 
+#include <functional>
+
 #include <torch/torch.h>
 
 namespace sidestream::model {
@@ -10,8 +12,13 @@ enum class LossChunks { kOne, kSeveral };
 
 class WeightGradientSum {
  public:
+  // sum += left right, sum in fp32; what is false does not take such tensors, and LibTorch does.
+  using AddProduct = std::function<bool(const torch::Tensor& left, const torch::Tensor& right,
+                                        const torch::Tensor& sum)>;
+
   // memory: like the weight, not initialised, where the sum is to be; undefined: anywhere.
-  WeightGradientSum(const torch::Tensor& weight_vc, LossChunks chunks, torch::Tensor memory = {});
+  WeightGradientSum(const torch::Tensor& weight_vc, LossChunks chunks, torch::Tensor memory = {},
+                    AddProduct add_product = {});
 
   // logits_grad_nv^T x_nc on top of what is there, both in the dtype of the weight.
   void add(const torch::Tensor& logits_grad_nv, const torch::Tensor& x_nc);
@@ -25,6 +32,7 @@ class WeightGradientSum {
   at::ScalarType type_;
   bool empty_ = true;
   torch::Tensor memory_, sum_;
+  AddProduct add_product_;
 };
 
 }  // namespace sidestream::model

@@ -37,14 +37,6 @@ void require_graph(const comm::Communicator& communicator) {
         communicator.backend_name()));
 }
 
-void require_packed_attention() {
-  if (model::device::make_packed_attention()) return;
-  throw core::ConfigError(
-      "--packed-attention on: this build was made without cuDNN's graphs: build with a toolkit of "
-      "the CUDA that torch was built for, and with the package nvidia-cudnn-frontend beside torch "
-      "(`sidestream --version` says what there was), or leave --packed-attention out");
-}
-
 void choose_products(const TrainOptions& options) {
   const bool tf32 = options.precision == Precision::kTf32;
   at::globalContext().setAllowTF32CuBLAS(tf32);
@@ -59,6 +51,26 @@ torch::ScalarType activation_type(Precision precision) {
   return precision == Precision::kFp16 ? torch::kHalf : torch::kFloat32;
 }
 
+// On the device that this thread has chosen.
+void require_packed_attention(const TrainOptions& options) {
+  const auto attention = model::device::make_packed_attention();
+  if (!attention)
+    throw core::ConfigError(
+        "--packed-attention on: this build was made without cuDNN's graphs: build with a toolkit "
+        "of the CUDA that torch was built for, and with the package nvidia-cudnn-frontend beside "
+        "torch (`sidestream --version` says what there was), or leave --packed-attention out");
+  const model::ModelConfig& model = options.model.config;
+  const std::string objection = attention->objection({.dtype = activation_type(options.precision),
+                                                      .batch = options.data.batch_size_per_rank,
+                                                      .time = sequence_length(options),
+                                                      .heads = model.heads,
+                                                      .head_width = model.width / model.heads});
+  if (objection.empty()) return;
+  throw core::ConfigError(fmt::format(
+      "--packed-attention on: cuDNN has no such attention for this GPU ({}): leave it out",
+      objection));
+}
+
 }  // namespace
 
 DeviceSession::DeviceSession(const comm::Communicator& communicator, const TrainOptions& options) {
@@ -69,7 +81,6 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
   }
   require_libtorch_with_cuda();
   if (options.cuda_graph) require_graph(communicator);
-  if (options.model.config.packed_attention) require_packed_attention();
   choose_products(options);
   device_ = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(*index));
   driver_ = comm::cuda::make_driver();
@@ -78,6 +89,7 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
       device_.type());  // the allocator's numbers are asked for first
   const c10::impl::VirtualGuardImpl guard(device_.type());
   guard.setDevice(device_);
+  if (options.model.config.packed_attention) require_packed_attention(options);
   previous_stream_ =
       guard.exchangeStream(guard.getStreamFromGlobalPool(device_, /*isHighPriority=*/false));
 }
@@ -109,8 +121,7 @@ std::string attention_kernel(const torch::Device& device, const TrainOptions& op
   const auto& model = options.model.config;
   if (model.packed_attention) return "cuDNN's kernels of packed operands";
   const torch::ScalarType type = activation_type(options.precision);
-  const std::int64_t length =
-      options.data.sequence_length > 0 ? options.data.sequence_length : model.context_length;
+  const std::int64_t length = sequence_length(options);
   // Views as the model makes them: the choice looks at strides too.
   const std::int64_t batch = options.data.batch_size_per_rank;
   const torch::Tensor qkv_bt3c = torch::empty(

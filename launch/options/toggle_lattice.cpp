@@ -69,9 +69,11 @@ void settle_toggles(GivenLayers& layers) {
   if (layers.value_of("nccl-ctas", "auto") == "none" &&
       layers.value_of("nccl-windows", "on") == "off")
     settle(layers, {"nccl-ctas", "auto", "few"}, {"nccl-windows", "on", "on"});
-  if (layers.value_of("packed-attention", "off") == "on" &&
-      layers.value_of("fused-ops", "on") == "off")
-    settle(layers, {"packed-attention", "off", "off"}, {"fused-ops", "on", "on"});
+  for (const char* needs_operators : {"packed-attention", "tune-products"}) {
+    if (layers.value_of(needs_operators, "off") == "on" &&
+        layers.value_of("fused-ops", "on") == "off")
+      settle(layers, {needs_operators, "off", "off"}, {"fused-ops", "on", "on"});
+  }
   settle_offload(layers);
   // The plain optimizer takes the learning rate as an argument of its launches.
   if (layers.value_of("cuda-graph", "off") == "on" &&

@@ -97,11 +97,22 @@ void refuse_packed_attention(const TrainOptions& options) {
         "--packed-attention on is for GPUs, in --precision bf16 or fp16: elsewhere leave it out");
 }
 
+void refuse_tuned_products(const TrainOptions& options) {
+  if (options.model.config.tune_products)
+    throw core::ConfigError(
+        "--tune-products on is for GPUs, in --precision bf16 or fp16: elsewhere leave it out");
+}
+
 void check_operators_of_gpus(const TrainOptions& options) {
+  if (options.model.config.tune_products && options.deterministic)
+    throw core::ConfigError(
+        "--tune-products on and --deterministic exclude each other: which algorithm is the fastest "
+        "can differ from run to run, and the last bits with it; leave one of them out");
   const bool wide = options.precision == Precision::kFp32 || options.precision == Precision::kTf32;
   if (!wide && options.device != Device::kCpu) return;
   refuse_epilogues(options);
   refuse_packed_attention(options);
+  refuse_tuned_products(options);
 }
 
 // What is known without a device.
@@ -146,6 +157,7 @@ void refuse_what_needs_a_gpu(const TrainOptions& options) {
   refuse_offload_on_processor(options);
   refuse_epilogues(options);
   refuse_packed_attention(options);
+  refuse_tuned_products(options);
   if (options.cuda_graph)
     throw core::ConfigError(
         "--cuda-graph on: a CUDA graph needs a GPU, and this rank has none: leave --cuda-graph "

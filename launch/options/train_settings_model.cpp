@@ -16,6 +16,7 @@ Setting<Options> model_preset() {
         options.model.config = model::preset(text);
         options.model.config.fused_ops = before.fused_ops;
         options.model.config.packed_attention = before.packed_attention;
+        options.model.config.tune_products = before.tune_products;
         options.model.config.loss_chunks = before.loss_chunks;
         options.model.config.recompute = before.recompute;
         options.model.config.residuals = before.residuals;

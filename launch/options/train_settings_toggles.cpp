@@ -135,6 +135,23 @@ Setting<Options> offload() {
           [](const Options& options) { return std::optional(offload_of(options).text()); }};
 }
 
+Setting<Options> packed_attention() {
+  return on_off<Options>(
+      {"packed-attention", "on|off",
+       "on a GPU, with bf16 or fp16: attention writes the gradients of queries, keys and values "
+       "side by side, so that they are not concatenated"},
+      [](auto& o) -> auto& { return o.model.config.packed_attention; });
+}
+
+Setting<Options> tune_products() {
+  return on_off<Options>(
+      {"tune-products", "on|off",
+       "on a GPU, with bf16 or fp16: each product of matrices gets the fastest of cublasLt's "
+       "algorithms, which the first step times; another run may choose others, and differ in the "
+       "last bits"},
+      [](auto& o) -> auto& { return o.model.config.tune_products; });
+}
+
 constexpr IntegerRange kLossChunks{1, 1 << 24};
 
 Setting<Options> loss_chunks() {
@@ -245,11 +262,8 @@ SettingGroup<TrainOptions> toggle_settings() {
        optimizer_state_dtype(),
        zero(),
        fused_ops(),
-       on_off<Options>(
-           {"packed-attention", "on|off",
-            "on a GPU, with bf16 or fp16: attention writes the gradients of queries, keys and "
-            "values side by side, so that they are not concatenated"},
-           [](auto& o) -> auto& { return o.model.config.packed_attention; }),
+       packed_attention(),
+       tune_products(),
        loss_chunks(),
        recompute(),
        offload(),

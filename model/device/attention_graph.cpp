@@ -92,4 +92,13 @@ std::shared_ptr<Graph> attention_graph(const AttentionShape& shape) {
   return graph;
 }
 
+std::string objection_to(Graph& graph, cudnnHandle_t handle) {
+  if (auto error = graph.validate(); error.is_bad()) return error.get_message();
+  if (auto error = graph.build_operation_graph(handle); error.is_bad()) return error.get_message();
+  if (auto error = graph.create_execution_plans({fe::HeurMode_t::A}); error.is_bad())
+    return error.get_message();
+  if (auto error = graph.check_support(); error.is_bad()) return error.get_message();
+  return {};
+}
+
 }  // namespace sidestream::model::device

@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include <c10/core/ScalarType.h>
 
@@ -38,5 +39,9 @@ struct AttentionShape {
 };
 
 std::shared_ptr<cudnn_frontend::graph::Graph> attention_graph(const AttentionShape& shape);
+
+// Why the GPU of the handle, or without one that which the graph was told of, has no kernels for
+// it, in cuDNN's words; empty: it has.
+std::string objection_to(cudnn_frontend::graph::Graph& graph, cudnnHandle_t handle = nullptr);
 
 }  // namespace sidestream::model::device

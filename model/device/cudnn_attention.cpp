@@ -69,6 +69,15 @@ Memory operands(const Tensor& qkv_bt3c, const Tensor& out_btc, const Tensor& log
 
 class CudnnAttention : public PackedAttention {
  public:
+  std::string objection(const Sizes& sizes) const override {
+    for (const AttentionPass pass : {AttentionPass::kForward, AttentionPass::kBackward}) {
+      const std::shared_ptr<Graph> graph = attention_graph(shape_of(pass, sizes));
+      if (std::string found = objection_to(*graph, at::native::getCudnnHandle()); !found.empty())
+        return found;
+    }
+    return {};
+  }
+
   void forward(const Forward& job) const override {
     run(AttentionPass::kForward, job.qkv_bt3c, job.heads,
         operands(job.qkv_bt3c, job.out_btc, job.log_sums_bht));
@@ -84,17 +93,25 @@ class CudnnAttention : public PackedAttention {
   }
 
  private:
+  static AttentionShape shape_of(AttentionPass pass, const Sizes& sizes) {
+    return {.pass = pass,
+            .dtype = sizes.dtype,
+            .deterministic =
+                pass == AttentionPass::kBackward && at::globalContext().deterministicAlgorithms(),
+            .batch = sizes.batch,
+            .time = sizes.time,
+            .heads = sizes.heads,
+            .head_width = sizes.head_width};
+  }
+
   void run(AttentionPass pass, const Tensor& qkv_bt3c, std::int64_t heads, Memory memory) const {
     const c10::cuda::CUDAGuard guard(qkv_bt3c.device());
     const Key key{.handle = at::native::getCudnnHandle(),
-                  .shape = {.pass = pass,
-                            .dtype = qkv_bt3c.scalar_type(),
-                            .deterministic = pass == AttentionPass::kBackward &&
-                                             at::globalContext().deterministicAlgorithms(),
-                            .batch = qkv_bt3c.size(0),
-                            .time = qkv_bt3c.size(1),
-                            .heads = heads,
-                            .head_width = qkv_bt3c.size(2) / 3 / heads}};
+                  .shape = shape_of(pass, {.dtype = qkv_bt3c.scalar_type(),
+                                           .batch = qkv_bt3c.size(0),
+                                           .time = qkv_bt3c.size(1),
+                                           .heads = heads,
+                                           .head_width = qkv_bt3c.size(2) / 3 / heads})};
     const std::shared_ptr<Graph> graph = graphs_->of(key);
     // Of LibTorch's allocator: given back at once, to what comes later on this stream.
     std::int64_t bytes = 0;

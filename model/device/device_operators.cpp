@@ -70,13 +70,25 @@ Tensor DeviceOperators::next_token_loss(const Tensor& x_btc, const Embeddings& e
                             : plain_.next_token_loss(x_btc, embeddings, targets_bt, options);
 }
 
+namespace {
+
+ChosenProducts chosen_products(const ModelConfig& config) {
+  if (!has_epilogues(config.fused_ops) && !config.tune_products) return {};
+  Epilogues epilogues = Epilogues::kBias;
+  if (config.fused_ops == FusedOps::kGeluEpilogues) epilogues = Epilogues::kGelu;
+  if (config.fused_ops == FusedOps::kAllEpilogues) epilogues = Epilogues::kAll;
+  return {
+      .products = make_products(config.tune_products ? Algorithms::kFastest : Algorithms::kFirst),
+      .epilogues = epilogues,
+      .plain = config.tune_products};
+}
+
+}  // namespace
+
 std::unique_ptr<Operators> make_device_operators(const ModelConfig& config) {
   LaunchQueuePtr queue = make_launch_queue();
   if (!queue) return std::make_unique<PlainOperators>();
-  if (has_epilogues(config.fused_ops))
-    queue->products = {.products = make_epilogue_products(),
-                       .epilogues = config.fused_ops == FusedOps::kAllEpilogues ? Epilogues::kAll
-                                                                                : Epilogues::kGelu};
+  queue->products = chosen_products(config);
   if (config.packed_attention) {
     queue->attention = make_packed_attention();
     if (!queue->attention) throw core::Error("packed attention: this build has none");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "model/device/multiply.hpp"
 #include "model/fused/recorded.hpp"
 #include "model/ignored_target.hpp"
 #include "model/loss_chunks.hpp"
@@ -42,7 +43,10 @@ class HeadLoss {
     if (gradients_ == LossGradients::kNo) return;
     x_grad_ = at::empty_like(x_);
     weight_sum_.emplace(weight_, chunk_rows_ < x_.size(0) ? LossChunks::kSeveral : LossChunks::kOne,
-                        weight_gradient.memory);
+                        weight_gradient.memory,
+                        [&queue](const Tensor& left, const Tensor& right, const Tensor& sum) {
+                          return add_product(queue, left, right, sum);
+                        });
   }
 
   // The kernel divides by all rows; who differentiates is told how many there are to one that
@@ -67,12 +71,12 @@ class HeadLoss {
   void run_chunk(std::int64_t row, std::int64_t rows) {
     const Tensor x = x_.narrow(0, row, rows);
     // Rows are as far apart as the kernel likes them; the products know of the distance.
-    Tensor logits = logits_.narrow(0, 0, rows).narrow(1, 0, weight_.size(0));
-    at::mm_out(logits, x, weight_.t());
+    const Tensor logits = logits_.narrow(0, 0, rows).narrow(1, 0, weight_.size(0));
+    multiply_into(queue_, logits, x, weight_.t());
     compute_losses(row, rows);
     if (gradients_ == LossGradients::kNo) return;
-    Tensor x_grad = x_grad_.narrow(0, row, rows);
-    at::mm_out(x_grad, logits, weight_);
+    const Tensor x_grad = x_grad_.narrow(0, row, rows);
+    multiply_into(queue_, x_grad, logits, weight_);
     weight_sum_->add(logits, x);
   }
 

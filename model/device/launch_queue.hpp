@@ -9,14 +9,14 @@
 
 #include "core/base/dtype.hpp"
 #include "model/device/device_kernels.hpp"
-#include "model/device/epilogue_products.hpp"
 #include "model/device/packed_attention.hpp"
+#include "model/device/products.hpp"
 
 namespace sidestream::model::device {
 
 struct LaunchQueue : torch::CustomClassHolder {
   std::shared_ptr<DeviceKernels> kernels;
-  ChosenProducts products;  // with epilogues; none: a kernel each before or after LibTorch's
+  ChosenProducts products;  // none: LibTorch's, with a kernel before or after for an epilogue
   std::shared_ptr<const PackedAttention> attention;  // null: LibTorch's
   torch::DeviceType device = torch::kCUDA;           // whose tensors the kernels take
   std::function<DeviceStream(const torch::Device&)> current_stream;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "model/device/bias_gradient.hpp"
+#include "model/device/multiply.hpp"
 #include "model/fused/recorded.hpp"
 
 namespace sidestream::model::device {
@@ -26,7 +27,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     keep_queue(context, queue);
     model::keep(context, x_again);
     fused::keep_place(context, kWeightGradient, weight_gradient);
-    return shaped_like(at::addmm(bias, rows_of(x), weight), x, weight.size(1));
+    return shaped_like(multiply_with_bias(*queue, rows_of(x), {weight, bias}), x, weight.size(1));
   }
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
@@ -34,12 +35,12 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     const Tensor x = take_operand(context, saved[0]), &weight = saved[1];
     RECORD_FUNCTION("sidestream::linear_backward", Inputs({grads[0], x, weight}));
     const Tensor dy = rows_of(grads[0]);
+    const LaunchQueuePtr queue = kept_queue(context);
     tensor_list result(6);
     if (context->needs_input_grad(0))
-      result[0] = shaped_like(at::mm(dy, weight.t()), x, x.size(-1));
-    LinearGradients gradients =
-        linear_gradients(*kept_queue(context), fused::take_place(context, kWeightGradient).memory,
-                         rows_of(x), weight, dy);
+      result[0] = shaped_like(multiply(*queue, dy, weight.t()), x, x.size(-1));
+    LinearGradients gradients = linear_gradients(
+        *queue, fused::take_place(context, kWeightGradient).memory, rows_of(x), weight, dy);
     result[1] = std::move(gradients.weight);
     result[2] = std::move(gradients.bias);
     return result;
@@ -54,18 +55,12 @@ Tensor linear(const LaunchQueuePtr& queue, const Operand& x, const LinearWeights
                                queue);
 }
 
-Tensor product_into(Tensor memory, const Tensor& left, const Tensor& right) {
-  if (!memory.defined()) return at::mm(left, right);
-  at::mm_out(memory, left, right);
-  return memory;
-}
-
 LinearGradients linear_gradients(const LaunchQueue& queue, const Tensor& memory, const Tensor& x_rc,
                                  const Tensor& weight_ch, const Tensor& dy_rh) {
   const Tensor memory_or_new = memory.defined() ? memory : at::empty_like(weight_ch);
-  const EpilogueProducts* products = queue.products.for_bias(x_rc, memory_or_new);
+  const Products* products = queue.products.for_bias_gradient(x_rc, memory_or_new);
   if (products == nullptr)
-    return {product_into(memory_or_new, x_rc.t(), dy_rh), bias_gradient(queue, dy_rh)};
+    return {product_into(queue, memory_or_new, x_rc.t(), dy_rh), bias_gradient(queue, dy_rh)};
   LinearGradients gradients{memory_or_new, at::empty({dy_rh.size(1)}, dy_rh.options())};
   RECORD_FUNCTION("sidestream::weight_gradient_product", Inputs({x_rc, dy_rh}));
   products->weight_gradient(x_rc, dy_rh, gradients.weight, gradients.bias);

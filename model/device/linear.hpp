@@ -1,5 +1,5 @@
-// x weight + bias on a device: LibTorch's products, which add the bias themselves; the gradient of
-// the weight is written where it is wanted.
+// x weight + bias on a device, in products that add the bias themselves; the gradient of the weight
+// is written where it is wanted.
 #pragma once
 
 #include <torch/torch.h>
@@ -13,10 +13,6 @@ namespace sidestream::model::device {
 // x [..., in]; float, bfloat16 or float16, as the weights.
 torch::Tensor linear(const LaunchQueuePtr& queue, const Operand& x, const LinearWeights& weights,
                      const fused::GradientPlace& weight_gradient = {});
-
-// left right, in `memory` where it is defined.
-torch::Tensor product_into(torch::Tensor memory, const torch::Tensor& left,
-                           const torch::Tensor& right);
 
 // Of x_rc weight + bias, from the gradient of that; weight's in `memory` where it is defined.
 struct LinearGradients {

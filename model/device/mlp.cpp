@@ -5,6 +5,7 @@
 #include "model/device/bias_gradient.hpp"
 #include "model/device/geometry.hpp"
 #include "model/device/linear.hpp"
+#include "model/device/multiply.hpp"
 #include "model/fused/recorded.hpp"
 
 namespace sidestream::model::device {
@@ -35,13 +36,12 @@ struct Hidden {
 
 // Null: GELU is a kernel of its own between the products. kBeforeGelu makes the activation again
 // from `before`, of which the product's GELU has seen more digits.
-const EpilogueProducts* products_with_gelu(const LaunchQueue& queue, const Tensor& x,
-                                           const Tensor& weight, MlpKeeps keeps) {
+const Products* products_with_gelu(const LaunchQueue& queue, const Tensor& x, const Tensor& weight,
+                                   MlpKeeps keeps) {
   return keeps == MlpKeeps::kBeforeGelu ? nullptr : queue.products.for_gelu(x, weight);
 }
 
-Hidden hidden_of_product(const EpilogueProducts& products, const Tensor& x,
-                         const LinearWeights& in) {
+Hidden hidden_of_product(const Products& products, const Tensor& x, const LinearWeights& in) {
   const Tensor rows = rows_of(x);
   const Tensor before = at::empty({rows.size(0), in.weight.size(1)}, rows.options());
   const Tensor activation = at::empty_like(before);
@@ -50,14 +50,14 @@ Hidden hidden_of_product(const EpilogueProducts& products, const Tensor& x,
   return {before, activation};
 }
 
-Tensor before_gelu(const Tensor& x, const LinearWeights& in) {
-  return at::addmm(in.bias, rows_of(x), in.weight);
+Tensor before_gelu(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in) {
+  return multiply_with_bias(queue, rows_of(x), in);
 }
 
 Hidden hidden_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in,
-                 const EpilogueProducts* products) {
+                 const Products* products) {
   if (products != nullptr) return hidden_of_product(*products, x, in);
-  const Tensor before = before_gelu(x, in), activation = at::empty_like(before);
+  const Tensor before = before_gelu(queue, x, in), activation = at::empty_like(before);
   gelu_into(queue, before, activation);
   return {before, activation};
 }
@@ -65,19 +65,19 @@ Hidden hidden_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights&
 // Where nothing is going to be differentiated. The product that training has, for its bits: what
 // goes into GELU is written there, too.
 Tensor activation_of(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in,
-                     const EpilogueProducts* products) {
+                     const Products* products) {
   if (products != nullptr) return hidden_of_product(*products, x, in).activation;
-  const Tensor hidden = before_gelu(x, in);
+  const Tensor hidden = before_gelu(queue, x, in);
   gelu_into(queue, hidden, hidden);
   return hidden;
 }
 
 // As it was kept, or made again. A kernel of GELU's backward makes the activation itself.
-Hidden hidden_again(const Tensor& x, const LinearWeights& in, const Hidden& kept,
-                    const EpilogueProducts* products) {
+Hidden hidden_again(const LaunchQueue& queue, const Tensor& x, const LinearWeights& in,
+                    const Hidden& kept, const Products* products) {
   if (kept.before.defined()) return kept;
   if (products != nullptr) return hidden_of_product(*products, x, in);
-  return {before_gelu(x, in), Tensor()};
+  return {before_gelu(queue, x, in), Tensor()};
 }
 
 // What forward kept, by what there is of it.
@@ -112,9 +112,9 @@ HiddenGradient through_gelu(const LaunchQueue& queue, const Tensor& grad, const 
 
 // dy: of the second product.
 HiddenGradient hidden_gradient(const LaunchQueue& queue, const Tensor& dy, const Tensor& out_weight,
-                               Hidden hidden, const EpilogueProducts* products) {
-  if (products == nullptr || !EpilogueProducts::take(dy, out_weight))
-    return through_gelu(queue, at::mm(dy, out_weight.t()), hidden);
+                               Hidden hidden, const Products* products) {
+  if (products == nullptr || !Products::take(dy, out_weight))
+    return through_gelu(queue, multiply(queue, dy, out_weight.t()), hidden);
   HiddenGradient result{at::empty_like(hidden.before), std::move(hidden.activation),
                         at::empty({hidden.before.size(1)}, dy.options())};
   RECORD_FUNCTION("sidestream::gelu_product_backward", Inputs({dy, out_weight}));
@@ -138,7 +138,8 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     context->save_for_backward(
         {x_again.make ? Tensor() : x, keeps == MlpKeeps::kInput ? Tensor() : hidden.before,
          in_weight, out_weight, in_bias, keeps == MlpKeeps::kAll ? hidden.activation : Tensor()});
-    return shaped_like(at::addmm(out_bias, hidden.activation, out_weight), x, out_weight.size(1));
+    return shaped_like(multiply_with_bias(*queue, hidden.activation, {out_weight, out_bias}), x,
+                       out_weight.size(1));
   }
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
@@ -147,8 +148,8 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     const Tensor x = take_operand(context, saved[0]);
     const LaunchQueue& queue = *kept_queue(context);
     const Hidden kept{saved[1], saved[5]};
-    const EpilogueProducts* products = products_with_gelu(queue, x, in_weight, kept_of(kept));
-    Hidden hidden = hidden_again(x, {in_weight, in_bias}, kept, products);
+    const Products* products = products_with_gelu(queue, x, in_weight, kept_of(kept));
+    Hidden hidden = hidden_again(queue, x, {in_weight, in_bias}, kept, products);
     RECORD_FUNCTION("sidestream::mlp_backward", Inputs({grads[0], x, in_weight, out_weight}));
     const Tensor dy = rows_of(grads[0]);
     tensor_list result(8);
@@ -159,10 +160,10 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     result[3] = std::move(out.weight);
     result[4] = std::move(out.bias);
     result[2] = gradient.bias_grad;
-    result[1] =
-        product_into(fused::take_place(context, kInGradient).memory, rows_of(x).t(), gradient.grad);
+    result[1] = product_into(queue, fused::take_place(context, kInGradient).memory, rows_of(x).t(),
+                             gradient.grad);
     if (context->needs_input_grad(0))
-      result[0] = shaped_like(at::mm(gradient.grad, in_weight.t()), x, x.size(-1));
+      result[0] = shaped_like(multiply(queue, gradient.grad, in_weight.t()), x, x.size(-1));
     return result;
   }
 };
@@ -178,7 +179,7 @@ Tensor mlp(const LaunchQueuePtr& queue, const Operand& operand, const LinearWeig
   }
   const Tensor activation =
       activation_of(*queue, x, in, products_with_gelu(*queue, x, in.weight, options.keeps));
-  return shaped_like(at::addmm(out.bias, activation, out.weight), x, out.weight.size(1));
+  return shaped_like(multiply_with_bias(*queue, activation, out), x, out.weight.size(1));
 }
 
 }  // namespace sidestream::model::device

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include <torch/torch.h>
 
@@ -27,6 +28,13 @@ class PackedAttention {
   // Whether it can be had: bfloat16 or float16, no dropout, at least two tokens, heads as
   // kPackedHeadWidth and kMostPackedHeadWidth say (config.hpp).
   static bool takes(const torch::Tensor& qkv_bt3c, const AttentionOptions& options);
+
+  struct Sizes {
+    at::ScalarType dtype;
+    std::int64_t batch, time, heads, head_width;
+  };
+  // Why the current device has no such attention, forward and backward; empty: it has.
+  virtual std::string objection(const Sizes& sizes) const = 0;
 
   struct Forward {
     const torch::Tensor& qkv_bt3c;

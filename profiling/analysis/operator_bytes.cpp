@@ -83,6 +83,8 @@ constexpr auto kResults = std::to_array<Result>({
     {"aten::baddbmm", added_product},
     {"aten::convolution", convolution},
     {"aten::mkldnn_convolution", convolution},
+    {"sidestream::product", first_product},
+    {"sidestream::bias_product", fused_linear},
     {"sidestream::linear", fused_linear},
     {"sidestream::linear_backward", like<1, 2>},
     {"sidestream::mlp", fused_mlp},

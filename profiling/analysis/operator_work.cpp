@@ -153,7 +153,7 @@ struct Counter {
   double products = 1;
 };
 
-constexpr std::array<Counter, 33> kCounters = {{
+constexpr std::array<Counter, 35> kCounters = {{
     {.name = "aten::mm", .product = plain_product},
     {.name = "aten::bmm", .product = plain_product},
     {.name = "aten::_scaled_mm", .product = plain_product},
@@ -182,6 +182,8 @@ constexpr std::array<Counter, 33> kCounters = {{
     {.name = "sidestream::mlp_backward",
      .flops = fused_mlp_backward,
      .product = fused_linear_backward},
+    {.name = "sidestream::product", .product = plain_product},
+    {.name = "sidestream::bias_product", .product = fused_linear},
     {.name = "sidestream::gelu_product", .product = fused_linear},
     {.name = "sidestream::gelu_product_backward", .product = transposed_product},
     {.name = "sidestream::weight_gradient_product", .product = weight_gradient_product},

@@ -128,6 +128,8 @@ TEST_F(ConfigTextTest, parse_every_key_sets_its_member) {
                                               "off",
                                               "--packed-attention",
                                               "off",
+                                              "--tune-products",
+                                              "off",
                                               "--cuda-graph",
                                               "off",
                                               "--reduce-dtype",

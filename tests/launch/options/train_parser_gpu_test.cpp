@@ -127,6 +127,35 @@ TEST_F(TrainParserTest, parse_epilogues_refuses_what_has_none) {
                 HasSubstr("are for GPUs, in --precision bf16 or fp16"));
 }
 
+TEST_F(TrainParserTest, parse_tune_products_is_off_and_brings_the_operators_that_it_needs) {
+  EXPECT_FALSE(parse({}).model.config.tune_products);
+  const TrainOptions alone = parse({"--baseline", "--precision", "bf16", "--tune-products", "on"});
+  EXPECT_TRUE(alone.model.config.tune_products);
+  EXPECT_EQ(alone.model.config.fused_ops, model::FusedOps::kOn);
+  EXPECT_TRUE(parse({"--tune-products", "on", "--precision", "fp16", "--model", "gpt2-124m"})
+                  .model.config.tune_products);
+  EXPECT_FALSE(
+      parse({"--config", file("tune-products = on\n"), "--baseline"}).model.config.tune_products);
+}
+
+TEST_F(TrainParserTest, parse_tune_products_refuses_what_has_none) {
+  const auto error = [&](Arguments others) {
+    others.insert(others.begin(), {"--tune-products", "on", "--precision", "bf16"});
+    return error_with_data(others);
+  };
+  EXPECT_EQ(error({}), "no error");
+  EXPECT_EQ(error({"--packed-attention", "on", "--fused-ops", "all-epilogues"}), "no error");
+  EXPECT_EQ(error({"--device", "cpu"}),
+            "--tune-products on is for GPUs, in --precision bf16 or fp16: elsewhere leave it out");
+  EXPECT_EQ(error({"--fused-ops", "off"}),
+            "--tune-products on and --fused-ops off exclude each other: leave one of them out");
+  EXPECT_THAT(error({"--deterministic"}),
+              HasSubstr("--tune-products on and --deterministic exclude each other"));
+  for (const char* precision : {"fp32", "tf32"})
+    EXPECT_THAT(error_with_data({"--tune-products", "on", "--precision", precision}),
+                HasSubstr("is for GPUs, in --precision bf16 or fp16"));
+}
+
 TEST_F(TrainParserTest, parse_packed_attention_is_off_and_brings_the_operators_that_it_needs) {
   EXPECT_FALSE(parse({}).model.config.packed_attention);
   const TrainOptions alone =

@@ -42,7 +42,7 @@ struct ToldGpu {
   int major, multiprocessors, shared_bytes;
 };
 constexpr ToldGpu kA100{"NVIDIA A100", 8, 108, 166912}, kH100{"NVIDIA H100", 9, 132, 232448},
-    kB200{"NVIDIA B200", 10, 148, 232448};
+    kB200{"NVIDIA B200", 10, 148, 232448}, kV100{"NVIDIA V100", 7, 80, 98304};
 
 // As cuDNN 9.19 writes one of a GPU that is there (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
 std::string description_of(const ToldGpu& gpu) {
@@ -74,11 +74,7 @@ std::string objection(const AttentionShape& shape, const ToldGpu& gpu) {
     return "the GPU: " + error.get_message();
   const std::shared_ptr<Graph> graph = attention_graph(shape);
   graph->set_device_properties(device);
-  if (auto error = graph->validate(); error.is_bad()) return error.get_message();
-  if (auto error = graph->build_operation_graph(); error.is_bad()) return error.get_message();
-  if (auto error = graph->create_execution_plans({fe::HeurMode_t::A}); error.is_bad())
-    return error.get_message();
-  return graph->check_support().get_message();
+  return objection_to(*graph);
 }
 
 struct AttentionGraphTest : testing::Test {
@@ -121,6 +117,20 @@ TEST_F(AttentionGraphTest, cudnn_has_kernels_for_it) {
             << gpu.name << ", T = " << s.time << ", heads of " << s.head_width;
       }
     }
+  }
+}
+
+TEST_F(AttentionGraphTest, cudnn_objects_to_a_gpu_that_has_no_kernels_for_it) {
+  for (const AttentionPass pass : {AttentionPass::kForward, AttentionPass::kBackward}) {
+    EXPECT_NE(objection({.pass = pass,
+                         .dtype = at::kHalf,
+                         .deterministic = false,
+                         .batch = 2,
+                         .time = 64,
+                         .heads = 2,
+                         .head_width = 64},
+                        kV100),
+              "");
   }
 }
 

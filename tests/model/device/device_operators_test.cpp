@@ -58,7 +58,9 @@ TEST_F(DeviceOperatorsTest, linear_equals_plain) {
   struct Sizes {
     std::int64_t batch, time, in, out;
   };
-  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with(Epilogues::kAll)}) {
+  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with(Epilogues::kAll),
+                                      tested_queue_with_all_products(Epilogues::kBias),
+                                      tested_queue_with_all_products(Epilogues::kAll)}) {
     for (const Sizes& s : {Sizes{2, 65, 64, 192}, {1, 1, 2, 4}, {3, 37, 33, 321}}) {
       SCOPED_TRACE(s.in);
       compare(
@@ -113,6 +115,8 @@ TEST_F(DeviceOperatorsTest, what_is_made_again_changes_no_bit) {
                                         {MlpKeeps::kBeforeGelu, MlpKeeps::kInput});
   expect_no_bit_changed_by_making_again(tested_queue_with(Epilogues::kAll), at::kBFloat16,
                                         {MlpKeeps::kInput});
+  expect_no_bit_changed_by_making_again(tested_queue_with_all_products(Epilogues::kBias),
+                                        at::kBFloat16, {MlpKeeps::kBeforeGelu, MlpKeeps::kInput});
 }
 
 TEST_F(DeviceOperatorsTest, mlp_with_gelu_in_its_products_equals_plain) {
@@ -128,63 +132,14 @@ TEST_F(DeviceOperatorsTest, mlp_with_gelu_in_its_products_equals_plain) {
   }
 }
 
-// Passes on to others, and counts.
-class CountedProducts : public EpilogueProducts {
- public:
-  explicit CountedProducts(std::shared_ptr<const EpilogueProducts> others)
-      : others_(std::move(others)) {}
-
-  void with_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& before,
-                 const Tensor& activation) const override {
-    ++forward;
-    others_->with_gelu(x, weight, bias, before, activation);
-  }
-  void through_gelu(const Tensor& dy, const Tensor& weight, const Tensor& before,
-                    const Tensor& grad, const Tensor& bias_grad) const override {
-    ++backward;
-    others_->through_gelu(dy, weight, before, grad, bias_grad);
-  }
-  void weight_gradient(const Tensor& x, const Tensor& dy, const Tensor& weight_grad,
-                       const Tensor& bias_grad) const override {
-    ++weight_gradients;
-    others_->weight_gradient(x, dy, weight_grad, bias_grad);
-  }
-
-  mutable int forward = 0, backward = 0, weight_gradients = 0;
-
- private:
-  std::shared_ptr<const EpilogueProducts> others_;
-};
-
-// That the products of the tests above are used where they are meant.
-TEST_F(DeviceOperatorsTest, products_with_epilogues_are_used_in_16_bits_and_whole_chunks) {
-  const LaunchQueuePtr queue = tested_queue_with(Epilogues::kAll);
-  const auto counted = std::make_shared<CountedProducts>(queue->products.products);
-  queue->products.products = counted;
-  DeviceOperators operators(queue);
-  const auto counts = [&](at::ScalarType dtype, std::int64_t width, Epilogues epilogues) {
-    queue->products.epilogues = epilogues;
-    counted->forward = counted->backward = counted->weight_gradients = 0;
-    Tensors inputs;
-    for (const Tensor& input : mlp_inputs(2, 5, width))
-      inputs.push_back(input.to(tested_device(), dtype).requires_grad_());
-    (kMlp(operators, inputs)[0].sum() + operators.linear(inputs[0], {inputs[1], inputs[2]}).sum())
-        .backward();
-    return std::tuple(counted->forward, counted->backward, counted->weight_gradients);
-  };
-
-  for (const at::ScalarType dtype : {at::kBFloat16, at::kHalf}) {
-    EXPECT_EQ(counts(dtype, 24, Epilogues::kAll), std::tuple(1, 1, 2));
-    EXPECT_EQ(counts(dtype, 24, Epilogues::kGelu), std::tuple(1, 1, 0));
-    EXPECT_EQ(counts(dtype, 3, Epilogues::kAll), std::tuple(0, 0, 0));
-  }
-  EXPECT_EQ(counts(at::kFloat, 24, Epilogues::kAll), std::tuple(0, 0, 0));
-}
-
 TEST_F(DeviceOperatorsTest, mlp_equals_plain) {
-  compare(kMlp, mlp_inputs(2, 65, 32));
-  compare(kMlp, mlp_inputs(1, 1, 3));
-  compare(kMlp, mlp_inputs(3, 100, 24));
+  for (const LaunchQueuePtr& queue :
+       {tested_queue(), tested_queue_with_all_products(Epilogues::kBias),
+        tested_queue_with_all_products(Epilogues::kGelu)}) {
+    compare(kMlp, mlp_inputs(2, 65, 32), queue);
+    compare(kMlp, mlp_inputs(1, 1, 3), queue);
+    compare(kMlp, mlp_inputs(3, 100, 24), queue);
+  }
 }
 
 // A norm that is made again from the kept sum is the same bits.
@@ -204,7 +159,8 @@ TEST_F(DeviceOperatorsTest, mlp_without_gradients_has_the_same_values) {
   Tensors inputs;
   for (const Tensor& input : mlp_inputs(2, 9, 16))
     inputs.push_back(input.to(tested_device(), at::kBFloat16).requires_grad_());
-  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with(Epilogues::kGelu)}) {
+  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with(Epilogues::kGelu),
+                                      tested_queue_with_all_products(Epilogues::kBias)}) {
     DeviceOperators operators(queue);
 
     const Tensor with = kMlp(operators, inputs)[0];
@@ -244,6 +200,7 @@ void expect_gradients_where_asked(const LaunchQueuePtr& queue, at::ScalarType dt
 TEST_F(DeviceOperatorsTest, gradients_of_weights_lie_where_they_are_asked_to) {
   expect_gradients_where_asked(tested_queue(), at::kFloat);
   expect_gradients_where_asked(tested_queue_with(Epilogues::kAll), at::kBFloat16);
+  expect_gradients_where_asked(tested_queue_with_all_products(Epilogues::kBias), at::kBFloat16);
 }
 
 TEST_F(DeviceOperatorsTest, other_dtypes_are_plain) {

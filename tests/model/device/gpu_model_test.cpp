@@ -16,12 +16,15 @@ using torch::Tensor;
 const torch::Device kGpu(torch::kCUDA, 0);
 
 enum class Attention { kLibTorch, kPacked };
+enum class Tuning { kOff, kOn };
 
 std::shared_ptr<LanguageModel> model_on_gpu(FusedOps fused, at::ScalarType dtype,
-                                            Attention attention = Attention::kLibTorch) {
+                                            Attention attention = Attention::kLibTorch,
+                                            Tuning tuning = Tuning::kOff) {
   ModelConfig config = preset("gpt2-micro");
   config.fused_ops = fused;
   config.packed_attention = attention == Attention::kPacked;
+  config.tune_products = tuning == Tuning::kOn;
   config.loss_chunks = 3;
   auto model = make_language_model(config);
   model->initialise(1);
@@ -54,14 +57,18 @@ TEST(GpuModelTest, losses_with_kernels_are_those_of_libtorch) {
     at::ScalarType dtype;
     double tolerance;
     Attention attention = Attention::kLibTorch;
+    Tuning tuning = Tuning::kOff;
   };
-  for (const auto& [fused_ops, dtype, tolerance, attention] :
+  for (const auto& [fused_ops, dtype, tolerance, attention, tuning] :
        {Case{FusedOps::kOn, at::kFloat, 1e-4}, Case{FusedOps::kOn, at::kBFloat16, 3e-2},
         Case{FusedOps::kOn, at::kHalf, 5e-3}, Case{FusedOps::kGeluEpilogues, at::kBFloat16, 3e-2},
         Case{FusedOps::kAllEpilogues, at::kHalf, 5e-3},
         Case{FusedOps::kOn, at::kBFloat16, 3e-2, Attention::kPacked},
-        Case{FusedOps::kOn, at::kHalf, 5e-3, Attention::kPacked}}) {
-    const std::vector<double> fused = losses(*model_on_gpu(fused_ops, dtype, attention), 20);
+        Case{FusedOps::kOn, at::kHalf, 5e-3, Attention::kPacked},
+        Case{FusedOps::kOn, at::kBFloat16, 3e-2, Attention::kLibTorch, Tuning::kOn},
+        Case{FusedOps::kAllEpilogues, at::kHalf, 5e-3, Attention::kPacked, Tuning::kOn}}) {
+    const std::vector<double> fused =
+        losses(*model_on_gpu(fused_ops, dtype, attention, tuning), 20);
     const std::vector<double> plain = losses(*model_on_gpu(FusedOps::kOff, dtype), 20);
     for (std::size_t step = 0; step < fused.size(); ++step)
       EXPECT_NEAR(fused[step], plain[step], tolerance) << dtype << ", step " << step;
@@ -84,7 +91,8 @@ TEST(GpuModelTest, losses_are_the_same_bits_in_every_run) {
 // Everything that a forward and a backward do can be captured: nothing waits, nothing is read back,
 // all memory is LibTorch's.
 TEST(GpuModelTest, a_step_can_be_captured_as_a_graph) {
-  const auto model = model_on_gpu(FusedOps::kAllEpilogues, at::kBFloat16, Attention::kPacked);
+  const auto model =
+      model_on_gpu(FusedOps::kAllEpilogues, at::kBFloat16, Attention::kPacked, Tuning::kOn);
   const Tensor inputs = ids(*model, 3), targets = ids(*model, 4);
   const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
   const c10::cuda::CUDAStreamGuard guard(stream);

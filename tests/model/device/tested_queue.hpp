@@ -11,6 +11,9 @@ LaunchQueuePtr tested_queue();
 // And products with epilogues: cublasLt's on a GPU, LibTorch's operators on the processor.
 LaunchQueuePtr tested_queue_with(Epilogues epilogues);
 
+// And all other products, too: on a GPU of the algorithms that are the fastest there.
+LaunchQueuePtr tested_queue_with_all_products(Epilogues epilogues);
+
 // And attention of packed operands: cuDNN's on a GPU, LibTorch's operators on the processor.
 LaunchQueuePtr tested_queue_with_packed_attention();
 

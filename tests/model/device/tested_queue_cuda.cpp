@@ -6,11 +6,24 @@ namespace sidestream::model::device {
 
 LaunchQueuePtr tested_queue() { return make_launch_queue(); }
 
-LaunchQueuePtr tested_queue_with(Epilogues epilogues) {
+namespace {
+
+LaunchQueuePtr with_products(const ChosenProducts& products) {
   LaunchQueuePtr queue = make_launch_queue();
-  queue->products = {.products = make_epilogue_products(), .epilogues = epilogues};
-  if (!queue->products.products) throw std::logic_error("this build has no products to test");
+  queue->products = products;
+  if (!products.products) throw std::logic_error("this build has no products to test");
   return queue;
+}
+
+}  // namespace
+
+LaunchQueuePtr tested_queue_with(Epilogues epilogues) {
+  return with_products({.products = make_products(Algorithms::kFirst), .epilogues = epilogues});
+}
+
+LaunchQueuePtr tested_queue_with_all_products(Epilogues epilogues) {
+  return with_products(
+      {.products = make_products(Algorithms::kFastest), .epilogues = epilogues, .plain = true});
 }
 
 LaunchQueuePtr tested_queue_with_packed_attention() {

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "model/device/lt_products.hpp"
 #include "tests/model/device/host_block.hpp"
 #include "tests/model/device/tested_queue.hpp"
 
@@ -9,30 +10,43 @@ namespace {
 
 using torch::Tensor;
 
-// What cublasLt's epilogues promise, in fp32 with one rounding at the end.
-class HostProducts : public EpilogueProducts {
- public:
-  void with_gelu(const Tensor& x_rc, const Tensor& weight_ch, const Tensor& bias_h,
-                 const Tensor& before_rh, const Tensor& activation_rh) const override {
-    const Tensor before =
-        at::addmm(bias_h.to(at::kFloat), x_rc.to(at::kFloat), weight_ch.to(at::kFloat));
-    before_rh.copy_(before);
-    activation_rh.copy_(at::gelu(before, "tanh"));
+// What cublasLt's documentation says of such products, in fp32 with one rounding at the end.
+class HostProducts : public LtProducts {
+ private:
+  static Tensor seen(const LtMatrix& matrix) {
+    return at::from_blob(matrix.memory, {matrix.rows, matrix.columns}, {1, matrix.stride},
+                         matrix.dtype);
+  }
+  static Tensor factor(const LtOperand& operand) {
+    const Tensor matrix = seen(operand.matrix).to(at::kFloat);
+    return operand.transposed ? matrix.t() : matrix;
   }
 
-  void through_gelu(const Tensor& dy_rc, const Tensor& weight_hc, const Tensor& before_rh,
-                    const Tensor& grad_rh, const Tensor& bias_grad_h) const override {
-    const Tensor grad =
-        at::gelu_backward(at::mm(dy_rc.to(at::kFloat), weight_hc.to(at::kFloat).t()),
-                          before_rh.to(at::kFloat), "tanh");
-    grad_rh.copy_(grad);
-    bias_grad_h.copy_(grad.sum(0));
-  }
-
-  void weight_gradient(const Tensor& x_rc, const Tensor& dy_rh, const Tensor& weight_grad_ch,
-                       const Tensor& bias_grad_h) const override {
-    weight_grad_ch.copy_(at::mm(x_rc.to(at::kFloat).t(), dy_rh.to(at::kFloat)));
-    bias_grad_h.copy_(dy_rh.to(at::kFloat).sum(0));
+  void run(const LtProduct& product, const Tensor& of_out) const override {
+    const Tensor first = factor(product.first), out = seen(product.out);
+    const Tensor bias = at::from_blob(product.bias, {out.size(0)}, of_out.scalar_type());
+    Tensor result = at::mm(first, factor(product.second));
+    if (product.added) result += out;
+    switch (product.epilogue) {
+      case LtEpilogue::kNone:
+        break;
+      case LtEpilogue::kBias:
+        result += bias.unsqueeze(1);
+        break;
+      case LtEpilogue::kGeluOfBias:
+        result += bias.unsqueeze(1);
+        seen(product.before).copy_(result);
+        result = at::gelu(result, "tanh");
+        break;
+      case LtEpilogue::kThroughGelu:
+        result = at::gelu_backward(result, seen(product.before).to(at::kFloat), "tanh");
+        bias.copy_(result.sum(1));
+        break;
+      case LtEpilogue::kSumsOfFirst:
+        bias.copy_(first.sum(1));
+        break;
+    }
+    out.copy_(result);
   }
 };
 
@@ -48,6 +62,8 @@ Tensor heads_of(const Tensor& packed, std::int64_t heads, std::int64_t i, std::i
 // What cuDNN's graphs promise, written out: softmax is made again from the kept sums.
 class HostAttention : public PackedAttention {
  public:
+  std::string objection(const Sizes&) const override { return {}; }
+
   void forward(const Forward& job) const override {
     const Tensor scores = scores_of(job.qkv_bt3c, job.heads),
                  log_sums = at::logsumexp(scores, 3, /*keepdim=*/true);
@@ -95,6 +111,12 @@ class HostAttention : public PackedAttention {
 LaunchQueuePtr tested_queue_with_packed_attention() {
   LaunchQueuePtr queue = tested_queue();
   queue->attention = std::make_shared<HostAttention>();
+  return queue;
+}
+
+LaunchQueuePtr tested_queue_with_all_products(Epilogues epilogues) {
+  LaunchQueuePtr queue = tested_queue_with(epilogues);
+  queue->products.plain = true;
   return queue;
 }
 

@@ -1,0 +1,54 @@
+#include "model/device/multiply.hpp"
+
+#include "model/fused/recorded.hpp"
+
+namespace sidestream::model::device {
+
+using fused::Inputs;
+using torch::Tensor;
+
+void multiply_into(const LaunchQueue& queue, const Tensor& out, const Tensor& left,
+                   const Tensor& right) {
+  const Products* products = queue.products.for_plain(left, right, out);
+  if (products == nullptr) {
+    Tensor result = out;
+    at::mm_out(result, left, right);
+    return;
+  }
+  RECORD_FUNCTION("sidestream::product", Inputs({left, right}));
+  products->multiply(left, right, out);
+}
+
+Tensor multiply(const LaunchQueue& queue, const Tensor& left, const Tensor& right) {
+  const Tensor out = at::empty({left.size(0), right.size(1)}, left.options());
+  multiply_into(queue, out, left, right);
+  return out;
+}
+
+Tensor product_into(const LaunchQueue& queue, Tensor memory, const Tensor& left,
+                    const Tensor& right) {
+  if (!memory.defined()) return multiply(queue, left, right);
+  multiply_into(queue, memory, left, right);
+  return memory;
+}
+
+bool add_product(const LaunchQueue& queue, const Tensor& left, const Tensor& right,
+                 const Tensor& sum) {
+  const Products* products = queue.products.for_plain(left, right, sum);
+  if (products == nullptr) return false;
+  RECORD_FUNCTION("sidestream::product", Inputs({left, right}));
+  products->add(left, right, sum);
+  return true;
+}
+
+Tensor multiply_with_bias(const LaunchQueue& queue, const Tensor& x_rc,
+                          const LinearWeights& weights) {
+  const Products* products = queue.products.for_bias(x_rc, weights.weight);
+  if (products == nullptr) return at::addmm(weights.bias, x_rc, weights.weight);
+  const Tensor out = at::empty({x_rc.size(0), weights.weight.size(1)}, x_rc.options());
+  RECORD_FUNCTION("sidestream::bias_product", Inputs({x_rc, weights.weight}));
+  products->with_bias(x_rc, weights.weight, weights.bias, out);
+  return out;
+}
+
+}  // namespace sidestream::model::device

@@ -1,0 +1,7 @@
+#include "model/device/products.hpp"
+
+namespace sidestream::model::device {
+
+std::shared_ptr<const Products> make_products(Algorithms) { return nullptr; }
+
+}  // namespace sidestream::model::device

@@ -1,0 +1,56 @@
+#include "model/device/products.hpp"
+
+#include "model/device/geometry.hpp"
+
+namespace sidestream::model::device {
+namespace {
+
+using torch::Tensor;
+
+constexpr std::int64_t kElements = 8;  // cublasLt.h, EPILOGUE_AUX_LD; 16 bytes
+
+bool has_16_bits(const Tensor& tensor) {
+  return tensor.scalar_type() == at::kBFloat16 || tensor.scalar_type() == at::kHalf;
+}
+
+bool is_row_major(const Tensor& matrix) {
+  return matrix.dim() == 2 && matrix.numel() > 0 && matrix.stride(1) == 1 &&
+         matrix.stride(0) >= matrix.size(1) && matrix.stride(0) % kElements == 0 &&
+         begins_a_chunk(matrix.const_data_ptr());
+}
+
+}  // namespace
+
+bool Products::take(const Tensor& x_rc, const Tensor& weight_ch) {
+  return has_16_bits(x_rc) && weight_ch.scalar_type() == x_rc.scalar_type() &&
+         weight_ch.is_contiguous() && weight_ch.size(0) % kElements == 0 &&
+         weight_ch.size(1) % kElements == 0 && begins_a_chunk(weight_ch.const_data_ptr());
+}
+
+bool Products::take_plain(const Tensor& left, const Tensor& right, const Tensor& out) {
+  const at::ScalarType type = left.scalar_type();
+  return has_16_bits(left) && right.scalar_type() == type &&
+         (out.scalar_type() == type || out.scalar_type() == at::kFloat) && is_row_major(out) &&
+         (is_row_major(left) || is_row_major(left.t())) &&
+         (is_row_major(right) || is_row_major(right.t()));
+}
+
+const Products* ChosenProducts::for_gelu(const Tensor& x, const Tensor& weight) const {
+  return products && epilogues != Epilogues::kBias && Products::take(x, weight) ? products.get()
+                                                                                : nullptr;
+}
+
+const Products* ChosenProducts::for_bias_gradient(const Tensor& x, const Tensor& weight) const {
+  return epilogues == Epilogues::kAll ? for_gelu(x, weight) : nullptr;
+}
+
+const Products* ChosenProducts::for_bias(const Tensor& x, const Tensor& weight) const {
+  return products && plain && Products::take(x, weight) ? products.get() : nullptr;
+}
+
+const Products* ChosenProducts::for_plain(const Tensor& left, const Tensor& right,
+                                          const Tensor& out) const {
+  return products && plain && Products::take_plain(left, right, out) ? products.get() : nullptr;
+}
+
+}  // namespace sidestream::model::device

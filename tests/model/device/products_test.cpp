@@ -1,0 +1,191 @@
+// Products in the queue's own hands: what they compute, and where they are used.
+#include "model/device/multiply.hpp"
+#include "tests/model/device/compared_operators.hpp"
+
+namespace sidestream::model::device {
+namespace {
+
+using torch::Tensor;
+
+constexpr at::ScalarType k16Bits[] = {at::kBFloat16, at::kHalf};
+
+struct ProductsTest : testing::Test {
+  ProductsTest() { torch::manual_seed(3); }
+};
+
+Tensor exact(const Tensor& left, const Tensor& right) { return at::mm(wide(left), wide(right)); }
+
+// Rows further apart than they are wide.
+Tensor apart(const Tensor& matrix, std::int64_t stride) {
+  const Tensor wider = at::full({matrix.size(0), stride}, 1e4, matrix.options());
+  return wider.narrow(1, 0, matrix.size(1)).copy_(matrix);
+}
+
+// As it lies, or as the transposed view of what lies the other way round.
+Tensor turned(const Tensor& matrix) { return matrix.t().contiguous().t(); }
+
+TEST_F(ProductsTest, multiply_takes_factors_either_way_round_and_rows_apart) {
+  const LaunchQueuePtr queue = tested_queue_with_all_products(Epilogues::kBias);
+  for (const at::ScalarType dtype : k16Bits) {
+    const Tensor left = device::random({40, 24}, dtype), right = device::random({24, 56}, dtype),
+                 expected = exact(left, right);
+    for (const Tensor& one : {left, turned(left), apart(left, 64)}) {
+      for (const Tensor& other : {right, turned(right), apart(right, 72)}) {
+        const Tensor padded = apart(at::zeros({40, 56}, left.options()), 64);
+        ASSERT_NE(queue->products.for_plain(one, other, padded), nullptr);
+
+        multiply_into(*queue, padded, one, other);
+
+        expect_near(multiply(*queue, one, other), expected, "product");
+        expect_near(padded, expected, "product with rows apart");
+      }
+    }
+  }
+}
+
+TEST_F(ProductsTest, add_leaves_what_is_there_and_rounds_nothing) {
+  const LaunchQueuePtr queue = tested_queue_with_all_products(Epilogues::kBias);
+  for (const at::ScalarType dtype : k16Bits) {
+    const Tensor left = device::random({40, 24}, dtype), right = device::random({24, 56}, dtype),
+                 before = device::random({40, 56}, at::kFloat), sum = before.clone();
+
+    ASSERT_TRUE(add_product(*queue, turned(left), right, sum));
+    ASSERT_TRUE(add_product(*queue, turned(left), right, sum));
+
+    EXPECT_LT(relative_error(sum, wide(before) + 2 * exact(left, right)), 1e-6);
+  }
+}
+
+// More than one algorithm could be the fastest, and each is timed on the product's own memory.
+TEST_F(ProductsTest, the_first_product_of_a_size_is_as_right_as_the_next) {
+  const LaunchQueuePtr queue = tested_queue_with_all_products(Epilogues::kBias);
+  const Tensor x = device::random({2048, 256}, at::kBFloat16),
+               weight = device::random({256, 512}, at::kBFloat16),
+               bias = device::random({512}, at::kBFloat16);
+  const Tensor expected = exact(x, weight) + wide(bias);
+
+  const Tensor first = multiply_with_bias(*queue, x, {weight, bias});
+  const Tensor second = multiply_with_bias(*queue, x, {weight, bias});
+
+  expect_near(first, expected, "first");
+  EXPECT_TRUE(torch::equal(first, second));
+}
+
+TEST_F(ProductsTest, take_plain_leaves_to_libtorch_what_is_not_of_16_bits_or_not_aligned) {
+  const auto drawn = [](at::IntArrayRef shape, at::ScalarType dtype = at::kBFloat16) {
+    return device::random(shape, dtype);
+  };
+  const Tensor left = drawn({40, 24}), right = drawn({24, 56}), out = drawn({40, 56});
+
+  EXPECT_TRUE(Products::take_plain(left, right, out));
+  EXPECT_TRUE(Products::take_plain(left, right, out.to(at::kFloat)));
+  EXPECT_TRUE(Products::take_plain(drawn({5, 24}), right, drawn({5, 56}))) << "any number of rows";
+  EXPECT_FALSE(Products::take_plain(left.to(at::kFloat), right.to(at::kFloat), out));
+  EXPECT_FALSE(Products::take_plain(left, right.to(at::kHalf), out));
+  EXPECT_FALSE(Products::take_plain(left, right, out.to(at::kHalf)));
+  EXPECT_FALSE(Products::take_plain(shifted(left), right, out));
+  EXPECT_FALSE(Products::take_plain(left, shifted(right), out));
+  EXPECT_FALSE(Products::take_plain(left, right, shifted(out)));
+  EXPECT_FALSE(Products::take_plain(left, right, turned(out)));
+  EXPECT_FALSE(Products::take_plain(drawn({40, 20}), drawn({20, 56}), out)) << "rows of 40 bytes";
+  EXPECT_FALSE(Products::take_plain(drawn({40, 0}), drawn({0, 56}), out));
+  EXPECT_FALSE(Products::take_plain(drawn({80, 48}).slice(1, 0, 48, 2), right, out));
+}
+
+// Passes on to others, and counts.
+class CountedProducts : public Products {
+ public:
+  explicit CountedProducts(std::shared_ptr<const Products> others) : others_(std::move(others)) {}
+
+  void multiply(const Tensor& left, const Tensor& right, const Tensor& out) const override {
+    ++plain;
+    others_->multiply(left, right, out);
+  }
+  void add(const Tensor& left, const Tensor& right, const Tensor& sum) const override {
+    ++sums;
+    others_->add(left, right, sum);
+  }
+  void with_bias(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                 const Tensor& out) const override {
+    ++biases;
+    others_->with_bias(x, weight, bias, out);
+  }
+  void with_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& before,
+                 const Tensor& activation) const override {
+    ++forward;
+    others_->with_gelu(x, weight, bias, before, activation);
+  }
+  void through_gelu(const Tensor& dy, const Tensor& weight, const Tensor& before,
+                    const Tensor& grad, const Tensor& bias_grad) const override {
+    ++backward;
+    others_->through_gelu(dy, weight, before, grad, bias_grad);
+  }
+  void weight_gradient(const Tensor& x, const Tensor& dy, const Tensor& weight_grad,
+                       const Tensor& bias_grad) const override {
+    ++weight_gradients;
+    others_->weight_gradient(x, dy, weight_grad, bias_grad);
+  }
+
+  mutable int plain = 0, sums = 0, biases = 0, forward = 0, backward = 0, weight_gradients = 0;
+
+ private:
+  std::shared_ptr<const Products> others_;
+};
+
+// A linear layer, an MLP and a loss in three chunks, forward and backward.
+std::shared_ptr<CountedProducts> counted(LaunchQueuePtr queue, at::ScalarType dtype,
+                                         std::int64_t width) {
+  auto products = std::make_shared<CountedProducts>(queue->products.products);
+  queue->products.products = products;
+  DeviceOperators operators(queue);
+  const auto drawn = [&](at::IntArrayRef shape) {
+    return device::random(shape, dtype).requires_grad_();
+  };
+  const Tensor x = drawn({3, 8, width}),
+               linear = operators.linear(x, {drawn({width, width}), drawn({width})}),
+               mlp = operators.mlp(linear, {drawn({width, 4 * width}), drawn({4 * width})},
+                                   {drawn({4 * width, width}), drawn({width})}, MlpKeeps::kAll);
+  operators
+      .next_token_loss(mlp, {.tokens_vc = drawn({40, width}), .positions_pc = {}, .tied = {}},
+                       ids(40, {3, 8}), {.vocab_size = 40, .chunks = 3})
+      .backward();
+  return products;
+}
+
+TEST_F(ProductsTest, those_with_epilogues_are_used_in_16_bits_and_whole_chunks) {
+  const auto counts = [](Epilogues epilogues, at::ScalarType dtype, std::int64_t width) {
+    const auto found = counted(tested_queue_with(epilogues), dtype, width);
+    EXPECT_EQ(found->plain + found->sums + found->biases, 0);
+    return std::tuple(found->forward, found->backward, found->weight_gradients);
+  };
+
+  for (const at::ScalarType dtype : k16Bits) {
+    EXPECT_EQ(counts(Epilogues::kAll, dtype, 24), std::tuple(1, 1, 2));
+    EXPECT_EQ(counts(Epilogues::kGelu, dtype, 24), std::tuple(1, 1, 0));
+    EXPECT_EQ(counts(Epilogues::kBias, dtype, 24), std::tuple(0, 0, 0));
+    EXPECT_EQ(counts(Epilogues::kAll, dtype, 3), std::tuple(0, 0, 0));
+  }
+  EXPECT_EQ(counts(Epilogues::kAll, at::kFloat, 24), std::tuple(0, 0, 0));
+}
+
+TEST_F(ProductsTest, all_are_used_where_they_are_asked_for) {
+  for (const at::ScalarType dtype : k16Bits) {
+    const auto without = counted(tested_queue_with_all_products(Epilogues::kBias), dtype, 24);
+    EXPECT_EQ(without->biases, 3);
+    EXPECT_EQ(without->plain, 3 * 2 /* layers */ + 3 * 2 /* chunks */);
+    EXPECT_EQ(without->sums, 3);
+    EXPECT_EQ(without->forward + without->backward + without->weight_gradients, 0);
+
+    const auto with = counted(tested_queue_with_all_products(Epilogues::kAll), dtype, 24);
+    EXPECT_EQ(with->biases, 2);
+    EXPECT_EQ(with->plain, 3 /* gradients of inputs but GELU's, and GELU's weight's */ + 3 * 2);
+    EXPECT_EQ(with->sums, 3);
+    EXPECT_EQ(std::tuple(with->forward, with->backward, with->weight_gradients),
+              std::tuple(1, 1, 2));
+  }
+  const auto wide = counted(tested_queue_with_all_products(Epilogues::kAll), at::kFloat, 24);
+  EXPECT_EQ(wide->plain + wide->sums + wide->biases + wide->forward, 0);
+}
+
+}  // namespace
+}  // namespace sidestream::model::device
