@@ -17,6 +17,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/host_name.hpp"
+#include "core/base/multiple.hpp"
 
 namespace sidestream::comm {
 namespace {
@@ -25,10 +26,6 @@ constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr int kMadviseCollapse =
     25;  // MADV_COLLAPSE of Linux 6.1; older kernels refuse it, and small pages stay
-
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 // A name that no other job on this node has, from the node's first rank to all.
 std::string agree_on_name(const NodeMeeting& node) {
@@ -47,8 +44,9 @@ struct Room {
 
 std::string text_of(const Room& room) {
   constexpr std::size_t kKibibyte = 1024;
-  return std::to_string(round_up(room.wanted_bytes, kKibibyte) / kKibibyte) + " KiB wanted, " +
-         std::to_string(room.free_bytes / kKibibyte) + " KiB free on " + core::host_name();
+  return std::to_string(core::rounded_up(room.wanted_bytes, kKibibyte) / kKibibyte) +
+         " KiB wanted, " + std::to_string(room.free_bytes / kKibibyte) + " KiB free on " +
+         core::host_name();
 }
 
 // All ranks go on, or all throw: the largest error number of any rank decides, and its node's room
@@ -163,7 +161,7 @@ std::byte* map_aligned(int fd, std::size_t bytes) {
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return nullptr;
   const auto begin = reinterpret_cast<std::uintptr_t>(reserved);
-  const std::uintptr_t aligned = round_up(begin, kHugePageBytes);
+  const std::uintptr_t aligned = core::rounded_up(begin, kHugePageBytes);
   const std::uintptr_t end = begin + reserved_bytes;
   if (aligned > begin) ::munmap(reserved, aligned - begin);
   if (end > aligned + bytes)
@@ -187,7 +185,8 @@ int reserve(int fd, off_t first, off_t bytes) {
 }  // namespace
 
 std::size_t SharedWindow::segment_bytes(std::size_t bytes) noexcept {
-  return round_up(bytes == 0 ? 1 : bytes, bytes < kHugePageBytes ? kPageBytes : kHugePageBytes);
+  return core::rounded_up(bytes == 0 ? 1 : bytes,
+                          bytes < kHugePageBytes ? kPageBytes : kHugePageBytes);
 }
 
 SharedWindow::SharedWindow(const NodeMeeting& node, std::size_t bytes)

@@ -129,11 +129,12 @@ std::int64_t published_rows(const ModelConfig& config, const std::string& parame
   return parameter == "transformer.wte.weight" ? config.vocab_size : rows;
 }
 
-void check_same_architecture(const ModelConfig& model, const ModelConfig& checkpoint) {
-  std::string differences;
-  if (model.family != checkpoint.family) {
-    differences += fmt::format(" family {} (checkpoint: {});", model.family, checkpoint.family);
-  }
+void check_same_architecture(const ModelConfig& model, const ModelConfig& checkpoint,
+                             const std::string& folder) {
+  std::vector<std::string> differences;
+  if (model.family != checkpoint.family)
+    differences.push_back(
+        fmt::format("family: {} there, {} configured", checkpoint.family, model.family));
   const Field fields[] = {{"layers", model.layers, checkpoint.layers},
                           {"heads", model.heads, checkpoint.heads},
                           {"width", model.width, checkpoint.width},
@@ -141,11 +142,13 @@ void check_same_architecture(const ModelConfig& model, const ModelConfig& checkp
                           {"context_length", model.context_length, checkpoint.context_length}};
   for (const Field& field : fields) {
     if (field.model == field.checkpoint) continue;
-    differences +=
-        fmt::format(" {} {} (checkpoint: {});", field.name, field.model, field.checkpoint);
+    differences.push_back(
+        fmt::format("{}: {} there, {} configured", field.name, field.checkpoint, field.model));
   }
   if (differences.empty()) return;
-  throw core::CheckpointError("the checkpoint is of another model:" + differences);
+  throw core::CheckpointError(fmt::format(
+      "{}: the weights are of another model: {}. Set these flags as there, or take other weights",
+      folder, fmt::join(differences, "; ")));
 }
 
 }  // namespace sidestream::model

@@ -27,6 +27,7 @@ std::int64_t published_rows(const ModelConfig& config, const std::string& parame
 
 // Throws CheckpointError that lists each field in which a checkpoint differs from the model to be
 // trained. Dropout, padding and fused_ops may differ.
-void check_same_architecture(const ModelConfig& model, const ModelConfig& checkpoint);
+void check_same_architecture(const ModelConfig& model, const ModelConfig& checkpoint,
+                             const std::string& folder);
 
 }  // namespace sidestream::model

@@ -6,15 +6,12 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
+#include "core/base/multiple.hpp"
 
 namespace sidestream::parallel {
 namespace {
 
 constexpr std::size_t kSmallestElementBytes = 2;
-
-std::size_t round_up(std::size_t value, std::size_t step) {
-  return (value + step - 1) / step * step;
-}
 
 void require_permutation(std::span<const std::size_t> order, std::size_t count) {
   std::vector<bool> seen(count, false);
@@ -49,7 +46,7 @@ class PlanBuilder {
     const std::size_t end = place_of(parameter) + room_of(parameter);
     // What slices would be padded to anyway costs nothing.
     const std::size_t padded =
-        plan_.slices > 1 ? round_up(plan_.buckets.back().elements, slices_step()) : 0;
+        plan_.slices > 1 ? core::rounded_up(plan_.buckets.back().elements, slices_step()) : 0;
     return end <= padded || end * core::size_of(dtype_) <= limit_bytes;
   }
 
@@ -77,7 +74,7 @@ class PlanBuilder {
   // Elements of the blocks that parameters take in any order.
   std::size_t blocks() const {
     std::size_t sum = 0;
-    for (const std::size_t elements : elements_) sum += round_up(elements, kSliceBlock);
+    for (const std::size_t elements : elements_) sum += core::rounded_up(elements, kSliceBlock);
     return sum;
   }
 
@@ -86,20 +83,20 @@ class PlanBuilder {
 
   std::size_t room_of(std::size_t parameter) const {
     if (plan_.slices == 1) return padded_elements(elements_[parameter], dtype_);
-    return round_up(elements_[parameter], kAlignmentBytes / kSmallestElementBytes);
+    return core::rounded_up(elements_[parameter], kAlignmentBytes / kSmallestElementBytes);
   }
 
   // In the last bucket, from its begin. See BucketPlan::slices.
   std::size_t place_of(std::size_t parameter) const {
     const std::size_t used = plan_.buckets.back().elements;
     const bool crosses = used % kSliceBlock + elements_[parameter] > kSliceBlock;
-    return plan_.slices > 1 && crosses ? round_up(used, kSliceBlock) : used;
+    return plan_.slices > 1 && crosses ? core::rounded_up(used, kSliceBlock) : used;
   }
 
   void close_bucket() {
     if (plan_.buckets.empty()) return;
     Bucket& last = plan_.buckets.back();
-    if (plan_.slices > 1) last.elements = round_up(last.elements, slices_step());
+    if (plan_.slices > 1) last.elements = core::rounded_up(last.elements, slices_step());
     plan_.total_elements = last.offset_elements + last.elements;
   }
 
@@ -118,7 +115,7 @@ std::size_t most_buckets(const PlanBuilder& builder, std::size_t parameters, cor
 }  // namespace
 
 std::size_t padded_elements(std::size_t elements, core::DType dtype) {
-  return round_up(elements, kAlignmentBytes / core::size_of(dtype));
+  return core::rounded_up(elements, kAlignmentBytes / core::size_of(dtype));
 }
 
 std::size_t padded_bytes(std::span<const std::size_t> elements, core::DType dtype) {

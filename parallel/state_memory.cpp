@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/multiple.hpp"
 #include "parallel/bucket_plan.hpp"
 #include "parallel/memory_plan.hpp"
 #include "parallel/tensor_types.hpp"
@@ -13,9 +14,7 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 
-std::size_t whole_pages(std::size_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
+std::size_t whole_pages(std::size_t bytes) { return core::rounded_up(bytes, kPageBytes); }
 
 // Weights, master weights and moments, each on pages of its own.
 std::size_t state_bytes(const std::vector<Parameter>& parameters,

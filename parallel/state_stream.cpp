@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/multiple.hpp"
 #include "parallel/device_bytes.hpp"
 
 namespace sidestream::parallel {
@@ -12,9 +13,7 @@ using Queue = core::CopyEngine::Queue;
 // Kernels read and write whole vectors.
 constexpr std::size_t kPlaceBytes = 256;
 
-std::size_t padded(std::size_t bytes) {
-  return (bytes + kPlaceBytes - 1) / kPlaceBytes * kPlaceBytes;
-}
+std::size_t padded(std::size_t bytes) { return core::rounded_up(bytes, kPlaceBytes); }
 
 struct HostRange {
   std::byte* data;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/base/error.hpp"
 #include "core/checkpoint/tensor_assignment.hpp"
@@ -22,6 +23,22 @@ std::filesystem::path listed_file(const Checkpoint& checkpoint, const std::strin
                                               .offset_bytes = {},
                                               .expected = name + " among its files",
                                               .found = "no such entry"});
+}
+
+// Hugging Face's other ways to store weights.
+void refuse_other_weights(const std::filesystem::path& folder) {
+  for (const char* other :
+       {"model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    if (!std::filesystem::exists(folder / other)) continue;
+    throw core::CheckpointError(core::FileFault{
+        .file = folder.string(),
+        .offset_bytes = {},
+        .expected = fmt::format("all weights in {}", kModelFile),
+        .found =
+            fmt::format("{}; in Python model.save_pretrained(folder, max_shard_size=\"100GB\") "
+                        "of transformers writes one file",
+                        other)});
+  }
 }
 
 }  // namespace
@@ -44,6 +61,7 @@ TensorSet::TensorSet(std::span<const std::filesystem::path> files) {
 
 TensorSet TensorSet::open_model(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / kModelFile;
+  if (!std::filesystem::exists(file)) refuse_other_weights(folder);
   return TensorSet(std::span(&file, 1));
 }
 

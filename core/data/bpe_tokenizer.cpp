@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/data/utf8.hpp"
+#include "core/base/utf8.hpp"
 
 namespace sidestream::data {
 namespace {
@@ -34,7 +34,7 @@ class BpeEncoder final : public Encoder {
         merger_(tokenizer.merges_) {}
 
   void encode(std::string_view text, std::vector<std::uint32_t>& ids) override {
-    if (const auto bad = find_invalid_utf8(text)) {
+    if (const auto bad = core::find_invalid_utf8(text)) {
       throw core::DataError("cannot encode: the text is not UTF-8 at byte " + std::to_string(*bad));
     }
     tokenizer_.added_.split(text, special_,

@@ -79,6 +79,9 @@ class Finder {
         if (!is_hidden(path) && !entry->is_symlink(ignored)) walk(path, inner);
       } else if (entry->is_regular_file(ignored) && fits(path, patterns_)) {
         take(path, inner);
+      } else if (entry->is_symlink(ignored) && !fs::exists(path, ignored) &&
+                 fits(path, patterns_)) {
+        files_.push_back({.path = path, .name = inner, .fault = "a link to nothing"});
       }
     }
     if (error)

@@ -9,8 +9,8 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/random_bits.hpp"
+#include "core/base/utf8.hpp"
 #include "core/data/parallel_for.hpp"
-#include "core/data/utf8.hpp"
 
 namespace sidestream::data {
 namespace {
@@ -33,7 +33,7 @@ std::string reason_to_skip(CorpusFile& file, const Tokenizer& tokenizer) {
       return "binary: a NUL at byte " + std::to_string(nul);
     }
     if (!tokenizer.needs_utf8()) return "";
-    const auto bad = find_invalid_utf8(text);
+    const auto bad = core::find_invalid_utf8(text);
     return bad ? "not UTF-8 at byte " + std::to_string(*bad) : "";
   } catch (const core::Error& error) {
     return error.what();

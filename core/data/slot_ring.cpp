@@ -5,16 +5,9 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/multiple.hpp"
 
 namespace sidestream::data {
-namespace {
-
-std::size_t round_up(std::size_t bytes) {
-  constexpr std::size_t kStep = SlotRing::kAlignmentBytes;
-  return (bytes + kStep - 1) / kStep * kStep;
-}
-
-}  // namespace
 
 SlotAllocator SlotAllocator::heap() {
   return {
@@ -24,7 +17,9 @@ SlotAllocator SlotAllocator::heap() {
 }
 
 SlotRing::SlotRing(std::size_t slots, std::size_t slot_bytes, SlotAllocator allocator)
-    : slot_bytes_(round_up(slot_bytes)), allocator_(std::move(allocator)), states_(slots) {
+    : slot_bytes_(rounded_up(slot_bytes, kAlignmentBytes)),
+      allocator_(std::move(allocator)),
+      states_(slots) {
   const std::size_t bytes = slots * slot_bytes_;
   void* memory = allocator_.allocate(bytes);
   if (memory == nullptr) {

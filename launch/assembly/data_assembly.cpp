@@ -41,9 +41,9 @@ std::filesystem::path usable_tokenizer(const std::string& name,
   const auto tokens = static_cast<std::int64_t>(tokenizer->vocab_size());
   if (info ? tokens != vocab_size : tokens > vocab_size) {
     throw core::DataError(fmt::format(
-        "--tokenizer {}: expected the tokenizer that the data was made with, of {} tokens, found "
+        "--tokenizer {}: expected the tokenizer that the data was made with, of {} tokens{}, found "
         "one of {}",
-        name, vocab_size, tokens));
+        name, vocab_size, info ? " by its dataset.json" : "", tokens));
   }
   if (tokenizer->kind() == "bytes") return {};
   const std::filesystem::path path = name;

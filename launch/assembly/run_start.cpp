@@ -111,6 +111,11 @@ Settings settings_of(const std::filesystem::path& config) {
   }
 }
 
+// Of the run that made a checkpoint, which need not be that of --run-dir.
+checkpoint::RunPaths run_of(const checkpoint::Checkpoint& checkpoint) {
+  return checkpoint::RunPaths(checkpoint.folder.parent_path().parent_path());
+}
+
 // A resumed run may be told other values; nobody should wonder about its losses later.
 void note_changes(const std::filesystem::path& config, const std::string& text,
                   std::vector<std::string>& notes) {
@@ -124,7 +129,7 @@ void note_changes(const std::filesystem::path& config, const std::string& text,
   if (changed.size() == now.size()) {
     notes.push_back(fmt::format(
         "warning: {}: expected the settings of the run so far, found none of them: it is damaged, "
-        "what is other than in that run is not known, and it is written anew",
+        "what is other than in that run is not known",
         config.string()));
     return;
   }
@@ -224,8 +229,8 @@ bool has_nothing_left(Session& session, const TrainOptions& options,
 }
 
 void note_other_data(const TrainOptions& options, const data::Fingerprints& data,
-                     std::vector<std::string>& notes) {
-  const std::filesystem::path file = checkpoint::RunPaths(options.run_dir).run_json();
+                     const checkpoint::Checkpoint& resume_from, std::vector<std::string>& notes) {
+  const std::filesystem::path file = run_of(resume_from).run_json();
   if (!core::is_there(file)) return;
   try {
     const data::Fingerprints before = read_run_record(file).data;
@@ -238,7 +243,8 @@ void note_other_data(const TrainOptions& options, const data::Fingerprints& data
           "others ({} {}): what comes is not what the same run would have trained on",
           options.data.source, before.train, before.validation, data.train, data.validation));
   } catch (const core::Error& error) {
-    notes.push_back(fmt::format("warning: {}; it is written anew", error.what()));
+    notes.push_back(fmt::format(
+        "warning: {}; whether the data is that of the run so far is not known", error.what()));
   }
 }
 
@@ -254,7 +260,7 @@ std::filesystem::path check_start(Session& session, const TrainOptions& options,
       require_same_algorithm(*resume_from, options.parallel.optimizer.algorithm);
     } else if (!weights.folder.empty()) {
       const model::ModelConfig config = read_model_config(weights.folder);
-      model::check_same_architecture(options.model.config, config);
+      model::check_same_architecture(options.model.config, config, weights.folder.string());
       require_no_other_blocks(config, checkpoint::TensorSet::open_model(weights.folder),
                               weights.folder);
       if (session.is_first_rank() && !weights.is_intact) require_intact(weights.folder);
@@ -273,7 +279,7 @@ std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
                                                            used_run_policy(options, resume_from));
     checkpoint::remove_run_leftovers(directory->paths());
     const std::string text = config_text(options);
-    if (resume_from) note_changes(directory->paths().config(), text, notes);
+    if (resume_from) note_changes(run_of(*resume_from).config(), text, notes);
     core::write_file_atomically(directory->paths().config(), text);
   });
   require_shared_run_directory(session, options);

@@ -34,9 +34,10 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
 bool has_nothing_left(Session& session, const TrainOptions& options,
                       const std::optional<checkpoint::Checkpoint>& resume_from);
 
-// For rank 0, before run.json is written anew: whether the tokens are those of the run so far.
+// For rank 0, before run.json is written anew: whether the tokens are those of the run that made
+// the checkpoint.
 void note_other_data(const TrainOptions& options, const data::Fingerprints& data,
-                     std::vector<std::string>& notes);
+                     const checkpoint::Checkpoint& resume_from, std::vector<std::string>& notes);
 
 // Refuses what does not fit the model, before the run directory is touched. The folder of --init's
 // weights, empty where the run does not start from them; `notes` get what was skipped where that is

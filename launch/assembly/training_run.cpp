@@ -196,7 +196,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank()) return;
     record.data = fingerprints_of(sources, options);
-    if (resume_from) note_other_data(options, record.data, notes);
+    if (resume_from) note_other_data(options, record.data, *resume_from, notes);
     record.memory = memory;
     reporter = RunReporter(options, record, mfu, state, calls_of_reporter(session, *device, hold));
   });

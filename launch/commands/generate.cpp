@@ -9,6 +9,7 @@
 #include "core/checkpoint/tensor_set.hpp"
 #include "core/data/tokenizer.hpp"
 #include "launch/commands/commands.hpp"
+#include "launch/commands/one_process.hpp"
 #include "launch/generation/generated_text.hpp"
 #include "launch/generation/text_generator.hpp"
 #include "launch/options/generate_options.hpp"
@@ -78,6 +79,7 @@ std::vector<std::int64_t> starting_tokens(const data::Tokenizer& tokenizer,
 }  // namespace
 
 int run_generate(const CommandCall& call) {
+  require_one_process("generate");
   const GenerateOptions options = parse_generate_options(call.arguments);
   pin_and_set_threads(allowed_cores(), {}, options.threads);
   flush_denormals_on_all_threads(true);

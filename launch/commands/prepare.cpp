@@ -7,8 +7,10 @@
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/printable.hpp"
 #include "core/base/standard_output.hpp"
 #include "launch/commands/commands.hpp"
+#include "launch/commands/one_process.hpp"
 #include "launch/options/prepare_options.hpp"
 #include "launch/process/stop_request.hpp"
 
@@ -67,6 +69,7 @@ std::string describe(const char* name, const data::SplitInfo& split) {
 }  // namespace
 
 int run_prepare(const CommandCall& call) {
+  require_one_process("prepare");
   const PrepareOptions options = parse_prepare_options(call.arguments);
   data::PrepareConfig config = config_of(options);
   const StopRequest stop;
@@ -89,7 +92,7 @@ int run_prepare(const CommandCall& call) {
     fmt::print(
         "  {} skipped, the first: {} ({}); all are in dataset.json\n",
         info.skipped_files == 1 ? "1 file was" : fmt::format("{} files were", info.skipped_files),
-        info.skipped.front().name, info.skipped.front().reason);
+        core::printable(info.skipped.front().name), core::printable(info.skipped.front().reason));
   }
   return 0;
 }

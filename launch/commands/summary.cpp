@@ -11,6 +11,7 @@
 #include "core/base/warning.hpp"
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/commands/commands.hpp"
+#include "launch/commands/one_process.hpp"
 #include "launch/options/summary_options.hpp"
 #include "launch/reporting/line_plot.hpp"
 #include "launch/reporting/metrics_file.hpp"
@@ -106,6 +107,7 @@ void tell_apart(std::vector<Run>& runs, const std::vector<std::filesystem::path>
 }  // namespace
 
 int run_summary(const CommandCall& call) {
+  require_one_process("summary");
   const SummaryOptions options = parse_summary_options(call.arguments);
   std::vector<Run> runs;
   for (const auto& folder : options.runs) runs.push_back(read_run(folder));

@@ -9,6 +9,7 @@
 #include "launch/options/bench_options.hpp"
 #include "launch/options/command_line.hpp"
 #include "launch/options/doctor_options.hpp"
+#include "launch/options/exit_codes.hpp"
 #include "launch/options/generate_options.hpp"
 #include "launch/options/nearest_name.hpp"
 #include "launch/options/prepare_options.hpp"
@@ -66,7 +67,8 @@ std::string top_level_help() {
       "Commands (`sidestream help COMMAND` explains one):\n";
   for (const Entry& entry : entries())
     text += fmt::format("  {:<10} {}\n", entry.name, entry.summary);
-  return text + "\n  --help     this text\n  --version  version, and what the build found\n";
+  return text + "\n  --help     this text\n  --version  version, and what the build found\n\n" +
+         kExitCodes;
 }
 
 Invocation parse_invocation(int argc, const char* const* argv, const std::string& version_text) {

@@ -7,6 +7,8 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/printable.hpp"
+#include "core/base/utf8.hpp"
 #include "launch/options/nearest_name.hpp"
 
 namespace sidestream::launch {
@@ -129,6 +131,12 @@ std::vector<Given> parse_config_text(std::string_view text, const std::string& n
 }
 
 std::string config_value_text(const std::string& value) {
+  if (const auto bad = core::find_invalid_utf8(value)) {
+    throw core::ConfigError(fmt::format(
+        "'{}' cannot be written to a configuration file: expected UTF-8, found another byte at "
+        "offset {}",
+        core::printable(value), *bad));
+  }
   const bool plain = trimmed(value) == value && comment_start(value) == value.size() &&
                      (value.empty() || value.front() != '"');
   if (value.find('\n') != std::string::npos || (!plain && value.find('"') != std::string::npos)) {

@@ -7,15 +7,20 @@ namespace {
 
 using Options = GenerateOptions;
 
+// Nothing is as good a beginning as any.
+Setting<Options> prompt() {
+  return {{"prompt", "TEXT", "what the text begins with", "nothing"},
+          [](Options& options, const std::string& text) { options.prompt = text; },
+          [](const Options& options) { return std::optional(options.prompt); }};
+}
+
 SettingTable<Options> table() {
   return {
       {"Text from a checkpoint",
        {text<Options>(
             {"checkpoint", "FOLDER", "a checkpoint, or a run directory (its newest good one)"},
             [](auto& o) -> auto& { return o.checkpoint; }),
-        text<Options>(
-            {"prompt", "TEXT", "what the text begins with", "nothing"},
-            [](auto& o) -> auto& { return o.prompt; }),
+        prompt(),
         count<Options>({"tokens", "N", "tokens to add"}, [](auto& o) -> auto& { return o.tokens; },
                        {1, 1 << 24}),
         number<Options>({"temperature", "X", "0: always the likeliest token; 1: as the model says"},

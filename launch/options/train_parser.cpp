@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "core/base/error.hpp"
+#include "core/base/multiple.hpp"
 #include "launch/options/command_line.hpp"
 #include "launch/options/config_file.hpp"
+#include "launch/options/exit_codes.hpp"
 #include "launch/options/given_layers.hpp"
 #include "launch/options/offload.hpp"
 #include "launch/options/toggle_lattice.hpp"
@@ -13,10 +15,6 @@
 
 namespace sidestream::launch {
 namespace {
-
-std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 GivenLayers layers_of(const std::vector<std::string>& arguments,
                       const std::vector<FlagGroup>& flags) {
@@ -225,7 +223,7 @@ void set_vocabulary(TrainOptions& options, std::int64_t vocab_size) {
                     config.vocab_size));
   }
   if (!options.model.vocab_size_given) config.vocab_size = vocab_size;
-  config.padded_vocab_size = rounded_up(config.vocab_size, options.model.pad_vocab);
+  config.padded_vocab_size = core::rounded_up(config.vocab_size, options.model.pad_vocab);
 }
 
 std::int64_t sequence_length(const TrainOptions& options) {
@@ -259,7 +257,7 @@ std::string train_help(int width_columns) {
          "--baseline\n\n"
          "Settings hold in this order: defaults, --config file, --baseline, command line. [..] is "
          "the default.\n\n" +
-         flags_help(train_flags(), width_columns);
+         flags_help(train_flags(), width_columns) + "\n" + kExitCodes;
 }
 
 }  // namespace sidestream::launch

@@ -75,8 +75,10 @@ SettingGroup<TrainOptions> run_settings() {
        on_off<Options>(
            switch_named("deterministic", "same bits every time, also on a GPU"),
            [](auto& o) -> auto& { return o.deterministic; }),
-       count<Options>({"log-every", "STEPS", "a line of metrics every so many steps; 0: never"},
-                      [](auto& o) -> auto& { return o.log_every; }, {}),
+       count<Options>(
+           {"log-every", "STEPS",
+            "a line of metrics every so many steps; 0: of the last one, and evaluated ones"},
+           [](auto& o) -> auto& { return o.log_every; }, {}),
        count<Options>({"checkpoint-every", "STEPS", "save every so many steps; 0: only at the end"},
                       [](auto& o) -> auto& { return o.checkpoint.every; }, {}),
        count<Options>({"keep-checkpoints", "N", "newest checkpoints to keep; 0: all"},

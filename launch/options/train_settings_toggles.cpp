@@ -276,7 +276,7 @@ SettingGroup<TrainOptions> toggle_settings() {
            {"loader-workers", "N", "threads that read ahead; 0: the training thread reads"},
            [](auto& o) -> auto& { return o.data.loader_workers; }, {0, 256}),
        count<Options>(
-           {"prefetch", "BATCHES", "batches ready ahead of the step; 0 only without workers"},
+           {"prefetch", "BATCHES", "batches ready ahead of the step; 0: none, and no workers"},
            [](auto& o) -> auto& { return o.data.prefetch; }, {0, 4096}),
        on_off<Options>(
            {"pin-memory", "on|off",

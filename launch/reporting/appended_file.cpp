@@ -93,6 +93,7 @@ void AppendedFile::begin() {
   drop_rest_of_torn_record();
   if (content_ == Content::kLines && !ends_with_a_line(file_.get())) waiting_.insert(0, "\n");
   synced_bytes_ = size_of(file_.get());
+  if (synced_bytes_ == 0 && !waiting_.starts_with(beginning_)) waiting_.insert(0, beginning_);
   begun_ = true;
 }
 

@@ -48,6 +48,10 @@ class AppendedFile {
   // All that waits, on disk. Throws WriteError when it cannot.
   void finish();
 
+  // What a file begins with that is made in the place of one that was removed: records of which the
+  // later ones make no sense without.
+  void begin_anew_with(std::string records) { beginning_ = std::move(records); }
+
   // For who has put another file in its place: the next record goes there.
   void open_again();
 
@@ -77,6 +81,7 @@ class AppendedFile {
   bool begun_ = false;  // something of this object is in the file
   bool lost_ = false;   // the system has dropped what it had taken
   bool torn_ = false;   // what waits begins with the rest of a record
+  std::string beginning_;
   std::string waiting_;
   std::string unsynced_;           // written, perhaps not on disk
   std::int64_t synced_bytes_ = 0;  // of the file, on disk

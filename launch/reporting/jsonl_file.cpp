@@ -8,9 +8,12 @@
 
 namespace sidestream::launch {
 
+std::string json_line(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 void append_json_line(AppendedFile& file, const nlohmann::ordered_json& object) {
-  file.append(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n",
-              AppendedFile::Durability::kOnDisk);
+  file.append(json_line(object), AppendedFile::Durability::kOnDisk);
 }
 
 std::string read_log(const std::filesystem::path& path) {

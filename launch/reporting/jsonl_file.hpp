@@ -11,6 +11,9 @@
 
 namespace sidestream::launch {
 
+// With its line break. Bytes that are no UTF-8 are replaced.
+std::string json_line(const nlohmann::ordered_json& object);
+
 // On disk on return, unless the file has trouble().
 void append_json_line(AppendedFile& file, const nlohmann::ordered_json& object);
 

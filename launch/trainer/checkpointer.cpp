@@ -337,7 +337,7 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
 
 void Checkpointer::load_weights(const std::filesystem::path& folder) const {
   agree_in_time([&] {
-    model::check_same_architecture(config_.model, read_model_config(folder));
+    model::check_same_architecture(config_.model, read_model_config(folder), folder.string());
     load(checkpoint::TensorSet::open_model(folder), nullptr);
   });
   replicas_.refresh_parameters();

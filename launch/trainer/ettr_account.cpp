@@ -38,6 +38,10 @@ struct Start {
     return last_sign_at > 0 ? last_sign_at : ended_at.value_or(0);
   }
   double end() const { return ended_at.value_or(last_sign_at); }
+  // Refused, or done without a step: it has not taken the run over, and its time is not the run's.
+  bool was_turned_away() const {
+    return ended_code && !started_at && (*ended_code == 0 || *ended_code == 2);
+  }
   bool failed() const {
     const int code = ended_code.value_or(finished_code.value_or(1));
     return code != 0 && code != 75;
@@ -139,6 +143,7 @@ std::vector<Start> starts_of(std::vector<json> ledger) {
     take(event, line, starts.back());
   }
   for (const auto& [name, start] : numbered) starts.push_back(start);
+  std::erase_if(starts, [](const Start& start) { return start.was_turned_away(); });
   std::for_each(starts.begin(), starts.end(), settle_host);
   std::stable_sort(starts.begin(), starts.end(),
                    [](const Start& a, const Start& b) { return a.begin() < b.begin(); });

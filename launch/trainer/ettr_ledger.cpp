@@ -71,6 +71,7 @@ EttrLedger::EttrLedger(std::filesystem::path path, StartName name, const Sums& s
                {"startup_s", std::max(0.0, age_of_this_process_s() - restore_s)},
                {"restore_s", restore_s}});
   append_json_line(file_, line);
+  file_.begin_anew_with(json_line(line));
 }
 
 void EttrLedger::progress(const Sums& sums, When when) {

@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "core/base/multiple.hpp"
 #include "model/device/block.hpp"
 #include "model/device/device_kernels.hpp"
 #include "model/device/held_row.hpp"
@@ -26,9 +27,8 @@ constexpr std::int64_t kMostLossThreads = 512;
 // Whether 16 bytes can be loaded at once there, as our kernels and NVIDIA's libraries do.
 bool begins_a_chunk(const void* data);
 
-constexpr std::int64_t divided_up(std::int64_t count, std::int64_t by) {
-  return (count + by - 1) / by;
-}
+using core::divided_up;
+
 constexpr std::int64_t whole_warps(std::int64_t threads) {
   return std::max<std::int64_t>(1, divided_up(threads, kWarp)) * kWarp;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/multiple.hpp"
 #include "model/kernels/attention_rows.hpp"
 #include "model/kernels/epilogue.hpp"
 #include "model/kernels/pack.hpp"
@@ -11,10 +12,6 @@ namespace {
 
 constexpr std::int64_t kBlock = 64;  // queries in the forward pass, keys in the backward pass
 constexpr std::int64_t kStep = 32;
-
-std::int64_t round_up(std::int64_t value, std::int64_t step) {
-  return (value + step - 1) / step * step;
-}
 
 // A block's part of a matrix [T, width].
 template <typename T>
@@ -59,7 +56,7 @@ void ForwardHead<T>::run_queries(const HeadForward<T>& head, const HeadForward<T
                                  HeadBlock block) {
   const std::int64_t first_query = block.first, queries = block.count;
   const std::int64_t time = shape_.padded_time(), width = shape_.width;
-  const std::int64_t keys = round_up(first_query + queries, kStep);
+  const std::int64_t keys = core::rounded_up(first_query + queries, kStep);
   float* scores = data_of<float>(scores_);
   T* weights = data_of<T>(weights_);
   float* inverse_sum = data_of<float>(inverse_sum_);
@@ -172,7 +169,7 @@ void BackwardHead<T>::run_keys(const HeadBackward<T>& head, const HeadBackward<T
                                HeadBlock block) {
   const std::int64_t first_key = block.first, keys = block.count;
   const std::int64_t time = shape_.padded_time(), width = shape_.width, queries = time - first_key;
-  const std::int64_t padded_keys = round_up(keys, kStep), pair = sizeof(T) == 2 ? 2 : 1;
+  const std::int64_t padded_keys = core::rounded_up(keys, kStep), pair = sizeof(T) == 2 ? 2 : 1;
   const T* k = head.k + first_key * shape_.qkv_stride;
   const T* v = head.v + first_key * shape_.qkv_stride;
   BlockProduct<T> scores{.m = keys,

@@ -4,6 +4,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "core/base/multiple.hpp"
 #include "model/fused/left_parts.hpp"
 #include "model/kernels/pack.hpp"
 
@@ -26,10 +27,6 @@ struct Depth {
       1536 / static_cast<std::int64_t>(sizeof(T));  // needs no parts
 };
 
-std::int64_t round_up(std::int64_t value, std::int64_t step) {
-  return (value + step - 1) / step * step;
-}
-
 template <typename T>
 void pack_panel(const RightFactor<T>& b, std::int64_t column, const kernels::PanelShape& shape,
                 T* panel) {
@@ -44,7 +41,7 @@ void pack_panel(const RightFactor<T>& b, std::int64_t column, const kernels::Pan
 // of the cache.
 template <typename T>
 std::int64_t depth_of_part(std::int64_t k) {
-  const std::int64_t padded_k = round_up(k, Depth<T>::kStep);
+  const std::int64_t padded_k = core::rounded_up(k, Depth<T>::kStep);
   return padded_k <= Depth<T>::kShallow ? padded_k : Depth<T>::kPart;
 }
 
@@ -67,7 +64,7 @@ class PanelProduct {
         a_(a),
         b_(b),
         width_(width),
-        padded_k_(round_up(shape.k, Depth<T>::kStep)),
+        padded_k_(core::rounded_up(shape.k, Depth<T>::kStep)),
         depth_(a.depth),
         rows_(rows_of_sums()),
         keeps_panel_(rows_ < shape.m && panel_bytes() <= kKeptPanelBytes),
@@ -106,7 +103,7 @@ class PanelProduct {
   std::int64_t rows_of_sums() const {
     if (depth_ == padded_k_ || panel_bytes() <= kPanelBytes) return kBlockRows;
     const std::int64_t fits = kSumsBytes / (width_ * std::int64_t{sizeof(float)});
-    return std::min(fits / kBlockRows * kBlockRows, round_up(shape_.m, kBlockRows));
+    return std::min(fits / kBlockRows * kBlockRows, core::rounded_up(shape_.m, kBlockRows));
   }
 
   // Rows k to k + depth of B in the columns of the panel.
@@ -117,10 +114,12 @@ class PanelProduct {
     const std::int64_t depth = std::min(depth_, shape_.k - k);
     RightFactor<T> b = b_;
     b.data += b.orientation == Orientation::kAsIs ? k * b.stride : b.panels.offset(k);
-    pack_panel(
-        b, at.column,
-        {.k = depth, .n = columns, .padded_k = round_up(depth, Depth<T>::kStep), .width = width_},
-        part);
+    pack_panel(b, at.column,
+               {.k = depth,
+                .n = columns,
+                .padded_k = core::rounded_up(depth, Depth<T>::kStep),
+                .width = width_},
+               part);
     return part;
   }
 
@@ -154,7 +153,7 @@ class PanelProduct {
 std::int64_t panel_width(std::int64_t columns, std::int64_t widest) {
   const std::int64_t panels =
       std::max<std::int64_t>((columns + widest - 1) / widest, at::get_num_threads());
-  return round_up((columns + panels - 1) / panels, kColumnStep);
+  return core::rounded_up(core::divided_up(columns, panels), kColumnStep);
 }
 
 template <typename T>

@@ -4,6 +4,8 @@
 
 #include <ATen/Parallel.h>
 
+#include "core/base/multiple.hpp"
+
 namespace sidestream::model::fused {
 namespace {
 
@@ -18,9 +20,9 @@ LeftParts<T> transposed(const LeftFactor<T>& x, const kernels::MatrixShape& shap
                         std::int64_t depth) {
   constexpr std::int64_t kColumnsAtOnce = 32;
   constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t padded_depth = (((depth + kLine - 1) / kLine) | 1) * kLine;
+  const std::int64_t padded_depth = (core::divided_up(depth, kLine) | 1) * kLine;
   const std::int64_t part_step = shape.columns * padded_depth;
-  const torch::Tensor storage = scratch<T>((shape.rows + depth - 1) / depth * part_step);
+  const torch::Tensor storage = scratch<T>(core::divided_up(shape.rows, depth) * part_step);
   auto* target = data_of<T>(storage);
   at::parallel_for(0, shape.columns, kColumnsAtOnce, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t column = begin, next = 0; column < end; column = next) {

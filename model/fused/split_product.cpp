@@ -4,6 +4,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "core/base/multiple.hpp"
 #include "model/kernels/pack.hpp"
 #include "model/kernels/split.hpp"
 
@@ -20,10 +21,6 @@ constexpr std::int64_t kPackedBytes =
     8 << 20;  // of the right factor, split: streams from the last-level cache
 constexpr std::int64_t kDepth = 512;  // of k, where sums can wait in the result
 constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(BFloat16));
-
-std::int64_t round_up(std::int64_t value, std::int64_t step) {
-  return (value + step - 1) / step * step;
-}
 
 // A part of the rows, the columns or k.
 struct Range {
@@ -42,7 +39,7 @@ void for_pieces(std::int64_t count, std::int64_t piece, Body&& body) {
 class SplitLeft {
  public:
   explicit SplitLeft(std::int64_t depth)
-      : padded_k_(round_up(depth, kLine)),
+      : padded_k_(core::rounded_up(depth, kLine)),
         stride_((3 * padded_k_ / kLine | 1) * kLine),
         storage_(scratch<BFloat16>(kRowRun * stride_)) {}
 
@@ -88,7 +85,7 @@ class SplitRight {
  public:
   SplitRight(const RightFactor<float>& b, Range columns, Range depth)
       : columns_(columns.count),
-        panel_elements_(3 * round_up(depth.count, kLine) * kPanelWidth),
+        panel_elements_(3 * core::rounded_up(depth.count, kLine) * kPanelWidth),
         storage_(scratch<BFloat16>(panels() * panel_elements_)) {
     at::parallel_for(0, panels(), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t panel = begin; panel < end; ++panel) {
@@ -108,8 +105,8 @@ class SplitRight {
 
   // How many columns are packed at a time.
   static std::int64_t columns_at_once(std::int64_t depth) {
-    const std::int64_t panel_bytes =
-        3 * round_up(depth, kLine) * kPanelWidth * static_cast<std::int64_t>(sizeof(BFloat16));
+    const std::int64_t panel_bytes = 3 * core::rounded_up(depth, kLine) * kPanelWidth *
+                                     static_cast<std::int64_t>(sizeof(BFloat16));
     return std::max<std::int64_t>(kPackedBytes / panel_bytes, at::get_num_threads()) * kPanelWidth;
   }
 
@@ -117,7 +114,7 @@ class SplitRight {
   static void take_panel(const RightFactor<float>& b, Range columns, Range depth, BFloat16* panel) {
     const kernels::PanelShape shape{.k = depth.count,
                                     .n = columns.count,
-                                    .padded_k = round_up(depth.count, kLine),
+                                    .padded_k = core::rounded_up(depth.count, kLine),
                                     .width = kPanelWidth};
     if (b.orientation == Orientation::kAsIs) {
       return kernels::split_panel(b.data + depth.first * b.stride + columns.first, b.stride, shape,

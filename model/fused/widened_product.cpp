@@ -4,6 +4,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "core/base/multiple.hpp"
 #include "model/fused/blocked_product.hpp"
 #include "model/fused/left_parts.hpp"
 #include "model/kernels/pack.hpp"
@@ -16,10 +17,6 @@ using kernels::PanelLayout;
 constexpr std::int64_t kRowRun = 256;           // of A in fp32, beside their part of C
 constexpr std::int64_t kWidest = 256;           // columns of a panel
 constexpr std::int64_t kPackedBytes = 1 << 20;  // of a panel
-
-std::int64_t round_up(std::int64_t value, std::int64_t step) {
-  return (value + step - 1) / step * step;
-}
 
 // Some columns of B.
 template <typename T>
@@ -54,7 +51,7 @@ class WidenedProduct {
 
  private:
   bool packs() const { return b_.orientation == Orientation::kTransposed; }
-  std::int64_t depth() const { return packs() ? round_up(shape_.k, 2) : shape_.k; }
+  std::int64_t depth() const { return packs() ? core::rounded_up(shape_.k, 2) : shape_.k; }
 
   std::int64_t widest() const {
     if (!packs()) return kWidest;

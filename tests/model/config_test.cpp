@@ -117,11 +117,13 @@ TEST(HuggingFaceTest, padding_is_not_published) {
 
 TEST(HuggingFaceTest, check_same_architecture_lists_every_difference) {
   const std::string message = message_of<core::CheckpointError>(
-      [] { check_same_architecture(preset("gpt2-mini"), preset("gpt2-tiny")); });
+      [] { check_same_architecture(preset("gpt2-mini"), preset("gpt2-tiny"), "runs/a"); });
 
-  EXPECT_THAT(message, HasSubstr("layers 6 (checkpoint: 4)"));
-  EXPECT_THAT(message, HasSubstr("context_length 256 (checkpoint: 128)"));
-  EXPECT_NO_THROW(check_same_architecture(preset("gpt2-mini"), preset("gpt2-mini")));
+  EXPECT_THAT(message,
+              HasSubstr("runs/a: the weights are of another model: layers: 4 there, 6 configured"));
+  EXPECT_THAT(message, HasSubstr("context_length: 128 there, 256 configured"));
+  EXPECT_THAT(message, HasSubstr(". Set these flags as there, or take other weights"));
+  EXPECT_NO_THROW(check_same_architecture(preset("gpt2-mini"), preset("gpt2-mini"), "runs/a"));
 }
 
 }  // namespace

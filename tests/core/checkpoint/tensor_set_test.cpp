@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "core/checkpoint/tensor_assignment.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 #include "tests/core/checkpoint/samples.hpp"
@@ -10,6 +12,7 @@
 namespace sidestream::checkpoint {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -45,6 +48,18 @@ TEST_F(TensorSetTest, file_that_the_manifest_does_not_list_is_named) {
 
   EXPECT_THAT(checkpoint_error_of([&] { TensorSet::open_optimizer(checkpoint); }),
               HasSubstr("expected optimizer_00002_of_00003.safetensors among its files"));
+}
+
+TEST_F(TensorSetTest, weights_in_other_files_are_named) {
+  EXPECT_THAT(checkpoint_error_of([&] { TensorSet::open_model(folder_.path()); }),
+              HasSubstr("model.safetensors: No such file"));
+  for (const char* other : {"pytorch_model.bin", "model.safetensors.index.json"}) {
+    std::ofstream(folder_ / other) << "{}";
+    EXPECT_THAT(
+        checkpoint_error_of([&] { TensorSet::open_model(folder_.path()); }),
+        AllOf(HasSubstr("expected all weights in model.safetensors, found " + std::string(other)),
+              HasSubstr("max_shard_size")));
+  }
 }
 
 TEST_F(TensorSetTest, tensor_in_two_files_is_refused) {

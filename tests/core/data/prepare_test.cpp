@@ -374,6 +374,20 @@ TEST_F(PrepareTest, prepare_nothingToRead) {
   EXPECT_THROW(prepare(options), core::DataError);
 }
 
+TEST_F(PrepareTest, findCorpusFiles_aLinkToNothingIsToldLikeAFileThatCannotBeRead) {
+  file("a.hpp", "1");
+  fs::create_symlink("gone.hpp", folder_ / "in" / "b.hpp");
+  fs::create_symlink("c.hpp", folder_ / "in" / "c.hpp");
+
+  const auto files = find_corpus_files({(folder_ / "in").string()}, {"*.hpp"});
+
+  ASSERT_EQ(files.size(), 3u);
+  EXPECT_EQ(files[0].fault, "");
+  EXPECT_EQ(files[1].name, "in/b.hpp");
+  EXPECT_EQ(files[1].fault, "a link to nothing");
+  EXPECT_EQ(files[2].fault, "a link to nothing");
+}
+
 TEST_F(PrepareTest, findCorpusFiles_patternsGlobsAndDuplicates) {
   file("b.hpp", "1");
   file("a.h", "2");

@@ -58,6 +58,7 @@ TEST(GenerateOptionsTest, parse_sets_every_member) {
   EXPECT_EQ(std::tie(options.checkpoint, options.prompt, options.tokens, options.temperature,
                      options.top_k, options.seed, options.threads),
             std::make_tuple(std::filesystem::path("c"), "a b", 3, 0.0, 4, 5u, std::optional(6)));
+  EXPECT_EQ(parse_generate_options({"--checkpoint", "c", "--prompt", ""}).prompt, "");
   EXPECT_THAT(config_error_of([] { parse_generate_options({}); }),
               HasSubstr("--checkpoint is missing"));
 }

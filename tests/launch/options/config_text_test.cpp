@@ -247,6 +247,17 @@ TEST_F(ConfigTextTest, a_file_in_utf_16_is_named_as_one) {
               HasSubstr("expected text in UTF-8, found a zero byte at offset 3"));
 }
 
+TEST_F(ConfigTextTest, a_value_that_is_no_utf_8_is_refused_before_it_is_written) {
+  TrainOptions options = parse({});
+  options.run_dir = "r/bad\xff name";
+  try {
+    config_text(options);
+    ADD_FAILURE() << "was written";
+  } catch (const core::ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("expected UTF-8, found another byte at offset 5"));
+  }
+}
+
 TEST_F(ConfigTextTest, print_config_needs_no_data) {
   EXPECT_TRUE(parse_train_options({"--print-config"}).print_config);
 }

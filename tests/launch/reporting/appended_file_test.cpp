@@ -102,6 +102,20 @@ TEST(AppendedFileTest, file_that_was_removed_is_made_again) {
   EXPECT_EQ(content_of(file.path()), "b\n");
 }
 
+TEST(AppendedFileTest, file_that_is_made_again_begins_as_the_first_one) {
+  const core::ScratchFolder scratch;
+  AppendedFile file(scratch / "log.jsonl", Content::kLines);
+  file.append("begin\n");
+  file.begin_anew_with("begin\n");
+  file.append("a\n");
+  EXPECT_EQ(content_of(file.path()), "begin\na\n");
+  std::filesystem::remove(file.path());
+
+  file.append("b\n", AppendedFile::Durability::kOnDisk);
+
+  EXPECT_EQ(content_of(file.path()), "begin\nb\n");
+}
+
 TEST(AppendedFileTest, what_a_guard_refuses_waits) {
   const core::ScratchFolder scratch;
   AppendedFile file(scratch / "log.jsonl", Content::kLines);

@@ -110,7 +110,9 @@ class SuperviseClusterTest(SuperviseCase):
     def test_slurm_that_refuses_is_told(self):
         self.assertIn("scontrol requeue 42 ended with 1: not allowed", self.stopped_under_slurm(self.fake_scontrol("echo not allowed >&2; exit 1")))
         (self.run_dir / "ready").unlink()
-        self.assertIn("this is no Slurm job", self.stopped_under_slurm(dict(os.environ)))
+        told = self.stopped_under_slurm(dict(os.environ))
+        self.assertIn("warning: --requeue: this is no Slurm job: when it is asked to stop, nobody starts it again", told)
+        self.assertIn("--requeue: this is no Slurm job, nothing to put into the queue", told)
         (self.run_dir / "ready").unlink()
         (self.folder / "scontrol").unlink()
         self.assertIn("scontrol: No such file", self.stopped_under_slurm(dict(os.environ, SLURM_JOB_ID="42")))

@@ -83,8 +83,9 @@ class SuperviseTest(SuperviseCase):
         return [start[start.index("--resume") + 1] if "--resume" in start else None for start in words]
 
     def test_resume_that_is_given_holds_until_there_is_an_own_checkpoint(self):
-        _, starts = self.play("6;ck 10 6;0", train=("--resume", "/elsewhere/step_5"))
+        done, starts = self.play("6;ck 10 6;0", train=("--resume", "/elsewhere/step_5"))
         self.assertEqual(self.resumes(starts), ["/elsewhere/step_5", "/elsewhere/step_5", "auto"])
+        self.assertRegex(done.stderr, "(?s)start 2 in .*from /elsewhere/step_5\n.*start 3 in .*from step 10\n")
 
     def test_a_fresh_start_is_asked_for_once(self):
         _, starts = self.play("6;0", train=("--resume", "none"))

@@ -187,7 +187,7 @@ def check_init(root, data):
         (["config.json", "not JSON"], variant("no-json", lambda f: (f / "config.json").write_text("{"))),
         (["model.safetensors"], variant("no-weights", lambda f: (f / "model.safetensors").unlink())),
         (["model.safetensors"], variant("cut", lambda f: (f / "model.safetensors").write_bytes(b"\x08"))),
-        (["layers 2", "7", "width 32", "48"], variant("other", drop_layers)),
+        (["other: the weights are of another model", "layers: 7 there, 2 configured", "width: 48 there, 32 configured"], variant("other", drop_layers)),
     ]
     run(1, [BINARY, "generate", "--checkpoint", root / "flipped", "--prompt", "a"], CHECKPOINT)
     vast = variant("vast", lambda f: (f / "config.json").write_text(json.dumps({**json.loads((f / "config.json").read_text()), "n_layer": 10**9})))
@@ -210,7 +210,7 @@ def check_init(root, data):
             folder = variant(f"{name}-{ranks}", lambda f: change_header(f / "model.safetensors", change))
             (folder / "manifest.json").unlink()  # as a folder of Hugging Face, which has no hashes
             expect(CHECKPOINT, words, ranks, base + ["--run-dir", str(root / f"run-{name}-{ranks}"), "--init", str(folder)])
-        expect(CHECKPOINT, ["family mlp", "gpt2"], ranks,
+        expect(CHECKPOINT, ["family: gpt2 there, mlp configured"], ranks,
                ["--model", "mlp", *base[2:], "--run-dir", str(root / "fresh"), "--init", str(initial)])
 
 

@@ -1,5 +1,6 @@
 """Which run directory a run may write to: its own, or a fresh one that is writable and that nobody else uses."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -100,6 +101,8 @@ def check_vanished(root, base):
     check([line["step"] for line in metrics(root / "moved")] == [LAST + 1, LAST + 2], metrics(root / "moved"))
     steps = [line["step"] for line in metrics(root / "removed")]  # those of before went with it
     check(5 < steps[0] < LAST and steps == list(range(steps[0], LAST + 3)), f"{steps}")
+    account = json.loads((root / "removed/run.json").read_text())["ettr_account"]
+    check(account["starts"] == 2 and account["productive_s"] > 0 and account["wall_s"] > account["productive_s"], f"the new account: {account}")
 
 
 def content_of(folder):

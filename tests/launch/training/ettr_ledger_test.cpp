@@ -122,6 +122,22 @@ TEST(EttrLedgerTest, account_lastStartDiedInItsSetUp) {
   EXPECT_DOUBLE_EQ(account.startup_s, 7 + 138);
 }
 
+// The run has ended long ago; a start that is not allowed to take its directory is none of it.
+TEST(EttrLedgerTest, account_startThatWasTurnedAway) {
+  const EttrAccount before = account_of(killed_once(), 9999);
+  for (const int code : {2, 0}) {
+    std::vector<json> ledger = killed_once();
+    ledger.push_back({{"event", "launched"}, {"at", 5000.0}, {"attempt", 1}});
+    ledger.push_back({{"event", "ended"}, {"at", 5001.0}, {"attempt", 1}, {"code", code}});
+
+    const EttrAccount account = account_of(ledger, 9999);
+
+    EXPECT_DOUBLE_EQ(account.wall_s, before.wall_s) << code;
+    EXPECT_EQ(account.starts, 2) << code;
+    EXPECT_EQ(account.failures, 1) << code;
+  }
+}
+
 TEST(EttrLedgerTest, account_linesInAnyOrder) {
   std::vector<json> shuffled = killed_once();
   std::reverse(shuffled.begin(), shuffled.end());

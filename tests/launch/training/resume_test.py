@@ -185,9 +185,12 @@ def check_what_is_other(root):
     shard.write_bytes(tokens)
     output = train(1, run_dir, flags + ["--steps", "4", "--resume", "auto"])
     check(f"warning: --data {data}: expected the tokens of the run so far" in output, output)
+    elsewhere = train(1, root / "other-elsewhere", flags + ["--steps", "4", "--lr", "0.01", "--resume", str(checkpoint(run_dir, 3))])
+    check(f"warning: --data {data}: expected the tokens of the run so far" in elsewhere, elsewhere)
+    check("other than in the run so far: lr = 0.01" in elsewhere and "run-dir" not in elsewhere.split("resumed from")[0], elsewhere)
     (run_dir / "run.json").write_text("x")
     output = train(1, run_dir, flags + ["--steps", "5", "--resume", "auto"])
-    check("run.json" in output and "it is written anew" in output, output)
+    check("run.json" in output and "whether the data is that of the run so far is not known" in output, output)
     flags[flags.index("--threads") + 1] = "70"
     output = train(1, root / "from-a-run", flags + ["--steps", "1", "--init", str(run_dir), "--warmup-steps", "2"])
     check("70 threads of a rank on" in output and "--warmup-steps 2 are more than --steps 1" in output, output)

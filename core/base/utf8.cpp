@@ -1,9 +1,9 @@
-#include "core/data/utf8.hpp"
+#include "core/base/utf8.hpp"
 
 #include <cstdint>
 #include <cstring>
 
-namespace sidestream::data {
+namespace sidestream::core {
 namespace {
 
 struct Sequence {
@@ -59,4 +59,4 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
   return std::nullopt;
 }
 
-}  // namespace sidestream::data
+}  // namespace sidestream::core

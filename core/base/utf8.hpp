@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-namespace sidestream::data {
+namespace sidestream::core {
 
 // Offset of the first byte that does not start a valid character.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
-}  // namespace sidestream::data
+}  // namespace sidestream::core
