@@ -107,7 +107,7 @@ class Operators {
                                         const LossOptions& options) = 0;
 };
 
-// As config.fused_ops and config.packed_attention say.
+// As config.fused_ops, packed_attention and tune_products say.
 std::unique_ptr<Operators> make_operators(const ModelConfig& config);
 
 }  // namespace sidestream::model

@@ -7,10 +7,8 @@ namespace sidestream::model {
 using torch::Tensor;
 
 WeightGradientSum::WeightGradientSum(const Tensor& weight_vc, LossChunks chunks, Tensor memory,
-                                     AddProduct add_product)
-    : type_(weight_vc.scalar_type()),
-      memory_(std::move(memory)),
-      add_product_(std::move(add_product)) {
+                                     Multiply multiply)
+    : type_(weight_vc.scalar_type()), memory_(std::move(memory)), multiply_(std::move(multiply)) {
   const bool wide = chunks == LossChunks::kSeveral && weight_vc.element_size() < 4;
   sum_ = !wide && memory_.defined()
              ? std::exchange(memory_, Tensor())
@@ -18,19 +16,21 @@ WeightGradientSum::WeightGradientSum(const Tensor& weight_vc, LossChunks chunks,
 }
 
 void WeightGradientSum::add(const Tensor& logits_grad_nv, const Tensor& x_nc) {
-  const bool first = std::exchange(empty_, false);
+  const Existing existing = std::exchange(empty_, false) ? Existing::kReplaced : Existing::kAddedTo;
   const Tensor logits_grad_vn = logits_grad_nv.t();
-  if (sum_.scalar_type() == type_) {
-    first ? at::mm_out(sum_, logits_grad_vn, x_nc) : sum_.addmm_(logits_grad_vn, x_nc);
-    return;
-  }
-  if (first) sum_.zero_();
-  add_wide(logits_grad_vn, x_nc);
+  if (multiply_ && multiply_(logits_grad_vn, x_nc, sum_, existing)) return;
+  add_by_libtorch(logits_grad_vn, x_nc, existing);
 }
 
 // LibTorch's products leave fp32 on GPUs only; on the processor each chunk's is rounded once.
-void WeightGradientSum::add_wide(const Tensor& logits_grad_vn, const Tensor& x_nc) {
-  if (add_product_ && add_product_(logits_grad_vn, x_nc, sum_)) return;
+void WeightGradientSum::add_by_libtorch(const Tensor& logits_grad_vn, const Tensor& x_nc,
+                                        Existing existing) {
+  if (sum_.scalar_type() == type_) {
+    existing == Existing::kReplaced ? at::mm_out(sum_, logits_grad_vn, x_nc)
+                                    : sum_.addmm_(logits_grad_vn, x_nc);
+    return;
+  }
+  if (existing == Existing::kReplaced) sum_.zero_();
   if (sum_.is_cuda())
     at::addmm_out(sum_, sum_, logits_grad_vn, x_nc, at::kFloat);
   else

@@ -12,13 +12,15 @@ enum class LossChunks { kOne, kSeveral };
 
 class WeightGradientSum {
  public:
-  // sum += left right, sum in fp32; what is false does not take such tensors, and LibTorch does.
-  using AddProduct = std::function<bool(const torch::Tensor& left, const torch::Tensor& right,
-                                        const torch::Tensor& sum)>;
+  // left right in the place of what is in sum, or added to it. False: such tensors are not taken,
+  // nothing is done, and LibTorch multiplies.
+  enum class Existing { kReplaced, kAddedTo };
+  using Multiply = std::function<bool(const torch::Tensor& left, const torch::Tensor& right,
+                                      const torch::Tensor& sum, Existing existing)>;
 
   // memory: like the weight, not initialised, where the sum is to be; undefined: anywhere.
   WeightGradientSum(const torch::Tensor& weight_vc, LossChunks chunks, torch::Tensor memory = {},
-                    AddProduct add_product = {});
+                    Multiply multiply = {});
 
   // logits_grad_nv^T x_nc on top of what is there, both in the dtype of the weight.
   void add(const torch::Tensor& logits_grad_nv, const torch::Tensor& x_nc);
@@ -27,12 +29,13 @@ class WeightGradientSum {
   torch::Tensor take();
 
  private:
-  void add_wide(const torch::Tensor& logits_grad_vn, const torch::Tensor& x_nc);
+  void add_by_libtorch(const torch::Tensor& logits_grad_vn, const torch::Tensor& x_nc,
+                       Existing existing);
 
   at::ScalarType type_;
   bool empty_ = true;
   torch::Tensor memory_, sum_;
-  AddProduct add_product_;
+  Multiply multiply_;
 };
 
 }  // namespace sidestream::model

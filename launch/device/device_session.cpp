@@ -14,6 +14,7 @@
 #include "launch/device/graph_engine.hpp"
 #include "launch/options/train_parser.hpp"
 #include "model/device/packed_attention.hpp"
+#include "model/device/products.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -51,6 +52,16 @@ torch::ScalarType activation_type(Precision precision) {
   return precision == Precision::kFp16 ? torch::kHalf : torch::kFloat32;
 }
 
+void require_products(const model::ModelConfig& model) {
+  if (!model::has_epilogues(model.fused_ops) && !model.tune_products) return;
+  if (model::device::make_products(model::device::Algorithms::kFirst)) return;
+  throw core::ConfigError(fmt::format(
+      "{}: this build was made without cublasLt's products: build with a toolkit of the CUDA that "
+      "torch was built for (`sidestream --version` says what there was), or take {}",
+      model.tune_products ? "--tune-products on" : "--fused-ops with epilogues",
+      model.tune_products ? "--tune-products off" : "--fused-ops on"));
+}
+
 // On the device that this thread has chosen.
 void require_packed_attention(const TrainOptions& options) {
   const auto attention = model::device::make_packed_attention();
@@ -61,6 +72,7 @@ void require_packed_attention(const TrainOptions& options) {
         "torch (`sidestream --version` says what there was), or leave --packed-attention out");
   const model::ModelConfig& model = options.model.config;
   const std::string objection = attention->objection({.dtype = activation_type(options.precision),
+                                                      .deterministic = options.deterministic,
                                                       .batch = options.data.batch_size_per_rank,
                                                       .time = sequence_length(options),
                                                       .heads = model.heads,
@@ -81,6 +93,7 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
   }
   require_libtorch_with_cuda();
   if (options.cuda_graph) require_graph(communicator);
+  require_products(options.model.config);
   choose_products(options);
   device_ = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(*index));
   driver_ = comm::cuda::make_driver();

@@ -17,8 +17,18 @@ void check(cublasStatus_t status, const char* doing) {
 }
 
 cudaDataType_t type_of(const LtMatrix& matrix) {
-  if (matrix.dtype == at::kFloat) return CUDA_R_32F;
-  return matrix.dtype == at::kHalf ? CUDA_R_16F : CUDA_R_16BF;
+  switch (matrix.dtype) {
+    case at::kFloat:
+      return CUDA_R_32F;
+    case at::kHalf:
+      return CUDA_R_16F;
+    case at::kBFloat16:
+      return CUDA_R_16BF;
+    default:
+      throw core::Error(
+          std::string("cublasLt, a product: expected float, half or bfloat16, found ") +
+          c10::toString(matrix.dtype));
+  }
 }
 
 cublasOperation_t operation_of(const LtOperand& operand) {
@@ -41,35 +51,11 @@ cublasLtEpilogue_t epilogue_of(const LtProduct& product) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-LtLayout layout_of(const LtMatrix& matrix) {
-  cublasLtMatrixLayout_t layout = nullptr;
-  check(
-      cublasLtMatrixLayoutCreate(&layout, type_of(matrix), static_cast<std::uint64_t>(matrix.rows),
-                                 static_cast<std::uint64_t>(matrix.columns), matrix.stride),
-      "a layout");
-  return LtLayout(layout);
-}
-
 template <typename Value>
 void set(const LtDescription& description, cublasLtMatmulDescAttributes_t attribute,
          const Value& value) {
   check(cublasLtMatmulDescSetAttribute(description.get(), attribute, &value, sizeof value),
         "an attribute");
-}
-
-LtDescription description_of(const LtProduct& product) {
-  cublasLtMatmulDesc_t made = nullptr;
-  check(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a description");
-  LtDescription description(made);
-  set(description, CUBLASLT_MATMUL_DESC_TRANSA, operation_of(product.first));
-  set(description, CUBLASLT_MATMUL_DESC_TRANSB, operation_of(product.second));
-  set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(product));
-  if (product.bias != nullptr) set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
-  if (product.before.memory != nullptr) {
-    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, product.before.memory);
-    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, product.before.stride);
-  }
-  return description;
 }
 
 template <typename Value>
@@ -79,9 +65,8 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attr
         "a preference");
 }
 
-// What Products::take() and take_plain() have seen to, and LibTorch's allocator. Always the same,
-// so that the place of a tensor does not decide which algorithm it gets, and with that its last
-// bits.
+// What Products and ChosenProducts have seen to, and LibTorch's allocator. Always the same, so that
+// the place of a tensor does not decide which algorithm it gets, and with that its last bits.
 constexpr std::uint32_t kAlignment = 16;
 
 // Partial sums of a split product stay in fp32.
@@ -101,6 +86,30 @@ Preference make_preference(std::size_t workspace_bytes) {
 
 }  // namespace
 
+LtLayout layout_of(const LtMatrix& matrix) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  check(
+      cublasLtMatrixLayoutCreate(&layout, type_of(matrix), static_cast<std::uint64_t>(matrix.rows),
+                                 static_cast<std::uint64_t>(matrix.columns), matrix.stride),
+      "a layout");
+  return LtLayout(layout);
+}
+
+LtDescription description_of(const LtProduct& product) {
+  cublasLtMatmulDesc_t made = nullptr;
+  check(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a description");
+  LtDescription description(made);
+  set(description, CUBLASLT_MATMUL_DESC_TRANSA, operation_of(product.first));
+  set(description, CUBLASLT_MATMUL_DESC_TRANSB, operation_of(product.second));
+  set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(product));
+  if (product.bias != nullptr) set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
+  if (product.before.memory != nullptr) {
+    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, product.before.memory);
+    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, product.before.stride);
+  }
+  return description;
+}
+
 LtKey key_of(const LtProduct& product, int device) {
   const LtMatrix &first = product.first.matrix, &second = product.second.matrix;
   return {device,
@@ -109,7 +118,6 @@ LtKey key_of(const LtProduct& product, int device) {
           product.first.transposed,
           product.second.transposed,
           static_cast<std::int64_t>(product.epilogue),
-          product.added,
           first.rows,
           first.columns,
           product.out.columns,

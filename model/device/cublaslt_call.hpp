@@ -13,9 +13,9 @@
 
 namespace sidestream::model::device {
 
-// All that decides which algorithms a product can have, but where its matrices lie: equal keys,
-// equal algorithms.
-using LtKey = std::array<std::int64_t, 14>;
+// All that decides which algorithms a product can have: equal keys, equal algorithms. Where its
+// memory lies is no part of it: all of it begins at multiples of 16 bytes.
+using LtKey = std::array<std::int64_t, 13>;
 LtKey key_of(const LtProduct& product, int device);
 
 template <typename Handle, cublasStatus_t (*destroy)(Handle)>
@@ -26,6 +26,9 @@ template <typename Handle, cublasStatus_t (*destroy)(Handle)>
 using LtOwned = std::unique_ptr<std::remove_pointer_t<Handle>, LtDestroyed<Handle, destroy>>;
 using LtDescription = LtOwned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using LtLayout = LtOwned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+
+LtDescription description_of(const LtProduct& product);
+LtLayout layout_of(const LtMatrix& matrix);
 
 struct LtWorkspace {
   void* memory = nullptr;

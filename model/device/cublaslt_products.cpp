@@ -29,14 +29,18 @@ struct Launcher {
   LtWorkspace workspace;
 };
 
-// Without end where cublasLt has named an algorithm that it then refuses.
+// Of a launch behind another one, so that the device does not wait for the host meanwhile. Infinite
+// where cublasLt has named an algorithm that it then refuses.
 float milliseconds(const LtCall& call, const cublasLtMatmulAlgo_t& algorithm,
                    const Launcher& launcher, void* out) {
   at::cuda::CUDAEvent begin(cudaEventDefault), end(cudaEventDefault);
-  begin.record(launcher.stream);
+  end.record(launcher.stream);  // made now, and not between the launches
   try {
     call.launch(algorithm, launcher.workspace, launcher.stream, out);
+    begin.record(launcher.stream);
+    call.launch(algorithm, launcher.workspace, launcher.stream, out);
   } catch (const core::Error&) {
+    static_cast<void>(cudaGetLastError());  // it is not of who asks next
     return std::numeric_limits<float>::infinity();
   }
   end.record(launcher.stream);
@@ -68,7 +72,8 @@ class ChosenAlgorithms {
         call.algorithms(times ? kMostCandidates : 1, launcher.workspace.bytes);
     if (!times) return candidates.front();
     // The product's own memory is written again and again, but where it would be added to.
-    const Tensor other = product.added ? at::zeros_like(out) : out;
+    const Tensor other =
+        product.added ? at::zeros({out.size(0) * out.stride(0)}, out.options()) : out;
     return candidates[fastest(candidates.size(), [&](std::size_t i) {
       return milliseconds(call, candidates[i], launcher, other.data_ptr());
     })];

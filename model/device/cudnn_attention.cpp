@@ -96,8 +96,7 @@ class CudnnAttention : public PackedAttention {
   static AttentionShape shape_of(AttentionPass pass, const Sizes& sizes) {
     return {.pass = pass,
             .dtype = sizes.dtype,
-            .deterministic =
-                pass == AttentionPass::kBackward && at::globalContext().deterministicAlgorithms(),
+            .deterministic = pass == AttentionPass::kBackward && sizes.deterministic,
             .batch = sizes.batch,
             .time = sizes.time,
             .heads = sizes.heads,
@@ -106,12 +105,14 @@ class CudnnAttention : public PackedAttention {
 
   void run(AttentionPass pass, const Tensor& qkv_bt3c, std::int64_t heads, Memory memory) const {
     const c10::cuda::CUDAGuard guard(qkv_bt3c.device());
-    const Key key{.handle = at::native::getCudnnHandle(),
-                  .shape = shape_of(pass, {.dtype = qkv_bt3c.scalar_type(),
-                                           .batch = qkv_bt3c.size(0),
-                                           .time = qkv_bt3c.size(1),
-                                           .heads = heads,
-                                           .head_width = qkv_bt3c.size(2) / 3 / heads})};
+    const Key key{
+        .handle = at::native::getCudnnHandle(),
+        .shape = shape_of(pass, {.dtype = qkv_bt3c.scalar_type(),
+                                 .deterministic = at::globalContext().deterministicAlgorithms(),
+                                 .batch = qkv_bt3c.size(0),
+                                 .time = qkv_bt3c.size(1),
+                                 .heads = heads,
+                                 .head_width = qkv_bt3c.size(2) / 3 / heads})};
     const std::shared_ptr<Graph> graph = graphs_->of(key);
     // Of LibTorch's allocator: given back at once, to what comes later on this stream.
     std::int64_t bytes = 0;

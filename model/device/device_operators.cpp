@@ -72,8 +72,12 @@ Tensor DeviceOperators::next_token_loss(const Tensor& x_btc, const Embeddings& e
 
 namespace {
 
+bool wants_products(const ModelConfig& config) {
+  return has_epilogues(config.fused_ops) || config.tune_products;
+}
+
 ChosenProducts chosen_products(const ModelConfig& config) {
-  if (!has_epilogues(config.fused_ops) && !config.tune_products) return {};
+  if (!wants_products(config)) return {};
   Epilogues epilogues = Epilogues::kBias;
   if (config.fused_ops == FusedOps::kGeluEpilogues) epilogues = Epilogues::kGelu;
   if (config.fused_ops == FusedOps::kAllEpilogues) epilogues = Epilogues::kAll;
@@ -89,6 +93,8 @@ std::unique_ptr<Operators> make_device_operators(const ModelConfig& config) {
   LaunchQueuePtr queue = make_launch_queue();
   if (!queue) return std::make_unique<PlainOperators>();
   queue->products = chosen_products(config);
+  if (wants_products(config) && !queue->products.products)
+    throw core::Error("products with epilogues or of the fastest algorithm: this build has none");
   if (config.packed_attention) {
     queue->attention = make_packed_attention();
     if (!queue->attention) throw core::Error("packed attention: this build has none");

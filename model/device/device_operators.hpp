@@ -2,9 +2,9 @@
 // cublasLt's and cuDNN's own, as ModelConfig asks), what lies between them is a kernel each. Other
 // dtypes, devices and widths go to the plain operators.
 //
-// Nothing here waits for the device or reads from it, so that a step can be captured as a CUDA
-// graph. What cannot be checked without waiting is not: a token or a target outside the
-// vocabulary makes the loss NaN.
+// Nothing here waits for the device or reads from it, but to time algorithms at the first product
+// of a size, so that a step can be captured as a CUDA graph. What cannot be checked without waiting
+// is not: a token or a target outside the vocabulary makes the loss NaN.
 #pragma once
 
 #include <memory>

@@ -58,7 +58,7 @@ Tensor linear(const LaunchQueuePtr& queue, const Operand& x, const LinearWeights
 LinearGradients linear_gradients(const LaunchQueue& queue, const Tensor& memory, const Tensor& x_rc,
                                  const Tensor& weight_ch, const Tensor& dy_rh) {
   const Tensor memory_or_new = memory.defined() ? memory : at::empty_like(weight_ch);
-  const Products* products = queue.products.for_bias_gradient(x_rc, memory_or_new);
+  const Products* products = queue.products.for_bias_gradient(x_rc, dy_rh, memory_or_new);
   if (products == nullptr)
     return {product_into(queue, memory_or_new, x_rc.t(), dy_rh), bias_gradient(queue, dy_rh)};
   LinearGradients gradients{memory_or_new, at::empty({dy_rh.size(1)}, dy_rh.options())};

@@ -1,6 +1,6 @@
 // Products as cublasLt counts them, columns first: a row-major [R, H] is its H x R matrix, and out
-// = left right is asked for as out^T = right^T left^T. No CUDA in this header: tests multiply here
-// with loops.
+// = left right is asked for as out^T = right^T left^T. No CUDA in this header: tests multiply on
+// the processor.
 #pragma once
 
 #include <cstdint>

@@ -36,9 +36,9 @@ struct Hidden {
 
 // Null: GELU is a kernel of its own between the products. kBeforeGelu makes the activation again
 // from `before`, of which the product's GELU has seen more digits.
-const Products* products_with_gelu(const LaunchQueue& queue, const Tensor& x, const Tensor& weight,
-                                   MlpKeeps keeps) {
-  return keeps == MlpKeeps::kBeforeGelu ? nullptr : queue.products.for_gelu(x, weight);
+const Products* products_with_gelu(const LaunchQueue& queue, const Tensor& x,
+                                   const LinearWeights& in, MlpKeeps keeps) {
+  return keeps == MlpKeeps::kBeforeGelu ? nullptr : queue.products.for_gelu(x, in);
 }
 
 Hidden hidden_of_product(const Products& products, const Tensor& x, const LinearWeights& in) {
@@ -133,8 +133,8 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     fused::keep_place(context, kInGradient, options.gradients.in_weight);
     fused::keep_place(context, kOutGradient, options.gradients.out_weight);
     const MlpKeeps keeps = options.keeps;
-    const Hidden hidden =
-        hidden_of(*queue, x, {in_weight, in_bias}, products_with_gelu(*queue, x, in_weight, keeps));
+    const Hidden hidden = hidden_of(*queue, x, {in_weight, in_bias},
+                                    products_with_gelu(*queue, x, {in_weight, in_bias}, keeps));
     context->save_for_backward(
         {x_again.make ? Tensor() : x, keeps == MlpKeeps::kInput ? Tensor() : hidden.before,
          in_weight, out_weight, in_bias, keeps == MlpKeeps::kAll ? hidden.activation : Tensor()});
@@ -148,7 +148,7 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
     const Tensor x = take_operand(context, saved[0]);
     const LaunchQueue& queue = *kept_queue(context);
     const Hidden kept{saved[1], saved[5]};
-    const Products* products = products_with_gelu(queue, x, in_weight, kept_of(kept));
+    const Products* products = products_with_gelu(queue, x, {in_weight, in_bias}, kept_of(kept));
     Hidden hidden = hidden_again(queue, x, {in_weight, in_bias}, kept, products);
     RECORD_FUNCTION("sidestream::mlp_backward", Inputs({grads[0], x, in_weight, out_weight}));
     const Tensor dy = rows_of(grads[0]);
@@ -178,7 +178,7 @@ Tensor mlp(const LaunchQueuePtr& queue, const Operand& operand, const LinearWeig
                               queue);
   }
   const Tensor activation =
-      activation_of(*queue, x, in, products_with_gelu(*queue, x, in.weight, options.keeps));
+      activation_of(*queue, x, in, products_with_gelu(*queue, x, in, options.keeps));
   return shaped_like(multiply_with_bias(*queue, activation, out), x, out.weight.size(1));
 }
 

@@ -7,19 +7,34 @@ namespace sidestream::model::device {
 using fused::Inputs;
 using torch::Tensor;
 
-void multiply_into(const LaunchQueue& queue, const Tensor& out, const Tensor& left,
-                   const Tensor& right) {
+bool own_product(const LaunchQueue& queue, const Tensor& left, const Tensor& right,
+                 const Tensor& out) {
   const Products* products = queue.products.for_plain(left, right, out);
-  if (products == nullptr) {
-    Tensor result = out;
-    at::mm_out(result, left, right);
-    return;
-  }
+  if (products == nullptr) return false;
   RECORD_FUNCTION("sidestream::product", Inputs({left, right}));
   products->multiply(left, right, out);
+  return true;
 }
 
+bool own_product_added(const LaunchQueue& queue, const Tensor& left, const Tensor& right,
+                       const Tensor& sum) {
+  const Products* products = queue.products.for_plain(left, right, sum);
+  if (products == nullptr) return false;
+  RECORD_FUNCTION("sidestream::product_sum", Inputs({left, right, sum}));
+  products->add(left, right, sum);
+  return true;
+}
+
+void multiply_into(const LaunchQueue& queue, const Tensor& out, const Tensor& left,
+                   const Tensor& right) {
+  if (own_product(queue, left, right, out)) return;
+  Tensor result = out;
+  at::mm_out(result, left, right);
+}
+
+// Memory that LibTorch makes for itself is not filled first with --deterministic.
 Tensor multiply(const LaunchQueue& queue, const Tensor& left, const Tensor& right) {
+  if (!queue.products.plain) return at::mm(left, right);
   const Tensor out = at::empty({left.size(0), right.size(1)}, left.options());
   multiply_into(queue, out, left, right);
   return out;
@@ -32,18 +47,9 @@ Tensor product_into(const LaunchQueue& queue, Tensor memory, const Tensor& left,
   return memory;
 }
 
-bool add_product(const LaunchQueue& queue, const Tensor& left, const Tensor& right,
-                 const Tensor& sum) {
-  const Products* products = queue.products.for_plain(left, right, sum);
-  if (products == nullptr) return false;
-  RECORD_FUNCTION("sidestream::product", Inputs({left, right}));
-  products->add(left, right, sum);
-  return true;
-}
-
 Tensor multiply_with_bias(const LaunchQueue& queue, const Tensor& x_rc,
                           const LinearWeights& weights) {
-  const Products* products = queue.products.for_bias(x_rc, weights.weight);
+  const Products* products = queue.products.for_bias(x_rc, weights);
   if (products == nullptr) return at::addmm(weights.bias, x_rc, weights.weight);
   const Tensor out = at::empty({x_rc.size(0), weights.weight.size(1)}, x_rc.options());
   RECORD_FUNCTION("sidestream::bias_product", Inputs({x_rc, weights.weight}));

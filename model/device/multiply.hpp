@@ -21,9 +21,12 @@ void multiply_into(const LaunchQueue& queue, const torch::Tensor& out, const tor
 torch::Tensor product_into(const LaunchQueue& queue, torch::Tensor memory,
                            const torch::Tensor& left, const torch::Tensor& right);
 
-// sum += left right, in fp32. False, and nothing done: the queue has no such product.
-bool add_product(const LaunchQueue& queue, const torch::Tensor& left, const torch::Tensor& right,
-                 const torch::Tensor& sum);
+// The same, and sum += left right, in products of the queue's own alone, which also leave or add to
+// float32. False, and nothing done: it has none for such matrices.
+bool own_product(const LaunchQueue& queue, const torch::Tensor& left, const torch::Tensor& right,
+                 const torch::Tensor& out);
+bool own_product_added(const LaunchQueue& queue, const torch::Tensor& left,
+                       const torch::Tensor& right, const torch::Tensor& sum);
 
 // x weight + bias.
 torch::Tensor multiply_with_bias(const LaunchQueue& queue, const torch::Tensor& x_rc,

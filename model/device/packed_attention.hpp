@@ -31,6 +31,7 @@ class PackedAttention {
 
   struct Sizes {
     at::ScalarType dtype;
+    bool deterministic;  // of gradients
     std::int64_t batch, time, heads, head_width;
   };
   // Why the current device has no such attention, forward and backward; empty: it has.

@@ -24,7 +24,8 @@ bool is_row_major(const Tensor& matrix) {
 bool Products::take(const Tensor& x_rc, const Tensor& weight_ch) {
   return has_16_bits(x_rc) && weight_ch.scalar_type() == x_rc.scalar_type() &&
          weight_ch.is_contiguous() && weight_ch.size(0) % kElements == 0 &&
-         weight_ch.size(1) % kElements == 0 && begins_a_chunk(weight_ch.const_data_ptr());
+         weight_ch.size(1) % kElements == 0 && begins_a_chunk(weight_ch.const_data_ptr()) &&
+         begins_a_chunk(x_rc.const_data_ptr());
 }
 
 bool Products::take_plain(const Tensor& left, const Tensor& right, const Tensor& out) {
@@ -35,17 +36,27 @@ bool Products::take_plain(const Tensor& left, const Tensor& right, const Tensor&
          (is_row_major(right) || is_row_major(right.t()));
 }
 
-const Products* ChosenProducts::for_gelu(const Tensor& x, const Tensor& weight) const {
-  return products && epilogues != Epilogues::kBias && Products::take(x, weight) ? products.get()
-                                                                                : nullptr;
+const Products* ChosenProducts::for_gelu(const Tensor& x, const LinearWeights& weights) const {
+  return epilogues == Epilogues::kBias ? nullptr : taken(x, weights);
 }
 
-const Products* ChosenProducts::for_bias_gradient(const Tensor& x, const Tensor& weight) const {
-  return epilogues == Epilogues::kAll ? for_gelu(x, weight) : nullptr;
+const Products* ChosenProducts::for_bias(const Tensor& x, const LinearWeights& weights) const {
+  return plain ? taken(x, weights) : nullptr;
 }
 
-const Products* ChosenProducts::for_bias(const Tensor& x, const Tensor& weight) const {
-  return products && plain && Products::take(x, weight) ? products.get() : nullptr;
+const Products* ChosenProducts::taken(const Tensor& x, const LinearWeights& weights) const {
+  return products && Products::take(x, weights.weight) &&
+                 begins_a_chunk(weights.bias.const_data_ptr())
+             ? products.get()
+             : nullptr;
+}
+
+const Products* ChosenProducts::for_bias_gradient(const Tensor& x, const Tensor& dy,
+                                                  const Tensor& weight_grad) const {
+  return products && epilogues == Epilogues::kAll && Products::take(x, weight_grad) &&
+                 begins_a_chunk(dy.const_data_ptr())
+             ? products.get()
+             : nullptr;
 }
 
 const Products* ChosenProducts::for_plain(const Tensor& left, const Tensor& right,

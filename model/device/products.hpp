@@ -10,6 +10,8 @@
 
 #include <torch/torch.h>
 
+#include "model/operators.hpp"
+
 namespace sidestream::model::device {
 
 enum class Epilogues {
@@ -23,7 +25,7 @@ class Products {
   virtual ~Products() = default;
 
   // Whether a product of these can have an epilogue: bfloat16 or float16, C and H multiples of 8,
-  // the weight contiguous and at a multiple of 16 bytes.
+  // the weight contiguous, both at a multiple of 16 bytes.
   static bool take(const torch::Tensor& x_rc, const torch::Tensor& weight_ch);
 
   // Whether plain products of these can be had: left and right bfloat16 or float16, each of them
@@ -66,11 +68,15 @@ struct ChosenProducts {
   bool plain = false;  // those without another epilogue than a bias, too
 
   // Null where they are not used, or do not take such tensors.
-  const Products* for_gelu(const torch::Tensor& x, const torch::Tensor& weight) const;
-  const Products* for_bias_gradient(const torch::Tensor& x, const torch::Tensor& weight) const;
-  const Products* for_bias(const torch::Tensor& x, const torch::Tensor& weight) const;
+  const Products* for_gelu(const torch::Tensor& x, const LinearWeights& weights) const;
+  const Products* for_bias(const torch::Tensor& x, const LinearWeights& weights) const;
+  const Products* for_bias_gradient(const torch::Tensor& x, const torch::Tensor& dy,
+                                    const torch::Tensor& weight_grad) const;
   const Products* for_plain(const torch::Tensor& left, const torch::Tensor& right,
                             const torch::Tensor& out) const;
+
+ private:
+  const Products* taken(const torch::Tensor& x, const LinearWeights& weights) const;
 };
 
 // Which of cublasLt's algorithms a product gets. What is timed can differ from run to run, and the

@@ -84,6 +84,7 @@ constexpr auto kResults = std::to_array<Result>({
     {"aten::convolution", convolution},
     {"aten::mkldnn_convolution", convolution},
     {"sidestream::product", first_product},
+    {"sidestream::product_sum", like<2>},
     {"sidestream::bias_product", fused_linear},
     {"sidestream::linear", fused_linear},
     {"sidestream::linear_backward", like<1, 2>},

@@ -153,7 +153,7 @@ struct Counter {
   double products = 1;
 };
 
-constexpr std::array<Counter, 35> kCounters = {{
+constexpr std::array<Counter, 36> kCounters = {{
     {.name = "aten::mm", .product = plain_product},
     {.name = "aten::bmm", .product = plain_product},
     {.name = "aten::_scaled_mm", .product = plain_product},
@@ -183,6 +183,7 @@ constexpr std::array<Counter, 35> kCounters = {{
      .flops = fused_mlp_backward,
      .product = fused_linear_backward},
     {.name = "sidestream::product", .product = plain_product},
+    {.name = "sidestream::product_sum", .product = plain_product},
     {.name = "sidestream::bias_product", .product = fused_linear},
     {.name = "sidestream::gelu_product", .product = fused_linear},
     {.name = "sidestream::gelu_product_backward", .product = transposed_product},

@@ -88,8 +88,8 @@ TEST(GpuModelTest, losses_are_the_same_bits_in_every_run) {
   at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false);
 }
 
-// Everything that a forward and a backward do can be captured: nothing waits, nothing is read back,
-// all memory is LibTorch's.
+// Everything that a forward and a backward do can be captured, once they have seen their products:
+// nothing waits, nothing is read back, all memory is LibTorch's.
 TEST(GpuModelTest, a_step_can_be_captured_as_a_graph) {
   const auto model =
       model_on_gpu(FusedOps::kAllEpilogues, at::kBFloat16, Attention::kPacked, Tuning::kOn);

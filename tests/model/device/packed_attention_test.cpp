@@ -56,12 +56,6 @@ TEST_F(PackedAttentionTest, takes_operands_at_any_place) {
   EXPECT_TRUE(torch::equal(attention_of(2)(operators, {shifted(qkv)})[0], expected));
 }
 
-TEST_F(PackedAttentionTest, this_device_has_it) {
-  EXPECT_EQ(tested_queue_with_packed_attention()->attention->objection(
-                {.dtype = at::kBFloat16, .batch = 2, .time = 64, .heads = 2, .head_width = 64}),
-            "");
-}
-
 TEST_F(PackedAttentionTest, parts_begin_where_their_columns_do) {
   const Tensor packed = at::empty({2, 5, 24}, at::kHalf);
   for (const std::int64_t i : {0, 1, 2})

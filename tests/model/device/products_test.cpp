@@ -21,6 +21,12 @@ Tensor apart(const Tensor& matrix, std::int64_t stride) {
   return wider.narrow(1, 0, matrix.size(1)).copy_(matrix);
 }
 
+// What lies behind the columns of a matrix whose rows are `stride` apart.
+Tensor beside(const Tensor& matrix, std::int64_t stride) {
+  return matrix.as_strided({matrix.size(0), stride - matrix.size(1)}, {stride, 1},
+                           matrix.storage_offset() + matrix.size(1));
+}
+
 // As it lies, or as the transposed view of what lies the other way round.
 Tensor turned(const Tensor& matrix) { return matrix.t().contiguous().t(); }
 
@@ -38,37 +44,39 @@ TEST_F(ProductsTest, multiply_takes_factors_either_way_round_and_rows_apart) {
 
         expect_near(multiply(*queue, one, other), expected, "product");
         expect_near(padded, expected, "product with rows apart");
+        EXPECT_TRUE(beside(padded, 64).eq(1e4).all().item<bool>()) << "what lies between rows";
       }
     }
   }
 }
 
-TEST_F(ProductsTest, add_leaves_what_is_there_and_rounds_nothing) {
+TEST_F(ProductsTest, own_products_are_added_to_float32_or_written_there_unrounded) {
   const LaunchQueuePtr queue = tested_queue_with_all_products(Epilogues::kBias);
   for (const at::ScalarType dtype : k16Bits) {
-    const Tensor left = device::random({40, 24}, dtype), right = device::random({24, 56}, dtype),
-                 before = device::random({40, 56}, at::kFloat), sum = before.clone();
+    const Tensor left = turned(device::random({40, 24}, dtype)),
+                 right = device::random({24, 56}, dtype),
+                 before = device::random({40, 56}, at::kFloat);
+    for (const Tensor& sum : {before.clone(), apart(before, 64)}) {
+      ASSERT_TRUE(own_product_added(*queue, left, right, sum));
+      ASSERT_TRUE(own_product_added(*queue, left, right, sum));
+      EXPECT_LT(relative_error(sum, wide(before) + 2 * exact(left, right)), 1e-6);
 
-    ASSERT_TRUE(add_product(*queue, turned(left), right, sum));
-    ASSERT_TRUE(add_product(*queue, turned(left), right, sum));
-
-    EXPECT_LT(relative_error(sum, wide(before) + 2 * exact(left, right)), 1e-6);
+      ASSERT_TRUE(own_product(*queue, left, right, sum));
+      EXPECT_LT(relative_error(sum, exact(left, right)), 1e-6);
+    }
   }
 }
 
-// More than one algorithm could be the fastest, and each is timed on the product's own memory.
-TEST_F(ProductsTest, the_first_product_of_a_size_is_as_right_as_the_next) {
-  const LaunchQueuePtr queue = tested_queue_with_all_products(Epilogues::kBias);
-  const Tensor x = device::random({2048, 256}, at::kBFloat16),
-               weight = device::random({256, 512}, at::kBFloat16),
-               bias = device::random({512}, at::kBFloat16);
-  const Tensor expected = exact(x, weight) + wide(bias);
-
-  const Tensor first = multiply_with_bias(*queue, x, {weight, bias});
-  const Tensor second = multiply_with_bias(*queue, x, {weight, bias});
-
-  expect_near(first, expected, "first");
-  EXPECT_TRUE(torch::equal(first, second));
+TEST_F(ProductsTest, libtorch_has_the_products_where_there_are_no_own_ones) {
+  const Tensor left = device::random({40, 24}, at::kBFloat16),
+               right = device::random({24, 56}, at::kBFloat16),
+               out = device::random({40, 56}, at::kBFloat16), before = out.clone();
+  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with(Epilogues::kAll)}) {
+    EXPECT_FALSE(own_product(*queue, left, right, out));
+    EXPECT_FALSE(own_product_added(*queue, left, right, out));
+    EXPECT_TRUE(torch::equal(out, before));
+    EXPECT_TRUE(torch::equal(multiply(*queue, left, right), at::mm(left, right)));
+  }
 }
 
 TEST_F(ProductsTest, take_plain_leaves_to_libtorch_what_is_not_of_16_bits_or_not_aligned) {
@@ -90,6 +98,19 @@ TEST_F(ProductsTest, take_plain_leaves_to_libtorch_what_is_not_of_16_bits_or_not
   EXPECT_FALSE(Products::take_plain(drawn({40, 20}), drawn({20, 56}), out)) << "rows of 40 bytes";
   EXPECT_FALSE(Products::take_plain(drawn({40, 0}), drawn({0, 56}), out));
   EXPECT_FALSE(Products::take_plain(drawn({80, 48}).slice(1, 0, 48, 2), right, out));
+}
+
+TEST_F(ProductsTest, operands_at_any_place_are_taken_by_somebody) {
+  const Operation operation = [](Operators& ops, const Tensors& in) -> Tensors {
+    const Tensor x = shifted(in[0]);
+    return {ops.linear(x, {in[1], in[2]}),
+            ops.mlp(x, {in[1], shifted(in[2])}, {in[3], in[4]}, MlpKeeps::kAll)};
+  };
+  compare(operation,
+          {device::random({2, 5, 24}, at::kDouble), device::random({24, 96}, at::kDouble, 0.3),
+           device::random({96}, at::kDouble), device::random({96, 24}, at::kDouble, 0.3),
+           device::random({24}, at::kDouble)},
+          tested_queue_with_all_products(Epilogues::kAll));
 }
 
 // Passes on to others, and counts.
@@ -132,9 +153,9 @@ class CountedProducts : public Products {
   std::shared_ptr<const Products> others_;
 };
 
-// A linear layer, an MLP and a loss in three chunks, forward and backward.
-std::shared_ptr<CountedProducts> counted(LaunchQueuePtr queue, at::ScalarType dtype,
-                                         std::int64_t width) {
+// A linear layer, an MLP and a loss, forward and backward.
+std::shared_ptr<CountedProducts> counted(const LaunchQueuePtr& queue, at::ScalarType dtype,
+                                         std::int64_t width, std::int64_t chunks = 3) {
   auto products = std::make_shared<CountedProducts>(queue->products.products);
   queue->products.products = products;
   DeviceOperators operators(queue);
@@ -147,7 +168,7 @@ std::shared_ptr<CountedProducts> counted(LaunchQueuePtr queue, at::ScalarType dt
                                    {drawn({4 * width, width}), drawn({width})}, MlpKeeps::kAll);
   operators
       .next_token_loss(mlp, {.tokens_vc = drawn({40, width}), .positions_pc = {}, .tied = {}},
-                       ids(40, {3, 8}), {.vocab_size = 40, .chunks = 3})
+                       ids(40, {3, 8}), {.vocab_size = 40, .chunks = chunks})
       .backward();
   return products;
 }
@@ -172,16 +193,21 @@ TEST_F(ProductsTest, all_are_used_where_they_are_asked_for) {
   for (const at::ScalarType dtype : k16Bits) {
     const auto without = counted(tested_queue_with_all_products(Epilogues::kBias), dtype, 24);
     EXPECT_EQ(without->biases, 3);
-    EXPECT_EQ(without->plain, 3 * 2 /* layers */ + 3 * 2 /* chunks */);
-    EXPECT_EQ(without->sums, 3);
+    constexpr int kHead = 3 * 2 /* chunks */ + 1 /* the weight's first */;
+    EXPECT_EQ(without->plain, 3 * 2 /* layers */ + kHead);
+    EXPECT_EQ(without->sums, 2);
     EXPECT_EQ(without->forward + without->backward + without->weight_gradients, 0);
 
     const auto with = counted(tested_queue_with_all_products(Epilogues::kAll), dtype, 24);
     EXPECT_EQ(with->biases, 2);
-    EXPECT_EQ(with->plain, 3 /* gradients of inputs but GELU's, and GELU's weight's */ + 3 * 2);
-    EXPECT_EQ(with->sums, 3);
+    EXPECT_EQ(with->plain, 3 /* gradients of inputs but GELU's, and GELU's weight's */ + kHead);
+    EXPECT_EQ(with->sums, 2);
     EXPECT_EQ(std::tuple(with->forward, with->backward, with->weight_gradients),
               std::tuple(1, 1, 2));
+
+    const auto at_once =
+        counted(tested_queue_with_all_products(Epilogues::kBias), dtype, 24, /*chunks=*/1);
+    EXPECT_EQ(std::tuple(at_once->plain, at_once->sums), std::tuple(3 * 2 + 3, 0));
   }
   const auto wide = counted(tested_queue_with_all_products(Epilogues::kAll), at::kFloat, 24);
   EXPECT_EQ(wide->plain + wide->sums + wide->biases + wide->forward, 0);

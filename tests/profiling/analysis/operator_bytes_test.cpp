@@ -215,6 +215,14 @@ TEST(OperatorBytesTest, of_a_table_the_rows_that_are_read) {
 }
 
 // Of 16 elements: parameter, gradient and two moments in; all but the gradient out.
+// Two matrices in; a product out, in their type, or on top of a sum in fp32.
+TEST(OperatorBytesTest, own_products) {
+  const std::string types = R"(["c10::BFloat16","c10::BFloat16","float"])";
+  EXPECT_EQ(bytes("sidestream::product", "[[8,3],[3,5]]", types), 2 * (24 + 15 + 40));
+  EXPECT_EQ(bytes("sidestream::product_sum", "[[8,3],[3,5],[8,5]]", types),
+            2 * (24 + 15) + 4 * 2 * 40);
+}
+
 TEST(OperatorBytesTest, fused_adamw) {
   EXPECT_EQ(
       bytes("aten::_fused_adamw_", "[[[10],[6]],[[10],[6]],[[10],[6]],[[10],[6]]]", floats(4)),
