@@ -17,7 +17,7 @@ SlotAllocator SlotAllocator::heap() {
 }
 
 SlotRing::SlotRing(std::size_t slots, std::size_t slot_bytes, SlotAllocator allocator)
-    : slot_bytes_(rounded_up(slot_bytes, kAlignmentBytes)),
+    : slot_bytes_(core::rounded_up(slot_bytes, kAlignmentBytes)),
       allocator_(std::move(allocator)),
       states_(slots) {
   const std::size_t bytes = slots * slot_bytes_;

@@ -51,62 +51,62 @@ class HeadLoss {
                                      ? own_product(queue, left, right, sum)
                                      : own_product_added(queue, left, right, sum);
                         });
-  });
-}
+  }
 
-// The kernel divides by all rows; who differentiates is told how many there are to one that
-// counts. Nothing waits for the device: the count stays there.
-struct Outcome {
-  LossResult result;
-  Tensor rows_to_one;
-};
-Outcome run() {
-  const std::int64_t rows = x_.size(0);
-  for (std::int64_t row = 0; row < rows; row += chunk_rows_)
-    run_chunk(row, std::min(chunk_rows_, rows - row));
-  const Tensor count = targets_.ne(kIgnoredTarget).sum().to(at::kFloat);
-  return {.result = {.loss = losses_.sum().div_(count),
-                     .x_grad = x_grad_,
-                     .weight_grad = weight_sum_ ? weight_sum_->take() : Tensor()},
-          .rows_to_one = at::full_like(count, static_cast<double>(rows)).div_(count.clamp_min(1))};
-}
+  // The kernel divides by all rows; who differentiates is told how many there are to one that
+  // counts. Nothing waits for the device: the count stays there.
+  struct Outcome {
+    LossResult result;
+    Tensor rows_to_one;
+  };
+  Outcome run() {
+    const std::int64_t rows = x_.size(0);
+    for (std::int64_t row = 0; row < rows; row += chunk_rows_)
+      run_chunk(row, std::min(chunk_rows_, rows - row));
+    const Tensor count = targets_.ne(kIgnoredTarget).sum().to(at::kFloat);
+    return {
+        .result = {.loss = losses_.sum().div_(count),
+                   .x_grad = x_grad_,
+                   .weight_grad = weight_sum_ ? weight_sum_->take() : Tensor()},
+        .rows_to_one = at::full_like(count, static_cast<double>(rows)).div_(count.clamp_min(1))};
+  }
 
-private:
-void run_chunk(std::int64_t row, std::int64_t rows) {
-  const Tensor x = x_.narrow(0, row, rows);
-  // Rows are as far apart as the kernel likes them; the products know of the distance.
-  const Tensor logits = logits_.narrow(0, 0, rows).narrow(1, 0, weight_.size(0));
-  multiply_into(queue_, logits, x, weight_.t());
-  compute_losses(row, rows);
-  if (gradients_ == LossGradients::kNo) return;
-  const Tensor x_grad = x_grad_.narrow(0, row, rows);
-  multiply_into(queue_, x_grad, logits, weight_);
-  weight_sum_->add(logits, x);
-}
+ private:
+  void run_chunk(std::int64_t row, std::int64_t rows) {
+    const Tensor x = x_.narrow(0, row, rows);
+    // Rows are as far apart as the kernel likes them; the products know of the distance.
+    const Tensor logits = logits_.narrow(0, 0, rows).narrow(1, 0, weight_.size(0));
+    multiply_into(queue_, logits, x, weight_.t());
+    compute_losses(row, rows);
+    if (gradients_ == LossGradients::kNo) return;
+    const Tensor x_grad = x_grad_.narrow(0, row, rows);
+    multiply_into(queue_, x_grad, logits, weight_);
+    weight_sum_->add(logits, x);
+  }
 
-void compute_losses(std::int64_t row, std::int64_t rows) {
-  const float scale =
-      gradients_ == LossGradients::kYes ? 1.0f / static_cast<float>(x_.size(0)) : 0.0f;
-  queue_.launch(&DeviceKernels::cross_entropy,
-                {.dtype = dtype_of(x_),
-                 .rows = rows,
-                 .stride = stride_,
-                 .vocab_size = vocab_size_,
-                 .logits = logits_.mutable_data_ptr(),
-                 .targets = targets_.const_data_ptr<std::int64_t>() + row,
-                 .losses = losses_.mutable_data_ptr<float>() + row,
-                 .gradient_scale = scale,
-                 .loss_scale = scale_.defined() ? scale_.const_data_ptr<float>() : nullptr},
-                x_);
-}
+  void compute_losses(std::int64_t row, std::int64_t rows) {
+    const float scale =
+        gradients_ == LossGradients::kYes ? 1.0f / static_cast<float>(x_.size(0)) : 0.0f;
+    queue_.launch(&DeviceKernels::cross_entropy,
+                  {.dtype = dtype_of(x_),
+                   .rows = rows,
+                   .stride = stride_,
+                   .vocab_size = vocab_size_,
+                   .logits = logits_.mutable_data_ptr(),
+                   .targets = targets_.const_data_ptr<std::int64_t>() + row,
+                   .losses = losses_.mutable_data_ptr<float>() + row,
+                   .gradient_scale = scale,
+                   .loss_scale = scale_.defined() ? scale_.const_data_ptr<float>() : nullptr},
+                  x_);
+  }
 
-const LaunchQueue& queue_;
-Tensor x_, weight_, targets_;
-std::int64_t vocab_size_, stride_, chunk_rows_;
-LossGradients gradients_;
-Tensor scale_;
-Tensor logits_, losses_, x_grad_;
-std::optional<WeightGradientSum> weight_sum_;
+  const LaunchQueue& queue_;
+  Tensor x_, weight_, targets_;
+  std::int64_t vocab_size_, stride_, chunk_rows_;
+  LossGradients gradients_;
+  Tensor scale_;
+  Tensor logits_, losses_, x_grad_;
+  std::optional<WeightGradientSum> weight_sum_;
 };
 
 // In its own memory, where autograd takes it over without a copy. A factor of 1, which is the usual

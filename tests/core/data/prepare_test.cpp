@@ -7,7 +7,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
-#include "core/data/corpus_files.hpp"
 #include "core/data/token_stream.hpp"
 #include "core/data/tokenizer.hpp"
 #include "tests/core/base/scratch_folder.hpp"
@@ -372,41 +371,6 @@ TEST_F(PrepareTest, prepare_nothingToRead) {
   EXPECT_THROW(prepare(options), core::DataError);
   options.include = {"*.hpp"};
   EXPECT_THROW(prepare(options), core::DataError);
-}
-
-TEST_F(PrepareTest, findCorpusFiles_aLinkToNothingIsToldLikeAFileThatCannotBeRead) {
-  file("a.hpp", "1");
-  fs::create_symlink("gone.hpp", folder_ / "in" / "b.hpp");
-  fs::create_symlink("c.hpp", folder_ / "in" / "c.hpp");
-
-  const auto files = find_corpus_files({(folder_ / "in").string()}, {"*.hpp"});
-
-  ASSERT_EQ(files.size(), 3u);
-  EXPECT_EQ(files[0].fault, "");
-  EXPECT_EQ(files[1].name, "in/b.hpp");
-  EXPECT_EQ(files[1].fault, "a link to nothing");
-  EXPECT_EQ(files[2].fault, "a link to nothing");
-}
-
-TEST_F(PrepareTest, findCorpusFiles_patternsGlobsAndDuplicates) {
-  file("b.hpp", "1");
-  file("a.h", "2");
-  file("a.txt", "3");
-  file("sub/z.hpp", "4");
-  fs::create_directory_symlink(folder_ / "in", folder_ / "in" / "sub" / "loop");
-  const std::string in = (folder_ / "in").string();
-  const auto names = [](const std::vector<CorpusFile>& files) {
-    std::vector<std::string> result;
-    for (const auto& file : files) result.push_back(file.name);
-    return result;
-  };
-
-  EXPECT_THAT(names(find_corpus_files({in}, {"*.hpp", "*.h"})),
-              ElementsAre("in/a.h", "in/b.hpp", "in/sub/z.hpp"));
-  EXPECT_THAT(names(find_corpus_files({in + "/", in + "/b.hpp"}, {"*.hpp"})),
-              ElementsAre("in/b.hpp", "in/sub/z.hpp"));
-  EXPECT_THAT(names(find_corpus_files({in + "/*.h*"}, {})), ElementsAre("a.h", "b.hpp"));
-  EXPECT_THROW(find_corpus_files({in + "/*.none"}, {}), core::DataError);
 }
 
 }  // namespace

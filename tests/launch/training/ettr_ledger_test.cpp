@@ -114,6 +114,7 @@ TEST(EttrLedgerTest, account_provenStepsBeforeAStartThatDiedInItsSetUp) {
 TEST(EttrLedgerTest, account_lastStartDiedInItsSetUp) {
   std::vector<json> ledger = killed_once();
   ledger.erase(ledger.begin() + 6, ledger.begin() + 8);  // nothing of the second start but its end
+  ledger.back()["code"] = 137;
 
   const EttrAccount account = account_of(ledger, 9999);
 

@@ -183,11 +183,11 @@ def check_what_is_other(root):
     tokens = bytearray(shard.read_bytes())
     tokens[1024:] = bytes(len(tokens) - 1024)  # after the header: token 0 everywhere
     shard.write_bytes(tokens)
-    output = train(1, run_dir, flags + ["--steps", "4", "--resume", "auto"])
-    check(f"warning: --data {data}: expected the tokens of the run so far" in output, output)
     elsewhere = train(1, root / "other-elsewhere", flags + ["--steps", "4", "--lr", "0.01", "--resume", str(checkpoint(run_dir, 3))])
     check(f"warning: --data {data}: expected the tokens of the run so far" in elsewhere, elsewhere)
     check("other than in the run so far: lr = 0.01" in elsewhere and "run-dir" not in elsewhere.split("resumed from")[0], elsewhere)
+    output = train(1, run_dir, flags + ["--steps", "4", "--resume", "auto"])
+    check(f"warning: --data {data}: expected the tokens of the run so far" in output, output)
     (run_dir / "run.json").write_text("x")
     output = train(1, run_dir, flags + ["--steps", "5", "--resume", "auto"])
     check("run.json" in output and "whether the data is that of the run so far is not known" in output, output)
