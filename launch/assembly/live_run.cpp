@@ -18,6 +18,7 @@
 #include "launch/process/kept_memory.hpp"
 #include "launch/process/tuning.hpp"
 #include "launch/recording/phase_verdict.hpp"
+#include "profiling/record/processor_wait.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -108,6 +109,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
   if (options_.checkpoint.every > 0) checkpointer_.prepare();
   keep_freed_memory();  // from here on: what building the replicas freed has gone back to the
                         // system
+  const record::ProcessorWait wait;
   try {
     StopReason reason = train_on(state, evaluator, reporter, recording);
     while (reason == StopReason::kRollback) {
@@ -116,7 +118,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
     }
     recording.finish();
     if (device_.on_gpu()) reporter.info(kNoVerdictOnGpu);
-    reporter.verdict(verdict());
+    reporter.verdict(verdict(wait.share()));
     return reason;
   } catch (const core::AgreedError& error) {
     heartbeat_->rest();  // what is written down now has deadlines of its own
@@ -307,9 +309,9 @@ trace::RunFigures LiveRun::figures_of(const Mfu& mfu) const {
 }
 
 // Phases of a GPU rank say when work was queued, not when it ran: there they give no verdict.
-std::optional<record::RunVerdict> LiveRun::verdict() {
+std::optional<record::RunVerdict> LiveRun::verdict(std::optional<double> processor_wait) {
   if (device_.on_gpu()) return std::nullopt;
-  return verdict_of_all_ranks(session_.communicator(), record::process_recorder());
+  return verdict_of_all_ranks(session_.communicator(), record::process_recorder(), processor_wait);
 }
 
 // One a start: what the start before has left is still to be read.

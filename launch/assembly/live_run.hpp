@@ -58,7 +58,7 @@ class LiveRun {
   void clear_way(std::int64_t step, std::vector<std::string>& notes) const;
   CheckpointerConfig checkpointer_config() const;
   trace::RunFigures figures_of(const Mfu& mfu) const;
-  std::optional<record::RunVerdict> verdict();
+  std::optional<record::RunVerdict> verdict(std::optional<double> processor_wait);
   std::filesystem::path flight_folder(std::int64_t step) const;
   std::uint64_t samples_per_step() const;
   std::optional<Evaluator> make_evaluator() const;

@@ -24,9 +24,11 @@ std::string text_of(const record::RankAccount& account) {
   json steps = json::array();
   for (const record::StepTimes& step : account.newest)
     steps.push_back({step.number, step.window_ns, step.comm_ns, step.phase_ns});
+  const json wait = account.processor_wait ? json(*account.processor_wait) : json(nullptr);
   return json({{totals.steps, totals.window_ns, totals.io_ns, totals.compute_ns, totals.comm_ns,
                 totals.uncounted_steps},
-               std::move(steps)})
+               std::move(steps),
+               wait})
       .dump();
 }
 
@@ -46,16 +48,19 @@ record::RankAccount account_from(const std::string& text) {
                               .comm_ns = step.at(2),
                               .phase_ns = step.at(3)});
   }
+  if (!value.at(2).is_null()) account.processor_wait = value.at(2).get<double>();
   return account;
 }
 
 }  // namespace
 
 std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& communicator,
-                                                       const record::Recorder& recorder) {
+                                                       const record::Recorder& recorder,
+                                                       std::optional<double> processor_wait) {
   const record::RankAccount mine{
       .totals = recorder.totals(),
-      .newest = recorder.history().newest(steps_to_send(communicator.size()))};
+      .newest = recorder.history().newest(steps_to_send(communicator.size())),
+      .processor_wait = processor_wait};
   const std::vector<std::string> texts =
       communicator.exchange(text_of(mine), {.purpose = "accounts of phases"});
   if (communicator.rank() != 0) return std::nullopt;

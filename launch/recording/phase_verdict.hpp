@@ -10,11 +10,12 @@
 
 namespace sidestream::launch {
 
-// Collective; the verdict is rank 0's, the others have none. Nothing either after fewer than 20
-// steps (that were counted or not), when a tool took the recorder's place, or when the program was
-// built without NVTX.
+// processor_wait: of this rank. Collective; the verdict is rank 0's, the others have none. Nothing
+// either after fewer than 20 steps (that were counted or not), when a tool took the recorder's
+// place, or when the program was built without NVTX.
 std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& communicator,
-                                                       const record::Recorder& recorder);
+                                                       const record::Recorder& recorder,
+                                                       std::optional<double> processor_wait);
 
 // Of this rank alone, when the others can no longer be asked: what bounds it. Nothing where the
 // above says nothing.

@@ -54,6 +54,9 @@ json verdict_json(const record::RunVerdict& verdict) {
           {"cpu", bound.cpu},
           {bound.compute_word, bound.compute},
           {"comm", bound.comm},
+          {"processor_wait", verdict.shortage ? json({{"rank", verdict.shortage->rank},
+                                                      {"share", verdict.shortage->share}})
+                                              : json(nullptr)},
           {"rank_alone", verdict.rank_alone ? json(*verdict.rank_alone) : json(nullptr)},
           {"steps", verdict.steps},
           {"newest_steps", verdict.newest_steps},

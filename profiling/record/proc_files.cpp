@@ -70,20 +70,6 @@ std::string text_of(const std::filesystem::path& path) {
   return text.str();
 }
 
-std::map<std::int64_t, ThreadTimes> read_threads(const std::filesystem::path& tasks) {
-  std::map<std::int64_t, ThreadTimes> threads;
-  std::error_code gone;  // threads end while they are being listed
-  for (std::filesystem::directory_iterator entry(tasks, gone), end; !gone && entry != end;
-       entry.increment(gone)) {
-    ThreadTimes times;
-    read_schedstat(text_of(entry->path() / "schedstat"), times);
-    times.name = text_of(entry->path() / "comm");
-    while (!times.name.empty() && times.name.back() == '\n') times.name.pop_back();
-    threads[number_of(entry->path().filename().string())] = std::move(times);
-  }
-  return threads;
-}
-
 }  // namespace
 
 void read_schedstat(std::string_view text, ThreadTimes& times) {
@@ -162,10 +148,24 @@ void read_network(std::string_view text, SystemTotals& totals) {
   });
 }
 
+ThreadTable read_threads(const std::filesystem::path& proc) {
+  ThreadTable threads;
+  std::error_code gone;  // threads end while they are being listed
+  for (std::filesystem::directory_iterator entry(proc / "self/task", gone), end;
+       !gone && entry != end; entry.increment(gone)) {
+    ThreadTimes times;
+    read_schedstat(text_of(entry->path() / "schedstat"), times);
+    times.name = text_of(entry->path() / "comm");
+    while (!times.name.empty() && times.name.back() == '\n') times.name.pop_back();
+    threads[number_of(entry->path().filename().string())] = std::move(times);
+  }
+  return threads;
+}
+
 SystemTotals read_system(const std::filesystem::path& proc) {
   SystemTotals totals;
   totals.monotonic_ns = monotonic_ns();
-  totals.threads = read_threads(proc / "self/task");
+  totals.threads = read_threads(proc);
   read_statm(text_of(proc / "self/statm"), ::sysconf(_SC_PAGESIZE), totals);
   read_process_io(text_of(proc / "self/io"), totals);
   read_machine_stat(text_of(proc / "stat"), static_cast<double>(::sysconf(_SC_CLK_TCK)), totals);

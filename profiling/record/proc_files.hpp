@@ -17,9 +17,11 @@ struct ThreadTimes {
   std::int64_t wait_ns = 0;  // ready, and none was free
 };
 
+using ThreadTable = std::map<std::int64_t, ThreadTimes>;  // by the system's number
+
 struct SystemTotals {
   std::int64_t monotonic_ns = 0;
-  std::map<std::int64_t, ThreadTimes> threads;
+  ThreadTable threads;
   std::int64_t resident_bytes = 0;
   std::int64_t process_read_bytes = 0;  // from storage
   std::int64_t process_written_bytes = 0;
@@ -44,6 +46,9 @@ void read_meminfo(std::string_view text, SystemTotals& totals);
 // Whole disks only: partitions would count twice. Sectors of these files are 512 bytes.
 void read_diskstats(std::string_view text, SystemTotals& totals);
 void read_network(std::string_view text, SystemTotals& totals);
+
+// Of this process.
+ThreadTable read_threads(const std::filesystem::path& proc = "/proc");
 
 // All of them, of this process.
 SystemTotals read_system(const std::filesystem::path& proc = "/proc");

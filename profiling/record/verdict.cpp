@@ -116,6 +116,16 @@ void judge_ranks(const std::vector<StepsOfRank>& newest, RunVerdict& verdict) {
   verdict.rotating_ns_per_step = judged.rotating_ns_per_step;
 }
 
+std::optional<ProcessorShortage> shortage_of(std::span<const RankAccount> ranks) {
+  std::optional<ProcessorShortage> worst;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const double share = ranks[rank].processor_wait.value_or(0);
+    if (share < kProcessorShortage || (worst && share <= worst->share)) continue;
+    worst = {.rank = static_cast<int>(rank), .share = share};
+  }
+  return worst;
+}
+
 }  // namespace
 
 std::optional<RunVerdict> find_verdict(std::span<const RankAccount> ranks) {
@@ -137,6 +147,7 @@ std::optional<RunVerdict> find_verdict(std::span<const RankAccount> ranks) {
   for (std::size_t rank = 0; rank < newest.size(); ++rank)
     verdict.ranks.push_back(means_of(static_cast<int>(rank), newest[rank]));
   judge_ranks(newest, verdict);
+  verdict.shortage = shortage_of(ranks);
   return verdict;
 }
 

@@ -19,9 +19,18 @@ inline constexpr std::int64_t kLeastStepsForVerdict = 20;
 
 // Of one rank.
 struct RankAccount {
-  PhaseTotals totals;             // of the whole run
-  std::vector<StepTimes> newest;  // steps one by one
+  PhaseTotals totals;                         // of the whole run
+  std::vector<StepTimes> newest;              // steps one by one
+  std::optional<double> processor_wait = {};  // processor_wait.hpp
 };
+
+// The rank that waits most for a processor.
+struct ProcessorShortage {
+  int rank = 0;
+  double share = 0;  // of the time that its thread wanted one
+};
+// Threads of the system take a little everywhere.
+inline constexpr double kProcessorShortage = 0.1;
 
 // Means over the newest steps.
 struct RankPhases {
@@ -44,6 +53,7 @@ struct RunVerdict {
   // statistics::RankJudgement
   std::optional<statistics::UsuallyLast> usually_last = {};
   std::optional<std::int64_t> rotating_ns_per_step = {};
+  std::optional<ProcessorShortage> shortage = {};  // of at least kProcessorShortage
   std::optional<int> rank_alone = {};  // of this rank only: the others could not be asked
 
   bool is_known() const { return steps >= kLeastStepsForVerdict; }

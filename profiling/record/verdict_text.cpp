@@ -78,6 +78,13 @@ std::string uncounted_line(const RunVerdict& verdict) {
       verdict.uncounted_steps);
 }
 
+std::string shortage_line(const ProcessorShortage& shortage) {
+  return fmt::format(
+      "rank {} waited for a processor in {} % of the time that it wanted one: other programs have "
+      "them, or there are more threads than processors: `sidestream doctor` says which",
+      shortage.rank, std::lround(shortage.share * 100));
+}
+
 std::string straggler_line(const RunVerdict& verdict) {
   if (verdict.straggler) {
     const statistics::Straggler& late = *verdict.straggler;
@@ -117,6 +124,7 @@ std::vector<std::string> lines_of(const RunVerdict& verdict) {
   lines.push_back(bound_line(verdict));
   if (verdict.rank_alone)
     lines.back() = fmt::format("rank {} alone: {}", *verdict.rank_alone, lines.back());
+  if (verdict.shortage) lines.push_back(shortage_line(*verdict.shortage));
   if (verdict.uncounted_steps > 0) lines.push_back(uncounted_line(verdict));
   if (verdict.newest_steps == 0) return lines;
   append_table(verdict, lines);

@@ -42,6 +42,24 @@ RankAccount account_of(int steps, const Shape& shape) {
   return account;
 }
 
+TEST(RunVerdictTest, processorsThatOthersHave_areToldOfTheRankThatWaitsMost) {
+  std::vector<RankAccount> ranks(3, account_of(40, {}));
+  ranks[0].processor_wait = 0.09;
+  EXPECT_FALSE(find_verdict(ranks)->shortage.has_value());
+  EXPECT_EQ(lines_of(*find_verdict(ranks)).size(), 6u);
+  ranks[1].processor_wait = 0.374;
+  ranks[2].processor_wait = 0.2;
+
+  const auto verdict = find_verdict(ranks);
+
+  ASSERT_TRUE(verdict->shortage.has_value());
+  EXPECT_EQ(verdict->shortage->rank, 1);
+  EXPECT_DOUBLE_EQ(verdict->shortage->share, 0.374);
+  EXPECT_EQ(lines_of(*verdict).at(1),
+            "rank 1 waited for a processor in 37 % of the time that it wanted one: other programs "
+            "have them, or there are more threads than processors: `sidestream doctor` says which");
+}
+
 TEST(RunVerdictTest, largestShareOfAllRanks_isTheWord) {
   const std::vector<RankAccount> ranks = {account_of(40, {}), account_of(40, {})};
 
