@@ -46,7 +46,7 @@ TEST(RunVerdictTest, processorsThatOthersHave_areToldOfTheRankThatWaitsMost) {
   std::vector<RankAccount> ranks(3, account_of(40, {}));
   ranks[0].processor_wait = 0.09;
   EXPECT_FALSE(find_verdict(ranks)->shortage.has_value());
-  EXPECT_EQ(lines_of(*find_verdict(ranks)).size(), 6u);
+  EXPECT_EQ(lines_of(*find_verdict(ranks)).size(), 7u);
   ranks[1].processor_wait = 0.374;
   ranks[2].processor_wait = 0.2;
 
