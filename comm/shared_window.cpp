@@ -44,9 +44,8 @@ struct Room {
 
 std::string text_of(const Room& room) {
   constexpr std::size_t kKibibyte = 1024;
-  return std::to_string(core::rounded_up(room.wanted_bytes, kKibibyte) / kKibibyte) +
-         " KiB wanted, " + std::to_string(room.free_bytes / kKibibyte) + " KiB free on " +
-         core::host_name();
+  return std::to_string(core::divided_up(room.wanted_bytes, kKibibyte)) + " KiB wanted, " +
+         std::to_string(room.free_bytes / kKibibyte) + " KiB free on " + core::host_name();
 }
 
 // All ranks go on, or all throw: the largest error number of any rank decides, and its node's room

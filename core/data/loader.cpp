@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/multiple.hpp"
 #include "core/base/worker_thread.hpp"
 #include "core/data/parallel_for.hpp"
 
@@ -19,9 +20,8 @@ void require(bool holds, const char* what, std::uint64_t found) {
 }
 
 std::size_t padded_bytes(const LoaderConfig& config) {
-  constexpr std::size_t kStep = SlotRing::kAlignmentBytes;
-  return (config.batch_size * config.sequence_length * sizeof(std::int64_t) + kStep - 1) / kStep *
-         kStep;
+  return core::rounded_up(config.batch_size * config.sequence_length * sizeof(std::int64_t),
+                          SlotRing::kAlignmentBytes);
 }
 
 LoaderConfig checked(LoaderConfig config) {

@@ -53,8 +53,9 @@ torch::ScalarType activation_type(Precision precision) {
 }
 
 void require_products(const model::ModelConfig& model) {
-  if (!model::has_epilogues(model.fused_ops) && !model.tune_products) return;
-  if (model::device::make_products(model::device::Algorithms::kFirst)) return;
+  if (!model::device::wants_products(model) ||
+      model::device::make_products(model::device::Algorithms::kFirst))
+    return;
   throw core::ConfigError(fmt::format(
       "{}: this build was made without cublasLt's products: build with a toolkit of the CUDA that "
       "torch was built for (`sidestream --version` says what there was), or take {}",

@@ -101,16 +101,19 @@ void refuse_tuned_products(const TrainOptions& options) {
         "--tune-products on is for GPUs, in --precision bf16 or fp16: elsewhere leave it out");
 }
 
+void refuse_operators_of_gpus(const TrainOptions& options) {
+  refuse_epilogues(options);
+  refuse_packed_attention(options);
+  refuse_tuned_products(options);
+}
+
 void check_operators_of_gpus(const TrainOptions& options) {
   if (options.model.config.tune_products && options.deterministic)
     throw core::ConfigError(
         "--tune-products on and --deterministic exclude each other: which algorithm is the fastest "
         "can differ from run to run, and the last bits with it; leave one of them out");
   const bool wide = options.precision == Precision::kFp32 || options.precision == Precision::kTf32;
-  if (!wide && options.device != Device::kCpu) return;
-  refuse_epilogues(options);
-  refuse_packed_attention(options);
-  refuse_tuned_products(options);
+  if (wide || options.device == Device::kCpu) refuse_operators_of_gpus(options);
 }
 
 // What is known without a device.
@@ -153,9 +156,7 @@ void check_cuda_graph(const TrainOptions& options) {
 void refuse_what_needs_a_gpu(const TrainOptions& options) {
   require_precision_of_processor(options.precision);
   refuse_offload_on_processor(options);
-  refuse_epilogues(options);
-  refuse_packed_attention(options);
-  refuse_tuned_products(options);
+  refuse_operators_of_gpus(options);
   if (options.cuda_graph)
     throw core::ConfigError(
         "--cuda-graph on: a CUDA graph needs a GPU, and this rank has none: leave --cuda-graph "

@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "core/base/exit_code.hpp"
+
 namespace sidestream::launch {
 namespace {
 
@@ -40,7 +42,8 @@ struct Start {
   double end() const { return ended_at.value_or(last_sign_at); }
   // Refused, or done without a step: it has not taken the run over, and its time is not the run's.
   bool was_turned_away() const {
-    return ended_code && !started_at && (*ended_code == 0 || *ended_code == 2);
+    return ended_code && !started_at &&
+           (*ended_code == 0 || *ended_code == static_cast<int>(core::ExitCode::kConfig));
   }
   bool failed() const {
     const int code = ended_code.value_or(finished_code.value_or(1));

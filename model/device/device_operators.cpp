@@ -72,10 +72,6 @@ Tensor DeviceOperators::next_token_loss(const Tensor& x_btc, const Embeddings& e
 
 namespace {
 
-bool wants_products(const ModelConfig& config) {
-  return has_epilogues(config.fused_ops) || config.tune_products;
-}
-
 ChosenProducts chosen_products(const ModelConfig& config) {
   if (!wants_products(config)) return {};
   Epilogues epilogues = Epilogues::kBias;

@@ -36,6 +36,10 @@ bool Products::take_plain(const Tensor& left, const Tensor& right, const Tensor&
          (is_row_major(right) || is_row_major(right.t()));
 }
 
+bool wants_products(const ModelConfig& config) {
+  return has_epilogues(config.fused_ops) || config.tune_products;
+}
+
 const Products* ChosenProducts::for_gelu(const Tensor& x, const LinearWeights& weights) const {
   return epilogues == Epilogues::kBias ? nullptr : taken(x, weights);
 }

@@ -86,6 +86,9 @@ enum class Algorithms {
   kFastest,  // of what it names, by timing each at the first product of a size
 };
 
+// Whether a model is to have any of them.
+bool wants_products(const ModelConfig& config);
+
 // On the current stream. Throw core::Error where cublasLt has no such product. Null in a build
 // without LibTorch's CUDA.
 std::shared_ptr<const Products> make_products(Algorithms algorithms);

@@ -6,8 +6,7 @@
 #include <filesystem>
 
 #include "core/base/error.hpp"
-#include "tests/core/base/scratch_folder.hpp"
-#include "tests/core/data/shard_fixture.hpp"
+#include "tests/core/data/corpus_fixture.hpp"
 
 namespace sidestream::data {
 namespace {
@@ -15,16 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 
-class CorpusFilesTest : public ::testing::Test {
- protected:
-  void file(const std::string& name, const std::string& text) {
-    const fs::path path = folder_ / "in" / name;
-    fs::create_directories(path.parent_path());
-    testing::write_bytes(path, text);
-  }
-
-  core::ScratchFolder folder_;
-};
+using CorpusFilesTest = testing::CorpusFixture;
 
 TEST_F(CorpusFilesTest, a_link_to_nothing_is_told_like_a_file_that_cannot_be_read) {
   file("a.hpp", "1");

@@ -9,8 +9,7 @@
 #include "core/base/file.hpp"
 #include "core/data/token_stream.hpp"
 #include "core/data/tokenizer.hpp"
-#include "tests/core/base/scratch_folder.hpp"
-#include "tests/core/data/shard_fixture.hpp"
+#include "tests/core/data/corpus_fixture.hpp"
 #include "tests/core/data/tokenizer_fixture.hpp"
 
 namespace sidestream::data {
@@ -49,14 +48,8 @@ std::string file_name(int i) {
   return name += ".txt";
 }
 
-class PrepareTest : public ::testing::Test {
+class PrepareTest : public testing::CorpusFixture {
  protected:
-  void file(const std::string& name, const std::string& text) {
-    const fs::path path = folder_ / "in" / name;
-    fs::create_directories(path.parent_path());
-    testing::write_bytes(path, text);
-  }
-
   PrepareConfig config(const std::string& output = "out") {
     return {.inputs = {(folder_ / "in").string()}, .include = {}, .output = folder_ / output};
   }
@@ -65,8 +58,6 @@ class PrepareTest : public ::testing::Test {
     testing::write_bytes(folder_ / "t.json", testing::small_tokenizer().dump());
     return (folder_ / "t.json").string();
   }
-
-  core::ScratchFolder folder_;
 };
 
 TEST_F(PrepareTest, prepare_bytesRoundTrip) {
