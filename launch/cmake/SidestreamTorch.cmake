@@ -24,9 +24,10 @@ if(SIDESTREAM_HAVE_CUDA AND EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so
   unset(SIDESTREAM_CUBLASLT_LIBRARY CACHE)
   find_library(SIDESTREAM_CUBLASLT_LIBRARY libcublasLt.so.${torch_cuda_major}
                PATHS "${SIDESTREAM_SITE}/nvidia/cu${torch_cuda_major}/lib" "${SIDESTREAM_SITE}/nvidia/cublas/lib" NO_DEFAULT_PATH)
-  if(NOT SIDESTREAM_CUBLASLT_LIBRARY)
-    set(SIDESTREAM_CUBLASLT_LIBRARY CUDA::cublasLt)
-  endif()
+  add_library(sidestream::cublaslt INTERFACE IMPORTED GLOBAL)
+  # By an option: of two libraries with their folders CMake would order the paths that both are looked for in, and cannot.
+  target_link_libraries(sidestream::cublaslt INTERFACE
+    $<IF:$<BOOL:${SIDESTREAM_CUBLASLT_LIBRARY}>,-Wl$<COMMA>${SIDESTREAM_CUBLASLT_LIBRARY},CUDA::cublasLt>)
   # The cuDNN that LibTorch loads, and the headers in which NVIDIA offers its graphs (PyPI's nvidia-cudnn-frontend). Up to 9.15.0
   # a launch copied lengths from memory of the host that is gone when a CUDA graph is replayed.
   set(SIDESTREAM_OLDEST_CUDNN 9.15.1)
@@ -38,16 +39,10 @@ if(SIDESTREAM_HAVE_CUDA AND EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so
   find_path(SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h PATHS "${SIDESTREAM_SITE}/include" NO_DEFAULT_PATH)
 endif()
 
-add_library(sidestream_torch INTERFACE)
-add_library(sidestream::torch ALIAS sidestream_torch)
-target_include_directories(sidestream_torch SYSTEM INTERFACE
+add_library(sidestream::torch INTERFACE IMPORTED GLOBAL)
+target_include_directories(sidestream::torch SYSTEM INTERFACE
   ${SIDESTREAM_TORCH_DIR}/include ${SIDESTREAM_TORCH_DIR}/include/torch/csrc/api/include)
-# Its folder of headers holds a newer fmt than the system's library, in a namespace of its own: compiled once here, for in
-# headers only it costs 5 s in every file that formats a number.
-add_library(sidestream_torch_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/torch_fmt.cpp)
-target_include_directories(sidestream_torch_fmt SYSTEM PRIVATE ${SIDESTREAM_TORCH_DIR}/include)
-target_link_libraries(sidestream_torch_fmt PRIVATE sidestream::options)
-target_link_libraries(sidestream_torch INTERFACE sidestream_torch_fmt)
+target_link_libraries(sidestream::torch INTERFACE sidestream::torch_fmt)
 set(torch_libraries torch torch_cpu c10)
 if(EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so")
   list(APPEND torch_libraries torch_cuda c10_cuda)
@@ -58,51 +53,39 @@ if(SIDESTREAM_TORCH_CUDA AND SIDESTREAM_CUDNN_INCLUDE_DIR)
 endif()
 if(SIDESTREAM_TORCH_CUDA AND SIDESTREAM_CUDNN_LIBRARY AND SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR AND
    cudnn_version VERSION_GREATER_EQUAL SIDESTREAM_OLDEST_CUDNN)
-  add_library(sidestream_cudnn_frontend INTERFACE)
-  add_library(sidestream::cudnn_frontend ALIAS sidestream_cudnn_frontend)
-  target_include_directories(sidestream_cudnn_frontend SYSTEM INTERFACE
+  add_library(sidestream::cudnn_frontend INTERFACE IMPORTED GLOBAL)
+  target_include_directories(sidestream::cudnn_frontend SYSTEM INTERFACE
     "${SIDESTREAM_CUDNN_INCLUDE_DIR}" "${SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR}")
-  target_compile_definitions(sidestream_cudnn_frontend INTERFACE CUDNN_FRONTEND_SKIP_JSON_LIB)
-  target_link_libraries(sidestream_cudnn_frontend INTERFACE "-Wl,${SIDESTREAM_CUDNN_LIBRARY}" CUDA::cudart)
+  target_compile_definitions(sidestream::cudnn_frontend INTERFACE CUDNN_FRONTEND_SKIP_JSON_LIB)
+  target_link_libraries(sidestream::cudnn_frontend INTERFACE "-Wl,${SIDESTREAM_CUDNN_LIBRARY}" CUDA::cudart)
 endif()
 # libtorch.so exports pieces of an older libstdc++ (std::filesystem::remove_all calls address 0): the system's comes first.
-target_link_libraries(sidestream_torch INTERFACE "-Wl,--push-state,--no-as-needed,-lstdc++,--pop-state")
+target_link_libraries(sidestream::torch INTERFACE "-Wl,--push-state,--no-as-needed,-lstdc++,--pop-state")
 foreach(name IN LISTS torch_libraries)
   # By path and kept even if no symbol is used: libtorch_cuda registers its kernels when it is loaded.
-  target_link_libraries(sidestream_torch INTERFACE
+  target_link_libraries(sidestream::torch INTERFACE
     "-Wl,--push-state,--no-as-needed,${SIDESTREAM_TORCH_DIR}/lib/lib${name}.so,--pop-state")
 endforeach()
 file(GLOB nvidia_folders LIST_DIRECTORIES true "${SIDESTREAM_SITE}/nvidia/*/lib")
-target_link_options(sidestream_torch INTERFACE "LINKER:-rpath,${SIDESTREAM_TORCH_DIR}/lib"
+target_link_options(sidestream::torch INTERFACE "LINKER:-rpath,${SIDESTREAM_TORCH_DIR}/lib"
                     "LINKER:--allow-shlib-undefined")
 foreach(folder IN LISTS nvidia_folders)
-  target_link_options(sidestream_torch INTERFACE "LINKER:-rpath-link,${folder}" "LINKER:-rpath,${folder}")
+  target_link_options(sidestream::torch INTERFACE "LINKER:-rpath-link,${folder}" "LINKER:-rpath,${folder}")
 endforeach()
 # at::parallel_for is a template in LibTorch's headers, and runs on one thread where the compiler has no OpenMP. With the
 # OpenMP runtime that LibTorch brings: the compiler's own would start a second pool of threads.
 find_file(SIDESTREAM_GOMP NAMES libgomp.so.1 PATHS "${SIDESTREAM_TORCH_DIR}/lib" NO_DEFAULT_PATH)
-target_compile_options(sidestream_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+target_compile_options(sidestream::torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
 if(SIDESTREAM_GOMP)
-  target_link_libraries(sidestream_torch INTERFACE "-Wl,--push-state,--no-as-needed,${SIDESTREAM_GOMP},--pop-state")
+  target_link_libraries(sidestream::torch INTERFACE "-Wl,--push-state,--no-as-needed,${SIDESTREAM_GOMP},--pop-state")
 else()
-  target_link_options(sidestream_torch INTERFACE $<$<LINK_LANGUAGE:CXX>:-fopenmp>)
+  target_link_options(sidestream::torch INTERFACE $<$<LINK_LANGUAGE:CXX>:-fopenmp>)
 endif()
 if(SIDESTREAM_HAVE_CUDA)
-  target_include_directories(sidestream_torch SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
-  target_link_libraries(sidestream_torch INTERFACE CUDA::cudart)
+  target_include_directories(sidestream::torch SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(sidestream::torch INTERFACE CUDA::cudart)
 endif()
 if(SIDESTREAM_SANITIZE)
   # Its types have no information for the check of virtual tables.
-  target_compile_options(sidestream_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=vptr>)
-  add_library(sidestream_sanitizer_defaults OBJECT ${CMAKE_CURRENT_LIST_DIR}/sanitizer_defaults.cpp)
-  target_link_libraries(sidestream_sanitizer_defaults PRIVATE sidestream::options)
+  target_compile_options(sidestream::torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=vptr>)
 endif()
-
-# One precompiled header for every target with tensors: torch/torch.h costs 16 s a file without it.
-# CONFIGURE leaves a file alone that is the same already: a second configure must not compile everything anew.
-file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/torch_pch.cpp"
-     CONTENT "// Compiled once, to make the shared precompiled header.\n")
-add_library(sidestream_torch_pch OBJECT "${CMAKE_BINARY_DIR}/generated/torch_pch.cpp")
-target_link_libraries(sidestream_torch_pch PRIVATE sidestream::options sidestream::torch Threads::Threads)
-target_precompile_headers(sidestream_torch_pch PRIVATE <torch/torch.h> <algorithm> <functional> <map> <memory> <string>
-                          <vector>)

@@ -1,0 +1,17 @@
+# Whether CUDA is compiled: where a toolkit is found, unless SIDESTREAM_CUDA is OFF.
+set(SIDESTREAM_HAVE_CUDA OFF)
+if(SIDESTREAM_CUDA)
+  if(NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
+    set(ENV{CUDACXX} /usr/local/cuda/bin/nvcc)  # where NVIDIA's packages put it; often not on the path
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
+    endif()
+    enable_language(CUDA)
+    set(CMAKE_CUDA_STANDARD 20)
+    set(SIDESTREAM_HAVE_CUDA ON)
+  endif()
+endif()
