@@ -44,6 +44,15 @@ void write_and_sync(const std::filesystem::path& temporary, std::string_view con
   if (::fsync(fd.get()) != 0) fail_to_write("cannot sync", path);
 }
 
+// The kernel says "no memory" of too many mappings, too.
+[[noreturn]] void fail_to_map(const std::filesystem::path& path, int error_number) {
+  const char* const remedy =
+      error_number == ENOMEM ? " (or more files are mapped than `sysctl vm.max_map_count` lets a "
+                               "process have: raise it, or use fewer and larger files)"
+                             : "";
+  throw Error(system_error_text("cannot map", path, error_number) + remedy);
+}
+
 }  // namespace
 
 void FdTraits::close(int fd) noexcept { ::close(fd); }
@@ -61,7 +70,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   size_ = regular_size(fd, path);
   if (size_ == 0) return;  // mmap refuses a length of zero
   void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-  if (address == MAP_FAILED) throw Error(system_error_text("cannot map", path, errno));
+  if (address == MAP_FAILED) fail_to_map(path, errno);
   data_ = static_cast<const std::byte*>(address);
   note_mapping(data_, size_, path_);
 }

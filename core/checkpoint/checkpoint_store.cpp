@@ -108,6 +108,10 @@ fs::path free_name(const std::string& name) {
   return free;
 }
 
+fs::path aside_name(const fs::path& path) {
+  return free_name(path.string() + std::string(kAsideSuffix));
+}
+
 // Renamed first, so that a kill in the middle leaves no half-empty folder with a final name.
 void remove_checkpoint(const fs::path& folder) {
   const fs::path trash = trash_name(folder);
@@ -243,6 +247,8 @@ void CheckpointStore::commit(const Manifest& manifest) const {
     as_checkpoint_error([&] {
       write_manifest(pending, manifest);
       verify_checkpoint(pending, VerifyDepth::kSizes);
+      if (fs::is_regular_file(fs::symlink_status(target)))
+        rename_or_throw(target, aside_name(target));  // whatever it is, no checkpoint of ours
       if (fs::exists(target) || is_link(target)) {
         replace(pending, target);
       } else {
@@ -299,7 +305,7 @@ std::vector<fs::path> CheckpointStore::set_aside_after(std::int64_t step) const 
     all.insert(all.end(), links.begin(), links.end());
     for (const std::int64_t newer : all) {
       if (newer <= step) continue;
-      moved.push_back(free_name(final_folder(newer).string() + std::string(kAsideSuffix)));
+      moved.push_back(aside_name(final_folder(newer)));
       rename_or_throw(final_folder(newer), moved.back());
     }
     if (!moved.empty()) core::sync_folder(folder_);

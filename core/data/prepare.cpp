@@ -80,17 +80,35 @@ class StagedFolder {
       return;  // the old one has the staged name now, and goes with it
     }
     const fs::path old = target_.string() + ".old." + std::to_string(::getpid());
-    if (replace_) fs::rename(target_, old);
-    std::error_code error;
-    fs::rename(staged_, target_, error);
-    if (error)
-      throw ConfigError("output " + target_.string() + ": " + error.message() + advice_on(error));
+    if (replace_) rename_or_throw(target_, old);
+    try {
+      rename_or_throw(staged_, target_);
+    } catch (const ConfigError& error) {
+      if (replace_) give_back(old, error);
+      throw;
+    }
     staged_.clear();
     core::sync_folder(target_.parent_path());
     if (replace_) fs::remove_all(old);
   }
 
  private:
+  void rename_or_throw(const fs::path& from, const fs::path& to) const {
+    std::error_code error;
+    fs::rename(from, to, error);
+    if (error)
+      throw ConfigError("output " + target_.string() + ": " + error.message() + advice_on(error));
+  }
+
+  // To what was to be replaced.
+  void give_back(const fs::path& old, const ConfigError& why) const {
+    std::error_code error;
+    if (fs::exists(target_, error)) error = std::make_error_code(std::errc::file_exists);
+    if (!error) fs::rename(old, target_, error);
+    if (error)
+      throw ConfigError(std::string(why.what()) + "; what was there before is " + old.string());
+  }
+
   static std::string advice_on(const std::error_code& error) {
     for (const std::errc taken :
          {std::errc::directory_not_empty, std::errc::file_exists, std::errc::not_a_directory}) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "profiling/analysis/event_class.hpp"
@@ -128,6 +129,22 @@ std::vector<StandingRank> standing_ranks(const std::vector<RankView>& ranks) {
 }
 
 }  // namespace
+
+std::vector<int> Hang::awaited() const {
+  std::vector<int> found = without_records;
+  for (const StandingRank& one : ranks)
+    if (!one.waits()) found.push_back(one.rank);
+  std::ranges::sort(found);
+  return found;
+}
+
+bool Hang::disagrees() const {
+  const auto differs = [&](const StandingRank& one) {
+    return std::tie(one.collective, one.bucket, one.step) !=
+           std::tie(ranks.front().collective, ranks.front().bucket, ranks.front().step);
+  };
+  return awaited().empty() && std::ranges::any_of(ranks, differs);
+}
 
 std::optional<Hang> find_hang(const trace::TraceSet& set, const std::vector<RankView>& ranks) {
   Hang hang{.ranks = standing_ranks(ranks)};

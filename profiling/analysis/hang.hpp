@@ -32,8 +32,16 @@ struct Hang {
   // one before: they may have ended or been killed, and then it is they that the others wait for.
   std::vector<int> without_records = {};
   std::int64_t longest_ns = 0;
-  // As long as several steps, and not the instant at which somebody looked.
+  // As long as several steps, and not the instant at which somebody looked: that there is a hang,
+  // not whose it is.
   bool is_sure = false;
+
+  // Whom the others wait for: ranks without a collective in flight, and those that left no
+  // recording. Empty where every rank is inside a collective: a link between them fails, or a
+  // process was stopped inside it, and ranges cannot tell which.
+  std::vector<int> awaited() const;
+  // Every rank is inside a collective, but not all inside the same.
+  bool disagrees() const;
 };
 
 // Nothing where every rank finished the last step that it began.

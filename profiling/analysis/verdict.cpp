@@ -27,12 +27,12 @@ bool any_work_is_known(const std::vector<RankView>& ranks) {
                      [](const RankView& rank) { return rank.activity.where != Where::kNothing; });
 }
 
+}  // namespace
+
 bool has_nameless_kernels(const std::vector<RankView>& ranks) {
   return std::any_of(ranks.begin(), ranks.end(),
                      [](const RankView& rank) { return rank.timeline->info.nameless_kernels; });
 }
-
-}  // namespace
 
 std::string verdict_needs(const std::vector<RankView>& ranks) {
   if (has_nameless_kernels(ranks)) return "the names of all kernels: one without may communicate";

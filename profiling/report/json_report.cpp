@@ -165,8 +165,10 @@ Json hang_of(const analysis::Hang& hang) {
                      {"collective", one.waits() ? Json(one.collective) : Json()},
                      {"bucket", known(one.bucket)},
                      {"since_ns", one.since_ns}});
-  return {
-      {"is_sure", hang.is_sure}, {"ranks", ranks}, {"ranks_without_records", hang.without_records}};
+  return {{"is_sure", hang.is_sure},
+          {"awaited", hang.awaited()},
+          {"ranks", ranks},
+          {"ranks_without_records", hang.without_records}};
 }
 
 Json outlier_of(const analysis::Outlier& one) {

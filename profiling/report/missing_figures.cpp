@@ -55,6 +55,9 @@ std::vector<MissingFigure> missing_figures(const analysis::Analysis& all, const 
   need(!has_transfers(all), "transfer and waiting of collectives",
        "the traces of all ranks of a process group");
   need(!any_flops(all), "flops of operations", "shapes (--profile-shapes)");
+  need(analysis::has_nameless_kernels(all.ranks),
+       "what of the kernels is communication (all count as computing)",
+       analysis::verdict_needs(all.ranks));
   need(!all.verdict, "verdict", analysis::verdict_needs(all.ranks));
   return list;
 }

@@ -29,13 +29,23 @@ std::string gone_text(const std::vector<int>& ranks) {
          "elsewhere); ";
 }
 
+// Of a hang in which every rank is inside a collective.
+std::string nobody_text(const analysis::Hang& hang) {
+  if (!hang.is_sure || !hang.awaited().empty()) return "";
+  if (hang.disagrees())
+    return "; no rank waits for another in the same collective: the ranks disagree on which comes "
+           "next (--check-collectives on says where that begins)";
+  return "; every rank is inside it: a link between them fails, or a process was stopped there "
+         "(flight/ in the run directory has what each one's threads did)";
+}
+
 std::string hang_line(const analysis::Hang& hang) {
   std::string text = hang.without_records.empty() ? (hang.is_sure ? "Hang: " : "Cut off: ")
                                                   : gone_text(hang.without_records);
   for (const analysis::StandingRank& one : hang.ranks)
     text += fmt::format("{}rank {} {} for {}", &one == hang.ranks.data() ? "" : "; ", one.rank,
                         place_text(one), duration_text(real(one.since_ns)));
-  return text + " when the recording ended";
+  return text + " when the recording ended" + nobody_text(hang);
 }
 
 std::string phase_words(const std::string& phase) {

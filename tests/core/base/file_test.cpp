@@ -16,15 +16,15 @@
 namespace sidestream::core {
 namespace {
 
-// Runs the body in a child process whose files may not grow beyond limit_bytes; true when the child
-// exits with 0.
+// Runs the body in a child process that may have no more than limit_bytes of a resource (of
+// RLIMIT_FSIZE: in one file); true when the child exits with 0.
 template <typename Body>
-bool holds_with_file_size_limit(rlim_t limit_bytes, Body body) {
+bool holds_with_limit(__rlimit_resource resource, rlim_t limit_bytes, Body body) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{limit_bytes, limit_bytes};
-    const bool good = ::setrlimit(RLIMIT_FSIZE, &limit) == 0 && body();
+    const bool good = ::setrlimit(resource, &limit) == 0 && body();
     ::_exit(good ? 0 : 1);
   }
   int status = 0;
@@ -46,7 +46,7 @@ TEST(FileTest, write_file_atomically_when_the_disk_is_full_keeps_the_old_file) {
   const ScratchFolder folder;
   write_file_atomically(folder / "a", "old");
 
-  const bool refused = holds_with_file_size_limit(1000, [&] {
+  const bool refused = holds_with_limit(RLIMIT_FSIZE, 1000, [&] {
     try {
       write_file_atomically(folder / "a", std::string(5000, 'x'));
     } catch (const Error& error) {
@@ -101,6 +101,20 @@ TEST(MappedFileTest, folder_or_absent_file_throws) {
 
   EXPECT_THROW(MappedFile(folder.path()), Error);
   EXPECT_THROW(MappedFile(folder / "absent"), Error);
+}
+
+TEST(MappedFileTest, what_may_be_short_when_a_file_cannot_be_mapped_is_said) {
+  const ScratchFolder folder;
+  write_file_atomically(folder / "large", "");
+  std::filesystem::resize_file(folder / "large", 1ull << 32);
+  EXPECT_TRUE(holds_with_limit(RLIMIT_AS, 1 << 30, [&] {
+    try {
+      const MappedFile file(folder / "large");
+      return false;
+    } catch (const Error& error) {
+      return std::string(error.what()).find("vm.max_map_count") != std::string::npos;
+    }
+  }));
 }
 
 TEST(MappedFileTest, pipe_without_a_writer_throws_at_once) {

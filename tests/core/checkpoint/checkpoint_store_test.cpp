@@ -227,6 +227,15 @@ TEST_F(CheckpointStoreTest, save_of_the_same_step_replaces_it) {
   EXPECT_FALSE(fs::exists(store_.pending_folder(4)));
 }
 
+TEST_F(CheckpointStoreTest, a_file_under_the_name_of_a_checkpoint_is_set_aside) {
+  save_steps({1});
+  core::write_file_atomically(store_.final_folder(4), "somebody's");
+  save_sample(store_, {.step = 4, .world_size = 1});
+
+  EXPECT_EQ(store_.newest_valid().checkpoint->manifest.step, 4);
+  EXPECT_EQ(core::read_file(store_.final_folder(4).string() + ".set-aside"), "somebody's");
+}
+
 TEST_F(CheckpointStoreTest, commit_with_a_file_missing_fails_and_keeps_the_old_ones) {
   save_steps({1});
   store_.begin(2);

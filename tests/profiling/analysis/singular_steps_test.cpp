@@ -26,10 +26,11 @@ std::string range(const std::string& name, int start_us, int length_us,
                         std::to_string(length_us), arguments);
 }
 
-std::string collective(int start_us, int length_us, int sequence, const std::string& more = "") {
-  std::string event =
-      range("allreduce", start_us, length_us,
-            R"("bucket":3,"payload bytes":4000000,"sequence":)" + std::to_string(sequence) + more);
+std::string collective(int start_us, int length_us, int sequence, const std::string& more = "",
+                       int bucket = 3) {
+  std::string event = range("allreduce", start_us, length_us,
+                            R"("payload bytes":4000000,"bucket":)" + std::to_string(bucket) +
+                                R"(,"sequence":)" + std::to_string(sequence) + more);
   return event.replace(event.find("\"tid\":1"), 7, "\"tid\":99");
 }
 
@@ -38,6 +39,7 @@ struct MadeRun {
   int stall_us = 0;
   bool ends_in_stall = false;  // the recordings end there
   bool goes_on = false;        // ... and others follow
+  int bucket = 0;  // in which rank 1 is then, as rank 0 is in bucket 3; 0: in no collective
 };
 
 class SingularStepsTest : public ::testing::Test {
@@ -74,6 +76,8 @@ class SingularStepsTest : public ::testing::Test {
                 range("forward", now_us, forward_us, rank == 1 ? mark : "");
       if (!open || rank == 0)
         events += "," + collective(now_us + forward_us, waits_us, step, open ? "," + mark : "");
+      else if (run.bucket != 0)
+        events += "," + collective(now_us + 500, stall_us, step, "," + mark, run.bucket);
       if (open) break;
       now_us += kTypicalStepUs + stall_us;
     }
@@ -116,6 +120,26 @@ TEST_F(SingularStepsTest, a_hang_is_named_first_and_is_in_no_mean) {
   const auto json = report::json_summary(all_, {});
   EXPECT_EQ(json["hang"]["ranks"][0]["phase"], "forward");
   EXPECT_EQ(json["hang"]["ranks"][0]["collective"], nullptr);
+  EXPECT_EQ(json["hang"]["awaited"], std::vector<int>{1});
+  EXPECT_FALSE(all_.hang->disagrees());
+}
+
+TEST_F(SingularStepsTest, a_hang_inside_the_same_collective_blames_nobody) {
+  make({.long_step = 12, .stall_us = 5'000'000, .ends_in_stall = true, .bucket = 3});
+
+  ASSERT_TRUE(all_.hang.has_value());
+  EXPECT_TRUE(all_.hang->is_sure);
+  EXPECT_TRUE(all_.hang->awaited().empty());
+  EXPECT_FALSE(all_.hang->disagrees());
+  EXPECT_NE(report::fault_lines(all_).front().find("every rank is inside it"), std::string::npos);
+}
+
+TEST_F(SingularStepsTest, ranks_inside_different_collectives_disagree) {
+  make({.long_step = 12, .stall_us = 5'000'000, .ends_in_stall = true, .bucket = 2});
+
+  ASSERT_TRUE(all_.hang.has_value());
+  EXPECT_TRUE(all_.hang->disagrees());
+  EXPECT_NE(report::fault_lines(all_).front().find("--check-collectives"), std::string::npos);
 }
 
 TEST_F(SingularStepsTest, a_run_that_goes_on_behind_the_cut_does_not_hang) {

@@ -37,5 +37,14 @@ TEST(MissingFiguresTest, what_was_measured_is_not_asked_for) {
   EXPECT_NE(needs_of("joules_per_token", made).find("--sample-hz"), std::string::npos);
 }
 
+TEST(MissingFiguresTest, kernels_without_names_leave_open_what_is_communication) {
+  Analysed made(complete_event("user_annotation", kStep, "0", "100") + "," +
+                complete_event("kernel", "gemm", "0", "50"));
+  constexpr const char* kSplit = "what of the kernels is communication (all count as computing)";
+  EXPECT_EQ(needs_of(kSplit, made), "");
+  made.set.timelines.front().info.nameless_kernels = true;
+  EXPECT_EQ(needs_of(kSplit, made), "the names of all kernels: one without may communicate");
+}
+
 }  // namespace
 }  // namespace sidestream::report
