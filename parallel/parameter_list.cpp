@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <unordered_set>
 
@@ -26,6 +27,17 @@ void require_usable(const Parameter& parameter, core::DType dtype, const torch::
                     "the parameter "
                     "dtype of the run is applied afterwards.",
                     parameter.name, c10::toString(tensor.scalar_type())));
+  }
+}
+
+template <typename Items>
+void add_constants(const Items& items, std::vector<Parameter>& constants) {
+  for (const auto& item : items) {
+    const torch::Tensor& tensor = item.value();
+    if (!tensor.defined() || tensor.requires_grad()) continue;
+    const auto is_it = [&](const Parameter& known) { return known.tensor.is_same(tensor); };
+    if (std::ranges::none_of(constants, is_it))
+      constants.push_back({.name = item.key(), .tensor = tensor});
   }
 }
 
@@ -75,18 +87,16 @@ torch::Device device_of(const torch::nn::Module& module) {
 }
 
 std::vector<Parameter> constant_tensors(const torch::nn::Module& module) {
-  std::unordered_set<const void*> seen;
   std::vector<Parameter> constants;
-  const auto add = [&](const auto& items) {
-    for (const auto& item : items) {
-      if (!item.value().defined() || item.value().requires_grad()) continue;
-      if (!seen.insert(item.value().unsafeGetTensorImpl()).second) continue;
-      constants.push_back({.name = item.key(), .tensor = item.value()});
-    }
-  };
-  add(module.named_parameters());
-  add(module.named_buffers());
+  add_constants(module.named_parameters(), constants);
+  add_constants(module.named_buffers(), constants);
   return constants;
+}
+
+std::vector<Parameter> buffer_tensors(const torch::nn::Module& module) {
+  std::vector<Parameter> buffers;
+  add_constants(module.named_buffers(), buffers);
+  return buffers;
 }
 
 }  // namespace sidestream::parallel

@@ -34,5 +34,6 @@ torch::Device device_of(const torch::nn::Module& module);
 
 // What else a replica holds: parameters without gradient and buffers, each tensor once.
 std::vector<Parameter> constant_tensors(const torch::nn::Module& module);
+std::vector<Parameter> buffer_tensors(const torch::nn::Module& module);  // the buffers of these
 
 }  // namespace sidestream::parallel

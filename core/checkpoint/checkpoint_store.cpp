@@ -13,6 +13,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json_fault.hpp"
+#include "core/base/replace_folder.hpp"
 #include "core/base/write_error.hpp"
 #include "core/checkpoint/newer_format_error.hpp"
 #include "core/checkpoint/unreadable_error.hpp"
@@ -104,12 +105,22 @@ fs::path trash_name(const fs::path& folder) { return folder.string() + std::stri
 // `name`, or with a number behind it when that is taken.
 fs::path free_name(const std::string& name) {
   fs::path free = name;
-  for (int number = 2; fs::exists(free); ++number) free = fmt::format("{}-{}", name, number);
+  for (int number = 2; core::is_there(free); ++number) free = fmt::format("{}-{}", name, number);
   return free;
 }
 
 fs::path aside_name(const fs::path& path) {
   return free_name(path.string() + std::string(kAsideSuffix));
+}
+
+// A file under the name of a checkpoint is somebody's, whatever it is.
+void set_file_aside(const fs::path& path, const CheckpointStore::Warn& warn) {
+  if (!fs::is_regular_file(fs::symlink_status(path))) return;
+  const fs::path aside = aside_name(path);
+  rename_or_throw(path, aside);
+  if (warn)
+    warn(
+        fmt::format("{} is a file and no checkpoint: it is now {}", path.string(), aside.string()));
 }
 
 // Renamed first, so that a kill in the middle leaves no half-empty folder with a final name.
@@ -153,22 +164,6 @@ std::vector<std::int64_t> steps_in(const fs::path& folder, std::string_view suff
   return found;
 }
 
-// On file systems without an atomic exchange of names (NFS). A kill between the two renames leaves
-// the old checkpoint under a name that newest_valid() knows and remove_leftovers() gives back.
-void replace_in_two_steps(const fs::path& pending, const fs::path& final_folder) {
-  const fs::path replaced = replaced_name(final_folder);
-  fs::remove_all(replaced);
-  rename_or_throw(final_folder, replaced);
-  try {
-    rename_or_throw(pending, final_folder);
-  } catch (const core::CheckpointError&) {
-    rename_or_throw(replaced, final_folder);
-    throw;
-  }
-  core::sync_folder(final_folder.parent_path());
-  fs::remove_all(replaced);
-}
-
 // To a checkpoint whose replacement has not come. False: it is no such one.
 bool give_name_back(const fs::path& folder) {
   const std::string name = folder.string();
@@ -188,7 +183,9 @@ void replace(const fs::path& pending, const fs::path& final_folder) {
     fs::remove_all(pending);
     return;
   }
-  replace_in_two_steps(pending, final_folder);
+  // A kill in between leaves it under a name that newest_valid() knows and remove_leftovers() gives
+  // back.
+  core::replace_in_two_steps(pending, final_folder, replaced_name(final_folder));
 }
 
 void write_manifest(const fs::path& pending, const Manifest& manifest) {
@@ -240,15 +237,14 @@ void CheckpointStore::begin(std::int64_t step) const {
   });
 }
 
-void CheckpointStore::commit(const Manifest& manifest) const {
+void CheckpointStore::commit(const Manifest& manifest, const Warn& warn) const {
   const fs::path pending = pending_folder(manifest.step);
   const fs::path target = final_folder(manifest.step);
   try {
     as_checkpoint_error([&] {
       write_manifest(pending, manifest);
       verify_checkpoint(pending, VerifyDepth::kSizes);
-      if (fs::is_regular_file(fs::symlink_status(target)))
-        rename_or_throw(target, aside_name(target));  // whatever it is, no checkpoint of ours
+      set_file_aside(target, warn);
       if (fs::exists(target) || is_link(target)) {
         replace(pending, target);
       } else {

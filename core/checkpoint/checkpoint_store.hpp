@@ -59,9 +59,10 @@ class CheckpointStore {
   void begin(std::int64_t step) const;
 
   // Rank 0, after all ranks have written: writes the manifest, syncs, gives the folder its final
-  // name. A checkpoint of the same step is replaced. Throws CheckpointError; the pending folder is
-  // then removed and nothing else has changed.
-  void commit(const Manifest& manifest) const;
+  // name. A checkpoint of the same step is replaced, a file of that name set aside, and `warn`
+  // hears of it. Throws CheckpointError; the pending folder is then removed and nothing else has
+  // changed.
+  void commit(const Manifest& manifest, const Warn& warn = {}) const;
 
   // Rank 0: gives up a save. Never throws: what cannot be removed is removed at the next start.
   void abandon(std::int64_t step) const noexcept;

@@ -12,6 +12,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/replace_folder.hpp"
 #include "core/data/parallel_for.hpp"
 #include "core/data/prepare_plan.hpp"
 #include "core/data/shard_series.hpp"
@@ -79,36 +80,20 @@ class StagedFolder {
       core::sync_folder(target_.parent_path());
       return;  // the old one has the staged name now, and goes with it
     }
-    const fs::path old = target_.string() + ".old." + std::to_string(::getpid());
-    if (replace_) rename_or_throw(target_, old);
     try {
-      rename_or_throw(staged_, target_);
-    } catch (const ConfigError& error) {
-      if (replace_) give_back(old, error);
-      throw;
+      if (replace_)
+        core::replace_in_two_steps(staged_, target_,
+                                   target_.string() + ".old." + std::to_string(::getpid()));
+      else
+        fs::rename(staged_, target_);
+    } catch (const fs::filesystem_error& error) {
+      throw ConfigError("output " + core::filesystem_words(error) + advice_on(error.code()));
     }
     staged_.clear();
     core::sync_folder(target_.parent_path());
-    if (replace_) fs::remove_all(old);
   }
 
  private:
-  void rename_or_throw(const fs::path& from, const fs::path& to) const {
-    std::error_code error;
-    fs::rename(from, to, error);
-    if (error)
-      throw ConfigError("output " + target_.string() + ": " + error.message() + advice_on(error));
-  }
-
-  // To what was to be replaced.
-  void give_back(const fs::path& old, const ConfigError& why) const {
-    std::error_code error;
-    if (fs::exists(target_, error)) error = std::make_error_code(std::errc::file_exists);
-    if (!error) fs::rename(old, target_, error);
-    if (error)
-      throw ConfigError(std::string(why.what()) + "; what was there before is " + old.string());
-  }
-
   static std::string advice_on(const std::error_code& error) {
     for (const std::errc taken :
          {std::errc::directory_not_empty, std::errc::file_exists, std::errc::not_a_directory}) {

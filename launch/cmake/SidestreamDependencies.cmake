@@ -1,4 +1,6 @@
 # Everything from outside, found once and named as targets. What is optional sets a variable for the summary.
+# sidestream-config.cmake.in finds for an installed build what libraries link to: a new one goes there, too.
+set(SIDESTREAM_SCOPE GLOBAL)
 find_package(Threads REQUIRED)
 find_package(Boost 1.74 CONFIG REQUIRED COMPONENTS program_options)
 find_package(nlohmann_json REQUIRED)
@@ -13,10 +15,12 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
 # Sanitizers bring an allocator of their own.
 set(SIDESTREAM_ALLOCATOR glibc)
+set(SIDESTREAM_ALLOCATOR_TARGET "")
 if(NOT SIDESTREAM_SANITIZE)
   pkg_check_modules(tcmalloc IMPORTED_TARGET libtcmalloc_minimal)
   if(tcmalloc_FOUND)
     set(SIDESTREAM_ALLOCATOR tcmalloc)
+    set(SIDESTREAM_ALLOCATOR_TARGET PkgConfig::tcmalloc)
   endif()
 endif()
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
@@ -28,4 +32,7 @@ include(SidestreamCuda)
 if(SIDESTREAM_TORCH)
   include(SidestreamTorch)
 endif()
+# The toolkit has NVTX, and so has the nvidia-nvtx package that comes with torch.
+find_path(SIDESTREAM_NVTX_INCLUDE nvtx3/nvToolsExt.h
+          PATHS ${CUDAToolkit_INCLUDE_DIRS} "${SIDESTREAM_SITE}/nvidia/cu13/include" NO_DEFAULT_PATH)
 include(SidestreamNvtx)

@@ -7,6 +7,9 @@ if(NOT EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cpu.so")
 endif()
 sidestream_header_version(SIDESTREAM_TORCH_VERSION "${SIDESTREAM_TORCH_DIR}/include/torch/headeronly/version.h" TORCH_VERSION_)
 
+# With what it was built for: 2.11.0+cu130.
+file(STRINGS "${SIDESTREAM_TORCH_DIR}/version.py" SIDESTREAM_TORCH_BUILD REGEX "^__version__ = ")
+string(REGEX REPLACE ".*'(.*)'.*" "\\1" SIDESTREAM_TORCH_BUILD "${SIDESTREAM_TORCH_BUILD}")
 file(STRINGS "${SIDESTREAM_TORCH_DIR}/version.py" torch_cuda_line REGEX "^cuda: .*= '")
 string(REGEX MATCH "'([0-9]+)" torch_cuda_major "${torch_cuda_line}")
 set(torch_cuda_major "${CMAKE_MATCH_1}")
@@ -24,10 +27,6 @@ if(SIDESTREAM_HAVE_CUDA AND EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so
   unset(SIDESTREAM_CUBLASLT_LIBRARY CACHE)
   find_library(SIDESTREAM_CUBLASLT_LIBRARY libcublasLt.so.${torch_cuda_major}
                PATHS "${SIDESTREAM_SITE}/nvidia/cu${torch_cuda_major}/lib" "${SIDESTREAM_SITE}/nvidia/cublas/lib" NO_DEFAULT_PATH)
-  add_library(sidestream::cublaslt INTERFACE IMPORTED GLOBAL)
-  # By an option: of two libraries with their folders CMake would order the paths that both are looked for in, and cannot.
-  target_link_libraries(sidestream::cublaslt INTERFACE
-    $<IF:$<BOOL:${SIDESTREAM_CUBLASLT_LIBRARY}>,-Wl$<COMMA>${SIDESTREAM_CUBLASLT_LIBRARY},CUDA::cublasLt>)
   # The cuDNN that LibTorch loads, and the headers in which NVIDIA offers its graphs (PyPI's nvidia-cudnn-frontend). Up to 9.15.0
   # a launch copied lengths from memory of the host that is gone when a CUDA graph is replayed.
   set(SIDESTREAM_OLDEST_CUDNN 9.15.1)
@@ -38,52 +37,20 @@ if(SIDESTREAM_HAVE_CUDA AND EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so
   find_path(SIDESTREAM_CUDNN_INCLUDE_DIR cudnn_version.h PATHS "${SIDESTREAM_SITE}/nvidia/cudnn/include" NO_DEFAULT_PATH)
   find_path(SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h PATHS "${SIDESTREAM_SITE}/include" NO_DEFAULT_PATH)
 endif()
-
-add_library(sidestream::torch INTERFACE IMPORTED GLOBAL)
-target_include_directories(sidestream::torch SYSTEM INTERFACE
-  ${SIDESTREAM_TORCH_DIR}/include ${SIDESTREAM_TORCH_DIR}/include/torch/csrc/api/include)
-target_link_libraries(sidestream::torch INTERFACE sidestream::torch_fmt)
-set(torch_libraries torch torch_cpu c10)
-if(EXISTS "${SIDESTREAM_TORCH_DIR}/lib/libtorch_cuda.so")
-  list(APPEND torch_libraries torch_cuda c10_cuda)
-endif()
+set(SIDESTREAM_CUDNN OFF)
 set(cudnn_version 0)
 if(SIDESTREAM_TORCH_CUDA AND SIDESTREAM_CUDNN_INCLUDE_DIR)
   sidestream_header_version(cudnn_version "${SIDESTREAM_CUDNN_INCLUDE_DIR}/cudnn_version.h" CUDNN_)
 endif()
 if(SIDESTREAM_TORCH_CUDA AND SIDESTREAM_CUDNN_LIBRARY AND SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR AND
    cudnn_version VERSION_GREATER_EQUAL SIDESTREAM_OLDEST_CUDNN)
-  add_library(sidestream::cudnn_frontend INTERFACE IMPORTED GLOBAL)
+  set(SIDESTREAM_CUDNN ON)
+endif()
+include(SidestreamTorchTargets)
+if(SIDESTREAM_CUDNN)
   target_include_directories(sidestream::cudnn_frontend SYSTEM INTERFACE
     "${SIDESTREAM_CUDNN_INCLUDE_DIR}" "${SIDESTREAM_CUDNN_FRONTEND_INCLUDE_DIR}")
   target_compile_definitions(sidestream::cudnn_frontend INTERFACE CUDNN_FRONTEND_SKIP_JSON_LIB)
-  target_link_libraries(sidestream::cudnn_frontend INTERFACE "-Wl,${SIDESTREAM_CUDNN_LIBRARY}" CUDA::cudart)
-endif()
-# libtorch.so exports pieces of an older libstdc++ (std::filesystem::remove_all calls address 0): the system's comes first.
-target_link_libraries(sidestream::torch INTERFACE "-Wl,--push-state,--no-as-needed,-lstdc++,--pop-state")
-foreach(name IN LISTS torch_libraries)
-  # By path and kept even if no symbol is used: libtorch_cuda registers its kernels when it is loaded.
-  target_link_libraries(sidestream::torch INTERFACE
-    "-Wl,--push-state,--no-as-needed,${SIDESTREAM_TORCH_DIR}/lib/lib${name}.so,--pop-state")
-endforeach()
-file(GLOB nvidia_folders LIST_DIRECTORIES true "${SIDESTREAM_SITE}/nvidia/*/lib")
-target_link_options(sidestream::torch INTERFACE "LINKER:-rpath,${SIDESTREAM_TORCH_DIR}/lib"
-                    "LINKER:--allow-shlib-undefined")
-foreach(folder IN LISTS nvidia_folders)
-  target_link_options(sidestream::torch INTERFACE "LINKER:-rpath-link,${folder}" "LINKER:-rpath,${folder}")
-endforeach()
-# at::parallel_for is a template in LibTorch's headers, and runs on one thread where the compiler has no OpenMP. With the
-# OpenMP runtime that LibTorch brings: the compiler's own would start a second pool of threads.
-find_file(SIDESTREAM_GOMP NAMES libgomp.so.1 PATHS "${SIDESTREAM_TORCH_DIR}/lib" NO_DEFAULT_PATH)
-target_compile_options(sidestream::torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
-if(SIDESTREAM_GOMP)
-  target_link_libraries(sidestream::torch INTERFACE "-Wl,--push-state,--no-as-needed,${SIDESTREAM_GOMP},--pop-state")
-else()
-  target_link_options(sidestream::torch INTERFACE $<$<LINK_LANGUAGE:CXX>:-fopenmp>)
-endif()
-if(SIDESTREAM_HAVE_CUDA)
-  target_include_directories(sidestream::torch SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
-  target_link_libraries(sidestream::torch INTERFACE CUDA::cudart)
 endif()
 if(SIDESTREAM_SANITIZE)
   # Its types have no information for the check of virtual tables.

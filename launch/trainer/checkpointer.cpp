@@ -125,7 +125,7 @@ void Checkpointer::Job::commit() const {
     const auto files = checkpoint::digests_from_text(text);
     manifest.files.insert(manifest.files.end(), files.begin(), files.end());
   }
-  store.commit(manifest);
+  store.commit(manifest, core::print_warning);
   store.prune(config.keep, state.step, core::print_warning);
 }
 

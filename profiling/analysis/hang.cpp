@@ -67,7 +67,9 @@ StandingRank standing_of(const RankTimeline& timeline, const OpenRows& open) {
   if (!open.collective) return one;
   one.collective = timeline.name(*open.collective);
   const trace::CollectiveDetail* detail = timeline.collective(*open.collective);
-  if (detail != nullptr) one.bucket = detail->bucket;
+  if (detail == nullptr) return one;
+  one.bucket = detail->bucket;
+  one.sequence = detail->sequence;
   return one;
 }
 
@@ -128,22 +130,45 @@ std::vector<StandingRank> standing_ranks(const std::vector<RankView>& ranks) {
   return standing;
 }
 
-}  // namespace
-
-std::vector<int> Hang::awaited() const {
-  std::vector<int> found = without_records;
+// Of ranks that are all inside a collective, those whose is an earlier one of the same kind. Of
+// different kinds the numbers may be of different communicators.
+std::vector<int> behind(const std::vector<StandingRank>& ranks) {
+  const auto [first, last] = std::ranges::minmax_element(ranks, {}, &StandingRank::sequence);
+  const bool same_kind = std::ranges::all_of(
+      ranks, [&](const StandingRank& one) { return one.collective == ranks.front().collective; });
+  if (!same_kind || first->sequence < 0 || first->sequence == last->sequence) return {};
+  std::vector<int> found;
   for (const StandingRank& one : ranks)
-    if (!one.waits()) found.push_back(one.rank);
+    if (one.sequence == first->sequence) found.push_back(one.rank);
   std::ranges::sort(found);
   return found;
 }
 
-bool Hang::disagrees() const {
-  const auto differs = [&](const StandingRank& one) {
-    return std::tie(one.collective, one.bucket, one.step) !=
-           std::tie(ranks.front().collective, ranks.front().bucket, ranks.front().step);
+}  // namespace
+
+bool Hang::all_wait() const {
+  return without_records.empty() && between_steps.empty() &&
+         std::ranges::all_of(ranks, &StandingRank::waits);
+}
+
+bool Hang::all_in_one() const {
+  const auto place = [](const StandingRank& one) {
+    return std::tie(one.collective, one.bucket, one.sequence);
   };
-  return awaited().empty() && std::ranges::any_of(ranks, differs);
+  return all_wait() && std::ranges::all_of(ranks, [&](const StandingRank& one) {
+           return place(one) == place(ranks.front());
+         });
+}
+
+std::vector<int> Hang::awaited() const {
+  if (!is_sure || std::ranges::none_of(ranks, &StandingRank::waits)) return {};
+  if (all_wait()) return behind(ranks);
+  std::vector<int> found = without_records;
+  found.insert(found.end(), between_steps.begin(), between_steps.end());
+  for (const StandingRank& one : ranks)
+    if (!one.waits()) found.push_back(one.rank);
+  std::ranges::sort(found);
+  return found;
 }
 
 std::optional<Hang> find_hang(const trace::TraceSet& set, const std::vector<RankView>& ranks) {
@@ -155,9 +180,10 @@ std::optional<Hang> find_hang(const trace::TraceSet& set, const std::vector<Rank
   const std::int64_t reached = reached_step(hang.ranks);
   std::map<int, std::int64_t> last = last_steps(ranks);
   for (int rank = 0; rank < set.world_size; ++rank) {
-    if (std::find(recorded.begin(), recorded.end(), rank) == recorded.end() ||
-        (last.contains(rank) && is_left_behind(last[rank], reached)))
-      hang.without_records.push_back(rank);
+    if (std::ranges::find(hang.ranks, rank, &StandingRank::rank) != hang.ranks.end()) continue;
+    const bool has_end = std::ranges::find(recorded, rank) != recorded.end() &&
+                         !(last.contains(rank) && is_left_behind(last[rank], reached));
+    (has_end ? hang.between_steps : hang.without_records).push_back(rank);
   }
   const std::optional<double> step_ns = median_step_ns(ranks);
   const double sure_ns = step_ns ? kSureMedians * *step_ns : static_cast<double>(kSureNs);

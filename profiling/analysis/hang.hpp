@@ -2,7 +2,8 @@
 // and since when, from the ranges that are still open. A recorder writes them when a collective
 // times out, and on request.
 //
-// Who waits has a collective in flight; a rank that has none is what the others wait for.
+// Who waits has a collective in flight; a rank that has none is what the others wait for, and where
+// all have one, those that are behind the others by its number in the order of collectives.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct StandingRank {
   std::string phase = {};                 // the innermost; empty: in none
   std::string collective = {};            // in flight, the oldest; empty: none
   std::int64_t bucket = -1;
-  std::int64_t since_ns = 0;  // that the collective, else the phase, else the step has been open
+  std::int64_t sequence = -1;  // of the collective among those of its communicator; -1: not known
+  std::int64_t since_ns = 0;   // that the collective, else the phase, else the step has been open
 
   bool waits() const noexcept { return !collective.empty(); }
 };
@@ -31,17 +33,20 @@ struct Hang {
   // Ranks of the run of which no recording reaches into the step in which the others stand, nor the
   // one before: they may have ended or been killed, and then it is they that the others wait for.
   std::vector<int> without_records = {};
+  // Ranks whose recordings reach that far and are in no step.
+  std::vector<int> between_steps = {};
   std::int64_t longest_ns = 0;
   // As long as several steps, and not the instant at which somebody looked: that there is a hang,
   // not whose it is.
   bool is_sure = false;
 
-  // Whom the others wait for: ranks without a collective in flight, and those that left no
-  // recording. Empty where every rank is inside a collective: a link between them fails, or a
-  // process was stopped inside it, and ranges cannot tell which.
+  // Of a hang that is sure: whom those that wait wait for. Empty where nobody waits, and where
+  // ranges cannot tell.
   std::vector<int> awaited() const;
-  // Every rank is inside a collective, but not all inside the same.
-  bool disagrees() const;
+  // Every rank of the run is inside a collective.
+  bool all_wait() const;
+  // ... and all inside the same one.
+  bool all_in_one() const;
 };
 
 // Nothing where every rank finished the last step that it began.

@@ -18,7 +18,7 @@ namespace sidestream::analysis {
 // Nothing without a step that has any length, and where the traces do not show the work.
 std::optional<statistics::Bound> find_verdict(const std::vector<RankView>& ranks);
 
-// Nobody can say whether these communicate; everywhere they count as computing.
+// Nobody can say whether those communicate; everywhere they count as computing.
 bool has_nameless_kernels(const std::vector<RankView>& ranks);
 
 // What traces without a verdict lack.

@@ -56,7 +56,7 @@ std::vector<MissingFigure> missing_figures(const analysis::Analysis& all, const 
        "the traces of all ranks of a process group");
   need(!any_flops(all), "flops of operations", "shapes (--profile-shapes)");
   need(analysis::has_nameless_kernels(all.ranks),
-       "what of the kernels is communication (all count as computing)",
+       "what of the kernels is communication (those without a name count as computing)",
        analysis::verdict_needs(all.ranks));
   need(!all.verdict, "verdict", analysis::verdict_needs(all.ranks));
   return list;

@@ -86,20 +86,6 @@ void read_lines(const fs::path& file, RunMetrics& metrics) {
   metrics.mfu_palm = median_of(std::move(logged.mfu_palm));
 }
 
-// The utilisations are the rate times what they say of a token.
-void take_performance(const Json& run, Figures& figures, RunMetrics& metrics) {
-  const auto found = run.find("performance");
-  if (found == run.end() || !found->is_object()) return;
-  const std::optional<double> rate = figures.take(*found, "tokens_per_s", core::bounds::kRate);
-  if (!rate) return;
-  const double logged = metrics.tokens_per_s.value_or(0);
-  for (std::optional<double>* use : {&metrics.mfu, &metrics.mfu_palm}) {
-    if (*use && logged > 0) **use *= *rate / logged;
-  }
-  metrics.tokens_per_s = rate;
-  metrics.source = "run.json";
-}
-
 struct PartName {
   const char* key;
   const char* name;
@@ -207,7 +193,6 @@ RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
     const Json run = read_record(record, metrics);
     if (!run.is_object()) break;
     Figures figures(record.string(), metrics.refused_figures);
-    take_performance(run, figures, metrics);
     metrics.ettr = figures.take(run, "ettr", kShare);
     read_wall_time(run, figures, metrics);
     read_verdict(run, figures, metrics);

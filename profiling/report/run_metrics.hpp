@@ -28,13 +28,10 @@ struct OwnVerdict {
 };
 
 struct RunMetrics {
-  // Medians over all steps where the run has ended and says them, as `summary` shows them; else
-  // over the logged ones.
-  std::optional<double> tokens_per_s = {};
+  std::optional<double> tokens_per_s = {};  // medians over the logged steps
   std::optional<double> mfu = {};
   std::optional<double> mfu_palm = {};
-  std::string source = "metrics.jsonl";  // the file of these three
-  std::optional<double> ettr = {};       // effective training time: productive over wall time
+  std::optional<double> ettr = {};  // effective training time: productive over wall time
   std::optional<OwnVerdict> verdict = {};
   double wall_s = 0;
   std::vector<WallTimePart> wall_time = {};          // in the order of that file

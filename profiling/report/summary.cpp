@@ -188,11 +188,11 @@ Throughput throughput_of(const analysis::Analysis& all, const RunMetrics& run) {
                    .mfu = all.model.mfu,
                    .mfu_palm = all.model.mfu_palm,
                    .source = all.model.mfu ? "steps of the trace" : "",
-                   .tokens_source = run.tokens_per_s ? run.source : "steps of the trace"};
+                   .tokens_source = run.tokens_per_s ? "metrics.jsonl" : "steps of the trace"};
   if (!run.mfu) return found;
   found.mfu = run.mfu;
   found.mfu_palm = run.mfu_palm;
-  found.source = run.source;
+  found.source = "metrics.jsonl";
   if (!found.mfu_palm && all.model.palm_over_causal)
     found.mfu_palm = *run.mfu * *all.model.palm_over_causal;
   return found;

@@ -78,8 +78,8 @@ class CommonTime {
 // Median length of the untagged steps; nothing when no rank has steps.
 std::optional<double> median_step_ms(const std::vector<analysis::RankView>& ranks);
 
-// Of the run directory where that has them, else of the steps of the trace. A run says one of the
-// two utilisations: the other differs by the FLOPs of a token only.
+// Of metrics.jsonl where that has them, else of the steps of the trace. metrics.jsonl has one of
+// the two utilisations: the other differs by the FLOPs of a token only.
 struct Throughput {
   std::optional<double> tokens_per_s = {};
   std::optional<double> mfu = {};

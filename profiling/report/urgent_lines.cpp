@@ -29,14 +29,22 @@ std::string gone_text(const std::vector<int>& ranks) {
          "elsewhere); ";
 }
 
+std::string ranks_text(const std::vector<int>& ranks) {
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+}
+
 // Of a hang in which every rank is inside a collective.
-std::string nobody_text(const analysis::Hang& hang) {
-  if (!hang.is_sure || !hang.awaited().empty()) return "";
-  if (hang.disagrees())
-    return "; no rank waits for another in the same collective: the ranks disagree on which comes "
-           "next (--check-collectives on says where that begins)";
-  return "; every rank is inside it: a link between them fails, or a process was stopped there "
-         "(flight/ in the run directory has what each one's threads did)";
+std::string waiting_text(const analysis::Hang& hang) {
+  if (!hang.is_sure || !hang.all_wait()) return "";
+  const std::vector<int> behind = hang.awaited();
+  if (!behind.empty())
+    return fmt::format("; {} {} in an earlier one than the others, which wait for it",
+                       ranks_text(behind), behind.size() == 1 ? "is" : "are");
+  if (!hang.all_in_one())
+    return "; the ranks are in different collectives: --check-collectives on says whether they "
+           "disagree on which comes next";
+  return "; every rank is inside it: a link between them fails, a process was stopped there, or a "
+         "GPU does not come to it (flight/ in the run directory has what each rank's threads did)";
 }
 
 std::string hang_line(const analysis::Hang& hang) {
@@ -45,7 +53,9 @@ std::string hang_line(const analysis::Hang& hang) {
   for (const analysis::StandingRank& one : hang.ranks)
     text += fmt::format("{}rank {} {} for {}", &one == hang.ranks.data() ? "" : "; ", one.rank,
                         place_text(one), duration_text(real(one.since_ns)));
-  return text + " when the recording ended" + nobody_text(hang);
+  if (!hang.between_steps.empty())
+    text += fmt::format("; {} in no step", ranks_text(hang.between_steps));
+  return text + " when the recording ended" + waiting_text(hang);
 }
 
 std::string phase_words(const std::string& phase) {

@@ -19,7 +19,7 @@ namespace {
 // Runs the body in a child process that may have no more than limit_bytes of a resource (of
 // RLIMIT_FSIZE: in one file); true when the child exits with 0.
 template <typename Body>
-bool holds_with_limit(__rlimit_resource resource, rlim_t limit_bytes, Body body) {
+bool holds_with_limit(decltype(RLIMIT_AS) resource, rlim_t limit_bytes, Body body) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::signal(SIGXFSZ, SIG_IGN);

@@ -230,9 +230,11 @@ TEST_F(CheckpointStoreTest, save_of_the_same_step_replaces_it) {
 TEST_F(CheckpointStoreTest, a_file_under_the_name_of_a_checkpoint_is_set_aside) {
   save_steps({1});
   core::write_file_atomically(store_.final_folder(4), "somebody's");
-  save_sample(store_, {.step = 4, .world_size = 1});
+  std::string warning;
+  save_sample(store_, {.step = 4}, [&](const std::string& text) { warning = text; });
 
   EXPECT_EQ(store_.newest_valid().checkpoint->manifest.step, 4);
+  EXPECT_THAT(warning, HasSubstr("is a file and no checkpoint"));
   EXPECT_EQ(core::read_file(store_.final_folder(4).string() + ".set-aside"), "somebody's");
 }
 

@@ -81,9 +81,10 @@ inline Manifest write_sample_files(const CheckpointStore& store, const SampleSav
   return manifest;
 }
 
-inline void save_sample(const CheckpointStore& store, const SampleSave& save) {
+inline void save_sample(const CheckpointStore& store, const SampleSave& save,
+                        const CheckpointStore::Warn& warn = {}) {
   store.begin(save.step);
-  store.commit(write_sample_files(store, save));
+  store.commit(write_sample_files(store, save), warn);
 }
 
 // Changes one byte of a file in place.

@@ -40,7 +40,8 @@ TEST(MissingFiguresTest, what_was_measured_is_not_asked_for) {
 TEST(MissingFiguresTest, kernels_without_names_leave_open_what_is_communication) {
   Analysed made(complete_event("user_annotation", kStep, "0", "100") + "," +
                 complete_event("kernel", "gemm", "0", "50"));
-  constexpr const char* kSplit = "what of the kernels is communication (all count as computing)";
+  constexpr const char* kSplit =
+      "what of the kernels is communication (those without a name count as computing)";
   EXPECT_EQ(needs_of(kSplit, made), "");
   made.set.timelines.front().info.nameless_kernels = true;
   EXPECT_EQ(needs_of(kSplit, made), "the names of all kernels: one without may communicate");

@@ -39,7 +39,6 @@ TEST_F(RunMetricsTest, medians_of_lines_and_shares_of_the_record) {
   EXPECT_THAT(run.faults, IsEmpty());
   EXPECT_THAT(run.refused_figures, IsEmpty());
   EXPECT_EQ(run.tokens_per_s, 20);
-  EXPECT_EQ(run.source, "metrics.jsonl");
   EXPECT_EQ(run.mfu, 0.5);
   EXPECT_EQ(run.mfu_palm, std::nullopt);
   EXPECT_EQ(run.mfu_of_steps.at(2), 0.75);
@@ -49,16 +48,6 @@ TEST_F(RunMetricsTest, medians_of_lines_and_shares_of_the_record) {
   EXPECT_EQ(run.verdict->compute, 0.75);
   EXPECT_THAT(run.verdict->late_ranks, ElementsAre(1, 3));
   EXPECT_EQ(run.verdict->late_cost_ns, 5e6);
-}
-
-TEST_F(RunMetricsTest, a_run_that_has_ended_says_its_rate_over_all_steps) {
-  const RunMetrics run = read(R"({"step":1,"tokens_per_s":20,"mfu":0.25}
-)",
-                              R"({"performance": {"tokens_per_s": 30}})");
-
-  EXPECT_EQ(run.tokens_per_s, 30);
-  EXPECT_EQ(run.mfu, 0.375);
-  EXPECT_EQ(run.source, "run.json");
 }
 
 TEST_F(RunMetricsTest, figures_that_cannot_be_are_left_out_and_told_once_each) {
