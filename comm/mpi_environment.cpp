@@ -71,6 +71,19 @@ void require_same_size(const LauncherEnvironment& launcher, int size) {
       "MPI it was built with (sidestream --version names it)");
 }
 
+// MPI starts once in the life of a process.
+void require_fresh_mpi() {
+  int begun = 0, ended = 0;
+  MPI_Initialized(&begun);
+  MPI_Finalized(&ended);
+  if (begun == 0 && ended == 0) return;
+  throw core::ConfigError(
+      ended != 0 ? "MPI has been ended in this process and cannot start again: make one "
+                   "MpiEnvironment (run_program), for all that follows"
+                 : "MPI has been started in this process already: leave that to "
+                   "MpiEnvironment (run_program)");
+}
+
 }  // namespace
 
 LauncherEnvironment LauncherEnvironment::read() {
@@ -93,6 +106,7 @@ MpiEnvironment::MpiEnvironment(int* argc, char*** argv, std::chrono::millisecond
     : limit_(limit) {
   const LauncherEnvironment launcher = LauncherEnvironment::read();
   if (!launcher.launched) return;
+  require_fresh_mpi();
   const SetupWatch watch(launcher, SetupWatch::Stage::kStartMpi, limit);
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");

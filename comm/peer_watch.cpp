@@ -175,7 +175,9 @@ std::string PeerWatch::describe_missing(std::uint64_t sequence) const {
   for (int rank = 0; rank < topology_.size; ++rank) {
     if (rank != topology_.rank) describe_rank(rank, sequence, text);
   }
-  return text.empty() ? "nobody: every rank has started it, and it was too slow" : text;
+  return text.empty() ? "nobody: every rank has started it, and it was too slow, or "
+                        "ranks have started different ones (--check-collectives on finds them)"
+                      : text;
 }
 
 }  // namespace sidestream::comm

@@ -67,7 +67,10 @@ struct DataParallelConfig {
   std::optional<core::DType> reduce_dtype = {};
   bool gradient_as_bucket_view = true;  // who asks may write a gradient where its bucket lies
   int grad_accumulation = 1;
-  StateSharing state_sharing = StateSharing::kAuto;
+  // Where host ranks of one node share their weights (kAuto, kOn), these exist once: an update
+  // is shared out, but what a rank writes into its module, all ranks have, as long as the
+  // communicator lives. `sidestream train` says kAuto: it never does.
+  StateSharing state_sharing = StateSharing::kOff;
   OptimizerConfig optimizer = {};
   // The caller multiplies the loss (DataParallel::loss_scale()); what float16 needs.
   optim::LossScaleConfig loss_scale = {};

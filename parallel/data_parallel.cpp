@@ -68,6 +68,7 @@ class DataParallel::Impl {
   void begin_micro_step(int micro_step) {
     order_.require_next(micro_step);
     if (micro_step == 0) {
+      parameters_.require_in_place();
       settle_bucket_order();
       settle_bucket_cut();
       const ranges::ScopedRange range(ranges::Phase::kZeroGrad);
@@ -123,6 +124,8 @@ class DataParallel::Impl {
   }
 
   void prepare_update(double learning_rate) {
+    if (!(learning_rate >= 0 && std::isfinite(learning_rate)))
+      throw core::Error(fmt::format("A learning rate of {}: expected 0 or more.", learning_rate));
     request_ = {.step = steps_taken_ + 1, .lr = learning_rate, .average = average()};
     update_->prepare(request_);
   }
@@ -193,6 +196,7 @@ class DataParallel::Impl {
 
   void set_bucket_order(const std::vector<std::string>& names) {
     order_.require(StepPhase::kIdle, "set_bucket_order()", "construction or update()");
+    require_same_order(communicator_, names);
     adopt(plan_for(indices_of(parameters_.parameters(), names)));
   }
 

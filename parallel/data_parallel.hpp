@@ -8,12 +8,16 @@
 //     replicas.finish_backward();              // every gradient is now the sum over ranks
 //     const auto done = replicas.update(lr);   // 1/(R G), clipping, optimizer: one pass
 //
-// Owns the flat buffers and the hooks; the module's parameters become views of the buffers and stay
-// so. Where ranks keep slices of the state, that memory moves with the order of the buckets (before
-// step 2, in set_bucket_order()): the parameters follow, aliases of them do not. The module's
-// gradients are undefined after its end. The communicator must outlive it. Destroyed inside a step,
-// it tells the peers; a program that knows the cause calls Communicator::announce_failure itself
-// before that.
+// Owns the flat buffers and the hooks; the module's parameters become views of the buffers and have
+// to stay so: load(), to() and the like come before (begin_micro_step(0) throws Error otherwise);
+// values change in states(), followed by refresh_parameters(). Buffers such as BatchNorm's running
+// statistics are each rank's own after the start (module_buffers.hpp). A module belongs to one
+// DataParallel at a time. Memory of gradients and shared weights is the communicator's, and stays
+// until its end. Where ranks keep slices of the state, that memory moves with the order of the
+// buckets (before step 2, in set_bucket_order()): the parameters follow, aliases of them do not.
+// The module's gradients are undefined after its end. The communicator must outlive it. Destroyed
+// inside a step, it tells the peers; a program that knows the cause calls
+// Communicator::announce_failure itself before that.
 #pragma once
 
 #include <cstdint>
@@ -106,7 +110,9 @@ class DataParallel {
   // Once first_bad_step is set, updates change nothing any more.
   torch::Tensor device_scalars() const;
 
-  // Average, clip, optimizer, once per step; parameters hold the new weights afterwards. With a
+  // Average, clip, optimizer, once per step; parameters hold the new weights afterwards. Clips by
+  // the norm that finish_backward() has found: gradients are not to be changed in between. Throws
+  // Error for a learning rate below 0 or not finite. With a
   // dynamic loss scale, gradients that are not finite change nothing but the scale. On a device it
   // only queues work. Where ranks share or shard their state, it waits for all of them;
   // see weight_arrival().
@@ -120,7 +126,8 @@ class DataParallel {
   // After prepare_update() and a replay: a step was taken that called nothing else here.
   void count_replayed_step();
   // After a failure between begin_micro_step(0) and the end of a captured step, none of whose work
-  // has run: no step is under way, and steps_taken() is `steps_taken` again.
+  // has run, or of a forward before its backward, on all ranks alike: no step is under way, and
+  // steps_taken() is `steps_taken` again.
   void abandon_step(std::int64_t steps_taken);
   // Changes whenever gradients or sharded weights come to lie elsewhere; what was captured before
   // reads and writes the old places. 0: the order of the buckets is still to be observed.
@@ -143,15 +150,15 @@ class DataParallel {
 
   // Each rank keeps its slices of master weights and moments, and states() has their shapes only.
   // The two below are for that case; see parameter_state.hpp. Both first wait for weights that are
-  // on their way. gather_states is collective.
+  // on their way. gather_states is collective. Both throw Error in any other case.
   bool shards_state() const;
   void gather_states(const StatePlace& place);
   void load_states(const StatePlace& source);
 
   // Parameter names in the order in which buckets are filled: observed after step 1, agreed by all
-  // ranks. Setting it before the first step (resume) skips the observation; all ranks give the
-  // same. Collective where state is sharded, for it moves. Throws ConfigError when the names are
-  // not those of the parameters.
+  // ranks. Setting it before the first step (resume, with set_steps_taken()) skips the observation.
+  // Collective. Throws ConfigError when the names are not those of the parameters, AgreedError when
+  // ranks give different ones.
   std::vector<std::string> bucket_order() const;
   void set_bucket_order(const std::vector<std::string>& names);
 

@@ -59,6 +59,11 @@ void GradientAccumulator::take(std::size_t parameter, MicroStep micro_step) {
   }
   torch::Tensor& gradient = parameters_.at(parameter).tensor.mutable_grad();
   const torch::Tensor& view = gradients_.view(parameter);
+  if (gradient.layout() != torch::kStrided)
+    throw core::Error(
+        fmt::format("Parameter '{}' has a sparse gradient: only dense ones are summed "
+                    "(torch::nn::EmbeddingOptions::sparse(false)).",
+                    parameters_.at(parameter).name));
   const bool same_dtype = parameters_.dtype() == gradients_.dtype();
   if (filled_[parameter] && same_dtype) return;  // autograd has added to the view itself
   if (filled_[parameter]) {

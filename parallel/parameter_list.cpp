@@ -21,6 +21,12 @@ void require_usable(const Parameter& parameter, core::DType dtype, const torch::
         "one on {}. Build the model on the CPU and move it as a whole.",
         parameter.name, tensor.device().str()));
   }
+  if (torch::autograd::impl::post_acc_grad_hooks(tensor) != nullptr) {
+    throw core::ConfigError(
+        fmt::format("Parameter '{}' has a hook on its gradient already: another DataParallel holds "
+                    "this module, or post-accumulate hooks were registered. End that first.",
+                    parameter.name));
+  }
   if (tensor.scalar_type() != torch::kFloat32 && tensor.scalar_type() != scalar_type_of(dtype)) {
     throw core::ConfigError(
         fmt::format("Parameter '{}': expected float32, found {}. Initialise the model in float32; "

@@ -1,8 +1,11 @@
 #include "parallel/parameter_space.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "core/base/error.hpp"
 #include "parallel/bucket_plan.hpp"
 #include "parallel/tensor_types.hpp"
 
@@ -78,6 +81,21 @@ std::vector<std::size_t> ParameterSpace::elements() const {
   std::vector<std::size_t> elements;
   for (const Parameter& parameter : parameters_) elements.push_back(parameter.elements());
   return elements;
+}
+
+void ParameterSpace::require_in_place() const {
+  for (std::size_t i = 0; i < size(); ++i) {
+    const torch::Tensor& now = parameters_[i].tensor;
+    const torch::Tensor& view = weights(i);
+    if (now.numel() == 0 ||
+        (now.data_ptr() == view.data_ptr() && now.scalar_type() == view.scalar_type()))
+      continue;
+    throw core::Error(fmt::format(
+        "Parameter '{}' was given other memory or another type since DataParallel was made "
+        "(load(), to(), set_data()): updates would not reach it. Do that before, or write the "
+        "values into states() and call refresh_parameters().",
+        parameters_[i].name));
+  }
 }
 
 void ParameterSpace::refresh_weights() {

@@ -59,6 +59,10 @@ class ParameterSpace {
   const torch::Tensor& flat_weights() const { return weights_.flat; }
   torch::Device device() const { return parameters_.front().tensor.device(); }
 
+  // The module's parameters are still views of the weights. Throws Error that names one that has
+  // been given other memory or another type since: updates would not reach it any more.
+  void require_in_place() const;
+
   // Rounds the master weights into the weights; nothing to do when they are the same, or sharded.
   void refresh_weights();
 

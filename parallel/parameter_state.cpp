@@ -1,6 +1,9 @@
 #include "parallel/parameter_state.hpp"
 
 #include <algorithm>
+#include <string>
+
+#include "core/base/error.hpp"
 
 namespace sidestream::parallel {
 namespace {
@@ -26,6 +29,14 @@ std::vector<std::string> kinds_of(const StepUpdate& update) {
   return kinds;
 }
 
+void require_slices(const ParameterSpace& parameters, const char* call) {
+  if (!parameters.is_sharded())
+    throw core::Error(
+        std::string(call) +
+        " is for ranks that keep slices of the state (shards_state()): read and write "
+        "states(), then call refresh_parameters()");
+}
+
 }  // namespace
 
 std::vector<ParameterState> states_of(const ParameterSpace& parameters, const StepUpdate& update) {
@@ -44,6 +55,7 @@ std::vector<ParameterState> states_of(const ParameterSpace& parameters, const St
 }
 
 void gather_states(const ParameterSpace& parameters, StepUpdate& update, const StatePlace& place) {
+  require_slices(parameters, "gather_states()");
   const torch::NoGradGuard no_grad;
   const auto put = [&](const std::string& kind) {
     return [&](const StatePiece& piece) {
@@ -64,6 +76,7 @@ void gather_states(const ParameterSpace& parameters, StepUpdate& update, const S
 }
 
 void load_states(ParameterSpace& parameters, StepUpdate& update, const StatePlace& source) {
+  require_slices(parameters, "load_states()");
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const torch::Tensor values = source(kMaster, parameters.at(i).name);
     if (values.defined()) parameters.load_weights(i, values);

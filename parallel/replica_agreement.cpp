@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string_view>
 
+#include <ATen/MemoryOverlap.h>
+
 #include "core/base/error.hpp"
 #include "parallel/state_slices.hpp"
 #include "parallel/tensor_types.hpp"
@@ -21,22 +23,61 @@ std::string line_of(std::string_view kind, const Parameter& item) {
                      fmt::join(item.tensor.sizes().vec(), ", "));
 }
 
+const char* name_of(GradientSync sync) {
+  switch (sync) {
+    case GradientSync::kPerParameter:
+      return "per parameter";
+    case GradientSync::kBucketed:
+      return "bucketed";
+    case GradientSync::kOverlapped:
+      return "overlapped";
+  }
+  return "?";
+}
+
+// A line for each setting that changes what is sent, or what becomes of it.
+std::string description(const DataParallelConfig& config) {
+  const OptimizerConfig& optimizer = config.optimizer;
+  const auto number = [](auto value) { return static_cast<int>(value); };
+  std::string text = fmt::format("gradient_sync {}\n", name_of(config.gradient_sync));
+  text += config.bucket_mb ? fmt::format("bucket_mb {}\n", *config.bucket_mb) : "bucket_mb auto\n";
+  text += fmt::format("first_bucket_mb {}\n", config.first_bucket_mb);
+  text += fmt::format("parameter_dtype {}\n", core::name_of(config.parameter_dtype));
+  text += fmt::format("gradient dtype {}\n", core::name_of(config.gradient_dtype()));
+  text += fmt::format("grad_accumulation {}\n", config.grad_accumulation);
+  text += fmt::format("state_sharing (number in StateSharing) {}\n", number(config.state_sharing));
+  text += fmt::format("optimizer algorithm {}\n", parallel::name_of(optimizer.algorithm));
+  text += fmt::format("optimizer kernel {}\n",
+                      optimizer.kernel == OptimizerKernel::kFused ? "fused" : "unfused");
+  text += fmt::format("optimizer betas {} {}, eps {}\n", optimizer.beta1, optimizer.beta2,
+                      optimizer.eps);
+  text += fmt::format("optimizer weight_decay {}\n", optimizer.weight_decay);
+  text += fmt::format("optimizer momentum {}\n", optimizer.momentum);
+  text += fmt::format("optimizer grad_clip {}\n", optimizer.grad_clip);
+  text += fmt::format("optimizer state_dtype {}\n", core::name_of(optimizer.state_dtype));
+  text += fmt::format("optimizer rounding_seed {}\n", optimizer.rounding_seed);
+  text += fmt::format("optimizer state_residence {}\n",
+                      optimizer.state_residence == StateResidence::kHost ? "host" : "device");
+  text += fmt::format("loss_scale (number in its kind) {} from {} with interval {}\n",
+                      number(config.loss_scale.kind), config.loss_scale.scale,
+                      config.loss_scale.interval);
+  return text;
+}
+
 std::string description(const std::vector<Parameter>& parameters,
                         const std::vector<Parameter>& constants, const DataParallelConfig& config) {
-  std::string text = fmt::format(
-      "configuration: synchronisation {}, bucket {} MiB, first bucket {} MiB, parameters {}, "
-      "gradients {}, accumulation {}, state sharing {}, moments {}, rounding seed {}, state "
-      "residence {}, loss scaling {} from {} with interval {}\n",
-      static_cast<int>(config.gradient_sync),
-      config.bucket_mb ? fmt::format("{}", *config.bucket_mb) : "auto", config.first_bucket_mb,
-      core::name_of(config.parameter_dtype), core::name_of(config.gradient_dtype()),
-      config.grad_accumulation, static_cast<int>(config.state_sharing),
-      core::name_of(config.optimizer.state_dtype), config.optimizer.rounding_seed,
-      static_cast<int>(config.optimizer.state_residence), static_cast<int>(config.loss_scale.kind),
-      config.loss_scale.scale, config.loss_scale.interval);
+  std::string text = description(config);
   for (const Parameter& parameter : parameters) text += line_of("parameter", parameter);
   for (const Parameter& constant : constants) text += line_of("constant", constant);
   return text;
+}
+
+// Elements of a tensor that share memory (expand()) cannot be written one by one: it gets its own.
+void put(const torch::Tensor& values, torch::Tensor tensor) {
+  if (at::has_internal_overlap(tensor) == at::MemOverlap::No)
+    tensor.copy_(values);
+  else
+    tensor.set_data(values);
 }
 
 // The first line that differs, of both.
@@ -126,8 +167,20 @@ void broadcast_tensors(comm::Communicator& communicator, const std::vector<Param
   }
   communicator.broadcast_each(buffers, 0, options).wait();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (!dense[i].is_same(tensors[i].tensor)) tensors[i].tensor.copy_(dense[i]);
+    if (!dense[i].is_same(tensors[i].tensor)) put(dense[i], tensors[i].tensor);
   }
+}
+
+void require_same_order(comm::Communicator& communicator, const std::vector<std::string>& names) {
+  const std::vector<std::string> all = communicator.exchange(
+      fmt::format("{}", fmt::join(names, "\n")), {.purpose = "the bucket order that was given"});
+  const auto other = std::ranges::find_if(all, [&](const auto& text) { return text != all[0]; });
+  if (other == all.end()) return;
+  throw core::AgreedError(
+      fmt::format("Rank {} gave another bucket order than rank 0: {}. All ranks "
+                  "give the same.",
+                  other - all.begin(), first_difference(all[0], *other)),
+      core::ExitCode::kConfig);
 }
 
 std::vector<std::size_t> agree_on_order(comm::Communicator& communicator,

@@ -28,6 +28,9 @@ void broadcast_parameters(comm::Communicator& communicator, ParameterSpace& para
 void broadcast_tensors(comm::Communicator& communicator, const std::vector<Parameter>& tensors,
                        const comm::CollectiveOptions& options);
 
+// Collective, blocks. Throws AgreedError that names a rank whose list is another than rank 0's.
+void require_same_order(comm::Communicator& communicator, const std::vector<std::string>& names);
+
 // Collective, blocks: rank 0's order. Throws Error when it is no permutation of the same
 // parameters.
 std::vector<std::size_t> agree_on_order(comm::Communicator& communicator,

@@ -1,6 +1,6 @@
 // A module and a training loop of one's own on Sidestream's data-parallel library.
 //
-//   mpirun -np 2 build/release/examples/train_mlp [steps]
+//   launch/run -np 2 --program build/release/examples/train_mlp -- [steps]
 //
 // The task: tell on which of two interleaved spirals a point lies. Every rank draws its own points;
 // the gradients are reduced while backward goes on, and the fused optimizer updates all parameters
@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
     parallel::DataParallel replicas(model, ranks, {.optimizer = {.weight_decay = 0.0}});
 
     for (int step = 1; step <= steps; ++step) {
+      if (session.any_stop_requested()) return ExitCode::kPreempted;  // Ctrl-C
       const Sample sample = draw_spirals(256);
       replicas.begin_micro_step(0);
       const torch::Tensor loss =

@@ -38,9 +38,9 @@ if(SIDESTREAM_SITE)
 endif()
 install(EXPORT sidestream NAMESPACE sidestream:: FILE sidestream-targets.cmake DESTINATION ${package_dir})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/sidestream-config.cmake.in
-  ${CMAKE_BINARY_DIR}/generated/sidestream-config.cmake INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+  ${PROJECT_BINARY_DIR}/generated/sidestream-config.cmake INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
 # Before 1.0 every minor version may change what headers say.
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/sidestream-config-version.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/sidestream-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/SidestreamTorchTargets.cmake ${CMAKE_CURRENT_LIST_DIR}/SidestreamNvtx.cmake
-              ${CMAKE_BINARY_DIR}/generated/sidestream-config.cmake
-              ${CMAKE_BINARY_DIR}/generated/sidestream-config-version.cmake DESTINATION ${package_dir})
+              ${PROJECT_BINARY_DIR}/generated/sidestream-config.cmake
+              ${PROJECT_BINARY_DIR}/generated/sidestream-config-version.cmake DESTINATION ${package_dir})

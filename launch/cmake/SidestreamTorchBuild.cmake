@@ -14,9 +14,9 @@ endif()
 
 # One precompiled header for every target with tensors: torch/torch.h costs 16 s a file without it.
 # CONFIGURE leaves a file alone that is the same already: a second configure must not compile everything anew.
-file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/torch_pch.cpp"
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/torch_pch.cpp"
      CONTENT "// Compiled once, to make the shared precompiled header.\n")
-add_library(sidestream_torch_pch OBJECT "${CMAKE_BINARY_DIR}/generated/torch_pch.cpp")
+add_library(sidestream_torch_pch OBJECT "${PROJECT_BINARY_DIR}/generated/torch_pch.cpp")
 target_link_libraries(sidestream_torch_pch PRIVATE sidestream::options sidestream::torch Threads::Threads)
 target_precompile_headers(sidestream_torch_pch PRIVATE <torch/torch.h> <algorithm> <functional> <map> <memory> <string>
                           <vector>)

@@ -111,8 +111,8 @@ struct TrainOptions {
 
   DataOptions data = {};
   ModelOptions model = {};
-  parallel::DataParallelConfig parallel =
-      {};  // the parameter dtype: from `precision`, in launch/assembly; so is the rounding seed
+  // The parameter dtype: from `precision`, in launch/assembly; so is the rounding seed.
+  parallel::DataParallelConfig parallel = {.state_sharing = parallel::StateSharing::kAuto};
   ScheduleOptions schedule = {};
   EvaluationOptions evaluation = {};
   CheckpointOptions checkpoint = {};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/exchange_values.hpp"
 #include "comm/mpi_environment.hpp"
 #include "core/base/error.hpp"
 #include "core/base/printable.hpp"
@@ -86,6 +88,12 @@ void print_warnings(const comm::Communicator& communicator,
 }
 
 }  // namespace
+
+bool Session::any_stop_requested() const {
+  const int mine = stop_requested() ? 1 : 0;
+  const auto all = comm::exchange_values(communicator(), mine, {.purpose = "requests to stop"});
+  return std::ranges::find(all, 1) != all.end();
+}
 
 void Session::end_hanging_rank(const std::string& message) const noexcept {
   comm::Communicator& ranks = communicator();

@@ -5,6 +5,9 @@
 //     return launch::run_program(argc, argv, {}, [](launch::Session& session) { ...; return
 //     ExitCode::kDone; });
 //   }
+//
+// On GPUs, CommunicatorConfig::device names this rank's (comm/device/device_choice.hpp). launch/run
+// --program starts such a program with what its ranks need.
 #pragma once
 
 #include <functional>
@@ -41,7 +44,11 @@ class Session {
   // For a second communicator.
   const comm::MpiEnvironment& environment() const noexcept { return parts_.environment; }
   bool is_first_rank() const noexcept { return communicator().rank() == 0; }
+  // Of this rank: a signal may have reached one and not yet another.
   bool stop_requested() const noexcept { return parts_.stop.requested(); }
+  // Collective: whether any rank was asked to stop, the same on all; between steps. Throws
+  // CollectiveError, PeerError.
+  bool any_stop_requested() const;
   const DumpRequest& dump_request() const noexcept { return parts_.dump; }
   // Of the communicator's collectives.
   comm::FailureHook& failure_hook() const noexcept { return parts_.failure_hook; }
@@ -63,7 +70,8 @@ using ProgramBody = std::function<core::ExitCode(Session&)>;
 
 // Starts MPI if a launcher started the process, makes the communicator and runs `body`. An
 // AgreedError is printed by rank 0; any other exception is printed by the rank that threw it, and
-// all ranks of the job stop with its exit code. Returns the exit code for main.
+// all ranks of the job stop with its exit code. Once in a process, and MPI is not started before: a
+// failure of code 2 otherwise. Returns the exit code for main.
 int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
                 const ProgramBody& body);
 

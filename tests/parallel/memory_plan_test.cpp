@@ -38,7 +38,7 @@ TEST(MemoryPlanTest, planMemory_bf16WithFp32Sums_addsMasterWeights) {
 }
 
 TEST(MemoryPlanTest, planMemory_sharedState_countsThisRanksPart) {
-  const MemoryPlan plan = plan_memory(kShapes, {}, 4);
+  const MemoryPlan plan = plan_memory(kShapes, {.state_sharing = StateSharing::kAuto}, 4);
 
   EXPECT_TRUE(plan.shares_state);
   EXPECT_EQ(plan.parameter_bytes, kElements);

@@ -264,6 +264,19 @@ class RunTest(unittest.TestCase):
             self.assertEqual(result.returncode, 2, command)
             self.assertIn(message, result.stderr)
 
+    def test_program_of_ones_own(self):
+        mine = self.folder / "a program with a long name"
+        shutil.copy(self.folder / "sidestream", mine)
+        own = [RUN, "-np", "2", "--program", mine]
+        result = self.run_to_end([*own, "--", "exit", "3"])
+        self.assertEqual(result.returncode, 3, result.stderr)
+        printed = self.run_to_end([*own, "--dry-run-launch"]).stdout
+        self.assertIn(str(mine.resolve()).replace(" ", "\\ "), printed)
+        for wrong in self.folder, self.folder / "absent":
+            result = self.run_to_end([RUN, "-np", "2", "--program", wrong])
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("no program that can be started", result.stderr)
+
     def test_dry_run_launch_prints_the_command(self):
         self.environment["SIDESTREAM_NOTE"] = "x"
         result = self.run_to_end(self.command(16, "train", "--lr", "1",

@@ -1,0 +1,162 @@
+// What a program does to a module that DataParallel holds, or differently on one rank: an error
+// that says what, and no silent wrong weights.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <sstream>
+
+#include "core/base/error.hpp"
+#include "parallel/data_parallel.hpp"
+#include "tests/parallel/thread_communicator.hpp"
+#include "tests/parallel/toy_training.hpp"
+
+namespace sidestream::test {
+namespace {
+
+using parallel::DataParallel;
+using parallel::DataParallelConfig;
+using ::testing::HasSubstr;
+
+// The message of the one that is thrown; empty: none was.
+template <typename Exception>
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+class MisuseTest : public ::testing::TestWithParam<std::function<void(ToyNet&)>> {};
+
+TEST_P(MisuseTest, parameters_that_are_other_tensors_now_are_an_error_of_the_next_step) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator, {});
+    const torch::NoGradGuard no_grad;
+    GetParam()(net);
+    EXPECT_THAT(message_of<core::Error>([&] { replicas.begin_micro_step(0); }),
+                HasSubstr("was given other memory or another type"));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, MisuseTest,
+                         ::testing::Values([](ToyNet& net) { net.to(torch::kFloat64); },
+                                           [](ToyNet& net) {
+                                             net.first->weight.set_data(
+                                                 torch::zeros_like(net.first->weight));
+                                           },
+                                           [](ToyNet& net) {
+                                             std::stringstream file;
+                                             torch::serialize::OutputArchive written;
+                                             net.save(written);
+                                             written.save_to(file);
+                                             torch::serialize::InputArchive read;
+                                             read.load_from(file);
+                                             net.load(read);
+                                           }));
+
+TEST(MisuseTest, values_that_are_written_in_place_are_no_error) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator, {});
+    {
+      const torch::NoGradGuard no_grad;
+      net.first->weight.mul_(0.5);
+    }
+    EXPECT_EQ(message_of<core::Error>([&] { replicas.begin_micro_step(0); }), "");
+  });
+}
+
+TEST(MisuseTest, a_module_belongs_to_one_at_a_time) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    {
+      const DataParallel first(net, communicator, {});
+      EXPECT_THAT(message_of<core::AgreedError>([&] { DataParallel(net, communicator, {}); }),
+                  HasSubstr("another DataParallel holds this module"));
+    }
+    const DataParallel second(net, communicator, {});
+  });
+}
+
+TEST(MisuseTest, ranks_with_other_rules_of_the_optimizer_are_told_which) {
+  const auto differs = [](const std::function<void(parallel::OptimizerConfig&)>& change,
+                          const std::string& words) {
+    run_ranks(2, [&](ThreadCommunicator& communicator) {
+      ToyNet net(0);
+      DataParallelConfig config;
+      if (communicator.rank() == 1) change(config.optimizer);
+      EXPECT_THAT(message_of<core::AgreedError>([&] { DataParallel(net, communicator, config); }),
+                  HasSubstr(words));
+    });
+  };
+  differs([](auto& one) { one.weight_decay = 0; },
+          "expected optimizer weight_decay 0.1, found optimizer weight_decay 0");
+  differs([](auto& one) { one.grad_clip = 0.5; }, "found optimizer grad_clip 0.5");
+  differs([](auto& one) { one.beta2 = 0.5; }, "found optimizer betas 0.9 0.5");
+  differs([](auto& one) { one.algorithm = parallel::OptimizerAlgorithm::kSgd; },
+          "found optimizer algorithm sgd");
+  differs([](auto& one) { one.kernel = parallel::OptimizerKernel::kUnfused; },
+          "found optimizer kernel unfused");
+}
+
+TEST(MisuseTest, ranks_that_give_other_orders_of_buckets_are_told) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator, {});
+    auto order = replicas.bucket_order();
+    if (communicator.rank() == 1) std::swap(order[0], order[1]);
+    EXPECT_THAT(message_of<core::AgreedError>([&] { replicas.set_bucket_order(order); }),
+                HasSubstr("Rank 1 gave another bucket order"));
+  });
+}
+
+TEST(MisuseTest, a_sparse_gradient_is_named) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    torch::nn::Embedding table(torch::nn::EmbeddingOptions(4, 2).sparse(true));
+    DataParallel replicas(*table, communicator, {});
+    replicas.begin_micro_step(0);
+    const torch::Tensor loss = table(torch::tensor({1, 2})).sum();
+    EXPECT_THAT(message_of<std::exception>([&] { loss.backward(); }),
+                HasSubstr("'weight' has a sparse gradient"));
+    replicas.abandon_step(0);
+  });
+}
+
+TEST(MisuseTest, a_buffer_whose_elements_share_memory_gets_its_own) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    net.register_buffer("same", torch::full({1}, 3.0 + communicator.rank()).expand({6}));
+    const DataParallel replicas(net, communicator, {});
+    EXPECT_TRUE(net.named_buffers()["same"].eq(3).all().item<bool>());
+  });
+}
+
+TEST(MisuseTest, slices_of_state_that_is_whole_are_refused) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator, {});
+    const auto nothing = [](const std::string&, const std::string&) { return torch::Tensor(); };
+    EXPECT_THAT(message_of<core::Error>([&] { replicas.load_states(nothing); }),
+                HasSubstr("load_states() is for ranks that keep slices"));
+    EXPECT_THAT(message_of<core::Error>([&] { replicas.gather_states(nothing); }),
+                HasSubstr("gather_states() is for ranks that keep slices"));
+  });
+}
+
+TEST(MisuseTest, a_learning_rate_that_is_none_is_refused) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator, {});
+    for (const double wrong : {-1.0, std::nan(""), HUGE_VAL})
+      EXPECT_THAT(message_of<core::Error>([&] { replicas.prepare_update(wrong); }),
+                  HasSubstr("learning rate"));
+  });
+}
+
+}  // namespace
+}  // namespace sidestream::test
