@@ -15,7 +15,7 @@ CMAKE = ROOT / "build/env/bin/cmake"
 TIMEOUT_S = 300  # LibTorch's headers without a precompiled one
 ROOMS = ("comm", "core", "launch", "model", "parallel", "profiling")
 
-# Two folders look for the package, and one of them twice; a third does without when there is none.
+# Two folders look for the package, each of them twice; a third does without when there is none.
 TWO_USERS = """
 cmake_minimum_required(VERSION 3.25)
 project(two LANGUAGES CXX)
@@ -31,6 +31,15 @@ if(sidestream_FOUND)
   add_executable(program_FOLDER ../main.cpp)
   target_link_libraries(program_FOLDER PRIVATE sidestream::trainer)
 endif()
+"""
+
+
+AROUND = """
+cmake_minimum_required(VERSION 3.28)
+project(around LANGUAGES CXX)
+add_subdirectory(ROOT sidestream)
+add_executable(mine main.cpp)
+target_link_libraries(mine PRIVATE sidestream::trainer)
 """
 
 
@@ -72,6 +81,17 @@ def check_two_users(folder, prefix):
     check(code == 0 and "outside: 0 SIDESTREAM_ENV" in said and "no Python environment" in said, f"exit code {code}: {said}")
 
 
+def check_subdirectory(folder):
+    """Inside of another project its programs lie in a folder of their own."""
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text(AROUND.replace("ROOT", str(ROOT)))
+    (folder / "main.cpp").write_text("int main() {}\n")
+    code, said = configure(folder, folder / "build", folder, f"-DSIDESTREAM_ENV={ROOT / 'build/env'}", "-DSIDESTREAM_CUDA=OFF")
+    check(code == 0, said)
+    linked = set(re.findall(r"^build (\S+): CXX_EXECUTABLE_LINKER", (folder / "build/build.ninja").read_text(), re.MULTILINE))
+    check(linked == {"mine", "sidestream/sidestream", "sidestream/sidestream-trace"}, linked)
+
+
 def another_torch(folder):
     """An environment that is the build's but for the version that torch says it is."""
     site = next((ROOT / "build/env/lib").glob("python3*/site-packages"))
@@ -104,6 +124,7 @@ def main():
         check_headers(prefix / "include/sidestream")
         check_programs(prefix / "bin")
         check_two_users(folder / "two", prefix)
+        check_subdirectory(folder / "around")
         shutil.copytree(ROOT / "examples/train_mlp", folder / "mine")
         check_program(folder, folder / "mine", prefix)
 
