@@ -9,15 +9,15 @@
 //     const auto done = replicas.update(lr);   // 1/(R G), clipping, optimizer: one pass
 //
 // Owns the flat buffers and the hooks; the module's parameters become views of the buffers and have
-// to stay so: load(), to() and the like come before (begin_micro_step(0) throws Error otherwise);
-// values change in states(), followed by refresh_parameters(). Buffers such as BatchNorm's running
-// statistics are each rank's own after the start (module_buffers.hpp). A module belongs to one
-// DataParallel at a time. Memory of gradients and shared weights is the communicator's, and stays
-// until its end. Where ranks keep slices of the state, that memory moves with the order of the
-// buckets (before step 2, in set_bucket_order()): the parameters follow, aliases of them do not.
-// The module's gradients are undefined after its end. The communicator must outlive it. Destroyed
-// inside a step, it tells the peers; a program that knows the cause calls
-// Communicator::announce_failure itself before that.
+// to stay so: load(), to() and the like come before (begin_micro_step(0) throws Error otherwise; it
+// does not see a parameter or submodule that another has replaced); values change in states(),
+// followed by refresh_parameters(). Buffers such as BatchNorm's running statistics are each rank's
+// own after the start (module_buffers.hpp). A module belongs to one DataParallel at a time. Memory
+// of gradients and shared weights is the communicator's, and stays until its end. Where ranks keep
+// slices of the state, that memory moves with the order of the buckets (before step 2, in
+// set_bucket_order()): the parameters follow, aliases of them do not. The module's gradients are
+// undefined after its end. The communicator must outlive it. Destroyed inside a step, it tells the
+// peers; a program that knows the cause calls Communicator::announce_failure itself before that.
 #pragma once
 
 #include <cstdint>

@@ -32,20 +32,33 @@ const char* name_of(GradientSync sync) {
     case GradientSync::kOverlapped:
       return "overlapped";
   }
-  return "?";
+  throw core::Error("a way to synchronise gradients without a name");
+}
+
+const char* name_of(StateSharing sharing) {
+  switch (sharing) {
+    case StateSharing::kAuto:
+      return "auto";
+    case StateSharing::kOff:
+      return "off";
+    case StateSharing::kOn:
+      return "on";
+    case StateSharing::kSharded:
+      return "sharded";
+  }
+  throw core::Error("a way to share state without a name");
 }
 
 // A line for each setting that changes what is sent, or what becomes of it.
 std::string description(const DataParallelConfig& config) {
   const OptimizerConfig& optimizer = config.optimizer;
-  const auto number = [](auto value) { return static_cast<int>(value); };
   std::string text = fmt::format("gradient_sync {}\n", name_of(config.gradient_sync));
   text += config.bucket_mb ? fmt::format("bucket_mb {}\n", *config.bucket_mb) : "bucket_mb auto\n";
   text += fmt::format("first_bucket_mb {}\n", config.first_bucket_mb);
   text += fmt::format("parameter_dtype {}\n", core::name_of(config.parameter_dtype));
   text += fmt::format("gradient dtype {}\n", core::name_of(config.gradient_dtype()));
   text += fmt::format("grad_accumulation {}\n", config.grad_accumulation);
-  text += fmt::format("state_sharing (number in StateSharing) {}\n", number(config.state_sharing));
+  text += fmt::format("state_sharing {}\n", name_of(config.state_sharing));
   text += fmt::format("optimizer algorithm {}\n", parallel::name_of(optimizer.algorithm));
   text += fmt::format("optimizer kernel {}\n",
                       optimizer.kernel == OptimizerKernel::kFused ? "fused" : "unfused");
@@ -59,7 +72,7 @@ std::string description(const DataParallelConfig& config) {
   text += fmt::format("optimizer state_residence {}\n",
                       optimizer.state_residence == StateResidence::kHost ? "host" : "device");
   text += fmt::format("loss_scale (number in its kind) {} from {} with interval {}\n",
-                      number(config.loss_scale.kind), config.loss_scale.scale,
+                      static_cast<int>(config.loss_scale.kind), config.loss_scale.scale,
                       config.loss_scale.interval);
   return text;
 }
@@ -72,12 +85,17 @@ std::string description(const std::vector<Parameter>& parameters,
   return text;
 }
 
-// Elements of a tensor that share memory (expand()) cannot be written one by one: it gets its own.
-void put(const torch::Tensor& values, torch::Tensor tensor) {
-  if (at::has_internal_overlap(tensor) == at::MemOverlap::No)
-    tensor.copy_(values);
-  else
-    tensor.set_data(values);
+// Elements that share memory (expand()) cannot be written one by one: the first of each stands for
+// all.
+void put(torch::Tensor values, torch::Tensor tensor) {
+  if (at::has_internal_overlap(tensor) == at::MemOverlap::Yes) {
+    for (std::int64_t dim = 0; dim < tensor.dim(); ++dim) {
+      if (tensor.stride(dim) != 0) continue;
+      values = values.narrow(dim, 0, 1);
+      tensor = tensor.narrow(dim, 0, 1);
+    }
+  }
+  tensor.copy_(values);
 }
 
 // The first line that differs, of both.

@@ -22,7 +22,7 @@ void replace_in_two_steps(const fs::path& fresh, const fs::path& target, const f
     throw fs::filesystem_error("cannot rename", lost ? aside : fresh, target, error);
   }
   sync_folder(target.parent_path());
-  fs::remove_all(aside);
+  fs::remove_all(aside, error);  // an open file on NFS: it takes up room, and no more
 }
 
 }  // namespace sidestream::core

@@ -38,14 +38,40 @@ core::UniqueFd lock_folder(const fs::path& folder) {
   return fd;
 }
 
+constexpr const char* kStaged = ".tmp.";
+constexpr const char* kReplaced = ".old.";
+
+// The folders `target` with this ending and a number.
+std::vector<fs::path> siblings_of(const fs::path& target, const std::string& ending) {
+  const std::string prefix = target.filename().string() + ending;
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(target.parent_path(), ignored))
+    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+  return found;
+}
+
+// Data that a call has moved aside for its own and was then killed: it has its name again where
+// nothing has taken that, and is removed where its replacement has.
+void give_back_replaced(const fs::path& target) {
+  std::error_code ignored;
+  for (const fs::path& old : siblings_of(target, kReplaced)) {
+    if (!core::is_there(old / DatasetInfo::kFileName)) continue;  // none of ours
+    const std::string number = old.string().substr((target.string() + kReplaced).size());
+    const fs::path staged = target.string() + kStaged + number;
+    if (core::is_there(staged) && !lock_folder(staged)) continue;  // its writer lives
+    if (core::is_there(target))
+      fs::remove_all(old, ignored);
+    else
+      fs::rename(old, target, ignored);
+  }
+}
+
 // What calls that were killed have left beside the output.
 void remove_leftovers(const fs::path& target) {
-  const std::string prefix = target.filename().string() + ".tmp.";
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(target.parent_path(), ignored)) {
-    if (!entry.path().filename().string().starts_with(prefix)) continue;
-    if (const core::UniqueFd lock = lock_folder(entry.path()))
-      fs::remove_all(entry.path(), ignored);
+  for (const fs::path& staged : siblings_of(target, kStaged)) {
+    if (const core::UniqueFd lock = lock_folder(staged)) fs::remove_all(staged, ignored);
   }
 }
 
@@ -54,11 +80,12 @@ class StagedFolder {
  public:
   StagedFolder(const fs::path& target, ExistingOutput existing)
       : target_(absolute_without_slash(target)) {
+    give_back_replaced(target_);
     if (fs::exists(target_) && !fs::is_directory(target_))
       throw ConfigError("output " + target_.string() + ": expected a folder, found something else");
     if (fs::exists(target_) && !fs::is_empty(target_)) check_replaceable(existing);
     remove_leftovers(target_);
-    staged_ = target_.string() + ".tmp." + std::to_string(::getpid());
+    staged_ = target_.string() + kStaged + std::to_string(::getpid());
     std::error_code error;
     if (!fs::create_directories(staged_, error))
       throw ConfigError("cannot make the output folder " + target_.string() + ": " +
@@ -83,7 +110,7 @@ class StagedFolder {
     try {
       if (replace_)
         core::replace_in_two_steps(staged_, target_,
-                                   target_.string() + ".old." + std::to_string(::getpid()));
+                                   target_.string() + kReplaced + std::to_string(::getpid()));
       else
         fs::rename(staged_, target_);
     } catch (const fs::filesystem_error& error) {

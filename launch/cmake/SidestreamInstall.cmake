@@ -19,9 +19,12 @@ endif()
 install(TARGETS ${libraries} EXPORT sidestream
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/sidestream
         FILE_SET HEADERS DESTINATION include/sidestream)
+set_target_properties(${programs} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 # With the paths that they need once installed from the start: what CMake puts in their place ends in a colon otherwise, which the
-# loader takes for the current folder.
-set_target_properties(${programs} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
+# loader takes for the current folder. Libraries of a bundle lie in the source tree, whose paths are none of an installed program.
+if(NOT EXISTS "${PROJECT_SOURCE_DIR}/build/bundle")
+  set_target_properties(${programs} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+endif()
 install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # What the package remembers. Paths inside of the Python environment are moved along with SIDESTREAM_ENV.
@@ -29,7 +32,10 @@ set(remembered SIDESTREAM_CUBLASLT_LIBRARY SIDESTREAM_CUDNN_LIBRARY SIDESTREAM_N
 foreach(place IN LISTS remembered)
   set(${place}_BUILT "${${place}}")
   if(${place} AND EXISTS "${${place}}")
-    file(REAL_PATH "${${place}}" ${place}_BUILT)
+    cmake_path(GET ${place} FILENAME name)
+    cmake_path(GET ${place} PARENT_PATH folder)
+    file(REAL_PATH "${folder}" folder)  # of the folder alone: the name is that of an interface
+    set(${place}_BUILT "${folder}/${name}")
   endif()
 endforeach()
 set(SIDESTREAM_SITE_BUILT "")

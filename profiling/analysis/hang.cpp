@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "profiling/analysis/event_class.hpp"
@@ -147,17 +146,18 @@ std::vector<int> behind(const std::vector<StandingRank>& ranks) {
 }  // namespace
 
 bool Hang::all_wait() const {
-  return without_records.empty() && between_steps.empty() &&
+  return ranks.size() + past.size() > 1 && without_records.empty() && between_steps.empty() &&
          std::ranges::all_of(ranks, &StandingRank::waits);
 }
 
 bool Hang::all_in_one() const {
-  const auto place = [](const StandingRank& one) {
-    return std::tie(one.collective, one.bucket, one.sequence);
+  const auto is_same = [&](const StandingRank& one) {
+    const StandingRank& first = ranks.front();
+    const bool numbered = one.sequence >= 0 && first.sequence >= 0;
+    return one.collective == first.collective && one.bucket == first.bucket &&
+           (!numbered || one.sequence == first.sequence);
   };
-  return all_wait() && std::ranges::all_of(ranks, [&](const StandingRank& one) {
-           return place(one) == place(ranks.front());
-         });
+  return all_wait() && std::ranges::all_of(ranks, is_same);
 }
 
 std::vector<int> Hang::awaited() const {
@@ -183,7 +183,11 @@ std::optional<Hang> find_hang(const trace::TraceSet& set, const std::vector<Rank
     if (std::ranges::find(hang.ranks, rank, &StandingRank::rank) != hang.ranks.end()) continue;
     const bool has_end = std::ranges::find(recorded, rank) != recorded.end() &&
                          !(last.contains(rank) && is_left_behind(last[rank], reached));
-    (has_end ? hang.between_steps : hang.without_records).push_back(rank);
+    if (!has_end)
+      hang.without_records.push_back(rank);
+    else
+      (last.contains(rank) && last[rank] >= reached ? hang.past : hang.between_steps)
+          .push_back(rank);
   }
   const std::optional<double> step_ns = median_step_ns(ranks);
   const double sure_ns = step_ns ? kSureMedians * *step_ns : static_cast<double>(kSureNs);

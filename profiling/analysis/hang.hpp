@@ -33,8 +33,10 @@ struct Hang {
   // Ranks of the run of which no recording reaches into the step in which the others stand, nor the
   // one before: they may have ended or been killed, and then it is they that the others wait for.
   std::vector<int> without_records = {};
-  // Ranks whose recordings reach that far and are in no step.
+  // Ranks whose recordings reach that far and are in no step: before the one in which the others
+  // stand, or past it; the latter hold nobody up.
   std::vector<int> between_steps = {};
+  std::vector<int> past = {};
   std::int64_t longest_ns = 0;
   // As long as several steps, and not the instant at which somebody looked: that there is a hang,
   // not whose it is.
@@ -43,7 +45,7 @@ struct Hang {
   // Of a hang that is sure: whom those that wait wait for. Empty where nobody waits, and where
   // ranges cannot tell.
   std::vector<int> awaited() const;
-  // Every rank of the run is inside a collective.
+  // Every rank of the run, two or more, is inside a collective or past it.
   bool all_wait() const;
   // ... and all inside the same one.
   bool all_in_one() const;

@@ -168,6 +168,7 @@ Json hang_of(const analysis::Hang& hang) {
   return {{"is_sure", hang.is_sure},
           {"awaited", hang.awaited()},
           {"ranks", ranks},
+          {"ranks_past", hang.past},
           {"ranks_between_steps", hang.between_steps},
           {"ranks_without_records", hang.without_records}};
 }

@@ -55,6 +55,7 @@ std::string hang_line(const analysis::Hang& hang) {
                         place_text(one), duration_text(real(one.since_ns)));
   if (!hang.between_steps.empty())
     text += fmt::format("; {} in no step", ranks_text(hang.between_steps));
+  if (!hang.past.empty()) text += fmt::format("; {} past it", ranks_text(hang.past));
   return text + " when the recording ended" + waiting_text(hang);
 }
 

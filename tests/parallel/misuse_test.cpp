@@ -127,12 +127,24 @@ TEST(MisuseTest, a_sparse_gradient_is_named) {
   });
 }
 
-TEST(MisuseTest, a_buffer_whose_elements_share_memory_gets_its_own) {
+TEST(MisuseTest, a_buffer_whose_elements_share_memory_has_the_first_ranks_values) {
   run_ranks(2, [](ThreadCommunicator& communicator) {
     ToyNet net(0);
     net.register_buffer("same", torch::full({1}, 3.0 + communicator.rank()).expand({6}));
     const DataParallel replicas(net, communicator, {});
     EXPECT_TRUE(net.named_buffers()["same"].eq(3).all().item<bool>());
+  });
+}
+
+TEST(MisuseTest, a_buffer_that_is_a_part_of_another_stays_one) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    const torch::Tensor whole = torch::full({4, 6}, 3.0 + communicator.rank());
+    net.register_buffer("whole", whole);
+    net.register_buffer("part", whole.narrow(1, 0, 2));
+    const DataParallel replicas(net, communicator, {});
+    whole.fill_(7);
+    EXPECT_TRUE(net.named_buffers()["part"].eq(7).all().item<bool>());
   });
 }
 

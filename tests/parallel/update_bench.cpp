@@ -82,9 +82,10 @@ void measure(comm::Communicator& communicator, const Options& options) {
   at::set_num_threads(options.threads);
   Gpt2Sized net;
   Gpt2Sized bare;
-  parallel::DataParallel replicas(
-      net, communicator,
-      {.parameter_dtype = options.dtype, .optimizer = {.kernel = options.kernel}});
+  parallel::DataParallel replicas(net, communicator,
+                                  {.parameter_dtype = options.dtype,
+                                   .state_sharing = parallel::StateSharing::kAuto,
+                                   .optimizer = {.kernel = options.kernel}});
   double elements = 0;
   for (const torch::Tensor& parameter : net.parameters())
     elements += static_cast<double>(parameter.numel());
@@ -133,6 +134,7 @@ void measure_moments(comm::Communicator& communicator, const Options& options) {
         *nets.back(), communicator,
         parallel::DataParallelConfig{
             .parameter_dtype = options.dtype,
+            .state_sharing = parallel::StateSharing::kAuto,
             .optimizer = {.kernel = options.kernel, .state_dtype = type}}));
   }
   std::vector<std::vector<double>> times(types.size());

@@ -272,7 +272,7 @@ class RunTest(unittest.TestCase):
         self.assertEqual(result.returncode, 3, result.stderr)
         printed = self.run_to_end([*own, "--dry-run-launch"]).stdout
         self.assertIn(str(mine.resolve()).replace(" ", "\\ "), printed)
-        for wrong in self.folder, self.folder / "absent":
+        for wrong in self.folder, self.folder / "absent", "":
             result = self.run_to_end([RUN, "-np", "2", "--program", wrong])
             self.assertEqual(result.returncode, 2)
             self.assertIn("no program that can be started", result.stderr)

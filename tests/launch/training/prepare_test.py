@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,6 +66,19 @@ def check_killed(root, text):
     check(not busy.exists() and (root / "out/dataset.json").exists(), f"found {list(root.iterdir())}")
 
 
+def check_replaced(root):
+    """Data that a call had moved aside when it was killed is back at the next one, or gone where its replacement is there."""
+    out, old = root / "out", root / "out.old.999999"
+    bystander = root / "out.old.notes"
+    bystander.mkdir()
+    out.rename(old)
+    output = run(1, [BINARY, "prepare", "--input", root / "small", "--output", out], 2)
+    check("exists and is not empty" in output and (out / "dataset.json").exists() and not old.exists(), f"{list(root.iterdir())}\n{output}")
+    shutil.copytree(out, old)
+    run(1, [BINARY, "prepare", "--input", root / "small", "--output", out, "--overwrite"])
+    check((out / "dataset.json").exists() and not old.exists() and bystander.exists(), f"found {list(root.iterdir())}")
+
+
 def check_unreadable(root):
     """A folder that cannot be read is told, and what lies beside it is taken. (Of root's rights to read everything, none are left.)"""
     folder = root / "unreadable"
@@ -95,6 +109,7 @@ def main():
         text = make_input(root)
         check_interrupted(root, text)
         check_killed(root, text)
+        check_replaced(root)
 
 
 main()

@@ -50,7 +50,8 @@ struct MadeRun {
     std::string name = "allreduce";
   };
   std::optional<Inside> inside = {};
-  bool ends_before = false;  // instead, rank 1 has finished the step before and is in none
+  // Instead, rank 1 is in no step: it has finished this one, or the one before.
+  enum class Ends { kNot, kBefore, kAfter } ends = Ends::kNot;
 };
 
 class SingularStepsTest : public ::testing::Test {
@@ -77,9 +78,10 @@ class SingularStepsTest : public ::testing::Test {
     int now_us = kTypicalStepUs;
     for (int step = 2; step < 2 + kManySteps; ++step) {
       const bool stalls = step == run.long_step;
-      if (stalls && rank == 1 && run.ends_before) break;
+      if (stalls && rank == 1 && run.ends == MadeRun::Ends::kBefore) break;
       const int stall_us = stalls ? run.stall_us : 0;
-      const bool open = stalls && run.ends_in_stall;
+      const bool past = rank == 1 && run.ends == MadeRun::Ends::kAfter;
+      const bool open = stalls && run.ends_in_stall && !past;
       const std::string mark = open ? R"("open":true)" : "";
       const int forward_us = 600 + (rank == 1 ? stall_us : 0);
       const int waits_us = 200 + (rank == 0 ? stall_us : 0);
@@ -173,13 +175,28 @@ TEST_F(SingularStepsTest, of_different_collectives_nobody_can_say_which_is_earli
 }
 
 TEST_F(SingularStepsTest, a_rank_that_is_in_no_step_is_waited_for) {
-  make({.long_step = 12, .stall_us = 5'000'000, .ends_in_stall = true, .ends_before = true});
+  make({.long_step = 12,
+        .stall_us = 5'000'000,
+        .ends_in_stall = true,
+        .ends = MadeRun::Ends::kBefore});
 
   ASSERT_TRUE(all_.hang.has_value());
   EXPECT_FALSE(all_.hang->all_wait());
   EXPECT_EQ(all_.hang->between_steps, std::vector<int>{1});
   EXPECT_EQ(all_.hang->awaited(), std::vector<int>{1});
   EXPECT_NE(first_fault().find("rank 1 in no step"), std::string::npos) << first_fault();
+}
+
+TEST_F(SingularStepsTest, a_rank_that_is_past_the_step_holds_nobody_up) {
+  make({.long_step = kManySteps + 1,
+        .stall_us = 5'000'000,
+        .ends_in_stall = true,
+        .ends = MadeRun::Ends::kAfter});
+
+  ASSERT_TRUE(all_.hang.has_value());
+  EXPECT_EQ(all_.hang->past, std::vector<int>{1});
+  EXPECT_TRUE(all_.hang->awaited().empty());
+  EXPECT_NE(first_fault().find("rank 1 past it"), std::string::npos) << first_fault();
 }
 
 TEST_F(SingularStepsTest, a_run_that_goes_on_behind_the_cut_does_not_hang) {
