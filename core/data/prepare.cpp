@@ -39,7 +39,7 @@ core::UniqueFd lock_folder(const fs::path& folder) {
 }
 
 constexpr const char* kStaged = ".tmp.";
-constexpr const char* kReplaced = ".old.";
+constexpr const char* kReplaced = ".replaced-by-prepare.";  // no name that people give
 
 // The folders `target` with this ending and a number.
 std::vector<fs::path> siblings_of(const fs::path& target, const std::string& ending) {

@@ -68,14 +68,15 @@ def check_killed(root, text):
 
 def check_replaced(root):
     """Data that a call had moved aside when it was killed is back at the next one, or gone where its replacement is there."""
-    out, old = root / "out", root / "out.old.999999"
-    bystander = root / "out.old.notes"
+    out, old = root / "out", root / "out.replaced-by-prepare.999999"
+    bystander = root / "out.replaced-by-prepare.notes"
     bystander.mkdir()
+    prepare = [BINARY, "prepare", "--input", root / "small", "--output", out]
     out.rename(old)
-    output = run(1, [BINARY, "prepare", "--input", root / "small", "--output", out], 2)
+    output = run(1, prepare, 2)
     check("exists and is not empty" in output and (out / "dataset.json").exists() and not old.exists(), f"{list(root.iterdir())}\n{output}")
     shutil.copytree(out, old)
-    run(1, [BINARY, "prepare", "--input", root / "small", "--output", out, "--overwrite"])
+    run(1, prepare, 2)
     check((out / "dataset.json").exists() and not old.exists() and bystander.exists(), f"found {list(root.iterdir())}")
 
 
