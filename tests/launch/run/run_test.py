@@ -123,7 +123,8 @@ class RunTest(unittest.TestCase):
         ps = self.folder / "ps"  # the rank lives until somebody has looked for it
         ps.write_text(f'#!/bin/sh\n/bin/ps "$@"\ntouch "{self.folder}/looked"\n')
         ps.chmod(0o755)
-        rank = f'"{self.folder}/sidestream" 60 & while [ ! -e "{self.folder}/looked" ]; do /bin/sleep 0.1; done; kill $!'
+        rank = (f'OMPI_COMM_WORLD_RANK=0 "{self.folder}/sidestream" 60 & while [ ! -e "{self.folder}/looked" ]; do /bin/sleep 0.1; done; '
+                "/bin/sleep 1; kill $!")
         hosts = ["--hosts", "a:1,b:1"]
         for options, end, code, why in ((hosts, "exec sleep 600", 137, "another host does not answer"), (hosts, "wait; exit 6", 6, None),
                                         ([], "exec sleep 600", 137, "it does not end")):
