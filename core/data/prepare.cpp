@@ -108,16 +108,17 @@ class StagedFolder {
       return;  // the old one has the staged name now, and goes with it
     }
     try {
-      if (replace_)
+      if (replace_) {
         core::replace_in_two_steps(staged_, target_,
                                    target_.string() + kReplaced + std::to_string(::getpid()));
-      else
+      } else {
         fs::rename(staged_, target_);
+        core::sync_folder(target_.parent_path());
+      }
     } catch (const fs::filesystem_error& error) {
       throw ConfigError("output " + core::filesystem_words(error) + advice_on(error.code()));
     }
     staged_.clear();
-    core::sync_folder(target_.parent_path());
   }
 
  private:

@@ -6,8 +6,8 @@
 //     ExitCode::kDone; });
 //   }
 //
-// On GPUs, CommunicatorConfig::device names this rank's (comm/device/device_choice.hpp). launch/run
-// --program starts such a program with what its ranks need.
+// On GPUs: CommunicatorConfig::device and choose_device() (comm/factory.hpp) before run_program.
+// launch/run --program starts such a program with what its ranks need.
 #pragma once
 
 #include <functional>

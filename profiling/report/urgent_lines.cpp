@@ -29,17 +29,13 @@ std::string gone_text(const std::vector<int>& ranks) {
          "elsewhere); ";
 }
 
-std::string ranks_text(const std::vector<int>& ranks) {
-  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
-}
-
 // Of a hang in which every rank is inside a collective.
 std::string waiting_text(const analysis::Hang& hang) {
   if (!hang.is_sure || !hang.all_wait()) return "";
   const std::vector<int> behind = hang.awaited();
   if (!behind.empty())
     return fmt::format("; {} {} in an earlier one than the others, which wait for it",
-                       ranks_text(behind), behind.size() == 1 ? "is" : "are");
+                       statistics::ranks_text(behind), behind.size() == 1 ? "is" : "are");
   if (!hang.all_in_one())
     return "; the ranks are in different collectives: --check-collectives on says whether they "
            "disagree on which comes next";
@@ -54,8 +50,8 @@ std::string hang_line(const analysis::Hang& hang) {
     text += fmt::format("{}rank {} {} for {}", &one == hang.ranks.data() ? "" : "; ", one.rank,
                         place_text(one), duration_text(real(one.since_ns)));
   if (!hang.between_steps.empty())
-    text += fmt::format("; {} in no step", ranks_text(hang.between_steps));
-  if (!hang.past.empty()) text += fmt::format("; {} past it", ranks_text(hang.past));
+    text += fmt::format("; {} in no step", statistics::ranks_text(hang.between_steps));
+  if (!hang.past.empty()) text += fmt::format("; {} past it", statistics::ranks_text(hang.past));
   return text + " when the recording ended" + waiting_text(hang);
 }
 
