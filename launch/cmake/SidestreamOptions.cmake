@@ -1,4 +1,4 @@
-# Compile and link options that every target of the project shares, as interface targets.
+# Compile and link options of all targets of the project: what follows counts in its folders, and not in a project around it.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -11,25 +11,23 @@ if(SIDESTREAM_CCACHE AND PROJECT_IS_TOP_LEVEL)
       CCACHE_SLOPPINESS=pch_defines,time_macros ${SIDESTREAM_CCACHE})
 endif()
 
-# Programs on top of an installed Sidestream get the language and where its headers lie, and choose the rest themselves.
+# Programs on top of Sidestream get the language and where its headers lie, and choose the rest themselves.
 add_library(sidestream_options INTERFACE)
 add_library(sidestream::options ALIAS sidestream_options)
 set_target_properties(sidestream_options PROPERTIES EXPORT_NAME options)
-add_library(sidestream_build_options INTERFACE)
 target_compile_features(sidestream_options INTERFACE cxx_std_20)
 target_include_directories(sidestream_options INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                                         $<INSTALL_INTERFACE:include/sidestream>)
-target_link_libraries(sidestream_options INTERFACE $<BUILD_INTERFACE:sidestream_build_options>)
 
 # GCC 12 sees overflows and uninitialized values in inlined code of fmt and of its own library that are not there.
 set(old_gcc $<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>)
 # Kernels that call a function of the host: nvcc only warns, and what the call does is undefined.
-target_compile_options(sidestream_build_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--diag-error=20011,20012,20013,20014,20015>)
+add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--diag-error=20011,20012,20013,20014,20015>)
 # -fPIC on every target, executables too, so that one precompiled header serves all of them.
-target_compile_options(sidestream_build_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>
-  $<$<COMPILE_LANGUAGE:CXX>:-fPIC;-fno-math-errno;-fno-trapping-math;-Wall;-Wextra;-Wno-unused-parameter;$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>;$<${old_gcc}:-Wno-stringop-overflow;-Wno-maybe-uninitialized>;-fpch-preprocess>)
+add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>
+  "$<$<COMPILE_LANGUAGE:CXX>:-fPIC;-fno-math-errno;-fno-trapping-math;-Wall;-Wextra;-Wno-unused-parameter;$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>;$<${old_gcc}:-Wno-stringop-overflow;-Wno-maybe-uninitialized>;-fpch-preprocess>")
 if(SIDESTREAM_WERROR)
-  target_compile_options(sidestream_build_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 if(SIDESTREAM_SANITIZE STREQUAL "address")
   set(sanitizers -fsanitize=address,undefined)
@@ -39,16 +37,16 @@ elseif(SIDESTREAM_SANITIZE)
   message(FATAL_ERROR "SIDESTREAM_SANITIZE: expected OFF, address or thread, found '${SIDESTREAM_SANITIZE}'")
 endif()
 if(SIDESTREAM_SANITIZE)
-  target_compile_options(sidestream_build_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${sanitizers}>
-    $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all;-fno-omit-frame-pointer;-O1;-g1>)
-  target_link_options(sidestream_build_options INTERFACE ${sanitizers})
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:${sanitizers}>
+    "$<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all;-fno-omit-frame-pointer;-O1;-g1>")
+  add_link_options(${sanitizers})
 endif()
 if(SIDESTREAM_FUZZ)
   # Coverage for everything that a fuzz target calls; the target itself brings libFuzzer's main.
-  target_compile_options(sidestream_build_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()
 find_program(SIDESTREAM_LLD ld.lld)  # a fifth of the time of GNU ld; mold 1.10 has misplaced .relro of a program, and may have hung
 if(SIDESTREAM_LLD)
-  target_link_options(sidestream_build_options INTERFACE -fuse-ld=lld)
+  add_link_options(-fuse-ld=lld)
 endif()
-target_link_options(sidestream_build_options INTERFACE -Wl,--no-undefined)
+add_link_options(-Wl,--no-undefined)

@@ -84,14 +84,18 @@ def check_two_users(folder, prefix):
 
 
 def check_subdirectory(folder):
-    """Inside of another project its programs lie in a folder of their own."""
+    """Inside of another project its programs lie in a folder of their own, and how that project compiles is its own affair."""
     folder.mkdir()
     (folder / "CMakeLists.txt").write_text(AROUND.replace("ROOT", str(ROOT)))
     (folder / "main.cpp").write_text("int main() {}\n")
     code, said = configure(folder, folder / "build", folder, f"-DSIDESTREAM_ENV={ROOT / 'build/env'}", "-DSIDESTREAM_CUDA=OFF")
     check(code == 0, said)
-    linked = set(re.findall(r"^build (\S+): CXX_EXECUTABLE_LINKER", (folder / "build/build.ninja").read_text(), re.MULTILINE))
+    ninja = (folder / "build/build.ninja").read_text()
+    linked = set(re.findall(r"^build (\S+): CXX_EXECUTABLE_LINKER", ninja, re.MULTILINE))
     check(linked == {"mine", "sidestream/sidestream", "sidestream/sidestream-trace"}, linked)
+    flags = {of: re.search(rf"^build {of}.*?\n  FLAGS = (.*?)$", ninja, re.MULTILINE | re.DOTALL).group(1) for of in ("CMakeFiles/mine.dir/main.cpp.o", "sidestream/comm/")}
+    for flag in ("-Wall", "-fno-math-errno"):
+        check([flag in of for of in flags.values()] == [False, True], f"{flag}: {flags}")
 
 
 def another_torch(folder):
