@@ -159,16 +159,16 @@ class DataParallel::Impl {
 
   StepUpdate& step_update() const { return *update_; }
 
+  const DataParallelConfig& config() const noexcept { return config_; }
+
   std::string first_bad_gradient() const {
     const std::vector<double> squares = update_->parameter_squares();
-    for (std::size_t i = 0; i < squares.size(); ++i) {
-      if (!std::isfinite(squares[i])) return parameters_.at(i).name;
-    }
-    return {};
+    const auto bad = std::find_if_not(squares.begin(), squares.end(),
+                                      [](double square) { return std::isfinite(square); });
+    if (bad == squares.end()) return {};
+    return parameters_.at(static_cast<std::size_t>(bad - squares.begin())).name;
   }
-
   void await_weights() const { finish_gather(); }
-
   std::int64_t steps_taken() const { return steps_taken_; }
   void set_steps_taken(std::int64_t steps) { steps_taken_ = steps; }
 
@@ -185,7 +185,6 @@ class DataParallel::Impl {
     finish_update();
     parallel::load_states(parameters_, *update_, source);
   }
-
   void refresh_parameters() { parameters_.refresh_weights(); }
 
   std::vector<std::string> bucket_order() const {
@@ -338,6 +337,7 @@ DataParallel::DataParallel(torch::nn::Module& module, comm::Communicator& commun
     : impl_(std::make_shared<Impl>(module, communicator, config, tools)) {}
 DataParallel::~DataParallel() = default;
 
+const DataParallelConfig& DataParallel::config() const noexcept { return impl_->config(); }
 void DataParallel::begin_micro_step(int micro_step) { impl_->begin_micro_step(micro_step); }
 std::function<torch::Tensor(const torch::Tensor&)> DataParallel::gradient_memory() {
   return [weak = std::weak_ptr<Impl>(impl_)](const torch::Tensor& parameter) {

@@ -59,6 +59,9 @@ class DataParallel {
   // were measured. Throws Error when calls come out of order.
   void begin_micro_step(int micro_step);
 
+  // As it was given.
+  const DataParallelConfig& config() const noexcept;
+
   // Where a parameter's gradient may be written in the current micro-step and handed to autograd,
   // so that it need not be copied into its bucket: memory of the parameter's shape, not
   // initialised. Undefined between steps, for other tensors, where the gradient has to be added to

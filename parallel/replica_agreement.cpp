@@ -7,8 +7,6 @@
 #include <sstream>
 #include <string_view>
 
-#include <ATen/MemoryOverlap.h>
-
 #include "core/base/error.hpp"
 #include "parallel/state_slices.hpp"
 #include "parallel/tensor_types.hpp"
@@ -83,19 +81,6 @@ std::string description(const std::vector<Parameter>& parameters,
   for (const Parameter& parameter : parameters) text += line_of("parameter", parameter);
   for (const Parameter& constant : constants) text += line_of("constant", constant);
   return text;
-}
-
-// Elements that share memory (expand()) cannot be written one by one: the first of each stands for
-// all.
-void put(torch::Tensor values, torch::Tensor tensor) {
-  if (at::has_internal_overlap(tensor) == at::MemOverlap::Yes) {
-    for (std::int64_t dim = 0; dim < tensor.dim(); ++dim) {
-      if (tensor.stride(dim) != 0) continue;
-      values = values.narrow(dim, 0, 1);
-      tensor = tensor.narrow(dim, 0, 1);
-    }
-  }
-  tensor.copy_(values);
 }
 
 // The first line that differs, of both.
@@ -185,7 +170,7 @@ void broadcast_tensors(comm::Communicator& communicator, const std::vector<Param
   }
   communicator.broadcast_each(buffers, 0, options).wait();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (!dense[i].is_same(tensors[i].tensor)) put(dense[i], tensors[i].tensor);
+    if (!dense[i].is_same(tensors[i].tensor)) assign(dense[i], tensors[i].tensor);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "parallel/tensor_types.hpp"
 
+#include <ATen/MemoryOverlap.h>
+
 #include "core/base/error.hpp"
 
 namespace sidestream::parallel {
@@ -27,6 +29,18 @@ torch::ScalarType scalar_type_of(core::DType dtype) {
       return torch::kFloat64;
   }
   throw core::Error("A tensor type was asked for that LibTorch does not have.");
+}
+
+void assign(torch::Tensor values, torch::Tensor tensor) {
+  const torch::NoGradGuard no_grad;
+  if (at::has_internal_overlap(tensor) == at::MemOverlap::Yes) {
+    for (std::int64_t dim = 0; dim < tensor.dim(); ++dim) {
+      if (tensor.stride(dim) != 0) continue;
+      values = values.narrow(dim, 0, 1);
+      tensor = tensor.narrow(dim, 0, 1);
+    }
+  }
+  tensor.copy_(values);
 }
 
 std::span<float> floats_of(const torch::Tensor& tensor) {

@@ -16,6 +16,10 @@ namespace sidestream::parallel {
 // Throws Error for a type that LibTorch does not have.
 torch::ScalarType scalar_type_of(core::DType dtype);
 
+// Values of the same shape into a tensor. Elements that share memory (expand()) cannot be written
+// one by one: the first of each stands for all.
+void assign(torch::Tensor values, torch::Tensor tensor);
+
 // The elements of a contiguous host tensor; Element must match its type. Throws c10::Error
 // otherwise.
 std::span<float> floats_of(const torch::Tensor& tensor);

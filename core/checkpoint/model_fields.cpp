@@ -41,7 +41,7 @@ void require_same_model(const json& stored, const json& configured,
   const auto lines = differing_fields(stored, configured);
   if (lines.empty()) return;
   throw core::CheckpointError(
-      fmt::format("{} is a checkpoint of another model: {}. Set these flags as in the checkpoint, "
+      fmt::format("{} is a checkpoint of another model: {}. Set these as in the checkpoint, "
                   "or use another run directory.",
                   folder.string(), fmt::join(lines, "; ")));
 }

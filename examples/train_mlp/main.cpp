@@ -1,20 +1,23 @@
 // A module and a training loop of one's own on Sidestream's data-parallel library.
 //
-//   launch/run -np 2 --program build/release/examples/train_mlp -- [steps]
+//   launch/run -np 2 --program build/release/examples/train_mlp -- [steps [folder]]
 //
 // The task: tell on which of two interleaved spirals a point lies. Every rank draws its own points;
 // the gradients are reduced while backward goes on, and the fused optimizer updates all parameters
-// in one pass.
+// in one pass. With a folder the run saves checkpoints there, every 100 steps and when it is
+// stopped (Ctrl-C), and the next start goes on from the last one, with any number of ranks.
 
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <numbers>
+#include <optional>
 
 #include <torch/torch.h>
 
 #include "launch/process/program.hpp"
 #include "launch/process/tuning.hpp"
+#include "launch/trainer/module_checkpoint.hpp"
 #include "parallel/data_parallel.hpp"
 
 namespace launch = sidestream::launch;
@@ -51,16 +54,27 @@ Sample draw_spirals(int64_t count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int steps = argc > 1 ? std::atoi(argv[1]) : 300;
-  return launch::run_program(argc, argv, {}, [steps](launch::Session& session) {
+  const int64_t steps = argc > 1 ? std::atoll(argv[1]) : 300;
+  const char* folder = argc > 2 ? argv[2] : nullptr;
+  return launch::run_program(argc, argv, {}, [=](launch::Session& session) {
     auto& ranks = session.communicator();
     launch::pin_and_set_threads(ranks, {});
-    torch::manual_seed(static_cast<uint64_t>(1 + ranks.rank()));  // other points on every rank
+    torch::manual_seed(1);
     Classifier model;  // rank 0's parameters go to all ranks
     parallel::DataParallel replicas(model, ranks, {.optimizer = {.weight_decay = 0.0}});
+    std::optional<launch::ModuleCheckpoint> checkpoint;
+    if (folder != nullptr) {
+      checkpoint.emplace(folder, ranks, model, replicas);
+      checkpoint->restore();  // steps_taken() says how far the run was
+    }
 
-    for (int step = 1; step <= steps; ++step) {
-      if (session.any_stop_requested()) return ExitCode::kPreempted;  // Ctrl-C
+    for (int64_t step = replicas.steps_taken() + 1; step <= steps; ++step) {
+      if (session.any_stop_requested()) {  // Ctrl-C
+        if (checkpoint) checkpoint->save();
+        return ExitCode::kPreempted;
+      }
+      // Other points on every rank and in every step, and after a restart the same.
+      torch::manual_seed(static_cast<uint64_t>(step * ranks.size() + ranks.rank()));
       const Sample sample = draw_spirals(256);
       replicas.begin_micro_step(0);
       const torch::Tensor loss =
@@ -72,6 +86,7 @@ int main(int argc, char** argv) {
         fmt::print("step {} loss {:.4f} grad_norm {:.3f}\n", step, loss.item<double>(),
                    done.grad_norm);
       }
+      if (checkpoint && step % 100 == 0) checkpoint->save();
     }
 
     const torch::NoGradGuard no_grad;

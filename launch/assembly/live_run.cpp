@@ -18,6 +18,7 @@
 #include "launch/process/kept_memory.hpp"
 #include "launch/process/tuning.hpp"
 #include "launch/recording/phase_verdict.hpp"
+#include "launch/trainer/checkpointed_language_model.hpp"
 #include "profiling/record/processor_wait.hpp"
 
 namespace sidestream::launch {
@@ -289,10 +290,9 @@ void LiveRun::clear_way(std::int64_t step, std::vector<std::string>& notes) cons
 CheckpointerConfig LiveRun::checkpointer_config() const {
   return {.folder = checkpoint::RunPaths(options_.run_dir).checkpoints(),
           .hold_folder = hold_,
-          .tokenizer = sources_.tokenizer,
           .keep = options_.checkpoint.keep,
-          .model = options_.model.config,
-          .algorithm = options_.parallel.optimizer.algorithm,
+          .model = std::make_shared<CheckpointedLanguageModel>(options_.model.config,
+                                                               sources_.tokenizer),
           .deadline = options_.timeouts.checkpoint,
           .mode = options_.checkpoint.asynchronous ? SaveMode::kAsynchronous : SaveMode::kBlocking,
           .faults = faults_,

@@ -23,6 +23,7 @@
 #include "launch/assembly/shared_folder.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/agreement.hpp"
+#include "launch/trainer/agreed_checkpoint.hpp"
 #include "launch/trainer/model_folder.hpp"
 #include "launch/trainer/run_record.hpp"
 #include "model/hugging_face.hpp"
@@ -163,29 +164,17 @@ WeightsFolder weights_to_start_from(Session& session, const TrainOptions& option
   return weights;
 }
 
-// Hashes are computed once a node: its ranks read the same files.
-checkpoint::Checkpoint open_as_rank_0_did(const std::filesystem::path& folder,
-                                          const comm::Topology& topology) {
-  try {
-    return checkpoint::open_checkpoint(folder, topology.local_rank == 0
-                                                   ? checkpoint::VerifyDepth::kHashes
-                                                   : checkpoint::VerifyDepth::kSizes);
-  } catch (const core::CheckpointError& error) {
-    throw core::CheckpointError(fmt::format(
-        "{}. Rank 0 reads the same checkpoint without a fault: is the run directory on a file "
-        "system that all nodes share?",
-        error.what()));
-  }
+comm::CollectiveOptions setup_options(const TrainOptions& options) {
+  return {.deadline = options.timeouts.setup,
+          .deadline_flag = "--timeout-setup",
+          .purpose = "set-up outcomes"};
 }
 
 }  // namespace
 
 void agree_on_setup(Session& session, const TrainOptions& options,
                     const std::function<void()>& work) {
-  agree(session.communicator(), work,
-        {.deadline = options.timeouts.setup,
-         .deadline_flag = "--timeout-setup",
-         .purpose = "set-up outcomes"});
+  agree(session.communicator(), work, setup_options(options));
 }
 
 void wait_for_start_before(Session& session, const TrainOptions& options) {
@@ -201,19 +190,8 @@ void wait_for_start_before(Session& session, const TrainOptions& options) {
 std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
                                                            const TrainOptions& options,
                                                            std::vector<std::string>& notes) {
-  std::optional<checkpoint::Checkpoint> found;
-  agree_on_setup(session, options, [&] {
-    if (session.is_first_rank()) found = look_for_checkpoint(options, notes);
-  });
-  const std::filesystem::path folder =
-      of_rank_0(session, found ? std::filesystem::absolute(found->folder).string() : "",
-                "checkpoint to resume");
-  if (folder.empty()) return std::nullopt;
-  agree_on_setup(session, options, [&] {
-    if (!session.is_first_rank())
-      found = open_as_rank_0_did(folder, session.communicator().topology());
-  });
-  return found;
+  return agreed_checkpoint(session.communicator(), setup_options(options),
+                           [&] { return look_for_checkpoint(options, notes); });
 }
 
 bool has_nothing_left(Session& session, const TrainOptions& options,

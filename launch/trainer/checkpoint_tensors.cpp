@@ -6,49 +6,60 @@
 #include <optional>
 
 #include "core/base/error.hpp"
-#include "model/hugging_face.hpp"
+#include "parallel/tensor_types.hpp"
 
 namespace sidestream::launch {
 namespace {
 
 torch::Tensor without_padding(const torch::Tensor& tensor, const std::string& parameter,
-                              const model::ModelConfig& config) {
+                              const CheckpointedModel& model) {
   if (tensor.dim() == 0) return tensor;
-  return tensor.slice(0, 0, model::published_rows(config, parameter, tensor.size(0)));
+  return tensor.slice(0, 0, model.stored_rows(parameter, tensor.size(0)));
 }
 
-torch::ScalarType scalar_type(core::DType dtype, const checkpoint::TensorView& stored) {
-  switch (dtype) {
-    case core::DType::kFloat32:
-      return torch::kFloat32;
-    case core::DType::kBFloat16:
-      return torch::kBFloat16;
-    case core::DType::kFloat16:
-      return torch::kFloat16;
-    default:
-      throw core::CheckpointError(
-          fmt::format("{}: tensor {}: expected float32, bfloat16 or float16, found {}", stored.file,
-                      stored.name, core::name_of(dtype)));
-  }
+// What LibTorch converts to that of the target when it copies.
+torch::ScalarType type_to_copy(const checkpoint::TensorView& stored, const NamedTensor& target) {
+  const auto is_computed_with = [](torch::ScalarType type) {
+    return type == torch::kFloat32 || type == torch::kBFloat16 || type == torch::kFloat16;
+  };
+  const torch::ScalarType found = parallel::scalar_type_of(stored.dtype());
+  const torch::ScalarType wanted = target.tensor.scalar_type();
+  if (found == wanted || (is_computed_with(found) && is_computed_with(wanted))) return found;
+  throw core::CheckpointError(
+      fmt::format("{}: tensor {}: expected {}, found {}", stored.file, stored.name,
+                  is_computed_with(wanted) ? "float32, bfloat16 or float16"
+                                           : core::name_of(stored_type_of(target)),
+                  core::name_of(stored.dtype())));
 }
 
 }  // namespace
 
+core::DType stored_type_of(const NamedTensor& named) {
+  using core::DType;
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kFloat16, DType::kFloat64,
+                            DType::kInt64, DType::kInt32, DType::kUInt8}) {
+    if (parallel::scalar_type_of(dtype) == named.tensor.scalar_type()) return dtype;
+  }
+  throw core::CheckpointError(
+      fmt::format("tensor {}: expected float32, bfloat16, float16, float64, int64, int32 or uint8, "
+                  "which checkpoints have, found {}",
+                  named.name, c10::toString(named.tensor.scalar_type())));
+}
+
 std::vector<NamedTensor> weights_of(const std::vector<parallel::ParameterState>& states,
-                                    const model::ModelConfig& config) {
+                                    const CheckpointedModel& model) {
   std::vector<NamedTensor> result;
   for (const auto& state : states)
-    result.push_back({state.name, without_padding(state.master, state.name, config)});
+    result.push_back({state.name, without_padding(state.master, state.name, model)});
   return result;
 }
 
 std::vector<NamedTensor> moments_of(const std::vector<parallel::ParameterState>& states,
-                                    const model::ModelConfig& config) {
+                                    const CheckpointedModel& model) {
   std::vector<NamedTensor> result;
   for (const auto& state : states) {
     for (const auto& [kind, tensor] : state.moments) {
-      result.push_back(
-          {stored_name(kind, state.name), without_padding(tensor, state.name, config)});
+      result.push_back({stored_name(kind, state.name), without_padding(tensor, state.name, model)});
     }
   }
   return result;
@@ -59,19 +70,15 @@ std::string stored_name(const std::string& kind, const std::string& parameter) {
 }
 
 std::vector<NamedTensor> on_host(std::vector<NamedTensor> tensors) {
-  for (NamedTensor& named : tensors) named.tensor = named.tensor.cpu();
+  for (NamedTensor& named : tensors) named.tensor = named.tensor.cpu().contiguous();
   return tensors;
 }
 
 std::vector<checkpoint::TensorSource> sources_of(const std::vector<NamedTensor>& tensors) {
   std::vector<checkpoint::TensorSource> result;
   for (const NamedTensor& named : tensors) {
-    const bool narrow = named.tensor.scalar_type() == torch::kBFloat16;
-    TORCH_CHECK(
-        named.tensor.is_contiguous() && (narrow || named.tensor.scalar_type() == torch::kFloat32),
-        named.name, ": only contiguous fp32 and bf16 tensors are stored");
-    checkpoint::TensorSource source{
-        .name = named.name, .dtype = narrow ? core::DType::kBFloat16 : core::DType::kFloat32};
+    TORCH_CHECK(named.tensor.is_contiguous(), named.name, ": only contiguous tensors are stored");
+    checkpoint::TensorSource source{.name = named.name, .dtype = stored_type_of(named)};
     for (const int64_t size : named.tensor.sizes())
       source.shape.push_back(static_cast<std::uint64_t>(size));
     source.bytes = {static_cast<const std::byte*>(named.tensor.const_data_ptr()),
@@ -113,9 +120,7 @@ void copy_into(const checkpoint::TensorView& stored, const NamedTensor& target) 
   // A copy first: files written by others may hold the tensor at an odd address.
   torch::Tensor bytes = torch::empty({static_cast<int64_t>(stored.bytes.size())}, torch::kUInt8);
   std::copy(stored.bytes.begin(), stored.bytes.end(), static_cast<std::byte*>(bytes.data_ptr()));
-  const torch::NoGradGuard no_grad;
-  torch::Tensor destination = target.tensor;
-  destination.copy_(bytes.view(scalar_type(stored.dtype(), stored)).view(shape));
+  parallel::assign(bytes.view(type_to_copy(stored, target)).view(shape), target.tensor);
 }
 
 }  // namespace sidestream::launch

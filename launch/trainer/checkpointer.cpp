@@ -10,12 +10,11 @@
 #include "core/base/error.hpp"
 #include "core/base/warning.hpp"
 #include "core/checkpoint/checkpoint_writer.hpp"
+#include "core/checkpoint/model_fields.hpp"
 #include "core/checkpoint/tensor_assignment.hpp"
 #include "core/checkpoint/tensor_set.hpp"
 #include "launch/process/agreement.hpp"
-#include "launch/trainer/model_folder.hpp"
 #include "launch/trainer/snapshot.hpp"
-#include "model/hugging_face.hpp"
 #include "profiling/ranges/background_range.hpp"
 #include "profiling/ranges/ranges.hpp"
 
@@ -31,7 +30,8 @@ struct Checkpointer::Job {
   const checkpoint::CheckpointStore store;
   const int rank;
   const int ranks;
-  Snapshot weights;  // rank 0 only
+  Snapshot weights;    // rank 0 only
+  Snapshot constants;  // rank 0 only
   Snapshot moments;
   TrainingState state;
   std::vector<std::string> digests;  // before the commit: this rank's; then everybody's
@@ -43,8 +43,6 @@ struct Checkpointer::Job {
 };
 
 namespace {
-
-constexpr std::string_view kFlag = "--timeout-checkpoint";
 
 // A sign of life while a stage of a save is at work.
 class SaveMark {
@@ -101,11 +99,12 @@ void Checkpointer::Job::write_files() {
   config.faults->pass(faults::Point::kCheckpoint, state.step);
   checkpoint::CheckpointWriter writer(store.pending_folder(state.step));
   if (rank == 0) {
+    std::vector<NamedTensor> model = weights.tensors();
+    model.insert(model.end(), constants.tensors().begin(), constants.tensors().end());
     // transformers refuses a file whose metadata does not name the framework that laid the tensors
     // out.
-    writer.add_safetensors("model.safetensors", sources_of(weights.tensors()), {{"format", "pt"}});
-    writer.add_text("config.json", model::to_hugging_face(config.model).dump(2) + "\n");
-    if (!config.tokenizer.empty()) writer.add_copy("tokenizer.json", config.tokenizer);
+    writer.add_safetensors("model.safetensors", sources_of(model), {{"format", "pt"}});
+    config.model->add_files(writer);
   }
   writer.add_safetensors(checkpoint::optimizer_file_name(rank, ranks),
                          sources_of(moments.tensors()));
@@ -118,9 +117,8 @@ void Checkpointer::Job::commit() const {
   config.faults->pass(faults::Point::kCommit, state.step);
   checkpoint::Manifest manifest{.step = state.step,
                                 .world_size = ranks,
-                                .model = identity_of(config.model),
+                                .model = config.model->identity(),
                                 .training = to_json(state)};
-  manifest.training[kAlgorithmKey] = parallel::name_of(config.algorithm);
   for (const std::string& text : digests) {
     const auto files = checkpoint::digests_from_text(text);
     manifest.files.insert(manifest.files.end(), files.begin(), files.end());
@@ -139,7 +137,9 @@ Checkpointer::Checkpointer(const CheckpointerConfig& config, comm::Communicator&
 
 void Checkpointer::agree_in_time(const std::function<void()>& work) const {
   agree(communicator_, work,
-        {.deadline = config_.deadline, .deadline_flag = kFlag, .purpose = "checkpoint outcomes"});
+        {.deadline = config_.deadline,
+         .deadline_flag = config_.deadline_flag,
+         .purpose = "checkpoint outcomes"});
 }
 
 // A save that failed leaves nothing behind.
@@ -164,6 +164,7 @@ std::vector<SavedCheckpoint> Checkpointer::save(const TrainingState& state, Mean
   note(finish());  // one at a time
   task_.finish();  // of prepare()
   job_->state = state;
+  job_->state.algorithm = parallel::name_of(replicas_.config().optimizer.algorithm);
   job_->begin = begin;
   if (config_.hold_folder) agree_in_time(config_.hold_folder);  // nothing of another run is removed
   agree_or_abandon([&] {
@@ -182,14 +183,14 @@ std::vector<SavedCheckpoint> Checkpointer::save(const TrainingState& state, Mean
 std::vector<NamedTensor> Checkpointer::moments_of_this_rank(
     const std::vector<parallel::ParameterState>& states,
     const std::vector<NamedTensor>& weights) const {
-  return share_of(job_->rank, job_->ranks, moments_of(states, config_.model), bytes_of(weights));
+  return share_of(job_->rank, job_->ranks, moments_of(states, *config_.model), bytes_of(weights));
 }
 
 // Without that memory the save itself will say so, on all ranks.
 void Checkpointer::prepare() {
   if (config_.mode == SaveMode::kBlocking) return;
   const auto states = replicas_.states();
-  const std::vector<NamedTensor> weights = weights_of(states, config_.model);
+  const std::vector<NamedTensor> weights = weights_of(states, *config_.model);
   task_.start([job = job_, weights, moments = moments_of_this_rank(states, weights)] {
     try {
       if (job->rank == 0) job->weights.reserve(weights);
@@ -203,9 +204,10 @@ void Checkpointer::prepare() {
 // sharded state, this makes the places only, so that nothing fails while the ranks gather.
 void Checkpointer::take_snapshot(Job& job, Meanwhile meanwhile) const {
   auto take = meanwhile == Meanwhile::kWaiting ? &Snapshot::borrow : &Snapshot::take;
+  if (job.rank == 0) (job.constants.*take)(config_.model->constants());
   if (replicas_.shards_state()) take = &Snapshot::reserve;
   const auto states = replicas_.states();
-  const std::vector<NamedTensor> weights = weights_of(states, config_.model);
+  const std::vector<NamedTensor> weights = weights_of(states, *config_.model);
   if (job.rank == 0) (job.weights.*take)(weights);
   (job.moments.*take)(moments_of_this_rank(states, weights));
 }
@@ -227,7 +229,7 @@ void Checkpointer::load_slices(const checkpoint::TensorSet& weights,
   const auto states = replicas_.states();
   std::unordered_map<std::string, torch::Tensor> shapes;
   for (const auto& tensors :
-       {weights_of(states, config_.model), moments_of(states, config_.model)}) {
+       {weights_of(states, *config_.model), moments_of(states, *config_.model)}) {
     for (const NamedTensor& named : tensors) shapes[named.name] = named.tensor;
   }
   replicas_.load_states([&](const std::string& kind, const std::string& parameter) {
@@ -257,9 +259,10 @@ std::optional<SavedCheckpoint> Checkpointer::advance() {
 }
 
 void Checkpointer::start_commit() {
-  job_->digests = communicator_.exchange(
-      job_->digests.front(),
-      {.deadline = config_.deadline, .deadline_flag = kFlag, .purpose = "checkpoint digests"});
+  job_->digests =
+      communicator_.exchange(job_->digests.front(), {.deadline = config_.deadline,
+                                                     .deadline_flag = config_.deadline_flag,
+                                                     .purpose = "checkpoint digests"});
   stage_ = Stage::kCommitting;
   if (communicator_.rank() == 0) task_.start([job = job_] { job->commit(); });
 }
@@ -279,7 +282,7 @@ void Checkpointer::leave_save() noexcept {
 // Another type than before is the user's choice, and one way of it loses digits.
 void Checkpointer::note_type_of_moments(const checkpoint::TensorSet& files,
                                         std::vector<std::string>& notes) const {
-  const auto moments = moments_of(replicas_.states(), config_.model);
+  const auto moments = moments_of(replicas_.states(), *config_.model);
   if (moments.empty()) return;
   const bool were_narrow = type_of_moments(files, moments) == core::DType::kBFloat16;
   const bool are_narrow = moments.front().tensor.scalar_type() == torch::kBFloat16;
@@ -292,10 +295,11 @@ void Checkpointer::note_type_of_moments(const checkpoint::TensorSet& files,
 
 void Checkpointer::load(const checkpoint::TensorSet& weights,
                         const checkpoint::TensorSet* moments) const {
+  read_all(weights, config_.model->constants());
   if (replicas_.shards_state()) return load_slices(weights, moments);
   const auto states = replicas_.states();
-  read_all(weights, weights_of(states, config_.model));
-  if (moments != nullptr) read_all(*moments, moments_of(states, config_.model));
+  read_all(weights, weights_of(states, *config_.model));
+  if (moments != nullptr) read_all(*moments, moments_of(states, *config_.model));
 }
 
 // Without a loss scale, steps that it has left out are steps without an update like any other.
@@ -314,7 +318,8 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
                                     std::vector<std::string>& notes, Buckets buckets) const {
   TrainingState state;
   agree_in_time([&] {
-    require_same_model(checkpoint, config_.model);
+    checkpoint::require_same_model(checkpoint.manifest.model, config_.model->identity(),
+                                   checkpoint.folder);
     state = training_state_from(checkpoint.manifest.training);
     const auto without_update = state.skipped + left_out_of(state);
     if (state.step != checkpoint.manifest.step || state.skipped < 0 || without_update > state.step)
@@ -337,7 +342,7 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
 
 void Checkpointer::load_weights(const std::filesystem::path& folder) const {
   agree_in_time([&] {
-    model::check_same_architecture(config_.model, read_model_config(folder), folder.string());
+    config_.model->require_fits(folder);
     load(checkpoint::TensorSet::open_model(folder), nullptr);
   });
   replicas_.refresh_parameters();

@@ -1,8 +1,8 @@
 // Saves and restores a training run, all ranks together.
 //
-// model.safetensors and config.json are what Hugging Face's transformers loads; the optimizer's
-// tensors are shared out over the ranks. A failure on any rank is agreed: all ranks throw, the
-// older checkpoints stay.
+// Rank 0 writes model.safetensors (weights and constants of the model) and what else the model
+// adds; the optimizer's tensors are shared out over the ranks. A failure on any rank is agreed: all
+// ranks throw, the older checkpoints stay.
 //
 // A save in the middle of training holds it up while tensors are copied; a thread of each rank then
 // writes the copy, and one of rank 0 gives the whole its name. Ranks agree between the two, at
@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -26,10 +27,10 @@
 #include "core/checkpoint/tensor_set.hpp"
 #include "core/faults/fault_injector.hpp"
 #include "launch/trainer/checkpoint_tensors.hpp"
+#include "launch/trainer/checkpointed_model.hpp"
 #include "launch/trainer/training_state.hpp"
 #include "launch/watch/background_task.hpp"
 #include "launch/watch/heartbeat.hpp"
-#include "model/config.hpp"
 #include "parallel/data_parallel.hpp"
 
 namespace sidestream::launch {
@@ -41,12 +42,11 @@ enum class Meanwhile { kTraining, kWaiting };
 struct CheckpointerConfig {
   std::filesystem::path folder = {};  // of the checkpoints
   std::function<void()> hold_folder =
-      {};  // before each save, on all ranks; its errors are the save's
-  std::filesystem::path tokenizer = {};  // copied beside the weights; empty: none
-  int keep = 2;                          // 0: all
-  model::ModelConfig model = {};
-  parallel::OptimizerAlgorithm algorithm = parallel::OptimizerAlgorithm::kAdamW;
+      {};        // before each save, on all ranks; its errors are the save's
+  int keep = 2;  // 0: all
+  std::shared_ptr<const CheckpointedModel> model;
   std::chrono::milliseconds deadline{std::chrono::minutes(10)};  // of a save or restore
+  std::string_view deadline_flag = "--timeout-checkpoint";       // what sets it, for messages
   SaveMode mode = SaveMode::kBlocking;
   std::shared_ptr<faults::FaultInjector> faults = std::make_shared<faults::FaultInjector>();
   std::shared_ptr<Heartbeat> heartbeat = std::make_shared<Heartbeat>();  // of the writing
@@ -92,8 +92,8 @@ class Checkpointer {
   TrainingState restore(const checkpoint::Checkpoint& checkpoint, std::vector<std::string>& notes,
                         Buckets buckets = Buckets::kFromCheckpoint) const;
 
-  // Collective. Weights only, from a checkpoint of ours or a folder of Hugging Face. Throws
-  // AgreedError.
+  // Collective. Weights only, from a checkpoint of ours or another folder that the model reads.
+  // Throws AgreedError.
   void load_weights(const std::filesystem::path& folder) const;
 
  private:

@@ -11,6 +11,7 @@
 #include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/manifest.hpp"
 #include "core/checkpoint/model_fields.hpp"
+#include "launch/trainer/training_state.hpp"
 #include "model/hugging_face.hpp"
 
 namespace sidestream::launch {
@@ -94,9 +95,8 @@ void require_same_model(const checkpoint::Checkpoint& checkpoint,
 void require_same_algorithm(const checkpoint::Checkpoint& checkpoint,
                             parallel::OptimizerAlgorithm algorithm) {
   const std::string wanted(parallel::name_of(algorithm));
-  const auto saved = checkpoint.manifest.training.find(kAlgorithmKey);
-  if (saved == checkpoint.manifest.training.end() || *saved == wanted) return;
-  const std::string name = saved->is_string() ? saved->get<std::string>() : saved->dump();
+  const std::string name = algorithm_of(checkpoint.manifest.training);
+  if (name.empty() || name == wanted) return;
   throw core::CheckpointError(
       fmt::format("{}: expected the optimizer of --algorithm {}, found that of {}. Say --algorithm "
                   "{} to go on, "

@@ -12,9 +12,6 @@
 
 namespace sidestream::launch {
 
-// In a manifest's training state: the name of the optimizer.
-inline constexpr const char* kAlgorithmKey = "algorithm";
-
 // "skipped checkpoint FOLDER: why"
 std::string skipped_text(const checkpoint::SkippedCheckpoint& skipped);
 

@@ -6,7 +6,6 @@
 #include "core/base/json_fault.hpp"
 
 namespace sidestream::launch {
-
 namespace {
 
 using nlohmann::json;
@@ -44,7 +43,15 @@ nlohmann::json to_json(const TrainingState& state) {
                              {"recent_norms", state.recent_norms},
                              {"bucket_order", state.bucket_order}};
   if (state.loss_scale) training["loss_scale"] = to_json(*state.loss_scale);
+  if (!state.algorithm.empty()) training["algorithm"] = state.algorithm;
+  if (!state.program.is_null()) training["program"] = state.program;
   return training;
+}
+
+std::string algorithm_of(const nlohmann::json& training) {
+  const auto found = training.find("algorithm");
+  if (found == training.end()) return {};
+  return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
 TrainingState training_state_from(const nlohmann::json& json) {
@@ -58,7 +65,9 @@ TrainingState training_state_from(const nlohmann::json& json) {
             .recent_losses = json.value("recent_losses", std::vector<double>()),
             .recent_norms = json.value("recent_norms", std::vector<double>()),
             .bucket_order = json.at("bucket_order").get<std::vector<std::string>>(),
-            .loss_scale = loss_scale_from(json)};
+            .loss_scale = loss_scale_from(json),
+            .algorithm = algorithm_of(json),
+            .program = json.value("program", nlohmann::json())};
   } catch (const nlohmann::json::exception& error) {
     throw core::CheckpointError(std::string("the training state of the manifest cannot be read: ") +
                                 core::json_words(error));

@@ -23,7 +23,12 @@ struct TrainingState {
   std::vector<std::string> bucket_order = {};
   // Of fp16; the updates that it has left out are not among `skipped`.
   std::optional<optim::LossScaleState> loss_scale = {};
+  std::string algorithm = {};   // of the optimizer; empty: not known
+  nlohmann::json program = {};  // what a program of one's own keeps; null: nothing
 };
+
+// Of the optimizer that a manifest's training state is of; empty: an older one, which does not say.
+std::string algorithm_of(const nlohmann::json& training);
 
 nlohmann::json to_json(const TrainingState& state);
 

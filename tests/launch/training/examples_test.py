@@ -2,10 +2,35 @@
 
 import pathlib
 import re
+import signal
+import subprocess
+import time
 
-from support import BINARY, BUILD, TINY, check, losses, make_data, run, train, workspace
+from support import BINARY, BUILD, TINY, check, environment, losses, make_data, mpirun, run, train, workspace
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def check_checkpoints_of_mlp(root):
+    """A run that was interrupted ends as one that was not; one that is asked to stop saves where it is."""
+    program = BUILD / "examples/train_mlp"
+    whole = run(2, [program, "200", root / "whole"])
+    run(2, [program, "130", root / "parts"])  # saved after step 100
+    rest = run(2, [program, "200", root / "parts"])
+    check("step 50 " not in rest and "step 150 " in rest, rest)
+    check(whole.splitlines()[-2:] == rest.splitlines()[-2:], f"expected\n{whole}\nfound\n{rest}")
+
+    process = subprocess.Popen(mpirun(2, [program, "1000000", root / "stopped"]), env=environment(), text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    checkpoints = root / "stopped/checkpoints"
+    deadline = time.monotonic() + 60
+    while not list(checkpoints.glob("step_*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGUSR1)  # which mpirun hands on
+    output, _ = process.communicate(timeout=60)
+    check(process.returncode == 75, f"exit code {process.returncode}\n{output}")
+    again = run(2, [program, "1", root / "stopped"])
+    check("accuracy" in again and "step" not in again, f"not gone on from where it was stopped\n{again}")
 
 
 def main():
@@ -18,6 +43,7 @@ def main():
 
     with workspace() as folder:
         root = pathlib.Path(folder)
+        check_checkpoints_of_mlp(root)
         data = make_data(root / "data")
         train(2, root / "run", TINY + ["--data", str(data), "--steps", "5", "--batch-size-per-rank", "4"])
         generate = [BINARY, "generate", "--checkpoint", root / "run", "--prompt", "int main", "--tokens", "20"]

@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/checkpoint/find_checkpoint.hpp"
+#include "launch/trainer/checkpointed_language_model.hpp"
 #include "launch/trainer/checkpointer.hpp"
 #include "launch/trainer/step_runner.hpp"
 #include "tests/parallel/thread_communicator.hpp"
@@ -205,7 +206,9 @@ class CheckpointsInHalfPrecisionTest : public testing::Test {
     for (int step = 6; step <= 7; ++step) run.step(step);
     return state;
   }
-  CheckpointerConfig config() const { return {.folder = folder_, .model = tiny_model()}; }
+  CheckpointerConfig config() const {
+    return {.folder = folder_, .model = std::make_shared<CheckpointedLanguageModel>(tiny_model())};
+  }
   TrainingState restore(RankRun& run, ThreadCommunicator& communicator) const {
     std::vector<std::string> notes;
     return Checkpointer(config(), communicator, run.replicas)

@@ -1,0 +1,54 @@
+#include "launch/trainer/agreed_checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "launch/process/agreement.hpp"
+
+namespace sidestream::launch {
+namespace {
+
+// Hashes are computed once a node: its ranks read the same files.
+checkpoint::Checkpoint open_as_rank_0_did(const std::filesystem::path& folder,
+                                          const comm::Topology& topology) {
+  try {
+    return checkpoint::open_checkpoint(folder, topology.local_rank == 0
+                                                   ? checkpoint::VerifyDepth::kHashes
+                                                   : checkpoint::VerifyDepth::kSizes);
+  } catch (const core::CheckpointError& error) {
+    throw core::CheckpointError(fmt::format(
+        "{}. Rank 0 reads the same checkpoint without a fault: is the run directory on a file "
+        "system that all nodes share?",
+        error.what()));
+  }
+}
+
+}  // namespace
+
+std::optional<checkpoint::Checkpoint> agreed_checkpoint(
+    comm::Communicator& communicator, const comm::CollectiveOptions& options,
+    const std::function<std::optional<checkpoint::Checkpoint>()>& find) {
+  std::optional<checkpoint::Checkpoint> found;
+  agree(
+      communicator,
+      [&] {
+        if (communicator.rank() == 0) found = find();
+      },
+      options);
+  const std::string mine = found ? std::filesystem::absolute(found->folder).string() : "";
+  const std::filesystem::path folder =
+      communicator.exchange(mine, {.purpose = "checkpoint to resume"}).front();
+  if (folder.empty()) return std::nullopt;
+  agree(
+      communicator,
+      [&] {
+        if (communicator.rank() != 0) found = open_as_rank_0_did(folder, communicator.topology());
+      },
+      options);
+  return found;
+}
+
+}  // namespace sidestream::launch

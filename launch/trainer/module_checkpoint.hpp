@@ -1,0 +1,65 @@
+// Checkpoints of a module and a training loop of one's own, as safe as the trainer's: each is there
+// as a whole or not at all, whatever is killed when, and any number of ranks goes on from what any
+// other number wrote.
+//
+//   launch::ModuleCheckpoint checkpoint("runs/mine", session.communicator(), model, replicas);
+//   checkpoint.restore();                          // goes on where the last start has saved
+//   for (std::int64_t step = replicas.steps_taken() + 1; step <= steps; ++step) {
+//     ...
+//     if (step % 100 == 0) checkpoint.save();
+//   }
+//
+// Kept are parameters with their optimizer's state, parameters without gradient and buffers (of
+// rank 0: parallel/module_buffers.hpp), the loss scale, the number of steps, and what the program
+// adds in JSON: where its data stands, say. Random numbers are the program's: seed them by the
+// step, and a run that was interrupted has the bits of one that was not.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include <torch/torch.h>
+
+#include "comm/communicator.hpp"
+#include "parallel/data_parallel.hpp"
+
+namespace sidestream::launch {
+
+struct ModuleCheckpointOptions {
+  int keep = 2;                                                  // the newest ones; 0: all
+  std::chrono::milliseconds deadline{std::chrono::minutes(10)};  // of a save or restore
+};
+
+class ModuleCheckpoint {
+ public:
+  // Collective. Rank 0 makes the folder, which all nodes share, and holds its lock until the end of
+  // this: checkpoints lie in FOLDER/checkpoints/step_00000100. All arguments outlive this. Throws
+  // AgreedError where the folder cannot be written or another process has it, and for a buffer of a
+  // type that files do not have.
+  ModuleCheckpoint(const std::filesystem::path& folder, comm::Communicator& communicator,
+                   const torch::nn::Module& module, parallel::DataParallel& replicas,
+                   const ModuleCheckpointOptions& options = {});
+  ~ModuleCheckpoint();
+  ModuleCheckpoint(const ModuleCheckpoint&) = delete;
+  ModuleCheckpoint& operator=(const ModuleCheckpoint&) = delete;
+
+  // Collective, before the first step: goes on from the newest checkpoint that is whole, and
+  // returns what its save() was given; empty: there is none. steps_taken() of the replicas says
+  // where it stands. Newer ones that are damaged are named on stderr, and set aside. Throws
+  // AgreedError for a checkpoint of other parameters or another optimizer, and where there are
+  // checkpoints and none is whole.
+  std::optional<nlohmann::json> restore();
+
+  // Collective, between two steps: returns when the checkpoint is on disk and has its name, and
+  // older ones are gone. Throws AgreedError; the checkpoints before are then as they were.
+  void save(const nlohmann::json& program = {});
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sidestream::launch
