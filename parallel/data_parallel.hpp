@@ -54,13 +54,13 @@ class DataParallel {
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
+  // As it was given.
+  const DataParallelConfig& config() const noexcept;
+
   // Before the forward of micro-step 0 .. grad_accumulation - 1. The last one communicates; so does
   // the first one of step 2, when the bucket order is agreed, and of steps before which the buckets
   // were measured. Throws Error when calls come out of order.
   void begin_micro_step(int micro_step);
-
-  // As it was given.
-  const DataParallelConfig& config() const noexcept;
 
   // Where a parameter's gradient may be written in the current micro-step and handed to autograd,
   // so that it need not be copied into its bucket: memory of the parameter's shape, not
@@ -108,6 +108,13 @@ class DataParallel {
   // The first parameter, in registration order, whose summed gradient is not finite; empty: none.
   // After grad_norm() of this step, on every rank the same. Waits for a device.
   std::string first_bad_gradient() const;
+
+  // On a device: the step whose norm was not finite, since which updates change nothing; 0: there
+  // is none. On host ranks grad_norm() says it step by step: 0. Waits for the device.
+  std::int64_t first_bad_step() const;
+
+  // For calls that must not come inside of a step: throws Error that names `call`.
+  void require_idle(const char* call) const;
 
   // On a device: doubles, as optim::StepScalars, of the last update; undefined on host ranks.
   // Once first_bad_step is set, updates change nothing any more.
@@ -163,6 +170,8 @@ class DataParallel {
   // Collective. Throws ConfigError when the names are not those of the parameters, AgreedError when
   // ranks give different ones.
   std::vector<std::string> bucket_order() const;
+  // The same for a checkpoint; empty: still to be observed, by who goes on from it, too.
+  std::vector<std::string> observed_bucket_order() const;
   void set_bucket_order(const std::vector<std::string>& names);
 
   // One line per bucket for logs: parameters, bytes.

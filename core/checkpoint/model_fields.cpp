@@ -38,8 +38,14 @@ std::vector<std::string> differing_fields(const json& stored, const json& config
 
 void require_same_model(const json& stored, const json& configured,
                         const std::filesystem::path& folder) {
-  const auto lines = differing_fields(stored, configured);
+  constexpr std::size_t kMostLines = 12;  // a module of one's own may have thousands
+  auto lines = differing_fields(stored, configured);
   if (lines.empty()) return;
+  if (lines.size() > kMostLines) {
+    const std::size_t more = lines.size() - kMostLines;
+    lines.resize(kMostLines);
+    lines.push_back(fmt::format("and {} more", more));
+  }
   throw core::CheckpointError(
       fmt::format("{} is a checkpoint of another model: {}. Set these as in the checkpoint, "
                   "or use another run directory.",

@@ -21,62 +21,61 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLockTextBytes = 256;
 
-void create_folder(const fs::path& folder) {
+// `called`: what people choose the folder by, as messages begin with it.
+void create_folder(const fs::path& folder, std::string_view called) {
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
-    throw core::ConfigError(
-        fmt::format("--run-dir: {} is not a folder: move it away, or choose another --run-dir",
-                    folder.string()));
+    throw core::ConfigError(fmt::format(
+        "{0}: {1} is not a folder: move it away, or choose another {0}", called, folder.string()));
   }
   fs::create_directories(folder, error);
   if (error) {
     throw core::ConfigError(
-        fmt::format("--run-dir: cannot create {}: {}", folder.string(), error.message()));
+        fmt::format("{}: cannot create {}: {}", called, folder.string(), error.message()));
   }
 }
 
-void refuse_link(const fs::path& path) {
+void refuse_link(const fs::path& path, std::string_view called) {
   std::error_code ignored;
   if (!fs::is_symlink(path, ignored)) return;
   throw core::ConfigError(
-      fmt::format("--run-dir: {} is a link, which a run does not follow. Let --run-dir itself be "
+      fmt::format("{0}: {1} is a link, which a run does not follow. Let {0} itself be "
                   "the link, or remove this one.",
-                  path.string()));
+                  called, path.string()));
 }
 
 // A pipe, say, would be opened for ever.
-void require_file(const fs::path& path) {
+void require_file(const fs::path& path, std::string_view called) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (!fs::exists(status) || fs::is_regular_file(status)) return;
   throw core::ConfigError(
-      fmt::format("--run-dir: {}: expected a file of a run, found something else (a folder, a "
-                  "pipe): remove it, "
-                  "or choose another --run-dir",
-                  path.string()));
+      fmt::format("{0}: {1}: expected a file of a run, found something else (a folder, a pipe): "
+                  "remove it, or choose another {0}",
+                  called, path.string()));
 }
 
 // Folders in which a run makes more folders: a link among these leads out as well.
-void refuse_links_below(const fs::path& folder) {
+void refuse_links_below(const fs::path& folder, std::string_view called) {
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied,
                                          error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error))
-    refuse_link(entry->path());
+    refuse_link(entry->path(), called);
 }
 
 // What a run writes stays in its directory, wherever somebody lets a name in it lead.
-void refuse_what_is_not_of_a_run(const RunPaths& paths) {
+void refuse_what_is_not_of_a_run(const RunPaths& paths, std::string_view called) {
   for (const fs::path& path :
        {paths.config(), paths.run_json(), paths.lock(), paths.metrics(), paths.ettr(),
         paths.incidents(), paths.checkpoints(), paths.flight(), paths.report(), paths.traces()}) {
-    refuse_link(path);
+    refuse_link(path, called);
   }
   for (const fs::path& path : {paths.config(), paths.run_json(), paths.lock(), paths.metrics(),
                                paths.ettr(), paths.incidents()})
-    require_file(path);
-  refuse_links_below(paths.flight());
-  refuse_links_below(paths.traces());
+    require_file(path, called);
+  refuse_links_below(paths.flight(), called);
+  refuse_links_below(paths.traces(), called);
 }
 
 std::string content_of(int fd) {
@@ -91,35 +90,36 @@ std::string owner_text() {
                      fmt::gmtime(std::time(nullptr)));
 }
 
-core::UniqueFd take_lock(const RunPaths& paths, const std::string& owner) {
+core::UniqueFd take_lock(const RunPaths& paths, const std::string& owner, std::string_view called) {
   core::UniqueFd lock(
       ::open(paths.lock().c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!lock) {
-    throw core::ConfigError("--run-dir: " +
-                            core::system_error_text("cannot create", paths.lock(), errno));
+    throw core::ConfigError(fmt::format(
+        "{}: {}", called, core::system_error_text("cannot create", paths.lock(), errno)));
   }
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {
-      throw core::ConfigError("--run-dir: " +
-                              core::system_error_text("cannot lock", paths.lock(), errno));
+      throw core::ConfigError(fmt::format(
+          "{}: {}", called, core::system_error_text("cannot lock", paths.lock(), errno)));
     }
     throw core::ConfigError(
-        fmt::format("--run-dir: {} is in use by {}. Wait for it, or choose another --run-dir.",
+        fmt::format("{0}: {1} is in use by {2}. Wait for it, or choose another {0}.", called,
                     paths.root().string(), content_of(lock.get())));
   }
   // For people, and for hold(); the lock itself ends with the process, so a stale text does no
   // harm.
   if (::ftruncate(lock.get(), 0) != 0 || ::pwrite(lock.get(), owner.data(), owner.size(), 0) < 0) {
-    throw core::ConfigError("--run-dir: " +
-                            core::system_error_text("cannot write", paths.lock(), errno));
+    throw core::ConfigError(fmt::format(
+        "{}: {}", called, core::system_error_text("cannot write", paths.lock(), errno)));
   }
   return lock;
 }
 
-core::UniqueFd open_folder(const fs::path& folder) {
+core::UniqueFd open_folder(const fs::path& folder, std::string_view called) {
   core::UniqueFd fd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd)
-    throw core::ConfigError("--run-dir: " + core::system_error_text("cannot open", folder, errno));
+    throw core::ConfigError(
+        fmt::format("{}: {}", called, core::system_error_text("cannot open", folder, errno)));
   return fd;
 }
 
@@ -149,14 +149,14 @@ bool has_checkpoints(const fs::path& folder) {
 
 }  // namespace
 
-void probe_writing(const fs::path& folder) {
+void probe_writing(const fs::path& folder, std::string_view called) {
   // Ranks of several hosts may try one folder at once.
   const fs::path probe = folder / fmt::format(".probe.{}.{}", core::host_name(), ::getpid());
   try {
     core::write_file_atomically(probe, "probe");
   } catch (const core::Error& error) {
     throw core::ConfigError(
-        fmt::format("--run-dir: {} is not writable: {}", folder.string(), error.what()));
+        fmt::format("{}: {} is not writable: {}", called, folder.string(), error.what()));
   }
   ::unlink(probe.c_str());
 }
@@ -169,32 +169,32 @@ bool RunDirectory::is_used(const RunPaths& paths) {
   return has_files || has_checkpoints(paths.checkpoints());
 }
 
-RunDirectory::RunDirectory(const fs::path& root, UsedRun used)
-    : paths_(root), lock_text_(owner_text()) {
+RunDirectory::RunDirectory(const fs::path& root, UsedRun used, std::string_view called)
+    : paths_(root), called_(called), lock_text_(owner_text()) {
   claim(used);
 }
 
 void RunDirectory::claim(UsedRun used) {
   const fs::path& root = paths_.root();
-  create_folder(root);
-  probe_writing(root);
-  refuse_what_is_not_of_a_run(paths_);
-  lock_ = take_lock(paths_, lock_text_);
+  create_folder(root, called_);
+  probe_writing(root, called_);
+  refuse_what_is_not_of_a_run(paths_, called_);
+  lock_ = take_lock(paths_, lock_text_, called_);
   if (used == UsedRun::kRefuse && is_used(paths_)) {
     throw core::ConfigError(
-        fmt::format("--run-dir: {} holds an earlier run. Continue it with --resume auto, or choose "
-                    "another --run-dir.",
-                    root.string()));
+        fmt::format("{0}: {1} holds an earlier run. Continue it with --resume auto, or choose "
+                    "another {0}.",
+                    called_, root.string()));
   }
-  root_ = open_folder(root);
+  root_ = open_folder(root, called_);
   make_checkpoints_folder();
 }
 
 void RunDirectory::make_checkpoints_folder() {
-  create_folder(paths_.checkpoints());
-  probe_writing(paths_.checkpoints());
+  create_folder(paths_.checkpoints(), called_);
+  probe_writing(paths_.checkpoints(), called_);
   core::sync_folder(paths_.root());
-  checkpoints_ = open_folder(paths_.checkpoints());
+  checkpoints_ = open_folder(paths_.checkpoints(), called_);
 }
 
 // People remove one that seems to be in the way; then another run may have begun meanwhile.
@@ -202,7 +202,7 @@ void RunDirectory::hold_lock() {
   if (is_still_at(lock_, paths_.lock())) return;
   lock_.reset();
   try {
-    lock_ = take_lock(paths_, lock_text_);
+    lock_ = take_lock(paths_, lock_text_, called_);
   } catch (const core::ConfigError& error) {
     throw core::CheckpointError(error.what());
   }
@@ -215,9 +215,9 @@ std::optional<std::string> RunDirectory::hold() {
   const bool is_back = !has_root && has_lock_text(paths_, lock_text_);
   if (!has_root && !is_back && is_used(paths_)) {
     throw core::CheckpointError(
-        fmt::format("--run-dir: {} is not the folder in which this run began (that was moved, or "
+        fmt::format("{}: {} is not the folder in which this run began (that was moved, or "
                     "something is mounted over it), and holds another run: nothing is saved there",
-                    paths_.root().string()));
+                    called_, paths_.root().string()));
   }
   try {
     if (!has_root) {
@@ -231,9 +231,9 @@ std::optional<std::string> RunDirectory::hold() {
   }
   if (is_back) return std::nullopt;
   return fmt::format(
-      "--run-dir: {} has gone in the middle of the run (removed, moved, or its file system "
+      "{}: {} has gone in the middle of the run (removed, moved, or its file system "
       "unmounted): it is made again, without what was in it{}",
-      (has_root ? paths_.checkpoints() : paths_.root()).string(),
+      called_, (has_root ? paths_.checkpoints() : paths_.root()).string(),
       has_root ? "" : ". If it was moved, its logs go on there, and checkpoints are saved here");
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/base/file.hpp"
 
@@ -32,8 +33,8 @@ class RunPaths {
 };
 
 // A small file written, synced and removed: permissions, read-only mounts and full disks show
-// before any work is done. Throws ConfigError with the system's text.
-void probe_writing(const std::filesystem::path& folder);
+// before any work is done. Throws ConfigError with the system's text, which begins with `called`.
+void probe_writing(const std::filesystem::path& folder, std::string_view called = "--run-dir");
 
 // What to do with a folder that a run has written to already.
 enum class UsedRun { kRefuse, kContinue };
@@ -44,8 +45,10 @@ class RunDirectory {
  public:
   // Throws ConfigError when it cannot be created or written (the system's text), something that
   // it writes into is a link, another process holds the lock (its text), or it has been used and
-  // `used` is kRefuse (the message names --resume auto).
-  RunDirectory(const std::filesystem::path& root, UsedRun used);
+  // `used` is kRefuse (the message names --resume auto). `called`: what people choose the folder
+  // by, as messages begin with it.
+  RunDirectory(const std::filesystem::path& root, UsedRun used,
+               std::string_view called = "--run-dir");
 
   const RunPaths& paths() const noexcept { return paths_; }
 
@@ -64,6 +67,7 @@ class RunDirectory {
   void hold_lock();
 
   RunPaths paths_;
+  std::string called_;
   std::string lock_text_;
   core::UniqueFd lock_;
   core::UniqueFd root_;  // open, so that no other folder gets their numbers

@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
         if (checkpoint) checkpoint->save();
         return ExitCode::kPreempted;
       }
-      // Other points on every rank and in every step, and after a restart the same.
+      // Other points on every rank and in every step; for as many ranks, the same after a restart.
       torch::manual_seed(static_cast<uint64_t>(step * ranks.size() + ranks.rank()));
       const Sample sample = draw_spirals(256);
       replicas.begin_micro_step(0);
@@ -90,6 +90,7 @@ int main(int argc, char** argv) {
     }
 
     const torch::NoGradGuard no_grad;
+    torch::manual_seed(0);
     const Sample test = draw_spirals(4096);
     const auto hits = model.forward(test.points_b2).argmax(1).eq(test.labels_b).to(torch::kFloat64);
     if (session.is_first_rank()) fmt::print("accuracy {:.3f}\n", hits.mean().item<double>());

@@ -19,6 +19,7 @@
 #include "launch/process/tuning.hpp"
 #include "launch/recording/phase_verdict.hpp"
 #include "launch/trainer/checkpointed_language_model.hpp"
+#include "launch/trainer/model_folder.hpp"
 #include "profiling/record/processor_wait.hpp"
 
 namespace sidestream::launch {
@@ -280,11 +281,8 @@ void LiveRun::clear_way(std::int64_t step, std::vector<std::string>& notes) cons
   if (!session_.is_first_rank()) return;
   const checkpoint::CheckpointStore store(checkpoint::RunPaths(options_.run_dir).checkpoints());
   store.remove_leftovers([&](const std::string& problem) { notes.push_back(problem); });
-  for (const auto& folder : store.set_aside_after(step)) {
-    notes.push_back(
-        fmt::format("set aside as {}: a checkpoint newer than step {}, from where training goes on",
-                    folder.string(), step));
-  }
+  for (const auto& folder : store.set_aside_after(step))
+    notes.push_back(set_aside_text(folder, step));
 }
 
 CheckpointerConfig LiveRun::checkpointer_config() const {

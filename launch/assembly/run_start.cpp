@@ -57,14 +57,6 @@ checkpoint::UsedRun used_run_policy(const TrainOptions& options,
   return checkpoint::UsedRun::kRefuse;
 }
 
-[[noreturn]] void refuse_to_start_over(const std::vector<checkpoint::SkippedCheckpoint>& skipped,
-                                       const TrainOptions& options) {
-  throw core::CheckpointError(fmt::format(
-      "--resume auto: none of the {} checkpoints of {} can be used; the newest: {}. Give a new "
-      "--run-dir to start over, or remove the checkpoints to start over in this one",
-      skipped.size(), options.run_dir.string(), skipped.front().reason));
-}
-
 std::optional<checkpoint::Checkpoint> look_for_checkpoint(const TrainOptions& options,
                                                           std::vector<std::string>& notes) {
   if (options.checkpoint.resume == "none") return std::nullopt;
@@ -72,7 +64,9 @@ std::optional<checkpoint::Checkpoint> look_for_checkpoint(const TrainOptions& op
   if (options.checkpoint.resume == "auto") {
     const checkpoint::RunPaths paths(options.run_dir);
     found = checkpoint::CheckpointStore(paths.checkpoints()).newest_valid();
-    if (!found.checkpoint && !found.skipped.empty()) refuse_to_start_over(found.skipped, options);
+    require_one_whole(found, "--resume auto", options.run_dir,
+                      "Give a new --run-dir to start over, or remove the checkpoints to start over "
+                      "in this one");
     if (!found.checkpoint && checkpoint::RunDirectory::is_used(paths))
       notes.push_back(
           fmt::format("warning: --resume auto: {} has been trained in, but has no checkpoint: from "

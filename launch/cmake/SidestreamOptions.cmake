@@ -29,6 +29,10 @@ add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>
 if(SIDESTREAM_WERROR)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
+if(NOT PROJECT_IS_TOP_LEVEL AND (SIDESTREAM_SANITIZE OR SIDESTREAM_FUZZ))
+  message(FATAL_ERROR "SIDESTREAM_SANITIZE, SIDESTREAM_FUZZ: for a build of Sidestream alone: a project around it gives such "
+                      "options to all of its targets (CMAKE_CXX_FLAGS)")
+endif()
 if(SIDESTREAM_SANITIZE STREQUAL "address")
   set(sanitizers -fsanitize=address,undefined)
 elseif(SIDESTREAM_SANITIZE STREQUAL "thread")

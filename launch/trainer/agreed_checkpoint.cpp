@@ -32,13 +32,14 @@ std::optional<checkpoint::Checkpoint> agreed_checkpoint(
     comm::Communicator& communicator, const comm::CollectiveOptions& options,
     const std::function<std::optional<checkpoint::Checkpoint>()>& find) {
   std::optional<checkpoint::Checkpoint> found;
+  std::string mine;
   agree(
       communicator,
       [&] {
         if (communicator.rank() == 0) found = find();
+        if (found) mine = std::filesystem::absolute(found->folder).string();
       },
       options);
-  const std::string mine = found ? std::filesystem::absolute(found->folder).string() : "";
   const std::filesystem::path folder =
       communicator.exchange(mine, {.purpose = "checkpoint to resume"}).front();
   if (folder.empty()) return std::nullopt;

@@ -85,6 +85,15 @@ std::int64_t left_out_of(const TrainingState& state) {
   return state.loss_scale ? static_cast<std::int64_t>(state.loss_scale->left_out) : 0;
 }
 
+// Of weights or of moments: a parameter may be called as another one's moment is stored.
+using TensorsByName = std::unordered_map<std::string, torch::Tensor>;
+
+TensorsByName by_name(const std::vector<NamedTensor>& tensors) {
+  TensorsByName found;
+  for (const NamedTensor& named : tensors) found[named.name] = named.tensor;
+  return found;
+}
+
 void read_all(const checkpoint::TensorSet& files, const std::vector<NamedTensor>& targets) {
   for (const NamedTensor& target : targets) copy_into(files.at(target.name), target);
 }
@@ -95,6 +104,7 @@ void Checkpointer::Job::write_files() {
   const ranges::BackgroundRange range(ranges::kCheckpointWriting);
   const SaveMark mark(*config.heartbeat, state.step);
   weights.require_finite(state.step);
+  constants.require_no_nan(state.step);
   moments.require_finite(state.step);
   config.faults->pass(faults::Point::kCheckpoint, state.step);
   checkpoint::CheckpointWriter writer(store.pending_folder(state.step));
@@ -133,7 +143,9 @@ Checkpointer::Checkpointer(const CheckpointerConfig& config, comm::Communicator&
       store_(config.folder),
       communicator_(communicator),
       replicas_(replicas),
-      job_(std::make_shared<Job>(config, communicator.rank(), communicator.size())) {}
+      job_(std::make_shared<Job>(config, communicator.rank(), communicator.size())) {
+  if (!config.model) throw core::Error("A Checkpointer was made without a model.");
+}
 
 void Checkpointer::agree_in_time(const std::function<void()>& work) const {
   agree(communicator_, work,
@@ -213,11 +225,10 @@ void Checkpointer::take_snapshot(Job& job, Meanwhile meanwhile) const {
 }
 
 void Checkpointer::gather_snapshot(const Job& job) const {
-  std::unordered_map<std::string, torch::Tensor> places;
-  for (const Snapshot* snapshot : {&job.weights, &job.moments}) {
-    for (const NamedTensor& named : snapshot->tensors()) places[named.name] = named.tensor;
-  }
+  const TensorsByName weights = by_name(job.weights.tensors());
+  const TensorsByName moments = by_name(job.moments.tensors());
   replicas_.gather_states([&](const std::string& kind, const std::string& parameter) {
+    const TensorsByName& places = kind.empty() ? weights : moments;
     const auto found = places.find(stored_name(kind, parameter));
     return found == places.end() ? torch::Tensor() : found->second;
   });
@@ -227,16 +238,13 @@ void Checkpointer::gather_snapshot(const Job& job) const {
 void Checkpointer::load_slices(const checkpoint::TensorSet& weights,
                                const checkpoint::TensorSet* moments) const {
   const auto states = replicas_.states();
-  std::unordered_map<std::string, torch::Tensor> shapes;
-  for (const auto& tensors :
-       {weights_of(states, *config_.model), moments_of(states, *config_.model)}) {
-    for (const NamedTensor& named : tensors) shapes[named.name] = named.tensor;
-  }
+  const TensorsByName weight_shapes = by_name(weights_of(states, *config_.model));
+  const TensorsByName moment_shapes = by_name(moments_of(states, *config_.model));
   replicas_.load_states([&](const std::string& kind, const std::string& parameter) {
     const checkpoint::TensorSet* files = kind.empty() ? &weights : moments;
     if (files == nullptr) return torch::Tensor();
     const std::string name = stored_name(kind, parameter);
-    const torch::Tensor& shape = shapes.at(name);
+    const torch::Tensor& shape = (kind.empty() ? weight_shapes : moment_shapes).at(name);
     const NamedTensor target{name, torch::empty(shape.sizes(), torch::dtype(shape.dtype()))};
     copy_into(files->at(name), target);
     return target.tensor;
@@ -287,10 +295,10 @@ void Checkpointer::note_type_of_moments(const checkpoint::TensorSet& files,
   const bool were_narrow = type_of_moments(files, moments) == core::DType::kBFloat16;
   const bool are_narrow = moments.front().tensor.scalar_type() == torch::kBFloat16;
   if (were_narrow == are_narrow) return;
-  notes.push_back(fmt::format(
-      "the checkpoint has the optimizer's state in {}, --optimizer-state-dtype is {}: {}",
-      were_narrow ? "bf16" : "fp32", are_narrow ? "bf16" : "fp32",
-      are_narrow ? "rounded to nearest even" : "widened, which changes no number"));
+  notes.push_back(
+      fmt::format("the checkpoint has the optimizer's state in {}, and this run keeps it in {}: {}",
+                  were_narrow ? "bf16" : "fp32", are_narrow ? "bf16" : "fp32",
+                  are_narrow ? "rounded to nearest even" : "widened, which changes no number"));
 }
 
 void Checkpointer::load(const checkpoint::TensorSet& weights,

@@ -44,7 +44,7 @@ struct CheckpointerConfig {
   std::function<void()> hold_folder =
       {};        // before each save, on all ranks; its errors are the save's
   int keep = 2;  // 0: all
-  std::shared_ptr<const CheckpointedModel> model;
+  std::shared_ptr<const CheckpointedModel> model = {};           // not null
   std::chrono::milliseconds deadline{std::chrono::minutes(10)};  // of a save or restore
   std::string_view deadline_flag = "--timeout-checkpoint";       // what sets it, for messages
   SaveMode mode = SaveMode::kBlocking;

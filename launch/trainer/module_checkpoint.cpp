@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,47 +15,25 @@
 #include "core/base/warning.hpp"
 #include "core/checkpoint/checkpoint_store.hpp"
 #include "core/checkpoint/run_directory.hpp"
+#include "core/checkpoint/tensor_set.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/trainer/agreed_checkpoint.hpp"
-#include "launch/trainer/checkpointed_model.hpp"
+#include "launch/trainer/checkpointed_module.hpp"
 #include "launch/trainer/checkpointer.hpp"
 #include "launch/trainer/model_folder.hpp"
-#include "parallel/parameter_list.hpp"
+#include "parallel/module_buffers.hpp"
 
 namespace sidestream::launch {
 namespace {
 
 constexpr std::string_view kDeadline = "ModuleCheckpointOptions::deadline";
 
-std::string shape_text(const torch::Tensor& tensor) {
-  return fmt::format("[{}]", fmt::join(tensor.sizes(), ", "));
+std::vector<std::string> only_in(const std::set<std::string>& names,
+                                 const std::set<std::string>& others) {
+  std::vector<std::string> found;
+  std::ranges::set_difference(names, others, std::back_inserter(found));
+  return found;
 }
-
-// Names, shapes and types are all that is known of a module.
-class CheckpointedModule final : public CheckpointedModel {
- public:
-  CheckpointedModule(const torch::nn::Module& module, const parallel::DataParallel& replicas) {
-    for (const auto& state : replicas.states())
-      identity_["parameters"][state.name] = shape_text(state.parameter);
-    identity_["constants"] = nlohmann::json::object();
-    for (const auto& [name, tensor] : parallel::constant_tensors(module)) {
-      // The format's own type for truth values is none that a checkpoint has.
-      constants_.push_back(
-          {name, tensor.scalar_type() == torch::kBool ? tensor.view(torch::kUInt8) : tensor});
-      stored_type_of(constants_.back());
-      identity_["constants"][name] =
-          fmt::format("{} {}", c10::toString(tensor.scalar_type()), shape_text(tensor));
-    }
-  }
-
-  nlohmann::json identity() const override { return identity_; }
-  std::int64_t stored_rows(const std::string&, std::int64_t rows) const override { return rows; }
-  std::vector<NamedTensor> constants() const override { return constants_; }
-
- private:
-  nlohmann::json identity_;
-  std::vector<NamedTensor> constants_;
-};
 
 }  // namespace
 
@@ -63,43 +44,54 @@ class ModuleCheckpoint::Impl {
        const ModuleCheckpointOptions& options)
       : options_(options),
         communicator_(communicator),
+        module_(module),
         replicas_(replicas),
         store_(checkpoint::RunPaths(folder).checkpoints()) {
     agree_in_time([&] {
       model_ = std::make_shared<CheckpointedModule>(module, replicas);
-      if (communicator_.rank() != 0) return;
-      directory_ =
-          std::make_unique<checkpoint::RunDirectory>(folder, checkpoint::UsedRun::kContinue);
+      if (!is_first_rank()) return;
+      directory_ = std::make_unique<checkpoint::RunDirectory>(
+          folder, checkpoint::UsedRun::kContinue, "folder");
       store_.remove_leftovers(core::print_warning);
     });
   }
 
   std::optional<nlohmann::json> restore() {
+    replicas_.require_idle("ModuleCheckpoint::restore()");
     const auto found = agreed_checkpoint(communicator_, in_time(), [&] { return newest(); });
     if (!found) return std::nullopt;
-    agree_in_time([&] { require_same_optimizer(*found); });
+    agree_in_time([&] { require_fits(*found); });
     std::vector<std::string> notes;
     TrainingState state = checkpointer().restore(*found, notes);
-    replicas_.check_replicas();
     agree_in_time([&] {
-      if (communicator_.rank() != 0) return;
+      if (!is_first_rank()) return;
       for (const std::string& note : notes) core::print_warning(note);
       for (const auto& folder : store_.set_aside_after(state.step))
-        core::print_warning(fmt::format(
-            "set aside as {}: a checkpoint newer than step {}, from where training goes on",
-            folder.string(), state.step));
+        core::print_warning(set_aside_text(folder, state.step));
     });
+    is_settled_ = true;
     return std::move(state.program);
   }
 
   void save(const nlohmann::json& program) {
-    TrainingState state{.step = replicas_.steps_taken(), .bucket_order = replicas_.bucket_order()};
+    replicas_.require_idle("ModuleCheckpoint::save()");
+    const std::int64_t step = replicas_.steps_taken();
+    agree_in_time([&] {
+      require_settled();
+      require_going_on(step);
+    });
+    is_settled_ = true;
+    parallel::broadcast_buffers(module_, communicator_);
+    TrainingState state{.step = step};
+    state.bucket_order = replicas_.observed_bucket_order();
     if (replicas_.loss_scale().defined()) state.loss_scale = replicas_.loss_scale_state();
     state.program = program;
     checkpointer().save(state);
   }
 
  private:
+  bool is_first_rank() const { return communicator_.rank() == 0; }
+
   comm::CollectiveOptions in_time() const {
     return {.deadline = options_.deadline,
             .deadline_flag = kDeadline,
@@ -127,31 +119,72 @@ class ModuleCheckpoint::Impl {
 
   std::optional<checkpoint::Checkpoint> newest() const {
     checkpoint::NewestCheckpoint found = store_.newest_valid();
-    if (!found.checkpoint && !found.skipped.empty())
-      throw core::CheckpointError(fmt::format(
-          "{}: none of {} checkpoints can be used; the newest: {}. Remove them to start over, or "
-          "name another folder",
-          store_.folder().string(), found.skipped.size(), found.skipped.front().reason));
+    require_one_whole(found, "restore", store_.folder(),
+                      "Remove them to start over, or name another folder");
     for (const auto& skipped : found.skipped) core::print_warning(skipped_text(skipped));
     return std::move(found.checkpoint);
   }
 
-  void require_same_optimizer(const checkpoint::Checkpoint& found) const {
-    const std::string saved = algorithm_of(found.manifest.training);
+  // A start that forgot to restore would save beside what is there, and the next one would go on
+  // from the other's.
+  void require_settled() const {
+    if (is_settled_ || !is_first_rank() || store_.steps().empty()) return;
+    throw core::ConfigError(fmt::format(
+        "{} has checkpoints, and this start has not restored one: call restore() before "
+        "the first step, or name another folder",
+        store_.folder().string()));
+  }
+
+  void require_going_on(std::int64_t step) const {
+    const std::int64_t bad = replicas_.first_bad_step();
+    if (bad == 0) return;
+    throw core::NumericsError(fmt::format(
+        "step {}: not saved: the norm of step {} was not finite, and no update since then "
+        "has changed anything. Go on from an older checkpoint",
+        step, bad));
+  }
+
+  void require_fits(const checkpoint::Checkpoint& found) const {
+    checkpoint::require_same_model(found.manifest.model, model_->identity(), found.folder);
+    const TrainingState state = training_state_from(found.manifest.training);
     const std::string_view wanted = parallel::name_of(replicas_.config().optimizer.algorithm);
-    if (saved.empty() || saved == wanted) return;
-    throw core::CheckpointError(
-        fmt::format("{}: expected the state of the optimizer {}, found that "
-                    "of {}. Go on with that one, or name another folder",
-                    found.folder.string(), wanted, saved));
+    if (!state.algorithm.empty() && state.algorithm != wanted)
+      throw core::CheckpointError(fmt::format(
+          "{}: expected the state of the optimizer {}, found that of {}. Go on with that one, or "
+          "name another folder",
+          found.folder.string(), wanted, state.algorithm));
+    if (state.step > 0) require_same_moments(found);
+    if (state.loss_scale && state.loss_scale->left_out > 0 && !replicas_.loss_scale().defined())
+      throw core::CheckpointError(fmt::format(
+          "{}: of its {} steps a loss scale has left out {} updates: expected a loss scale, found "
+          "none in DataParallelConfig::loss_scale",
+          found.folder.string(), state.step, state.loss_scale->left_out));
+  }
+
+  // With momentum and without, an optimizer has one name.
+  void require_same_moments(const checkpoint::Checkpoint& found) const {
+    std::set<std::string> wanted;
+    for (const NamedTensor& moment : moments_of(replicas_.states(), *model_))
+      wanted.insert(moment.name);
+    const std::vector<std::string> names = checkpoint::TensorSet::open_optimizer(found).names();
+    const std::set<std::string> stored(names.begin(), names.end());
+    if (stored == wanted) return;
+    const auto missing = only_in(wanted, stored), unknown = only_in(stored, wanted);
+    throw core::CheckpointError(fmt::format(
+        "{}: expected the moments of the optimizer as it is configured, found others ({}): "
+        "configure it as it was, or name another folder",
+        found.folder.string(),
+        missing.empty() ? unknown.front() + " is not wanted" : missing.front() + " is missing"));
   }
 
   const ModuleCheckpointOptions options_;
   comm::Communicator& communicator_;
+  const torch::nn::Module& module_;
   parallel::DataParallel& replicas_;
   checkpoint::CheckpointStore store_;
   std::shared_ptr<const CheckpointedModel> model_;
   std::unique_ptr<checkpoint::RunDirectory> directory_;  // of rank 0
+  bool is_settled_ = false;  // what the folder has is this run's: it was restored, or saved
 };
 
 ModuleCheckpoint::ModuleCheckpoint(const std::filesystem::path& folder,

@@ -9,10 +9,11 @@
 //     if (step % 100 == 0) checkpoint.save();
 //   }
 //
-// Kept are parameters with their optimizer's state, parameters without gradient and buffers (of
-// rank 0: parallel/module_buffers.hpp), the loss scale, the number of steps, and what the program
-// adds in JSON: where its data stands, say. Random numbers are the program's: seed them by the
-// step, and a run that was interrupted has the bits of one that was not.
+// Kept are parameters with their optimizer's state, parameters without gradient and buffers, the
+// loss scale, the number of steps, and what the program adds in JSON: where its data stands, say.
+// Random numbers are the program's: seed them by step and rank, and a run of as many ranks that was
+// interrupted has the bits of one that was not. launch/supervise --program starts such a program
+// again after a failure.
 #pragma once
 
 #include <chrono>
@@ -36,9 +37,11 @@ struct ModuleCheckpointOptions {
 class ModuleCheckpoint {
  public:
   // Collective. Rank 0 makes the folder, which all nodes share, and holds its lock until the end of
-  // this: checkpoints lie in FOLDER/checkpoints/step_00000100. All arguments outlive this. Throws
-  // AgreedError where the folder cannot be written or another process has it, and for a buffer of a
-  // type that files do not have.
+  // this: checkpoints lie in FOLDER/checkpoints/step_00000100. It should be of this run alone: a
+  // run directory's other names (config.cfg, metrics.jsonl, trace/, ...) must not be links in it.
+  // Communicator, module and replicas outlive this. Throws AgreedError where the folder cannot be
+  // written or another process has it, for names that are taken twice, and for a buffer of a type
+  // that files do not have.
   ModuleCheckpoint(const std::filesystem::path& folder, comm::Communicator& communicator,
                    const torch::nn::Module& module, parallel::DataParallel& replicas,
                    const ModuleCheckpointOptions& options = {});
@@ -46,15 +49,20 @@ class ModuleCheckpoint {
   ModuleCheckpoint(const ModuleCheckpoint&) = delete;
   ModuleCheckpoint& operator=(const ModuleCheckpoint&) = delete;
 
-  // Collective, before the first step: goes on from the newest checkpoint that is whole, and
-  // returns what its save() was given; empty: there is none. steps_taken() of the replicas says
-  // where it stands. Newer ones that are damaged are named on stderr, and set aside. Throws
-  // AgreedError for a checkpoint of other parameters or another optimizer, and where there are
-  // checkpoints and none is whole.
+  // Collective, between two steps, as a rule before the first: goes on from the newest checkpoint
+  // that is whole, and returns what its save() was given; empty: there is none. steps_taken() of
+  // the replicas says where it stands. Newer ones, which are damaged, are named on stderr and set
+  // aside. Throws AgreedError for a checkpoint of other parameters, another optimizer or one that
+  // keeps other moments, for one of updates that a loss scale has left out where none is
+  // configured, and where there are checkpoints and none is whole; Error inside of a step.
   std::optional<nlohmann::json> restore();
 
   // Collective, between two steps: returns when the checkpoint is on disk and has its name, and
-  // older ones are gone. Throws AgreedError; the checkpoints before are then as they were.
+  // older ones are gone. `program`: rank 0's counts, at most 30 levels deep. Buffers become those
+  // of rank 0 on all ranks, so that what goes on is what would be restored. Throws AgreedError, and
+  // the checkpoints before are as they were: for what the system refuses, for values that are not
+  // finite (of buffers: not numbers), on a device also once first_bad_step() is there, and in a
+  // folder that has checkpoints which nobody has restored; Error inside of a step.
   void save(const nlohmann::json& program = {});
 
  private:

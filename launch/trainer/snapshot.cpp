@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -23,6 +25,28 @@ bool is_finite(const torch::Tensor& tensor) {
     return optim::all_finite(std::span(tensor.const_data_ptr<float>(), elements));
   return optim::all_finite(std::span(
       reinterpret_cast<const core::BFloat16*>(tensor.const_data_ptr<at::BFloat16>()), elements));
+}
+
+template <typename Element>
+bool holds_nan(const torch::Tensor& tensor) {
+  const Element* values = tensor.const_data_ptr<Element>();
+  return std::any_of(values, values + tensor.numel(),
+                     [](Element value) { return std::isnan(static_cast<double>(value)); });
+}
+
+bool has_nan(const torch::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case torch::kFloat32:
+      return holds_nan<float>(tensor);
+    case torch::kFloat64:
+      return holds_nan<double>(tensor);
+    case torch::kFloat16:
+      return holds_nan<at::Half>(tensor);
+    case torch::kBFloat16:
+      return holds_nan<at::BFloat16>(tensor);
+    default:  // whole numbers
+      return false;
+  }
 }
 
 }  // namespace
@@ -62,12 +86,21 @@ void Snapshot::borrow(const std::vector<NamedTensor>& tensors) {
   borrowed_ = true;
 }
 
-// A plain loop: LibTorch would start threads of its own for the thread that writes.
+// Plain loops: LibTorch would start threads of its own for the thread that writes.
 void Snapshot::require_finite(std::int64_t step) const {
   for (const NamedTensor& named : tensors_) {
     if (is_finite(named.tensor)) continue;
     throw core::NumericsError(fmt::format(
         "step {}: not saved: {} holds values that are not finite. Go on from an older checkpoint",
+        step, named.name));
+  }
+}
+
+void Snapshot::require_no_nan(std::int64_t step) const {
+  for (const NamedTensor& named : tensors_) {
+    if (!has_nan(named.tensor)) continue;
+    throw core::NumericsError(fmt::format(
+        "step {}: not saved: {} holds values that are not numbers. Go on from an older checkpoint",
         step, named.name));
   }
 }

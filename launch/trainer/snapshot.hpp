@@ -28,6 +28,10 @@ class Snapshot {
   // first tensor with a value that is not finite. Any thread.
   void require_finite(std::int64_t step) const;
 
+  // For tensors in which an infinity may be meant, such as a mask that is added: throws
+  // NumericsError naming the first one with a value that is not a number. Any thread.
+  void require_no_nan(std::int64_t step) const;
+
   // Of the last take(), borrow() or reserve(); not to be written but for what is gathered.
   const std::vector<NamedTensor>& tensors() const noexcept { return tensors_; }
 

@@ -148,7 +148,7 @@ void Trainer::save(Meanwhile meanwhile) {
   if (options_.numerics.drift_every > 0) check_drift();  // no checkpoint of replicas that differ
   state_.recent_losses = parts_.judge.losses().values();
   state_.recent_norms = parts_.judge.norms().values();
-  state_.bucket_order = parts_.replicas.bucket_order();
+  state_.bucket_order = parts_.replicas.observed_bucket_order();
   if (parts_.replicas.loss_scale().defined())
     state_.loss_scale = parts_.replicas.loss_scale_state();
   const Stopwatch watch;

@@ -19,6 +19,13 @@ add_custom_target(tests_of_threads)
 add_custom_target(tests_of_memory)
 add_custom_target(tests_with_torch)
 
+# sidestream_add_loaded_library(<name> <source>): a library that a test has another process load. As plain as it stands there:
+# what sanitizers add would have to be in that process, too.
+function(sidestream_add_loaded_library name source)
+  add_library(${name} MODULE ${source})
+  set_target_properties(${name} PROPERTIES COMPILE_OPTIONS "" LINK_OPTIONS "")
+endfunction()
+
 function(sidestream_add_test name)
   cmake_parse_arguments(arg "TORCH;ALONE" "TIMEOUT" "SOURCES;LIBRARIES;RANKS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)

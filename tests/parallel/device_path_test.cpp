@@ -108,7 +108,7 @@ TEST_F(DevicePathTest, update_that_the_loss_scale_leaves_out_is_as_if_its_step_h
         parallel::DataParallel replicas(net, communicator, options.config, options.tools);
         for (const int step : steps) run_toy_step(net, replicas, communicator, options, step);
         EXPECT_EQ(replicas.loss_scale_state().left_out, steps.size() == 5 ? 1 : 0);
-        EXPECT_EQ(replicas.device_scalars()[2].item<double>(), 0) << "no incident";
+        EXPECT_EQ(replicas.first_bad_step(), 0) << "no incident";
         return state_of(replicas);
       };
 
@@ -129,7 +129,7 @@ TEST_F(DevicePathTest, gradients_that_are_not_finite_at_the_least_scale_end_the_
   run_toy_step(net, replicas, communicator, options, 2);
   run_toy_step(net, replicas, communicator, options, 3);
 
-  EXPECT_EQ(replicas.device_scalars()[2].item<double>(), 2);
+  EXPECT_EQ(replicas.first_bad_step(), 2);
   EXPECT_EQ(state_of(replicas), before);
   EXPECT_EQ(replicas.loss_scale_state().scale, 1);
 }
@@ -278,7 +278,7 @@ TEST_F(DevicePathTest, norm_that_is_not_finite_leaves_weights_and_names_the_step
       replicas.update(0.1);
       run_toy_step(net, replicas, communicator, options, 3);
 
-      EXPECT_EQ(replicas.device_scalars()[2].item<double>(), 2.0);
+      EXPECT_EQ(replicas.first_bad_step(), 2);
       EXPECT_EQ(weights_of(replicas), before);
       EXPECT_TRUE(torch::equal(replicas.states().front().moments.front().tensor, moment));
     }

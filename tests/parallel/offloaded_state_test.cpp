@@ -167,7 +167,7 @@ TEST(OffloadedStateTest, normThatIsNotFinite_leavesStateAndNamesTheStep) {
   replicas.update(0.1);
   run_toy_step(net, replicas, alone, options, 3);
 
-  EXPECT_EQ(replicas.device_scalars()[2].item<double>(), 2.0);
+  EXPECT_EQ(replicas.first_bad_step(), 2);
   EXPECT_EQ(state_of(replicas), before);
 }
 

@@ -83,6 +83,8 @@ def check_two_users(folder, prefix):
     check(code == 0 and "outside: 0 SIDESTREAM_ENV" in said and "no Python environment" in said, f"exit code {code}: {said}")
     code, said = configure(folder, folder / "other_mpi", prefix, *of_another_mpi(folder / "mpi"))
     check(code == 0 and "outside: 0 Sidestream was built with Open MPI" in said, f"exit code {code}: {said}")
+    code, said = configure(folder, folder / "wrapped", prefix, "-DCMAKE_CXX_COMPILER=mpicxx")
+    check(code == 0 and "outside: 1" in said, f"exit code {code}: {said}")
 
 
 def check_subdirectory(folder):
@@ -95,6 +97,8 @@ def check_subdirectory(folder):
     ninja = (folder / "build/build.ninja").read_text()
     linked = set(re.findall(r"^build (\S+): CXX_EXECUTABLE_LINKER", ninja, re.MULTILINE))
     check(linked == {"mine", "sidestream/sidestream", "sidestream/sidestream-trace"}, linked)
+    link = re.search(r"^build mine: .*?\n  LINK_FLAGS = (.*?)$", ninja, re.MULTILINE | re.DOTALL)
+    check(link is None or not re.search("fuse-ld|no-undefined", link.group(1)), link)
     flags = {of: re.search(rf"^build {of}.*?\n  FLAGS = (.*?)$", ninja, re.MULTILINE | re.DOTALL).group(1) for of in ("CMakeFiles/mine.dir/main.cpp.o", "sidestream/comm/")}
     for flag in ("-Wall", "-fno-math-errno"):
         check([flag in of for of in flags.values()] == [False, True], f"{flag}: {flags}")
@@ -103,9 +107,9 @@ def check_subdirectory(folder):
 def of_another_mpi(folder):
     """What CMake is told where the MPI is not Open MPI, as far as its header says."""
     folder.mkdir()
-    open_mpi = pathlib.Path(run_command(["mpicxx", "--showme:incdirs"]).split()[0])
-    (folder / "mpi.h").write_text(f'#include "{open_mpi}/mpi.h"\n')
-    return [f"-DMPI_CXX_COMPILER_INCLUDE_DIRS={folder}", "-DMPI_CXX_LIB_NAMES=mpi", f"-DMPI_mpi_LIBRARY={open_mpi.parent}/lib/libmpi.so"]
+    headers, libraries = (run_command(["mpicxx", f"--showme:{what}"]).split()[0] for what in ("incdirs", "libdirs"))
+    (folder / "mpi.h").write_text(f'#include "{headers}/mpi.h"\n')
+    return [f"-DMPI_CXX_COMPILER_INCLUDE_DIRS={folder}", "-DMPI_CXX_LIB_NAMES=mpi", f"-DMPI_mpi_LIBRARY={libraries}/libmpi.so"]
 
 
 def another_torch(folder):

@@ -32,6 +32,7 @@ words = play[min(attempt, len(play)) - 1].split()
 if words[0] == "early":  # dies before it has the run directory
     sys.exit(int(words[1]))
 (run / "config.cfg").write_text("")
+(run / "lock").touch()
 if words[0] == "ck":
     folder = run / "checkpoints" / f"step_{int(words[1]):08d}"
     if folder.exists():  # damaged: as the trainer does

@@ -5,7 +5,8 @@ import os
 import subprocess
 import unittest
 
-from supervise_case import ROOT, SuperviseCase, supervise
+from supervise_case import ROOT, SuperviseCase, supervise  # puts the scripts on the path
+from train_call import run_directory
 
 
 class SuperviseTest(SuperviseCase):
@@ -122,15 +123,40 @@ class SuperviseTest(SuperviseCase):
     def test_run_directory_is_the_trainers(self):
         config = self.folder / "train.cfg"
         config.write_text("steps = 3\nrun-dir = runs/from-file  # here\n")
-        self.assertEqual(str(supervise.run_directory(["train", "--config", str(config)])), "runs/from-file")
-        self.assertEqual(str(supervise.run_directory(["train", "--config", str(config), "--run-dir=runs/b"])), "runs/b")
-        self.assertEqual(str(supervise.run_directory(["train"])), "runs/default")
+        self.assertEqual(str(run_directory(["train", "--config", str(config)])), "runs/from-file")
+        self.assertEqual(str(run_directory(["train", "--config", str(config), "--run-dir=runs/b"])), "runs/b")
+        self.assertEqual(str(run_directory(["train"])), "runs/default")
         config.write_text("run-dir = runs/a#1\n")
-        self.assertEqual(str(supervise.run_directory(["train", "--config", str(config)])), "runs/a#1")
+        self.assertEqual(str(run_directory(["train", "--config", str(config)])), "runs/a#1")
+
+    def play_own(self, text):
+        """A program of one's own, which is told what comes after -- and nothing else."""
+        command = [str(ROOT / "launch/supervise"), "-np", "1", "--program", str(self.folder / "sidestream"), "--run-dir", str(self.run_dir),
+                   "--backoff", "0.05", "--", "300", "--run-dir", str(self.run_dir)]
+        done = subprocess.run(command, env=dict(os.environ, PLAY=text), capture_output=True, text=True, timeout=60)
+        return done, (self.run_dir / "starts").read_text().splitlines()
+
+    def test_a_program_of_ones_own_is_started_again_as_it_was(self):
+        done, starts = self.play_own("6;ck 100 139;0")
+        self.assertEqual((done.returncode, starts), (0, [f"300 --run-dir {self.run_dir}"] * 3), done.stderr)
+        self.assertRegex(done.stderr, "(?s)ended with 6; start 2 in .*from the beginning\n.*ended with 139; start 3 in .*from step 100\n")
+        self.assertNotIn("warning", done.stderr)
+        self.assertEqual([line.get("code") for line in self.ledger() if line["event"] == "ended"], [6, 139, 0])
+
+    def test_a_program_of_ones_own_that_cannot_go_on_is_given_up(self):
+        done, starts = self.play_own("5;0")
+        self.assertEqual((done.returncode, len(starts)), (5, 1), done.stderr)
+        self.run_dir = self.folder / "refused"
+        done, starts = self.play_own("early 2;0")
+        self.assertEqual((done.returncode, len(starts)), (2, 1), done.stderr)
+        self.run_dir = self.folder / "tried"
+        done, starts = self.play_own("2;0")  # it had taken the folder
+        self.assertEqual((done.returncode, len(starts)), (0, 2), done.stderr)
 
     def test_bad_calls(self):
         for words in (["-np", "0", "--", "train"], ["-np", "2", "--", "verify"], ["-np", "2", "--hosts", "a:x", "--", "train"],
-                      ["--frobnicate", "--", "train"], ["-np", "2", "--hostfile", "/nowhere", "--", "train"]):
+                      ["--frobnicate", "--", "train"], ["-np", "2", "--hostfile", "/nowhere", "--", "train"],
+                      ["-np", "2", "--program", "/bin/true", "--"], ["-np", "2", "--run-dir", "runs/a", "--", "train"]):
             done = subprocess.run([ROOT / "launch/supervise", *words], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2, words)
 
@@ -148,7 +174,7 @@ class SuperviseTest(SuperviseCase):
     def test_values_that_look_like_flags_are_passed_on(self):
         options = supervise.Options(["--mpi-arg", "--mca", "-np", "2", "--mpi-arg", "btl", "--", "train", "--steps", "3"])
         self.assertEqual(options.run_words, ["--mpi-arg", "--mca", "--mpi-arg", "btl"])
-        self.assertEqual(options.command, ["train", "--steps", "3"])
+        self.assertEqual(options.run.command, ["train", "--steps", "3"])
 
 
 if __name__ == "__main__":

@@ -109,8 +109,8 @@ def check_other_type(root):
     flags = common_flags(root) + ["--batch-size-per-rank", "4"]
     train(2, root / "wide", flags + ["--steps", "18"])
     run_dir = root / "types"
-    for steps, kind, line in ((6, "fp32", None), (12, "bf16", "has the optimizer's state in fp32, --optimizer-state-dtype is bf16: rounded to nearest even"),
-                              (18, "fp32", "has the optimizer's state in bf16, --optimizer-state-dtype is fp32: widened")):
+    for steps, kind, line in ((6, "fp32", None), (12, "bf16", "has the optimizer's state in fp32, and this run keeps it in bf16: rounded to nearest even"),
+                              (18, "fp32", "has the optimizer's state in bf16, and this run keeps it in fp32: widened")):
         output = train(2, run_dir, flags + ["--steps", str(steps), "--optimizer-state-dtype", kind, "--resume", "auto"])
         check("the optimizer's state in" not in output if line is None else output.count(line) == 1, f"to {kind} at step {steps}:\n{output}")
         check((f"other than in the run so far: optimizer-state-dtype = {kind}" in output) == (steps > 6), output)

@@ -9,21 +9,21 @@ import signal
 import subprocess
 import time
 
-from support import BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, train, wait_for_step, workspace
+from support import (BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, processes_of_ranks, run, train, wait_for_step,
+                     workspace)
 
 COLLECTIVE = 6
 
 
-class Supervised:
-    """A training of two ranks under a supervisor, whose messages a test can wait for."""
+class Job:
+    """Two ranks under a supervisor, whose messages a test can wait for."""
 
-    def __init__(self, run_dir, flags, inject, words=(), slurm=None):
+    def __init__(self, run_dir, words, slurm=None):
         env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"} | (slurm or {})
-        command = [str(ROOT / "launch/supervise"), "-np", "2", "--build", str(BINARY.parent), "--backoff", "0.2", "--mpi-arg", "--oversubscribe",
-                   *words, "--", "train", "--run-dir", str(run_dir), *flags, "--inject", inject]
+        command = [ROOT / "launch/supervise", "-np", "2", "--backoff", "0.2", "--mpi-arg", "--oversubscribe", *words]
         self.name, self.output = run_dir.name, run_dir.with_suffix(".txt")
         with open(self.output, "a") as output:
-            self.process = subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(list(map(str, command)), env=env, stdout=output, stderr=subprocess.STDOUT)
 
     def said(self):
         return self.output.read_text(errors="replace")
@@ -38,6 +38,13 @@ class Supervised:
         code = self.process.wait(timeout=300)
         check(code == expect, f"{self.name}: expected {expect}, found {code}\n{self.said()}")
         return self.said()
+
+
+class Supervised(Job):
+    """A training."""
+
+    def __init__(self, run_dir, flags, inject, words=(), slurm=None):
+        super().__init__(run_dir, ["--build", BINARY.parent, *words, "--", "train", "--run-dir", run_dir, *flags, "--inject", inject], slurm)
 
 
 def keep_lock_of_the_dead(job, run_dir):
@@ -119,6 +126,21 @@ def ends_in_vain(root, flags):
     check(re.search(r"supervise: effective training time \d.* % of .*; 4 starts, 4 failures", said), said)
 
 
+def check_program_of_ones_own(root):
+    """Killed once it has saved, it goes on from there, and ends as one that nobody disturbed."""
+    program, steps = BINARY.parent / "examples/train_mlp", "2000"
+    whole = run(2, [program, steps, root / "mlp-whole"])
+    job = Job(root / "mlp", ["--program", program, "--run-dir", root / "mlp", "--", steps, root / "mlp"])
+    deadline = time.monotonic() + 60
+    while not (root / "mlp/checkpoints/step_00000100").exists():
+        check(job.process.poll() is None and time.monotonic() < deadline, f"no checkpoint\n{job.said()}")
+        time.sleep(0.005)
+    os.kill(processes_of_ranks(root / "mlp", 1, program)[0], signal.SIGKILL)
+    said = job.end(0)
+    check(re.search(r"ended with 137; start 2 in 0.2 s, from step \d+00\n", said), said)
+    check(whole.splitlines()[-2:] == said.splitlines()[-2:], f"expected\n{whole}\nfound\n{said}")
+
+
 def main():
     with workspace() as folder:
         root = pathlib.Path(folder)
@@ -129,6 +151,7 @@ def main():
         check_restarts(root, flags)
 
         ends_in_vain(root, flags)
+        check_program_of_ones_own(root)
         said = Supervised(root / "nan", flags, "nan:rank=1,step=5,attempt=all").end(5)
         check("a restart would end the same way" in said, said)
 

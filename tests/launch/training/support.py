@@ -108,14 +108,14 @@ def wait_for_step(process, run_dir, step):
         time.sleep(0.005)
 
 
-def processes_of_ranks(run_dir, rank=None):
+def processes_of_ranks(run_dir, rank=None, program=BINARY):
     """Of the training in this run directory, on this machine: of all its ranks, or of one."""
     wanted = None if rank is None else f"OMPI_COMM_WORLD_RANK={rank}".encode()
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it may end meanwhile
             words = (folder / "cmdline").read_bytes().split(b"\0")
-            if words[0] != str(BINARY).encode() or str(run_dir).encode() not in words:
+            if words[0] != str(program).encode() or str(run_dir).encode() not in words:
                 continue
             if wanted is None or wanted in (folder / "environ").read_bytes().split(b"\0"):
                 found.append(int(folder.name))
