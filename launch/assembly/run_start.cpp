@@ -19,11 +19,11 @@
 #include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/run_leftovers.hpp"
 #include "core/checkpoint/tensor_set.hpp"
-#include "launch/assembly/lock_wait.hpp"
 #include "launch/assembly/shared_folder.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/agreement.hpp"
 #include "launch/trainer/agreed_checkpoint.hpp"
+#include "launch/trainer/lock_wait.hpp"
 #include "launch/trainer/model_folder.hpp"
 #include "launch/trainer/run_record.hpp"
 #include "model/hugging_face.hpp"
@@ -175,9 +175,10 @@ void wait_for_start_before(Session& session, const TrainOptions& options) {
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank() || !is_restart()) return;
     // Less long than the others wait for this rank.
-    wait_for_lock(
-        checkpoint::RunPaths(options.run_dir), options.timeouts.setup * 3 / 4,
-        [](const std::string& line) { core::print_remark(fmt::format("sidestream: {}\n", line)); });
+    wait_for_lock(checkpoint::RunPaths(options.run_dir), options.timeouts.setup * 3 / 4,
+                  [](const std::string& line) {
+                    core::print_remark(fmt::format("sidestream: --run-dir: {}\n", line));
+                  });
   });
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/standard_output.hpp"
 #include "core/base/warning.hpp"
 #include "core/checkpoint/checkpoint_store.hpp"
 #include "core/checkpoint/run_directory.hpp"
@@ -20,6 +21,7 @@
 #include "launch/trainer/agreed_checkpoint.hpp"
 #include "launch/trainer/checkpointed_module.hpp"
 #include "launch/trainer/checkpointer.hpp"
+#include "launch/trainer/lock_wait.hpp"
 #include "launch/trainer/model_folder.hpp"
 #include "parallel/module_buffers.hpp"
 
@@ -50,6 +52,7 @@ class ModuleCheckpoint::Impl {
     agree_in_time([&] {
       model_ = std::make_shared<CheckpointedModule>(module, replicas);
       if (!is_first_rank()) return;
+      wait_for_start_before(folder);
       directory_ = std::make_unique<checkpoint::RunDirectory>(
           folder, checkpoint::UsedRun::kContinue, "folder");
       store_.remove_leftovers(core::print_warning);
@@ -123,6 +126,15 @@ class ModuleCheckpoint::Impl {
                       "Remove them to start over, or name another folder");
     for (const auto& skipped : found.skipped) core::print_warning(skipped_text(skipped));
     return std::move(found.checkpoint);
+  }
+
+  // Less long than the others wait for this rank.
+  void wait_for_start_before(const std::filesystem::path& folder) const {
+    if (!is_restart()) return;
+    wait_for_lock(checkpoint::RunPaths(folder), options_.deadline * 3 / 4,
+                  [](const std::string& line) {
+                    core::print_remark(fmt::format("sidestream: folder: {}\n", line));
+                  });
   }
 
   // A start that forgot to restore would save beside what is there, and the next one would go on

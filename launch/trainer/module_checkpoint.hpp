@@ -39,9 +39,10 @@ class ModuleCheckpoint {
   // Collective. Rank 0 makes the folder, which all nodes share, and holds its lock until the end of
   // this: checkpoints lie in FOLDER/checkpoints/step_00000100. It should be of this run alone: a
   // run directory's other names (config.cfg, metrics.jsonl, trace/, ...) must not be links in it.
-  // Communicator, module and replicas outlive this. Throws AgreedError where the folder cannot be
-  // written or another process has it, for names that are taken twice, and for a buffer of a type
-  // that files do not have.
+  // A start after a failed one (launch/supervise) waits for the lock that the one before has left
+  // on a network file system. Communicator, module and replicas outlive this. Throws AgreedError
+  // where the folder cannot be written or another process has it, for names that are taken twice,
+  // and for a buffer of a type that files do not have.
   ModuleCheckpoint(const std::filesystem::path& folder, comm::Communicator& communicator,
                    const torch::nn::Module& module, parallel::DataParallel& replicas,
                    const ModuleCheckpointOptions& options = {});

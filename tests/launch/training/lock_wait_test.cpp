@@ -1,4 +1,4 @@
-#include "launch/assembly/lock_wait.hpp"
+#include "launch/trainer/lock_wait.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -49,7 +49,6 @@ class Supervised(Job):
 
 def keep_lock_of_the_dead(job, run_dir):
     """As a network file system does for a host that is gone: nobody else gets it until the next start has met it."""
-    wait_for_step(job.process, run_dir, 1)
     with open(run_dir / "lock") as lock:
         while True:
             try:
@@ -74,6 +73,7 @@ def check_restarts(root, flags):
     """Killed, then asked to stop by Slurm before its time is over; the job's next start fails once more, and comes to the end."""
     asked, allocation = slurm(root)
     job = Supervised(root / "run", flags, "kill:rank=1,step=17; slow:step=22,ms=300,attempt=2", ["--requeue"], allocation)
+    wait_for_step(job.process, root / "run", 1)
     keep_lock_of_the_dead(job, root / "run")
     wait_for_step(job.process, root / "run", 21)  # of start 2: start 1 was killed before
     job.process.send_signal(signal.SIGUSR1)
@@ -136,6 +136,7 @@ def check_program_of_ones_own(root):
         check(job.process.poll() is None and time.monotonic() < deadline, f"no checkpoint\n{job.said()}")
         time.sleep(0.005)
     os.kill(processes_of_ranks(root / "mlp", 1, program)[0], signal.SIGKILL)
+    keep_lock_of_the_dead(job, root / "mlp")
     said = job.end(0)
     check(re.search(r"ended with 137; start 2 in 0.2 s, from step \d+00\n", said), said)
     check(whole.splitlines()[-2:] == said.splitlines()[-2:], f"expected\n{whole}\nfound\n{said}")

@@ -1,4 +1,4 @@
-#include "launch/assembly/lock_wait.hpp"
+#include "launch/trainer/lock_wait.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ void wait_for_lock(const checkpoint::RunPaths& paths, std::chrono::milliseconds 
   const core::UniqueFd lock(::open(paths.lock().c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!lock || !is_held(lock.get())) return;
   tell(fmt::format(
-      "--run-dir: {} is still in use by {}; this is a restart, which waits for it for {:.0f} s "
+      "{} is still in use by {}; this is a restart, which waits for it for {:.0f} s "
       "(a network file system keeps the lock of a host that died for a minute or two)",
       paths.root().string(), owner_of(lock.get()), std::chrono::duration<double>(limit).count()));
   const auto end = Clock::now() + limit;
