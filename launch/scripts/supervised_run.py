@@ -45,6 +45,9 @@ class Training:
         self.command, self.program, self.run_dir = command, program, run_directory(command)
         self.times = CheckpointTimes(self.run_dir, "config.cfg")
 
+    def claim(self):
+        """The trainer makes the run directory, once it has found no fault with what it was told."""
+
     def has_begun(self, first_ns):
         """Whether this run has taken the directory over (a fresh one) or saved there (one that goes on from elsewhere), since its first
         start; what was there before belongs to another."""
@@ -86,6 +89,11 @@ class OwnProgram:
     def __init__(self, command, run_dir):
         self.command, self.run_dir = command, run_dir
         self.times = CheckpointTimes(run_dir, "lock")
+
+    def claim(self):
+        """The account begins with the name of the supervisor, by which the folder is known to be this run's; such a program writes none
+        into it. Throws OSError."""
+        self.run_dir.mkdir(parents=True, exist_ok=True)
 
     def words(self, _again, _first_ns):
         return self.command

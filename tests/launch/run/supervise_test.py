@@ -143,6 +143,12 @@ class SuperviseTest(SuperviseCase):
         self.assertNotIn("warning", done.stderr)
         self.assertEqual([line.get("code") for line in self.ledger() if line["event"] == "ended"], [6, 139, 0])
 
+    def test_a_folder_that_cannot_be_made_is_refused(self):
+        (self.folder / "file").touch()
+        done = subprocess.run([ROOT / "launch/supervise", "-np", "1", "--program", "/bin/true", "--run-dir", self.folder / "file/run", "--"],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, "cannot make" in done.stderr), (2, True), done.stderr)
+
     def test_a_program_of_ones_own_that_cannot_go_on_is_given_up(self):
         done, starts = self.play_own("5;0")
         self.assertEqual((done.returncode, len(starts)), (5, 1), done.stderr)
