@@ -41,6 +41,11 @@ void add_constants(const Items& items, std::vector<Parameter>& constants) {
   for (const auto& item : items) {
     const torch::Tensor& tensor = item.value();
     if (!tensor.defined() || tensor.requires_grad()) continue;
+    if (tensor.layout() != torch::kStrided)
+      throw core::ConfigError(
+          fmt::format("buffer or constant parameter '{}': expected a dense tensor, found a sparse "
+                      "one: register what it is made of",
+                      item.key()));
     const auto is_it = [&](const Parameter& known) { return known.tensor.is_same(tensor); };
     if (std::ranges::none_of(constants, is_it))
       constants.push_back({.name = item.key(), .tensor = tensor});

@@ -24,7 +24,7 @@ std::string way_out(const TrainOptions& options, const PlanOf& plan_of, const Me
     return fmt::format("{} makes it about {}.", one.flags, gib_text(one.bytes));
   }
   const std::string most = all.empty() ? ""
-                                       : fmt::format("{} leaves about {}; ", all.back().flags,
+                                       : fmt::format("{} still needs about {}; ", all.back().flags,
                                                      gib_text(all.back().bytes));
   return most +
          "take a smaller --batch-size-per-rank with more --grad-accumulation, a shorter "

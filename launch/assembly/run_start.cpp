@@ -135,9 +135,18 @@ void note_changes(const std::filesystem::path& config, const std::string& text,
   for (const std::string& line : changed) notes.push_back("other than in the run so far: " + line);
 }
 
-bool has_ended(const std::filesystem::path& run_json) {
+bool has_reached(const RunRecord& record, std::optional<double> target, std::int64_t step) {
+  return target && record.time_to_target_s && record.last_step == step &&
+         record.last_val_loss.value_or(*target + 1) <= *target;
+}
+
+// A record that cannot be read says nothing of an end.
+bool is_done(const std::filesystem::path& run_json, const TrainOptions& options,
+             std::int64_t step) {
   try {
-    return read_run_record(run_json).exit_code == 0;
+    const RunRecord record = read_run_record(run_json);
+    return record.exit_code == 0 &&
+           (step >= options.steps || has_reached(record, options.evaluation.target_val_loss, step));
   } catch (const core::Error&) {
     return false;
   }
@@ -191,12 +200,14 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
 
 bool has_nothing_left(Session& session, const TrainOptions& options,
                       const std::optional<checkpoint::Checkpoint>& resume_from) {
-  if (!resume_from || resume_from->manifest.step < options.steps) return false;  // on all ranks
+  if (!resume_from) return false;  // on all ranks, and so is what follows
+  const std::int64_t step = resume_from->manifest.step;
+  if (step < options.steps && !options.evaluation.target_val_loss) return false;
   bool nothing = false;
   agree_on_setup(session, options, [&] {
     const checkpoint::RunPaths paths(options.run_dir);
     nothing = session.is_first_rank() && is_checkpoint_of(paths, *resume_from) &&
-              has_ended(paths.run_json());
+              is_done(paths.run_json(), options, step);
   });
   return !of_rank_0(session, nothing ? "nothing" : "", "whether steps are left").empty();
 }

@@ -29,8 +29,8 @@ std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
                                                            const TrainOptions& options,
                                                            std::vector<std::string>& notes);
 
-// Whether the run of --run-dir has ended and has trained all steps that are asked for: then what it
-// says of itself is to stay. Collective. Throws AgreedError.
+// Whether the run of --run-dir has ended and has trained all steps that are asked for, or reached
+// --target-val-loss: then what it says of itself is to stay. Collective. Throws AgreedError.
 bool has_nothing_left(Session& session, const TrainOptions& options,
                       const std::optional<checkpoint::Checkpoint>& resume_from);
 

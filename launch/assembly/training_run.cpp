@@ -144,6 +144,9 @@ ExitCode end_of_a_run_that_is_done(const Session& session, const checkpoint::Che
   if (!session.is_first_rank()) return ExitCode::kDone;
   ProgressReporter progress({.total_steps = steps});
   append(notes, resumed_lines(from, steps));
+  if (from.manifest.step < steps)
+    notes.push_back(fmt::format(
+        "nothing is left to train: --target-val-loss was reached at step {}", from.manifest.step));
   for (const std::string& note : notes) progress.info(note);
   return ExitCode::kDone;
 }

@@ -21,8 +21,13 @@ std::optional<T> whole_text_as(std::string_view text) {
   return value;
 }
 
-std::string range_text(IntegerRange range) {
-  if (range.max == std::numeric_limits<std::int64_t>::max())
+// Of what is written like a whole number and still does not fit, the end is of interest, too.
+bool is_whole_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
+std::string range_text(IntegerRange range, std::string_view found) {
+  if (range.max == std::numeric_limits<std::int64_t>::max() && !is_whole_number(found))
     return fmt::format("{} or more", range.min);
   return fmt::format("from {} to {}", range.min, range.max);
 }
@@ -54,7 +59,7 @@ bool contains(const NumberRange& range, double value) {
 std::int64_t parse_integer(std::string_view text, IntegerRange range, std::string_view words) {
   const std::optional<std::int64_t> value = whole_text_as<std::int64_t>(text);
   if (!value || *value < range.min || *value > range.max)
-    refuse_value(words, "an integer, " + range_text(range), text);
+    refuse_value(words, "an integer, " + range_text(range, text), text);
   return *value;
 }
 

@@ -40,7 +40,7 @@ class Script:
                 given[switches[flag]] = [True]
             elif flag not in values:
                 self.fail(f"unknown option '{flag}'; what the ranks should do comes after --: launch/{self.name} -np 2 -- train ...")
-            elif not words or words[0] == "--":
+            elif not words or words[0] == "--" or (words[0] in (*values, *switches) and flag != "--mpi-arg"):
                 self.fail(f"{flag} needs a value")
             else:
                 given.setdefault(values[flag], []).append(words.pop(0))

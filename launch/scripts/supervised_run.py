@@ -54,6 +54,9 @@ class Training:
         begun = self.times.last_claim if setting(self.command, "resume") == "none" else self.times.last_save
         return begun() > first_ns
 
+    def never_claimed(self):
+        return False  # the trainer says why
+
     def words(self, again, first_ns):
         """--resume as it was asked for at the first start; once the run has a checkpoint of its own, a start again goes on from that,
         also one by Slurm."""
@@ -94,6 +97,10 @@ class OwnProgram:
         """The account begins with the name of the supervisor, by which the folder is known to be this run's; such a program writes none
         into it. Throws OSError."""
         self.run_dir.mkdir(parents=True, exist_ok=True)
+
+    def never_claimed(self):
+        """No start has locked the folder: the program saves elsewhere, or nothing."""
+        return self.times.last_claim() == 0
 
     def words(self, _again, _first_ns):
         return self.command

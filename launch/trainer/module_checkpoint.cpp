@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/json_fault.hpp"
+#include "core/base/shallow_json.hpp"
 #include "core/base/standard_output.hpp"
 #include "core/base/warning.hpp"
 #include "core/checkpoint/checkpoint_store.hpp"
@@ -29,6 +31,26 @@ namespace sidestream::launch {
 namespace {
 
 constexpr std::string_view kDeadline = "ModuleCheckpointOptions::deadline";
+
+// What a manifest has room for beside its own fields.
+constexpr std::size_t kMostProgramBytes = std::size_t{8} << 20;
+
+void require_small(const nlohmann::json& program) {
+  constexpr const char* kWhat = "what the program keeps in a checkpoint";
+  std::string text;
+  try {
+    text = program.dump();
+    core::parse_shallow_json("[[" + text + "]]");  // as deep as it will stand
+  } catch (const nlohmann::json::exception& error) {
+    throw core::ConfigError(fmt::format("{}: {}", kWhat, core::json_words(error)));
+  } catch (const core::NestingError& error) {
+    throw core::ConfigError(
+        fmt::format("{}: expected at most 30 nested levels, found more", kWhat));
+  }
+  if (text.size() > kMostProgramBytes)
+    throw core::ConfigError(fmt::format("{}: expected at most {} bytes of JSON, found {}", kWhat,
+                                        kMostProgramBytes, text.size()));
+}
 
 std::vector<std::string> only_in(const std::set<std::string>& names,
                                  const std::set<std::string>& others) {
@@ -49,6 +71,7 @@ class ModuleCheckpoint::Impl {
         module_(module),
         replicas_(replicas),
         store_(checkpoint::RunPaths(folder).checkpoints()) {
+    require_same_folder(folder);
     agree_in_time([&] {
       model_ = std::make_shared<CheckpointedModule>(module, replicas);
       if (!is_first_rank()) return;
@@ -80,6 +103,7 @@ class ModuleCheckpoint::Impl {
     replicas_.require_idle("ModuleCheckpoint::save()");
     const std::int64_t step = replicas_.steps_taken();
     agree_in_time([&] {
+      require_small(program);
       require_settled();
       require_going_on(step);
     });
@@ -126,6 +150,17 @@ class ModuleCheckpoint::Impl {
                       "Remove them to start over, or name another folder");
     for (const auto& skipped : found.skipped) core::print_warning(skipped_text(skipped));
     return std::move(found.checkpoint);
+  }
+
+  // Ranks that write elsewhere than rank 0 would say so at the first save only.
+  void require_same_folder(const std::filesystem::path& folder) const {
+    const auto all = communicator_.exchange(folder.string(), {.purpose = "folder of checkpoints"});
+    const auto other = std::ranges::find_if(all, [&](const auto& text) { return text != all[0]; });
+    if (other == all.end()) return;
+    throw core::AgreedError(
+        fmt::format("ranks name different folders for one checkpoint: rank 0 '{}', rank {} '{}'",
+                    all[0], other - all.begin(), *other),
+        core::ExitCode::kConfig);
   }
 
   // Less long than the others wait for this rank.

@@ -41,8 +41,8 @@ class ModuleCheckpoint {
   // run directory's other names (config.cfg, metrics.jsonl, trace/, ...) must not be links in it.
   // A start after a failed one (launch/supervise) waits for the lock that the one before has left
   // on a network file system. Communicator, module and replicas outlive this. Throws AgreedError
-  // where the folder cannot be written or another process has it, for names that are taken twice,
-  // and for a buffer of a type that files do not have.
+  // where the folder cannot be written, another process has it or ranks name different ones, for
+  // names that are taken twice, and for a buffer of a type that files do not have.
   ModuleCheckpoint(const std::filesystem::path& folder, comm::Communicator& communicator,
                    const torch::nn::Module& module, parallel::DataParallel& replicas,
                    const ModuleCheckpointOptions& options = {});
@@ -59,11 +59,12 @@ class ModuleCheckpoint {
   std::optional<nlohmann::json> restore();
 
   // Collective, between two steps: returns when the checkpoint is on disk and has its name, and
-  // older ones are gone. `program`: rank 0's counts, at most 30 levels deep. Buffers become those
-  // of rank 0 on all ranks, so that what goes on is what would be restored. Throws AgreedError, and
-  // the checkpoints before are as they were: for what the system refuses, for values that are not
-  // finite (of buffers: not numbers), on a device also once first_bad_step() is there, and in a
-  // folder that has checkpoints which nobody has restored; Error inside of a step.
+  // older ones are gone. `program`: rank 0's counts, at most 30 levels deep and 8 MiB of text.
+  // Buffers become those of rank 0 on all ranks, so that what goes on is what would be restored.
+  // Throws AgreedError, and the checkpoints before are as they were: for what the system refuses,
+  // for values that are not finite (of buffers: not numbers), on a device also once
+  // first_bad_step() is there, and in a folder that has checkpoints which nobody has restored;
+  // Error inside of a step.
   void save(const nlohmann::json& program = {});
 
  private:

@@ -100,7 +100,9 @@ void Snapshot::require_no_nan(std::int64_t step) const {
   for (const NamedTensor& named : tensors_) {
     if (!has_nan(named.tensor)) continue;
     throw core::NumericsError(fmt::format(
-        "step {}: not saved: {} holds values that are not numbers. Go on from an older checkpoint",
+        "step {}: not saved: {} holds values that are not numbers. Where they came in training, go "
+        "on "
+        "from an older checkpoint; where they are meant, keep something else in their place",
         step, named.name));
   }
 }

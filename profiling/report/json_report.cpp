@@ -214,6 +214,7 @@ Json metrics_of(const Analysis& all, const RunMetrics& run) {
           {"joules_per_token", or_null(all.system.joules_per_token)},
           {"system_samples", all.system.samples},
           {"mfu_source", throughput.source.empty() ? Json() : Json(throughput.source)},
+          {"profiler_was_off", all.model.profiler_was_off},
           {"profiler_cost", or_null(all.model.profiler_cost)},
           {"profiler_cost_below", or_null(all.model.profiler_cost_below)},
           {"unprofiled_data_wait", by_rank(all.model.unprofiled_data_wait)},

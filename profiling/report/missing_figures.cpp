@@ -37,12 +37,11 @@ std::vector<MissingFigure> missing_figures(const analysis::Analysis& all, const 
     if (missing) list.push_back({name, needs});
   };
   constexpr const char* kRun = "the run directory of the traces (metrics.jsonl)";
-  constexpr const char* kPeak =
-      "the run directory of the traces (metrics.jsonl), and what the machine can do (`sidestream "
-      "bench ceilings`, before the run)";
+  const std::string peak = "what the machine can do (`sidestream bench ceilings`, before the run)";
+  const std::string run_and_peak = run.tokens_per_s ? peak : kRun + (", and " + peak);
   const Throughput throughput = throughput_of(all, run);
-  need(!throughput.mfu, "mfu", kPeak);
-  need(!throughput.mfu_palm, "mfu_palm", kPeak);
+  need(!throughput.mfu, "mfu", run_and_peak);
+  need(!throughput.mfu_palm, "mfu_palm", run_and_peak);
   need(!throughput.tokens_per_s, "tokens_per_s", kRun);
   need(!run.ettr, "ettr", "a run directory with an ettr.jsonl, or a run.json that holds it");
   need(!all.utilisation.gpu_utilisation, "gpu_utilisation", needs_of_device(all, "device events"));

@@ -206,7 +206,7 @@ std::string throughput_text(const Analysis& all, const RunMetrics& run, std::siz
   std::string text;
   if (found.tokens_per_s)
     text += fmt::format("{:.0f} tokens/s{} of {}; ", *found.tokens_per_s,
-                        run.tokens_per_s ? " (median)" : "", found.tokens_source);
+                        run.tokens_per_s ? " (median of all steps)" : "", found.tokens_source);
   text += utilisation_text(found);
   if (all.system.joules_per_token)
     text += fmt::format("; {:.3g} J a token (GPUs)", *all.system.joules_per_token);

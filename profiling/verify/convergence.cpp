@@ -142,6 +142,7 @@ std::optional<CurveComparison> compare_curves(const Curve& curve) {
     double mean = moments_of(difference).mean;
     if (!std::isfinite(mean)) mean = std::numeric_limits<double>::infinity();
     result.points += 1;
+    result.seeds = std::max(result.seeds, losses.size());
     result.identical_points += std::all_of(
         losses.begin(), losses.end(), [](const LossPair& pair) { return pair.base == pair.fresh; });
     within += std::abs(mean) <= spread + kRounding;

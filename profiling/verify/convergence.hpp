@@ -45,6 +45,7 @@ struct CurveComparison {
   std::int64_t identical_points = 0;  // equal to the bit in every pair
   double largest_difference = 0;      // of the mean over the pairs
   std::int64_t largest_at_step = 0;
+  std::size_t seeds = 0;     // pairs; below 2 there is no spread
   double spread_there = 0;   // of the seeds at that step
   double within_spread = 0;  // share of points whose mean difference is within it
 };

@@ -14,6 +14,11 @@ namespace {
 using report::Table;
 
 std::string curve_text(const CurveComparison& curve) {
+  if (curve.seeds < 2)
+    return fmt::format(
+        "Loss curves: {} points, {} equal to the bit; furthest apart at step {} ({:+.2g}; one pair "
+        "has no spread of seeds)",
+        curve.points, curve.identical_points, curve.largest_at_step, curve.largest_difference);
   return fmt::format(
       "Loss curves: {} points, {} equal to the bit, {:.0f} % within the spread of seeds; furthest "
       "apart at step {} ({:+.2g}, spread there {:.2g})",

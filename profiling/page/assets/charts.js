@@ -52,15 +52,27 @@ function lines(body, series, xTitle, yTitle, low) {
       plugins: {legend: {position: "bottom", labels: {usePointStyle: true, pointStyle: "line", pointStyleWidth: 28}}}}}, low);
 }
 
+const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+
+// Beside a point, where no other point and no label so far is; all corners taken: at the first.
+function freePlace({x, y}, width, taken) {
+  const places = [[8, -14], [-8 - width, -14], [8, 4], [-8 - width, 4], [-width / 2, -20], [-width / 2, 8]].map(([right, down]) =>
+    ({left: x + right, right: x + right + width, top: y + down, bottom: y + down + 11}));
+  return places.find(place => !taken.some(other => meet(place, other))) || places[0];
+}
+
 // The number of a point beside it: as in the table.
 const numbers = {id: "numbers", afterDatasetsDraw(made) {
-  made.data.datasets.forEach((set, at) => made.getDatasetMeta(at).data.forEach((mark, index) => {
-    const text = set.data[index] && set.data[index].mark;
-    if (!text) return;
-    made.ctx.fillStyle = colour("ink");
-    made.ctx.font = "11px system-ui, sans-serif";
-    made.ctx.fillText(text, mark.x + 8, mark.y - 5);
-  }));
+  const named = made.data.datasets.flatMap((set, at) => made.getDatasetMeta(at).data.map((mark, index) =>
+    ({mark, text: set.data[index] && set.data[index].mark})).filter(one => one.text));
+  const taken = named.map(({mark}) => ({left: mark.x - 6, right: mark.x + 6, top: mark.y - 6, bottom: mark.y + 6}));
+  made.ctx.fillStyle = colour("ink");
+  made.ctx.font = "11px system-ui, sans-serif";
+  for (const {mark, text} of named) {
+    const place = freePlace(mark, made.ctx.measureText(text).width, taken);
+    made.ctx.fillText(text, place.left, place.bottom - 2);
+    taken.push(place);
+  }
 }};
 
 // points: {x, y, label, mark}; extra datasets may be lines, such as a roof.

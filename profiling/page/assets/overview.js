@@ -38,7 +38,7 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
   if (report.run_verdict) body.append(ownVerdict(report.run_verdict));
   body.append(element("div", {class: "cards"},
     figure("step, median", msText(metrics.step_ms_p50), "of these traces"),
-    figure("tokens per second", rounded, metrics.tokens_source === null ? "" : `of ${metrics.tokens_source}`),
+    figure("tokens per second", rounded, metrics.tokens_source === null ? "" : `${metrics.tokens_source === "metrics.jsonl" ? "median of all steps" : ""} of ${metrics.tokens_source}`.trim()),
     figure("MFU", metrics.mfu === null ? null : percentText(metrics.mfu)),
     figure("MFU by PaLM's formula", metrics.mfu_palm === null ? null : percentText(metrics.mfu_palm)),
     metrics.ettr === null || !metrics.ettr_account ? null
@@ -48,7 +48,8 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
     metrics.process_cores === null ? null
       : figure("processors a rank runs on", numberText(metrics.process_cores), `${numberText(metrics.process_cores_short)} more wanted`),
     metrics.machine_cpu === null ? null : figure("processors busy", percentText(metrics.machine_cpu), "of the machine"),
-    cost !== null ? figure("profiler: longer steps", `${signed(cost * 100, 1)} %`, beside)
+    metrics.profiler_was_off ? figure("profiler", "off", "in these steps")
+      : cost !== null ? figure("profiler: longer steps", `${signed(cost * 100, 1)} %`, beside)
       : metrics.profiler_cost_below === null ? null
         : figure("profiler: longer steps", "within their scatter", [`of ${percentText(metrics.profiler_cost_below)}`, beside].filter(Boolean).join(", ")),
     figure("ranks", String(report.world_size), read < report.world_size ? `${read} of them read` : "")));

@@ -150,14 +150,16 @@ class Timeline {
     const gap = [1, 2, 5, 10].map(factor => factor * power).find(value => value >= raw);
     context.fillStyle = colour("soft");
     context.strokeStyle = colour("line");
+    let taken = 0;  // by the labels so far
     for (let time = Math.ceil(this.from / gap) * gap; time <= this.to; time += gap) {
       const x = Math.round(this.x(time)) + 0.5;
       if (x < this.labelWidth) continue;
       context.beginPath(); context.moveTo(x, AXIS_HEIGHT); context.lineTo(x, this.height); context.stroke();
-      const label = nsText(time) === "0 ns" ? "0" : nsText(time), fits = x + 3 + context.measureText(label).width <= this.width;
-      context.textAlign = fits ? "left" : "right";  // at the right edge it stands on the other side of its line
-      context.fillText(label, fits ? x + 3 : x - 3, AXIS_HEIGHT / 2);
-      context.textAlign = "left";
+      const label = nsText(time) === "0 ns" ? "0" : nsText(time), width = context.measureText(label).width;
+      const left = x + 3 + width <= this.width ? x + 3 : x - 3 - width;  // at the right edge it stands on the other side of its line
+      if (left < taken) continue;
+      context.fillText(label, left, AXIS_HEIGHT / 2);
+      taken = left + width + 4;
     }
     context.strokeStyle = colour("accent");
     for (const rank of this.timeline.ranks) for (const [, start, end] of rank.windows) for (const time of [start, end]) {

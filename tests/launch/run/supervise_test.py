@@ -143,6 +143,13 @@ class SuperviseTest(SuperviseCase):
         self.assertNotIn("warning", done.stderr)
         self.assertEqual([line.get("code") for line in self.ledger() if line["event"] == "ended"], [6, 139, 0])
 
+    def test_a_program_that_saves_elsewhere_is_told(self):
+        command = [ROOT / "launch/supervise", "-np", "1", "--program", "/bin/true", "--run-dir", self.run_dir, "--"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("is it the folder that the program gives its ModuleCheckpoint?", done.stderr)
+        self.assertNotIn("ModuleCheckpoint", self.play_own("0")[0].stderr)
+
     def test_a_folder_that_cannot_be_made_is_refused(self):
         (self.folder / "file").touch()
         done = subprocess.run([ROOT / "launch/supervise", "-np", "1", "--program", "/bin/true", "--run-dir", self.folder / "file/run", "--"],
@@ -162,7 +169,7 @@ class SuperviseTest(SuperviseCase):
     def test_bad_calls(self):
         for words in (["-np", "0", "--", "train"], ["-np", "2", "--", "verify"], ["-np", "2", "--hosts", "a:x", "--", "train"],
                       ["--frobnicate", "--", "train"], ["-np", "2", "--hostfile", "/nowhere", "--", "train"],
-                      ["-np", "2", "--program", "/bin/true", "--"], ["-np", "2", "--run-dir", "runs/a", "--", "train"]):
+                      ["-np", "2", "--program", "/bin/true", "--"], ["-np", "2", "--program", "/bin/true", "--run-dir", "", "--"], ["-np", "2", "--run-dir", "runs/a", "--", "train"]):
             done = subprocess.run([ROOT / "launch/supervise", *words], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2, words)
 
@@ -171,6 +178,7 @@ class SuperviseTest(SuperviseCase):
                                (["-np", "many", "--", "train"], "-np: expected a number from 1, found 'many'"),
                                (["--", "train"], "-np is missing: how many ranks?"),
                                (["-np", "2", "--hosts", "--", "train"], "--hosts needs a value"),
+                               (["--hosts", "-np", "2", "--", "train"], "--hosts needs a value"),
                                (["-np", "2", "--frames", "3", "--", "train"], "unknown option '--frames'; what the ranks should do comes after --")):
             for script in ("supervise", "nsys-collect"):
                 done = subprocess.run([ROOT / "launch" / script, *words], capture_output=True, text=True)

@@ -34,7 +34,7 @@ SCHEMA = {
                     "steps": int, "steps_last": int}],
     "usually_last": None, "rotating_wait_ns_per_step": None,
     "metrics": dict.fromkeys(["step_ms_p50", "tokens_per_s", "mfu", "mfu_palm", "tensor_core_share", "tensor_core_source",
-                              "ettr", "gpu_utilisation", "sm_efficiency", "occupancy", "mfu_source", "profiler_cost", "profiler_cost_below", "unprofiled_data_wait", "steps_without_profiler", "gpu_counters",
+                              "ettr", "gpu_utilisation", "sm_efficiency", "occupancy", "mfu_source", "profiler_was_off", "profiler_cost", "profiler_cost_below", "unprofiled_data_wait", "steps_without_profiler", "gpu_counters",
                               "joules_per_token"]),
     "verdict": None, "verdict_sure": None, "verdict_text": None, "hang": None, "outliers": list, "urgent": [str], "advice": list, "not_measured": [{"rule": str, "needs": str}],
     "import": {"files": [str], "events": int, "skipped": dict, "warnings": list},

@@ -25,6 +25,12 @@ def main():
             record = json.loads((reached / "run.json").read_text())
             check(record["time_to_target_s"] > 0 and record["exit_code"] == 0, str(record))
             check((reached / "checkpoints/step_00000003/manifest.json").exists(), "nothing was saved at the target")
+            output = train(ranks, reached, flags + ["--target-val-loss", "100", "--resume", "auto"])
+            check("nothing is left to train: --target-val-loss was reached at step 3" in output, output)
+            check(json.loads((reached / "run.json").read_text()) == record, "the record of the run that reached it has changed")
+            if ranks == 1:
+                output = train(ranks, reached, flags + ["--target-val-loss", "0.001", "--resume", "auto"])
+                check("the target was not reached: 9 steps" in output, output)
 
         missed = root / "missed"
         output = train(1, missed, flags + ["--target-val-loss", "0.001"])

@@ -79,9 +79,9 @@ TEST(MemoryAdviceTest, what_does_not_help_is_said) {
   least.precision = Precision::kBf16;
 
   EXPECT_THAT(advice(options_of(0), 0),
-              HasSubstr("--recompute blocks --precision bf16 leaves about"));
+              HasSubstr("--recompute blocks --precision bf16 still needs about"));
   EXPECT_THAT(advice(options_of(0), 0), HasSubstr("--batch-size-per-rank"));
-  EXPECT_THAT(advice(least, 0), Not(HasSubstr("leaves about")));
+  EXPECT_THAT(advice(least, 0), Not(HasSubstr("still needs about")));
 }
 
 TEST(MemoryAdviceTest, a_start_that_takes_more_than_training_is_counted) {
@@ -142,7 +142,7 @@ TEST(MemoryAdviceTest, what_goes_to_the_host_of_a_gpu_comes_after_the_levels) {
   EXPECT_THAT(gpu_advice(deep, needed_on_gpu(moved) - static_cast<std::int64_t>(kOffloaded)),
               HasSubstr(": --offload residuals,optimizer makes it about"));
   EXPECT_THAT(gpu_advice(deep, 0),
-              HasSubstr("--offload residuals,optimizer --precision bf16 leaves about"));
+              HasSubstr("--offload residuals,optimizer --precision bf16 still needs about"));
   EXPECT_THAT(advice(deep, 0), Not(HasSubstr("--offload")));
 }
 
@@ -185,7 +185,7 @@ TEST(MemoryAdviceTest, what_a_graph_of_the_step_cannot_hold_leaves_it_out) {
   EXPECT_THAT(advice(graph, needed(recomputed)), HasSubstr(": --recompute blocks makes it about"));
   EXPECT_THAT(advice(draws, needed(redrawn)),
               HasSubstr(": --recompute attention --cuda-graph off makes it about"));
-  EXPECT_THAT(gpu_advice(graph, 0), HasSubstr(" --cuda-graph off leaves about"));
+  EXPECT_THAT(gpu_advice(graph, 0), HasSubstr(" --cuda-graph off still needs about"));
 }
 
 }  // namespace

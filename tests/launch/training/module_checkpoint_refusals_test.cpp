@@ -162,6 +162,56 @@ TEST_F(ModuleCheckpointTest, name_that_two_tensors_have_is_refused) {
   EXPECT_THAT(message_of(errors[0]), HasSubstr("two tensors of the module are named 'frozen'"));
 }
 
+TEST_F(ModuleCheckpointTest, folder_that_is_another_one_on_a_rank_is_refused) {
+  const auto errors = run_ranks_collecting(2, [&](ThreadCommunicator& communicator) {
+    Network network(communicator.rank());
+    parallel::DataParallel replicas(network, communicator, config());
+    ModuleCheckpoint(folder / std::to_string(communicator.rank()), communicator, network, replicas);
+  });
+
+  for (const auto& error : errors)
+    EXPECT_THAT(message_of(error), HasSubstr("ranks name different folders"));
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST_F(ModuleCheckpointTest, what_a_program_keeps_is_refused_where_a_manifest_has_no_room_for_it) {
+  run_ranks(2, [&](ThreadCommunicator& communicator) {
+    Network network(communicator.rank());
+    parallel::DataParallel replicas(network, communicator, config());
+    ModuleCheckpoint checkpoint(folder.path(), communicator, network, replicas);
+    const auto levels = [](int count) {
+      nlohmann::json value = 1;
+      for (int level = 0; level < count; ++level) value = nlohmann::json::array({value});
+      return value;
+    };
+    const auto said = [&](const nlohmann::json& program) -> std::string {
+      try {
+        checkpoint.save(program);
+        return "saved";
+      } catch (const core::AgreedError& error) {
+        return error.what();
+      }
+    };
+
+    EXPECT_EQ(said(levels(30)), "saved");
+    EXPECT_EQ(checkpoint.restore(), levels(30));
+    EXPECT_THAT(said(levels(31)), HasSubstr("at most 30 nested levels"));
+    EXPECT_THAT(said(std::string(9 << 20, 'x')), HasSubstr("at most 8388608 bytes"));
+    EXPECT_THAT(said("\xff"), HasSubstr("what the program keeps in a checkpoint"));
+  });
+}
+
+TEST_F(ModuleCheckpointTest, sparse_buffer_is_named) {
+  const auto errors = run_ranks_collecting(2, [&](ThreadCommunicator& communicator) {
+    Network network(communicator.rank());
+    network.register_buffer("graph", torch::eye(3).to_sparse());
+    parallel::DataParallel replicas(network, communicator, config());
+  });
+
+  for (const auto& error : errors)
+    EXPECT_THAT(message_of(error), AllOf(HasSubstr("'graph'"), HasSubstr("found a sparse one")));
+}
+
 TEST_F(ModuleCheckpointTest, buffer_of_a_type_that_files_do_not_have_is_named) {
   const auto errors = run_ranks_collecting(2, [&](ThreadCommunicator& communicator) {
     Network network(communicator.rank());
