@@ -149,8 +149,7 @@ bool HostCommunicator::close() noexcept {
     engine_->run_exclusively([this] { watch_->note_left(); });
     return true;
   } catch (const std::exception& error) {
-    core::print_warning("rank " + std::to_string(topology_.rank) +
-                        ": closing the communicator: " + error.what());
+    core::print_warning("this rank has left the program: " + std::string(error.what()));
     return false;
   }
 }

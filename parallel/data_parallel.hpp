@@ -8,6 +8,9 @@
 //     replicas.finish_backward();              // every gradient is now the sum over ranks
 //     const auto done = replicas.update(lr);   // 1/(R G), clipping, optimizer: one pass
 //
+// Parameters come in fp32; those with a gradient are in DataParallelConfig::parameter_dtype from
+// then on, the others and buffers as they were.
+//
 // Owns the flat buffers and the hooks; the module's parameters become views of the buffers and have
 // to stay so: load(), to() and the like come before (begin_micro_step(0) throws Error otherwise; it
 // does not see a parameter or submodule that another has replaced); values change in states(),

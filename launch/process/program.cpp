@@ -139,6 +139,9 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
     stop_all_ranks(*environment, communicator.get(), describe_failure(error), last_word);
+  } catch (...) {
+    const core::Error unknown("the program threw something that is no std::exception");
+    stop_all_ranks(*environment, communicator.get(), describe_failure(unknown), last_word);
   }
 }
 

@@ -73,6 +73,9 @@ class ModuleCheckpoint::Impl {
         store_(checkpoint::RunPaths(folder).checkpoints()) {
     require_same_folder(folder);
     agree_in_time([&] {
+      if (options.keep < 0)
+        throw core::ConfigError(fmt::format(
+            "ModuleCheckpointOptions::keep: expected 0 (all) or more, found {}", options.keep));
       model_ = std::make_shared<CheckpointedModule>(module, replicas);
       if (!is_first_rank()) return;
       wait_for_start_before(folder);

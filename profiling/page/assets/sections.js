@@ -90,14 +90,14 @@ section("kernels", "Kernels", "What ran on the device, by name.", body => drawNa
   {amounts: true, sort: /^total_ns$/, empty: "no kernels recorded: host ranks have operators instead"}));
 
 section("memory", "Memory", "Allocated memory over time, and what was held at the peak. " +
-  "Of host memory: what was taken since the profiler started.", body => {
+  "Of host memory: what was taken since the profiler started. Times of the tables are those of the timeline.", body => {
   const curve = currentRun() ? currentRun().memory_curves : [];
   const tones = ["accent", "comm", "compute", "copies", "data", "host", "ranges", "lock"];
   const windows = new Set(curve.map(one => one.window));
   if (curve.length > 0)
     lines(body, curve.map((one, at) => ({colour: colour(tones[at % tones.length]), stepped: true,
       label: `rank ${one.rank}, ${one.device < 0 ? "host" : `device ${one.device}`}${windows.size > 1 ? `, ${one.window}` : ""}`,
-      points: one.points.map(([time, bytes]) => [time / 1e6, bytes / 1e6])})), "ms", "MB allocated");
+      points: one.points.map(([time, bytes]) => [time / 1e6, bytes / 1e6])})), "ms after the first allocation of each window", "MB allocated");
   else body.append(absent("no curve: needs memory events (--profile-memory)"));
   let any = curve.length > 0;
   for (const [name, title] of [["memory_categories", "What the peak was made of"], ["memory_peaks", "Peaks"], ["memory", "Allocations and releases"]]) {

@@ -201,6 +201,16 @@ TEST_F(ModuleCheckpointTest, what_a_program_keeps_is_refused_where_a_manifest_ha
   });
 }
 
+TEST_F(ModuleCheckpointTest, number_to_keep_is_not_negative) {
+  const auto errors = run_ranks_collecting(1, [&](ThreadCommunicator& communicator) {
+    Network network(0);
+    parallel::DataParallel replicas(network, communicator, config());
+    ModuleCheckpoint(folder.path(), communicator, network, replicas, {.keep = -3});
+  });
+
+  EXPECT_THAT(message_of(errors[0]), HasSubstr("expected 0 (all) or more, found -3"));
+}
+
 TEST_F(ModuleCheckpointTest, sparse_buffer_is_named) {
   const auto errors = run_ranks_collecting(2, [&](ThreadCommunicator& communicator) {
     Network network(communicator.rank());
