@@ -90,17 +90,21 @@ std::string owner_text() {
                      fmt::gmtime(std::time(nullptr)));
 }
 
+// Of the call that has just failed.
+core::ConfigError system_error(std::string_view called, const char* what, const fs::path& path) {
+  return core::ConfigError(
+      fmt::format("{}: {}", called, core::system_error_text(what, path, errno)));
+}
+
 core::UniqueFd take_lock(const RunPaths& paths, const std::string& owner, std::string_view called) {
   core::UniqueFd lock(
       ::open(paths.lock().c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!lock) {
-    throw core::ConfigError(fmt::format(
-        "{}: {}", called, core::system_error_text("cannot create", paths.lock(), errno)));
+    throw system_error(called, "cannot create", paths.lock());
   }
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {
-      throw core::ConfigError(fmt::format(
-          "{}: {}", called, core::system_error_text("cannot lock", paths.lock(), errno)));
+      throw system_error(called, "cannot lock", paths.lock());
     }
     throw core::ConfigError(
         fmt::format("{0}: {1} is in use by {2}. Wait for it, or choose another {0}.", called,
@@ -109,17 +113,14 @@ core::UniqueFd take_lock(const RunPaths& paths, const std::string& owner, std::s
   // For people, and for hold(); the lock itself ends with the process, so a stale text does no
   // harm.
   if (::ftruncate(lock.get(), 0) != 0 || ::pwrite(lock.get(), owner.data(), owner.size(), 0) < 0) {
-    throw core::ConfigError(fmt::format(
-        "{}: {}", called, core::system_error_text("cannot write", paths.lock(), errno)));
+    throw system_error(called, "cannot write", paths.lock());
   }
   return lock;
 }
 
 core::UniqueFd open_folder(const fs::path& folder, std::string_view called) {
   core::UniqueFd fd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!fd)
-    throw core::ConfigError(
-        fmt::format("{}: {}", called, core::system_error_text("cannot open", folder, errno)));
+  if (!fd) throw system_error(called, "cannot open", folder);
   return fd;
 }
 

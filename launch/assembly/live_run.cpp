@@ -18,8 +18,8 @@
 #include "launch/process/kept_memory.hpp"
 #include "launch/process/tuning.hpp"
 #include "launch/recording/phase_verdict.hpp"
+#include "launch/trainer/agreed_checkpoint.hpp"
 #include "launch/trainer/checkpointed_language_model.hpp"
-#include "launch/trainer/model_folder.hpp"
 #include "profiling/record/processor_wait.hpp"
 
 namespace sidestream::launch {

@@ -47,20 +47,6 @@ std::string skipped_text(const checkpoint::SkippedCheckpoint& skipped) {
   return fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason);
 }
 
-std::string set_aside_text(const std::filesystem::path& folder, std::int64_t step) {
-  return fmt::format(
-      "set aside as {}: a checkpoint newer than step {}, from where training goes on",
-      folder.string(), step);
-}
-
-void require_one_whole(const checkpoint::NewestCheckpoint& found, std::string_view asked,
-                       const std::filesystem::path& folder, std::string_view instead) {
-  if (found.checkpoint || found.skipped.empty()) return;
-  throw core::CheckpointError(
-      fmt::format("{}: none of the {} checkpoints of {} can be used; the newest: {}. {}", asked,
-                  found.skipped.size(), folder.string(), found.skipped.front().reason, instead));
-}
-
 WeightsFolder folder_of_weights(const std::filesystem::path& path,
                                 std::vector<std::string>& notes) {
   std::error_code ignored;

@@ -1,10 +1,8 @@
 // The model that a folder of weights holds: a checkpoint of ours or a folder of Hugging Face.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/checkpoint/checkpoint_store.hpp"
@@ -16,14 +14,6 @@ namespace sidestream::launch {
 
 // "skipped checkpoint FOLDER: why"
 std::string skipped_text(const checkpoint::SkippedCheckpoint& skipped);
-
-// "set aside as FOLDER: a checkpoint newer than step N, ..."
-std::string set_aside_text(const std::filesystem::path& folder, std::int64_t step);
-
-// Throws CheckpointError, with what to do instead, where the folder has checkpoints and none is
-// whole. `asked`: what wanted one, as the message begins with it.
-void require_one_whole(const checkpoint::NewestCheckpoint& found, std::string_view asked,
-                       const std::filesystem::path& folder, std::string_view instead);
 
 struct WeightsFolder {
   std::filesystem::path folder;
