@@ -103,22 +103,10 @@ void check_products(const ModelConfig& config) {
 
 void check_attention(const ModelConfig& config) {
   if (!config.packed_attention) return;
-  if (config.family == "mlp")
-    throw core::ConfigError(
-        "--packed-attention on: models of the family 'mlp' have no attention: leave it out");
   if (config.fused_ops == FusedOps::kOff)
     throw core::ConfigError("--packed-attention on needs --fused-ops on");
-  if (config.dropout > 0)
-    throw core::ConfigError(fmt::format(
-        "--packed-attention on and --dropout {} exclude each other: it draws nothing; take "
-        "--dropout 0, or leave --packed-attention out",
-        config.dropout));
-  const std::int64_t head_width = config.width / config.heads;
-  if (fits_packed_attention(head_width)) return;
-  throw core::ConfigError(fmt::format(
-      "--packed-attention on needs heads of a multiple of {} channels, {} at most, found "
-      "{} ({} channels, {} heads): leave it out",
-      kPackedHeadWidth, kMostPackedHeadWidth, head_width, config.width, config.heads));
+  if (const std::string objection = objection_to_packed_attention(config); !objection.empty())
+    throw core::ConfigError("--packed-attention on" + objection);
 }
 
 }  // namespace
@@ -138,16 +126,25 @@ void ModelConfig::validate() const {
   if (!(dropout >= 0.0 && dropout < 1.0)) {
     throw core::ConfigError(fmt::format("model: dropout must be in [0, 1), found {}", dropout));
   }
-  if (has_epilogues(fused_ops) && recompute == Recompute::kActivations) {
-    throw core::ConfigError(
-        "--recompute activations and GELU within products exclude each other: what comes "
-        "out of GELU cannot be made again without its product; take another level of --recompute, "
-        "or --fused-ops on");
-  }
   check_products(*this);
   check_attention(*this);
   check_memory(*this);
   check_total(*this);
+}
+
+std::string objection_to_packed_attention(const ModelConfig& config) {
+  if (config.family == "mlp") return ": models of the family 'mlp' have no attention: leave it out";
+  if (config.dropout > 0)
+    return fmt::format(
+        " and --dropout {} exclude each other: it draws nothing; take --dropout 0, or leave "
+        "--packed-attention out",
+        config.dropout);
+  const std::int64_t head_width = config.width / config.heads;
+  if (fits_packed_attention(head_width)) return {};
+  return fmt::format(
+      " needs heads of a multiple of {} channels, {} at most, found {} ({} channels, {} heads): "
+      "leave it out",
+      kPackedHeadWidth, kMostPackedHeadWidth, head_width, config.width, config.heads);
 }
 
 ModelConfig preset(const std::string& name) {

@@ -14,12 +14,7 @@ enum class LayerRanges { kOff, kOn };
 enum class FusedOps {
   kOff,  // plain LibTorch operators, scaled_dot_product_attention included
   kOn,
-  kGeluEpilogues,  // and on a GPU, in 16 bits, GELU within the products beside it
-  kAllEpilogues,   // there the sums for biases within products, too
 };
-constexpr bool has_epilogues(FusedOps fused) {
-  return fused == FusedOps::kGeluEpilogues || fused == FusedOps::kAllEpilogues;
-}
 
 // Channels of a head with packed_attention: a multiple of the first, the second at most (of
 // attention's backward in cuDNN, on every GPU that has it).
@@ -74,6 +69,9 @@ struct ModelConfig {
 // gpt2-micro (tests), mlp. Throws ConfigError listing the names.
 ModelConfig preset(const std::string& name);
 std::vector<std::string> preset_names();
+
+// Why packed_attention cannot be had for such a model; empty: it can.
+std::string objection_to_packed_attention(const ModelConfig& config);
 
 // Blocks whose input goes to the host with ResidualPlace::kHost: all but the first and the last.
 std::int64_t offloaded_blocks(const ModelConfig& config);

@@ -62,8 +62,6 @@ class Proposals {
       if (level <= options_.model.config.recompute) continue;
       TrainOptions again = options_;
       again.model.config.recompute = level;
-      if (level == Recompute::kActivations && model::has_epilogues(again.model.config.fused_ops))
-        continue;  // the parser refuses it
       propose(again, level_, fmt::format("--recompute {}", name));
     }
   }

@@ -20,6 +20,7 @@
 #include "launch/assembly/settings_agreement.hpp"
 #include "launch/assembly/stage_guard.hpp"
 #include "launch/device/device_session.hpp"
+#include "launch/device/gpu_operators.hpp"
 #include "launch/device/gpu_peak.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/agreement.hpp"
@@ -106,6 +107,13 @@ std::shared_ptr<faults::FaultInjector> planted_faults(const TrainOptions& option
                                      .attempt = faults::Victim::attempt_of_this_process()});
 }
 
+// And what of the options depends on it.
+void choose_device(std::optional<DeviceSession>& device, const comm::Communicator& communicator,
+                   TrainOptions& options) {
+  device.emplace(communicator, options);
+  settle_gpu_operators(options, device->on_gpu());
+}
+
 DataSources open_and_check_data(Session& session, TrainOptions& options) {
   DataSources sources;
   agree_on_setup(session, options, [&] {
@@ -170,7 +178,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   guard->beat(ranges::Phase::kData);
   require_same_settings(session, options);
   std::optional<DeviceSession> device;
-  agree_on_setup(session, options, [&] { device.emplace(session.communicator(), options); });
+  agree_on_setup(session, options, [&] { choose_device(device, session.communicator(), options); });
   options.model.config.layer_ranges = wanted_layer_ranges(options);
   agree_on_setup(session, options, [&] { check_recording(options.record); });
   const int threads = set_up_process(options, session.communicator());

@@ -11,10 +11,9 @@
 #include "core/base/error.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/device/device_memory.hpp"
+#include "launch/device/gpu_operators.hpp"
 #include "launch/device/graph_engine.hpp"
 #include "launch/options/train_parser.hpp"
-#include "model/device/packed_attention.hpp"
-#include "model/device/products.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -47,43 +46,6 @@ void choose_products(const TrainOptions& options) {
     at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
 }
 
-torch::ScalarType activation_type(Precision precision) {
-  if (precision == Precision::kBf16) return torch::kBFloat16;
-  return precision == Precision::kFp16 ? torch::kHalf : torch::kFloat32;
-}
-
-void require_products(const model::ModelConfig& model) {
-  if (!model::device::wants_products(model) ||
-      model::device::make_products(model::device::Algorithms::kFirst))
-    return;
-  throw core::ConfigError(fmt::format(
-      "{}: this build was made without cublasLt's products: build with a toolkit of the CUDA that "
-      "torch was built for (`sidestream --version` says what there was), or take {}",
-      model.tune_products ? "--tune-products on" : "--fused-ops with epilogues",
-      model.tune_products ? "--tune-products off" : "--fused-ops on"));
-}
-
-// On the device that this thread has chosen.
-void require_packed_attention(const TrainOptions& options) {
-  const auto attention = model::device::make_packed_attention();
-  if (!attention)
-    throw core::ConfigError(
-        "--packed-attention on: this build was made without cuDNN's graphs: build with a toolkit "
-        "of the CUDA that torch was built for, and with the package nvidia-cudnn-frontend beside "
-        "torch (`sidestream --version` says what there was), or leave --packed-attention out");
-  const model::ModelConfig& model = options.model.config;
-  const std::string objection = attention->objection({.dtype = activation_type(options.precision),
-                                                      .deterministic = options.deterministic,
-                                                      .batch = options.data.batch_size_per_rank,
-                                                      .time = sequence_length(options),
-                                                      .heads = model.heads,
-                                                      .head_width = model.width / model.heads});
-  if (objection.empty()) return;
-  throw core::ConfigError(fmt::format(
-      "--packed-attention on: cuDNN has no such attention for this GPU ({}): leave it out",
-      objection));
-}
-
 }  // namespace
 
 DeviceSession::DeviceSession(const comm::Communicator& communicator, const TrainOptions& options) {
@@ -94,7 +56,6 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
   }
   require_libtorch_with_cuda();
   if (options.cuda_graph) require_graph(communicator);
-  require_products(options.model.config);
   choose_products(options);
   device_ = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(*index));
   driver_ = comm::cuda::make_driver();
@@ -103,7 +64,7 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
       device_.type());  // the allocator's numbers are asked for first
   const c10::impl::VirtualGuardImpl guard(device_.type());
   guard.setDevice(device_);
-  if (options.model.config.packed_attention) require_packed_attention(options);
+  require_gpu_operators(options);
   previous_stream_ =
       guard.exchangeStream(guard.getStreamFromGlobalPool(device_, /*isHighPriority=*/false));
 }

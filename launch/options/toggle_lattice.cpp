@@ -70,9 +70,9 @@ void settle_toggles(GivenLayers& layers) {
       layers.value_of("nccl-windows", "on") == "off")
     settle(layers, {"nccl-ctas", "auto", "few"}, {"nccl-windows", "on", "on"});
   for (const char* needs_operators : {"packed-attention", "tune-products"}) {
-    if (layers.value_of(needs_operators, "off") == "on" &&
+    if (layers.value_of(needs_operators, "auto") == "on" &&
         layers.value_of("fused-ops", "on") == "off")
-      settle(layers, {needs_operators, "off", "off"}, {"fused-ops", "on", "on"});
+      settle(layers, {needs_operators, "auto", "off"}, {"fused-ops", "on", "on"});
   }
   settle_offload(layers);
   // The plain optimizer takes the learning rate as an argument of its launches.
@@ -98,6 +98,8 @@ std::vector<Given> baseline_values() {
                                                                 {"optimizer-state-dtype", "fp32"},
                                                                 {"zero", "0"},
                                                                 {"fused-ops", "off"},
+                                                                {"packed-attention", "off"},
+                                                                {"tune-products", "off"},
                                                                 {"loss-chunks", "1"},
                                                                 {"recompute", "none"},
                                                                 {"offload", "none"},

@@ -25,6 +25,7 @@ namespace sidestream::launch {
 enum class Precision { kFp32, kTf32, kBf16, kFp16 };
 enum class Device { kAuto, kCpu, kCuda };
 enum class Ranges { kSteps, kLayers };
+enum class Toggle { kAuto, kOn, kOff };  // kAuto: on where the device has it
 
 struct DataOptions {
   std::string source = "";               // --data: folder with shards, or "synthetic"
@@ -42,6 +43,10 @@ struct ModelOptions {
   std::string preset = "gpt2-124m";
   model::ModelConfig config =
       {};  // preset with the overrides applied; vocab_size 0 until data is known
+  // What only GPUs have. In `config` is what is known to hold: kAuto is settled on the device
+  // (launch/device/gpu_operators).
+  Toggle packed_attention = Toggle::kAuto;
+  Toggle tune_products = Toggle::kAuto;
   bool vocab_size_given = false;
   std::int64_t pad_vocab = 1;       // round the embedding's rows up to a multiple
   std::filesystem::path init = {};  // checkpoint folder to start from

@@ -82,13 +82,6 @@ void check_precision(const TrainOptions& options) {
       "precisions need no scale");
 }
 
-void refuse_epilogues(const TrainOptions& options) {
-  if (model::has_epilogues(options.model.config.fused_ops))
-    throw core::ConfigError(
-        "--fused-ops gelu-epilogues and all-epilogues are for GPUs, in --precision bf16 or fp16: "
-        "elsewhere take --fused-ops on");
-}
-
 void refuse_packed_attention(const TrainOptions& options) {
   if (options.model.config.packed_attention)
     throw core::ConfigError(
@@ -102,7 +95,6 @@ void refuse_tuned_products(const TrainOptions& options) {
 }
 
 void refuse_operators_of_gpus(const TrainOptions& options) {
-  refuse_epilogues(options);
   refuse_packed_attention(options);
   refuse_tuned_products(options);
 }

@@ -89,14 +89,8 @@ Setting<Options> zero() {
 
 Setting<Options> fused_ops() {
   return choice<Options, model::FusedOps>(
-      {"fused-ops", "CHOICE",
-       "own operators where they are faster: on; off: LibTorch's; gelu-epilogues: on a GPU, with "
-       "bf16 or fp16, GELU is part of the matrix products beside it, all-epilogues: so are the "
-       "sums for biases"},
-      {{"on", model::FusedOps::kOn},
-       {"gelu-epilogues", model::FusedOps::kGeluEpilogues},
-       {"all-epilogues", model::FusedOps::kAllEpilogues},
-       {"off", model::FusedOps::kOff}},
+      {"fused-ops", "on|off", "own operators where they are faster; off: LibTorch's"},
+      {{"on", model::FusedOps::kOn}, {"off", model::FusedOps::kOff}},
       [](auto& o) -> auto& { return o.model.config.fused_ops; });
 }
 
@@ -135,21 +129,33 @@ Setting<Options> offload() {
           [](const Options& options) { return std::optional(offload_of(options).text()); }};
 }
 
+// Of the operators that only GPUs have.
+Setting<Options> of_gpus(Flag flag, Toggle ModelOptions::*wish, bool model::ModelConfig::*known) {
+  const Names<Toggle> names = {{"auto", Toggle::kAuto}, {"on", Toggle::kOn}, {"off", Toggle::kOff}};
+  const auto plain = choice<Options, Toggle>(
+      std::move(flag), names, [=](auto& o) -> auto& { return o.model.*wish; });
+  return {plain.flag,
+          [=](Options& options, const std::string& text) {
+            plain.set(options, text);
+            options.model.config.*known = options.model.*wish == Toggle::kOn;
+          },
+          plain.get};
+}
+
 Setting<Options> packed_attention() {
-  return on_off<Options>(
-      {"packed-attention", "on|off",
-       "on a GPU, with bf16 or fp16: attention writes the gradients of queries, keys and values "
-       "side by side, so that they are not concatenated"},
-      [](auto& o) -> auto& { return o.model.config.packed_attention; });
+  return of_gpus({"packed-attention", "auto|on|off",
+                  "on a GPU, with bf16 or fp16: attention writes the gradients of queries, keys "
+                  "and values side by side, so that they are not concatenated; auto: where cuDNN "
+                  "has it for the model and the GPU"},
+                 &ModelOptions::packed_attention, &model::ModelConfig::packed_attention);
 }
 
 Setting<Options> tune_products() {
-  return on_off<Options>(
-      {"tune-products", "on|off",
-       "on a GPU, with bf16 or fp16: each product of matrices gets the fastest of cublasLt's "
-       "algorithms, which the first step times; another run may choose others, and differ in the "
-       "last bits"},
-      [](auto& o) -> auto& { return o.model.config.tune_products; });
+  return of_gpus({"tune-products", "auto|on|off",
+                  "on a GPU, with bf16 or fp16: each product of matrices gets the fastest of "
+                  "cublasLt's algorithms, which the first step times; another run may choose "
+                  "others, and differ in the last bits; auto: without --deterministic"},
+                 &ModelOptions::tune_products, &model::ModelConfig::tune_products);
 }
 
 constexpr IntegerRange kLossChunks{1, 1 << 24};

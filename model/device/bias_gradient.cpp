@@ -7,6 +7,7 @@ namespace sidestream::model::device {
 using torch::Tensor;
 
 Tensor bias_gradient(const LaunchQueue& queue, const Tensor& grad_rc) {
+  if (Tensor sums = queue.sums->take(grad_rc); sums.defined()) return sums;
   const std::int64_t rows = grad_rc.size(0), width = grad_rc.size(1);
   const Tensor partial =
       at::empty({row_parts(rows, width), width}, grad_rc.options().dtype(at::kFloat));
@@ -29,7 +30,8 @@ Tensor sum_of_parts(const LaunchQueue& queue, const Tensor& partial, const Tenso
                 .parts = partial.size(0),
                 .width = width,
                 .first = sums.mutable_data_ptr(),
-                .second = nullptr},
+                .second = nullptr,
+                .third = nullptr},
                like);
   return sums;
 }

@@ -8,6 +8,7 @@
 namespace sidestream::model::device {
 
 // grad_rc: of what the bias was added to, contiguous; float, bfloat16 or float16. [C], of its type.
+// Those that LaunchQueue::sums has, where it has them.
 torch::Tensor bias_gradient(const LaunchQueue& queue, const torch::Tensor& grad_rc);
 
 // The second stage: partial [parts, C], fp32, to a tensor like `like`.

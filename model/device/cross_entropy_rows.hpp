@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "model/device/block.hpp"
 #include "model/device/fast_math.hpp"
@@ -51,18 +52,25 @@ struct JoinSoftmax {
   }
 };
 
+// Whether all columns of a chunk are of the vocabulary. Only the last chunk of a row may have
+// others, which pad: what they cost is not asked of the rest.
+enum class ChunkKind { kWhole, kLast };
+
 template <typename T>
 struct LogitChunk {
   float at[kChunk<T>];
 
-  // Padding columns are masked out.
-  SIDESTREAM_INLINE LogitChunk(const Chunk<T>& chunk, std::int64_t column,
-                               std::int64_t vocab_size) {
-    widen_chunk(chunk, at);
-    if (vocab_size >= column + kChunk<T>) return;
-    for (int i = 0; i < kChunk<T>; ++i) {
-      if (column + i >= vocab_size) at[i] = kMasked;
+  // Padding columns are masked out; `logits`: columns of the vocabulary from this chunk on.
+  template <ChunkKind kKind>
+  SIDESTREAM_INLINE static LogitChunk of(const Chunk<T>& chunk, int logits) {
+    LogitChunk wide;
+    widen_chunk(chunk, wide.at);
+    if constexpr (kKind == ChunkKind::kLast) {
+      for (int i = 0; i < kChunk<T>; ++i) {
+        if (i >= logits) wide.at[i] = kMasked;
+      }
     }
+    return wide;
   }
 
   SIDESTREAM_INLINE void join(Softmax& softmax) const {
@@ -76,24 +84,20 @@ struct LogitChunk {
   }
 };
 
-// The gradient of a row's logits: softmax times `scale`, less `scale` at the target.
+// The gradient of a row's logits but its target's: softmax times a scale.
 struct LogitGradient {
-  float highest, factor, scale;  // factor: scale / sum of exponentials
-  std::int64_t target, vocab_size;
+  float highest, factor;  // factor: scale / sum of exponentials
 
-  template <typename T>
-  SIDESTREAM_INLINE Chunk<T> of(const LogitChunk<T>& logits, std::int64_t column) const {
+  SIDESTREAM_INLINE float of(float logit) const { return exponential(logit - highest) * factor; }
+
+  template <ChunkKind kKind, typename T>
+  SIDESTREAM_INLINE Chunk<T> of(const Chunk<T>& chunk, int logits) const {
+    const auto wide = LogitChunk<T>::template of<kKind>(chunk, logits);
     float gradient[kChunk<T>];
-    for (int i = 0; i < kChunk<T>; ++i) gradient[i] = exponential(logits.at[i] - highest) * factor;
-    const std::int64_t hit = target - column;
-    if (hit >= 0 && hit < kChunk<T>) {
+    for (int i = 0; i < kChunk<T>; ++i) gradient[i] = of(wide.at[i]);
+    if constexpr (kKind == ChunkKind::kLast) {
       for (int i = 0; i < kChunk<T>; ++i) {
-        if (i == hit) gradient[i] -= scale;
-      }
-    }
-    if (vocab_size < column + kChunk<T>) {
-      for (int i = 0; i < kChunk<T>; ++i) {
-        if (column + i >= vocab_size) gradient[i] = 0;
+        if (i >= logits) gradient[i] = 0;
       }
     }
     return chunk_of<T>(gradient);
@@ -115,7 +119,9 @@ class LogitRow {
         row_(rows.logits + row * rows.stride),
         next_(next < rows.rows ? rows.logits + next * rows.stride : nullptr),
         held_(static_cast<int>(rows.held)),
-        chunks_(static_cast<int>((rows.vocab_size + kChunk<T> - 1) / kChunk<T>)) {}
+        logits_(static_cast<int>(rows.vocab_size)),
+        whole_(logits_ / kChunk<T>),
+        chunks_((logits_ + kChunk<T> - 1) / kChunk<T>) {}
 
   SIDESTREAM_KERNEL T* begin() const { return row_; }
 
@@ -133,16 +139,22 @@ class LogitRow {
     for (int c = thread; c < held_; c += block_.threads()) fetch_next(thread, c);
   }
 
-  // visit(column, chunk) for a thread's chunks that have a logit.
+  // visit(kind, place, chunk, logits) for a thread's chunks that have a logit: where they lie, what
+  // lies there, and as LogitChunk says.
   template <RowPass kPass, typename Visit>
   SIDESTREAM_KERNEL void each_chunk(int thread, const Visit& visit) const {
+    const int held_whole = held_ < whole_ ? held_ : whole_;
     int c = thread;
-    for (; c < held_; c += block_.threads()) {
-      const Chunk<T> chunk = block_.template fetched<T>(thread, c);
-      if constexpr (kPass == RowPass::kLast) fetch_next(thread, c);
-      visit(column_of(c), chunk);
-    }
-    for (; c < chunks_; c += block_.threads()) visit(column_of(c), load_chunk(row_ + column_of(c)));
+    for (; c < held_whole; c += block_.threads())
+      visit_held<kPass, ChunkKind::kWhole>(thread, c, visit);
+    for (; c < whole_; c += block_.threads())
+      visit(Kind<ChunkKind::kWhole>(), place_of(c), load_chunk(place_of(c)), kChunk<T>);
+    if (c != whole_ || whole_ == chunks_) return;
+    if (c < held_)
+      visit_held<kPass, ChunkKind::kLast>(thread, c, visit);
+    else
+      visit(Kind<ChunkKind::kLast>(), place_of(c), load_chunk(place_of(c)),
+            logits_ - c * kChunk<T>);
   }
 
   // visit(column) for a thread's chunks of padding up to the stride.
@@ -156,6 +168,16 @@ class LogitRow {
   }
 
  private:
+  template <ChunkKind kKind>
+  using Kind = std::integral_constant<ChunkKind, kKind>;
+
+  template <RowPass kPass, ChunkKind kKind, typename Visit>
+  SIDESTREAM_KERNEL void visit_held(int thread, int c, const Visit& visit) const {
+    const Chunk<T> chunk = block_.template fetched<T>(thread, c);
+    if constexpr (kPass == RowPass::kLast) fetch_next(thread, c);
+    visit(Kind<kKind>(), place_of(c), chunk, logits_ - c * kChunk<T>);
+  }
+  SIDESTREAM_KERNEL T* place_of(int c) const { return row_ + column_of(c); }
   SIDESTREAM_KERNEL static std::int64_t column_of(int c) {
     return static_cast<std::int64_t>(c) * kChunk<T>;
   }
@@ -166,7 +188,8 @@ class LogitRow {
   Block& block_;
   T* row_;
   const T* next_;  // null: this is the block's last row
-  int held_, chunks_;
+  int held_, logits_;
+  int whole_, chunks_;  // of logits alone, with a logit
 };
 
 // kIgnoredTarget makes loss and gradient of its row zero. Another target outside the vocabulary
@@ -183,33 +206,44 @@ SIDESTREAM_KERNEL void cross_entropy_row(Block& block, const CrossEntropyRows<T>
     block.wait_for_fetched(thread);
     Softmax softmax{kLowest, 0};
     logits.template each_chunk<RowPass::kFirst>(
-        thread, [&](std::int64_t column, const Chunk<T>& chunk) {
-          LogitChunk<T>(chunk, column, rows.vocab_size).join(softmax);
+        thread, [&](auto kind, const T*, const Chunk<T>& chunk, int left) {
+          LogitChunk<T>::template of<decltype(kind)::value>(chunk, left).join(softmax);
         });
     return softmax;
   };
   const Softmax softmax = block.reduce(softmax_of_share, JoinSoftmax());
   block.each([&](int thread) {
-    // Who has the chunk of the target writes the loss: nobody else has written over that logit.
-    if (thread == (known ? logits.thread_of(target) : 0)) {
-      const float logit = known ? static_cast<float>(logits.begin()[target]) : kNotANumber;
+    // Who has the chunk of the target reads its logit, which nobody else writes over, and writes
+    // the loss, at last: the logit takes a while to come.
+    const bool has_target = thread == (known ? logits.thread_of(target) : 0);
+    const float logit =
+        known && has_target ? static_cast<float>(logits.begin()[target]) : kNotANumber;
+    const auto write_loss = [&] {
       const float loss = logf(softmax.second) - (logit - softmax.first);
-      rows.losses[row] = counts ? loss : 0.0f;
+      if (has_target) rows.losses[row] = counts ? loss : 0.0f;
+    };
+    if (rows.gradient == Gradient::kNo) {
+      logits.fetch_next(thread);
+      return write_loss();
     }
-    if (rows.gradient == Gradient::kNo) return logits.fetch_next(thread);
     const float wanted =
         rows.loss_scale == nullptr ? rows.gradient_scale : rows.gradient_scale * *rows.loss_scale;
     const float scale = known ? wanted : kNotANumber;
-    const LogitGradient gradient{softmax.first, scale / softmax.second, scale, target,
-                                 rows.vocab_size};
-    logits.template each_chunk<RowPass::kLast>(
-        thread, [&](std::int64_t column, const Chunk<T>& chunk) {
-          const LogitChunk<T> wide(chunk, column, rows.vocab_size);
-          store_chunk(logits.begin() + column, counts ? gradient.of(wide, column) : Chunk<T>{});
-        });
+    const LogitGradient gradient{softmax.first, scale / softmax.second};
+    if (counts) {
+      logits.template each_chunk<RowPass::kLast>(
+          thread, [&](auto kind, T* place, const Chunk<T>& chunk, int left) {
+            store_chunk(place, gradient.of<decltype(kind)::value>(chunk, left));
+          });
+      if (known && has_target) logits.begin()[target] = T(gradient.of(logit) - scale);
+    } else {
+      logits.template each_chunk<RowPass::kLast>(
+          thread, [&](auto, T* place, const Chunk<T>&, int) { store_chunk(place, Chunk<T>{}); });
+    }
     logits.each_padding_chunk(thread, rows.stride, [&](std::int64_t column) {
       store_chunk(logits.begin() + column, Chunk<T>{});
     });
+    write_loss();
   });
 }
 

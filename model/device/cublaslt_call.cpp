@@ -13,7 +13,7 @@ void check(cublasStatus_t status, const char* doing) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw core::Error(std::string("cublasLt, a product: ") + doing + ": " +
                     cublasLtGetStatusString(status) +
-                    "; --fused-ops on without --tune-products leaves products to LibTorch");
+                    "; --tune-products off leaves products to LibTorch");
 }
 
 cudaDataType_t type_of(const LtMatrix& matrix) {
@@ -33,22 +33,6 @@ cudaDataType_t type_of(const LtMatrix& matrix) {
 
 cublasOperation_t operation_of(const LtOperand& operand) {
   return operand.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-}
-
-cublasLtEpilogue_t epilogue_of(const LtProduct& product) {
-  switch (product.epilogue) {
-    case LtEpilogue::kBias:
-      return CUBLASLT_EPILOGUE_BIAS;
-    case LtEpilogue::kGeluOfBias:
-      return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
-    case LtEpilogue::kThroughGelu:
-      return CUBLASLT_EPILOGUE_DGELU_BGRAD;
-    case LtEpilogue::kSumsOfFirst:
-      return CUBLASLT_EPILOGUE_BGRADA;
-    case LtEpilogue::kNone:
-      break;
-  }
-  return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 template <typename Value>
@@ -101,11 +85,9 @@ LtDescription description_of(const LtProduct& product) {
   LtDescription description(made);
   set(description, CUBLASLT_MATMUL_DESC_TRANSA, operation_of(product.first));
   set(description, CUBLASLT_MATMUL_DESC_TRANSB, operation_of(product.second));
-  set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(product));
-  if (product.bias != nullptr) set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
-  if (product.before.memory != nullptr) {
-    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, product.before.memory);
-    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, product.before.stride);
+  if (product.bias != nullptr) {
+    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
   }
   return description;
 }
@@ -117,14 +99,13 @@ LtKey key_of(const LtProduct& product, int device) {
           static_cast<std::int64_t>(product.out.dtype),
           product.first.transposed,
           product.second.transposed,
-          static_cast<std::int64_t>(product.epilogue),
+          product.bias != nullptr,
           first.rows,
           first.columns,
           product.out.columns,
           first.stride,
           second.stride,
-          product.out.stride,
-          product.before.stride};
+          product.out.stride};
 }
 
 LtCall::LtCall(const LtProduct& product, cublasLtHandle_t handle)

@@ -15,7 +15,7 @@ namespace sidestream::model::device {
 
 // All that decides which algorithms a product can have: equal keys, equal algorithms. Where its
 // memory lies is no part of it: all of it begins at multiples of 16 bytes.
-using LtKey = std::array<std::int64_t, 13>;
+using LtKey = std::array<std::int64_t, 12>;
 LtKey key_of(const LtProduct& product, int device);
 
 template <typename Handle, cublasStatus_t (*destroy)(Handle)>

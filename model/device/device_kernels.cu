@@ -46,9 +46,18 @@ struct CudaThreads {
 };
 
 constexpr std::int64_t kMostScratch = 3072;  // bytes
+constexpr std::int64_t kMemoryOfAnyBlock = 48 * 1024 - kMostScratch;
+
+// Of which registers are to leave so many on a multiprocessor; one where nothing is said.
+template <typename Body>
+constexpr int blocks_at_once() {
+  if constexpr (requires { Body::kBlocksAtOnce; }) return Body::kBlocksAtOnce;
+  return 1;
+}
 
 template <typename Body>
-__global__ void __launch_bounds__(Body::kMostThreads) run_body(const Body body) {
+__global__ void __launch_bounds__(Body::kMostThreads, blocks_at_once<Body>())
+    run_body(const Body body) {
   using Block = ThreadBlock<CudaThreads, Body::kMostThreads>;
   __shared__ typename Block::Scratch scratch;
   static_assert(sizeof(scratch) <= kMostScratch);
@@ -76,6 +85,7 @@ struct CudaGrid {
 
   template <typename Body>
   void run(const GridSize& size, const Body& body, DeviceStream stream) const {
+    if (size.memory_bytes > kMemoryOfAnyBlock) allow_memory<Body>();
     require(size.blocks_x <= std::numeric_limits<int>::max(), Body::kName,
             std::to_string(size.blocks_x) + " blocks are more than a launch can have");
     const dim3 blocks(static_cast<unsigned>(size.blocks_x), static_cast<unsigned>(size.blocks_y));
@@ -93,7 +103,7 @@ struct CudaGrid {
   }
 
  private:
-  // More than 48 KB a block only for who asks, and as many blocks at once as it all suffices for.
+  // More of it a block only for who asks, and as many blocks at once as it all suffices for.
   // The same for every launch: others may be under way.
   template <typename Body>
   void allow_memory() const {

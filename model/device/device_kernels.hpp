@@ -30,7 +30,8 @@ struct NormForwardJob {
   float eps;
 };
 
-// Partial sums of the weight's gradient, then of the bias's; column_sums() makes gradients of them.
+// Partial sums of the weight's gradient, of the bias's, and of x_grad before it is rounded, the
+// gradient of a bias that was added to what x comes from; column_sums() makes gradients of them.
 struct NormBackwardJob {
   core::DType dtype;
   std::int64_t rows, width;
@@ -41,7 +42,7 @@ struct NormBackwardJob {
   const float* mean;
   const float* rstd;
   void* x_grad;
-  float* partial;  // [2, norm_parts(rows, width), width]
+  float* partial;  // [3, norm_parts(rows, width), width]
 };
 
 struct GeluForwardJob {
@@ -68,13 +69,14 @@ struct RowSumsJob {
   float* partial;  // [row_parts(rows, width), width]
 };
 
-// first = sums over the parts of partial[0], second of partial[1].
+// first = sums over the parts of partial[0], second of partial[1], third of partial[2].
 struct ColumnSumsJob {
   core::DType dtype;
-  const float* partial;  // [1 or 2, parts, width]
+  const float* partial;  // [1 to 3, parts, width]
   std::int64_t parts, width;
   void* first;
   void* second;  // null: one set
+  void* third;   // null: two
 };
 
 struct CrossEntropyJob {

@@ -70,27 +70,14 @@ Tensor DeviceOperators::next_token_loss(const Tensor& x_btc, const Embeddings& e
                             : plain_.next_token_loss(x_btc, embeddings, targets_bt, options);
 }
 
-namespace {
-
-ChosenProducts chosen_products(const ModelConfig& config) {
-  if (!wants_products(config)) return {};
-  Epilogues epilogues = Epilogues::kBias;
-  if (config.fused_ops == FusedOps::kGeluEpilogues) epilogues = Epilogues::kGelu;
-  if (config.fused_ops == FusedOps::kAllEpilogues) epilogues = Epilogues::kAll;
-  return {
-      .products = make_products(config.tune_products ? Algorithms::kFastest : Algorithms::kFirst),
-      .epilogues = epilogues,
-      .plain = config.tune_products};
-}
-
-}  // namespace
-
 std::unique_ptr<Operators> make_device_operators(const ModelConfig& config) {
   LaunchQueuePtr queue = make_launch_queue();
   if (!queue) return std::make_unique<PlainOperators>();
-  queue->products = chosen_products(config);
-  if (wants_products(config) && !queue->products.products)
-    throw core::Error("products with epilogues or of the fastest algorithm: this build has none");
+  if (config.tune_products) {
+    queue->products.products = make_products(Algorithms::kFastest);
+    if (!queue->products.products)
+      throw core::Error("products of the fastest algorithm: this build has none");
+  }
   if (config.packed_attention) {
     queue->attention = make_packed_attention();
     if (!queue->attention) throw core::Error("packed attention: this build has none");

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <type_traits>
 
 #include "core/base/multiple.hpp"
 #include "model/device/block.hpp"
@@ -33,20 +34,36 @@ constexpr std::int64_t whole_warps(std::int64_t threads) {
   return std::max<std::int64_t>(1, divided_up(threads, kWarp)) * kWarp;
 }
 
-// Floats of a row that each thread holds. Up to a width of 768 a row is one warp's: its sums need
+// Floats of a row that each thread holds, and with them its threads. Up to a width of 1792, in
+// backward, which has sums of columns beside the row, up to 768, a row is one warp's: its sums need
 // no barrier, and what every row costs anew is shared by many columns. A wider row has 16 a thread.
-constexpr int kHeldFew = 8, kHeldMany = 16, kHeldMost = 24;
-static_assert(kWidestNorm == kMostNormThreads * kHeldMany);
-constexpr std::int64_t kWidestOfAWarp = kWarp * kHeldMost;
-constexpr int norm_held(std::int64_t width) {
-  if (width <= kWarp * kHeldFew) return kHeldFew;
-  return width > kWarp * kHeldMany && width <= kWidestOfAWarp ? kHeldMost : kHeldMany;
-}
+constexpr int kHeldOfMany = 16;
+static_assert(kWidestNorm == kMostNormThreads * kHeldOfMany);
+enum class NormPass { kForward, kBackward };
+template <NormPass kPass>
+constexpr std::int64_t kWidestOfAWarp = kWarp*(kPass == NormPass::kForward ? 56 : 24);
+
 constexpr int most_norm_threads(int held) {
-  return held == kHeldMany ? static_cast<int>(kMostNormThreads) : kWarp;
+  return held == kHeldOfMany ? static_cast<int>(kMostNormThreads) : kWarp;
 }
+
+// f(std::integral_constant<int, held>), held the least multiple of kHeldAtEnd that a warp needs.
+template <NormPass kPass, int kHeld = kHeldAtEnd, typename Action>
+constexpr auto with_norm_held(std::int64_t width, const Action& action) {
+  if constexpr (kWarp * kHeld < kWidestOfAWarp<kPass>) {
+    if (width > kWarp * kHeld && width <= kWidestOfAWarp<kPass>)
+      return with_norm_held<kPass, kHeld + kHeldAtEnd>(width, action);
+  }
+  if (width > kWidestOfAWarp<kPass>) return action(std::integral_constant<int, kHeldOfMany>());
+  return action(std::integral_constant<int, kHeld>());
+}
+template <NormPass kPass>
+constexpr int norm_held(std::int64_t width) {
+  return with_norm_held<kPass>(width, [](auto held) { return held(); });
+}
+template <NormPass kPass>
 constexpr std::int64_t norm_threads(std::int64_t width) {
-  return whole_warps(divided_up(width, norm_held(width)));
+  return whole_warps(divided_up(width, norm_held<kPass>(width)));
 }
 
 // Into how many blocks rows are cut, and into how many partial sums they are added up: for each one
@@ -58,18 +75,30 @@ constexpr std::int64_t blocks_for(std::int64_t rows, std::int64_t on_a_multiproc
   return std::min(rows, kMultiprocessors * std::max<std::int64_t>(1, on_a_multiprocessor));
 }
 
-// Registers let 20 rows of a warp or 768 threads of wider ones be on a multiprocessor, in backward
-// 12 or 512.
-constexpr std::int64_t norm_forward_blocks(std::int64_t rows, std::int64_t width) {
-  return blocks_for(rows, width <= kWidestOfAWarp ? 20 : 768 / norm_threads(width));
+// Of those that are a row's warp, as many as registers let be on a multiprocessor; the compiler is
+// told to make do with those.
+template <NormPass kPass>
+constexpr int norm_warps_at_once(int held) {
+  if (kPass == NormPass::kBackward) return 12;
+  return held <= 24 ? 20 : held <= 32 ? 14 : held <= 40 ? 12 : 10;
+}
+// Wider ones have 768 threads there, in backward 512.
+template <NormPass kPass>
+constexpr std::int64_t norm_blocks(std::int64_t rows, std::int64_t width) {
+  constexpr std::int64_t kThreads = kPass == NormPass::kForward ? 768 : 512;
+  return blocks_for(rows, width <= kWidestOfAWarp<kPass>
+                              ? norm_warps_at_once<kPass>(norm_held<kPass>(width))
+                              : kThreads / norm_threads<kPass>(width));
 }
 constexpr std::int64_t norm_parts(std::int64_t rows, std::int64_t width) {
-  return blocks_for(rows, width <= kWidestOfAWarp ? 12 : 512 / norm_threads(width));
+  return norm_blocks<NormPass::kBackward>(rows, width);
 }
 
 // Of GELU's backward, of plain sums, and of positions in an embedding.
+constexpr int kRowPartsAtOnce = 8;  // on a multiprocessor
 constexpr std::int64_t row_parts(std::int64_t rows, std::int64_t width) {
-  return std::min(rows, std::max<std::int64_t>(1, 8 * kMultiprocessors / divided_up(width, 1024)));
+  return std::min(rows, std::max<std::int64_t>(
+                            1, kRowPartsAtOnce * kMultiprocessors / divided_up(width, 1024)));
 }
 
 // A block has one row of logits in its own memory at a time. Of GPT-2's vocabulary in 16 bits two

@@ -20,6 +20,10 @@ struct Share {
   std::int64_t width;
 };
 
+// Who shares a row has so many threads that only the last so many floats of one can lie past the
+// row's end: nothing is asked of those before.
+constexpr int kHeldAtEnd = 8;
+
 // Chunk c of a thread begins at column (c * threads + thread) * kChunk: neighbours read what is
 // side by side. Columns from the width on hold 0.
 template <typename T, int kHeld, Access kAccess>
@@ -27,6 +31,14 @@ struct HeldRow {
   static_assert(kHeld % kChunk<T> == 0);
   static constexpr int kChunks = kHeld / kChunk<T>;
   float at[kHeld];
+
+  // Whether all of a thread's float i, or of its chunk, lies in the row.
+  SIDESTREAM_INLINE static bool has(const Share& share, int i) {
+    return i < kHeld - kHeldAtEnd || column_of(share, i / kChunk<T>) + i % kChunk<T> < share.width;
+  }
+  SIDESTREAM_INLINE static bool has_chunk(const Share& share, int chunk) {
+    return (chunk + 1) * kChunk<T> <= kHeld - kHeldAtEnd || column_of(share, chunk) < share.width;
+  }
 
   SIDESTREAM_INLINE static std::int64_t column_of(const Share& share, int chunk) {
     return (static_cast<std::int64_t>(chunk) * share.threads + share.thread) * kChunk<T>;
@@ -73,8 +85,7 @@ struct HeldRow {
   SIDESTREAM_INLINE float sum_of_squares(float centre, const Share& share) const {
     float total = 0;
     for (int i = 0; i < kHeld; ++i) {
-      const std::int64_t column = column_of(share, i / kChunk<T>) + i % kChunk<T>;
-      const float distance = column < share.width ? at[i] - centre : 0;
+      const float distance = has(share, i) ? at[i] - centre : 0;
       total += distance * distance;
     }
     return total;
@@ -86,7 +97,7 @@ struct HeldRow {
     float* held = at + c * kChunk<T>;
     for (int i = 0; i < kChunk<T>; ++i) held[i] = 0;
     if constexpr (kAccess == Access::kVector) {
-      if (column >= share.width) return;
+      if (!has_chunk(share, c)) return;
       widen_chunk(load_chunk(row + column), held);
     } else {
       for (int i = 0; i < kChunk<T>; ++i) {
@@ -99,7 +110,7 @@ struct HeldRow {
     const std::int64_t column = column_of(share, c);
     const float* held = at + c * kChunk<T>;
     if constexpr (kAccess == Access::kVector) {
-      if (column >= share.width) return;
+      if (!has_chunk(share, c)) return;
       store_chunk(row + column, chunk_of<T>(held));
     } else {
       for (int i = 0; i < kChunk<T>; ++i) {
@@ -120,8 +131,18 @@ class LoadedRow {
     } else {
       for (int c = 0; c < Held::kChunks; ++c) {
         const std::int64_t column = Held::column_of(share, c);
-        chunks_[c] = column < share.width ? load_chunk(row + column) : Chunk<T>{};
+        chunks_[c] = Held::has_chunk(share, c) ? load_chunk(row + column) : Chunk<T>{};
       }
+    }
+  }
+
+  // Of a thread all of whose chunks lie in the row.
+  SIDESTREAM_INLINE void load_whole(const T* row, const Share& share) {
+    if constexpr (kAccess == Access::kElement) {
+      held_.load(row, share);
+    } else {
+      for (int c = 0; c < Held::kChunks; ++c)
+        chunks_[c] = load_chunk(row + Held::column_of(share, c));
     }
   }
 

@@ -20,10 +20,17 @@ struct BlockPlace {
   std::int64_t x, y, blocks_x, blocks_y;
 };
 
+// Those of many threads are not told: the registers of 512 are few enough.
+template <NormPass kPass>
+constexpr int norm_blocks_at_once(int held) {
+  return held == kHeldOfMany ? 1 : norm_warps_at_once<kPass>(held);
+}
+
 template <typename T, int kHeld, Access kAccess>
 struct NormForwardBody {
   static constexpr const char* kName = "norm";
   static constexpr int kMostThreads = most_norm_threads(kHeld);
+  static constexpr int kBlocksAtOnce = norm_blocks_at_once<NormPass::kForward>(kHeld);
   NormForwardRows<T> rows;
 
   template <typename Block>
@@ -36,6 +43,7 @@ template <typename T, int kHeld, Access kAccess>
 struct NormBackwardBody {
   static constexpr const char* kName = "norm_backward";
   static constexpr int kMostThreads = most_norm_threads(kHeld);
+  static constexpr int kBlocksAtOnce = norm_blocks_at_once<NormPass::kBackward>(kHeld);
   NormBackwardRows<T> rows;
 
   template <typename Block>
@@ -62,6 +70,7 @@ template <typename T, Access kAccess>
 struct GeluBackwardBody {
   static constexpr const char* kName = "gelu_backward";
   static constexpr int kMostThreads = kElementThreads;
+  static constexpr int kBlocksAtOnce = kRowPartsAtOnce;
   GeluBackwardRows<T> rows;
 
   template <typename Block>
@@ -74,6 +83,7 @@ template <typename T, Access kAccess>
 struct RowSumsBody {
   static constexpr const char* kName = "row_sums";
   static constexpr int kMostThreads = kElementThreads;
+  static constexpr int kBlocksAtOnce = kRowPartsAtOnce;
   RowSums<T> sums;
 
   template <typename Block>

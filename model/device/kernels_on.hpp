@@ -14,7 +14,7 @@ namespace sidestream::model::device {
 
 struct GridSize {
   std::int64_t blocks_x = 1, blocks_y = 1, threads = kWarp;
-  std::int64_t memory_bytes = 0;  // of a block, for what its threads fetch (run_at_once)
+  std::int64_t memory_bytes = 0;  // of a block, for what its threads fetch
 };
 
 // Grid: run(size, body, stream) calls body(block, place) for every place of the grid;
@@ -32,7 +32,7 @@ class KernelsOn : public DeviceKernels {
         access_of(job.width, job.dtype,
                   {job.residual, job.branch, job.weight, job.bias, job.sum, job.normed});
     with_type(job.dtype, "norm", [&]<typename T>(T*) {
-      with_held_and_access(job.width, access, [&](auto held, auto how) {
+      with_held_and_access<NormPass::kForward>(job.width, access, [&](auto held, auto how) {
         const NormForwardRows<T> rows{.residual = in<T>(job.residual),
                                       .branch = in<T>(job.branch),
                                       .weight = in<T>(job.weight),
@@ -44,9 +44,12 @@ class KernelsOn : public DeviceKernels {
                                       .rows = job.rows,
                                       .width = job.width,
                                       .eps = job.eps};
-        grid_.run({.blocks_x = norm_forward_blocks(job.rows, job.width),
-                   .threads = norm_threads(job.width)},
-                  NormForwardBody<T, held(), how()>{rows}, stream);
+        const std::int64_t threads = norm_threads<NormPass::kForward>(job.width);
+        grid_.run(
+            {.blocks_x = norm_blocks<NormPass::kForward>(job.rows, job.width),
+             .threads = threads,
+             .memory_bytes = FetchedRow<T, held(), how()>::bytes(threads, kNormForwardOperands)},
+            NormForwardBody<T, held(), how()>{rows}, stream);
       });
     });
   }
@@ -58,7 +61,7 @@ class KernelsOn : public DeviceKernels {
                                     {job.x, job.normed_grad, job.sum_grad, job.weight, job.x_grad});
     const std::int64_t parts = norm_parts(job.rows, job.width);
     with_type(job.dtype, "norm_backward", [&]<typename T>(T*) {
-      with_held_and_access(job.width, access, [&](auto held, auto how) {
+      with_held_and_access<NormPass::kBackward>(job.width, access, [&](auto held, auto how) {
         const NormBackwardRows<T> rows{.x = in<T>(job.x),
                                        .normed_grad = in<T>(job.normed_grad),
                                        .sum_grad = in<T>(job.sum_grad),
@@ -68,10 +71,15 @@ class KernelsOn : public DeviceKernels {
                                        .x_grad = out<T>(job.x_grad),
                                        .weight_partial = job.partial,
                                        .bias_partial = job.partial + parts * job.width,
+                                       .x_partial = job.partial + 2 * parts * job.width,
                                        .rows = job.rows,
                                        .width = job.width};
-        grid_.run({.blocks_x = parts, .threads = norm_threads(job.width)},
-                  NormBackwardBody<T, held(), how()>{rows}, stream);
+        const std::int64_t threads = norm_threads<NormPass::kBackward>(job.width);
+        grid_.run(
+            {.blocks_x = parts,
+             .threads = threads,
+             .memory_bytes = FetchedRow<T, held(), how()>::bytes(threads, kNormBackwardOperands)},
+            NormBackwardBody<T, held(), how()>{rows}, stream);
       });
     });
   }
@@ -185,10 +193,13 @@ class KernelsOn : public DeviceKernels {
       const ColumnSums<T> sums{.partial = job.partial,
                                .first = out<T>(job.first),
                                .second = out<T>(job.second),
+                               .third = out<T>(job.third),
                                .parts = job.parts,
                                .width = job.width};
       grid_.run({.blocks_x = divided_up(job.width, kWarp),
-                 .blocks_y = job.second == nullptr ? 1 : 2,
+                 .blocks_y = job.second == nullptr  ? 1
+                             : job.third == nullptr ? 2
+                                                    : 3,
                  .threads = kColumnSumThreads},
                 ColumnSumsBody<T>{sums}, stream);
     });
@@ -250,13 +261,10 @@ class KernelsOn : public DeviceKernels {
     action(std::integral_constant<Access, Access::kElement>());
   }
 
-  template <typename Action>
+  template <NormPass kPass, typename Action>
   static void with_held_and_access(std::int64_t width, Access access, const Action& action) {
     with_access(access, [&](auto how) {
-      const int held = norm_held(width);
-      if (held == kHeldFew) return action(std::integral_constant<int, kHeldFew>(), how);
-      if (held == kHeldMost) return action(std::integral_constant<int, kHeldMost>(), how);
-      action(std::integral_constant<int, kHeldMany>(), how);
+      with_norm_held<kPass>(width, [&](auto held) { action(held, how); });
     });
   }
 

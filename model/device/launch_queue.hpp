@@ -11,12 +11,14 @@
 #include "model/device/device_kernels.hpp"
 #include "model/device/packed_attention.hpp"
 #include "model/device/products.hpp"
+#include "model/device/sums_at_hand.hpp"
 
 namespace sidestream::model::device {
 
 struct LaunchQueue : torch::CustomClassHolder {
   std::shared_ptr<DeviceKernels> kernels;
-  ChosenProducts products;  // none: LibTorch's, with a kernel before or after for an epilogue
+  ChosenProducts products;
+  std::shared_ptr<SumsAtHand> sums = std::make_shared<SumsAtHand>();
   std::shared_ptr<const PackedAttention> attention;  // null: LibTorch's
   torch::DeviceType device = torch::kCUDA;           // whose tensors the kernels take
   std::function<DeviceStream(const torch::Device&)> current_stream;

@@ -40,7 +40,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     if (context->needs_input_grad(0))
       result[0] = shaped_like(multiply(*queue, dy, weight.t()), x, x.size(-1));
     LinearGradients gradients = linear_gradients(
-        *queue, fused::take_place(context, kWeightGradient).memory, rows_of(x), weight, dy);
+        *queue, fused::take_place(context, kWeightGradient).memory, rows_of(x), dy);
     result[1] = std::move(gradients.weight);
     result[2] = std::move(gradients.bias);
     return result;
@@ -56,15 +56,8 @@ Tensor linear(const LaunchQueuePtr& queue, const Operand& x, const LinearWeights
 }
 
 LinearGradients linear_gradients(const LaunchQueue& queue, const Tensor& memory, const Tensor& x_rc,
-                                 const Tensor& weight_ch, const Tensor& dy_rh) {
-  const Tensor memory_or_new = memory.defined() ? memory : at::empty_like(weight_ch);
-  const Products* products = queue.products.for_bias_gradient(x_rc, dy_rh, memory_or_new);
-  if (products == nullptr)
-    return {product_into(queue, memory_or_new, x_rc.t(), dy_rh), bias_gradient(queue, dy_rh)};
-  LinearGradients gradients{memory_or_new, at::empty({dy_rh.size(1)}, dy_rh.options())};
-  RECORD_FUNCTION("sidestream::weight_gradient_product", Inputs({x_rc, dy_rh}));
-  products->weight_gradient(x_rc, dy_rh, gradients.weight, gradients.bias);
-  return gradients;
+                                 const Tensor& dy_rh) {
+  return {product_into(queue, memory, x_rc.t(), dy_rh), bias_gradient(queue, dy_rh)};
 }
 
 Tensor shaped_like(const Tensor& rows, const Tensor& x, std::int64_t last) {

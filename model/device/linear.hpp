@@ -19,8 +19,7 @@ struct LinearGradients {
   torch::Tensor weight, bias;
 };
 LinearGradients linear_gradients(const LaunchQueue& queue, const torch::Tensor& memory,
-                                 const torch::Tensor& x_rc, const torch::Tensor& weight_ch,
-                                 const torch::Tensor& dy_rh);
+                                 const torch::Tensor& x_rc, const torch::Tensor& dy_rh);
 
 // x's shape with `last` as its last dimension.
 torch::Tensor shaped_like(const torch::Tensor& rows, const torch::Tensor& x, std::int64_t last);

@@ -37,35 +37,8 @@ void LtProducts::add(const Tensor& left, const Tensor& right, const Tensor& sum)
 void LtProducts::with_bias(const Tensor& x_rc, const Tensor& weight_ch, const Tensor& bias_h,
                            const Tensor& out_rh) const {
   LtProduct product = product_of(x_rc, weight_ch, out_rh);
-  product.epilogue = LtEpilogue::kBias;
   product.bias = bias_h.data_ptr();
   run(product, out_rh);
-}
-
-void LtProducts::with_gelu(const Tensor& x_rc, const Tensor& weight_ch, const Tensor& bias_h,
-                           const Tensor& before_rh, const Tensor& activation_rh) const {
-  LtProduct product = product_of(x_rc, weight_ch, activation_rh);
-  product.epilogue = LtEpilogue::kGeluOfBias;
-  product.bias = bias_h.data_ptr();
-  product.before = matrix_of(before_rh);
-  run(product, activation_rh);
-}
-
-void LtProducts::through_gelu(const Tensor& dy_rc, const Tensor& weight_hc, const Tensor& before_rh,
-                              const Tensor& grad_rh, const Tensor& bias_grad_h) const {
-  LtProduct product = product_of(dy_rc, weight_hc.t(), grad_rh);
-  product.epilogue = LtEpilogue::kThroughGelu;
-  product.bias = bias_grad_h.data_ptr();
-  product.before = matrix_of(before_rh);
-  run(product, grad_rh);
-}
-
-void LtProducts::weight_gradient(const Tensor& x_rc, const Tensor& dy_rh,
-                                 const Tensor& weight_grad_ch, const Tensor& bias_grad_h) const {
-  LtProduct product = product_of(x_rc.t(), dy_rh, weight_grad_ch);
-  product.epilogue = LtEpilogue::kSumsOfFirst;
-  product.bias = bias_grad_h.data_ptr();
-  run(product, weight_grad_ch);
 }
 
 }  // namespace sidestream::model::device

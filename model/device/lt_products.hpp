@@ -21,23 +21,11 @@ struct LtOperand {
   bool transposed = false;  // before the product
 };
 
-// cuBLAS documentation, cublasLtEpilogue_t. A bias has an element for each row of out.
-enum class LtEpilogue {
-  kNone,
-  kBias,         // BIAS: out = first second + bias
-  kGeluOfBias,   // GELU_AUX_BIAS: before = first second + bias; out = GELU of it
-  kThroughGelu,  // DGELU_BGRAD: out = first second times GELU's derivative at before; bias = its
-                 // sums over columns
-  kSumsOfFirst,  // BGRADA: bias = sums over the columns of first, as it goes into the product
-};
-
 struct LtProduct {
   LtOperand first, second;
   LtMatrix out;
-  bool added = false;  // to what is in out
-  LtEpilogue epilogue = LtEpilogue::kNone;
-  void* bias = nullptr;
-  LtMatrix before = {};  // as large as out
+  bool added = false;    // to what is in out
+  void* bias = nullptr;  // an element for each row of out, which is added; null: none
 };
 
 class LtProducts : public Products {
@@ -48,15 +36,6 @@ class LtProducts : public Products {
            const torch::Tensor& sum) const override;
   void with_bias(const torch::Tensor& x_rc, const torch::Tensor& weight_ch,
                  const torch::Tensor& bias_h, const torch::Tensor& out_rh) const override;
-  void with_gelu(const torch::Tensor& x_rc, const torch::Tensor& weight_ch,
-                 const torch::Tensor& bias_h, const torch::Tensor& before_rh,
-                 const torch::Tensor& activation_rh) const override;
-  void through_gelu(const torch::Tensor& dy_rc, const torch::Tensor& weight_hc,
-                    const torch::Tensor& before_rh, const torch::Tensor& grad_rh,
-                    const torch::Tensor& bias_grad_h) const override;
-  void weight_gradient(const torch::Tensor& x_rc, const torch::Tensor& dy_rh,
-                       const torch::Tensor& weight_grad_ch,
-                       const torch::Tensor& bias_grad_h) const override;
 
  private:
   // out: the tensor that product.out lies in.

@@ -1,7 +1,6 @@
 // linear, GELU, linear on a device. Kept for the backward are the input and what goes into GELU and
 // comes out of it, or less; there one kernel computes the gradient, the sums for the bias, and the
-// activation where it was not kept. Or the products do that, where LaunchQueue::products take them
-// and the activation is kept, or made again with its product.
+// activation where it was not kept.
 #pragma once
 
 #include <torch/torch.h>

@@ -34,7 +34,7 @@ void multiply_into(const LaunchQueue& queue, const Tensor& out, const Tensor& le
 
 // Memory that LibTorch makes for itself is not filled first with --deterministic.
 Tensor multiply(const LaunchQueue& queue, const Tensor& left, const Tensor& right) {
-  if (!queue.products.plain) return at::mm(left, right);
+  if (!queue.products.products) return at::mm(left, right);
   const Tensor out = at::empty({left.size(0), right.size(1)}, left.options());
   multiply_into(queue, out, left, right);
   return out;

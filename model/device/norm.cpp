@@ -52,16 +52,20 @@ struct NormGradient {
   Tensor x, weight, bias;
 };
 
+// Whether a branch was added, to which a bias may have been.
+enum class Branch { kNo, kYes };
+
 // sum_grad may be undefined.
 NormGradient backward_of(AutogradContext* context, const Tensor& normed_grad,
-                         const Tensor& sum_grad) {
+                         const Tensor& sum_grad, Branch branch) {
   const LaunchQueuePtr queue = kept_queue(context);
   const tensor_list saved = context->get_saved_variables();
   const Tensor &x = saved[0], weight = saved[1].contiguous(), &statistics = saved[2];
   const std::int64_t width = x.size(-1), rows = x.numel() / width, parts = norm_parts(rows, width);
   const float* mean = statistics.const_data_ptr<float>();
-  const Tensor partial = at::empty({2, parts, width}, statistics.options());
+  const Tensor partial = at::empty({3, parts, width}, statistics.options());
   NormGradient gradient{at::empty_like(x), at::empty_like(weight), at::empty_like(weight)};
+  const Tensor x_sums = branch == Branch::kYes ? at::empty_like(weight) : Tensor();
   queue->launch(&DeviceKernels::norm_backward,
                 {.dtype = dtype_of(x),
                  .rows = rows,
@@ -81,8 +85,10 @@ NormGradient backward_of(AutogradContext* context, const Tensor& normed_grad,
                  .parts = parts,
                  .width = width,
                  .first = written(gradient.weight),
-                 .second = written(gradient.bias)},
+                 .second = written(gradient.bias),
+                 .third = written(x_sums)},
                 x);
+  if (x_sums.defined()) queue->sums->offer(gradient.x, x_sums);
   return gradient;
 }
 
@@ -98,7 +104,7 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
 
   static tensor_list backward(AutogradContext* context, const tensor_list& grads) {
     RECORD_FUNCTION("sidestream::norm_backward", Inputs({grads[0]}));
-    const NormGradient gradient = backward_of(context, grads[0].contiguous(), {});
+    const NormGradient gradient = backward_of(context, grads[0].contiguous(), {}, Branch::kNo);
     return {gradient.x, gradient.weight, gradient.bias, Tensor()};
   }
 };
@@ -119,7 +125,8 @@ struct AddNormFunction : torch::autograd::Function<AddNormFunction> {
     if (!grads[1].defined()) return {grads[0], grads[0], Tensor(), Tensor(), Tensor()};
     RECORD_FUNCTION("sidestream::add_norm_backward", Inputs({grads[1]}));
     const Tensor sum_grad = grads[0].defined() ? grads[0].contiguous() : Tensor();
-    const NormGradient gradient = backward_of(context, grads[1].contiguous(), sum_grad);
+    const NormGradient gradient =
+        backward_of(context, grads[1].contiguous(), sum_grad, Branch::kYes);
     return {gradient.x, gradient.x, gradient.weight, gradient.bias, Tensor()};
   }
 };

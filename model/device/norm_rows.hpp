@@ -1,8 +1,8 @@
 // Layer norm of rows by the threads of a block, and its backward, which sums the gradients of
-// weight and bias over the rows of each block. A row stays in registers between its passes: memory
-// is read once and written once. (Tried: the next row on its way while one is computed. The
-// registers that it takes leave fewer rows on a multiprocessor; on an H200 the kernels were slower
-// by 15 and 25 %.)
+// weight, bias and input over the rows of each block. A row stays in registers between its passes:
+// memory is read once and written once. The next row is on its way into the block's own memory
+// while one is computed. (Tried: into registers. Those leave fewer rows on a multiprocessor; on an
+// H200 the kernels were slower by 15 and 25 %.)
 #pragma once
 
 #include <cmath>
@@ -11,6 +11,7 @@
 
 #include "core/base/square_root.hpp"
 #include "model/device/block.hpp"
+#include "model/device/fetched_row.hpp"
 #include "model/device/held_row.hpp"
 #include "model/device/kernel_function.hpp"
 
@@ -49,13 +50,20 @@ struct NormForwardRows {
   std::int64_t rows;
   std::int64_t width;
   float eps;
+
+  // Null where there is no such row, or no such matrix.
+  SIDESTREAM_INLINE const T* row_of(const T* matrix, std::int64_t row) const {
+    return matrix != nullptr && row < rows ? matrix + row * width : nullptr;
+  }
 };
+constexpr int kNormForwardOperands = 2;
 
 // Block `first` of `blocks` takes the rows first, first + blocks, ...
 template <int kHeld, Access kAccess, typename T, typename Block>
 SIDESTREAM_KERNEL void norm_forward_rows(Block& block, const NormForwardRows<T>& rows,
                                          std::int64_t first, std::int64_t blocks) {
   using Held = HeldRow<T, kHeld, kAccess>;
+  using Fetched = FetchedRow<T, kHeld, kAccess>;
   const auto share = [&](int thread) { return Share{thread, block.threads(), rows.width}; };
   const Mean mean_of(rows.width);
   typename Block::template Local<Held> x(block);
@@ -64,14 +72,23 @@ SIDESTREAM_KERNEL void norm_forward_rows(Block& block, const NormForwardRows<T>&
     weight.of(thread).load(rows.weight, share(thread));
     bias.of(thread).load(rows.bias, share(thread));
   });
+  const auto fetch_first = [&](int thread) {
+    Fetched::fetch(block, 0, rows.row_of(rows.residual, first), share(thread));
+    Fetched::fetch(block, 1, rows.row_of(rows.branch, first), share(thread));
+  };
+  block.each(fetch_first);
   for (std::int64_t row = first; row < rows.rows; row += blocks) {
     const std::int64_t at = row * rows.width;
     const auto load_and_sum = [&](int thread) {
+      if constexpr (Fetched::kAhead) block.wait_for_fetched(thread);
+      const auto taken = [&](int operand, const T* matrix) {
+        return Fetched::take(block, operand, matrix + at, rows.row_of(matrix, row + blocks),
+                             share(thread));
+      };
       Held& held = x.of(thread);
-      held.load(rows.residual + at, share(thread));
+      held = taken(0, rows.residual);
       if (rows.branch != nullptr) {
-        Held branch;
-        branch.load(rows.branch + at, share(thread));
+        const Held branch = taken(1, rows.branch);
         for (int i = 0; i < kHeld; ++i) held.at[i] = rounded_to<T>(held.at[i] + branch.at[i]);
         held.store(rows.sum + at, share(thread));
       }
@@ -96,6 +113,10 @@ SIDESTREAM_KERNEL void norm_forward_rows(Block& block, const NormForwardRows<T>&
   }
 }
 
+struct RowStatistics {
+  float mean = 0, rstd = 0;
+};
+
 // With u = (x - mean) rstd and g = normed_grad * weight:
 // x_grad = rstd (g - mean(g) - u mean(g u)) + sum_grad.
 template <typename T>
@@ -109,8 +130,37 @@ struct NormBackwardRows {
   T* x_grad;
   float* weight_partial;  // [blocks, width]: sums over the rows of each block
   float* bias_partial;
+  float* x_partial;  // of x_grad, before it is rounded
   std::int64_t rows;
   std::int64_t width;
+
+  // Null where there is no such row, or no such matrix.
+  SIDESTREAM_INLINE const T* row_of(const T* matrix, std::int64_t row) const {
+    return matrix != nullptr && row < rows ? matrix + row * width : nullptr;
+  }
+  SIDESTREAM_INLINE RowStatistics statistics_of(std::int64_t row) const {
+    return row < rows ? RowStatistics{mean[row], rstd[row]} : RowStatistics{};
+  }
+};
+// sum_grad, which is taken late, has the places of the last two in turn.
+constexpr int kNormBackwardOperands = 4;
+
+// Of a thread's columns, over the rows of its block.
+template <typename T, int kHeld, Access kAccess>
+struct NormColumnSums {
+  HeldRow<T, kHeld, kAccess> weight, bias, x;
+
+  SIDESTREAM_INLINE void clear() {
+    weight.clear();
+    bias.clear();
+    x.clear();
+  }
+  SIDESTREAM_INLINE void store(const NormBackwardRows<T>& rows, std::int64_t block,
+                               const Share& share) const {
+    weight.store_wide(rows.weight_partial + block * rows.width, share);
+    bias.store_wide(rows.bias_partial + block * rows.width, share);
+    x.store_wide(rows.x_partial + block * rows.width, share);
+  }
 };
 
 // Block `first` of `blocks` takes the rows first, first + blocks, ...
@@ -118,32 +168,42 @@ template <int kHeld, Access kAccess, typename T, typename Block>
 SIDESTREAM_KERNEL void norm_backward_rows(Block& block, const NormBackwardRows<T>& rows,
                                           std::int64_t first, std::int64_t blocks) {
   using Held = HeldRow<T, kHeld, kAccess>;
-  using Loaded = LoadedRow<T, kHeld, kAccess>;
+  using Fetched = FetchedRow<T, kHeld, kAccess>;
   const auto share = [&](int thread) { return Share{thread, block.threads(), rows.width}; };
   const Mean mean_of(rows.width);
-  typename Block::template Local<Held> weight_sum(block), bias_sum(block);
+  typename Block::template Local<NormColumnSums<T, kHeld, kAccess>> columns(block);
   typename Block::template Local<Held> unit(block), gradient(block);
-  typename Block::template Local<Loaded> weight(block), beside(block);
+  typename Block::template Local<LoadedRow<T, kHeld, kAccess>> weight(block);
   block.each([&](int thread) {
     weight.of(thread).load(rows.weight, share(thread));
-    weight_sum.of(thread).clear();
-    bias_sum.of(thread).clear();
+    columns.of(thread).clear();
+    Fetched::fetch(block, 0, rows.row_of(rows.x, first), share(thread));
+    Fetched::fetch(block, 1, rows.row_of(rows.normed_grad, first), share(thread));
+    Fetched::fetch(block, 2, rows.row_of(rows.sum_grad, first), share(thread));
   });
-  for (std::int64_t row = first; row < rows.rows; row += blocks) {
+  int beside = 2;  // the operand of this row's sum_grad
+  RowStatistics next = rows.statistics_of(first);
+  for (std::int64_t row = first; row < rows.rows; row += blocks, beside ^= 1) {
     const std::int64_t at = row * rows.width;
-    const float mean = rows.mean[row], rstd = rows.rstd[row];
+    const float mean = next.mean, rstd = next.rstd;
+    next = rows.statistics_of(row + blocks);
     // Columns past the width have no gradient and no weight: they add nothing to any sum.
     const auto load_and_sum = [&](int thread) {
+      if constexpr (Fetched::kAhead) block.wait_for_fetched(thread);
+      const auto taken = [&](int operand, const T* matrix) {
+        return Fetched::take(block, operand, matrix + at, rows.row_of(matrix, row + blocks),
+                             share(thread));
+      };
       Held &u = unit.of(thread), &g = gradient.of(thread);
-      u.load(rows.x + at, share(thread));
-      g.load(rows.normed_grad + at, share(thread));
-      if (rows.sum_grad != nullptr) beside.of(thread).load(rows.sum_grad + at, share(thread));
+      u = taken(0, rows.x);
+      g = taken(1, rows.normed_grad);
+      Fetched::fetch(block, beside ^ 1, rows.row_of(rows.sum_grad, row + blocks), share(thread));
       const Held w = weight.of(thread).held();
       Two sums{0, 0};
       for (int i = 0; i < kHeld; ++i) {
         u.at[i] = (u.at[i] - mean) * rstd;
-        weight_sum.of(thread).at[i] += g.at[i] * u.at[i];
-        bias_sum.of(thread).at[i] += g.at[i];
+        columns.of(thread).weight.at[i] += g.at[i] * u.at[i];
+        columns.of(thread).bias.at[i] += g.at[i];
         g.at[i] *= w.at[i];
         sums.first += g.at[i];
         sums.second += g.at[i] * u.at[i];
@@ -156,17 +216,13 @@ SIDESTREAM_KERNEL void norm_backward_rows(Block& block, const NormBackwardRows<T
       const Held& u = unit.of(thread);
       Held& g = gradient.of(thread);
       for (int i = 0; i < kHeld; ++i) g.at[i] = rstd * (g.at[i] - mean_g - u.at[i] * mean_gu);
-      if (rows.sum_grad != nullptr) {
-        const Held more = beside.of(thread).held();
-        for (int i = 0; i < kHeld; ++i) g.at[i] += more.at[i];
-      }
+      if (rows.sum_grad != nullptr)
+        g.add(Fetched::take(block, beside, rows.sum_grad + at, nullptr, share(thread)));
       g.store(rows.x_grad + at, share(thread));
+      columns.of(thread).x.add(g);
     });
   }
-  block.each([&](int thread) {
-    weight_sum.of(thread).store_wide(rows.weight_partial + first * rows.width, share(thread));
-    bias_sum.of(thread).store_wide(rows.bias_partial + first * rows.width, share(thread));
-  });
+  block.each([&](int thread) { columns.of(thread).store(rows, first, share(thread)); });
 }
 
 }  // namespace sidestream::model::device

@@ -36,36 +36,16 @@ bool Products::take_plain(const Tensor& left, const Tensor& right, const Tensor&
          (is_row_major(right) || is_row_major(right.t()));
 }
 
-bool wants_products(const ModelConfig& config) {
-  return has_epilogues(config.fused_ops) || config.tune_products;
-}
-
-const Products* ChosenProducts::for_gelu(const Tensor& x, const LinearWeights& weights) const {
-  return epilogues == Epilogues::kBias ? nullptr : taken(x, weights);
-}
-
 const Products* ChosenProducts::for_bias(const Tensor& x, const LinearWeights& weights) const {
-  return plain ? taken(x, weights) : nullptr;
-}
-
-const Products* ChosenProducts::taken(const Tensor& x, const LinearWeights& weights) const {
   return products && Products::take(x, weights.weight) &&
                  begins_a_chunk(weights.bias.const_data_ptr())
              ? products.get()
              : nullptr;
 }
 
-const Products* ChosenProducts::for_bias_gradient(const Tensor& x, const Tensor& dy,
-                                                  const Tensor& weight_grad) const {
-  return products && epilogues == Epilogues::kAll && Products::take(x, weight_grad) &&
-                 begins_a_chunk(dy.const_data_ptr())
-             ? products.get()
-             : nullptr;
-}
-
 const Products* ChosenProducts::for_plain(const Tensor& left, const Tensor& right,
                                           const Tensor& out) const {
-  return products && plain && Products::take_plain(left, right, out) ? products.get() : nullptr;
+  return products && Products::take_plain(left, right, out) ? products.get() : nullptr;
 }
 
 }  // namespace sidestream::model::device

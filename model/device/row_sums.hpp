@@ -19,41 +19,48 @@ struct RowSums {
 };
 
 // Rows, and parts, of which a thread has the loads under way at once.
-constexpr int kSumRowsAhead = 4;
+constexpr int kSumRowsAhead = 8;
 constexpr int kPartsAhead = 8;
+
+// total += rows `row`, row + parts, ..., kRows of them.
+template <int kRows, typename T, int kHeld, Access kAccess>
+SIDESTREAM_KERNEL void add_rows(HeldRow<T, kHeld, kAccess>& total, const T* row,
+                                std::int64_t between, const Share& share) {
+  LoadedRow<T, kHeld, kAccess> values[kRows];
+  for (int r = 0; r < kRows; ++r) values[r].load_whole(row + r * between, share);
+  for (int r = 0; r < kRows; ++r) total.add(values[r].held());
+}
 
 // Part `part` of `parts` takes the rows part, part + parts, ...; tile t of a block's columns begins
 // at t * threads * kChunk.
 template <Access kAccess, typename T, typename Block>
 SIDESTREAM_KERNEL void row_sums_tile(Block& block, const RowSums<T>& sums, std::int64_t tile,
                                      std::int64_t part, std::int64_t parts) {
-  using Held = HeldRow<T, kChunk<T>, kAccess>;
-  const std::int64_t first = tile * block.threads() * kChunk<T>;
+  const std::int64_t first = tile * block.threads() * kChunk<T>, between = parts * sums.width;
   block.each([&](int thread) {
     const Share share{thread, block.threads(), sums.width - first};
-    Held total;
+    if (!HeldRow<T, kChunk<T>, kAccess>::has_chunk(share, 0)) return;
+    HeldRow<T, kChunk<T>, kAccess> total;
     total.clear();
-    for (std::int64_t row = part; row < sums.rows; row += kSumRowsAhead * parts) {
-      Held values[kSumRowsAhead];
-      for (int r = 0; r < kSumRowsAhead; ++r) {
-        if (row + r * parts < sums.rows)
-          values[r].load(sums.x + (row + r * parts) * sums.width + first, share);
-        else
-          values[r].clear();
-      }
-      for (int r = 0; r < kSumRowsAhead; ++r) total.add(values[r]);
+    std::int64_t row = part;
+    const T* x = sums.x + row * sums.width + first;
+    for (; row + (kSumRowsAhead - 1) * parts < sums.rows; row += kSumRowsAhead * parts) {
+      add_rows<kSumRowsAhead>(total, x, between, share);
+      x += kSumRowsAhead * between;
     }
+    for (; row < sums.rows; row += parts, x += between) add_rows<1>(total, x, between, share);
     total.store_wide(sums.partial + part * sums.width + first, share);
   });
 }
 
-// first[column] = sum over parts of partial[0][part][column], second that of partial[1]: the
-// second stage.
+// first[column] = sum over parts of partial[0][part][column], second that of partial[1], third of
+// partial[2]: the second stage.
 template <typename T>
 struct ColumnSums {
-  const float* partial;  // [1 or 2, parts, width]
+  const float* partial;  // [1 to 3, parts, width]
   T* first;
-  T* second;  // null: one set only
+  T* second;
+  T* third;
   std::int64_t parts;
   std::int64_t width;
 };
@@ -80,7 +87,7 @@ SIDESTREAM_KERNEL void column_sums_tile(Block& block, const ColumnSums<T>& sums,
     return total;
   };
   block.lane_sums(add_parts, [&](int lane, float sum) {
-    T* out = set == 0 ? sums.first : sums.second;
+    T* out = set == 0 ? sums.first : set == 1 ? sums.second : sums.third;
     if (column_of(lane) < sums.width) out[column_of(lane)] = T(sum);
   });
 }

@@ -6,18 +6,18 @@ from sides import Side
 
 OURS = ("--precision", "bf16", "--pad-vocab", "128")
 GRAPH = ("--cuda-graph", "on")
-GELU_EPILOGUES = ("--fused-ops", "gelu-epilogues")
-ALL_EPILOGUES = ("--fused-ops", "all-epilogues")
 PACKED = ("--packed-attention", "on")
 TUNED = ("--tune-products", "on")
-EVERYTHING = (*ALL_EPILOGUES, *PACKED, *TUNED)
+WITHOUT_PACKED = ("--packed-attention", "off")
+WITHOUT_TUNED = ("--tune-products", "off")
 MICRO_STEPS = ("--grad-accumulation", "4")  # as peers report it: the update is of many micro-steps
 NARROW_STATES = ("--optimizer-state-dtype", "bf16")
 COMPILED = ("--precision", "bf16", "--pad-vocab", "128", "--compile")
+PEERS = ("compiled", "llm.c")
 BF16 = ("--baseline", "--precision", "bf16")
 AHEAD = ("--loader-workers", "1", "--prefetch", "4")
 RECOMPUTED = (*BF16, "--fused-optimizer", "on", "--recompute", "blocks")
-ON_GPUS_ONLY = {"tf32", "fp16", "gelu-epilogues", "all-epilogues", "--packed-attention", "--tune-products", "--offload", "--cuda-graph"}
+ON_GPUS_ONLY = {"tf32", "fp16", "--packed-attention", "--tune-products", "--offload", "--cuda-graph"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,8 +61,6 @@ TOGGLES = (
     toggle("bf16 + overlap", *BF16, "--bucketing", "on", "--overlap", "on"),
     toggle("bf16 + fused optimizer", *BF16, "--fused-optimizer", "on"),
     toggle("bf16 + fused operators", *BF16, "--fused-ops", "on"),
-    toggle("bf16 + fused operators, GELU epilogues", *BF16, *GELU_EPILOGUES),
-    toggle("bf16 + fused operators, all epilogues", *BF16, *ALL_EPILOGUES),
     toggle("bf16 + fused operators, packed attention", *BF16, "--fused-ops", "on", *PACKED),
     toggle("bf16 + fused operators, tuned products", *BF16, "--fused-ops", "on", *TUNED),
     toggle("fp16", "--baseline", "--precision", "fp16", peer="eager fp16"),
@@ -82,25 +80,18 @@ TOGGLES = (
 )
 
 ROWS = {
-    "124m": Row("gpt2-124m", 1024, (ours("ours", *OURS, against=("compiled", "llm.c")),
-                                    ours("ours, graph", *OURS, *GRAPH, against=("compiled", "llm.c")),
-                                    ours("ours, graph, GELU epilogues", *OURS, *GRAPH, *GELU_EPILOGUES, against=("ours, graph", "compiled", "llm.c")),
-                                    ours("ours, graph, all epilogues", *OURS, *GRAPH, *ALL_EPILOGUES, against=("ours, graph", "compiled", "llm.c")),
-                                    ours("ours, graph, packed attention", *OURS, *GRAPH, *PACKED, against=("ours, graph", "compiled", "llm.c")),
-                                    ours("ours, graph, tuned products", *OURS, *GRAPH, *TUNED, against=("ours, graph", "compiled", "llm.c")),
-                                    ours("ours, graph, all of these", *OURS, *GRAPH, *EVERYTHING, against=("ours, graph", "compiled", "llm.c")),
-                                    pytorch("compiled", *COMPILED), Side("llm.c", "llm.c", ("-r", "0"))),
+    "124m": Row("gpt2-124m", 1024, (
+        ours("ours", *OURS, against=PEERS), ours("ours, graph", *OURS, *GRAPH, against=PEERS),
+        ours("ours, graph, LibTorch's attention", *OURS, *GRAPH, *WITHOUT_PACKED, against=("ours, graph", *PEERS)),
+        ours("ours, graph, LibTorch's products", *OURS, *GRAPH, *WITHOUT_TUNED, against=("ours, graph", *PEERS)),
+        pytorch("compiled", *COMPILED), Side("llm.c", "llm.c", ("-r", "0"))),
                 "at least 1.15 times torch.compile and 1.1 times llm.c; mfu at least 45 %", first_batch=16),
-    "355m": Row("gpt2-355m", 1024, (ours("ours", *OURS), ours("ours, all epilogues", *OURS, *ALL_EPILOGUES, against=("ours",)),
-                                    ours("ours, all epilogues, packed attention", *OURS, *ALL_EPILOGUES, *PACKED, against=("ours",)),
-                                    ours("ours, all of these, tuned products", *OURS, *EVERYTHING, against=("ours",))), "mfu at least 50 %"),
+    "355m": Row("gpt2-355m", 1024, (ours("ours", *OURS), ours("ours, graph", *OURS, *GRAPH, against=("ours",))), "mfu at least 50 %"),
     "1558m": Row("gpt2-1558m", 1024, (
-        ours("ours", *OURS), ours("ours, all epilogues", *OURS, *ALL_EPILOGUES, against=("ours",)),
-        ours("ours, all epilogues, packed attention", *OURS, *ALL_EPILOGUES, *PACKED, against=("ours",)),
-        ours("ours, all of these, tuned products", *OURS, *EVERYTHING, against=("ours",)),
-        ours("ours, all epilogues, 4 micro-steps", *OURS, *ALL_EPILOGUES, *MICRO_STEPS, against=("ours",)),
-        ours("ours, all of these, tuned products, 4 micro-steps", *OURS, *EVERYTHING, *MICRO_STEPS, against=("ours",)),
-        ours("ours, all of these, tuned products, 4 micro-steps, bf16 states", *OURS, *EVERYTHING, *MICRO_STEPS, *NARROW_STATES, against=("ours",))),
+        ours("ours", *OURS), ours("ours, graph", *OURS, *GRAPH, against=("ours",)),
+        ours("ours, graph, LibTorch's attention and products", *OURS, *GRAPH, *WITHOUT_PACKED, *WITHOUT_TUNED, against=("ours, graph",)),
+        ours("ours, graph, 4 micro-steps", *OURS, *GRAPH, *MICRO_STEPS, against=("ours, graph",)),
+        ours("ours, graph, 4 micro-steps, bf16 states", *OURS, *GRAPH, *MICRO_STEPS, *NARROW_STATES, against=("ours, graph",))),
                  "mfu at least 55 %, with states in bf16 58 %", first_batch=4),
     "mini-graph": graph_row("gpt2-mini", 256, (4, 16, 64)),
     "124m-graph": graph_row("gpt2-124m", 1024, (4,)),

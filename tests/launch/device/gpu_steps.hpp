@@ -12,6 +12,7 @@
 #include "launch/assembly/offload_assembly.hpp"
 #include "launch/assembly/stepper_assembly.hpp"
 #include "launch/device/device_session.hpp"
+#include "launch/device/gpu_operators.hpp"
 #include "launch/options/train_parser.hpp"
 #include "tests/comm/communicator_fixture.hpp"
 
@@ -82,6 +83,7 @@ class GpuSteps {
  private:
   std::shared_ptr<model::LanguageModel> initialised() {
     set_vocabulary(options, sources.vocab_size);
+    settle_gpu_operators(options, device.on_gpu());
     auto made = model::make_language_model(options.model.config);
     made->initialise(1);
     made->to(device.device());

@@ -1,4 +1,4 @@
-// Flags of what only a GPU has: loss scales, NCCL's compute units, graphs, products with epilogues.
+// Flags of what only a GPU has: loss scales, NCCL's compute units, graphs, its own operators.
 #include "tests/launch/options/train_parser_fixture.hpp"
 
 namespace sidestream::launch {
@@ -109,26 +109,13 @@ TEST_F(TrainParserTest, parse_cuda_graph_refuses_what_a_replay_cannot_have) {
             "--cuda-graph on and --fused-optimizer off exclude each other: leave one of them out");
 }
 
-TEST_F(TrainParserTest, parse_epilogues_refuses_what_has_none) {
-  const auto error = [&](Arguments others) {
-    others.insert(others.begin(), {"--fused-ops", "gelu-epilogues", "--precision", "bf16"});
-    return error_with_data(others);
-  };
-  EXPECT_EQ(error({}), "no error");
-  EXPECT_THAT(
-      error({"--device", "cpu"}),
-      HasSubstr("are for GPUs, in --precision bf16 or fp16: elsewhere take --fused-ops on"));
-  for (const char* level : {"none", "mlp", "attention", "blocks"})
-    EXPECT_EQ(error({"--recompute", level}), "no error");
-  EXPECT_THAT(error({"--recompute", "activations"}),
-              HasSubstr("take another level of --recompute, or --fused-ops on"));
-  for (const char* precision : {"fp32", "tf32"})
-    EXPECT_THAT(error_with_data({"--fused-ops", "all-epilogues", "--precision", precision}),
-                HasSubstr("are for GPUs, in --precision bf16 or fp16"));
-}
-
-TEST_F(TrainParserTest, parse_tune_products_is_off_and_brings_the_operators_that_it_needs) {
-  EXPECT_FALSE(parse({}).model.config.tune_products);
+TEST_F(TrainParserTest,
+       parse_tune_products_is_left_to_the_device_and_brings_the_operators_that_it_needs) {
+  EXPECT_EQ(parse({}).model.tune_products, Toggle::kAuto);
+  EXPECT_FALSE(parse({}).model.config.tune_products) << "until the device is known";
+  EXPECT_EQ(parse({"--baseline"}).model.tune_products, Toggle::kOff);
+  EXPECT_EQ(error_with_data({"--tune-products", "maybe"}),
+            "--tune-products: expected one of auto, on, off, found 'maybe'");
   const TrainOptions alone = parse({"--baseline", "--precision", "bf16", "--tune-products", "on"});
   EXPECT_TRUE(alone.model.config.tune_products);
   EXPECT_EQ(alone.model.config.fused_ops, model::FusedOps::kOn);
@@ -144,7 +131,7 @@ TEST_F(TrainParserTest, parse_tune_products_refuses_what_has_none) {
     return error_with_data(others);
   };
   EXPECT_EQ(error({}), "no error");
-  EXPECT_EQ(error({"--packed-attention", "on", "--fused-ops", "all-epilogues"}), "no error");
+  EXPECT_EQ(error({"--packed-attention", "on"}), "no error");
   EXPECT_EQ(error({"--device", "cpu"}),
             "--tune-products on is for GPUs, in --precision bf16 or fp16: elsewhere leave it out");
   EXPECT_EQ(error({"--fused-ops", "off"}),
@@ -156,8 +143,11 @@ TEST_F(TrainParserTest, parse_tune_products_refuses_what_has_none) {
                 HasSubstr("is for GPUs, in --precision bf16 or fp16"));
 }
 
-TEST_F(TrainParserTest, parse_packed_attention_is_off_and_brings_the_operators_that_it_needs) {
-  EXPECT_FALSE(parse({}).model.config.packed_attention);
+TEST_F(TrainParserTest,
+       parse_packed_attention_is_left_to_the_device_and_brings_the_operators_that_it_needs) {
+  EXPECT_EQ(parse({}).model.packed_attention, Toggle::kAuto);
+  EXPECT_FALSE(parse({}).model.config.packed_attention) << "until the device is known";
+  EXPECT_EQ(parse({"--baseline"}).model.packed_attention, Toggle::kOff);
   const TrainOptions alone =
       parse({"--baseline", "--precision", "bf16", "--packed-attention", "on"});
   EXPECT_TRUE(alone.model.config.packed_attention);

@@ -158,18 +158,6 @@ TEST(MemoryAdviceTest, what_the_host_of_a_gpu_has_no_room_for_is_not_proposed) {
               HasSubstr(": --offload residuals,optimizer --precision"));
 }
 
-TEST(MemoryAdviceTest, a_level_that_epilogues_exclude_is_not_proposed) {
-  TrainOptions options = options_of(0);
-  TrainOptions again = options;
-  again.model.config.recompute = Recompute::kActivations;
-  const auto room = needed(again);
-  ASSERT_THAT(advice(options, room), HasSubstr(": --recompute activations makes it"));
-
-  options.model.config.fused_ops = model::FusedOps::kGeluEpilogues;
-
-  EXPECT_THAT(advice(options, room), HasSubstr(": --recompute mlp makes it"));
-}
-
 TEST(MemoryAdviceTest, what_a_graph_of_the_step_cannot_hold_leaves_it_out) {
   TrainOptions graph = options_of(0);
   graph.cuda_graph = true;

@@ -143,7 +143,7 @@ TYPED_TEST(ConcurrentKernelsTest, norm_backward) {
     const std::int64_t parts = norm_parts(rows, width);
     this->expect_the_same([&, rows = rows, width = width](DeviceKernels& kernels) {
       auto x_grad = this->room(rows * width);
-      auto partial = this->floats(2 * parts * width);
+      auto partial = this->floats(3 * parts * width);
       kernels.norm_backward({.dtype = this->kDType,
                              .rows = rows,
                              .width = width,
@@ -163,18 +163,19 @@ TYPED_TEST(ConcurrentKernelsTest, norm_backward) {
 
 TYPED_TEST(ConcurrentKernelsTest, sums_of_columns) {
   const std::int64_t parts = 150, width = 70;
-  std::vector<float> partial = this->floats(2 * parts * width);
+  std::vector<float> partial = this->floats(3 * parts * width);
   std::iota(partial.begin(), partial.end(), 0.25f);
   this->expect_the_same([&](DeviceKernels& kernels) {
-    auto first = this->room(width), second = first;
+    auto first = this->room(width), second = first, third = first;
     kernels.column_sums({.dtype = this->kDType,
                          .partial = partial.data(),
                          .parts = parts,
                          .width = width,
                          .first = first.data(),
-                         .second = second.data()},
+                         .second = second.data(),
+                         .third = third.data()},
                         nullptr);
-    return bytes_of(first, second);
+    return bytes_of(first, second, third);
   });
 }
 

@@ -58,9 +58,7 @@ TEST_F(DeviceOperatorsTest, linear_equals_plain) {
   struct Sizes {
     std::int64_t batch, time, in, out;
   };
-  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with(Epilogues::kAll),
-                                      tested_queue_with_all_products(Epilogues::kBias),
-                                      tested_queue_with_all_products(Epilogues::kAll)}) {
+  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with_products()}) {
     for (const Sizes& s : {Sizes{2, 65, 64, 192}, {1, 1, 2, 4}, {3, 37, 33, 321}}) {
       SCOPED_TRACE(s.in);
       compare(
@@ -113,32 +111,33 @@ void expect_no_bit_changed_by_making_again(const LaunchQueuePtr& queue, at::Scal
 TEST_F(DeviceOperatorsTest, what_is_made_again_changes_no_bit) {
   expect_no_bit_changed_by_making_again(tested_queue(), at::kFloat,
                                         {MlpKeeps::kBeforeGelu, MlpKeeps::kInput});
-  expect_no_bit_changed_by_making_again(tested_queue_with(Epilogues::kAll), at::kBFloat16,
-                                        {MlpKeeps::kInput});
-  expect_no_bit_changed_by_making_again(tested_queue_with_all_products(Epilogues::kBias),
-                                        at::kBFloat16, {MlpKeeps::kBeforeGelu, MlpKeeps::kInput});
-}
-
-TEST_F(DeviceOperatorsTest, mlp_with_gelu_in_its_products_equals_plain) {
-  const LaunchQueuePtr queue = tested_queue_with(Epilogues::kGelu);
-  for (const MlpKeeps keeps : {MlpKeeps::kAll, MlpKeeps::kBeforeGelu, MlpKeeps::kInput}) {
-    const Operation mlp = [=](Operators& ops, const Tensors& in) -> Tensors {
-      return {ops.mlp(in[0], {in[1], in[2]}, {in[3], in[4]}, keeps)};
-    };
-    compare(mlp, mlp_inputs(2, 65, 32), queue);
-    compare(mlp, mlp_inputs(1, 1, 3), queue);  // of a width that such products do not take
-    compare(mlp, mlp_inputs(3, 100, 24), queue);
-    compare(mlp, mlp_inputs(3, 100, 24), tested_queue_with(Epilogues::kAll));
-  }
+  expect_no_bit_changed_by_making_again(tested_queue_with_products(), at::kBFloat16,
+                                        {MlpKeeps::kBeforeGelu, MlpKeeps::kInput});
 }
 
 TEST_F(DeviceOperatorsTest, mlp_equals_plain) {
-  for (const LaunchQueuePtr& queue :
-       {tested_queue(), tested_queue_with_all_products(Epilogues::kBias),
-        tested_queue_with_all_products(Epilogues::kGelu)}) {
+  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with_products()}) {
     compare(kMlp, mlp_inputs(2, 65, 32), queue);
-    compare(kMlp, mlp_inputs(1, 1, 3), queue);
+    compare(kMlp, mlp_inputs(1, 1, 3), queue);  // of a width that such products do not take
     compare(kMlp, mlp_inputs(3, 100, 24), queue);
+  }
+}
+
+// The sums for the biases of what was added come with the norm's backward.
+TEST_F(DeviceOperatorsTest, branches_of_a_norm_have_the_gradients_of_their_biases) {
+  const Operation operation = [](Operators& ops, const Tensors& in) -> Tensors {
+    const NormWeights norm{in[7], in[8]};
+    const NormedResidual attended = ops.add_norm(in[0], ops.linear(in[0], {in[1], in[2]}), norm);
+    const NormedResidual end = ops.add_norm(
+        attended.residual_btc,
+        ops.mlp(attended.normed_btc, {in[3], in[4]}, {in[5], in[6]}, MlpKeeps::kAll), norm);
+    return {end.normed_btc, end.residual_btc};
+  };
+  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with_products()}) {
+    compare(operation,
+            {random({2, 9, 32}), random({32, 32}, 0.3), random({32}), random({32, 64}, 0.3),
+             random({64}), random({64, 32}, 0.3), random({32}), random({32}), random({32})},
+            queue);
   }
 }
 
@@ -159,8 +158,7 @@ TEST_F(DeviceOperatorsTest, mlp_without_gradients_has_the_same_values) {
   Tensors inputs;
   for (const Tensor& input : mlp_inputs(2, 9, 16))
     inputs.push_back(input.to(tested_device(), at::kBFloat16).requires_grad_());
-  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with(Epilogues::kGelu),
-                                      tested_queue_with_all_products(Epilogues::kBias)}) {
+  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with_products()}) {
     DeviceOperators operators(queue);
 
     const Tensor with = kMlp(operators, inputs)[0];
@@ -199,8 +197,7 @@ void expect_gradients_where_asked(const LaunchQueuePtr& queue, at::ScalarType dt
 
 TEST_F(DeviceOperatorsTest, gradients_of_weights_lie_where_they_are_asked_to) {
   expect_gradients_where_asked(tested_queue(), at::kFloat);
-  expect_gradients_where_asked(tested_queue_with(Epilogues::kAll), at::kBFloat16);
-  expect_gradients_where_asked(tested_queue_with_all_products(Epilogues::kBias), at::kBFloat16);
+  expect_gradients_where_asked(tested_queue_with_products(), at::kBFloat16);
 }
 
 TEST_F(DeviceOperatorsTest, other_dtypes_are_plain) {

@@ -40,7 +40,8 @@ Backward backward(const Tensor& before, const Tensor& grad) {
                  .parts = parts,
                  .width = width,
                  .first = out.bias.mutable_data_ptr(),
-                 .second = nullptr},
+                 .second = nullptr,
+                 .third = nullptr},
                 before);
   return out;
 }

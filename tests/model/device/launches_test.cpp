@@ -47,6 +47,10 @@ TEST_F(LaunchesTest, operators_launch_what_they_need_and_no_more) {
   normed.normed_btc.sum().backward();
   EXPECT_EQ(take(), (Names{"norm_backward", "column_sums"}));
 
+  const Tensor branch = operators.linear(x, {torch::randn({8, 8}), one.clone().requires_grad_()});
+  operators.add_norm(x, branch, {one, zero}).normed_btc.sum().backward();
+  EXPECT_EQ(take(), (Names{"norm", "norm_backward", "column_sums"})) << "no sums of their own";
+
   const Tensor y = operators.mlp(x, {torch::randn({8, 32}), torch::zeros({32})},
                                  {torch::randn({32, 8}), zero}, MlpKeeps::kAll);
   EXPECT_EQ(take(), Names{"gelu"});
@@ -71,24 +75,6 @@ TEST_F(LaunchesTest, operators_launch_what_they_need_and_no_more) {
   EXPECT_EQ(take(), (Names{"cross_entropy", "cross_entropy", "cross_entropy"}));
   loss.backward();
   EXPECT_EQ(take(), (Names{"scale", "scale"}));
-}
-
-TEST_F(LaunchesTest, what_products_do_is_not_launched) {
-  queue->products = tested_queue_with(Epilogues::kGelu)->products;
-  DeviceOperators operators(queue);
-  const auto drawn = [](at::IntArrayRef shape) { return torch::randn(shape, at::kBFloat16); };
-  const Tensor x = drawn({2, 3, 8}).requires_grad_();
-
-  const Tensor y =
-      operators.mlp(x, {drawn({8, 32}), drawn({32})}, {drawn({32, 8}), drawn({8})}, MlpKeeps::kAll);
-  EXPECT_EQ(take(), Names{});
-  y.sum().backward({}, /*retain_graph=*/true);
-  EXPECT_EQ(take(), (Names{"row_sums", "column_sums"}));
-
-  queue->products.epilogues = Epilogues::kAll;
-  y.sum().backward();
-  operators.linear(x, {drawn({8, 24}), drawn({24})}).sum().backward();
-  EXPECT_EQ(take(), Names{});
 }
 
 TEST_F(LaunchesTest, kernels_go_to_the_stream_that_is_current_at_their_launch) {
@@ -176,18 +162,27 @@ TEST_F(LaunchesTest, memory_of_a_block_changes_no_bit_of_the_loss) {
   for (const std::int64_t bytes : {0, 16, 8192, 10000}) EXPECT_TRUE(run(bytes).equal(all_of_it));
 }
 
+template <NormPass kPass>
+void expect_threads_hold(std::int64_t width) {
+  const std::int64_t threads = norm_threads<kPass>(width);
+  ASSERT_GE(threads * norm_held<kPass>(width), width);
+  ASSERT_LE(threads, most_norm_threads(norm_held<kPass>(width)));
+  ASSERT_LE(threads * (norm_held<kPass>(width) - kHeldAtEnd), width) << "what is not asked for";
+  ASSERT_EQ(threads % kWarp, 0);
+}
+
 TEST(GeometryTest, threads_of_a_row_hold_all_of_it) {
   for (std::int64_t width = 1; width <= kWidestNorm; ++width) {
-    ASSERT_GE(norm_threads(width) * norm_held(width), width);
-    ASSERT_LE(norm_threads(width), kMostNormThreads);
-    ASSERT_EQ(norm_threads(width) % kWarp, 0);
+    expect_threads_hold<NormPass::kForward>(width);
+    expect_threads_hold<NormPass::kBackward>(width);
   }
-  EXPECT_EQ(norm_threads(768), 32);
+  EXPECT_EQ(norm_threads<NormPass::kForward>(1600), 32);
+  EXPECT_EQ(norm_threads<NormPass::kBackward>(1600), 128);
+  EXPECT_EQ(norm_threads<NormPass::kBackward>(768), 32);
   EXPECT_EQ(loss_threads(50304, core::DType::kBFloat16), 512);
   for (std::int64_t width = 1; width <= kWidestNorm; width += 7) {
-    ASSERT_LE(norm_threads(width), most_norm_threads(norm_held(width)));
     const std::int64_t threads =
-        norm_parts(100'000, width) / kMultiprocessors * norm_threads(width);
+        norm_parts(100'000, width) / kMultiprocessors * norm_threads<NormPass::kBackward>(width);
     ASSERT_LE(threads, 512) << "more than a multiprocessor has registers for, width " << width;
   }
   EXPECT_EQ(loss_threads(512, core::DType::kBFloat16), 64);

@@ -31,7 +31,7 @@ Tensor beside(const Tensor& matrix, std::int64_t stride) {
 Tensor turned(const Tensor& matrix) { return matrix.t().contiguous().t(); }
 
 TEST_F(ProductsTest, multiply_takes_factors_either_way_round_and_rows_apart) {
-  const LaunchQueuePtr queue = tested_queue_with_all_products(Epilogues::kBias);
+  const LaunchQueuePtr queue = tested_queue_with_products();
   for (const at::ScalarType dtype : k16Bits) {
     const Tensor left = device::random({40, 24}, dtype), right = device::random({24, 56}, dtype),
                  expected = exact(left, right);
@@ -51,7 +51,7 @@ TEST_F(ProductsTest, multiply_takes_factors_either_way_round_and_rows_apart) {
 }
 
 TEST_F(ProductsTest, own_products_are_added_to_float32_or_written_there_unrounded) {
-  const LaunchQueuePtr queue = tested_queue_with_all_products(Epilogues::kBias);
+  const LaunchQueuePtr queue = tested_queue_with_products();
   for (const at::ScalarType dtype : k16Bits) {
     const Tensor left = turned(device::random({40, 24}, dtype)),
                  right = device::random({24, 56}, dtype),
@@ -71,12 +71,11 @@ TEST_F(ProductsTest, libtorch_has_the_products_where_there_are_no_own_ones) {
   const Tensor left = device::random({40, 24}, at::kBFloat16),
                right = device::random({24, 56}, at::kBFloat16),
                out = device::random({40, 56}, at::kBFloat16), before = out.clone();
-  for (const LaunchQueuePtr& queue : {tested_queue(), tested_queue_with(Epilogues::kAll)}) {
-    EXPECT_FALSE(own_product(*queue, left, right, out));
-    EXPECT_FALSE(own_product_added(*queue, left, right, out));
-    EXPECT_TRUE(torch::equal(out, before));
-    EXPECT_TRUE(torch::equal(multiply(*queue, left, right), at::mm(left, right)));
-  }
+  const LaunchQueuePtr queue = tested_queue();
+  EXPECT_FALSE(own_product(*queue, left, right, out));
+  EXPECT_FALSE(own_product_added(*queue, left, right, out));
+  EXPECT_TRUE(torch::equal(out, before));
+  EXPECT_TRUE(torch::equal(multiply(*queue, left, right), at::mm(left, right)));
 }
 
 TEST_F(ProductsTest, take_plain_leaves_to_libtorch_what_is_not_of_16_bits_or_not_aligned) {
@@ -110,7 +109,7 @@ TEST_F(ProductsTest, operands_at_any_place_are_taken_by_somebody) {
           {device::random({2, 5, 24}, at::kDouble), device::random({24, 96}, at::kDouble, 0.3),
            device::random({96}, at::kDouble), device::random({96, 24}, at::kDouble, 0.3),
            device::random({24}, at::kDouble)},
-          tested_queue_with_all_products(Epilogues::kAll));
+          tested_queue_with_products());
 }
 
 // Passes on to others, and counts.
@@ -131,23 +130,7 @@ class CountedProducts : public Products {
     ++biases;
     others_->with_bias(x, weight, bias, out);
   }
-  void with_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& before,
-                 const Tensor& activation) const override {
-    ++forward;
-    others_->with_gelu(x, weight, bias, before, activation);
-  }
-  void through_gelu(const Tensor& dy, const Tensor& weight, const Tensor& before,
-                    const Tensor& grad, const Tensor& bias_grad) const override {
-    ++backward;
-    others_->through_gelu(dy, weight, before, grad, bias_grad);
-  }
-  void weight_gradient(const Tensor& x, const Tensor& dy, const Tensor& weight_grad,
-                       const Tensor& bias_grad) const override {
-    ++weight_gradients;
-    others_->weight_gradient(x, dy, weight_grad, bias_grad);
-  }
-
-  mutable int plain = 0, sums = 0, biases = 0, forward = 0, backward = 0, weight_gradients = 0;
+  mutable int plain = 0, sums = 0, biases = 0;
 
  private:
   std::shared_ptr<const Products> others_;
@@ -173,44 +156,19 @@ std::shared_ptr<CountedProducts> counted(const LaunchQueuePtr& queue, at::Scalar
   return products;
 }
 
-TEST_F(ProductsTest, those_with_epilogues_are_used_in_16_bits_and_whole_chunks) {
-  const auto counts = [](Epilogues epilogues, at::ScalarType dtype, std::int64_t width) {
-    const auto found = counted(tested_queue_with(epilogues), dtype, width);
-    EXPECT_EQ(found->plain + found->sums + found->biases, 0);
-    return std::tuple(found->forward, found->backward, found->weight_gradients);
+TEST_F(ProductsTest, all_are_used_in_16_bits_and_whole_chunks) {
+  const auto counts = [](at::ScalarType dtype, std::int64_t width, std::int64_t chunks = 3) {
+    const auto found = counted(tested_queue_with_products(), dtype, width, chunks);
+    return std::tuple(found->biases, found->plain, found->sums);
   };
+  constexpr int kLayers = 3 * 2;  // gradients of weights and inputs
 
   for (const at::ScalarType dtype : k16Bits) {
-    EXPECT_EQ(counts(Epilogues::kAll, dtype, 24), std::tuple(1, 1, 2));
-    EXPECT_EQ(counts(Epilogues::kGelu, dtype, 24), std::tuple(1, 1, 0));
-    EXPECT_EQ(counts(Epilogues::kBias, dtype, 24), std::tuple(0, 0, 0));
-    EXPECT_EQ(counts(Epilogues::kAll, dtype, 3), std::tuple(0, 0, 0));
+    EXPECT_EQ(counts(dtype, 24), std::tuple(3, kLayers + 3 * 2 + 1 /* the weight's first */, 2));
+    EXPECT_EQ(counts(dtype, 24, /*chunks=*/1), std::tuple(3, kLayers + 3, 0));
+    EXPECT_EQ(counts(dtype, 3), std::tuple(0, 0, 0));
   }
-  EXPECT_EQ(counts(Epilogues::kAll, at::kFloat, 24), std::tuple(0, 0, 0));
-}
-
-TEST_F(ProductsTest, all_are_used_where_they_are_asked_for) {
-  for (const at::ScalarType dtype : k16Bits) {
-    const auto without = counted(tested_queue_with_all_products(Epilogues::kBias), dtype, 24);
-    EXPECT_EQ(without->biases, 3);
-    constexpr int kHead = 3 * 2 /* chunks */ + 1 /* the weight's first */;
-    EXPECT_EQ(without->plain, 3 * 2 /* layers */ + kHead);
-    EXPECT_EQ(without->sums, 2);
-    EXPECT_EQ(without->forward + without->backward + without->weight_gradients, 0);
-
-    const auto with = counted(tested_queue_with_all_products(Epilogues::kAll), dtype, 24);
-    EXPECT_EQ(with->biases, 2);
-    EXPECT_EQ(with->plain, 3 /* gradients of inputs but GELU's, and GELU's weight's */ + kHead);
-    EXPECT_EQ(with->sums, 2);
-    EXPECT_EQ(std::tuple(with->forward, with->backward, with->weight_gradients),
-              std::tuple(1, 1, 2));
-
-    const auto at_once =
-        counted(tested_queue_with_all_products(Epilogues::kBias), dtype, 24, /*chunks=*/1);
-    EXPECT_EQ(std::tuple(at_once->plain, at_once->sums), std::tuple(3 * 2 + 3, 0));
-  }
-  const auto wide = counted(tested_queue_with_all_products(Epilogues::kAll), at::kFloat, 24);
-  EXPECT_EQ(wide->plain + wide->sums + wide->biases + wide->forward, 0);
+  EXPECT_EQ(counts(at::kFloat, 24), std::tuple(0, 0, 0));
 }
 
 }  // namespace

@@ -8,11 +8,8 @@ namespace sidestream::model::device {
 
 LaunchQueuePtr tested_queue();
 
-// And products with epilogues: cublasLt's on a GPU, LibTorch's operators on the processor.
-LaunchQueuePtr tested_queue_with(Epilogues epilogues);
-
-// And all other products, too: on a GPU of the algorithms that are the fastest there.
-LaunchQueuePtr tested_queue_with_all_products(Epilogues epilogues);
+// And products: cublasLt's fastest on a GPU, LibTorch's operators on the processor.
+LaunchQueuePtr tested_queue_with_products();
 
 // And attention of packed operands: cuDNN's on a GPU, LibTorch's operators on the processor.
 LaunchQueuePtr tested_queue_with_packed_attention();

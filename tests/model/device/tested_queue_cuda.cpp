@@ -6,24 +6,11 @@ namespace sidestream::model::device {
 
 LaunchQueuePtr tested_queue() { return make_launch_queue(); }
 
-namespace {
-
-LaunchQueuePtr with_products(const ChosenProducts& products) {
+LaunchQueuePtr tested_queue_with_products() {
   LaunchQueuePtr queue = make_launch_queue();
-  queue->products = products;
-  if (!products.products) throw std::logic_error("this build has no products to test");
+  queue->products.products = make_products(Algorithms::kFastest);
+  if (!queue->products.products) throw std::logic_error("this build has no products to test");
   return queue;
-}
-
-}  // namespace
-
-LaunchQueuePtr tested_queue_with(Epilogues epilogues) {
-  return with_products({.products = make_products(Algorithms::kFirst), .epilogues = epilogues});
-}
-
-LaunchQueuePtr tested_queue_with_all_products(Epilogues epilogues) {
-  return with_products(
-      {.products = make_products(Algorithms::kFastest), .epilogues = epilogues, .plain = true});
 }
 
 LaunchQueuePtr tested_queue_with_packed_attention() {

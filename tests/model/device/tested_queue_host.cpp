@@ -23,29 +23,11 @@ class HostProducts : public LtProducts {
   }
 
   void run(const LtProduct& product, const Tensor& of_out) const override {
-    const Tensor first = factor(product.first), out = seen(product.out);
-    const Tensor bias = at::from_blob(product.bias, {out.size(0)}, of_out.scalar_type());
-    Tensor result = at::mm(first, factor(product.second));
+    const Tensor out = seen(product.out);
+    Tensor result = at::mm(factor(product.first), factor(product.second));
     if (product.added) result += out;
-    switch (product.epilogue) {
-      case LtEpilogue::kNone:
-        break;
-      case LtEpilogue::kBias:
-        result += bias.unsqueeze(1);
-        break;
-      case LtEpilogue::kGeluOfBias:
-        result += bias.unsqueeze(1);
-        seen(product.before).copy_(result);
-        result = at::gelu(result, "tanh");
-        break;
-      case LtEpilogue::kThroughGelu:
-        result = at::gelu_backward(result, seen(product.before).to(at::kFloat), "tanh");
-        bias.copy_(result.sum(1));
-        break;
-      case LtEpilogue::kSumsOfFirst:
-        bias.copy_(first.sum(1));
-        break;
-    }
+    if (product.bias != nullptr)
+      result += at::from_blob(product.bias, {out.size(0), 1}, of_out.scalar_type());
     out.copy_(result);
   }
 };
@@ -114,15 +96,9 @@ LaunchQueuePtr tested_queue_with_packed_attention() {
   return queue;
 }
 
-LaunchQueuePtr tested_queue_with_all_products(Epilogues epilogues) {
-  LaunchQueuePtr queue = tested_queue_with(epilogues);
-  queue->products.plain = true;
-  return queue;
-}
-
-LaunchQueuePtr tested_queue_with(Epilogues epilogues) {
+LaunchQueuePtr tested_queue_with_products() {
   LaunchQueuePtr queue = tested_queue();
-  queue->products = {.products = std::make_shared<HostProducts>(), .epilogues = epilogues};
+  queue->products.products = std::make_shared<HostProducts>();
   return queue;
 }
 

@@ -1,0 +1,20 @@
+// What only GPUs have of operators: packed attention, and products of the fastest algorithm. On the
+// device that the calling thread has chosen.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "launch/options/train_options.hpp"
+
+namespace sidestream::launch {
+
+// Throws ConfigError where an option says on and this build or this GPU has it not.
+void require_gpu_operators(const TrainOptions& options);
+
+// Writes into options.model.config what Toggle::kAuto comes to: on where there is no obstacle.
+// on_gpu: whether the model goes to one.
+void settle_gpu_operators(TrainOptions& options, bool on_gpu);
+
+torch::ScalarType activation_type(Precision precision);
+
+}  // namespace sidestream::launch
