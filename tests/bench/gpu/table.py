@@ -98,7 +98,7 @@ def suites_text(row):
 
 
 def row_text(name, row, device):
-    lines = [f"## {name}", ""]
+    lines = [f"## {name}", "", *([row["date"], ""] if row.get("date") else [])]
     if row.get("samples"):
         lines += comparison_text(row, device)
     if row.get("rounds"):
@@ -113,8 +113,8 @@ def row_text(name, row, device):
 def text(found):
     device = found["device"]
     lines = [f"# One GPU: {device['name']}", "",
-             f"{device['date']}. Medians of interleaved repeats, in brackets the least and the most. mfu: (6 N + 6 L C T) tokens/s "
-             "over the datasheet's bf16 peak.", ""]
+             "Medians of interleaved repeats, in brackets the least and the most. mfu: (6 N + 6 L C T) tokens/s over the datasheet's bf16 "
+             "peak. Each row with the day of its last measurement.", ""]
     for name, row in found["rows"].items():
         lines += row_text(name, row, device["name"])
     return "\n".join([*lines, "```", *device["details"], "```"]) + "\n"

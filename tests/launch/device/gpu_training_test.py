@@ -226,7 +226,7 @@ def check_large(root):
     check(len(found) == LARGE_STEPS and all(map(math.isfinite, found)), f"losses {found}")
     check(found[-1] < found[0], f"the loss of one batch does not fall: {found}")
     if ON_GPU:
-        check("attention runs LibTorch's" in output, "the kernel of attention is not named\n" + output)
+        check("attention runs cuDNN's kernels of packed operands" in output, "the kernel of attention is not named\n" + output)
         # At least weights, master weights, gradients and moments of 124M parameters.
         check(metrics(root / "large")[-1]["memory_bytes"] > 16 * 124e6, "the GPU's memory is not counted")
 
