@@ -24,8 +24,8 @@ class OnDevice {
   OnDevice& operator=(const OnDevice&) = delete;
   ~OnDevice() { cudaFree(data_); }
 
-  // There when it returns: a copy from memory that is not pinned may return before its last part has
-  // arrived, and the streams of the tests wait for no other.
+  // There when it returns: a copy from memory that is not pinned may return before its last part
+  // has arrived, and the streams of the tests wait for no other.
   void put(const std::vector<T>& host) {
     check(cudaMemcpy(data_, host.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
     check(cudaDeviceSynchronize());
