@@ -123,6 +123,11 @@ class Communicator {
   // PeerError.
   virtual void barrier(const CollectiveOptions& options = {}) = 0;
 
+  // The last call of a rank, which every rank makes; does nothing after a failure that was told.
+  // Throws what barrier() throws, so that a rank that ends while others go on is noticed by both.
+  // Who does not call it leaves with a warning instead, in the destructor.
+  virtual void leave() {}
+
   // Small host payloads (kilobytes, any length per rank) of all ranks in rank order. Every rank
   // calls it, for the same `options.purpose`; blocks the host, orders no stream. Throws
   // CollectiveError, PeerError.

@@ -132,6 +132,13 @@ HostCommunicator::~HostCommunicator() {
   job_.release();
 }
 
+void HostCommunicator::leave() {
+  if (has_left_ || engine_->failed() || announced_.load()) return;
+  barrier({.purpose = "the end of the program"});
+  engine_->run_exclusively([this] { watch_->note_left(); });
+  has_left_ = true;
+}
+
 // Meets the peers a last time. False when that did not work or makes no sense: after a failure, its
 // own or another's, or while an exception passes.
 bool HostCommunicator::close() noexcept {
@@ -145,9 +152,8 @@ bool HostCommunicator::close() noexcept {
       engine_->run_exclusively([this] { watch_->send_announcement(); });
       return false;
     }
-    barrier({});
-    engine_->run_exclusively([this] { watch_->note_left(); });
-    return true;
+    leave();
+    return has_left_;
   } catch (const std::exception& error) {
     core::print_warning("this rank has left the program: " + std::string(error.what()));
     return false;

@@ -50,6 +50,7 @@ class HostCommunicator final : public Communicator {
   Work broadcast(void* data, std::size_t count, core::DType dtype, int root,
                  const CollectiveOptions& options) override;
   void barrier(const CollectiveOptions& options) override;
+  void leave() override;
   std::vector<std::string> exchange(std::string_view mine,
                                     const CollectiveOptions& options) override;
   Allocation allocate(std::size_t bytes) override;
@@ -97,6 +98,7 @@ class HostCommunicator final : public Communicator {
   std::vector<PageBlock> private_blocks_;
   bool warned_about_space_ = false;
   std::atomic<bool> announced_{false};  // this rank has said that it stops
+  bool has_left_ = false;               // after the others did so, too
   std::unique_ptr<PeerWatch> watch_;
   std::unique_ptr<DeviceProgress> device_progress_;
   std::unique_ptr<ProgressEngine> engine_;

@@ -25,6 +25,7 @@ class DeviceCommunicator : public Communicator {
   std::optional<int> device() const noexcept override { return context_.index; }
   std::int64_t progress_cpu_ns() const noexcept override { return host_->progress_cpu_ns(); }
   void barrier(const CollectiveOptions& options) override { host_->barrier(options); }
+  void leave() override { host_->leave(); }
   std::vector<std::string> exchange(std::string_view mine,
                                     const CollectiveOptions& options) override {
     return host_->exchange(mine, options);

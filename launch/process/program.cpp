@@ -127,7 +127,9 @@ int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
                      .failure_hook = *config.failure_hook,
                      .flights = *config.flights,
                      .last_word = last_word});
-    return static_cast<int>(body(session));
+    const int code = static_cast<int>(body(session));
+    communicator->leave();
+    return code;
   } catch (const AgreedError& error) {
     if (environment->rank() == 0) print_error(0, 1, error.what());
     return static_cast<int>(error.code());

@@ -70,7 +70,8 @@ using ProgramBody = std::function<core::ExitCode(Session&)>;
 
 // Starts MPI if a launcher started the process, makes the communicator and runs `body`. An
 // AgreedError is printed by rank 0; any other exception is printed by the rank that threw it, and
-// all ranks of the job stop with its exit code. Once in a process, and MPI is not started before: a
+// all ranks of the job stop with its exit code. A `body` that returns on one rank while others go
+// on is such a failure, of a collective. Once in a process, and MPI is not started before: a
 // failure of code 2 otherwise. Returns the exit code for main.
 int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
                 const ProgramBody& body);
