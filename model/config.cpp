@@ -106,7 +106,7 @@ void check_attention(const ModelConfig& config) {
   if (config.fused_ops == FusedOps::kOff)
     throw core::ConfigError("--packed-attention on needs --fused-ops on");
   if (const std::string objection = objection_to_packed_attention(config); !objection.empty())
-    throw core::ConfigError("--packed-attention on" + objection);
+    throw core::ConfigError(objection);
 }
 
 }  // namespace
@@ -136,14 +136,14 @@ std::string objection_to_packed_attention(const ModelConfig& config) {
   if (config.family == "mlp") return ": models of the family 'mlp' have no attention: leave it out";
   if (config.dropout > 0)
     return fmt::format(
-        " and --dropout {} exclude each other: it draws nothing; take --dropout 0, or leave "
-        "--packed-attention out",
+        "--packed-attention on and --dropout {} exclude each other: it draws nothing; take "
+        "--dropout 0, or leave --packed-attention out",
         config.dropout);
   const std::int64_t head_width = config.width / config.heads;
   if (fits_packed_attention(head_width)) return {};
   return fmt::format(
-      " needs heads of a multiple of {} channels, {} at most, found {} ({} channels, {} heads): "
-      "leave it out",
+      "--packed-attention on needs heads of a multiple of {} channels, {} at most, found {} ({} "
+      "channels, {} heads): leave it out",
       kPackedHeadWidth, kMostPackedHeadWidth, head_width, config.width, config.heads);
 }
 

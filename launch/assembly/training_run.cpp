@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -97,7 +98,12 @@ RunRecord make_record(const TrainOptions& options, const comm::Communicator& com
           .precision = name_of(options.precision),
           .parameters = model::parameter_count(options.model.config),
           .gpu = device.on_gpu() ? device.name() : "",
-          .gpu_driver = device.on_gpu() ? gpu_driver_text() : ""};
+          .gpu_driver = device.on_gpu() ? gpu_driver_text() : "",
+          .gpu_operators = device.on_gpu()
+                               ? std::optional(GpuOperatorUse{
+                                     .packed_attention = options.model.config.packed_attention,
+                                     .tuned_products = options.model.config.tune_products})
+                               : std::nullopt};
 }
 
 std::shared_ptr<faults::FaultInjector> planted_faults(const TrainOptions& options,
@@ -108,10 +114,12 @@ std::shared_ptr<faults::FaultInjector> planted_faults(const TrainOptions& option
 }
 
 // And what of the options depends on it.
-void choose_device(std::optional<DeviceSession>& device, const comm::Communicator& communicator,
-                   TrainOptions& options) {
-  device.emplace(communicator, options);
-  settle_gpu_operators(options, device->on_gpu());
+void choose_device(std::optional<DeviceSession>& device, Session& session, TrainOptions& options) {
+  agree_on_setup(session, options, [&] {
+    device.emplace(session.communicator(), options);
+    settle_gpu_operators(options, device->on_gpu());
+  });
+  agree_on_gpu_operators(options, session.communicator());
 }
 
 DataSources open_and_check_data(Session& session, TrainOptions& options) {
@@ -124,11 +132,16 @@ DataSources open_and_check_data(Session& session, TrainOptions& options) {
   return sources;
 }
 
-void tell_attention(RunReporter& reporter, const DeviceSession& device,
-                    const TrainOptions& options) {
-  if (!device.on_gpu() || options.model.config.family == "mlp") return;
-  reporter.info(fmt::format("{}: attention runs {}", device.name(),
-                            attention_kernel(device.device(), options)));
+void tell_gpu_operators(RunReporter& reporter, const DeviceSession& device,
+                        const TrainOptions& options) {
+  if (!device.on_gpu()) return;
+  const model::ModelConfig& model = options.model.config;
+  const std::string_view products =
+      model.tune_products ? "products are cublasLt's fastest, which the first step times"
+                          : "products are those that LibTorch chooses";
+  if (model.family == "mlp") return reporter.info(fmt::format("{}: {}", device.name(), products));
+  reporter.info(fmt::format("{}: attention runs {}; {}", device.name(),
+                            attention_kernel(device.device(), options), products));
 }
 
 void append(std::vector<std::string>& lines, const std::vector<std::string>& more) {
@@ -178,7 +191,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   guard->beat(ranges::Phase::kData);
   require_same_settings(session, options);
   std::optional<DeviceSession> device;
-  agree_on_setup(session, options, [&] { choose_device(device, session.communicator(), options); });
+  choose_device(device, session, options);
   options.model.config.layer_ranges = wanted_layer_ranges(options);
   agree_on_setup(session, options, [&] { check_recording(options.record); });
   const int threads = set_up_process(options, session.communicator());
@@ -211,7 +224,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
     record.memory = memory;
     reporter = RunReporter(options, record, mfu, state, calls_of_reporter(session, *device, hold));
   });
-  tell_attention(reporter, *device, options);
+  tell_gpu_operators(reporter, *device, options);
   if (resume_from) append(notes, resumed_lines(*resume_from, options.steps));
   for (const std::string& note : notes) reporter.info(note);
   guard.reset();

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <c10/util/Exception.h>
+
+#include "comm/exchange_values.hpp"
 #include "core/base/error.hpp"
 #include "launch/options/train_parser.hpp"
 #include "model/device/packed_attention.hpp"
@@ -10,9 +13,7 @@
 namespace sidestream::launch {
 namespace {
 
-bool has_products() {
-  return model::device::make_products(model::device::Algorithms::kFirst) != nullptr;
-}
+bool has_products() { return model::device::make_products() != nullptr; }
 
 // What cuDNN says of this GPU; empty: it has such attention.
 std::string objection_of_gpu(const model::device::PackedAttention& attention,
@@ -40,10 +41,17 @@ void require_packed_attention(const TrainOptions& options) {
       objection));
 }
 
+// A cuDNN that cannot be used at all is no reason to end a run that has not asked for it: LibTorch
+// has attention without it.
 bool can_pack_attention(const TrainOptions& options) {
   const auto attention = model::device::make_packed_attention();
-  return attention && model::objection_to_packed_attention(options.model.config).empty() &&
-         objection_of_gpu(*attention, options).empty();
+  if (!attention || !model::objection_to_packed_attention(options.model.config).empty())
+    return false;
+  try {
+    return objection_of_gpu(*attention, options).empty();
+  } catch (const c10::Error&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -70,6 +78,20 @@ void settle_gpu_operators(TrainOptions& options, bool on_gpu) {
     model.packed_attention = can && can_pack_attention(options);
   if (options.model.tune_products == Toggle::kAuto)
     model.tune_products = can && !options.deterministic && has_products();
+}
+
+void agree_on_gpu_operators(TrainOptions& options, comm::Communicator& communicator) {
+  struct Has {
+    bool packed_attention, tuned_products;
+  };
+  model::ModelConfig& model = options.model.config;
+  for (const Has& rank :
+       comm::exchange_values(communicator, Has{model.packed_attention, model.tune_products},
+                             {.purpose = "operators of GPUs"})) {
+    if (options.model.packed_attention == Toggle::kAuto)
+      model.packed_attention &= rank.packed_attention;
+    if (options.model.tune_products == Toggle::kAuto) model.tune_products &= rank.tuned_products;
+  }
 }
 
 }  // namespace sidestream::launch

@@ -4,6 +4,7 @@
 
 #include <torch/torch.h>
 
+#include "comm/communicator.hpp"
 #include "launch/options/train_options.hpp"
 
 namespace sidestream::launch {
@@ -11,9 +12,13 @@ namespace sidestream::launch {
 // Throws ConfigError where an option says on and this build or this GPU has it not.
 void require_gpu_operators(const TrainOptions& options);
 
-// Writes into options.model.config what Toggle::kAuto comes to: on where there is no obstacle.
-// on_gpu: whether the model goes to one.
+// Writes into options.model.config what Toggle::kAuto comes to on this rank: on where there is no
+// obstacle. on_gpu: whether the model goes to one.
 void settle_gpu_operators(TrainOptions& options, bool on_gpu);
+
+// What is automatic is on where every rank has it. Every rank calls it after
+// settle_gpu_operators(). Throws CollectiveError, PeerError.
+void agree_on_gpu_operators(TrainOptions& options, comm::Communicator& communicator);
 
 torch::ScalarType activation_type(Precision precision);
 

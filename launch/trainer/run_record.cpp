@@ -110,6 +110,9 @@ json to_json(const RunRecord& record) {
   result["performance"] = record.performance ? to_json(*record.performance) : json(nullptr);
   result["memory"] = record.memory ? to_json(*record.memory) : json(nullptr);
   if (record.cuda_graph) result["cuda_graph"] = to_json(*record.cuda_graph);
+  if (const auto& use = record.gpu_operators)
+    result["gpu_operators"] = {{"packed_attention", use->packed_attention},
+                               {"tuned_products", use->tuned_products}};
   result["verdict"] = record.verdict ? verdict_json(*record.verdict) : json(nullptr);
   return result;
 }

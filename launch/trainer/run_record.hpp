@@ -37,6 +37,11 @@ struct StepSample {
 
 RunPerformance summarise(const std::vector<StepSample>& samples, std::int64_t tokens_per_step);
 
+// What --packed-attention and --tune-products came to.
+struct GpuOperatorUse {
+  bool packed_attention = false, tuned_products = false;
+};
+
 struct RunRecord {
   std::string command_line;
   std::string started_at;  // UTC, ISO 8601
@@ -50,6 +55,7 @@ struct RunRecord {
   data::Fingerprints data = {};
   std::string gpu = {};         // name of the first rank's; empty: on the processor
   std::string gpu_driver = {};  // as the driver calls itself; not read where there is no GPU
+  std::optional<GpuOperatorUse> gpu_operators = {};  // empty on the processor; not read back
   std::vector<std::string> warnings = {};
   std::optional<int> exit_code = {};  // empty while running
   std::optional<double> wall_s = {};

@@ -51,8 +51,6 @@ float milliseconds(const LtCall& call, const cublasLtMatmulAlgo_t& algorithm,
 // What was chosen for each product, once. Several threads ask: forward's, and autograd's.
 class ChosenAlgorithms {
  public:
-  explicit ChosenAlgorithms(Algorithms which) : which_(which) {}
-
   cublasLtMatmulAlgo_t of(const LtProduct& product, const LtCall& call, const Launcher& launcher,
                           const Tensor& out) {
     const std::scoped_lock lock(mutex_);
@@ -66,7 +64,6 @@ class ChosenAlgorithms {
   cublasLtMatmulAlgo_t choose(const LtProduct& product, const LtCall& call,
                               const Launcher& launcher, const Tensor& out) const {
     const bool times =
-        which_ == Algorithms::kFastest &&
         c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None;
     const std::vector<cublasLtMatmulAlgo_t> candidates =
         call.algorithms(times ? kMostCandidates : 1, launcher.workspace.bytes);
@@ -79,17 +76,11 @@ class ChosenAlgorithms {
     })];
   }
 
-  Algorithms which_;
   std::mutex mutex_;
   std::map<LtKey, cublasLtMatmulAlgo_t> chosen_;
 };
 
 class CublasLtProducts : public LtProducts {
- public:
-  explicit CublasLtProducts(Algorithms which)
-      : chosen_(std::make_unique<ChosenAlgorithms>(which)) {}
-
- private:
   void run(const LtProduct& product, const Tensor& out) const override {
     const c10::cuda::CUDAGuard guard(out.device());
     // Of LibTorch's allocator: given back at once, to what comes later on this stream.
@@ -102,13 +93,11 @@ class CublasLtProducts : public LtProducts {
                 product.out.memory);
   }
 
-  std::unique_ptr<ChosenAlgorithms> chosen_;
+  std::unique_ptr<ChosenAlgorithms> chosen_ = std::make_unique<ChosenAlgorithms>();
 };
 
 }  // namespace
 
-std::shared_ptr<const Products> make_products(Algorithms algorithms) {
-  return std::make_shared<CublasLtProducts>(algorithms);
-}
+std::shared_ptr<const Products> make_products() { return std::make_shared<CublasLtProducts>(); }
 
 }  // namespace sidestream::model::device

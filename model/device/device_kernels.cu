@@ -50,13 +50,13 @@ constexpr std::int64_t kMemoryOfAnyBlock = 48 * 1024 - kMostScratch;
 
 // Of which registers are to leave so many on a multiprocessor; one where nothing is said.
 template <typename Body>
-constexpr int blocks_at_once() {
+constexpr int told_blocks() {
   if constexpr (requires { Body::kBlocksAtOnce; }) return Body::kBlocksAtOnce;
   return 1;
 }
 
 template <typename Body>
-__global__ void __launch_bounds__(Body::kMostThreads, blocks_at_once<Body>())
+__global__ void __launch_bounds__(Body::kMostThreads, told_blocks<Body>())
     run_body(const Body body) {
   using Block = ThreadBlock<CudaThreads, Body::kMostThreads>;
   __shared__ typename Block::Scratch scratch;
@@ -86,6 +86,19 @@ struct CudaGrid {
   template <typename Body>
   void run(const GridSize& size, const Body& body, DeviceStream stream) const {
     if (size.memory_bytes > kMemoryOfAnyBlock) allow_memory<Body>();
+    launch(size, body, stream);
+  }
+
+  template <typename Body>
+  void run_at_once(GridSize size, const Body& body, DeviceStream stream) const {
+    allow_memory<Body>();
+    size.blocks_x = std::min(size.blocks_x, blocks_at_once<Body>(size));
+    launch(size, body, stream);
+  }
+
+ private:
+  template <typename Body>
+  void launch(const GridSize& size, const Body& body, DeviceStream stream) const {
     require(size.blocks_x <= std::numeric_limits<int>::max(), Body::kName,
             std::to_string(size.blocks_x) + " blocks are more than a launch can have");
     const dim3 blocks(static_cast<unsigned>(size.blocks_x), static_cast<unsigned>(size.blocks_y));
@@ -95,14 +108,6 @@ struct CudaGrid {
     check_cuda(cudaGetLastError(), std::string("kernel ") + Body::kName + " was not started");
   }
 
-  template <typename Body>
-  void run_at_once(GridSize size, const Body& body, DeviceStream stream) const {
-    allow_memory<Body>();
-    size.blocks_x = std::min(size.blocks_x, blocks_at_once<Body>(size));
-    run(size, body, stream);
-  }
-
- private:
   // More of it a block only for who asks, and as many blocks at once as it all suffices for.
   // The same for every launch: others may be under way.
   template <typename Body>

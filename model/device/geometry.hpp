@@ -2,9 +2,9 @@
 // one place for the kernels and for what stands in for them in tests.
 //
 // The kernels are bound by memory. On an H100 some 20 KB have to be on their way to each
-// multiprocessor at any time; a thread has one to nine loads of 16 bytes under way, so that some
-// hundred threads do. Blocks of a row are therefore as small as its registers allow: many of them
-// are on a multiprocessor at once, and while one waits for its sums, others load.
+// multiprocessor at any time; a thread has one to fourteen loads of 16 bytes under way, so that
+// some hundred threads do. Blocks of a row are therefore as small as its registers allow: many of
+// them are on a multiprocessor at once, and while one waits for its sums, others load.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,8 @@ constexpr std::int64_t whole_warps(std::int64_t threads) {
 
 // Floats of a row that each thread holds, and with them its threads. Up to a width of 1792, in
 // backward, which has sums of columns beside the row, up to 768, a row is one warp's: its sums need
-// no barrier, and what every row costs anew is shared by many columns. A wider row has 16 a thread.
+// no barrier, and what every row costs anew is shared by many columns. A wider row has 16 a thread;
+// a row of 257 to 512, though one warp's, too, shares the kernel of those, barrier and all.
 constexpr int kHeldOfMany = 16;
 static_assert(kWidestNorm == kMostNormThreads * kHeldOfMany);
 enum class NormPass { kForward, kBackward };
@@ -75,8 +76,8 @@ constexpr std::int64_t blocks_for(std::int64_t rows, std::int64_t on_a_multiproc
   return std::min(rows, kMultiprocessors * std::max<std::int64_t>(1, on_a_multiprocessor));
 }
 
-// Of those that are a row's warp, as many as registers let be on a multiprocessor; the compiler is
-// told to make do with those.
+// Of those that are a row's warp, no more than the registers of bf16 let be on a multiprocessor;
+// the compiler is told to make do with those, which it does in bf16.
 template <NormPass kPass>
 constexpr int norm_warps_at_once(int held) {
   if (kPass == NormPass::kBackward) return 12;

@@ -2,6 +2,6 @@
 
 namespace sidestream::model::device {
 
-std::shared_ptr<const Products> make_products(Algorithms) { return nullptr; }
+std::shared_ptr<const Products> make_products() { return nullptr; }
 
 }  // namespace sidestream::model::device

@@ -50,13 +50,14 @@ struct NormForwardRows {
   std::int64_t rows;
   std::int64_t width;
   float eps;
-
-  // Null where there is no such row, or no such matrix.
-  SIDESTREAM_INLINE const T* row_of(const T* matrix, std::int64_t row) const {
-    return matrix != nullptr && row < rows ? matrix + row * width : nullptr;
-  }
 };
 constexpr int kNormForwardOperands = 2;
+
+// Null where there is no such row, or no such matrix.
+template <typename T, typename Rows>
+SIDESTREAM_INLINE const T* row_of(const Rows& rows, const T* matrix, std::int64_t row) {
+  return matrix != nullptr && row < rows.rows ? matrix + row * rows.width : nullptr;
+}
 
 // Block `first` of `blocks` takes the rows first, first + blocks, ...
 template <int kHeld, Access kAccess, typename T, typename Block>
@@ -73,8 +74,8 @@ SIDESTREAM_KERNEL void norm_forward_rows(Block& block, const NormForwardRows<T>&
     bias.of(thread).load(rows.bias, share(thread));
   });
   const auto fetch_first = [&](int thread) {
-    Fetched::fetch(block, 0, rows.row_of(rows.residual, first), share(thread));
-    Fetched::fetch(block, 1, rows.row_of(rows.branch, first), share(thread));
+    Fetched::fetch(block, 0, row_of(rows, rows.residual, first), share(thread));
+    Fetched::fetch(block, 1, row_of(rows, rows.branch, first), share(thread));
   };
   block.each(fetch_first);
   for (std::int64_t row = first; row < rows.rows; row += blocks) {
@@ -82,7 +83,7 @@ SIDESTREAM_KERNEL void norm_forward_rows(Block& block, const NormForwardRows<T>&
     const auto load_and_sum = [&](int thread) {
       if constexpr (Fetched::kAhead) block.wait_for_fetched(thread);
       const auto taken = [&](int operand, const T* matrix) {
-        return Fetched::take(block, operand, matrix + at, rows.row_of(matrix, row + blocks),
+        return Fetched::take(block, operand, matrix + at, row_of(rows, matrix, row + blocks),
                              share(thread));
       };
       Held& held = x.of(thread);
@@ -134,10 +135,6 @@ struct NormBackwardRows {
   std::int64_t rows;
   std::int64_t width;
 
-  // Null where there is no such row, or no such matrix.
-  SIDESTREAM_INLINE const T* row_of(const T* matrix, std::int64_t row) const {
-    return matrix != nullptr && row < rows ? matrix + row * width : nullptr;
-  }
   SIDESTREAM_INLINE RowStatistics statistics_of(std::int64_t row) const {
     return row < rows ? RowStatistics{mean[row], rstd[row]} : RowStatistics{};
   }
@@ -177,9 +174,9 @@ SIDESTREAM_KERNEL void norm_backward_rows(Block& block, const NormBackwardRows<T
   block.each([&](int thread) {
     weight.of(thread).load(rows.weight, share(thread));
     columns.of(thread).clear();
-    Fetched::fetch(block, 0, rows.row_of(rows.x, first), share(thread));
-    Fetched::fetch(block, 1, rows.row_of(rows.normed_grad, first), share(thread));
-    Fetched::fetch(block, 2, rows.row_of(rows.sum_grad, first), share(thread));
+    Fetched::fetch(block, 0, row_of(rows, rows.x, first), share(thread));
+    Fetched::fetch(block, 1, row_of(rows, rows.normed_grad, first), share(thread));
+    Fetched::fetch(block, 2, row_of(rows, rows.sum_grad, first), share(thread));
   });
   int beside = 2;  // the operand of this row's sum_grad
   RowStatistics next = rows.statistics_of(first);
@@ -191,13 +188,13 @@ SIDESTREAM_KERNEL void norm_backward_rows(Block& block, const NormBackwardRows<T
     const auto load_and_sum = [&](int thread) {
       if constexpr (Fetched::kAhead) block.wait_for_fetched(thread);
       const auto taken = [&](int operand, const T* matrix) {
-        return Fetched::take(block, operand, matrix + at, rows.row_of(matrix, row + blocks),
+        return Fetched::take(block, operand, matrix + at, row_of(rows, matrix, row + blocks),
                              share(thread));
       };
       Held &u = unit.of(thread), &g = gradient.of(thread);
       u = taken(0, rows.x);
       g = taken(1, rows.normed_grad);
-      Fetched::fetch(block, beside ^ 1, rows.row_of(rows.sum_grad, row + blocks), share(thread));
+      Fetched::fetch(block, beside ^ 1, row_of(rows, rows.sum_grad, row + blocks), share(thread));
       const Held w = weight.of(thread).held();
       Two sums{0, 0};
       for (int i = 0; i < kHeld; ++i) {

@@ -50,15 +50,10 @@ struct ChosenProducts {
                             const torch::Tensor& out) const;
 };
 
-// Which of cublasLt's algorithms a product gets. What is timed can differ from run to run, and the
-// last bits of a product with it.
-enum class Algorithms {
-  kFirst,    // what its heuristic names first
-  kFastest,  // of what it names, by timing each at the first product of a size
-};
-
-// On the current stream. Throw core::Error where cublasLt has no such product. Null in a build
-// without LibTorch's CUDA.
-std::shared_ptr<const Products> make_products(Algorithms algorithms);
+// On the current stream. The first product of a size times cublasLt's algorithms, but inside of a
+// captured graph; what is the fastest can differ from run to run, and the last bits of a product
+// with it. Throw core::Error where cublasLt has no such product. Null in a build without LibTorch's
+// CUDA.
+std::shared_ptr<const Products> make_products();
 
 }  // namespace sidestream::model::device

@@ -139,12 +139,6 @@ Product transposed_product(const Inputs& in) {
   return weight.size() == 2 ? rows_product(in.tensor(0), weight[1], weight[0]) : std::nullopt;
 }
 
-// The transpose of [r, c] times [r, h].
-Product weight_gradient_product(const Inputs& in) {
-  const Dims x = in.tensor(0), gradient = in.tensor(1);
-  return x.size() == 2 ? product({x[1], x[0]}, gradient) : std::nullopt;
-}
-
 // Either counts, or is a product, and others as large as it.
 struct Counter {
   std::string_view name;
@@ -153,7 +147,7 @@ struct Counter {
   double products = 1;
 };
 
-constexpr std::array<Counter, 36> kCounters = {{
+constexpr std::array<Counter, 33> kCounters = {{
     {.name = "aten::mm", .product = plain_product},
     {.name = "aten::bmm", .product = plain_product},
     {.name = "aten::_scaled_mm", .product = plain_product},
@@ -185,9 +179,6 @@ constexpr std::array<Counter, 36> kCounters = {{
     {.name = "sidestream::product", .product = plain_product},
     {.name = "sidestream::product_sum", .product = plain_product},
     {.name = "sidestream::bias_product", .product = fused_linear},
-    {.name = "sidestream::gelu_product", .product = fused_linear},
-    {.name = "sidestream::gelu_product_backward", .product = transposed_product},
-    {.name = "sidestream::weight_gradient_product", .product = weight_gradient_product},
     {.name = "sidestream::attention", .flops = fused_attention},
     {.name = "sidestream::attention_backward", .flops = fused_attention_backward},
     {.name = "sidestream::head_loss", .product = transposed_product},

@@ -1,6 +1,7 @@
 """The sides of a row in turn: first the batches, then every repeat one round. What was measured before is not measured again."""
 import batches
 from batches import OutOfMemory
+from devices import today
 from session import Failed
 from sides import Shape, measure, start, wait_until_started
 
@@ -50,7 +51,7 @@ def run_round(session, row, found, repeat, save, grouping):
             continue
         try:
             sample = measure(session, side, Shape(row.model, row.length, batch, **grouping))
-            found["samples"].append({"side": side.name, "batch": batch, **sample})
+            found["samples"].append({"side": side.name, "batch": batch, "date": today(), **sample})
         except OutOfMemory:
             found["failed"][side.name] = f"out of memory at B = {batch}"
         except Failed as failure:

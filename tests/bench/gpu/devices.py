@@ -24,10 +24,14 @@ def printed_by(*command):
     return subprocess.run(command, capture_output=True, text=True).stdout.strip().splitlines()
 
 
+def today():
+    return datetime.date.today().isoformat()
+
+
 def describe(device, build):
     """None where the device that was asked for is not there."""
     names = gpu_names() if device == "cuda" else [processor()]
     if not names:
         return None
     driver = printed_by("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader") if device == "cuda" else []
-    return {"name": names[0], "date": datetime.date.today().isoformat(), "details": driver + printed_by(build / "sidestream", "--version")}
+    return {"name": names[0], "date": today(), "details": driver + printed_by(build / "sidestream", "--version")}

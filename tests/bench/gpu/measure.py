@@ -50,7 +50,6 @@ def measure_row(session, results, name, options):
     found = results.row(name, options.again)
     for key in ("left_out", "failed"):
         found.pop(key, None)
-    found["date"] = results.found["device"]["date"]
     try:
         measure(session, name, found, results.save, options)
     except NoTime:

@@ -8,6 +8,7 @@ import json
 import shutil
 import sys
 
+from devices import today
 from session import Failed
 from sides import LEAST_S, LIMIT_S, ROOT
 
@@ -60,5 +61,5 @@ def copy(session):
 def measure(session, found, repeats, save):
     found.setdefault("rounds", [])
     while len(found["rounds"]) < repeats:
-        found["rounds"].append({"copy_bytes_per_s": copy(session), **{moments: update(session, moments) for moments in BYTES}})
+        found["rounds"].append({"date": today(), "copy_bytes_per_s": copy(session), **{moments: update(session, moments) for moments in BYTES}})
         save()

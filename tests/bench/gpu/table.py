@@ -97,8 +97,13 @@ def suites_text(row):
     return [f"{passed} of {len(row['statuses'])} passed."]
 
 
+def days_of(row):
+    days = sorted({one["date"] for one in (*row.get("samples", []), *row.get("rounds", [])) if "date" in one})
+    return [" to ".join(days[:1] + days[1:][-1:]), ""] if days else []
+
+
 def row_text(name, row, device):
-    lines = [f"## {name}", "", *([row["date"], ""] if row.get("date") else [])]
+    lines = [f"## {name}", "", *days_of(row)]
     if row.get("samples"):
         lines += comparison_text(row, device)
     if row.get("rounds"):
@@ -114,7 +119,7 @@ def text(found):
     device = found["device"]
     lines = [f"# One GPU: {device['name']}", "",
              "Medians of interleaved repeats, in brackets the least and the most. mfu: (6 N + 6 L C T) tokens/s over the datasheet's bf16 "
-             "peak. Each row with the day of its last measurement.", ""]
+             "peak. What was built is that of the last row that was measured.", ""]
     for name, row in found["rows"].items():
         lines += row_text(name, row, device["name"])
     return "\n".join([*lines, "```", *device["details"], "```"]) + "\n"

@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <utility>
+
 #include "launch/options/train_parser.hpp"
 #include "model/device/products.hpp"
+#include "tests/parallel/thread_communicator.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -41,9 +45,31 @@ TEST(GpuOperatorsTest, what_excludes_one_of_them_leaves_the_other) {
     EXPECT_FALSE(options.model.config.packed_attention) << name;
     EXPECT_FALSE(options.model.config.tune_products) << "two runs have to be the same bits";
     EXPECT_EQ(settled({"--precision", "bf16", name, value}, true).model.config.tune_products,
-              model::device::make_products(model::device::Algorithms::kFirst) != nullptr)
+              model::device::make_products() != nullptr)
         << name;
   }
+}
+
+// A rank whose cuDNN is older than the others' is not left alone with other attention.
+TEST(GpuOperatorsTest, what_is_automatic_is_on_where_all_ranks_have_it) {
+  const auto agreed = [](std::vector<std::string> flags) {
+    std::array<model::ModelConfig, 2> found;
+    test::run_ranks(2, [&](test::ThreadCommunicator& communicator) {
+      const auto rank = static_cast<std::size_t>(communicator.rank());
+      TrainOptions options = settled(flags, /*on_gpu=*/false);
+      options.model.config.packed_attention |= rank == 0;
+      options.model.config.tune_products = true;
+      agree_on_gpu_operators(options, communicator);
+      found[rank] = options.model.config;
+    });
+    EXPECT_EQ(found[0].tune_products, found[1].tune_products);
+    return std::pair(found[0], found[1]);
+  };
+  const auto automatic = agreed({"--precision", "bf16"});
+  EXPECT_FALSE(automatic.first.packed_attention);
+  EXPECT_FALSE(automatic.second.packed_attention);
+  EXPECT_TRUE(automatic.first.tune_products);
+  EXPECT_TRUE(agreed({"--precision", "bf16", "--packed-attention", "on"}).second.packed_attention);
 }
 
 TEST(GpuOperatorsTest, what_was_said_stays) {

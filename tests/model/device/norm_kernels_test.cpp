@@ -84,10 +84,11 @@ struct Size {
 // Smaller than a warp, odd, whole chunks or not, one and several warps, eight to fifty-six floats a
 // thread, and the last two: more rows than blocks, so that a block takes several, of one warp and
 // of many.
-constexpr Size kSizes[] = {{3, 1},    {2, 5},    {3, 8},     {5, 31},      {4, 64},   {3, 100},
-                           {7, 384},  {5, 768},  {3, 776},   {2, 1030},    {4, 1280}, {2, 1281},
-                           {2, 1600}, {2, 1792}, {3, 1800},  {2, 4096},    {2, 4104}, {1, 5001},
-                           {2, 8192}, {2500, 8}, {1030, 24}, {1500, 1600}, {5300, 8}, {560, 4104}};
+constexpr Size kSizes[] = {{3, 1},    {2, 5},     {3, 8},       {5, 31},   {4, 64},
+                           {3, 100},  {7, 384},   {5, 768},     {3, 776},  {2, 1030},
+                           {4, 1280}, {2, 1281},  {2, 1408},    {2, 1600}, {2, 1792},
+                           {3, 1800}, {2, 4096},  {2, 4104},    {1, 5001}, {2, 8192},
+                           {2500, 8}, {1030, 24}, {1500, 1600}, {5300, 8}, {560, 4104}};
 constexpr Size kManyRows[] = {*(std::end(kSizes) - 2), *(std::end(kSizes) - 1)};
 
 struct NormKernelsTest : testing::TestWithParam<Size> {
