@@ -1,6 +1,6 @@
 #include "comm/call.hpp"
 
-#include <string_view>
+#include <string>
 
 #include "core/base/error.hpp"
 
@@ -27,11 +27,10 @@ std::string Call::name() const {
 }
 
 std::string Call::arguments() const {
-  if (kind == CallKind::kBarrier) return name();
-  if (kind == CallKind::kExchange) {  // lengths may differ among ranks
-    const std::string_view what = purpose.text();
-    return what.empty() ? name() : name() + " of " + std::string(what);
-  }
+  const std::string what(purpose.text());
+  if (kind == CallKind::kBarrier) return what.empty() ? name() : name() + " at " + what;
+  if (kind == CallKind::kExchange)  // lengths may differ among ranks
+    return what.empty() ? name() : name() + " of " + what;
   if (kind == CallKind::kReplay) return name() + " of " + std::to_string(count) + " collectives";
   const std::string from = root >= 0 ? " from rank " + std::to_string(root) : "";
   const std::string in_bucket = bucket >= 0 ? " for bucket " + std::to_string(bucket) : "";

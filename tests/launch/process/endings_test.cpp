@@ -28,8 +28,8 @@ void expect_one_message(const std::string& scenario, int code, const std::string
 }
 
 TEST(EndingsTest, a_rank_that_returns_while_others_go_on_is_a_collective_that_failed) {
-  expect_one_message("returns-early", 6, "the end of the program");
-  expect_one_message("returns-a-code-early", 6, "the end of the program");
+  expect_one_message("returns-early", 6, "barrier at the end of the program");
+  expect_one_message("returns-a-code-early", 6, "barrier at the end of the program");
 }
 
 TEST(EndingsTest, what_is_no_exception_of_the_language_ends_all_ranks) {
