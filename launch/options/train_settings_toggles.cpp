@@ -276,7 +276,7 @@ SettingGroup<TrainOptions> toggle_settings() {
        on_off<Options>(
            {"cuda-graph", "on|off",
             "on a GPU: capture the whole step once, collectives included, and replay it as one "
-            "launch; for small models, whose kernels end sooner than the host starts them"},
+            "launch; most for small models, whose kernels end sooner than the host starts them"},
            [](auto& o) -> auto& { return o.cuda_graph; }),
        count<Options>(
            {"loader-workers", "N", "threads that read ahead; 0: the training thread reads"},
