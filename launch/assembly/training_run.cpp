@@ -113,13 +113,13 @@ std::shared_ptr<faults::FaultInjector> planted_faults(const TrainOptions& option
                                      .attempt = faults::Victim::attempt_of_this_process()});
 }
 
-// And what of the options depends on it.
+// Of this rank, and what of the options depends on it.
 void choose_device(std::optional<DeviceSession>& device, Session& session, TrainOptions& options) {
   agree_on_setup(session, options, [&] {
     device.emplace(session.communicator(), options);
     settle_gpu_operators(options, device->on_gpu());
   });
-  agree_on_gpu_operators(options, session.communicator());
+  if (device->on_gpu()) agree_on_gpu_operators(options, session.communicator());
 }
 
 DataSources open_and_check_data(Session& session, TrainOptions& options) {

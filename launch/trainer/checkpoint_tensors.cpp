@@ -40,11 +40,10 @@ core::DType stored_type_of(const NamedTensor& named) {
                             DType::kInt64, DType::kInt32, DType::kUInt16, DType::kUInt8}) {
     if (parallel::scalar_type_of(dtype) == named.tensor.scalar_type()) return dtype;
   }
-  throw core::CheckpointError(
-      fmt::format("tensor {}: expected float32, bfloat16, float16, float64, int64, int32, uint16, "
-                  "uint8 or bool, "
-                  "which checkpoints have, found {}",
-                  named.name, c10::toString(named.tensor.scalar_type())));
+  throw core::CheckpointError(fmt::format(
+      "tensor {}: expected float32, bfloat16, float16, float64, int64, int32, uint16, uint8 or "
+      "bool, which checkpoints have, found {}",
+      named.name, c10::toString(named.tensor.scalar_type())));
 }
 
 std::vector<NamedTensor> weights_of(const std::vector<parallel::ParameterState>& states,

@@ -101,8 +101,7 @@ void Snapshot::require_no_nan(std::int64_t step) const {
     if (!has_nan(named.tensor)) continue;
     throw core::NumericsError(fmt::format(
         "step {}: not saved: {} holds values that are not numbers. Where they came in training, go "
-        "on "
-        "from an older checkpoint; where they are meant, keep something else in their place",
+        "on from an older checkpoint; where they are meant, keep something else in their place",
         step, named.name));
   }
 }

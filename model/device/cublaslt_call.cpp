@@ -49,7 +49,7 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attr
         "a preference");
 }
 
-// What Products and ChosenProducts have seen to, and LibTorch's allocator. Always the same, so that
+// What Products takes, and what LibTorch's allocator gives. Always the same, so that
 // the place of a tensor does not decide which algorithm it gets, and with that its last bits.
 constexpr std::uint32_t kAlignment = 16;
 

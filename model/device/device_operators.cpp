@@ -74,8 +74,8 @@ std::unique_ptr<Operators> make_device_operators(const ModelConfig& config) {
   LaunchQueuePtr queue = make_launch_queue();
   if (!queue) return std::make_unique<PlainOperators>();
   if (config.tune_products) {
-    queue->products.products = make_products();
-    if (!queue->products.products)
+    queue->products = make_products();
+    if (!queue->products)
       throw core::Error("products of the fastest algorithm: this build has none");
   }
   if (config.packed_attention) {

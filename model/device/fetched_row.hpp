@@ -29,9 +29,8 @@ class FetchedRow {
   SIDESTREAM_KERNEL static void fetch(Block& block, int operand, const T* row, const Share& share) {
     if (!kAhead || row == nullptr) return;
     for (int c = 0; c < Held::kChunks; ++c) {
-      const std::int64_t column = Held::column_of(share, c);
       if (Held::has_chunk(share, c))
-        block.fetch(share.thread, place(operand, c, share), row + column);
+        block.fetch(share.thread, place(operand, c, share), row + Held::column_of(share, c));
     }
   }
 

@@ -17,7 +17,7 @@ namespace sidestream::model::device {
 
 struct LaunchQueue : torch::CustomClassHolder {
   std::shared_ptr<DeviceKernels> kernels;
-  ChosenProducts products;
+  std::shared_ptr<const Products> products;  // null: LibTorch's
   std::shared_ptr<SumsAtHand> sums = std::make_shared<SumsAtHand>();
   std::shared_ptr<const PackedAttention> attention;  // null: LibTorch's
   torch::DeviceType device = torch::kCUDA;           // whose tensors the kernels take

@@ -9,19 +9,17 @@ using torch::Tensor;
 
 bool own_product(const LaunchQueue& queue, const Tensor& left, const Tensor& right,
                  const Tensor& out) {
-  const Products* products = queue.products.for_plain(left, right, out);
-  if (products == nullptr) return false;
+  if (!queue.products || !Products::take_plain(left, right, out)) return false;
   RECORD_FUNCTION("sidestream::product", Inputs({left, right}));
-  products->multiply(left, right, out);
+  queue.products->multiply(left, right, out);
   return true;
 }
 
 bool own_product_added(const LaunchQueue& queue, const Tensor& left, const Tensor& right,
                        const Tensor& sum) {
-  const Products* products = queue.products.for_plain(left, right, sum);
-  if (products == nullptr) return false;
+  if (!queue.products || !Products::take_plain(left, right, sum)) return false;
   RECORD_FUNCTION("sidestream::product_sum", Inputs({left, right, sum}));
-  products->add(left, right, sum);
+  queue.products->add(left, right, sum);
   return true;
 }
 
@@ -34,7 +32,7 @@ void multiply_into(const LaunchQueue& queue, const Tensor& out, const Tensor& le
 
 // Memory that LibTorch makes for itself is not filled first with --deterministic.
 Tensor multiply(const LaunchQueue& queue, const Tensor& left, const Tensor& right) {
-  if (!queue.products.products) return at::mm(left, right);
+  if (!queue.products) return at::mm(left, right);
   const Tensor out = at::empty({left.size(0), right.size(1)}, left.options());
   multiply_into(queue, out, left, right);
   return out;
@@ -49,11 +47,11 @@ Tensor product_into(const LaunchQueue& queue, Tensor memory, const Tensor& left,
 
 Tensor multiply_with_bias(const LaunchQueue& queue, const Tensor& x_rc,
                           const LinearWeights& weights) {
-  const Products* products = queue.products.for_bias(x_rc, weights);
-  if (products == nullptr) return at::addmm(weights.bias, x_rc, weights.weight);
+  if (!queue.products || !Products::take_with_bias(x_rc, weights))
+    return at::addmm(weights.bias, x_rc, weights.weight);
   const Tensor out = at::empty({x_rc.size(0), weights.weight.size(1)}, x_rc.options());
   RECORD_FUNCTION("sidestream::bias_product", Inputs({x_rc, weights.weight}));
-  products->with_bias(x_rc, weights.weight, weights.bias, out);
+  queue.products->with_bias(x_rc, weights.weight, weights.bias, out);
   return out;
 }
 

@@ -21,11 +21,12 @@ bool is_row_major(const Tensor& matrix) {
 
 }  // namespace
 
-bool Products::take(const Tensor& x_rc, const Tensor& weight_ch) {
+bool Products::take_with_bias(const Tensor& x_rc, const LinearWeights& weights) {
+  const Tensor& weight_ch = weights.weight;
   return has_16_bits(x_rc) && weight_ch.scalar_type() == x_rc.scalar_type() &&
          weight_ch.is_contiguous() && weight_ch.size(0) % kElements == 0 &&
          weight_ch.size(1) % kElements == 0 && begins_a_chunk(weight_ch.const_data_ptr()) &&
-         begins_a_chunk(x_rc.const_data_ptr());
+         begins_a_chunk(x_rc.const_data_ptr()) && begins_a_chunk(weights.bias.const_data_ptr());
 }
 
 bool Products::take_plain(const Tensor& left, const Tensor& right, const Tensor& out) {
@@ -34,18 +35,6 @@ bool Products::take_plain(const Tensor& left, const Tensor& right, const Tensor&
          (out.scalar_type() == type || out.scalar_type() == at::kFloat) && is_row_major(out) &&
          (is_row_major(left) || is_row_major(left.t())) &&
          (is_row_major(right) || is_row_major(right.t()));
-}
-
-const Products* ChosenProducts::for_bias(const Tensor& x, const LinearWeights& weights) const {
-  return products && Products::take(x, weights.weight) &&
-                 begins_a_chunk(weights.bias.const_data_ptr())
-             ? products.get()
-             : nullptr;
-}
-
-const Products* ChosenProducts::for_plain(const Tensor& left, const Tensor& right,
-                                          const Tensor& out) const {
-  return products && Products::take_plain(left, right, out) ? products.get() : nullptr;
 }
 
 }  // namespace sidestream::model::device

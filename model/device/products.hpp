@@ -20,8 +20,8 @@ class Products {
   virtual ~Products() = default;
 
   // Whether a product of these can have a bias: bfloat16 or float16, C and H multiples of 8, the
-  // weight contiguous, both at a multiple of 16 bytes.
-  static bool take(const torch::Tensor& x_rc, const torch::Tensor& weight_ch);
+  // weight contiguous, all three at multiples of 16 bytes.
+  static bool take_with_bias(const torch::Tensor& x_rc, const LinearWeights& weights);
 
   // Whether plain products of these can be had: left and right bfloat16 or float16, each of them
   // row-major or the transposed view of such a matrix; out row-major, of their dtype or, for add(),
@@ -38,16 +38,6 @@ class Products {
   // out = x weight + bias.
   virtual void with_bias(const torch::Tensor& x_rc, const torch::Tensor& weight_ch,
                          const torch::Tensor& bias_h, const torch::Tensor& out_rh) const = 0;
-};
-
-// Null: LibTorch's are used.
-struct ChosenProducts {
-  std::shared_ptr<const Products> products;
-
-  // Null where they are not used, or do not take such tensors.
-  const Products* for_bias(const torch::Tensor& x, const LinearWeights& weights) const;
-  const Products* for_plain(const torch::Tensor& left, const torch::Tensor& right,
-                            const torch::Tensor& out) const;
 };
 
 // On the current stream. The first product of a size times cublasLt's algorithms, but inside of a

@@ -62,10 +62,13 @@ struct ConcurrentKernelsTest : testing::Test {
     return std::vector<float>(static_cast<std::size_t>(count));
   }
 
-  // run(kernels) -> what they wrote.
-  static void expect_the_same(const std::function<Bytes(DeviceKernels&)>& run) {
+  // run(kernels) -> what they wrote, in so many blocks at most.
+  using Run = std::function<Bytes(DeviceKernels&)>;
+  static void expect_the_same(const Run& run) { expect_the_same(HostGrid().most_blocks, run); }
+  static void expect_the_same(std::int64_t most_blocks, const Run& run) {
     HostKernels one_after_another;
     ThreadKernels all_at_once;
+    one_after_another.grid().most_blocks = all_at_once.grid().most_blocks = most_blocks;
     const Bytes expected = run(one_after_another);
     EXPECT_EQ(run(all_at_once), expected);
   }
@@ -104,17 +107,20 @@ TEST(ThreadBlockTest, sums_may_follow_each_other_at_once) {
 }
 
 struct NormShape {
-  std::int64_t rows, width;
+  std::int64_t rows, width, blocks;
 };
 
-// A warp alone with few and many floats a thread, a row of more warps in backward, many warps.
-constexpr NormShape kNormShapes[] = {{8, 200}, {6, 760}, {5, 1000}, {4, 8192}};
+// A warp alone with few and many floats a thread, a row of more warps in backward, many warps: a
+// row for each block; and two blocks, each of which goes through several rows, the next under way
+// while one is computed.
+constexpr NormShape kNormShapes[] = {{8, 200, 8},  {6, 760, 6}, {5, 1000, 5},
+                                     {4, 8192, 4}, {7, 760, 2}, {5, 1600, 2}};
 
 TYPED_TEST(ConcurrentKernelsTest, norm_forward) {
-  for (const auto& [rows, width] : kNormShapes) {
+  for (const auto& [rows, width, blocks] : kNormShapes) {
     const auto x = this->drawn(rows * width), branch = this->drawn(rows * width),
                weight = this->drawn(width), bias = this->drawn(width);
-    this->expect_the_same([&, rows = rows, width = width](DeviceKernels& kernels) {
+    this->expect_the_same(blocks, [&, rows = rows, width = width](DeviceKernels& kernels) {
       auto sum = this->room(rows * width), normed = sum;
       auto mean = this->floats(rows), rstd = mean;
       kernels.norm_forward({.dtype = this->kDType,
@@ -136,12 +142,12 @@ TYPED_TEST(ConcurrentKernelsTest, norm_forward) {
 }
 
 TYPED_TEST(ConcurrentKernelsTest, norm_backward) {
-  for (const auto& [rows, width] : kNormShapes) {
+  for (const auto& [rows, width, blocks] : kNormShapes) {
     const auto x = this->drawn(rows * width), normed_grad = this->drawn(rows * width),
                sum_grad = this->drawn(rows * width), weight = this->drawn(width);
     const std::vector<float> mean(static_cast<std::size_t>(rows), 0.25f), rstd(mean.size(), 1.5f);
     const std::int64_t parts = norm_parts(rows, width);
-    this->expect_the_same([&, rows = rows, width = width](DeviceKernels& kernels) {
+    this->expect_the_same(blocks, [&, rows = rows, width = width](DeviceKernels& kernels) {
       auto x_grad = this->room(rows * width);
       auto partial = this->floats(3 * parts * width);
       kernels.norm_backward({.dtype = this->kDType,
@@ -157,76 +163,6 @@ TYPED_TEST(ConcurrentKernelsTest, norm_backward) {
                              .partial = partial.data()},
                             nullptr);
       return bytes_of(x_grad, partial);
-    });
-  }
-}
-
-// Two blocks, each of which goes through several rows, the next under way while one is computed.
-constexpr GridSize grid_of_two(std::int64_t threads, std::int64_t memory_bytes) {
-  return {.blocks_x = 2, .threads = threads, .memory_bytes = memory_bytes};
-}
-constexpr NormShape kSeveralRows[] = {{7, 760}, {5, 1600}};
-
-TYPED_TEST(ConcurrentKernelsTest, norm_forward_of_several_rows) {
-  for (const auto& [rows, width] : kSeveralRows) {
-    const auto x = this->drawn(rows * width), branch = this->drawn(rows * width),
-               weight = this->drawn(width), bias = this->drawn(width);
-    with_norm_held<NormPass::kForward>(width, [&, rows = rows, width = width](auto held) {
-      using Body = NormForwardBody<TypeParam, held(), Access::kVector>;
-      const std::int64_t threads = norm_threads<NormPass::kForward>(width);
-      const auto run = [&](const auto& grid) {
-        auto sum = this->room(rows * width), normed = sum;
-        auto mean = this->floats(rows), rstd = mean;
-        grid.run(grid_of_two(threads, FetchedRow<TypeParam, held(), Access::kVector>::bytes(
-                                          threads, kNormForwardOperands)),
-                 Body{{.residual = x.data(),
-                       .branch = branch.data(),
-                       .weight = weight.data(),
-                       .bias = bias.data(),
-                       .sum = sum.data(),
-                       .normed = normed.data(),
-                       .mean = mean.data(),
-                       .rstd = rstd.data(),
-                       .rows = rows,
-                       .width = width,
-                       .eps = 1e-5f}},
-                 nullptr);
-        return bytes_of(sum, normed, mean, rstd);
-      };
-      EXPECT_EQ(run(ThreadGrid()), run(HostGrid()));
-    });
-  }
-}
-
-TYPED_TEST(ConcurrentKernelsTest, norm_backward_of_several_rows) {
-  for (const auto& [rows, width] : kSeveralRows) {
-    const auto x = this->drawn(rows * width), normed_grad = this->drawn(rows * width),
-               sum_grad = this->drawn(rows * width), weight = this->drawn(width);
-    const std::vector<float> mean(static_cast<std::size_t>(rows), 0.25f), rstd(mean.size(), 1.5f);
-    with_norm_held<NormPass::kBackward>(width, [&, rows = rows, width = width](auto held) {
-      using Body = NormBackwardBody<TypeParam, held(), Access::kVector>;
-      const std::int64_t threads = norm_threads<NormPass::kBackward>(width);
-      const auto run = [&](const auto& grid) {
-        auto x_grad = this->room(rows * width);
-        auto weights = this->floats(2 * width), biases = weights, sums = weights;
-        grid.run(grid_of_two(threads, FetchedRow<TypeParam, held(), Access::kVector>::bytes(
-                                          threads, kNormBackwardOperands)),
-                 Body{{.x = x.data(),
-                       .normed_grad = normed_grad.data(),
-                       .sum_grad = sum_grad.data(),
-                       .weight = weight.data(),
-                       .mean = mean.data(),
-                       .rstd = rstd.data(),
-                       .x_grad = x_grad.data(),
-                       .weight_partial = weights.data(),
-                       .bias_partial = biases.data(),
-                       .x_partial = sums.data(),
-                       .rows = rows,
-                       .width = width}},
-                 nullptr);
-        return bytes_of(x_grad, weights, biases, sums);
-      };
-      EXPECT_EQ(run(ThreadGrid()), run(HostGrid()));
     });
   }
 }

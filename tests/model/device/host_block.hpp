@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -117,6 +118,8 @@ struct HostGrid {
   // Called with the name of each kernel and its stream.
   std::function<void(const char* kernel, DeviceStream stream)> on_launch = [](const char*,
                                                                               DeviceStream) {};
+  // As if there were fewer: each then goes through several rows. Where blocks share the rows out.
+  std::int64_t most_blocks = std::numeric_limits<std::int64_t>::max();
   // So little that long rows of logits are not held as a whole.
   std::int64_t memory_bytes = 64 * 1024;
 
@@ -134,10 +137,11 @@ struct HostGrid {
     require(size.threads % kWarp == 0 && size.threads <= Body::kMostThreads, Body::kName,
             std::to_string(size.threads) + " threads");
     on_launch(Body::kName, stream);
+    const std::int64_t blocks_x = std::min(size.blocks_x, most_blocks);
     for (std::int64_t y = size.blocks_y - 1; y >= 0; --y) {
-      for (std::int64_t x = size.blocks_x - 1; x >= 0; --x) {
+      for (std::int64_t x = blocks_x - 1; x >= 0; --x) {
         HostBlock block(static_cast<int>(size.threads), size.memory_bytes);
-        body(block, BlockPlace{x, y, size.blocks_x, size.blocks_y});
+        body(block, BlockPlace{x, y, blocks_x, size.blocks_y});
       }
     }
   }

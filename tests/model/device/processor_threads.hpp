@@ -10,6 +10,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -119,6 +120,8 @@ class ProcessorThread {
 
 // One block after another, each with all of its threads at once.
 struct ThreadGrid {
+  std::int64_t most_blocks = std::numeric_limits<std::int64_t>::max();  // as HostGrid's
+
   std::int64_t most_memory_bytes() const { return 64 * 1024; }
 
   template <typename Body>
@@ -133,17 +136,17 @@ struct ThreadGrid {
     const int count = static_cast<int>(size.threads);
     require(size.threads % kWarp == 0 && size.threads <= Body::kMostThreads, Body::kName,
             std::to_string(size.threads) + " threads");
+    const std::int64_t blocks_x = std::min(size.blocks_x, most_blocks);
     SharedByThreads shared(count, size.memory_bytes);
     typename Block::Scratch scratch;
     std::vector<std::jthread> threads;
     for (int thread = 0; thread < count; ++thread) {
       threads.emplace_back([&, thread] {
-        for (std::int64_t index = 0; index < size.blocks_x * size.blocks_y; ++index) {
+        for (std::int64_t index = 0; index < blocks_x * size.blocks_y; ++index) {
           if (thread == 0) forget(shared, scratch);
           shared.wait_for_all();
           Block block(ProcessorThread(shared, thread, count), scratch);
-          body(block, BlockPlace{index % size.blocks_x, index / size.blocks_x, size.blocks_x,
-                                 size.blocks_y});
+          body(block, BlockPlace{index % blocks_x, index / blocks_x, blocks_x, size.blocks_y});
           shared.wait_for_all();
         }
       });

@@ -38,7 +38,7 @@ TEST_F(ProductsTest, multiply_takes_factors_either_way_round_and_rows_apart) {
     for (const Tensor& one : {left, turned(left), apart(left, 64)}) {
       for (const Tensor& other : {right, turned(right), apart(right, 72)}) {
         const Tensor padded = apart(at::zeros({40, 56}, left.options()), 64);
-        ASSERT_NE(queue->products.for_plain(one, other, padded), nullptr);
+        ASSERT_TRUE(queue->products && Products::take_plain(one, other, padded));
 
         multiply_into(*queue, padded, one, other);
 
@@ -139,8 +139,8 @@ class CountedProducts : public Products {
 // A linear layer, an MLP and a loss, forward and backward.
 std::shared_ptr<CountedProducts> counted(const LaunchQueuePtr& queue, at::ScalarType dtype,
                                          std::int64_t width, std::int64_t chunks = 3) {
-  auto products = std::make_shared<CountedProducts>(queue->products.products);
-  queue->products.products = products;
+  auto products = std::make_shared<CountedProducts>(queue->products);
+  queue->products = products;
   DeviceOperators operators(queue);
   const auto drawn = [&](at::IntArrayRef shape) {
     return device::random(shape, dtype).requires_grad_();

@@ -8,8 +8,8 @@ LaunchQueuePtr tested_queue() { return make_launch_queue(); }
 
 LaunchQueuePtr tested_queue_with_products() {
   LaunchQueuePtr queue = make_launch_queue();
-  queue->products.products = make_products();
-  if (!queue->products.products) throw std::logic_error("this build has no products to test");
+  queue->products = make_products();
+  if (!queue->products) throw std::logic_error("this build has no products to test");
   return queue;
 }
 

@@ -98,7 +98,7 @@ LaunchQueuePtr tested_queue_with_packed_attention() {
 
 LaunchQueuePtr tested_queue_with_products() {
   LaunchQueuePtr queue = tested_queue();
-  queue->products.products = std::make_shared<HostProducts>();
+  queue->products = std::make_shared<HostProducts>();
   return queue;
 }
 
