@@ -19,16 +19,33 @@ std::size_t steps_to_send(int ranks) {
                                  record::kLeastStepsForVerdict, record::PhaseHistory::kMostSteps);
 }
 
+json json_of(const std::vector<record::StepTimes>& steps) {
+  json list = json::array();
+  for (const record::StepTimes& step : steps)
+    list.push_back({step.number, step.step, step.window_ns, step.comm_ns, step.phase_ns});
+  return list;
+}
+
+std::vector<record::StepTimes> steps_from(const json& list) {
+  std::vector<record::StepTimes> steps;
+  for (const json& step : list) {
+    steps.push_back({.number = step.at(0),
+                     .step = step.at(1),
+                     .window_ns = step.at(2),
+                     .comm_ns = step.at(3),
+                     .phase_ns = step.at(4)});
+  }
+  return steps;
+}
+
 std::string text_of(const record::RankAccount& account) {
   const record::PhaseTotals& totals = account.totals;
-  json steps = json::array();
-  for (const record::StepTimes& step : account.newest)
-    steps.push_back({step.number, step.window_ns, step.comm_ns, step.phase_ns});
   const json wait = account.processor_wait ? json(*account.processor_wait) : json(nullptr);
   return json({{totals.steps, totals.window_ns, totals.io_ns, totals.compute_ns, totals.comm_ns,
                 totals.uncounted_steps},
-               std::move(steps),
-               wait})
+               json_of(account.newest),
+               wait,
+               json_of(account.longest_before)})
       .dump();
 }
 
@@ -41,13 +58,8 @@ record::RankAccount account_from(const std::string& text) {
                                          .compute_ns = totals.at(3),
                                          .comm_ns = totals.at(4),
                                          .uncounted_steps = totals.at(5)},
-                              .newest = {}};
-  for (const json& step : value.at(1)) {
-    account.newest.push_back({.number = step.at(0),
-                              .window_ns = step.at(1),
-                              .comm_ns = step.at(2),
-                              .phase_ns = step.at(3)});
-  }
+                              .newest = steps_from(value.at(1)),
+                              .longest_before = steps_from(value.at(3))};
   if (!value.at(2).is_null()) account.processor_wait = value.at(2).get<double>();
   return account;
 }
@@ -60,6 +72,7 @@ std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& commu
   const record::RankAccount mine{
       .totals = recorder.totals(),
       .newest = recorder.history().newest(steps_to_send(communicator.size())),
+      .longest_before = recorder.history().longest_before(),
       .processor_wait = processor_wait};
   const std::vector<std::string> texts =
       communicator.exchange(text_of(mine), {.purpose = "accounts of phases"});
@@ -72,7 +85,8 @@ std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& commu
 std::optional<record::RunVerdict> verdict_of_rank_alone(int rank,
                                                         const record::Recorder& recorder) {
   const record::RankAccount mine{.totals = recorder.totals(),
-                                 .newest = recorder.history().newest(steps_to_send(1))};
+                                 .newest = recorder.history().newest(steps_to_send(1)),
+                                 .longest_before = recorder.history().longest_before()};
   std::optional<record::RunVerdict> verdict = record::find_verdict(std::span(&mine, 1));
   if (!verdict) return std::nullopt;
   verdict->rank_alone = rank;

@@ -36,6 +36,14 @@ json to_json(const statistics::UsuallyLast& usual) {
           {"steps_last", usual.steps_last}};
 }
 
+json to_json(const statistics::Outlier& one) {
+  return {{"step", one.step},
+          {"length_ns", one.length_ns},
+          {"medians", one.medians},
+          {"rank", one.rank},
+          {"phase", one.phase.empty() ? json(nullptr) : json(one.phase)}};
+}
+
 json to_json(const statistics::Interval& interval) {
   return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}};
 }
@@ -46,6 +54,8 @@ json verdict_json(const record::RunVerdict& verdict) {
   const statistics::Bound& bound = verdict.bound;
   json ranks = json::array();
   for (const record::RankPhases& rank : verdict.ranks) ranks.push_back(to_json(rank));
+  json outliers = json::array();
+  for (const statistics::Outlier& one : verdict.outliers) outliers.push_back(to_json(one));
   return {{"word", bound.word},
           {"runner_up", bound.runner_up},
           {"sure", bound.is_sure()},
@@ -61,6 +71,7 @@ json verdict_json(const record::RunVerdict& verdict) {
           {"steps", verdict.steps},
           {"newest_steps", verdict.newest_steps},
           {"uncounted_steps", verdict.uncounted_steps},
+          {"outliers", std::move(outliers)},
           {"ranks", std::move(ranks)},
           {"straggler", verdict.straggler ? to_json(*verdict.straggler) : json(nullptr)},
           {"usually_last", verdict.usually_last ? to_json(*verdict.usually_last) : json(nullptr)},

@@ -33,7 +33,7 @@ struct Analysis {
   std::optional<std::int64_t> rotating_wait_ns;         // of a step; stragglers.hpp
   std::optional<statistics::Bound> verdict;
   std::optional<Hang> hang;
-  std::vector<Outlier> outliers;
+  std::vector<statistics::Outlier> outliers;
   OverlapTax tax;
   Utilisation utilisation;
   DeviceCounterTable device_counters;

@@ -9,13 +9,10 @@
 #include "profiling/analysis/phase_times.hpp"
 #include "profiling/ranges/phases.hpp"
 #include "profiling/statistics/median.hpp"
+#include "profiling/statistics/outliers.hpp"
 
 namespace sidestream::analysis {
 namespace {
-
-constexpr std::int64_t kOutlierMedians = 5;
-constexpr std::size_t kLeastSteps = 10;
-constexpr std::size_t kOneOf = 10;
 
 // The rest of a step that was cut off is in another file.
 void tag_rests(std::vector<RankView>& ranks) {
@@ -70,18 +67,6 @@ std::map<std::int64_t, std::int64_t> lengths_of(const std::vector<RankView>& ran
   return lengths;
 }
 
-std::set<std::int64_t> outliers_among(const std::map<std::int64_t, std::int64_t>& lengths) {
-  std::vector<std::int64_t> all;
-  for (const auto& [step, length_ns] : lengths) all.push_back(length_ns);
-  if (all.size() < kLeastSteps) return {};
-  const std::int64_t median_ns = statistics::upper_median(all);
-  std::set<std::int64_t> outliers;
-  for (const auto& [step, length_ns] : lengths) {
-    if (length_ns / kOutlierMedians >= median_ns) outliers.insert(step);
-  }
-  return outliers.size() * kOneOf <= all.size() ? outliers : std::set<std::int64_t>();
-}
-
 // The phase that takes most of a step.
 std::string longest_phase(const RankView& rank, const StepRow& step) {
   const std::map<std::string, std::int64_t> times = phase_times_in(rank, step);
@@ -105,7 +90,7 @@ std::int64_t waited_ns(const StepRow& step) {
 void tag_singular_steps(std::vector<RankView>& ranks) {
   tag_rests(ranks);
   tag_incomplete(ranks);
-  const std::set<std::int64_t> outliers = outliers_among(lengths_of(ranks));
+  const std::set<std::int64_t> outliers = statistics::outliers_among(lengths_of(ranks));
   for (RankView& rank : ranks) {
     std::vector<Interval> singular;
     // Also of steps whose own ranges are among the lost.
@@ -119,27 +104,27 @@ void tag_singular_steps(std::vector<RankView>& ranks) {
   }
 }
 
-std::vector<Outlier> find_outliers(const std::vector<RankView>& ranks) {
+std::vector<statistics::Outlier> find_outliers(const std::vector<RankView>& ranks) {
   struct Place {
     const RankView* rank;
     const StepRow* step;
   };
   std::map<std::int64_t, Place> least_waiting;
-  std::map<std::int64_t, Outlier> found;
+  std::map<std::int64_t, statistics::Outlier> found;
   std::vector<std::int64_t> lengths;
   for (const auto& [step, length_ns] : lengths_of(ranks)) lengths.push_back(length_ns);
   const std::int64_t median_ns = std::max<std::int64_t>(1, statistics::upper_median(lengths));
   for (const RankView& rank : ranks) {
     for (const StepRow& step : rank.steps) {
       if (!step.has_tag(StepRow::kOutlier)) continue;
-      Outlier& one = found[*step.step];
+      statistics::Outlier& one = found[*step.step];
       one.step = *step.step;
       one.length_ns = std::max(one.length_ns, step.window.length_ns());
       const auto [place, is_new] = least_waiting.try_emplace(one.step, Place{&rank, &step});
       if (waited_ns(step) < waited_ns(*place->second.step)) place->second = {&rank, &step};
     }
   }
-  std::vector<Outlier> list;
+  std::vector<statistics::Outlier> list;
   for (auto& [step, one] : found) {
     const Place& place = least_waiting.at(step);
     one.medians = static_cast<double>(one.length_ns) / static_cast<double>(median_ns);

@@ -7,27 +7,17 @@
 //   are none: it is known why they are long. Below 10 steps nothing is said.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "profiling/analysis/step_table.hpp"
+#include "profiling/statistics/outliers.hpp"
 
 namespace sidestream::analysis {
 
 // Tags them on all ranks, and fills RankView::singular.
 void tag_singular_steps(std::vector<RankView>& ranks);
 
-// A step that was an outlier, and the rank that the others waited for in it.
-struct Outlier {
-  std::int64_t step = 0;
-  std::int64_t length_ns = 0;  // of the longest of all ranks
-  double medians = 0;          // the same over the median step
-  int rank = 0;
-  std::string phase = {};  // in which that rank was longest; empty: in none
-};
-
 // By step.
-std::vector<Outlier> find_outliers(const std::vector<RankView>& ranks);
+std::vector<statistics::Outlier> find_outliers(const std::vector<RankView>& ranks);
 
 }  // namespace sidestream::analysis

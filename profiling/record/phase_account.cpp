@@ -4,14 +4,28 @@
 
 namespace sidestream::record {
 
-void PhaseTotals::add(const StepTimes& step) noexcept {
-  ++steps;
-  window_ns += step.window_ns;
-  comm_ns += step.comm_ns;
+namespace {
+
+PhaseTotals totals_of(const StepTimes& step) noexcept {
+  PhaseTotals totals{.steps = 1, .window_ns = step.window_ns, .comm_ns = step.comm_ns};
   for (std::size_t phase = 0; phase < ranges::kPhaseCount; ++phase) {
     const bool input = ranges::kPhases[phase].category == ranges::Category::kInput;
-    (input ? io_ns : compute_ns) += step.phase_ns[phase];
+    (input ? totals.io_ns : totals.compute_ns) += step.phase_ns[phase];
   }
+  return totals;
+}
+
+}  // namespace
+
+void PhaseTotals::add(const StepTimes& step) noexcept { add(totals_of(step)); }
+
+void PhaseTotals::remove(const StepTimes& step) noexcept {
+  const PhaseTotals gone = totals_of(step);
+  steps -= gone.steps;
+  window_ns -= gone.window_ns;
+  io_ns -= gone.io_ns;
+  compute_ns -= gone.compute_ns;
+  comm_ns -= gone.comm_ns;
 }
 
 void PhaseTotals::add(const PhaseTotals& others) noexcept {
@@ -33,9 +47,9 @@ void PhaseAccount::add_collective(std::int64_t start_ns, std::int64_t end_ns) no
   span.number.store(index + 1, std::memory_order_release);
 }
 
-void PhaseAccount::begin_step(std::int64_t start_ns) noexcept {
+void PhaseAccount::begin_step(std::int64_t start_ns, std::int64_t step) noexcept {
   step_start_ns_ = start_ns;
-  step_ = {.number = step_.number + 1};
+  step_ = {.number = step_.number + 1, .step = step};
   phase_count_ = wait_count_ = first_wait_ = 0;
   first_collective_ = collective_count_.load(std::memory_order_acquire);
 }

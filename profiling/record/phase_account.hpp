@@ -30,6 +30,7 @@ struct PhaseTotals {
   std::int64_t other_ns() const noexcept { return window_ns - io_ns - compute_ns - comm_ns; }
   void add(const StepTimes& step) noexcept;
   void add(const PhaseTotals& others) noexcept;
+  void remove(const StepTimes& step) noexcept;  // that was added
 };
 
 class PhaseAccount {
@@ -38,7 +39,7 @@ class PhaseAccount {
   void add_collective(std::int64_t start_ns, std::int64_t end_ns) noexcept;
 
   // Those below on the thread of the steps.
-  void begin_step(std::int64_t start_ns) noexcept;
+  void begin_step(std::int64_t start_ns, std::int64_t step = 0) noexcept;
   // A collective that the thread of the steps waited for, in a phase or not. It is one of those
   // that add_collective() is told of.
   void add_wait(std::int64_t start_ns, std::int64_t end_ns) noexcept;

@@ -1,7 +1,10 @@
-// The newest steps of this rank, phase by phase: bounded, so that it can be kept all the time.
+// The newest steps of this rank, phase by phase, and the longest of those before them: bounded, so
+// that it can be kept all the time.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -12,6 +15,7 @@ namespace sidestream::record {
 
 struct StepTimes {
   std::int64_t number = 0;     // of this step since the start of the process: the same on all ranks
+  std::int64_t step = 0;       // as the training counts them
   std::int64_t window_ns = 0;  // from its begin to its end
   std::int64_t comm_ns = 0;    // a collective was in flight and no phase below was open
   std::array<std::int64_t, ranges::kPhaseCount> phase_ns = {};  // of input and of compute
@@ -24,8 +28,13 @@ struct StepTimes {
 class PhaseHistory {
  public:
   static constexpr std::size_t kMostSteps = 256;
+  static constexpr std::size_t kMostLong = 16;
 
-  void add(const StepTimes& step) noexcept { steps_[count_++ % kMostSteps] = step; }
+  void add(const StepTimes& step) noexcept {
+    StepTimes& place = steps_[count_ % kMostSteps];
+    if (count_++ >= kMostSteps) keep_if_long(place);
+    place = step;
+  }
 
   // In the order of the steps. Throws std::bad_alloc.
   std::vector<StepTimes> newest(std::size_t most = kMostSteps) const {
@@ -36,8 +45,24 @@ class PhaseHistory {
     return steps;
   }
 
+  // Of the steps that are no longer among the newest, in no order. Throws std::bad_alloc.
+  std::vector<StepTimes> longest_before() const {
+    return {longest_.begin(), longest_.begin() + static_cast<std::ptrdiff_t>(long_count_)};
+  }
+
  private:
+  void keep_if_long(const StepTimes& step) noexcept {
+    if (long_count_ < kMostLong) {
+      longest_[long_count_++] = step;
+      return;
+    }
+    StepTimes& least = *std::ranges::min_element(longest_, {}, &StepTimes::window_ns);
+    if (least.window_ns < step.window_ns) least = step;
+  }
+
   std::array<StepTimes, kMostSteps> steps_;
+  std::array<StepTimes, kMostLong> longest_;
+  std::size_t long_count_ = 0;
   std::size_t count_ = 0;
 };
 

@@ -114,7 +114,7 @@ void Recorder::push(NameId name, const ranges::CollectivePayload* payload) noexc
   log->open.push(range);
   if (!is_step(name)) return;
   step_.store(step_of(name), std::memory_order_relaxed);
-  account_.begin_step(range.start_ns);
+  account_.begin_step(range.start_ns, step_of(name));
 }
 
 void Recorder::pop() noexcept {
@@ -142,7 +142,8 @@ void Recorder::keep_range(ThreadLog* log, const RangeRecord& range) noexcept {
 
 void Recorder::tell_account(ThreadLog& log, const RangeRecord& range) noexcept {
   if (is_step(range.name)) {
-    account_.end_step(range.end_ns);
+    // One that an exception ends is no step: it waited for what never came.
+    if (std::uncaught_exceptions() == 0) account_.end_step(range.end_ns);
   } else if (is_communication(range.name)) {  // its thread waits and does nothing else
     if (is_collective(range.name)) account_.add_collective(range.start_ns, range.end_ns);
     if (is_step(log.open.outermost())) account_.add_wait(range.start_ns, range.end_ns);

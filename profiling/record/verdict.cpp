@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "profiling/statistics/median.hpp"
@@ -11,18 +13,89 @@ namespace {
 
 using StepsOfRank = std::vector<StepTimes>;
 
+std::int64_t length_at(const std::vector<StepsOfRank>& ranks, std::size_t place) {
+  std::int64_t longest_ns = 0;
+  for (const StepsOfRank& rank : ranks) longest_ns = std::max(longest_ns, rank[place].window_ns);
+  return longest_ns;
+}
+
 // Steps that all ranks have kept, the same ones in the same places.
-std::vector<StepsOfRank> common_steps(std::span<const RankAccount> ranks) {
-  std::map<std::int64_t, std::size_t> kept;
+std::vector<StepsOfRank> common_steps(std::span<const RankAccount> ranks,
+                                      std::vector<StepTimes> RankAccount::*kept) {
+  std::map<std::int64_t, std::size_t> count;
   for (const RankAccount& rank : ranks) {
-    for (const StepTimes& step : rank.newest) ++kept[step.number];
+    for (const StepTimes& step : rank.*kept) ++count[step.number];
   }
   std::vector<StepsOfRank> common;
   for (const RankAccount& rank : ranks) {
-    StepsOfRank& steps = common.emplace_back(rank.newest);
-    std::erase_if(steps, [&](const StepTimes& step) { return kept[step.number] < ranks.size(); });
+    StepsOfRank& steps = common.emplace_back(rank.*kept);
+    std::erase_if(steps, [&](const StepTimes& step) { return count[step.number] < ranks.size(); });
+    std::ranges::sort(steps, {}, &StepTimes::number);
   }
   return common;
+}
+
+// The rank that waits least keeps the others; the phase that took half of its step says by what.
+statistics::Outlier outlier_at(const std::vector<StepsOfRank>& ranks, std::size_t place,
+                               double median_ns) {
+  const auto waited = [&](const StepsOfRank& rank) { return rank[place].comm_ns; };
+  const auto late = std::ranges::min_element(ranks, {}, waited);
+  const StepTimes& step = (*late)[place];
+  const auto longest = std::ranges::max_element(step.phase_ns);
+  const auto phase = static_cast<std::size_t>(longest - step.phase_ns.begin());
+  const std::int64_t length_ns = length_at(ranks, place);
+  return {.step = step.step,
+          .length_ns = length_ns,
+          .medians = static_cast<double>(length_ns) / median_ns,
+          .rank = static_cast<int>(late - ranks.begin()),
+          .phase = 2 * *longest > step.window_ns ? std::string(ranges::kPhases[phase].name) : ""};
+}
+
+std::map<std::int64_t, std::int64_t> lengths_of(const std::vector<StepsOfRank>& ranks) {
+  std::map<std::int64_t, std::int64_t> lengths;  // by place
+  for (std::size_t place = 0; place < ranks.front().size(); ++place)
+    lengths[static_cast<std::int64_t>(place)] = length_at(ranks, place);
+  return lengths;
+}
+
+// Out of what is kept and out of the sum; in the order of the steps.
+std::vector<statistics::Outlier> take_at(const std::set<std::int64_t>& places, double median_ns,
+                                         std::vector<StepsOfRank>& ranks, PhaseTotals& sum) {
+  std::vector<statistics::Outlier> taken;
+  std::set<std::int64_t> numbers;
+  for (const std::int64_t place : places) {
+    taken.push_back(outlier_at(ranks, static_cast<std::size_t>(place), median_ns));
+    numbers.insert(ranks.front()[static_cast<std::size_t>(place)].number);
+  }
+  for (StepsOfRank& rank : ranks) {
+    std::erase_if(rank, [&](const StepTimes& step) {
+      if (!numbers.contains(step.number)) return false;
+      sum.remove(step);
+      return true;
+    });
+  }
+  return taken;
+}
+
+// Steps that are nobody's mean: of the newest ones, and by their median of those before.
+std::vector<statistics::Outlier> take_outliers(std::span<const RankAccount> ranks,
+                                               std::vector<StepsOfRank>& newest, PhaseTotals& sum) {
+  const std::map<std::int64_t, std::int64_t> lengths = lengths_of(newest);
+  if (lengths.empty()) return {};
+  std::vector<std::int64_t> all;
+  for (const auto& [place, length_ns] : lengths) all.push_back(length_ns);
+  const std::int64_t median_ns = statistics::upper_median(std::move(all));
+  std::vector<StepsOfRank> before = common_steps(ranks, &RankAccount::longest_before);
+  std::set<std::int64_t> long_before;
+  for (const auto& [place, length_ns] : lengths_of(before)) {
+    if (statistics::is_outlier(length_ns, median_ns)) long_before.insert(place);
+  }
+  std::vector<statistics::Outlier> taken =
+      take_at(long_before, static_cast<double>(median_ns), before, sum);
+  for (const auto& one :
+       take_at(statistics::outliers_among(lengths), static_cast<double>(median_ns), newest, sum))
+    taken.push_back(one);
+  return taken;
 }
 
 statistics::StepParts parts_of(const PhaseTotals& sum) {
@@ -138,7 +211,8 @@ std::optional<RunVerdict> find_verdict(std::span<const RankAccount> ranks) {
   }
   if (!verdict.is_known())
     return verdict.uncounted_steps < kLeastStepsForVerdict ? std::nullopt : std::optional(verdict);
-  const std::vector<StepsOfRank> newest = common_steps(ranks);
+  std::vector<StepsOfRank> newest = common_steps(ranks, &RankAccount::newest);
+  verdict.outliers = take_outliers(ranks, newest, sum);
   verdict.newest_steps = static_cast<std::int64_t>(newest.front().size());
   const auto bound =
       statistics::find_bound(parts_of(sum), parts_of(newest), statistics::kOnProcessor);

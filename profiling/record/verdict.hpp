@@ -11,6 +11,7 @@
 #include "profiling/record/phase_account.hpp"
 #include "profiling/statistics/bound.hpp"
 #include "profiling/statistics/late_rank.hpp"
+#include "profiling/statistics/outliers.hpp"
 
 namespace sidestream::record {
 
@@ -19,9 +20,10 @@ inline constexpr std::int64_t kLeastStepsForVerdict = 20;
 
 // Of one rank.
 struct RankAccount {
-  PhaseTotals totals;                         // of the whole run
-  std::vector<StepTimes> newest;              // steps one by one
-  std::optional<double> processor_wait = {};  // processor_wait.hpp
+  PhaseTotals totals;                          // of the whole run
+  std::vector<StepTimes> newest;               // steps one by one
+  std::vector<StepTimes> longest_before = {};  // of the others
+  std::optional<double> processor_wait = {};   // processor_wait.hpp
 };
 
 // The rank that waits most for a processor.
@@ -43,12 +45,13 @@ struct RankPhases {
 
 struct RunVerdict {
   std::int64_t steps = 0;         // of the run
-  std::int64_t newest_steps = 0;  // that all ranks have kept one by one
+  std::int64_t newest_steps = 0;  // that all ranks have kept one by one, but for outliers
   // Not among these: they had more phases or collectives than an account keeps of a step. Of the
   // rank with most of them.
   std::int64_t uncounted_steps = 0;
   statistics::Bound bound;  // the lead over the newest steps
   std::vector<RankPhases> ranks = {};
+  std::vector<statistics::Outlier> outliers = {};  // in no mean
   std::optional<statistics::Straggler> straggler = {};
   // statistics::RankJudgement
   std::optional<statistics::UsuallyLast> usually_last = {};

@@ -19,8 +19,8 @@ std::string bound_line(const RunVerdict& verdict) {
   return fmt::format(
       "time of a step, mean of {}: computing {} %, communication {} %, waiting for data {} %, "
       "other work of the host {} %: bound by {}",
-      verdict.steps, percent(bound.compute), percent(bound.comm), percent(bound.io),
-      percent(bound.cpu), statistics::text_of(bound));
+      verdict.steps - static_cast<std::int64_t>(verdict.outliers.size()), percent(bound.compute),
+      percent(bound.comm), percent(bound.io), percent(bound.cpu), statistics::text_of(bound));
 }
 
 struct Column {
@@ -78,6 +78,12 @@ std::string uncounted_line(const RunVerdict& verdict) {
       verdict.uncounted_steps);
 }
 
+std::string outlier_line(const statistics::Outlier& one) {
+  return fmt::format("in no mean: step {}, which took {:.3f} s, {:.0f} times the median: rank {}{}",
+                     one.step, static_cast<double>(one.length_ns) * 1e-9, one.medians, one.rank,
+                     one.phase.empty() ? "" : " " + statistics::phase_text(one.phase));
+}
+
 std::string shortage_line(const ProcessorShortage& shortage) {
   return fmt::format(
       "rank {} waited for a processor in {} % of the time that it wanted one: other programs have "
@@ -124,6 +130,7 @@ std::vector<std::string> lines_of(const RunVerdict& verdict) {
   lines.push_back(bound_line(verdict));
   if (verdict.rank_alone)
     lines.back() = fmt::format("rank {} alone: {}", *verdict.rank_alone, lines.back());
+  for (const statistics::Outlier& one : verdict.outliers) lines.push_back(outlier_line(one));
   if (verdict.shortage) lines.push_back(shortage_line(*verdict.shortage));
   if (verdict.uncounted_steps > 0) lines.push_back(uncounted_line(verdict));
   if (verdict.newest_steps == 0) return lines;

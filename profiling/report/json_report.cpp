@@ -173,7 +173,7 @@ Json hang_of(const analysis::Hang& hang) {
           {"ranks_without_records", hang.without_records}};
 }
 
-Json outlier_of(const analysis::Outlier& one) {
+Json outlier_of(const statistics::Outlier& one) {
   return {{"step", one.step},
           {"length_ns", one.length_ns},
           {"medians", one.medians},
@@ -297,7 +297,7 @@ Json json_summary(const Analysis& all, const RunMetrics& run) {
   report["rotating_wait_ns_per_step"] = or_null(all.rotating_wait_ns);
   report["hang"] = all.hang ? hang_of(*all.hang) : Json();
   report["outliers"] = Json::array();
-  for (const analysis::Outlier& one : all.outliers) report["outliers"].push_back(outlier_of(one));
+  for (const statistics::Outlier& one : all.outliers) report["outliers"].push_back(outlier_of(one));
   report["urgent"] = urgent_lines(all);
   report["metrics"] = metrics_of(all, run);
   report["verdict"] = all.verdict ? Json(all.verdict->word) : Json();

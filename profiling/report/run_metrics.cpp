@@ -149,6 +149,9 @@ void read_verdict(const Json& run, Figures& figures, RunMetrics& metrics) {
                      .comm = share("comm"),
                      .io = share("io"),
                      .cpu = share("cpu")};
+  const auto outliers = found->find("outliers");  // in none of the shares
+  if (outliers != found->end() && outliers->is_array())
+    verdict.steps -= static_cast<std::int64_t>(outliers->size());
   read_late_ranks(*found, figures, verdict);
   if (verdict.steps > 0 && figures.refused() == refused) metrics.verdict = verdict;
 }

@@ -59,7 +59,7 @@ std::string phase_words(const std::string& phase) {
   return phase.empty() ? "" : " " + statistics::phase_text(phase);
 }
 
-std::string outlier_line(const analysis::Outlier& one) {
+std::string outlier_line(const statistics::Outlier& one) {
   return fmt::format("Outlier: step {} took {}, {:.0f} times the median: rank {}{}", one.step,
                      duration_text(real(one.length_ns)), one.medians, one.rank,
                      phase_words(one.phase));
@@ -70,7 +70,7 @@ std::string outlier_line(const analysis::Outlier& one) {
 std::vector<std::string> fault_lines(const Analysis& all) {
   std::vector<std::string> lines;
   if (all.hang) lines.push_back(hang_line(*all.hang));
-  for (const analysis::Outlier& one : all.outliers) lines.push_back(outlier_line(one));
+  for (const statistics::Outlier& one : all.outliers) lines.push_back(outlier_line(one));
   return lines;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace sidestream::statistics {
@@ -36,6 +37,28 @@ std::string name_of(const std::string& word) {
   return word == "cpu" ? "other work of the host" : "computing";
 }
 
+// One value a step, whose mean is the difference of the shares of all steps together, and whose
+// scatter is that of such a ratio of sums (linearised; W. G. Cochran, "Sampling Techniques", 2.11):
+// a long step weighs as much as its time.
+std::vector<double> leads_of(std::span<const StepParts> steps, const Bound& bound) {
+  std::vector<double> first_minus_second_ns, windows_ns;
+  for (const StepParts& step : steps) {
+    if (step.window_ns <= 0) continue;
+    const Shares own = shares_of(step, bound.compute_word.c_str());
+    first_minus_second_ns.push_back(
+        (share_named(own, bound.word) - share_named(own, bound.runner_up)) * step.window_ns);
+    windows_ns.push_back(step.window_ns);
+  }
+  const double all_ns = std::accumulate(windows_ns.begin(), windows_ns.end(), 0.0);
+  const double lead =
+      std::accumulate(first_minus_second_ns.begin(), first_minus_second_ns.end(), 0.0) / all_ns;
+  const double mean_ns = all_ns / static_cast<double>(windows_ns.size());
+  std::vector<double> leads;
+  for (std::size_t i = 0; i < windows_ns.size(); ++i)
+    leads.push_back(lead + (first_minus_second_ns[i] - lead * windows_ns[i]) / mean_ns);
+  return leads;
+}
+
 }  // namespace
 
 void StepParts::add(const StepParts& other) noexcept {
@@ -58,13 +81,7 @@ std::optional<Bound> find_bound(const StepParts& sum, std::span<const StepParts>
                    [](const Share& a, const Share& b) { return a.value > b.value; });
   bound.word = shares[0].word;
   bound.runner_up = shares[1].word;
-  std::vector<double> leads;
-  for (const StepParts& step : steps) {
-    if (step.window_ns <= 0) continue;
-    const Shares own = shares_of(step, compute_word);
-    leads.push_back(share_named(own, bound.word) - share_named(own, bound.runner_up));
-  }
-  bound.lead = series_interval(leads);
+  bound.lead = series_interval(leads_of(steps, bound));
   // One part can lead another by a whole step at most.
   if (bound.lead) {
     bound.lead->low = std::max(bound.lead->low, -1.0);
@@ -81,6 +98,11 @@ std::string text_of(const Bound& bound) {
   if (bound.is_sure())
     return fmt::format("{} (it leads {} by {:.1f} to {:.1f} % of a step, 95 %)", first, second, low,
                        high);
+  if (high < 0)
+    return fmt::format(
+        "{} or by {}: not sure (the second leads the first by {:.1f} to {:.1f} % of a step in the "
+        "newest steps, 95 %)",
+        first, second, -high, -low);
   return fmt::format(
       "{} or by {}: not sure (the first minus the second: {:+.1f} to {:+.1f} % of a step, 95 %)",
       first, second, low, high);

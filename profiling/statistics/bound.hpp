@@ -31,8 +31,8 @@ struct Bound {
   std::string runner_up = {};  // of the second
   double io = 0, cpu = 0, compute = 0, comm = 0;
   std::string compute_word = kOnProcessor;
-  // By how much of a step the largest leads the second, with its 95 % interval over the steps.
-  // Nothing where there are too few of them.
+  // By how much of a step the largest leads the second in all steps together, with its 95 %
+  // interval over the steps. Nothing where there are too few of them.
   std::optional<Interval> lead = {};
 
   // Not only on average, but beyond what steps scatter.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <stdexcept>
 #include <thread>
 
 namespace sidestream::record {
@@ -172,6 +173,25 @@ TEST(RecorderTest, account_goesOnWithoutRecording) {
   EXPECT_EQ(totals.io_ns, 0);
   EXPECT_GT(totals.compute_ns, 0);
   EXPECT_LE(totals.compute_ns, totals.window_ns);
+}
+
+TEST(RecorderTest, account_leavesOutAStepThatAnExceptionEnds) {
+  struct Step {
+    Recorder& recorder;
+    Step(Recorder& one, NameId number) : recorder(one) { one.push(kStepBit | number, nullptr); }
+    ~Step() { recorder.pop(); }
+  };
+  Recorder recorder;
+  for (NameId number = 1; number <= 3; ++number) const Step step(recorder, number);
+  EXPECT_THROW(
+      {
+        const Step step(recorder, 4);
+        throw std::runtime_error("a collective has timed out");
+      },
+      std::runtime_error);
+
+  EXPECT_EQ(recorder.totals().steps, 2);
+  EXPECT_EQ(recorder.history().newest().back().step, 3);
 }
 
 // The forward waits for weights that are on their way: no computing, and one collective.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "profiling/record/verdict_text.hpp"
@@ -153,7 +154,7 @@ TEST(RunVerdictTest, lastInMostSteps_isSaidToBe) {
   std::vector<RankAccount> ranks(2);
   for (int i = 0; i < 30; ++i) {
     for (int rank = 0; rank < 2; ++rank) {
-      const std::int64_t comm_ms = i % 15 == 0 ? (rank == 0 ? 1 : 200) : (rank == 0 ? 9 : 1);
+      const std::int64_t comm_ms = i % 15 == 0 ? (rank == 0 ? 1 : 60) : (rank == 0 ? 9 : 1);
       RankAccount& account = ranks[static_cast<std::size_t>(rank)];
       account.newest.push_back(step_of(i + 2, {.comm_ms = comm_ms}, i * 100));
       account.totals.add(account.newest.back());
@@ -166,6 +167,49 @@ TEST(RunVerdictTest, lastInMostSteps_isSaidToBe) {
                 "no sure straggler: rank 1 is last in 28 of 30 steps, at 8.000 ms a step"),
             0)
       << lines_of(*verdict).back();
+}
+
+// A rank was stopped for a while: no mean has that, and a line says it.
+TEST(RunVerdictTest, stepThatIsFarTooLong_isInNoMean) {
+  std::vector<RankAccount> ranks = {account_of(40, {}), account_of(40, {})};
+  for (int rank = 0; rank < 2; ++rank) {
+    const Shape shape =
+        rank == 0 ? Shape{.comm_ms = 2000} : Shape{.forward_ms = 2001, .comm_ms = 4};
+    RankAccount& account = ranks[static_cast<std::size_t>(rank)];
+    account.newest.push_back(step_of(42, shape, 0));
+    account.newest.back().step = 131;
+    account.totals.add(account.newest.back());
+  }
+
+  const auto verdict = find_verdict(ranks);
+
+  EXPECT_EQ(verdict->newest_steps, 40);
+  EXPECT_NEAR(verdict->bound.compute, 0.5, 1e-3);
+  EXPECT_NEAR(verdict->bound.lead->mean, 0.2, 1e-3);
+  EXPECT_NEAR(verdict->ranks.at(0).step_ms, 10.002, 1e-9);
+  EXPECT_FALSE(verdict->straggler.has_value());
+  const auto lines = lines_of(*verdict);
+  EXPECT_EQ(lines.at(0).find("time of a step, mean of 40: computing 50 %"), 0) << lines.at(0);
+  EXPECT_EQ(lines.at(1),
+            "in no mean: step 131, which took 2.007 s, 201 times the median: rank 1 in forward");
+}
+
+TEST(RunVerdictTest, stepThatWasFarTooLongLongAgo_isInNoMean) {
+  std::vector<RankAccount> ranks = {account_of(40, {}), account_of(40, {})};
+  for (RankAccount& account : ranks) {
+    const StepTimes long_one = step_of(1, {.comm_ms = 4000}, 0), usual = step_of(0, {}, 0);
+    account.longest_before = {long_one, usual};
+    account.totals.add(long_one);
+    account.totals.add(usual);
+  }
+
+  const auto verdict = find_verdict(ranks);
+
+  EXPECT_EQ(verdict->newest_steps, 40);
+  ASSERT_EQ(verdict->outliers.size(), 1u);
+  EXPECT_EQ(verdict->outliers[0].length_ns, 4007 * kMs);
+  EXPECT_NEAR(verdict->bound.compute, 0.5, 1e-3);
+  EXPECT_EQ(lines_of(*verdict).at(0).find("time of a step, mean of 41: computing 50 %"), 0);
 }
 
 // One rank could not account for a step: that one is left out, and the others stay in line.
@@ -196,6 +240,20 @@ TEST(RunVerdictTest, manyRanks_showThoseThatWaitLeastAndMost) {
   const auto lines = lines_of(*find_verdict(ranks));
   EXPECT_EQ(lines.size(), 1U + 2U + 16U + 1U);
   EXPECT_NE(lines[4].find("    17  "), std::string::npos) << lines[4];
+}
+
+TEST(PhaseHistoryTest, keepsTheLongestOfThoseBefore) {
+  PhaseHistory history;
+  const auto size = static_cast<std::int64_t>(PhaseHistory::kMostSteps);
+  for (std::int64_t i = 1; i <= size; ++i) history.add({.number = i, .window_ns = i % 50});
+  EXPECT_TRUE(history.longest_before().empty());
+  for (std::int64_t i = 1; i <= size; ++i) history.add({.number = size + i, .window_ns = 1000});
+
+  std::vector<std::int64_t> lengths;
+  for (const StepTimes& step : history.longest_before()) lengths.push_back(step.window_ns);
+  std::sort(lengths.begin(), lengths.end());
+  EXPECT_EQ(lengths, (std::vector<std::int64_t>{46, 47, 47, 47, 47, 47, 48, 48, 48, 48, 48, 49, 49,
+                                                49, 49, 49}));
 }
 
 TEST(PhaseHistoryTest, keepsTheNewest) {

@@ -47,6 +47,32 @@ TEST(BoundTest, steps_that_do_not_agree_make_it_unsure) {
       << text_of(*bound);
 }
 
+// The lead is that of the shares it stands beside, and one step that makes it makes it unsure.
+TEST(BoundTest, long_step_weighs_as_much_as_its_time) {
+  std::vector<StepParts> steps(20, {.window_ns = 100, .comm_ns = 10, .compute_ns = 90});
+  steps.push_back({.window_ns = 2000, .comm_ns = 2000});
+
+  const auto bound = find_bound(sum_of(steps), steps, kOnProcessor);
+
+  ASSERT_TRUE(bound.has_value() && bound->lead.has_value());
+  EXPECT_EQ(bound->word, "comm");
+  EXPECT_NEAR(bound->lead->mean, bound->comm - bound->compute, 1e-12);
+  EXPECT_FALSE(bound->is_sure());
+}
+
+TEST(BoundTest, newest_steps_may_be_the_other_way_round) {
+  const std::vector<StepParts> steps(20, {.window_ns = 100, .comm_ns = 10, .compute_ns = 90});
+  StepParts sum = sum_of(steps);
+  sum.add({.window_ns = 20000, .comm_ns = 20000});
+
+  const auto bound = find_bound(sum, steps, kOnProcessor);
+
+  EXPECT_EQ(bound->word, "comm");
+  EXPECT_EQ(text_of(*bound),
+            "communication or by computing: not sure (the second leads the first by 80.0 to 80.0 % "
+            "of a step in the newest steps, 95 %)");
+}
+
 TEST(BoundTest, one_part_leads_another_by_a_whole_step_at_most) {
   std::vector<StepParts> steps;
   for (const double compute_ns : {100, 40, 100})
