@@ -53,7 +53,13 @@ struct Tick {
 };
 
 std::vector<Tick> ticks_of(const Extent& extent, int dots, int count) {
-  const double step = round_step(extent, count);
+  constexpr double kLeast = 2;  // one number gives no scale
+  double step = round_step(extent, count);
+  const auto fit = [&] {
+    return std::floor(extent.max / step * (1 + 1e-12)) - std::ceil(extent.min / step) + 1;
+  };
+  for (int more = 2 * count; fit() < kLeast && more <= dots; more *= 2)
+    step = round_step(extent, more);
   const int digits = std::max(0, static_cast<int>(-std::floor(std::log10(step))));
   std::vector<Tick> ticks;
   for (double k = std::ceil(extent.min / step); k * step <= extent.max * (1 + 1e-12); k += 1) {

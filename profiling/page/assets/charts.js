@@ -75,9 +75,23 @@ const numbers = {id: "numbers", afterDatasetsDraw(made) {
   }
 }};
 
+// Chart.js names powers of ten alone where there is little room, and nothing above the last of them. Here: 1, 2 and 5 of each decade
+// where they have room, else its first, and a 5 at the end.
+function logTicks(scale) {
+  const room = scale.isHorizontal() ? scale.chart.width / 60 : scale.chart.height / 45;
+  const within = [];
+  for (let power = Math.floor(Math.log10(scale.min)); power <= Math.log10(scale.max); ++power)
+    for (const digit of [1, 2, 5]) within.push({value: Number(`${digit}e${power}`), digit});
+  const shown = within.filter(({value}) => value >= scale.min && value <= scale.max);
+  scale.ticks = shown.length <= room ? shown : shown.filter(({digit}, at) => digit === 1 || digit === 5 && at === shown.length - 1);
+}
+
 // points: {x, y, label, mark}; extra datasets may be lines, such as a roof.
 function scatter(body, points, xTitle, yTitle, extra) {
-  const log = title => axis(title, {type: "logarithmic"});
+  // Room above the highest point for its number.
+  const raised = scale => { if (!scale.isHorizontal()) scale.max *= 1.6; };
+  const log = title => axis(title, {type: "logarithmic", afterDataLimits: raised, afterBuildTicks: logTicks,
+    ticks: {autoSkip: false, maxRotation: 0, callback: value => value.toLocaleString("en", {maximumSignificantDigits: 3})}});
   return chart(body, {
     data: {datasets: [...(extra || []), {type: "scatter", label: points.name || "operations", data: points, pointRadius: 6,
       pointHoverRadius: 8, backgroundColor: colour("accent")}]},

@@ -216,7 +216,7 @@ function drawSides(body, found) {
 }
 
 // Half as much again is a factor: nothing is 132 % shorter.
-const effectText = effect => effect < 0.5 ? `${percentText(effect)} or more` : `a factor of ${(1 + effect).toPrecision(3)} or more`;
+const effectText = effect => effect > 10 ? "a factor of more than 10" : effect < 0.5 ? `${percentText(effect)} or more` : `a factor of ${(1 + effect).toPrecision(3)} or more`;
 
 function drawProof(body, found) {
   const time = found.step_time, left = element("div"), right = element("div");

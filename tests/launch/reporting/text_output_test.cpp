@@ -78,6 +78,20 @@ TEST(LinePlotTest, ascii_draws_a_falling_line_from_corner_to_corner) {
             "   0             50            100  step\n");
 }
 
+TEST(LinePlotTest, axis_has_two_numbers_whatever_the_extent) {
+  for (const double low : {6.27, 6.29, 6.301, 0.0999}) {
+    for (const int rows : {8, 16}) {
+      const PlotSeries series{.name = "loss", .points = {{1, low + 0.041}, {2, low}}};
+      const std::string plot =
+          line_plot({series}, {.width_columns = 60, .height_rows = rows, .utf8 = false});
+      int numbers = 0;
+      for (const std::string& line : lines_of(plot))
+        numbers += line.find(" |") != std::string::npos && line.front() != ' ' ? 1 : 0;
+      EXPECT_GE(numbers, 2) << plot;
+    }
+  }
+}
+
 TEST(LinePlotTest, braille_fits_the_width_and_has_dots) {
   const std::string plot =
       line_plot({falling_line(11, 2)}, {.width_columns = 70, .height_rows = 10});
