@@ -9,7 +9,8 @@
 namespace sidestream::advice {
 namespace {
 
-constexpr double kNear = 0.6;       // of the roof: what is left is hard to get
+constexpr double kHardToGet = 0.6;  // of the roof
+constexpr double kNear = 0.75;
 constexpr double kTooHigh = 1.05;   // above it the roof is wrong, not the operation fast
 constexpr double kLaunchNs = 5000;  // what a launch takes, about
 constexpr double kLowOccupancy = 25, kPoorSectors = 8;
@@ -107,6 +108,13 @@ std::string far_from_roof(const RooflinePoint& point, const ComputedOn& computed
   return fmt::format("{} of the {} roof; {}", share_text(reached), roof_name(point, computed), why);
 }
 
+std::string how_near(const RooflinePoint& point, const ComputedOn& computed) {
+  const double reached = *point.share_of_roof;
+  if (reached >= kNear) return "near the roof";
+  return fmt::format("at {} of the {} roof, of which the rest is hard to get", share_text(reached),
+                     roof_name(point, computed));
+}
+
 std::string cause_under_roof(const RooflinePoint& point, const ComputedOn& computed,
                              const Facts& facts) {
   const double reached = *point.share_of_roof;
@@ -116,12 +124,14 @@ std::string cause_under_roof(const RooflinePoint& point, const ComputedOn& compu
         "kernels",
         reached * 100, roof_name(point, computed), facts.ceilings->source);
   std::string text;
-  if (reached < kNear) {
+  if (reached < kHardToGet) {
     text = far_from_roof(point, computed, facts);
   } else if (point.bound == "memory") {
-    text = "memory-bound and near the roof: only fewer bytes help (fusion, a smaller dtype)";
+    text = fmt::format("memory-bound and {}: only fewer bytes help (fusion, a smaller dtype)",
+                       how_near(point, computed));
   } else {
-    text = fmt::format("{}-bound and near the roof", point.bound.empty() ? "un" : point.bound);
+    text = fmt::format("{}-bound and {}", point.bound.empty() ? "un" : point.bound,
+                       how_near(point, computed));
   }
   append(text, higher_roof(point, computed, facts));
   return text;

@@ -158,7 +158,7 @@ Outcome straggler(const Facts& facts, const Rule& rule) {
   if (!facts.straggler->is_sure())  // one rank is always the last
     return could_not_look("two steps or more in the traces, to tell a slow rank from chance");
   const double cost = facts.share_of(static_cast<double>(facts.straggler->cost_ns_per_step));
-  if (cost <= rule.threshold) return nothing_found();
+  if (cost < rule.threshold) return nothing_found();
   Found what{.bound = cost,
              .evidence = {share("others wait for it", cost)},
              .rank = facts.straggler->rank};
@@ -221,7 +221,7 @@ const Rule kRules[] = {
      "--reduce-dtype bf16, --grad-accumulation, or a larger batch",
      "a slow rank is what takes the time", "bus bandwidth of the largest buckets", bound_by_link,
      PlaceKind::kCollective},
-    {"straggler", "Some rank is slower than the others", 0.03, "what the others wait for it",
+    {"straggler", "Some rank is slower than the others", 0.02, "what the others wait for it",
      "the resolution of the straggler search: 2 % of a step", "look at this rank's machine",
      "its work is larger by design, or other programs take its processors",
      "heat map of the stragglers", straggler, PlaceKind::kStraggler},

@@ -247,6 +247,8 @@ const char* sign_text(const Verification& one) {
   return other ? ", of the other sign: that is how far they scatter" : "";
 }
 
+constexpr double kLargestEffect = 10;  // that is told as a number
+
 }  // namespace
 
 bool has_usable_interval(const RatioEstimate& ratio) {
@@ -254,10 +256,13 @@ bool has_usable_interval(const RatioEstimate& ratio) {
 }
 
 std::string effect_text(double effect) {
-  constexpr double kLargest = 10;
-  if (effect > kLargest) return fmt::format("a factor of more than {:g}", kLargest);
+  if (effect > kLargestEffect) return fmt::format("a factor of more than {:g}", kLargestEffect);
   return effect < 0.5 ? fmt::format("{:.1f} %", effect * 100)
                       : fmt::format("a factor of {:.3g}", 1 + effect);
+}
+
+std::string least_effect_text(double effect) {
+  return effect_text(effect) + (effect > kLargestEffect ? "" : " or more");
 }
 
 std::string verdict_sentence(const Verification& one) {

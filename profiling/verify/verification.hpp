@@ -102,6 +102,8 @@ bool has_usable_interval(const RatioEstimate& ratio);
 // A change of a step time that could be shown: "3.1 %", and from half as much again on "a factor of
 // 1.9": nothing is 132 % shorter.
 std::string effect_text(double effect);
+// "3.1 % or more".
+std::string least_effect_text(double effect);
 // The verdict with its numbers, in one sentence.
 std::string verdict_sentence(const Verification& one);
 

@@ -94,13 +94,13 @@ std::vector<std::string> sentences(const Verification& one, const Decision& deci
   std::vector<std::string> lines = {"Step time: " + verdict_sentence(one), sides_text(one)};
   if (one.step_time) lines.push_back("Speed-up: " + speed_up_text(one));
   if (one.smallest_effect)
-    lines.push_back(
-        fmt::format("Resolution: with the scatter of these {} blocks, 80 % of such verifications "
-                    "show a change by "
-                    "{} or more; for one of {:g} % {}",
-                    one.blocks.size(), effect_text(*one.smallest_effect), kEffectAskedFor * 100,
-                    one.blocks_for_effect ? fmt::format("plan {} blocks", *one.blocks_for_effect)
-                                          : "more than 1000 blocks would be needed"));
+    lines.push_back(fmt::format(
+        "Resolution: with the scatter of these {} blocks, 80 % of such verifications "
+        "show a change by "
+        "{}; for one of {:g} % {}",
+        one.blocks.size(), least_effect_text(*one.smallest_effect), kEffectAskedFor * 100,
+        one.blocks_for_effect ? fmt::format("plan {} blocks", *one.blocks_for_effect)
+                              : "more than 1000 blocks would be needed"));
   lines.push_back(fmt::format("Convergence: {} ({})", name_of(one.convergence.verdict),
                               one.convergence.reason));
   if (one.convergence.curve) lines.push_back(curve_text(*one.convergence.curve));
