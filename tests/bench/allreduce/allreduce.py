@@ -21,6 +21,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
+import kept  # noqa: E402
 import machine  # noqa: E402
 from spread import interval, ratios  # noqa: E402
 
@@ -96,7 +97,7 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=5, help="samples a round and size")
-    parser.add_argument("--results", help="write the table to this file too")
+    parser.add_argument("--results", type=pathlib.Path, help="write the table to this file too")
     parser.add_argument("--gloo-rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--gloo-store", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -113,13 +114,13 @@ def main():
         print(texts[-1], flush=True)
     if options.results:
         text = "\n\n".join(texts)
-        with open(options.results, "w", encoding="utf-8") as file:
-            file.write(
-                "# All-reduce, fp32, ranks of one host\n\n"
-                f"{machine.today_here()}. Medians of {options.rounds} interleaved rounds, with their range; {options.repeats} samples a "
-                "round and size, a sample is the slowest rank's time.\n"
-                f"Command: `{shlex.join(['python'] + sys.argv)}`\n\n{text}\n"
-            )
+        kept.keep(
+            options.results,
+            "# All-reduce, fp32, ranks of one host\n\n"
+            f"{machine.today_here()}. Medians of {options.rounds} interleaved rounds, with their range; {options.repeats} samples a "
+            "round and size, a sample is the slowest rank's time.\n"
+            f"Command: `{shlex.join(['python'] + sys.argv)}`\n\n{text}\n",
+        )
     return 0
 
 

@@ -19,6 +19,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import cables  # noqa: E402
+import kept  # noqa: E402
 import machine  # noqa: E402
 from spread import interval  # noqa: E402
 
@@ -94,7 +95,7 @@ def main():
         lines.append(row(options, hosts))
         print(lines[-1], flush=True)
     if options.output:
-        options.output.write_text("\n".join(lines) + "\n")
+        kept.keep(options.output, "\n".join(lines))
     return 0
 
 

@@ -17,6 +17,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
+import kept  # noqa: E402
 import machine  # noqa: E402
 import training  # noqa: E402
 
@@ -77,7 +78,7 @@ def main():
                      f"{statistics.median(one['ceilings'][precision] for one in rounds) * 1e-9:.0f} | {spread(shares, '%.0f %%')} |")
     print("\n".join(lines))
     if args.output:
-        args.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        kept.keep(args.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

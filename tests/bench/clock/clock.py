@@ -16,7 +16,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/reference"))
+sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
+import kept  # noqa: E402
 import machine  # noqa: E402
 
 
@@ -85,7 +86,7 @@ def main():
              "travels: they bound the clock, they do not measure it.", ""]
     print("\n".join(lines))
     if options.output is not None:
-        options.output.write_text("\n".join(lines))
+        kept.keep(options.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import cables  # noqa: E402
+import kept  # noqa: E402
 import machine  # noqa: E402
 from spread import interval, ratios  # noqa: E402
 
@@ -115,7 +116,7 @@ def main():
              *table(rounds, wire_s), "", summary(rounds, wire_s)]
     print("\n".join(lines))
     if options.output:
-        options.output.write_text("\n".join(lines) + "\n")
+        kept.keep(options.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

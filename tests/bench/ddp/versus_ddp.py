@@ -17,6 +17,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
+import kept  # noqa: E402
 import machine  # noqa: E402
 import training  # noqa: E402
 from spread import interval, ratios  # noqa: E402
@@ -68,7 +69,7 @@ def main():
         lines.append(row(name, ours, peers))
         print(lines[-1], flush=True)
     if args.output:
-        args.output.write_text("\n".join(lines) + "\n")
+        kept.keep(args.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

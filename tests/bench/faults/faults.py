@@ -10,7 +10,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/reference"))
+sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
+import kept  # noqa: E402
 import machine  # noqa: E402
 
 import detection  # noqa: E402
@@ -36,7 +37,7 @@ def main():
         lines += ["", *SECTIONS[name].section(args)]
     print("\n".join(lines))
     if args.output:
-        args.output.write_text("\n".join(lines) + "\n")
+        kept.keep(args.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -68,6 +68,7 @@ TOGGLES = (
     toggle("fp32 + fused operators", "--baseline", "--fused-ops", "on", peer="eager fp32"),
     toggle("bf16 + reading ahead", *BF16, *AHEAD),
     toggle("bf16 + reading ahead, pinned", *BF16, *AHEAD, "--pin-memory", "on"),
+    toggle("bf16 + losses read late", *BF16, "--late-loss", "on"),
     toggle("bf16 + padded vocabulary", *BF16, "--pad-vocab", "128"),
     toggle("bf16 + fused optimizer, recomputed blocks", *RECOMPUTED),
     toggle("the same, residuals offloaded", *RECOMPUTED, "--offload", "residuals"),

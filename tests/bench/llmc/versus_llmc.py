@@ -21,6 +21,7 @@ import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
+import kept  # noqa: E402
 import machine  # noqa: E402
 import training  # noqa: E402
 from formats import header, write_random_tokens  # noqa: E402
@@ -104,7 +105,7 @@ def main():
         lines.append(f"| Sidestream, {precision} | {interval(ours, '{:.0f}')} | {interval(ratios(ours, theirs), '{:.1f}', 'x')} |")
     print("\n".join(lines))
     if args.output:
-        args.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        kept.keep(args.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/reference"))
+sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
+import kept  # noqa: E402
 import machine  # noqa: E402
 WARMUP = 3
 SAMPLES_A_SECOND = 10
@@ -150,7 +151,7 @@ def main():
                       f"{medians['nsys']:.4f}; recorder against Nsight Systems {medians['recorder'] / medians['nsys']:.4f}x."]
     print("\n".join(lines))
     if args.output:
-        args.output.write_text("\n".join(lines) + "\n")
+        kept.keep(args.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

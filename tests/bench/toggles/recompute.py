@@ -16,6 +16,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
+import kept  # noqa: E402
 import machine  # noqa: E402
 import training  # noqa: E402
 from spread import interval  # noqa: E402
@@ -66,7 +67,7 @@ def main():
         lines += rows(name, rounds, args.ranks, flags)
         print("\n".join(lines[-len(LEVELS):]), flush=True)
     if args.output:
-        args.output.write_text("\n".join(lines) + "\n")
+        kept.keep(args.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
+import kept  # noqa: E402
 import machine  # noqa: E402
 import training  # noqa: E402
 from spread import interval, ratios  # noqa: E402
@@ -36,6 +37,9 @@ ON_BASELINE = {
     f"{FUSED_OPTIMIZER} --optimizer-state-dtype bf16": FUSED_OPTIMIZER,
     f"{BUCKETING} --reduce-dtype bf16": BUCKETING,
     "--flush-denormals on": "",
+    "--pin-threads on": "",
+    "--huge-pages on": "",
+    "--keep-memory on": "",
     "--loader-workers 1 --prefetch 2": "",
     BF16: "",
     f"{BF16} --reduce-dtype fp32": BF16,
@@ -93,7 +97,7 @@ def main():
              "| flags | step, ms | against `--baseline` |", "|---|--:|--:|", *(line(name, times) for name in names)]
     print("\n".join(lines))
     if args.output:
-        args.output.write_text("\n".join(lines) + "\n")
+        kept.keep(args.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

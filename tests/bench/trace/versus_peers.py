@@ -20,7 +20,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path.insert(0, str(ROOT / "tests/reference"))
+sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
+import kept  # noqa: E402
 import machine  # noqa: E402
 import own_environment  # noqa: E402
 
@@ -140,7 +141,7 @@ def main():
     text = "\n".join(lines)
     print(text)
     if options.output is not None:
-        options.output.write_text(f"# sidestream-trace beside its peers\n\n{machine.today_here()}. Command: `python tests/bench/trace/versus_peers.py`.\n\n{text}")
+        kept.keep(options.output, f"# sidestream-trace beside its peers\n\n{machine.today_here()}. Command: `python tests/bench/trace/versus_peers.py`.\n\n{text}")
 
 
 if __name__ == "__main__":
